@@ -1,0 +1,26 @@
+#include <perdix/error.h>
+
+namespace perdix {
+
+std::string_view to_string(Errc code) noexcept {
+  switch (code) {
+    case Errc::not_found: return "not_found";
+    case Errc::already_exists: return "already_exists";
+    case Errc::not_a_pool: return "not_a_pool";
+    case Errc::truncated: return "truncated";
+    case Errc::newer_format: return "newer_format";
+    case Errc::corrupt: return "corrupt";
+    case Errc::wrong_engine: return "wrong_engine";
+    case Errc::wrong_kind: return "wrong_kind";
+    case Errc::in_use: return "in_use";
+    case Errc::needs_check: return "needs_check";
+    case Errc::out_of_space: return "out_of_space";
+    case Errc::too_large: return "too_large";
+    case Errc::invalid_argument: return "invalid_argument";
+    case Errc::io_error: return "io_error";
+    case Errc::unsupported: return "unsupported";
+  }
+  return "unknown";
+}
+
+}  // namespace perdix
