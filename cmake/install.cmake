@@ -1,5 +1,5 @@
-# What `cmake --install` puts where: public headers, the library, and its description for CMake and for
-# pkg-config. Both descriptions are relocatable, so `cmake --install --prefix` works.
+# What `cmake --install` puts where: public headers, the library, and its description for CMake and
+# for pkg-config. Both descriptions are relocatable, so `cmake --install --prefix` works.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -22,8 +22,8 @@ install(FILES
   "${PROJECT_BINARY_DIR}/perdixConfig.cmake" "${PROJECT_BINARY_DIR}/perdixConfigVersion.cmake"
   DESTINATION "${package_dir}")
 
-# A program that links the static library needs what the library is made of; `Requires` names it, so that
-# nobody has to know about `pkg-config --static`.
+# A program that links the static library needs what the library is made of; `Requires` names it, so
+# that nobody has to know about `pkg-config --static`.
 if(BUILD_SHARED_LIBS)
   set(pc_requires "Requires.private")
 else()

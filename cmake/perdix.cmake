@@ -1,6 +1,6 @@
 # The functions that every folder uses, and the compiler options that all code shares.
 
-# --- Compiler ---------------------------------------------------------------------------------------
+# --- Compiler -------------------------------------------------------------------------------------
 
 find_program(PERDIX_CCACHE ccache)
 if(PERDIX_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
@@ -14,8 +14,8 @@ if(PERDIX_SANITIZE)
   add_link_options(-fsanitize=${PERDIX_SANITIZE})
 endif()
 
-# ThreadSanitizer's shadow memory collides with the mappings of a kernel that randomises addresses by
-# more than 28 bits, so its programs run without randomisation where the system lets them.
+# ThreadSanitizer's shadow memory collides with the mappings of a kernel that randomises addresses
+# by more than 28 bits, so its programs run without randomisation where the system lets them.
 if(PERDIX_SANITIZE MATCHES "thread" AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
   execute_process(COMMAND setarch -R true RESULT_VARIABLE setarch_failed OUTPUT_QUIET ERROR_QUIET)
   if(NOT setarch_failed)
@@ -35,11 +35,11 @@ endif()
 target_include_directories(perdix_options INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 
-# --- Layers -----------------------------------------------------------------------------------------
+# --- Layers ---------------------------------------------------------------------------------------
 
 # perdix_layer(name [SOURCES file...] [DEPS layer...] [LIBS target...])
-# One layer of src/: an object library that becomes part of the library `perdix`. A layer may use only
-# the layers in DEPS. A layer without SOURCES consists of headers.
+# One layer of src/: an object library that becomes part of the library `perdix`. A layer may use
+# only the layers in DEPS. A layer without SOURCES consists of headers.
 function(perdix_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
   list(TRANSFORM ARG_DEPS PREPEND perdix_)
@@ -54,10 +54,10 @@ function(perdix_layer name)
   set_property(GLOBAL APPEND PROPERTY PERDIX_LIBS ${ARG_LIBS})
 endfunction()
 
-# --- Tests ------------------------------------------------------------------------------------------
+# --- Tests ----------------------------------------------------------------------------------------
 
-# Every test has one of these labels, which decides in which builds it runs (CONTRIBUTING.md, "Tests").
-# The target `tests-<label>` builds the programs of one label.
+# Every test has one of these labels, which decides in which builds it runs (CONTRIBUTING.md,
+# "Tests"). The target `tests-<label>` builds the programs of one label.
 set(PERDIX_LABELS unit conformance concurrency kill instrumented tidy install)
 if(PERDIX_TESTS)
   foreach(label ${PERDIX_LABELS})
@@ -71,9 +71,10 @@ function(perdix_require_label name label)
   endif()
 endfunction()
 
-# perdix_unit_test(name SOURCES file... [DEPS layer...] [LIBS target...] [LABEL label] [TIMEOUT seconds])
-# A GoogleTest program that is linked with the whole library; its cases are registered with ctest under
-# LABEL (default: unit). DEPS are the layers whose internal headers it includes.
+# perdix_unit_test(name SOURCES file... [DEPS layer...] [LIBS target...]
+#                  [LABEL label] [TIMEOUT seconds])
+# A GoogleTest program that is linked with the whole library; its cases are registered with ctest
+# under LABEL (default: unit). DEPS are the layers whose internal headers it includes.
 function(perdix_unit_test name)
   if(NOT PERDIX_TESTS)
     return()
@@ -99,7 +100,8 @@ function(perdix_unit_test name)
 endfunction()
 
 # perdix_command_test(name LABEL label COMMAND command... [TIMEOUT seconds] [BUILDS target...])
-# A test that is a command; it passes if the command returns 0. BUILDS are the programs that it runs.
+# A test that is a command; it passes if the command returns 0. BUILDS are the programs that it
+# runs.
 function(perdix_command_test name)
   if(NOT PERDIX_TESTS)
     return()
@@ -117,8 +119,8 @@ function(perdix_command_test name)
 endfunction()
 
 # perdix_benchmark(name SOURCES file... [LIBS target...])
-# A Google Benchmark program that is linked with the whole library; skipped where Google Benchmark is
-# not installed.
+# A Google Benchmark program that is linked with the whole library; skipped where Google Benchmark
+# is not installed.
 function(perdix_benchmark name)
   if(NOT PERDIX_BENCH OR NOT benchmark_FOUND)
     return()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs a build into an empty prefix, then builds and runs an outside program against it in the two
-# ways that users have: find_package and pkg-config. The paths have a space in them on purpose.
+# Installs a build into an empty prefix, then builds and runs an outside program against it in the
+# two ways that users have: find_package and pkg-config. The paths have a space in them on purpose.
 #
 #   install_test.sh <build directory> <C++ compiler>
 set -euo pipefail
@@ -37,7 +37,8 @@ while IFS= read -r -d '' header; do
 done < <(find "$prefix/include" -name '*.h' -print0)
 
 say "find_package"
-cmake -S "$outside" -B "$work/by find_package" -DCMAKE_PREFIX_PATH="$prefix" >"$work/configure.log" ||
+cmake -S "$outside" -B "$work/by find_package" -DCMAKE_PREFIX_PATH="$prefix" \
+  >"$work/configure.log" ||
   { cat "$work/configure.log"; fail "the outside project does not configure"; }
 cmake --build "$work/by find_package"
 check_runs "$work/by find_package/outside"
