@@ -13,9 +13,9 @@ from pathlib import Path
 
 from source import Source
 
-# Which layers of src/ a layer may include, besides itself. `index/*` stands for each engine:
-# engines do not know each other. `index` is what lies in src/index/ itself and chooses an engine at
-# run time.
+# Which layers of src/ a layer may include, besides itself. `index/common` is what engines share;
+# `index/*` stands for each engine, and engines do not know each other. `index` is what lies in
+# src/index/ itself and chooses an engine at run time.
 LAYERS = {
     "util": "",
     "pm": "util",
@@ -24,10 +24,11 @@ LAYERS = {
     "alloc": "util pm epoch",
     "pool": "util pm epoch alloc",
     "wal": "util pm pool",
-    "index/*": "util pm epoch art alloc pool wal",
+    "index/common": "util pm epoch art alloc pool wal",
+    "index/*": "util pm epoch art alloc pool wal index/common",
     "tips": "util pm epoch art alloc pool wal",
-    "index": "util pm epoch art alloc pool wal tips index/*",
-    "testing": "util pm epoch art alloc pool wal tips index index/*",
+    "index": "util pm epoch art alloc pool wal tips index/common index/*",
+    "testing": "util pm epoch art alloc pool wal tips index index/common index/*",
 }
 
 MAX_LINE = 100
@@ -74,13 +75,11 @@ def outside_pm(source):
     return not source.path.startswith("src/pm/")
 
 
-def may_include(layer, other):
-    """Whether a file of `layer` may include one of `other`; None if `layer` is not in the table."""
-    row = LAYERS.get("index/*" if layer.startswith("index/") else layer)
-    if row is None:
-        return None
-    family = "index/*" if other.startswith("index/") else other
-    return layer == other or family in row.split()
+def row_of(layer):
+    """The row of the table for a layer; None if there is none."""
+    if layer in LAYERS:
+        return layer
+    return "index/*" if layer.startswith("index/") else None
 
 
 # --- Rules: each yields (line, message) -----------------------------------------------------------
@@ -103,9 +102,9 @@ def include_direction(source):
             continue
         if layer == "":
             yield line, f"files in src/ itself belong to no layer and may not include {other}"
-        elif may_include(layer, other) is None:
+        elif row_of(layer) is None:
             yield line, f"layer {layer} is not in the table of tests/tidy/tidy.py"
-        elif not may_include(layer, other):
+        elif row_of(other) not in LAYERS[row_of(layer)].split():
             yield line, f"layer {layer} may not include {other} ({target})"
 
 
