@@ -35,16 +35,15 @@ void Growth::take(std::uint64_t size) {
   const std::lock_guard guard(mutex_);
   if (size > mapping_.size()) make_ready(size);
   wanted_ = std::min(size + kGrowthUnit, mapping_.max_size());
-  start_thread();
-  wake_.notify_one();
+  wake_thread();
 }
 
-void Growth::touch_from(std::uint64_t begin) {
+void Growth::touch(std::uint64_t begin, std::uint64_t end) {
   const std::lock_guard guard(mutex_);
-  touched_ = std::min(touched_, begin);
-  if (!has_work()) return;
-  start_thread();
-  wake_.notify_one();
+  end = std::min(end, mapping_.size());
+  if (begin >= end) return;
+  untouched_.push_back({begin, end});
+  wake_thread();
 }
 
 void Growth::wait_until_idle() {
@@ -53,21 +52,22 @@ void Growth::wait_until_idle() {
 }
 
 void Growth::make_ready(std::uint64_t size) {
+  const std::uint64_t before = mapping_.size();
   file_.allocate(size);
   // A superblock that says this size may reach the device only after the size itself.
   if (durable_) file_.sync();
   mapping_.grow(size);
+  untouched_.push_back({before, size});
 }
 
-bool Growth::has_work() const { return touched_ < mapping_.size() || wanted_ > mapping_.size(); }
+bool Growth::has_work() const { return !untouched_.empty() || wanted_ > mapping_.size(); }
 
-void Growth::start_thread() {
-  if (thread_.joinable()) return;
+void Growth::wake_thread() {
+  if (thread_.joinable()) return wake_.notify_one();
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error&) {
-    // Without the thread everything works, only later: the one who needs space makes it ready.
-    touched_ = mapping_.max_size();
+    untouched_.clear();  // without the thread everything works; whoever needs space makes it ready
   }
 }
 
@@ -86,17 +86,19 @@ void Growth::run() {
 }
 
 void Growth::step(std::unique_lock<std::mutex>& lock) {
-  if (touched_ >= mapping_.size()) {
+  if (untouched_.empty()) {
     try {
       make_ready(wanted_);
     } catch (const Error&) {
-      wanted_ = 0;  // the one who needs the space will try again, and report what is wrong
+      wanted_ = 0;  // whoever needs the space will try again, and report what is wrong
     }
     return;
   }
-  const std::uint64_t begin = touched_;
-  const std::uint64_t end = std::min(begin + kGrowthUnit, mapping_.size());
-  touched_ = end;
+  Range& first = untouched_.front();
+  const std::uint64_t begin = first.begin;
+  const std::uint64_t end = std::min(begin + kGrowthUnit, first.end);
+  first.begin = end;
+  if (first.begin >= first.end) untouched_.pop_front();
   busy_ = true;
   lock.unlock();  // touching needs no lock, and takers need not wait for it
   mapping_.populate(begin, end - begin);

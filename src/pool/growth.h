@@ -9,6 +9,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <thread>
 
@@ -21,7 +22,7 @@ class Growth {
  public:
   /// `durable`: the file's new length must survive a power failure before it is used.
   Growth(pm::File& file, pm::Mapping& mapping, bool durable)
-      : file_(file), mapping_(mapping), durable_(durable), touched_(mapping.size()) {}
+      : file_(file), mapping_(mapping), durable_(durable) {}
 
   /// Ends the thread. What was made ready and never taken stays in the file.
   ~Growth();
@@ -32,16 +33,21 @@ class Growth {
   /// if they are not ready yet. Throws out_of_space or io_error, nothing changed.
   void take(std::uint64_t size);
 
-  /// Asks the thread to touch [begin, ready) ahead of use.
-  void touch_from(std::uint64_t begin);
+  /// Asks the thread to touch [begin, end) of what is mapped, so that stores to it don't fault.
+  void touch(std::uint64_t begin, std::uint64_t end);
 
   /// Waits until the thread has nothing to do. For tests.
   void wait_until_idle();
 
  private:
+  struct Range {
+    std::uint64_t begin;
+    std::uint64_t end;
+  };
+
   void make_ready(std::uint64_t size);
   bool has_work() const;
-  void start_thread();
+  void wake_thread();
   void run();
   void step(std::unique_lock<std::mutex>& lock);
 
@@ -52,9 +58,9 @@ class Growth {
   std::mutex mutex_;  // guards the growth of file_ and mapping_, and what follows
   std::condition_variable wake_;
   std::condition_variable idle_;
-  std::uint64_t wanted_ = 0;  // the thread makes this many bytes ready
-  std::uint64_t touched_;     // [0, touched_) needs no touching by the thread
-  bool busy_ = false;         // the thread is touching, without the lock
+  std::uint64_t wanted_ = 0;     // the thread makes this many bytes ready
+  std::deque<Range> untouched_;  // what the thread is to touch
+  bool busy_ = false;            // the thread is touching, without the lock
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -86,10 +86,12 @@ void require_same(const IndexInfo& found, std::string_view engine, Kind key, Kin
 
 std::shared_ptr<PoolCore> PoolCore::create(const std::filesystem::path& path,
                                            const PoolOptions& options) {
-  const std::uint64_t size = checked_initial_size(options, path.string());
-  checked_max_size(options, size, path.string());
-  std::shared_ptr<PoolCore> core(new PoolCore(pm::File::create(path)));
-  core->format(options);
+  return create(pm::File::create(path), options);
+}
+
+std::shared_ptr<PoolCore> PoolCore::create(pm::File file, const PoolOptions& options) {
+  std::shared_ptr<PoolCore> core(new PoolCore(std::move(file)));
+  core->format(checked_initial_size(options, core->path().string()), options);
   return core;
 }
 
@@ -100,11 +102,11 @@ std::shared_ptr<PoolCore> PoolCore::open(const std::filesystem::path& path,
   return core;
 }
 
-void PoolCore::format(const PoolOptions& options) {
+void PoolCore::format(std::uint64_t size, const PoolOptions& options) {
   const std::string path = file_.path().string();
-  const std::uint64_t size = checked_initial_size(options, path);
+  const std::uint64_t max_size = checked_max_size(options, size, path);
   file_.allocate(size);
-  map(size, checked_max_size(options, size, path));
+  map(size, max_size);
   mapping_->populate(0, kGrowthUnit);
   choose_domain(options.durability, options.domain);
   // The marker and all that follows may reach the device only in a file of full length.
@@ -120,8 +122,8 @@ void PoolCore::format(const PoolOptions& options) {
   require_healthy();
   file_.publish();
   finish_opening();
-  const bool cheap = file_.in_memory() || mapping_->dax();
-  if (cheap) growth_->touch_from(kGrowthUnit);
+  // On a disk touching would write all of it.
+  if (file_.in_memory() || mapping_->dax()) growth_->touch(kGrowthUnit, size);
 }
 
 void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
@@ -183,7 +185,7 @@ Superblock PoolCore::opened_superblock(const Superblock& before, Durability requ
 
 void PoolCore::finish_opening() {
   growth_.emplace(file_, *mapping_, decision_.survives_power());
-  reclaimer_.emplace();
+  reclaimer_ = std::make_unique<epoch::Reclaimer>();
   in_use_.assign(kDirectoryEntries, false);
   // Not persisted: it matters only while this process lives.
   pm_->store(area<OwnerBlock>(kOwnerOffset)->pid, static_cast<std::uint64_t>(::getpid()));
@@ -199,22 +201,26 @@ PoolCore::~PoolCore() {
   }
 }
 
-void PoolCore::extend(std::uint64_t bytes) {
+void PoolCore::extend(std::uint64_t new_size) {
   const std::lock_guard guard(mutex_);
   require_healthy();
-  const std::uint64_t before = size();
-  if (bytes > max_size_ - before || round_up(before + bytes) > max_size_) {
+  if (new_size > max_size_) {  // a whole number of units, so rounding up doesn't exceed it
     throw Error(Errc::out_of_space,
-                fmt::format("pool '{}' has {} bytes and can't grow by {}: its max_size is {}; open "
+                fmt::format("pool '{}' has {} bytes and can't grow to {}: its max_size is {}; open "
                             "it with a larger one",
-                            path().string(), before, bytes, max_size_));
+                            path().string(), size(), new_size, max_size_));
   }
   Superblock next = superblock_->current();
-  next.size = round_up(before + bytes);
+  next.size = round_up(new_size);
+  if (next.size <= size()) return;
   growth_->take(next.size);
   superblock_->update(next);  // invariant 2: the space is there, now it counts, then it is used
   require_healthy();
   size_.store(next.size, std::memory_order_release);
+}
+
+void PoolCore::prepare(pm::Offset offset, std::uint64_t bytes) {
+  if (contains(offset, bytes)) growth_->touch(offset, offset + bytes);
 }
 
 void PoolCore::throw_unhealthy() const {

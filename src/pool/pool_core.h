@@ -50,6 +50,9 @@ class PoolCore final : public std::enable_shared_from_this<PoolCore> {
   static std::shared_ptr<PoolCore> create(const std::filesystem::path& path,
                                           const PoolOptions& options);
 
+  /// The same in a file that is new and empty.
+  static std::shared_ptr<PoolCore> create(pm::File file, const PoolOptions& options);
+
   /// As perdix::Pool::open(). Opened for verification, needs_check() may be true.
   static std::shared_ptr<PoolCore> open(const std::filesystem::path& path,
                                         const PoolOptions& options, Purpose purpose = Purpose::use);
@@ -57,16 +60,19 @@ class PoolCore final : public std::enable_shared_from_this<PoolCore> {
   /// Closes, if close() hasn't been called; a failure leaves the pool unclean.
   ~PoolCore();
 
-  const pm::Persister& persister() const noexcept { return *pm_; }
   const pm::Persister& pm() const noexcept { return *pm_; }
-  epoch::Reclaimer& reclaimer() noexcept { return *reclaimer_; }
+  epoch::Reclaimer& reclaimer() const noexcept { return *reclaimer_; }
 
   std::byte* base() const noexcept { return base_; }
   std::uint64_t size() const noexcept { return size_.load(std::memory_order_acquire); }
   std::uint64_t max_size() const noexcept { return max_size_; }
 
-  /// Adds at least `bytes` to size(), zeroed. Throws out_of_space or io_error, nothing changed.
-  void extend(std::uint64_t bytes);
+  /// Makes [size(), new_size) part of the pool, zeroed; new_size is rounded up to whole units.
+  /// Throws out_of_space or io_error, nothing changed.
+  void extend(std::uint64_t new_size);
+
+  /// Touches [offset, offset + bytes) in the background.
+  void prepare(pm::Offset offset, std::uint64_t bytes);
 
   template <class T>
   T* at(pm::Offset offset) const noexcept {
@@ -136,7 +142,7 @@ class PoolCore final : public std::enable_shared_from_this<PoolCore> {
 
   explicit PoolCore(pm::File file) : file_(std::move(file)), lock_(file_) {}
 
-  void format(const PoolOptions& options);
+  void format(std::uint64_t size, const PoolOptions& options);
   void recover(const PoolOptions& options, Purpose purpose);
   void map(std::uint64_t size, std::uint64_t max_size);
   void choose_domain(Durability requested, DomainChoice choice);
@@ -166,7 +172,7 @@ class PoolCore final : public std::enable_shared_from_this<PoolCore> {
   std::optional<SuperblockStore> superblock_;
   std::optional<Directory> directory_;
   std::optional<Growth> growth_;
-  std::optional<epoch::Reclaimer> reclaimer_;
+  std::unique_ptr<epoch::Reclaimer> reclaimer_;
 
   DomainDecision decision_;
   std::byte* base_ = nullptr;
