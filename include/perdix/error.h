@@ -1,4 +1,5 @@
-// Errors of the public interface: one exception type with a code to branch on and a sentence to show.
+// Errors of the public interface: one exception type with a code to branch on and a sentence to
+// show.
 #pragma once
 
 #include <stdexcept>
@@ -9,18 +10,18 @@ namespace perdix {
 
 /// What went wrong, for programs. The message of the `Error` says it for people.
 enum class Errc {
-  not_found,         ///< the pool file, or the index of that name, does not exist
-  already_exists,    ///< create() found a file at the path
-  not_a_pool,        ///< the file is empty, foreign, or its superblock is damaged in both copies
-  truncated,         ///< the file is shorter than its superblock says
-  newer_format,      ///< the pool was written by a later release with a format or feature unknown here
-  corrupt,           ///< a structure in the pool contradicts itself; nothing was changed
-  wrong_engine,      ///< the index exists with another engine
-  wrong_kind,        ///< the index exists with another kind of keys or values
-  in_use,            ///< another process owns the pool, or the index is open already
-  needs_check,       ///< the machine went down while a pool that only survives process crashes was open
-  out_of_space,      ///< the disk or max_size is full; the operation changed nothing
-  too_large,         ///< a key, value, name or size above its documented limit
+  not_found,       ///< the pool file, or the index of that name, does not exist
+  already_exists,  ///< create() found a file at the path
+  not_a_pool,      ///< the file is empty, foreign, or its superblock is damaged in both copies
+  truncated,       ///< the file is shorter than its superblock says
+  newer_format,  ///< the pool was written by a later release with a format or feature unknown here
+  corrupt,       ///< a structure in the pool contradicts itself; nothing was changed
+  wrong_engine,  ///< the index exists with another engine
+  wrong_kind,    ///< the index exists with another kind of keys or values
+  in_use,        ///< another process owns the pool, or the index is open already
+  needs_check,   ///< the machine went down while a pool that only survives process crashes was open
+  out_of_space,  ///< the disk or max_size is full; the operation changed nothing
+  too_large,     ///< a key, value, name or size above its documented limit
   invalid_argument,  ///< an option or a name that has no meaning
   io_error,          ///< the operating system failed to read, write or sync the file
   unsupported,       ///< the engine has no such operation, or the machine lacks a needed feature
@@ -29,7 +30,8 @@ enum class Errc {
 /// The name of a code as it is written in the enumeration, for example "in_use".
 std::string_view to_string(Errc code) noexcept;
 
-/// Thrown by every call of perdix that fails. The message names the file or index and says what to do.
+/// Thrown by every call of perdix that fails. The message names the file or index and says what to
+/// do.
 class Error : public std::runtime_error {
  public:
   Error(Errc code, const std::string& message) : std::runtime_error(message), code_(code) {}

@@ -1,0 +1,59 @@
+// Any key-value index behind one interface of bytes, for programs that choose the engine at run
+// time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <perdix/pool.h>
+#include <perdix/types.h>
+
+namespace perdix {
+
+/// A u64 as the eight bytes in which Index takes and gives it: big-endian, so that bytes sort as
+/// numbers do.
+std::array<char, 8> encode_u64(std::uint64_t value) noexcept;
+
+/// The number in eight big-endian bytes. Throws invalid_argument for another length.
+std::uint64_t decode_u64(std::string_view bytes);
+
+/// An open index of any engine and kinds. Semantics, errors and thread-safety are those of the
+/// engine's own class; keys or values of kind u64 are eight big-endian bytes (another length throws
+/// invalid_argument). A virtual call dearer than the typed classes.
+class Index {
+ public:
+  /// Opens an index that exists, whatever its engine. Throws not_found.
+  static std::unique_ptr<Index> open(const Pool& pool, std::string_view name);
+
+  /// Opens an index or creates it. Throws wrong_engine or wrong_kind if it exists otherwise,
+  /// invalid_argument for an engine that is not in engines().
+  static std::unique_ptr<Index> open_or_create(const Pool& pool, const IndexInfo& info);
+
+  /// Names of all engines: "sptree", …
+  static std::vector<std::string> engines();
+
+  virtual ~Index() = default;
+
+  virtual const IndexInfo& info() const = 0;
+  virtual void put(std::string_view key, std::string_view value) = 0;
+  virtual bool insert(std::string_view key, std::string_view value) = 0;
+  virtual bool update(std::string_view key, std::string_view value) = 0;
+  virtual bool erase(std::string_view key) = 0;
+  virtual std::optional<std::string> get(std::string_view key) const = 0;
+  virtual bool contains(std::string_view key) const = 0;
+
+  /// Whether scan() works: false for hash indexes, whose scan throws unsupported.
+  virtual bool ordered() const noexcept = 0;
+  virtual void scan(std::string_view from, Visitor<std::string, std::string> visit) const = 0;
+
+  virtual std::uint64_t size() const = 0;
+  virtual IndexStats stats() const = 0;
+  virtual CheckReport check() const = 0;
+};
+
+}  // namespace perdix

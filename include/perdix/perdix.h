@@ -1,0 +1,8 @@
+// perdix: crash-proof indexes. This header includes all of the public interface.
+#pragma once
+
+#include <perdix/error.h>
+#include <perdix/index.h>
+#include <perdix/pool.h>
+#include <perdix/sptree.h>
+#include <perdix/types.h>

@@ -1,0 +1,114 @@
+// A pool: one file that holds named indexes. On persistent memory, tmpfs or an ordinary disk.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <perdix/error.h>
+#include <perdix/types.h>
+
+namespace perdix {
+
+namespace pool {
+class PoolCore;
+}
+
+/// What a pool must survive.
+enum class Durability : std::uint8_t {
+  automatic = 0,  ///< `power` on persistent memory (DAX), `process` elsewhere
+  process = 1,    ///< the end of the process in any way, `kill -9` included; not of the machine
+  power = 2,      ///< a power failure too: flushes on persistent memory, msync on ordinary files
+};
+
+/// Where a store is safe on this machine. Detected, unless the user knows better.
+enum class DomainChoice : std::uint8_t {
+  detect = 0,  ///< ask the platform; CXL's global persistent flush is never assumed
+  cpu_cache =
+      1,  ///< the caches are flushed on power failure (eADR, CXL with global persistent flush)
+  memory_controller = 2,  ///< lines must be written back and fenced
+  page_cache = 3,         ///< pages must be synced
+};
+
+struct PoolOptions {
+  std::uint64_t initial_size =
+      0;  ///< bytes to allocate at creation, rounded up; 0: the smallest pool (16 MiB)
+  std::uint64_t max_size =
+      std::uint64_t{1} << 40;  ///< bytes of address space to reserve; the pool never grows beyond
+  Durability durability = Durability::automatic;
+  DomainChoice domain = DomainChoice::detect;
+};
+
+/// Facts about an open pool.
+struct PoolInfo {
+  std::filesystem::path path;
+  std::uint32_t format_version = 0;
+  std::uint64_t size = 0;       ///< bytes of the file, all really allocated
+  std::uint64_t allocated = 0;  ///< bytes of it that blocks of indexes occupy
+  std::uint64_t max_size = 0;
+  Durability durability = Durability::process;  ///< never `automatic`
+  std::string domain;       ///< "cpu_cache", "memory_controller" or "page_cache"
+  bool dax = false;         ///< mapped directly from persistent memory
+  bool huge_pages = false;  ///< the mapping uses huge pages
+  bool was_clean = false;   ///< the pool had been closed before this open
+};
+
+struct IndexInfo {
+  std::string name;
+  std::string engine;  ///< "sptree", …
+  Kind key_kind = Kind::u64;
+  Kind value_kind = Kind::u64;
+};
+
+/// An open pool. Copies refer to the same pool; it closes with its last copy and index.
+/// Thread-safe.
+///
+/// One process owns a pool at a time: a second opener gets Errc::in_use with the owner's pid. The
+/// file is created with mode 0600. Whatever bytes a file holds, opening it gives a pool or an
+/// Error.
+class Pool {
+ public:
+  /// Creates a pool. Throws already_exists, out_of_space, invalid_argument, io_error.
+  static Pool create(const std::filesystem::path& path, const PoolOptions& options = {});
+
+  /// Opens a pool and repairs what a crash left. Throws not_found, not_a_pool, truncated,
+  /// newer_format, corrupt, in_use, needs_check (see verify()), io_error. Cost: independent of the
+  /// size of the pool, but for one line per 16 MiB.
+  static Pool open(const std::filesystem::path& path, const PoolOptions& options = {});
+
+  /// open() if the file exists, else create().
+  static Pool open_or_create(const std::filesystem::path& path, const PoolOptions& options = {});
+
+  /// Opens a pool even if the machine went down while a `process` pool was open, and checks every
+  /// index and block of it. If the report is clean the pool may be opened again from then on.
+  static CheckReport verify(const std::filesystem::path& path, const PoolOptions& options = {});
+
+  PoolInfo info() const;
+  std::vector<IndexInfo> indexes() const;
+
+  /// Checks every index and that exactly the blocks that they reach are allocated. No index may be
+  /// open or in use.
+  CheckReport check() const;
+
+  /// Removes an index and frees its blocks. Throws not_found, or in_use while it is open.
+  /// Crash-atomic: after a crash the index is whole, or gone (what was not yet freed is freed at
+  /// the next open).
+  void drop(std::string_view name);
+
+  /// Marks the pool clean and releases the file. Throws in_use while an index is open. Further
+  /// calls throw invalid_argument.
+  void close();
+
+  /// For the indexes of this library.
+  const std::shared_ptr<pool::PoolCore>& core() const;
+
+ private:
+  explicit Pool(std::shared_ptr<pool::PoolCore> core);
+
+  std::shared_ptr<pool::PoolCore> core_;
+};
+
+}  // namespace perdix

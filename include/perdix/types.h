@@ -1,0 +1,80 @@
+// What all indexes share: kinds of keys and values, their limits, and what stats() and check()
+// return.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace perdix {
+
+/// What a key or a value is. An index has one kind of each for all its life.
+enum class Kind : std::uint8_t {
+  u64 = 1,    ///< std::uint64_t, the full range
+  bytes = 2,  ///< std::string, any bytes; compared as unsigned bytes, a prefix sorts first
+};
+
+std::string_view to_string(Kind kind) noexcept;
+
+inline constexpr std::uint64_t kMaxKeySize =
+    (std::uint64_t{1} << 16) - 1;  ///< bytes of a string key
+inline constexpr std::uint64_t kMaxValueSize =
+    (std::uint64_t{1} << 32) - 1;                 ///< bytes of a string value
+inline constexpr std::size_t kMaxNameSize = 127;  ///< bytes of an index's name
+
+/// A type that may be a key or a value.
+template <class T>
+concept Storable = std::is_same_v<T, std::uint64_t> || std::is_same_v<T, std::string>;
+
+/// How a `Storable` is passed and shown without a copy: std::uint64_t or std::string_view.
+template <Storable T>
+using View = std::conditional_t<std::is_same_v<T, std::uint64_t>, std::uint64_t, std::string_view>;
+
+template <Storable T>
+inline constexpr Kind kKindOf = std::is_same_v<T, std::uint64_t> ? Kind::u64 : Kind::bytes;
+
+/// Sizes of an index, at the moment of the call.
+struct IndexStats {
+  std::uint64_t pairs = 0;   ///< keys in the index
+  std::uint64_t leaves = 0;  ///< leaf nodes in PM
+  std::uint64_t pm_bytes =
+      0;  ///< pool bytes of leaves, and of keys and values that lie outside of them
+  std::uint64_t dram_bytes = 0;  ///< DRAM bytes of the layers above the leaves
+  double recovery_seconds = 0;   ///< time that opening took to rebuild what lies in DRAM
+};
+
+/// Result of verifying every invariant of an index or a pool.
+struct CheckReport {
+  std::vector<std::string>
+      problems;              ///< one sentence each; empty if sound (at most a hundred are listed)
+  std::uint64_t pairs = 0;   ///< pairs visited
+  std::uint64_t blocks = 0;  ///< pool blocks visited
+
+  bool ok() const noexcept { return problems.empty(); }
+};
+
+/// Shows pairs to a scan without owning the callable: a reference to any `bool(View<K>, View<V>)`;
+/// false stops the scan.
+template <Storable K, Storable V>
+class Visitor {
+ public:
+  template <class F>
+  requires std::is_invocable_r_v<bool, F&, View<K>, View<V>> Visitor(
+      F&& visit)  // NOLINT(google-explicit-constructor): lambdas are passed directly
+      : object_(const_cast<void*>(static_cast<const void*>(&visit))),
+        call_([](void* object, View<K> key, View<V> value) -> bool {
+          return (*static_cast<std::remove_reference_t<F>*>(object))(key, value);
+        }) {}
+
+  bool operator()(View<K> key, View<V> value) const { return call_(object_, key, value); }
+
+ private:
+  void* object_;
+  bool (*call_)(void*, View<K>, View<V>);
+};
+
+}  // namespace perdix

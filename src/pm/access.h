@@ -1,0 +1,21 @@
+// Reading words of PM that a writer may change meanwhile.
+#pragma once
+
+#include <type_traits>
+
+#include "pm/probe.h"
+
+namespace perdix::pm {
+
+/// Reads one aligned word of 1, 2, 4 or 8 bytes. Acquire, so that what a publish() made reachable is seen complete; free on
+/// x86.
+template <class T>
+inline T load(const T& word) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8);
+  on_read(&word, sizeof(T));
+  T value;
+  __atomic_load(const_cast<T*>(&word), &value, __ATOMIC_ACQUIRE);
+  return value;
+}
+
+}  // namespace perdix::pm

@@ -1,0 +1,112 @@
+// The seam through which all of perdix writes to and persists PM. Nothing outside pm/ contains a
+// flush, a fence or an msync.
+//
+// The unit of atomicity is an aligned 8-byte store. Nothing else is assumed: a line may be written
+// back at any moment, with any prefix of the stores made to it, whether or not it was flushed. A
+// store is durable once flush() and then fence() of the same thread have returned; in the cpu_cache
+// domain once it is globally visible.
+//
+// One Persister serves a pool and all its threads; every call is const, inline and free of virtual
+// calls. An msync that fails (page_cache domain) is remembered: see failed().
+#pragma once
+
+#include <atomic>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+#include "pm/domain.h"
+#include "pm/flush_instruction.h"
+#include "pm/offset.h"
+#include "pm/page_sync.h"
+#include "pm/probe.h"
+
+namespace perdix::pm {
+
+class Persister {
+ public:
+  /// `survives_power`: the pool must outlive the machine, not only the process. In the cpu_cache
+  /// domain that decides whether a fence waits for global visibility (sfence) or only keeps the
+  /// compiler from moving stores: a store of a process that is killed still leaves its store
+  /// buffer.
+  explicit Persister(Domain domain, bool survives_power = true)
+      : domain_(domain),
+        survives_power_(survives_power),
+        instruction_(best_flush_instruction()),
+        pages_(domain == Domain::page_cache ? std::make_unique<PageSync>() : nullptr) {}
+
+  Domain domain() const noexcept { return domain_; }
+
+  /// Starts writing back [p, p+n); durable after the next fence() of this thread. Cost: one
+  /// instruction per line.
+  void flush(const void* p, std::size_t n, Site site = Site::current()) const {
+    if (!on_flush(p, n, site)) return;
+    if (domain_ == Domain::cpu_cache) return;
+    if (domain_ == Domain::page_cache) return pages_->note(p, n);
+    flush_lines(instruction_, p, n);
+  }
+
+  /// Orders: everything that this thread flushed is durable when fence() returns, and stores after
+  /// it come later.
+  void fence(Site site = Site::current()) const {
+    if (!on_fence(site)) return;
+    if (domain_ == Domain::page_cache) return pages_->sync();
+    if (domain_ == Domain::cpu_cache && !survives_power_) {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      return;
+    }
+    store_fence();
+  }
+
+  /// flush() and fence().
+  void persist(const void* p, std::size_t n, Site site = Site::current()) const {
+    flush(p, n, site);
+    fence(site);
+  }
+
+  /// The commit of a protocol: stores an aligned 8-byte word atomically (release), then persists
+  /// it.
+  template <class T>
+  void publish(T& word, std::type_identity_t<T> value, Site site = Site::current()) const {
+    static_assert(sizeof(T) == 8);
+    store(word, value);
+    persist(&word, sizeof(T), site);
+  }
+
+  /// Stores an aligned word of 1, 2, 4 or 8 bytes atomically (release). Not durable before a flush
+  /// and a fence.
+  template <class T>
+  void store(T& word, std::type_identity_t<T> value) const {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8);
+    assert(reinterpret_cast<std::uintptr_t>(&word) % sizeof(T) == 0);
+    __atomic_store(&word, &value, __ATOMIC_RELEASE);
+    on_write(&word, sizeof(T));
+  }
+
+  /// Copies into PM that no other thread reads yet. Not durable before a flush and a fence.
+  void copy(void* to, const void* from, std::size_t n) const {
+    std::memcpy(to, from, n);
+    on_write(to, n);
+  }
+
+  /// Fills PM that no other thread reads yet with zeros. Not durable before a flush and a fence.
+  void zero(void* to, std::size_t n) const {
+    std::memset(to, 0, n);
+    on_write(to, n);
+  }
+
+  /// True once a sync has failed, for ever: what the disk holds is unknown, and the pool must
+  /// refuse further work.
+  bool failed() const noexcept { return pages_ != nullptr && pages_->failed(); }
+
+ private:
+  Domain domain_;
+  bool survives_power_;
+  FlushInstruction instruction_;
+  std::unique_ptr<PageSync> pages_;
+};
+
+}  // namespace perdix::pm

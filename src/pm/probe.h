@@ -1,0 +1,62 @@
+// The seam between the engines and the instruments that watch them.
+//
+// In a build with PERDIX_INSTRUMENTED every access to PM that an engine announces, every flush and
+// every fence reaches the installed `Probe`. In a normal build the functions below are empty and
+// cost nothing. This file and pm/persist.h are the only ones that know the difference.
+#pragma once
+
+#include <cstddef>
+#include <source_location>
+
+namespace perdix::pm {
+
+/// Identity of a call site of the seam, so that an instrument can report it or suppress it.
+using Site = std::source_location;
+
+#ifdef PERDIX_INSTRUMENTED
+
+inline constexpr bool kInstrumented = true;
+
+/// Receives every event of the seam. Called on the thread of the event, after a write and before a
+/// flush or fence acts.
+class Probe {
+ public:
+  virtual ~Probe() = default;
+  virtual void on_read(const void* p, std::size_t n) = 0;
+  virtual void on_write(const void* p, std::size_t n) = 0;
+  virtual bool on_flush(const void* p, std::size_t n,
+                        const Site& site) = 0;  ///< false: suppress it
+  virtual bool on_fence(const Site& site) = 0;  ///< false: suppress it
+};
+
+/// Installs a probe (nullptr: none) and returns the one before. Not while other threads use a pool.
+Probe* install_probe(Probe* probe) noexcept;
+Probe* installed_probe() noexcept;
+
+inline void on_read(const void* p, std::size_t n) {
+  if (Probe* probe = installed_probe()) probe->on_read(p, n);
+}
+inline void on_write(const void* p, std::size_t n) {
+  if (Probe* probe = installed_probe()) probe->on_write(p, n);
+}
+inline bool on_flush(const void* p, std::size_t n, const Site& site) {
+  Probe* probe = installed_probe();
+  return probe == nullptr || probe->on_flush(p, n, site);
+}
+inline bool on_fence(const Site& site) {
+  Probe* probe = installed_probe();
+  return probe == nullptr || probe->on_fence(site);
+}
+
+#else
+
+inline constexpr bool kInstrumented = false;
+
+inline void on_read(const void*, std::size_t) {}
+inline void on_write(const void*, std::size_t) {}
+inline bool on_flush(const void*, std::size_t, const Site&) { return true; }
+inline bool on_fence(const Site&) { return true; }
+
+#endif
+
+}  // namespace perdix::pm
