@@ -21,7 +21,9 @@ Topology bounded(Topology topology) noexcept {
   return topology;
 }
 
-constexpr std::uint64_t units_of(std::uint64_t bytes, std::uint64_t unit) noexcept { return (bytes + unit - 1) / unit; }
+constexpr std::uint64_t units_of(std::uint64_t bytes, std::uint64_t unit) noexcept {
+  return (bytes + unit - 1) / unit;
+}
 
 constexpr bool fits_run(std::uint64_t bytes) noexcept { return bytes <= kMaxRun * kSpanSize; }
 
@@ -40,7 +42,8 @@ Calloc::Calloc(Space& space, const Topology& topology)
   heap_.open();
   lanes_.reserve(kLanes);
   for (unsigned i = 0; i < kLanes; ++i) {
-    lanes_.push_back(std::make_unique<Lane>(heap_, marks_, pm_, reclaimer_, view_.lane(i), i % topology_.nodes));
+    lanes_.push_back(
+        std::make_unique<Lane>(heap_, marks_, pm_, reclaimer_, view_.lane(i), i % topology_.nodes));
   }
 }
 
@@ -70,7 +73,8 @@ std::uint64_t Calloc::size_for(std::uint64_t bytes) noexcept {
   return units_of(bytes + kLargeHeader, kChunkSize) * kChunkSize - kLargeHeader;
 }
 
-/// Tries to find space, with more and more effort, until attempt(effort) returns true. Throws what growing throws.
+/// Tries to find space, with more and more effort, until attempt(effort) returns true. Throws what
+/// growing throws.
 template <class Attempt>
 void Calloc::with_space(Lane& lane, Attempt attempt) {
   if (attempt(Effort::local)) return;
@@ -87,7 +91,8 @@ void Calloc::with_space(Lane& lane, Attempt attempt) {
 }
 
 void Calloc::refill(Lane& lane, unsigned size_class, Block& block) {
-  if (lane.settle(std::numeric_limits<std::size_t>::max()) > 0 && lane.take(size_class, block)) return;
+  if (lane.settle(std::numeric_limits<std::size_t>::max()) > 0 && lane.take(size_class, block))
+    return;
   with_space(lane, [&](Effort effort) {
     Span* span = heap_.acquire(size_class, lane.node(), effort);
     if (span != nullptr) lane.take_from(*span, size_class, block);
@@ -97,21 +102,24 @@ void Calloc::refill(Lane& lane, unsigned size_class, Block& block) {
 
 BlockRef Calloc::take_object(Lane& lane, std::uint64_t bytes) {
   if (bytes > kMaxObject) {
-    throw Error(Errc::too_large, fmt::format("an object of {} bytes was asked for; the limit is {}", bytes, kMaxObject));
+    throw Error(Errc::too_large, fmt::format("an object of {} bytes was asked for; the limit is {}",
+                                             bytes, kMaxObject));
   }
   lane.settle(std::numeric_limits<std::size_t>::max());
   BlockRef object;
   const bool run = fits_run(bytes);
-  object.units =
-      static_cast<std::uint16_t>(run ? units_of(bytes, kSpanSize) : units_of(bytes + kLargeHeader, kChunkSize));
+  object.units = static_cast<std::uint16_t>(run ? units_of(bytes, kSpanSize)
+                                                : units_of(bytes + kLargeHeader, kChunkSize));
   with_space(lane, [&](Effort effort) {
-    object.offset = run ? heap_.take_run(object.units, lane.node(), effort) : heap_.take_chunks(object.units, effort);
+    object.offset = run ? heap_.take_run(object.units, lane.node(), effort)
+                        : heap_.take_chunks(object.units, effort);
     return object.offset != pm::kNull;
   });
   return object;
 }
 
-/// Makes available what was freed on other lanes, which may not be used for long. Returns how many blocks.
+/// Makes available what was freed on other lanes, which may not be used for long. Returns how many
+/// blocks.
 std::size_t Calloc::settle_others(Lane& lane) {
   std::size_t settled = 0;
   for (const auto& other : lanes_) {
@@ -122,7 +130,8 @@ std::size_t Calloc::settle_others(Lane& lane) {
   return settled;
 }
 
-/// Takes back what lanes keep for later. Busy lanes are left out: whoever holds one may be waiting for the same.
+/// Takes back what lanes keep for later. Busy lanes are left out: whoever holds one may be waiting
+/// for the same.
 void Calloc::collect_everything(Lane& lane) {
   lane.surrender();
   for (const auto& other : lanes_) {
@@ -159,7 +168,9 @@ bool Calloc::validate_block(Offset block, std::uint64_t bytes) const noexcept {
   return found.size >= std::max<std::uint64_t>(bytes, 1) && inspector_.marked(found);
 }
 
-std::uint64_t Calloc::block_size(Offset block) const noexcept { return inspector_.find(block).size; }
+std::uint64_t Calloc::block_size(Offset block) const noexcept {
+  return inspector_.find(block).size;
+}
 
 void Calloc::for_each_allocated(const std::function<void(Offset, std::uint64_t)>& fn) const {
   inspector_.for_each_allocated(fn);

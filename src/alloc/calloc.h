@@ -1,7 +1,8 @@
 // Calloc, the crash-safe allocator of a pool (nbtree.txt, III-C): one for all indexes.
 //
-// It never leaks a block and never gives one to two owners, whatever the moment of a crash, in every persistence domain; see
-// docs/durability/calloc.md. docs/format/allocator.md describes what lies in PM. How it is put together:
+// It never leaks a block and never gives one to two owners, whatever the moment of a crash, in
+// every persistence domain; see docs/durability/calloc.md. docs/format/allocator.md describes what
+// lies in PM. How it is put together:
 //
 //   Session   one operation: reserve, free, log, finish           session.h
 //   Lane      recyclable log, reclaimed ring, current spans       lane.h, record.h
@@ -31,11 +32,13 @@ namespace perdix::alloc {
 
 class Calloc {
  public:
-  /// Makes the allocator's structures in a new pool of at least one chunk, durably. Writes nothing below kPoolArea.
+  /// Makes the allocator's structures in a new pool of at least one chunk, durably. Writes nothing
+  /// below kPoolArea.
   static void format(Space& space);
 
-  /// Opens the allocator of a pool and resolves what a crash left. Throws Errc::corrupt, truncated, and then nothing that
-  /// matters was changed. Cost: 64 pages of lanes, and one line per chunk; not more in a larger or fuller pool.
+  /// Opens the allocator of a pool and resolves what a crash left. Throws Errc::corrupt, truncated,
+  /// and then nothing that matters was changed. Cost: 64 pages of lanes, and one line per chunk;
+  /// not more in a larger or fuller pool.
   explicit Calloc(Space& space, const Topology& topology = Topology::system());
   Calloc(const Calloc&) = delete;
   Calloc& operator=(const Calloc&) = delete;
@@ -46,28 +49,31 @@ class Calloc {
   /// The bytes that a block for `bytes` has; 0 if that is above kMaxObject.
   static std::uint64_t size_for(std::uint64_t bytes) noexcept;
 
-  /// Whether a block of at least `bytes` is allocated at `block`: for offsets that come from PM. Cost: two or three lines.
+  /// Whether a block of at least `bytes` is allocated at `block`: for offsets that come from PM.
+  /// Cost: two or three lines.
   bool validate_block(Offset block, std::uint64_t bytes) const noexcept;
 
   /// Bytes of the block that begins at an offset, allocated or not; 0 if none does.
   std::uint64_t block_size(Offset block) const noexcept;
 
-  /// Calls fn(block, size) for every allocated block, ascending. Exact while no operation runs. Cost: reads all span tables
-  /// and bitmaps.
+  /// Calls fn(block, size) for every allocated block, ascending. Exact while no operation runs.
+  /// Cost: reads all span tables and bitmaps.
   void for_each_allocated(const std::function<void(Offset, std::uint64_t)>& fn) const;
 
   /// Sum of the sizes of all allocated blocks. Cost as for_each_allocated.
   std::uint64_t bytes_allocated() const;
 
-  /// Bytes of spans and chunks that hold blocks, with what is free within them: the space that the blocks really cost. Cost:
-  /// reads all span tables, nine lines per chunk.
+  /// Bytes of spans and chunks that hold blocks, with what is free within them: the space that the
+  /// blocks really cost. Cost: reads all span tables, nine lines per chunk.
   std::uint64_t bytes_in_spans() const;
 
-  /// Verifies every invariant of layout.h, and that DRAM agrees with PM. No operation may run. Adds to `report`.
+  /// Verifies every invariant of layout.h, and that DRAM agrees with PM. No operation may run. Adds
+  /// to `report`.
   void check(CheckReport& report) const;
 
-  /// Waits for a grace period, so that all that was freed before the call can be allocated after it. For callers that got
-  /// out_of_space and want to try again. The caller must not be in an epoch::Guard and must hold no Session.
+  /// Waits for a grace period, so that all that was freed before the call can be allocated after
+  /// it. For callers that got out_of_space and want to try again. The caller must not be in an
+  /// epoch::Guard and must hold no Session.
   void reclaim();
 
  private:

@@ -11,7 +11,10 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 class CallocTest : public ::testing::Test {
  protected:
-  CallocTest() { Calloc::format(space_); open(); }
+  CallocTest() {
+    Calloc::format(space_);
+    open();
+  }
   ~CallocTest() override { expect_sound(); }
 
   void open() { calloc_ = std::make_unique<Calloc>(space_); }

@@ -22,7 +22,8 @@ void Chunks::open() {
   const std::uint64_t usable = std::min(space_.size() / kChunkSize, capacity_);
   if (count == 0 || count > usable) {
     throw Error(count == 0 ? Errc::corrupt : Errc::truncated,
-                fmt::format("the allocator says that the pool has {} chunks of 16 MiB, but it has {}; restore the pool "
+                fmt::format("the allocator says that the pool has {} chunks of 16 MiB, but it has "
+                            "{}; restore the pool "
                             "from a copy",
                             count, usable));
   }
@@ -31,9 +32,11 @@ void Chunks::open() {
     const ChunkWord word = ChunkWord::unpack(packed);
     const bool fits = ChunkWord::valid(packed) && word.count <= count - chunk;
     if (!fits || (chunk == 0 && word.kind != ChunkKind::spans)) {
-      throw Error(Errc::corrupt,
-                  fmt::format("the header of chunk {} (at offset {:#x}) is damaged; restore the pool from a copy", chunk,
-                              chunk_header_offset(chunk)));
+      throw Error(
+          Errc::corrupt,
+          fmt::format(
+              "the header of chunk {} (at offset {:#x}) is damaged; restore the pool from a copy",
+              chunk, chunk_header_offset(chunk)));
     }
     words_[chunk].store(packed, std::memory_order_relaxed);
     chunk += word.count;
@@ -118,10 +121,10 @@ void Chunks::grow(std::uint64_t added) {
   const std::uint64_t first = count();
   const std::uint64_t needed = (first + added) * kChunkSize;
   if (needed > space_.max_size()) {
-    throw Error(Errc::out_of_space,
-                fmt::format("the pool would need {} MiB but may have {} MiB at most; open it with a larger max_size, or "
-                            "erase something",
-                            needed >> 20, space_.max_size() >> 20));
+    throw Error(Errc::out_of_space, fmt::format("the pool would need {} MiB but may have {} MiB at "
+                                                "most; open it with a larger max_size, or "
+                                                "erase something",
+                                                needed >> 20, space_.max_size() >> 20));
   }
   if (needed > space_.size()) space_.extend(needed);
   write(first, {ChunkKind::free, 0, static_cast<std::uint32_t>(added)});

@@ -8,8 +8,9 @@
 namespace perdix::alloc {
 namespace {
 
-// How many spans of a pool that was just opened are looked at before a fresh one is used, and before the pool grows: this
-// bounds the time of one allocation. The next one goes on where this one stopped.
+// How many spans of a pool that was just opened are looked at before a fresh one is used, and
+// before the pool grows: this bounds the time of one allocation. The next one goes on where this
+// one stopped.
 constexpr unsigned kSpansPerLook = 64;
 constexpr unsigned kSpansPerGrowth = 4096;
 
@@ -29,7 +30,8 @@ void Heap::open() {
   span_cursor_.fill(chunks_.count() * kSpansPerChunk);
 }
 
-// --- Spans of blocks ------------------------------------------------------------------------------------------------
+// --- Spans of blocks
+// ------------------------------------------------------------------------------------------------
 
 Span* Heap::acquire(unsigned size_class, unsigned node, Effort effort) {
   const std::lock_guard lock(mutex_);
@@ -103,7 +105,8 @@ void Heap::relist(Span& span) noexcept {
 }
 
 void Heap::list(Span& span) noexcept {
-  const bool empty = span.available.load(std::memory_order_seq_cst) == static_cast<std::int32_t>(span.geometry().blocks);
+  const bool empty = span.available.load(std::memory_order_seq_cst) ==
+                     static_cast<std::int32_t>(span.geometry().blocks);
   Node& node = nodes_[span.node];
   (empty ? node.empty : node.partial)[span.size_class].push(span);
   span.place.store(empty ? Span::Place::empty : Span::Place::partial, std::memory_order_seq_cst);
@@ -116,7 +119,8 @@ Span& Heap::form_span(Offset offset, unsigned size_class) {
   for (std::uint32_t i = 0; i < span.geometry().words; ++i) {
     span.taken()[i].store(tail_bits(span.geometry(), i), std::memory_order_relaxed);
   }
-  span.available.store(static_cast<std::int32_t>(span.geometry().blocks), std::memory_order_relaxed);
+  span.available.store(static_cast<std::int32_t>(span.geometry().blocks),
+                       std::memory_order_relaxed);
 
   SpanLayout& layout = view_.span(offset);
   pm_.zero(&layout.bitmap, span.geometry().words * sizeof(std::uint64_t));
@@ -144,7 +148,8 @@ void Heap::dissolve_span(Span& span) {
   forget_span(span);
 }
 
-// --- Runs of spans and chunks ---------------------------------------------------------------------------------------
+// --- Runs of spans and chunks
+// ---------------------------------------------------------------------------------------
 
 Offset Heap::take_run(std::uint16_t spans, unsigned node, Effort effort) {
   const std::lock_guard lock(mutex_);
@@ -153,7 +158,8 @@ Offset Heap::take_run(std::uint16_t spans, unsigned node, Effort effort) {
   for (std::size_t i = 0; i < nodes; ++i) {
     const Offset offset = find_run(spans, (node + i) % nodes_.size());
     if (offset == pm::kNull) continue;
-    maps_[chunk_of(offset)].load(std::memory_order_relaxed)->run[span_index(offset)] = static_cast<std::uint8_t>(spans);
+    maps_[chunk_of(offset)].load(std::memory_order_relaxed)->run[span_index(offset)] =
+        static_cast<std::uint8_t>(spans);
     return offset;
   }
   return pm::kNull;
@@ -173,11 +179,13 @@ Offset Heap::find_run(unsigned spans, unsigned node) {
 }
 
 SpanMap* Heap::map_with_run(unsigned spans, Node& node) noexcept {
-  // Any map of a higher bucket will do; of the lowest that may, a few are tried, to keep longer runs whole.
+  // Any map of a higher bucket will do; of the lowest that may, a few are tried, to keep longer
+  // runs whole.
   constexpr unsigned kTries = 8;
   const unsigned lowest = std::bit_width(spans);
   unsigned tries = 0;
-  for (SpanMap* map = node.maps[lowest]; map != nullptr && tries < kTries; map = map->next, ++tries) {
+  for (SpanMap* map = node.maps[lowest]; map != nullptr && tries < kTries;
+       map = map->next, ++tries) {
     if (map->free.longest_run() >= spans) return map;
   }
   for (unsigned bucket = lowest + 1; bucket < node.maps.size(); ++bucket) {

@@ -1,11 +1,14 @@
-// The global part of the allocator: gives spans of blocks to lanes, and runs of spans and whole chunks to large objects.
+// The global part of the allocator: gives spans of blocks to lanes, and runs of spans and whole
+// chunks to large objects.
 //
-// Structures in PM that existed when the pool was opened are looked at when they are needed: a chunk's span table when free
-// spans are wanted or one of its blocks is freed, a span's bitmap when blocks of its class are wanted or one
-// is freed. Invariant: what DRAM does not know yet doesn't change in PM.
+// Structures in PM that existed when the pool was opened are looked at when they are needed: a
+// chunk's span table when free spans are wanted or one of its blocks is freed, a span's bitmap when
+// blocks of its class are wanted or one is freed. Invariant: what DRAM does not know yet doesn't
+// change in PM.
 //
-// Thread-safe: one mutex, taken when a lane has used up a span. Lock order: lane, then heap. What the heap writes to PM is
-// neutral (it makes a free span one of no blocks, and the like) and durable when the call returns, so it needs no log.
+// Thread-safe: one mutex, taken when a lane has used up a span. Lock order: lane, then heap. What
+// the heap writes to PM is neutral (it makes a free span one of no blocks, and the like) and
+// durable when the call returns, so it needs no log.
 #pragma once
 
 #include <perdix/types.h>
@@ -55,7 +58,8 @@ class Heap {
     const std::uint64_t chunk = chunk_of(offset);
     if (chunk < chunks_.count()) [[likely]] {
       if (SpanMap* map = maps_[chunk].load(std::memory_order_acquire)) [[likely]] {
-        if (Span* span = map->spans[span_index(offset)].load(std::memory_order_acquire)) [[likely]] return *span;
+        if (Span* span = map->spans[span_index(offset)].load(std::memory_order_acquire)) [[likely]]
+          return *span;
       }
     }
     return learn_span_at(offset);
@@ -65,8 +69,8 @@ class Heap {
   Offset take_run(std::uint16_t spans, unsigned node, Effort effort);
   Offset take_chunks(std::uint16_t chunks, Effort effort);
 
-  /// The spans of an allocated run, the chunks of an allocated large object. What they are part of is known from then on.
-  /// Throws Errc::corrupt if none begins at the offset.
+  /// The spans of an allocated run, the chunks of an allocated large object. What they are part of
+  /// is known from then on. Throws Errc::corrupt if none begins at the offset.
   std::uint16_t run_at(Offset offset);
   std::uint16_t chunks_at(Offset offset) const;
 
@@ -124,7 +128,8 @@ class Heap {
   SpanMap* unused_maps_ = nullptr;
   std::array<Span*, 65> unused_spans_{};  // by words of the bitmap
 
-  // Chunks below were there at open(); what has not been looked at since lies below the cursors, the newest first.
+  // Chunks below were there at open(); what has not been looked at since lies below the cursors,
+  // the newest first.
   std::uint64_t chunk_cursor_ = 0;
   std::array<std::uint64_t, kClasses> span_cursor_{};  // in spans
 };

@@ -15,12 +15,14 @@ namespace {
 
 [[noreturn]] void throw_corrupt(const char* what, Offset offset) {
   throw Error(Errc::corrupt,
-              fmt::format("{} at offset {:#x} of the pool is damaged; restore the pool from a copy", what, offset));
+              fmt::format("{} at offset {:#x} of the pool is damaged; restore the pool from a copy",
+                          what, offset));
 }
 
 }  // namespace
 
-/// Looks at up to `budget` spans of a class that were there at open(), and lists those with free blocks.
+/// Looks at up to `budget` spans of a class that were there at open(), and lists those with free
+/// blocks.
 void Heap::discover_spans(unsigned size_class, unsigned budget) {
   std::uint64_t& cursor = span_cursor_[size_class];
   while (cursor > 0 && budget > 0) {
@@ -66,7 +68,8 @@ SpanMap& Heap::learn_chunk(std::uint64_t chunk) {
       map.free.add(i, 1);
     } else if (entry & kRunFlag) {
       spans = entry & ~kRunFlag & 0xffffU;
-      if (spans == 0 || spans > kSpansPerChunk - i) throw_corrupt("the span table", chunk_header_offset(chunk));
+      if (spans == 0 || spans > kSpansPerChunk - i)
+        throw_corrupt("the span table", chunk_header_offset(chunk));
       map.run[i] = static_cast<std::uint8_t>(spans);
     } else if (!is_class_entry(entry)) {
       throw_corrupt("the span table", chunk_header_offset(chunk));
@@ -118,7 +121,8 @@ std::uint16_t Heap::run_at(Offset offset) {
   const std::uint64_t chunk = chunk_of(offset);
   const unsigned index = span_index(offset);
   ChunkWord word;
-  if (!chunks_.tile(chunk, word) || word.kind != ChunkKind::spans) throw_corrupt("a reference to an object", offset);
+  if (!chunks_.tile(chunk, word) || word.kind != ChunkKind::spans)
+    throw_corrupt("a reference to an object", offset);
   const std::uint8_t spans = learn_chunk(chunk).run[index];
   // A run that is reserved or waits for its readers is known, but not allocated.
   if (spans == 0 || pm::load(view_.chunk(chunk).spans[index]) != (kRunFlag | spans)) {
@@ -129,7 +133,8 @@ std::uint16_t Heap::run_at(Offset offset) {
 
 std::uint16_t Heap::chunks_at(Offset offset) const {
   ChunkWord word;
-  if (!chunks_.tile(chunk_of(offset), word) || word.kind != ChunkKind::large || word.count > kMaxChunks) {
+  if (!chunks_.tile(chunk_of(offset), word) || word.kind != ChunkKind::large ||
+      word.count > kMaxChunks) {
     throw_corrupt("a reference to an object", offset);
   }
   return static_cast<std::uint16_t>(word.count);
@@ -148,12 +153,14 @@ void Heap::check_span(const SpanMap& map, unsigned index, CheckReport& report) c
   const Offset offset = span_offset(map.chunk, index);
   const SpanEntry entry = pm::load(view_.chunk(map.chunk).spans[index]);
   if (entry != kFreeSpan && map.free.contains(index)) {
-    add_problem(report, fmt::format("the span at {:#x} is taken for free, but has entry {:#x}", offset, entry));
+    add_problem(report, fmt::format("the span at {:#x} is taken for free, but has entry {:#x}",
+                                    offset, entry));
   }
   Span* span = map.spans[index].load(std::memory_order_relaxed);
   if (span == nullptr) return;
   if (entry != entry_of(span->size_class)) {
-    add_problem(report, fmt::format("the span at {:#x} has entry {:#x}, not its class {}", offset, entry, span->size_class));
+    add_problem(report, fmt::format("the span at {:#x} has entry {:#x}, not its class {}", offset,
+                                    entry, span->size_class));
     return;
   }
   int available = 0;

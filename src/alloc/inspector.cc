@@ -15,7 +15,8 @@ FoundBlock Inspector::find(Offset offset) const noexcept {
   const std::uint64_t chunk = chunk_of(offset);
   ChunkWord word;
   if (offset > kOffsetMask || !chunks_.tile(chunk, word)) return {};
-  if (word.kind == ChunkKind::large && is_large(offset)) return {word.count * kChunkSize - kLargeHeader};
+  if (word.kind == ChunkKind::large && is_large(offset))
+    return {word.count * kChunkSize - kLargeHeader};
   const unsigned index = span_index(offset);
   if (word.kind != ChunkKind::spans || index < first_span(chunk)) return {};
 
@@ -28,12 +29,14 @@ FoundBlock Inspector::find(Offset offset) const noexcept {
   if (!is_class_entry(entry)) return {};
   const SizeClass& geometry = kSizeClasses[entry - 1U];
   if (!is_block(geometry, position_in_span(offset))) return {};
-  return {geometry.size, true, span_offset(chunk, index), block_index(geometry, position_in_span(offset))};
+  return {geometry.size, true, span_offset(chunk, index),
+          block_index(geometry, position_in_span(offset))};
 }
 
 bool Inspector::marked(const FoundBlock& block) const noexcept {
   if (block.size == 0) return false;
-  return !block.small || pm::load(view_.span(block.span).bitmap[block.index / 64]) >> (block.index % 64) & 1;
+  return !block.small ||
+         pm::load(view_.span(block.span).bitmap[block.index / 64]) >> (block.index % 64) & 1;
 }
 
 /// Blocks that are free although their bit is set, sorted.
@@ -99,7 +102,8 @@ std::uint64_t Inspector::bytes_in_spans() const {
   return bytes;
 }
 
-// --- Check ----------------------------------------------------------------------------------------------------------
+// --- Check
+// ----------------------------------------------------------------------------------------------------------
 
 void add_problem(CheckReport& report, std::string sentence) {
   constexpr std::size_t kMost = 100;
@@ -112,7 +116,8 @@ void Inspector::check(CheckReport& report) const {
   std::uint64_t chunk = 0;
   for (; chunk < chunks_.count(); chunk += word.count) {
     if (!chunks_.tile(chunk, word) || pm::load(view_.chunk(chunk).word) != word.pack()) {
-      return add_problem(report, fmt::format("chunk {} has another header than when the pool was opened", chunk));
+      return add_problem(
+          report, fmt::format("chunk {} has another header than when the pool was opened", chunk));
     }
     if (word.kind == ChunkKind::spans) check_chunk(chunk, report);
   }
@@ -125,14 +130,16 @@ void Inspector::check(CheckReport& report) const {
 void Inspector::check_lanes(CheckReport& report) const {
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     if (pm::load(view_.lane(lane).record[0]) != 0) {
-      add_problem(report, fmt::format("lane {} holds the record of an operation that has not ended", lane));
+      add_problem(report,
+                  fmt::format("lane {} holds the record of an operation that has not ended", lane));
     }
   }
   const std::vector<Offset> blocks = ring_blocks();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const FoundBlock found = find(blocks[i]);
     if (!found.small || !marked(found)) {
-      add_problem(report, fmt::format("a ring holds {:#x}, which is no block with its bit set", blocks[i]));
+      add_problem(report,
+                  fmt::format("a ring holds {:#x}, which is no block with its bit set", blocks[i]));
     }
     if (i > 0 && blocks[i] == blocks[i - 1]) {
       add_problem(report, fmt::format("block {:#x} is in two ring slots", blocks[i]));
@@ -146,19 +153,23 @@ void Inspector::check_chunk(std::uint64_t chunk, CheckReport& report) const {
     std::uint64_t spans = 1;
     if (i < first_span(chunk)) {
       if (entry != kFreeSpan) {
-        add_problem(report, fmt::format("chunk {}: span {} is not to be allocated, but has entry {:#x}", chunk, i, entry));
+        add_problem(report,
+                    fmt::format("chunk {}: span {} is not to be allocated, but has entry {:#x}",
+                                chunk, i, entry));
       }
     } else if (is_class_entry(entry)) {
       check_span(span_offset(chunk, i), entry - 1U, report);
     } else if (entry != kFreeSpan) {
       spans = find(span_offset(chunk, i)).size / kSpanSize;
       if (spans == 0) {
-        add_problem(report, fmt::format("chunk {}: span {} has entry {:#x}, which means nothing", chunk, i, entry));
+        add_problem(report, fmt::format("chunk {}: span {} has entry {:#x}, which means nothing",
+                                        chunk, i, entry));
         spans = 1;
       }
       for (std::uint64_t later = i + 1; later < i + spans; ++later) {
         if (pm::load(view_.chunk(chunk).spans[later]) == kFreeSpan) continue;
-        add_problem(report, fmt::format("chunk {}: span {} is part of a run, but has an entry", chunk, later));
+        add_problem(report, fmt::format("chunk {}: span {} is part of a run, but has an entry",
+                                        chunk, later));
       }
     }
     i += static_cast<unsigned>(spans);
@@ -169,10 +180,12 @@ void Inspector::check_span(Offset span, unsigned size_class, CheckReport& report
   const SpanLayout& layout = view_.span(span);
   const SizeClass& geometry = kSizeClasses[size_class];
   if (pm::load(layout.word) != span_word(size_class)) {
-    add_problem(report, fmt::format("the span at {:#x} does not say that its class is {}", span, size_class));
+    add_problem(report, fmt::format("the span at {:#x} does not say that its class is {}", span,
+                                    size_class));
   }
   if (pm::load(layout.bitmap[geometry.words - 1]) & tail_bits(geometry, geometry.words - 1)) {
-    add_problem(report, fmt::format("the bitmap of the span at {:#x} has bits past the last block", span));
+    add_problem(report,
+                fmt::format("the bitmap of the span at {:#x} has bits past the last block", span));
   }
 }
 

@@ -1,4 +1,5 @@
-// Reads the allocator's structures in PM, trusting nothing in them: finds blocks, lists them, and checks every invariant.
+// Reads the allocator's structures in PM, trusting nothing in them: finds blocks, lists them, and
+// checks every invariant.
 //
 // Thread-safe. While operations run, what is read is a moment's view of each word.
 #pragma once
@@ -25,11 +26,12 @@ class Inspector {
  public:
   Inspector(View view, const Chunks& chunks) noexcept : view_(view), chunks_(chunks) {}
 
-  /// The block that begins at an offset, whatever number that is. Small blocks whether or not they are allocated, runs and
-  /// large objects only if they are. Cost: one or two lines.
+  /// The block that begins at an offset, whatever number that is. Small blocks whether or not they
+  /// are allocated, runs and large objects only if they are. Cost: one or two lines.
   FoundBlock find(Offset offset) const noexcept;
 
-  /// Whether a found block is allocated, as its mark says: blocks in a ring are taken for allocated.
+  /// Whether a found block is allocated, as its mark says: blocks in a ring are taken for
+  /// allocated.
   bool marked(const FoundBlock& block) const noexcept;
 
   void for_each_allocated(const std::function<void(Offset, std::uint64_t)>& fn) const;
@@ -38,7 +40,8 @@ class Inspector {
 
  private:
   std::vector<Offset> ring_blocks() const;
-  void for_each_in_span(Offset span, unsigned size_class, const std::function<void(Offset, std::uint64_t)>& fn) const;
+  void for_each_in_span(Offset span, unsigned size_class,
+                        const std::function<void(Offset, std::uint64_t)>& fn) const;
   void check_lanes(CheckReport& report) const;
   void check_chunk(std::uint64_t chunk, CheckReport& report) const;
   void check_span(Offset span, unsigned size_class, CheckReport& report) const;

@@ -6,9 +6,14 @@
 namespace perdix::alloc {
 namespace {
 
-// Entries of the limbo: an offset and a ring slot, kNoSlot for blocks whose bit was cleared and for large objects.
-constexpr std::uint64_t pack(Offset offset, Slot slot) noexcept { return offset | std::uint64_t{slot} << kOffsetBits; }
-constexpr Slot slot_of(std::uint64_t entry) noexcept { return static_cast<Slot>(entry >> kOffsetBits); }
+// Entries of the limbo: an offset and a ring slot, kNoSlot for blocks whose bit was cleared and for
+// large objects.
+constexpr std::uint64_t pack(Offset offset, Slot slot) noexcept {
+  return offset | std::uint64_t{slot} << kOffsetBits;
+}
+constexpr Slot slot_of(std::uint64_t entry) noexcept {
+  return static_cast<Slot>(entry >> kOffsetBits);
+}
 
 std::uint32_t index_in(const Span& span, Offset block) noexcept {
   return block_index(span.geometry(), position_in_span(block));
@@ -16,8 +21,8 @@ std::uint32_t index_in(const Span& span, Offset block) noexcept {
 
 }  // namespace
 
-Lane::Lane(Heap& heap, const Marks& marks, const pm::Persister& pm, epoch::Reclaimer& reclaimer, LaneLayout& layout,
-           unsigned node)
+Lane::Lane(Heap& heap, const Marks& marks, const pm::Persister& pm, epoch::Reclaimer& reclaimer,
+           LaneLayout& layout, unsigned node)
     : node_(node), heap_(heap), marks_(marks), pm_(pm), reclaimer_(reclaimer), layout_(layout) {
   ready_.fill(kNoSlot);
   for (unsigned i = LaneLayout::kSlots; i > 0; --i) unclaim_slot(static_cast<Slot>(i - 1));
@@ -31,18 +36,21 @@ bool Lane::take(unsigned size_class, Block& block) noexcept {
   }
   Current& current = current_[size_class];
   if (current.blocks == 0 && !advance(current)) return false;
-  const std::uint32_t index = current.word * 64 + static_cast<std::uint32_t>(std::countr_zero(current.blocks));
+  const std::uint32_t index =
+      current.word * 64 + static_cast<std::uint32_t>(std::countr_zero(current.blocks));
   current.blocks &= current.blocks - 1;
   block = {current.span->block(index), current.span, index, kNoSlot};
   return true;
 }
 
-/// Claims the next blocks of the current span. Gives the span up and returns false when it has no more.
+/// Claims the next blocks of the current span. Gives the span up and returns false when it has no
+/// more.
 bool Lane::advance(Current& current) noexcept {
   if (current.span == nullptr) return false;
   const std::uint32_t words = current.span->geometry().words;
   // Once around: words that were used up may have got free blocks since.
-  for (std::uint32_t i = 0; i < words && current.span->available.load(std::memory_order_relaxed) > 0; ++i) {
+  for (std::uint32_t i = 0;
+       i < words && current.span->available.load(std::memory_order_relaxed) > 0; ++i) {
     current.word = current.word + 1 < words ? current.word + 1 : 0;
     current.blocks = current.span->claim(current.word);
     if (current.blocks != 0) return true;

@@ -1,11 +1,13 @@
 // A lane: what one operation at a time needs to allocate and free without touching anything shared.
 //
-// In PM a lane has the recyclable log record and the reclaimed ring (layout.h), in DRAM for each size class the span that it
-// allocates from and the blocks of the ring, and the queue of freed blocks that readers may still see. It belongs to no
-// thread: whoever holds `lock` uses it, so nothing is lost with a thread that ends.
+// In PM a lane has the recyclable log record and the reclaimed ring (layout.h), in DRAM for each
+// size class the span that it allocates from and the blocks of the ring, and the queue of freed
+// blocks that readers may still see. It belongs to no thread: whoever holds `lock` uses it, so
+// nothing is lost with a thread that ends.
 //
 // A ring slot is in one of these states; only `used` slots are not 0 in PM:
-//   unused -> (Session::free) -> claimed -> (finish) -> waiting for readers -> ready -> (reserve) -> taken -> (finish) -> unused
+//   unused -> (Session::free) -> claimed -> (finish) -> waiting for readers -> ready -> (reserve)
+//   -> taken -> (finish) -> unused
 #pragma once
 
 #include <array>
@@ -41,15 +43,15 @@ struct Operation {
 
 class alignas(util::kCacheLine) Lane {
  public:
-  Lane(Heap& heap, const Marks& marks, const pm::Persister& pm, epoch::Reclaimer& reclaimer, LaneLayout& layout,
-       unsigned node);
+  Lane(Heap& heap, const Marks& marks, const pm::Persister& pm, epoch::Reclaimer& reclaimer,
+       LaneLayout& layout, unsigned node);
 
   util::SpinLock& lock() noexcept { return lock_; }
   LaneLayout& layout() noexcept { return layout_; }
   unsigned node() const noexcept { return node_; }
 
-  /// Takes a free block of a class without looking beyond the lane: from the ring, else from the current span. False if
-  /// there is none.
+  /// Takes a free block of a class without looking beyond the lane: from the ring, else from the
+  /// current span. False if there is none.
   bool take(unsigned size_class, Block& block) noexcept;
 
   /// As take(), from a new current span, which the caller acquired.
@@ -67,7 +69,8 @@ class alignas(util::kCacheLine) Lane {
   /// The slot is unused: 0 in PM.
   void unclaim_slot(Slot slot) noexcept { unused_[unused_count_++] = slot; }
 
-  /// A block, run or large object is free in PM: by its ring slot if one is given. make_room() was called.
+  /// A block, run or large object is free in PM: by its ring slot if one is given. make_room() was
+  /// called.
   void freed(Offset offset, Slot slot);
 
   /// Makes up to `count` freed blocks available again whose readers are gone. Returns how many.
@@ -76,13 +79,15 @@ class alignas(util::kCacheLine) Lane {
   /// The grace period of what was freed begins now at the latest.
   void seal() { limbo_.seal(reclaimer_); }
 
-  /// Gives everything that the lane keeps for later use back to the heap: the spans that it owns, and the blocks of its ring.
+  /// Gives everything that the lane keeps for later use back to the heap: the spans that it owns,
+  /// and the blocks of its ring.
   void surrender();
 
   /// The running operation.
   Operation operation;
 
-  /// Of the log. The upper half is a range that belongs to this lane, the lower half 0 when it is used up.
+  /// Of the log. The upper half is a range that belongs to this lane, the lower half 0 when it is
+  /// used up.
   std::uint64_t next_sequence = 0;
 
  private:
@@ -109,8 +114,8 @@ class alignas(util::kCacheLine) Lane {
   LaneLayout& layout_;
 
   std::array<Current, kClasses> current_{};
-  std::array<Slot, kClasses> ready_{};  // first ready slot of the class
-  std::array<Slot, LaneLayout::kSlots> next_{};  // the next one of the class
+  std::array<Slot, kClasses> ready_{};             // first ready slot of the class
+  std::array<Slot, LaneLayout::kSlots> next_{};    // the next one of the class
   std::array<Slot, LaneLayout::kSlots> unused_{};  // a stack, so that few lines of the ring are hot
   std::array<Offset, LaneLayout::kSlots> block_{};  // what the slot holds, from freed() on
   Limbo limbo_;

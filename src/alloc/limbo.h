@@ -8,8 +8,8 @@
 
 namespace perdix::alloc {
 
-/// Entries come out in the order in which they went in, each after a grace period. Tickets are taken for batches: a ticket
-/// costs a fence, and a later one than needed is always right.
+/// Entries come out in the order in which they went in, each after a grace period. Tickets are
+/// taken for batches: a ticket costs a fence, and a later one than needed is always right.
 class Limbo {
  public:
   /// Makes room for `count` more entries. May throw std::bad_alloc.

@@ -1,5 +1,6 @@
-// The marks in PM that say which blocks are allocated: bits, entries of span tables, words of chunks. Every change is
-// idempotent, atomic, and flushed but not fenced: the caller's protocol decides when it must be durable.
+// The marks in PM that say which blocks are allocated: bits, entries of span tables, words of
+// chunks. Every change is idempotent, atomic, and flushed but not fenced: the caller's protocol
+// decides when it must be durable.
 //
 // Thread-safe for different blocks.
 #pragma once
@@ -13,14 +14,15 @@
 
 namespace perdix::alloc {
 
-/// A large object begins behind the header line of a chunk, a run with a span, and a small block at neither: positions tell
-/// which of them an offset means.
+/// A large object begins behind the header line of a chunk, a run with a span, and a small block at
+/// neither: positions tell which of them an offset means.
 constexpr bool is_large(Offset offset) noexcept { return offset % kChunkSize == kLargeHeader; }
 constexpr bool is_run(Offset offset) noexcept { return position_in_span(offset) == 0; }
 
 class Marks {
  public:
-  Marks(const pm::Persister& pm, View view, Chunks& chunks) noexcept : pm_(pm), view_(view), chunks_(chunks) {}
+  Marks(const pm::Persister& pm, View view, Chunks& chunks) noexcept
+      : pm_(pm), view_(view), chunks_(chunks) {}
 
   /// Of block `index` of the span at `span`.
   void allocate(Offset span, std::uint32_t index) const {
@@ -39,11 +41,13 @@ class Marks {
 
   /// Of a run or a large object.
   void allocate(BlockRef object) const {
-    if (is_large(object.offset)) return chunks_.write(chunk_of(object.offset), {ChunkKind::large, 0, object.units});
+    if (is_large(object.offset))
+      return chunks_.write(chunk_of(object.offset), {ChunkKind::large, 0, object.units});
     write_entry(object.offset, static_cast<SpanEntry>(kRunFlag | object.units));
   }
   void free(BlockRef object) const {
-    if (is_large(object.offset)) return chunks_.write(chunk_of(object.offset), {ChunkKind::free, 0, object.units});
+    if (is_large(object.offset))
+      return chunks_.write(chunk_of(object.offset), {ChunkKind::free, 0, object.units});
     write_entry(object.offset, kFreeSpan);
   }
 

@@ -15,7 +15,8 @@ constexpr unsigned kHasUndo = 1 << 7;
 
 unsigned shape_of(const Record& record) noexcept {
   return record.reserved.size() | record.freed.size() << kFreedShift |
-         (record.redo.word != pm::kNull ? kHasRedo : 0) | (record.undo.word != pm::kNull ? kHasUndo : 0);
+         (record.redo.word != pm::kNull ? kHasRedo : 0) |
+         (record.undo.word != pm::kNull ? kHasUndo : 0);
 }
 
 unsigned words_of(unsigned shape) noexcept {
@@ -49,19 +50,22 @@ unsigned encode(const Record& record, std::uint64_t sequence, RecordWords& words
 
 }  // namespace
 
-void write_record(const pm::Persister& pm, RecordWords& words, const Record& record, std::uint64_t sequence) {
+void write_record(const pm::Persister& pm, RecordWords& words, const Record& record,
+                  std::uint64_t sequence) {
   RecordWords image;
   const unsigned count = encode(record, sequence, image);
   for (unsigned i = 1; i < count; ++i) pm.store(words[i], image[i]);
   pm.store(words[0], image[0]);
-  // The operation may publish its commit word as soon as this returns: until finish() a crash needs the record.
+  // The operation may publish its commit word as soon as this returns: until finish() a crash needs
+  // the record.
   pm.flush(&words, count * sizeof words[0]);
   pm.fence();
 }
 
 void clear_record(const pm::Persister& pm, RecordWords& words) {
   pm.store(words[0], 0);
-  // Before the next owner of the commit word changes it, or of a block: else this record would be resolved wrongly.
+  // Before the next owner of the commit word changes it, or of a block: else this record would be
+  // resolved wrongly.
   pm.persist(&words[0], sizeof words[0]);
 }
 
@@ -71,7 +75,8 @@ std::optional<Record> read_record(const RecordWords& words) {
   const auto shape = static_cast<unsigned>(image[2] >> kOffsetBits);
   const unsigned reserved = shape & kReservedBits;
   const unsigned freed = shape >> kFreedShift & kReservedBits;
-  if (image[0] == 0 || reserved > kMaxBlocks || freed > kMaxBlocks || shape >= 2 * kHasUndo) return std::nullopt;
+  if (image[0] == 0 || reserved > kMaxBlocks || freed > kMaxBlocks || shape >= 2 * kHasUndo)
+    return std::nullopt;
   if (image[0] != checksum_of(image, words_of(shape))) return std::nullopt;
 
   Record record;

@@ -1,8 +1,9 @@
-// The recyclable log: what an operation is about to allocate and free, so that a crash in the middle leaks nothing
-// (nbtree.txt, III-C). One record per lane, used again by each operation.
+// The recyclable log: what an operation is about to allocate and free, so that a crash in the
+// middle leaks nothing (nbtree.txt, III-C). One record per lane, used again by each operation.
 //
-// A record is valid if its checksum is right. The checksum is written last and zeroed first, and covers a sequence number
-// that never repeats, so that lines of two records, of which some were written back and others not, don't pass for one.
+// A record is valid if its checksum is right. The checksum is written last and zeroed first, and
+// covers a sequence number that never repeats, so that lines of two records, of which some were
+// written back and others not, don't pass for one.
 #pragma once
 
 #include <array>
@@ -20,7 +21,9 @@ struct BlockRef {
   Offset offset = pm::kNull;
   std::uint16_t units = 0;  ///< 0: small block; else spans of a run, or chunks of a large object
 
-  constexpr std::uint64_t pack() const noexcept { return offset | std::uint64_t{units} << kOffsetBits; }
+  constexpr std::uint64_t pack() const noexcept {
+    return offset | std::uint64_t{units} << kOffsetBits;
+  }
   static constexpr BlockRef unpack(std::uint64_t word) noexcept {
     return {word & kOffsetMask, static_cast<std::uint16_t>(word >> kOffsetBits)};
   }
@@ -68,9 +71,11 @@ struct Record {
 
 using RecordWords = std::array<std::uint64_t, kRecordWords>;
 
-/// Writes a record and makes it and all that this thread flushed before durable. The words hold no valid record.
-/// Cost: one line for up to three blocks without redo and undo, at most three; one fence.
-void write_record(const pm::Persister& pm, RecordWords& words, const Record& record, std::uint64_t sequence);
+/// Writes a record and makes it and all that this thread flushed before durable. The words hold no
+/// valid record. Cost: one line for up to three blocks without redo and undo, at most three; one
+/// fence.
+void write_record(const pm::Persister& pm, RecordWords& words, const Record& record,
+                  std::uint64_t sequence);
 
 /// Makes the words hold no record, durably. Cost: one line, one fence.
 void clear_record(const pm::Persister& pm, RecordWords& words);

@@ -15,15 +15,22 @@ namespace perdix::alloc {
 namespace {
 
 [[noreturn]] void throw_corrupt(unsigned lane, const char* what, std::uint64_t value) {
-  throw Error(Errc::corrupt, fmt::format("lane {} of the allocator names {} {:#x}, which can't be; restore the pool from "
-                                         "a copy",
-                                         lane, what, value));
+  throw Error(
+      Errc::corrupt,
+      fmt::format("lane {} of the allocator names {} {:#x}, which can't be; restore the pool from "
+                  "a copy",
+                  lane, what, value));
 }
 
 class Recovery {
  public:
   Recovery(Space& space, Chunks& chunks, const Marks& marks, const Inspector& inspector)
-      : space_(space), pm_(space.pm()), view_(space.base()), chunks_(chunks), marks_(marks), inspector_(inspector) {}
+      : space_(space),
+        pm_(space.pm()),
+        view_(space.base()),
+        chunks_(chunks),
+        marks_(marks),
+        inspector_(inspector) {}
 
   void resolve(unsigned lane);
   void drain_rings();
@@ -45,8 +52,8 @@ class Recovery {
   const Inspector& inspector_;
 };
 
-/// Completes or takes back the operation that a lane was at, if any. Records of different lanes are independent: by rules R1
-/// and R5 no two name the same words or blocks.
+/// Completes or takes back the operation that a lane was at, if any. Records of different lanes are
+/// independent: by rules R1 and R5 no two name the same words or blocks.
 void Recovery::resolve(unsigned lane) {
   RecordWords& words = view_.lane(lane).record;
   const std::optional<Record> record = read_record(words);
@@ -89,8 +96,8 @@ bool Recovery::is_plausible(BlockRef block) const noexcept {
   if (is_large(block.offset)) return word.kind != ChunkKind::spans && word.count == block.units;
 
   const unsigned index = span_index(block.offset);
-  const bool inside = is_run(block.offset) && word.kind == ChunkKind::spans && index >= first_span(chunk) &&
-                      index + block.units <= kSpansPerChunk;
+  const bool inside = is_run(block.offset) && word.kind == ChunkKind::spans &&
+                      index >= first_span(chunk) && index + block.units <= kSpansPerChunk;
   if (!inside) return false;
   const auto& spans = view_.chunk(chunk).spans;
   const SpanEntry entry = pm::load(spans[index]);
@@ -145,22 +152,28 @@ void Recovery::drain_rings() {
   }
   if (slots.empty()) return;
   for (const std::uint64_t* slot : slots) free({pm::load(*slot), 0});
-  // A bit must be clear before the slot that also says that the block is free is emptied: else it leaks.
+  // A bit must be clear before the slot that also says that the block is free is emptied: else it
+  // leaks.
   pm_.fence();
   for (std::uint64_t* slot : slots) marks_.write_slot(*slot, 0);
-  // A slot must be empty before the block can be allocated again: else the next recovery would free it.
+  // A slot must be empty before the block can be allocated again: else the next recovery would free
+  // it.
   pm_.fence();
 }
 
 void check_header(const HeaderLayout& header) {
-  const bool sound = pm::load(header.magic) == HeaderLayout::kMagic && header.checksum == header_checksum(header);
+  const bool sound =
+      pm::load(header.magic) == HeaderLayout::kMagic && header.checksum == header_checksum(header);
   if (!sound) {
     throw Error(Errc::corrupt, "the allocator's header is damaged; restore the pool from a copy");
   }
-  const bool known = header.chunk_size == kChunkSize && header.span_size == kSpanSize && header.lanes == kLanes &&
-                     header.ring_slots == LaneLayout::kSlots && header.size_classes == kClasses;
+  const bool known = header.chunk_size == kChunkSize && header.span_size == kSpanSize &&
+                     header.lanes == kLanes && header.ring_slots == LaneLayout::kSlots &&
+                     header.size_classes == kClasses;
   if (!known) {
-    throw Error(Errc::newer_format, "the pool's allocator has another geometry than this release knows; use a newer one");
+    throw Error(
+        Errc::newer_format,
+        "the pool's allocator has another geometry than this release knows; use a newer one");
   }
 }
 

@@ -51,7 +51,8 @@ void Session::free(Offset block) {
   Operation& operation = lane_->operation;
   assert(!operation.logged && !operation.record.freed.full());
   lane_->make_room();
-  // Every free makes up to two earlier ones available again, so what waits is bounded by what one grace period frees.
+  // Every free makes up to two earlier ones available again, so what waits is bounded by what one
+  // grace period frees.
   lane_->settle(2);
   Heap& heap = calloc_->heap_;
   Block& freed = operation.freed[operation.record.freed.size()];
@@ -60,7 +61,9 @@ void Session::free(Offset block) {
   if (is_run(block)) return operation.record.freed.push({block, heap.run_at(block)});
   Span& span = heap.span_at(block);
   if (!is_block(span.geometry(), position_in_span(block))) {
-    throw Error(Errc::corrupt, fmt::format("no block begins at offset {:#x} of the pool; run `perdix check`", block));
+    throw Error(
+        Errc::corrupt,
+        fmt::format("no block begins at offset {:#x} of the pool; run `perdix check`", block));
   }
   freed.span = &span;
   freed.index = block_index(span.geometry(), position_in_span(block));
@@ -89,7 +92,8 @@ void Session::log() {
   assert(!operation.logged);
   assert((operation.record.commit_word == pm::kNull || !committed()) && "rule R2");
   constexpr std::uint64_t kRange = std::uint64_t{1} << 32;
-  if (lane_->next_sequence % kRange == 0) lane_->next_sequence = calloc_->next_sequence_range() * kRange + 1;
+  if (lane_->next_sequence % kRange == 0)
+    lane_->next_sequence = calloc_->next_sequence_range() * kRange + 1;
   write_record(calloc_->pm_, lane_->layout().record, operation.record, lane_->next_sequence++);
   operation.logged = true;
 }
@@ -97,13 +101,15 @@ void Session::log() {
 bool Session::committed() const {
   const Record& record = lane_->operation.record;
   if (record.commit_word == pm::kNull) return true;
-  return (pm::load(calloc_->view_.at<std::uint64_t>(record.commit_word)) & record.mask) == record.expected;
+  return (pm::load(calloc_->view_.at<std::uint64_t>(record.commit_word)) & record.mask) ==
+         record.expected;
 }
 
 void Session::finish() {
   assert(lane_->operation.logged);
   mark();
-  // The marks, and the caller's stores of an operation without commit word, must be durable when the record is gone.
+  // The marks, and the caller's stores of an operation without commit word, must be durable when
+  // the record is gone.
   calloc_->pm_.fence();
   clear_record(calloc_->pm_, lane_->layout().record);
   remember();

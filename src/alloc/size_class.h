@@ -1,10 +1,13 @@
-// The sizes of small blocks, and how a span of each is laid out. All constants; the format depends on them.
+// The sizes of small blocks, and how a span of each is laid out. All constants; the format depends
+// on them.
 //
-// Up to 256 bytes the classes are 16 bytes apart and up to 2 KiB 32 bytes, so a node of 1056 or 1120 bytes has its own.
-// From there on there is one class for each number of blocks that a span can hold, 31 down to 2, with the largest
-// multiple of 64 bytes that fits so many times: no other choice of sizes would get more blocks into a span.
+// Up to 256 bytes the classes are 16 bytes apart and up to 2 KiB 32 bytes, so a node of 1056 or
+// 1120 bytes has its own. From there on there is one class for each number of blocks that a span
+// can hold, 31 down to 2, with the largest multiple of 64 bytes that fits so many times: no other
+// choice of sizes would get more blocks into a span.
 //
-// A block is aligned to 16 bytes, to 32 if its class's size is a multiple of 32, and to 64 if it is one of 64.
+// A block is aligned to 16 bytes, to 32 if its class's size is a multiple of 32, and to 64 if it is
+// one of 64.
 #pragma once
 
 #include <array>
@@ -47,8 +50,10 @@ constexpr SizeClass make_size_class(std::uint32_t size) {
 constexpr std::array<SizeClass, kClasses> make_size_classes() {
   std::array<SizeClass, kClasses> classes;
   unsigned next = 0;
-  for (std::uint32_t size = 16; size <= kFineLimit; size += 16) classes[next++] = make_size_class(size);
-  for (std::uint32_t size = kFineLimit + 32; size <= kSmallLimit; size += 32) classes[next++] = make_size_class(size);
+  for (std::uint32_t size = 16; size <= kFineLimit; size += 16)
+    classes[next++] = make_size_class(size);
+  for (std::uint32_t size = kFineLimit + 32; size <= kSmallLimit; size += 32)
+    classes[next++] = make_size_class(size);
   for (std::uint32_t blocks = kMostCoarseBlocks; blocks >= 2; --blocks) {
     classes[next++] = make_size_class(kCoarseSpace / blocks / 64 * 64);
   }
@@ -70,9 +75,11 @@ constexpr unsigned size_class_of(std::uint64_t bytes) noexcept {
   return kSmallClasses + kMostCoarseBlocks - kCoarseSpace / rounded;
 }
 
-/// Which block of its span begins at or covers `position`, in bytes from the span's start, position >= data.
+/// Which block of its span begins at or covers `position`, in bytes from the span's start, position
+/// >= data.
 constexpr std::uint32_t block_index(const SizeClass& size_class, std::uint64_t position) noexcept {
-  // Exact for every position in a span: the reciprocal's error, below 2^-32 each, grows to less than one part in size.
+  // Exact for every position in a span: the reciprocal's error, below 2^-32 each, grows to less
+  // than one part in size.
   return static_cast<std::uint32_t>((position - size_class.data) * size_class.reciprocal >> 32);
 }
 
@@ -80,17 +87,21 @@ constexpr std::uint32_t block_index(const SizeClass& size_class, std::uint64_t p
 constexpr bool is_block(const SizeClass& size_class, std::uint64_t position) noexcept {
   if (position < size_class.data || position >= kSpanSize) return false;
   const std::uint32_t index = block_index(size_class, position);
-  return index < size_class.blocks && size_class.data + std::uint64_t{index} * size_class.size == position;
+  return index < size_class.blocks &&
+         size_class.data + std::uint64_t{index} * size_class.size == position;
 }
 
 /// The entry that a span of the class has in the span table.
-constexpr SpanEntry entry_of(unsigned size_class) noexcept { return static_cast<SpanEntry>(size_class + 1); }
+constexpr SpanEntry entry_of(unsigned size_class) noexcept {
+  return static_cast<SpanEntry>(size_class + 1);
+}
 
 constexpr bool is_class_entry(SpanEntry entry) noexcept { return entry >= 1 && entry <= kClasses; }
 
 /// The first word of a span of the class.
 constexpr std::uint64_t span_word(unsigned size_class) noexcept {
-  return kSpanMagic | std::uint64_t{entry_of(size_class)} << 16 | std::uint64_t{kSizeClasses[size_class].blocks} << 32;
+  return kSpanMagic | std::uint64_t{entry_of(size_class)} << 16 |
+         std::uint64_t{kSizeClasses[size_class].blocks} << 32;
 }
 
 /// Bits of bitmap word `word` that belong to no block.

@@ -51,11 +51,13 @@ TEST(SizeClass, LeavesLoseLessThanAHundredth) {
 TEST(SizeClass, PositionsInASpanAreBlocksOrNot) {
   for (const SizeClass& size_class : kSizeClasses) {
     for (std::uint64_t position = 0; position < kSpanSize; ++position) {
-      const bool inside = position >= size_class.data && position < size_class.data + size_class.blocks * size_class.size;
+      const bool inside = position >= size_class.data &&
+                          position < size_class.data + size_class.blocks * size_class.size;
       const bool begins = inside && (position - size_class.data) % size_class.size == 0;
       ASSERT_EQ(is_block(size_class, position), begins) << size_class.size << " at " << position;
       if (inside) {
-        ASSERT_EQ(block_index(size_class, position), (position - size_class.data) / size_class.size);
+        ASSERT_EQ(block_index(size_class, position),
+                  (position - size_class.data) / size_class.size);
       }
     }
     EXPECT_FALSE(is_block(size_class, kSpanSize + size_class.data));

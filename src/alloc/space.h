@@ -10,7 +10,8 @@
 
 namespace perdix::alloc {
 
-/// Used on cold paths only, and by one thread at a time. The range stays where it is for the life of the Space.
+/// Used on cold paths only, and by one thread at a time. The range stays where it is for the life
+/// of the Space.
 class Space {
  public:
   virtual ~Space() = default;
@@ -24,11 +25,12 @@ class Space {
   /// The size can't grow beyond this.
   virtual std::uint64_t max_size() const = 0;
 
-  /// Makes [size(), new_size) usable, with space that is really allocated, and durable as part of the pool. Throws
-  /// Errc::out_of_space or io_error, and then nothing has changed.
+  /// Makes [size(), new_size) usable, with space that is really allocated, and durable as part of
+  /// the pool. Throws Errc::out_of_space or io_error, and then nothing has changed.
   virtual void extend(std::uint64_t new_size) = 0;
 
-  /// Says that [offset, offset + bytes) will be written soon, for example so that its pages are touched in advance.
+  /// Says that [offset, offset + bytes) will be written soon, for example so that its pages are
+  /// touched in advance.
   virtual void prepare(Offset /*offset*/, std::uint64_t /*bytes*/) {}
 
   virtual const pm::Persister& pm() const = 0;

@@ -17,7 +17,8 @@ class SpanSet {
     for (unsigned i = begin; i < begin + count; ++i) words_[i / 64] |= std::uint64_t{1} << (i % 64);
   }
   void remove(unsigned begin, unsigned count) noexcept {
-    for (unsigned i = begin; i < begin + count; ++i) words_[i / 64] &= ~(std::uint64_t{1} << (i % 64));
+    for (unsigned i = begin; i < begin + count; ++i)
+      words_[i / 64] &= ~(std::uint64_t{1} << (i % 64));
   }
   void clear() noexcept { words_ = {}; }
 
@@ -39,7 +40,8 @@ struct SpanMap {
   std::array<std::atomic<Span*>, kSpansPerChunk> spans{};
 
   // The rest under the heap's lock.
-  std::array<std::uint8_t, kSpansPerChunk> run{};  // length of the run that begins there, taken or waiting; 0: none
+  std::array<std::uint8_t, kSpansPerChunk>
+      run{};  // length of the run that begins there, taken or waiting; 0: none
   SpanSet free;
   unsigned bucket = 0;  // bit_width(longest free run); the heap lists maps by it
   SpanMap* previous = nullptr;

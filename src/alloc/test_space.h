@@ -16,7 +16,8 @@ class TestSpace final : public Space {
  public:
   explicit TestSpace(std::uint64_t max_size, pm::Domain domain = pm::Domain::cpu_cache)
       : max_size_(max_size), pm_(domain, domain != pm::Domain::cpu_cache) {
-    void* memory = ::mmap(nullptr, max_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory = ::mmap(nullptr, max_size, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     base_ = static_cast<std::byte*>(memory);
   }
@@ -60,7 +61,8 @@ inline std::uint64_t& root(const TestSpace& space, unsigned i = 0) {
 }
 
 /// Allocates a block and links it to a word, crash-atomically.
-inline Offset allocate(Calloc& calloc, const TestSpace& space, std::size_t bytes, std::uint64_t& word) {
+inline Offset allocate(Calloc& calloc, const TestSpace& space, std::size_t bytes,
+                       std::uint64_t& word) {
   Session session = calloc.session();
   const Offset block = session.reserve(bytes);
   session.commit_when(word, ~std::uint64_t{0}, block);

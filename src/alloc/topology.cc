@@ -23,7 +23,8 @@ Topology Topology::system() noexcept {
   constexpr unsigned long kMemsAllowed = 4;  // MPOL_F_MEMS_ALLOWED of <linux/mempolicy.h>
   constexpr unsigned kWordBits = sizeof(unsigned long) * CHAR_BIT;
   std::array<unsigned long, 1024 / kWordBits> mask{};
-  if (::syscall(SYS_get_mempolicy, nullptr, mask.data(), mask.size() * kWordBits, nullptr, kMemsAllowed) != 0) {
+  if (::syscall(SYS_get_mempolicy, nullptr, mask.data(), mask.size() * kWordBits, nullptr,
+                kMemsAllowed) != 0) {
     return {};
   }
   unsigned nodes = 1;

@@ -32,8 +32,12 @@ class View {
   }
 
   HeaderLayout& header() const noexcept { return at<HeaderLayout>(kHeaderOffset); }
-  LaneLayout& lane(unsigned i) const noexcept { return at<LaneLayout>(kLanesOffset + i * sizeof(LaneLayout)); }
-  ChunkLayout& chunk(std::uint64_t i) const noexcept { return at<ChunkLayout>(chunk_header_offset(i)); }
+  LaneLayout& lane(unsigned i) const noexcept {
+    return at<LaneLayout>(kLanesOffset + i * sizeof(LaneLayout));
+  }
+  ChunkLayout& chunk(std::uint64_t i) const noexcept {
+    return at<ChunkLayout>(chunk_header_offset(i));
+  }
   SpanLayout& span(Offset offset) const noexcept { return at<SpanLayout>(offset); }
 
  private:
