@@ -5,6 +5,13 @@
 // period (Reclaimer::advance, drain).
 #pragma once
 
+extern "C" {
+// liburcu wants a thread's record aligned to 128 bytes and allocates it with less. That is harmless, but not to a sanitizer.
+[[gnu::no_sanitize("alignment")]] static inline void _urcu_bp_read_lock_update(unsigned long);
+[[gnu::no_sanitize("alignment")]] static inline void _urcu_bp_read_lock();
+[[gnu::no_sanitize("alignment")]] static inline void _urcu_bp_read_unlock();
+[[gnu::no_sanitize("alignment")]] static inline int _urcu_bp_read_ongoing();
+}
 #include <urcu/static/urcu-bp.h>
 
 #include "epoch/tsan.h"

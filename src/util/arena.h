@@ -44,7 +44,7 @@ class Arena {
  private:
   static constexpr std::size_t kGranule = 16;
   static constexpr std::size_t kLargestClass = 4096;
-  static constexpr std::size_t kSlab = 16 * 1024;
+  static constexpr std::size_t kSlab = 64 * 1024;
   static constexpr std::size_t kBlock = 2 * 1024 * 1024;
 
   struct FreeChunk {
