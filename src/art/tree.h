@@ -59,6 +59,9 @@ class Tree {
   /// passed over; one that is inserted meanwhile may be.
   Value find_floor(Key key) const;
 
+  /// The value of the greatest key < key, likewise.
+  Value find_below(Key key) const;
+
   /// The value of the smallest key >= key, likewise.
   Value find_ceiling(Key key) const;
 
@@ -139,7 +142,7 @@ class Tree {
   template <Side kSide>
   std::optional<Value> beside(const Edge& edge) const;
   std::optional<Value> try_find(Key key) const;
-  std::optional<Value> try_floor(Key key) const;
+  std::optional<Value> try_below(Key key, bool or_equal) const;
   std::optional<Value> try_above(Key key, bool or_equal) const;
 
   // Writing (tree_modify.h), likewise.

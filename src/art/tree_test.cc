@@ -58,7 +58,9 @@ class Pair {
     ASSERT_EQ(tree_->find(key), get(map_.find(key)));
     const auto above = map_.upper_bound(key);
     ASSERT_EQ(tree_->find_floor(key), above == map_.begin() ? nullptr : get(std::prev(above)));
-    ASSERT_EQ(tree_->find_ceiling(key), get(map_.lower_bound(key)));
+    const auto ceiling = map_.lower_bound(key);
+    ASSERT_EQ(tree_->find_below(key), ceiling == map_.begin() ? nullptr : get(std::prev(ceiling)));
+    ASSERT_EQ(tree_->find_ceiling(key), get(ceiling));
     ASSERT_EQ(tree_->find_above(key), get(above));
   }
 
