@@ -49,7 +49,7 @@ class Pair {
 
   void erase(const Stored& key) {
     const epoch::Guard guard;
-    ASSERT_EQ(tree_->erase(key), map_.contains(key));
+    ASSERT_EQ(tree_->erase(key), get(map_.find(key)));
     map_.erase(key);
   }
 
