@@ -1,5 +1,6 @@
-// Readers and writers at once, on few keys so that they meet, with invariants that must hold at every moment. Nodes and items lie
-// on the heap: the sanitizers see a use after the free, and a read that isn't ordered.
+// Readers and writers at once, on few keys so that they meet, with invariants that must hold at
+// every moment. Nodes and items lie on the heap: the sanitizers see a use after the free, and a
+// read that isn't ordered.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +39,9 @@ struct alignas(8) Numbered {
 
 struct SparseInts {
   using Item = Numbered<std::uint64_t, std::uint64_t>;
-  static std::uint64_t key(unsigned n) { return std::uint64_t{n / 16} << 40 | std::uint64_t{n % 16} << 8; }
+  static std::uint64_t key(unsigned n) {
+    return std::uint64_t{n / 16} << 40 | std::uint64_t{n % 16} << 8;
+  }
 };
 
 struct DenseInts {
@@ -79,14 +82,16 @@ class Stress {
     EXPECT_EQ(tree_.leak(), 0);
   }
 
-  /// Runs `write` in kWriters threads, each with its number, and `read` in kReaders threads until the writers are done.
+  /// Runs `write` in kWriters threads, each with its number, and `read` in kReaders threads until
+  /// the writers are done.
   void run(const std::function<void(util::Random&, unsigned)>& write, const Body& read) {
     std::atomic<unsigned> writing{kWriters};
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < kWriters; ++i) {
       threads.emplace_back([&, i] {
         util::Random random(seed_ * 100 + i);
-        for (int step = 0; step < kOperations && !::testing::Test::HasFailure(); ++step) write(random, i);
+        for (int step = 0; step < kOperations && !::testing::Test::HasFailure(); ++step)
+          write(random, i);
         --writing;
       });
     }
@@ -110,7 +115,8 @@ class Stress {
   /// After the erase or replacement has returned.
   void dispose(Item* item) {
     item->erased_at = ++clock_;
-    tree_.reclaimer().retire(item, [](void* object, void*) { delete static_cast<Item*>(object); }, nullptr);
+    tree_.reclaimer().retire(
+        item, [](void* object, void*) { delete static_cast<Item*>(object); }, nullptr);
   }
 
   bool insert(unsigned number) {
@@ -120,7 +126,8 @@ class Stress {
     return true;
   }
 
-  /// Looks for the neighbours of a number: on the right side, none permanent passed over, and none that was gone before.
+  /// Looks for the neighbours of a number: on the right side, none permanent passed over, and none
+  /// that was gone before.
   void check_neighbours(unsigned number) {
     const auto key = Keys::key(number);
     const std::uint64_t start = clock_;
@@ -160,8 +167,10 @@ class Stress {
 
   void read(util::Random& random) {
     const epoch::Guard guard;
-    if (random.one_in(10)) check_scan(static_cast<unsigned>(random.below(kNumbers)));
-    else check_neighbours(static_cast<unsigned>(random.below(kNumbers)));
+    if (random.one_in(10))
+      check_scan(static_cast<unsigned>(random.below(kNumbers)));
+    else
+      check_neighbours(static_cast<unsigned>(random.below(kNumbers)));
   }
 
   auto& tree() { return tree_; }
@@ -184,15 +193,16 @@ class TreeStress : public ::testing::Test {};
 using AllKeys = ::testing::Types<SparseInts, DenseInts, Strings>;
 TYPED_TEST_SUITE(TreeStress, AllKeys);
 
-// Each writer has numbers of its own, so it knows what its calls must return, and puts a whole range in before it takes it
-// out, so that nodes of all sizes come and go.
+// Each writer has numbers of its own, so it knows what its calls must return, and puts a whole
+// range in before it takes it out, so that nodes of all sizes come and go.
 TYPED_TEST(TreeStress, EachWriterSeesItsOwnChanges) {
   using Item = typename TypeParam::Item;
   Stress<TypeParam> stress(1);
   std::vector<std::vector<Item*>> mine(kWriters, std::vector<Item*>(kNumbers));
   std::vector<int> steps(kWriters);
   auto write = [&](util::Random& random, unsigned writer) {
-    const auto number = static_cast<unsigned>(random.below(kNumbers / kWriters)) * kWriters + writer;
+    const auto number =
+        static_cast<unsigned>(random.below(kNumbers / kWriters)) * kWriters + writer;
     if (number % kPermanentEvery == 0) return;
     Item*& item = mine[writer][number];
     const bool grow = steps[writer]++ / (kOperations / 8) % 2 == 0;
@@ -221,7 +231,8 @@ TYPED_TEST(TreeStress, EachWriterSeesItsOwnChanges) {
   }
 }
 
-// All writers fight for the same few numbers: of the successful calls for a key, inserts and erases take turns.
+// All writers fight for the same few numbers: of the successful calls for a key, inserts and erases
+// take turns.
 TYPED_TEST(TreeStress, SuccessesAlternate) {
   using Item = typename TypeParam::Item;
   constexpr unsigned kContested = 2 * kPermanentEvery;
