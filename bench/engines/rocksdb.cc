@@ -108,12 +108,10 @@ class RocksDbMap {
     std::uint64_t memtables = 0;
     std::uint64_t readers = 0;
     std::uint64_t cache = 0;
-    std::uint64_t tables = 0;
     db_->GetIntProperty(rocksdb::DB::Properties::kSizeAllMemTables, &memtables);
     db_->GetIntProperty(rocksdb::DB::Properties::kEstimateTableReadersMem, &readers);
     db_->GetIntProperty(rocksdb::DB::Properties::kBlockCacheUsage, &cache);
-    db_->GetIntProperty(rocksdb::DB::Properties::kTotalSstFilesSize, &tables);
-    return {memtables + readers + cache, tables};
+    return {memtables + readers + cache, std::nullopt};
   }
 
  private:

@@ -35,18 +35,7 @@ std::string machine_description() {
 }
 
 std::string build_description() {
-#ifdef NDEBUG
-  constexpr const char* kAssertions = "assertions off";
-#else
-  constexpr const char* kAssertions = "assertions on";
-#endif
-#ifdef __OPTIMIZE__
-  constexpr const char* kOptimised = "optimised";
-#else
-  constexpr const char* kOptimised = "not optimised";
-#endif
-  return fmt::format("{}, {}, {}{}", "compiler " __VERSION__, kOptimised, kAssertions,
-                     pm::kInstrumented ? ", instrumented" : "");
+  return fmt::format("{}{}", PERDIX_BUILD, pm::kInstrumented ? ", instrumented" : "");
 }
 
 double clock_cost_nanoseconds() {

@@ -1,27 +1,16 @@
 #include "ycsb/options.h"
 
-#include <charconv>
 #include <functional>
 #include <map>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <perdix/error.h>
-
 #include "engines/engines.h"
+#include "terminal/format.h"
 
 namespace perdix::bench {
 namespace {
-
-std::uint64_t suffix_factor(std::string_view suffix, const std::string& text) {
-  if (suffix.empty()) return 1;
-  if (suffix == "k" || suffix == "K") return 1'000;
-  if (suffix == "m" || suffix == "M") return 1'000'000;
-  if (suffix == "g" || suffix == "G") return 1'000'000'000;
-  throw Error(Errc::invalid_argument,
-              fmt::format("'{}' is not a count; write for example 500k, 10M or 1000000", text));
-}
 
 // The words that an option accepts, and what each sets.
 using Choices = std::map<std::string, std::function<void()>>;
@@ -40,7 +29,8 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, const Choice
 CLI::Option* add_count(CLI::App& command, const std::string& name, std::uint64_t& count,
                        const std::string& description) {
   return command.add_option_function<std::string>(
-      name, [&count](const std::string& text) { count = parse_count(text); }, description);
+      name, [&count](const std::string& text) { count = terminal::parse_count(text); },
+      description);
 }
 
 std::string engine_names() {
@@ -162,18 +152,6 @@ void add_how(CLI::App& command, Options& options) {
 }
 
 }  // namespace
-
-std::uint64_t parse_count(const std::string& text) {
-  std::uint64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, failure] = std::from_chars(text.data(), end, number);
-  const std::uint64_t factor = suffix_factor(
-      failure == std::errc() ? std::string_view(rest, static_cast<std::size_t>(end - rest)) : "?",
-      text);
-  std::uint64_t product = 0;
-  if (__builtin_mul_overflow(number, factor, &product)) suffix_factor("?", text);
-  return product;
-}
 
 void add_options(CLI::App& command, Options& options) {
   add_what(command, options.config);

@@ -26,8 +26,4 @@ struct Options {
 /// line is parsed; it must live as long as the command.
 void add_options(CLI::App& command, Options& options);
 
-/// A count with an optional suffix k, M or G (powers of 1000): "500k". Throws perdix::Error
-/// invalid_argument.
-std::uint64_t parse_count(const std::string& text);
-
 }  // namespace perdix::bench

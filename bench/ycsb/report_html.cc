@@ -9,11 +9,14 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
-#include "ycsb/format.h"
+#include "terminal/format.h"
 #include "ycsb/report.h"
 
 namespace perdix::bench {
 namespace {
+
+using terminal::format_nanoseconds;
+using terminal::format_number;
 
 // Colours that people with colour blindness can tell apart (Okabe and Ito).
 constexpr std::array<const char*, 7> kColours = {"#0072b2", "#e69f00", "#009e73", "#cc79a7",

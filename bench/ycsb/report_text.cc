@@ -5,11 +5,16 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
-#include "ycsb/format.h"
+#include "terminal/format.h"
 #include "ycsb/report.h"
 
 namespace perdix::bench {
 namespace {
+
+using terminal::format_bytes;
+using terminal::format_count;
+using terminal::format_nanoseconds;
+using terminal::format_number;
 
 std::string optional_bytes(const std::optional<std::uint64_t>& bytes) {
   return bytes ? format_bytes(static_cast<double>(*bytes)) : "-";
@@ -49,13 +54,13 @@ void write_phase_head(std::ostream& out, const Report& report, const Result& res
 }
 
 void write_mix(std::ostream& out, const Report& report, const std::vector<const Result*>& group) {
-  fmt::print(out, "  {:<12}{:>10}{:>10}{:>10}{:>10}{:>10}{:>12}\n", "", "Mops/s", "ns/op", "p50",
+  fmt::print(out, "  {:<12}{:>10}{:>10}{:>10}{:>10}{:>10}{:>15}\n", "", "Mops/s", "ns/op", "p50",
              "p99", "p99.9", "vs " + report.config.baseline);
   for (const Result* result : group) {
     const auto percentile = [&](double p) {
       return format_nanoseconds(static_cast<double>(result->latency.percentile(p)));
     };
-    fmt::print(out, "  {:<12}{:>10}{:>10}{:>10}{:>10}{:>10}{:>12}\n", result->engine,
+    fmt::print(out, "  {:<12}{:>10}{:>10}{:>10}{:>10}{:>10}{:>15}\n", result->engine,
                format_number(result->operations_per_second() / 1e6),
                format_number(result->nanoseconds_per_operation()), percentile(50), percentile(99),
                percentile(99.9), optional_ratio(report.ratio(*result)));
@@ -86,7 +91,7 @@ void write_memory(std::ostream& out, const std::vector<const Result*>& group) {
 
 void write_reopen(std::ostream& out, const Report& report,
                   const std::vector<const Result*>& group) {
-  fmt::print(out, "  {:<12}{:>12}{:>16}{:>16}{:>10}{:>12}\n", "", "open", "first answer",
+  fmt::print(out, "  {:<12}{:>12}{:>16}{:>16}{:>10}{:>15}\n", "", "open", "first answer",
              "M keys/s", "lost", "vs " + report.config.baseline);
   for (const Result* result : group) {
     std::vector<double> opens;
@@ -99,7 +104,7 @@ void write_reopen(std::ostream& out, const Report& report,
     }
     const double open = median(opens);
     fmt::print(
-        out, "  {:<12}{:>12}{:>16}{:>16}{:>10}{:>12}\n", result->engine,
+        out, "  {:<12}{:>12}{:>16}{:>16}{:>10}{:>15}\n", result->engine,
         format_nanoseconds(open * 1e9), format_nanoseconds(median(answers) * 1e9),
         format_number(static_cast<double>(result->rounds.front().reopened->records) / open / 1e6),
         format_count(lost), optional_ratio(report.ratio(*result)));
