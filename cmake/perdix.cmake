@@ -1,7 +1,31 @@
-# The two functions that every folder uses, and the compiler options that all code shares.
+# The functions that every folder uses, and the compiler options that all code shares.
+
+# --- Compiler -------------------------------------------------------------------------------------
+
+find_program(PERDIX_CCACHE ccache)
+if(PERDIX_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER "${PERDIX_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${PERDIX_CCACHE}")
+endif()
+
+if(PERDIX_SANITIZE)
+  add_compile_options(-fsanitize=${PERDIX_SANITIZE} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${PERDIX_SANITIZE})
+endif()
+
+# ThreadSanitizer's shadow memory collides with the mappings of a kernel that randomises addresses
+# by more than 28 bits, so its programs run without randomisation where the system lets them.
+if(PERDIX_SANITIZE MATCHES "thread" AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
+  execute_process(COMMAND setarch -R true RESULT_VARIABLE setarch_failed OUTPUT_QUIET ERROR_QUIET)
+  if(NOT setarch_failed)
+    set(CMAKE_CROSSCOMPILING_EMULATOR "${PROJECT_SOURCE_DIR}/scripts/without-aslr")
+  endif()
+endif()
 
 add_library(perdix_options INTERFACE)
-target_compile_options(perdix_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror=return-type)
+target_compile_options(perdix_options INTERFACE
+  -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror=return-type)
 if(PERDIX_MARCH)
   target_compile_options(perdix_options INTERFACE -march=${PERDIX_MARCH})
 endif()
@@ -9,12 +33,13 @@ if(PERDIX_INSTRUMENTED)
   target_compile_definitions(perdix_options INTERFACE PERDIX_INSTRUMENTED)
 endif()
 target_include_directories(perdix_options INTERFACE
-  ${PROJECT_SOURCE_DIR}/src $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+  ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 
-set_property(GLOBAL PROPERTY PERDIX_LAYERS "")
+# --- Layers ---------------------------------------------------------------------------------------
 
 # perdix_layer(name [SOURCES file...] [DEPS layer...] [LIBS target...])
-# One layer of src/: an object library that becomes part of the library `perdix`. A layer may use only the layers in DEPS.
+# One layer of src/: an object library that becomes part of the library `perdix`. A layer may use
+# only the layers in DEPS. A layer without SOURCES consists of headers.
 function(perdix_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
   list(TRANSFORM ARG_DEPS PREPEND perdix_)
@@ -22,23 +47,86 @@ function(perdix_layer name)
     add_library(perdix_${name} OBJECT ${ARG_SOURCES})
     target_link_libraries(perdix_${name} PRIVATE perdix_options PUBLIC ${ARG_DEPS} ${ARG_LIBS})
     set_property(GLOBAL APPEND PROPERTY PERDIX_LAYERS perdix_${name})
-    set_property(GLOBAL APPEND PROPERTY PERDIX_LIBS ${ARG_LIBS})
   else()
     add_library(perdix_${name} INTERFACE)
     target_link_libraries(perdix_${name} INTERFACE ${ARG_DEPS} ${ARG_LIBS})
-    set_property(GLOBAL APPEND PROPERTY PERDIX_LIBS ${ARG_LIBS})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY PERDIX_LIBS ${ARG_LIBS})
+endfunction()
+
+# --- Tests ----------------------------------------------------------------------------------------
+
+# Every test has one of these labels, which decides in which builds it runs (CONTRIBUTING.md,
+# "Tests"). The target `tests-<label>` builds the programs of one label.
+set(PERDIX_LABELS unit conformance concurrency kill instrumented tidy install)
+if(PERDIX_TESTS)
+  foreach(label ${PERDIX_LABELS})
+    add_custom_target(tests-${label})
+  endforeach()
+endif()
+
+function(perdix_require_label name label)
+  if(NOT label IN_LIST PERDIX_LABELS)
+    message(FATAL_ERROR "test ${name}: unknown label '${label}', choose one of: ${PERDIX_LABELS}")
   endif()
 endfunction()
 
-# perdix_unit_test(name SOURCES file... [DEPS layer...] [LIBS target...])
-# A GoogleTest program that is linked with the whole library; its cases are registered with ctest.
+# perdix_unit_test(name SOURCES file... [DEPS layer...] [LIBS target...]
+#                  [LABEL label] [TIMEOUT seconds])
+# A GoogleTest program that is linked with the whole library; its cases are registered with ctest
+# under LABEL (default: unit). DEPS are the layers whose internal headers it includes.
 function(perdix_unit_test name)
   if(NOT PERDIX_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
-  list(TRANSFORM ARG_DEPS PREPEND perdix_)
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPS;LIBS" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 600)
+  endif()
+  perdix_require_label(${name} ${ARG_LABEL})
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE perdix_options perdix ${ARG_LIBS} GTest::gtest_main GTest::gmock)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+  foreach(dep ${ARG_DEPS})
+    target_include_directories(${name} PRIVATE
+      $<TARGET_PROPERTY:perdix_${dep},INTERFACE_INCLUDE_DIRECTORIES>)
+  endforeach()
+  target_link_libraries(${name} PRIVATE
+    perdix_options perdix ${ARG_LIBS} GTest::gtest_main GTest::gmock)
+  add_dependencies(tests-${ARG_LABEL} ${name})
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# perdix_command_test(name LABEL label COMMAND command... [TIMEOUT seconds] [BUILDS target...])
+# A test that is a command; it passes if the command returns 0. BUILDS are the programs that it
+# runs.
+function(perdix_command_test name)
+  if(NOT PERDIX_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "COMMAND;BUILDS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 600)
+  endif()
+  perdix_require_label(${name} "${ARG_LABEL}")
+  add_test(NAME ${name} COMMAND ${ARG_COMMAND})
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+  if(ARG_BUILDS)
+    add_dependencies(tests-${ARG_LABEL} ${ARG_BUILDS})
+  endif()
+endfunction()
+
+# perdix_benchmark(name SOURCES file... [LIBS target...])
+# A Google Benchmark program that is linked with the whole library; skipped where Google Benchmark
+# is not installed.
+function(perdix_benchmark name)
+  if(NOT PERDIX_BENCH OR NOT benchmark_FOUND)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE
+    perdix_options perdix ${ARG_LIBS} benchmark::benchmark benchmark::benchmark_main)
 endfunction()

@@ -1,0 +1,88 @@
+# A thin front: what is built how is in CMakePresets.json, and each step is a script or one cmake command.
+# `make help` lists the targets.
+
+PREFIX ?= /usr/local
+DEMO := build/release/tools/demo/perdix-demo
+TOOL := build/release/tools/perdix/perdix
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test bench setup build dev release asan tsan instrumented \
+	unit-test conformance-test concurrency-test kill-test install-test tidy-test \
+	install format tidy clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
+
+demo: ## load 663,473 words, kill it, reopen it, compare it; does all its set-up
+	@scripts/setup demo
+	@scripts/build release $(DEMO:build/release/%=%)
+	@$(DEMO) $(ARGS)
+
+test: ## build and run the whole test suite (minutes); does all its set-up
+	@scripts/setup test
+	@scripts/test
+
+bench: ## YCSB load and A-F beside the competitors; options in ARGS
+	@scripts/setup test
+	@scripts/build release
+	@$(TOOL) bench $(ARGS)
+
+setup: ## install the Debian or Ubuntu packages that are missing
+	@scripts/setup test
+
+build: release ## the same as release
+
+release: ## build what users get, in build/release
+	@scripts/setup demo
+	@scripts/build release
+
+dev: ## build everything with assertions, in build/dev
+	@scripts/setup test
+	@scripts/build dev
+
+asan: ## build and test under AddressSanitizer and UBSan
+	@scripts/setup test
+	@scripts/test asan
+
+tsan: ## build and test under ThreadSanitizer
+	@scripts/setup test
+	@scripts/test tsan
+
+instrumented: ## build and test with the probe behind persistent memory
+	@scripts/setup test
+	@scripts/test instrumented
+
+unit-test: ## the unit tests
+conformance-test: ## every engine against a reference map
+concurrency-test: ## many threads at once
+kill-test: ## real processes, killed at random moments
+unit-test conformance-test concurrency-test kill-test: %-test:
+	@scripts/setup test
+	@scripts/build dev tests-$*
+	@ctest --preset dev -j "$$(nproc)" -L '^$*$$'
+
+install-test: ## an outside program against the installed tree
+	@scripts/setup test
+	@scripts/build dev
+	@ctest --preset dev -L '^install$$'
+
+tidy-test: ## the style and layering rules alone; needs only python3
+	@tests/tidy/tidy.py
+	@tests/tidy/tidy_test.py
+
+tidy: tidy-test ## the style and layering rules, and the formatting
+	@scripts/setup format
+	@scripts/format --check
+
+format: ## format all C++ sources in place
+	@scripts/setup format
+	@scripts/format
+
+install: ## install headers, library and tool under PREFIX (default /usr/local); DESTDIR is honoured
+	@scripts/setup demo
+	@scripts/build release
+	@cmake --install build/release --prefix "$(PREFIX)"
+
+clean: ## remove everything that was built
+	@rm -rf build

@@ -1,0 +1,36 @@
+# What `cmake --install` puts where: public headers, the library, and its description for CMake and
+# for pkg-config. Both descriptions are relocatable, so `cmake --install --prefix` works.
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/perdix")
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/perdix" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+  FILES_MATCHING PATTERN "*.h")
+install(TARGETS perdix EXPORT perdixTargets
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+
+install(EXPORT perdixTargets NAMESPACE perdix:: DESTINATION "${package_dir}")
+configure_package_config_file(cmake/perdixConfig.cmake.in perdixConfig.cmake
+  INSTALL_DESTINATION "${package_dir}")
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file(perdixConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES
+  "${PROJECT_BINARY_DIR}/perdixConfig.cmake" "${PROJECT_BINARY_DIR}/perdixConfigVersion.cmake"
+  DESTINATION "${package_dir}")
+
+# A program that links the static library needs what the library is made of; `Requires` names it, so
+# that nobody has to know about `pkg-config --static`.
+if(BUILD_SHARED_LIBS)
+  set(pc_requires "Requires.private")
+else()
+  set(pc_requires "Requires")
+endif()
+file(RELATIVE_PATH pc_prefix
+  "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+configure_file(cmake/perdix.pc.in perdix.pc @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/perdix.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -1,0 +1,30 @@
+#include <perdix/error.h>
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace perdix {
+namespace {
+
+TEST(Error, CarriesItsCodeAndItsMessage) {
+  try {
+    throw Error(Errc::in_use, "orders.pool is in use");
+  } catch (const std::runtime_error& e) {
+    EXPECT_STREQ(e.what(), "orders.pool is in use");
+    EXPECT_EQ(dynamic_cast<const Error&>(e).code(), Errc::in_use);
+  }
+}
+
+TEST(Error, EveryCodeHasANameOfItsOwn) {
+  std::set<std::string_view> names;
+  const int last = static_cast<int>(Errc::unsupported);
+  for (int code = 0; code <= last; ++code) names.insert(to_string(static_cast<Errc>(code)));
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(last) + 1);
+  EXPECT_EQ(names.count("unknown"), 0u);
+  EXPECT_EQ(to_string(static_cast<Errc>(last + 1)), "unknown");
+}
+
+}  // namespace
+}  // namespace perdix

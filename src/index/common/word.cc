@@ -1,0 +1,55 @@
+#include "index/common/word.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "pm/access.h"
+
+namespace perdix::index {
+namespace {
+
+using Length = std::uint32_t;
+
+[[noreturn]] void throw_corrupt(Word word, const pool::PoolCore& pool) {
+  throw Error(Errc::corrupt,
+              fmt::format("{}: a string reference ({:#x}) points outside of the pool; run `perdix check` on the pool",
+                          pool.path().string(), word));
+}
+
+}  // namespace
+
+std::string_view Words<std::string>::view(Word word) const {
+  const pm::Offset offset = blob_offset(word);
+  if (offset == pm::kNull) return {};
+  if (offset % sizeof(Length) != 0 || !pool_->contains(offset, sizeof(Length))) throw_corrupt(word, *pool_);
+  const char* blob = pool_->at<char>(offset);
+  Length length;
+  std::memcpy(&length, blob, sizeof length);
+  if (!pool_->contains(offset, sizeof length + length)) throw_corrupt(word, *pool_);
+  pm::on_read(blob, sizeof length + length);
+  return {blob + sizeof length, length};
+}
+
+bool Words<std::string>::sound(Word word) const {
+  const pm::Offset offset = blob_offset(word);
+  if (offset == pm::kNull) return word == 0;
+  if (!pool_->allocator().is_allocated(offset)) return false;
+  Length length;
+  std::memcpy(&length, pool_->at<char>(offset), sizeof length);
+  return sizeof length + length <= pool_->allocator().block_size(offset);
+}
+
+Word Words<std::string>::write(alloc::Session& session, std::string_view value, Hash16 tag) const {
+  if (value.empty()) return 0;
+  const auto length = static_cast<Length>(value.size());
+  const pm::Offset offset = session.reserve(sizeof length + value.size());
+  char* blob = pool_->at<char>(offset);
+  pool_->pm().copy(blob, &length, sizeof length);
+  pool_->pm().copy(blob + sizeof length, value.data(), value.size());
+  // Flushed only: the fence of the session's log() comes before the commit that links the blob.
+  pool_->pm().flush(blob, sizeof length + value.size());
+  return offset | (std::uint64_t{tag} << 48);
+}
+
+}  // namespace perdix::index

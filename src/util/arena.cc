@@ -1,0 +1,115 @@
+#include "util/arena.h"
+
+#include <sys/mman.h>
+
+#include <cassert>
+#include <mutex>
+#include <new>
+
+namespace perdix::util {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kHugePage = 2 * 1024 * 1024;
+
+constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
+
+std::byte* map(std::size_t bytes) {
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) throw std::bad_alloc();
+  return static_cast<std::byte*>(p);
+}
+
+void unmap(std::byte* p, std::size_t bytes) {
+  if (bytes > 0) munmap(p, bytes);
+}
+
+// Maps more than is needed and cuts off both ends, since mmap aligns to small pages only.
+std::byte* map_huge(std::size_t bytes) {
+  std::byte* const mapped = map(bytes + kHugePage);
+  const auto address = reinterpret_cast<std::uintptr_t>(mapped);
+  const std::size_t head = round_up(address, kHugePage) - address;
+  unmap(mapped, head);
+  unmap(mapped + head + bytes, kHugePage - head);
+  // Without huge pages everything still works, only slower.
+  madvise(mapped + head, bytes, MADV_HUGEPAGE);
+  return mapped + head;
+}
+
+std::size_t mapping_size(std::size_t bytes) { return round_up(bytes, bytes < kHugePage ? kPage : kHugePage); }
+
+}  // namespace
+
+Arena::~Arena() {
+  for (std::byte* block : blocks_) {
+    if (block != nullptr) unmap(block, kBlock);
+  }
+}
+
+void* Arena::allocate(std::size_t bytes) {
+  assert(bytes > 0);
+  return bytes <= kLargestClass ? allocate_small(round_up(bytes, kGranule)) : allocate_mapping(mapping_size(bytes));
+}
+
+void* Arena::allocate_small(std::size_t bytes) {
+  const std::lock_guard guard(lock_);
+  SizeClass& size_class = classes_[bytes / kGranule];
+  if (FreeChunk* chunk = size_class.freed) {
+    size_class.freed = chunk->next;
+    in_use_ += bytes;
+    return chunk;
+  }
+  if (static_cast<std::size_t>(size_class.fresh_end - size_class.fresh) < bytes) refill(size_class);
+  std::byte* const memory = size_class.fresh;
+  size_class.fresh += bytes;
+  in_use_ += bytes;
+  return memory;
+}
+
+void Arena::refill(SizeClass& size_class) {
+  if (slab_ == slab_end_) {
+    blocks_.push_back(nullptr);  // first, so that nothing can fail once the block is mapped
+    slab_ = blocks_.back() = map_huge(kBlock);
+    slab_end_ = slab_ + kBlock;
+    reserved_ += kBlock;
+  }
+  size_class.fresh = slab_;
+  size_class.fresh_end = slab_ + kSlab;
+  slab_ += kSlab;
+}
+
+void* Arena::allocate_mapping(std::size_t bytes) {
+  std::byte* const memory = bytes < kHugePage ? map(bytes) : map_huge(bytes);
+  const std::lock_guard guard(lock_);
+  in_use_ += bytes;
+  reserved_ += bytes;
+  return memory;
+}
+
+void Arena::release(void* memory, std::size_t bytes) noexcept {
+  if (bytes > kLargestClass) {
+    bytes = mapping_size(bytes);
+    unmap(static_cast<std::byte*>(memory), bytes);
+    const std::lock_guard guard(lock_);
+    in_use_ -= bytes;
+    reserved_ -= bytes;
+    return;
+  }
+  bytes = round_up(bytes, kGranule);
+  const std::lock_guard guard(lock_);
+  SizeClass& size_class = classes_[bytes / kGranule];
+  size_class.freed = new (memory) FreeChunk{size_class.freed};
+  in_use_ -= bytes;
+}
+
+std::size_t Arena::bytes_in_use() const noexcept {
+  const std::lock_guard guard(lock_);
+  return in_use_;
+}
+
+std::size_t Arena::bytes_reserved() const noexcept {
+  const std::lock_guard guard(lock_);
+  return reserved_;
+}
+
+}  // namespace perdix::util

@@ -1,0 +1,72 @@
+// DRAM for index nodes: size classes carved from 2 MiB-aligned blocks that the kernel backs with huge pages.
+//
+// A random read from a huge page costs half of one from 4 KiB pages, and nodes of one index lie together. Sizes are rounded
+// up to a multiple of 16 bytes. A size that is a multiple of 64 is aligned to 64 bytes, all others to 16. Sizes above
+// 4 KiB are mappings of their own, aligned to pages, and to huge pages from 2 MiB on.
+//
+// Invariants:
+//   1. A block is divided into slabs; a slab serves one size class for ever, and starts at a multiple of 64 bytes.
+//   2. Freed memory goes to its class's list and is returned to the system only when the arena is destroyed (own mappings: at
+//      once).
+//
+// Thread-safe, by one short lock. Memory must be released to the arena that it came from, with the size asked for.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "util/spin_lock.h"
+
+namespace perdix::util {
+
+class Arena {
+ public:
+  Arena() = default;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  /// Unmaps everything; nothing allocated here may be used afterwards. Own mappings must have been released.
+  ~Arena();
+
+  /// Uninitialised memory; bytes > 0. Throws std::bad_alloc if the system has no more.
+  void* allocate(std::size_t bytes);
+
+  void release(void* memory, std::size_t bytes) noexcept;
+
+  /// Allocated and not released, with rounding.
+  std::size_t bytes_in_use() const noexcept;
+
+  /// Mapped from the system; what of it was never touched takes no memory.
+  std::size_t bytes_reserved() const noexcept;
+
+ private:
+  static constexpr std::size_t kGranule = 16;
+  static constexpr std::size_t kLargestClass = 4096;
+  static constexpr std::size_t kSlab = 64 * 1024;
+  static constexpr std::size_t kBlock = 2 * 1024 * 1024;
+
+  struct FreeChunk {
+    FreeChunk* next;
+  };
+  struct SizeClass {
+    FreeChunk* freed = nullptr;
+    std::byte* fresh = nullptr;  // the part of the current slab that was never used
+    std::byte* fresh_end = nullptr;
+  };
+
+  void* allocate_small(std::size_t bytes);
+  void* allocate_mapping(std::size_t bytes);
+  void refill(SizeClass& size_class);
+
+  mutable SpinLock lock_;
+  std::array<SizeClass, kLargestClass / kGranule + 1> classes_{};
+  std::vector<std::byte*> blocks_;
+  std::byte* slab_ = nullptr;  // the next slab of the newest block
+  std::byte* slab_end_ = nullptr;
+  std::size_t in_use_ = 0;
+  std::size_t reserved_ = 0;
+};
+
+}  // namespace perdix::util

@@ -1,0 +1,102 @@
+#include "util/arena.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "util/random.h"
+
+namespace perdix::util {
+namespace {
+
+struct Piece {
+  std::byte* memory;
+  std::size_t bytes;
+  int mark;
+};
+
+void fill(const Piece& piece) { std::memset(piece.memory, piece.mark, piece.bytes); }
+
+bool intact(const Piece& piece) {
+  for (std::size_t i = 0; i < piece.bytes; ++i) {
+    if (piece.memory[i] != static_cast<std::byte>(piece.mark)) return false;
+  }
+  return true;
+}
+
+std::size_t random_size(Random& random) {
+  if (random.one_in(50)) return 1 + random.below(std::size_t{5} << 20);
+  return 1 + random.below(random.one_in(2) ? 200 : 5000);
+}
+
+// Allocates and frees at random; every live piece keeps its bytes, so no two overlap.
+void churn(Arena& arena, std::uint64_t seed, int steps) {
+  Random random(seed);
+  std::vector<Piece> live;
+  for (int step = 0; step < steps; ++step) {
+    if (live.size() < 100 || random.one_in(2)) {
+      const std::size_t bytes = random_size(random);
+      live.push_back({static_cast<std::byte*>(arena.allocate(bytes)), bytes, static_cast<int>(random.below(256))});
+      fill(live.back());
+    } else {
+      std::swap(live[random.below(live.size())], live.back());
+      ASSERT_TRUE(intact(live.back())) << "seed " << seed << " step " << step;
+      arena.release(live.back().memory, live.back().bytes);
+      live.pop_back();
+    }
+  }
+  for (const Piece& piece : live) {
+    ASSERT_TRUE(intact(piece)) << "seed " << seed;
+    arena.release(piece.memory, piece.bytes);
+  }
+}
+
+TEST(Arena, PiecesNeverOverlap) {
+  Arena arena;
+  churn(arena, 1, 20'000);
+  EXPECT_EQ(arena.bytes_in_use(), 0u);
+}
+
+TEST(Arena, ThreadsShareOneArena) {
+  Arena arena;
+  std::vector<std::thread> threads;
+  for (std::uint64_t seed = 10; seed < 14; ++seed) threads.emplace_back([&, seed] { churn(arena, seed, 3'000); });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(arena.bytes_in_use(), 0u);
+}
+
+TEST(Arena, AlignsBySize) {
+  Arena arena;
+  const std::map<std::size_t, std::size_t> alignments = {
+      {1, 16}, {24, 16}, {64, 64}, {100, 16}, {192, 64}, {4096, 64}, {4097, 4096}, {3 << 20, 2 << 20}};
+  for (auto [bytes, alignment] : alignments) {
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(arena.allocate(bytes)) % alignment, 0u) << bytes;
+    }
+  }
+}
+
+TEST(Arena, ReusesWhatWasReleased) {
+  Arena arena;
+  void* const first = arena.allocate(160);
+  EXPECT_EQ(arena.bytes_in_use(), 160u);
+  arena.release(first, 160);
+  EXPECT_EQ(arena.allocate(155), first) << "155 rounds to the same class";
+  EXPECT_EQ(arena.bytes_in_use(), 160u);
+}
+
+TEST(Arena, ReturnsLargeMappingsAtOnce) {
+  Arena arena;
+  const std::size_t bytes = (std::size_t{4} << 20) + 1;
+  void* const memory = arena.allocate(bytes);
+  EXPECT_EQ(arena.bytes_in_use(), std::size_t{6} << 20);
+  EXPECT_EQ(arena.bytes_reserved(), std::size_t{6} << 20);
+  arena.release(memory, bytes);
+  EXPECT_EQ(arena.bytes_reserved(), 0u);
+}
+
+}  // namespace
+}  // namespace perdix::util

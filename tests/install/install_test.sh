@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Installs a build into an empty prefix, then builds and runs an outside program against it in the
+# two ways that users have: find_package and pkg-config. The paths have a space in them on purpose.
+#
+#   install_test.sh <build directory> <C++ compiler>
+set -euo pipefail
+
+build=$1
+export CXX=$2
+outside=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)/outside
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+prefix=$work/the\ prefix
+
+say() { printf -- '--- %s\n' "$*"; }
+
+fail() {
+  printf 'FAILED: %s\n' "$*" >&2
+  exit 1
+}
+
+check_runs() {  # <program>
+  local answer
+  answer=$("$1" "$work/$(basename -- "$1").pool")
+  [[ $answer == "two crates of pears" ]] || fail "$1 said: $answer"
+}
+
+say "install"
+cmake --install "$build" --prefix "$prefix" >"$work/install.log"
+stray=$(find "$prefix/include" -type f -not -path "$prefix/include/perdix/*")
+[[ -z $stray ]] || fail "headers outside of perdix/ were installed: $stray"
+
+say "every public header compiles alone"
+while IFS= read -r -d '' header; do
+  printf '#include <%s>\n' "${header#"$prefix/include/"}" |
+    "$CXX" -std=c++20 -Wall -Wextra -Werror -I"$prefix/include" -fsyntax-only -x c++ -
+done < <(find "$prefix/include" -name '*.h' -print0)
+
+say "find_package"
+cmake -S "$outside" -B "$work/by find_package" -DCMAKE_PREFIX_PATH="$prefix" \
+  >"$work/configure.log" ||
+  { cat "$work/configure.log"; fail "the outside project does not configure"; }
+cmake --build "$work/by find_package"
+check_runs "$work/by find_package/outside"
+
+say "find_package refuses a version that is not there"
+sed 's/find_package(perdix 0.1/find_package(perdix 99.0/' "$outside/CMakeLists.txt" \
+  >"$work/CMakeLists.txt"
+if cmake -S "$work" -B "$work/refused" -DCMAKE_PREFIX_PATH="$prefix" >"$work/refused.log" 2>&1; then
+  fail "find_package(perdix 99.0) succeeded"
+fi
+grep -q '0\.1\.' "$work/refused.log" || fail "the refusal does not name the version that is there"
+
+say "pkg-config"
+pc=$(find "$prefix" -name perdix.pc -printf '%h')
+# pkg-config escapes the spaces of the paths for a shell.
+eval "flags=($(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs perdix))"
+"$CXX" -std=c++20 "$outside/main.cc" -o "$work/outside-pkg-config" "${flags[@]}"
+LD_LIBRARY_PATH=$(dirname -- "$pc") check_runs "$work/outside-pkg-config"
+
+say "passed"

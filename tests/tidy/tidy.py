@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+"""The style of perdix, as a program: which layer may include which, where flushes may stand, what
+a source file looks like. Reports `file:line: [rule] message` and fails if there is anything to
+report.
+
+    tests/tidy/tidy.py [--root DIRECTORY] [--rules]
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from source import Source
+
+# Which layers of src/ a layer may include, besides itself. `index/common` is what engines share;
+# `index/*` stands for each engine, and engines do not know each other. `index` is what lies in
+# src/index/ itself and chooses an engine at run time.
+LAYERS = {
+    "util": "",
+    "pm": "util",
+    "epoch": "util pm",
+    "art": "util pm epoch",
+    "alloc": "util pm epoch",
+    "pool": "util pm epoch alloc",
+    "wal": "util pm pool",
+    "index/common": "util pm epoch art alloc pool wal",
+    "index/*": "util pm epoch art alloc pool wal index/common",
+    "tips": "util pm epoch art alloc pool wal",
+    "index": "util pm epoch art alloc pool wal tips index/common index/*",
+    "testing": "util pm epoch art alloc pool wal tips index index/common index/*",
+}
+
+MAX_LINE = 100
+MAX_FILE = 700
+MAX_FUNCTION = 60
+FOLDERS = ("include", "src", "tests", "tools", "bench", "bindings", "cmake", "scripts")
+
+_FLUSH = re.compile(
+    r"\b(?:clwb|clflush|clflushopt|sfence|mfence|msync|pmem2?_\w+)\s*\("
+    r"|\b_mm_(?:clwb|clflush|clflushopt|sfence|mfence|stream_\w+)\b"
+    r"|\b__builtin_ia32_(?:clwb|clflush|clflushopt|sfence|mfence)\b"
+)
+_ASM = re.compile(r"\b(?:asm|__asm__)\b")
+_ASM_FLUSH = re.compile(r"\b(?:clwb|clflush|clflushopt|sfence|mfence)\b")
+_PROCESS = re.compile(
+    r"(?<![\w.>])(?:std::|::)?"
+    r"(?:_?exit|_Exit|quick_exit|abort|terminate|v?f?printf|puts|perror)\s*\("
+    r"|\bstd::(?:cout|cerr|clog)\b"
+)
+_PERSIST = re.compile(r"(?:(?:\.|->)\s*|^[ \t]*)(flush|fence|persist|publish)\s*\(", re.MULTILINE)
+_STRUCT = re.compile(r"\b(?:struct|class)\s+(?:alignas\s*\([^()]*\)\s*)?(\w+)\b[^;{}()=]*{")
+_UNFINISHED = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
+_INSTRUMENTED = re.compile(r"\bPERDIX_" + r"INSTRUMENTED\b")
+
+
+# --- Where a file belongs -------------------------------------------------------------------------
+
+
+def layer_of(path):
+    """The layer of a path below src/ ('' for src/ itself): 'pm', 'index', 'index/sptree'."""
+    folders = path.split("/")[:-1]
+    return "/".join(folders[:2]) if folders[:1] == ["index"] else "/".join(folders[:1])
+
+
+def is_test(source):
+    return source.path.endswith(("_test.cc", "_bench.cc"))
+
+
+def in_library(source):
+    return source.is_cxx and source.path.startswith(("src/", "include/")) and not is_test(source)
+
+
+def outside_pm(source):
+    return not source.path.startswith("src/pm/")
+
+
+def row_of(layer):
+    """The row of the table for a layer; None if there is none."""
+    if layer in LAYERS:
+        return layer
+    return "index/*" if layer.startswith("index/") else None
+
+
+# --- Rules: each yields (line, message) -----------------------------------------------------------
+
+
+def include_direction(source):
+    """a layer includes only the layers that the table allows it"""
+    if not source.path.startswith("src/") or not source.is_cxx:
+        return
+    layer = layer_of(source.path[len("src/") :])
+    for line, quoted, target in source.includes:
+        if quoted:
+            if not (source.root / "src" / target).is_file():
+                yield line, f'"{target}" is not a path below src/'
+                continue
+            other = layer_of(target)
+        else:
+            other = layer_of_public_header(source.root, target)
+        if other is None or other == layer:
+            continue
+        if layer == "":
+            yield line, f"files in src/ itself belong to no layer and may not include {other}"
+        elif row_of(layer) is None:
+            yield line, f"layer {layer} is not in the table of tests/tidy/tidy.py"
+        elif row_of(other) not in LAYERS[row_of(layer)].split():
+            yield line, f"layer {layer} may not include {other} ({target})"
+
+
+def layer_of_public_header(root, target):
+    """The layer that a header of include/perdix/ speaks for; None for those that all may use."""
+    if not target.startswith("perdix/"):
+        return None
+    stem = target[len("perdix/") : -len(".h")]
+    if stem in ("perdix", "index"):
+        return "index"
+    if (root / "src" / "index" / stem).is_dir():
+        return f"index/{stem}"
+    return stem if stem in LAYERS else None
+
+
+def flushes_only_in_pm(source):
+    """only src/pm/ flushes, fences, syncs or calls libpmem2"""
+    if not source.is_cxx or not outside_pm(source):
+        return
+    for line, match in source.find(_FLUSH):
+        yield line, f"{match[0].rstrip(' (')} belongs into src/pm/"
+    for line, _ in source.find(_ASM):
+        if _ASM_FLUSH.search("\n".join(source.lines[line - 1 : line + 4])):
+            yield line, "a flush or fence in assembly belongs into src/pm/"
+    for line, _, target in source.includes:
+        if re.match(r"libpmem2?\.h$", target):
+            yield line, f"<{target}> belongs into src/pm/"
+
+
+def public_includes(source):
+    """a public header includes only the standard library and <perdix/...>"""
+    if not source.path.startswith("include/"):
+        return
+    for line, quoted, target in source.includes:
+        if quoted or not re.fullmatch(r"perdix/[\w/]+\.h|[a-z_0-9]+", target):
+            yield line, f"a public header may not include {target}"
+
+
+def instrumentation_only_in_pm(source):
+    """only src/pm/ and CMake files know of the instrumented build"""
+    if not source.is_cxx or not outside_pm(source):
+        return
+    for line, match in source.find(_INSTRUMENTED):
+        yield line, f"{match[0]} belongs into src/pm/"
+
+
+def file_length(source):
+    """a file has at most 700 lines"""
+    if len(source.lines) > MAX_FILE:
+        yield len(source.lines), f"{len(source.lines)} lines, more than {MAX_FILE}; split the file"
+
+
+def function_length(source):
+    """a function has at most 60 lines"""
+    if not source.is_cxx:
+        return
+    for name, first, last in source.functions():
+        if last - first + 1 > MAX_FUNCTION:
+            yield first, f"{name} has {last - first + 1} lines, more than {MAX_FUNCTION}"
+
+
+def finished(source):
+    """no markers of unfinished work"""
+    for number, line in enumerate(source.lines, 1):
+        match = _UNFINISHED.search(line)
+        if match:
+            yield number, f"{match[0]}: finish it or open an issue"
+
+
+def plain_lines(source):
+    """no tabs, no spaces at the end, at most 100 columns, a newline at the end of the file"""
+    for number, line in enumerate(source.lines, 1):
+        if "\t" in line:
+            yield number, "a tab"
+        if line != line.rstrip():
+            yield number, "spaces at the end of the line"
+        if len(line) > MAX_LINE:
+            yield number, f"{len(line)} columns, more than {MAX_LINE}"
+    if source.text and not source.text.endswith("\n"):
+        yield len(source.lines), "no newline at the end of the file"
+
+
+def header_top(source):
+    """a header starts with a comment that says what it is for, and has #pragma once"""
+    if not source.is_header:
+        return
+    if 1 not in source.comment_lines:
+        yield 1, "no comment at the top: say purpose, invariants and thread-safety"
+    if not re.search(r"^#pragma once$", source.code, re.MULTILINE):
+        yield 1, "no #pragma once"
+
+
+def library_manners(source):
+    """a library neither ends the process nor prints"""
+    if not in_library(source):
+        return
+    for line, match in source.find(_PROCESS):
+        yield line, f"{match[0].rstrip(' (')}: a library throws perdix::Error instead"
+
+
+def persists_have_reasons(source):
+    """each flush, fence, persist and publish has its reason beside it or up to three lines above"""
+    if not in_library(source) or not outside_pm(source):
+        return
+    for match in _PERSIST.finditer(source.code):
+        line = source.line_of(match.start(1))
+        if not source.comment_lines.intersection(range(line - 3, line + 1)):
+            yield line, f"{match[1]}() without its reason"
+
+
+def layouts_assert_sizes(source):
+    """each struct of a layout.h has a static_assert on its size"""
+    if not source.path.startswith("src/") or not source.path.endswith("/layout.h"):
+        return
+    asserts = " ".join(m[0] for _, m in source.find(re.compile(r"\bstatic_assert\s*\([^;]*;")))
+    for line, match in source.find(_STRUCT):
+        if not re.search(rf"\bsizeof\s*\(\s*(?:\w+::)*{match[1]}\b", asserts):
+            yield line, f"no static_assert on sizeof({match[1]})"
+
+
+RULES = {
+    rule.__name__.replace("_", "-"): rule
+    for rule in (
+        include_direction,
+        flushes_only_in_pm,
+        public_includes,
+        instrumentation_only_in_pm,
+        file_length,
+        function_length,
+        finished,
+        plain_lines,
+        header_top,
+        library_manners,
+        persists_have_reasons,
+        layouts_assert_sizes,
+    )
+}
+
+
+# --- The tree -------------------------------------------------------------------------------------
+
+
+def files(root):
+    """The files under the rules, as paths relative to root, in a fixed order."""
+    found = [root / "CMakeLists.txt"] if (root / "CMakeLists.txt").is_file() else []
+    for folder in FOLDERS:
+        for path in (root / folder).rglob("*"):
+            known = path.suffix in (".h", ".cc", ".cmake", ".py", ".sh")
+            known = known or path.name == "CMakeLists.txt" or folder == "scripts"
+            if path.is_file() and known:
+                found.append(path)
+    return sorted(str(path.relative_to(root).as_posix()) for path in found)
+
+
+def check(root):
+    """All findings below root: a sorted list of (path, line, rule, message), and the files seen."""
+    findings = []
+    paths = files(root)
+    for path in paths:
+        source = Source(root, path)
+        for name, rule in RULES.items():
+            findings += [(path, line, name, message) for line, message in rule(source)]
+    return sorted(findings), paths
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Checks the layering and style of the sources.")
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2])
+    parser.add_argument("--rules", action="store_true", help="list the rules")
+    arguments = parser.parse_args()
+    if arguments.rules:
+        for name, rule in RULES.items():
+            print(f"{name:28} {rule.__doc__}")
+        return 0
+    findings, paths = check(arguments.root.resolve())
+    for path, line, rule, message in findings:
+        print(f"{path}:{line}: [{rule}] {message}")
+    print(f"tidy: {len(paths)} files, {len(findings)} findings")
+    return 1 if findings or not paths else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Tests the tidy rules: each plants a violation in a small clean tree and expects that finding and
+no other; or plants something that only looks like one and expects none."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import tidy
+
+CLEAN = {
+    "CMakeLists.txt": "project(clean)\n",
+    "include/perdix/error.h": "// Errors.\n#pragma once\n#include <string>\n",
+    "include/perdix/pool.h": "// A pool.\n#pragma once\n#include <perdix/error.h>\n",
+    "include/perdix/perdix.h": "// All.\n#pragma once\n#include <perdix/pool.h>\n",
+    "include/perdix/aaa.h": "// Index A.\n#pragma once\n#include <perdix/pool.h>\n",
+    "src/error.cc": "#include <perdix/error.h>\n",
+    "src/util/hash.h": "// Hashes.\n#pragma once\n",
+    "src/pm/persist.h": '// Flushes.\n#pragma once\n#include "util/hash.h"\n',
+    "src/pm/flush.cc": "#include <libpmem2.h>\nvoid f(void* p) { _mm_clwb(p); }\n",
+    "src/pool/pool.h": '// Pools.\n#pragma once\n#include "pm/persist.h"\n',
+    "src/index/common/word.h": '// Words.\n#pragma once\n#include "pool/pool.h"\n',
+    "src/index/aaa/aaa.h": '// Index A.\n#pragma once\n#include "index/common/word.h"\n',
+    "src/index/bbb/bbb.h": '// Index B.\n#pragma once\n#include "pool/pool.h"\n',
+    "src/index/factory.cc": '#include "index/aaa/aaa.h"\n#include <perdix/perdix.h>\n',
+    "src/index/aaa/layout.h": (
+        "// Layout.\n#pragma once\nnamespace n {\n"
+        "struct alignas(64) Leaf {\n  struct Pair { int a; };\n};\n"
+        "static_assert(sizeof(Leaf) == 64);\nstatic_assert(sizeof(Leaf::Pair) == 4);\n}\n"
+    ),
+}
+
+
+def function_of(lines, head="int f()"):
+    return f"{head} {{\n" + "  g();\n" * (lines - 2) + "}\n"
+
+
+class TidyTest(unittest.TestCase):
+    def findings(self, planted):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for path, text in {**CLEAN, **planted}.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text, encoding="utf-8")
+            return [(path, line, rule) for path, line, rule, _ in tidy.check(root)[0]]
+
+    def expect(self, rule, path, text, *lines):
+        with self.subTest(rule=rule, text=text):
+            self.assertEqual(self.findings({path: text}), [(path, line, rule) for line in lines])
+
+    def expect_clean(self, path, text):
+        self.expect("none", path, text)
+
+    def test_clean_tree(self):
+        self.assertEqual(self.findings({}), [])
+
+    def test_every_rule_is_tested(self):
+        text = Path(__file__).read_text(encoding="utf-8")
+        for rule in tidy.RULES:
+            self.assertIn(f'"{rule}"', text)
+
+    def test_include_direction(self):
+        rule = "include-direction"
+        self.expect(rule, "src/util/up.cc", '#include "pm/persist.h"\n', 1)
+        self.expect(rule, "src/pm/up.cc", '#include "util/hash.h"\n#include "pool/pool.h"\n', 2)
+        self.expect(rule, "src/pm/up.cc", "#include <perdix/pool.h>\n", 1)
+        self.expect(rule, "src/index/aaa/other.cc", '#include "index/bbb/bbb.h"\n', 1)
+        self.expect(rule, "src/index/bbb/other.cc", "#include <perdix/aaa.h>\n", 1)
+        self.expect(rule, "src/index/common/up.cc", '#include "index/aaa/aaa.h"\n', 1)
+        self.expect(rule, "src/index/aaa/up.cc", '#include "index/all.h"\n', 1)
+        self.expect(rule, "src/pool/near.cc", '#include "pool.h"\n', 1)
+        self.expect(rule, "src/loose.cc", '#include "util/hash.h"\n', 1)
+        self.expect(rule, "src/unknown/new.cc", '#include "util/hash.h"\n', 1)
+        self.expect(rule, "src/pm/test_test.cc", '#include "pool/pool.h"\n', 1)
+        self.expect_clean("src/util/down.cc", '// #include "pm/persist.h"\n')
+        self.expect_clean("src/pm/down.cc", "#include <perdix/error.h>\n")
+        self.expect_clean("src/index/aaa/aaa.cc", '#include "index/aaa/aaa.h"\n')
+        self.expect_clean("tests/all.cc", '#include "index/aaa/aaa.h"\n#include "all.h"\n')
+
+    def test_flushes_only_in_pm(self):
+        rule = "flushes-only-in-pm"
+        self.expect(rule, "src/pool/a.cc", "void f(void* p) {\n  _mm_clflushopt(p);\n}\n", 2)
+        self.expect(rule, "src/pool/a.cc", "void f() { _mm_sfence(); }\n", 1)
+        self.expect(rule, "src/pool/a.cc", "void f() { _mm_stream_si64(p, 1); }\n", 1)
+        self.expect(rule, "src/pool/a.cc", "void f() { msync(p, 1, MS_SYNC); }\n", 1)
+        self.expect(rule, "src/pool/a.cc", 'void f() { asm volatile("clwb (%0)"); }\n', 1)
+        self.expect(rule, "bench/a.cc", "void f() { pmem2_get_flush_fn(map)(p, 1); }\n", 1)
+        self.expect(rule, "tools/a.cc", "#include <libpmem2.h>\n", 1)
+        self.expect_clean("src/pool/a.cc", '// clwb(p) then sfence()\nauto* s = "msync()";\n')
+        self.expect_clean("src/pool/a.cc", "auto i = FlushInstruction::clwb;\n")
+
+    def test_public_includes(self):
+        rule = "public-includes"
+        for header in ("<fmt/core.h>", '"perdix/pool.h"', "<unistd.h>", '"pm/persist.h"'):
+            text = f"// A.\n#pragma once\n#include {header}\n"
+            self.expect(rule, "include/perdix/a.h", text, 3)
+
+    def test_instrumentation_only_in_pm(self):
+        text = "#ifdef PERDIX_" + "INSTRUMENTED\n#endif\n"
+        self.expect("instrumentation-only-in-pm", "src/pool/a.cc", text, 1)
+        self.expect("instrumentation-only-in-pm", "tests/a.cc", text, 1)
+        self.expect_clean("src/pm/a.cc", text)
+
+    def test_file_length(self):
+        self.expect("file-length", "src/pool/a.cc", "int a;\n" * 701, 701)
+        self.expect_clean("src/pool/a.cc", "int a;\n" * 700)
+
+    def test_function_length(self):
+        rule = "function-length"
+        path = "src/pool/a.cc"
+        self.expect_clean(path, function_of(60))
+        self.expect(rule, path, function_of(61), 1)
+        heads = [
+            "template <class T = std::less<int>>\nauto C<T>::f(T a) const noexcept -> T",
+            "C::C(int a) : a_(a), b_{a}, c_{{a}, {b}}",
+            "C::C(int a) noexcept : b_{a}",
+            "bool operator==(A a, B b)",
+            "void f(Options o = {}, int b = 1)",
+            "struct X f(int a)",
+            "TEST(Suite, Case)",
+            "auto f = [](int a)",
+        ]
+        for head in heads:
+            self.expect_clean(path, function_of(60 - head.count("\n"), head))
+            self.expect(rule, path, "int x;\n" + function_of(61, head), 2)
+
+    def test_function_length_inside_of_scopes(self):
+        rule = "function-length"
+        path = "src/pool/a.cc"
+        inner = "namespace a::b {\nenum E { x, y };\nclass alignas(64) C : D<int> {\n public:\n"
+        self.expect(rule, path, inner + function_of(61, "  C(int a) : a_{a}") + "};\n}\n", 5)
+        self.expect(rule, path, 'extern "C" {\n' + function_of(61) + "}\n", 2)
+        self.expect_clean(path, inner + function_of(30) * 20 + "};\n}\n")
+        self.expect_clean(path, "constexpr int kTable[] = {\n" + "  1,\n" * 99 + "};\n")
+        self.expect_clean(path, "const auto kTable = make({\n" + "  1,\n" * 99 + "});\n")
+        self.expect_clean(path, "class C {\n" + "  int f();\n" * 99 + "};\n")
+        body = 'int f() {\n  g("}", \'}\', R"({})", 1\'000); /* } */  // }\n'
+        self.expect(rule, path, body + "  g();\n" * 59 + "}\n", 1)
+        conditional = "int f() {\n#if A(\\\n{)\n  if (a) {\n#endif\n"
+        self.expect(rule, path, conditional + "  g();\n" * 57 + "}}\n", 1)
+
+    def test_finished(self):
+        self.expect("finished", "src/pool/a.cc", "int a;  // TO" + "DO: more\n", 1)
+        self.expect("finished", "cmake/a.cmake", "# FIX" + "ME\n", 1)
+        self.expect_clean("src/pool/a.cc", "int XXH3, TO" + "DOS;\n")
+
+    def test_plain_lines(self):
+        rule = "plain-lines"
+        self.expect(rule, "src/pool/a.cc", "\tint a;\n", 1)
+        self.expect(rule, "src/pool/a.cc", "int a; \n", 1)
+        self.expect(rule, "src/pool/a.cc", "// " + "x" * 98 + "\n", 1)
+        self.expect(rule, "src/pool/a.cc", "int a;", 1)
+        self.expect(rule, "scripts/run", "#!/bin/sh\n\ttrue\n", 2)
+        self.expect_clean("src/pool/a.cc", "// " + "ä" * 97 + "\n")
+
+    def test_header_top(self):
+        self.expect("header-top", "src/pool/a.h", "#pragma once\n", 1)
+        self.expect("header-top", "src/pool/a.h", "// A.\nint a();\n", 1)
+        self.expect_clean("src/pool/a.h", "/* A. */\n#pragma once\n")
+
+    def test_library_manners(self):
+        rule = "library-manners"
+        calls = ("std::exit(1)", "_exit(1)", "abort()", 'printf("a")', "std::cout << 1")
+        for call in calls:
+            self.expect(rule, "src/pool/a.cc", f"void f() {{\n  {call};\n}}\n", 2)
+        header = "// A.\n#pragma once\ninline void f() { abort(); }\n"
+        self.expect(rule, "include/perdix/a.h", header, 3)
+        self.expect_clean("src/pool/a.cc", "void f() { t.abort(); on_exit(1); snprintf(b); }\n")
+        self.expect_clean("src/pool/a_test.cc", "void f() { _exit(1); }\n")
+        self.expect_clean("tools/a.cc", "void f() { std::cout << 1; }\n")
+
+    def test_persists_have_reasons(self):
+        rule = "persists-have-reasons"
+        far = "// Because.\nint a;\nint b;\nint c;\n"
+        for call in ("pm.flush(p, 1)", "pool_->pm().fence()", "pm->persist(p, 1)", "publish(w, 1)"):
+            self.expect(rule, "src/pool/a.cc", f"void f() {{\n  {call};\n}}\n", 2)
+            self.expect(rule, "src/pool/a.cc", f"{far}  {call};\n", 5)
+            self.expect_clean("src/pool/a.cc", f"{far[:-7]}  {call};\n")
+            self.expect_clean("src/pool/a.cc", f"void f() {{\n  {call};  // because\n}}\n")
+            self.expect_clean("src/pool/a_test.cc", f"void f() {{\n  {call};\n}}\n")
+        self.expect_clean("src/pool/a.cc", "std::atomic_thread_fence(x);\nvoid flush(int);\n")
+
+    def test_layouts_assert_sizes(self):
+        rule = "layouts-assert-sizes"
+        path = "src/pool/layout.h"
+        top = "// Layout.\n#pragma once\n"
+        self.expect(rule, path, top + "struct A {\n  int a;\n};\n", 3)
+        self.expect(rule, path, top + "struct A { int a; };\nstatic_assert(sizeof(B) == 4);\n", 3)
+        asserted = "struct A;\nstruct B { int a; };\nstatic_assert(sizeof(B) == 4);\n"
+        self.expect_clean(path, top + asserted)
+
+
+if __name__ == "__main__":
+    unittest.main()
