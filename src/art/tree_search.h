@@ -64,11 +64,14 @@ template <typename Tree<Value, KeyOf, Memory>::Side kSide>
 Ref Tree<Value, KeyOf, Memory>::step(Ref ref, const Edge& edge, Stop& stop) {
   return visit<Key>(ref, [&](const auto& node) {
     if constexpr (kSide == Side::before) {
+      prefetch_before(node, edge.entry);
       if (has_before(node, edge.entry)) stop.beside = edge;
     } else if constexpr (kSide == Side::after) {
       if (has_after(node, edge.entry)) stop.beside = edge;
     }
-    return child(node, edge.entry);
+    const Ref found = child(node, edge.entry);
+    prefetch(found);
+    return found;
   });
 }
 
