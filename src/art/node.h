@@ -1,0 +1,150 @@
+// The nodes of the adaptive radix tree (V. Leis et al., "The Adaptive Radix Tree", 2013): four
+// sizes, for 4, 16, 48 and 256 children.
+//
+// Invariants, whenever the lock is free:
+//   1. A node has at least two entries; the value of a key that ends in the node is one.
+//   2. Node4 and Node16: keys[0, count) ascend strictly, child i belongs to keys[i], and slots
+//      from count on are null.
+//   3. Node48: index[b] is 0, or 1 + the place of b's child. Node48 and Node256: `present` has
+//      exactly the bytes with a child.
+// And at every moment:
+//   4. A slot holds null, or a reference to what is part of the tree, or was while this reader's
+//      Guard lived: so a reader may follow what it read before it validates.
+//
+// All fields are atomics: a reader reads them while a writer stores, and validates the lock's
+// version afterwards. A node that needs another size is replaced by a new one.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "art/byte_set.h"
+#include "art/key.h"
+#include "art/prefix.h"
+#include "art/ref.h"
+#include "epoch/version_lock.h"
+
+namespace perdix::art {
+
+/// The number of children (without that of a key's end) and the length of the prefix, read and
+/// written together.
+struct Shape {
+  std::uint16_t count = 0;
+  std::uint16_t prefix_length = 0;
+};
+
+/// The slot for a key that ends in this node, which only keys of varying length need.
+template <bool kMayEnd>
+struct EndSlot {
+  Ref end() const noexcept { return {}; }
+};
+
+template <>
+struct EndSlot<true> {
+  Ref end() const noexcept { return slot.load(); }
+  Slot slot;
+};
+
+template <class Key>
+struct Header : EndSlot<KeyTraits<Key>::kMayEnd> {
+  using KeyType = Key;
+  static constexpr bool kMayEnd = KeyTraits<Key>::kMayEnd;
+  static constexpr std::size_t kAlignment = kMayEnd ? 16 : 64;  // integers: Node4 is a cache line
+
+  Shape shape() const noexcept { return shape_.load(std::memory_order_relaxed); }
+
+  Prefix<Key> prefix() const noexcept {
+    std::array<std::uint64_t, Prefix<Key>::kWords> words;
+    for (unsigned i = 0; i < words.size(); ++i)
+      words[i] = prefix_[i].load(std::memory_order_relaxed);
+    return {words, shape().prefix_length};
+  }
+
+  // What follows is for the holder of the lock, and for whoever builds a node that nobody else
+  // knows.
+
+  void set_count(unsigned count) noexcept {
+    shape_.store({static_cast<std::uint16_t>(count), shape().prefix_length},
+                 std::memory_order_relaxed);
+  }
+
+  void set_prefix(const Prefix<Key>& prefix) noexcept {
+    for (unsigned i = 0; i < prefix_.size(); ++i)
+      prefix_[i].store(prefix.word(i), std::memory_order_relaxed);
+    shape_.store({shape().count, static_cast<std::uint16_t>(prefix.length())},
+                 std::memory_order_relaxed);
+  }
+
+  /// A list of nodes while the tree is taken apart; takes the place of the prefix.
+  void set_link(Ref ref) noexcept { prefix_[0].store(ref.word(), std::memory_order_relaxed); }
+  Ref link() const noexcept { return Ref::from_word(prefix_[0].load(std::memory_order_relaxed)); }
+
+  mutable epoch::VersionLock lock;
+
+ private:
+  std::atomic<Shape> shape_{Shape{}};
+  std::array<std::atomic<std::uint64_t>, Prefix<Key>::kWords> prefix_{};
+};
+
+/// Node4 and Node16: children in the order of their bytes.
+template <class Key, unsigned kSlots>
+struct alignas(Header<Key>::kAlignment) SortedNode : Header<Key> {
+  static constexpr Kind kKind = kSlots == 4 ? Kind::node4 : Kind::node16;
+  static constexpr unsigned kCapacity = kSlots;
+  static constexpr unsigned kKeyWords = (kSlots + 7) / 8;
+
+  // Byte i of the words, in memory order, belongs to child i.
+  std::array<std::atomic<std::uint64_t>, kKeyWords> keys{};
+  std::array<Slot, kSlots> children{};
+};
+
+template <class Key>
+struct alignas(Header<Key>::kAlignment) Node48 : Header<Key> {
+  static constexpr Kind kKind = Kind::node48;
+  static constexpr unsigned kCapacity = 48;
+
+  ByteSet present;
+  std::array<std::atomic<std::uint8_t>, 256> index{};
+  std::array<Slot, kCapacity> children{};
+};
+
+template <class Key>
+struct alignas(Header<Key>::kAlignment) Node256 : Header<Key> {
+  static constexpr Kind kKind = Kind::node256;
+  static constexpr unsigned kCapacity = 256;
+
+  ByteSet present;
+  std::array<Slot, kCapacity> children{};
+};
+
+template <class Key>
+using Node4 = SortedNode<Key, 4>;
+template <class Key>
+using Node16 = SortedNode<Key, 16>;
+
+static_assert(sizeof(Node4<std::uint64_t>) == 64);
+static_assert(sizeof(Node16<std::uint64_t>) == 192);
+static_assert(sizeof(Node256<std::uint64_t>) == 2112);
+static_assert(std::atomic<Shape>::is_always_lock_free);
+
+/// Calls f with the node that ref refers to, as its own type.
+template <class Key, class F>
+decltype(auto) visit(Ref ref, F&& f) {
+  switch (ref.kind()) {
+    case Kind::node4: return f(*ref.node<Node4<Key>>());
+    case Kind::node16: return f(*ref.node<Node16<Key>>());
+    case Kind::node48: return f(*ref.node<Node48<Key>>());
+    case Kind::node256: return f(*ref.node<Node256<Key>>());
+    case Kind::value: break;
+  }
+  __builtin_unreachable();
+}
+
+template <class Node>
+Ref ref_to(const Node& node) noexcept {
+  return Ref::of(&node, Node::kKind);
+}
+
+}  // namespace perdix::art

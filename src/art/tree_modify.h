@@ -1,0 +1,331 @@
+// Tree: inserting and erasing. A change is prepared without locks, then the one or two nodes
+// concerned are locked by upgrade from the versions that the descent saw, which proves that what
+// was prepared is still right.
+#pragma once
+
+#include <cassert>
+
+#include "art/node_edit.h"
+#include "art/tree.h"
+#include "art/tree_search.h"
+
+namespace perdix::art {
+
+namespace detail {
+
+template <class Node>
+struct Neighbours;  // the next larger and smaller kinds of node
+
+template <class Key>
+struct Neighbours<Node4<Key>> {
+  using Larger = Node16<Key>;
+};
+template <class Key>
+struct Neighbours<Node16<Key>> {
+  using Larger = Node48<Key>;
+  using Smaller = Node4<Key>;
+  static constexpr unsigned kShrinkAt = 3;
+};
+template <class Key>
+struct Neighbours<Node48<Key>> {
+  using Larger = Node256<Key>;
+  using Smaller = Node16<Key>;
+  static constexpr unsigned kShrinkAt = 12;
+};
+template <class Key>
+struct Neighbours<Node256<Key>> {
+  using Smaller = Node48<Key>;
+  static constexpr unsigned kShrinkAt = 36;
+};
+
+template <class Node>
+concept CanGrow = requires {
+  typename Neighbours<Node>::Larger;
+};
+template <class Node>
+concept CanShrink = requires {
+  typename Neighbours<Node>::Smaller;
+};
+
+}  // namespace detail
+
+/// The lock of an edge's node, if it could be taken at the edge's version.
+template <class Value, class KeyOf, class Memory>
+class Tree<Value, KeyOf, Memory>::WriteLock {
+ public:
+  explicit WriteLock(const Edge& edge)
+      : lock_(edge.lock->try_upgrade(edge.version) ? edge.lock : nullptr) {}
+  WriteLock(const WriteLock&) = delete;
+  WriteLock& operator=(const WriteLock&) = delete;
+  ~WriteLock() {
+    if (lock_ != nullptr) lock_->unlock();
+  }
+
+  explicit operator bool() const noexcept { return lock_ != nullptr; }
+
+  /// Unlocks a node that was taken out of the tree.
+  void unlock_obsolete() noexcept { std::exchange(lock_, nullptr)->unlock_obsolete(); }
+
+ private:
+  Lock* lock_;
+};
+
+/// A new node, given back unless it is published.
+template <class Value, class KeyOf, class Memory>
+template <class Node>
+class Tree<Value, KeyOf, Memory>::Fresh {
+ public:
+  explicit Fresh(Tree& tree) : tree_(tree), node_(new (tree.memory_.allocate(sizeof(Node))) Node) {}
+  Fresh(const Fresh&) = delete;
+  Fresh& operator=(const Fresh&) = delete;
+  ~Fresh() {
+    if (node_ != nullptr) tree_.memory_.release(node_, sizeof(Node));
+  }
+
+  Node& operator*() const noexcept { return *node_; }
+
+  Ref publish() noexcept {
+    tree_.bytes_.fetch_add(sizeof(Node), std::memory_order_relaxed);
+    return ref_to(*std::exchange(node_, nullptr));
+  }
+
+ private:
+  Tree& tree_;
+  Node* node_;
+};
+
+template <class Value, class KeyOf, class Memory>
+bool Tree<Value, KeyOf, Memory>::insert(Key key, Value value) {
+  return detail::retry([&] { return try_put(key, value, false); }) == nullptr;
+}
+
+template <class Value, class KeyOf, class Memory>
+Value Tree<Value, KeyOf, Memory>::upsert(Key key, Value value) {
+  return detail::retry([&] { return try_put(key, value, true); });
+}
+
+/// The value that the key had, nullptr if it had none and now has `value`.
+template <class Value, class KeyOf, class Memory>
+std::optional<Value> Tree<Value, KeyOf, Memory>::try_put(Key key, Value value, bool replace) {
+  assert(value != nullptr && key_of_(value) == key && Traits::size(key) <= kMaxKeySize);
+  Stop stop;
+  if (!descend<Side::none>(key, stop)) return std::nullopt;
+  bool done;
+  if (stop.at_prefix()) {
+    done = split_prefix(stop, key, value);
+  } else if (stop.ref.is_null()) {
+    done = add_value(stop, Ref::of_value(value));
+  } else {
+    const auto former = stop.ref.template value<Value>();
+    const Key other = key_of_(former);
+    if (other == key) {
+      if (replace && !set_slot(stop.edge, Ref::of_value(value))) return std::nullopt;
+      return former;
+    }
+    done = fork(stop, key, value, other);
+  }
+  if (!done) return std::nullopt;
+  return Value{};
+}
+
+template <class Value, class KeyOf, class Memory>
+bool Tree<Value, KeyOf, Memory>::set_slot(const Edge& edge, Ref ref) {
+  const WriteLock lock(edge);
+  if (!lock) return false;
+  store(edge, ref);
+  return true;
+}
+
+/// Fills the empty slot at which the search stopped.
+template <class Value, class KeyOf, class Memory>
+bool Tree<Value, KeyOf, Memory>::add_value(const Stop& stop, Ref value) {
+  if (stop.edge.node.is_null()) return set_slot(stop.edge, value);
+  return visit<Key>(stop.edge.node, [&]<class Node>(Node& node) {
+    const Entry entry = stop.edge.entry;
+    if constexpr (detail::CanGrow<Node>) {
+      if (entry != kEnd && is_full(node)) {
+        using Larger = typename detail::Neighbours<Node>::Larger;
+        return rebuild<Larger>(stop, node, [&](Larger& larger) { add(larger, entry, value); });
+      }
+    }
+    const WriteLock lock(stop.edge);
+    if (!lock) return false;
+    add(node, entry, value);
+    return true;
+  });
+}
+
+/// Puts a node with both values in the place of a value with another key (lazy expansion ends
+/// here).
+template <class Value, class KeyOf, class Memory>
+bool Tree<Value, KeyOf, Memory>::fork(const Stop& stop, Key key, Value value, Key other) {
+  const unsigned common = Traits::common_prefix(key, other, stop.depth);
+  Fresh<Node4<Key>> node(*this);
+  (*node).set_prefix(Prefix<Key>::of(key, stop.depth, common));
+  add(*node, Traits::entry(key, stop.depth + common), Ref::of_value(value));
+  add(*node, Traits::entry(other, stop.depth + common), stop.ref);
+  const WriteLock lock(stop.edge);
+  if (!lock) return false;
+  store(stop.edge, node.publish());
+  return true;
+}
+
+/// Puts a node above the one whose prefix the key doesn't have.
+template <class Value, class KeyOf, class Memory>
+bool Tree<Value, KeyOf, Memory>::split_prefix(const Stop& stop, Key key, Value value) {
+  const unsigned agreed = stop.prefix->agreed;
+  const auto rest = prefix_after_split(stop);
+  if (!rest) return false;
+  Fresh<Node4<Key>> upper(*this);
+  (*upper).set_prefix(Prefix<Key>::of(key, stop.depth, agreed));
+  add(*upper, Traits::entry(key, stop.depth + agreed), Ref::of_value(value));
+  add(*upper, stop.prefix->other, stop.ref);
+
+  Head& lower = *stop.ref.template node<Head>();
+  const WriteLock edge_lock(stop.edge);
+  if (!edge_lock) return false;
+  const WriteLock lower_lock({&lower.lock, stop.prefix->version});
+  if (!lower_lock) return false;
+  lower.set_prefix(*rest);
+  store(stop.edge, upper.publish());
+  return true;
+}
+
+template <class Value, class KeyOf, class Memory>
+std::optional<Prefix<typename Tree<Value, KeyOf, Memory>::Key>>
+Tree<Value, KeyOf, Memory>::prefix_after_split(const Stop& stop) const {
+  const PrefixStop& at = *stop.prefix;
+  const unsigned gone = at.agreed + 1;
+  if (at.prefix.length() == at.prefix.stored()) return at.prefix.without_first(gone);
+  Value witness = at.witness;
+  if (witness == nullptr) {
+    const auto found = outermost_below<Side::after>(stop);
+    if (!found) return std::nullopt;
+    witness = *found;
+  }
+  return Prefix<Key>::of(key_of_(witness), stop.depth + gone, at.prefix.length() - gone);
+}
+
+template <class Value, class KeyOf, class Memory>
+Value Tree<Value, KeyOf, Memory>::erase(Key key) {
+  return detail::retry([&] { return try_erase(key); });
+}
+
+template <class Value, class KeyOf, class Memory>
+std::optional<Value> Tree<Value, KeyOf, Memory>::try_erase(Key key) {
+  Stop stop;
+  if (!descend<Side::none>(key, stop)) return std::nullopt;
+  if (stop.at_prefix() || stop.ref.is_null()) return Value{};
+  const auto value = stop.ref.template value<Value>();
+  if (key_of_(value) != key) return Value{};
+  const auto remove_from = [&](auto& node) { return remove_value(stop, node); };
+  const bool done =
+      stop.edge.node.is_null() ? set_slot(stop.edge, {}) : visit<Key>(stop.edge.node, remove_from);
+  if (!done) return std::nullopt;
+  return value;
+}
+
+template <class Value, class KeyOf, class Memory>
+template <class Node>
+bool Tree<Value, KeyOf, Memory>::remove_value(const Stop& stop, Node& node) {
+  const Entry entry = stop.edge.entry;
+  if constexpr (detail::CanShrink<Node>) {
+    using Smaller = typename detail::Neighbours<Node>::Smaller;
+    if (entry != kEnd && node.shape().count - 1u <= detail::Neighbours<Node>::kShrinkAt) {
+      return rebuild<Smaller>(stop, node, [&](Smaller& smaller) { remove(smaller, entry); });
+    }
+  } else if (entries(node) == 2) {
+    return collapse(stop, node);
+  }
+  const WriteLock lock(stop.edge);
+  if (!lock) return false;
+  remove(node, entry);
+  return true;
+}
+
+/// Takes out a node that would keep one entry: what it leads to takes its place, and if that is a
+/// node, also its prefix.
+template <class Value, class KeyOf, class Memory>
+template <class Node>
+bool Tree<Value, KeyOf, Memory>::collapse(const Stop& stop, Node& node) {
+  {
+    const WriteLock upper_lock(stop.upper);
+    if (!upper_lock) return false;
+    WriteLock lock(stop.edge);
+    if (!lock) return false;
+    Ref survivor;
+    for_each_child(node, [&](Entry entry, Ref ref) {
+      if (entry == stop.edge.entry) return;
+      survivor = ref;
+      if (!ref.is_node()) return;
+      Head& lower = *ref.template node<Head>();
+      // It can't be obsolete: taking it out would need the lock of `node`.
+      lower.lock.lock();
+      lower.set_prefix(
+          Prefix<Key>::joined(node.prefix(), static_cast<std::uint8_t>(entry), lower.prefix()));
+      lower.lock.unlock();
+    });
+    store(stop.upper, survivor);
+    lock.unlock_obsolete();
+  }
+  retire(node);
+  return true;
+}
+
+/// Replaces a node by one of another kind with the same children, changed by `change`.
+template <class Value, class KeyOf, class Memory>
+template <class To, class From, class Change>
+bool Tree<Value, KeyOf, Memory>::rebuild(const Stop& stop, From& from, Change change) {
+  Fresh<To> to(*this);
+  {
+    const WriteLock upper_lock(stop.upper);
+    if (!upper_lock) return false;
+    WriteLock lock(stop.edge);
+    if (!lock) return false;
+    copy(from, *to);
+    change(*to);
+    store(stop.upper, to.publish());
+    lock.unlock_obsolete();
+  }
+  retire(from);
+  return true;
+}
+
+/// Sets the child of an edge whose lock is held.
+template <class Value, class KeyOf, class Memory>
+void Tree<Value, KeyOf, Memory>::store(const Edge& edge, Ref ref) noexcept {
+  if (edge.node.is_null()) return root_.store(ref);
+  visit<Key>(edge.node, [&](auto& node) { set(node, edge.entry, ref); });
+}
+
+template <class Value, class KeyOf, class Memory>
+template <class Node>
+void Tree<Value, KeyOf, Memory>::retire(Node& node) noexcept {
+  bytes_.fetch_sub(sizeof(Node), std::memory_order_relaxed);
+  memory_.retire(&node);
+}
+
+template <class Value, class KeyOf, class Memory>
+void Tree<Value, KeyOf, Memory>::clear() noexcept {
+  // The nodes still to be freed form a list, linked through the nodes themselves: no recursion,
+  // whose depth could be that of a long key, and no memory that might not be there.
+  Ref list;
+  const auto push = [&](Ref ref) {
+    if (!ref.is_node()) return;
+    ref.node<Head>()->set_link(list);
+    list = ref;
+  };
+  push(root_.load());
+  root_.store({});
+  while (!list.is_null()) {
+    const Ref ref = list;
+    list = ref.node<Head>()->link();
+    visit<Key>(ref, [&]<class Node>(Node& node) {
+      for_each_child(node, [&](Entry, Ref below) { push(below); });
+      memory_.release(&node, sizeof(Node));
+    });
+  }
+  bytes_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace perdix::art

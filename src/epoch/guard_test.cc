@@ -1,0 +1,29 @@
+#include "epoch/guard.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace perdix::epoch {
+namespace {
+
+TEST(Guard, Nests) {
+  EXPECT_FALSE(Guard::held());
+  {
+    const Guard outer;
+    {
+      const Guard inner;
+      EXPECT_TRUE(Guard::held());
+    }
+    EXPECT_TRUE(Guard::held());
+  }
+  EXPECT_FALSE(Guard::held());
+}
+
+TEST(Guard, BelongsToItsThread) {
+  const Guard guard;
+  std::thread([] { EXPECT_FALSE(Guard::held()); }).join();
+}
+
+}  // namespace
+}  // namespace perdix::epoch

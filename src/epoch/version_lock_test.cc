@@ -1,0 +1,110 @@
+#include "epoch/version_lock.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <thread>
+#include <vector>
+
+namespace perdix::epoch {
+namespace {
+
+TEST(VersionLock, EachUnlockIsANewVersion) {
+  VersionLock lock;
+  const std::uint64_t before = lock.read_begin();
+  EXPECT_TRUE(lock.read_validate(before));
+  lock.lock();
+  EXPECT_TRUE(lock.locked());
+  EXPECT_FALSE(lock.read_validate(before));
+  EXPECT_FALSE(lock.try_lock());
+  EXPECT_FALSE(lock.try_upgrade(before));
+  lock.unlock();
+  EXPECT_FALSE(lock.locked());
+  EXPECT_FALSE(lock.read_validate(before));
+  EXPECT_NE(lock.read_begin(), before);
+  EXPECT_FALSE(VersionLock::obsolete(lock.read_begin()));
+}
+
+TEST(VersionLock, UpgradesOnlyTheVersionThatWasRead) {
+  VersionLock lock;
+  const std::uint64_t first = lock.read_begin();
+  EXPECT_TRUE(lock.try_upgrade(first));
+  lock.unlock();
+  EXPECT_FALSE(lock.try_upgrade(first));
+  EXPECT_FALSE(lock.locked());
+  EXPECT_TRUE(lock.try_lock());
+  lock.unlock();
+}
+
+TEST(VersionLock, ObsoleteIsForEver) {
+  VersionLock lock;
+  const std::uint64_t before = lock.read_begin();
+  lock.lock();
+  EXPECT_FALSE(lock.is_obsolete());
+  lock.unlock_obsolete();
+  EXPECT_TRUE(lock.is_obsolete());
+  EXPECT_TRUE(VersionLock::obsolete(lock.read_begin()));
+  EXPECT_FALSE(lock.read_validate(before));
+  EXPECT_FALSE(lock.locked());
+}
+
+// Writers keep all words equal; a reader that validates must have seen them equal, and never an
+// older state than before.
+TEST(VersionLock, ValidatedReadsAreConsistent) {
+  constexpr std::uint64_t kWrites = 20'000;
+  VersionLock lock;
+  std::array<std::atomic<std::uint64_t>, 8> words{};
+  std::atomic<int> writers{2};
+  auto write = [&] {
+    for (std::uint64_t i = 0; i < kWrites; ++i) {
+      lock.lock();
+      const std::uint64_t next = words[0].load(std::memory_order_relaxed) + 1;
+      for (auto& word : words) word.store(next, std::memory_order_relaxed);
+      lock.unlock();
+    }
+    --writers;
+  };
+  auto read = [&] {
+    std::uint64_t last = 0;
+    while (writers > 0) {
+      const std::uint64_t version = lock.read_begin();
+      std::array<std::uint64_t, 8> seen;
+      for (std::size_t i = 0; i < words.size(); ++i)
+        seen[i] = words[i].load(std::memory_order_relaxed);
+      if (!lock.read_validate(version)) continue;
+      for (std::uint64_t value : seen) ASSERT_EQ(value, seen[0]);
+      ASSERT_GE(seen[0], last);
+      last = seen[0];
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back(write);
+    threads.emplace_back(read);
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(words[0].load(), 2 * kWrites);
+}
+
+// Upgrading is compare-and-swap on the version, so increments by optimistic upgrade are never lost.
+TEST(VersionLock, UpgradesExcludeEachOther) {
+  VersionLock lock;
+  std::atomic<std::uint64_t> value{0};
+  auto increment = [&] {
+    for (int done = 0; done < 20'000;) {
+      const std::uint64_t version = lock.read_begin();
+      const std::uint64_t seen = value.load(std::memory_order_relaxed);
+      if (!lock.try_upgrade(version)) continue;
+      value.store(seen + 1, std::memory_order_relaxed);
+      lock.unlock();
+      ++done;
+    }
+  };
+  std::thread other(increment);
+  increment();
+  other.join();
+  EXPECT_EQ(value.load(), 40'000u);
+}
+
+}  // namespace
+}  // namespace perdix::epoch

@@ -1,0 +1,81 @@
+// A pool's file: opened with the checks that an untrusted path needs, grown with space that is
+// really allocated, and created so that its name appears only when it is whole.
+//
+// Every failure is an Error that names the file and says what to do. Not thread-safe; the owner of
+// a pool serialises growth.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace perdix::pm {
+
+class File {
+ public:
+  /// Opens an existing regular file for reading and writing. Throws not_found, not_a_pool (a
+  /// directory, device, pipe or socket), io_error (no permission, a loop of symbolic links, ...).
+  static File open(const std::filesystem::path& path);
+
+  /// Makes a new, empty file of mode 0600. Where the file system can, it has no name before
+  /// publish(), so a crash leaves nothing behind; elsewhere it stands at its path from the start.
+  /// Throws already_exists, not_found (no such directory), io_error.
+  static File create(const std::filesystem::path& path);
+
+  /// The variant of create() that is used where files can't be nameless.
+  static File create_in_place(const std::filesystem::path& path);
+
+  File(File&& other) noexcept;
+  File& operator=(File&&) = delete;
+
+  /// Closes; a created file that was not published is removed.
+  ~File() { close(); }
+
+  /// Gives a created file its name, atomically, and makes the name durable. Throws already_exists.
+  void publish();
+
+  /// Closes early. Only path() may be called afterwards.
+  void close() noexcept;
+
+  int fd() const noexcept { return fd_; }
+  const std::filesystem::path& path() const noexcept { return path_; }
+
+  /// Bytes of the file.
+  std::uint64_t size() const;
+
+  /// Makes the file `size` bytes long, every byte with space on the device, so that no later store
+  /// can fail. Throws out_of_space (nothing changed) or io_error.
+  void allocate(std::uint64_t size);
+
+  /// Gives holes of the file their space, for example after a copy that skipped zeros. Throws as
+  /// allocate().
+  void fill_holes();
+
+  /// Cuts the file off.
+  void truncate(std::uint64_t size);
+
+  /// Waits until contents and size are on the device, stores through a mapping included.
+  void sync();
+
+  /// Reads up to n bytes at an offset; returns how many there were.
+  std::size_t read(std::uint64_t offset, void* to, std::size_t n) const;
+
+  /// True if the contents live in memory anyway (tmpfs, hugetlbfs), so that touching a page costs
+  /// no device write.
+  bool in_memory() const noexcept;
+
+ private:
+  enum class State { named, nameless, unpublished };
+
+  File(int fd, std::filesystem::path path, State state)
+      : fd_(fd), path_(std::move(path)), state_(state) {}
+
+  void give_space(std::uint64_t begin, std::uint64_t end);
+
+  int fd_;
+  std::filesystem::path path_;
+  State state_;
+};
+
+}  // namespace perdix::pm

@@ -1,0 +1,199 @@
+#include "pm/file.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <csignal>
+
+#include "pm/test_files.h"
+
+namespace perdix::pm {
+namespace {
+
+using testing_files::expect_error;
+using testing_files::TempDirectory;
+using testing_files::true_in_child;
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+std::uint64_t blocks_of(const std::filesystem::path& path) {
+  struct stat status {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0);
+  return static_cast<std::uint64_t>(status.st_blocks) * 512;
+}
+
+TEST(File, CreatedOneHasItsNameOnlyOncePublished) {
+  const TempDirectory directory;
+  const auto path = directory.file("pool");
+  File file = File::create(path);
+  file.allocate(kMiB);
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+  file.publish();
+  EXPECT_EQ(std::filesystem::file_size(path), kMiB);
+}
+
+TEST(File, UnpublishedOneLeavesNothing) {
+  const TempDirectory directory;
+  {
+    File nameless = File::create(directory.file("a"));
+    nameless.allocate(kMiB);
+    File in_place = File::create_in_place(directory.file("b"));
+    in_place.allocate(kMiB);
+    EXPECT_TRUE(std::filesystem::exists(directory.file("b")));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+}
+
+TEST(File, IsPrivateToItsUserAndClosesOnExec) {
+  const TempDirectory directory;
+  const mode_t before = ::umask(0);
+  for (const bool in_place : {false, true}) {
+    const auto path = directory.file(in_place ? "in-place" : "nameless");
+    File file = in_place ? File::create_in_place(path) : File::create(path);
+    file.publish();
+    struct stat status {};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777, 0600u);
+    EXPECT_NE(::fcntl(file.fd(), F_GETFD) & FD_CLOEXEC, 0);
+    EXPECT_NE(::fcntl(File::open(path).fd(), F_GETFD) & FD_CLOEXEC, 0);
+  }
+  ::umask(before);
+}
+
+TEST(File, CreateRefusesWhatExists) {
+  const TempDirectory directory;
+  const auto path = directory.file("pool");
+  std::ofstream(path) << "precious";
+  expect_error(Errc::already_exists, path.string(), [&] { File::create(path); });
+  expect_error(Errc::already_exists, path.string(), [&] { File::create_in_place(path); });
+  const auto dangling = directory.file("dangling");
+  std::filesystem::create_symlink("nowhere", dangling);
+  expect_error(Errc::already_exists, dangling.string(), [&] { File::create(dangling); });
+  EXPECT_EQ(std::filesystem::file_size(path), 8u);
+}
+
+TEST(File, TheFirstOfTwoCreatorsWins) {
+  const TempDirectory directory;
+  const auto path = directory.file("pool");
+  File first = File::create(path);
+  File second = File::create(path);
+  first.allocate(kMiB);
+  first.publish();
+  expect_error(Errc::already_exists, path.string(), [&] { second.publish(); });
+  EXPECT_EQ(std::filesystem::file_size(path), kMiB);
+}
+
+TEST(File, OpenRefusesWhatIsNoFile) {
+  const TempDirectory directory;
+  expect_error(Errc::not_found, "absent", [&] { File::open(directory.file("absent")); });
+  expect_error(Errc::not_found, "absent", [&] { File::create(directory.file("absent/pool")); });
+  expect_error(Errc::not_a_pool, "regular file", [&] { File::open(directory.path()); });
+  expect_error(Errc::not_a_pool, "regular file", [] { File::open("/dev/null"); });
+
+  const auto pipe = directory.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  expect_error(Errc::not_a_pool, "regular file", [&] { File::open(pipe); });
+
+  const auto socket = directory.file("socket");
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  socket.string().copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  expect_error(Errc::not_a_pool, "regular file", [&] { File::open(socket); });
+  ::close(fd);
+
+  const auto loop = directory.file("loop");
+  std::filesystem::create_symlink("loop", loop);
+  expect_error(Errc::io_error, "symbolic link", [&] { File::open(loop); });
+}
+
+TEST(File, OpensThroughASymbolicLink) {
+  const TempDirectory directory;
+  std::ofstream(directory.file("pool")) << "1234";
+  std::filesystem::create_symlink("pool", directory.file("link"));
+  EXPECT_EQ(File::open(directory.file("link")).size(), 4u);
+}
+
+TEST(File, WithoutPermissionSaysWhatToCheck) {
+  const TempDirectory directory;
+  const auto path = directory.file("pool");
+  std::ofstream(path) << "1234";
+  std::filesystem::permissions(path, std::filesystem::perms::none);
+  std::filesystem::permissions(directory.path(), std::filesystem::perms::owner_all |
+                                                     std::filesystem::perms::others_read |
+                                                     std::filesystem::perms::others_exec);
+  EXPECT_TRUE(true_in_child([&] {
+    constexpr uid_t kNobody = 65534;
+    if (::geteuid() == 0 && ::setuid(kNobody) != 0) return false;
+    expect_error(Errc::io_error, "owner and mode", [&] { File::open(path); });
+    return !::testing::Test::HasFailure();
+  }));
+  std::filesystem::permissions(directory.path(), std::filesystem::perms::owner_all);
+}
+
+TEST(File, AllocatedBytesHaveSpace) {
+  const TempDirectory directory;
+  const auto path = directory.file("pool");
+  File file = File::create(path);
+  file.allocate(kMiB);
+  file.allocate(3 * kMiB);
+  file.publish();
+  EXPECT_EQ(file.size(), 3 * kMiB);
+  EXPECT_GE(blocks_of(path), 3 * kMiB);
+}
+
+TEST(File, FailedAllocationChangesNothing) {
+  const TempDirectory directory;
+  File file = File::create(directory.file("pool"));
+  file.allocate(kMiB);
+  EXPECT_TRUE(true_in_child([&] {  // the limit is the process's
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{2 * kMiB, 2 * kMiB};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
+    expect_error(Errc::out_of_space, "free some space", [&] { file.allocate(3 * kMiB); });
+    return file.size() == kMiB && !::testing::Test::HasFailure();
+  }));
+}
+
+TEST(File, FillsHoles) {
+  const TempDirectory directory;
+  const auto path = directory.file("pool");
+  { std::ofstream(path) << "x"; }
+  std::filesystem::resize_file(path, 4 * kMiB);
+  ASSERT_LT(blocks_of(path), 4 * kMiB);
+  File file = File::open(path);
+  file.fill_holes();
+  EXPECT_GE(blocks_of(path), 4 * kMiB);
+  char first = 0;
+  EXPECT_EQ(file.read(0, &first, 1), 1u);
+  EXPECT_EQ(first, 'x');
+}
+
+TEST(File, HolesLargerThanTheDeviceAreRefusedAtOnce) {
+  const TempDirectory directory(testing_files::memory_directory());
+  const auto path = directory.file("pool");
+  { std::ofstream(path) << "x"; }
+  std::error_code failed;
+  std::filesystem::resize_file(path, std::uint64_t{1} << 42, failed);
+  if (failed) GTEST_SKIP() << "no sparse file of 4 TiB here: " << failed.message();
+  File file = File::open(path);
+  const auto before = blocks_of(path);
+  expect_error(Errc::out_of_space, "holes", [&] { file.fill_holes(); });
+  EXPECT_EQ(blocks_of(path), before);
+}
+
+TEST(File, ReadsUpToItsEnd) {
+  const TempDirectory directory;
+  const auto path = directory.file("pool");
+  { std::ofstream(path) << "12345"; }
+  char bytes[8] = {};
+  EXPECT_EQ(File::open(path).read(3, bytes, sizeof(bytes)), 2u);
+  EXPECT_STREQ(bytes, "45");
+}
+
+}  // namespace
+}  // namespace perdix::pm

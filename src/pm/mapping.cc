@@ -1,0 +1,163 @@
+#include "pm/mapping.h"
+
+#include <fmt/format.h>
+#include <libpmem2.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <perdix/error.h>
+
+namespace perdix::pm {
+namespace {
+
+#ifdef MADV_COLLAPSE
+constexpr int kCollapse = MADV_COLLAPSE;
+#else
+constexpr int kCollapse = 25;       // Linux 6.1; glibc names it later. Older kernels answer EINVAL.
+#endif
+#ifdef MADV_POPULATE_WRITE
+constexpr int kPopulateWrite = MADV_POPULATE_WRITE;
+#else
+constexpr int kPopulateWrite = 23;  // Linux 5.14. Older kernels answer EINVAL.
+#endif
+
+struct DeleteConfig {
+  void operator()(pmem2_config* config) const noexcept { pmem2_config_delete(&config); }
+};
+
+[[noreturn]] void throw_map_error(const File& file, const std::string& what) {
+  throw Error(Errc::io_error,
+              fmt::format("can't map '{}': {}: {}", file.path().string(), what, pmem2_errormsg()));
+}
+
+Granularity granularity_of(pmem2_map* map) {
+  switch (pmem2_map_get_store_granularity(map)) {
+    case PMEM2_GRANULARITY_BYTE: return Granularity::byte;
+    case PMEM2_GRANULARITY_CACHE_LINE: return Granularity::cache_line;
+    case PMEM2_GRANULARITY_PAGE: return Granularity::page;
+  }
+  return Granularity::page;  // the one that assumes least
+}
+
+/// One field of the description of a mapping in /proc/self/smaps, for example "THPeligible:    1".
+struct SmapsField {
+  std::string name;
+  std::uint64_t value = 0;
+};
+
+/// A line that starts a mapping: "begin-end rwxp ...", addresses in hexadecimal.
+bool parse_range(const std::string& line, std::uintptr_t& begin, std::uintptr_t& end) {
+  std::istringstream in(line);
+  char dash = 0;
+  return static_cast<bool>(in >> std::hex >> begin >> dash >> end) && dash == '-';
+}
+
+}  // namespace
+
+void Mapping::DeleteSource::operator()(pmem2_source* source) const noexcept {
+  pmem2_source_delete(&source);
+}
+
+void Mapping::DeleteReservation::operator()(pmem2_vm_reservation* reservation) const noexcept {
+  pmem2_vm_reservation_delete(&reservation);
+}
+
+void Mapping::DeleteMap::operator()(pmem2_map* map) const noexcept { pmem2_map_delete(&map); }
+
+Mapping::Mapping(const File& file, std::uint64_t size, std::uint64_t max_size)
+    : file_(file), max_size_(max_size) {
+  assert(size > 0 && size <= max_size);
+  assert(size % kAlignment == 0 && max_size % kAlignment == 0);
+  pmem2_source* source = nullptr;
+  if (pmem2_source_from_fd(&source, file.fd()) != 0) throw_map_error(file, "no source");
+  source_.reset(source);
+  pmem2_vm_reservation* reservation = nullptr;
+  if (pmem2_vm_reservation_new(&reservation, nullptr, max_size) != 0) {
+    throw Error(Errc::out_of_space,
+                fmt::format("can't reserve {} bytes of addresses for '{}' ({}); ask for a smaller "
+                            "max_size, or raise the limit of address space (ulimit -v)",
+                            max_size, file.path().string(), pmem2_errormsg()));
+  }
+  reservation_.reset(reservation);
+  base_ = static_cast<std::byte*>(pmem2_vm_reservation_get_address(reservation));
+  assert(reinterpret_cast<std::uintptr_t>(base_) % kAlignment == 0);
+  grow(size);
+  granularity_ = granularity_of(maps_.front().get());
+}
+
+Mapping::~Mapping() = default;
+
+Mapping::Map Mapping::map(std::uint64_t begin, std::uint64_t end) const {
+  pmem2_config* created = nullptr;
+  if (pmem2_config_new(&created) != 0) throw_map_error(file_, "no configuration");
+  const std::unique_ptr<pmem2_config, DeleteConfig> config(created);
+  // Page is the coarsest: any file will do, and the result says what it really is.
+  pmem2_config_set_required_store_granularity(created, PMEM2_GRANULARITY_PAGE);
+  pmem2_config_set_offset(created, begin);
+  pmem2_config_set_length(created, end - begin);
+  pmem2_config_set_vm_reservation(created, reservation_.get(), begin);
+  pmem2_map* result = nullptr;
+  if (pmem2_map_new(&result, created, source_.get()) != 0)
+    throw_map_error(file_, fmt::format("bytes {} to {}", begin, end));
+  return Map(result);
+}
+
+void Mapping::grow(std::uint64_t new_size) {
+  const std::uint64_t old_size = size();
+  assert(new_size % kAlignment == 0 && new_size <= max_size_);
+  if (new_size <= old_size) return;
+  maps_.reserve(maps_.size() + 1);
+  maps_.push_back(map(old_size, new_size));
+  // Before the first touch, so that faults may use huge pages. Advice: refused without harm where
+  // the kernel has none.
+  ::madvise(base_ + old_size, new_size - old_size, MADV_HUGEPAGE);
+  size_.store(new_size, std::memory_order_release);
+}
+
+void Mapping::populate(std::uint64_t offset, std::uint64_t n) const noexcept {
+  assert(offset + n <= size());
+  // tmpfs gives small pages to fallocate unless it was mounted with huge=always; collapsing them
+  // halves the cost of a later random read. File systems that can't answer EINVAL at once.
+  ::madvise(base_ + offset, n, kCollapse);
+  ::madvise(base_ + offset, n, kPopulateWrite);
+}
+
+void Mapping::sync(std::uint64_t offset, std::uint64_t n) const {
+  if (::msync(base_ + offset, n, MS_SYNC) == 0) return;
+  throw Error(Errc::io_error, fmt::format("can't write '{}' to its device: {}",
+                                          file_.path().string(), std::strerror(errno)));
+}
+
+bool Mapping::huge_pages() const {
+  const auto first = reinterpret_cast<std::uintptr_t>(base_);
+  const std::uintptr_t last = first + size();
+  const auto base_page_kib = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 1024;
+  std::ifstream smaps("/proc/self/smaps");
+  bool ours = false;
+  for (std::string line; std::getline(smaps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    if (parse_range(line, begin, end)) {
+      ours = begin < last && first < end;
+      continue;
+    }
+    if (!ours) continue;
+    SmapsField field;
+    std::istringstream(line) >> field.name >> field.value;
+    if (field.name == "KernelPageSize:" && field.value > base_page_kib) return true;  // hugetlbfs
+    if (field.name == "ShmemPmdMapped:" && field.value > 0) return true;
+    if (field.name == "FilePmdMapped:" && field.value > 0) return true;
+    // The kernel doesn't count the huge mappings of DAX files; that it may make them is all it
+    // says.
+    if (dax() && field.name == "THPeligible:" && field.value > 0) return true;
+  }
+  return false;
+}
+
+}  // namespace perdix::pm

@@ -1,0 +1,91 @@
+// A pool's file in memory: mapped by libpmem2 at the start of a reserved range of addresses, in
+// which it grows in place, so that pointers stay valid.
+//
+// Invariants: the base address is a multiple of 2 MiB and never changes; [base, base + size) is
+// mapped and backed by space of the file. grow() is serialised by the owner; the rest is
+// thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "pm/file.h"
+
+struct pmem2_map;
+struct pmem2_source;
+struct pmem2_vm_reservation;
+
+namespace perdix::pm {
+
+/// The smallest unit that the platform keeps over a power failure once it was stored, as libpmem2
+/// reports it.
+enum class Granularity : std::uint8_t {
+  byte,        ///< nothing to flush: the platform flushes its caches itself (eADR)
+  cache_line,  ///< lines must be flushed
+  page,        ///< pages must be synced: the file is in the page cache
+};
+
+class Mapping {
+ public:
+  /// The alignment of the base: the size of a huge page on x86.
+  static constexpr std::uint64_t kAlignment = std::uint64_t{2} << 20;
+
+  /// Reserves `max_size` bytes of addresses and maps the first `size` bytes of the file, which must
+  /// be there. `file` must outlive the mapping. Sizes are multiples of kAlignment, size > 0. Throws
+  /// out_of_space (no addresses left) or io_error.
+  Mapping(const File& file, std::uint64_t size, std::uint64_t max_size);
+  ~Mapping();
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  std::byte* base() const noexcept { return base_; }
+  std::uint64_t size() const noexcept { return size_.load(std::memory_order_acquire); }
+  std::uint64_t max_size() const noexcept { return max_size_; }
+  Granularity granularity() const noexcept { return granularity_; }
+
+  /// True if stores go straight to persistent memory, without a page cache between.
+  bool dax() const noexcept { return granularity_ != Granularity::page; }
+
+  /// Maps the file up to `new_size` bytes, which must be there. Throws io_error and changes
+  /// nothing.
+  void grow(std::uint64_t new_size);
+
+  /// Touches [offset, offset + n) ahead of use, as huge pages where the file system can give them,
+  /// so that later stores don't fault. Advice: a failure only costs time later.
+  void populate(std::uint64_t offset, std::uint64_t n) const noexcept;
+
+  /// Waits until [offset, offset + n) is on the device, whatever the domain. Page-aligned. Throws
+  /// io_error.
+  void sync(std::uint64_t offset, std::uint64_t n) const;
+
+  /// Whether huge pages map the pool now, at least in part. Cost: reads /proc/self/smaps.
+  bool huge_pages() const;
+
+ private:
+  struct DeleteSource {
+    void operator()(pmem2_source* source) const noexcept;
+  };
+  struct DeleteReservation {
+    void operator()(pmem2_vm_reservation* reservation) const noexcept;
+  };
+  struct DeleteMap {
+    void operator()(pmem2_map* map) const noexcept;
+  };
+  using Map = std::unique_ptr<pmem2_map, DeleteMap>;
+
+  Map map(std::uint64_t begin, std::uint64_t end) const;
+
+  const File& file_;
+  std::uint64_t max_size_;
+  std::unique_ptr<pmem2_source, DeleteSource> source_;
+  std::unique_ptr<pmem2_vm_reservation, DeleteReservation> reservation_;
+  std::vector<Map> maps_;  // after reservation_: a reservation must be empty when it is deleted
+  std::byte* base_ = nullptr;
+  std::atomic<std::uint64_t> size_{0};
+  Granularity granularity_ = Granularity::page;
+};
+
+}  // namespace perdix::pm

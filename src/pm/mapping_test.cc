@@ -1,0 +1,203 @@
+#include "pm/mapping.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "pm/persist.h"
+#include "pm/test_files.h"
+
+namespace perdix::pm {
+namespace {
+
+using testing_files::expect_error;
+using testing_files::smaps_kib;
+using testing_files::TempDirectory;
+
+constexpr std::uint64_t kUnit = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMax = 8 * kUnit;
+
+/// Makes libpmem2 report a granularity, as it would on a machine with persistent memory.
+class ForcedGranularity {
+ public:
+  explicit ForcedGranularity(const char* name) { ::setenv(kVariable, name, 1); }
+  ~ForcedGranularity() { ::unsetenv(kVariable); }
+
+ private:
+  static constexpr const char* kVariable = "PMEM2_FORCE_GRANULARITY";
+};
+
+File make_file(const TempDirectory& directory, std::uint64_t size) {
+  File file = File::create(directory.file("pool"));
+  file.allocate(size);
+  file.publish();
+  return file;
+}
+
+bool kernel_populates() {
+  constexpr int kPopulateWrite = 23;
+  void* page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const bool done = ::madvise(page, 4096, kPopulateWrite) == 0;
+  ::munmap(page, 4096);
+  return done;
+}
+
+class MappingIn : public ::testing::TestWithParam<const char*> {
+ protected:
+  MappingIn()
+      : directory_(std::string_view(GetParam()) == "memory"
+                       ? testing_files::memory_directory()
+                       : std::filesystem::temp_directory_path()) {}
+
+  TempDirectory directory_;
+};
+
+TEST_P(MappingIn, GrowsInPlace) {
+  File file = make_file(directory_, kUnit);
+  Mapping mapping(file, kUnit, kMax);
+  std::byte* const base = mapping.base();
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(base) % Mapping::kAlignment, 0u);
+  std::memset(base, 1, kUnit);
+  for (std::uint64_t size = 2 * kUnit; size <= kMax; size += kUnit) {
+    file.allocate(size);
+    mapping.grow(size);
+    ASSERT_EQ(mapping.base(), base);
+    ASSERT_EQ(mapping.size(), size);
+    ASSERT_EQ(base[size - 1], std::byte{0});
+    std::memset(base + size - kUnit, 1, kUnit);
+  }
+  EXPECT_EQ(base[0], std::byte{1});
+}
+
+TEST_P(MappingIn, StoresReachTheFile) {
+  File file = make_file(directory_, kUnit);
+  {
+    Mapping mapping(file, kUnit, kMax);
+    mapping.base()[12345] = std::byte{42};
+  }
+  char byte = 0;
+  EXPECT_EQ(file.read(12345, &byte, 1), 1u);
+  EXPECT_EQ(byte, 42);
+}
+
+TEST_P(MappingIn, PopulatedPagesArePresentAndZero) {
+  File file = make_file(directory_, 2 * kUnit);
+  const Mapping mapping(file, 2 * kUnit, kMax);
+  ASSERT_EQ(smaps_kib(mapping.base(), mapping.size(), "Rss:"), 0u);
+  mapping.populate(kUnit, kUnit);
+  if (!kernel_populates()) GTEST_SKIP() << "this kernel is older than Linux 5.14";
+  EXPECT_EQ(smaps_kib(mapping.base(), mapping.size(), "Rss:"), kUnit / 1024);
+  for (std::uint64_t i = kUnit; i < 2 * kUnit; i += 512) ASSERT_EQ(mapping.base()[i], std::byte{0});
+}
+
+TEST_P(MappingIn, KeepsContentsWhenPopulated) {
+  File file = make_file(directory_, kUnit);
+  const Mapping mapping(file, kUnit, kMax);
+  for (std::uint64_t i = 0; i < kUnit; i += 4096) std::memcpy(mapping.base() + i, &i, sizeof(i));
+  mapping.populate(0, kUnit);
+  for (std::uint64_t i = 0; i < kUnit; i += 4096)
+    ASSERT_EQ(std::memcmp(mapping.base() + i, &i, sizeof(i)), 0);
+}
+
+TEST_P(MappingIn, OrdinaryFilesHavePageGranularity) {
+  File file = make_file(directory_, kUnit);
+  const Mapping mapping(file, kUnit, kMax);
+  if (mapping.granularity() != Granularity::page)
+    GTEST_SKIP() << "this directory lies on persistent memory";
+  EXPECT_FALSE(mapping.dax());
+}
+
+TEST_P(MappingIn, BelievesLibpmem2) {
+  File file = make_file(directory_, kUnit);
+  {
+    const ForcedGranularity forced("CACHE_LINE");
+    const Mapping mapping(file, kUnit, kMax);
+    EXPECT_EQ(mapping.granularity(), Granularity::cache_line);
+    EXPECT_TRUE(mapping.dax());
+  }
+  const ForcedGranularity forced("BYTE");
+  const Mapping mapping(file, kUnit, kMax);
+  EXPECT_EQ(mapping.granularity(), Granularity::byte);
+  EXPECT_TRUE(mapping.dax());
+}
+
+TEST_P(MappingIn, SaysWhetherHugePagesMapIt) {
+  File file = make_file(directory_, kUnit);
+  const Mapping mapping(file, kUnit, kMax);
+  EXPECT_FALSE(mapping.huge_pages());  // nothing is mapped yet
+  mapping.populate(0, kUnit);
+  const std::uint64_t huge = smaps_kib(mapping.base(), kUnit, "ShmemPmdMapped:") +
+                             smaps_kib(mapping.base(), kUnit, "FilePmdMapped:");
+  EXPECT_EQ(mapping.huge_pages(), huge > 0);
+}
+
+TEST_P(MappingIn, UnmapsEverything) {
+  File file = make_file(directory_, 2 * kUnit);
+  std::byte* base = nullptr;
+  {
+    Mapping mapping(file, kUnit, kMax);
+    mapping.grow(2 * kUnit);
+    base = mapping.base();
+  }
+  void* again = ::mmap(base, kMax, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  EXPECT_EQ(again, base) << "something still occupies the range";
+  if (again != MAP_FAILED) ::munmap(again, kMax);
+}
+
+INSTANTIATE_TEST_SUITE_P(Directories, MappingIn, ::testing::Values("memory", "disk"),
+                         [](const auto& directory) { return std::string(directory.param); });
+
+TEST(Mapping, WithoutAddressesSaysWhatToDo) {
+  const TempDirectory directory;
+  File file = make_file(directory, kUnit);
+  constexpr std::uint64_t kTooMuch = std::uint64_t{1} << 48;  // user space has half of it
+  expect_error(Errc::out_of_space, "max_size", [&] { Mapping(file, kUnit, kTooMuch); });
+}
+
+TEST(Mapping, FileThatIsTooShortIsAnError) {
+  const TempDirectory directory;
+  File file = make_file(directory, kUnit);
+  Mapping mapping(file, kUnit, kMax);
+  expect_error(Errc::io_error, "can't map", [&] { mapping.grow(2 * kUnit); });
+  EXPECT_EQ(mapping.size(), kUnit);
+  mapping.base()[kUnit - 1] = std::byte{1};
+}
+
+// A page that was synced is not dirty any more; the kernel says so.
+TEST(PageCacheDomain, PersistSyncsThePages) {
+  const TempDirectory directory;
+  File file = make_file(directory, kUnit);
+  file.sync();
+  if (file.in_memory()) GTEST_SKIP() << "the directory for temporary files has no disk behind it";
+  const Mapping mapping(file, kUnit, kMax);
+  const Persister persister(Domain::page_cache);
+  auto* word = reinterpret_cast<std::uint64_t*>(mapping.base() + 5 * 4096);
+  const auto dirty = [&] {
+    return smaps_kib(mapping.base(), kUnit, "Shared_Dirty:") +
+           smaps_kib(mapping.base(), kUnit, "Private_Dirty:");
+  };
+  persister.publish(*word, 1);
+  EXPECT_EQ(dirty(), 0u);
+  persister.store(*word, 2);
+  persister.flush(word, sizeof(*word));
+  persister.fence();
+  EXPECT_EQ(dirty(), 0u);
+  EXPECT_FALSE(persister.failed());
+}
+
+TEST(PageCacheDomain, FailedSyncIsRemembered) {
+  const Persister persister(Domain::page_cache);
+  void* unmapped = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(unmapped, MAP_FAILED);
+  ::munmap(unmapped, 4096);
+  EXPECT_FALSE(persister.failed());
+  persister.persist(unmapped, 8);
+  EXPECT_TRUE(persister.failed());
+  std::uint64_t good = 0;
+  persister.persist(&good, sizeof(good));
+  EXPECT_TRUE(persister.failed());
+}
+
+}  // namespace
+}  // namespace perdix::pm

@@ -1,0 +1,111 @@
+// For tests of this layer and those above it: directories that vanish, children that are killed,
+// facts about a mapping that only the kernel knows.
+#pragma once
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <perdix/error.h>
+
+namespace perdix::testing_files {
+
+/// A directory of its own that is removed with all that it holds.
+class TempDirectory {
+ public:
+  explicit TempDirectory(
+      const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "perdix-test-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed in " + name);
+    path_ = name;
+  }
+  ~TempDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TempDirectory(const TempDirectory&) = delete;
+  TempDirectory& operator=(const TempDirectory&) = delete;
+
+  std::filesystem::path file(const std::string& name) const { return path_ / name; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A directory in memory where there is one, else any.
+inline std::filesystem::path memory_directory() {
+  const std::filesystem::path shm = "/dev/shm";
+  return ::access(shm.c_str(), W_OK) == 0 ? shm : std::filesystem::temp_directory_path();
+}
+
+/// Runs `body` in a child process, which ends with status 0 if body returns true.
+template <class Body>
+pid_t start_child(Body body) {
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  bool good = false;
+  try {
+    good = body();
+  } catch (const std::exception&) {
+    good = false;
+  }
+  ::_exit(good ? 0 : 1);
+}
+
+inline int wait_for(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+/// True if `body` returned true in a child process.
+template <class Body>
+bool true_in_child(Body body) {
+  const int status = wait_for(start_child(body));
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// Expects an Error of that code whose message has `part` in it.
+template <class Call>
+void expect_error(Errc code, const std::string& part, Call call) {
+  try {
+    call();
+    ADD_FAILURE() << "no error; expected " << to_string(code);
+  } catch (const Error& error) {
+    EXPECT_EQ(to_string(error.code()), to_string(code)) << error.what();
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+/// KiB of [address, address + n) that the kernel counts under `field`, such as "Shared_Dirty:".
+inline std::uint64_t smaps_kib(const void* address, std::uint64_t n, const std::string& field) {
+  const auto first = reinterpret_cast<std::uintptr_t>(address);
+  std::ifstream smaps("/proc/self/smaps");
+  bool ours = false;
+  std::uint64_t sum = 0;
+  for (std::string line; std::getline(smaps, line);) {
+    std::istringstream in(line);
+    std::uintptr_t begin = 0, end = 0;
+    char dash = 0;
+    if (in >> std::hex >> begin >> dash >> end && dash == '-') {
+      ours = begin < first + n && first < end;
+      continue;
+    }
+    if (ours && line.rfind(field, 0) == 0) sum += std::stoull(line.substr(field.size()));
+  }
+  return sum;
+}
+
+}  // namespace perdix::testing_files

@@ -1,0 +1,200 @@
+// An open pool as the allocator and the indexes see it: its memory, its persister, its directory of
+// indexes. perdix::Pool, the public class, is a shared_ptr to one.
+//
+// Invariants:
+//   1. A pool that is open is marked unclean, durably, before anything else in it changes; it is
+//      marked clean only by close(), after everything else in it is durable.
+//   2. [0, size()) has space on the device, is mapped, and is covered by the superblock, which is
+//      durable before the allocator may use what was added.
+//   3. An index is open at most once; an IndexHandle keeps its pool open.
+//
+// Thread-safe, close() included. Memory stays where it is until close().
+#pragma once
+
+#include <atomic>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <perdix/pool.h>
+
+#include "alloc/calloc.h"
+#include "alloc/space.h"
+#include "epoch/reclaimer.h"
+#include "pm/file.h"
+#include "pm/mapping.h"
+#include "pm/persist.h"
+#include "pool/directory.h"
+#include "pool/durability.h"
+#include "pool/file_lock.h"
+#include "pool/growth.h"
+#include "pool/index_handle.h"
+#include "pool/superblock.h"
+
+namespace perdix::pool {
+
+/// Why a pool is opened.
+enum class Purpose {
+  use,
+  verification,  ///< also if the machine went down while a `process` pool was open
+};
+
+class PoolCore final : public alloc::Space, public std::enable_shared_from_this<PoolCore> {
+ public:
+  /// As perdix::Pool::create().
+  static std::shared_ptr<PoolCore> create(const std::filesystem::path& path,
+                                          const PoolOptions& options);
+
+  /// The same in a file that is new and empty.
+  static std::shared_ptr<PoolCore> create(pm::File file, const PoolOptions& options);
+
+  /// As perdix::Pool::open(). Opened for verification, needs_check() may be true.
+  static std::shared_ptr<PoolCore> open(const std::filesystem::path& path,
+                                        const PoolOptions& options, Purpose purpose = Purpose::use);
+
+  /// Closes, if close() hasn't been called; a failure leaves the pool unclean.
+  ~PoolCore() override;
+
+  const pm::Persister& pm() const noexcept override { return *pm_; }
+  alloc::Calloc& allocator() noexcept { return *allocator_; }
+  epoch::Reclaimer& reclaimer() const noexcept override { return *reclaimer_; }
+
+  std::byte* base() const noexcept override { return base_; }
+  std::uint64_t size() const noexcept override { return size_.load(std::memory_order_acquire); }
+  std::uint64_t max_size() const noexcept override { return max_size_; }
+
+  /// Makes [size(), new_size) part of the pool, zeroed; new_size is rounded up to whole units.
+  /// Throws out_of_space or io_error, nothing changed.
+  void extend(std::uint64_t new_size) override;
+
+  /// Touches [offset, offset + bytes) in the background.
+  void prepare(pm::Offset offset, std::uint64_t bytes) override;
+
+  template <class T>
+  T* at(pm::Offset offset) const noexcept {
+    assert(contains(offset, sizeof(T)) && offset % alignof(T) == 0);
+    return reinterpret_cast<T*>(base_ + offset);
+  }
+
+  pm::Offset offset(const void* p) const noexcept {
+    return static_cast<pm::Offset>(static_cast<const std::byte*>(p) - base_);
+  }
+
+  /// Whether [offset, offset + n) lies in the pool, behind its superblock and directory: to be
+  /// asked before an offset from a file is followed.
+  bool contains(pm::Offset offset, std::uint64_t n) const noexcept {
+    const std::uint64_t end = size();
+    return offset >= kPoolAreaSize && offset <= end && n <= end - offset;
+  }
+
+  /// Throws io_error if a sync has failed: what the device holds is unknown then.
+  void require_healthy() const {
+    if (pm_->failed()) throw_unhealthy();
+  }
+
+  /// Opens the index, or creates it with root 0. Throws wrong_engine, wrong_kind, in_use,
+  /// out_of_space (directory full), invalid_argument or too_large (name).
+  IndexHandle open_index(std::string_view name, std::string_view engine, Kind key_kind,
+                         Kind value_kind);
+
+  /// Opens the index if it exists, as what it is.
+  std::optional<IndexHandle> open_existing_index(std::string_view name);
+
+  std::vector<IndexInfo> indexes() const;
+
+  /// Hides an index for ever; the caller then frees what its root reaches and calls finish_drop().
+  /// Throws not_found, or in_use while it is open.
+  IndexHandle begin_drop(std::string_view name);
+
+  /// Hidden indexes whose drop a crash interrupted; the caller frees what their roots reach and
+  /// calls finish_drop() on each.
+  std::vector<IndexHandle> dropping();
+
+  /// Frees the directory entry of a hidden index.
+  void finish_drop(IndexHandle index);
+
+  /// Cost: reads all bitmaps of the allocator, and /proc/self/smaps.
+  PoolInfo info() const;
+  const std::filesystem::path& path() const noexcept { return file_.path(); }
+
+  /// True if the machine went down while this `process` pool was open and nobody has verified it
+  /// since. Then the pool stays refused unless accept_after_check() is called.
+  bool needs_check() const;
+
+  /// The pool was verified and may be opened again.
+  void accept_after_check();
+
+  /// Marks the pool clean and releases the file; nothing of it may be used afterwards. Throws
+  /// in_use while an index is open, invalid_argument if closed already, io_error (the pool is
+  /// released and stays unclean).
+  void close();
+
+  bool is_open() const;
+
+  /// Waits until nothing more is made ready ahead of use. For tests.
+  void wait_for_growth() { growth_->wait_until_idle(); }
+
+ private:
+  friend class IndexHandle;  // releases its slot
+
+  explicit PoolCore(pm::File file) : file_(std::move(file)), lock_(file_) {}
+
+  void format(std::uint64_t size, const PoolOptions& options);
+  void recover(const PoolOptions& options, Purpose purpose);
+  void map(std::uint64_t size, std::uint64_t max_size);
+  void choose_domain(Durability requested, DomainChoice choice);
+  void start();
+  void set_opened(Superblock& superblock) const;
+  void mark_open();
+
+  template <class T>
+  T* area(pm::Offset offset) const noexcept {  // in the pool's own first MiB
+    return reinterpret_cast<T*>(base_ + offset);
+  }
+
+  IndexHandle handle(Directory::Slot slot, bool created);
+  void release(Directory::Slot slot) noexcept;
+  void require_open() const;
+  void require_not_in_use(Directory::Slot slot) const;
+  [[noreturn]] void throw_unhealthy() const;
+
+  template <class Change>
+  void change_cleanness(Change change);
+  void mark_clean();
+  void shut_down();
+  void let_go() noexcept;
+
+  pm::File file_;
+  std::optional<FileLock> lock_;
+  std::optional<pm::Mapping> mapping_;
+  std::optional<pm::Persister> pm_;
+  std::optional<SuperblockStore> superblock_;
+  std::optional<Directory> directory_;
+  std::optional<Growth> growth_;
+  std::unique_ptr<epoch::Reclaimer> reclaimer_;
+  std::unique_ptr<alloc::Calloc> allocator_;
+
+  DomainDecision decision_;
+  Durability requested_ = Durability::automatic;
+  std::byte* base_ = nullptr;
+  std::uint64_t max_size_ = 0;
+  std::atomic<std::uint64_t> size_{0};
+  bool was_clean_ = false;
+
+  // Lock order: mutex_, then the allocator's locks, then superblock_mutex_, then Growth's. extend()
+  // is called with the allocator's locks held, so it takes only the later ones.
+  mutable std::mutex superblock_mutex_;  // guards superblock_, and size_ against other writers
+  mutable std::mutex mutex_;             // guards opening and closing, directory_, and what follows
+  std::vector<bool> in_use_;             // directory slots that a handle holds
+  bool open_ = false;
+  bool needs_check_ = false;
+};
+
+}  // namespace perdix::pool

@@ -1,0 +1,57 @@
+// Reading and replacing the superblock, which is kept twice so that no crash and no single damaged
+// block loses it.
+//
+// Invariants: (1) outside of update() both copies are valid and equal, but for one that an earlier
+// crash or damage left behind; (2) update() never touches the newest copy before the other one is
+// durable with the next generation. So at every moment one copy is valid, and it is the old or the
+// new state. Not thread-safe; the pool serialises updates.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "pm/file.h"
+#include "pm/persist.h"
+#include "pool/layout.h"
+
+namespace perdix::pool {
+
+/// The checksum that belongs into `superblock.checksum`.
+std::uint64_t checksum_of(const Superblock& superblock) noexcept;
+
+/// What read_superblock() found.
+struct FoundSuperblock {
+  Superblock superblock;
+  int copy;  ///< the copy that it was read from: the newest
+};
+
+/// The newest valid copy. Throws not_a_pool, newer_format, corrupt or truncated with a message that
+/// tells which and what to do. Reads the file, not a mapping: nothing is known of its size yet.
+FoundSuperblock read_superblock(const pm::File& file);
+
+class SuperblockStore {
+ public:
+  /// Of an open pool mapped at `base`.
+  SuperblockStore(std::byte* base, const pm::Persister& persister, const FoundSuperblock& found)
+      : base_(base), pm_(persister), current_(found.superblock), newest_(found.copy) {}
+
+  /// Of a pool that is being created: marks the file, so that it is recognised if creation doesn't
+  /// end. The first update() makes it a pool.
+  SuperblockStore(std::byte* base, const pm::Persister& persister);
+
+  const Superblock& current() const noexcept { return current_; }
+
+  /// Replaces the superblock; magic, version, generation and checksum are filled in. Durable in
+  /// both copies when it returns.
+  void update(Superblock next);
+
+ private:
+  void write(int copy, const Superblock& superblock);
+
+  std::byte* base_;
+  const pm::Persister& pm_;
+  Superblock current_{};
+  int newest_ = 0;
+};
+
+}  // namespace perdix::pool
