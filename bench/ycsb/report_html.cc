@@ -25,7 +25,8 @@ constexpr std::array<const char*, 7> kColours = {"#0072b2", "#e69f00", "#009e73"
 constexpr const char* kHead = R"(<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>perdix bench</title><style>
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; background: #fff }
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto;
+  padding: 0 1rem; color: #222; background: #fff }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2.2rem }
 svg { width: 100%; height: auto } svg text { font: 12px system-ui, sans-serif; fill: #222 }
 pre { background: #f5f5f5; padding: 1rem; overflow-x: auto; font-size: 12.5px }
