@@ -1,0 +1,257 @@
+// Domains, what survives which crash, and failing devices.
+#include "pool/durability.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "pool/boot_id.h"
+#include "pool/pool_test_files.h"
+
+namespace perdix::pool {
+namespace {
+
+using pm::Domain;
+using pm::Granularity;
+using testing_files::expect_error;
+using testing_files::smaps_kib;
+using testing_files::TempDirectory;
+
+struct DomainCase {
+  Durability asked;
+  DomainChoice choice;
+  Granularity granularity;
+  Domain domain;
+  Durability durability;
+};
+
+TEST(Domain, FollowsFromDurabilityAndPlatform) {
+  constexpr auto automatic = Durability::automatic, process = Durability::process,
+                 power = Durability::power;
+  constexpr auto detect = DomainChoice::detect;
+  const DomainCase cases[] = {
+      {automatic, detect, Granularity::byte, Domain::cpu_cache, power},
+      {automatic, detect, Granularity::cache_line, Domain::memory_controller, power},
+      {automatic, detect, Granularity::page, Domain::cpu_cache, process},
+      {process, detect, Granularity::byte, Domain::cpu_cache, process},
+      {process, detect, Granularity::cache_line, Domain::cpu_cache, process},
+      {process, detect, Granularity::page, Domain::cpu_cache, process},
+      {power, detect, Granularity::byte, Domain::cpu_cache, power},
+      {power, detect, Granularity::cache_line, Domain::memory_controller, power},
+      {power, detect, Granularity::page, Domain::page_cache, power},
+      {automatic, DomainChoice::memory_controller, Granularity::page, Domain::memory_controller,
+       process},
+      {automatic, DomainChoice::cpu_cache, Granularity::cache_line, Domain::cpu_cache, power},
+      {process, DomainChoice::page_cache, Granularity::page, Domain::page_cache, process},
+  };
+  for (const DomainCase& c : cases) {
+    const DomainDecision decision = decide_domain(c.asked, c.choice, c.granularity);
+    EXPECT_EQ(decision.domain, c.domain) << (&c - cases);
+    EXPECT_EQ(decision.durability, c.durability) << (&c - cases);
+  }
+}
+
+TEST(BootId, IsKnownAndStable) {
+  const BootId id = current_boot_id();
+  EXPECT_EQ(id, current_boot_id());
+  EXPECT_TRUE(same_boot(id, id)) << "no boot id on this machine";
+  EXPECT_FALSE(same_boot(BootId{}, BootId{})) << "two unknown ones may differ";
+  BootId other = id;
+  other[15] ^= 1;
+  EXPECT_FALSE(same_boot(id, other));
+}
+
+TEST(Uuid, IsRandom) {
+  std::set<std::array<std::uint8_t, 16>> seen;
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(seen.insert(random_uuid()).second);
+}
+
+class DurabilityTest : public ::testing::Test {
+ protected:
+  static PoolOptions with(Durability durability, DomainChoice domain = DomainChoice::detect) {
+    PoolOptions options = small_options();
+    options.durability = durability;
+    options.domain = domain;
+    return options;
+  }
+
+  /// As if the machine had gone down while the pool was open.
+  void machine_went_down(Cleanness cleanness) {
+    edit_superblock(path_, [&](Superblock& s) {
+      s.boot_id[3] ^= 1;
+      s.cleanness = static_cast<std::uint8_t>(cleanness);
+    });
+  }
+
+  TempDirectory directory_;  // on a disk, if temporary files are
+  std::filesystem::path path_ = directory_.file("test.pool");
+};
+
+TEST_F(DurabilityTest, ProcessPoolIsRefusedAfterTheMachineWentDown) {
+  make_pool(path_);
+  machine_went_down(Cleanness::unclean);
+  const auto before = read_bytes(path_, 0, kPoolAreaSize);
+  for (int i = 0; i < 2; ++i) {
+    expect_error(Errc::needs_check, "perdix check",
+                 [&] { PoolCore::open(path_, small_options()); });
+  }
+  expect_error(Errc::needs_check, "machine",
+               [&] { PoolCore::open(path_, with(Durability::power)); });
+  EXPECT_EQ(read_bytes(path_, 0, kPoolAreaSize), before) << "refusal must not change it";
+}
+
+TEST_F(DurabilityTest, VerificationOpensARefusedPool) {
+  make_pool(path_);
+  machine_went_down(Cleanness::unclean);
+  {
+    const auto core = PoolCore::open(path_, small_options(), Purpose::verification);
+    EXPECT_TRUE(core->needs_check());
+    EXPECT_EQ(core->indexes().size(), 2u);
+    core->close();
+  }
+  expect_error(Errc::needs_check, "machine", [&] { PoolCore::open(path_, small_options()); });
+  {
+    const auto core = PoolCore::open(path_, small_options(), Purpose::verification);
+    core->accept_after_check();
+    EXPECT_FALSE(core->needs_check());
+  }
+  EXPECT_TRUE(PoolCore::open(path_, small_options())->info().was_clean);
+}
+
+TEST_F(DurabilityTest, VerificationOfASoundPoolIsAnOrdinaryOpening) {
+  make_pool(path_);
+  const auto core = PoolCore::open(path_, small_options(), Purpose::verification);
+  EXPECT_FALSE(core->needs_check());
+  core->accept_after_check();
+  core->close();
+  EXPECT_TRUE(PoolCore::open(path_, small_options())->info().was_clean);
+}
+
+TEST_F(DurabilityTest, CleanProcessPoolSurvivesTheMachine) {
+  make_pool(path_);
+  machine_went_down(Cleanness::clean);
+  EXPECT_TRUE(PoolCore::open(path_, small_options())->info().was_clean);
+}
+
+TEST_F(DurabilityTest, UncleanProcessPoolOfTheSameBootIsRepaired) {
+  make_pool(path_);
+  edit_superblock(
+      path_, [](Superblock& s) { s.cleanness = static_cast<std::uint8_t>(Cleanness::unclean); });
+  EXPECT_FALSE(PoolCore::open(path_, small_options())->info().was_clean);
+}
+
+TEST_F(DurabilityTest, UncleanPoolOfAnUnknownBootIsRefused) {
+  make_pool(path_);
+  edit_superblock(path_, [](Superblock& s) {
+    s.cleanness = static_cast<std::uint8_t>(Cleanness::unclean);
+    std::memset(s.boot_id, 0, sizeof(s.boot_id));
+  });
+  expect_error(Errc::needs_check, "machine", [&] { PoolCore::open(path_, small_options()); });
+}
+
+TEST_F(DurabilityTest, PowerPoolSurvivesTheMachine) {
+  PoolCore::create(path_, with(Durability::power))->close();
+  machine_went_down(Cleanness::unclean);
+  EXPECT_FALSE(PoolCore::open(path_, small_options())->info().was_clean);
+}
+
+TEST_F(DurabilityTest, IsRememberedUnlessAskedOtherwise) {
+  const auto durability = [&](const PoolOptions& options) {
+    return PoolCore::open(path_, options)->info().durability;
+  };
+  PoolCore::create(path_, with(Durability::power))->close();
+  EXPECT_EQ(durability(small_options()), Durability::power);
+  EXPECT_EQ(durability(with(Durability::process)), Durability::process);
+  EXPECT_EQ(durability(small_options()), Durability::process);
+  EXPECT_EQ(durability(with(Durability::power)), Durability::power);
+  EXPECT_EQ(durability(small_options()), Durability::power);
+}
+
+TEST_F(DurabilityTest, DomainCanBeForced) {
+  for (const Domain domain : {Domain::cpu_cache, Domain::memory_controller, Domain::page_cache}) {
+    const auto choice = static_cast<DomainChoice>(domain);
+    const auto path = directory_.file(std::string(to_string(domain)));
+    auto core = PoolCore::create(path, with(Durability::automatic, choice));
+    EXPECT_EQ(core->pm().domain(), domain);
+    EXPECT_EQ(core->info().domain, to_string(domain));
+    core->extend(2 * kGrowthUnit);
+    core->pm().publish(core->open_index("a", "sptree", Kind::u64, Kind::u64).root(), 5);
+    core->close();
+    core = PoolCore::open(path, with(Durability::automatic, choice));
+    EXPECT_EQ(core->open_existing_index("a")->root(), 5u);
+    EXPECT_EQ(core->size(), 2 * kGrowthUnit);
+  }
+}
+
+TEST_F(DurabilityTest, PersistentMemoryIsDetected) {
+  ::setenv("PMEM2_FORCE_GRANULARITY", "CACHE_LINE", 1);
+  auto core = PoolCore::create(path_, small_options());
+  EXPECT_EQ(core->info().durability, Durability::power);
+  EXPECT_EQ(core->info().domain, "memory_controller");
+  EXPECT_TRUE(core->info().dax);
+  core->close();
+  ::setenv("PMEM2_FORCE_GRANULARITY", "BYTE", 1);
+  core = PoolCore::open(path_, small_options());
+  EXPECT_EQ(core->info().durability, Durability::power);
+  EXPECT_EQ(core->info().domain, "cpu_cache");
+  core->close();
+  ::unsetenv("PMEM2_FORCE_GRANULARITY");
+  core = PoolCore::open(path_, small_options());  // copied to an ordinary disk, say
+  EXPECT_EQ(core->info().durability, Durability::process);
+  EXPECT_EQ(core->info().domain, "cpu_cache");
+}
+
+TEST_F(DurabilityTest, PowerPoolOnADiskSyncsItsPages) {
+  auto core = PoolCore::create(path_, with(Durability::power));
+  EXPECT_EQ(core->info().domain, "page_cache");
+  // The last page of the pool, so that the huge page that may hold it has no other writer.
+  auto* const word = core->at<std::uint64_t>(kGrowthUnit - 4096);
+  core->pm().publish(*word, 1);
+  EXPECT_FALSE(core->pm().failed());
+  core->extend(2 * kGrowthUnit);
+  core->close();
+  core = PoolCore::open(path_, small_options());
+  EXPECT_EQ(*core->at<std::uint64_t>(kGrowthUnit - 4096), 1u);
+  EXPECT_TRUE(core->info().was_clean);
+}
+
+// All of a `process` pool is written out by close(), before the pool is called clean.
+TEST_F(DurabilityTest, CloseWritesAProcessPoolOut) {
+  if (pm::File::create(directory_.file("probe")).in_memory())
+    GTEST_SKIP() << "the directory for temporary files has no disk behind it";
+  auto core = PoolCore::create(path_, with(Durability::process));
+  core->pm().store(*core->at<std::uint64_t>(2 * kPoolAreaSize), 1);
+  core->close();
+  const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  void* const view = ::mmap(nullptr, kGrowthUnit, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+  ASSERT_NE(view, MAP_FAILED);
+  EXPECT_GT(smaps_kib(view, kGrowthUnit, "Rss:"), 0u);
+  EXPECT_EQ(smaps_kib(view, kGrowthUnit, "Shared_Dirty:"), 0u);
+  EXPECT_EQ(smaps_kib(view, kGrowthUnit, "Private_Dirty:"), 0u);
+  ::munmap(view, kGrowthUnit);
+  ::close(fd);
+}
+
+TEST_F(DurabilityTest, FailedSyncStopsThePoolForGood) {
+  const auto core = PoolCore::create(path_, with(Durability::power));
+  core->require_healthy();
+  // A page that isn't mapped can't be synced: ENOMEM from msync.
+  void* unmapped = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ::munmap(unmapped, 4096);
+  core->pm().persist(unmapped, 8);
+  const auto refuses = [&](auto call) { expect_error(Errc::io_error, "device", call); };
+  refuses([&] { core->require_healthy(); });
+  refuses([&] { core->extend(2 * kGrowthUnit); });
+  refuses([&] { core->open_index("a", "sptree", Kind::u64, Kind::u64); });
+  refuses([&] { core->close(); });
+  EXPECT_FALSE(core->is_open());
+  const auto again = PoolCore::open(path_, small_options());
+  EXPECT_FALSE(again->info().was_clean) << "a pool that failed isn't called clean";
+  EXPECT_EQ(again->size(), kGrowthUnit);
+  EXPECT_TRUE(again->indexes().empty());
+}
+
+}  // namespace
+}  // namespace perdix::pool

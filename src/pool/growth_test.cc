@@ -1,0 +1,213 @@
+// Growth of a pool, and the disk that fills up under it.
+#include "pool/growth.h"
+
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <thread>
+
+#include "pool/pool_test_files.h"
+
+namespace perdix::pool {
+namespace {
+
+using testing_files::expect_error;
+using testing_files::TempDirectory;
+using testing_files::true_in_child;
+
+class GrowthTest : public ::testing::Test {
+ protected:
+  TempDirectory directory_{testing_files::memory_directory()};
+  std::filesystem::path path_ = directory_.file("test.pool");
+};
+
+TEST_F(GrowthTest, KeepsContentsAndAddress) {
+  auto core = PoolCore::create(path_, small_options());
+  std::byte* const base = core->base();
+  auto* const word = core->at<std::uint64_t>(kGrowthUnit - 8);
+  core->pm().store(*word, 42);
+  for (std::uint64_t size = 2 * kGrowthUnit; size <= 5 * kGrowthUnit; size += kGrowthUnit) {
+    core->extend(size);
+    EXPECT_EQ(core->size(), size);
+    EXPECT_EQ(core->base(), base);
+    auto* const last = core->at<std::uint64_t>(size - 8);
+    EXPECT_EQ(*last, 0u);
+    core->pm().store(*last, size);
+  }
+  EXPECT_EQ(*word, 42u);
+  core->close();
+  core = PoolCore::open(path_, small_options());
+  EXPECT_EQ(core->size(), 5 * kGrowthUnit);
+  EXPECT_EQ(*core->at<std::uint64_t>(3 * kGrowthUnit - 8), 3 * kGrowthUnit);
+}
+
+TEST_F(GrowthTest, RoundsUpAndNeverShrinks) {
+  const auto core = PoolCore::create(path_, small_options());
+  core->extend(kGrowthUnit + 1);
+  EXPECT_EQ(core->size(), 2 * kGrowthUnit);
+  core->extend(1);
+  EXPECT_EQ(core->size(), 2 * kGrowthUnit);
+}
+
+TEST_F(GrowthTest, OneUnitIsMadeReadyAheadOfUse) {
+  auto core = PoolCore::create(path_, small_options());
+  core->wait_for_growth();
+  EXPECT_EQ(std::filesystem::file_size(path_), kGrowthUnit) << "a pool that doesn't grow";
+  core->extend(2 * kGrowthUnit);
+  core->wait_for_growth();
+  EXPECT_EQ(std::filesystem::file_size(path_), 3 * kGrowthUnit);
+  EXPECT_EQ(core->size(), 2 * kGrowthUnit);
+  core->extend(3 * kGrowthUnit);
+  core->wait_for_growth();
+  EXPECT_EQ(std::filesystem::file_size(path_), 4 * kGrowthUnit);
+  core->close();
+  EXPECT_EQ(std::filesystem::file_size(path_), 3 * kGrowthUnit) << "what nobody took goes back";
+}
+
+TEST_F(GrowthTest, StopsAtMaxSize) {
+  const auto core = PoolCore::create(path_, small_options());
+  const std::uint64_t max = small_options().max_size;
+  expect_error(Errc::out_of_space, "max_size", [&] { core->extend(max + 1); });
+  EXPECT_EQ(core->size(), kGrowthUnit);
+  core->extend(max);
+  core->wait_for_growth();
+  EXPECT_EQ(std::filesystem::file_size(path_), max);
+  expect_error(Errc::out_of_space, "max_size", [&] { core->extend(~std::uint64_t{0}); });
+  EXPECT_EQ(core->size(), max);
+}
+
+TEST_F(GrowthTest, MaxSizeIsWhatTheOpeningSays) {
+  PoolOptions options = small_options();
+  options.max_size = kGrowthUnit;
+  PoolCore::create(path_, options)->close();
+  const auto core = PoolCore::open(path_, small_options());
+  core->extend(2 * kGrowthUnit);
+  EXPECT_EQ(core->size(), 2 * kGrowthUnit);
+}
+
+// What a crash may leave: space that the superblock doesn't count yet.
+TEST_F(GrowthTest, SpaceThatNobodyTookIsCutOffAndComesBackZeroed) {
+  PoolCore::create(path_, small_options())->close();
+  std::filesystem::resize_file(path_, 2 * kGrowthUnit + 12345);
+  const char garbage = 1;
+  write_bytes(path_, 2 * kGrowthUnit, &garbage, 1);
+  write_bytes(path_, kGrowthUnit + 7, &garbage, 1);
+  const auto core = PoolCore::open(path_, small_options());
+  EXPECT_EQ(std::filesystem::file_size(path_), kGrowthUnit);
+  core->extend(2 * kGrowthUnit);
+  EXPECT_EQ(*core->at<char>(kGrowthUnit + 7), 0);
+}
+
+TEST_F(GrowthTest, HolesAreFilledWhenOpened) {
+  PoolCore::create(path_, small_options())->close();
+  const auto copy = directory_.file("sparse.pool");
+  const auto area = read_bytes(path_, 0, 2 * kPoolAreaSize);
+  { std::ofstream(copy, std::ios::binary).write(area.data(), std::streamsize(area.size())); }
+  std::filesystem::resize_file(copy, kGrowthUnit);
+  const auto core = PoolCore::open(copy, small_options());
+  struct stat status {};
+  ASSERT_EQ(::stat(copy.c_str(), &status), 0);
+  EXPECT_GE(static_cast<std::uint64_t>(status.st_blocks) * 512, kGrowthUnit);
+}
+
+TEST_F(GrowthTest, ThreadsMayAskAtOnce) {
+  const auto core = PoolCore::create(path_, small_options());
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::uint64_t i = 2; i <= 8; ++i) {
+        core->extend(i * kGrowthUnit);
+        ASSERT_GE(core->size(), i * kGrowthUnit);
+        core->pm().store(*core->at<std::uint64_t>(i * kGrowthUnit - 8 * (t + 1)), t);
+        core->prepare((i - 1) * kGrowthUnit, kGrowthUnit);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(core->size(), 8 * kGrowthUnit);
+}
+
+/// What must hold when there is space for one unit, but not for two.
+void fill_up(const std::filesystem::path& path, const std::filesystem::path& other) {
+  const auto core = PoolCore::create(path, small_options());
+  auto* const last = core->at<std::uint64_t>(kGrowthUnit - 8);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    expect_error(Errc::out_of_space, "free some space", [&] { core->extend(2 * kGrowthUnit); });
+    EXPECT_EQ(core->size(), kGrowthUnit);
+    EXPECT_EQ(std::filesystem::file_size(path), kGrowthUnit);
+  }
+  core->pm().publish(*last, 7);
+  core->open_index("orders", "sptree", Kind::u64, Kind::u64);
+  core->close();
+  EXPECT_EQ(PoolCore::open(path, small_options())->indexes().size(), 1u);
+  PoolOptions large = small_options();
+  large.initial_size = 2 * kGrowthUnit;
+  expect_error(Errc::out_of_space, "free some space", [&] { PoolCore::create(other, large); });
+  EXPECT_FALSE(std::filesystem::exists(other));
+  expect_error(Errc::out_of_space, "free some space",
+               [&] { PoolCore::create(pm::File::create_in_place(other), large); });
+  EXPECT_FALSE(std::filesystem::exists(other));
+}
+
+TEST_F(GrowthTest, LimitOfFileSizesIsAnError) {
+  EXPECT_TRUE(true_in_child([&] {  // the limit is the process's
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{kGrowthUnit + 4096, kGrowthUnit + 4096};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
+    fill_up(path_, directory_.file("other.pool"));
+    return !HasFailure();
+  }));
+}
+
+/// A tmpfs of 24 MiB, where the user may mount one.
+class SmallFileSystem {
+ public:
+  explicit SmallFileSystem(const std::filesystem::path& at) : at_(at) {
+    mounted_ = ::mount("tmpfs", at.c_str(), "tmpfs", 0, "size=24m") == 0;
+  }
+  ~SmallFileSystem() {
+    if (mounted_) ::umount(at_.c_str());
+  }
+  bool mounted() const { return mounted_; }
+
+ private:
+  std::filesystem::path at_;
+  bool mounted_ = false;
+};
+
+TEST_F(GrowthTest, FullDiskIsAnErrorAndNothingChanges) {
+  const SmallFileSystem small(directory_.path());
+  if (!small.mounted())
+    GTEST_SKIP() << "may not mount a tmpfs; LimitOfFileSizesIsAnError covers the same errors";
+  fill_up(path_, directory_.file("other.pool"));
+}
+
+TEST_F(GrowthTest, DiskThatHasSpaceAgainIsUsed) {
+  const SmallFileSystem small(directory_.path());
+  if (!small.mounted()) GTEST_SKIP() << "may not mount a tmpfs";
+  PoolOptions options = small_options();
+  const auto core = PoolCore::create(path_, options);
+  expect_error(Errc::out_of_space, "", [&] { core->extend(2 * kGrowthUnit); });
+  ASSERT_EQ(::mount("tmpfs", directory_.path().c_str(), "tmpfs", MS_REMOUNT, "size=64m"), 0);
+  core->extend(2 * kGrowthUnit);
+  EXPECT_EQ(core->size(), 2 * kGrowthUnit);
+  core->wait_for_growth();
+}
+
+// The thread that prepares the next unit finds no space; that must not disturb anybody.
+TEST_F(GrowthTest, FullDiskAheadOfUseIsNoError) {
+  const SmallFileSystem small(directory_.path());
+  if (!small.mounted()) GTEST_SKIP() << "may not mount a tmpfs";
+  ASSERT_EQ(::mount("tmpfs", directory_.path().c_str(), "tmpfs", MS_REMOUNT, "size=40m"), 0);
+  const auto core = PoolCore::create(path_, small_options());
+  core->extend(2 * kGrowthUnit);
+  core->wait_for_growth();
+  EXPECT_EQ(std::filesystem::file_size(path_), 2 * kGrowthUnit);
+  expect_error(Errc::out_of_space, "free some space", [&] { core->extend(3 * kGrowthUnit); });
+  core->pm().publish(*core->at<std::uint64_t>(2 * kGrowthUnit - 8), 1);
+  core->close();
+}
+
+}  // namespace
+}  // namespace perdix::pool
