@@ -6,7 +6,7 @@
 #include <random>
 #include <thread>
 
-#include "pool/pool_test_files.h"
+#include "pool/test_pool.h"
 #include "util/random.h"
 
 namespace perdix::pool {
