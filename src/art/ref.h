@@ -47,9 +47,7 @@ class Ref {
   }
 
   /// Of the node or the value; nullptr if this is null.
-  const void* address() const noexcept {
-    return reinterpret_cast<const void*>(word_ & ~kKindMask);
-  }
+  const void* address() const noexcept { return reinterpret_cast<const void*>(word_ & ~kKindMask); }
 
   friend constexpr bool operator==(Ref, Ref) = default;
 
