@@ -131,14 +131,14 @@ std::pair<double, std::string> tail_latency(const Result& result) {
 }
 
 std::pair<double, std::string> stored_per_pair(const Result& result) {
-  const Footprint& size = result.rounds.back().footprint;
+  const Footprint& size = result.rounds.front().footprint;
   const double bytes = static_cast<double>(size.own_stored.value_or(size.files)) /
                        static_cast<double>(std::max<std::uint64_t>(size.records, 1));
   return {bytes, format_number(bytes)};
 }
 
 std::pair<double, std::string> dram_per_pair(const Result& result) {
-  const Footprint& size = result.rounds.back().footprint;
+  const Footprint& size = result.rounds.front().footprint;
   const double bytes = static_cast<double>(size.own_dram.value_or(size.resident)) /
                        static_cast<double>(std::max<std::uint64_t>(size.records, 1));
   return {bytes, format_number(bytes)};
