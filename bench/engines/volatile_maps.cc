@@ -26,7 +26,10 @@ struct NoMutex {
 template <template <class, class, class> class Map, class Mutex, Storable K, Storable V>
 class VolatileMap {
  public:
-  using Pairs = Map<K, V, std::less<>>;
+  // Integers with their own comparison: absl searches its nodes faster then. Strings with the
+  // transparent one: looking up a view makes no copy.
+  using Less = std::conditional_t<std::is_same_v<K, std::string>, std::less<>, std::less<K>>;
+  using Pairs = Map<K, V, Less>;
 
   explicit VolatileMap(const Setup&) : heap_before_(heap_bytes_in_use()) {}
 
