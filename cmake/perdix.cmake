@@ -71,6 +71,15 @@ function(perdix_require_label name label)
   endif()
 endfunction()
 
+# GoogleTest's header costs more to compile than most tests, so it is compiled once for all of them.
+# Files include it all the same.
+if(PERDIX_TESTS)
+  file(CONFIGURE OUTPUT test_header.cc CONTENT "int main() {}\n")
+  add_executable(perdix_test_header ${CMAKE_CURRENT_BINARY_DIR}/test_header.cc)
+  target_link_libraries(perdix_test_header PRIVATE perdix_options GTest::gtest)
+  target_precompile_headers(perdix_test_header PRIVATE <gtest/gtest.h>)
+endif()
+
 # perdix_unit_test(name SOURCES file... [DEPS layer...] [LIBS target...]
 #                  [LABEL label] [TIMEOUT seconds])
 # A GoogleTest program that is linked with the whole library; its cases are registered with ctest
@@ -94,6 +103,7 @@ function(perdix_unit_test name)
   endforeach()
   target_link_libraries(${name} PRIVATE
     perdix_options perdix ${ARG_LIBS} GTest::gtest_main GTest::gmock)
+  target_precompile_headers(${name} REUSE_FROM perdix_test_header)
   add_dependencies(tests-${ARG_LABEL} ${name})
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
