@@ -27,6 +27,11 @@ class Probe {
   virtual bool on_flush(const void* p, std::size_t n,
                         const Site& site) = 0;  ///< false: suppress it
   virtual bool on_fence(const Site& site) = 0;  ///< false: suppress it
+
+  /// Before a write; a probe may hold the thread back here to decide the order of threads.
+  virtual void before_write(const void* /*p*/, std::size_t /*n*/) {}
+  /// A pool is mapped: offset 0 is at `base`, and it may grow to `n` bytes.
+  virtual void on_map(const void* /*base*/, std::size_t /*n*/) {}
 };
 
 /// Installs a probe (nullptr: none) and returns the one before. Not while other threads use a pool.
@@ -38,6 +43,12 @@ inline void on_read(const void* p, std::size_t n) {
 }
 inline void on_write(const void* p, std::size_t n) {
   if (Probe* probe = installed_probe()) probe->on_write(p, n);
+}
+inline void before_write(const void* p, std::size_t n) {
+  if (Probe* probe = installed_probe()) probe->before_write(p, n);
+}
+inline void on_map(const void* base, std::size_t n) {
+  if (Probe* probe = installed_probe()) probe->on_map(base, n);
 }
 inline bool on_flush(const void* p, std::size_t n, const Site& site) {
   Probe* probe = installed_probe();
@@ -54,6 +65,8 @@ inline constexpr bool kInstrumented = false;
 
 inline void on_read(const void*, std::size_t) {}
 inline void on_write(const void*, std::size_t) {}
+inline void before_write(const void*, std::size_t) {}
+inline void on_map(const void*, std::size_t) {}
 inline bool on_flush(const void*, std::size_t, const Site&) { return true; }
 inline bool on_fence(const Site&) { return true; }
 
