@@ -8,6 +8,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <random>
 
 #include "pool/pool_test_files.h"
 #include "util/random.h"

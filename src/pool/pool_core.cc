@@ -393,6 +393,7 @@ void PoolCore::shut_down() {
   std::exception_ptr failure;
   reclaimer_.reset();  // disposes of all that is retired; frees blocks, so before the pool is clean
   growth_.reset();
+  pm_->store(area<OwnerBlock>(kOwnerOffset)->pid, 0);
   try {
     mark_clean();
   } catch (const Error&) {
@@ -404,7 +405,6 @@ void PoolCore::shut_down() {
 
 void PoolCore::let_go() noexcept {
   const std::uint64_t used = size();
-  pm_->store(area<OwnerBlock>(kOwnerOffset)->pid, 0);
   directory_.reset();
   superblock_.reset();
   mapping_.reset();

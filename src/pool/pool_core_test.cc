@@ -227,8 +227,6 @@ TEST_F(PoolCoreTest, CloseDisposesOfWhatIsRetired) {
 
 TEST_F(PoolCoreTest, OpensAtAnotherAddress) {
   auto core = create();
-  const IndexHandle* unused = nullptr;
-  (void)unused;
   std::byte* const before = core->base();
   core->pm().publish(open_sptree(core, "orders").root(), kPoolAreaSize + 4096);
   std::byte* const there = core->at<std::byte>(kPoolAreaSize + 4096);

@@ -1,0 +1,303 @@
+#include "alloc/heap.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <limits>
+
+namespace perdix::alloc {
+namespace {
+
+// How many spans of a pool that was just opened are looked at before a fresh one is used, and
+// before the pool grows: this bounds the time of one allocation. The next one goes on where this
+// one stopped.
+constexpr unsigned kSpansPerLook = 64;
+constexpr unsigned kSpansPerGrowth = 4096;
+
+}  // namespace
+
+Heap::Heap(Space& space, unsigned nodes)
+    : space_(space),
+      pm_(space.pm()),
+      view_(space.base()),
+      chunks_(space),
+      maps_(new std::atomic<SpanMap*>[space.max_size() / kChunkSize] {}),
+      nodes_(nodes) {}
+
+void Heap::open() {
+  chunks_.collect_free();
+  chunk_cursor_ = chunks_.count();
+  span_cursor_.fill(chunks_.count() * kSpansPerChunk);
+}
+
+// --- Spans of blocks
+// ------------------------------------------------------------------------------------------------
+
+Span* Heap::acquire(unsigned size_class, unsigned node, Effort effort) {
+  const std::lock_guard lock(mutex_);
+  if (effort == Effort::local) return find_span(size_class, node);
+  if (effort == Effort::grow) {
+    discover_spans(size_class, kSpansPerGrowth);
+    if (Span* span = listed_span(size_class, nodes_[node])) return span;
+    form_chunk(chunks_.take(1, true), node);
+    return find_span(size_class, node);
+  }
+  discover_spans(size_class, std::numeric_limits<unsigned>::max());
+  for (unsigned i = 0; i < nodes_.size(); ++i) {
+    if (Span* span = find_span(size_class, (node + i) % nodes_.size())) return span;
+  }
+  return nullptr;
+}
+
+Span* Heap::find_span(unsigned size_class, unsigned node) {
+  Node& home = nodes_[node];
+  if (Span* span = listed_span(size_class, home)) return span;
+  discover_spans(size_class, kSpansPerLook);
+  if (Span* span = listed_span(size_class, home)) return span;
+  const Offset offset = find_run(1, node);
+  return offset == pm::kNull ? nullptr : own(form_span(offset, size_class));
+}
+
+Span* Heap::listed_span(unsigned size_class, Node& node) noexcept {
+  for (SpanList* spans : {&node.partial[size_class], &node.empty[size_class]}) {
+    if (Span* span = spans->pop()) return own(*span);
+  }
+  return nullptr;
+}
+
+Span* Heap::own(Span& span) noexcept {
+  span.place.store(Span::Place::owned, std::memory_order_seq_cst);
+  return &span;
+}
+
+void Heap::release(Span& span) noexcept {
+  const std::lock_guard lock(mutex_);
+  span.place.store(Span::Place::full, std::memory_order_seq_cst);
+  relist(span);
+}
+
+void Heap::give_back(Span& span, std::uint32_t word, std::uint64_t blocks) noexcept {
+  const auto all = static_cast<std::int32_t>(span.geometry().blocks);
+  const std::int32_t available = span.release(word, blocks);
+  const Span::Place place = span.place.load(std::memory_order_seq_cst);
+  if (place == Span::Place::full || (place == Span::Place::partial && available == all)) {
+    const std::lock_guard lock(mutex_);
+    relist(span);
+  }
+}
+
+/// Puts a span on the list where it belongs now.
+void Heap::relist(Span& span) noexcept {
+  const std::int32_t available = span.available.load(std::memory_order_seq_cst);
+  const bool empty = available == static_cast<std::int32_t>(span.geometry().blocks);
+  switch (span.place.load(std::memory_order_relaxed)) {
+    case Span::Place::full:
+      if (available > 0) list(span);
+      break;
+    case Span::Place::partial:
+      if (!empty) break;
+      nodes_[span.node].partial[span.size_class].remove(span);
+      list(span);
+      break;
+    case Span::Place::empty:
+    case Span::Place::owned: break;
+  }
+}
+
+void Heap::list(Span& span) noexcept {
+  const bool empty = span.available.load(std::memory_order_seq_cst) ==
+                     static_cast<std::int32_t>(span.geometry().blocks);
+  Node& node = nodes_[span.node];
+  (empty ? node.empty : node.partial)[span.size_class].push(span);
+  span.place.store(empty ? Span::Place::empty : Span::Place::partial, std::memory_order_seq_cst);
+}
+
+Span& Heap::form_span(Offset offset, unsigned size_class) {
+  SpanMap& map = *maps_[chunk_of(offset)].load(std::memory_order_relaxed);
+  const unsigned index = span_index(offset);
+  Span& span = new_span(map, index, size_class);
+  for (std::uint32_t i = 0; i < span.geometry().words; ++i) {
+    span.taken()[i].store(tail_bits(span.geometry(), i), std::memory_order_relaxed);
+  }
+  span.available.store(static_cast<std::int32_t>(span.geometry().blocks),
+                       std::memory_order_relaxed);
+
+  SpanLayout& layout = view_.span(offset);
+  pm_.zero(&layout.bitmap, span.geometry().words * sizeof(std::uint64_t));
+  pm_.store(layout.word, span_word(size_class));
+  // The bitmap must be empty before the table says that there is one.
+  pm_.persist(&layout, sizeof layout.word + span.geometry().words * sizeof(std::uint64_t));
+  SpanEntry& entry = view_.chunk(map.chunk).spans[index];
+  pm_.store(entry, entry_of(size_class));
+  // Before any record names a block of the span, also one of another thread.
+  pm_.persist(&entry, sizeof entry);
+  map.spans[index].store(&span, std::memory_order_release);
+  return span;
+}
+
+/// Makes a span without taken blocks a free one.
+void Heap::dissolve_span(Span& span) {
+  SpanMap& map = *maps_[chunk_of(span.offset)].load(std::memory_order_relaxed);
+  const unsigned index = span_index(span.offset);
+  SpanEntry& entry = view_.chunk(map.chunk).spans[index];
+  pm_.store(entry, kFreeSpan);
+  // Before somebody writes another class's bitmap or an object there.
+  pm_.persist(&entry, sizeof entry);
+  map.spans[index].store(nullptr, std::memory_order_release);
+  free_spans(map, index, 1);
+  forget_span(span);
+}
+
+// --- Runs of spans and chunks
+// ---------------------------------------------------------------------------------------
+
+Offset Heap::take_run(std::uint16_t spans, unsigned node, Effort effort) {
+  const std::lock_guard lock(mutex_);
+  if (effort == Effort::grow) form_chunk(chunks_.take(1, true), node);
+  const std::size_t nodes = effort == Effort::anywhere ? nodes_.size() : 1;
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const Offset offset = find_run(spans, (node + i) % nodes_.size());
+    if (offset == pm::kNull) continue;
+    maps_[chunk_of(offset)].load(std::memory_order_relaxed)->run[span_index(offset)] =
+        static_cast<std::uint8_t>(spans);
+    return offset;
+  }
+  return pm::kNull;
+}
+
+/// Takes neighbouring free spans of a node's chunks; kNull if there are none.
+Offset Heap::find_run(unsigned spans, unsigned node) {
+  Node& home = nodes_[node];
+  for (;;) {
+    if (SpanMap* map = map_with_run(spans, home)) return take_spans(*map, spans);
+    if (discover_chunks()) continue;
+    if (harvest_spans(home)) continue;
+    const std::uint64_t chunk = chunks_.take(1, false);
+    if (chunk == 0) return pm::kNull;
+    form_chunk(chunk, node);
+  }
+}
+
+SpanMap* Heap::map_with_run(unsigned spans, Node& node) noexcept {
+  // Any map of a higher bucket will do; of the lowest that may, a few are tried, to keep longer
+  // runs whole.
+  constexpr unsigned kTries = 8;
+  const unsigned lowest = std::bit_width(spans);
+  unsigned tries = 0;
+  for (SpanMap* map = node.maps[lowest]; map != nullptr && tries < kTries;
+       map = map->next, ++tries) {
+    if (map->free.longest_run() >= spans) return map;
+  }
+  for (unsigned bucket = lowest + 1; bucket < node.maps.size(); ++bucket) {
+    if (node.maps[bucket] != nullptr) return node.maps[bucket];
+  }
+  return nullptr;
+}
+
+Offset Heap::take_spans(SpanMap& map, unsigned spans) {
+  const unsigned begin = map.free.find_run(spans);
+  unfile(map);
+  map.free.remove(begin, spans);
+  file(map);
+  return span_offset(map.chunk, begin);
+}
+
+void Heap::free_spans(SpanMap& map, unsigned begin, unsigned count) noexcept {
+  unfile(map);
+  map.free.add(begin, count);
+  file(map);
+}
+
+void Heap::file(SpanMap& map) noexcept {
+  map.bucket = std::bit_width(map.free.longest_run());
+  if (map.bucket == 0) return;  // nothing to find there
+  SpanMap*& first = nodes_[map.node].maps[map.bucket];
+  map.previous = nullptr;
+  map.next = first;
+  if (first != nullptr) first->previous = &map;
+  first = &map;
+}
+
+void Heap::unfile(SpanMap& map) noexcept {
+  if (map.bucket == 0) return;
+  (map.previous != nullptr ? map.previous->next : nodes_[map.node].maps[map.bucket]) = map.next;
+  if (map.next != nullptr) map.next->previous = map.previous;
+  map.bucket = 0;
+}
+
+void Heap::give_back_run(Offset offset) {
+  const std::lock_guard lock(mutex_);
+  SpanMap& map = *maps_[chunk_of(offset)].load(std::memory_order_relaxed);
+  const unsigned index = span_index(offset);
+  assert(map.run[index] != 0);
+  free_spans(map, index, map.run[index]);
+  map.run[index] = 0;
+}
+
+Offset Heap::take_chunks(std::uint16_t count, Effort effort) {
+  const std::lock_guard lock(mutex_);
+  const bool grow = effort == Effort::grow;
+  std::uint64_t chunk = chunks_.take(count, false);
+  if (chunk == 0 && harvest_chunks()) chunk = chunks_.take(count, false);
+  if (chunk == 0 && grow) chunk = chunks_.take(count, true);
+  return chunk == 0 ? pm::kNull : chunk * kChunkSize + kLargeHeader;
+}
+
+void Heap::give_back_chunks(Offset offset) {
+  const std::lock_guard lock(mutex_);
+  chunks_.give_back(chunk_of(offset));
+}
+
+/// Makes spans without taken blocks free. False if there were none.
+bool Heap::harvest_spans(Node& node) {
+  bool any = false;
+  for (SpanList& spans : node.empty) {
+    while (Span* span = spans.pop()) {
+      dissolve_span(*span);
+      any = true;
+    }
+  }
+  return any;
+}
+
+/// Makes chunks without used spans free. False if there were none.
+bool Heap::harvest_chunks() {
+  bool any = false;
+  while (discover_chunks()) continue;
+  for (Node& node : nodes_) {
+    harvest_spans(node);
+    for (SpanMap* map = node.maps.back(); map != nullptr;) {
+      SpanMap& candidate = *map;
+      map = map->next;
+      if (candidate.chunk == 0 || candidate.free.size() != kMaxRun) continue;
+      unfile(candidate);
+      chunks_.write(candidate.chunk, {ChunkKind::free, 0, 1});
+      // Before it becomes part of a larger tile.
+      pm_.fence();
+      chunks_.give_back(candidate.chunk);
+      maps_[candidate.chunk].store(nullptr, std::memory_order_release);
+      candidate.next = unused_maps_;
+      unused_maps_ = &candidate;
+      any = true;
+    }
+  }
+  return any;
+}
+
+void Heap::form_chunk(std::uint64_t chunk, unsigned node) {
+  ChunkLayout& layout = view_.chunk(chunk);
+  SpanMap& map = new_map(chunk, node);
+  map.free.add(first_span(chunk), kSpansPerChunk - first_span(chunk));
+  pm_.zero(&layout.reserved, sizeof layout.reserved);
+  pm_.zero(&layout.spans, sizeof layout.spans);
+  // The table must be empty before the header says that there is one.
+  pm_.persist(&layout.reserved, sizeof layout - sizeof layout.word);
+  chunks_.write(chunk, {ChunkKind::spans, static_cast<std::uint8_t>(node), 1});
+  // Before a span of the chunk is used.
+  pm_.fence();
+  maps_[chunk].store(&map, std::memory_order_release);
+  file(map);
+  space_.prepare(chunk * kChunkSize, kChunkSize);
+}
+
+}  // namespace perdix::alloc

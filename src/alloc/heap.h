@@ -1,0 +1,137 @@
+// The global part of the allocator: gives spans of blocks to lanes, and runs of spans and whole
+// chunks to large objects.
+//
+// Structures in PM that existed when the pool was opened are looked at when they are needed: a
+// chunk's span table when free spans are wanted or one of its blocks is freed, a span's bitmap when
+// blocks of its class are wanted or one is freed. Invariant: what DRAM does not know yet doesn't
+// change in PM.
+//
+// Thread-safe: one mutex, taken when a lane has used up a span. Lock order: lane, then heap. What
+// the heap writes to PM is neutral (it makes a free span one of no blocks, and the like) and
+// durable when the call returns, so it needs no log.
+#pragma once
+
+#include <perdix/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "alloc/chunks.h"
+#include "alloc/span_map.h"
+#include "alloc/topology.h"
+#include "util/arena.h"
+
+namespace perdix::alloc {
+
+/// Where to look for space.
+enum class Effort : std::uint8_t {
+  local,     ///< what is there, in chunks of the thread's node
+  grow,      ///< a new chunk; throws out_of_space if there can't be one
+  anywhere,  ///< what is there, in chunks of any node
+};
+
+class Heap {
+ public:
+  Heap(Space& space, unsigned nodes);
+
+  Chunks& chunks() noexcept { return chunks_; }
+  const Chunks& chunks() const noexcept { return chunks_; }
+
+  /// After recovery: learns what is free.
+  void open();
+
+  /// A span with free blocks, which the caller owns from now on; nullptr if there is none.
+  Span* acquire(unsigned size_class, unsigned node, Effort effort);
+
+  /// Ends the ownership.
+  void release(Span& span) noexcept;
+
+  /// Gives taken blocks back.
+  void give_back(Span& span, std::uint32_t word, std::uint64_t blocks) noexcept;
+
+  /// The span of blocks that covers an offset. Throws Errc::corrupt if there is none.
+  Span& span_at(Offset offset) {
+    const std::uint64_t chunk = chunk_of(offset);
+    if (chunk < chunks_.count()) [[likely]] {
+      if (SpanMap* map = maps_[chunk].load(std::memory_order_acquire)) [[likely]] {
+        if (Span* span = map->spans[span_index(offset)].load(std::memory_order_acquire)) [[likely]]
+          return *span;
+      }
+    }
+    return learn_span_at(offset);
+  }
+
+  /// Takes a run of spans, 1 < units <= kMaxRun, or of chunks. kNull if there is none.
+  Offset take_run(std::uint16_t spans, unsigned node, Effort effort);
+  Offset take_chunks(std::uint16_t chunks, Effort effort);
+
+  /// The spans of an allocated run, the chunks of an allocated large object. What they are part of
+  /// is known from then on. Throws Errc::corrupt if none begins at the offset.
+  std::uint16_t run_at(Offset offset);
+  std::uint16_t chunks_at(Offset offset) const;
+
+  /// Gives a run back that is free in PM.
+  void give_back_run(Offset offset);
+
+  /// Gives chunks back that are free in PM.
+  void give_back_chunks(Offset offset);
+
+  /// Verifies that DRAM agrees with PM, for what it knows. No operation may run.
+  void check(CheckReport& report) const;
+
+ private:
+  struct Node {
+    std::array<SpanList, kClasses> partial;
+    std::array<SpanList, kClasses> empty;
+    std::array<SpanMap*, 9> maps{};  // by bucket: maps[b] has a free run of at least 2^(b-1) spans
+  };
+
+  // All of these need the lock.
+  Span* find_span(unsigned size_class, unsigned node);
+  Span* listed_span(unsigned size_class, Node& node) noexcept;
+  Span* own(Span& span) noexcept;
+  void list(Span& span) noexcept;
+  void discover_spans(unsigned size_class, unsigned budget);
+  bool discover_chunks();
+  Offset find_run(unsigned spans, unsigned node);
+  SpanMap* map_with_run(unsigned spans, Node& node) noexcept;
+  Offset take_spans(SpanMap& map, unsigned spans);
+  void free_spans(SpanMap& map, unsigned begin, unsigned count) noexcept;
+  void file(SpanMap& map) noexcept;
+  void unfile(SpanMap& map) noexcept;
+  bool harvest_spans(Node& node);
+  bool harvest_chunks();
+  SpanMap& learn_chunk(std::uint64_t chunk);
+  Span& learn_span(SpanMap& map, unsigned index, unsigned size_class);
+  Span& learn_span_at(Offset offset);
+  SpanMap& new_map(std::uint64_t chunk, unsigned node);
+  Span& new_span(SpanMap& map, unsigned index, unsigned size_class);
+  void forget_span(Span& span) noexcept;
+  void form_chunk(std::uint64_t chunk, unsigned node);
+  Span& form_span(Offset offset, unsigned size_class);
+  void dissolve_span(Span& span);
+  void relist(Span& span) noexcept;
+  void check_span(const SpanMap& map, unsigned index, CheckReport& report) const;
+
+  Space& space_;
+  const pm::Persister& pm_;
+  View view_;
+  Chunks chunks_;
+  mutable std::mutex mutex_;
+  util::Arena arena_;
+  std::unique_ptr<std::atomic<SpanMap*>[]> maps_;  // by chunk
+  std::vector<Node> nodes_;
+  SpanMap* unused_maps_ = nullptr;
+  std::array<Span*, 65> unused_spans_{};  // by words of the bitmap
+
+  // Chunks below were there at open(); what has not been looked at since lies below the cursors,
+  // the newest first.
+  std::uint64_t chunk_cursor_ = 0;
+  std::array<std::uint64_t, kClasses> span_cursor_{};  // in spans
+};
+
+}  // namespace perdix::alloc

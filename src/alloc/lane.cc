@@ -1,0 +1,155 @@
+#include "alloc/lane.h"
+
+#include <bit>
+#include <cassert>
+
+namespace perdix::alloc {
+namespace {
+
+// Entries of the limbo: an offset and a ring slot, kNoSlot for blocks whose bit was cleared and for
+// large objects.
+constexpr std::uint64_t pack(Offset offset, Slot slot) noexcept {
+  return offset | std::uint64_t{slot} << kOffsetBits;
+}
+constexpr Slot slot_of(std::uint64_t entry) noexcept {
+  return static_cast<Slot>(entry >> kOffsetBits);
+}
+
+std::uint32_t index_in(const Span& span, Offset block) noexcept {
+  return block_index(span.geometry(), position_in_span(block));
+}
+
+}  // namespace
+
+Lane::Lane(Heap& heap, const Marks& marks, const pm::Persister& pm, epoch::Reclaimer& reclaimer,
+           LaneLayout& layout, unsigned node)
+    : node_(node), heap_(heap), marks_(marks), pm_(pm), reclaimer_(reclaimer), layout_(layout) {
+  ready_.fill(kNoSlot);
+  for (unsigned i = LaneLayout::kSlots; i > 0; --i) unclaim_slot(static_cast<Slot>(i - 1));
+}
+
+bool Lane::take(unsigned size_class, Block& block) noexcept {
+  if (const Slot slot = ready_[size_class]; slot != kNoSlot) {
+    ready_[size_class] = next_[slot];
+    block = {block_[slot], nullptr, 0, slot};
+    return true;
+  }
+  Current& current = current_[size_class];
+  if (current.blocks == 0 && !advance(current)) return false;
+  const std::uint32_t index =
+      current.word * 64 + static_cast<std::uint32_t>(std::countr_zero(current.blocks));
+  current.blocks &= current.blocks - 1;
+  block = {current.span->block(index), current.span, index, kNoSlot};
+  return true;
+}
+
+/// Claims the next blocks of the current span. Gives the span up and returns false when it has no
+/// more.
+bool Lane::advance(Current& current) noexcept {
+  if (current.span == nullptr) return false;
+  const std::uint32_t words = current.span->geometry().words;
+  // Once around: words that were used up may have got free blocks since.
+  for (std::uint32_t i = 0;
+       i < words && current.span->available.load(std::memory_order_relaxed) > 0; ++i) {
+    current.word = current.word + 1 < words ? current.word + 1 : 0;
+    current.blocks = current.span->claim(current.word);
+    if (current.blocks != 0) return true;
+  }
+  heap_.release(*current.span);
+  current.span = nullptr;
+  return false;
+}
+
+void Lane::take_from(Span& span, unsigned size_class, Block& block) noexcept {
+  Current& current = current_[size_class];
+  assert(current.span == nullptr && current.blocks == 0);
+  current.span = &span;
+  current.word = span.geometry().words - 1;
+  [[maybe_unused]] const bool taken = take(size_class, block);
+  assert(taken);
+}
+
+void Lane::put_back(const Block& block) noexcept {
+  if (block.slot != kNoSlot) return push_ready(block.slot);
+  Current& current = current_[block.span->size_class];
+  const std::uint64_t bit = std::uint64_t{1} << (block.index % 64);
+  if (current.span == block.span && current.word == block.index / 64) {
+    current.blocks |= bit;
+  } else {
+    heap_.give_back(*block.span, block.index / 64, bit);
+  }
+}
+
+void Lane::freed(Offset offset, Slot slot) {
+  if (slot != kNoSlot) block_[slot] = offset;
+  limbo_.push(pack(offset, slot), reclaimer_);
+}
+
+std::size_t Lane::settle(std::size_t count) {
+  std::size_t settled = 0;
+  std::uint64_t entry = 0;
+  while (settled < count && limbo_.pop(entry, reclaimer_)) {
+    settle_one(entry);
+    ++settled;
+  }
+  return settled;
+}
+
+void Lane::settle_one(std::uint64_t entry) {
+  const Offset offset = entry & kOffsetMask;
+  if (is_large(offset)) return heap_.give_back_chunks(offset);
+  if (is_run(offset)) return heap_.give_back_run(offset);
+  if (const Slot slot = slot_of(entry); slot != kNoSlot) return push_ready(slot);
+  give_back(offset);
+}
+
+void Lane::push_ready(Slot slot) {
+  Slot& first = ready_[heap_.span_at(block_[slot]).size_class];
+  next_[slot] = first;
+  first = slot;
+}
+
+void Lane::surrender() {
+  surrender_ring();
+  surrender_spans();
+}
+
+void Lane::surrender_spans() noexcept {
+  for (Current& current : current_) {
+    if (current.span == nullptr) continue;
+    if (current.blocks != 0) heap_.give_back(*current.span, current.word, current.blocks);
+    heap_.release(*current.span);
+    current = {};
+  }
+}
+
+/// Turns ready slots into cleared bits.
+void Lane::surrender_ring() {
+  std::array<Slot, LaneLayout::kSlots> slots;
+  unsigned count = 0;
+  for (Slot& first : ready_) {
+    for (; first != kNoSlot; first = next_[first]) slots[count++] = first;
+  }
+  if (count == 0) return;
+  for (unsigned i = 0; i < count; ++i) {
+    const Span& span = heap_.span_at(block_[slots[i]]);
+    marks_.free(span.offset, index_in(span, block_[slots[i]]));
+  }
+  // A bit must be clear before the slot that also says that the block is free is emptied.
+  pm_.fence();
+  for (unsigned i = 0; i < count; ++i) marks_.write_slot(layout_.ring[slots[i]], 0);
+  // A slot must be empty before somebody allocates the block.
+  pm_.fence();
+  for (unsigned i = 0; i < count; ++i) {
+    give_back(block_[slots[i]]);
+    unclaim_slot(slots[i]);
+  }
+}
+
+void Lane::give_back(Offset offset) {
+  Span& span = heap_.span_at(offset);
+  const std::uint32_t index = index_in(span, offset);
+  heap_.give_back(span, index / 64, std::uint64_t{1} << (index % 64));
+}
+
+}  // namespace perdix::alloc

@@ -1,0 +1,72 @@
+// The marks in PM that say which blocks are allocated: bits, entries of span tables, words of
+// chunks. Every change is idempotent, atomic, and flushed but not fenced: the caller's protocol
+// decides when it must be durable.
+//
+// Thread-safe for different blocks.
+#pragma once
+
+#include <cstdint>
+
+#include "alloc/chunks.h"
+#include "alloc/record.h"
+#include "alloc/view.h"
+#include "pm/persist.h"
+
+namespace perdix::alloc {
+
+/// A large object begins behind the header line of a chunk, a run with a span, and a small block at
+/// neither: positions tell which of them an offset means.
+constexpr bool is_large(Offset offset) noexcept { return offset % kChunkSize == kLargeHeader; }
+constexpr bool is_run(Offset offset) noexcept { return position_in_span(offset) == 0; }
+
+class Marks {
+ public:
+  Marks(const pm::Persister& pm, View view, Chunks& chunks) noexcept
+      : pm_(pm), view_(view), chunks_(chunks) {}
+
+  /// Of block `index` of the span at `span`.
+  void allocate(Offset span, std::uint32_t index) const {
+    std::uint64_t& word = view_.span(span).bitmap[index / 64];
+    // Other lanes change other bits of the word at the same time.
+    __atomic_fetch_or(&word, std::uint64_t{1} << (index % 64), __ATOMIC_RELEASE);
+    pm::on_write(&word, sizeof word);
+    pm_.flush(&word, sizeof word);
+  }
+  void free(Offset span, std::uint32_t index) const {
+    std::uint64_t& word = view_.span(span).bitmap[index / 64];
+    __atomic_fetch_and(&word, ~(std::uint64_t{1} << (index % 64)), __ATOMIC_RELEASE);
+    pm::on_write(&word, sizeof word);
+    pm_.flush(&word, sizeof word);
+  }
+
+  /// Of a run or a large object.
+  void allocate(BlockRef object) const {
+    if (is_large(object.offset))
+      return chunks_.write(chunk_of(object.offset), {ChunkKind::large, 0, object.units});
+    write_entry(object.offset, static_cast<SpanEntry>(kRunFlag | object.units));
+  }
+  void free(BlockRef object) const {
+    if (is_large(object.offset))
+      return chunks_.write(chunk_of(object.offset), {ChunkKind::free, 0, object.units});
+    write_entry(object.offset, kFreeSpan);
+  }
+
+  /// Of a ring slot; 0 empties it.
+  void write_slot(std::uint64_t& slot, Offset block) const {
+    pm_.store(slot, block);
+    pm_.flush(&slot, sizeof slot);
+  }
+
+ private:
+  void write_entry(Offset offset, SpanEntry value) const {
+    SpanEntry& entry = view_.chunk(chunk_of(offset)).spans[span_index(offset)];
+    pm_.store(entry, value);
+    pm_.flush(&entry, sizeof entry);
+  }
+
+  const pm::Persister& pm_;
+  View view_;
+  Chunks& chunks_;
+};
+
+}  // namespace perdix::alloc

@@ -1,0 +1,21 @@
+// What happens to the allocator's structures when a pool is opened: operations that a crash cut off
+// are completed or taken back.
+#pragma once
+
+#include "alloc/chunks.h"
+#include "alloc/inspector.h"
+#include "alloc/marks.h"
+#include "alloc/space.h"
+
+namespace perdix::alloc {
+
+/// Opens `chunks`, resolves the record of every lane, and empties every ring into the bitmaps.
+/// Afterwards the marks alone say what is allocated. A crash at any moment of it is repaired by
+/// doing it again. Throws Errc::corrupt, truncated. Cost: the pages of the lanes, a line per chunk,
+/// and a few for each record and each block in a ring.
+void recover(Space& space, Chunks& chunks, const Marks& marks, const Inspector& inspector);
+
+/// The checksum that the header must have.
+std::uint64_t header_checksum(const HeaderLayout& header) noexcept;
+
+}  // namespace perdix::alloc

@@ -1,0 +1,194 @@
+#include "alloc/session.h"
+
+#include <fmt/format.h>
+#include <perdix/error.h>
+
+#include <cassert>
+
+#include "alloc/calloc.h"
+#include "pm/access.h"
+
+namespace perdix::alloc {
+
+Session::~Session() {
+  if (lane_ == nullptr) return;
+  const Operation& operation = lane_->operation;
+  if (operation.logged) {
+    committed() ? finish() : cancel();
+  } else if (operation.record.reserved.size() + operation.record.freed.size() > 0) {
+    for (unsigned i = 0; i < operation.record.freed.size(); ++i) {
+      if (operation.freed[i].slot != kNoSlot) lane_->unclaim_slot(operation.freed[i].slot);
+    }
+    put_back_reserved();
+  }
+  reset();
+  lane_->lock().unlock();
+}
+
+Offset Session::reserve(std::size_t bytes) {
+  assert(!lane_->operation.logged && !lane_->operation.record.reserved.full());
+  return bytes <= kLargestClass ? reserve_small(bytes > 0 ? bytes : 1) : reserve_object(bytes);
+}
+
+Offset Session::reserve_small(std::uint64_t bytes) {
+  Operation& operation = lane_->operation;
+  const unsigned size_class = size_class_of(bytes);
+  Block& block = operation.reserved[operation.record.reserved.size()];
+  if (!lane_->take(size_class, block)) calloc_->refill(*lane_, size_class, block);
+  operation.record.reserved.push({block.offset, 0});
+  return block.offset;
+}
+
+Offset Session::reserve_object(std::uint64_t bytes) {
+  Operation& operation = lane_->operation;
+  const BlockRef object = calloc_->take_object(*lane_, bytes);
+  operation.reserved[operation.record.reserved.size()] = {object.offset, nullptr, 0, kNoSlot};
+  operation.record.reserved.push(object);
+  return object.offset;
+}
+
+void Session::free(Offset block) {
+  Operation& operation = lane_->operation;
+  assert(!operation.logged && !operation.record.freed.full());
+  lane_->make_room();
+  // Every free makes up to two earlier ones available again, so what waits is bounded by what one
+  // grace period frees.
+  lane_->settle(2);
+  Heap& heap = calloc_->heap_;
+  Block& freed = operation.freed[operation.record.freed.size()];
+  freed = {block, nullptr, 0, kNoSlot};
+  if (is_large(block)) return operation.record.freed.push({block, heap.chunks_at(block)});
+  if (is_run(block)) return operation.record.freed.push({block, heap.run_at(block)});
+  Span& span = heap.span_at(block);
+  if (!is_block(span.geometry(), position_in_span(block))) {
+    throw Error(
+        Errc::corrupt,
+        fmt::format("no block begins at offset {:#x} of the pool; run `perdix check`", block));
+  }
+  freed.span = &span;
+  freed.index = block_index(span.geometry(), position_in_span(block));
+  freed.slot = lane_->claim_slot();
+  operation.record.freed.push({block, 0});
+}
+
+void Session::commit_when(const std::uint64_t& word, std::uint64_t mask, std::uint64_t expected) {
+  Record& record = lane_->operation.record;
+  record.commit_word = calloc_->offset_in_pool(word);
+  record.mask = mask;
+  record.expected = expected;
+  assert((expected & ~mask) == 0);
+}
+
+void Session::redo(std::uint64_t& word, std::uint64_t value) {
+  lane_->operation.record.redo = {calloc_->offset_in_pool(word), value};
+}
+
+void Session::undo(std::uint64_t& word, std::uint64_t value) {
+  lane_->operation.record.undo = {calloc_->offset_in_pool(word), value};
+}
+
+void Session::log() {
+  Operation& operation = lane_->operation;
+  assert(!operation.logged);
+  assert((operation.record.commit_word == pm::kNull || !committed()) && "rule R2");
+  constexpr std::uint64_t kRange = std::uint64_t{1} << 32;
+  if (lane_->next_sequence % kRange == 0)
+    lane_->next_sequence = calloc_->next_sequence_range() * kRange + 1;
+  write_record(calloc_->pm_, lane_->layout().record, operation.record, lane_->next_sequence++);
+  operation.logged = true;
+}
+
+bool Session::committed() const {
+  const Record& record = lane_->operation.record;
+  if (record.commit_word == pm::kNull) return true;
+  return (pm::load(calloc_->view_.at<std::uint64_t>(record.commit_word)) & record.mask) ==
+         record.expected;
+}
+
+void Session::finish() {
+  assert(lane_->operation.logged);
+  mark();
+  // The marks, and the caller's stores of an operation without commit word, must be durable when
+  // the record is gone.
+  calloc_->pm_.fence();
+  clear_record(calloc_->pm_, lane_->layout().record);
+  remember();
+  reset();
+}
+
+/// Marks the blocks of a committed operation in PM. Flushed, not fenced.
+void Session::mark() {
+  const Operation& operation = lane_->operation;
+  const Marks& marks = calloc_->marks_;
+  auto& ring = lane_->layout().ring;
+  for (unsigned i = 0; i < operation.record.reserved.size(); ++i) {
+    const Block& block = operation.reserved[i];
+    if (block.slot != kNoSlot) {
+      marks.write_slot(ring[block.slot], 0);  // its bit is still set
+    } else if (block.span != nullptr) {
+      marks.allocate(block.span->offset, block.index);
+    } else {
+      marks.allocate(operation.record.reserved[i]);
+    }
+  }
+  for (unsigned i = 0; i < operation.record.freed.size(); ++i) {
+    const Block& block = operation.freed[i];
+    if (block.slot != kNoSlot) {
+      marks.write_slot(ring[block.slot], block.offset);
+    } else if (block.span != nullptr) {
+      marks.free(block.span->offset, block.index);
+    } else {
+      marks.free(operation.record.freed[i]);
+    }
+  }
+}
+
+/// Only when the record is gone may freed blocks be used again, and slots.
+void Session::remember() {
+  const Operation& operation = lane_->operation;
+  for (unsigned i = 0; i < operation.record.reserved.size(); ++i) {
+    if (operation.reserved[i].slot != kNoSlot) lane_->unclaim_slot(operation.reserved[i].slot);
+  }
+  for (unsigned i = 0; i < operation.record.freed.size(); ++i) {
+    lane_->freed(operation.freed[i].offset, operation.freed[i].slot);
+  }
+}
+
+void Session::cancel() {
+  const Operation& operation = lane_->operation;
+  assert(operation.logged && operation.record.commit_word != pm::kNull);
+  const pm::Persister& pm = calloc_->pm_;
+  if (const WordStore& undo = operation.record.undo; undo.word != pm::kNull) {
+    // Before the record that would have made it is gone.
+    std::uint64_t& word = calloc_->view_.at<std::uint64_t>(undo.word);
+    pm.publish(word, undo.value);
+  }
+  clear_record(pm, lane_->layout().record);
+  for (unsigned i = 0; i < operation.record.freed.size(); ++i) {
+    if (operation.freed[i].slot != kNoSlot) lane_->unclaim_slot(operation.freed[i].slot);
+  }
+  put_back_reserved();
+  reset();
+}
+
+void Session::put_back_reserved() noexcept {
+  const Operation& operation = lane_->operation;
+  // The last first, so that the lane hands them out in the same order again.
+  for (unsigned i = operation.record.reserved.size(); i > 0; --i) {
+    const BlockRef object = operation.record.reserved[i - 1];
+    if (object.units == 0) {
+      lane_->put_back(operation.reserved[i - 1]);
+    } else if (is_large(object.offset)) {
+      calloc_->heap_.give_back_chunks(object.offset);
+    } else {
+      calloc_->heap_.give_back_run(object.offset);
+    }
+  }
+}
+
+void Session::reset() noexcept {
+  lane_->operation.record.clear();
+  lane_->operation.logged = false;
+}
+
+}  // namespace perdix::alloc

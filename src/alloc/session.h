@@ -1,0 +1,101 @@
+// One operation that allocates or frees blocks and commits with one store: crash-atomic, without
+// leaks.
+//
+//   alloc::Session session = allocator.session();
+//   Offset block = session.reserve(bytes);      // 1. reserve, fill and flush new blocks
+//   session.free(old_block);                    //    name what the operation replaces
+//   session.commit_when(word, ~0ull, block);    //    say what commits it
+//   session.log();                              // 2. from here on a crash is resolved by the
+//   commit word pm.publish(word, block);                    // 3. commit, durably session.finish();
+//   // 4. the marks in PM follow, and the record is gone
+//
+// Rules for the caller:
+//   R1. From log() until finish() or cancel() has returned, nobody else changes the commit word's
+//   masked bits or the words of
+//       redo and undo: the caller holds a lock, or the words are out of others' reach. Else
+//       recovery might take the operation of another for this one, and free a block that somebody
+//       owns.
+//   R2. Before log() the masked bits differ from `expected`.
+//   R3. The commit is durable (published) before finish() is called.
+//   R4. A block that is freed is out of reach of new readers once the operation has committed. It
+//   is used again only
+//       after a grace period of the pool's Reclaimer.
+//   R5. A block is freed once, by one operation.
+//
+// A Session is the exclusive use of a lane; it belongs to one thread at a time. Hold it for one
+// operation only: with as many Sessions as there are lanes, further threads wait.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "alloc/layout.h"
+
+namespace perdix::alloc {
+
+class Calloc;
+class Lane;
+
+class Session {
+ public:
+  Session(Session&& other) noexcept
+      : calloc_(other.calloc_), lane_(std::exchange(other.lane_, nullptr)) {}
+  Session& operator=(Session&&) = delete;
+
+  /// Before log(): gives the reservations back, nothing has happened. Between log() and finish():
+  /// does what recovery would do, finish() if the operation has committed and cancel() if not.
+  ~Session();
+
+  /// Takes a block of at least `bytes` (0 counts as 1) for this operation, up to kMaxBlocks of
+  /// them. Aligned to 16 bytes, to 32 or 64 if block_size() is a multiple of that. Throws
+  /// Errc::too_large above kMaxObject, out_of_space; nothing has happened then, what was reserved
+  /// before stays so. Cost: no PM, but when a lane needs a new span.
+  Offset reserve(std::size_t bytes);
+
+  /// The operation frees a block, up to kMaxBlocks of them. Throws Errc::corrupt if no block of the
+  /// pool begins there.
+  void free(Offset block);
+
+  /// The operation is committed if and only if (word & mask) == expected; `word` lies in the pool.
+  /// Without this call it is committed when log() returns, and the caller makes its stores between
+  /// log() and finish() (flushed; finish() fences before it drops the record): see redo().
+  void commit_when(const std::uint64_t& word, std::uint64_t mask, std::uint64_t expected);
+
+  /// A store that belongs to the operation: recovery makes it if the operation is committed. The
+  /// caller makes it too.
+  void redo(std::uint64_t& word, std::uint64_t value);
+
+  /// A store that takes a change back: recovery makes it if the operation is not committed, and so
+  /// does cancel().
+  void undo(std::uint64_t& word, std::uint64_t value);
+
+  /// Writes the record. Makes all that this thread has flushed before durable, also the contents of
+  /// new blocks. Cost: one to three PM lines, one fence.
+  void log();
+
+  /// After the commit: marks the blocks in PM, then drops the record, durably. Cost: a line per
+  /// block, most of them hot, and the record's; two fences.
+  void finish();
+
+  /// Instead of the commit, after log(): takes everything back. Cost: a line and a fence; one more
+  /// of each with undo().
+  void cancel();
+
+ private:
+  friend class Calloc;
+  Session(Calloc& calloc, Lane& lane) noexcept : calloc_(&calloc), lane_(&lane) {}
+
+  Offset reserve_small(std::uint64_t bytes);
+  Offset reserve_object(std::uint64_t bytes);
+  bool committed() const;
+  void mark();
+  void remember();
+  void put_back_reserved() noexcept;
+  void reset() noexcept;
+
+  Calloc* calloc_;
+  Lane* lane_;  // null once moved from
+};
+
+}  // namespace perdix::alloc

@@ -1,0 +1,101 @@
+// A pool's memory for unit tests: anonymous memory, with a limit that stands for a full disk.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <perdix/error.h>
+
+#include <cstring>
+#include <new>
+
+#include "alloc/calloc.h"
+
+namespace perdix::alloc {
+
+class TestSpace final : public Space {
+ public:
+  explicit TestSpace(std::uint64_t max_size, pm::Domain domain = pm::Domain::cpu_cache)
+      : max_size_(max_size), pm_(domain, domain != pm::Domain::cpu_cache) {
+    void* memory = ::mmap(nullptr, max_size, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    base_ = static_cast<std::byte*>(memory);
+  }
+  ~TestSpace() override { ::munmap(base_, max_size_); }
+  TestSpace(const TestSpace&) = delete;
+  TestSpace& operator=(const TestSpace&) = delete;
+
+  std::byte* base() const override { return base_; }
+  std::uint64_t size() const override { return size_; }
+  std::uint64_t max_size() const override { return max_size_; }
+  void extend(std::uint64_t new_size) override {
+    if (new_size > limit_) throw Error(Errc::out_of_space, "the test's disk is full");
+    size_ = new_size;
+  }
+  void prepare(Offset, std::uint64_t bytes) override { prepared_ += bytes; }
+  const pm::Persister& pm() const override { return pm_; }
+  epoch::Reclaimer& reclaimer() const override { return reclaimer_; }
+
+  /// The disk has room for so many bytes.
+  void set_limit(std::uint64_t limit) { limit_ = limit; }
+  std::uint64_t prepared() const { return prepared_; }
+
+  template <class T>
+  T& at(Offset offset) const {
+    return *reinterpret_cast<T*>(base_ + offset);
+  }
+
+ private:
+  std::uint64_t max_size_;
+  std::uint64_t size_ = kChunkSize;
+  std::uint64_t limit_ = ~std::uint64_t{0};
+  std::uint64_t prepared_ = 0;
+  std::byte* base_ = nullptr;
+  pm::Persister pm_;
+  mutable epoch::Reclaimer reclaimer_;
+};
+
+/// A word in the pool's own area, for tests to link blocks to.
+inline std::uint64_t& root(const TestSpace& space, unsigned i = 0) {
+  return space.at<std::uint64_t>(4096 + i * sizeof(std::uint64_t));
+}
+
+/// Allocates a block and links it to a word, crash-atomically.
+inline Offset allocate(Calloc& calloc, const TestSpace& space, std::size_t bytes,
+                       std::uint64_t& word) {
+  Session session = calloc.session();
+  const Offset block = session.reserve(bytes);
+  session.commit_when(word, ~std::uint64_t{0}, block);
+  session.log();
+  space.pm().publish(word, block);
+  session.finish();
+  return block;
+}
+
+/// Frees the block that a word links to.
+inline void deallocate(Calloc& calloc, const TestSpace& space, std::uint64_t& word) {
+  Session session = calloc.session();
+  session.free(word);
+  session.commit_when(word, ~std::uint64_t{0}, 0);
+  session.log();
+  space.pm().publish(word, 0);
+  session.finish();
+}
+
+/// Allocates without a link: for tests that remember the block themselves.
+inline Offset allocate(Calloc& calloc, std::size_t bytes) {
+  Session session = calloc.session();
+  const Offset block = session.reserve(bytes);
+  session.log();
+  session.finish();
+  return block;
+}
+
+inline void deallocate(Calloc& calloc, Offset block) {
+  Session session = calloc.session();
+  session.free(block);
+  session.log();
+  session.finish();
+}
+
+}  // namespace perdix::alloc
