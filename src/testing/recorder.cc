@@ -19,7 +19,6 @@ void Recorder::start(std::uint64_t seed) {
   const std::lock_guard lock(mutex_);
   trace_.clear();
   random_ = util::Random(seed);
-  turns_ = nullptr;
   threads_ = {std::this_thread::get_id()};
   base_ = nullptr;
   recording_ = true;
@@ -53,13 +52,12 @@ unsigned Recorder::thread_number() {
 }
 
 void Recorder::take_turn(bool storing) {
-  Turns* turns = nullptr;
+  Turns* const turns = turns_.load(std::memory_order_acquire);
+  if (turns == nullptr) return;
   unsigned thread = kStranger;
   {
     const std::lock_guard lock(mutex_);
-    if (!recording_ || turns_ == nullptr) return;
-    turns = turns_;
-    thread = thread_number();
+    if (recording_) thread = thread_number();
   }
   if (thread != kStranger) turns->event(thread, storing);
 }
@@ -94,7 +92,8 @@ void Recorder::on_write(const void* p, std::size_t n) {
     if (order == 2) std::shuffle(words_.begin(), words_.end(), random_);
     for (const std::uint64_t word : words_) add_store(thread, std::max(word, begin), std::min(word + kWord, end));
   }
-  if (turns_ != nullptr && thread != kStranger) turns_->done(thread);
+  Turns* const turns = turns_.load(std::memory_order_acquire);
+  if (turns != nullptr && thread != kStranger) turns->done(thread);
 }
 
 void Recorder::add_store(unsigned thread, std::uint64_t offset, std::uint64_t end) {

@@ -7,6 +7,7 @@
 // Thread-safe. Events outside of the watched memory, or while nothing is recorded, are ignored.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -59,10 +60,10 @@ class Recorder final : public pm::Probe {
 
   std::uint64_t size_;
   pm::Probe* previous_;
-  std::mutex mutex_;  // guards what follows
+  std::atomic<Turns*> turns_{nullptr};  // outside of the mutex: reads, of which there are many, look at nothing else
+  std::mutex mutex_;                    // guards what follows
   const std::byte* base_ = nullptr;
   bool recording_ = false;
-  Turns* turns_ = nullptr;
   Trace trace_;
   util::Random random_{0};
   std::vector<std::thread::id> threads_;
