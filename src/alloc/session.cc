@@ -94,6 +94,9 @@ void Session::log() {
   constexpr std::uint64_t kRange = std::uint64_t{1} << 32;
   if (lane_->next_sequence % kRange == 0)
     lane_->next_sequence = calloc_->next_sequence_range() * kRange + 1;
+  // A record that is the commit itself may reach the device before its fence; what it commits must
+  // be there by then. With a commit word the record's own fence comes before the commit.
+  if (operation.record.commit_word == pm::kNull) calloc_->pm_.fence();
   write_record(calloc_->pm_, lane_->layout().record, operation.record, lane_->next_sequence++);
   operation.logged = true;
 }
