@@ -76,7 +76,9 @@ void Recorder::mark(Event::Kind kind, std::uint32_t id) {
   add({kind, static_cast<std::uint8_t>(thread_number()), 0, id, 0, 0});
 }
 
-void Recorder::on_read(const void*, std::size_t) { take_turn(false); }
+void Recorder::on_read(const void*, std::size_t) {
+  if (turns_.load(std::memory_order_acquire) != nullptr) take_turn(false);
+}
 
 void Recorder::before_write(const void*, std::size_t) { take_turn(true); }
 

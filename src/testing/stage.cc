@@ -40,8 +40,8 @@ void Stage::restore(const Trace& trace) {
 }
 
 std::optional<std::uint64_t> Stage::difference() const {
-  const auto [here, there] = std::mismatch(copy_.begin(), copy_.end(), medium_.bytes());
-  if (here == copy_.end()) return std::nullopt;
+  if (std::memcmp(copy_.data(), medium_.bytes(), copy_.size()) == 0) return std::nullopt;
+  const auto here = std::mismatch(copy_.begin(), copy_.end(), medium_.bytes()).first;
   return static_cast<std::uint64_t>(here - copy_.begin());
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -206,6 +207,8 @@ void without_random_addresses(char** argv) {
 
 int main(int argc, char** argv) {
   without_random_addresses(argv);
+  // An opening that uses a few bytes of a huge page would wait for all of it to be cleared.
+  ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   Arguments arguments;
   CLI::App app("Explores the states that crashes leave");
   app.add_option("--seconds", arguments.seconds, "how long, over all subjects and domains");
