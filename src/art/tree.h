@@ -49,8 +49,9 @@ class Tree {
   /// Inserts, or replaces the value that the key has; returns the former value, or nullptr if there was none.
   Value upsert(Key key, Value value);
 
-  /// False if the key isn't there. Throws, and changes nothing, if memory is out: a large node may be replaced by a smaller one.
-  bool erase(Key key);
+  /// Removes the key and returns its value, or nullptr if it isn't there. Throws, and changes nothing, if memory is out: a large
+  /// node may be replaced by a smaller one.
+  Value erase(Key key);
 
   /// The key's value, or nullptr.
   Value find(Key key) const;
@@ -58,6 +59,9 @@ class Tree {
   /// The value of the greatest key <= key; nullptr if there is none. A key that was there during the whole call is never
   /// passed over; one that is inserted meanwhile may be.
   Value find_floor(Key key) const;
+
+  /// The value of the greatest key < key, likewise.
+  Value find_below(Key key) const;
 
   /// The value of the smallest key >= key, likewise.
   Value find_ceiling(Key key) const;
@@ -139,7 +143,7 @@ class Tree {
   template <Side kSide>
   std::optional<Value> beside(const Edge& edge) const;
   std::optional<Value> try_find(Key key) const;
-  std::optional<Value> try_floor(Key key) const;
+  std::optional<Value> try_below(Key key, bool or_equal) const;
   std::optional<Value> try_above(Key key, bool or_equal) const;
 
   // Writing (tree_modify.h), likewise.
@@ -149,7 +153,7 @@ class Tree {
   bool fork(const Stop& stop, Key key, Value value, Key other);
   bool split_prefix(const Stop& stop, Key key, Value value);
   std::optional<Prefix<Key>> prefix_after_split(const Stop& stop) const;
-  std::optional<bool> try_erase(Key key);
+  std::optional<Value> try_erase(Key key);
   template <class Node>
   bool remove_value(const Stop& stop, Node& node);
   template <class Node>

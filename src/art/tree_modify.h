@@ -200,21 +200,21 @@ std::optional<Prefix<typename Tree<Value, KeyOf, Memory>::Key>> Tree<Value, KeyO
 }
 
 template <class Value, class KeyOf, class Memory>
-bool Tree<Value, KeyOf, Memory>::erase(Key key) {
+Value Tree<Value, KeyOf, Memory>::erase(Key key) {
   return detail::retry([&] { return try_erase(key); });
 }
 
 template <class Value, class KeyOf, class Memory>
-std::optional<bool> Tree<Value, KeyOf, Memory>::try_erase(Key key) {
+std::optional<Value> Tree<Value, KeyOf, Memory>::try_erase(Key key) {
   Stop stop;
   if (!descend<Side::none>(key, stop)) return std::nullopt;
-  if (stop.at_prefix() || stop.ref.is_null()) return false;
-  if (key_of_(stop.ref.template value<Value>()) != key) return false;
-  const bool done = stop.edge.node.is_null() ? set_slot(stop.edge, {}) : visit<Key>(stop.edge.node, [&](auto& node) {
-    return remove_value(stop, node);
-  });
+  if (stop.at_prefix() || stop.ref.is_null()) return Value{};
+  const auto value = stop.ref.template value<Value>();
+  if (key_of_(value) != key) return Value{};
+  const auto remove_from = [&](auto& node) { return remove_value(stop, node); };
+  const bool done = stop.edge.node.is_null() ? set_slot(stop.edge, {}) : visit<Key>(stop.edge.node, remove_from);
   if (!done) return std::nullopt;
-  return true;
+  return value;
 }
 
 template <class Value, class KeyOf, class Memory>

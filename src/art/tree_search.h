@@ -148,7 +148,7 @@ std::optional<Value> Tree<Value, KeyOf, Memory>::try_find(Key key) const {
 }
 
 template <class Value, class KeyOf, class Memory>
-std::optional<Value> Tree<Value, KeyOf, Memory>::try_floor(Key key) const {
+std::optional<Value> Tree<Value, KeyOf, Memory>::try_below(Key key, bool or_equal) const {
   Stop stop;
   if (!descend<Side::before>(key, stop)) return std::nullopt;
   if (stop.at_prefix()) {
@@ -156,7 +156,8 @@ std::optional<Value> Tree<Value, KeyOf, Memory>::try_floor(Key key) const {
     if (all_smaller) return outermost_below<Side::before>(stop);
   } else if (!stop.ref.is_null()) {
     const auto value = stop.ref.template value<Value>();
-    if (key_of_(value) <= key) return value;
+    const Key found = key_of_(value);
+    if (found < key || (or_equal && found == key)) return value;
   }
   return beside<Side::before>(stop.beside);
 }
@@ -183,7 +184,12 @@ Value Tree<Value, KeyOf, Memory>::find(Key key) const {
 
 template <class Value, class KeyOf, class Memory>
 Value Tree<Value, KeyOf, Memory>::find_floor(Key key) const {
-  return detail::retry([&] { return try_floor(key); });
+  return detail::retry([&] { return try_below(key, true); });
+}
+
+template <class Value, class KeyOf, class Memory>
+Value Tree<Value, KeyOf, Memory>::find_below(Key key) const {
+  return detail::retry([&] { return try_below(key, false); });
 }
 
 template <class Value, class KeyOf, class Memory>

@@ -49,7 +49,7 @@ class Pair {
 
   void erase(const Stored& key) {
     const epoch::Guard guard;
-    ASSERT_EQ(tree_->erase(key), map_.contains(key));
+    ASSERT_EQ(tree_->erase(key), get(map_.find(key)));
     map_.erase(key);
   }
 
@@ -58,7 +58,9 @@ class Pair {
     ASSERT_EQ(tree_->find(key), get(map_.find(key)));
     const auto above = map_.upper_bound(key);
     ASSERT_EQ(tree_->find_floor(key), above == map_.begin() ? nullptr : get(std::prev(above)));
-    ASSERT_EQ(tree_->find_ceiling(key), get(map_.lower_bound(key)));
+    const auto ceiling = map_.lower_bound(key);
+    ASSERT_EQ(tree_->find_below(key), ceiling == map_.begin() ? nullptr : get(std::prev(ceiling)));
+    ASSERT_EQ(tree_->find_ceiling(key), get(ceiling));
     ASSERT_EQ(tree_->find_above(key), get(above));
   }
 
