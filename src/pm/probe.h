@@ -5,6 +5,7 @@
 // cost nothing. This file and pm/persist.h are the only ones that know the difference.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <source_location>
 
@@ -36,7 +37,16 @@ class Probe {
 
 /// Installs a probe (nullptr: none) and returns the one before. Not while other threads use a pool.
 Probe* install_probe(Probe* probe) noexcept;
-Probe* installed_probe() noexcept;
+
+namespace internal {
+// The one exception to "no global state": a probe watches the process, and only instrumented builds
+// have it. In the header because there are very many reads.
+inline std::atomic<Probe*> probe{nullptr};
+}  // namespace internal
+
+inline Probe* installed_probe() noexcept {
+  return internal::probe.load(std::memory_order_acquire);
+}
 
 inline void on_read(const void* p, std::size_t n) {
   if (Probe* probe = installed_probe()) probe->on_read(p, n);
