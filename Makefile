@@ -9,6 +9,7 @@ TOOL := build/release/tools/perdix/perdix
 .NOTPARALLEL:
 .PHONY: help demo test bench setup build dev release asan tsan instrumented \
 	unit-test conformance-test concurrency-test kill-test install-test tidy-test \
+	crash-campaign persist-mutation \
 	install format tidy clean
 
 help: ## list the targets
@@ -61,6 +62,16 @@ unit-test conformance-test concurrency-test kill-test: %-test:
 	@scripts/setup test
 	@scripts/build dev tests-$*
 	@ctest --preset dev -j "$$(nproc)" -L '^$*$$'
+
+crash-campaign: ## explore crash states; options in ARGS, for example --seconds 3600
+	@scripts/setup test
+	@scripts/build instrumented crash_explorer
+	@build/instrumented/tests/crash/crash_explorer $(ARGS)
+
+persist-mutation: ## suppress each flush and fence in turn, and see that the crash tests notice; options in ARGS
+	@scripts/setup test
+	@scripts/build instrumented crash_explorer
+	@tests/crash/persist_mutation.py --explorer build/instrumented/tests/crash/crash_explorer $(ARGS)
 
 install-test: ## an outside program against the installed tree
 	@scripts/setup test

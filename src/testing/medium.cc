@@ -40,6 +40,10 @@ Medium::~Medium() {
 
 std::filesystem::path Medium::path() const { return fmt::format("/proc/self/fd/{}", fd_); }
 
+void Medium::empty() {
+  if (::ftruncate(fd_, 0) != 0) fail("empty", size_);
+}
+
 bool Medium::restore_length() {
   struct stat now {};
   if (::fstat(fd_, &now) != 0) fail("examine", size_);

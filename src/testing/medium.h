@@ -24,6 +24,9 @@ class Medium {
   /// A path that opens the same memory as a regular file.
   std::filesystem::path path() const;
 
+  /// Makes the file empty. Until it has its length again, bytes() must not be touched.
+  void empty();
+
   /// Gives the file its length back, should an opening have cut or grown it. True if it had changed; what was cut off is zero.
   bool restore_length();
 

@@ -32,6 +32,7 @@ struct Arguments {
   double seconds = 60;
   std::uint64_t seed = 1;
   std::uint64_t rounds = 0;
+  std::uint64_t total = 0;
   std::string engine;  // a subject whose name begins so
   std::string kinds;
   std::string domain;
@@ -41,8 +42,8 @@ struct Arguments {
   unsigned threads = 0;
   unsigned steps = 16;
   std::uint64_t images = 2000;
-  bool quiet = false;
   bool sites = false;
+  bool list = false;
 };
 
 /// One subject in one domain with a number of threads.
@@ -95,7 +96,9 @@ class Campaign {
     }
     for (std::size_t i = 0; i < targets.size(); ++i) {
       // What is left of the time in equal parts.
-      target_end_ = Clock::now() + (end_ - Clock::now()) / static_cast<long>(targets.size() - i);
+      const auto targets_left = static_cast<long>(targets.size() - i);
+      target_end_ = Clock::now() + (end_ - Clock::now()) / targets_left;
+      target_images_ = arguments_.total > images_ ? (arguments_.total - images_) / static_cast<std::uint64_t>(targets_left) : 0;
       if (!explore(targets[i])) return 1;
     }
     std::cout << fmt::format("{} distinct images, {} states, all sound, {:.0f} s\n", images_, states_, seconds_since(start_));
@@ -132,7 +135,7 @@ class Campaign {
     options.before_image = [this, target](std::uint64_t seed, const Path& path) {
       note_current(command(target, seed, path, arguments_));
       ::alarm(kHangSeconds);
-      return !arguments_.replay.empty() || Clock::now() < target_end_;
+      return go_on(seed - arguments_.seed);
     };
     if (!arguments_.suppress.empty()) {
       const std::size_t colon = arguments_.suppress.rfind(':');
@@ -148,14 +151,15 @@ class Campaign {
   }
 
   bool explore(const Target& target) {
-    const auto subject = target.entry.make(target.entry.name, target.domain);
+    const auto subject = target.entry.make(target.domain);
     Explorer explorer(*subject, options(target));
     const Clock::time_point began = Clock::now();
     std::optional<Failure> failure;
     if (!arguments_.replay.empty()) {
       failure = explorer.replay(arguments_.seed, parse_path(arguments_.replay));
     } else {
-      for (std::uint64_t round = 0; !failure && (arguments_.rounds != 0 ? round < arguments_.rounds : Clock::now() < target_end_); ++round) {
+      explorer_ = &explorer;
+      for (std::uint64_t round = 0; !failure && go_on(round); ++round) {
         note_current(command(target, arguments_.seed + round, {}, arguments_));
         ::alarm(kHangSeconds);
         failure = explorer.round(arguments_.seed + round);
@@ -165,6 +169,14 @@ class Campaign {
     report(target, explorer, seconds_since(began));
     if (failure) report(target, *failure);
     return !failure;
+  }
+
+  /// Whether the current target has not yet had its share: of rounds, of images or of time.
+  bool go_on(std::uint64_t round) const {
+    if (!arguments_.replay.empty()) return true;
+    if (arguments_.rounds != 0) return round < arguments_.rounds;
+    if (arguments_.total != 0) return explorer_->counts().images < target_images_;
+    return Clock::now() < target_end_;
   }
 
   void report(const Target& target, Explorer& explorer, double seconds) {
@@ -191,6 +203,8 @@ class Campaign {
   Clock::time_point start_;
   Clock::time_point end_;
   Clock::time_point target_end_;
+  std::uint64_t target_images_ = 0;
+  Explorer* explorer_ = nullptr;
   std::uint64_t images_ = 0;
   std::uint64_t states_ = 0;
 };
@@ -214,6 +228,8 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", arguments.seconds, "how long, over all subjects and domains");
   app.add_option("--seed", arguments.seed, "of the first round");
   app.add_option("--rounds", arguments.rounds, "of each subject and domain, instead of --seconds");
+  app.add_option("--total", arguments.total, "distinct images over all subjects and domains, instead of --seconds");
+  app.add_flag("--list", arguments.list, "list the subjects");
   app.add_option("--engine,--subject", arguments.engine, "only subjects whose name begins so");
   app.add_option("--kinds", arguments.kinds, "only these kinds of keys and values, for example u64:bytes");
   app.add_option("--domain", arguments.domain, "cpu_cache, memory_controller or page_cache; all if not given");
@@ -225,6 +241,10 @@ int main(int argc, char** argv) {
   app.add_option("--suppress", arguments.suppress, "leave out a call site: file:line:column:flush or ...:fence");
   app.add_flag("--sites", arguments.sites, "list the call sites that were seen");
   CLI11_PARSE(app, argc, argv);
+  if (arguments.list) {
+    for (const SubjectEntry& entry : subjects()) std::cout << entry.name << '\n';
+    return 0;
+  }
   for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM}) ::signal(signal, die);
   try {
     return Campaign(arguments).run();

@@ -1,9 +1,9 @@
-// The list of what is explored. An engine joins with one line in subjects.cc.
+// The list of what is explored. Engines come from the registry of the library; what lies below them is listed in subjects.cc.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "pm/domain.h"
@@ -12,9 +12,9 @@
 namespace perdix::testing {
 
 struct SubjectEntry {
-  std::string name;   ///< "calloc", or an engine with its kinds: "sptree:u64:bytes"
+  std::string name;  ///< "calloc", or an engine with its kinds: "sptree:u64:bytes"
   unsigned threads;  ///< threads whose steps it can take at once; 1: not several
-  std::unique_ptr<Subject> (*make)(const std::string& name, pm::Domain domain);
+  std::function<std::unique_ptr<Subject>(pm::Domain)> make;
 };
 
 /// All subjects: the layers below the engines, then every engine with every kind of key and value.

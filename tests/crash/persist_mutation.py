@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Persist mutation: suppresses one flush or fence call site at a time and expects the crash-state
+explorer to notice. A site whose suppression nothing notices is useless (remove it) or untested
+(test it).
+
+    tests/crash/persist_mutation.py --explorer build/instrumented/tests/crash/crash_explorer
+
+Nothing is edited or rebuilt: a site is a place in a source file, and the explorer takes away what it
+does at run time. First it lists the sites that each subject uses; then, for each site and for flush and
+fence apart, it explores the subjects that use the site until one fails. Ends with 1 if there are
+survivors.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import re
+import subprocess
+import sys
+
+# In the cpu_cache domain flushes and fences do nothing.
+DOMAINS = ("memory_controller", "page_cache")
+_SITE = re.compile(r"^site (\S+) flushes (\d+) fences (\d+) (.*)$")
+
+
+def explore(arguments, subject, domain, seconds, *more):
+    command = [arguments.explorer, "--engine", subject, "--domain", domain, "--seed", str(arguments.seed)]
+    command += ["--seconds", str(seconds), *more]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def subjects(arguments):
+    listed = subprocess.run([arguments.explorer, "--list"], capture_output=True, text=True, check=True)
+    return [name for name in listed.stdout.split() if name.startswith(arguments.engine)]
+
+
+def find_sites(arguments, pool):
+    """{(site, kind): [(uses, subject, domain), ...]} and {site: function}."""
+    runs = [(s, d) for s in subjects(arguments) for d in DOMAINS]
+    results = pool.map(lambda run: explore(arguments, *run, arguments.seconds, "--sites"), runs)
+    uses, functions = collections.defaultdict(list), {}
+    for (subject, domain), result in zip(runs, results):
+        if result.returncode != 0:
+            sys.exit(f"{subject} in {domain} fails without any suppression:\n{result.stdout}{result.stderr}")
+        for match in filter(None, map(_SITE.match, result.stdout.splitlines())):
+            site, flushes, fences, function = match.groups()
+            functions[site] = function
+            for kind, count in (("flush", int(flushes)), ("fence", int(fences))):
+                if count > 0:
+                    uses[site, kind].append((count, subject, domain))
+    return uses, functions
+
+
+def who_notices(arguments, mutant, users):
+    """'subject in domain' of the first exploration that fails, or None. The heaviest users first."""
+    for _, subject, domain in sorted(users, reverse=True):
+        result = explore(arguments, subject, domain, arguments.seconds, "--suppress", ":".join(mutant))
+        if result.returncode not in (0, 2):  # 1: a failure was reported; a signal: recovery crashed
+            return f"{subject} in {domain}"
+        if result.returncode == 2:
+            sys.exit(f"can't explore {subject}: {result.stderr}")
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--explorer", required=True, help="path of crash_explorer")
+    parser.add_argument("--engine", default="", help="only subjects whose name begins so")
+    parser.add_argument("--site", default="", help="only sites whose name contains this")
+    parser.add_argument("--seconds", type=float, default=10, help="for each site, subject and domain")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        uses, functions = find_sites(arguments, pool)
+        mutants = sorted(mutant for mutant in uses if arguments.site in mutant[0])
+        print(f"{len({site for site, _ in mutants})} call sites, {len(mutants)} suppressions", flush=True)
+        survivors = []
+        answers = pool.map(lambda mutant: who_notices(arguments, mutant, uses[mutant]), mutants)
+        for (site, kind), catcher in zip(mutants, answers):
+            print(f"{kind:5} of {site:44} {('noticed by ' + catcher) if catcher else 'SURVIVES'}", flush=True)
+            if catcher is None:
+                survivors.append((site, kind))
+    for site, kind in survivors:
+        print(f"survivor: {kind} of {site} in {functions[site]}")
+    print(f"{len(mutants) - len(survivors)} of {len(mutants)} suppressions noticed")
+    return 1 if survivors or not mutants else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
