@@ -29,10 +29,12 @@ std::uint64_t word_at(const std::vector<std::byte>& unit, std::uint64_t at) {
 
 void CrashModel::Unit::render(std::size_t version, std::byte* to) const {
   std::memcpy(to, persisted.data(), persisted.size());
-  for (std::size_t i = 0; i < version; ++i) std::memcpy(to + stores[i].at, &stores[i].value, stores[i].size);
+  for (std::size_t i = 0; i < version; ++i)
+    std::memcpy(to + stores[i].at, &stores[i].value, stores[i].size);
 }
 
-CrashModel::CrashModel(pm::Domain domain, const std::byte* memory, std::optional<Suppression> suppressed)
+CrashModel::CrashModel(pm::Domain domain, const std::byte* memory,
+                       std::optional<Suppression> suppressed)
     : domain_(domain),
       memory_(memory),
       suppressed_(suppressed),
@@ -41,7 +43,8 @@ CrashModel::CrashModel(pm::Domain domain, const std::byte* memory, std::optional
 
 bool CrashModel::apply(const Event& event) {
   newest_ = nullptr;
-  const bool suppressed = suppressed_ && suppressed_->kind == event.kind && suppressed_->site == event.id;
+  const bool suppressed =
+      suppressed_ && suppressed_->kind == event.kind && suppressed_->site == event.id;
   switch (event.kind) {
     case Event::Kind::store: return store(event);
     case Event::Kind::flush:
@@ -73,12 +76,14 @@ CrashModel::Unit& CrashModel::unit_at(std::uint64_t offset) {
 bool CrashModel::store(const Event& event) {
   Unit& unit = unit_at(event.offset);
   const std::uint64_t at = event.offset - unit.offset;
-  if (std::memcmp(unit.current.data() + at, &event.value, event.size) == 0) return false;  // no new version
+  if (std::memcmp(unit.current.data() + at, &event.value, event.size) == 0)
+    return false;  // no new version
   const std::uint64_t word = event.offset / sizeof(std::uint64_t);
   const std::uint64_t before = word_hash(word, word_at(unit.current, at));
   std::memcpy(unit.current.data() + at, &event.value, event.size);
   const std::uint64_t change = word_hash(word, word_at(unit.current, at)) - before;
-  unit.stores.push_back({static_cast<std::uint16_t>(at), event.size, event.value, unit.hash(unit.stores.size()) + change});
+  unit.stores.push_back({static_cast<std::uint16_t>(at), event.size, event.value,
+                         unit.hash(unit.stores.size()) + change});
   dirty_[unit.offset] = &unit;
   newest_ = &unit;
   if (domain_ == pm::Domain::cpu_cache) persist(unit, unit.persisted_version + unit.stores.size());
@@ -87,7 +92,8 @@ bool CrashModel::store(const Event& event) {
 
 void CrashModel::flush(const Event& event) {
   const std::uint64_t begin = event.offset / flush_size_ * flush_size_;
-  const std::uint64_t end = (event.offset + event.value + flush_size_ - 1) / flush_size_ * flush_size_;
+  const std::uint64_t end =
+      (event.offset + event.value + flush_size_ - 1) / flush_size_ * flush_size_;
   for (auto it = dirty_.lower_bound(begin); it != dirty_.end() && it->first < end; ++it) {
     Unit& unit = *it->second;
     flushed_[event.thread].push_back({&unit, unit.persisted_version + unit.stores.size()});

@@ -1,12 +1,14 @@
 // What a crash may leave: the device of one persistence domain, fed with the events of a trace.
 //
-// Memory is divided into units: lines of 64 bytes, in the page_cache domain sectors of 512. Each unit has a last persisted
-// version and one more for each store since (a prefix of the stores made to it); after a crash it holds any of them,
-// independently of other units. A fence makes persistent what the same thread flushed before, as it was at the flush.
-// In the page_cache domain a flush covers whole pages. In the cpu_cache domain each store is persistent at once.
+// Memory is divided into units: lines of 64 bytes, in the page_cache domain sectors of 512. Each
+// unit has a last persisted version and one more for each store since (a prefix of the stores made
+// to it); after a crash it holds any of them, independently of other units. A fence makes
+// persistent what the same thread flushed before, as it was at the flush. In the page_cache domain
+// a flush covers whole pages. In the cpu_cache domain each store is persistent at once.
 //
-// Versions are hashed word by word and the hashes added, so the hash of an image costs one addition per unit that differs,
-// and two images with the same bytes have the same hash however they came about.
+// Versions are hashed word by word and the hashes added, so the hash of an image costs one addition
+// per unit that differs, and two images with the same bytes have the same hash however they came
+// about.
 #pragma once
 
 #include <cstddef>
@@ -35,16 +37,19 @@ class CrashModel {
     std::uint64_t offset;
     std::vector<std::byte> persisted;
     std::vector<std::byte> current;
-    std::vector<Store> stores;         ///< since the persisted version
+    std::vector<Store> stores;        ///< since the persisted version
     std::uint64_t persisted_version;  ///< stores that the persisted version has seen
 
     std::size_t versions() const noexcept { return stores.size() + 1; }
-    std::uint64_t hash(std::size_t version) const noexcept { return version == 0 ? 0 : stores[version - 1].hash; }
+    std::uint64_t hash(std::size_t version) const noexcept {
+      return version == 0 ? 0 : stores[version - 1].hash;
+    }
     /// The unit after its first `version` stores.
     void render(std::size_t version, std::byte* to) const;
   };
 
-  /// `memory` holds what was persistent at the start and, where units have changed since, what changes() has told of.
+  /// `memory` holds what was persistent at the start and, where units have changed since, what
+  /// changes() has told of.
   CrashModel(pm::Domain domain, const std::byte* memory, std::optional<Suppression> suppressed);
 
   /// The next event. True if a crash may now leave something that it could not leave before.

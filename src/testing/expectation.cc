@@ -27,10 +27,13 @@ std::string show(const std::string& bytes) {
     const bool plain = c >= ' ' && c <= '~';
     text += plain ? std::string(1, c) : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
   }
-  return bytes.size() > 24 ? fmt::format("'{}'... ({} bytes)", text, bytes.size()) : fmt::format("'{}'", text);
+  return bytes.size() > 24 ? fmt::format("'{}'... ({} bytes)", text, bytes.size())
+                           : fmt::format("'{}'", text);
 }
 
-std::string show(const std::optional<std::string>& value) { return value ? show(*value) : "nothing"; }
+std::string show(const std::optional<std::string>& value) {
+  return value ? show(*value) : "nothing";
+}
 
 std::optional<std::string> value_at(const State& state, const std::string& key) {
   const auto it = state.find(key);
@@ -49,7 +52,8 @@ void Expectation::apply(const Event& event, const std::vector<Call>& calls, cons
   switch (event.kind) {
     case Event::Kind::begin: return begin(event.id, calls[event.id]);
     case Event::Kind::end: {
-      const auto it = std::find_if(undecided_.begin(), undecided_.end(), [&](const Undecided& u) { return u.step == event.id; });
+      const auto it = std::find_if(undecided_.begin(), undecided_.end(),
+                                   [&](const Undecided& u) { return u.step == event.id; });
       if (it != undecided_.end()) happened(static_cast<std::size_t>(it - undecided_.begin()));
       return saw(calls[event.id]);
     }
@@ -116,10 +120,14 @@ Problems Expectation::explain(const State& contents) const {
     const auto found = value_at(contents, key), acknowledged = value_at(state_, key);
     if (found == acknowledged) continue;
     const auto writer = writers_.find(key);
-    const std::string since = writer == writers_.end() ? "since the start" : "with " + writer->second + " as the last step on it";
-    problems.push_back(fmt::format("key {} has {}, but {} was acknowledged, {}", show(key), show(found), show(acknowledged), since));
+    const std::string since = writer == writers_.end()
+                                  ? "since the start"
+                                  : "with " + writer->second + " as the last step on it";
+    problems.push_back(fmt::format("key {} has {}, but {} was acknowledged, {}", show(key),
+                                   show(found), show(acknowledged), since));
   }
-  for (const Undecided& step : undecided_) problems.push_back("allowed in full or not at all: " + step.what);
+  for (const Undecided& step : undecided_)
+    problems.push_back("allowed in full or not at all: " + step.what);
   if (problems.size() > 12) problems.resize(12);
   return problems;
 }

@@ -1,8 +1,8 @@
 // The oracle: what contents are allowed after a crash at one moment of a session.
 //
-// A step that has returned must have happened. So must one whose effect somebody saw. One that is under way has happened
-// entirely or not at all. Nothing else may differ. Steps under way touch different keys, so their effects add up; contents
-// are compared by a sum of hashes of their pairs.
+// A step that has returned must have happened. So must one whose effect somebody saw. One that is
+// under way has happened entirely or not at all. Nothing else may differ. Steps under way touch
+// different keys, so their effects add up; contents are compared by a sum of hashes of their pairs.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,11 @@ struct Call {
 
 class Expectation {
  public:
-  Expectation(const Subject& subject, State state) : subject_(&subject), state_(std::move(state)), digest_(digest(state_)) {}
+  Expectation(const Subject& subject, State state)
+      : subject_(&subject), state_(std::move(state)), digest_(digest(state_)) {}
 
-  /// The next mark of a session that has made these calls and had `observed` as contents when it looked at all of them.
+  /// The next mark of a session that has made these calls and had `observed` as contents when it
+  /// looked at all of them.
   void apply(const Event& event, const std::vector<Call>& calls, const State& observed);
 
   bool allows(std::uint64_t contents) const;
@@ -54,7 +56,8 @@ class Expectation {
   State state_;
   std::uint64_t digest_;
   std::vector<Undecided> undecided_;
-  std::map<std::string, std::string> writers_;  // by key: the step that was the last to begin, in words
+  std::map<std::string, std::string>
+      writers_;  // by key: the step that was the last to begin, in words
 };
 
 }  // namespace perdix::testing

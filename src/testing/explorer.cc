@@ -20,28 +20,33 @@ constexpr std::uint64_t kNestedExhaustive = 64;
 constexpr std::uint64_t kNestedSamples = 8;
 
 bool is_moment(const Event& event, bool new_version) {
-  // A flush or a fence only takes images away; when a step returns, less of what is left is allowed.
+  // A flush or a fence only takes images away; when a step returns, less of what is left is
+  // allowed.
   return new_version || event.kind == Event::Kind::end || event.kind == Event::Kind::observe;
 }
 
 ImageLimits limits_of(const ExplorerOptions& options, bool nested) {
   if (!nested) return options.limits;
-  return {std::min(options.limits.exhaustive, kNestedExhaustive), std::min(options.limits.samples, kNestedSamples)};
+  return {std::min(options.limits.exhaustive, kNestedExhaustive),
+          std::min(options.limits.samples, kNestedSamples)};
 }
 
 std::string describe(const Subject& subject, const Session& session, std::uint64_t index) {
   const Event& event = session.trace[index];
   std::string text = fmt::format("event {} of {}", index, session.trace.size());
   if (event.kind == Event::Kind::store)
-    text += fmt::format(", a store of {} bytes at {:#x} by thread {}", event.size, event.offset, event.thread);
+    text += fmt::format(", a store of {} bytes at {:#x} by thread {}", event.size, event.offset,
+                        event.thread);
   std::vector<std::uint32_t> under_way;
   for (std::uint64_t i = 0; i <= index; ++i) {
     if (session.trace[i].kind == Event::Kind::begin) under_way.push_back(session.trace[i].id);
     if (session.trace[i].kind == Event::Kind::end) std::erase(under_way, session.trace[i].id);
   }
-  if (event.kind == Event::Kind::end) text += ", the return of " + subject.describe(session.calls[event.id].step);
+  if (event.kind == Event::Kind::end)
+    text += ", the return of " + subject.describe(session.calls[event.id].step);
   if (event.kind == Event::Kind::observe) text += ", when the contents had been read";
-  for (const std::uint32_t step : under_way) text += ", in " + subject.describe(session.calls[step].step);
+  for (const std::uint32_t step : under_way)
+    text += ", in " + subject.describe(session.calls[step].step);
   return text;
 }
 
@@ -49,7 +54,8 @@ std::string describe(const Subject& subject, const Session& session, std::uint64
 
 std::string to_string(const Path& path) {
   std::string text;
-  for (const Place& place : path) text += fmt::format("{}{}:{}", text.empty() ? "" : "/", place.event, place.image);
+  for (const Place& place : path)
+    text += fmt::format("{}{}:{}", text.empty() ? "" : "/", place.event, place.image);
   return text;
 }
 
@@ -58,7 +64,9 @@ Path parse_path(const std::string& text) {
   const char *at = text.data(), *const end = at + text.size();
   const auto number = [&](std::uint64_t& to) {
     const auto [next, error] = std::from_chars(at, end, to);
-    if (error != std::errc()) throw Error(Errc::invalid_argument, fmt::format("'{}' is not a path event:image/event:image", text));
+    if (error != std::errc())
+      throw Error(Errc::invalid_argument,
+                  fmt::format("'{}' is not a path event:image/event:image", text));
     at = next;
   };
   while (at < end) {
@@ -94,12 +102,13 @@ std::optional<Failure> Explorer::start(std::uint64_t seed) {
   util::Random random(seed);
   const State first = subject_.create(stage_.medium(), random);
   stage_.adopt();
-  const Session workload =
-      run_session(subject_, stage_.medium(), recorder_, {random(), options_.threads, options_.steps});
+  const Session workload = run_session(subject_, stage_.medium(), recorder_,
+                                       {random(), options_.threads, options_.steps});
   counts_.events += workload.trace.size();
   stage_.restore(workload.trace);
   Problems problems = workload.problems;
-  if (workload.opened && workload.observed != first) problems.push_back("the first state is not what was created");
+  if (workload.opened && workload.observed != first)
+    problems.push_back("the first state is not what was created");
   if (!problems.empty()) return Failure{seed, {}, "the workload, without a crash", problems};
   check_for_strays({});
   if (!failure_) explore({workload, Expectation(subject_, first), {}, 0});
@@ -112,15 +121,18 @@ void Explorer::explore(Level level) {
   const std::uint64_t wanted = replaying ? wanted_[level.path.size()].event : 0;
   if (replaying && wanted >= trace.size()) {
     throw Error(Errc::invalid_argument,
-                fmt::format("there is no event {} at level {}: the session has {}", wanted, level.path.size(), trace.size()));
+                fmt::format("there is no event {} at level {}: the session has {}", wanted,
+                            level.path.size(), trace.size()));
   }
-  const std::vector<bool> chosen = replaying ? std::vector<bool>(trace.size()) : choose_moments(level);
+  const std::vector<bool> chosen =
+      replaying ? std::vector<bool>(trace.size()) : choose_moments(level);
   CrashModel model(options_.domain, stage_.bytes(), suppression());
   const std::size_t mark = stage_.mark();
   for (std::uint64_t i = 0; i < trace.size() && !stop_; ++i) {
     level.expected.apply(trace[i], level.session.calls, level.session.observed);
     model.apply(trace[i]);
-    for (const CrashModel::Unit* unit : model.changes()) stage_.patch(unit->offset, unit->persisted.data(), unit->persisted.size());
+    for (const CrashModel::Unit* unit : model.changes())
+      stage_.patch(unit->offset, unit->persisted.data(), unit->persisted.size());
     if (chosen[i] || (replaying && i == wanted)) look_at(level, model, i);
   }
   stage_.rollback(mark);
@@ -151,22 +163,28 @@ std::vector<bool> Explorer::choose_moments(const Level& level) {
 
 void Explorer::look_at(const Level& level, const CrashModel& model, std::uint64_t event) {
   const bool only_new = level.session.trace[event].kind == Event::Kind::store;
-  const ImageSet images(model, only_new, limits_of(options_, !level.path.empty()), seed_of(level.path) ^ event);
+  const ImageSet images(model, only_new, limits_of(options_, !level.path.empty()),
+                        seed_of(level.path) ^ event);
   ++counts_.moments;
   if (images.exhaustive()) ++counts_.exhaustive;
   if (!wanted_.empty()) {
     const std::uint64_t wanted = wanted_[level.path.size()].image;
-    if (wanted >= images.size()) throw Error(Errc::invalid_argument, fmt::format("event {} has only {} images", event, images.size()));
+    if (wanted >= images.size())
+      throw Error(Errc::invalid_argument,
+                  fmt::format("event {} has only {} images", event, images.size()));
     return judge(level, images.image(wanted), {event, wanted});
   }
-  for (std::uint64_t i = 0; i < images.size() && !stop_; ++i) judge(level, images.image(i), {event, i});
+  for (std::uint64_t i = 0; i < images.size() && !stop_; ++i)
+    judge(level, images.image(i), {event, i});
 }
 
 void Explorer::judge(const Level& level, const Image& image, Place place) {
   ++counts_.states;
   const std::uint64_t hash = level.hash + image.hash;
   const auto known = verdicts_.find(hash);
-  if (known != verdicts_.end() && known->second.sound && level.expected.allows(known->second.digest)) return;
+  if (known != verdicts_.end() && known->second.sound &&
+      level.expected.allows(known->second.digest))
+    return;
   Path path = level.path;
   path.push_back(place);
   if (options_.before_image && !options_.before_image(seed_, path)) {
@@ -196,14 +214,18 @@ void Explorer::judge(const Level& level, const Image& image, Place place) {
 }
 
 Session Explorer::open_image(const Path& path) {
-  Session session = run_session(subject_, stage_.medium(), recorder_, {seed_of(path), 1, options_.steps_after});
+  Session session =
+      run_session(subject_, stage_.medium(), recorder_, {seed_of(path), 1, options_.steps_after});
   stage_.restore(session.trace);
   return session;
 }
 
-void Explorer::crash_again(const Level& level, const Session& session, const Path& path, std::uint64_t hash) {
+void Explorer::crash_again(const Level& level, const Session& session, const Path& path,
+                           std::uint64_t hash) {
   if (path.size() > kNestedLevels) return;
-  if (wanted_.empty() ? !util::Random(~seed_of(path)).one_in(options_.nested_one_in) : path.size() >= wanted_.size()) return;
+  if (wanted_.empty() ? !util::Random(~seed_of(path)).one_in(options_.nested_one_in)
+                      : path.size() >= wanted_.size())
+    return;
   explore({session, level.expected, path, hash});
 }
 
@@ -221,8 +243,12 @@ void Explorer::fail(const Level& level, const Path& path, const Session& session
 void Explorer::check_for_strays(const Path& path) {
   const std::optional<std::uint64_t> offset = stage_.difference();
   if (!offset) return;
-  failure_ = Failure{seed_, path, "a session that was not crashed",
-                     {fmt::format("a store at offset {:#x} went past the seam, so no crash of it was explored", *offset)}};
+  failure_ = Failure{
+      seed_,
+      path,
+      "a session that was not crashed",
+      {fmt::format("a store at offset {:#x} went past the seam, so no crash of it was explored",
+                   *offset)}};
   stop_ = true;
 }
 

@@ -1,9 +1,10 @@
-// The crash-state explorer: runs a session, crashes it at its events, opens what each crash may leave, judges it, and does the
-// same to the sessions that open it.
+// The crash-state explorer: runs a session, crashes it at its events, opens what each crash may
+// leave, judges it, and does the same to the sessions that open it.
 //
-// A round is one seed: it decides the first state, the steps, the schedule, the moments and the samples. A moment is an event
-// of a session's trace; a place is a path of (event, image) pairs, one more for each level of crashes in recovery.
-// Round and place are all that is needed to see one state again.
+// A round is one seed: it decides the first state, the steps, the schedule, the moments and the
+// samples. A moment is an event of a session's trace; a place is a path of (event, image) pairs,
+// one more for each level of crashes in recovery. Round and place are all that is needed to see one
+// state again.
 //
 // Not thread-safe, and one explorer at a time: it owns the process's probe.
 #pragma once
@@ -38,19 +39,22 @@ std::string to_string(const Path& path);
 /// From "event:image/event:image". Throws invalid_argument.
 Path parse_path(const std::string& text);
 
-/// Crashes in recoveries that follow each other: images of this many levels are opened, besides the first.
+/// Crashes in recoveries that follow each other: images of this many levels are opened, besides the
+/// first.
 inline constexpr unsigned kNestedLevels = 3;
 
 struct ExplorerOptions {
   pm::Domain domain = pm::Domain::memory_controller;
   unsigned threads = 1;
-  unsigned steps = 16;                   ///< of each thread
-  unsigned steps_after = 3;              ///< once an image was opened
-  std::uint64_t images_of_round = 2000;  ///< about so many; moments are drawn until their images are as many
-  std::uint64_t images_of_nested = 24;   ///< the same for a session that opened an image
-  std::uint64_t nested_one_in = 24;      ///< of the sessions that opened an image, one in so many is crashed in turn
+  unsigned steps = 16;       ///< of each thread
+  unsigned steps_after = 3;  ///< once an image was opened
+  std::uint64_t images_of_round =
+      2000;  ///< about so many; moments are drawn until their images are as many
+  std::uint64_t images_of_nested = 24;  ///< the same for a session that opened an image
+  std::uint64_t nested_one_in =
+      24;  ///< of the sessions that opened an image, one in so many is crashed in turn
   ImageLimits limits;
-  std::string suppressed_site;           ///< "src/a.cc:1:2", or empty
+  std::string suppressed_site;  ///< "src/a.cc:1:2", or empty
   Event::Kind suppressed_kind = Event::Kind::flush;
   /// Called before each image is opened; false ends the exploration.
   std::function<bool(std::uint64_t seed, const Path& path)> before_image;
@@ -106,7 +110,8 @@ class Explorer {
   void look_at(const Level& level, const CrashModel& model, std::uint64_t event);
   void judge(const Level& level, const Image& image, Place place);
   Session open_image(const Path& path);
-  void crash_again(const Level& level, const Session& session, const Path& path, std::uint64_t hash);
+  void crash_again(const Level& level, const Session& session, const Path& path,
+                   std::uint64_t hash);
   void fail(const Level& level, const Path& path, const Session& session);
   void check_for_strays(const Path& path);
   std::uint64_t seed_of(const Path& path) const;

@@ -4,7 +4,8 @@
 
 namespace perdix::testing {
 
-ImageSet::ImageSet(const CrashModel& model, bool only_new, const ImageLimits& limits, std::uint64_t seed)
+ImageSet::ImageSet(const CrashModel& model, bool only_new, const ImageLimits& limits,
+                   std::uint64_t seed)
     : start_hash_(model.hash()), seed_(seed) {
   for (const auto& [offset, unit] : model.dirty()) {
     if (only_new && unit == model.newest()) {
@@ -45,7 +46,8 @@ Image ImageSet::image(std::uint64_t number) const {
   return image;
 }
 
-std::size_t ImageSet::sampled_version(std::size_t unit, std::uint64_t number, std::uint64_t style, std::uint64_t random) const {
+std::size_t ImageSet::sampled_version(std::size_t unit, std::uint64_t number, std::uint64_t style,
+                                      std::uint64_t random) const {
   const std::size_t units = free_.size(), newest = free_[unit]->stores.size();
   if (number == 0) return 0;
   if (number == 1) return newest;

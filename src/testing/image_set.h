@@ -1,8 +1,9 @@
 // The images that a crash at one moment may leave, numbered.
 //
-// All of them if there are at most `exhaustive`; else, in this order: every unit at its oldest version, every unit at its
-// newest, each unit alone at its newest, each alone at its oldest, and `samples` drawn by the seed. An image's number means
-// the same in every run, so it can be opened again.
+// All of them if there are at most `exhaustive`; else, in this order: every unit at its oldest
+// version, every unit at its newest, each unit alone at its newest, each alone at its oldest, and
+// `samples` drawn by the seed. An image's number means the same in every run, so it can be opened
+// again.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +29,8 @@ struct Image {
 
 class ImageSet {
  public:
-  /// Of the model's moment. With `only_new` just the images that the last store made possible: its unit is at its newest version.
-  /// Valid until the model's next event.
+  /// Of the model's moment. With `only_new` just the images that the last store made possible: its
+  /// unit is at its newest version. Valid until the model's next event.
   ImageSet(const CrashModel& model, bool only_new, const ImageLimits& limits, std::uint64_t seed);
 
   std::uint64_t size() const noexcept { return size_; }
@@ -37,7 +38,8 @@ class ImageSet {
   Image image(std::uint64_t number) const;
 
  private:
-  std::size_t sampled_version(std::size_t unit, std::uint64_t number, std::uint64_t style, std::uint64_t random) const;
+  std::size_t sampled_version(std::size_t unit, std::uint64_t number, std::uint64_t style,
+                              std::uint64_t random) const;
 
   const CrashModel::Unit* fixed_ = nullptr;  // at its newest version in every image
   std::vector<const CrashModel::Unit*> free_;

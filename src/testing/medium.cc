@@ -15,12 +15,14 @@ namespace perdix::testing {
 namespace {
 
 [[noreturn]] void fail(const char* what, std::uint64_t size) {
-  throw Error(Errc::out_of_space, fmt::format("can't {} a medium of {} bytes: {}", what, size, std::strerror(errno)));
+  throw Error(Errc::out_of_space,
+              fmt::format("can't {} a medium of {} bytes: {}", what, size, std::strerror(errno)));
 }
 
 }  // namespace
 
-Medium::Medium(std::uint64_t size) : fd_(::memfd_create("perdix-medium", MFD_CLOEXEC)), size_(size), bytes_(nullptr) {
+Medium::Medium(std::uint64_t size)
+    : fd_(::memfd_create("perdix-medium", MFD_CLOEXEC)), size_(size), bytes_(nullptr) {
   if (fd_ < 0) fail("create", size);
   void* bytes = MAP_FAILED;
   // All pages now: a pool that finds holes fills them each time that it is opened.
@@ -48,7 +50,8 @@ bool Medium::restore_length() {
   struct stat now {};
   if (::fstat(fd_, &now) != 0) fail("examine", size_);
   if (static_cast<std::uint64_t>(now.st_size) == size_) return false;
-  if (::ftruncate(fd_, static_cast<off_t>(size_)) != 0 || ::posix_fallocate(fd_, 0, static_cast<off_t>(size_)) != 0)
+  if (::ftruncate(fd_, static_cast<off_t>(size_)) != 0 ||
+      ::posix_fallocate(fd_, 0, static_cast<off_t>(size_)) != 0)
     fail("restore", size_);
   return true;
 }

@@ -1,5 +1,5 @@
-// The simulated device: memory behind a file descriptor, so that a pool can be opened on it by a path, and bytes that the
-// explorer rewrites between two openings.
+// The simulated device: memory behind a file descriptor, so that a pool can be opened on it by a
+// path, and bytes that the explorer rewrites between two openings.
 //
 // Not thread-safe; nothing may be open on it while the explorer writes.
 #pragma once
@@ -12,7 +12,8 @@ namespace perdix::testing {
 
 class Medium {
  public:
-  /// `size` bytes of zeros, all allocated. Throws perdix::Error if the system has no memory for them.
+  /// `size` bytes of zeros, all allocated. Throws perdix::Error if the system has no memory for
+  /// them.
   explicit Medium(std::uint64_t size);
   ~Medium();
   Medium(const Medium&) = delete;
@@ -27,7 +28,8 @@ class Medium {
   /// Makes the file empty. Until it has its length again, bytes() must not be touched.
   void empty();
 
-  /// Gives the file its length back, should an opening have cut or grown it. True if it had changed; what was cut off is zero.
+  /// Gives the file its length back, should an opening have cut or grown it. True if it had
+  /// changed; what was cut off is zero.
   bool restore_length();
 
  private:

@@ -88,18 +88,25 @@ void Recorder::on_write(const void* p, std::size_t n) {
   if (watched(p, n)) {
     const std::uint64_t begin = offset_of(p), end = begin + n;
     words_.clear();
-    for (std::uint64_t word = begin / kWord * kWord; word < end; word += kWord) words_.push_back(word);
+    for (std::uint64_t word = begin / kWord * kWord; word < end; word += kWord)
+      words_.push_back(word);
     const std::uint64_t order = random_.below(4);
     if (order == 1) std::reverse(words_.begin(), words_.end());
     if (order == 2) std::shuffle(words_.begin(), words_.end(), random_);
-    for (const std::uint64_t word : words_) add_store(thread, std::max(word, begin), std::min(word + kWord, end));
+    for (const std::uint64_t word : words_)
+      add_store(thread, std::max(word, begin), std::min(word + kWord, end));
   }
   Turns* const turns = turns_.load(std::memory_order_acquire);
   if (turns != nullptr && thread != kStranger) turns->done(thread);
 }
 
 void Recorder::add_store(unsigned thread, std::uint64_t offset, std::uint64_t end) {
-  Event event{Event::Kind::store, static_cast<std::uint8_t>(thread), static_cast<std::uint8_t>(end - offset), 0, offset, 0};
+  Event event{Event::Kind::store,
+              static_cast<std::uint8_t>(thread),
+              static_cast<std::uint8_t>(end - offset),
+              0,
+              offset,
+              0};
   std::memcpy(&event.value, base_ + offset, end - offset);
   add(event);
 }

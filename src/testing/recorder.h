@@ -1,8 +1,8 @@
 // The probe that writes a trace.
 //
-// Stores of more than one word are split into words. Nobody promises the order in which a copy stores its words, so it is
-// drawn for each copy: ascending, descending or shuffled. Flushes and fences are recorded in place of being done: what they
-// achieve is up to the crash model.
+// Stores of more than one word are split into words. Nobody promises the order in which a copy
+// stores its words, so it is drawn for each copy: ascending, descending or shuffled. Flushes and
+// fences are recorded in place of being done: what they achieve is up to the crash model.
 //
 // Thread-safe. Events outside of the watched memory, or while nothing is recorded, are ignored.
 #pragma once
@@ -23,7 +23,8 @@ namespace perdix::testing {
 
 class Recorder final : public pm::Probe {
  public:
-  /// Watches memory of up to `size` bytes, wherever it is mapped. Installs itself as the process's probe.
+  /// Watches memory of up to `size` bytes, wherever it is mapped. Installs itself as the process's
+  /// probe.
   explicit Recorder(std::uint64_t size);
   ~Recorder() override;
 
@@ -34,7 +35,8 @@ class Recorder final : public pm::Probe {
   /// The calling thread is thread `number` of the recording.
   void enter(unsigned number);
 
-  /// From now on, threads that have entered take turns; nullptr ends it. Not while one of them is at an event.
+  /// From now on, threads that have entered take turns; nullptr ends it. Not while one of them is
+  /// at an event.
   void take_turns(Turns* turns);
 
   void mark(Event::Kind kind, std::uint32_t id);
@@ -54,14 +56,17 @@ class Recorder final : public pm::Probe {
   unsigned thread_number();
   void take_turn(bool storing);
   bool watched(const void* p, std::size_t n) const;
-  std::uint64_t offset_of(const void* p) const { return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_); }
+  std::uint64_t offset_of(const void* p) const {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_);
+  }
   void add(Event event);
   void add_store(unsigned thread, std::uint64_t offset, std::uint64_t end);
 
   std::uint64_t size_;
   pm::Probe* previous_;
-  std::atomic<Turns*> turns_{nullptr};  // outside of the mutex: reads, of which there are many, look at nothing else
-  std::mutex mutex_;                    // guards what follows
+  std::atomic<Turns*> turns_{
+      nullptr};       // outside of the mutex: reads, of which there are many, look at nothing else
+  std::mutex mutex_;  // guards what follows
   const std::byte* base_ = nullptr;
   bool recording_ = false;
   Trace trace_;

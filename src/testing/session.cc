@@ -40,7 +40,8 @@ class Run {
     if (!session_.problems.empty()) return;
     const State now = opened->contents();
     if (now != state_) {
-      for (const std::string& difference : Expectation(subject_, state_).explain(now)) problem("afterwards " + difference);
+      for (const std::string& difference : Expectation(subject_, state_).explain(now))
+        problem("afterwards " + difference);
     }
     problems(opened->check());
     problems(opened->close());
@@ -99,12 +100,14 @@ class Run {
     const std::lock_guard lock(mutex_);
     const bool changes = change(call.step);
     if (!call.result.reads && call.result.changed != changes) {
-      session_.problems.push_back(fmt::format("{} returned {}", subject_.describe(call.step), call.result.changed));
+      session_.problems.push_back(
+          fmt::format("{} returned {}", subject_.describe(call.step), call.result.changed));
     }
     if (call.result.reads && plan_.threads == 1) {
       const auto it = state_.find(call.step.key);
       if (call.result.value != (it == state_.end() ? std::nullopt : std::optional(it->second)))
-        session_.problems.push_back(fmt::format("{} found something else", subject_.describe(call.step)));
+        session_.problems.push_back(
+            fmt::format("{} found something else", subject_.describe(call.step)));
     }
   }
 

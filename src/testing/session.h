@@ -1,6 +1,8 @@
-// One life of a subject: opened, looked at, changed by some steps, looked at again, checked, closed; all of it recorded.
+// One life of a subject: opened, looked at, changed by some steps, looked at again, checked,
+// closed; all of it recorded.
 //
-// The workload is a session on a sound medium; opening what a crash left is one too, and so its trace can be crashed in turn.
+// The workload is a session on a sound medium; opening what a crash left is one too, and so its
+// trace can be crashed in turn.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +18,7 @@ namespace perdix::testing {
 struct SessionPlan {
   std::uint64_t seed = 0;
   unsigned threads = 1;
-  unsigned steps = 0;          ///< of each thread
+  unsigned steps = 0;           ///< of each thread
   std::uint64_t switching = 4;  ///< threads change turns at one in so many events
 };
 

@@ -1,4 +1,5 @@
-// The medium together with what it should hold, so that whatever an opening did to it can be taken back.
+// The medium together with what it should hold, so that whatever an opening did to it can be taken
+// back.
 //
 // Invariant between two openings: medium and copy hold the same bytes. Not thread-safe.
 #pragma once
@@ -31,7 +32,8 @@ class Stage {
   /// Takes back the stores of a trace: the medium holds again what it should.
   void restore(const Trace& trace);
 
-  /// The first offset at which the medium does not hold what it should: somebody stored past the seam. Cost: reads all of it.
+  /// The first offset at which the medium does not hold what it should: somebody stored past the
+  /// seam. Cost: reads all of it.
   std::optional<std::uint64_t> difference() const;
 
  private:

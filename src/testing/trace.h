@@ -1,8 +1,8 @@
-// What happened on a medium: every store with its bytes, every flush and fence with its call site, and the marks of the
-// session that caused them, in one total order.
+// What happened on a medium: every store with its bytes, every flush and fence with its call site,
+// and the marks of the session that caused them, in one total order.
 //
-// Any moment of a run can be rebuilt from its trace, so nothing needs to be held still while crashes at that moment are
-// explored. Plain data.
+// Any moment of a run can be rebuilt from its trace, so nothing needs to be held still while
+// crashes at that moment are explored. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace perdix::testing {
 
 struct Event {
   enum class Kind : std::uint8_t {
-    store,    ///< up to eight bytes within an aligned word
-    flush,    ///< `value` bytes from `offset` on
+    store,  ///< up to eight bytes within an aligned word
+    flush,  ///< `value` bytes from `offset` on
     fence,
     begin,    ///< step `id` begins
     end,      ///< step `id` has returned
@@ -26,10 +26,10 @@ struct Event {
 
   Kind kind;
   std::uint8_t thread;
-  std::uint8_t size;      ///< of a store
-  std::uint32_t id;       ///< site of a flush or fence, step of a mark
-  std::uint64_t offset;   ///< in the medium
-  std::uint64_t value;    ///< of a store: its bytes, the lowest first
+  std::uint8_t size;     ///< of a store
+  std::uint32_t id;      ///< site of a flush or fence, step of a mark
+  std::uint64_t offset;  ///< in the medium
+  std::uint64_t value;   ///< of a store: its bytes, the lowest first
 };
 static_assert(sizeof(Event) == 24);
 
@@ -53,7 +53,9 @@ class Sites {
 
   std::uint32_t number(const pm::Site& site);
   std::uint32_t number(const std::string& name);
-  void count(std::uint32_t site, Event::Kind kind) { ++(kind == Event::Kind::flush ? uses_[site].flushes : uses_[site].fences); }
+  void count(std::uint32_t site, Event::Kind kind) {
+    ++(kind == Event::Kind::flush ? uses_[site].flushes : uses_[site].fences);
+  }
   const std::vector<Use>& uses() const noexcept { return uses_; }
 
   /// "src/pool/superblock.cc:155:7" for a site anywhere on this machine.

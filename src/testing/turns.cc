@@ -42,7 +42,8 @@ void Turns::wait(std::unique_lock<std::mutex>& lock, unsigned thread) {
     const std::uint64_t before = events_;
     changed_.wait_for(lock, kPatience, [&] { return current_ == thread; });
     const bool stuck = events_ == before && !storing_ && !waiting_[current_];
-    if (current_ != thread && stuck) {  // it waits for a lock of ours, or of another one that waits here
+    if (current_ != thread &&
+        stuck) {  // it waits for a lock of ours, or of another one that waits here
       current_ = thread;
       changed_.notify_all();
     }

@@ -1,8 +1,10 @@
-// One thread at a time: threads of a workload take turns at the events of the probe, in an order that a seed decides.
+// One thread at a time: threads of a workload take turns at the events of the probe, in an order
+// that a seed decides.
 //
-// So the recorded order of stores is the order in which they became visible, and a schedule can be run again. A thread that
-// waits for a lock which a thread without the turn holds has no events; after `kPatience` the turn is taken from it. That is
-// the only thing that depends on time, and only the schedule does.
+// So the recorded order of stores is the order in which they became visible, and a schedule can be
+// run again. A thread that waits for a lock which a thread without the turn holds has no events;
+// after `kPatience` the turn is taken from it. That is the only thing that depends on time, and
+// only the schedule does.
 //
 // Thread-safe.
 #pragma once
@@ -24,7 +26,8 @@ class Turns {
   /// At each event the turn goes to another thread with probability 1 / one_in.
   Turns(unsigned threads, std::uint64_t seed, std::uint64_t one_in);
 
-  /// An event of a thread: returns when it is this thread's turn. `storing`: until done() the turn can't be taken from it.
+  /// An event of a thread: returns when it is this thread's turn. `storing`: until done() the turn
+  /// can't be taken from it.
   void event(unsigned thread, bool storing = false);
   void done(unsigned thread);
 

@@ -3,7 +3,8 @@
 //   crash_explorer --seconds 60 --seed 7 --engine sptree --domain memory_controller
 //   crash_explorer --subject calloc --domain page_cache --seed 42 --replay 117:3/20:0
 //
-// Ends with 0 if all was sound, 1 if a state was not (with the command that opens it again), 2 if it was called wrongly.
+// Ends with 0 if all was sound, 1 if a state was not (with the command that opens it again), 2 if
+// it was called wrongly.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/personality.h>
@@ -64,7 +65,8 @@ void note_current(const std::string& command) {
 }
 
 void die(int signal) {
-  const char* what = signal == SIGALRM ? "FAILED: an opening hangs. Replay:\n" : "FAILED: an opening crashed. Replay:\n";
+  const char* what = signal == SIGALRM ? "FAILED: an opening hangs. Replay:\n"
+                                       : "FAILED: an opening crashed. Replay:\n";
   (void)!::write(STDOUT_FILENO, what, std::strlen(what));
   (void)!::write(STDOUT_FILENO, current_command, std::strlen(current_command));
   ::signal(signal, SIG_DFL);
@@ -72,9 +74,11 @@ void die(int signal) {
   ::raise(signal);
 }
 
-std::string command(const Target& target, std::uint64_t seed, const Path& path, const Arguments& arguments) {
-  std::string text = fmt::format("crash_explorer --engine {} --domain {} --seed {} --threads {} --steps {}", target.entry.name,
-                                 pm::to_string(target.domain), seed, target.threads, arguments.steps);
+std::string command(const Target& target, std::uint64_t seed, const Path& path,
+                    const Arguments& arguments) {
+  std::string text = fmt::format(
+      "crash_explorer --engine {} --domain {} --seed {} --threads {} --steps {}", target.entry.name,
+      pm::to_string(target.domain), seed, target.threads, arguments.steps);
   if (!arguments.suppress.empty()) text += " --suppress " + arguments.suppress;
   return text + (path.empty() ? " --rounds 1" : " --replay " + to_string(path));
 }
@@ -84,7 +88,8 @@ class Campaign {
   explicit Campaign(const Arguments& arguments)
       : arguments_(arguments),
         start_(Clock::now()),
-        end_(start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(arguments.seconds))) {}
+        end_(start_ + std::chrono::duration_cast<Clock::duration>(
+                          std::chrono::duration<double>(arguments.seconds))) {}
 
   int run() {
     const std::vector<Target> targets = choose();
@@ -98,28 +103,37 @@ class Campaign {
       // What is left of the time in equal parts.
       const auto targets_left = static_cast<long>(targets.size() - i);
       target_end_ = Clock::now() + (end_ - Clock::now()) / targets_left;
-      target_images_ = arguments_.total > images_ ? (arguments_.total - images_) / static_cast<std::uint64_t>(targets_left) : 0;
+      target_images_ = arguments_.total > images_
+                           ? (arguments_.total - images_) / static_cast<std::uint64_t>(targets_left)
+                           : 0;
       if (!explore(targets[i])) return 1;
     }
-    std::cout << fmt::format("{} distinct images, {} states, all sound, {:.0f} s\n", images_, states_, seconds_since(start_));
+    std::cout << fmt::format("{} distinct images, {} states, all sound, {:.0f} s\n", images_,
+                             states_, seconds_since(start_));
     return 0;
   }
 
  private:
-  static double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+  static double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
 
   std::vector<Target> choose() const {
     std::vector<Target> targets;
     for (const SubjectEntry& entry : subjects()) {
-      const std::string wanted = arguments_.engine + (arguments_.kinds.empty() ? "" : ":" + arguments_.kinds);
+      const std::string wanted =
+          arguments_.engine + (arguments_.kinds.empty() ? "" : ":" + arguments_.kinds);
       if (entry.name.compare(0, wanted.size(), wanted) != 0) continue;
-      for (const pm::Domain domain : {pm::Domain::cpu_cache, pm::Domain::memory_controller, pm::Domain::page_cache}) {
+      for (const pm::Domain domain :
+           {pm::Domain::cpu_cache, pm::Domain::memory_controller, pm::Domain::page_cache}) {
         if (!arguments_.domain.empty() && arguments_.domain != pm::to_string(domain)) continue;
         if (arguments_.threads != 0) {
           targets.push_back({entry, domain, arguments_.threads});
         } else {
           targets.push_back({entry, domain, 1});
-          if (entry.threads > 1) targets.push_back({entry, domain, static_cast<unsigned>(2 + targets.size() % (entry.threads - 1))});
+          if (entry.threads > 1)
+            targets.push_back(
+                {entry, domain, static_cast<unsigned>(2 + targets.size() % (entry.threads - 1))});
         }
       }
     }
@@ -140,11 +154,14 @@ class Campaign {
     if (!arguments_.suppress.empty()) {
       const std::size_t colon = arguments_.suppress.rfind(':');
       options.suppressed_site = arguments_.suppress.substr(0, colon);
-      options.suppressed_kind = arguments_.suppress.substr(colon + 1) == "fence" ? Event::Kind::fence : Event::Kind::flush;
+      options.suppressed_kind = arguments_.suppress.substr(colon + 1) == "fence"
+                                    ? Event::Kind::fence
+                                    : Event::Kind::flush;
     }
     if (!arguments_.save.empty()) {
       options.on_failure = [this](const std::byte* image, std::uint64_t size) {
-        std::ofstream(arguments_.save, std::ios::binary).write(reinterpret_cast<const char*>(image), static_cast<std::streamsize>(size));
+        std::ofstream(arguments_.save, std::ios::binary)
+            .write(reinterpret_cast<const char*>(image), static_cast<std::streamsize>(size));
       };
     }
     return options;
@@ -183,20 +200,26 @@ class Campaign {
     const Counts& c = explorer.counts();
     images_ += c.images;
     states_ += c.states;
-    std::cout << fmt::format("{:18} {:17} {} threads: {:4} rounds, {:7} moments ({} exhaustive), {:8} states, {:8} images (in recovery {} + {} + {}), {:.0f}/s\n",
-                             target.entry.name, pm::to_string(target.domain), target.threads, c.rounds, c.moments, c.exhaustive, c.states, c.images,
-                             c.by_level[1], c.by_level[2], c.by_level[3], static_cast<double>(c.images) / seconds)
+    std::cout << fmt::format(
+                     "{:18} {:17} {} threads: {:4} rounds, {:7} moments ({} exhaustive), {:8} "
+                     "states, {:8} images (in recovery {} + {} + {}), {:.0f}/s\n",
+                     target.entry.name, pm::to_string(target.domain), target.threads, c.rounds,
+                     c.moments, c.exhaustive, c.states, c.images, c.by_level[1], c.by_level[2],
+                     c.by_level[3], static_cast<double>(c.images) / seconds)
               << std::flush;
     if (!arguments_.sites) return;
     for (const Sites::Use& use : explorer.sites().uses()) {
-      std::cout << fmt::format("site {} flushes {} fences {} {}\n", use.name, use.flushes, use.fences, use.function);
+      std::cout << fmt::format("site {} flushes {} fences {} {}\n", use.name, use.flushes,
+                               use.fences, use.function);
     }
   }
 
   void report(const Target& target, const Failure& failure) {
     std::cout << fmt::format("FAILED: {}\n", failure.moment);
     for (const std::string& problem : failure.problems) std::cout << "  " << problem << '\n';
-    std::cout << "Replay:\n" << command(target, failure.seed, failure.path, arguments_) << '\n' << std::flush;
+    std::cout << "Replay:\n"
+              << command(target, failure.seed, failure.path, arguments_) << '\n'
+              << std::flush;
   }
 
   const Arguments& arguments_;
@@ -209,7 +232,8 @@ class Campaign {
   std::uint64_t states_ = 0;
 };
 
-/// The allocator spreads threads by the addresses of their stacks: without randomised addresses each run is like the last.
+/// The allocator spreads threads by the addresses of their stacks: without randomised addresses
+/// each run is like the last.
 void without_random_addresses(char** argv) {
   const int now = ::personality(0xffffffff);
   if (now == -1 || (now & ADDR_NO_RANDOMIZE) != 0) return;
@@ -228,24 +252,30 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", arguments.seconds, "how long, over all subjects and domains");
   app.add_option("--seed", arguments.seed, "of the first round");
   app.add_option("--rounds", arguments.rounds, "of each subject and domain, instead of --seconds");
-  app.add_option("--total", arguments.total, "distinct images over all subjects and domains, instead of --seconds");
+  app.add_option("--total", arguments.total,
+                 "distinct images over all subjects and domains, instead of --seconds");
   app.add_flag("--list", arguments.list, "list the subjects");
   app.add_option("--engine,--subject", arguments.engine, "only subjects whose name begins so");
-  app.add_option("--kinds", arguments.kinds, "only these kinds of keys and values, for example u64:bytes");
-  app.add_option("--domain", arguments.domain, "cpu_cache, memory_controller or page_cache; all if not given");
+  app.add_option("--kinds", arguments.kinds,
+                 "only these kinds of keys and values, for example u64:bytes");
+  app.add_option("--domain", arguments.domain,
+                 "cpu_cache, memory_controller or page_cache; all if not given");
   app.add_option("--threads", arguments.threads, "of the workload");
   app.add_option("--steps", arguments.steps, "of each thread in a round");
   app.add_option("--images", arguments.images, "of a round, about");
-  app.add_option("--replay", arguments.replay, "open the image at event:image/event:image... of the round --seed");
+  app.add_option("--replay", arguments.replay,
+                 "open the image at event:image/event:image... of the round --seed");
   app.add_option("--save", arguments.save, "write an image that fails to this file");
-  app.add_option("--suppress", arguments.suppress, "leave out a call site: file:line:column:flush or ...:fence");
+  app.add_option("--suppress", arguments.suppress,
+                 "leave out a call site: file:line:column:flush or ...:fence");
   app.add_flag("--sites", arguments.sites, "list the call sites that were seen");
   CLI11_PARSE(app, argc, argv);
   if (arguments.list) {
     for (const SubjectEntry& entry : subjects()) std::cout << entry.name << '\n';
     return 0;
   }
-  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM}) ::signal(signal, die);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM})
+    ::signal(signal, die);
   try {
     return Campaign(arguments).run();
   } catch (const std::exception& error) {

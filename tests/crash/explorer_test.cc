@@ -1,4 +1,5 @@
-// The explorer itself: it counts images as one can by hand, finds each planted error, and passes what is sound.
+// The explorer itself: it counts images as one can by hand, finds each planted error, and passes
+// what is sound.
 #include "testing/explorer.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,8 @@ using toys::CellBug;
 constexpr Domain kDomains[] = {Domain::cpu_cache, Domain::memory_controller, Domain::page_cache};
 
 std::string text_of(const Failure& failure) {
-  std::string text = "seed " + std::to_string(failure.seed) + " at " + to_string(failure.path) + ", " + failure.moment + ":";
+  std::string text = "seed " + std::to_string(failure.seed) + " at " + to_string(failure.path) +
+                     ", " + failure.moment + ":";
   for (const std::string& problem : failure.problems) text += "\n  " + problem;
   return text;
 }
@@ -70,31 +72,38 @@ TEST(Explorer, PassesSoundToys) {
 }
 
 TEST(Explorer, FindsAMissingFlush) {
-  expect_found<toys::Numbers<toys::Cells<CellBug::no_flush>>>({Domain::memory_controller, Domain::page_cache});
+  expect_found<toys::Numbers<toys::Cells<CellBug::no_flush>>>(
+      {Domain::memory_controller, Domain::page_cache});
 }
 
 TEST(Explorer, FindsAMissingFence) {
-  expect_found<toys::Numbers<toys::Cells<CellBug::no_fence>>>({Domain::memory_controller, Domain::page_cache});
+  expect_found<toys::Numbers<toys::Cells<CellBug::no_fence>>>(
+      {Domain::memory_controller, Domain::page_cache});
 }
 
 TEST(Explorer, FindsAFlushOfTheWrongLine) {
-  expect_found<toys::Numbers<toys::Cells<CellBug::wrong_line>>>({Domain::memory_controller, Domain::page_cache});
+  expect_found<toys::Numbers<toys::Cells<CellBug::wrong_line>>>(
+      {Domain::memory_controller, Domain::page_cache});
 }
 
 TEST(Explorer, FindsASwappedOrder) {
-  expect_found<toys::Numbers<toys::Cells<CellBug::swapped>>>({Domain::cpu_cache, Domain::memory_controller, Domain::page_cache});
+  expect_found<toys::Numbers<toys::Cells<CellBug::swapped>>>(
+      {Domain::cpu_cache, Domain::memory_controller, Domain::page_cache});
 }
 
 TEST(Explorer, FindsATornUpdateOfTwoWords) {
-  expect_found<toys::TwinNumbers<true>>({Domain::cpu_cache, Domain::memory_controller, Domain::page_cache});
+  expect_found<toys::TwinNumbers<true>>(
+      {Domain::cpu_cache, Domain::memory_controller, Domain::page_cache});
 }
 
 TEST(Explorer, FindsALeak) {
-  expect_found<toys::Numbers<toys::Blocks<true>>>({Domain::cpu_cache, Domain::memory_controller, Domain::page_cache});
+  expect_found<toys::Numbers<toys::Blocks<true>>>(
+      {Domain::cpu_cache, Domain::memory_controller, Domain::page_cache});
 }
 
 TEST(Explorer, FindsARecoveryThatDoesNotBearACrash) {
-  expect_found<toys::UndoNumbers<true>>({Domain::cpu_cache, Domain::memory_controller, Domain::page_cache});
+  expect_found<toys::UndoNumbers<true>>(
+      {Domain::cpu_cache, Domain::memory_controller, Domain::page_cache});
 }
 
 TEST(Explorer, FindsReadsOfUnpersistedValues) {
@@ -120,17 +129,27 @@ Counts counts_of(Domain domain) {
   return explorer.counts();
 }
 
-// A crash during n stores that are flushed together leaves, of n words in units of their own, any subset; in one unit, any prefix.
+// A crash during n stores that are flushed together leaves, of n words in units of their own, any
+// subset; in one unit, any prefix.
 TEST(Explorer, CountsImagesAsByHand) {
-  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 8>>(Domain::memory_controller).images), 64u);    // six lines
-  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 1>>(Domain::memory_controller).images), 7u);     // one line
-  EXPECT_EQ((counts_of<toys::ScratchNumbers<4, 4>>(Domain::memory_controller).images), 9u);     // two lines of two words
-  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 8>>(Domain::page_cache).images), 7u);            // six lines of one sector
-  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 64>>(Domain::page_cache).images), 64u);          // six sectors
-  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 512>>(Domain::page_cache).images), 64u);         // six pages
-  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 8>>(Domain::cpu_cache).images), 7u);             // program order
-  EXPECT_EQ((counts_of<toys::ScratchNumbers<12, 8>>(Domain::memory_controller).images), 4096u);  // still all
-  // 13 lines: each store has at most 2^12 images that are new with it, so all 2^13 are opened. With 14 not any more.
+  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 8>>(Domain::memory_controller).images),
+            64u);  // six lines
+  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 1>>(Domain::memory_controller).images),
+            7u);  // one line
+  EXPECT_EQ((counts_of<toys::ScratchNumbers<4, 4>>(Domain::memory_controller).images),
+            9u);  // two lines of two words
+  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 8>>(Domain::page_cache).images),
+            7u);  // six lines of one sector
+  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 64>>(Domain::page_cache).images),
+            64u);  // six sectors
+  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 512>>(Domain::page_cache).images),
+            64u);  // six pages
+  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 8>>(Domain::cpu_cache).images),
+            7u);  // program order
+  EXPECT_EQ((counts_of<toys::ScratchNumbers<12, 8>>(Domain::memory_controller).images),
+            4096u);  // still all
+  // 13 lines: each store has at most 2^12 images that are new with it, so all 2^13 are opened. With
+  // 14 not any more.
   const Counts thirteen = counts_of<toys::ScratchNumbers<13, 8>>(Domain::memory_controller);
   EXPECT_EQ(thirteen.images, 8192u);
   EXPECT_EQ(thirteen.exhaustive, thirteen.moments);
@@ -138,7 +157,8 @@ TEST(Explorer, CountsImagesAsByHand) {
   EXPECT_EQ(sampled.exhaustive, sampled.moments - 1);
 }
 
-// A set of one cell: nothing, the copy, the copy and the selector. The copy is persistent before the selector is stored.
+// A set of one cell: nothing, the copy, the copy and the selector. The copy is persistent before
+// the selector is stored.
 TEST(Explorer, CountsImagesOfAProtocolAsByHand) {
   using Sound = toys::Numbers<toys::Cells<CellBug::none>>;
   EXPECT_EQ(counts_of<Sound>(Domain::cpu_cache).images, 3u);

@@ -5,10 +5,10 @@ explorer to notice. A site whose suppression nothing notices is useless (remove 
 
     tests/crash/persist_mutation.py --explorer build/instrumented/tests/crash/crash_explorer
 
-Nothing is edited or rebuilt: a site is a place in a source file, and the explorer takes away what it
-does at run time. First it lists the sites that each subject uses; then, for each site and for flush and
-fence apart, it explores the subjects that use the site until one fails. Ends with 1 if there are
-survivors.
+Nothing is edited or rebuilt: a site is a place in a source file, and the explorer takes away what
+it does at run time. First it lists the sites that each subject uses; then, for each site and for
+flush and fence apart, it explores the subjects that use the site until one fails. Ends with 1 if
+there are survivors.
 """
 
 import argparse
@@ -23,25 +23,27 @@ DOMAINS = ("memory_controller", "page_cache")
 _SITE = re.compile(r"^site (\S+) flushes (\d+) fences (\d+) (.*)$")
 
 
-def explore(arguments, subject, domain, seconds, *more):
-    command = [arguments.explorer, "--engine", subject, "--domain", domain, "--seed", str(arguments.seed)]
-    command += ["--seconds", str(seconds), *more]
+def explore(arguments, subject, domain, *more):
+    command = [arguments.explorer, "--engine", subject, "--domain", domain]
+    command += ["--seed", str(arguments.seed), "--seconds", str(arguments.seconds), *more]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def subjects(arguments):
-    listed = subprocess.run([arguments.explorer, "--list"], capture_output=True, text=True, check=True)
+    command = [arguments.explorer, "--list"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True)
     return [name for name in listed.stdout.split() if name.startswith(arguments.engine)]
 
 
 def find_sites(arguments, pool):
     """{(site, kind): [(uses, subject, domain), ...]} and {site: function}."""
     runs = [(s, d) for s in subjects(arguments) for d in DOMAINS]
-    results = pool.map(lambda run: explore(arguments, *run, arguments.seconds, "--sites"), runs)
+    results = pool.map(lambda run: explore(arguments, *run, "--sites"), runs)
     uses, functions = collections.defaultdict(list), {}
     for (subject, domain), result in zip(runs, results):
         if result.returncode != 0:
-            sys.exit(f"{subject} in {domain} fails without any suppression:\n{result.stdout}{result.stderr}")
+            output = result.stdout + result.stderr
+            sys.exit(f"{subject} in {domain} fails without any suppression:\n{output}")
         for match in filter(None, map(_SITE.match, result.stdout.splitlines())):
             site, flushes, fences, function = match.groups()
             functions[site] = function
@@ -54,11 +56,11 @@ def find_sites(arguments, pool):
 def who_notices(arguments, mutant, users):
     """'subject in domain' of the first exploration that fails, or None. The heaviest users first."""
     for _, subject, domain in sorted(users, reverse=True):
-        result = explore(arguments, subject, domain, arguments.seconds, "--suppress", ":".join(mutant))
-        if result.returncode not in (0, 2):  # 1: a failure was reported; a signal: recovery crashed
-            return f"{subject} in {domain}"
+        result = explore(arguments, subject, domain, "--suppress", ":".join(mutant))
         if result.returncode == 2:
-            sys.exit(f"can't explore {subject}: {result.stderr}")
+            raise RuntimeError(f"can't explore {subject}: {result.stderr}")
+        if result.returncode != 0:  # 1: a failure was reported; a signal: recovery crashed
+            return f"{subject} in {domain}"
     return None
 
 
@@ -67,7 +69,9 @@ def main():
     parser.add_argument("--explorer", required=True, help="path of crash_explorer")
     parser.add_argument("--engine", default="", help="only subjects whose name begins so")
     parser.add_argument("--site", default="", help="only sites whose name contains this")
-    parser.add_argument("--seconds", type=float, default=10, help="for each site, subject and domain")
+    parser.add_argument(
+        "--seconds", type=float, default=10, help="for each site, subject and domain"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
@@ -78,7 +82,8 @@ def main():
         survivors = []
         answers = pool.map(lambda mutant: who_notices(arguments, mutant, uses[mutant]), mutants)
         for (site, kind), catcher in zip(mutants, answers):
-            print(f"{kind:5} of {site:44} {('noticed by ' + catcher) if catcher else 'SURVIVES'}", flush=True)
+            answer = f"noticed by {catcher}" if catcher else "SURVIVES"
+            print(f"{kind:5} of {site:44} {answer}", flush=True)
             if catcher is None:
                 survivors.append((site, kind))
     for site, kind in survivors:

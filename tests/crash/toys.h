@@ -1,6 +1,7 @@
 // Small durable structures, each sound or with one planted error, on which the explorer is tested.
 //
-// Each toy is the simplest structure in which its error can be made: what the explorer must find is then beyond dispute.
+// Each toy is the simplest structure in which its error can be made: what the explorer must find is
+// then beyond dispute.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,10 +22,12 @@ inline constexpr std::uint64_t kToySize = 1 << 16;
 
 inline std::uint64_t number(const std::string& text) { return std::stoull(text); }
 
-/// A toy lies at the start of the medium as an array of words; what it does is up to the derived class.
+/// A toy lies at the start of the medium as an array of words; what it does is up to the derived
+/// class.
 class Toy : public Opened {
  public:
-  Toy(Medium& medium, pm::Domain domain) : pm_(domain), words_(reinterpret_cast<std::uint64_t*>(medium.bytes())) {
+  Toy(Medium& medium, pm::Domain domain)
+      : pm_(domain), words_(reinterpret_cast<std::uint64_t*>(medium.bytes())) {
     pm::on_map(medium.bytes(), medium.size());
   }
   Problems check() override { return {}; }
@@ -37,7 +40,8 @@ class Toy : public Opened {
   std::uint64_t* words_;
 };
 
-/// A subject whose steps set the numbers "0", "1", ... to new values. `T` is a Toy with a constructor (Medium&, domain).
+/// A subject whose steps set the numbers "0", "1", ... to new values. `T` is a Toy with a
+/// constructor (Medium&, domain).
 template <class T>
 class Numbers : public Subject {
  public:
@@ -48,13 +52,19 @@ class Numbers : public Subject {
     std::memset(medium.bytes(), 0, kToySize);
     return {};
   }
-  std::unique_ptr<Opened> open(Medium& medium) override { return std::make_unique<T>(medium, domain_); }
+  std::unique_ptr<Opened> open(Medium& medium) override {
+    return std::make_unique<T>(medium, domain_);
+  }
   Step next_step(util::Random& random, const State&, unsigned thread, unsigned threads) override {
     const std::uint64_t key = random.below(keys_) / threads * threads + thread;
     return {0, std::to_string(key), std::to_string(1 + random.below(1 << 30))};
   }
-  Effects effects(const Step& step, const State&) const override { return {{step.key, step.value}}; }
-  std::string describe(const Step& step) const override { return fmt::format("set({}, {})", step.key, step.value); }
+  Effects effects(const Step& step, const State&) const override {
+    return {{step.key, step.value}};
+  }
+  std::string describe(const Step& step) const override {
+    return fmt::format("set({}, {})", step.key, step.value);
+  }
 
  protected:
   pm::Domain domain_;
@@ -62,7 +72,8 @@ class Numbers : public Subject {
 };
 
 /// Shows each word that is not 0 as a number, words `stride` apart from `first` on.
-inline State words_as_state(const std::uint64_t* words, std::size_t count, std::size_t first, std::size_t stride) {
+inline State words_as_state(const std::uint64_t* words, std::size_t count, std::size_t first,
+                            std::size_t stride) {
   State state;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t word = pm::load(words[first + i * stride]);
@@ -71,11 +82,13 @@ inline State words_as_state(const std::uint64_t* words, std::size_t count, std::
   return state;
 }
 
-// --- A value and a word that makes it valid --------------------------------------------------------
+// --- A value and a word that makes it valid
+// --------------------------------------------------------
 
 enum class CellBug { none, no_flush, no_fence, swapped, wrong_line };
 
-/// Number i has two copies and a selector, on three lines; a set writes the other copy, then the selector.
+/// Number i has two copies and a selector, on three lines; a set writes the other copy, then the
+/// selector.
 template <CellBug bug>
 class Cells : public Toy {
  public:
@@ -111,10 +124,13 @@ class Cells : public Toy {
  private:
   // In distant pages, so that no flush of one covers the other in any domain.
   std::uint64_t& selector(std::size_t i) { return words_[i * kLine]; }
-  std::uint64_t& copy(std::size_t i, std::uint64_t which) { return words_[which * 1024 + i * kLine]; }
+  std::uint64_t& copy(std::size_t i, std::uint64_t which) {
+    return words_[which * 1024 + i * kLine];
+  }
 };
 
-// --- Two words that belong together ----------------------------------------------------------------
+// --- Two words that belong together
+// ----------------------------------------------------------------
 
 /// A step sets both numbers to one value. Sound: in a spare copy of the pair, then the selector.
 template <bool torn>
@@ -142,13 +158,16 @@ template <bool torn>
 class TwinNumbers : public Numbers<Twins<torn>> {
  public:
   using Numbers<Twins<torn>>::Numbers;
-  Effects effects(const Step& step, const State&) const override { return {{"0", step.value}, {"1", step.value}}; }
+  Effects effects(const Step& step, const State&) const override {
+    return {{"0", step.value}, {"1", step.value}};
+  }
 };
 
-// --- Blocks that must not leak ---------------------------------------------------------------------
+// --- Blocks that must not leak
+// ---------------------------------------------------------------------
 
-/// Number i is in a block that slot i names; a word says which blocks are taken. A set takes a block, links it, and frees the
-/// old one. Sound: opening makes the word what the slots say.
+/// Number i is in a block that slot i names; a word says which blocks are taken. A set takes a
+/// block, links it, and frees the old one. Sound: opening makes the word what the slots say.
 template <bool leaks>
 class Blocks : public Toy {
  public:
@@ -159,7 +178,8 @@ class Blocks : public Toy {
   State contents() override {
     State state;
     for (std::size_t i = 0; i < 4; ++i) {
-      if (const std::uint64_t b = pm::load(slot(i))) state[std::to_string(i)] = std::to_string(pm::load(block(b)));
+      if (const std::uint64_t b = pm::load(slot(i)))
+        state[std::to_string(i)] = std::to_string(pm::load(block(b)));
     }
     return state;
   }
@@ -195,9 +215,11 @@ class Blocks : public Toy {
   std::uint64_t& block(std::uint64_t b) { return words_[1024 + b * kLine]; }
 };
 
-// --- Recovery that must bear a crash of its own ----------------------------------------------------
+// --- Recovery that must bear a crash of its own
+// ----------------------------------------------------
 
-/// A set first logs the old pair of words, then changes both in place. Sound: recovery undoes, and only then clears the log.
+/// A set first logs the old pair of words, then changes both in place. Sound: recovery undoes, and
+/// only then clears the log.
 template <bool clears_early>
 class UndoLog : public Toy {
  public:
@@ -232,12 +254,16 @@ template <bool clears_early>
 class UndoNumbers : public Numbers<UndoLog<clears_early>> {
  public:
   using Numbers<UndoLog<clears_early>>::Numbers;
-  Effects effects(const Step& step, const State&) const override { return {{"0", step.value}, {"1", step.value}}; }
+  Effects effects(const Step& step, const State&) const override {
+    return {{"0", step.value}, {"1", step.value}};
+  }
 };
 
-// --- Readers that must not see what a crash can undo -----------------------------------------------
+// --- Readers that must not see what a crash can undo
+// -----------------------------------------------
 
-/// One word per number, and reads of others' numbers. Sound: reads wait for writers; else they see unpersisted values.
+/// One word per number, and reads of others' numbers. Sound: reads wait for writers; else they see
+/// unpersisted values.
 template <bool dirty_reads>
 class Shared : public Toy {
  public:
@@ -266,7 +292,8 @@ template <bool dirty_reads>
 class SharedNumbers : public Numbers<Shared<dirty_reads>> {
  public:
   using Numbers<Shared<dirty_reads>>::Numbers;
-  Step next_step(util::Random& random, const State& state, unsigned thread, unsigned threads) override {
+  Step next_step(util::Random& random, const State& state, unsigned thread,
+                 unsigned threads) override {
     Step step = Numbers<Shared<dirty_reads>>::next_step(random, state, thread, threads);
     if (random.one_in(2)) step = {1, std::to_string(random.below(4)), ""};
     return step;
@@ -276,7 +303,8 @@ class SharedNumbers : public Numbers<Shared<dirty_reads>> {
   }
 };
 
-// --- Stores that mean nothing, to be counted --------------------------------------------------------
+// --- Stores that mean nothing, to be counted
+// --------------------------------------------------------
 
 /// Stores `count` words, `stride` words apart, and then persists them all.
 template <std::size_t count, std::size_t stride>

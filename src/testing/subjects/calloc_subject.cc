@@ -17,9 +17,18 @@ namespace {
 constexpr std::uint64_t kChunks = 3;  // the first and two to grow into
 constexpr unsigned kWords = 24;
 constexpr pm::Offset kFirstWord = 4096;
-constexpr std::array<std::uint64_t, 12> kSizes = {1, 16, 24, 64, 100, 256, 1056, 2048, 5000, 33000, 70000, 300000};
+constexpr std::array<std::uint64_t, 12> kSizes = {1,    16,   24,   64,    100,   256,
+                                                  1056, 2048, 5000, 33000, 70000, 300000};
 
-enum Action : unsigned { kSet, kClear, kSetByRecord, kSetWithRedo, kMoveWithUndo, kCancel, kActions };
+enum Action : unsigned {
+  kSet,
+  kClear,
+  kSetByRecord,
+  kSetWithRedo,
+  kMoveWithUndo,
+  kCancel,
+  kActions
+};
 
 class MediumSpace final : public alloc::Space {
  public:
@@ -28,7 +37,9 @@ class MediumSpace final : public alloc::Space {
   std::byte* base() const override { return medium_.bytes(); }
   std::uint64_t size() const override { return medium_.size(); }
   std::uint64_t max_size() const override { return medium_.size(); }
-  void extend(std::uint64_t) override { throw Error(Errc::out_of_space, "the medium does not grow"); }
+  void extend(std::uint64_t) override {
+    throw Error(Errc::out_of_space, "the medium does not grow");
+  }
   const pm::Persister& pm() const override { return pm_; }
   epoch::Reclaimer& reclaimer() const override { return reclaimer_; }
 
@@ -38,13 +49,16 @@ class MediumSpace final : public alloc::Space {
   mutable epoch::Reclaimer reclaimer_;
 };
 
-/// A block holds its request's size and a number in its first words and the number again in its last.
+/// A block holds its request's size and a number in its first words and the number again in its
+/// last.
 struct Content {
   std::uint64_t bytes;
   std::uint64_t number;
 };
 
-std::string to_text(const Content& content) { return fmt::format("{}:{}", content.bytes, content.number); }
+std::string to_text(const Content& content) {
+  return fmt::format("{}:{}", content.bytes, content.number);
+}
 
 Content from_text(const std::string& text) {
   const std::size_t colon = text.find(':');
@@ -74,11 +88,13 @@ class OpenedCalloc final : public Opened {
     for (unsigned i = 0; i < kWords; ++i) {
       if (const pm::Offset block = pm::load(word(i))) linked.push_back(block);
     }
-    calloc_->for_each_allocated([&](pm::Offset block, std::uint64_t) { allocated.push_back(block); });
+    calloc_->for_each_allocated(
+        [&](pm::Offset block, std::uint64_t) { allocated.push_back(block); });
     std::sort(linked.begin(), linked.end());
     if (linked != allocated) {
-      report.problems.push_back(fmt::format("{} blocks are allocated and {} linked, or not the same ones", allocated.size(),
-                                            linked.size()));
+      report.problems.push_back(
+          fmt::format("{} blocks are allocated and {} linked, or not the same ones",
+                      allocated.size(), linked.size()));
     }
     return report.problems;
   }
@@ -102,17 +118,25 @@ class OpenedCalloc final : public Opened {
   }
 
  private:
-  std::uint64_t& word(unsigned i) { return *reinterpret_cast<std::uint64_t*>(space_.base() + kFirstWord + i * pm::kLineSize); }
-  std::uint64_t* words_of(pm::Offset block) { return reinterpret_cast<std::uint64_t*>(space_.base() + block); }
+  std::uint64_t& word(unsigned i) {
+    return *reinterpret_cast<std::uint64_t*>(space_.base() + kFirstWord + i * pm::kLineSize);
+  }
+  std::uint64_t* words_of(pm::Offset block) {
+    return reinterpret_cast<std::uint64_t*>(space_.base() + block);
+  }
 
-  static std::size_t last_word(std::uint64_t bytes) { return std::max<std::uint64_t>(bytes, 16) / 8 - 1; }
+  static std::size_t last_word(std::uint64_t bytes) {
+    return std::max<std::uint64_t>(bytes, 16) / 8 - 1;
+  }
 
   std::string read(pm::Offset block) {
-    if (!calloc_->validate_block(block, 16)) return fmt::format("{:#x}, which is not allocated", block);
+    if (!calloc_->validate_block(block, 16))
+      return fmt::format("{:#x}, which is not allocated", block);
     const std::uint64_t* words = words_of(block);
     const Content content{words[0] >> 32, words[0] & 0xffffffff};
     if (!calloc_->validate_block(block, content.bytes)) return "a block that is too small";
-    const std::uint64_t again = content.bytes < 16 ? content.number : words[last_word(content.bytes)];
+    const std::uint64_t again =
+        content.bytes < 16 ? content.number : words[last_word(content.bytes)];
     return again == content.number ? to_text(content) : "a torn block";
   }
 
@@ -121,12 +145,13 @@ class OpenedCalloc final : public Opened {
     const pm::Offset block = session.reserve(std::max<std::uint64_t>(content.bytes, 16));
     std::uint64_t* words = words_of(block);
     space_.pm().store(words[0], content.bytes << 32 | content.number);
-    space_.pm().flush(words, 8);
+    space_.pm().flush(words, 8);  // not fenced, like the one below: log() does it
     if (content.bytes >= 16) {
+      // In a line of its own if the block is large.
       space_.pm().store(words[last_word(content.bytes)], content.number);
       space_.pm().flush(words + last_word(content.bytes), 8);
     }
-    return block;  // not fenced: log() does it
+    return block;
   }
 
   void free_old(alloc::Session& session, unsigned i) {
@@ -226,23 +251,29 @@ class CallocSubject final : public Subject {
     for (std::uint64_t i = random.below(40); i > 0; --i) {
       const Step step = next_step(random, state, 0, 1);
       for (const Effect& effect : (opened.apply(step), effects(step, state))) {
-        if (effect.after) state[effect.key] = *effect.after;
-        else state.erase(effect.key);
+        if (effect.after)
+          state[effect.key] = *effect.after;
+        else
+          state.erase(effect.key);
       }
     }
     opened.close();
     return state;
   }
 
-  std::unique_ptr<Opened> open(Medium& medium) override { return std::make_unique<OpenedCalloc>(medium, domain_); }
+  std::unique_ptr<Opened> open(Medium& medium) override {
+    return std::make_unique<OpenedCalloc>(medium, domain_);
+  }
 
   Step next_step(util::Random& random, const State&, unsigned thread, unsigned threads) override {
     // Pairs of words, so that a step on two stays within the thread's own.
     const std::uint64_t pair = random.below(kWords / 2 / threads) * threads + thread;
     const std::uint64_t bytes = kSizes[random.below(small_only_ ? 5 : kSizes.size())];
-    const auto action = static_cast<unsigned>(random.one_in(2) ? random.below(2) : random.below(kActions));
+    const auto action =
+        static_cast<unsigned>(random.one_in(2) ? random.below(2) : random.below(kActions));
     const bool two = action == kSetWithRedo || action == kMoveWithUndo;
-    return {action, std::to_string(2 * pair + (two ? 0 : random.below(2))), to_text({bytes, random.below(1 << 30)})};
+    return {action, std::to_string(2 * pair + (two ? 0 : random.below(2))),
+            to_text({bytes, random.below(1 << 30)})};
   }
 
   Effects effects(const Step& step, const State& state) const override {
@@ -254,14 +285,15 @@ class CallocSubject final : public Subject {
       case kSetByRecord: return {{step.key, step.value}};
       case kClear: return linked ? Effects{{step.key, std::nullopt}} : Effects{};
       case kSetWithRedo: return {{step.key, step.value}, {next, step.value}};
-      case kMoveWithUndo: return linked ? Effects{{step.key, std::nullopt}, {next, it->second}} : Effects{};
+      case kMoveWithUndo:
+        return linked ? Effects{{step.key, std::nullopt}, {next, it->second}} : Effects{};
       default: return {};
     }
   }
 
   std::string describe(const Step& step) const override {
-    static constexpr std::array<const char*, kActions> kNames = {"set", "clear", "set_by_record", "set_with_redo",
-                                                                 "move_with_undo", "cancel"};
+    static constexpr std::array<const char*, kActions> kNames = {
+        "set", "clear", "set_by_record", "set_with_redo", "move_with_undo", "cancel"};
     return fmt::format("{}({}, {})", kNames[step.action], step.key, step.value);
   }
 
@@ -272,6 +304,8 @@ class CallocSubject final : public Subject {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_calloc_subject(pm::Domain domain) { return std::make_unique<CallocSubject>(domain); }
+std::unique_ptr<Subject> make_calloc_subject(pm::Domain domain) {
+  return std::make_unique<CallocSubject>(domain);
+}
 
 }  // namespace perdix::testing

@@ -1,7 +1,8 @@
 // The allocator alone, without pool and engine: blocks that words in the pool's own area link to.
 //
-// Its contents are the linked blocks, one key per word; its check is that exactly those are allocated. Steps go through every way
-// in which an operation can commit: by a word, by the record itself, with redo and undo stores, cancelled.
+// Its contents are the linked blocks, one key per word; its check is that exactly those are
+// allocated. Steps go through every way in which an operation can commit: by a word, by the record
+// itself, with redo and undo stores, cancelled.
 #pragma once
 
 #include <memory>

@@ -17,7 +17,8 @@ constexpr std::uint64_t kPoolSize = std::uint64_t{16} << 20;
 constexpr unsigned kKeys = 240;
 
 enum Action : unsigned { kPut, kInsert, kUpdate, kErase, kGet, kActions };
-/// Added to an action: afterwards, wait until what it freed may be used again, so that a run of one thread depends on nothing else.
+/// Added to an action: afterwards, wait until what it freed may be used again, so that a run of one
+/// thread depends on nothing else.
 constexpr unsigned kSettle = 16;
 
 PoolOptions options_for(pm::Domain domain) {
@@ -33,8 +34,8 @@ std::string bytes_of(std::uint64_t value) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Key `i`: for numbers the ends of the range and what lies anywhere between; for bytes the empty one, prefixes of others, and
-/// lengths from short to several lines.
+/// Key `i`: for numbers the ends of the range and what lies anywhere between; for bytes the empty
+/// one, prefixes of others, and lengths from short to several lines.
 std::string key_of(Kind kind, std::uint64_t i) {
   if (kind == Kind::u64) {
     if (i < 2) return bytes_of(i == 0 ? 0 : ~std::uint64_t{0});
@@ -57,7 +58,9 @@ std::string value_of(Kind kind, util::Random& random) {
 class OpenedIndex final : public Opened {
  public:
   OpenedIndex(Medium& medium, const IndexInfo& info, pm::Domain domain)
-      : info_(info), pool_(Pool::open(medium.path(), options_for(domain))), index_(Index::open_or_create(pool_, info)) {}
+      : info_(info),
+        pool_(Pool::open(medium.path(), options_for(domain))),
+        index_(Index::open_or_create(pool_, info)) {}
 
   State contents() override {
     if (!index_->ordered()) return contents_by_get();
@@ -72,8 +75,11 @@ class OpenedIndex final : public Opened {
   Problems check() override {
     Problems problems = index_->check().problems;
     const State scanned = contents();
-    if (index_->ordered() && scanned != contents_by_get()) problems.push_back("scan and get find different pairs");
-    if (index_->size() != scanned.size()) problems.push_back(fmt::format("size() is {}, but there are {} pairs", index_->size(), scanned.size()));
+    if (index_->ordered() && scanned != contents_by_get())
+      problems.push_back("scan and get find different pairs");
+    if (index_->size() != scanned.size())
+      problems.push_back(
+          fmt::format("size() is {}, but there are {} pairs", index_->size(), scanned.size()));
     return problems;
   }
 
@@ -126,17 +132,21 @@ class IndexSubject final : public Subject {
     pool::PoolCore::create(pm::File::open(medium.path()), options_for(domain_))->close();
     medium.restore_length();
     mood_ = static_cast<Mood>(random.below(3));
-    // None: the workload makes the index. Else around what one, two or three leaves hold, so that they split and merge.
+    // None: the workload makes the index. Else around what one, two or three leaves hold, so that
+    // they split and merge.
     static constexpr std::array<unsigned, 8> kFills = {0, 3, 30, 62, 64, 90, 128, 180};
-    const unsigned fill = mood_ == Mood::shrink ? 64 + static_cast<unsigned>(random.below(120)) : kFills[random.below(kFills.size())];
+    const unsigned fill = mood_ == Mood::shrink ? 64 + static_cast<unsigned>(random.below(120))
+                                                : kFills[random.below(kFills.size())];
     State state;
     if (fill == 0) return state;
     OpenedIndex opened(medium, info_, domain_);
     const auto apply = [&](Action action, const std::string& key) {
       const Step step{action | kSettle, key, value_of(info_.value_kind, random)};
       for (const Effect& effect : effects(step, state)) {
-        if (effect.after) state[effect.key] = *effect.after;
-        else state.erase(effect.key);
+        if (effect.after)
+          state[effect.key] = *effect.after;
+        else
+          state.erase(effect.key);
       }
       opened.apply(step);
     };
@@ -147,15 +157,20 @@ class IndexSubject final : public Subject {
     return state;
   }
 
-  std::unique_ptr<Opened> open(Medium& medium) override { return std::make_unique<OpenedIndex>(medium, info_, domain_); }
+  std::unique_ptr<Opened> open(Medium& medium) override {
+    return std::make_unique<OpenedIndex>(medium, info_, domain_);
+  }
 
-  Step next_step(util::Random& random, const State& state, unsigned thread, unsigned threads) override {
-    if (threads > 1 && random.one_in(4)) return {kGet, key_of(info_.key_kind, random.below(kKeys)), ""};
+  Step next_step(util::Random& random, const State& state, unsigned thread,
+                 unsigned threads) override {
+    if (threads > 1 && random.one_in(4))
+      return {kGet, key_of(info_.key_kind, random.below(kKeys)), ""};
     const bool usual = !random.one_in(4);
     unsigned action = static_cast<unsigned>(random.below(kActions));
     if (usual && mood_ == Mood::grow) action = kInsert;
     if (usual && mood_ == Mood::shrink) action = kErase;
-    const bool present = action == kUpdate || action == kErase ? !random.one_in(8) : random.one_in(4);
+    const bool present =
+        action == kUpdate || action == kErase ? !random.one_in(8) : random.one_in(4);
     const std::string key = any_key(random, state, thread, threads, present);
     return {threads == 1 ? action | kSettle : action, key, value_of(info_.value_kind, random)};
   }
@@ -172,8 +187,10 @@ class IndexSubject final : public Subject {
   }
 
   std::string describe(const Step& step) const override {
-    static constexpr std::array<const char*, kActions> kNames = {"put", "insert", "update", "erase", "get"};
-    return fmt::format("{}({}, {} bytes)", kNames[step.action & ~kSettle], show(step.key), step.value.size());
+    static constexpr std::array<const char*, kActions> kNames = {"put", "insert", "update", "erase",
+                                                                 "get"};
+    return fmt::format("{}({}, {} bytes)", kNames[step.action & ~kSettle], show(step.key),
+                       step.value.size());
   }
 
  private:
@@ -181,11 +198,13 @@ class IndexSubject final : public Subject {
 
   std::string show(const std::string& key) const {
     if (info_.key_kind == Kind::u64) return std::to_string(decode_u64(key));
-    return key.size() > 12 ? fmt::format("'{}'... {} bytes", key.substr(0, 12), key.size()) : fmt::format("'{}'", key);
+    return key.size() > 12 ? fmt::format("'{}'... {} bytes", key.substr(0, 12), key.size())
+                           : fmt::format("'{}'", key);
   }
 
   /// A key of a thread's own that is present or not, if there is one near the one that is drawn.
-  std::string any_key(util::Random& random, const State& state, unsigned thread, unsigned threads, bool present) const {
+  std::string any_key(util::Random& random, const State& state, unsigned thread, unsigned threads,
+                      bool present) const {
     const std::uint64_t own = kKeys / threads, start = random.below(own);
     for (std::uint64_t i = 0; i < own; ++i) {
       std::string key = key_of(info_.key_kind, (start + i) % own * threads + thread);

@@ -1,7 +1,8 @@
 // Any engine behind perdix::Index, in a pool: what users have.
 //
-// Contents are the pairs of the index, read by scan and by get; its checks are Index::check() and, after the index is closed,
-// Pool::check(), which compares the allocated blocks with the reachable ones.
+// Contents are the pairs of the index, read by scan and by get; its checks are Index::check() and,
+// after the index is closed, Pool::check(), which compares the allocated blocks with the reachable
+// ones.
 #pragma once
 
 #include <memory>

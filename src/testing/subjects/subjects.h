@@ -1,4 +1,5 @@
-// The list of what is explored. Engines come from the registry of the library; what lies below them is listed in subjects.cc.
+// The list of what is explored. Engines come from the registry of the library; what lies below them
+// is listed in subjects.cc.
 #pragma once
 
 #include <functional>
