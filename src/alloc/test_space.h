@@ -36,6 +36,8 @@ class TestSpace final : public Space {
   const pm::Persister& pm() const override { return pm_; }
   epoch::Reclaimer& reclaimer() const override { return reclaimer_; }
 
+  void set_size(std::uint64_t size) { size_ = size; }
+
   /// The disk has room for so many bytes.
   void set_limit(std::uint64_t limit) { limit_ = limit; }
   std::uint64_t prepared() const { return prepared_; }
@@ -67,7 +69,7 @@ inline Offset allocate(Calloc& calloc, const TestSpace& space, std::size_t bytes
   const Offset block = session.reserve(bytes);
   session.commit_when(word, ~std::uint64_t{0}, block);
   session.log();
-  space.pm().publish(word, block);
+  space.pm().publish(word, block);  // the commit
   session.finish();
   return block;
 }
@@ -78,7 +80,7 @@ inline void deallocate(Calloc& calloc, const TestSpace& space, std::uint64_t& wo
   session.free(word);
   session.commit_when(word, ~std::uint64_t{0}, 0);
   session.log();
-  space.pm().publish(word, 0);
+  space.pm().publish(word, 0);  // the commit
   session.finish();
 }
 

@@ -1,9 +1,13 @@
-// Readers and writers at once, on few keys so that they meet, with invariants that must hold at every moment. Nodes and items lie
-// on the heap: the sanitizers see a use after the free, and a read that isn't ordered.
+// Readers and writers at once, on few keys so that they meet, with invariants that must hold at
+// every moment. Nodes and items lie on the heap: the sanitizers see a use after the free, and a
+// read that isn't ordered.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include <atomic>
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,7 +27,43 @@ constexpr unsigned kNumbers = 2048;  // keys are made from the numbers [0, kNumb
 constexpr unsigned kPermanentEvery = 32;
 constexpr unsigned kWriters = 2;
 constexpr unsigned kReaders = 2;
-constexpr int kOperations = 40'000;
+constexpr int kOperations = 150'000;
+
+std::atomic<std::uint64_t> progress{0};  // operations done by all threads
+
+// Interrupts threads at random instructions, by a signal whose handler lets the others do some
+// operations. Few processors rarely stop a thread between two given loads; this does it all the
+// time.
+class Interrupter {
+ public:
+  explicit Interrupter(std::vector<std::thread>& victims, std::uint64_t seed)
+      : victims_(victims), random_(seed) {
+    struct sigaction action = {};
+    action.sa_handler = let_others_work;
+    sigaction(SIGUSR1, &action, &former_);
+  }
+  ~Interrupter() { sigaction(SIGUSR1, &former_, nullptr); }
+
+  void run_until(const std::atomic<unsigned>& running) {
+    while (running > 0) {
+      pthread_kill(victims_[random_.below(victims_.size())].native_handle(), SIGUSR1);
+      for (std::uint64_t i = random_.below(20); i > 0; --i) std::this_thread::yield();
+    }
+  }
+
+ private:
+  // The wait has a bound, since the interrupted thread may hold a lock that the others need.
+  static void let_others_work(int) {
+    constexpr std::uint64_t kEnough = 20;
+    constexpr int kBound = 50;
+    const std::uint64_t start = progress;
+    for (int i = 0; i < kBound && progress < start + kEnough; ++i) sched_yield();
+  }
+
+  std::vector<std::thread>& victims_;
+  util::Random random_;
+  struct sigaction former_ = {};
+};
 
 template <class Stored, class KeyView>
 struct alignas(8) Numbered {
@@ -38,7 +78,9 @@ struct alignas(8) Numbered {
 
 struct SparseInts {
   using Item = Numbered<std::uint64_t, std::uint64_t>;
-  static std::uint64_t key(unsigned n) { return std::uint64_t{n / 16} << 40 | std::uint64_t{n % 16} << 8; }
+  static std::uint64_t key(unsigned n) {
+    return std::uint64_t{n / 16} << 40 | std::uint64_t{n % 16} << 8;
+  }
 };
 
 struct DenseInts {
@@ -60,6 +102,8 @@ struct Strings {
   }
 };
 
+bool failed() { return ::testing::Test::HasFailure(); }
+
 template <class Keys>
 class Stress {
  public:
@@ -79,25 +123,28 @@ class Stress {
     EXPECT_EQ(tree_.leak(), 0);
   }
 
-  /// Runs `write` in kWriters threads, each with its number, and `read` in kReaders threads until the writers are done.
+  /// Runs `write` in kWriters threads, each with its number, and `read` in kReaders threads until
+  /// the writers are done.
   void run(const std::function<void(util::Random&, unsigned)>& write, const Body& read) {
     std::atomic<unsigned> writing{kWriters};
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < kWriters; ++i) {
       threads.emplace_back([&, i] {
         util::Random random(seed_ * 100 + i);
-        for (int step = 0; step < kOperations && !::testing::Test::HasFailure(); ++step) write(random, i);
+        for (int step = 0; step < kOperations && !failed(); ++step, ++progress) write(random, i);
         --writing;
       });
     }
     for (unsigned i = 0; i < kReaders; ++i) {
       threads.emplace_back([&, i] {
         util::Random random(seed_ * 100 + 50 + i);
-        while (writing > 0 && !::testing::Test::HasFailure()) read(random);
+        for (; writing > 0 && !failed(); ++progress) read(random);
       });
     }
+    Interrupter interrupter(threads, seed_);  // until all are joined: signals may be under way
+    interrupter.run_until(writing);
     for (auto& thread : threads) thread.join();
-    if (::testing::Test::HasFailure()) ADD_FAILURE() << "seed " << seed_;
+    if (failed()) ADD_FAILURE() << "seed " << seed_;
   }
 
   static std::unique_ptr<Item> make(unsigned number) {
@@ -110,7 +157,8 @@ class Stress {
   /// After the erase or replacement has returned.
   void dispose(Item* item) {
     item->erased_at = ++clock_;
-    tree_.reclaimer().retire(item, [](void* object, void*) { delete static_cast<Item*>(object); }, nullptr);
+    tree_.reclaimer().retire(
+        item, [](void* object, void*) { delete static_cast<Item*>(object); }, nullptr);
   }
 
   bool insert(unsigned number) {
@@ -120,7 +168,8 @@ class Stress {
     return true;
   }
 
-  /// Looks for the neighbours of a number: on the right side, none permanent passed over, and none that was gone before.
+  /// Looks for the neighbours of a number: on the right side, none permanent passed over, and none
+  /// that was gone before.
   void check_neighbours(unsigned number) {
     const auto key = Keys::key(number);
     const std::uint64_t start = clock_;
@@ -154,14 +203,16 @@ class Stress {
       if (item->number == next_permanent) next_permanent += kPermanentEvery;
       first = false;
       last = item->number;
-      return next_permanent < from + 6 * kPermanentEvery && !::testing::Test::HasFailure();
+      return next_permanent < from + 6 * kPermanentEvery && !failed();
     });
   }
 
   void read(util::Random& random) {
     const epoch::Guard guard;
-    if (random.one_in(10)) check_scan(static_cast<unsigned>(random.below(kNumbers)));
-    else check_neighbours(static_cast<unsigned>(random.below(kNumbers)));
+    if (random.one_in(10))
+      check_scan(static_cast<unsigned>(random.below(kNumbers)));
+    else
+      check_neighbours(static_cast<unsigned>(random.below(kNumbers)));
   }
 
   auto& tree() { return tree_; }
@@ -184,15 +235,16 @@ class TreeStress : public ::testing::Test {};
 using AllKeys = ::testing::Types<SparseInts, DenseInts, Strings>;
 TYPED_TEST_SUITE(TreeStress, AllKeys);
 
-// Each writer has numbers of its own, so it knows what its calls must return, and puts a whole range in before it takes it
-// out, so that nodes of all sizes come and go.
+// Each writer has numbers of its own, so it knows what its calls must return, and puts a whole
+// range in before it takes it out, so that nodes of all sizes come and go.
 TYPED_TEST(TreeStress, EachWriterSeesItsOwnChanges) {
   using Item = typename TypeParam::Item;
   Stress<TypeParam> stress(1);
   std::vector<std::vector<Item*>> mine(kWriters, std::vector<Item*>(kNumbers));
   std::vector<int> steps(kWriters);
   auto write = [&](util::Random& random, unsigned writer) {
-    const auto number = static_cast<unsigned>(random.below(kNumbers / kWriters)) * kWriters + writer;
+    const auto number =
+        static_cast<unsigned>(random.below(kNumbers / kWriters)) * kWriters + writer;
     if (number % kPermanentEvery == 0) return;
     Item*& item = mine[writer][number];
     const bool grow = steps[writer]++ / (kOperations / 8) % 2 == 0;
@@ -221,7 +273,8 @@ TYPED_TEST(TreeStress, EachWriterSeesItsOwnChanges) {
   }
 }
 
-// All writers fight for the same few numbers: of the successful calls for a key, inserts and erases take turns.
+// All writers fight for the same few numbers: of the successful calls for a key, inserts and erases
+// take turns.
 TYPED_TEST(TreeStress, SuccessesAlternate) {
   using Item = typename TypeParam::Item;
   constexpr unsigned kContested = 2 * kPermanentEvery;

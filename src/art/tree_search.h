@@ -1,12 +1,17 @@
-// Tree: searching. One descent serves all operations; it notes on its way what the operation may need at its end.
+// Tree: searching. One descent serves all operations; it notes on its way what the operation may
+// need at its end.
 //
-// Why one pass with a validated version per node is enough for a neighbour search (§ of the floor; the other side mirrors it):
-//   - `descend` couples versions: a node's version is taken before its parent's is validated, so at that moment the node was
-//     in the tree at the place that the key's bytes lead to.
-//   - Where the way ends, no key <= the wanted one is below. The nodes passed on the way had, when validated, no child before
-//     the key's, except `beside` and those above it. A key that was there throughout can't be in a node that had no place for
-//     it at that moment: so it is below the child before the key's in `beside`, or smaller than all there.
-//   - `beside` is validated again when that child is read, and its greatest value is found by the same coupling.
+// Why one pass with a validated version per node is enough for find_floor (find_above mirrors it):
+//   1. `descend` couples versions: a node's version is taken before its parent's is validated, so
+//      at that moment the node was in the tree, at the place that the key's bytes lead to. (For
+//      the same reason nobody asks whether a version is obsolete: no valid edge leads to such a
+//      node, since its parent is locked while it is taken out.)
+//   2. Where the way ends, nothing <= key is below. The nodes passed had, when validated, no child
+//      before the key's own, except `beside` and those above it. A key that is in the tree
+//      throughout can't be where there was no child for it at some moment: so it is below the
+//      child before the key's own in `beside`, or smaller than all that is there.
+//   3. `beside` is validated again when that child is read, and the greatest value below is found
+//      by the same coupling.
 // A version that changed starts the search again from the root.
 #pragma once
 
@@ -38,7 +43,7 @@ bool Tree<Value, KeyOf, Memory>::descend(Key key, Stop& stop) const {
   while (ref.is_node()) {
     const Head& head = *ref.node<Head>();
     const std::uint64_t version = head.lock.read_begin();
-    if (Lock::obsolete(version) || !edge.valid()) return false;
+    if (!edge.valid()) return false;
     stop.upper = edge;
     if (head.shape().prefix_length != 0) {
       stop.edge = edge;
@@ -61,17 +66,22 @@ template <typename Tree<Value, KeyOf, Memory>::Side kSide>
 Ref Tree<Value, KeyOf, Memory>::step(Ref ref, const Edge& edge, Stop& stop) {
   return visit<Key>(ref, [&](const auto& node) {
     if constexpr (kSide == Side::before) {
+      prefetch_before(node, edge.entry);
       if (has_before(node, edge.entry)) stop.beside = edge;
     } else if constexpr (kSide == Side::after) {
       if (has_after(node, edge.entry)) stop.beside = edge;
     }
-    return child(node, edge.entry);
+    const Ref found = child(node, edge.entry);
+    prefetch(found);
+    return found;
   });
 }
 
-/// Goes past the prefix of the node, or stops in it. Leaves nothing unvalidated, since `depth` must be right to go on.
+/// Goes past the prefix of the node, or stops in it. Leaves nothing unvalidated, since `depth` must
+/// be right to go on.
 template <class Value, class KeyOf, class Memory>
-bool Tree<Value, KeyOf, Memory>::pass_prefix(Ref ref, std::uint64_t version, Key key, unsigned& depth, Stop& stop) const {
+bool Tree<Value, KeyOf, Memory>::pass_prefix(Ref ref, std::uint64_t version, Key key,
+                                             unsigned& depth, Stop& stop) const {
   const Head& head = *ref.node<Head>();
   const Prefix<Key> prefix = head.prefix();
   if (!head.lock.read_validate(version)) return false;
@@ -85,7 +95,8 @@ bool Tree<Value, KeyOf, Memory>::pass_prefix(Ref ref, std::uint64_t version, Key
   if (agreed < prefix.stored()) {
     other = prefix.byte(agreed);
   } else {
-    const auto found = outermost<Side::after>({&head.lock, version}, visit<Key>(ref, [](const auto& node) { return next(node, kEnd); }));
+    const auto found = outermost<Side::after>(
+        {&head.lock, version}, visit<Key>(ref, [](const auto& node) { return next(node, kEnd); }));
     if (!found) return false;
     witness = *found;
     const Key whole = key_of_(witness);
@@ -110,9 +121,11 @@ std::optional<Value> Tree<Value, KeyOf, Memory>::outermost(const Edge& from, Ref
   while (ref.is_node()) {
     const Head& head = *ref.node<Head>();
     const std::uint64_t version = head.lock.read_begin();
-    if (Lock::obsolete(version) || !edge.valid()) return std::nullopt;
+    if (!edge.valid()) return std::nullopt;
     edge = {&head.lock, version};
-    ref = visit<Key>(ref, [](const auto& node) { return kSide == Side::before ? previous(node, kBeyond) : next(node, kEnd); });
+    ref = visit<Key>(ref, [](const auto& node) {
+      return kSide == Side::before ? previous(node, kBeyond) : next(node, kEnd);
+    });
   }
   if (!edge.valid()) return std::nullopt;
   return ref.template value<Value>();
@@ -123,8 +136,10 @@ template <class Value, class KeyOf, class Memory>
 template <typename Tree<Value, KeyOf, Memory>::Side kSide>
 std::optional<Value> Tree<Value, KeyOf, Memory>::outermost_below(const Stop& stop) const {
   const Edge edge{&stop.ref.template node<Head>()->lock, stop.prefix->version};
-  return outermost<kSide>(
-      edge, visit<Key>(stop.ref, [](const auto& node) { return kSide == Side::before ? previous(node, kBeyond) : next(node, kEnd); }));
+  return outermost<kSide>(edge, visit<Key>(stop.ref, [](const auto& node) {
+                            return kSide == Side::before ? previous(node, kBeyond)
+                                                         : next(node, kEnd);
+                          }));
 }
 
 /// The nearest value on the given side of the edge's child.
@@ -152,7 +167,8 @@ std::optional<Value> Tree<Value, KeyOf, Memory>::try_below(Key key, bool or_equa
   Stop stop;
   if (!descend<Side::before>(key, stop)) return std::nullopt;
   if (stop.at_prefix()) {
-    const bool all_smaller = stop.prefix->other < Traits::entry(key, stop.depth + stop.prefix->agreed);
+    const bool all_smaller =
+        stop.prefix->other < Traits::entry(key, stop.depth + stop.prefix->agreed);
     if (all_smaller) return outermost_below<Side::before>(stop);
   } else if (!stop.ref.is_null()) {
     const auto value = stop.ref.template value<Value>();
@@ -167,7 +183,8 @@ std::optional<Value> Tree<Value, KeyOf, Memory>::try_above(Key key, bool or_equa
   Stop stop;
   if (!descend<Side::after>(key, stop)) return std::nullopt;
   if (stop.at_prefix()) {
-    const bool all_greater = stop.prefix->other > Traits::entry(key, stop.depth + stop.prefix->agreed);
+    const bool all_greater =
+        stop.prefix->other > Traits::entry(key, stop.depth + stop.prefix->agreed);
     if (all_greater) return outermost_below<Side::after>(stop);
   } else if (!stop.ref.is_null()) {
     const auto value = stop.ref.template value<Value>();
