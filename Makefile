@@ -2,6 +2,7 @@
 # `make help` lists the targets.
 
 PREFIX ?= /usr/local
+TIME ?= 600
 DEMO := build/release/tools/demo/perdix-demo
 TOOL := build/release/tools/perdix/perdix
 
@@ -63,10 +64,10 @@ unit-test conformance-test concurrency-test kill-test: %-test:
 	@scripts/build dev tests-$*
 	@ctest --preset dev -j "$$(nproc)" -L '^$*$$'
 
-crash-campaign: ## explore crash states; options in ARGS, for example --seconds 3600
+crash-campaign: ## explore crash states for TIME seconds (default 600); options in ARGS, for example --engine sptree
 	@scripts/setup test
 	@scripts/build instrumented crash_explorer
-	@build/instrumented/tests/crash/crash_explorer $(ARGS)
+	@build/instrumented/tests/crash/crash_explorer --jobs "$$(nproc)" --seconds $(TIME) --seed "$$(date +%s)" $(ARGS)
 
 persist-mutation: ## suppress each flush and fence in turn, and see that the crash tests notice; options in ARGS
 	@scripts/setup test

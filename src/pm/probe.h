@@ -38,18 +38,22 @@ class Probe {
 /// Installs a probe (nullptr: none) and returns the one before. Not while other threads use a pool.
 Probe* install_probe(Probe* probe) noexcept;
 
+/// Whether reads reach the installed probe: they do from its installation on. There are so many
+/// that a probe which needs none should say so.
+void watch_reads(bool watch) noexcept;
+
 namespace internal {
 // The one exception to "no global state": a probe watches the process, and only instrumented builds
 // have it. In the header because there are very many reads.
 inline std::atomic<Probe*> probe{nullptr};
+inline std::atomic<Probe*> probe_of_reads{nullptr};  // the same one, or nullptr
 }  // namespace internal
 
-inline Probe* installed_probe() noexcept {
-  return internal::probe.load(std::memory_order_acquire);
-}
+inline Probe* installed_probe() noexcept { return internal::probe.load(std::memory_order_acquire); }
 
 inline void on_read(const void* p, std::size_t n) {
-  if (Probe* probe = installed_probe()) probe->on_read(p, n);
+  Probe* probe = internal::probe_of_reads.load(std::memory_order_acquire);
+  if (probe != nullptr) probe->on_read(p, n);
 }
 inline void on_write(const void* p, std::size_t n) {
   if (Probe* probe = installed_probe()) probe->on_write(p, n);

@@ -12,9 +12,10 @@ namespace {
 constexpr std::uint64_t kSector = 512;
 constexpr std::uint64_t kPage = 4096;
 
-/// Of the word at an offset that holds a value.
-std::uint64_t word_hash(std::uint64_t offset, std::uint64_t value) {
-  std::uint64_t state = offset;
+/// Of a word, by its number, that holds a value.
+std::uint64_t word_hash(std::uint64_t number, std::uint64_t value) {
+  if (value == 0) return 0;
+  std::uint64_t state = number;
   state = util::splitmix64(state) ^ value;
   return util::splitmix64(state);
 }
@@ -26,6 +27,16 @@ std::uint64_t word_at(const std::vector<std::byte>& unit, std::uint64_t at) {
 }
 
 }  // namespace
+
+std::uint64_t content_hash(const std::byte* bytes, std::uint64_t size) {
+  std::uint64_t sum = 0;
+  for (std::uint64_t at = 0; at < size; at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes + at, sizeof word);
+    sum += word_hash(at / sizeof word, word);
+  }
+  return sum;
+}
 
 void CrashModel::Unit::render(std::size_t version, std::byte* to) const {
   std::memcpy(to, persisted.data(), persisted.size());

@@ -102,6 +102,7 @@ std::optional<Failure> Explorer::start(std::uint64_t seed) {
   util::Random random(seed);
   const State first = subject_.create(stage_.medium(), random);
   stage_.adopt();
+  first_hash_ = content_hash(stage_.bytes(), subject_.size());
   const Session workload = run_session(subject_, stage_.medium(), recorder_,
                                        {random(), options_.threads, options_.steps});
   counts_.events += workload.trace.size();
@@ -200,11 +201,12 @@ void Explorer::judge(const Level& level, const Image& image, Place place) {
   }
   const Session session = open_image(path);
   const Verdict verdict{digest(session.observed), session.opened && session.problems.empty()};
-  if (verdicts_.insert_or_assign(hash, verdict).second) {
+  verdicts_.insert_or_assign(hash, verdict);
+  if (seen_.insert(first_hash_ + hash).second) {
     ++counts_.images;
     ++counts_.by_level[level.path.size()];
   }
-  if (counts_.images % kStrayCheck == 0) check_for_strays(path);
+  if (++counts_.opened % kStrayCheck == 0) check_for_strays(path);
   if (!verdict.sound || !level.expected.allows(verdict.digest)) {
     fail(level, path, session);
   } else if (!stop_) {

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "pm/domain.h"
@@ -68,7 +69,8 @@ struct Counts {
   std::uint64_t moments = 0;     ///< of them, and of nested sessions, whose images were looked at
   std::uint64_t exhaustive = 0;  ///< moments all of whose images were
   std::uint64_t states = 0;      ///< pairs of moment and image
-  std::uint64_t images = 0;      ///< distinct ones; each was opened once
+  std::uint64_t opened = 0;      ///< images: once each in a round
+  std::uint64_t images = 0;      ///< of them with bytes that no image before had, in any round
   std::array<std::uint64_t, kNestedLevels + 1> by_level{};  ///< of `images`
 };
 
@@ -126,7 +128,9 @@ class Explorer {
   Path wanted_;  // of a replay
   bool stop_ = false;
   std::optional<Failure> failure_;
+  std::uint64_t first_hash_ = 0;  // of the first state; hashes of images are relative to it
   std::unordered_map<std::uint64_t, Verdict> verdicts_;  // by hash of the image, of this round
+  std::unordered_set<std::uint64_t> seen_;               // content hashes, of all rounds
 };
 
 }  // namespace perdix::testing

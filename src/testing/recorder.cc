@@ -11,7 +11,9 @@ constexpr std::uint64_t kWord = 8;
 
 }  // namespace
 
-Recorder::Recorder(std::uint64_t size) : size_(size), previous_(pm::install_probe(this)) {}
+Recorder::Recorder(std::uint64_t size) : size_(size), previous_(pm::install_probe(this)) {
+  pm::watch_reads(false);
+}
 
 Recorder::~Recorder() { pm::install_probe(previous_); }
 
@@ -39,6 +41,7 @@ void Recorder::enter(unsigned number) {
 void Recorder::take_turns(Turns* turns) {
   const std::lock_guard lock(mutex_);
   turns_ = turns;
+  pm::watch_reads(turns != nullptr);
   if (turns != nullptr) {
     threads_.clear();
   } else {
@@ -76,9 +79,7 @@ void Recorder::mark(Event::Kind kind, std::uint32_t id) {
   add({kind, static_cast<std::uint8_t>(thread_number()), 0, id, 0, 0});
 }
 
-void Recorder::on_read(const void*, std::size_t) {
-  if (turns_.load(std::memory_order_acquire) != nullptr) take_turn(false);
-}
+void Recorder::on_read(const void*, std::size_t) { take_turn(false); }
 
 void Recorder::before_write(const void*, std::size_t) { take_turn(true); }
 

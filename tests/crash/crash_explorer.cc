@@ -9,14 +9,18 @@
 #include <signal.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <vector>
 
 #include "testing/explorer.h"
 #include "testing/subjects/subjects.h"
@@ -27,7 +31,11 @@ using namespace perdix;
 using namespace perdix::testing;
 using Clock = std::chrono::steady_clock;
 
-constexpr unsigned kHangSeconds = 60;
+// One opening takes a millisecond. Of the processor's time, since a busy machine may give us little
+// of it; a thread that sleeps for ever shows in the other.
+constexpr unsigned kHangProcessorSeconds = 30;
+constexpr unsigned kHangSeconds = 600;
+constexpr std::chrono::seconds kProgressEvery{15};
 
 struct Arguments {
   double seconds = 60;
@@ -42,6 +50,7 @@ struct Arguments {
   std::string suppress;
   unsigned threads = 0;
   unsigned steps = 16;
+  unsigned jobs = 1;
   std::uint64_t images = 2000;
   bool sites = false;
   bool list = false;
@@ -65,13 +74,22 @@ void note_current(const std::string& command) {
 }
 
 void die(int signal) {
-  const char* what = signal == SIGALRM ? "FAILED: an opening hangs. Replay:\n"
-                                       : "FAILED: an opening crashed. Replay:\n";
+  const bool hangs = signal == SIGALRM || signal == SIGPROF;
+  const char* what =
+      hangs ? "FAILED: an opening hangs. Replay:\n" : "FAILED: an opening crashed. Replay:\n";
   (void)!::write(STDOUT_FILENO, what, std::strlen(what));
   (void)!::write(STDOUT_FILENO, current_command, std::strlen(current_command));
   ::signal(signal, SIG_DFL);
-  if (signal == SIGALRM) ::_exit(1);
+  if (hangs) ::_exit(1);
   ::raise(signal);
+}
+
+/// From now on, until the next call.
+void watch_for_hang(bool watch) {
+  itimerval timer{};
+  timer.it_value.tv_sec = watch ? kHangProcessorSeconds : 0;
+  ::setitimer(ITIMER_PROF, &timer, nullptr);
+  ::alarm(watch ? kHangSeconds : 0);
 }
 
 std::string command(const Target& target, std::uint64_t seed, const Path& path,
@@ -83,41 +101,52 @@ std::string command(const Target& target, std::uint64_t seed, const Path& path,
   return text + (path.empty() ? " --rounds 1" : " --replay " + to_string(path));
 }
 
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct Totals {
+  std::uint64_t images = 0;
+  std::uint64_t states = 0;
+};
+
+/// Explores the targets of one job of several.
 class Campaign {
  public:
-  explicit Campaign(const Arguments& arguments)
+  Campaign(const Arguments& arguments, unsigned job)
       : arguments_(arguments),
-        start_(Clock::now()),
-        end_(start_ + std::chrono::duration_cast<Clock::duration>(
-                          std::chrono::duration<double>(arguments.seconds))) {}
+        job_(job),
+        end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                std::chrono::duration<double>(arguments.seconds))),
+        last_report_(Clock::now()) {}
 
   int run() {
-    const std::vector<Target> targets = choose();
-    if (targets.empty()) {
+    const std::vector<Target> all = choose();
+    if (all.empty()) {
       std::cerr << "no subject or domain of that name; there are:";
       for (const SubjectEntry& entry : subjects()) std::cerr << ' ' << entry.name;
       std::cerr << '\n';
       return 2;
     }
+    // In pairs: of neighbours, one has several threads, which take longer.
+    std::vector<Target> targets;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (i / 2 % arguments_.jobs == job_) targets.push_back(all[i]);
+    }
+    const std::uint64_t share = (arguments_.total * targets.size() + all.size() - 1) / all.size();
     for (std::size_t i = 0; i < targets.size(); ++i) {
-      // What is left of the time in equal parts.
-      const auto targets_left = static_cast<long>(targets.size() - i);
-      target_end_ = Clock::now() + (end_ - Clock::now()) / targets_left;
-      target_images_ = arguments_.total > images_
-                           ? (arguments_.total - images_) / static_cast<std::uint64_t>(targets_left)
-                           : 0;
+      // What is left of the time or of the images in equal parts.
+      const std::uint64_t left = targets.size() - i;
+      target_end_ = Clock::now() + (end_ - Clock::now()) / static_cast<long>(left);
+      target_images_ = share > totals_.images ? (share - totals_.images + left - 1) / left : 0;
       if (!explore(targets[i])) return 1;
     }
-    std::cout << fmt::format("{} distinct images, {} states, all sound, {:.0f} s\n", images_,
-                             states_, seconds_since(start_));
     return 0;
   }
 
- private:
-  static double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  }
+  const Totals& totals() const { return totals_; }
 
+ private:
   std::vector<Target> choose() const {
     std::vector<Target> targets;
     for (const SubjectEntry& entry : subjects()) {
@@ -148,7 +177,8 @@ class Campaign {
     options.images_of_round = arguments_.images;
     options.before_image = [this, target](std::uint64_t seed, const Path& path) {
       note_current(command(target, seed, path, arguments_));
-      ::alarm(kHangSeconds);
+      watch_for_hang(true);
+      report_progress(target);
       return go_on(seed - arguments_.seed);
     };
     if (!arguments_.suppress.empty()) {
@@ -171,18 +201,18 @@ class Campaign {
     const auto subject = target.entry.make(target.domain);
     Explorer explorer(*subject, options(target));
     const Clock::time_point began = Clock::now();
+    explorer_ = &explorer;
     std::optional<Failure> failure;
     if (!arguments_.replay.empty()) {
       failure = explorer.replay(arguments_.seed, parse_path(arguments_.replay));
     } else {
-      explorer_ = &explorer;
       for (std::uint64_t round = 0; !failure && go_on(round); ++round) {
         note_current(command(target, arguments_.seed + round, {}, arguments_));
-        ::alarm(kHangSeconds);
+        watch_for_hang(true);
         failure = explorer.round(arguments_.seed + round);
       }
     }
-    ::alarm(0);
+    watch_for_hang(false);
     report(target, explorer, seconds_since(began));
     if (failure) report(target, *failure);
     return !failure;
@@ -196,10 +226,21 @@ class Campaign {
     return Clock::now() < target_end_;
   }
 
+  void report_progress(const Target& target) {
+    if (Clock::now() - last_report_ < kProgressEvery) return;
+    last_report_ = Clock::now();
+    std::cout << fmt::format("... {} {} {} threads: {} images, {} with those before\n",
+                             target.entry.name, pm::to_string(target.domain), target.threads,
+                             explorer_->counts().images,
+                             totals_.images + explorer_->counts().images)
+              << std::flush;
+  }
+
   void report(const Target& target, Explorer& explorer, double seconds) {
     const Counts& c = explorer.counts();
-    images_ += c.images;
-    states_ += c.states;
+    last_report_ = Clock::now();
+    totals_.images += c.images;
+    totals_.states += c.states;
     std::cout << fmt::format(
                      "{:18} {:17} {} threads: {:4} rounds, {:7} moments ({} exhaustive), {:8} "
                      "states, {:8} images (in recovery {} + {} + {}), {:.0f}/s\n",
@@ -223,14 +264,68 @@ class Campaign {
   }
 
   const Arguments& arguments_;
-  Clock::time_point start_;
+  unsigned job_;
   Clock::time_point end_;
+  Clock::time_point last_report_;
   Clock::time_point target_end_;
   std::uint64_t target_images_ = 0;
   Explorer* explorer_ = nullptr;
-  std::uint64_t images_ = 0;
-  std::uint64_t states_ = 0;
+  Totals totals_;
 };
+
+/// One process for each job: a process has one probe. Returns the worst exit status.
+int run_jobs(const Arguments& arguments, Totals& totals) {
+  struct Job {
+    pid_t pid;
+    int totals;
+  };
+  std::vector<Job> jobs;
+  for (unsigned job = 0; job < arguments.jobs; ++job) {
+    int ends[2];
+    if (::pipe(ends) != 0) throw std::runtime_error("no pipe for a job");
+    const pid_t pid = ::fork();
+    if (pid < 0) throw std::runtime_error("no process for a job");
+    if (pid == 0) {
+      Campaign campaign(arguments, job);
+      const int status = campaign.run();
+      (void)!::write(ends[1], &campaign.totals(), sizeof(Totals));
+      ::_exit(status);
+    }
+    ::close(ends[1]);
+    jobs.push_back({pid, ends[0]});
+  }
+  int worst = 0;
+  for (const Job& job : jobs) {
+    int status = 0;
+    Totals of_job;
+    const bool counted = ::read(job.totals, &of_job, sizeof of_job) == sizeof of_job;
+    ::close(job.totals);
+    ::waitpid(job.pid, &status, 0);
+    totals.images += counted ? of_job.images : 0;
+    totals.states += counted ? of_job.states : 0;
+    worst = std::max(worst, WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+  }
+  return worst;
+}
+
+int run(const Arguments& arguments) {
+  const Clock::time_point start = Clock::now();
+  Totals totals;
+  int status = 0;
+  if (arguments.jobs == 1) {
+    Campaign campaign(arguments, 0);
+    status = campaign.run();
+    totals = campaign.totals();
+  } else {
+    status = run_jobs(arguments, totals);
+  }
+  if (status != 2) {
+    std::cout << fmt::format("{} distinct images, {} states, {}, {:.0f} s\n", totals.images,
+                             totals.states, status == 0 ? "all sound" : "not all sound",
+                             seconds_since(start));
+  }
+  return status;
+}
 
 /// The allocator spreads threads by the addresses of their stacks: without randomised addresses
 /// each run is like the last.
@@ -262,6 +357,8 @@ int main(int argc, char** argv) {
                  "cpu_cache, memory_controller or page_cache; all if not given");
   app.add_option("--threads", arguments.threads, "of the workload");
   app.add_option("--steps", arguments.steps, "of each thread in a round");
+  app.add_option("--jobs", arguments.jobs, "processes that share the work")
+      ->check(CLI::Range(1, 1024));
   app.add_option("--images", arguments.images, "of a round, about");
   app.add_option("--replay", arguments.replay,
                  "open the image at event:image/event:image... of the round --seed");
@@ -274,10 +371,10 @@ int main(int argc, char** argv) {
     for (const SubjectEntry& entry : subjects()) std::cout << entry.name << '\n';
     return 0;
   }
-  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM})
+  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM, SIGPROF})
     ::signal(signal, die);
   try {
-    return Campaign(arguments).run();
+    return run(arguments);
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return 2;

@@ -2,21 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <optional>
+#include <utility>
 
 #include <perdix/index.h>
 
 #include "pm/file.h"
+#include "pool/layout.h"
 #include "pool/pool_core.h"
+#include "pool/superblock.h"
 
 namespace perdix::testing {
 namespace {
 
 constexpr std::uint64_t kPoolSize = std::uint64_t{16} << 20;
 constexpr unsigned kKeys = 240;
+/// A drop takes all pairs along, so that little is left to explore after it.
+constexpr unsigned kDropOneIn = 40;
 
-enum Action : unsigned { kPut, kInsert, kUpdate, kErase, kGet, kActions };
+enum Action : unsigned { kPut, kInsert, kUpdate, kErase, kGet, kDrop, kActions };
 /// Added to an action: afterwards, wait until what it freed may be used again, so that a run of one
 /// thread depends on nothing else.
 constexpr unsigned kSettle = 16;
@@ -53,6 +60,17 @@ std::string value_of(Kind kind, util::Random& random) {
   std::string value = std::to_string(number);
   value.resize(kLengths[random.below(kLengths.size())], 'v');
   return value;
+}
+
+/// A pool's uuid is random; without it the same seed gives the same bytes.
+void forget_uuid(std::byte* pool) {
+  for (const pm::Offset offset : pool::kSuperblockOffset) {
+    pool::Superblock superblock;
+    std::memcpy(&superblock, pool + offset, sizeof superblock);
+    std::fill(std::begin(superblock.uuid), std::end(superblock.uuid), std::uint8_t{0});
+    superblock.checksum = pool::checksum_of(superblock);
+    std::memcpy(pool + offset, &superblock, sizeof superblock);
+  }
 }
 
 class OpenedIndex final : public Opened {
@@ -112,8 +130,18 @@ class OpenedIndex final : public Opened {
       case kInsert: return StepResult::write(index_->insert(step.key, step.value));
       case kUpdate: return StepResult::write(index_->update(step.key, step.value));
       case kErase: return StepResult::write(index_->erase(step.key));
+      case kDrop: return StepResult::write(drop());
       default: return StepResult::read(index_->get(step.key));
     }
+  }
+
+  /// The index goes, and an empty one takes its name. True if pairs went with it.
+  bool drop() {
+    const bool changes = index_->size() > 0;
+    index_.reset();
+    pool_.drop(info_.name);
+    index_ = Index::open_or_create(pool_, info_);
+    return changes;
   }
 
   const IndexInfo& info_;
@@ -131,6 +159,7 @@ class IndexSubject final : public Subject {
     medium.empty();
     pool::PoolCore::create(pm::File::open(medium.path()), options_for(domain_))->close();
     medium.restore_length();
+    forget_uuid(medium.bytes());
     mood_ = static_cast<Mood>(random.below(3));
     // None: the workload makes the index. Else around what one, two or three leaves hold, so that
     // they split and merge.
@@ -165,8 +194,9 @@ class IndexSubject final : public Subject {
                  unsigned threads) override {
     if (threads > 1 && random.one_in(4))
       return {kGet, key_of(info_.key_kind, random.below(kKeys)), ""};
+    if (threads == 1 && random.one_in(kDropOneIn)) return {kDrop | kSettle, "", ""};
     const bool usual = !random.one_in(4);
-    unsigned action = static_cast<unsigned>(random.below(kActions));
+    unsigned action = static_cast<unsigned>(random.below(kDrop));
     if (usual && mood_ == Mood::grow) action = kInsert;
     if (usual && mood_ == Mood::shrink) action = kErase;
     const bool present =
@@ -182,19 +212,27 @@ class IndexSubject final : public Subject {
       case kInsert: return there ? Effects{} : Effects{{step.key, step.value}};
       case kUpdate: return there ? Effects{{step.key, step.value}} : Effects{};
       case kErase: return there ? Effects{{step.key, std::nullopt}} : Effects{};
+      case kDrop: return erasure_of(state);
       default: return {};
     }
   }
 
   std::string describe(const Step& step) const override {
-    static constexpr std::array<const char*, kActions> kNames = {"put", "insert", "update", "erase",
-                                                                 "get"};
+    static constexpr std::array<const char*, kActions> kNames = {"put",   "insert", "update",
+                                                                 "erase", "get",    "drop"};
+    if ((step.action & ~kSettle) == kDrop) return "drop()";
     return fmt::format("{}({}, {} bytes)", kNames[step.action & ~kSettle], show(step.key),
                        step.value.size());
   }
 
  private:
   enum class Mood { grow, shrink, mixed };
+
+  static Effects erasure_of(const State& state) {
+    Effects effects;
+    for (const auto& [key, value] : state) effects.push_back({key, std::nullopt});
+    return effects;
+  }
 
   std::string show(const std::string& key) const {
     if (info_.key_kind == Kind::u64) return std::to_string(decode_u64(key));
