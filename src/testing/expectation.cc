@@ -54,7 +54,13 @@ void Expectation::apply(const Event& event, const std::vector<Call>& calls, cons
     case Event::Kind::end: {
       const auto it = std::find_if(undecided_.begin(), undecided_.end(),
                                    [&](const Undecided& u) { return u.step == event.id; });
-      if (it != undecided_.end()) happened(static_cast<std::size_t>(it - undecided_.begin()));
+      if (it != undecided_.end()) {
+        if (calls[event.id].result.refused) {
+          undecided_.erase(it);
+        } else {
+          happened(static_cast<std::size_t>(it - undecided_.begin()));
+        }
+      }
       return saw(calls[event.id]);
     }
     case Event::Kind::observe:

@@ -15,6 +15,8 @@ namespace {
 /// Reads all of the medium, so only after one in so many images.
 constexpr std::uint64_t kStrayCheck = 1024;
 
+constexpr std::uint64_t kLargeOneIn = 16;
+
 /// Sessions that open an image are crashed at few moments, so at none with very many images.
 constexpr std::uint64_t kNestedExhaustive = 64;
 constexpr std::uint64_t kNestedSamples = 8;
@@ -154,8 +156,10 @@ std::vector<bool> Explorer::choose_moments(const Level& level) {
   std::vector<bool> chosen(trace.size());
   const std::uint64_t wanted = nested ? options_.images_of_nested : options_.images_of_round;
   std::uint64_t images = 0;
+  // Once in a while a moment with more images than that is looked at, and then little else.
+  const bool large = random.one_in(kLargeOneIn);
   for (const auto& [event, count] : moments) {
-    if (images > 0 && images + count > wanted) continue;
+    if (images + count > wanted && !(large && images == 0)) continue;
     chosen[event] = true;
     images += count;
   }

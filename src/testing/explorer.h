@@ -50,8 +50,8 @@ struct ExplorerOptions {
   unsigned steps = 16;       ///< of each thread
   unsigned steps_after = 3;  ///< once an image was opened
   std::uint64_t images_of_round =
-      2000;  ///< about so many; moments are drawn until their images are as many
-  std::uint64_t images_of_nested = 24;  ///< the same for a session that opened an image
+      240;  ///< about so many; moments are drawn until their images are as many
+  std::uint64_t images_of_nested = 14;  ///< the same for a session that opened an image
   std::uint64_t nested_one_in =
       24;  ///< of the sessions that opened an image, one in so many is crashed in turn
   ImageLimits limits;

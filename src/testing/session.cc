@@ -98,6 +98,7 @@ class Run {
     call.result = opened.apply(call.step);
     recorder_.mark(Event::Kind::end, number);
     const std::lock_guard lock(mutex_);
+    if (call.result.refused) return;
     const bool changes = change(call.step);
     if (!call.result.reads && call.result.changed != changes) {
       session_.problems.push_back(

@@ -40,10 +40,12 @@ struct StepResult {
   bool changed = false;  ///< as the call says; must be true exactly if there are effects
   bool reads = false;    ///< the call read the key, and `value` is what it found
   std::optional<std::string> value;
+  bool refused = false;  ///< there was no space for it, and so nothing has changed
 
-  static StepResult write(bool changed) { return {changed, false, std::nullopt}; }
+  static StepResult refusal() { return {false, false, std::nullopt, true}; }
+  static StepResult write(bool changed) { return {changed, false, std::nullopt, false}; }
   static StepResult read(std::optional<std::string> found) {
-    return {false, true, std::move(found)};
+    return {false, true, std::move(found), false};
   }
 };
 
@@ -54,7 +56,8 @@ class Opened {
   virtual State contents() = 0;
   /// Verifies every invariant.
   virtual Problems check() = 0;
-  /// Called by several threads at once if the subject was asked for steps of several.
+  /// Called by several threads at once if the subject was asked for steps of several. Only steps of
+  /// a single thread may be refused.
   virtual StepResult apply(const Step& step) = 0;
   /// Ends the instance in an orderly way, and verifies what can only be verified then (that nothing
   /// leaks, for example).

@@ -51,7 +51,7 @@ struct Arguments {
   unsigned threads = 0;
   unsigned steps = 16;
   unsigned jobs = 1;
-  std::uint64_t images = 2000;
+  std::uint64_t images = ExplorerOptions{}.images_of_round;
   bool sites = false;
   bool list = false;
 };

@@ -19,6 +19,15 @@ constexpr unsigned kWords = 24;
 constexpr pm::Offset kFirstWord = 4096;
 constexpr std::array<std::uint64_t, 12> kSizes = {1,    16,   24,   64,    100,   256,
                                                   1056, 2048, 5000, 33000, 70000, 300000};
+/// Of runs and whole chunks, so that the medium is full soon.
+constexpr std::array<std::uint64_t, 8> kLargeSizes = {16,
+                                                      2048,
+                                                      5000,
+                                                      std::uint64_t{1} << 20,
+                                                      std::uint64_t{5} << 20,
+                                                      9 << 20,
+                                                      12 << 20,
+                                                      alloc::kChunkSize + 1000};
 
 enum Action : unsigned {
   kSet,
@@ -100,6 +109,21 @@ class OpenedCalloc final : public Opened {
   }
 
   StepResult apply(const Step& step) override {
+    try {
+      return call(step);
+    } catch (const Error& error) {
+      if (error.code() != Errc::out_of_space) throw;
+      return StepResult::refusal();
+    }
+  }
+
+  Problems close() override {
+    calloc_.reset();
+    return {};
+  }
+
+ private:
+  StepResult call(const Step& step) {
     const auto i = static_cast<unsigned>(std::stoul(step.key));
     switch (step.action) {
       case kSet: set(i, step.value); break;
@@ -112,12 +136,6 @@ class OpenedCalloc final : public Opened {
     return StepResult::write(true);
   }
 
-  Problems close() override {
-    calloc_.reset();
-    return {};
-  }
-
- private:
   std::uint64_t& word(unsigned i) {
     return *reinterpret_cast<std::uint64_t*>(space_.base() + kFirstWord + i * pm::kLineSize);
   }
@@ -220,12 +238,15 @@ class OpenedCalloc final : public Opened {
     return true;
   }
 
+  /// Would set this word, and gets as far as the next one, which it takes back.
   void cancel(unsigned i, const std::string& text) {
     alloc::Session session = calloc_->session();
     const pm::Offset block = make(session, text);
     free_old(session, i);
     session.commit_when(word(i), ~std::uint64_t{0}, block);
+    session.undo(word(i + 1), pm::load(word(i + 1)));
     session.log();
+    space_.pm().publish(word(i + 1), block);  // must be taken back durably with the record's end
     session.cancel();
   }
 
@@ -245,12 +266,13 @@ class CallocSubject final : public Subject {
       MediumSpace space(medium, domain_);
       alloc::Calloc::format(space);
     }
-    small_only_ = random.one_in(2);
+    sizes_ = static_cast<Sizes>(random.below(3));
     State state;
     OpenedCalloc opened(medium, domain_);
     for (std::uint64_t i = random.below(40); i > 0; --i) {
       const Step step = next_step(random, state, 0, 1);
-      for (const Effect& effect : (opened.apply(step), effects(step, state))) {
+      if (opened.apply(step).refused) continue;
+      for (const Effect& effect : effects(step, state)) {
         if (effect.after)
           state[effect.key] = *effect.after;
         else
@@ -268,10 +290,10 @@ class CallocSubject final : public Subject {
   Step next_step(util::Random& random, const State&, unsigned thread, unsigned threads) override {
     // Pairs of words, so that a step on two stays within the thread's own.
     const std::uint64_t pair = random.below(kWords / 2 / threads) * threads + thread;
-    const std::uint64_t bytes = kSizes[random.below(small_only_ ? 5 : kSizes.size())];
+    const std::uint64_t bytes = draw_size(random, threads);
     const auto action =
         static_cast<unsigned>(random.one_in(2) ? random.below(2) : random.below(kActions));
-    const bool two = action == kSetWithRedo || action == kMoveWithUndo;
+    const bool two = action >= kSetWithRedo;
     return {action, std::to_string(2 * pair + (two ? 0 : random.below(2))),
             to_text({bytes, random.below(1 << 30)})};
   }
@@ -298,8 +320,16 @@ class CallocSubject final : public Subject {
   }
 
  private:
+  enum class Sizes { small, usual, large };
+
+  std::uint64_t draw_size(util::Random& random, unsigned threads) const {
+    if (sizes_ == Sizes::large && threads == 1)
+      return kLargeSizes[random.below(kLargeSizes.size())];
+    return kSizes[random.below(sizes_ == Sizes::small ? 5 : kSizes.size())];
+  }
+
   pm::Domain domain_;
-  bool small_only_ = false;
+  Sizes sizes_ = Sizes::usual;
 };
 
 }  // namespace

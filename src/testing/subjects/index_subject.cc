@@ -170,7 +170,8 @@ class IndexSubject final : public Subject {
     if (fill == 0) return state;
     OpenedIndex opened(medium, info_, domain_);
     const auto apply = [&](Action action, const std::string& key) {
-      const Step step{action | kSettle, key, value_of(info_.value_kind, random)};
+      const unsigned settle = state.contains(key) ? kSettle : 0;  // else nothing is freed
+      const Step step{action | settle, key, value_of(info_.value_kind, random)};
       for (const Effect& effect : effects(step, state)) {
         if (effect.after)
           state[effect.key] = *effect.after;
@@ -180,7 +181,8 @@ class IndexSubject final : public Subject {
       opened.apply(step);
     };
     while (state.size() < fill) apply(kPut, key_of(info_.key_kind, random.below(kKeys)));
-    const std::size_t left = mood_ == Mood::shrink ? 8 + random.below(56) : fill;
+    // Two sparse leaves, with few more pairs than makes one of them.
+    const std::size_t left = mood_ == Mood::shrink ? 28 + random.below(14) : fill;
     while (state.size() > left) apply(kErase, any_key(random, state, 0, 1, true));
     opened.close();
     return state;
