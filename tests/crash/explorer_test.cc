@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <stdexcept>
+
+#include "testing/subjects/subjects.h"
 #include "toys.h"
 
 namespace perdix::testing {
@@ -186,6 +190,82 @@ TEST(Explorer, SuppressionOfEachSiteOfASoundToyIsFound) {
       EXPECT_TRUE(explore<Sound>(Domain::memory_controller, options).has_value()) << use.name;
     }
   }
+}
+
+// The hash that tells images apart is that of their bytes, whatever way led to them.
+TEST(Explorer, HashesOfImagesAreThoseOfTheirBytes) {
+  std::vector<std::byte> memory(4096);
+  const std::vector<std::byte> before = memory;
+  for (const Domain domain : kDomains) {
+    memory = before;
+    CrashModel model(domain, before.data(), std::nullopt);
+    util::Random random(1);
+    for (int i = 0; i < 2000; ++i) {
+      const std::uint64_t word = random.below(memory.size() / 8) * 8, kind = random.below(8);
+      if (kind == 0) {
+        model.apply({Event::Kind::fence, 0, 0, 0, 0, 0});
+      } else if (kind == 1) {
+        model.apply({Event::Kind::flush, 0, 0, 0, word, 64});
+      } else {
+        model.apply({Event::Kind::store, 0, 8, 0, word, random.below(4)});
+      }
+      for (const CrashModel::Unit* unit : model.changes())
+        std::copy(unit->persisted.begin(), unit->persisted.end(), memory.begin() + unit->offset);
+      ASSERT_EQ(content_hash(memory.data(), memory.size()), model.hash()) << "event " << i;
+    }
+  }
+}
+
+SubjectEntry entry_of(const std::string& name) {
+  for (const SubjectEntry& entry : subjects()) {
+    if (entry.name == name) return entry;
+  }
+  throw std::invalid_argument(name);
+}
+
+ExplorerOptions brief() {
+  ExplorerOptions options;
+  options.steps = 6;
+  options.images_of_round = 60;
+  return options;
+}
+
+// Equal seeds make equal pools, crashes and openings: what a command for a replay relies on.
+TEST(Explorer, RoundsOfAnEngineRepeat) {
+  const auto subject = entry_of("sptree:bytes:bytes").make(Domain::memory_controller);
+  Explorer explorer(*subject, brief());
+  ASSERT_FALSE(explorer.round(7).has_value());
+  const Counts first = explorer.counts();
+  ASSERT_FALSE(explorer.round(7).has_value());
+  EXPECT_GT(first.images, 0u);
+  EXPECT_EQ(explorer.counts().states, 2 * first.states);
+  EXPECT_EQ(explorer.counts().images, first.images) << "the second time, all were known";
+}
+
+// In an engine, with all layers below it, and not only in a toy.
+TEST(Explorer, FindsAndReplaysAMissingFenceInAnEngine) {
+  const auto make = entry_of("sptree:u64:u64").make;
+  ExplorerOptions options = brief();
+  {
+    const auto subject = make(Domain::memory_controller);
+    Explorer explorer(*subject, options);
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) ASSERT_FALSE(explorer.round(seed).has_value());
+    for (const Sites::Use& use : explorer.sites().uses()) {
+      if (use.name.starts_with("src/index/sptree/sptree.cc") && use.fences > use.flushes)
+        options.suppressed_site = use.name;  // the fence between a pair and its bit
+    }
+  }
+  ASSERT_FALSE(options.suppressed_site.empty());
+  options.suppressed_kind = Event::Kind::fence;
+  const auto subject = make(Domain::memory_controller);
+  std::optional<Failure> failure;
+  for (std::uint64_t seed = 1; seed <= 50 && !failure; ++seed)
+    failure = Explorer(*subject, options).round(seed);
+  ASSERT_TRUE(failure.has_value());
+  const auto again =
+      Explorer(*make(Domain::memory_controller), options).replay(failure->seed, failure->path);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->problems, failure->problems);
 }
 
 TEST(Explorer, PathsAreReadAsTheyAreWritten) {
