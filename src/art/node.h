@@ -131,7 +131,7 @@ static_assert(std::atomic<Shape>::is_always_lock_free);
 
 /// Calls f with the node that ref refers to, as its own type.
 template <class Key, class F>
-decltype(auto) visit(Ref ref, F&& f) {
+[[gnu::always_inline]] inline decltype(auto) visit(Ref ref, F&& f) {
   switch (ref.kind()) {
     case Kind::node4: return f(*ref.node<Node4<Key>>());
     case Kind::node16: return f(*ref.node<Node16<Key>>());

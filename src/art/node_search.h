@@ -4,7 +4,8 @@
 //   child(node, entry)       the child for a byte or for the key's end; null if there is none
 //   next(node, entry)        the first child at or after the entry, in key order; null if none
 //   previous(node, entry)    the last child at or before the entry
-//   has_before, has_after    whether there is any strictly before or after
+//   has_after(node, entry)   whether there is any strictly after
+//   floor_in(node, entry)    child, previous and whether there is any before it, in one look
 //
 // Entries are kEnd, then the bytes 0 to 255; kBeyond is after all.
 #pragma once
@@ -135,16 +136,6 @@ inline void prefetch(Ref ref) noexcept {
   __builtin_prefetch(lines + 128);
 }
 
-/// Starts to load the child just before the byte's, where a search for the greatest key below goes
-/// on if the byte's own child has none. Only in the largest nodes, whose children are many and
-/// seldom cached.
-template <class Node>
-void prefetch_before(const Node& node, Entry byte) noexcept {
-  if constexpr (Node::kCapacity == 256) {
-    if (byte > 0) prefetch(node.children[static_cast<unsigned>(byte - 1)].load());
-  }
-}
-
 // The same with the slot of the key's end, which comes first.
 
 template <class Node>
@@ -174,13 +165,42 @@ Ref previous(const Node& node, Entry from) noexcept {
   return node.end();
 }
 
+/// What a search for the greatest key below asks of a node.
+struct Floor {
+  Ref ref{};           ///< the last child at or before the entry; null if there is none
+  bool exact = false;  ///< whether it is the entry's own
+  bool more = false;   ///< if exact: whether others come before it; else meaningless
+};
+
+template <class Key, unsigned kSlots>
+Floor floor_in_bytes(const SortedNode<Key, kSlots>& node, Entry byte) noexcept {
+  const __m128i all = sorted::keys(node);
+  const __m128i wanted = _mm_set1_epi8(static_cast<char>(byte));
+  const unsigned valid = sorted::valid_mask(node.shape().count);
+  const auto in_mask = [&](__m128i found) {
+    return static_cast<unsigned>(_mm_movemask_epi8(found)) & valid;
+  };
+  const auto rank =
+      static_cast<unsigned>(std::popcount(in_mask(_mm_cmpeq_epi8(_mm_min_epu8(all, wanted), all))));
+  if (rank == 0) return {};
+  return {node.children[rank - 1].load(), in_mask(_mm_cmpeq_epi8(all, wanted)) != 0, rank > 1};
+}
+
 template <class Node>
-bool has_before(const Node& node, Entry entry) noexcept {
-  if constexpr (Node::kMayEnd) {
-    if (entry == kEnd) return false;
-    if (!node.end().is_null()) return true;
-  }
-  return has_byte_before(node, entry);
+Floor floor_in_bytes(const Node& node, Entry byte) noexcept {
+  const Ref own = byte_child(node, byte);
+  if (own.is_null()) return {previous_byte_child(node, byte)};
+  return {own, true, has_byte_before(node, byte)};
+}
+
+template <class Node>
+Floor floor_in(const Node& node, Entry entry) noexcept {
+  const Ref end = node.end();
+  if (Node::kMayEnd && entry == kEnd) return {end, !end.is_null()};
+  Floor floor = floor_in_bytes(node, entry);
+  if (floor.ref.is_null()) return {end};
+  floor.more |= !end.is_null();
+  return floor;
 }
 
 template <class Node>

@@ -31,7 +31,12 @@ void expect_equal(const Node& node, const Model& model) {
     ASSERT_EQ(child(node, entry), at_or_null(model, found)) << entry;
     ASSERT_EQ(next(node, entry), at_or_null(model, model.lower_bound(entry))) << entry;
     ASSERT_EQ(previous(node, entry), before_or_null(model, model.upper_bound(entry))) << entry;
-    ASSERT_EQ(has_before(node, entry), model.lower_bound(entry) != model.begin()) << entry;
+    const Floor floor = floor_in(node, entry);
+    ASSERT_EQ(floor.ref, previous(node, entry)) << entry;
+    ASSERT_EQ(floor.exact, model.contains(entry)) << entry;
+    if (floor.exact) {
+      ASSERT_EQ(floor.more, model.begin()->first < entry) << entry;
+    }
     ASSERT_EQ(has_after(node, entry), model.upper_bound(entry) != model.end()) << entry;
   }
   ASSERT_EQ(next(node, kEnd), at_or_null(model, model.begin()));

@@ -33,7 +33,12 @@ class Bloom {
     set(second(hash));
   }
 
-  bool may_contain(Hash16 hash) const { return test(first(hash)) && test(second(hash)); }
+  bool may_contain(Hash16 hash) const { return pass_mask(hash) != 0; }
+
+  /// All ones if the filter may contain the hash, else 0: for callers that go on without a branch.
+  std::uint64_t pass_mask(Hash16 hash) const {
+    return -(bit(first(hash)) & bit(second(hash)) & std::uint64_t{1});
+  }
 
   void add_all(const Bloom& other) {
     for (std::size_t i = 0; i < words_.size(); ++i) store(i, word(i) | other.word(i));
@@ -60,7 +65,9 @@ class Bloom {
   }
 
   void set(unsigned bit) { store(bit / 64, word(bit / 64) | std::uint64_t{1} << (bit % 64)); }
-  bool test(unsigned bit) const { return (word(bit / 64) >> (bit % 64) & 1) != 0; }
+
+  /// Bit 0 of the result says whether the bit is set; the others mean nothing.
+  std::uint64_t bit(unsigned position) const { return word(position / 64) >> (position % 64); }
 
   std::array<std::atomic<std::uint64_t>, kBits / 64> words_{};
 };

@@ -51,10 +51,12 @@ struct alignas(64) Mnode {
     return Bounds<K>::covers(high.load(std::memory_order_acquire), key);
   }
 
-  /// Slots whose key may have this hash. No PM is read.
+  /// Slots whose key may have this hash. No PM is read. Without a branch: a wrong guess at the
+  /// filter's answer would keep the processor from beginning the caller's next lookup meanwhile.
   std::uint64_t candidates(Hash16 hash) const {
-    if (!bloom.may_contain(hash)) return 0;
-    return util::equal_bytes(util::load_line(fingerprints.data()), fingerprint(hash)) & slots();
+    const std::uint64_t alike =
+        util::equal_bytes(util::load_line(fingerprints.data()), fingerprint(hash));
+    return alike & slots() & bloom.pass_mask(hash);
   }
 
   /// Records that `slot` holds a key with this hash; its bit in the leaf is set already.
