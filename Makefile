@@ -10,7 +10,7 @@ TOOL := build/release/tools/perdix/perdix
 .NOTPARALLEL:
 .PHONY: help demo test bench setup build dev release asan tsan instrumented \
 	unit-test conformance-test concurrency-test kill-test install-test tidy-test \
-	crash-campaign persist-mutation \
+	crash-campaign persist-mutation planted-bugs \
 	install format tidy clean
 
 help: ## list the targets
@@ -73,6 +73,10 @@ persist-mutation: ## suppress each flush and fence in turn, and see that the cra
 	@scripts/setup test
 	@scripts/build instrumented crash_explorer
 	@tests/crash/persist_mutation.py --explorer build/instrumented/tests/crash/crash_explorer $(ARGS)
+
+planted-bugs: ## plant one bug at a time in a copy of the sources, and see that the tests notice; options in ARGS
+	@scripts/setup test
+	@tests/planted/planted_bugs.py $(ARGS)
 
 install-test: ## an outside program against the installed tree
 	@scripts/setup test
