@@ -38,6 +38,9 @@ enum Action : unsigned {
   kCancel,
   kActions
 };
+/// Added to an action: afterwards, wait until what it freed may be used again, so that a run of one
+/// thread depends on nothing else.
+constexpr unsigned kSettle = 16;
 
 class MediumSpace final : public alloc::Space {
  public:
@@ -110,7 +113,9 @@ class OpenedCalloc final : public Opened {
 
   StepResult apply(const Step& step) override {
     try {
-      return call(step);
+      const StepResult result = call(step);
+      if ((step.action & kSettle) != 0) space_.reclaimer().drain();
+      return result;
     } catch (const Error& error) {
       if (error.code() != Errc::out_of_space) throw;
       return StepResult::refusal();
@@ -125,7 +130,7 @@ class OpenedCalloc final : public Opened {
  private:
   StepResult call(const Step& step) {
     const auto i = static_cast<unsigned>(std::stoul(step.key));
-    switch (step.action) {
+    switch (step.action & ~kSettle) {
       case kSet: set(i, step.value); break;
       case kClear: return StepResult::write(clear(i));
       case kSetByRecord: set_by_record(i, step.value); break;
@@ -294,7 +299,8 @@ class CallocSubject final : public Subject {
     const auto action =
         static_cast<unsigned>(random.one_in(2) ? random.below(2) : random.below(kActions));
     const bool two = action >= kSetWithRedo;
-    return {action, std::to_string(2 * pair + (two ? 0 : random.below(2))),
+    return {threads == 1 ? action | kSettle : action,
+            std::to_string(2 * pair + (two ? 0 : random.below(2))),
             to_text({bytes, random.below(1 << 30)})};
   }
 
@@ -302,7 +308,7 @@ class CallocSubject final : public Subject {
     const std::string next = std::to_string(std::stoul(step.key) + 1);
     const auto it = state.find(step.key);
     const bool linked = it != state.end();
-    switch (step.action) {
+    switch (step.action & ~kSettle) {
       case kSet:
       case kSetByRecord: return {{step.key, step.value}};
       case kClear: return linked ? Effects{{step.key, std::nullopt}} : Effects{};
@@ -316,7 +322,7 @@ class CallocSubject final : public Subject {
   std::string describe(const Step& step) const override {
     static constexpr std::array<const char*, kActions> kNames = {
         "set", "clear", "set_by_record", "set_with_redo", "move_with_undo", "cancel"};
-    return fmt::format("{}({}, {})", kNames[step.action], step.key, step.value);
+    return fmt::format("{}({}, {})", kNames[step.action & ~kSettle], step.key, step.value);
   }
 
  private:
