@@ -2,6 +2,7 @@
 # `make help` lists the targets.
 
 PREFIX ?= /usr/local
+TIME ?= 600
 DEMO := build/release/tools/demo/perdix-demo
 TOOL := build/release/tools/perdix/perdix
 
@@ -9,6 +10,7 @@ TOOL := build/release/tools/perdix/perdix
 .NOTPARALLEL:
 .PHONY: help demo test bench setup build dev release asan tsan instrumented \
 	unit-test conformance-test concurrency-test kill-test install-test tidy-test \
+	crash-campaign persist-mutation planted-bugs \
 	install format tidy clean
 
 help: ## list the targets
@@ -61,6 +63,20 @@ unit-test conformance-test concurrency-test kill-test: %-test:
 	@scripts/setup test
 	@scripts/build dev tests-$*
 	@ctest --preset dev -j "$$(nproc)" -L '^$*$$'
+
+crash-campaign: ## explore crash states for TIME seconds (default 600); options in ARGS, for example --engine sptree
+	@scripts/setup test
+	@scripts/build instrumented crash_explorer
+	@build/instrumented/tests/crash/crash_explorer --jobs "$$(nproc)" --seconds $(TIME) --seed "$$(date +%s)" $(ARGS)
+
+persist-mutation: ## suppress each flush and fence in turn, and see that the crash tests notice; options in ARGS
+	@scripts/setup test
+	@scripts/build instrumented crash_explorer
+	@tests/crash/persist_mutation.py --explorer build/instrumented/tests/crash/crash_explorer $(ARGS)
+
+planted-bugs: ## plant one bug at a time in a copy of the sources, and see that the tests notice; options in ARGS
+	@scripts/setup test
+	@tests/planted/planted_bugs.py $(ARGS)
 
 install-test: ## an outside program against the installed tree
 	@scripts/setup test

@@ -27,6 +27,7 @@ class Marks {
   /// Of block `index` of the span at `span`.
   void allocate(Offset span, std::uint32_t index) const {
     std::uint64_t& word = view_.span(span).bitmap[index / 64];
+    pm::before_write(&word, sizeof word);
     // Other lanes change other bits of the word at the same time.
     __atomic_fetch_or(&word, std::uint64_t{1} << (index % 64), __ATOMIC_RELEASE);
     pm::on_write(&word, sizeof word);
@@ -34,6 +35,7 @@ class Marks {
   }
   void free(Offset span, std::uint32_t index) const {
     std::uint64_t& word = view_.span(span).bitmap[index / 64];
+    pm::before_write(&word, sizeof word);
     __atomic_fetch_and(&word, ~(std::uint64_t{1} << (index % 64)), __ATOMIC_RELEASE);
     pm::on_write(&word, sizeof word);
     pm_.flush(&word, sizeof word);  // durable at the caller's fence

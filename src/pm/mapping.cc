@@ -14,6 +14,8 @@
 
 #include <perdix/error.h>
 
+#include "pm/probe.h"
+
 namespace perdix::pm {
 namespace {
 
@@ -90,6 +92,7 @@ Mapping::Mapping(const File& file, std::uint64_t size, std::uint64_t max_size)
   assert(reinterpret_cast<std::uintptr_t>(base_) % kAlignment == 0);
   grow(size);
   granularity_ = granularity_of(maps_.front().get());
+  on_map(base_, max_size_);
 }
 
 Mapping::~Mapping() = default;

@@ -82,18 +82,21 @@ class Persister {
   void store(T& word, std::type_identity_t<T> value) const {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8);
     assert(reinterpret_cast<std::uintptr_t>(&word) % sizeof(T) == 0);
+    before_write(&word, sizeof(T));
     __atomic_store(&word, &value, __ATOMIC_RELEASE);
     on_write(&word, sizeof(T));
   }
 
   /// Copies into PM that no other thread reads yet. Not durable before a flush and a fence.
   void copy(void* to, const void* from, std::size_t n) const {
+    before_write(to, n);
     std::memcpy(to, from, n);
     on_write(to, n);
   }
 
   /// Fills PM that no other thread reads yet with zeros. Not durable before a flush and a fence.
   void zero(void* to, std::size_t n) const {
+    before_write(to, n);
     std::memset(to, 0, n);
     on_write(to, n);
   }

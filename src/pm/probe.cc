@@ -2,20 +2,16 @@
 
 #ifdef PERDIX_INSTRUMENTED
 
-#include <atomic>
-
 namespace perdix::pm {
-namespace {
-// The one exception to "no global state": a probe watches the process, and only instrumented builds
-// have it.
-std::atomic<Probe*> current_probe{nullptr};
-}  // namespace
 
 Probe* install_probe(Probe* probe) noexcept {
-  return current_probe.exchange(probe, std::memory_order_acq_rel);
+  internal::probe_of_reads.store(probe, std::memory_order_release);
+  return internal::probe.exchange(probe, std::memory_order_acq_rel);
 }
 
-Probe* installed_probe() noexcept { return current_probe.load(std::memory_order_acquire); }
+void watch_reads(bool watch) noexcept {
+  internal::probe_of_reads.store(watch ? installed_probe() : nullptr, std::memory_order_release);
+}
 
 }  // namespace perdix::pm
 

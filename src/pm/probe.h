@@ -5,6 +5,7 @@
 // cost nothing. This file and pm/persist.h are the only ones that know the difference.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <source_location>
 
@@ -27,17 +28,41 @@ class Probe {
   virtual bool on_flush(const void* p, std::size_t n,
                         const Site& site) = 0;  ///< false: suppress it
   virtual bool on_fence(const Site& site) = 0;  ///< false: suppress it
+
+  /// Before a write; a probe may hold the thread back here to decide the order of threads.
+  virtual void before_write(const void* /*p*/, std::size_t /*n*/) {}
+  /// A pool is mapped: offset 0 is at `base`, and it may grow to `n` bytes.
+  virtual void on_map(const void* /*base*/, std::size_t /*n*/) {}
 };
 
 /// Installs a probe (nullptr: none) and returns the one before. Not while other threads use a pool.
 Probe* install_probe(Probe* probe) noexcept;
-Probe* installed_probe() noexcept;
+
+/// Whether reads reach the installed probe: they do from its installation on. There are so many
+/// that a probe which needs none should say so.
+void watch_reads(bool watch) noexcept;
+
+namespace internal {
+// The one exception to "no global state": a probe watches the process, and only instrumented builds
+// have it. In the header because there are very many reads.
+inline std::atomic<Probe*> probe{nullptr};
+inline std::atomic<Probe*> probe_of_reads{nullptr};  // the same one, or nullptr
+}  // namespace internal
+
+inline Probe* installed_probe() noexcept { return internal::probe.load(std::memory_order_acquire); }
 
 inline void on_read(const void* p, std::size_t n) {
-  if (Probe* probe = installed_probe()) probe->on_read(p, n);
+  Probe* probe = internal::probe_of_reads.load(std::memory_order_acquire);
+  if (probe != nullptr) probe->on_read(p, n);
 }
 inline void on_write(const void* p, std::size_t n) {
   if (Probe* probe = installed_probe()) probe->on_write(p, n);
+}
+inline void before_write(const void* p, std::size_t n) {
+  if (Probe* probe = installed_probe()) probe->before_write(p, n);
+}
+inline void on_map(const void* base, std::size_t n) {
+  if (Probe* probe = installed_probe()) probe->on_map(base, n);
 }
 inline bool on_flush(const void* p, std::size_t n, const Site& site) {
   Probe* probe = installed_probe();
@@ -54,6 +79,8 @@ inline constexpr bool kInstrumented = false;
 
 inline void on_read(const void*, std::size_t) {}
 inline void on_write(const void*, std::size_t) {}
+inline void before_write(const void*, std::size_t) {}
+inline void on_map(const void*, std::size_t) {}
 inline bool on_flush(const void*, std::size_t, const Site&) { return true; }
 inline bool on_fence(const Site&) { return true; }
 

@@ -1,0 +1,63 @@
+// The oracle: what contents are allowed after a crash at one moment of a session.
+//
+// A step that has returned must have happened. So must one whose effect somebody saw. One that is
+// under way has happened entirely or not at all. Nothing else may differ. Steps under way touch
+// different keys, so their effects add up; contents are compared by a sum of hashes of their pairs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "testing/subject.h"
+#include "testing/trace.h"
+
+namespace perdix::testing {
+
+std::uint64_t digest(const State& state);
+
+/// A step as the oracle needs it.
+struct Call {
+  Step step;
+  StepResult result;  ///< valid once it has returned
+};
+
+class Expectation {
+ public:
+  Expectation(const Subject& subject, State state)
+      : subject_(&subject), state_(std::move(state)), digest_(digest(state_)) {}
+
+  /// The next mark of a session that has made these calls and had `observed` as contents when it
+  /// looked at all of them.
+  void apply(const Event& event, const std::vector<Call>& calls, const State& observed);
+
+  bool allows(std::uint64_t contents) const;
+
+  /// Why contents are not allowed, in words.
+  Problems explain(const State& contents) const;
+
+  const State& state() const noexcept { return state_; }
+
+ private:
+  struct Undecided {
+    std::uint32_t step;
+    Effects effects;
+    std::uint64_t change;  // of the digest, if it happened
+    std::string what;
+  };
+
+  void begin(std::uint32_t step, const Call& call);
+  void happened(std::size_t undecided);
+  void saw(const Call& call);
+
+  const Subject* subject_;
+  State state_;
+  std::uint64_t digest_;
+  std::vector<Undecided> undecided_;
+  std::map<std::string, std::string>
+      writers_;  // by key: the step that was the last to begin, in words
+};
+
+}  // namespace perdix::testing

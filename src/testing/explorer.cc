@@ -1,0 +1,275 @@
+#include "testing/explorer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <utility>
+
+#include <perdix/error.h>
+
+namespace perdix::testing {
+namespace {
+
+/// Reads all of the medium, so only after one in so many images.
+constexpr std::uint64_t kStrayCheck = 1024;
+
+constexpr std::uint64_t kLargeOneIn = 16;
+
+/// Sessions that open an image are crashed at few moments, so at none with very many images.
+constexpr std::uint64_t kNestedExhaustive = 64;
+constexpr std::uint64_t kNestedSamples = 8;
+
+bool is_moment(const Event& event, bool new_version) {
+  // A flush or a fence only takes images away; when a step returns, less of what is left is
+  // allowed.
+  return new_version || event.kind == Event::Kind::end || event.kind == Event::Kind::observe;
+}
+
+ImageLimits limits_of(const ExplorerOptions& options, bool nested) {
+  if (!nested) return options.limits;
+  return {std::min(options.limits.exhaustive, kNestedExhaustive),
+          std::min(options.limits.samples, kNestedSamples)};
+}
+
+std::string describe(const Subject& subject, const Session& session, std::uint64_t index) {
+  const Event& event = session.trace[index];
+  std::string text = fmt::format("event {} of {}", index, session.trace.size());
+  if (event.kind == Event::Kind::store)
+    text += fmt::format(", a store of {} bytes at {:#x} by thread {}", event.size, event.offset,
+                        event.thread);
+  std::vector<std::uint32_t> under_way;
+  for (std::uint64_t i = 0; i <= index; ++i) {
+    if (session.trace[i].kind == Event::Kind::begin) under_way.push_back(session.trace[i].id);
+    if (session.trace[i].kind == Event::Kind::end) std::erase(under_way, session.trace[i].id);
+  }
+  if (event.kind == Event::Kind::end)
+    text += ", the return of " + subject.describe(session.calls[event.id].step);
+  if (event.kind == Event::Kind::observe) text += ", when the contents had been read";
+  for (const std::uint32_t step : under_way)
+    text += ", in " + subject.describe(session.calls[step].step);
+  return text;
+}
+
+}  // namespace
+
+std::string to_string(const Path& path) {
+  std::string text;
+  for (const Place& place : path)
+    text += fmt::format("{}{}:{}", text.empty() ? "" : "/", place.event, place.image);
+  return text;
+}
+
+Path parse_path(const std::string& text) {
+  Path path;
+  const char *at = text.data(), *const end = at + text.size();
+  const auto number = [&](std::uint64_t& to) {
+    const auto [next, error] = std::from_chars(at, end, to);
+    if (error != std::errc())
+      throw Error(Errc::invalid_argument,
+                  fmt::format("'{}' is not a path event:image/event:image", text));
+    at = next;
+  };
+  while (at < end) {
+    Place place{};
+    number(place.event);
+    if (at < end && *at == ':') ++at;
+    number(place.image);
+    if (at < end && *at == '/') ++at;
+    path.push_back(place);
+  }
+  return path;
+}
+
+Explorer::Explorer(Subject& subject, const ExplorerOptions& options)
+    : subject_(subject), options_(options), recorder_(subject.size()), stage_(subject.size()) {}
+
+std::optional<Failure> Explorer::round(std::uint64_t seed) {
+  wanted_.clear();
+  return start(seed);
+}
+
+std::optional<Failure> Explorer::replay(std::uint64_t seed, const Path& path) {
+  wanted_ = path;
+  return start(seed);
+}
+
+std::optional<Failure> Explorer::start(std::uint64_t seed) {
+  seed_ = seed;
+  stop_ = false;
+  failure_.reset();
+  verdicts_.clear();
+  ++counts_.rounds;
+  util::Random random(seed);
+  const State first = subject_.create(stage_.medium(), random);
+  stage_.adopt();
+  first_hash_ = content_hash(stage_.bytes(), subject_.size());
+  const Session workload = run_session(subject_, stage_.medium(), recorder_,
+                                       {random(), options_.threads, options_.steps});
+  counts_.events += workload.trace.size();
+  stage_.restore(workload.trace);
+  Problems problems = workload.problems;
+  if (workload.opened && workload.observed != first)
+    problems.push_back("the first state is not what was created");
+  if (!problems.empty()) return Failure{seed, {}, "the workload, without a crash", problems};
+  check_for_strays({});
+  if (!failure_) explore({workload, Expectation(subject_, first), {}, 0});
+  return failure_;
+}
+
+void Explorer::explore(Level level) {
+  const Trace& trace = level.session.trace;
+  const bool replaying = !wanted_.empty();
+  const std::uint64_t wanted = replaying ? wanted_[level.path.size()].event : 0;
+  if (replaying && wanted >= trace.size()) {
+    throw Error(Errc::invalid_argument,
+                fmt::format("there is no event {} at level {}: the session has {}", wanted,
+                            level.path.size(), trace.size()));
+  }
+  const std::vector<bool> chosen =
+      replaying ? std::vector<bool>(trace.size()) : choose_moments(level);
+  CrashModel model(options_.domain, stage_.bytes(), suppression());
+  const std::size_t mark = stage_.mark();
+  for (std::uint64_t i = 0; i < trace.size() && !stop_; ++i) {
+    level.expected.apply(trace[i], level.session.calls, level.session.observed);
+    model.apply(trace[i]);
+    for (const CrashModel::Unit* unit : model.changes())
+      stage_.patch(unit->offset, unit->persisted.data(), unit->persisted.size());
+    if (chosen[i] || (replaying && i == wanted)) look_at(level, model, i);
+  }
+  stage_.rollback(mark);
+}
+
+std::vector<bool> Explorer::choose_moments(const Level& level) {
+  const Trace& trace = level.session.trace;
+  const bool nested = !level.path.empty();
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> moments;  // event, images
+  CrashModel model(options_.domain, stage_.bytes(), suppression());
+  for (std::uint64_t i = 0; i < trace.size(); ++i) {
+    const bool new_version = model.apply(trace[i]);
+    if (!is_moment(trace[i], new_version)) continue;
+    moments.emplace_back(i, ImageSet(model, new_version, limits_of(options_, nested), 0).size());
+  }
+  util::Random random(seed_of(level.path));
+  std::shuffle(moments.begin(), moments.end(), random);
+  std::vector<bool> chosen(trace.size());
+  const std::uint64_t wanted = nested ? options_.images_of_nested : options_.images_of_round;
+  std::uint64_t images = 0;
+  // Once in a while a moment with more images than that is looked at, and then little else.
+  const bool large = random.one_in(kLargeOneIn);
+  for (const auto& [event, count] : moments) {
+    if (images + count > wanted && !(large && images == 0)) continue;
+    chosen[event] = true;
+    images += count;
+  }
+  return chosen;
+}
+
+void Explorer::look_at(const Level& level, const CrashModel& model, std::uint64_t event) {
+  const bool only_new = level.session.trace[event].kind == Event::Kind::store;
+  const ImageSet images(model, only_new, limits_of(options_, !level.path.empty()),
+                        seed_of(level.path) ^ event);
+  ++counts_.moments;
+  if (images.exhaustive()) ++counts_.exhaustive;
+  if (!wanted_.empty()) {
+    const std::uint64_t wanted = wanted_[level.path.size()].image;
+    if (wanted >= images.size())
+      throw Error(Errc::invalid_argument,
+                  fmt::format("event {} has only {} images", event, images.size()));
+    return judge(level, images.image(wanted), {event, wanted});
+  }
+  for (std::uint64_t i = 0; i < images.size() && !stop_; ++i)
+    judge(level, images.image(i), {event, i});
+}
+
+void Explorer::judge(const Level& level, const Image& image, Place place) {
+  ++counts_.states;
+  const std::uint64_t hash = level.hash + image.hash;
+  const auto known = verdicts_.find(hash);
+  if (known != verdicts_.end() && known->second.sound &&
+      level.expected.allows(known->second.digest))
+    return;
+  Path path = level.path;
+  path.push_back(place);
+  if (options_.before_image && !options_.before_image(seed_, path)) {
+    stop_ = true;
+    return;
+  }
+  const std::size_t mark = stage_.mark();
+  std::vector<std::byte> bytes;
+  for (const Image::Part& part : image.parts) {
+    bytes.resize(part.unit->persisted.size());
+    part.unit->render(part.version, bytes.data());
+    stage_.patch(part.unit->offset, bytes.data(), bytes.size());
+  }
+  const Session session = open_image(path);
+  const Verdict verdict{digest(session.observed), session.opened && session.problems.empty()};
+  verdicts_.insert_or_assign(hash, verdict);
+  if (seen_.insert(first_hash_ + hash).second) {
+    ++counts_.images;
+    ++counts_.by_level[level.path.size()];
+  }
+  if (++counts_.opened % kStrayCheck == 0) check_for_strays(path);
+  if (!verdict.sound || !level.expected.allows(verdict.digest)) {
+    fail(level, path, session);
+  } else if (!stop_) {
+    crash_again(level, session, path, hash);
+  }
+  stage_.rollback(mark);
+}
+
+Session Explorer::open_image(const Path& path) {
+  Session session =
+      run_session(subject_, stage_.medium(), recorder_, {seed_of(path), 1, options_.steps_after});
+  stage_.restore(session.trace);
+  return session;
+}
+
+void Explorer::crash_again(const Level& level, const Session& session, const Path& path,
+                           std::uint64_t hash) {
+  if (path.size() > kNestedLevels) return;
+  if (wanted_.empty() ? !util::Random(~seed_of(path)).one_in(options_.nested_one_in)
+                      : path.size() >= wanted_.size())
+    return;
+  explore({session, level.expected, path, hash});
+}
+
+void Explorer::fail(const Level& level, const Path& path, const Session& session) {
+  Problems problems = session.problems;
+  if (session.opened && !level.expected.allows(digest(session.observed))) {
+    const Problems reasons = level.expected.explain(session.observed);
+    problems.insert(problems.end(), reasons.begin(), reasons.end());
+  }
+  failure_ = Failure{seed_, path, describe(subject_, level.session, path.back().event), problems};
+  stop_ = true;
+  if (options_.on_failure) options_.on_failure(stage_.bytes(), subject_.size());
+}
+
+void Explorer::check_for_strays(const Path& path) {
+  const std::optional<std::uint64_t> offset = stage_.difference();
+  if (!offset) return;
+  failure_ = Failure{
+      seed_,
+      path,
+      "a session that was not crashed",
+      {fmt::format("a store at offset {:#x} went past the seam, so no crash of it was explored",
+                   *offset)}};
+  stop_ = true;
+}
+
+std::uint64_t Explorer::seed_of(const Path& path) const {
+  std::uint64_t state = seed_;
+  for (const Place& place : path) {
+    state = util::splitmix64(state) ^ place.event;
+    state = util::splitmix64(state) ^ place.image;
+  }
+  return util::splitmix64(state);
+}
+
+std::optional<Suppression> Explorer::suppression() {
+  if (options_.suppressed_site.empty()) return std::nullopt;
+  return Suppression{recorder_.sites().number(options_.suppressed_site), options_.suppressed_kind};
+}
+
+}  // namespace perdix::testing

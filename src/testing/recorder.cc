@@ -1,0 +1,140 @@
+#include "testing/recorder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace perdix::testing {
+namespace {
+
+constexpr std::uint64_t kWord = 8;
+
+}  // namespace
+
+Recorder::Recorder(std::uint64_t size) : size_(size), previous_(pm::install_probe(this)) {
+  pm::watch_reads(false);
+}
+
+Recorder::~Recorder() { pm::install_probe(previous_); }
+
+void Recorder::start(std::uint64_t seed) {
+  const std::lock_guard lock(mutex_);
+  trace_.clear();
+  random_ = util::Random(seed);
+  threads_ = {std::this_thread::get_id()};
+  base_ = nullptr;
+  recording_ = true;
+}
+
+Trace Recorder::stop() {
+  const std::lock_guard lock(mutex_);
+  recording_ = false;
+  return std::exchange(trace_, {});
+}
+
+void Recorder::enter(unsigned number) {
+  const std::lock_guard lock(mutex_);
+  if (threads_.size() <= number) threads_.resize(number + 1);
+  threads_[number] = std::this_thread::get_id();
+}
+
+void Recorder::take_turns(Turns* turns) {
+  const std::lock_guard lock(mutex_);
+  turns_ = turns;
+  pm::watch_reads(turns != nullptr);
+  if (turns != nullptr) {
+    threads_.clear();
+  } else {
+    threads_ = {std::this_thread::get_id()};
+  }
+}
+
+unsigned Recorder::thread_number() {
+  const auto it = std::find(threads_.begin(), threads_.end(), std::this_thread::get_id());
+  return it == threads_.end() ? kStranger : static_cast<unsigned>(it - threads_.begin());
+}
+
+void Recorder::take_turn(bool storing) {
+  Turns* const turns = turns_.load(std::memory_order_acquire);
+  if (turns == nullptr) return;
+  unsigned thread = kStranger;
+  {
+    const std::lock_guard lock(mutex_);
+    if (recording_) thread = thread_number();
+  }
+  if (thread != kStranger) turns->event(thread, storing);
+}
+
+bool Recorder::watched(const void* p, std::size_t n) const {
+  if (!recording_ || base_ == nullptr) return false;
+  const auto offset = static_cast<const std::byte*>(p) - base_;
+  return offset >= 0 && static_cast<std::uint64_t>(offset) + n <= size_;
+}
+
+void Recorder::add(Event event) { trace_.push_back(event); }
+
+void Recorder::mark(Event::Kind kind, std::uint32_t id) {
+  take_turn(false);
+  const std::lock_guard lock(mutex_);
+  add({kind, static_cast<std::uint8_t>(thread_number()), 0, id, 0, 0});
+}
+
+void Recorder::on_read(const void*, std::size_t) { take_turn(false); }
+
+void Recorder::before_write(const void*, std::size_t) { take_turn(true); }
+
+void Recorder::on_write(const void* p, std::size_t n) {
+  const std::lock_guard lock(mutex_);
+  const unsigned thread = thread_number();
+  if (watched(p, n)) {
+    const std::uint64_t begin = offset_of(p), end = begin + n;
+    words_.clear();
+    for (std::uint64_t word = begin / kWord * kWord; word < end; word += kWord)
+      words_.push_back(word);
+    const std::uint64_t order = random_.below(4);
+    if (order == 1) std::reverse(words_.begin(), words_.end());
+    if (order == 2) std::shuffle(words_.begin(), words_.end(), random_);
+    for (const std::uint64_t word : words_)
+      add_store(thread, std::max(word, begin), std::min(word + kWord, end));
+  }
+  Turns* const turns = turns_.load(std::memory_order_acquire);
+  if (turns != nullptr && thread != kStranger) turns->done(thread);
+}
+
+void Recorder::add_store(unsigned thread, std::uint64_t offset, std::uint64_t end) {
+  Event event{Event::Kind::store,
+              static_cast<std::uint8_t>(thread),
+              static_cast<std::uint8_t>(end - offset),
+              0,
+              offset,
+              0};
+  std::memcpy(&event.value, base_ + offset, end - offset);
+  add(event);
+}
+
+bool Recorder::on_flush(const void* p, std::size_t n, const pm::Site& site) {
+  take_turn(false);
+  const std::lock_guard lock(mutex_);
+  if (!watched(p, n)) return true;
+  const std::uint32_t number = sites_.number(site);
+  sites_.count(number, Event::Kind::flush);
+  add({Event::Kind::flush, static_cast<std::uint8_t>(thread_number()), 0, number, offset_of(p), n});
+  return false;
+}
+
+bool Recorder::on_fence(const pm::Site& site) {
+  take_turn(false);
+  const std::lock_guard lock(mutex_);
+  if (!recording_) return true;
+  const std::uint32_t number = sites_.number(site);
+  sites_.count(number, Event::Kind::fence);
+  add({Event::Kind::fence, static_cast<std::uint8_t>(thread_number()), 0, number, 0, 0});
+  return false;
+}
+
+void Recorder::on_map(const void* base, std::size_t) {
+  const std::lock_guard lock(mutex_);
+  base_ = static_cast<const std::byte*>(base);
+}
+
+}  // namespace perdix::testing

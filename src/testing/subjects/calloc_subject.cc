@@ -1,0 +1,347 @@
+#include "testing/subjects/calloc_subject.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <perdix/error.h>
+
+#include "alloc/calloc.h"
+#include "pm/access.h"
+
+namespace perdix::testing {
+namespace {
+
+constexpr std::uint64_t kChunks = 3;  // the first and two to grow into
+constexpr unsigned kWords = 24;
+constexpr pm::Offset kFirstWord = 4096;
+constexpr std::array<std::uint64_t, 12> kSizes = {1,    16,   24,   64,    100,   256,
+                                                  1056, 2048, 5000, 33000, 70000, 300000};
+/// Of runs and whole chunks, so that the medium is full soon.
+constexpr std::array<std::uint64_t, 8> kLargeSizes = {16,
+                                                      2048,
+                                                      5000,
+                                                      std::uint64_t{1} << 20,
+                                                      std::uint64_t{5} << 20,
+                                                      9 << 20,
+                                                      12 << 20,
+                                                      alloc::kChunkSize + 1000};
+
+enum Action : unsigned {
+  kSet,
+  kClear,
+  kSetByRecord,
+  kSetWithRedo,
+  kMoveWithUndo,
+  kCancel,
+  kActions
+};
+/// Added to an action: afterwards, wait until what it freed may be used again, so that a run of one
+/// thread depends on nothing else.
+constexpr unsigned kSettle = 16;
+
+class MediumSpace final : public alloc::Space {
+ public:
+  MediumSpace(Medium& medium, pm::Domain domain) : medium_(medium), pm_(domain) {}
+
+  std::byte* base() const override { return medium_.bytes(); }
+  std::uint64_t size() const override { return medium_.size(); }
+  std::uint64_t max_size() const override { return medium_.size(); }
+  void extend(std::uint64_t) override {
+    throw Error(Errc::out_of_space, "the medium does not grow");
+  }
+  const pm::Persister& pm() const override { return pm_; }
+  epoch::Reclaimer& reclaimer() const override { return reclaimer_; }
+
+ private:
+  Medium& medium_;
+  pm::Persister pm_;
+  mutable epoch::Reclaimer reclaimer_;
+};
+
+/// A block holds its request's size and a number in its first words and the number again in its
+/// last.
+struct Content {
+  std::uint64_t bytes;
+  std::uint64_t number;
+};
+
+std::string to_text(const Content& content) {
+  return fmt::format("{}:{}", content.bytes, content.number);
+}
+
+Content from_text(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  return {std::stoull(text.substr(0, colon)), std::stoull(text.substr(colon + 1))};
+}
+
+class OpenedCalloc final : public Opened {
+ public:
+  OpenedCalloc(Medium& medium, pm::Domain domain) : space_(medium, domain) {
+    pm::on_map(medium.bytes(), medium.size());
+    calloc_.emplace(space_);
+  }
+
+  State contents() override {
+    State state;
+    for (unsigned i = 0; i < kWords; ++i) {
+      const pm::Offset block = pm::load(word(i));
+      if (block != pm::kNull) state[std::to_string(i)] = read(block);
+    }
+    return state;
+  }
+
+  Problems check() override {
+    CheckReport report;
+    calloc_->check(report);
+    std::vector<pm::Offset> linked, allocated;
+    for (unsigned i = 0; i < kWords; ++i) {
+      if (const pm::Offset block = pm::load(word(i))) linked.push_back(block);
+    }
+    calloc_->for_each_allocated(
+        [&](pm::Offset block, std::uint64_t) { allocated.push_back(block); });
+    std::sort(linked.begin(), linked.end());
+    if (linked != allocated) {
+      report.problems.push_back(
+          fmt::format("{} blocks are allocated and {} linked, or not the same ones",
+                      allocated.size(), linked.size()));
+    }
+    return report.problems;
+  }
+
+  StepResult apply(const Step& step) override {
+    try {
+      const StepResult result = call(step);
+      if ((step.action & kSettle) != 0) space_.reclaimer().drain();
+      return result;
+    } catch (const Error& error) {
+      if (error.code() != Errc::out_of_space) throw;
+      return StepResult::refusal();
+    }
+  }
+
+  Problems close() override {
+    calloc_.reset();
+    return {};
+  }
+
+ private:
+  StepResult call(const Step& step) {
+    const auto i = static_cast<unsigned>(std::stoul(step.key));
+    switch (step.action & ~kSettle) {
+      case kSet: set(i, step.value); break;
+      case kClear: return StepResult::write(clear(i));
+      case kSetByRecord: set_by_record(i, step.value); break;
+      case kSetWithRedo: set_with_redo(i, step.value); break;
+      case kMoveWithUndo: return StepResult::write(move(i));
+      default: cancel(i, step.value); return StepResult::write(false);
+    }
+    return StepResult::write(true);
+  }
+
+  std::uint64_t& word(unsigned i) {
+    return *reinterpret_cast<std::uint64_t*>(space_.base() + kFirstWord + i * pm::kLineSize);
+  }
+  std::uint64_t* words_of(pm::Offset block) {
+    return reinterpret_cast<std::uint64_t*>(space_.base() + block);
+  }
+
+  static std::size_t last_word(std::uint64_t bytes) {
+    return std::max<std::uint64_t>(bytes, 16) / 8 - 1;
+  }
+
+  std::string read(pm::Offset block) {
+    if (!calloc_->validate_block(block, 16))
+      return fmt::format("{:#x}, which is not allocated", block);
+    const std::uint64_t* words = words_of(block);
+    const Content content{words[0] >> 32, words[0] & 0xffffffff};
+    if (!calloc_->validate_block(block, content.bytes)) return "a block that is too small";
+    const std::uint64_t again =
+        content.bytes < 16 ? content.number : words[last_word(content.bytes)];
+    return again == content.number ? to_text(content) : "a torn block";
+  }
+
+  pm::Offset make(alloc::Session& session, const std::string& text) {
+    const Content content = from_text(text);
+    const pm::Offset block = session.reserve(std::max<std::uint64_t>(content.bytes, 16));
+    std::uint64_t* words = words_of(block);
+    space_.pm().store(words[0], content.bytes << 32 | content.number);
+    space_.pm().flush(words, 8);  // not fenced, like the one below: log() does it
+    if (content.bytes >= 16) {
+      // In a line of its own if the block is large.
+      space_.pm().store(words[last_word(content.bytes)], content.number);
+      space_.pm().flush(words + last_word(content.bytes), 8);
+    }
+    return block;
+  }
+
+  void free_old(alloc::Session& session, unsigned i) {
+    if (const pm::Offset old = pm::load(word(i))) session.free(old);
+  }
+
+  void set(unsigned i, const std::string& text) {
+    alloc::Session session = calloc_->session();
+    const pm::Offset block = make(session, text);
+    free_old(session, i);
+    session.commit_when(word(i), ~std::uint64_t{0}, block);
+    session.log();
+    space_.pm().publish(word(i), block);  // the commit
+    session.finish();
+  }
+
+  bool clear(unsigned i) {
+    if (pm::load(word(i)) == 0) return false;
+    alloc::Session session = calloc_->session();
+    free_old(session, i);
+    session.commit_when(word(i), ~std::uint64_t{0}, 0);
+    session.log();
+    space_.pm().publish(word(i), 0);  // the commit
+    session.finish();
+    return true;
+  }
+
+  void set_by_record(unsigned i, const std::string& text) {
+    alloc::Session session = calloc_->session();
+    const pm::Offset block = make(session, text);
+    free_old(session, i);
+    session.redo(word(i), block);
+    session.log();  // the commit
+    space_.pm().store(word(i), block);
+    space_.pm().flush(&word(i), 8);  // not fenced: finish() does it
+    session.finish();
+  }
+
+  /// Sets this word and the next one.
+  void set_with_redo(unsigned i, const std::string& text) {
+    alloc::Session session = calloc_->session();
+    const pm::Offset block = make(session, text), second = make(session, text);
+    free_old(session, i);
+    free_old(session, i + 1);
+    session.commit_when(word(i), ~std::uint64_t{0}, block);
+    session.redo(word(i + 1), second);
+    session.log();
+    space_.pm().publish(word(i), block);  // the commit
+    space_.pm().store(word(i + 1), second);
+    space_.pm().flush(&word(i + 1), 8);  // not fenced: finish() does it
+    session.finish();
+  }
+
+  /// The next word takes this word's block, and loses its own.
+  bool move(unsigned i) {
+    const pm::Offset block = pm::load(word(i));
+    if (block == 0) return false;
+    alloc::Session session = calloc_->session();
+    free_old(session, i + 1);
+    session.commit_when(word(i), ~std::uint64_t{0}, 0);
+    session.undo(word(i + 1), pm::load(word(i + 1)));
+    session.log();
+    space_.pm().publish(word(i + 1), block);  // taken back unless the next store happens
+    space_.pm().publish(word(i), 0);          // the commit
+    session.finish();
+    return true;
+  }
+
+  /// Would set this word, and gets as far as the next one, which it takes back.
+  void cancel(unsigned i, const std::string& text) {
+    alloc::Session session = calloc_->session();
+    const pm::Offset block = make(session, text);
+    free_old(session, i);
+    session.commit_when(word(i), ~std::uint64_t{0}, block);
+    session.undo(word(i + 1), pm::load(word(i + 1)));
+    session.log();
+    space_.pm().publish(word(i + 1), block);  // must be taken back durably with the record's end
+    session.cancel();
+  }
+
+  MediumSpace space_;
+  std::optional<alloc::Calloc> calloc_;
+};
+
+class CallocSubject final : public Subject {
+ public:
+  explicit CallocSubject(pm::Domain domain) : domain_(domain) {}
+
+  std::uint64_t size() const override { return kChunks * alloc::kChunkSize; }
+
+  State create(Medium& medium, util::Random& random) override {
+    std::memset(medium.bytes(), 0, medium.size());
+    {
+      MediumSpace space(medium, domain_);
+      alloc::Calloc::format(space);
+    }
+    sizes_ = static_cast<Sizes>(random.below(3));
+    State state;
+    OpenedCalloc opened(medium, domain_);
+    for (std::uint64_t i = random.below(40); i > 0; --i) {
+      const Step step = next_step(random, state, 0, 1);
+      if (opened.apply(step).refused) continue;
+      for (const Effect& effect : effects(step, state)) {
+        if (effect.after)
+          state[effect.key] = *effect.after;
+        else
+          state.erase(effect.key);
+      }
+    }
+    opened.close();
+    return state;
+  }
+
+  std::unique_ptr<Opened> open(Medium& medium) override {
+    return std::make_unique<OpenedCalloc>(medium, domain_);
+  }
+
+  Step next_step(util::Random& random, const State&, unsigned thread, unsigned threads) override {
+    // Pairs of words, so that a step on two stays within the thread's own.
+    const std::uint64_t pair = random.below(kWords / 2 / threads) * threads + thread;
+    const std::uint64_t bytes = draw_size(random, threads);
+    const auto action =
+        static_cast<unsigned>(random.one_in(2) ? random.below(2) : random.below(kActions));
+    const bool two = action >= kSetWithRedo;
+    return {threads == 1 ? action | kSettle : action,
+            std::to_string(2 * pair + (two ? 0 : random.below(2))),
+            to_text({bytes, random.below(1 << 30)})};
+  }
+
+  Effects effects(const Step& step, const State& state) const override {
+    const std::string next = std::to_string(std::stoul(step.key) + 1);
+    const auto it = state.find(step.key);
+    const bool linked = it != state.end();
+    switch (step.action & ~kSettle) {
+      case kSet:
+      case kSetByRecord: return {{step.key, step.value}};
+      case kClear: return linked ? Effects{{step.key, std::nullopt}} : Effects{};
+      case kSetWithRedo: return {{step.key, step.value}, {next, step.value}};
+      case kMoveWithUndo:
+        return linked ? Effects{{step.key, std::nullopt}, {next, it->second}} : Effects{};
+      default: return {};
+    }
+  }
+
+  std::string describe(const Step& step) const override {
+    static constexpr std::array<const char*, kActions> kNames = {
+        "set", "clear", "set_by_record", "set_with_redo", "move_with_undo", "cancel"};
+    return fmt::format("{}({}, {})", kNames[step.action & ~kSettle], step.key, step.value);
+  }
+
+ private:
+  enum class Sizes { small, usual, large };
+
+  std::uint64_t draw_size(util::Random& random, unsigned threads) const {
+    if (sizes_ == Sizes::large && threads == 1)
+      return kLargeSizes[random.below(kLargeSizes.size())];
+    return kSizes[random.below(sizes_ == Sizes::small ? 5 : kSizes.size())];
+  }
+
+  pm::Domain domain_;
+  Sizes sizes_ = Sizes::usual;
+};
+
+}  // namespace
+
+std::unique_ptr<Subject> make_calloc_subject(pm::Domain domain) {
+  return std::make_unique<CallocSubject>(domain);
+}
+
+}  // namespace perdix::testing

@@ -1,0 +1,17 @@
+// The allocator alone, without pool and engine: blocks that words in the pool's own area link to.
+//
+// Its contents are the linked blocks, one key per word; its check is that exactly those are
+// allocated. Steps go through every way in which an operation can commit: by a word, by the record
+// itself, with redo and undo stores, cancelled.
+#pragma once
+
+#include <memory>
+
+#include "pm/domain.h"
+#include "testing/subject.h"
+
+namespace perdix::testing {
+
+std::unique_ptr<Subject> make_calloc_subject(pm::Domain domain);
+
+}  // namespace perdix::testing

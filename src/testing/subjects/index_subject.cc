@@ -1,0 +1,267 @@
+#include "testing/subjects/index_subject.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include <perdix/index.h>
+
+#include "pm/file.h"
+#include "pool/layout.h"
+#include "pool/pool_core.h"
+#include "pool/superblock.h"
+
+namespace perdix::testing {
+namespace {
+
+constexpr std::uint64_t kPoolSize = std::uint64_t{16} << 20;
+constexpr unsigned kKeys = 240;
+/// A drop takes all pairs along, so that little is left to explore after it.
+constexpr unsigned kDropOneIn = 40;
+
+enum Action : unsigned { kPut, kInsert, kUpdate, kErase, kGet, kDrop, kActions };
+/// Added to an action: afterwards, wait until what it freed may be used again, so that a run of one
+/// thread depends on nothing else.
+constexpr unsigned kSettle = 16;
+
+PoolOptions options_for(pm::Domain domain) {
+  PoolOptions options;
+  options.max_size = 2 * kPoolSize;
+  options.durability = domain == pm::Domain::cpu_cache ? Durability::process : Durability::power;
+  options.domain = static_cast<DomainChoice>(domain);
+  return options;
+}
+
+std::string bytes_of(std::uint64_t value) {
+  const auto bytes = encode_u64(value);
+  return {bytes.begin(), bytes.end()};
+}
+
+/// Key `i`: for numbers the ends of the range and what lies anywhere between; for bytes the empty
+/// one, prefixes of others, and lengths from short to several lines.
+std::string key_of(Kind kind, std::uint64_t i) {
+  if (kind == Kind::u64) {
+    if (i < 2) return bytes_of(i == 0 ? 0 : ~std::uint64_t{0});
+    return bytes_of(i * 0x9e3779b97f4a7c15);
+  }
+  static constexpr std::array<std::size_t, 6> kPadding = {0, 0, 3, 20, 70, 300};
+  if (i == 0) return "";
+  return std::to_string(i) + std::string(kPadding[i % kPadding.size()], 'x');
+}
+
+std::string value_of(Kind kind, util::Random& random) {
+  const std::uint64_t number = random();
+  if (kind == Kind::u64) return bytes_of(random.one_in(16) ? (number & 1) - 1 : number);
+  static constexpr std::array<std::size_t, 6> kLengths = {0, 1, 8, 40, 200, 1500};
+  std::string value = std::to_string(number);
+  value.resize(kLengths[random.below(kLengths.size())], 'v');
+  return value;
+}
+
+/// A pool's uuid is random; without it the same seed gives the same bytes.
+void forget_uuid(std::byte* pool) {
+  for (const pm::Offset offset : pool::kSuperblockOffset) {
+    pool::Superblock superblock;
+    std::memcpy(&superblock, pool + offset, sizeof superblock);
+    std::fill(std::begin(superblock.uuid), std::end(superblock.uuid), std::uint8_t{0});
+    superblock.checksum = pool::checksum_of(superblock);
+    std::memcpy(pool + offset, &superblock, sizeof superblock);
+  }
+}
+
+class OpenedIndex final : public Opened {
+ public:
+  OpenedIndex(Medium& medium, const IndexInfo& info, pm::Domain domain)
+      : info_(info),
+        pool_(Pool::open(medium.path(), options_for(domain))),
+        index_(Index::open_or_create(pool_, info)) {}
+
+  State contents() override {
+    if (!index_->ordered()) return contents_by_get();
+    State state;
+    const auto visit = [&](std::string_view key, std::string_view value) {
+      return state.emplace(key, value).second;
+    };
+    index_->scan(info_.key_kind == Kind::u64 ? bytes_of(0) : "", visit);
+    return state;
+  }
+
+  Problems check() override {
+    Problems problems = index_->check().problems;
+    const State scanned = contents();
+    if (index_->ordered() && scanned != contents_by_get())
+      problems.push_back("scan and get find different pairs");
+    if (index_->size() != scanned.size())
+      problems.push_back(
+          fmt::format("size() is {}, but there are {} pairs", index_->size(), scanned.size()));
+    return problems;
+  }
+
+  StepResult apply(const Step& step) override {
+    const StepResult result = call(step);
+    if ((step.action & kSettle) != 0) pool_.core()->reclaimer().drain();
+    return result;
+  }
+
+  Problems close() override {
+    index_.reset();
+    Problems problems = pool_.check().problems;
+    pool_.close();
+    return problems;
+  }
+
+ private:
+  State contents_by_get() const {
+    State state;
+    for (unsigned i = 0; i < kKeys; ++i) {
+      const std::string key = key_of(info_.key_kind, i);
+      if (auto value = index_->get(key)) state.emplace(key, std::move(*value));
+    }
+    return state;
+  }
+
+  StepResult call(const Step& step) {
+    switch (step.action & ~kSettle) {
+      case kPut: index_->put(step.key, step.value); return StepResult::write(true);
+      case kInsert: return StepResult::write(index_->insert(step.key, step.value));
+      case kUpdate: return StepResult::write(index_->update(step.key, step.value));
+      case kErase: return StepResult::write(index_->erase(step.key));
+      case kDrop: return StepResult::write(drop());
+      default: return StepResult::read(index_->get(step.key));
+    }
+  }
+
+  /// The index goes, and an empty one takes its name. True if pairs went with it.
+  bool drop() {
+    const bool changes = index_->size() > 0;
+    index_.reset();
+    pool_.drop(info_.name);
+    index_ = Index::open_or_create(pool_, info_);
+    return changes;
+  }
+
+  const IndexInfo& info_;
+  Pool pool_;
+  std::unique_ptr<Index> index_;
+};
+
+class IndexSubject final : public Subject {
+ public:
+  IndexSubject(const IndexInfo& info, pm::Domain domain) : info_(info), domain_(domain) {}
+
+  std::uint64_t size() const override { return kPoolSize; }
+
+  State create(Medium& medium, util::Random& random) override {
+    medium.empty();
+    pool::PoolCore::create(pm::File::open(medium.path()), options_for(domain_))->close();
+    medium.restore_length();
+    forget_uuid(medium.bytes());
+    mood_ = static_cast<Mood>(random.below(3));
+    // None: the workload makes the index. Else around what one, two or three leaves hold, so that
+    // they split and merge.
+    static constexpr std::array<unsigned, 8> kFills = {0, 3, 30, 62, 64, 90, 128, 180};
+    const unsigned fill = mood_ == Mood::shrink ? 64 + static_cast<unsigned>(random.below(120))
+                                                : kFills[random.below(kFills.size())];
+    State state;
+    if (fill == 0) return state;
+    OpenedIndex opened(medium, info_, domain_);
+    const auto apply = [&](Action action, const std::string& key) {
+      const unsigned settle = state.contains(key) ? kSettle : 0;  // else nothing is freed
+      const Step step{action | settle, key, value_of(info_.value_kind, random)};
+      for (const Effect& effect : effects(step, state)) {
+        if (effect.after)
+          state[effect.key] = *effect.after;
+        else
+          state.erase(effect.key);
+      }
+      opened.apply(step);
+    };
+    while (state.size() < fill) apply(kPut, key_of(info_.key_kind, random.below(kKeys)));
+    // Two sparse leaves, with few more pairs than makes one of them.
+    const std::size_t left = mood_ == Mood::shrink ? 28 + random.below(14) : fill;
+    while (state.size() > left) apply(kErase, any_key(random, state, 0, 1, true));
+    opened.close();
+    return state;
+  }
+
+  std::unique_ptr<Opened> open(Medium& medium) override {
+    return std::make_unique<OpenedIndex>(medium, info_, domain_);
+  }
+
+  Step next_step(util::Random& random, const State& state, unsigned thread,
+                 unsigned threads) override {
+    if (threads > 1 && random.one_in(4))
+      return {kGet, key_of(info_.key_kind, random.below(kKeys)), ""};
+    if (threads == 1 && random.one_in(kDropOneIn)) return {kDrop | kSettle, "", ""};
+    const bool usual = !random.one_in(4);
+    unsigned action = static_cast<unsigned>(random.below(kDrop));
+    if (usual && mood_ == Mood::grow) action = kInsert;
+    if (usual && mood_ == Mood::shrink) action = kErase;
+    const bool present =
+        action == kUpdate || action == kErase ? !random.one_in(8) : random.one_in(4);
+    const std::string key = any_key(random, state, thread, threads, present);
+    return {threads == 1 ? action | kSettle : action, key, value_of(info_.value_kind, random)};
+  }
+
+  Effects effects(const Step& step, const State& state) const override {
+    const bool there = state.contains(step.key);
+    switch (step.action & ~kSettle) {
+      case kPut: return {{step.key, step.value}};
+      case kInsert: return there ? Effects{} : Effects{{step.key, step.value}};
+      case kUpdate: return there ? Effects{{step.key, step.value}} : Effects{};
+      case kErase: return there ? Effects{{step.key, std::nullopt}} : Effects{};
+      case kDrop: return erasure_of(state);
+      default: return {};
+    }
+  }
+
+  std::string describe(const Step& step) const override {
+    static constexpr std::array<const char*, kActions> kNames = {"put",   "insert", "update",
+                                                                 "erase", "get",    "drop"};
+    if ((step.action & ~kSettle) == kDrop) return "drop()";
+    return fmt::format("{}({}, {} bytes)", kNames[step.action & ~kSettle], show(step.key),
+                       step.value.size());
+  }
+
+ private:
+  enum class Mood { grow, shrink, mixed };
+
+  static Effects erasure_of(const State& state) {
+    Effects effects;
+    for (const auto& [key, value] : state) effects.push_back({key, std::nullopt});
+    return effects;
+  }
+
+  std::string show(const std::string& key) const {
+    if (info_.key_kind == Kind::u64) return std::to_string(decode_u64(key));
+    return key.size() > 12 ? fmt::format("'{}'... {} bytes", key.substr(0, 12), key.size())
+                           : fmt::format("'{}'", key);
+  }
+
+  /// A key of a thread's own that is present or not, if there is one near the one that is drawn.
+  std::string any_key(util::Random& random, const State& state, unsigned thread, unsigned threads,
+                      bool present) const {
+    const std::uint64_t own = kKeys / threads, start = random.below(own);
+    for (std::uint64_t i = 0; i < own; ++i) {
+      std::string key = key_of(info_.key_kind, (start + i) % own * threads + thread);
+      if (state.contains(key) == present) return key;
+    }
+    return key_of(info_.key_kind, start * threads + thread);
+  }
+
+  const IndexInfo info_;
+  pm::Domain domain_;
+  Mood mood_ = Mood::mixed;
+};
+
+}  // namespace
+
+std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, pm::Domain domain) {
+  return std::make_unique<IndexSubject>(info, domain);
+}
+
+}  // namespace perdix::testing

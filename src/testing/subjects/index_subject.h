@@ -1,0 +1,20 @@
+// Any engine behind perdix::Index, in a pool: what users have.
+//
+// Contents are the pairs of the index, read by scan and by get; its checks are Index::check() and,
+// after the index is closed, Pool::check(), which compares the allocated blocks with the reachable
+// ones.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <perdix/pool.h>
+
+#include "pm/domain.h"
+#include "testing/subject.h"
+
+namespace perdix::testing {
+
+std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, pm::Domain domain);
+
+}  // namespace perdix::testing

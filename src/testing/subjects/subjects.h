@@ -1,0 +1,24 @@
+// The list of what is explored. Engines come from the registry of the library; what lies below them
+// is listed in subjects.cc.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pm/domain.h"
+#include "testing/subject.h"
+
+namespace perdix::testing {
+
+struct SubjectEntry {
+  std::string name;  ///< "calloc", or an engine with its kinds: "sptree:u64:bytes"
+  unsigned threads;  ///< threads whose steps it can take at once; 1: not several
+  std::function<std::unique_ptr<Subject>(pm::Domain)> make;
+};
+
+/// All subjects: the layers below the engines, then every engine with every kind of key and value.
+std::vector<SubjectEntry> subjects();
+
+}  // namespace perdix::testing

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Persist mutation: suppresses one flush or fence call site at a time and expects the crash-state
+explorer to notice. A site whose suppression nothing notices is useless (remove it) or untested
+(test it).
+
+    tests/crash/persist_mutation.py --explorer build/instrumented/tests/crash/crash_explorer
+
+Nothing is edited or rebuilt: a site is a place in a source file, and the explorer takes away what
+it does at run time. First it lists the sites that each subject uses; then, for each site and for
+flush and fence apart, it explores the subjects that use the site until one fails, with more and
+more images. A site in the sources that no subject uses counts as a survivor. Ends with 1 if there
+are survivors.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+# In the cpu_cache domain flushes and fences do nothing.
+DOMAINS = ("memory_controller", "page_cache")
+FOLDERS = ("src/pool", "src/alloc", "src/index")
+ROOT = Path(__file__).resolve().parents[2]
+_SITE = re.compile(r"^site (\S+) flushes (\d+) fences (\d+) (.*)$")
+_CALL = re.compile(r"(?:\.|->)\s*(?:flush|fence|persist|publish)\(")
+
+
+def sites_in_sources():
+    """{"src/pool/directory.cc:12", ...}: every line that calls the seam."""
+    found = set()
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix not in (".cc", ".h") or re.search(r"(^|_)test[._]", path.name):
+                continue
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                code = line.split("//")[0]
+                # File::publish gives a file its name; it is not the seam.
+                if _CALL.search(code) and "file_.publish" not in code:
+                    found.add(f"{path.relative_to(ROOT)}:{number}")
+    return found
+
+
+def explore(arguments, subject, domain, images, *more):
+    command = [arguments.explorer, "--engine", subject, "--domain", domain]
+    command += ["--seed", str(arguments.seed), "--total", str(images), *more]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def subjects(arguments):
+    command = [arguments.explorer, "--list"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [name for name in listed.stdout.split() if name.startswith(arguments.engine)]
+
+
+def find_sites(arguments, pool):
+    """{(site, kind): [(uses, subject, domain), ...]} and {site: function}."""
+    runs = [(s, d) for s in subjects(arguments) for d in DOMAINS]
+    results = pool.map(lambda run: explore(arguments, *run, arguments.images, "--sites"), runs)
+    uses, functions = collections.defaultdict(list), {}
+    for (subject, domain), result in zip(runs, results):
+        if result.returncode != 0:
+            output = result.stdout + result.stderr
+            sys.exit(f"{subject} in {domain} fails without any suppression:\n{output}")
+        for match in filter(None, map(_SITE.match, result.stdout.splitlines())):
+            site, flushes, fences, function = match.groups()
+            functions[site] = function
+            for kind, count in (("flush", int(flushes)), ("fence", int(fences))):
+                if count > 0 and site.startswith(FOLDERS):
+                    uses[site, kind].append((count, subject, domain))
+    return uses, functions
+
+
+def who_notices(arguments, mutant, users):
+    """Subject and domain of the first exploration that fails, or None. The heaviest users first,
+    and all of them with few images before any with many."""
+    for images in (arguments.images // 16, arguments.images // 4, arguments.images):
+        for _, subject, domain in sorted(users, reverse=True):
+            result = explore(arguments, subject, domain, images, "--suppress", ":".join(mutant))
+            if result.returncode == 2:
+                raise RuntimeError(f"can't explore {subject}: {result.stderr}")
+            if result.returncode != 0:  # 1: a failure was reported; a signal: recovery crashed
+                return f"{subject} in {domain}"
+    return None
+
+
+def mutate(arguments, pool, uses):
+    """Suppresses each site and prints who notices. Returns the mutants that nobody noticed."""
+    mutants = sorted(mutant for mutant in uses if arguments.site in mutant[0])
+    sites = {site for site, _ in mutants}
+    print(f"{len(sites)} call sites, {len(mutants)} suppressions", flush=True)
+    survivors = []
+    answers = pool.map(lambda mutant: who_notices(arguments, mutant, uses[mutant]), mutants)
+    for (site, kind), catcher in zip(mutants, answers):
+        answer = f"noticed by {catcher}" if catcher else "SURVIVES"
+        print(f"{kind:5} of {site:44} {answer}", flush=True)
+        if catcher is None:
+            survivors.append((site, kind))
+    return mutants, survivors
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--explorer", required=True, help="path of crash_explorer")
+    parser.add_argument("--engine", default="", help="only subjects whose name begins so")
+    parser.add_argument("--site", default="", help="only sites whose name contains this")
+    parser.add_argument(
+        "--images", type=int, default=8000, help="for each site, subject and domain, at most"
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    start = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        uses, functions = find_sites(arguments, pool)
+        mutants, survivors = mutate(arguments, pool, uses)
+    for site, kind in survivors:
+        print(f"survivor: {kind} of {site} in {functions[site]}")
+    reached = {site.rsplit(":", 1)[0] for site, _ in uses}
+    unreached = sorted(s for s in sites_in_sources() - reached if arguments.site in s)
+    if arguments.engine:
+        unreached = []  # others may use them
+    for site in unreached:
+        print(f"no subject uses {site}")
+    print(
+        f"{len(mutants) - len(survivors)} of {len(mutants)} suppressions noticed, "
+        f"{len(unreached)} call sites unused, {time.monotonic() - start:.0f} s"
+    )
+    return 1 if survivors or unreached or not mutants else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

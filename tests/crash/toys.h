@@ -1,0 +1,329 @@
+// Small durable structures, each sound or with one planted error, on which the explorer is tested.
+//
+// Each toy is the simplest structure in which its error can be made: what the explorer must find is
+// then beyond dispute.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "pm/access.h"
+#include "pm/persist.h"
+#include "testing/subject.h"
+
+namespace perdix::testing::toys {
+
+inline constexpr std::uint64_t kToySize = 1 << 16;
+
+inline std::uint64_t number(const std::string& text) { return std::stoull(text); }
+
+/// A toy lies at the start of the medium as an array of words; what it does is up to the derived
+/// class.
+class Toy : public Opened {
+ public:
+  Toy(Medium& medium, pm::Domain domain)
+      : pm_(domain), words_(reinterpret_cast<std::uint64_t*>(medium.bytes())) {
+    pm::on_map(medium.bytes(), medium.size());
+  }
+  Problems check() override { return {}; }
+  Problems close() override { return {}; }
+
+ protected:
+  static constexpr std::size_t kLine = pm::kLineSize / 8;
+
+  pm::Persister pm_;
+  std::uint64_t* words_;
+};
+
+/// A subject whose steps set the numbers "0", "1", ... to new values. `T` is a Toy with a
+/// constructor (Medium&, domain).
+template <class T>
+class Numbers : public Subject {
+ public:
+  explicit Numbers(pm::Domain domain, std::uint64_t keys = 4) : domain_(domain), keys_(keys) {}
+
+  std::uint64_t size() const override { return kToySize; }
+  State create(Medium& medium, util::Random&) override {
+    std::memset(medium.bytes(), 0, kToySize);
+    return {};
+  }
+  std::unique_ptr<Opened> open(Medium& medium) override {
+    return std::make_unique<T>(medium, domain_);
+  }
+  Step next_step(util::Random& random, const State&, unsigned thread, unsigned threads) override {
+    const std::uint64_t key = random.below(keys_) / threads * threads + thread;
+    return {0, std::to_string(key), std::to_string(1 + random.below(1 << 30))};
+  }
+  Effects effects(const Step& step, const State&) const override {
+    return {{step.key, step.value}};
+  }
+  std::string describe(const Step& step) const override {
+    return fmt::format("set({}, {})", step.key, step.value);
+  }
+
+ protected:
+  pm::Domain domain_;
+  std::uint64_t keys_;
+};
+
+/// Shows each word that is not 0 as a number, words `stride` apart from `first` on.
+inline State words_as_state(const std::uint64_t* words, std::size_t count, std::size_t first,
+                            std::size_t stride) {
+  State state;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t word = pm::load(words[first + i * stride]);
+    if (word != 0) state[std::to_string(i)] = std::to_string(word);
+  }
+  return state;
+}
+
+// --- A value and a word that makes it valid
+// --------------------------------------------------------
+
+enum class CellBug { none, no_flush, no_fence, swapped, wrong_line };
+
+/// Number i has two copies and a selector, on three lines; a set writes the other copy, then the
+/// selector.
+template <CellBug bug>
+class Cells : public Toy {
+ public:
+  using Toy::Toy;
+
+  State contents() override {
+    State state;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::uint64_t selected = pm::load(selector(i));
+      if (selected != 0) state[std::to_string(i)] = std::to_string(pm::load(copy(i, selected)));
+    }
+    return state;
+  }
+
+  StepResult apply(const Step& step) override {
+    const std::size_t i = number(step.key);
+    const std::uint64_t other = pm::load(selector(i)) == 1 ? 2 : 1;
+    if (bug == CellBug::swapped) pm_.publish(selector(i), other);
+    pm_.store(copy(i, other), number(step.value));
+    if (bug == CellBug::wrong_line) {
+      pm_.persist(&selector(i), 8);
+    } else if (bug == CellBug::no_fence) {
+      pm_.flush(&copy(i, other), 8);
+    } else if (bug == CellBug::no_flush) {
+      pm_.fence();
+    } else {
+      pm_.persist(&copy(i, other), 8);
+    }
+    if (bug != CellBug::swapped) pm_.publish(selector(i), other);
+    return StepResult::write(true);
+  }
+
+ private:
+  // In distant pages, so that no flush of one covers the other in any domain.
+  std::uint64_t& selector(std::size_t i) { return words_[i * kLine]; }
+  std::uint64_t& copy(std::size_t i, std::uint64_t which) {
+    return words_[which * 1024 + i * kLine];
+  }
+};
+
+// --- Two words that belong together
+// ----------------------------------------------------------------
+
+/// A step sets both numbers to one value. Sound: in a spare copy of the pair, then the selector.
+template <bool torn>
+class Twins : public Toy {
+ public:
+  using Toy::Toy;
+
+  State contents() override {
+    const std::uint64_t* pair = words_ + (torn ? 1 : 1 + 2 * pm::load(words_[0]));
+    return words_as_state(pair, 2, 0, 1);
+  }
+
+  StepResult apply(const Step& step) override {
+    const std::uint64_t spare = torn ? 0 : 1 - pm::load(words_[0]);
+    std::uint64_t* pair = words_ + 1 + 2 * spare;
+    pm_.store(pair[0], number(step.value));
+    pm_.store(pair[1], number(step.value));
+    pm_.persist(pair, 16);
+    if (!torn) pm_.publish(words_[0], spare);
+    return StepResult::write(true);
+  }
+};
+
+template <bool torn>
+class TwinNumbers : public Numbers<Twins<torn>> {
+ public:
+  using Numbers<Twins<torn>>::Numbers;
+  Effects effects(const Step& step, const State&) const override {
+    return {{"0", step.value}, {"1", step.value}};
+  }
+};
+
+// --- Blocks that must not leak
+// ---------------------------------------------------------------------
+
+/// Number i is in a block that slot i names; a word says which blocks are taken. A set takes a
+/// block, links it, and frees the old one. Sound: opening makes the word what the slots say.
+template <bool leaks>
+class Blocks : public Toy {
+ public:
+  Blocks(Medium& medium, pm::Domain domain) : Toy(medium, domain) {
+    if (!leaks && pm::load(taken()) != linked()) pm_.publish(taken(), linked());
+  }
+
+  State contents() override {
+    State state;
+    for (std::size_t i = 0; i < 4; ++i) {
+      if (const std::uint64_t b = pm::load(slot(i)))
+        state[std::to_string(i)] = std::to_string(pm::load(block(b)));
+    }
+    return state;
+  }
+
+  Problems check() override {
+    if (pm::load(taken()) == linked()) return {};
+    return {"the taken blocks are not the linked ones"};
+  }
+
+  StepResult apply(const Step& step) override {
+    const std::size_t i = number(step.key);
+    std::uint64_t b = 1;
+    while (pm::load(taken()) >> b & 1) ++b;
+    pm_.store(block(b), number(step.value));
+    pm_.flush(&block(b), 8);
+    pm_.publish(taken(), pm::load(taken()) | std::uint64_t{1} << b);
+    const std::uint64_t old = pm::load(slot(i));
+    pm_.publish(slot(i), b);
+    if (old != 0) pm_.publish(taken(), pm::load(taken()) & ~(std::uint64_t{1} << old));
+    return StepResult::write(true);
+  }
+
+ private:
+  std::uint64_t linked() {
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      if (const std::uint64_t b = pm::load(slot(i))) bits |= std::uint64_t{1} << b;
+    }
+    return bits;
+  }
+  std::uint64_t& taken() { return words_[0]; }
+  std::uint64_t& slot(std::size_t i) { return words_[512 + i]; }
+  std::uint64_t& block(std::uint64_t b) { return words_[1024 + b * kLine]; }
+};
+
+// --- Recovery that must bear a crash of its own
+// ----------------------------------------------------
+
+/// A set first logs the old pair of words, then changes both in place. Sound: recovery undoes, and
+/// only then clears the log.
+template <bool clears_early>
+class UndoLog : public Toy {
+ public:
+  UndoLog(Medium& medium, pm::Domain domain) : Toy(medium, domain) {
+    if (pm::load(words_[0]) == 0) return;
+    if (clears_early) pm_.publish(words_[0], 0);
+    pm_.store(pair()[0], pm::load(words_[1]));
+    pm_.store(pair()[1], pm::load(words_[2]));
+    pm_.persist(pair(), 16);
+    if (!clears_early) pm_.publish(words_[0], 0);
+  }
+
+  State contents() override { return words_as_state(pair(), 2, 0, 1); }
+
+  StepResult apply(const Step& step) override {
+    pm_.store(words_[1], pm::load(pair()[0]));
+    pm_.store(words_[2], pm::load(pair()[1]));
+    pm_.persist(words_ + 1, 16);
+    pm_.publish(words_[0], 1);
+    pm_.store(pair()[0], number(step.value));
+    pm_.store(pair()[1], number(step.value));
+    pm_.persist(pair(), 16);
+    pm_.publish(words_[0], 0);
+    return StepResult::write(true);
+  }
+
+ private:
+  std::uint64_t* pair() { return words_ + 1024; }
+};
+
+template <bool clears_early>
+class UndoNumbers : public Numbers<UndoLog<clears_early>> {
+ public:
+  using Numbers<UndoLog<clears_early>>::Numbers;
+  Effects effects(const Step& step, const State&) const override {
+    return {{"0", step.value}, {"1", step.value}};
+  }
+};
+
+// --- Readers that must not see what a crash can undo
+// -----------------------------------------------
+
+/// One word per number, and reads of others' numbers. Sound: reads wait for writers; else they see
+/// unpersisted values.
+template <bool dirty_reads>
+class Shared : public Toy {
+ public:
+  using Toy::Toy;
+
+  State contents() override { return words_as_state(words_, 4, 0, kLine); }
+
+  StepResult apply(const Step& step) override {
+    std::uint64_t& word = words_[number(step.key) * kLine];
+    if (step.action == 1) {
+      std::unique_lock lock(mutex_, std::defer_lock);
+      if (!dirty_reads) lock.lock();
+      const std::uint64_t found = pm::load(word);
+      return StepResult::read(found == 0 ? std::nullopt : std::optional(std::to_string(found)));
+    }
+    const std::lock_guard lock(mutex_);
+    pm_.publish(word, number(step.value));
+    return StepResult::write(true);
+  }
+
+ private:
+  std::mutex mutex_;
+};
+
+template <bool dirty_reads>
+class SharedNumbers : public Numbers<Shared<dirty_reads>> {
+ public:
+  using Numbers<Shared<dirty_reads>>::Numbers;
+  Step next_step(util::Random& random, const State& state, unsigned thread,
+                 unsigned threads) override {
+    Step step = Numbers<Shared<dirty_reads>>::next_step(random, state, thread, threads);
+    if (random.one_in(2)) step = {1, std::to_string(random.below(4)), ""};
+    return step;
+  }
+  Effects effects(const Step& step, const State&) const override {
+    return step.action == 1 ? Effects{} : Effects{{step.key, step.value}};
+  }
+};
+
+// --- Stores that mean nothing, to be counted
+// --------------------------------------------------------
+
+/// Stores `count` words, `stride` words apart, and then persists them all.
+template <std::size_t count, std::size_t stride>
+class Scratch : public Toy {
+ public:
+  using Toy::Toy;
+  State contents() override { return {}; }
+  StepResult apply(const Step&) override {
+    for (std::size_t i = 0; i < count; ++i) pm_.store(words_[i * stride], words_[i * stride] + 1);
+    pm_.persist(words_, count * stride * 8);
+    return StepResult::write(false);
+  }
+};
+
+template <std::size_t count, std::size_t stride>
+class ScratchNumbers : public Numbers<Scratch<count, stride>> {
+ public:
+  using Numbers<Scratch<count, stride>>::Numbers;
+  Effects effects(const Step&, const State&) const override { return {}; }
+};
+
+}  // namespace perdix::testing::toys
