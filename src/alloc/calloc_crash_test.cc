@@ -19,7 +19,6 @@
 namespace perdix::alloc {
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr unsigned kLinks = 24;
 constexpr unsigned kWords = 2 * kLinks;  // links, and a word beside each that changes with it
 constexpr std::uint64_t kMutationRounds = 6;

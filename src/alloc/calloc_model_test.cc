@@ -13,8 +13,6 @@
 namespace perdix::alloc {
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-
 class CallocModel : public ::testing::TestWithParam<pm::Domain> {
  protected:
   struct Block {

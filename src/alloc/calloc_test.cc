@@ -22,7 +22,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAreArray;
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kAllBits = ~std::uint64_t{0};
 
 Errc code_of(const std::function<void()>& call) {

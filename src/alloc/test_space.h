@@ -12,6 +12,8 @@
 
 namespace perdix::alloc {
 
+inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
 class TestSpace final : public Space {
  public:
   explicit TestSpace(std::uint64_t max_size, pm::Domain domain = pm::Domain::cpu_cache)

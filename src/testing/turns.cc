@@ -1,15 +1,46 @@
 #include "testing/turns.h"
 
+#include <pthread.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include <fmt/format.h>
+
 namespace perdix::testing {
+namespace {
+
+Turns::Time processor_time(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+/// The state follows the name, which is in parentheses and may hold any others.
+bool is_asleep(pid_t thread) {
+  std::ifstream file(fmt::format("/proc/self/task/{}/stat", thread));
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(')');
+  return name_end != std::string::npos && line.compare(name_end, 3, ") S") == 0;
+}
+
+}  // namespace
 
 Turns::Turns(unsigned threads, std::uint64_t seed, std::uint64_t one_in)
-    : random_(seed), one_in_(one_in), active_(threads, true), waiting_(threads, false) {
+    : random_(seed),
+      one_in_(one_in),
+      active_(threads, true),
+      waiting_(threads, false),
+      identities_(threads) {
   current_ = static_cast<unsigned>(random_.below(threads));
 }
 
 void Turns::event(unsigned thread, bool storing) {
   std::unique_lock lock(mutex_);
   ++events_;
+  if (identities_[thread].id == 0) identities_[thread] = this_thread();
   if (current_ == thread && random_.one_in(one_in_)) pass_on(thread);
   wait(lock, thread);
   storing_ = storing;
@@ -36,17 +67,32 @@ void Turns::pass_on(unsigned thread) {
   changed_.notify_all();
 }
 
+Turns::Identity Turns::this_thread() {
+  Identity identity{::gettid()};
+  ::pthread_getcpuclockid(::pthread_self(), &identity.clock);  // one that other threads can read
+  return identity;
+}
+
+Turns::Holder Turns::look() const {
+  const Identity& identity = identities_[current_];
+  if (identity.id == 0) return {current_, events_};
+  return {current_, events_, processor_time(identity.clock), is_asleep(identity.id)};
+}
+
+/// Whether it waits for a lock of ours, or of another thread that waits here.
+bool Turns::stuck(const Holder& before, const Holder& now) const {
+  if (!now.same_as(before) || storing_ || waiting_[current_]) return false;
+  return (before.asleep && now.asleep) || now.processor - before.processor >= kPatience;
+}
+
 void Turns::wait(std::unique_lock<std::mutex>& lock, unsigned thread) {
   waiting_[thread] = true;
-  while (current_ != thread) {
-    const std::uint64_t before = events_;
+  for (Holder before = look(); current_ != thread;) {
     changed_.wait_for(lock, kPatience, [&] { return current_ == thread; });
-    const bool stuck = events_ == before && !storing_ && !waiting_[current_];
-    if (current_ != thread &&
-        stuck) {  // it waits for a lock of ours, or of another one that waits here
-      current_ = thread;
-      changed_.notify_all();
-    }
+    const Holder now = look();
+    if (stuck(before, now)) pass_on(current_);
+    // The processor time is counted from the last event.
+    if (!now.same_as(before) || now.asleep != before.asleep) before = now;
   }
   waiting_[thread] = false;
 }

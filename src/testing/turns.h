@@ -2,12 +2,16 @@
 // that a seed decides.
 //
 // So the recorded order of stores is the order in which they became visible, and a schedule can be
-// run again. A thread that waits for a lock which a thread without the turn holds has no events;
-// after `kPatience` the turn is taken from it. That is the only thing that depends on time, and
-// only the schedule does.
+// run again. A thread that waits for a lock which a thread without the turn holds has no events:
+// the turn is taken from it once it was asleep twice, `kPatience` apart, or has spun for
+// `kPatience` of its own processor time. A thread that the system merely doesn't run is not
+// waiting. That is the only thing that depends on time, and only the schedule does.
 //
 // Thread-safe.
 #pragma once
+
+#include <sys/types.h>
+#include <time.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -21,7 +25,8 @@ namespace perdix::testing {
 
 class Turns {
  public:
-  static constexpr std::chrono::milliseconds kPatience{2};
+  using Time = std::chrono::nanoseconds;
+  static constexpr Time kPatience = std::chrono::milliseconds(2);
 
   /// At each event the turn goes to another thread with probability 1 / one_in.
   Turns(unsigned threads, std::uint64_t seed, std::uint64_t one_in);
@@ -35,6 +40,26 @@ class Turns {
   void leave(unsigned thread);
 
  private:
+  // What the system knows of a thread.
+  struct Identity {
+    pid_t id = 0;  // 0 before its first event
+    clockid_t clock = 0;
+  };
+  // The thread with the turn, as it was when it was looked at.
+  struct Holder {
+    unsigned thread = 0;
+    std::uint64_t events = 0;
+    Time processor{};
+    bool asleep = false;
+
+    bool same_as(const Holder& other) const {
+      return thread == other.thread && events == other.events;
+    }
+  };
+
+  static Identity this_thread();
+  Holder look() const;
+  bool stuck(const Holder& before, const Holder& now) const;
   void pass_on(unsigned thread);
   void wait(std::unique_lock<std::mutex>& lock, unsigned thread);
 
@@ -44,6 +69,7 @@ class Turns {
   std::uint64_t one_in_;
   std::vector<bool> active_;
   std::vector<bool> waiting_;
+  std::vector<Identity> identities_;
   std::uint64_t events_ = 0;
   unsigned current_ = 0;
   bool storing_ = false;

@@ -6,10 +6,12 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "pm/access.h"
@@ -262,6 +264,21 @@ class UndoNumbers : public Numbers<UndoLog<clears_early>> {
 // --- Readers that must not see what a crash can undo
 // -----------------------------------------------
 
+/// A lock that threads get in the order in which they ask, so that only the schedule decides who is
+/// next, and not who is faster when it becomes free.
+class FairLock {
+ public:
+  void lock() {
+    const unsigned ticket = next_.fetch_add(1);
+    while (serving_.load() != ticket) std::this_thread::yield();
+  }
+  void unlock() { serving_.fetch_add(1); }
+
+ private:
+  std::atomic<unsigned> next_{0};
+  std::atomic<unsigned> serving_{0};
+};
+
 /// One word per number, and reads of others' numbers. Sound: reads wait for writers; else they see
 /// unpersisted values.
 template <bool dirty_reads>
@@ -274,18 +291,18 @@ class Shared : public Toy {
   StepResult apply(const Step& step) override {
     std::uint64_t& word = words_[number(step.key) * kLine];
     if (step.action == 1) {
-      std::unique_lock lock(mutex_, std::defer_lock);
+      std::unique_lock lock(lock_, std::defer_lock);
       if (!dirty_reads) lock.lock();
       const std::uint64_t found = pm::load(word);
       return StepResult::read(found == 0 ? std::nullopt : std::optional(std::to_string(found)));
     }
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     pm_.publish(word, number(step.value));
     return StepResult::write(true);
   }
 
  private:
-  std::mutex mutex_;
+  FairLock lock_;
 };
 
 template <bool dirty_reads>

@@ -19,7 +19,7 @@ std::string random_bytes(Rng& rng, std::size_t size) {
 }
 
 // A size as keys have it: mostly a word, sometimes a path, now and then a document.
-std::size_t random_size(Rng& rng) {
+std::size_t random_key_size(Rng& rng) {
   if (rng.once_in(40)) return rng.between(200, 2000);
   return rng.once_in(4) ? rng.between(17, 80) : rng.between(1, 16);
 }
@@ -35,7 +35,7 @@ std::uint64_t make_key(Rng& rng, std::uint64_t base, std::size_t i, KeyStyle sty
 
 std::string make_key(Rng& rng, const std::string& base, std::size_t i, KeyStyle style) {
   switch (style) {
-    case KeyStyle::mixed: return random_bytes(rng, random_size(rng));
+    case KeyStyle::mixed: return random_bytes(rng, random_key_size(rng));
     case KeyStyle::dense: return fmt::format("word-{:08}", i);
     case KeyStyle::clustered: {
       // Each run: one long prefix, and all prefixes of one string behind it.

@@ -6,7 +6,7 @@
 namespace perdix::test {
 namespace {
 
-std::size_t random_size(Rng& rng) {
+std::size_t random_value_size(Rng& rng) {
   const std::uint64_t dice = rng.below(1000);
   if (dice < 50) return 0;
   if (dice < 250) return rng.between(1, 7);
@@ -52,7 +52,7 @@ std::uint64_t random_value(Rng& rng) {
 
 template <>
 std::string random_value(Rng& rng) {
-  const std::size_t size = random_size(rng);
+  const std::size_t size = random_value_size(rng);
   return bytes_of(rng(), size);
 }
 
