@@ -52,6 +52,7 @@ Traffic& Meter::counts(Kind kind) {
 
 template <class Act>
 void Meter::each_line(const Context& context, const void* p, std::size_t n, const Act& act) {
+  if (n == 0) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(p);
   Traffic& traffic = counts(context.kind);
   const DeviceTraffic before = model_.traffic();

@@ -1,6 +1,6 @@
-// The traffic meter: a probe that counts, for each kind of operation, the PM lines read and written,
-// the flushes and fences, and what a model of cache and device makes of them in bytes on the memory
-// bus and on the media.
+// The traffic meter: a probe that counts, for each kind of operation, the PM lines read and
+// written, the flushes and fences, and what a model of cache and device makes of them in bytes on
+// the memory bus and on the media.
 //
 //   Meter meter(options);
 //   pm::install_probe(&meter);

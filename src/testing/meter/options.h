@@ -25,15 +25,15 @@ struct CpuCacheOptions {
 
 struct PrefetchOptions {
   bool enabled = true;
-  std::size_t streams = 32;   ///< pages whose accesses are followed at a time
+  std::size_t streams = 32;    ///< pages whose accesses are followed at a time
   std::size_t per_access = 2;  ///< lines fetched for each access that continues a stream
-  std::size_t distance = 20;  ///< lines that a stream runs ahead at most
+  std::size_t distance = 20;   ///< lines that a stream runs ahead at most
 };
 
 struct DeviceOptions {
   std::size_t media_unit = 256;  ///< bytes that the media read and write at once: 64 to 4096
   std::size_t dimms = 6;
-  std::size_t interleave = 4096;               ///< bytes in a row on one DIMM
+  std::size_t interleave = 4096;              ///< bytes in a row on one DIMM
   std::size_t write_buffer_bytes = 16 << 10;  ///< of each DIMM; combines writes to one media unit
   std::size_t read_buffer_bytes = 16 << 10;   ///< of each DIMM; holds what was read last
 };

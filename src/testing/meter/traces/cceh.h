@@ -19,7 +19,8 @@ namespace perdix::testing::traces {
 class Cceh {
  public:
   Cceh(Pm pm, unsigned depth) : pm_(pm), depth_(depth) {
-    for (std::uint64_t i = 0; i < std::uint64_t{1} << depth; ++i) directory_.push_back(create(depth));
+    for (std::uint64_t i = 0; i < std::uint64_t{1} << depth; ++i)
+      directory_.push_back(create(depth));
   }
 
   void insert(std::uint64_t key) {
@@ -109,7 +110,8 @@ class Cceh {
     const unsigned depth = segments_[old].depth + 1;
     if (depth > depth_) double_directory();
     const Id halves[] = {create(depth), create(depth)};
-    for (const Id half : halves) pm_.write(segment_offset(half), kSlots * kPairBytes + kHeaderBytes);
+    for (const Id half : halves)
+      pm_.write(segment_offset(half), kSlots * kPairBytes + kHeaderBytes);
     for (std::size_t slot = 0; slot < kSlots; ++slot) {
       pm_.read(slot_offset(old, slot), kPairBytes);
       const std::uint64_t moved = segments_[old].keys[slot];

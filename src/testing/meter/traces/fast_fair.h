@@ -113,7 +113,8 @@ class FastFair {
 
   void insert_into(Id node, std::uint64_t key, Id child) {
     Node& n = nodes_[node];
-    const auto at = static_cast<std::size_t>(std::ranges::upper_bound(n.keys, key) - n.keys.begin());
+    const auto at =
+        static_cast<std::size_t>(std::ranges::upper_bound(n.keys, key) - n.keys.begin());
     pm_.write(record_of(node, n.keys.size() + 1), kRecordBytes / 2);
     for (std::size_t i = n.keys.size(); i > at; --i) {
       pm_.write(record_of(node, i), kRecordBytes);
@@ -122,7 +123,8 @@ class FastFair {
     pm_.write_and_persist(record_of(node, at), kRecordBytes);
     pm_.write(offset_of(node), kHeaderBytes);  // the hint of where the last record is
     n.keys.insert(n.keys.begin() + static_cast<std::ptrdiff_t>(at), key);
-    if (n.level > 0) n.children.insert(n.children.begin() + static_cast<std::ptrdiff_t>(at) + 1, child);
+    if (n.level > 0)
+      n.children.insert(n.children.begin() + static_cast<std::ptrdiff_t>(at) + 1, child);
   }
 
   void split(Id node, std::uint64_t key, Id child) {
