@@ -15,7 +15,7 @@ Chunks::Chunks(Space& space)
       pm_(space.pm()),
       view_(space.base()),
       capacity_(space.max_size() / kChunkSize),
-      words_(new std::atomic<std::uint64_t>[capacity_] {}) {}
+      words_(make_zeroed_array<std::atomic<std::uint64_t>>(capacity_)) {}
 
 void Chunks::open() {
   const std::uint64_t count = pm::load(view_.header().alloc_num);

@@ -18,10 +18,10 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <memory>
 
 #include "alloc/space.h"
 #include "alloc/view.h"
+#include "alloc/zeroed_array.h"
 
 namespace perdix::alloc {
 
@@ -63,7 +63,7 @@ class Chunks {
   const pm::Persister& pm_;
   View view_;
   std::uint64_t capacity_;  // chunks of the largest possible pool
-  std::unique_ptr<std::atomic<std::uint64_t>[]>
+  ZeroedArray<std::atomic<std::uint64_t>>
       words_;  // packed ChunkWord of the tile that begins there, or 0
   std::atomic<std::uint64_t> count_{0};
   std::map<std::uint64_t, std::uint64_t>

@@ -21,7 +21,7 @@ Heap::Heap(Space& space, unsigned nodes)
       pm_(space.pm()),
       view_(space.base()),
       chunks_(space),
-      maps_(new std::atomic<SpanMap*>[space.max_size() / kChunkSize] {}),
+      maps_(make_zeroed_array<std::atomic<SpanMap*>>(space.max_size() / kChunkSize)),
       nodes_(nodes) {}
 
 void Heap::open() {

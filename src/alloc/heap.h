@@ -16,13 +16,13 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "alloc/chunks.h"
 #include "alloc/span_map.h"
 #include "alloc/topology.h"
+#include "alloc/zeroed_array.h"
 #include "util/arena.h"
 
 namespace perdix::alloc {
@@ -123,7 +123,7 @@ class Heap {
   Chunks chunks_;
   mutable std::mutex mutex_;
   util::Arena arena_;
-  std::unique_ptr<std::atomic<SpanMap*>[]> maps_;  // by chunk
+  ZeroedArray<std::atomic<SpanMap*>> maps_;  // by chunk
   std::vector<Node> nodes_;
   SpanMap* unused_maps_ = nullptr;
   std::array<Span*, 65> unused_spans_{};  // by words of the bitmap

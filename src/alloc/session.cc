@@ -94,6 +94,11 @@ void Session::log() {
   constexpr std::uint64_t kRange = std::uint64_t{1} << 32;
   if (lane_->next_sequence % kRange == 0)
     lane_->next_sequence = calloc_->next_sequence_range() * kRange + 1;
+  if (operation.record.commit_word == pm::kNull) {
+    // The record commits as soon as it is in PM, and that may be early: what it makes reachable
+    // must be durable before.
+    calloc_->pm_.fence();
+  }
   write_record(calloc_->pm_, lane_->layout().record, operation.record, lane_->next_sequence++);
   operation.logged = true;
 }

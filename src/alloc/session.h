@@ -71,7 +71,7 @@ class Session {
   void undo(std::uint64_t& word, std::uint64_t value);
 
   /// Writes the record. Makes all that this thread has flushed before durable, also the contents of
-  /// new blocks. Cost: one to three PM lines, one fence.
+  /// new blocks. Cost: one to three PM lines, one fence; two without commit_when().
   void log();
 
   /// After the commit: marks the blocks in PM, then drops the record, durably. Cost: a line per

@@ -36,6 +36,8 @@ class TestSpace final : public Space {
   const pm::Persister& pm() const override { return pm_; }
   epoch::Reclaimer& reclaimer() const override { return reclaimer_; }
 
+  void set_size(std::uint64_t size) { size_ = size; }
+
   /// The disk has room for so many bytes.
   void set_limit(std::uint64_t limit) { limit_ = limit; }
   std::uint64_t prepared() const { return prepared_; }

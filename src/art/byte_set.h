@@ -44,7 +44,9 @@ class ByteSet {
   }
 
  private:
-  static constexpr std::uint64_t bit(Entry byte) noexcept { return std::uint64_t{1} << (byte % 64); }
+  static constexpr std::uint64_t bit(Entry byte) noexcept {
+    return std::uint64_t{1} << (byte % 64);
+  }
 
   // relaxed: ordered by the version lock of the node.
   std::uint64_t load(Entry byte) const noexcept {

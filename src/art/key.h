@@ -1,8 +1,9 @@
-// How the tree sees a key: as a sequence of bytes that is compared like an unsigned big-endian number or a string.
+// How the tree sees a key: as a sequence of bytes that is compared like an unsigned big-endian
+// number or a string.
 //
-// Two kinds of keys. `std::uint64_t` is eight big-endian bytes that stay in a register; no key is a prefix of another, so nodes
-// need no place for a key that ends in them. `std::string_view` is any bytes, up to kMaxKeySize, zero bytes and prefixes of other
-// keys included.
+// Two kinds of keys. `std::uint64_t` is eight big-endian bytes that stay in a register; no key is a
+// prefix of another, so nodes need no place for a key that ends in them. `std::string_view` is any
+// bytes, up to kMaxKeySize, zero bytes and prefixes of other keys included.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,8 @@ namespace perdix::art {
 
 inline constexpr std::size_t kMaxKeySize = 65535;
 
-/// What leads from a node to a child: the key's next byte, or kEnd if the key has no more bytes. kEnd sorts first.
+/// What leads from a node to a child: the key's next byte, or kEnd if the key has no more bytes.
+/// kEnd sorts first.
 using Entry = int;
 inline constexpr Entry kEnd = -1;
 
@@ -25,8 +27,10 @@ struct KeyTraits;
 
 template <>
 struct KeyTraits<std::uint64_t> {
-  static constexpr bool kMayEnd = false;     // whether a key can be a proper prefix of another
-  static constexpr unsigned kPrefixWords = 1;  // of a node's prefix, stored in the node; here that is always all of it
+  /// Whether a key can be a proper prefix of another.
+  static constexpr bool kMayEnd = false;
+  /// How much of its prefix a node stores; here that is always all of it.
+  static constexpr unsigned kPrefixWords = 1;
 
   static constexpr unsigned size(std::uint64_t) noexcept { return 8; }
 
@@ -34,10 +38,14 @@ struct KeyTraits<std::uint64_t> {
     return static_cast<Entry>((key >> (56 - 8 * depth)) & 0xff);
   }
 
-  /// The eight bytes from `depth` on, the first one most significant, with zeros after the key's end.
-  static constexpr std::uint64_t word(std::uint64_t key, unsigned depth) noexcept { return key << (8 * depth); }
+  /// The eight bytes from `depth` on, the first one most significant, with zeros after the key's
+  /// end.
+  static constexpr std::uint64_t word(std::uint64_t key, unsigned depth) noexcept {
+    return key << (8 * depth);
+  }
 
-  static constexpr unsigned common_prefix(std::uint64_t a, std::uint64_t b, unsigned depth) noexcept {
+  static constexpr unsigned common_prefix(std::uint64_t a, std::uint64_t b,
+                                          unsigned depth) noexcept {
     return static_cast<unsigned>(std::countl_zero(a ^ b)) / 8 - depth;
   }
 };

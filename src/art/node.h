@@ -1,14 +1,18 @@
-// The nodes of the adaptive radix tree (V. Leis et al., "The Adaptive Radix Tree", 2013): four sizes for 4, 16, 48 and 256 children.
+// The nodes of the adaptive radix tree (V. Leis et al., "The Adaptive Radix Tree", 2013): four
+// sizes, for 4, 16, 48 and 256 children.
 //
 // Invariants, whenever the lock is free:
-//   1. A node has at least two entries, where the value of a key that ends in the node counts as one.
-//   2. Node4 and Node16: keys[0, count) ascend strictly, child i belongs to keys[i], and slots from count on are null.
-//   3. Node48: index[b] is 0, or 1 + the place of b's child. Node48 and Node256: `present` has exactly the bytes with a child.
-//   4. A slot holds null or a reference that is, or was while this reader's Guard lived, part of the tree: so a reader may
-//      follow what it read before it validates.
+//   1. A node has at least two entries; the value of a key that ends in the node is one.
+//   2. Node4 and Node16: keys[0, count) ascend strictly, child i belongs to keys[i], and slots
+//      from count on are null.
+//   3. Node48: index[b] is 0, or 1 + the place of b's child. Node48 and Node256: `present` has
+//      exactly the bytes with a child.
+// And at every moment:
+//   4. A slot holds null, or a reference to what is part of the tree, or was while this reader's
+//      Guard lived: so a reader may follow what it read before it validates.
 //
-// All fields are atomics: a reader reads them while a writer stores, and validates the lock's version afterwards. A node whose kind
-// or place changes is replaced by a new one, never changed in place, except for its prefix.
+// All fields are atomics: a reader reads them while a writer stores, and validates the lock's
+// version afterwards. A node that needs another size is replaced by a new one.
 #pragma once
 
 #include <array>
@@ -24,7 +28,8 @@
 
 namespace perdix::art {
 
-/// The number of children (without that of a key's end) and the length of the prefix, read and written together.
+/// The number of children (without that of a key's end) and the length of the prefix, read and
+/// written together.
 struct Shape {
   std::uint16_t count = 0;
   std::uint16_t prefix_length = 0;
@@ -52,19 +57,24 @@ struct Header : EndSlot<KeyTraits<Key>::kMayEnd> {
 
   Prefix<Key> prefix() const noexcept {
     std::array<std::uint64_t, Prefix<Key>::kWords> words;
-    for (unsigned i = 0; i < words.size(); ++i) words[i] = prefix_[i].load(std::memory_order_relaxed);
+    for (unsigned i = 0; i < words.size(); ++i)
+      words[i] = prefix_[i].load(std::memory_order_relaxed);
     return {words, shape().prefix_length};
   }
 
-  // What follows is for the holder of the lock, and for whoever builds a node that nobody else knows.
+  // What follows is for the holder of the lock, and for whoever builds a node that nobody else
+  // knows.
 
   void set_count(unsigned count) noexcept {
-    shape_.store({static_cast<std::uint16_t>(count), shape().prefix_length}, std::memory_order_relaxed);
+    shape_.store({static_cast<std::uint16_t>(count), shape().prefix_length},
+                 std::memory_order_relaxed);
   }
 
   void set_prefix(const Prefix<Key>& prefix) noexcept {
-    for (unsigned i = 0; i < prefix_.size(); ++i) prefix_[i].store(prefix.word(i), std::memory_order_relaxed);
-    shape_.store({shape().count, static_cast<std::uint16_t>(prefix.length())}, std::memory_order_relaxed);
+    for (unsigned i = 0; i < prefix_.size(); ++i)
+      prefix_[i].store(prefix.word(i), std::memory_order_relaxed);
+    shape_.store({shape().count, static_cast<std::uint16_t>(prefix.length())},
+                 std::memory_order_relaxed);
   }
 
   /// A list of nodes while the tree is taken apart; takes the place of the prefix.
@@ -85,7 +95,8 @@ struct alignas(Header<Key>::kAlignment) SortedNode : Header<Key> {
   static constexpr unsigned kCapacity = kSlots;
   static constexpr unsigned kKeyWords = (kSlots + 7) / 8;
 
-  std::array<std::atomic<std::uint64_t>, kKeyWords> keys{};  // byte i of the words, in memory order, is child i's
+  // Byte i of the words, in memory order, belongs to child i.
+  std::array<std::atomic<std::uint64_t>, kKeyWords> keys{};
   std::array<Slot, kSlots> children{};
 };
 

@@ -97,7 +97,8 @@ void add_byte_child(Node48<Key>& node, Entry byte, Ref ref) noexcept {
   unsigned place = 0;
   while (!node.children[place].load().is_null()) ++place;
   node.children[place].store(ref);
-  node.index[static_cast<unsigned>(byte)].store(static_cast<std::uint8_t>(place + 1), std::memory_order_relaxed);
+  node.index[static_cast<unsigned>(byte)].store(static_cast<std::uint8_t>(place + 1),
+                                                std::memory_order_relaxed);
   node.present.insert(byte);
 }
 
@@ -170,7 +171,8 @@ void for_each_byte_child(const SortedNode<Key, kSlots>& node, F f) {
 
 template <class Node, class F>
 void for_each_byte_child(const Node& node, F f) {
-  for (Entry byte = node.present.next(0); byte != ByteSet::kNone; byte = node.present.next(byte + 1)) {
+  for (Entry byte = node.present.next(0); byte != ByteSet::kNone;
+       byte = node.present.next(byte + 1)) {
     f(byte, byte_child(node, byte));
   }
 }

@@ -1,9 +1,10 @@
-// Looking things up in one node. Pure reads, safe beside a writer; what they return counts once the version is validated.
+// Looking things up in one node. Pure reads, safe beside a writer; what they return counts once the
+// version is validated.
 //
-//   child(node, entry)      the child for a byte or for the key's end; null if there is none
-//   next(node, entry)       the first child at or after the entry, in key order; null if there is none
-//   previous(node, entry)   the last child at or before the entry
-//   has_before, has_after   whether there is any strictly before or after
+//   child(node, entry)       the child for a byte or for the key's end; null if there is none
+//   next(node, entry)        the first child at or after the entry, in key order; null if none
+//   previous(node, entry)    the last child at or before the entry
+//   has_before, has_after    whether there is any strictly before or after
 //
 // Entries are kEnd, then the bytes 0 to 255; kBeyond is after all.
 #pragma once
@@ -24,10 +25,14 @@ namespace sorted {
 /// The node's bytes as a vector; those from count on are meaningless.
 template <class Key, unsigned kSlots>
 __m128i keys(const SortedNode<Key, kSlots>& node) noexcept {
-  // Two relaxed loads rather than one of 16 bytes: each is atomic, so reading beside a writer is defined.
+  // Two relaxed loads rather than one of 16 bytes: each is atomic, so reading beside a writer is
+  // defined.
   const auto low = static_cast<long long>(node.keys[0].load(std::memory_order_relaxed));
-  if constexpr (kSlots <= 8) return _mm_cvtsi64_si128(low);
-  else return _mm_set_epi64x(static_cast<long long>(node.keys[1].load(std::memory_order_relaxed)), low);
+  if constexpr (kSlots <= 8)
+    return _mm_cvtsi64_si128(low);
+  else
+    return _mm_set_epi64x(static_cast<long long>(node.keys[1].load(std::memory_order_relaxed)),
+                          low);
 }
 
 inline unsigned valid_mask(unsigned count) noexcept { return (1u << count) - 1; }
@@ -46,8 +51,10 @@ unsigned rank(const Node& node, Entry limit) noexcept {
   const unsigned valid = valid_mask(node.shape().count);
   const __m128i all = keys(node);
   // a <= b, unsigned, as min(a, b) == a
-  const __m128i below = _mm_cmpeq_epi8(_mm_min_epu8(all, _mm_set1_epi8(static_cast<char>(limit - 1))), all);
-  return static_cast<unsigned>(std::popcount(static_cast<unsigned>(_mm_movemask_epi8(below)) & valid));
+  const __m128i below =
+      _mm_cmpeq_epi8(_mm_min_epu8(all, _mm_set1_epi8(static_cast<char>(limit - 1))), all);
+  return static_cast<unsigned>(
+      std::popcount(static_cast<unsigned>(_mm_movemask_epi8(below)) & valid));
 }
 
 }  // namespace sorted
@@ -97,7 +104,8 @@ Ref previous_byte_child(const Node& node, Entry from) noexcept {
 
 template <class Key, unsigned kSlots>
 bool has_byte_before(const SortedNode<Key, kSlots>& node, Entry byte) noexcept {
-  return node.shape().count > 0 && static_cast<Entry>(node.keys[0].load(std::memory_order_relaxed) & 0xff) < byte;
+  return node.shape().count > 0 &&
+         static_cast<Entry>(node.keys[0].load(std::memory_order_relaxed) & 0xff) < byte;
 }
 
 template <class Node>

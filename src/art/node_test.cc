@@ -16,9 +16,13 @@ alignas(8) char targets[257 * 8];  // any addresses do
 
 Ref target(Entry entry) { return Ref::of_value(&targets[8 * (entry + 1)]); }
 
-Ref at_or_null(const Model& model, Model::const_iterator it) { return it == model.end() ? Ref{} : it->second; }
+Ref at_or_null(const Model& model, Model::const_iterator it) {
+  return it == model.end() ? Ref{} : it->second;
+}
 
-Ref before_or_null(const Model& model, Model::const_iterator it) { return it == model.begin() ? Ref{} : std::prev(it)->second; }
+Ref before_or_null(const Model& model, Model::const_iterator it) {
+  return it == model.begin() ? Ref{} : std::prev(it)->second;
+}
 
 template <class Node>
 void expect_equal(const Node& node, const Model& model) {
@@ -42,9 +46,10 @@ void expect_equal(const Node& node, const Model& model) {
 template <class Node>
 class NodeTest : public ::testing::Test {};
 
-using AllNodes = ::testing::Types<Node4<std::uint64_t>, Node16<std::uint64_t>, Node48<std::uint64_t>, Node256<std::uint64_t>,
-                                  Node4<std::string_view>, Node16<std::string_view>, Node48<std::string_view>,
-                                  Node256<std::string_view>>;
+using AllNodes =
+    ::testing::Types<Node4<std::uint64_t>, Node16<std::uint64_t>, Node48<std::uint64_t>,
+                     Node256<std::uint64_t>, Node4<std::string_view>, Node16<std::string_view>,
+                     Node48<std::string_view>, Node256<std::string_view>>;
 TYPED_TEST_SUITE(NodeTest, AllNodes);
 
 TYPED_TEST(NodeTest, BehavesLikeAMap) {
@@ -54,7 +59,8 @@ TYPED_TEST(NodeTest, BehavesLikeAMap) {
   Model model;
   expect_equal(node, model);
   for (int step = 0; step < 2000; ++step) {
-    const Entry entry = TypeParam::kMayEnd && random.one_in(20) ? kEnd : static_cast<Entry>(random.below(256));
+    const Entry entry =
+        TypeParam::kMayEnd && random.one_in(20) ? kEnd : static_cast<Entry>(random.below(256));
     const bool growing = step % 400 < 200;
     if (model.contains(entry)) {
       if (growing) {
@@ -98,8 +104,10 @@ TYPED_TEST(NodeTest, CopiesToEveryKindWithRoom) {
     model[kEnd] = target(kEnd);
   }
   Key key{};
-  if constexpr (TypeParam::kMayEnd) key = "0123456789";
-  else key = 0x0123456789abcdef;
+  if constexpr (TypeParam::kMayEnd)
+    key = "0123456789";
+  else
+    key = 0x0123456789abcdef;
   node.set_prefix(Prefix<Key>::of(key, 2, 5));
   expect_copied<Node4<Key>>(node, model, key);
   expect_copied<Node16<Key>>(node, model, key);
@@ -114,7 +122,8 @@ TEST(Prefix, OfIntegers) {
   EXPECT_EQ(prefix.agree(key ^ 0xff, 1), 4u);
   EXPECT_EQ(prefix.agree(key ^ (0xffull << 24), 1), 3u);
   EXPECT_EQ(prefix.without_first(2).agree(key, 3), 2u);
-  const auto joined = Prefix<std::uint64_t>::joined(prefix, 0x55, Prefix<std::uint64_t>::of(key, 6, 1));
+  const auto joined =
+      Prefix<std::uint64_t>::joined(prefix, 0x55, Prefix<std::uint64_t>::of(key, 6, 1));
   EXPECT_EQ(joined.length(), 6u);
   EXPECT_EQ(joined.agree(key, 1), 6u);
 }
@@ -122,7 +131,8 @@ TEST(Prefix, OfIntegers) {
 TEST(Prefix, OfStringsStopsAtTheKeysEnd) {
   const std::string_view zeros("\0\0\0\0\0\0\0\0\0\0\0\0", 12);
   const auto prefix = Prefix<std::string_view>::of(zeros, 0, 12);
-  for (unsigned size = 0; size <= 12; ++size) EXPECT_EQ(prefix.agree(zeros.substr(0, size), 0), size);
+  for (unsigned size = 0; size <= 12; ++size)
+    EXPECT_EQ(prefix.agree(zeros.substr(0, size), 0), size);
 }
 
 TEST(Prefix, KnowsOnlyTheBytesThatFit) {

@@ -1,7 +1,8 @@
 // The bytes that all keys below a node share after the byte that led to it (path compression).
 //
-// A node holds the length and as many of the bytes as fit; the rest is found in the key of any value below. Bytes lie in words,
-// the first one most significant, so a word is compared with the key's in one instruction and its order is that of the keys.
+// A node holds the length and as many of the bytes as fit; the rest is found in the key of any
+// value below. Bytes lie in words, the first one most significant, so a word is compared with the
+// key's in one instruction and its order is that of the keys.
 #pragma once
 
 #include <algorithm>
@@ -23,14 +24,16 @@ class Prefix {
   static constexpr unsigned kStored = 8 * kWords;
 
   Prefix() = default;
-  Prefix(const std::array<std::uint64_t, kWords>& words, unsigned length) : words_(words), length_(length) {}
+  Prefix(const std::array<std::uint64_t, kWords>& words, unsigned length)
+      : words_(words), length_(length) {}
 
   /// `length` bytes of `key` from `depth` on.
   static Prefix of(Key key, unsigned depth, unsigned length) {
     assert(depth + length <= Traits::size(key));
     Prefix prefix;
     prefix.length_ = length;
-    for (unsigned i = 0; 8 * i < prefix.stored(); ++i) prefix.words_[i] = Traits::word(key, depth + 8 * i);
+    for (unsigned i = 0; 8 * i < prefix.stored(); ++i)
+      prefix.words_[i] = Traits::word(key, depth + 8 * i);
     return prefix;
   }
 
@@ -39,7 +42,9 @@ class Prefix {
     Prefix prefix;
     prefix.length_ = upper.length_ + 1 + lower.length_;
     for (unsigned i = 0; i < prefix.stored(); ++i) {
-      prefix.set_byte(i, i < upper.length_ ? upper.byte(i) : i == upper.length_ ? byte : lower.byte(i - upper.length_ - 1));
+      prefix.set_byte(i, i < upper.length_    ? upper.byte(i)
+                         : i == upper.length_ ? byte
+                                              : lower.byte(i - upper.length_ - 1));
     }
     return prefix;
   }
@@ -78,7 +83,8 @@ class Prefix {
  private:
   void set_byte(unsigned i, std::uint8_t byte) {
     const unsigned shift = 56 - 8 * (i % 8);
-    words_[i / 8] = (words_[i / 8] & ~(std::uint64_t{0xff} << shift)) | (std::uint64_t{byte} << shift);
+    words_[i / 8] =
+        (words_[i / 8] & ~(std::uint64_t{0xff} << shift)) | (std::uint64_t{byte} << shift);
   }
 
   std::array<std::uint64_t, kWords> words_{};

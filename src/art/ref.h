@@ -1,7 +1,8 @@
-// What a slot of the tree holds: nothing, a value, or a node with its kind in the low bits of the pointer.
+// What a slot of the tree holds: nothing, a value, or a node with its kind in the low bits of the
+// pointer.
 //
-// The kind is in the pointer rather than in the node, so that a search knows how to read a node before its memory arrives. A
-// value is its own address, for which values are aligned to 8 bytes.
+// The kind is in the pointer rather than in the node, so that a search knows how to read a node
+// before its memory arrives. A value is its own address, for which values are aligned to 8 bytes.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// What the tests of the tree share: values with keys, and nodes on the heap, where AddressSanitizer sees each use after a free.
+// What the tests of the tree share: values with keys, and nodes on the heap, where AddressSanitizer
+// sees each use after a free.
 #pragma once
 
 #include <atomic>
@@ -28,11 +29,12 @@ using ViewItem = Item<std::string_view, std::string_view>;
 
 class HeapMemory {
  public:
-  HeapMemory(epoch::Reclaimer& reclaimer, std::atomic<std::int64_t>& bytes) : reclaimer_(&reclaimer), bytes_(&bytes) {}
+  HeapMemory(epoch::Reclaimer& reclaimer, std::atomic<std::int64_t>& bytes)
+      : reclaimer_(&reclaimer), bytes_(&bytes) {}
 
   void* allocate(std::size_t bytes) {
     *bytes_ += static_cast<std::int64_t>(bytes);
-    return ::operator new(bytes, std::align_val_t{64});
+    return ::operator new (bytes, std::align_val_t{64});
   }
 
   void release(void* memory, std::size_t bytes) noexcept { free(memory, bytes, *bytes_); }
@@ -41,14 +43,16 @@ class HeapMemory {
   void retire(Node* node) noexcept {
     reclaimer_->retire(
         node,
-        [](void* object, void* bytes) { free(object, sizeof(Node), *static_cast<std::atomic<std::int64_t>*>(bytes)); },
+        [](void* object, void* bytes) {
+          free(object, sizeof(Node), *static_cast<std::atomic<std::int64_t>*>(bytes));
+        },
         bytes_);
   }
 
  private:
   static void free(void* memory, std::size_t size, std::atomic<std::int64_t>& bytes) noexcept {
     bytes -= static_cast<std::int64_t>(size);
-    ::operator delete(memory, std::align_val_t{64});
+    ::operator delete (memory, std::align_val_t{64});
   }
 
   epoch::Reclaimer* reclaimer_;

@@ -1,18 +1,21 @@
-// An ordered map from keys to pointers: an adaptive radix tree (V. Leis et al., 2013) with optimistic lock coupling (2016).
-// SpTree's top layer (sptree paper, §4.1) is one.
+// An ordered map from keys to pointers: an adaptive radix tree (V. Leis et al., 2013) with
+// optimistic lock coupling (2016). SpTree's top layer (sptree paper, §4.1) is one.
 //
-// Values are pointers to objects that know their key: KeyOf()(value) is the whole key, as std::uint64_t or std::string_view, and it
-// must stay readable while a Guard may still see the value. Keys are any bytes, up to kMaxKeySize.
+// Values are pointers to objects that know their key: KeyOf()(value) is the whole key, as
+// std::uint64_t or std::string_view, and it must stay readable while a Guard may still see the
+// value. Keys are any bytes, up to kMaxKeySize.
 //
-// Thread-safety: all calls may run at once; each needs an epoch::Guard of the caller, which also protects the values returned. Readers
-// write nothing shared. A reader that meets a node whose version changed under it starts again; it waits only while a writer
-// is between the few stores of a change. An erased or replaced value may be seen by others until a grace period has passed.
+// Thread-safety: all calls may run at once; each needs an epoch::Guard of the caller, which also
+// protects the values returned. Readers write nothing shared. A reader that meets a node whose
+// version changed under it starts again; it waits only while a writer is between the few stores of
+// a change. An erased or replaced value may be seen by others until a grace period has passed.
 //
-// Linearizable: insert, upsert, erase, find. The neighbour searches look at several nodes, one after the other, each in a
-// consistent state; see find_floor for what that means.
+// Linearizable: insert, upsert, erase, find. The neighbour searches look at several nodes, one
+// after the other, each in a consistent state; see find_floor for what that means.
 //
-// Locks are taken from the root downwards. All but one are taken by upgrade from a version that was read, which fails rather
-// than waits; the exception is the child in `collapse`, below two locks that are held, whose holder never waits for those.
+// Locks are taken from the root downwards. All but one are taken by upgrade from a version that was
+// read, which fails rather than waits; the exception is the child in `collapse`, below two locks
+// that are held, whose holder never waits for those.
 #pragma once
 
 #include <atomic>
@@ -36,28 +39,35 @@ class Tree {
  public:
   using Key = std::remove_cvref_t<std::invoke_result_t<const KeyOf&, Value>>;
 
-  explicit Tree(Memory memory, KeyOf key_of = {}) : memory_(std::move(memory)), key_of_(std::move(key_of)) {}
+  explicit Tree(Memory memory, KeyOf key_of = {})
+      : memory_(std::move(memory)), key_of_(std::move(key_of)) {}
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
 
   /// No other thread may use the tree any more. Values are not touched.
   ~Tree() { clear(); }
 
-  /// False, and nothing changes, if the key is there. key == KeyOf()(value). Throws, and changes nothing, if memory is out.
+  /// False, and nothing changes, if the key is there. key == KeyOf()(value). Throws, and changes
+  /// nothing, if memory is out.
   bool insert(Key key, Value value);
 
-  /// Inserts, or replaces the value that the key has; returns the former value, or nullptr if there was none.
+  /// Inserts, or replaces the value that the key has; returns the former value, or nullptr if there
+  /// was none.
   Value upsert(Key key, Value value);
 
-  /// False if the key isn't there. Throws, and changes nothing, if memory is out: a large node may be replaced by a smaller one.
-  bool erase(Key key);
+  /// Removes the key and returns its value, or nullptr if it isn't there. Throws, and changes
+  /// nothing, if memory is out: a large node may be replaced by a smaller one.
+  Value erase(Key key);
 
   /// The key's value, or nullptr.
   Value find(Key key) const;
 
-  /// The value of the greatest key <= key; nullptr if there is none. A key that was there during the whole call is never
-  /// passed over; one that is inserted meanwhile may be.
+  /// The value of the greatest key <= key; nullptr if there is none. A key that was there during
+  /// the whole call is never passed over; one that is inserted meanwhile may be.
   Value find_floor(Key key) const;
+
+  /// The value of the greatest key < key, likewise.
+  Value find_below(Key key) const;
 
   /// The value of the smallest key >= key, likewise.
   Value find_ceiling(Key key) const;
@@ -65,8 +75,9 @@ class Tree {
   /// The value of the smallest key > key, likewise.
   Value find_above(Key key) const;
 
-  /// Calls fn(value) in ascending order of keys, from the smallest key >= from on, until fn returns false. Each value was in
-  /// the tree at some moment of the call, no key comes twice, and none is left out that was there throughout.
+  /// Calls fn(value) in ascending order of keys, from the smallest key >= from on, until fn returns
+  /// false. Each value was in the tree at some moment of the call, no key comes twice, and none is
+  /// left out that was there throughout.
   template <class Fn>
   void scan(Key from, Fn fn) const;
 
@@ -76,7 +87,8 @@ class Tree {
 
   bool empty() const noexcept { return root_.load().is_null(); }
 
-  /// Memory of the nodes, in bytes, without what waits for its grace period. Values are not counted.
+  /// Memory of the nodes, in bytes, without what waits for its grace period. Values are not
+  /// counted.
   std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
   /// Removes all. No other thread may use the tree meanwhile.
@@ -87,8 +99,8 @@ class Tree {
   using Head = Header<Key>;
   using Lock = epoch::VersionLock;
 
-  // The way from a node to a child, as a reader saw it: valid while the node's version is still the same. The root slot is
-  // reached from a lock of its own, without a node.
+  // The way from a node to a child, as a reader saw it: valid while the node's version is still the
+  // same. The root slot is reached from a lock of its own, without a node.
   struct Edge {
     Lock* lock = nullptr;
     std::uint64_t version = 0;
@@ -107,14 +119,14 @@ class Tree {
     Value witness;  // a value below the node if its key was needed, else nullptr
   };
 
-  // Where the way of a key ends: at a slot with a value (which may have another key), at an empty slot, or at a node
-  // whose prefix the key doesn't have.
+  // Where the way of a key ends: at a slot with a value (which may have another key), at an empty
+  // slot, or at a node whose prefix the key doesn't have.
   struct Stop {
-    Edge upper;         // the edge to edge.node
-    Edge edge;          // the edge to `ref`
-    Ref ref;            // a value or null; or a node if at_prefix()
+    Edge upper;          // the edge to edge.node
+    Edge edge;           // the edge to `ref`
+    Ref ref;             // a value or null; or a node if at_prefix()
     unsigned depth = 0;  // bytes of the key that lead to `ref`
-    Edge beside;        // the last edge passed with a neighbour on the wanted side; no lock if there was none
+    Edge beside;         // the last edge passed that has others on the wanted side; or no lock
     std::optional<PrefixStop> prefix;
 
     bool at_prefix() const noexcept { return prefix.has_value(); }
@@ -126,7 +138,8 @@ class Tree {
   template <class Node>
   class Fresh;
 
-  // Reading (tree_search.h). These return false or no value if a version changed, and the caller starts again.
+  // Reading (tree_search.h). These return false or no value if a version changed, and the caller
+  // starts again.
   template <Side kSide>
   bool descend(Key key, Stop& stop) const;
   template <Side kSide>
@@ -139,7 +152,7 @@ class Tree {
   template <Side kSide>
   std::optional<Value> beside(const Edge& edge) const;
   std::optional<Value> try_find(Key key) const;
-  std::optional<Value> try_floor(Key key) const;
+  std::optional<Value> try_below(Key key, bool or_equal) const;
   std::optional<Value> try_above(Key key, bool or_equal) const;
 
   // Writing (tree_modify.h), likewise.
@@ -149,7 +162,7 @@ class Tree {
   bool fork(const Stop& stop, Key key, Value value, Key other);
   bool split_prefix(const Stop& stop, Key key, Value value);
   std::optional<Prefix<Key>> prefix_after_split(const Stop& stop) const;
-  std::optional<bool> try_erase(Key key);
+  std::optional<Value> try_erase(Key key);
   template <class Node>
   bool remove_value(const Stop& stop, Node& node);
   template <class Node>

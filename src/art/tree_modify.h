@@ -1,5 +1,6 @@
-// Tree: inserting and erasing. A change is prepared without locks, then the one or two nodes concerned are locked by upgrade from
-// the versions that the descent saw, which proves that what was prepared is still right.
+// Tree: inserting and erasing. A change is prepared without locks, then the one or two nodes
+// concerned are locked by upgrade from the versions that the descent saw, which proves that what
+// was prepared is still right.
 #pragma once
 
 #include <cassert>
@@ -38,9 +39,13 @@ struct Neighbours<Node256<Key>> {
 };
 
 template <class Node>
-concept CanGrow = requires { typename Neighbours<Node>::Larger; };
+concept CanGrow = requires {
+  typename Neighbours<Node>::Larger;
+};
 template <class Node>
-concept CanShrink = requires { typename Neighbours<Node>::Smaller; };
+concept CanShrink = requires {
+  typename Neighbours<Node>::Smaller;
+};
 
 }  // namespace detail
 
@@ -48,7 +53,8 @@ concept CanShrink = requires { typename Neighbours<Node>::Smaller; };
 template <class Value, class KeyOf, class Memory>
 class Tree<Value, KeyOf, Memory>::WriteLock {
  public:
-  explicit WriteLock(const Edge& edge) : lock_(edge.lock->try_upgrade(edge.version) ? edge.lock : nullptr) {}
+  explicit WriteLock(const Edge& edge)
+      : lock_(edge.lock->try_upgrade(edge.version) ? edge.lock : nullptr) {}
   WriteLock(const WriteLock&) = delete;
   WriteLock& operator=(const WriteLock&) = delete;
   ~WriteLock() {
@@ -149,7 +155,8 @@ bool Tree<Value, KeyOf, Memory>::add_value(const Stop& stop, Ref value) {
   });
 }
 
-/// Puts a node with both values in the place of a value with another key (lazy expansion ends here).
+/// Puts a node with both values in the place of a value with another key (lazy expansion ends
+/// here).
 template <class Value, class KeyOf, class Memory>
 bool Tree<Value, KeyOf, Memory>::fork(const Stop& stop, Key key, Value value, Key other) {
   const unsigned common = Traits::common_prefix(key, other, stop.depth);
@@ -185,8 +192,8 @@ bool Tree<Value, KeyOf, Memory>::split_prefix(const Stop& stop, Key key, Value v
 }
 
 template <class Value, class KeyOf, class Memory>
-std::optional<Prefix<typename Tree<Value, KeyOf, Memory>::Key>> Tree<Value, KeyOf, Memory>::prefix_after_split(
-    const Stop& stop) const {
+std::optional<Prefix<typename Tree<Value, KeyOf, Memory>::Key>>
+Tree<Value, KeyOf, Memory>::prefix_after_split(const Stop& stop) const {
   const PrefixStop& at = *stop.prefix;
   const unsigned gone = at.agreed + 1;
   if (at.prefix.length() == at.prefix.stored()) return at.prefix.without_first(gone);
@@ -200,21 +207,22 @@ std::optional<Prefix<typename Tree<Value, KeyOf, Memory>::Key>> Tree<Value, KeyO
 }
 
 template <class Value, class KeyOf, class Memory>
-bool Tree<Value, KeyOf, Memory>::erase(Key key) {
+Value Tree<Value, KeyOf, Memory>::erase(Key key) {
   return detail::retry([&] { return try_erase(key); });
 }
 
 template <class Value, class KeyOf, class Memory>
-std::optional<bool> Tree<Value, KeyOf, Memory>::try_erase(Key key) {
+std::optional<Value> Tree<Value, KeyOf, Memory>::try_erase(Key key) {
   Stop stop;
   if (!descend<Side::none>(key, stop)) return std::nullopt;
-  if (stop.at_prefix() || stop.ref.is_null()) return false;
-  if (key_of_(stop.ref.template value<Value>()) != key) return false;
-  const bool done = stop.edge.node.is_null() ? set_slot(stop.edge, {}) : visit<Key>(stop.edge.node, [&](auto& node) {
-    return remove_value(stop, node);
-  });
+  if (stop.at_prefix() || stop.ref.is_null()) return Value{};
+  const auto value = stop.ref.template value<Value>();
+  if (key_of_(value) != key) return Value{};
+  const auto remove_from = [&](auto& node) { return remove_value(stop, node); };
+  const bool done =
+      stop.edge.node.is_null() ? set_slot(stop.edge, {}) : visit<Key>(stop.edge.node, remove_from);
   if (!done) return std::nullopt;
-  return true;
+  return value;
 }
 
 template <class Value, class KeyOf, class Memory>
@@ -235,7 +243,8 @@ bool Tree<Value, KeyOf, Memory>::remove_value(const Stop& stop, Node& node) {
   return true;
 }
 
-/// Takes out a node that would keep one entry: what it leads to takes its place, and if that is a node, also its prefix.
+/// Takes out a node that would keep one entry: what it leads to takes its place, and if that is a
+/// node, also its prefix.
 template <class Value, class KeyOf, class Memory>
 template <class Node>
 bool Tree<Value, KeyOf, Memory>::collapse(const Stop& stop, Node& node) {
@@ -252,7 +261,8 @@ bool Tree<Value, KeyOf, Memory>::collapse(const Stop& stop, Node& node) {
       Head& lower = *ref.template node<Head>();
       // It can't be obsolete: taking it out would need the lock of `node`.
       lower.lock.lock();
-      lower.set_prefix(Prefix<Key>::joined(node.prefix(), static_cast<std::uint8_t>(entry), lower.prefix()));
+      lower.set_prefix(
+          Prefix<Key>::joined(node.prefix(), static_cast<std::uint8_t>(entry), lower.prefix()));
       lower.lock.unlock();
     });
     store(stop.upper, survivor);
@@ -297,8 +307,8 @@ void Tree<Value, KeyOf, Memory>::retire(Node& node) noexcept {
 
 template <class Value, class KeyOf, class Memory>
 void Tree<Value, KeyOf, Memory>::clear() noexcept {
-  // The nodes still to be freed form a list, linked through the nodes themselves: no recursion, whose depth could be that of
-  // a long key, and no memory that might not be there.
+  // The nodes still to be freed form a list, linked through the nodes themselves: no recursion,
+  // whose depth could be that of a long key, and no memory that might not be there.
   Ref list;
   const auto push = [&](Ref ref) {
     if (!ref.is_node()) return;

@@ -1,12 +1,15 @@
-// Tree: searching. One descent serves all operations; it notes on its way what the operation may need at its end.
+// Tree: searching. One descent serves all operations; it notes on its way what the operation may
+// need at its end.
 //
-// Why one pass with a validated version per node is enough for a neighbour search (§ of the floor; the other side mirrors it):
-//   - `descend` couples versions: a node's version is taken before its parent's is validated, so at that moment the node was
-//     in the tree at the place that the key's bytes lead to.
-//   - Where the way ends, no key <= the wanted one is below. The nodes passed on the way had, when validated, no child before
-//     the key's, except `beside` and those above it. A key that was there throughout can't be in a node that had no place for
-//     it at that moment: so it is below the child before the key's in `beside`, or smaller than all there.
-//   - `beside` is validated again when that child is read, and its greatest value is found by the same coupling.
+// Why one pass with a validated version per node is enough for find_floor (find_above mirrors it):
+//   1. `descend` couples versions: a node's version is taken before its parent's is validated, so
+//      at that moment the node was in the tree, at the place that the key's bytes lead to.
+//   2. Where the way ends, nothing <= key is below. The nodes passed had, when validated, no child
+//      before the key's own, except `beside` and those above it. A key that is in the tree
+//      throughout can't be where there was no child for it at some moment: so it is below the
+//      child before the key's own in `beside`, or smaller than all that is there.
+//   3. `beside` is validated again when that child is read, and the greatest value below is found
+//      by the same coupling.
 // A version that changed starts the search again from the root.
 #pragma once
 
@@ -69,9 +72,11 @@ Ref Tree<Value, KeyOf, Memory>::step(Ref ref, const Edge& edge, Stop& stop) {
   });
 }
 
-/// Goes past the prefix of the node, or stops in it. Leaves nothing unvalidated, since `depth` must be right to go on.
+/// Goes past the prefix of the node, or stops in it. Leaves nothing unvalidated, since `depth` must
+/// be right to go on.
 template <class Value, class KeyOf, class Memory>
-bool Tree<Value, KeyOf, Memory>::pass_prefix(Ref ref, std::uint64_t version, Key key, unsigned& depth, Stop& stop) const {
+bool Tree<Value, KeyOf, Memory>::pass_prefix(Ref ref, std::uint64_t version, Key key,
+                                             unsigned& depth, Stop& stop) const {
   const Head& head = *ref.node<Head>();
   const Prefix<Key> prefix = head.prefix();
   if (!head.lock.read_validate(version)) return false;
@@ -85,7 +90,8 @@ bool Tree<Value, KeyOf, Memory>::pass_prefix(Ref ref, std::uint64_t version, Key
   if (agreed < prefix.stored()) {
     other = prefix.byte(agreed);
   } else {
-    const auto found = outermost<Side::after>({&head.lock, version}, visit<Key>(ref, [](const auto& node) { return next(node, kEnd); }));
+    const auto found = outermost<Side::after>(
+        {&head.lock, version}, visit<Key>(ref, [](const auto& node) { return next(node, kEnd); }));
     if (!found) return false;
     witness = *found;
     const Key whole = key_of_(witness);
@@ -112,7 +118,9 @@ std::optional<Value> Tree<Value, KeyOf, Memory>::outermost(const Edge& from, Ref
     const std::uint64_t version = head.lock.read_begin();
     if (Lock::obsolete(version) || !edge.valid()) return std::nullopt;
     edge = {&head.lock, version};
-    ref = visit<Key>(ref, [](const auto& node) { return kSide == Side::before ? previous(node, kBeyond) : next(node, kEnd); });
+    ref = visit<Key>(ref, [](const auto& node) {
+      return kSide == Side::before ? previous(node, kBeyond) : next(node, kEnd);
+    });
   }
   if (!edge.valid()) return std::nullopt;
   return ref.template value<Value>();
@@ -123,8 +131,10 @@ template <class Value, class KeyOf, class Memory>
 template <typename Tree<Value, KeyOf, Memory>::Side kSide>
 std::optional<Value> Tree<Value, KeyOf, Memory>::outermost_below(const Stop& stop) const {
   const Edge edge{&stop.ref.template node<Head>()->lock, stop.prefix->version};
-  return outermost<kSide>(
-      edge, visit<Key>(stop.ref, [](const auto& node) { return kSide == Side::before ? previous(node, kBeyond) : next(node, kEnd); }));
+  return outermost<kSide>(edge, visit<Key>(stop.ref, [](const auto& node) {
+                            return kSide == Side::before ? previous(node, kBeyond)
+                                                         : next(node, kEnd);
+                          }));
 }
 
 /// The nearest value on the given side of the edge's child.
@@ -148,15 +158,17 @@ std::optional<Value> Tree<Value, KeyOf, Memory>::try_find(Key key) const {
 }
 
 template <class Value, class KeyOf, class Memory>
-std::optional<Value> Tree<Value, KeyOf, Memory>::try_floor(Key key) const {
+std::optional<Value> Tree<Value, KeyOf, Memory>::try_below(Key key, bool or_equal) const {
   Stop stop;
   if (!descend<Side::before>(key, stop)) return std::nullopt;
   if (stop.at_prefix()) {
-    const bool all_smaller = stop.prefix->other < Traits::entry(key, stop.depth + stop.prefix->agreed);
+    const bool all_smaller =
+        stop.prefix->other < Traits::entry(key, stop.depth + stop.prefix->agreed);
     if (all_smaller) return outermost_below<Side::before>(stop);
   } else if (!stop.ref.is_null()) {
     const auto value = stop.ref.template value<Value>();
-    if (key_of_(value) <= key) return value;
+    const Key found = key_of_(value);
+    if (found < key || (or_equal && found == key)) return value;
   }
   return beside<Side::before>(stop.beside);
 }
@@ -166,7 +178,8 @@ std::optional<Value> Tree<Value, KeyOf, Memory>::try_above(Key key, bool or_equa
   Stop stop;
   if (!descend<Side::after>(key, stop)) return std::nullopt;
   if (stop.at_prefix()) {
-    const bool all_greater = stop.prefix->other > Traits::entry(key, stop.depth + stop.prefix->agreed);
+    const bool all_greater =
+        stop.prefix->other > Traits::entry(key, stop.depth + stop.prefix->agreed);
     if (all_greater) return outermost_below<Side::after>(stop);
   } else if (!stop.ref.is_null()) {
     const auto value = stop.ref.template value<Value>();
@@ -183,7 +196,12 @@ Value Tree<Value, KeyOf, Memory>::find(Key key) const {
 
 template <class Value, class KeyOf, class Memory>
 Value Tree<Value, KeyOf, Memory>::find_floor(Key key) const {
-  return detail::retry([&] { return try_floor(key); });
+  return detail::retry([&] { return try_below(key, true); });
+}
+
+template <class Value, class KeyOf, class Memory>
+Value Tree<Value, KeyOf, Memory>::find_below(Key key) const {
+  return detail::retry([&] { return try_below(key, false); });
 }
 
 template <class Value, class KeyOf, class Memory>

@@ -1,4 +1,5 @@
-// The tree against std::map, by one thread: random and adversarial keys, each operation, each boundary.
+// The tree against std::map, by one thread: random and adversarial keys, each operation, each
+// boundary.
 #include "art/tree.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +50,7 @@ class Pair {
 
   void erase(const Stored& key) {
     const epoch::Guard guard;
-    ASSERT_EQ(tree_->erase(key), map_.contains(key));
+    ASSERT_EQ(tree_->erase(key), get(map_.find(key)));
     map_.erase(key);
   }
 
@@ -58,7 +59,9 @@ class Pair {
     ASSERT_EQ(tree_->find(key), get(map_.find(key)));
     const auto above = map_.upper_bound(key);
     ASSERT_EQ(tree_->find_floor(key), above == map_.begin() ? nullptr : get(std::prev(above)));
-    ASSERT_EQ(tree_->find_ceiling(key), get(map_.lower_bound(key)));
+    const auto ceiling = map_.lower_bound(key);
+    ASSERT_EQ(tree_->find_below(key), ceiling == map_.begin() ? nullptr : get(std::prev(ceiling)));
+    ASSERT_EQ(tree_->find_ceiling(key), get(ceiling));
     ASSERT_EQ(tree_->find_above(key), get(above));
   }
 
@@ -78,7 +81,9 @@ class Pair {
   const Map& map() const { return map_; }
 
  private:
-  Item* get(typename Map::const_iterator it) const { return it == map_.end() ? nullptr : it->second.get(); }
+  Item* get(typename Map::const_iterator it) const {
+    return it == map_.end() ? nullptr : it->second.get();
+  }
 
   HeapTree<Item> tree_;
   Map map_;
@@ -90,7 +95,8 @@ struct KeySource {
   std::function<Key(util::Random&)> next;
 };
 
-// Random operations that let the tree grow, then shrink to nothing, twice; each looks at the neighbourhood of a key.
+// Random operations that let the tree grow, then shrink to nothing, twice; each looks at the
+// neighbourhood of a key.
 template <class Item, class Key>
 void run_against_map(const KeySource<Key>& source, std::uint64_t seed, int steps) {
   SCOPED_TRACE(std::string(source.name) + " seed " + std::to_string(seed));
@@ -99,9 +105,12 @@ void run_against_map(const KeySource<Key>& source, std::uint64_t seed, int steps
   for (int step = 0; step < steps; ++step) {
     const bool growing = step % (steps / 2) < steps / 4;
     const Key key = source.next(random);
-    if (random.one_in(10)) pair.upsert(key);
-    else if (growing != random.one_in(4)) pair.insert(key);
-    else pair.erase(key);
+    if (random.one_in(10))
+      pair.upsert(key);
+    else if (growing != random.one_in(4))
+      pair.insert(key);
+    else
+      pair.erase(key);
     if (!growing && !pair.map().empty()) {
       auto victim = pair.map().lower_bound(source.next(random));
       if (victim == pair.map().end()) --victim;
@@ -122,15 +131,18 @@ void run_all_ints(std::uint64_t seed) {
       {"uniform", [](util::Random& random) { return random(); }},
       {"dense", [](util::Random& random) { return random.below(2000); }},
       {"few", [](util::Random& random) { return random.below(8) << 61 | random.below(4); }},
-      {"clustered", [](util::Random& random) { return random.below(20) << 40 | random.below(300); }},
+      {"clustered",
+       [](util::Random& random) { return random.below(20) << 40 | random.below(300); }},
       {"ends of the range", [](util::Random& random) { return random.below(300) - 150; }},
-      {"one byte differs", [](util::Random& random) { return random.below(256) << (8 * random.below(8)); }},
+      {"one byte differs",
+       [](util::Random& random) { return random.below(256) << (8 * random.below(8)); }},
       {"strided", [](util::Random& random) { return random.below(500) * 0x0101010101; }},
   };
   for (const auto& source : sources) run_against_map<IntItem>(source, seed, 6000);
 }
 
-std::string random_string(util::Random& random, std::size_t max_size, unsigned alphabet, char first) {
+std::string random_string(util::Random& random, std::size_t max_size, unsigned alphabet,
+                          char first) {
   std::string key(random.below(max_size + 1), '\0');
   for (char& c : key) c = static_cast<char>(first + static_cast<char>(random.below(alphabet)));
   return key;
@@ -142,7 +154,8 @@ std::vector<KeySource<std::string>> string_sources() {
       {"zeros and prefixes", [](util::Random& random) { return random_string(random, 12, 2, 0); }},
       {"only zeros", [](util::Random& random) { return std::string(random.below(200), '\0'); }},
       {"high bytes", [](util::Random& random) { return random_string(random, 6, 3, '\xfd'); }},
-      {"numbered", [](util::Random& random) { return "user" + std::to_string(random.below(3000)); }},
+      {"numbered",
+       [](util::Random& random) { return "user" + std::to_string(random.below(3000)); }},
       {"long shared prefixes",
        [](util::Random& random) {
          std::string key(random.below(3) * 50, 'p');
@@ -156,7 +169,10 @@ std::vector<KeySource<std::string>> string_sources() {
          key[28 + random.below(10)] = static_cast<char>('w' + random.below(3));
          return key.substr(0, 26 + random.below(35));
        }},
-      {"chains", [](util::Random& random) { return std::string(random.below(400), 'c') + (random.one_in(3) ? "d" : ""); }},
+      {"chains",
+       [](util::Random& random) {
+         return std::string(random.below(400), 'c') + (random.one_in(3) ? "d" : "");
+       }},
       {"wide", [](util::Random& random) { return "w" + random_string(random, 2, 256, 0); }},
   };
 }
@@ -184,7 +200,8 @@ TEST(TreeOfInts, FloorAtEveryBoundary) {
   Pair<IntItem> pair;
   pair.insert(0);
   pair.insert(~std::uint64_t{0});
-  for (int i = 0; i < 3000; ++i) pair.insert(random() >> (8 * random.below(8)) << (8 * random.below(8)));
+  for (int i = 0; i < 3000; ++i)
+    pair.insert(random() >> (8 * random.below(8)) << (8 * random.below(8)));
   for (const auto& [key, item] : pair.map()) {
     for (std::uint64_t delta : {0, 1, 2, 255, 256, 257, 65536}) {
       pair.check(key + delta);
@@ -208,7 +225,8 @@ TEST(TreeOfStrings, FloorAtEveryBoundary) {
       for (std::size_t cut = 0; cut < std::min<std::size_t>(key.size(), 80); ++cut) {
         std::string other = key.substr(0, cut);
         pair.check(other);
-        for (int delta : {-1, 1}) pair.check(other + static_cast<char>(key[cut] + delta) + key.substr(cut + 1));
+        for (int delta : {-1, 1})
+          pair.check(other + static_cast<char>(key[cut] + delta) + key.substr(cut + 1));
       }
       if (HasFatalFailure()) FAIL() << "seed " << kSeed;
     }
@@ -258,7 +276,8 @@ TEST(TreeOfStrings, DeepestTree) {
   HeapTree<ViewItem> tree;
   const std::string longest(kMaxKeySize, 'd');
   std::vector<ViewItem> items;
-  for (std::size_t size = 0; size <= kMaxKeySize; size += 10) items.push_back({std::string_view(longest).substr(0, size)});
+  for (std::size_t size = 0; size <= kMaxKeySize; size += 10)
+    items.push_back({std::string_view(longest).substr(0, size)});
   for (auto& item : items) ASSERT_TRUE(tree->insert(item.key, &item));
   EXPECT_EQ(tree->find_floor(longest), &items.back());
   EXPECT_EQ(tree->find_above(items.back().key), nullptr);
@@ -305,9 +324,11 @@ struct ScarceMemory {
   void* allocate(std::size_t bytes) {
     if (*left == 0) throw std::bad_alloc();
     --*left;
-    return ::operator new(bytes, std::align_val_t{64});
+    return ::operator new (bytes, std::align_val_t{64});
   }
-  void release(void* memory, std::size_t) noexcept { ::operator delete(memory, std::align_val_t{64}); }
+  void release(void* memory, std::size_t) noexcept {
+    ::operator delete (memory, std::align_val_t{64});
+  }
   template <class Node>
   void retire(Node* node) noexcept {
     release(node, sizeof(Node));

@@ -1,12 +1,14 @@
-// A read-side section: while a Guard lives, nothing that its thread could reach when the Guard began is disposed of.
+// A read-side section: while a Guard lives, nothing that its thread could reach when the Guard
+// began is disposed of.
 //
-// Over liburcu's `bp` flavour: threads need no registration, a Guard costs a few nanoseconds and writes only memory of its
-// own thread. Guards nest. A Guard belongs to the thread that made it, and must not be held while waiting for a grace
-// period (Reclaimer::advance, drain).
+// Over liburcu's `bp` flavour: threads need no registration, a Guard costs a few nanoseconds and
+// writes only memory of its own thread. Guards nest. A Guard belongs to the thread that made it,
+// and must not be held while waiting for a grace period (Reclaimer::advance, drain).
 #pragma once
 
 extern "C" {
-// liburcu wants a thread's record aligned to 128 bytes and allocates it with less. That is harmless, but not to a sanitizer.
+// liburcu wants a thread's record aligned to 128 bytes and allocates it with less. That is
+// harmless, but not to a sanitizer.
 [[gnu::no_sanitize("alignment")]] static inline void _urcu_bp_read_lock_update(unsigned long);
 [[gnu::no_sanitize("alignment")]] static inline void _urcu_bp_read_lock();
 [[gnu::no_sanitize("alignment")]] static inline void _urcu_bp_read_unlock();

@@ -13,8 +13,8 @@
 namespace perdix::epoch {
 namespace {
 
-// A grace period interrupts every core that runs a thread of this process. Under a steady stream of retired objects this
-// pause makes one period serve all that comes within it.
+// A grace period interrupts every core that runs a thread of this process. Under a steady stream of
+// retired objects this pause makes one period serve all that comes within it.
 constexpr auto kPause = std::chrono::milliseconds(1);
 
 void wait_for_readers() {
@@ -45,15 +45,15 @@ Reclaimer::~Reclaimer() {
 }
 
 Reclaimer::Ticket Reclaimer::ticket() {
-  // The caller's unlinking must be visible to readers before started_ is read: else a period could be counted whose scan of
-  // the readers came before.
+  // The caller's unlinking must be visible to readers before started_ is read: else a period could
+  // be counted whose scan of the readers came before.
   tsan::fence(std::memory_order_seq_cst);
   const Ticket ticket = started_.load(std::memory_order_acquire) + 1;
   Ticket known = requested_.load(std::memory_order_relaxed);
   while (known < ticket) {
     if (!requested_.compare_exchange_weak(known, ticket, std::memory_order_seq_cst)) continue;
-    // One thread per period comes here. Passing through the mutex means that the background thread either sees the request
-    // before it sleeps, or sleeps already and is woken.
+    // One thread per period comes here. Passing through the mutex means that the background thread
+    // either sees the request before it sleeps, or sleeps already and is woken.
     { const std::lock_guard guard(sleep_mutex_); }
     wake_.notify_one();
     break;

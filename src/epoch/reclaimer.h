@@ -1,15 +1,19 @@
-// Reclamation by grace periods: what was unlinked from a structure is disposed of once no Guard can still see it.
+// Reclamation by grace periods: what was unlinked from a structure is disposed of once no Guard can
+// still see it.
 //
-// Grace periods are numbered from 1. A ticket is the number of the first period that certainly starts after the ticket was
-// taken; when that period has ended, so has every Guard that was there when the ticket was taken.
+// Grace periods are numbered from 1. A ticket is the number of the first period that certainly
+// starts after the ticket was taken; when that period has ended, so has every Guard that was there
+// when the ticket was taken.
 //
 // Invariants:
-//   1. completed_ <= started_, and both only grow; they differ only while a thread holds advancing_.
-//   2. Objects are taken from the pending lists before a period starts and disposed of after it ended.
-//   3. The background thread advances while requested_ > completed_, that is, while someone waits for something, and sleeps
-//      otherwise.
+//   1. completed_ <= started_, and both only grow; they differ only while a thread holds
+//      advancing_.
+//   2. Objects are taken from the pending lists before a period starts and disposed of after it
+//      ended.
+//   3. The background thread advances while requested_ > completed_, that is, while someone waits
+//      for something, and sleeps otherwise.
 //
-// Thread-safe. `retire` and `ticket` may be called inside a Guard, and `retire` also by a dispose function.
+// Thread-safe. `retire` and `ticket` may be called inside a Guard, and by a dispose function.
 #pragma once
 
 #include <array>
@@ -38,20 +42,27 @@ class Reclaimer {
   /// Disposes of everything that is pending. No Guard may be held by this thread.
   ~Reclaimer();
 
-  /// For something that the caller has just unlinked. Also makes sure that `passed` will become true without further calls.
+  /// For something that the caller has just unlinked. Also makes sure that `passed` will become
+  /// true without further calls.
   Ticket ticket();
 
-  /// Whether every Guard has ended that might have seen what was unlinked before the ticket was taken. One load.
-  bool passed(Ticket ticket) const noexcept { return completed_.load(std::memory_order_acquire) >= ticket; }
+  /// Whether every Guard has ended that might have seen what was unlinked before the ticket was
+  /// taken. One load.
+  bool passed(Ticket ticket) const noexcept {
+    return completed_.load(std::memory_order_acquire) >= ticket;
+  }
 
-  /// Calls dispose(object, context) after a grace period, on an unspecified thread and outside of all Guards. The object must
-  /// be unlinked already. dispose must not throw, and must not wait for a grace period.
+  /// Calls dispose(object, context) after a grace period, on an unspecified thread and outside of
+  /// all Guards. The object must be unlinked already. dispose must not throw, and must not wait for
+  /// a grace period.
   void retire(void* object, Dispose dispose, void* context) noexcept;
 
-  /// Waits for one grace period, then disposes of what had been retired before the call. No Guard may be held.
+  /// Waits for one grace period, then disposes of what had been retired before the call. No Guard
+  /// may be held.
   void advance();
 
-  /// Waits until everything that was retired before the call has been disposed of. No Guard may be held.
+  /// Waits until everything that was retired before the call has been disposed of. No Guard may be
+  /// held.
   void drain() { advance(); }
 
   /// Retired and not yet taken up by a grace period; a moment's view.

@@ -114,7 +114,8 @@ TEST(Reclaimer, ALaterGuardDelaysNothing) {
   reader.leave();
 }
 
-// Readers follow a pointer that a writer keeps replacing. The sanitizers would see a use after the free.
+// Readers follow a pointer that a writer keeps replacing. The sanitizers would see a use after the
+// free.
 TEST(Reclaimer, ReadersNeverSeeAFreedObject) {
   constexpr std::uint64_t kSeed = 3;
   Reclaimer reclaimer;

@@ -1,8 +1,10 @@
-// What ThreadSanitizer must be told about this folder, and the fences that it doesn't know. Included by epoch/ only.
+// What ThreadSanitizer must be told about this folder, and the fences that it doesn't know.
+// Included by epoch/ only.
 //
-// liburcu is not instrumented, so the order that a grace period establishes is declared here. Fences are not modelled by the
-// sanitizer, and compilers warn about them: in a sanitized build they are left out, which is sound because there
-// every load and store of an atomic is executed by the sanitizer in program order.
+// liburcu is not instrumented, so the order that a grace period establishes is declared here.
+// Fences are not modelled by the sanitizer, and compilers warn about them: in a sanitized build
+// they are left out, which is sound because there every load and store of an atomic is executed by
+// the sanitizer in program order.
 #pragma once
 
 #include <atomic>
@@ -21,7 +23,8 @@
 
 namespace perdix::epoch::tsan {
 
-/// What this thread did so far happens before what follows the next `acquire` of the same address by any thread.
+/// What this thread did so far happens before what follows the next `acquire` of the same address
+/// by any thread.
 inline void release([[maybe_unused]] void* address) noexcept {
 #ifdef PERDIX_TSAN
   __tsan_release(address);

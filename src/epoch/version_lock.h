@@ -1,15 +1,18 @@
-// Optimistic lock: a version counter and a lock in 8 bytes (V. Leis et al., "The ART of Practical Synchronization", 2016).
+// Optimistic lock: a version counter and a lock in 8 bytes (V. Leis et al., "The ART of Practical
+// Synchronization", 2016).
 //
-// Readers don't write: they take the version, read the data, and validate that the version is still the same. A writer's
-// unlock makes a new version. `unlock_obsolete` says that the object was unlinked for ever.
+// Readers don't write: they take the version, read the data, and validate that the version is still
+// the same. A writer's unlock makes a new version. `unlock_obsolete` says that the object was
+// unlinked for ever.
 //
 //   std::uint64_t v = lock.read_begin();
 //   if (VersionLock::obsolete(v)) start over;
 //   ... read the data with relaxed atomic loads; use nothing of it yet ...
 //   if (!lock.read_validate(v)) start over;
 //
-// Layout: bit 0 obsolete, bit 1 locked, bits 2-63 the version. Not recursive. `lock` and `try_lock` also take an obsolete lock:
-// who may have been overtaken by the unlinking asks `is_obsolete` afterwards.
+// Layout: bit 0 obsolete, bit 1 locked, bits 2-63 the version. Not recursive. `lock` and `try_lock`
+// also take an obsolete lock: who may have been overtaken by the unlinking asks `is_obsolete`
+// afterwards.
 #pragma once
 
 #include <atomic>
@@ -26,14 +29,16 @@ class VersionLock {
   /// Waits while a writer holds the lock; writers hold it for a few stores.
   std::uint64_t read_begin() const noexcept {
     std::uint64_t word = word_.load(std::memory_order_acquire);
-    if (word & kLocked) [[unlikely]] word = wait_unlocked();
+    if (word & kLocked) [[unlikely]]
+      word = wait_unlocked();
     return word;
   }
 
   /// Whether what was read since `read_begin` returned `version` is consistent.
   bool read_validate(std::uint64_t version) const noexcept {
-    // Keeps the data's loads before the load of the word. A datum of a later writer that was read would pair with that
-    // writer's release fence in `try_upgrade`, so that the word read here shows at least its lock.
+    // Keeps the data's loads before the load of the word. A datum of a later writer that was read
+    // would pair with that writer's release fence in `try_upgrade`, so that the word read here
+    // shows at least its lock.
     tsan::fence(std::memory_order_acquire);
     return word_.load(std::memory_order_acquire) == version;
   }
@@ -51,13 +56,15 @@ class VersionLock {
     return !(word & kLocked) && try_upgrade(word);
   }
 
-  /// Takes the lock if nobody has locked it since `read_begin` returned `version`, so what was read still holds.
+  /// Takes the lock if nobody has locked it since `read_begin` returned `version`, so what was read
+  /// still holds.
   bool try_upgrade(std::uint64_t version) noexcept {
     if (!word_.compare_exchange_strong(version, version | kLocked, std::memory_order_acquire,
                                        std::memory_order_relaxed)) {
       return false;
     }
-    // The data's stores come after the locked word, also on machines where acquire doesn't order it: see read_validate.
+    // The data's stores come after the locked word, also on machines where acquire doesn't order
+    // it: see read_validate.
     tsan::fence(std::memory_order_release);
     return true;
   }

@@ -48,7 +48,8 @@ TEST(VersionLock, ObsoleteIsForEver) {
   EXPECT_FALSE(lock.locked());
 }
 
-// Writers keep all words equal; a reader that validates must have seen them equal, and never an older state than before.
+// Writers keep all words equal; a reader that validates must have seen them equal, and never an
+// older state than before.
 TEST(VersionLock, ValidatedReadsAreConsistent) {
   constexpr std::uint64_t kWrites = 20'000;
   VersionLock lock;
@@ -68,7 +69,8 @@ TEST(VersionLock, ValidatedReadsAreConsistent) {
     while (writers > 0) {
       const std::uint64_t version = lock.read_begin();
       std::array<std::uint64_t, 8> seen;
-      for (std::size_t i = 0; i < words.size(); ++i) seen[i] = words[i].load(std::memory_order_relaxed);
+      for (std::size_t i = 0; i < words.size(); ++i)
+        seen[i] = words[i].load(std::memory_order_relaxed);
       if (!lock.read_validate(version)) continue;
       for (std::uint64_t value : seen) ASSERT_EQ(value, seen[0]);
       ASSERT_GE(seen[0], last);

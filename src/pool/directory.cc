@@ -121,10 +121,10 @@ Directory::Slot Directory::add(const IndexInfo& info) {
   DirectoryEntry& entry = entries_[free.front()];
   const DirectoryEntry made = make_entry(info);
   pm_.copy(&entry, &made, kImmutableSize);
-  pm_.store(entry.root, 0);  // an earlier index may have left its root
-  pm_.flush(&entry, kImmutableSize);
-  pm_.flush(&entry.root, sizeof(entry.root));
-  pm_.fence();                           // the whole entry must be durable before it counts
+  // An earlier index may have left its root. Not flushed: it lies in the line of the state, and a
+  // line is written back with a prefix of the stores made to it.
+  pm_.store(entry.root, 0);
+  pm_.persist(&entry, kImmutableSize);   // all of this must be durable before the entry counts
   pm_.publish(entry.state, kEntryLive);  // the commit: the index exists
   return free.front();
 }

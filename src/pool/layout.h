@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "alloc/layout.h"
 #include "pm/offset.h"
 
 namespace perdix::pool {
@@ -27,12 +28,13 @@ inline constexpr pm::Offset kOwnerOffset = 2 * kBlockSize;
 inline constexpr pm::Offset kDirectoryOffset = 64 * 1024;
 inline constexpr std::size_t kDirectoryEntries = 1024;
 inline constexpr pm::Offset kPoolAreaSize = std::uint64_t{1} << 20;
+static_assert(kPoolAreaSize == alloc::kPoolArea);
 
 /// A pool's size is a multiple of this, and it grows by at least this.
-inline constexpr std::uint64_t kGrowthUnit = std::uint64_t{16} << 20;
+inline constexpr std::uint64_t kGrowthUnit = alloc::kChunkSize;
 
 /// References have 48 bits for an offset.
-inline constexpr std::uint64_t kMaxPoolSize = std::uint64_t{1} << 48;
+inline constexpr std::uint64_t kMaxPoolSize = std::uint64_t{1} << alloc::kOffsetBits;
 
 inline constexpr std::uint32_t kFormatVersion = 1;
 inline constexpr std::uint64_t kKnownFeatures = 0;
@@ -124,7 +126,10 @@ static_assert(offsetof(DirectoryEntry, value_kind) == 161);
 static_assert(offsetof(DirectoryEntry, checksum) == 184);
 static_assert(offsetof(DirectoryEntry, state) == 192);
 static_assert(offsetof(DirectoryEntry, root) == 200);
-static_assert(offsetof(DirectoryEntry, state) % pm::kLineSize == 0, "alone on its line with root");
+static_assert(offsetof(DirectoryEntry, state) / pm::kLineSize ==
+                  offsetof(DirectoryEntry, root) / pm::kLineSize,
+              "one line, so that the order of their stores is enough");
+static_assert(offsetof(DirectoryEntry, state) % pm::kLineSize == 0, "nothing else is on the line");
 
 static_assert(kDirectoryOffset + kDirectoryEntries * sizeof(DirectoryEntry) <= kPoolAreaSize);
 

@@ -113,15 +113,19 @@ void PoolCore::format(std::uint64_t size, const PoolOptions& options) {
   if (decision_.survives_power()) file_.sync();
   superblock_.emplace(base_, *pm_);
   directory_.emplace(area<DirectoryEntry>(kDirectoryOffset), *pm_, path);  // fresh space: all free
+  reclaimer_ = std::make_unique<epoch::Reclaimer>();
+  alloc::Calloc::format(*this);
 
   Superblock first{};
   first.size = size;
   const auto uuid = random_uuid();
   std::copy(uuid.begin(), uuid.end(), first.uuid);
-  superblock_->update(opened_superblock(first, options.durability));  // the commit: it is a pool
+  set_opened(first);
+  superblock_->update(first);  // the commit: it is a pool
   require_healthy();
   file_.publish();
-  finish_opening();
+  was_clean_ = true;  // there is nothing that a crash could have left
+  start();
   // On a disk touching would write all of it.
   if (file_.in_memory() || mapping_->dax()) growth_->touch(kGrowthUnit, size);
 }
@@ -144,19 +148,15 @@ void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
   file_.fill_holes();
   map(before.size, max_size);
   const auto remembered = static_cast<Durability>(before.requested_durability);
-  const Durability requested =
-      options.durability == Durability::automatic ? remembered : options.durability;
-  choose_domain(requested, options.domain);
+  choose_domain(options.durability == Durability::automatic ? remembered : options.durability,
+                options.domain);
   superblock_.emplace(base_, *pm_, found);
   directory_.emplace(area<DirectoryEntry>(kDirectoryOffset), *pm_, path);
   directory_->check();
   was_clean_ = !unclean(before);
-  if (!needs_check_) {
-    // What a `process` pool holds must be on the device before the pool claims to survive power.
-    if (process_only(before) && decision_.survives_power()) file_.sync();
-    write_cleanness(opened_superblock(before, requested));  // invariant 1
-  }
-  finish_opening();
+  if (!needs_check_) mark_open();  // invariant 1
+  reclaimer_ = std::make_unique<epoch::Reclaimer>();
+  start();
 }
 
 void PoolCore::map(std::uint64_t size, std::uint64_t max_size) {
@@ -167,25 +167,30 @@ void PoolCore::map(std::uint64_t size, std::uint64_t max_size) {
 }
 
 void PoolCore::choose_domain(Durability requested, DomainChoice choice) {
+  requested_ = requested;
   decision_ = decide_domain(requested, choice, mapping_->granularity());
   pm_.emplace(decision_.domain, decision_.survives_power());
-}
-
-Superblock PoolCore::opened_superblock(const Superblock& before, Durability requested) const {
-  Superblock next = before;
-  next.max_size = max_size_;
-  const BootId boot = current_boot_id();
-  std::copy(boot.begin(), boot.end(), next.boot_id);
-  next.domain = static_cast<std::uint8_t>(decision_.domain);
-  next.durability = static_cast<std::uint8_t>(decision_.durability);
-  next.requested_durability = static_cast<std::uint8_t>(requested);
-  next.cleanness = static_cast<std::uint8_t>(Cleanness::unclean);
-  return next;
-}
-
-void PoolCore::finish_opening() {
   growth_.emplace(file_, *mapping_, decision_.survives_power());
-  reclaimer_ = std::make_unique<epoch::Reclaimer>();
+}
+
+void PoolCore::set_opened(Superblock& superblock) const {
+  superblock.max_size = max_size_;
+  const BootId boot = current_boot_id();
+  std::copy(boot.begin(), boot.end(), superblock.boot_id);
+  superblock.domain = static_cast<std::uint8_t>(decision_.domain);
+  superblock.durability = static_cast<std::uint8_t>(decision_.durability);
+  superblock.requested_durability = static_cast<std::uint8_t>(requested_);
+  superblock.cleanness = static_cast<std::uint8_t>(Cleanness::unclean);
+}
+
+void PoolCore::mark_open() {
+  // What a `process` pool holds must be on the device before the pool claims to survive power.
+  if (process_only(superblock_->current()) && decision_.survives_power()) file_.sync();
+  change_cleanness([this](Superblock& next) { set_opened(next); });
+}
+
+void PoolCore::start() {
+  allocator_ = std::make_unique<alloc::Calloc>(*this);  // repairs what a crash left
   in_use_.assign(kDirectoryEntries, false);
   // Not persisted: it matters only while this process lives.
   pm_->store(area<OwnerBlock>(kOwnerOffset)->pid, static_cast<std::uint64_t>(::getpid()));
@@ -202,7 +207,7 @@ PoolCore::~PoolCore() {
 }
 
 void PoolCore::extend(std::uint64_t new_size) {
-  const std::lock_guard guard(mutex_);
+  const std::lock_guard guard(superblock_mutex_);
   require_healthy();
   if (new_size > max_size_) {  // a whole number of units, so rounding up doesn't exceed it
     throw Error(Errc::out_of_space,
@@ -333,11 +338,11 @@ void PoolCore::require_not_in_use(Directory::Slot slot) const {
 PoolInfo PoolCore::info() const {
   const std::lock_guard guard(mutex_);
   require_open();
-  const Superblock& superblock = superblock_->current();
   PoolInfo info;
   info.path = path();
-  info.format_version = superblock.format_version;
+  info.format_version = kFormatVersion;  // there is no other one that can be open
   info.size = size();
+  info.allocated = allocator_->bytes_allocated();
   info.max_size = max_size_;
   info.durability = decision_.durability;
   info.domain = to_string(decision_.domain);
@@ -356,8 +361,7 @@ void PoolCore::accept_after_check() {
   const std::lock_guard guard(mutex_);
   require_open();
   if (!needs_check_) return;
-  const Superblock& before = superblock_->current();
-  write_cleanness(opened_superblock(before, static_cast<Durability>(before.requested_durability)));
+  mark_open();
   needs_check_ = false;
 }
 
@@ -370,7 +374,11 @@ void PoolCore::close() {
   shut_down();
 }
 
-void PoolCore::write_cleanness(const Superblock& next) {
+template <class Change>
+void PoolCore::change_cleanness(Change change) {
+  const std::lock_guard guard(superblock_mutex_);
+  Superblock next = superblock_->current();
+  change(next);
   superblock_->update(next);
   require_healthy();
   // After a power failure "clean" must be true of any pool. In a `process` pool persist() doesn't
@@ -383,15 +391,17 @@ void PoolCore::mark_clean() {
   if (needs_check_) return;  // opened for verification, and not accepted: it stays refused
   // All stores of a `process` pool go to the device before the pool is called clean.
   if (!decision_.survives_power()) file_.sync();
-  Superblock next = superblock_->current();
-  next.cleanness = static_cast<std::uint8_t>(Cleanness::clean);
-  write_cleanness(next);
+  change_cleanness(
+      [](Superblock& next) { next.cleanness = static_cast<std::uint8_t>(Cleanness::clean); });
 }
 
 void PoolCore::shut_down() {
   open_ = false;
   std::exception_ptr failure;
-  reclaimer_.reset();  // disposes of all that is retired; frees blocks, so before the pool is clean
+  // What is retired may still free blocks. Disposing of it may retire more.
+  while (reclaimer_->pending() > 0) reclaimer_->drain();
+  allocator_.reset();
+  reclaimer_.reset();
   growth_.reset();
   pm_->store(area<OwnerBlock>(kOwnerOffset)->pid, 0);
   try {

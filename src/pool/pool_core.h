@@ -25,6 +25,8 @@
 
 #include <perdix/pool.h>
 
+#include "alloc/calloc.h"
+#include "alloc/space.h"
 #include "epoch/reclaimer.h"
 #include "pm/file.h"
 #include "pm/mapping.h"
@@ -44,7 +46,7 @@ enum class Purpose {
   verification,  ///< also if the machine went down while a `process` pool was open
 };
 
-class PoolCore final : public std::enable_shared_from_this<PoolCore> {
+class PoolCore final : public alloc::Space, public std::enable_shared_from_this<PoolCore> {
  public:
   /// As perdix::Pool::create().
   static std::shared_ptr<PoolCore> create(const std::filesystem::path& path,
@@ -58,21 +60,22 @@ class PoolCore final : public std::enable_shared_from_this<PoolCore> {
                                         const PoolOptions& options, Purpose purpose = Purpose::use);
 
   /// Closes, if close() hasn't been called; a failure leaves the pool unclean.
-  ~PoolCore();
+  ~PoolCore() override;
 
-  const pm::Persister& pm() const noexcept { return *pm_; }
-  epoch::Reclaimer& reclaimer() const noexcept { return *reclaimer_; }
+  const pm::Persister& pm() const noexcept override { return *pm_; }
+  alloc::Calloc& allocator() noexcept { return *allocator_; }
+  epoch::Reclaimer& reclaimer() const noexcept override { return *reclaimer_; }
 
-  std::byte* base() const noexcept { return base_; }
-  std::uint64_t size() const noexcept { return size_.load(std::memory_order_acquire); }
-  std::uint64_t max_size() const noexcept { return max_size_; }
+  std::byte* base() const noexcept override { return base_; }
+  std::uint64_t size() const noexcept override { return size_.load(std::memory_order_acquire); }
+  std::uint64_t max_size() const noexcept override { return max_size_; }
 
   /// Makes [size(), new_size) part of the pool, zeroed; new_size is rounded up to whole units.
   /// Throws out_of_space or io_error, nothing changed.
-  void extend(std::uint64_t new_size);
+  void extend(std::uint64_t new_size) override;
 
   /// Touches [offset, offset + bytes) in the background.
-  void prepare(pm::Offset offset, std::uint64_t bytes);
+  void prepare(pm::Offset offset, std::uint64_t bytes) override;
 
   template <class T>
   T* at(pm::Offset offset) const noexcept {
@@ -117,6 +120,7 @@ class PoolCore final : public std::enable_shared_from_this<PoolCore> {
   /// Frees the directory entry of a hidden index.
   void finish_drop(IndexHandle index);
 
+  /// Cost: reads all bitmaps of the allocator, and /proc/self/smaps.
   PoolInfo info() const;
   const std::filesystem::path& path() const noexcept { return file_.path(); }
 
@@ -146,8 +150,9 @@ class PoolCore final : public std::enable_shared_from_this<PoolCore> {
   void recover(const PoolOptions& options, Purpose purpose);
   void map(std::uint64_t size, std::uint64_t max_size);
   void choose_domain(Durability requested, DomainChoice choice);
-  void finish_opening();
-  Superblock opened_superblock(const Superblock& before, Durability requested) const;
+  void start();
+  void set_opened(Superblock& superblock) const;
+  void mark_open();
 
   template <class T>
   T* area(pm::Offset offset) const noexcept {  // in the pool's own first MiB
@@ -160,7 +165,8 @@ class PoolCore final : public std::enable_shared_from_this<PoolCore> {
   void require_not_in_use(Directory::Slot slot) const;
   [[noreturn]] void throw_unhealthy() const;
 
-  void write_cleanness(const Superblock& next);
+  template <class Change>
+  void change_cleanness(Change change);
   void mark_clean();
   void shut_down();
   void let_go() noexcept;
@@ -173,15 +179,20 @@ class PoolCore final : public std::enable_shared_from_this<PoolCore> {
   std::optional<Directory> directory_;
   std::optional<Growth> growth_;
   std::unique_ptr<epoch::Reclaimer> reclaimer_;
+  std::unique_ptr<alloc::Calloc> allocator_;
 
   DomainDecision decision_;
+  Durability requested_ = Durability::automatic;
   std::byte* base_ = nullptr;
   std::uint64_t max_size_ = 0;
   std::atomic<std::uint64_t> size_{0};
   bool was_clean_ = false;
 
-  mutable std::mutex mutex_;  // guards the superblock, the directory, and what follows
-  std::vector<bool> in_use_;  // directory slots that a handle holds
+  // Lock order: mutex_, then the allocator's locks, then superblock_mutex_, then Growth's. extend()
+  // is called with the allocator's locks held, so it takes only the later ones.
+  mutable std::mutex superblock_mutex_;  // guards superblock_, and size_ against other writers
+  mutable std::mutex mutex_;             // guards opening and closing, directory_, and what follows
+  std::vector<bool> in_use_;             // directory slots that a handle holds
   bool open_ = false;
   bool needs_check_ = false;
 };

@@ -228,10 +228,12 @@ TEST_F(PoolCoreTest, CloseDisposesOfWhatIsRetired) {
 TEST_F(PoolCoreTest, OpensAtAnotherAddress) {
   auto core = create();
   std::byte* const before = core->base();
-  core->pm().publish(open_sptree(core, "orders").root(), kPoolAreaSize + 4096);
-  std::byte* const there = core->at<std::byte>(kPoolAreaSize + 4096);
-  core->pm().store(*reinterpret_cast<std::uint64_t*>(there), 99);
-  EXPECT_EQ(core->offset(there), kPoolAreaSize + 4096);
+  {
+    const IndexHandle index = open_sptree(core, "orders");
+    replace_root_block(index, sizeof(std::uint64_t), 99);
+    const auto* block = core->at<std::uint64_t>(index.root());
+    EXPECT_EQ(core->offset(block), index.root());
+  }
   core->close();
   void* const blocker =
       ::mmap(before, kGrowthUnit, PROT_NONE,
@@ -241,6 +243,37 @@ TEST_F(PoolCoreTest, OpensAtAnotherAddress) {
   EXPECT_NE(core->base(), before);
   EXPECT_EQ(*core->at<std::uint64_t>(open_sptree(core, "orders").root()), 99u);
   ::munmap(blocker, kGrowthUnit);
+}
+
+TEST_F(PoolCoreTest, AllocatorGrowsThePool) {
+  auto core = create();
+  EXPECT_EQ(core->info().allocated, 0u);
+  std::vector<std::unique_ptr<IndexHandle>> indexes;
+  for (int i = 0; core->size() < 3 * kGrowthUnit; ++i) {
+    ASSERT_LT(i, 200);
+    indexes.push_back(std::make_unique<IndexHandle>(open_sptree(core, std::to_string(i))));
+    replace_root_block(*indexes.back(), std::uint64_t{1} << 20, 1);
+  }
+  const std::uint64_t allocated = core->info().allocated;
+  EXPECT_GE(allocated, indexes.size() << 20);
+  EXPECT_LT(allocated, core->size());
+  EXPECT_EQ(allocated_blocks(*core), roots_of(indexes));
+  indexes.clear();
+  core->close();
+  core = open();
+  EXPECT_EQ(core->info().allocated, allocated);
+}
+
+TEST_F(PoolCoreTest, AllocatorReportsWhenMaxSizeIsReached) {
+  PoolOptions options = small_options();
+  options.max_size = 2 * kGrowthUnit;
+  const auto core = PoolCore::create(path_, options);
+  const IndexHandle index = open_sptree(core, "orders");
+  replace_root_block(index, 64, 7);
+  expect_error(Errc::out_of_space, "max_size",
+               [&] { replace_root_block(index, 3 * kGrowthUnit, 8); });
+  EXPECT_EQ(*core->at<std::uint64_t>(index.root()), 7u);
+  EXPECT_LE(core->size(), options.max_size);
 }
 
 TEST_F(PoolCoreTest, ContainsIsSafeForAnyOffset) {

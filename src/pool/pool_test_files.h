@@ -1,6 +1,7 @@
 // For the tests of pools: small options, and edits of a pool's file behind its back.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -72,6 +73,39 @@ inline void flip(const std::filesystem::path& path, std::uint64_t offset, std::u
 
 inline pm::Offset entry_offset(std::size_t slot) {
   return kDirectoryOffset + slot * sizeof(DirectoryEntry);
+}
+
+/// Gives an index a new block in place of the one that its root names, with one word of contents:
+/// the smallest crash-atomic operation of an engine.
+inline void replace_root_block(const IndexHandle& index, std::uint64_t bytes, std::uint64_t word) {
+  PoolCore& core = index.pool();
+  alloc::Session session = core.allocator().session();
+  const pm::Offset block = session.reserve(bytes);
+  core.pm().store(*core.at<std::uint64_t>(block), word);
+  core.pm().flush(core.at<std::uint64_t>(block), sizeof(word));  // log() fences
+  if (index.root() != pm::kNull) session.free(index.root());
+  session.commit_when(index.root(), ~std::uint64_t{0}, block);
+  session.log();
+  core.pm().publish(index.root(), block);
+  session.finish();
+}
+
+inline std::vector<pm::Offset> allocated_blocks(PoolCore& core) {
+  std::vector<pm::Offset> blocks;
+  core.allocator().for_each_allocated(
+      [&](pm::Offset block, std::uint64_t) { blocks.push_back(block); });
+  return blocks;
+}
+
+/// The blocks that indexes reach, as allocated_blocks() should find them.
+template <class Handles>
+std::vector<pm::Offset> roots_of(const Handles& handles) {
+  std::vector<pm::Offset> roots;
+  for (const auto& handle : handles) {
+    if (handle->root() != pm::kNull) roots.push_back(handle->root());
+  }
+  std::sort(roots.begin(), roots.end());
+  return roots;
 }
 
 /// A closed pool with two indexes, "first" and "second".

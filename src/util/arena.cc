@@ -12,10 +12,13 @@ namespace {
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kHugePage = 2 * 1024 * 1024;
 
-constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
+constexpr std::size_t round_up(std::size_t n, std::size_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
 
 std::byte* map(std::size_t bytes) {
-  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();
   return static_cast<std::byte*>(p);
 }
@@ -36,7 +39,9 @@ std::byte* map_huge(std::size_t bytes) {
   return mapped + head;
 }
 
-std::size_t mapping_size(std::size_t bytes) { return round_up(bytes, bytes < kHugePage ? kPage : kHugePage); }
+std::size_t mapping_size(std::size_t bytes) {
+  return round_up(bytes, bytes < kHugePage ? kPage : kHugePage);
+}
 
 }  // namespace
 
@@ -48,7 +53,8 @@ Arena::~Arena() {
 
 void* Arena::allocate(std::size_t bytes) {
   assert(bytes > 0);
-  return bytes <= kLargestClass ? allocate_small(round_up(bytes, kGranule)) : allocate_mapping(mapping_size(bytes));
+  return bytes <= kLargestClass ? allocate_small(round_up(bytes, kGranule))
+                                : allocate_mapping(mapping_size(bytes));
 }
 
 void* Arena::allocate_small(std::size_t bytes) {

@@ -1,15 +1,19 @@
-// DRAM for index nodes: size classes carved from 2 MiB-aligned blocks that the kernel backs with huge pages.
+// DRAM for index nodes: size classes carved from 2 MiB-aligned blocks that the kernel backs with
+// huge pages.
 //
-// A random read from a huge page costs half of one from 4 KiB pages, and nodes of one index lie together. Sizes are rounded
-// up to a multiple of 16 bytes. A size that is a multiple of 64 is aligned to 64 bytes, all others to 16. Sizes above
-// 4 KiB are mappings of their own, aligned to pages, and to huge pages from 2 MiB on.
+// A random read from a huge page costs half of one from 4 KiB pages, and nodes of one index lie
+// together. Sizes are rounded up to a multiple of 16 bytes. A size that is a multiple of 64 is
+// aligned to 64 bytes, all others to 16. Sizes above 4 KiB are mappings of their own, aligned to
+// pages, and to huge pages from 2 MiB on.
 //
 // Invariants:
-//   1. A block is divided into slabs; a slab serves one size class for ever, and starts at a multiple of 64 bytes.
-//   2. Freed memory goes to its class's list and is returned to the system only when the arena is destroyed (own mappings: at
-//      once).
+//   1. A block is divided into slabs; a slab serves one size class for ever, and starts at a
+//      multiple of 64 bytes.
+//   2. Freed memory goes to its class's list and is returned to the system only when the arena is
+//      destroyed. Mappings of their own are returned at once.
 //
-// Thread-safe, by one short lock. Memory must be released to the arena that it came from, with the size asked for.
+// Thread-safe, by one short lock. Memory must be released to the arena that it came from, with the
+// size asked for.
 #pragma once
 
 #include <array>
@@ -27,7 +31,8 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// Unmaps everything; nothing allocated here may be used afterwards. Own mappings must have been released.
+  /// Unmaps everything; nothing allocated here may be used afterwards. Own mappings must have been
+  /// released.
   ~Arena();
 
   /// Uninitialised memory; bytes > 0. Throws std::bad_alloc if the system has no more.

@@ -39,7 +39,8 @@ void churn(Arena& arena, std::uint64_t seed, int steps) {
   for (int step = 0; step < steps; ++step) {
     if (live.size() < 100 || random.one_in(2)) {
       const std::size_t bytes = random_size(random);
-      live.push_back({static_cast<std::byte*>(arena.allocate(bytes)), bytes, static_cast<int>(random.below(256))});
+      live.push_back({static_cast<std::byte*>(arena.allocate(bytes)), bytes,
+                      static_cast<int>(random.below(256))});
       fill(live.back());
     } else {
       std::swap(live[random.below(live.size())], live.back());
@@ -63,7 +64,8 @@ TEST(Arena, PiecesNeverOverlap) {
 TEST(Arena, ThreadsShareOneArena) {
   Arena arena;
   std::vector<std::thread> threads;
-  for (std::uint64_t seed = 10; seed < 14; ++seed) threads.emplace_back([&, seed] { churn(arena, seed, 3'000); });
+  for (std::uint64_t seed = 10; seed < 14; ++seed)
+    threads.emplace_back([&, seed] { churn(arena, seed, 3'000); });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(arena.bytes_in_use(), 0u);
 }
@@ -71,7 +73,8 @@ TEST(Arena, ThreadsShareOneArena) {
 TEST(Arena, AlignsBySize) {
   Arena arena;
   const std::map<std::size_t, std::size_t> alignments = {
-      {1, 16}, {24, 16}, {64, 64}, {100, 16}, {192, 64}, {4096, 64}, {4097, 4096}, {3 << 20, 2 << 20}};
+      {1, 16},   {24, 16},   {64, 64},     {100, 16},
+      {192, 64}, {4096, 64}, {4097, 4096}, {3 << 20, 2 << 20}};
   for (auto [bytes, alignment] : alignments) {
     for (int i = 0; i < 20; ++i) {
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(arena.allocate(bytes)) % alignment, 0u) << bytes;

@@ -1,7 +1,8 @@
 // Checksums of structures in persistent memory: 64-bit XXH3 of bytes.
 //
-// The seed is for what must be covered without being stored, for example a position that never repeats: two equal byte
-// strings with different seeds have different checksums. Pure functions; thread-safe.
+// The seed is for what must be covered without being stored, for example a position that never
+// repeats: two equal byte strings with different seeds have different checksums. Pure functions;
+// thread-safe.
 #pragma once
 
 #include <cstddef>

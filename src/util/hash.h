@@ -1,12 +1,14 @@
-// Hashing of keys: XXH3 with 64 bits, compiled inline, so that the hash of an integer is a few instructions.
+// Hashing of keys: XXH3 with 64 bits, compiled inline, so that the hash of an integer is a few
+// instructions.
 //
-// The values are the same on every machine and in every release: fingerprints and tables in persistent memory depend on them.
-// Pure functions; thread-safe.
+// The values are the same on every machine and in every release: fingerprints and tables in
+// persistent memory depend on them. Pure functions; thread-safe.
 #pragma once
 
 #define XXH_INLINE_ALL
 #ifdef __AVX512F__
-// Keys and records are too short to gain from wider vectors, whose compiler headers are not free of warnings.
+// Keys and records are too short to gain from wider vectors, whose compiler headers are not free of
+// warnings.
 #define XXH_VECTOR XXH_AVX2
 #endif
 #include <xxhash.h>

@@ -11,14 +11,16 @@
 namespace perdix::util {
 namespace {
 
-// Tables in persistent memory depend on these values. That of the empty string is in the XXH3 test vectors.
+// Tables in persistent memory depend on these values. That of the empty string is in the XXH3 test
+// vectors.
 TEST(Hash, IsTheSameInEveryRelease) {
   EXPECT_EQ(hash(std::string_view{}), 0x2d06800538d394c2u);
   EXPECT_EQ(hash(std::uint64_t{0}), 0xc77b3abb6f87acd9u);
 }
 
 TEST(Hash, OfAnIntegerIsThatOfItsBytes) {
-  for (std::uint64_t key : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0x0123456789abcdef}, ~std::uint64_t{0}}) {
+  for (std::uint64_t key :
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0x0123456789abcdef}, ~std::uint64_t{0}}) {
     EXPECT_EQ(hash(key), hash(std::string_view(reinterpret_cast<const char*>(&key), sizeof key)));
   }
 }

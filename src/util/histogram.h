@@ -1,7 +1,9 @@
-// A histogram of latencies: log-linear buckets, that is, each power of two is divided into 128 equal parts.
+// A histogram of latencies: log-linear buckets, that is, each power of two is divided into 128
+// equal parts.
 //
-// Every 64-bit value has a bucket, percentiles are off by at most 0.4 % of the value (and exact below 256), and recording
-// is a shift and an increment. Not thread-safe: one histogram per thread, merged at the end.
+// Every 64-bit value has a bucket, percentiles are off by at most 0.4 % of the value (and exact
+// below 256), and recording is a shift and an increment. Not thread-safe: one histogram per thread,
+// merged at the end.
 #pragma once
 
 #include <algorithm>
@@ -37,12 +39,13 @@ class Histogram {
   std::uint64_t min() const noexcept { return count_ ? min_ : 0; }
   double mean() const noexcept { return count_ ? sum_ / static_cast<double>(count_) : 0; }
 
-  /// The smallest value that at least `percent` per cent of the recorded values do not exceed; 0 if nothing was recorded.
-  /// percent in [0, 100]; 100 is the maximum, exactly.
+  /// The smallest value that at least `percent` per cent of the recorded values do not exceed; 0 if
+  /// nothing was recorded. percent in [0, 100]; 100 is the maximum, exactly.
   std::uint64_t percentile(double percent) const noexcept {
     assert(percent >= 0 && percent <= 100);
     const double wanted = std::ceil(percent / 100 * static_cast<double>(count_));
-    const std::uint64_t rank = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), 1, count_ + !count_);
+    const std::uint64_t rank =
+        std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), 1, count_ + !count_);
     if (rank >= count_) return max_;
     std::uint64_t seen = 0;
     std::size_t bucket = 0;
@@ -55,7 +58,8 @@ class Histogram {
   static constexpr std::size_t kParts = std::size_t{1} << kPartBits;
   static constexpr std::size_t kBuckets = (64 - kPartBits + 1) * kParts;
 
-  // A value below 2 * kParts is its own bucket; above, the bucket is named by the exponent and the next seven bits.
+  // A value below 2 * kParts is its own bucket; above, the bucket is named by the exponent and the
+  // next seven bits.
   static constexpr std::size_t bucket_of(std::uint64_t value) noexcept {
     const int shift = std::max(0, static_cast<int>(std::bit_width(value)) - kPartBits - 1);
     return static_cast<std::size_t>(shift) * kParts + static_cast<std::size_t>(value >> shift);

@@ -12,7 +12,8 @@ namespace perdix::util {
 namespace {
 
 std::uint64_t exact_percentile(const std::vector<std::uint64_t>& sorted, double percent) {
-  const auto rank = static_cast<std::size_t>(std::ceil(percent / 100 * static_cast<double>(sorted.size())));
+  const auto rank =
+      static_cast<std::size_t>(std::ceil(percent / 100 * static_cast<double>(sorted.size())));
   return sorted[std::max<std::size_t>(rank, 1) - 1];
 }
 
@@ -46,7 +47,8 @@ TEST(Histogram, PercentilesAreWithinOnePercent) {
   std::sort(values.begin(), values.end());
   for (double percent = 0; percent <= 100; percent += 0.1) {
     const auto exact = static_cast<double>(exact_percentile(values, percent));
-    EXPECT_NEAR(static_cast<double>(histogram.percentile(percent)), exact, exact * 0.01) << percent << " seed " << kSeed;
+    EXPECT_NEAR(static_cast<double>(histogram.percentile(percent)), exact, exact * 0.01)
+        << percent << " seed " << kSeed;
   }
   EXPECT_EQ(histogram.percentile(100), values.back());
   EXPECT_EQ(histogram.max(), values.back());
@@ -74,7 +76,8 @@ TEST(Histogram, MergeEqualsRecordingTogether) {
   EXPECT_EQ(first.max(), both.max());
   EXPECT_EQ(first.min(), both.min());
   EXPECT_DOUBLE_EQ(first.mean(), both.mean());
-  for (double percent : {1.0, 50.0, 99.0, 99.9}) EXPECT_EQ(first.percentile(percent), both.percentile(percent));
+  for (double percent : {1.0, 50.0, 99.0, 99.9})
+    EXPECT_EQ(first.percentile(percent), both.percentile(percent));
 }
 
 }  // namespace

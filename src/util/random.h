@@ -1,4 +1,5 @@
-// Random numbers for tests, benchmarks and randomised structures: xoshiro256++ (Blackman and Vigna), seeded by SplitMix64.
+// Random numbers for tests, benchmarks and randomised structures: xoshiro256++ (Blackman and
+// Vigna), seeded by SplitMix64.
 //
 // The same seed gives the same sequence everywhere. Not for secrets. One object per thread.
 #pragma once
@@ -18,7 +19,8 @@ constexpr std::uint64_t splitmix64(std::uint64_t& state) noexcept {
   return z ^ (z >> 31);
 }
 
-/// A UniformRandomBitGenerator, so it also works with the distributions and algorithms of the standard library.
+/// A UniformRandomBitGenerator, so it also works with the distributions and algorithms of the
+/// standard library.
 class Random {
  public:
   using result_type = std::uint64_t;

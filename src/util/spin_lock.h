@@ -1,4 +1,5 @@
-// A small lock for short critical sections that are rarely contended. Works with std::lock_guard. Not recursive.
+// A small lock for short critical sections that are rarely contended. Works with std::lock_guard.
+// Not recursive.
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,8 @@ class SpinLock {
 
   bool try_lock() noexcept {
     // The relaxed look first keeps waiting threads from stealing the line of the holder.
-    return !locked_.load(std::memory_order_relaxed) && !locked_.exchange(true, std::memory_order_acquire);
+    return !locked_.load(std::memory_order_relaxed) &&
+           !locked_.exchange(true, std::memory_order_acquire);
   }
 
   void unlock() noexcept { locked_.store(false, std::memory_order_release); }

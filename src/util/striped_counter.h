@@ -1,7 +1,7 @@
 // A counter that many threads increment and few read: one cache line per stripe of threads.
 //
-// Thread-safe. `sum` adds up the stripes one after the other, so while others add it returns something between the
-// true values before and after; when nothing is added it is exact.
+// Thread-safe. `sum` adds up the stripes one after the other, so while others add it returns
+// something between the true values before and after; when nothing is added it is exact.
 #pragma once
 
 #include <array>

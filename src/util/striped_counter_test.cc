@@ -34,7 +34,8 @@ TEST(Stripe, IsStableAndSpreadsThreads) {
     const std::size_t stripe = current_stripe();
     EXPECT_LT(stripe, kStripes);
     ++arrived;
-    while (arrived < 32) std::this_thread::yield();  // all threads live at once, so no two share a control block
+    while (arrived < 32)
+      std::this_thread::yield();  // all threads live at once, so no two share a control block
     EXPECT_EQ(current_stripe(), stripe);
     const std::lock_guard guard(mutex);
     stripes.insert(stripe);

@@ -1,10 +1,11 @@
 // The skewed choices of the YCSB workloads: zipfian, scrambled zipfian and latest.
 //
-// Item k of n is drawn with probability proportional to 1 / (k + 1)^theta. Draws are exact, by rejection-inversion
-// (W. Hoermann and G. Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions", 1996):
-// the smooth curve x^-theta is integrated and inverted, and the few points that fall outside the steps are drawn again. So
-// there is no sum over n items: setting up costs the same for ten items and for a billion, and n may grow. Const calls are
-// thread-safe; each thread passes its own Random.
+// Item k of n is drawn with probability proportional to 1 / (k + 1)^theta. Draws are exact, by
+// rejection-inversion (W. Hoermann and G. Derflinger, "Rejection-inversion to generate variates
+// from monotone discrete distributions", 1996): the smooth curve x^-theta is integrated and
+// inverted, and the few points that fall outside the steps are drawn again. So there is no sum over
+// n items: setting up costs the same for ten items and for a billion, and n may grow. Const calls
+// are thread-safe; each thread passes its own Random.
 #pragma once
 
 #include <algorithm>
@@ -42,14 +43,16 @@ class Zipf {
       const double u = high_ + random.uniform() * (low_ - high_);
       const double x = inverse_area(u);
       const double k = std::clamp(std::floor(x + 0.5), 1.0, static_cast<double>(n_));
-      if (k - x <= squeeze_ || u >= area(k + 0.5) - height(k)) return static_cast<std::uint64_t>(k) - 1;
+      if (k - x <= squeeze_ || u >= area(k + 0.5) - height(k))
+        return static_cast<std::uint64_t>(k) - 1;
     }
   }
 
  private:
   double height(double x) const { return std::exp(-theta_ * std::log(x)); }
 
-  // The integral of height from 1 to x. The ratio expm1(t) / t tends to 1 with t, which covers theta = 1.
+  // The integral of height from 1 to x. The ratio expm1(t) / t tends to 1 with t, which covers
+  // theta = 1.
   double area(double x) const {
     const double log_x = std::log(x);
     const double t = (1 - theta_) * log_x;
@@ -85,7 +88,8 @@ class ScrambledZipf {
   Zipf zipf_;
 };
 
-/// Zipfian by age: the item inserted last is the most popular. `resize` after each insertion is cheap.
+/// Zipfian by age: the item inserted last is the most popular. `resize` after each insertion is
+/// cheap.
 class Latest {
  public:
   explicit Latest(std::uint64_t n, double theta = Zipf::kYcsbTheta) : zipf_(n, theta) {}

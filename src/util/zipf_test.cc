@@ -29,7 +29,8 @@ TEST_P(ZipfTheta, FrequenciesFollowTheLaw) {
   const double sum = harmonic(kItems, theta);
   for (std::uint64_t rank : {0, 1, 2, 3, 10, 100, 999}) {
     const double expected = kDraws * std::pow(static_cast<double>(rank + 1), -theta) / sum;
-    EXPECT_NEAR(counts[rank], expected, 5 * std::sqrt(expected) + 1) << "rank " << rank << " seed " << kSeed;
+    EXPECT_NEAR(counts[rank], expected, 5 * std::sqrt(expected) + 1)
+        << "rank " << rank << " seed " << kSeed;
   }
 }
 
@@ -56,8 +57,10 @@ TEST(ScrambledZipf, KeepsTheSkewAndSpreadsTheItems) {
   Random random(kSeed);
   std::vector<int> counts(kItems);
   for (int i = 0; i < kDraws; ++i) ++counts.at(scrambled(random));
-  const auto top = static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
-  EXPECT_EQ(top, static_cast<std::size_t>((static_cast<unsigned __int128>(hash(std::uint64_t{0})) * kItems) >> 64));
+  const auto top =
+      static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+  EXPECT_EQ(top, static_cast<std::size_t>(
+                     (static_cast<unsigned __int128>(hash(std::uint64_t{0})) * kItems) >> 64));
   EXPECT_GT(counts[top], kDraws / harmonic(kItems, 0.99) * 0.95);
 }
 

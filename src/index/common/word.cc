@@ -12,9 +12,9 @@ namespace {
 using Length = std::uint32_t;
 
 [[noreturn]] void throw_corrupt(Word word, const pool::PoolCore& pool) {
-  throw Error(Errc::corrupt,
-              fmt::format("{}: a string reference ({:#x}) points outside of the pool; run `perdix check` on the pool",
-                          pool.path().string(), word));
+  throw Error(Errc::corrupt, fmt::format("{}: a string reference ({:#x}) points outside of the "
+                                         "pool; run `perdix check` on the pool",
+                                         pool.path().string(), word));
 }
 
 }  // namespace
@@ -22,7 +22,8 @@ using Length = std::uint32_t;
 std::string_view Words<std::string>::view(Word word) const {
   const pm::Offset offset = blob_offset(word);
   if (offset == pm::kNull) return {};
-  if (offset % sizeof(Length) != 0 || !pool_->contains(offset, sizeof(Length))) throw_corrupt(word, *pool_);
+  if (offset % sizeof(Length) != 0 || !pool_->contains(offset, sizeof(Length)))
+    throw_corrupt(word, *pool_);
   const char* blob = pool_->at<char>(offset);
   Length length;
   std::memcpy(&length, blob, sizeof length);
@@ -34,10 +35,16 @@ std::string_view Words<std::string>::view(Word word) const {
 bool Words<std::string>::sound(Word word) const {
   const pm::Offset offset = blob_offset(word);
   if (offset == pm::kNull) return word == 0;
-  if (!pool_->allocator().is_allocated(offset)) return false;
+  const alloc::Calloc& allocator = pool_->allocator();
+  if (!allocator.validate_block(offset, sizeof(Length))) return false;
   Length length;
   std::memcpy(&length, pool_->at<char>(offset), sizeof length);
-  return sizeof length + length <= pool_->allocator().block_size(offset);
+  return allocator.validate_block(offset, sizeof length + length);
+}
+
+std::int64_t Words<std::string>::footprint(Word word) const {
+  if (blobs(word) == 0) return 0;
+  return static_cast<std::int64_t>(pool_->allocator().block_size(blob_offset(word)));
 }
 
 Word Words<std::string>::write(alloc::Session& session, std::string_view value, Hash16 tag) const {

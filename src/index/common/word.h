@@ -1,13 +1,14 @@
 // How a key or a value becomes the eight bytes that an index keeps of it in PM, and back.
 //
-// A std::uint64_t is its own word. A string lies in a block of its own (a *blob*: 4 bytes of length, then the bytes), and its
-// word is a reference: the blob's offset in the low 48 bits and a tag in the high 16. The tag of a key is its hash16, so that
-// most comparisons with another key need no look at the blob; the tag of a value is 0. The empty string has the word 0 and no
-// blob.
+// A std::uint64_t is its own word. A string lies in a block of its own (a *blob*: 4 bytes of
+// length, then the bytes), and its word is a reference: the blob's offset in the low 48 bits and a
+// tag in the high 16. The tag of a key is its hash16, so that most comparisons with another key
+// need no look at the blob; the tag of a value is 0. The empty string has the word 0 and no blob.
 //
-// A blob never changes between the commit that links it and the end of the grace period after the commit that unlinks it, so a
-// reader inside an epoch::Guard may use its view. References come from the pool file, which is not trusted: an offset or a
-// length outside of the pool throws Errc::corrupt.
+// A blob never changes between the commit that links it and the end of the grace period after the
+// commit that unlinks it, so a reader inside an epoch::Guard may use its view. References come from
+// the pool file, which is not trusted: an offset or a length outside of the pool throws
+// Errc::corrupt.
 #pragma once
 
 #include <compare>
@@ -24,7 +25,8 @@
 
 namespace perdix::index {
 
-/// The part of a key's hash that indexes use as fingerprint; it is stored in PM, in the tag of a string key's word.
+/// The part of a key's hash that indexes use as fingerprint; it is stored in PM, in the tag of a
+/// string key's word.
 using Hash16 = std::uint16_t;
 
 using Word = std::uint64_t;
@@ -53,8 +55,10 @@ class Words<std::uint64_t> {
   static bool equal(Word word, std::uint64_t value, Hash16) { return word == value; }
   static bool sound(Word) { return true; }
 
-  static Word write(alloc::Session&, std::uint64_t value) { return value; }
+  static Word write(alloc::Session&, std::uint64_t value, Hash16 = 0) { return value; }
   static void free(alloc::Session&, Word) {}
+  static unsigned blobs(Word) { return 0; }
+  static std::int64_t footprint(Word) { return 0; }
 };
 
 template <>
@@ -80,13 +84,20 @@ class Words<std::string> {
   /// True if the word is 0 or refers to an allocated block that holds the whole string.
   bool sound(Word word) const;
 
-  /// Reserves a blob in the session, fills and flushes it; the session's log() makes it durable. `tag` is hash16 for keys.
+  /// Reserves a blob in the session, fills and flushes it; the session's log() makes it durable.
+  /// `tag` is hash16 for keys.
   Word write(alloc::Session& session, std::string_view value, Hash16 tag = 0) const;
 
   /// Adds the blob of the word, if it has one, to the blocks that the session frees.
   static void free(alloc::Session& session, Word word) {
-    if (blob_offset(word) != pm::kNull) session.free(blob_offset(word));
+    if (blobs(word) != 0) session.free(blob_offset(word));
   }
+
+  /// How many blocks the word refers to: 0 or 1.
+  static unsigned blobs(Word word) { return blob_offset(word) == pm::kNull ? 0 : 1; }
+
+  /// Pool bytes of those blocks.
+  std::int64_t footprint(Word word) const;
 
  private:
   pool::PoolCore* pool_;

@@ -1,0 +1,24 @@
+// The contenders of the benchmark. A new one is one small file beside this one and one line in
+// engines.cc.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "ycsb/store.h"
+
+namespace perdix::bench {
+
+/// All contenders, the indexes of perdix first.
+std::span<const Engine> engines();
+
+/// The contender of that name. Throws perdix::Error invalid_argument, which lists the names.
+const Engine& find_engine(std::string_view name);
+
+Engine sptree_engine();
+Engine btree_map_engine();
+Engine std_map_engine();
+Engine lmdb_engine();
+Engine rocksdb_engine();
+
+}  // namespace perdix::bench

@@ -1,0 +1,74 @@
+// Any ordered index of perdix as a contender: the typed class itself, in a pool of its own.
+#pragma once
+
+#include <perdix/pool.h>
+#include <perdix/types.h>
+
+#include "ycsb/worker.h"
+
+namespace perdix::bench {
+
+inline PoolOptions pool_options(const Setup& setup) {
+  PoolOptions options;
+  options.durability = setup.durability;
+  options.domain = setup.domain;
+  return options;
+}
+
+template <template <Storable, Storable> class Index, Storable K, Storable V>
+class PerdixMap {
+ public:
+  explicit PerdixMap(const Setup& setup)
+      : pool_(Pool::open_or_create(setup.directory / "bench.pool", pool_options(setup))),
+        index_(pool_, "bench") {}
+
+  class Session {
+   public:
+    explicit Session(Index<K, V>& index) : index_(index) {}
+
+    bool get(View<K> key, Sink& sink) {
+      const auto value = index_.get(key);
+      if (value) sink.take(*value);
+      return value.has_value();
+    }
+    bool insert(View<K> key, View<V> value) { return index_.insert(key, value); }
+    bool update(View<K> key, View<V> value) { return index_.update(key, value); }
+    bool erase(View<K> key) { return index_.erase(key); }
+
+    std::size_t scan(View<K> from, std::size_t limit, Sink& sink) {
+      std::size_t shown = 0;
+      index_.scan(from, [&](View<K> key, View<V> value) {
+        sink.take(key);
+        sink.take(value);
+        return ++shown < limit;
+      });
+      return shown;
+    }
+
+   private:
+    Index<K, V>& index_;
+  };
+
+  Session session() { return Session(index_); }
+
+  OwnFootprint footprint() const {
+    const IndexStats stats = index_.stats();
+    return {stats.dram_bytes, stats.pm_bytes};
+  }
+
+ private:
+  Pool pool_;
+  Index<K, V> index_;
+};
+
+/// "pool: durability process, domain cpu_cache": what the options come to on this machine.
+inline std::string pool_settings(const Setup& setup) {
+  const Pool pool = Pool::open_or_create(setup.directory / "settings.pool", pool_options(setup));
+  const PoolInfo info = pool.info();
+  return "pool with durability " +
+         std::string(info.durability == Durability::power ? "power" : "process") +
+         ", persistence domain " + info.domain +
+         (info.huge_pages ? ", huge pages" : ", 4 KiB pages");
+}
+
+}  // namespace perdix::bench

@@ -1,0 +1,118 @@
+// Ordered maps in DRAM: nothing survives, so they are the upper bound that a durable index is held
+// against.
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <type_traits>
+
+#include <absl/container/btree_map.h>
+
+#include "engines/engines.h"
+#include "ycsb/worker.h"
+
+namespace perdix::bench {
+namespace {
+
+// In place of a readers-writer lock where only one thread uses the map.
+struct NoMutex {
+  void lock() {}
+  void unlock() {}
+  void lock_shared() {}
+  void unlock_shared() {}
+};
+
+template <template <class, class, class> class Map, class Mutex, Storable K, Storable V>
+class VolatileMap {
+ public:
+  using Pairs = Map<K, V, std::less<>>;
+
+  explicit VolatileMap(const Setup&) {}
+
+  class Session {
+   public:
+    explicit Session(VolatileMap& map) : pairs_(map.pairs_), mutex_(map.mutex_) {}
+
+    bool get(View<K> key, Sink& sink) {
+      const std::shared_lock lock(mutex_);
+      const auto found = pairs_.find(key);
+      if (found == pairs_.end()) return false;
+      sink.take(found->second);
+      return true;
+    }
+    bool insert(View<K> key, View<V> value) {
+      const std::unique_lock lock(mutex_);
+      return pairs_.try_emplace(K(key), value).second;
+    }
+    bool update(View<K> key, View<V> value) {
+      const std::unique_lock lock(mutex_);
+      const auto found = pairs_.find(key);
+      if (found == pairs_.end()) return false;
+      found->second = value;
+      return true;
+    }
+    bool erase(View<K> key) {
+      const std::unique_lock lock(mutex_);
+      const auto found = pairs_.find(key);
+      if (found == pairs_.end()) return false;
+      pairs_.erase(found);
+      return true;
+    }
+    std::size_t scan(View<K> from, std::size_t limit, Sink& sink) {
+      const std::shared_lock lock(mutex_);
+      std::size_t shown = 0;
+      for (auto it = pairs_.lower_bound(from); it != pairs_.end() && shown < limit; ++it, ++shown) {
+        sink.take(it->first);
+        sink.take(it->second);
+      }
+      return shown;
+    }
+
+   private:
+    Pairs& pairs_;
+    Mutex& mutex_;
+  };
+
+  Session session() { return Session(*this); }
+  OwnFootprint footprint() const { return {}; }
+
+ private:
+  Pairs pairs_;
+  Mutex mutex_;
+};
+
+template <class K, class V, class Less>
+using AbslMap = absl::btree_map<K, V, Less>;
+template <class K, class V, class Less>
+using StdMap = std::map<K, V, Less>;
+
+template <class K, class V>
+using BtreeAlone = VolatileMap<AbslMap, NoMutex, K, V>;
+template <class K, class V>
+using BtreeShared = VolatileMap<AbslMap, std::shared_mutex, K, V>;
+template <class K, class V>
+using StdMapAlone = VolatileMap<StdMap, NoMutex, K, V>;
+template <class K, class V>
+using StdMapShared = VolatileMap<StdMap, std::shared_mutex, K, V>;
+
+template <template <class, class> class Alone, template <class, class> class Shared>
+std::unique_ptr<Store> open_by_threads(const Setup& setup) {
+  return setup.threads == 1 ? open_store<Alone>(setup) : open_store<Shared>(setup);
+}
+
+std::string lock_settings(const Setup& setup) {
+  return setup.threads == 1 ? "in DRAM, no lock (one thread)" : "in DRAM, one std::shared_mutex";
+}
+
+}  // namespace
+
+Engine btree_map_engine() {
+  return {"btree_map", "absl::btree_map, volatile", false, open_by_threads<BtreeAlone, BtreeShared>,
+          lock_settings};
+}
+
+Engine std_map_engine() {
+  return {"std_map", "std::map, volatile", false, open_by_threads<StdMapAlone, StdMapShared>,
+          lock_settings};
+}
+
+}  // namespace perdix::bench

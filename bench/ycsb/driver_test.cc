@@ -1,0 +1,118 @@
+// Whole runs, small ones, over contenders that need no pool, so that a fault here is the driver's.
+#include "ycsb/driver.h"
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <perdix/error.h>
+
+namespace perdix::bench {
+namespace {
+
+using testing::IsEmpty;
+
+class DriverTest : public testing::Test {
+ protected:
+  DriverTest() {
+    std::filesystem::create_directory(directory_);
+    config_.engines = {"btree_map", "std_map", "lmdb"};
+    config_.records = 2000;
+    config_.operations = 1000;
+    config_.durability = Durability::process;
+    config_.pool_dir = directory_;
+  }
+  ~DriverTest() override { std::filesystem::remove_all(directory_); }
+
+  const std::filesystem::path directory_ =
+      std::filesystem::temp_directory_path() / ("perdix-driver-test-" + std::to_string(::getpid()));
+  Config config_;
+};
+
+TEST_F(DriverTest, ContendersAgreeInAllWorkloads) {
+  config_.workloads = {"load", "a",      "b",      "c",       "d",    "e",
+                       "f",    "absent", "insert", "scan100", "erase"};
+  const Report report = run(config_);
+  EXPECT_THAT(report.problems(), IsEmpty());
+  EXPECT_EQ(report.results.size(), 33U);
+  EXPECT_NE(report.find("lmdb", "d", 1)->rounds[0].checksum, 0U);
+}
+
+TEST_F(DriverTest, ByteKeysAndSeveralThreadsGiveTheExpectedAnswers) {
+  config_.data.shape = {Kind::bytes, Kind::bytes, 24, 100};
+  config_.threads = {1, 3};
+  config_.workloads = {"a", "d", "e", "erase"};
+  EXPECT_THAT(run(config_).problems(), IsEmpty());
+}
+
+TEST_F(DriverTest, LoadComesFirstEvenIfNotAskedFor) {
+  config_.workloads = {"c"};
+  EXPECT_NE(run(config_).find("btree_map", "load", 1), nullptr);
+}
+
+TEST_F(DriverTest, RepeatsGiveARoundEach) {
+  config_.repeat = 3;
+  config_.workloads = {"get"};
+  const Report report = run(config_);
+  EXPECT_EQ(report.find("lmdb", "get", 1)->rounds.size(), 3U);
+  EXPECT_EQ(report.find("lmdb", "get", 1)->operations(), 3000U);
+}
+
+TEST_F(DriverTest, KilledLmdbIsOpenedWithAllRecords) {
+  config_.workloads = {"reopen"};
+  const Report report = run(config_);
+  const Result* result = report.find("lmdb", "reopen", 1);
+  ASSERT_NE(result, nullptr);
+  EXPECT_EQ(result->rounds[0].reopened->lost, 0U);
+  EXPECT_GT(result->rounds[0].reopened->first_answer_seconds, 0);
+  EXPECT_EQ(report.find("btree_map", "reopen", 1), nullptr) << "nothing of it survives";
+}
+
+class CountingMeter final : public Meter {
+ public:
+  void start() override { ++started_; }
+  std::vector<Count> stop() override { return {{"phases", 1000}}; }
+
+  int started_ = 0;
+};
+
+TEST_F(DriverTest, MeterIsReadAroundEachPhase) {
+  CountingMeter meter;
+  config_.meter = &meter;
+  config_.engines = {"btree_map"};
+  config_.workloads = {"get"};
+  config_.repeat = 2;
+  const Report report = run(config_);
+  EXPECT_EQ(meter.started_, 4);
+  EXPECT_EQ(report.find("btree_map", "get", 1)->counts[0].value, 2000U);
+}
+
+TEST_F(DriverTest, StopsWhenAsked) {
+  const std::atomic<bool> stop = true;
+  config_.stop = &stop;
+  EXPECT_THROW(run(config_), Cancelled);
+}
+
+TEST_F(DriverTest, LeavesNothingBehind) {
+  run(config_);
+  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+}
+
+TEST_F(DriverTest, RefusesWhatMakesNoSense) {
+  const auto refused = [this](auto change) {
+    Config config = config_;
+    change(config);
+    EXPECT_THROW(run(config), Error);
+  };
+  refused([](Config& c) { c.engines = {"nonesuch"}; });
+  refused([](Config& c) { c.workloads = {"nonesuch"}; });
+  refused([](Config& c) { c.records = 0; });
+  refused([](Config& c) { c.threads = {0}; });
+  refused([](Config& c) { c.repeat = 0; });
+  refused([](Config& c) { c.data.shape = {Kind::bytes, Kind::bytes, 8, 8}; });
+  refused([](Config& c) { c.pool_dir = "/nonexistent/directory"; });
+}
+
+}  // namespace
+}  // namespace perdix::bench

@@ -1,0 +1,163 @@
+#include "ycsb/options.h"
+
+#include <functional>
+#include <map>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "engines/engines.h"
+#include "terminal/format.h"
+
+namespace perdix::bench {
+namespace {
+
+// The words that an option accepts, and what each sets.
+using Choices = std::map<std::string, std::function<void()>>;
+
+CLI::Option* add_choice(CLI::App& command, const std::string& name, const Choices& choices,
+                        const std::string& description) {
+  const auto choose = [choices](const std::string& word) { choices.at(word)(); };
+  return command.add_option_function<std::string>(name, choose, description)
+      ->check(CLI::IsMember([&] {
+        std::vector<std::string> words;
+        for (const auto& [word, action] : choices) words.push_back(word);
+        return words;
+      }()));
+}
+
+CLI::Option* add_count(CLI::App& command, const std::string& name, std::uint64_t& count,
+                       const std::string& description) {
+  return command.add_option_function<std::string>(
+      name, [&count](const std::string& text) { count = terminal::parse_count(text); },
+      description);
+}
+
+std::string engine_names() {
+  std::string names;
+  for (const Engine& engine : engines()) names += (names.empty() ? "" : ", ") + engine.name;
+  return names;
+}
+
+std::string workload_names() {
+  std::string names;
+  for (const Workload& workload : workloads())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", workload.name);
+  return names;
+}
+
+void add_what(CLI::App& command, Config& config) {
+  command
+      .add_option("--engines,--engine,--indexes", config.engines, "Contenders: " + engine_names())
+      ->delimiter(',')
+      ->capture_default_str();
+  command.add_option("--baseline", config.baseline, "Contender that ratios refer to")
+      ->capture_default_str();
+  command
+      .add_option("--workloads,--workload", config.workloads,
+                  "Phases, in this order: " + workload_names())
+      ->delimiter(',')
+      ->capture_default_str();
+  add_choice(command, "--distribution",
+             {{"uniform", [&config] { config.distribution = Distribution::uniform; }},
+              {"zipfian", [&config] { config.distribution = Distribution::zipfian; }},
+              {"latest", [&config] { config.distribution = Distribution::latest; }}},
+             "Choice of records in every phase, instead of each workload's own");
+  add_count(command, "--records", config.records, "Records to load, e.g. 10M")->default_str("1M");
+  add_count(command, "--operations", config.operations,
+            "Operations per phase, all threads together")
+      ->default_str("1M");
+  command.add_option("--threads", config.threads, "Numbers of threads, each a run of its own")
+      ->delimiter(',')
+      ->capture_default_str();
+}
+
+void add_data(CLI::App& command, Config& config) {
+  Shape& shape = config.data.shape;
+  add_choice(command, "--keys",
+             {{"u64",
+               [&shape] {
+                 shape.key_kind = Kind::u64;
+                 shape.key_size = sizeof(std::uint64_t);
+               }},
+              {"bytes",
+               [&shape] {
+                 shape.key_kind = Kind::bytes;
+                 if (shape.key_size == sizeof(std::uint64_t)) shape.key_size = 24;
+                 shape.value_kind = Kind::bytes;
+               }}},
+             "Kind of keys")
+      ->default_str("u64");
+  command
+      .add_option_function<std::size_t>(
+          "--key-size",
+          [&shape](std::size_t size) {
+            shape.key_kind = Kind::bytes;
+            shape.value_kind = Kind::bytes;
+            shape.key_size = size;
+          },
+          "Bytes of a key of kind bytes, at least 16")
+      ->default_str("24");
+  command
+      .add_option_function<std::size_t>(
+          "--value-size",
+          [&shape](std::size_t size) {
+            shape.value_size = size;
+            if (size != sizeof(std::uint64_t)) shape.value_kind = Kind::bytes;
+          },
+          "Bytes of a value; 8 beside u64 keys is a u64, any other size a byte string")
+      ->default_str("8");
+  add_choice(command, "--order",
+             {{"random", [&config] { config.data.order = KeyOrder::random; }},
+              {"sequential", [&config] { config.data.order = KeyOrder::sequential; }}},
+             "Order of keys in which records are loaded")
+      ->default_str("random");
+  command.add_option("--seed", config.data.seed, "Seed of keys and choices")->capture_default_str();
+}
+
+void add_where(CLI::App& command, Config& config) {
+  command
+      .add_option("--pool-dir", config.pool_dir,
+                  "Directory for all files (default: /dev/shm if it is a tmpfs)")
+      ->check(CLI::ExistingDirectory);
+  add_choice(command, "--durability",
+             {{"automatic", [&config] { config.durability = Durability::automatic; }},
+              {"process", [&config] { config.durability = Durability::process; }},
+              {"power", [&config] { config.durability = Durability::power; }}},
+             "What all contenders must survive; power makes LMDB and RocksDB sync")
+      ->default_str("automatic");
+  add_choice(command, "--domain",
+             {{"detect", [&config] { config.domain = DomainChoice::detect; }},
+              {"cpu_cache", [&config] { config.domain = DomainChoice::cpu_cache; }},
+              {"memory_controller", [&config] { config.domain = DomainChoice::memory_controller; }},
+              {"page_cache", [&config] { config.domain = DomainChoice::page_cache; }}},
+             "Where stores of perdix are taken to be safe; memory_controller forces cache-line "
+             "write-backs")
+      ->default_str("detect");
+}
+
+void add_how(CLI::App& command, Options& options) {
+  command
+      .add_option("--repeat", options.config.repeat,
+                  "Rounds of all contenders; medians are reported")
+      ->capture_default_str();
+  command
+      .add_option("--sample-every", options.config.sample_every,
+                  "One operation in so many is timed for percentiles")
+      ->capture_default_str();
+  command.add_option("--json", options.outputs.json, "Write all results to this file");
+  command.add_option("--html", options.outputs.html, "Write a page with plots to this file");
+  command.add_flag("--progress", options.outputs.progress,
+                   "Show progress even if standard error is no terminal");
+}
+
+}  // namespace
+
+void add_options(CLI::App& command, Options& options) {
+  add_what(command, options.config);
+  add_data(command, options.config);
+  add_where(command, options.config);
+  add_how(command, options);
+}
+
+}  // namespace perdix::bench

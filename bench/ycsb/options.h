@@ -1,0 +1,29 @@
+// The command line of the benchmark.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include <CLI/App.hpp>
+
+#include "ycsb/config.h"
+
+namespace perdix::bench {
+
+/// Where results go besides standard output.
+struct Outputs {
+  std::filesystem::path json;  ///< empty: nowhere
+  std::filesystem::path html;
+  bool progress = false;  ///< show progress even if standard error is no terminal
+};
+
+struct Options {
+  Config config;
+  Outputs outputs;
+};
+
+/// Adds all options of the benchmark to a command. They are stored in `options` when the command
+/// line is parsed; it must live as long as the command.
+void add_options(CLI::App& command, Options& options);
+
+}  // namespace perdix::bench

@@ -1,0 +1,34 @@
+// Executes one plan on one store, with as many threads as the plan has shares.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "ycsb/store.h"
+
+namespace perdix::bench {
+
+struct PhaseOptions {
+  std::uint64_t seed = 1;
+  std::uint32_t sample_every = 32;
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(std::uint64_t done)>
+      on_progress;  ///< called about ten times a second, on the calling thread
+};
+
+struct PhaseResult {
+  double seconds = 0;  ///< from the first thread's first operation to the last thread's last
+  std::uint64_t done = 0;
+  std::uint64_t wrong = 0;
+  std::uint64_t checksum = 0;
+  util::Histogram latency;
+};
+
+/// Rethrows what a thread threw.
+PhaseResult run_phase(Store& store, const std::vector<std::span<const Op>>& plan,
+                      const PhaseOptions& options);
+
+}  // namespace perdix::bench

@@ -1,0 +1,14 @@
+// Shows on standard error where a run is.
+#pragma once
+
+#include <functional>
+
+#include "terminal/progress.h"
+#include "ycsb/config.h"
+
+namespace perdix::bench {
+
+/// For Config::on_progress: a line that is redrawn on a terminal; one line per phase in a log.
+std::function<void(const Progress&)> progress_display(terminal::ProgressStyle style);
+
+}  // namespace perdix::bench

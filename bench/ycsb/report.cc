@@ -1,0 +1,98 @@
+#include "ycsb/report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace perdix::bench {
+namespace {
+
+double throughput(const Round& round) {
+  return static_cast<double>(round.operations) / std::max(round.seconds, 1e-9);
+}
+
+// How many times better a round is than the baseline's.
+double round_ratio(const Round& round, const Round& baseline) {
+  if (round.reopened) return baseline.reopened->open_seconds / round.reopened->open_seconds;
+  return throughput(round) / throughput(baseline);
+}
+
+void append_checksum_problem(const Report& report, const Result& result,
+                             std::vector<std::string>& problems) {
+  if (result.threads != 1 || result.is_reopen())
+    return;  // with more threads, what is read depends on their order
+  const Result* first = &result;
+  for (const Result& other : report.results) {
+    if (other.workload == result.workload && other.threads == 1) {
+      first = &other;
+      break;
+    }
+  }
+  if (first->rounds.front().checksum == result.rounds.front().checksum) return;
+  problems.push_back(fmt::format("{} and {} read different data in workload {}", result.engine,
+                                 first->engine, result.workload));
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+std::uint64_t Result::operations() const {
+  std::uint64_t total = 0;
+  for (const Round& round : rounds) total += round.operations;
+  return total;
+}
+
+double Result::operations_per_second() const {
+  std::vector<double> values;
+  for (const Round& round : rounds) values.push_back(throughput(round));
+  return median(std::move(values));
+}
+
+double Result::nanoseconds_per_operation() const { return threads * 1e9 / operations_per_second(); }
+
+const Result* Report::find(std::string_view engine, std::string_view workload,
+                           unsigned threads) const {
+  for (const Result& result : results) {
+    if (result.engine == engine && result.workload == workload && result.threads == threads)
+      return &result;
+  }
+  return nullptr;
+}
+
+std::optional<double> Report::ratio(const Result& result) const {
+  const Result* baseline = find(config.baseline, result.workload, result.threads);
+  if (baseline == nullptr) return std::nullopt;
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < std::min(result.rounds.size(), baseline->rounds.size()); ++i) {
+    ratios.push_back(round_ratio(result.rounds[i], baseline->rounds[i]));
+  }
+  return median(std::move(ratios));
+}
+
+std::vector<std::string> Report::problems() const {
+  std::vector<std::string> problems;
+  for (const Result& result : results) {
+    std::uint64_t wrong = 0;
+    std::uint64_t lost = 0;
+    for (const Round& round : result.rounds) {
+      wrong += round.wrong;
+      if (round.reopened) lost += round.reopened->lost;
+    }
+    if (wrong > 0) {
+      problems.push_back(fmt::format("{}: {} operations of workload {} gave a wrong answer",
+                                     result.engine, wrong, result.workload));
+    }
+    if (lost > 0)
+      problems.push_back(fmt::format("{}: {} records were lost by SIGKILL", result.engine, lost));
+    append_checksum_problem(*this, result, problems);
+  }
+  return problems;
+}
+
+}  // namespace perdix::bench

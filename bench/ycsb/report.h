@@ -1,0 +1,103 @@
+// The results of a run, and the forms in which they are written.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "util/histogram.h"
+#include "ycsb/config.h"
+#include "ycsb/meter.h"
+
+namespace perdix::bench {
+
+/// Sizes after a phase.
+struct Footprint {
+  std::optional<std::uint64_t> own_dram;  ///< as the contender says
+  std::uint64_t resident =
+      0;  ///< growth of the process's anonymous memory since before it was opened
+  std::optional<std::uint64_t> own_stored;  ///< as the contender says
+  std::uint64_t files = 0;                  ///< allocated bytes of its files
+  std::uint64_t records = 0;                ///< pairs in it
+};
+
+/// Opening after SIGKILL.
+struct Reopened {
+  double open_seconds = 0;
+  double first_answer_seconds = 0;  ///< from before opening to the answer of the first get
+  std::uint64_t records = 0;
+  std::uint64_t lost = 0;  ///< records that had been acknowledged and aren't there
+};
+
+/// One phase of one contender in one round.
+struct Round {
+  double seconds = 0;
+  std::uint64_t operations = 0;
+  std::uint64_t wrong = 0;
+  std::uint64_t checksum = 0;
+  Footprint footprint;
+  std::optional<Reopened> reopened;  ///< instead of the above for the workload "reopen"
+};
+
+/// One phase of one contender: all its rounds.
+struct Result {
+  std::string engine;
+  std::string workload;
+  unsigned threads = 1;
+  std::vector<Round> rounds;
+  util::Histogram latency;    ///< nanoseconds, sampled, of all rounds
+  std::vector<Count> counts;  ///< of the meter, of all rounds
+
+  std::uint64_t operations() const;          ///< of all rounds
+  double operations_per_second() const;      ///< median of the rounds
+  double nanoseconds_per_operation() const;  ///< of one thread, at the median throughput
+  bool is_reopen() const { return !rounds.empty() && rounds.front().reopened.has_value(); }
+};
+
+struct EngineNote {
+  std::string engine;
+  unsigned threads = 1;
+  std::string text;
+};
+
+struct Report {
+  Config config;
+  std::string directory;
+  std::string file_system;
+  Durability durability = Durability::process;  ///< what `automatic` came to
+  std::string machine;
+  std::string build;
+  double clock_nanoseconds =
+      0;  ///< cost of looking at the clock twice, part of every sampled latency
+  std::vector<EngineNote> notes;  ///< what each contender runs with
+  std::vector<Result> results;
+
+  const Result* find(std::string_view engine, std::string_view workload, unsigned threads) const;
+
+  /// How many times the baseline's throughput, as the median over rounds of the ratio within a
+  /// round; nothing without a baseline to compare with. For `reopen`: how many times faster.
+  std::optional<double> ratio(const Result& result) const;
+
+  /// One sentence for each answer that was wrong, record that was lost, or disagreement between
+  /// contenders.
+  std::vector<std::string> problems() const;
+};
+
+double median(std::vector<double> values);
+
+/// One table with a line per workload and a column per contender.
+void write_summary(std::ostream& out, const Report& report);
+
+/// Everything, in tables.
+void write_text(std::ostream& out, const Report& report);
+
+nlohmann::json to_json(const Report& report);
+
+/// A page with plots that needs nothing else.
+void write_html(std::ostream& out, const Report& report);
+
+}  // namespace perdix::bench

@@ -1,0 +1,83 @@
+// What the driver sees of a contender: an open store that executes a thread's share of a plan.
+//
+// The call is per plan, not per operation: inside, ycsb/worker.h is compiled for the contender's
+// own types.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <perdix/pool.h>
+
+#include "util/histogram.h"
+#include "ycsb/shape.h"
+#include "ycsb/workload.h"
+
+namespace perdix::bench {
+
+/// What a contender is opened with.
+struct Setup {
+  Dataset data;
+  std::filesystem::path directory;  ///< exists; what lies in it belongs to this contender
+  std::uint64_t max_records = 0;    ///< most records that the run will ever put in
+  unsigned threads = 1;             ///< threads that will use it at once
+  Durability durability = Durability::process;  ///< process or power
+  DomainChoice domain = DomainChoice::detect;
+};
+
+/// What a contender says of its own size, where it can.
+struct OwnFootprint {
+  std::optional<std::uint64_t> dram_bytes;
+  std::optional<std::uint64_t> stored_bytes;  ///< on persistent memory or disk
+};
+
+/// One thread's part in a phase.
+struct Share {
+  std::span<const Op> ops;
+  std::uint64_t seed = 0;
+  std::uint32_t sample_every = 32;                 ///< one operation in so many is timed
+  const std::atomic<bool>* stop = nullptr;         ///< ends the share early once true; may be null
+  std::atomic<std::uint64_t>* progress = nullptr;  ///< operations done, now and then; may be null
+};
+
+using Clock = std::chrono::steady_clock;
+
+struct ShareResult {
+  Clock::time_point begin;
+  Clock::time_point end;
+  std::uint64_t done = 0;
+  std::uint64_t wrong = 0;  ///< operations whose answer was not the expected one
+  std::uint64_t checksum =
+      0;  ///< of all that was read: the same for all contenders in a run of one thread
+  util::Histogram latency;  ///< nanoseconds, of the sampled operations
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// Executes a share on the calling thread. `ready` is called when everything is prepared, just
+  /// before the clock starts.
+  virtual ShareResult run(const Share& share, const std::function<void()>& ready) = 0;
+
+  virtual OwnFootprint footprint() const = 0;
+};
+
+/// A contender: how it is called, how it is opened.
+struct Engine {
+  std::string name;
+  std::string summary;
+  bool persistent = false;  ///< keeps its records when the process ends
+  std::unique_ptr<Store> (*open)(const Setup& setup) = nullptr;
+  std::string (*settings)(const Setup& setup) =
+      nullptr;  ///< options and flags that it runs with, in words
+};
+
+}  // namespace perdix::bench

@@ -1,0 +1,152 @@
+// The measured loop, compiled once for each contender and kind of record.
+//
+// A contender is a class template `Map<K, V>` (K, V: std::uint64_t or std::string) with
+//
+//   explicit Map(const Setup&);        opens or creates; destroying it closes
+//   OwnFootprint footprint() const;
+//   Session session();                 one per thread and phase; holds what a thread would keep
+//   between operations
+//
+// and a Session with
+//
+//   bool get(View<K>, Sink&);          shows the value to the sink; false if absent
+//   bool insert(View<K>, View<V>);     false if known to be there already; an engine that can't
+//   tell says true bool update(View<K>, View<V>);     the same for a key known to be absent bool
+//   erase(View<K>);               the same std::size_t scan(View<K> from, std::size_t limit,
+//   Sink&);    pairs shown
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "util/random.h"
+#include "ycsb/keys.h"
+#include "ycsb/store.h"
+
+namespace perdix::bench {
+
+/// Where contenders show what they read, so that no compiler can leave the reading out. A number
+/// and its eight big-endian bytes count the same, whichever a contender stores.
+class Sink {
+ public:
+  void take(std::uint64_t number) noexcept { sum_ += __builtin_bswap64(number) + sizeof number; }
+
+  void take(std::string_view value) noexcept {
+    std::uint64_t word = 0;
+    std::memcpy(&word, value.data(), std::min(value.size(), sizeof word));
+    sum_ += word + value.size();
+  }
+
+  std::uint64_t sum() const noexcept { return sum_; }
+
+ private:
+  std::uint64_t sum_ = 0;
+};
+
+/// Executes operations on a session. Latencies are sampled: a random gap of `sample_every`
+/// operations on average runs without a look at the clock, then one operation is timed. The gap is
+/// random so that it can't fall into step with anything periodic in the index, such as node splits.
+template <class Session, Storable K, Storable V>
+class Worker {
+ public:
+  Worker(Session session, const Dataset& data, const Share& share)
+      : session_(std::move(session)),
+        keys_(data),
+        values_(data),
+        share_(share),
+        random_(share.seed) {}
+
+  ShareResult run() {
+    const std::span<const Op> ops = share_.ops;
+    result_.begin = Clock::now();
+    std::size_t i = 0;
+    while (i < ops.size() && !stopped()) {
+      const std::size_t end = std::min(ops.size(), i + gap());
+      while (i < end) step(ops[i++]);
+      if (i < ops.size()) timed_step(ops[i++]);
+      if (share_.progress != nullptr) share_.progress->store(i, std::memory_order_relaxed);
+    }
+    result_.end = Clock::now();
+    result_.done = i;
+    result_.checksum = sink_.sum();
+    return std::move(result_);
+  }
+
+ private:
+  bool stopped() const {
+    return share_.stop != nullptr && share_.stop->load(std::memory_order_relaxed);
+  }
+
+  // Between 0 and 2 * (sample_every - 1): together with the timed one, sample_every on average.
+  std::size_t gap() { return random_.below(2 * std::uint64_t{share_.sample_every} - 1); }
+
+  void timed_step(const Op& op) {
+    const Clock::time_point begin = Clock::now();
+    step(op);
+    result_.latency.record(static_cast<std::uint64_t>((Clock::now() - begin).count()));
+  }
+
+  void step(const Op& op) { result_.wrong += !as_expected(op); }
+
+  bool as_expected(const Op& op) {
+    const std::uint64_t number = op.number;
+    switch (op.op()) {
+      case OpKind::get: return session_.get(keys_.present(number), sink_);
+      case OpKind::absent: return !session_.get(keys_.absent(number), sink_);
+      case OpKind::insert: return session_.insert(keys_.present(number), values_.of(number, 0));
+      case OpKind::update:
+        return session_.update(keys_.present(number), values_.of(number, ++version_));
+      case OpKind::rmw: {
+        const View<K> key = keys_.present(number);
+        return session_.get(key, sink_) && session_.update(key, values_.of(number, ++version_));
+      }
+      case OpKind::scan: return session_.scan(keys_.present(number), op.length, sink_) > 0;
+      case OpKind::erase: return session_.erase(keys_.present(number));
+    }
+    return false;
+  }
+
+  Session session_;
+  KeySource<K> keys_;
+  ValueSource<V> values_;
+  const Share& share_;
+  util::Random random_;
+  Sink sink_;
+  std::uint64_t version_ = 0;
+  ShareResult result_;
+};
+
+/// A contender's map as a Store.
+template <template <class, class> class Map, Storable K, Storable V>
+class MapStore final : public Store {
+ public:
+  explicit MapStore(const Setup& setup) : data_(setup.data), map_(setup) {}
+
+  ShareResult run(const Share& share, const std::function<void()>& ready) override {
+    Worker<decltype(map_.session()), K, V> worker(map_.session(), data_, share);
+    ready();
+    return worker.run();
+  }
+
+  OwnFootprint footprint() const override { return map_.footprint(); }
+
+ private:
+  Dataset data_;
+  Map<K, V> map_;
+};
+
+/// Opens a contender for the kinds of record in the setup.
+template <template <class, class> class Map>
+std::unique_ptr<Store> open_store(const Setup& setup) {
+  const Shape& shape = setup.data.shape;
+  if (shape.key_kind == Kind::bytes)
+    return std::make_unique<MapStore<Map, std::string, std::string>>(setup);
+  if (shape.value_kind == Kind::bytes)
+    return std::make_unique<MapStore<Map, std::uint64_t, std::string>>(setup);
+  return std::make_unique<MapStore<Map, std::uint64_t, std::uint64_t>>(setup);
+}
+
+}  // namespace perdix::bench

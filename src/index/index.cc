@@ -1,0 +1,55 @@
+// The public interface of bytes.
+#include <perdix/index.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "index/engine.h"
+#include "pool/pool_core.h"
+
+namespace perdix {
+
+std::array<char, 8> encode_u64(std::uint64_t value) noexcept {
+  std::array<char, 8> bytes;
+  for (auto it = bytes.rbegin(); it != bytes.rend(); ++it, value >>= 8)
+    *it = static_cast<char>(value);
+  return bytes;
+}
+
+std::uint64_t decode_u64(std::string_view bytes) {
+  if (bytes.size() != sizeof(std::uint64_t)) {
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("an integer key or value must be 8 big-endian bytes, not {}", bytes.size()));
+  }
+  std::uint64_t value = 0;
+  for (const char byte : bytes) value = value << 8 | static_cast<unsigned char>(byte);
+  return value;
+}
+
+std::unique_ptr<Index> Index::open(const Pool& pool, std::string_view name) {
+  const std::vector<IndexInfo> all = pool.indexes();
+  const auto it =
+      std::find_if(all.begin(), all.end(), [&](const IndexInfo& i) { return i.name == name; });
+  if (it == all.end()) {
+    throw Error(Errc::not_found,
+                fmt::format("{}: there is no index '{}'; `perdix info` lists those that there are",
+                            pool.core()->path().string(), name));
+  }
+  return open_or_create(pool, *it);
+}
+
+std::unique_ptr<Index> Index::open_or_create(const Pool& pool, const IndexInfo& info) {
+  const index::Engine& engine = index::find_engine(info.engine);
+  return engine.open(
+      pool.core()->open_index(info.name, info.engine, info.key_kind, info.value_kind), info);
+}
+
+std::vector<std::string> Index::engines() {
+  std::vector<std::string> names;
+  for (const index::Engine& engine : index::engines()) names.emplace_back(engine.name);
+  return names;
+}
+
+}  // namespace perdix

@@ -1,0 +1,139 @@
+// The public Pool. What only concerns the file lies in pool/; here is what needs to know the
+// engines: finishing drops, checking.
+#include <perdix/pool.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "index/engine.h"
+#include "pool/pool_core.h"
+
+namespace perdix {
+namespace {
+
+/// Problems that a report lists at most.
+constexpr std::size_t kMostProblems = 100;
+
+void add_problem(CheckReport& report, std::string problem) {
+  if (report.problems.size() < kMostProblems) report.problems.push_back(std::move(problem));
+}
+
+/// Frees what a hidden index reaches, and its name. Restartable: a crash in it is continued at the
+/// next open.
+void destroy(pool::PoolCore& core, pool::IndexHandle handle) {
+  const IndexInfo info = handle.info();
+  index::find_engine(info.engine).destroy(core, info, handle.root());
+  core.finish_drop(std::move(handle));
+}
+
+std::shared_ptr<pool::PoolCore> finish_drops(std::shared_ptr<pool::PoolCore> core) {
+  for (pool::IndexHandle& handle : core->dropping()) destroy(*core, std::move(handle));
+  return core;
+}
+
+/// Checks one index and adds the blocks that it reaches.
+void check_index(pool::PoolCore& core, const IndexInfo& info, CheckReport& report,
+                 std::vector<pm::Offset>& reached) {
+  try {
+    const index::Engine& engine = index::find_engine(info.engine);
+    const auto index =
+        engine.open(core.open_index(info.name, info.engine, info.key_kind, info.value_kind), info);
+    const CheckReport of_index = index->check();
+    report.pairs += of_index.pairs;
+    for (const std::string& problem : of_index.problems) {
+      add_problem(report, fmt::format("index '{}': {}", info.name, problem));
+    }
+    // A damaged index may link to anything; its blocks are followed only if it is sound.
+    if (of_index.ok()) index->for_each_block([&](pm::Offset block) { reached.push_back(block); });
+  } catch (const Error& error) {
+    if (error.code() == Errc::in_use) throw;
+    add_problem(report, fmt::format("index '{}': {}", info.name, error.what()));
+  }
+}
+
+/// Every allocated block is reached exactly once, and nothing else is.
+void compare_blocks(pool::PoolCore& core, std::vector<pm::Offset>& reached, CheckReport& report) {
+  std::vector<pm::Offset> allocated;
+  core.allocator().for_each_allocated(
+      [&](pm::Offset block, std::uint64_t) { allocated.push_back(block); });
+  std::sort(allocated.begin(), allocated.end());
+  std::sort(reached.begin(), reached.end());
+  report.blocks = allocated.size();
+
+  const auto twice = std::adjacent_find(reached.begin(), reached.end());
+  if (twice != reached.end()) {
+    add_problem(report, fmt::format("block {:#x} is reached in two ways", *twice));
+  }
+  std::vector<pm::Offset> difference;
+  std::set_difference(allocated.begin(), allocated.end(), reached.begin(), reached.end(),
+                      std::back_inserter(difference));
+  for (const pm::Offset block : difference) {
+    add_problem(report,
+                fmt::format("block {:#x} is allocated, but no index reaches it (leak)", block));
+  }
+  difference.clear();
+  std::set_difference(reached.begin(), reached.end(), allocated.begin(), allocated.end(),
+                      std::back_inserter(difference));
+  for (const pm::Offset block : difference) {
+    add_problem(report, fmt::format("block {:#x} is used by an index, but not allocated", block));
+  }
+}
+
+CheckReport check_pool(pool::PoolCore& core) {
+  CheckReport report;
+  core.allocator().check(report);
+  std::vector<pm::Offset> reached;
+  for (const IndexInfo& info : core.indexes()) check_index(core, info, report, reached);
+  if (report.ok()) compare_blocks(core, reached, report);
+  return report;
+}
+
+}  // namespace
+
+Pool::Pool(std::shared_ptr<pool::PoolCore> core) : core_(std::move(core)) {}
+
+Pool Pool::create(const std::filesystem::path& path, const PoolOptions& options) {
+  return Pool(pool::PoolCore::create(path, options));
+}
+
+Pool Pool::open(const std::filesystem::path& path, const PoolOptions& options) {
+  return Pool(finish_drops(pool::PoolCore::open(path, options)));
+}
+
+Pool Pool::open_or_create(const std::filesystem::path& path, const PoolOptions& options) {
+  try {
+    return open(path, options);
+  } catch (const Error& error) {
+    if (error.code() != Errc::not_found) throw;
+  }
+  try {
+    return create(path, options);
+  } catch (const Error& error) {
+    if (error.code() != Errc::already_exists) throw;
+  }
+  return open(path, options);  // another process has created it in between
+}
+
+CheckReport Pool::verify(const std::filesystem::path& path, const PoolOptions& options) {
+  const auto core = finish_drops(pool::PoolCore::open(path, options, pool::Purpose::verification));
+  CheckReport report = check_pool(*core);
+  if (report.ok()) core->accept_after_check();
+  core->close();
+  return report;
+}
+
+PoolInfo Pool::info() const { return core_->info(); }
+
+std::vector<IndexInfo> Pool::indexes() const { return core_->indexes(); }
+
+CheckReport Pool::check() const { return check_pool(*core_); }
+
+void Pool::drop(std::string_view name) { destroy(*core_, core_->begin_drop(name)); }
+
+void Pool::close() { core_->close(); }
+
+const std::shared_ptr<pool::PoolCore>& Pool::core() const { return core_; }
+
+}  // namespace perdix

@@ -1,0 +1,66 @@
+// How selective a leaf's filter and fingerprints are, and that they never deny a key that is there.
+#include <gtest/gtest.h>
+
+#include "index/sptree/mnode.h"
+
+namespace perdix::index::sptree {
+namespace {
+
+using Node = Mnode<std::uint64_t>;
+
+Hash16 hash_of(std::uint64_t key) { return Words<std::uint64_t>::hash16(key); }
+
+/// The share of `tried` absent keys for which a node with `pairs` keys sends a lookup to PM, over
+/// many nodes.
+double false_positives(unsigned pairs) {
+  constexpr unsigned kNodes = 400;
+  constexpr unsigned kTried = 500;
+  std::uint64_t key = 1, passed = 0;
+  for (unsigned n = 0; n < kNodes; ++n) {
+    Node node(nullptr, 0, 0);
+    for (unsigned slot = 0; slot < pairs; ++slot) node.add(slot, hash_of(key++));
+    for (unsigned i = 0; i < kTried; ++i) passed += node.candidates(hash_of(key++)) != 0;
+  }
+  return static_cast<double>(passed) / (kNodes * kTried);
+}
+
+TEST(Filter, NeverDeniesAKeyThatIsThere) {
+  Node node(nullptr, 0, 0);
+  for (unsigned slot = 0; slot < kLeafPairs; ++slot) {
+    node.add(slot, hash_of(slot * 7919));
+    for (unsigned i = 0; i <= slot; ++i) {
+      EXPECT_TRUE(node.candidates(hash_of(i * 7919)) >> i & 1) << "slot " << i << " of " << slot;
+    }
+  }
+  EXPECT_TRUE(node.full());
+}
+
+TEST(Filter, SlotsWithoutABitAreNoCandidates) {
+  Node node(nullptr, 0, 0);
+  node.add(3, hash_of(42));
+  node.bitmap.store(0);
+  EXPECT_EQ(node.candidates(hash_of(42)), 0u);
+}
+
+TEST(Filter, DeniesMostAbsentKeys) {
+  EXPECT_EQ(false_positives(0), 0.0);
+  EXPECT_LT(false_positives(32), 0.03);
+  EXPECT_LT(false_positives(45), 0.055);
+  EXPECT_LT(false_positives(64), 0.12);
+}
+
+TEST(Bloom, UnionHoldsTheKeysOfBoth) {
+  Bloom a, b;
+  a.add(hash_of(1));
+  b.add(hash_of(2));
+  EXPECT_LE(a.bits_set(), Bloom::kBitsPerKey);
+  a.add_all(b);
+  EXPECT_TRUE(a.may_contain(hash_of(1)));
+  EXPECT_TRUE(a.may_contain(hash_of(2)));
+  a.clear();
+  EXPECT_EQ(a.bits_set(), 0u);
+  EXPECT_FALSE(a.may_contain(hash_of(1)));
+}
+
+}  // namespace
+}  // namespace perdix::index::sptree

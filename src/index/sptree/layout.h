@@ -1,0 +1,59 @@
+// What SpTree keeps in PM: a singly linked list of leaves in the order of their keys (sptree.txt
+// §4.1, "bottom layer").
+//
+// Invariants, which check.cc verifies and recovery relies on. They hold at every crash point once
+// the allocator's recyclable log has been resolved (docs/durability/sptree.md):
+//   L1. The index's root word is the offset of the first leaf, and never changes; the first leaf's
+//   low bound is the word 0. L2. `next` links all leaves in strictly ascending order of `low`; the
+//   last leaf's is 0. L3. A leaf's keys are >= its `low` and < the `low` of its successor. (The
+//   paper's `hkey` is not stored: it always equals the
+//       successor's `low`, and a copy would have to change together with `next`, which no 8-byte
+//       store can do.)
+//   L4. Bit i of `bitmap` says that pairs[i] holds a pair. Slots without a bit may hold anything.
+//   L5. No key is in two slots.
+//   L6. Every leaf, blob of a low bound, of a key or of a value is one allocated block, reached in
+//   exactly one way.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "pm/offset.h"
+
+namespace perdix::index::sptree {
+
+inline constexpr unsigned kLeafPairs = 64;
+inline constexpr std::uint64_t kLeafAlignment = 32;  ///< of its offset; so no pair straddles a line
+inline constexpr std::uint64_t kFullBitmap = ~std::uint64_t{0};
+inline constexpr std::uint64_t kLeafMagic = 0x3146'4145'4c50'5350;  // "PSPLEAF1"
+
+/// A key and a value, as words (index/common/word.h). Written before its bit in the bitmap, by the
+/// holder of the leaf's lock; later only `value` changes, by one 8-byte publish. Never straddles a
+/// line.
+struct Pair {
+  std::uint64_t key;
+  std::uint64_t value;
+};
+
+/// A leaf node ("Bnode"). All fields but the pairs' slots are written by the holder of the leaf's
+/// lock only.
+struct Leaf {
+  std::uint64_t magic;   ///< kLeafMagic, constant
+  std::uint64_t bitmap;  ///< L4; the commit word of insert, erase and, by the allocator's undo and
+                         ///< redo, part of merge and split
+  pm::Offset next;       ///< L2; the commit word of split and merge
+  std::uint64_t low;     ///< low bound as the word of a key; constant
+  Pair pairs[kLeafPairs];
+};
+
+static_assert(std::is_trivially_copyable_v<Leaf> && std::has_unique_object_representations_v<Leaf>);
+static_assert(sizeof(Pair) == 16);
+static_assert(kLeafAlignment % sizeof(Pair) == 0 && sizeof(Leaf) % kLeafAlignment == 0);
+static_assert(sizeof(Leaf) == 1056);
+static_assert(offsetof(Leaf, bitmap) == 8);
+static_assert(offsetof(Leaf, next) == 16);
+static_assert(offsetof(Leaf, low) == 24);
+static_assert(offsetof(Leaf, pairs) == 32);
+
+}  // namespace perdix::index::sptree

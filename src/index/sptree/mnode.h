@@ -1,0 +1,70 @@
+// A middle node ("Mnode", sptree.txt §4.1): the DRAM side of one leaf, in two cache lines.
+//
+// Invariants while the lock is free:
+//   M1. `low`, `leaf` never change. `high` ends the range where the successor's begins.
+//   M2. `bitmap` equals the leaf's. For each of its bits, fingerprints[i] and the filter belong to
+//   pairs[i].key. M3. A node whose lock is marked obsolete was merged into its left neighbour and
+//   is no longer reachable; its memory stays
+//       until no epoch::Guard can hold it.
+// Written by the holder of the lock only. Readers are optimistic: lock.read_begin(), read,
+// lock.read_validate().
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+#include "epoch/version_lock.h"
+#include "index/sptree/bound.h"
+#include "index/sptree/filter.h"
+#include "index/sptree/layout.h"
+#include "pm/access.h"
+#include "util/line.h"
+
+namespace perdix::index::sptree {
+
+template <Storable K>
+struct alignas(64) Mnode {
+  using Low = typename Bounds<K>::Low;
+  using High = typename Bounds<K>::High;
+
+  Mnode(Leaf* the_leaf, Low the_low, High the_high)
+      : leaf(the_leaf), low(the_low), high(the_high) {}
+
+  // The first line: all that a lookup of an absent key needs.
+  epoch::VersionLock lock;
+  Leaf* const leaf;
+  const Low low;
+  std::atomic<High> high;
+  std::atomic<Mnode*> next{nullptr};
+  std::atomic<std::uint64_t> bitmap{0};
+  Bloom bloom;
+  // The second line.
+  alignas(64) std::array<std::uint8_t, kLeafPairs> fingerprints{};
+
+  // relaxed below: readers validate the version, writers hold the lock.
+  std::uint64_t slots() const { return bitmap.load(std::memory_order_relaxed); }
+  unsigned count() const { return static_cast<unsigned>(std::popcount(slots())); }
+  bool full() const { return slots() == kFullBitmap; }
+  bool covers(View<K> key) const {
+    return Bounds<K>::covers(high.load(std::memory_order_acquire), key);
+  }
+
+  /// Slots whose key may have this hash. No PM is read.
+  std::uint64_t candidates(Hash16 hash) const {
+    if (!bloom.may_contain(hash)) return 0;
+    return util::equal_bytes(util::load_line(fingerprints.data()), fingerprint(hash)) & slots();
+  }
+
+  /// Records that `slot` holds a key with this hash; its bit in the leaf is set already.
+  void add(unsigned slot, Hash16 hash) {
+    fingerprints[slot] = fingerprint(hash);
+    bloom.add(hash);
+    bitmap.store(slots() | std::uint64_t{1} << slot, std::memory_order_relaxed);
+  }
+};
+
+static_assert(sizeof(Mnode<std::uint64_t>) == 128 && sizeof(Mnode<std::string>) == 128);
+
+}  // namespace perdix::index::sptree

@@ -1,0 +1,224 @@
+#include "index/sptree/sptree.h"
+
+#include <fmt/format.h>
+
+#include "alloc/session.h"
+#include "util/hash.h"
+
+namespace perdix::index::sptree {
+namespace {
+
+void check_size(std::string_view what, std::string_view bytes, std::uint64_t limit) {
+  if (bytes.size() <= limit) return;
+  throw Error(Errc::too_large,
+              fmt::format("a {} of {} bytes; the limit is {} bytes", what, bytes.size(), limit));
+}
+
+void check_key(std::uint64_t) {}
+void check_key(std::string_view key) { check_size("key", key, kMaxKeySize); }
+void check_value(std::uint64_t) {}
+void check_value(std::string_view value) { check_size("value", value, kMaxValueSize); }
+
+}  // namespace
+
+template <class K, class V>
+auto Tree<K, V>::lock_node(Key key) -> LockedNode {
+  for (Node* node = locate(key);;) {
+    const std::uint64_t version = node->lock.read_begin();
+    if (epoch::VersionLock::obsolete(version)) {
+      node = locate(key);
+      continue;
+    }
+    if (!node->covers(key)) {
+      Node* next = node->next.load(std::memory_order_acquire);
+      if (node->lock.read_validate(version)) node = next;
+      continue;
+    }
+    if (node->lock.try_upgrade(version)) return LockedNode(node);
+  }
+}
+
+template <class K, class V>
+auto Tree<K, V>::find(const Node& node, Key key, Hash16 hash) const -> Found {
+  for (std::uint64_t left = node.candidates(hash); left != 0; left &= left - 1) {
+    const int slot = std::countr_zero(left);
+    const Pair& pair = node.leaf->pairs[slot];
+    if (keys_.equal(pm::load(pair.key), key, hash)) return {slot, pm::load(pair.value)};
+  }
+  return {};
+}
+
+template <class K, class V>
+std::optional<V> Tree<K, V>::get(Key key) const {
+  const Hash16 hash = Keys::hash16(key);
+  const epoch::Guard guard;
+  const Found found = read_node(key, [&](const Node& node) { return find(node, key, hash); });
+  if (found.slot < 0) return std::nullopt;
+  return values_.own(found.value);
+}
+
+template <class K, class V>
+bool Tree<K, V>::contains(Key key) const {
+  const Hash16 hash = Keys::hash16(key);
+  const epoch::Guard guard;
+  return read_node(key, [&](const Node& node) { return find(node, key, hash); }).slot >= 0;
+}
+
+/// Blocks that wait for their grace period may be all the space that a full pool has left: waits
+/// for it once, which can't be done under a guard.
+template <class K, class V>
+bool Tree<K, V>::write(Key key, Value value, Mode mode) {
+  check_key(key);
+  check_value(value);
+  try {
+    return try_write(key, value, mode);
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+  }
+  pool().allocator().reclaim();
+  return try_write(key, value, mode);
+}
+
+template <class K, class V>
+bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
+  pool().require_healthy();
+  const Hash16 hash = Keys::hash16(key);
+  const epoch::Guard guard;
+  for (;;) {
+    const LockedNode node = lock_node(key);
+    const Found found = find(*node, key, hash);
+    if (found.slot >= 0) {
+      if (mode == Mode::insert) return false;
+      replace(*node, static_cast<unsigned>(found.slot), value);
+      return true;
+    }
+    if (mode == Mode::update) return false;
+    if (!node->full()) {
+      add(*node, key, value, hash);
+      return true;
+    }
+    split(*node, key);
+  }
+}
+
+/// Adds a pair by two-phase insertion (§4.1): the pair, then its bit. The bit is the commit.
+template <class K, class V>
+void Tree<K, V>::add(Node& node, Key key, Value value, Hash16 hash) {
+  const unsigned slot = static_cast<unsigned>(std::countr_one(node.slots()));
+  const std::uint64_t bit = std::uint64_t{1} << slot;
+  Leaf& leaf = *node.leaf;
+  Pair& pair = leaf.pairs[slot];
+  const auto store_pair = [&](Word key_word, Word value_word) {
+    pm().store(pair.key, key_word);
+    pm().store(pair.value, value_word);
+    pm().flush(&pair, sizeof pair);  // fenced before the commit, below
+  };
+  if constexpr (Keys::kInline && Values::kInline) {
+    store_pair(key, value);
+    pm().fence();  // phase 1: the pair is durable before its bit can be
+    pm().publish(leaf.bitmap, node.slots() | bit);  // phase 2: the commit
+  } else {
+    alloc::Session session = pool().allocator().session();
+    store_pair(keys_.write(session, key, hash), values_.write(session, value));
+    session.commit_when(leaf.bitmap, bit, bit);
+    session.log();                                  // phase 1: pair, blobs and record are durable
+    pm().publish(leaf.bitmap, node.slots() | bit);  // phase 2: the commit
+    session.finish();
+    count_blobs(pair, +1);
+  }
+  node.add(slot, hash);
+  pairs_.add(1);
+  pool().require_healthy();
+}
+
+/// Replaces the value of a pair; the value word is the commit.
+template <class K, class V>
+void Tree<K, V>::replace(Node& node, unsigned slot, Value value) {
+  Word& word = node.leaf->pairs[slot].value;
+  if constexpr (Values::kInline) {
+    pm().publish(word, value);  // the commit; the key and its bit are durable already
+  } else {
+    alloc::Session session = pool().allocator().session();
+    const Word old_word = pm::load(word);
+    const Word new_word = values_.write(session, value);
+    if (new_word == old_word) return;  // both empty: nothing to change
+    Values::free(session, old_word);
+    session.commit_when(word, ~Word{0}, new_word);
+    session.log();
+    pm().publish(word, new_word);  // the commit; the new blob is durable since log()
+    session.finish();
+    blob_bytes_.add(values_.footprint(new_word) - values_.footprint(old_word));
+  }
+  pool().require_healthy();
+}
+
+/// Removes a pair; clearing its bit is the commit.
+template <class K, class V>
+void Tree<K, V>::remove(Node& node, unsigned slot) {
+  Leaf& leaf = *node.leaf;
+  const std::uint64_t bit = std::uint64_t{1} << slot;
+  const std::uint64_t rest = node.slots() & ~bit;
+  if constexpr (Keys::kInline && Values::kInline) {
+    pm().publish(leaf.bitmap, rest);  // the commit
+  } else {
+    count_blobs(leaf.pairs[slot], -1);
+    alloc::Session session = pool().allocator().session();
+    Keys::free(session, pm::load(leaf.pairs[slot].key));
+    Values::free(session, pm::load(leaf.pairs[slot].value));
+    session.commit_when(leaf.bitmap, bit, 0);
+    session.log();
+    pm().publish(leaf.bitmap, rest);  // the commit
+    session.finish();
+  }
+  // relaxed: the unlock that follows orders it.
+  node.bitmap.store(rest, std::memory_order_relaxed);
+  pairs_.add(-1);
+  pool().require_healthy();
+}
+
+/// Keeps the statistics of the blobs that a pair refers to.
+template <class K, class V>
+void Tree<K, V>::count_blobs(const Pair& pair, int sign) {
+  blob_bytes_.add(sign * (keys_.footprint(pair.key) + values_.footprint(pair.value)));
+}
+
+/// Keeps the filter selective: erased keys stay in it, and a fresh filter has at most kBitsPerKey
+/// bits per key.
+template <class K, class V>
+void Tree<K, V>::shed_stale_filter(Node& node) {
+  constexpr unsigned kTolerated = 24;
+  if (node.bloom.bits_set() > Bloom::kBitsPerKey * node.count() + kTolerated) fill_filter(node);
+}
+
+template <class K, class V>
+bool Tree<K, V>::erase(Key key) {
+  check_key(key);
+  pool().require_healthy();
+  const Hash16 hash = Keys::hash16(key);
+  const epoch::Guard guard;
+  LockedNode node = lock_node(key);
+  const Found found = find(*node, key, hash);
+  if (found.slot < 0) return false;
+  remove(*node, static_cast<unsigned>(found.slot));
+  shed_stale_filter(*node);
+  merge_around(std::move(node));
+  return true;
+}
+
+template <class K, class V>
+IndexStats Tree<K, V>::stats() const {
+  IndexStats stats;
+  stats.pairs = size();
+  stats.leaves = static_cast<std::uint64_t>(leaves_.sum());
+  stats.pm_bytes = stats.leaves * sizeof(Leaf) + static_cast<std::uint64_t>(blob_bytes_.sum());
+  stats.dram_bytes = arena_.bytes_in_use();
+  stats.recovery_seconds = recovery_seconds_;
+  return stats;
+}
+
+template class Tree<std::uint64_t, std::uint64_t>;
+template class Tree<std::uint64_t, std::string>;
+template class Tree<std::string, std::uint64_t>;
+template class Tree<std::string, std::string>;
+
+}  // namespace perdix::index::sptree

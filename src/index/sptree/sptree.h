@@ -1,0 +1,203 @@
+// SpTree, the engine (sptree.txt §4): a radix tree in DRAM leads to middle nodes in DRAM, each of
+// which stands for one leaf in PM.
+//
+//   sptree.cc    point operations: get, put, insert, update, erase
+//   smo.cc       split and merge, the structure modifications
+//   scan.cc      ordered iteration
+//   recovery.cc  what happens on open: creation, rebuilding the DRAM layers, destruction
+//   check.cc     verification of the invariants of layout.h (L1-L6) and mnode.h (M1-M3)
+//
+// Concurrency (§4.2): a writer holds the lock of the middle node that it changes; for a merge those
+// of two neighbours, taken from left to right. Under a lock it may take a session of the allocator,
+// never the reverse. Readers take no lock: they validate the version of the middle node. Both find
+// nodes through the top layer, which may lag behind: it leads to the right node or to one left of
+// it, and `next` leads on.
+//
+// Durability: an operation's linearization point and its commit point are the same 8-byte publish,
+// persisted before the lock is released; so nobody sees an effect that a crash could undo.
+// docs/durability/sptree.md has the cases.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <perdix/types.h>
+
+#include "art/tree.h"
+#include "epoch/guard.h"
+#include "index/common/word.h"
+#include "index/sptree/layout.h"
+#include "index/sptree/mnode.h"
+#include "pool/index_handle.h"
+#include "util/arena.h"
+#include "util/striped_counter.h"
+
+namespace perdix::index::sptree {
+
+inline constexpr std::string_view kEngineName = "sptree";
+
+using BlockVisitor = std::function<void(pm::Offset)>;
+
+template <class K, class V>
+class Tree {
+ public:
+  using Key = View<K>;
+  using Value = View<V>;
+
+  /// Opens or creates the index behind the handle and rebuilds its DRAM layers.
+  explicit Tree(pool::IndexHandle handle);
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+
+  void put(Key key, Value value) { write(key, value, Mode::put); }
+  bool insert(Key key, Value value) { return write(key, value, Mode::insert); }
+  bool update(Key key, Value value) { return write(key, value, Mode::update); }
+  bool erase(Key key);
+  std::optional<V> get(Key key) const;
+  bool contains(Key key) const;
+  void scan(Key from, Visitor<K, V> visit) const;
+  std::uint64_t size() const { return static_cast<std::uint64_t>(pairs_.sum()); }
+  IndexStats stats() const;
+  CheckReport check() const;
+
+  /// Shows every block of the pool that this index reaches. Writers must be idle.
+  void for_each_block(const BlockVisitor& visit) const;
+
+  const pool::IndexHandle& handle() const { return handle_; }
+
+ private:
+  using Node = Mnode<K>;
+  using Keys = Words<K>;
+  using Values = Words<V>;
+  using NodeBounds = Bounds<K>;
+
+  /// Gives the top layer the key under which it filed a middle node.
+  struct LowOf {
+    Key operator()(const Node* node) const { return NodeBounds::view(node->low); }
+  };
+  using TopLayer = art::Tree<Node*, LowOf>;
+
+  enum class Mode { put, insert, update };
+
+  /// A middle node whose lock is held; unlocks on destruction.
+  class LockedNode {
+   public:
+    explicit LockedNode(Node* node) : node_(node) {}
+    LockedNode(LockedNode&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+    LockedNode& operator=(LockedNode&&) = delete;
+    ~LockedNode() {
+      if (node_ != nullptr) node_->lock.unlock();
+    }
+    Node& operator*() const { return *node_; }
+    Node* operator->() const { return node_; }
+    Node* release() { return std::exchange(node_, nullptr); }
+
+   private:
+    Node* node_;
+  };
+
+  /// Where a pair lies, and its words. `slot` is -1 if the key is absent.
+  struct Found {
+    int slot = -1;
+    Word value = 0;
+  };
+
+  struct DrainFirst {
+    epoch::Reclaimer& reclaimer;
+    ~DrainFirst() { reclaimer.drain(); }
+  };
+
+  // sptree.cc
+  Node* locate(Key key) const;
+  template <class Read>
+  auto read_node(Key key, Read read) const;
+  LockedNode lock_node(Key key);
+  Found find(const Node& node, Key key, Hash16 hash) const;
+  bool write(Key key, Value value, Mode mode);
+  bool try_write(Key key, Value value, Mode mode);
+  void add(Node& node, Key key, Value value, Hash16 hash);
+  void replace(Node& node, unsigned slot, Value value);
+  void remove(Node& node, unsigned slot);
+  void count_blobs(const Pair& pair, int sign);
+  void shed_stale_filter(Node& node);
+
+  // smo.cc
+  void split(Node& node, Key key);
+  void link_right(Node& node, Node* right, std::uint64_t kept_slots);
+  static bool mergeable(const Node& node);
+  void merge_around(LockedNode node);
+  LockedNode lock_left_of(Key key);
+  bool hide(const Node& node);
+  void merge_with_next(Node& node);
+
+  // scan.cc
+  struct Snapshot;
+  void collect(const Node& node, Key from, Snapshot& into) const;
+
+  // recovery.cc
+  void create();
+  void recover();
+  Node* append_recovered(Node* last, Leaf* leaf);
+  void count_recovered(const Node& node);
+  Node* new_node(Leaf* leaf, Key low, typename NodeBounds::High high);
+  void fill_filter(Node& node) const;
+  void retire(Node* node);
+
+  // check.cc
+  void check_node(const Node& node, CheckReport& report) const;
+  void check_pairs(const Node& node, CheckReport& report) const;
+
+  pool::PoolCore& pool() const { return handle_.pool(); }
+  const pm::Persister& pm() const { return pool().pm(); }
+
+  pool::IndexHandle handle_;
+  Keys keys_;
+  Values values_;
+  util::Arena arena_;  // middle nodes, their bounds, and the top layer
+  DrainFirst drain_;   // before the arena goes away, what was retired must have come back to it
+  TopLayer top_;
+  Node* head_ = nullptr;  // of the first leaf; not in the top layer, never obsolete
+  util::StripedCounter pairs_;
+  util::StripedCounter leaves_;
+  util::StripedCounter blob_bytes_;
+  double recovery_seconds_ = 0;
+};
+
+/// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a
+/// crash it goes on where it was.
+template <class K, class V>
+void destroy(pool::PoolCore& pool, std::uint64_t& root);
+
+template <class K, class V>
+auto Tree<K, V>::locate(Key key) const -> Node* {
+  Node* node = top_.find_floor(key);
+  return node != nullptr ? node : head_;
+}
+
+/// Calls read(node) on the node whose range covers the key until the result is consistent. The
+/// caller holds a guard.
+template <class K, class V>
+template <class Read>
+auto Tree<K, V>::read_node(Key key, Read read) const {
+  for (Node* node = locate(key);;) {
+    const std::uint64_t version = node->lock.read_begin();
+    if (epoch::VersionLock::obsolete(version)) {
+      node = locate(key);
+      continue;
+    }
+    if (!node->covers(key)) {  // split since the top layer was asked: go right, as in a B-link tree
+      Node* next = node->next.load(std::memory_order_acquire);
+      if (node->lock.read_validate(version)) node = next;
+      continue;
+    }
+    auto result = read(*node);
+    if (node->lock.read_validate(version)) return result;
+  }
+}
+
+}  // namespace perdix::index::sptree

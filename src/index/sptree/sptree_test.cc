@@ -1,0 +1,141 @@
+// What SpTree does to its leaves, as seen by its statistics: fill, splits, merges, filters,
+// recovery. The behaviour of the calls is tested by tests/conformance, for all engines alike.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <limits>
+#include <random>
+#include <set>
+
+#include <perdix/perdix.h>
+
+#include "index/sptree/layout.h"
+
+namespace perdix {
+namespace {
+
+using index::sptree::kLeafPairs;
+
+class SpTreeTest : public testing::Test {
+ protected:
+  SpTreeTest() : pool_(Pool::create(path_)) {}
+  ~SpTreeTest() override { std::filesystem::remove(path_); }
+
+  Pool reopen() {
+    pool_.close();
+    return pool_ = Pool::open(path_);
+  }
+
+  std::filesystem::path path_ =
+      std::filesystem::temp_directory_path() / ("sptree_test." + std::to_string(::getpid()));
+  Pool pool_;
+};
+
+template <class Tree>
+void expect_sound(const Tree& tree) {
+  for (const std::string& problem : tree.check().problems) ADD_FAILURE() << problem;
+}
+
+TEST_F(SpTreeTest, AscendingLoadFillsLeavesCompletely) {
+  SpTree<std::uint64_t, std::uint64_t> tree(pool_, "t");
+  constexpr std::uint64_t kKeys = 100 * kLeafPairs;
+  for (std::uint64_t key = 0; key < kKeys; ++key) tree.put(key, key);
+  EXPECT_EQ(tree.stats().leaves, kKeys / kLeafPairs);
+  expect_sound(tree);
+}
+
+TEST_F(SpTreeTest, DescendingAndRandomLoadsFillAtLeastHalf) {
+  SpTree<std::uint64_t, std::uint64_t> descending(pool_, "d");
+  SpTree<std::uint64_t, std::uint64_t> random(pool_, "r");
+  std::mt19937_64 generator(1);
+  constexpr std::uint64_t kKeys = 200 * kLeafPairs;
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    descending.put(kKeys - i, i);
+    random.put(generator(), i);
+  }
+  EXPECT_LE(descending.stats().leaves, 2 * kKeys / kLeafPairs + 1);
+  EXPECT_LE(random.stats().leaves, 16 * kKeys / (10 * kLeafPairs));  // ln 2 full on average
+  expect_sound(descending);
+  expect_sound(random);
+}
+
+TEST_F(SpTreeTest, EmptiedLeavesAreFreed) {
+  SpTree<std::uint64_t, std::uint64_t> tree(pool_, "t");
+  const std::uint64_t before = pool_.info().allocated;
+  constexpr std::uint64_t kKeys = 50 * kLeafPairs;
+  for (const bool ascending : {true, false}) {
+    for (std::uint64_t i = 0; i < kKeys; ++i) tree.put(i, i);
+    EXPECT_GT(pool_.info().allocated, before);
+    for (std::uint64_t i = 0; i < kKeys; ++i) tree.erase(ascending ? i : kKeys - 1 - i);
+    EXPECT_EQ(tree.size(), 0u);
+    EXPECT_LE(tree.stats().leaves, 2u) << (ascending ? "ascending" : "descending");
+    expect_sound(tree);
+  }
+}
+
+TEST_F(SpTreeTest, SparseNeighboursMerge) {
+  SpTree<std::uint64_t, std::uint64_t> tree(pool_, "t");
+  constexpr std::uint64_t kKeys = 100 * kLeafPairs;
+  for (std::uint64_t i = 0; i < kKeys; ++i) tree.put(i, i);
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    if (i % 10 != 0) tree.erase(i);
+  }
+  EXPECT_LE(tree.stats().leaves, 2 * kKeys / 10 / (kLeafPairs / 2) + 2);
+  expect_sound(tree);
+}
+
+TEST_F(SpTreeTest, BothEndsOfTheRangeAreOrdinaryKeys) {
+  SpTree<std::uint64_t, std::uint64_t> tree(pool_, "t");
+  constexpr std::uint64_t kTop = std::numeric_limits<std::uint64_t>::max();
+  for (std::uint64_t i = 0; i < 5 * kLeafPairs; ++i) {
+    tree.put(i, i);
+    tree.put(kTop - i, ~i);
+  }
+  EXPECT_EQ(tree.get(0), 0u);
+  EXPECT_EQ(tree.get(kTop), kTop);
+  EXPECT_EQ(tree.scan(kTop, 10).size(), 1u);
+  EXPECT_TRUE(tree.erase(kTop));
+  EXPECT_FALSE(tree.get(kTop));
+  expect_sound(tree);
+}
+
+TEST_F(SpTreeTest, LongCommonPrefixesGiveShortBounds) {
+  SpTree<std::string, std::uint64_t> tree(pool_, "t");
+  const std::string tail(200, 'x');
+  for (int i = 0; i < 4000; ++i) tree.put(std::to_string(i) + tail, static_cast<std::uint64_t>(i));
+  const IndexStats stats = tree.stats();
+  EXPECT_LT(stats.dram_bytes / stats.leaves, 400u)
+      << "bounds are cut to what separates their leaves";
+  expect_sound(tree);
+}
+
+TEST_F(SpTreeTest, ReopeningRebuildsTheSameIndex) {
+  std::set<std::string> expected;
+  IndexStats before;
+  {
+    SpTree<std::string, std::string> tree(pool_, "t");
+    std::mt19937_64 generator(2);
+    for (int i = 0; i < 5000; ++i) {
+      const std::string key(generator() % 12, static_cast<char>('a' + generator() % 3));
+      tree.put(key + std::to_string(generator() % 3000), std::string(generator() % 50, 'v'));
+    }
+    tree.scan("",
+              [&](std::string_view key, std::string_view) { return expected.emplace(key), true; });
+    before = tree.stats();
+    expect_sound(tree);
+  }
+  reopen();
+  SpTree<std::string, std::string> tree(pool_, "t");
+  std::set<std::string> found;
+  tree.scan("", [&](std::string_view key, std::string_view) { return found.emplace(key), true; });
+  EXPECT_EQ(found, expected);
+  const IndexStats after = tree.stats();
+  EXPECT_EQ(after.pairs, expected.size());
+  EXPECT_EQ(after.leaves, before.leaves);
+  EXPECT_EQ(after.pm_bytes, before.pm_bytes);
+  expect_sound(tree);
+}
+
+}  // namespace
+}  // namespace perdix

@@ -1,0 +1,182 @@
+// Index, the interface of bytes: it is the same index as the typed class, and numbers are eight
+// big-endian bytes.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/contract.h"
+
+namespace perdix::test {
+namespace {
+
+std::string bytes(std::uint64_t number) {
+  const auto encoded = encode_u64(number);
+  return {encoded.begin(), encoded.end()};
+}
+
+const std::string& bytes(const std::string& text) { return text; }
+
+TEST(Encoding, NumbersSortAsTheirBytes) {
+  Rng rng(seed());
+  const auto numbers = make_keys<std::uint64_t>(rng, 1000, KeyStyle::mixed);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    EXPECT_EQ(decode_u64(bytes(numbers[i])), numbers[i]);
+    if (i == 0) continue;
+    EXPECT_LT(bytes(numbers[i - 1]), bytes(numbers[i])) << numbers[i];
+  }
+  EXPECT_EQ(bytes(0x0102030405060708), "\x01\x02\x03\x04\x05\x06\x07\x08");
+}
+
+TEST(Encoding, OtherLengthsAreRefused) {
+  for (const std::size_t size : {0, 1, 7, 9, 16}) {
+    EXPECT_EQ(error_of([&] { decode_u64(std::string(size, '\0')); }), Errc::invalid_argument);
+  }
+}
+
+TEST(Encoding, EveryEngineOfTheListHasItsName) {
+  const auto names = Index::engines();
+  for_each_type(Engines{}, [&]<class E>() {
+    EXPECT_EQ(std::count(names.begin(), names.end(), E::kName), 1) << E::kName;
+  });
+}
+
+/// Full contents by the interface of bytes against the model.
+template <class R>
+void expect_same(const Index& index, const typename R::Model& model) {
+  EXPECT_EQ(index.size(), model.size());
+  EXPECT_EQ(index.stats().pairs, model.size());
+  EXPECT_TRUE(index.check().ok());
+  for (const auto& [key, value] : model) {
+    EXPECT_TRUE(index.contains(bytes(key))) << show(key);
+    EXPECT_EQ(index.get(bytes(key)), bytes(value)) << show(key);
+  }
+  EXPECT_EQ(index.ordered(), OrderedRig<R>);
+  auto next = model.begin();
+  const auto scan = [&] {
+    index.scan("", [&](std::string_view key, std::string_view value) {
+      EXPECT_TRUE(next != model.end() && key == bytes(next->first) && value == bytes(next->second))
+          << "row " << show(key);
+      if (next != model.end()) ++next;
+      return true;
+    });
+  };
+  if (!OrderedRig<R>) {
+    EXPECT_EQ(error_of(scan), Errc::unsupported);
+  } else if (kKindOf<typename R::K> == Kind::u64) {
+    EXPECT_EQ(error_of(scan), Errc::invalid_argument) << "a start of no bytes is no number";
+  } else {
+    scan();
+    EXPECT_TRUE(next == model.end()) << "the scan ended early";
+  }
+}
+
+const Contract same_index("the_interface_of_bytes_is_the_same_index", [](auto& rig) {
+  using R = std::remove_reference_t<decltype(rig)>;
+  const auto keys = rig.keys(100);
+  typename R::Model model;
+  {
+    auto typed = rig.open();
+    fill(rig, typed, model, keys);
+    EXPECT_EQ(error_of([&] { Index::open(rig.pool(), "index"); }), Errc::in_use);
+  }
+  {
+    const auto index = Index::open(rig.pool(), "index");
+    EXPECT_EQ(index->info().name, "index");
+    EXPECT_EQ(index->info().engine, rig.info().engine);
+    EXPECT_EQ(index->info().key_kind, rig.info().key_kind);
+    EXPECT_EQ(index->info().value_kind, rig.info().value_kind);
+    expect_same<R>(*index, model);
+    EXPECT_EQ(error_of([&] { rig.open(); }), Errc::in_use);
+  }
+  EXPECT_EQ("", compare_all(rig.open(), model, keys));
+});
+
+const Contract same_calls("the_interface_of_bytes_does_what_the_typed_calls_do", [](auto& rig) {
+  using R = std::remove_reference_t<decltype(rig)>;
+  const auto keys = rig.keys(100);
+  typename R::Model model;
+  Workload workload(rig.rng()(), profiles().front(), keys.size());
+  {
+    const auto index = Index::open_or_create(rig.pool(), rig.info());
+    for (std::size_t i = 0; i < rig.count(3000); ++i) {
+      const Step step = workload.next();
+      const auto& key = keys[step.key];
+      const auto value = rig.small_value();
+      switch (step.op) {
+        case Op::put:
+          index->put(bytes(key), bytes(value));
+          model.put(key, value);
+          break;
+        case Op::insert:
+          EXPECT_EQ(index->insert(bytes(key), bytes(value)), model.insert(key, value));
+          break;
+        case Op::update:
+          EXPECT_EQ(index->update(bytes(key), bytes(value)), model.update(key, value));
+          break;
+        case Op::erase: EXPECT_EQ(index->erase(bytes(key)), model.erase(key)); break;
+        default: EXPECT_EQ(index->contains(bytes(key)), model.contains(key)); break;
+      }
+    }
+    expect_same<R>(*index, model);
+  }
+  EXPECT_EQ("", compare_all(rig.open(), model, keys));
+});
+
+const Contract scan_from_number("the_interface_of_bytes_scans_numbers", []<OrderedRig R>(R& rig) {
+  const auto keys = rig.keys(200);
+  typename R::Model model;
+  {
+    auto typed = rig.open();
+    fill(rig, typed, model, keys);
+  }
+  const auto index = Index::open(rig.pool(), "index");
+  for (std::size_t i = 0; i < keys.size(); i += 11) {
+    std::size_t at = i;
+    index->scan(bytes(keys[i]), [&](std::string_view key, std::string_view value) {
+      EXPECT_EQ(key, bytes(keys[at]));
+      EXPECT_EQ(value, bytes(*model.get(keys[at])));
+      return ++at < std::min(i + 20, keys.size());
+    });
+    EXPECT_EQ(at, std::min(i + 20, keys.size()));
+  }
+});
+
+const Contract wrong_lengths("the_interface_of_bytes_refuses_other_lengths", [](auto& rig) {
+  using R = std::remove_reference_t<decltype(rig)>;
+  const auto index = Index::open_or_create(rig.pool(), rig.info());
+  const std::string number = bytes(std::uint64_t{7});
+  for (const std::size_t size : {0, 7, 9}) {
+    const std::string odd(size, 'o');
+    const auto refused = [&](bool is_number) {
+      return is_number ? std::optional(Errc::invalid_argument) : std::nullopt;
+    };
+    const bool key_is_number = kKindOf<typename R::K> == Kind::u64;
+    EXPECT_EQ(error_of([&] { index->put(odd, number); }), refused(key_is_number)) << size;
+    EXPECT_EQ(error_of([&] { index->get(odd); }), refused(key_is_number)) << size;
+    EXPECT_EQ(error_of([&] { index->erase(odd); }), refused(key_is_number)) << size;
+    EXPECT_EQ(error_of([&] { index->put(number, odd); }),
+              refused(kKindOf<typename R::V> == Kind::u64))
+        << size;
+    index->erase(number);
+  }
+  EXPECT_EQ(index->size(), 0U);
+});
+
+const Contract wrong_info("the_interface_of_bytes_refuses_other_engines_and_kinds", [](auto& rig) {
+  EXPECT_EQ(error_of([&] { Index::open(rig.pool(), "index"); }), Errc::not_found);
+  IndexInfo info = rig.info();
+  info.engine = "no such engine";
+  EXPECT_EQ(error_of([&] { Index::open_or_create(rig.pool(), info); }), Errc::invalid_argument);
+  EXPECT_TRUE(rig.pool().indexes().empty());
+  Index::open_or_create(rig.pool(), rig.info());
+  info = rig.info();
+  info.key_kind = info.key_kind == Kind::u64 ? Kind::bytes : Kind::u64;
+  EXPECT_EQ(error_of([&] { Index::open_or_create(rig.pool(), info); }), Errc::wrong_kind);
+  info = rig.info();
+  info.value_kind = info.value_kind == Kind::u64 ? Kind::bytes : Kind::u64;
+  EXPECT_EQ(error_of([&] { Index::open_or_create(rig.pool(), info); }), Errc::wrong_kind);
+});
+
+}  // namespace
+}  // namespace perdix::test

@@ -1,0 +1,182 @@
+// Limits: keys and values that are too large, and a pool that is full. What throws changed nothing.
+#include <sys/mman.h>
+
+#include <string>
+#include <vector>
+
+#include "support/contract.h"
+
+namespace perdix::test {
+namespace {
+
+/// 4 GiB of zeros that take no memory until they are written.
+class HugeValue {
+ public:
+  HugeValue()
+      : begin_(::mmap(nullptr, kSize, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                      0)) {}
+  ~HugeValue() {
+    if (begin_ != MAP_FAILED) ::munmap(begin_, kSize);
+  }
+  HugeValue(const HugeValue&) = delete;
+  HugeValue& operator=(const HugeValue&) = delete;
+
+  bool usable() const { return begin_ != MAP_FAILED; }
+  std::string_view bytes() const { return {static_cast<const char*>(begin_), kSize}; }
+
+ private:
+  static constexpr std::size_t kSize = kMaxValueSize + 1;
+  void* begin_;
+};
+
+const Contract keys_too_large("keys_of_64_KiB_are_too_large", []<BytesKeyRig R>(R& rig) {
+  auto index = rig.open();
+  typename R::Model model;
+  const auto keys = rig.keys(40);
+  fill(rig, index, model, keys);
+  for (const std::size_t size : {kMaxKeySize + 1, kMaxKeySize + 2, std::uint64_t{1} << 20}) {
+    const std::string key(size, 'm');  // the longest key is a prefix of it
+    const auto value = rig.small_value();
+    EXPECT_EQ(error_of([&] { index.put(key, value); }), Errc::too_large) << size;
+    EXPECT_EQ(error_of([&] { index.insert(key, value); }), Errc::too_large) << size;
+    EXPECT_EQ(error_of([&] { index.update(key, value); }), Errc::too_large) << size;
+    // A call that only asks may also say that there is no such key.
+    const auto allowed = [](std::optional<Errc> error) {
+      return !error || *error == Errc::too_large;
+    };
+    EXPECT_TRUE(allowed(error_of([&] { EXPECT_FALSE(index.erase(key)); }))) << size;
+    EXPECT_TRUE(allowed(error_of([&] { EXPECT_FALSE(index.get(key)); }))) << size;
+    EXPECT_TRUE(allowed(error_of([&] { EXPECT_FALSE(index.contains(key)); }))) << size;
+  }
+  EXPECT_EQ("", compare_all(index, model, keys));
+});
+
+const Contract values_too_large("values_of_4_GiB_are_too_large", []<BytesValueRig R>(R& rig) {
+  const HugeValue huge;
+  if (!huge.usable()) GTEST_SKIP() << "no room for 4 GiB of addresses";
+  auto index = rig.open();
+  typename R::Model model;
+  const auto keys = rig.keys(40);
+  fill(rig, index, model, keys);
+  model.erase(keys.back());
+  index.erase(keys.back());
+  const auto bytes = huge.bytes();
+  EXPECT_EQ(error_of([&] { index.put(keys.front(), bytes); }), Errc::too_large);
+  EXPECT_EQ(error_of([&] { index.put(keys.back(), bytes); }), Errc::too_large);
+  EXPECT_EQ(error_of([&] { index.insert(keys.back(), bytes); }), Errc::too_large);
+  EXPECT_EQ(error_of([&] { index.update(keys.front(), bytes); }), Errc::too_large);
+  EXPECT_EQ("", compare_all(index, model, keys));
+});
+
+constexpr std::uint64_t kSmallPool = 32 << 20;
+
+/// A key and a value so large that a small pool is full after some thousand pairs where they can be
+/// large at all.
+template <class R>
+typename R::K wide_key(std::uint64_t i) {
+  if constexpr (BytesKeyRig<R>)
+    return std::to_string(1'000'000'000 + i) + std::string(i % 500, 'k');
+  else
+    return i;
+}
+
+template <class R>
+typename R::V wide_value(R& rig, std::uint64_t i) {
+  if constexpr (BytesValueRig<R>)
+    return bytes_of(i, rig.rng().below(16'000));
+  else
+    return mix(i);
+}
+
+/// Inserts until the pool is full; each failed insert must have changed nothing.
+template <class R>
+void fill_up(R& rig, typename R::Index& index, typename R::Model& model) {
+  int failures = 0;
+  for (std::uint64_t i = 0; failures < 20; ++i) {
+    const auto key = wide_key<R>(i % 2 == 0 ? i : ~i % 100'000'000);
+    const auto value = wide_value(rig, i);
+    const auto error = error_of([&] { index.put(key, value); });
+    if (!error) {
+      model.put(key, value);
+      continue;
+    }
+    ASSERT_EQ(*error, Errc::out_of_space);
+    ++failures;
+    ASSERT_EQ(index.get(key), model.get(key)) << "a put that threw left " << show(key);
+    ASSERT_EQ(index.size(), model.size());
+    ASSERT_LE(rig.pool().info().size, kSmallPool);
+  }
+}
+
+/// Erases every pair in the first half of the keys.
+template <class R>
+void erase_half(typename R::Index& index, typename R::Model& model) {
+  std::vector<typename R::K> keys;
+  for (const auto& [key, value] : model) keys.push_back(key);
+  keys.resize(keys.size() / 2);
+  for (const auto& key : keys) {
+    ASSERT_TRUE(index.erase(key)) << show(key) << ": erase needs no space";
+    model.erase(key);
+  }
+}
+
+template <class R>
+void exhaust(R& rig) {
+  PoolOptions options = rig.options();
+  options.max_size = kSmallPool;
+  rig.replace_pool(options);
+  typename R::Model model;
+  const std::vector<typename R::K> none;
+  std::optional<typename R::Index> index(rig.open());
+  for (int round = 0; round < 2; ++round) {
+    fill_up(rig, *index, model);
+    if (testing::Test::HasFatalFailure()) return;
+    ASSERT_GT(model.size(), 100U) << "the pool was full too soon";
+    ASSERT_EQ("", compare_all(*index, model, none)) << "when full";
+    rig.reopen(index);
+    ASSERT_EQ("", compare_all(*index, model, none)) << "when full, opened again";
+    const auto last_key = model.begin()->first;
+    const auto last_value = model.begin()->second;
+    erase_half<R>(*index, model);
+    ASSERT_EQ("", compare_all(*index, model, none)) << "after erasing half";
+    ASSERT_TRUE(index->insert(last_key, last_value)) << "erasing made room";
+    model.insert(last_key, last_value);
+  }
+  rig.reopen(index);
+  ASSERT_EQ("", compare_all(*index, model, none)) << "at the end";
+}
+
+// In page_cache a pool that fills up with pairs of 16 bytes would take a million syncs.
+const Contract out_of_space(
+    "a_full_pool_keeps_everything", [](auto& rig) { exhaust(rig); }, kInProcess);
+
+const Contract out_of_space_power("a_full_pool_that_survives_power_keeps_everything",
+                                  []<BytesValueRig R>(R& rig) { exhaust(rig); },
+                                  {Domain::memory_controller, Domain::page_cache});
+
+// One value that does not fit, while there is room for small ones.
+const Contract one_too_large_for_the_pool(
+    "a_value_larger_than_the_pool_changes_nothing",
+    []<BytesValueRig R>(R& rig) {
+      PoolOptions options = rig.options();
+      options.max_size = kSmallPool;
+      rig.replace_pool(options);
+      std::optional<typename R::Index> index(rig.open());
+      typename R::Model model;
+      const auto keys = rig.keys(50);
+      fill(rig, *index, model, keys);
+      index->erase(keys[1]);
+      model.erase(keys[1]);
+      const std::string large(std::size_t{40} << 20, 'x');
+      EXPECT_EQ(error_of([&] { index->put(keys[0], large); }), Errc::out_of_space);
+      EXPECT_EQ(error_of([&] { index->update(keys[2], large); }), Errc::out_of_space);
+      EXPECT_EQ(error_of([&] { index->insert(keys[1], large); }), Errc::out_of_space);
+      EXPECT_EQ("", compare_all(*index, model, keys));
+      fill(rig, *index, model, keys);
+      rig.reopen(index);
+      EXPECT_EQ("", compare_all(*index, model, keys)) << "after reopening";
+    },
+    kInMemory);
+
+}  // namespace
+}  // namespace perdix::test

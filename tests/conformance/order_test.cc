@@ -1,0 +1,123 @@
+// Many keys that come and go in every order: leaves split and merge at both ends and in the middle,
+// the index empties and fills again, and nothing leaks on the way.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "support/contract.h"
+
+namespace perdix::test {
+namespace {
+
+enum class Order { ascending, descending, shuffled };
+
+constexpr std::array kOrders = {Order::ascending, Order::descending, Order::shuffled};
+
+template <class K>
+std::vector<K> in_order(std::vector<K> keys, Order order, Rng& rng) {
+  if (order == Order::descending) std::reverse(keys.begin(), keys.end());
+  if (order == Order::shuffled) std::shuffle(keys.begin(), keys.end(), rng);
+  return keys;
+}
+
+/// Inserts all keys in one order and erases them in another, comparing everything now and then.
+template <class R>
+void come_and_go(R& rig, const std::vector<typename R::K>& keys, Order come, Order go) {
+  typename R::Model model;
+  std::optional<typename R::Index> index(rig.open());
+  const auto compare_sometimes = [&](std::string_view doing, std::size_t i) {
+    if (i % (keys.size() / 4 + 1) != 0) return;
+    ASSERT_EQ("", compare_all(*index, model, keys)) << doing << ", key " << i;
+  };
+  const auto arriving = in_order(keys, come, rig.rng());
+  for (std::size_t i = 0; i < arriving.size(); ++i) {
+    const auto value = rig.small_value();
+    ASSERT_TRUE(index->insert(arriving[i], value)) << show(arriving[i]);
+    model.put(arriving[i], value);
+    compare_sometimes("inserting", i);
+  }
+  rig.reopen(index);
+  const auto leaving = in_order(keys, go, rig.rng());
+  for (std::size_t i = 0; i < leaving.size(); ++i) {
+    ASSERT_TRUE(index->erase(leaving[i])) << show(leaving[i]);
+    model.erase(leaving[i]);
+    compare_sometimes("erasing", i);
+  }
+  ASSERT_EQ("", compare_all(*index, model, keys)) << "empty again";
+}
+
+template <class R>
+void come_and_go_in_every_order(R& rig, KeyStyle style) {
+  const auto keys =
+      make_keys<typename R::K>(rig.rng(), std::max<std::size_t>(100, rig.count(1500)), style);
+  for (const Order come : kOrders) {
+    for (const Order go : kOrders) {
+      SCOPED_TRACE(std::string("orders ") + std::to_string(static_cast<int>(come)) + ", " +
+                   std::to_string(static_cast<int>(go)));
+      come_and_go(rig, keys, come, go);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+const Contract mixed_keys("mixed_keys_come_and_go_in_every_order",
+                          [](auto& rig) { come_and_go_in_every_order(rig, KeyStyle::mixed); });
+
+const Contract dense_keys(
+    "dense_keys_come_and_go_in_every_order",
+    [](auto& rig) { come_and_go_in_every_order(rig, KeyStyle::dense); }, kInMemory);
+
+const Contract clustered_keys(
+    "clustered_keys_come_and_go_in_every_order",
+    [](auto& rig) { come_and_go_in_every_order(rig, KeyStyle::clustered); }, kInMemory);
+
+// A range is emptied in the middle and filled with other keys: what lay there may not come back.
+const Contract emptied_range("an_emptied_range_takes_other_keys", [](auto& rig) {
+  using R = std::remove_reference_t<decltype(rig)>;
+  const auto keys =
+      make_keys<typename R::K>(rig.rng(), 4 * (rig.count(500) / 4 + 20), KeyStyle::dense);
+  typename R::Model model;
+  std::optional<typename R::Index> index(rig.open());
+  const auto put = [&](std::size_t i) {
+    const auto value = rig.small_value();
+    index->put(keys[i], value);
+    model.put(keys[i], value);
+  };
+  for (std::size_t i = 0; i < keys.size(); i += 2) put(i);
+  for (int round = 0; round < 4; ++round) {
+    const std::size_t first = rig.rng().below(keys.size() / 2);
+    for (std::size_t i = first; i < first + keys.size() / 2; ++i) {
+      EXPECT_EQ(model.erase(keys[i]), index->erase(keys[i])) << show(keys[i]);
+    }
+    ASSERT_EQ("", compare_all(*index, model, keys)) << "after a wave of erases";
+    rig.reopen(index);
+    for (std::size_t i = first; i < first + keys.size() / 2; i += 3) put(i);
+    ASSERT_EQ("", compare_all(*index, model, keys)) << "after filling the gap";
+  }
+});
+
+// The same cycle again and again takes no more space than before.
+const Contract cycles_do_not_grow(
+    "a_cycle_of_filling_and_emptying_does_not_grow_the_pool",
+    [](auto& rig) {
+      using R = std::remove_reference_t<decltype(rig)>;
+      const auto keys = rig.keys(1000);
+      std::vector<std::uint64_t> allocated;
+      for (int cycle = 0; cycle < 4; ++cycle) {
+        typename R::Model model;
+        {
+          auto index = rig.open();
+          fill(rig, index, model, keys);
+          for (const auto& key : keys) EXPECT_TRUE(index.erase(key)) << show(key);
+        }
+        rig.reopen_pool();
+        allocated.push_back(rig.pool().info().allocated);
+      }
+      constexpr std::uint64_t kSlack = 64 << 10;  // a log or a root may be kept, once
+      EXPECT_LE(allocated.back(), allocated[1] + kSlack);
+    },
+    kInMemory);
+
+}  // namespace
+}  // namespace perdix::test

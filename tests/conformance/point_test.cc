@@ -1,0 +1,203 @@
+// Calls for one key: what they return and what they change.
+#include <string>
+#include <vector>
+
+#include "support/contract.h"
+
+namespace perdix::test {
+namespace {
+
+const Contract new_index_is_empty("a_new_index_is_empty", [](auto& rig) {
+  auto index = rig.open();
+  for (const auto& key : rig.keys(30)) {
+    EXPECT_FALSE(index.contains(key));
+    EXPECT_FALSE(index.get(key).has_value());
+    EXPECT_FALSE(index.erase(key));
+    EXPECT_FALSE(index.update(key, rig.small_value()));
+  }
+  EXPECT_EQ(index.size(), 0U);
+  EXPECT_EQ(index.stats().pairs, 0U);
+  EXPECT_TRUE(index.check().ok());
+});
+
+const Contract put_adds_and_replaces("put_adds_and_replaces", [](auto& rig) {
+  auto index = rig.open();
+  const auto keys = rig.keys(100);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto first = rig.small_value();
+    const auto second = rig.small_value();
+    index.put(keys[i], first);
+    EXPECT_EQ(index.get(keys[i]), first) << show(keys[i]);
+    EXPECT_EQ(index.size(), i + 1);
+    index.put(keys[i], second);
+    EXPECT_EQ(index.get(keys[i]), second) << show(keys[i]);
+    EXPECT_EQ(index.size(), i + 1) << "replacing " << show(keys[i]) << " adds no key";
+  }
+});
+
+const Contract insert_keeps_the_first_value("insert_keeps_the_first_value", [](auto& rig) {
+  auto index = rig.open();
+  for (const auto& key : rig.keys(100)) {
+    const auto first = rig.small_value();
+    EXPECT_TRUE(index.insert(key, first)) << show(key);
+    EXPECT_FALSE(index.insert(key, rig.small_value())) << show(key);
+    EXPECT_FALSE(index.insert(key, first)) << show(key);
+    EXPECT_EQ(index.get(key), first) << show(key);
+  }
+});
+
+const Contract update_changes_what_is_there("update_changes_only_what_is_there", [](auto& rig) {
+  auto index = rig.open();
+  for (const auto& key : rig.keys(100)) {
+    EXPECT_FALSE(index.update(key, rig.small_value())) << show(key);
+    EXPECT_FALSE(index.contains(key)) << "an update added " << show(key);
+    index.put(key, rig.small_value());
+    const auto value = rig.small_value();
+    EXPECT_TRUE(index.update(key, value)) << show(key);
+    EXPECT_TRUE(index.update(key, value)) << "the same value once more: " << show(key);
+    EXPECT_EQ(index.get(key), value) << show(key);
+  }
+});
+
+const Contract erase_removes_once("erase_removes_once", [](auto& rig) {
+  auto index = rig.open();
+  const auto keys = rig.keys(100);
+  typename std::remove_reference_t<decltype(rig)>::Model model;
+  fill(rig, index, model, keys);
+  for (const auto& key : keys) {
+    EXPECT_TRUE(index.erase(key)) << show(key);
+    EXPECT_FALSE(index.contains(key)) << show(key);
+    EXPECT_FALSE(index.get(key).has_value()) << show(key);
+    EXPECT_FALSE(index.erase(key)) << show(key);
+    EXPECT_FALSE(index.update(key, rig.small_value())) << show(key);
+    model.erase(key);
+    EXPECT_EQ(index.size(), model.size());
+  }
+  EXPECT_EQ("", compare_all(index, model, keys));
+});
+
+const Contract erased_keys_start_anew("a_key_comes_back_with_its_new_value", [](auto& rig) {
+  auto index = rig.open();
+  for (const auto& key : rig.keys(60)) {
+    for (int round = 0; round < 3; ++round) {
+      const auto value = rig.small_value();
+      EXPECT_TRUE(index.insert(key, value)) << show(key);
+      EXPECT_EQ(index.get(key), value) << show(key);
+      EXPECT_TRUE(index.erase(key)) << show(key);
+      EXPECT_FALSE(index.get(key).has_value()) << show(key);
+    }
+  }
+  EXPECT_EQ(index.size(), 0U);
+});
+
+// Each edge key alone, so that none leans on another.
+const Contract edge_keys_alone("each_edge_key_alone", [](auto& rig) {
+  using R = std::remove_reference_t<decltype(rig)>;
+  using K = typename R::K;
+  const auto edges = edge_keys<K>();
+  for (const K& key : edges) {
+    typename R::Model model;
+    {
+      auto index = rig.open();
+      const auto value = rig.small_value();
+      EXPECT_TRUE(index.insert(key, value)) << show(key);
+      model.put(key, value);
+      EXPECT_EQ("", compare_all(index, model, edges)) << "only " << show(key);
+    }
+    {
+      auto index = rig.open();
+      EXPECT_EQ("", compare_all(index, model, edges)) << "only " << show(key) << ", opened again";
+      EXPECT_TRUE(index.erase(key)) << show(key);
+      model.erase(key);
+      EXPECT_EQ("", compare_all(index, model, edges)) << "without " << show(key);
+    }
+  }
+});
+
+const Contract neighbours_are_left_alone("an_operation_leaves_all_other_keys_alone", [](auto& rig) {
+  auto index = rig.open();
+  const auto keys = rig.keys(150);
+  typename std::remove_reference_t<decltype(rig)>::Model model;
+  fill(rig, index, model, keys);
+  for (const auto& key : edge_keys<typename std::remove_reference_t<decltype(rig)>::K>()) {
+    index.erase(key);
+    model.erase(key);
+    ASSERT_EQ("", compare_all(index, model, keys)) << "after erase of " << show(key);
+    const auto value = rig.small_value();
+    index.put(key, value);
+    model.put(key, value);
+    ASSERT_EQ("", compare_all(index, model, keys)) << "after put of " << show(key);
+  }
+});
+
+template <class V>
+std::vector<V> edge_values() {
+  if constexpr (std::is_same_v<V, std::uint64_t>) {
+    const std::uint64_t half = std::uint64_t{1} << 63;
+    return {0,         1,    std::uint64_t{1} << 48, half / 2, half - 1, half, half + 1, ~half,
+            ~V{0} - 1, ~V{0}};
+  } else {
+    std::vector<V> values;
+    for (const std::size_t size :
+         {0, 1, 7, 8, 9, 15, 16, 17, 255, 256, 4095, 4096, 65535, 65536, 65537, 1 << 20, 3 << 20}) {
+      values.push_back(bytes_of(size, size));
+    }
+    values.push_back(std::string(8, '\0'));
+    values.push_back(std::string(100, '\xff'));
+    return values;
+  }
+}
+
+const Contract every_value_comes_back("every_value_comes_back", [](auto& rig) {
+  using R = std::remove_reference_t<decltype(rig)>;
+  const auto values = edge_values<typename R::V>();
+  auto keys = rig.keys(60);
+  keys.resize(values.size());
+  typename R::Model model;
+  std::optional<typename R::Index> index(rig.open());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    index->put(keys[i], values[i]);
+    model.put(keys[i], values[i]);
+  }
+  EXPECT_EQ("", compare_all(*index, model, keys));
+  rig.reopen(index);
+  EXPECT_EQ("", compare_all(*index, model, keys)) << "after reopening";
+});
+
+// One key whose value takes every size after every other: blocks are taken and given back.
+const Contract values_grow_and_shrink("values_grow_and_shrink", [](auto& rig) {
+  using R = std::remove_reference_t<decltype(rig)>;
+  const auto values = edge_values<typename R::V>();
+  const auto keys = rig.keys(40);
+  typename R::Model model;
+  std::optional<typename R::Index> index(rig.open());
+  fill(rig, *index, model, keys);
+  const std::size_t rounds = rig.count(60);
+  for (std::size_t i = 0; i < rounds; ++i) {
+    const auto& key = keys[rig.rng().below(3)];
+    const auto& value = values[rig.rng().below(values.size())];
+    EXPECT_TRUE(index->update(key, value)) << show(key);
+    model.update(key, value);
+    EXPECT_EQ(index->get(key), value) << show(key);
+    if (rig.rng().once_in(15)) rig.reopen(index);
+  }
+  EXPECT_EQ("", compare_all(*index, model, keys));
+});
+
+// The caller's buffers are the caller's: they may change as soon as a call returns.
+const Contract arguments_are_copied("arguments_are_copied", [](auto& rig) {
+  auto index = rig.open();
+  const auto keys = rig.keys(40);
+  for (const auto& key : keys) {
+    auto passed_key = key;
+    auto value = rig.small_value();
+    const auto copy = value;
+    index.put(passed_key, value);
+    passed_key = {};
+    value = {};
+    EXPECT_EQ(index.get(key), copy) << show(key);
+  }
+});
+
+}  // namespace
+}  // namespace perdix::test

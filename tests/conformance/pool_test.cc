@@ -1,0 +1,224 @@
+// Indexes in a pool: names, kinds, opening once, dropping, and who keeps whom alive.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "support/contract.h"
+
+namespace perdix::test {
+namespace {
+
+/// Opens the index under the same engine with other kinds, or under another engine.
+template <class E, Storable K, Storable V, class R>
+std::optional<Errc> error_of_opening(R& rig) {
+  return error_of([&] { typename E::template Index<K, V> index(rig.pool(), "index"); });
+}
+
+const Contract wrong_kind("an_index_has_its_kinds_for_life", [](auto& rig) {
+  using R = std::remove_reference_t<decltype(rig)>;
+  rig.open().put(rig.keys(30).front(), rig.small_value());
+  for_each_kinds([&]<Storable K, Storable V>() {
+    const bool same = kKindOf<K> == kKindOf<typename R::K> && kKindOf<V> == kKindOf<typename R::V>;
+    const auto error = error_of_opening<typename R::Engine, K, V>(rig);
+    EXPECT_EQ(error, same ? std::nullopt : std::optional(Errc::wrong_kind)) << kinds_name<K, V>();
+  });
+  EXPECT_EQ(rig.open().size(), 1U);
+});
+
+const Contract wrong_engine("an_index_has_its_engine_for_life", [](auto& rig) {
+  using R = std::remove_reference_t<decltype(rig)>;
+  rig.open().put(rig.keys(30).front(), rig.small_value());
+  for_each_type(Engines{}, [&]<class E>() {
+    const bool same = E::kName == R::Engine::kName;
+    const auto error = error_of_opening<E, typename R::K, typename R::V>(rig);
+    EXPECT_EQ(error, same ? std::nullopt : std::optional(Errc::wrong_engine)) << E::kName;
+  });
+  EXPECT_EQ(rig.open().size(), 1U);
+});
+
+const Contract open_once("a_name_is_open_at_most_once", [](auto& rig) {
+  {
+    auto index = rig.open();
+    EXPECT_EQ(error_of([&] { rig.open(); }), Errc::in_use);
+    index.put(rig.keys(30).front(), rig.small_value());
+    EXPECT_EQ(index.size(), 1U);
+  }
+  EXPECT_EQ(rig.open().size(), 1U);
+});
+
+const Contract pool_open_once("a_pool_is_open_at_most_once", [](auto& rig) {
+  EXPECT_EQ(error_of([&] { Pool::open(rig.path(), rig.options()); }), Errc::in_use);
+  EXPECT_EQ(error_of([&] { Pool::create(rig.path(), rig.options()); }), Errc::already_exists);
+});
+
+const Contract names("names_have_limits", [](auto& rig) {
+  EXPECT_EQ(error_of([&] { rig.open(""); }), Errc::invalid_argument);
+  const auto too_long = error_of([&] { rig.open(std::string(kMaxNameSize + 1, 'n')); });
+  EXPECT_TRUE(too_long == Errc::too_large || too_long == Errc::invalid_argument);
+  EXPECT_TRUE(rig.pool().indexes().empty()) << "a bad name left something behind";
+  const std::string longest(kMaxNameSize, 'n');
+  const auto key = rig.keys(30).front();
+  rig.open(longest).put(key, rig.small_value());
+  EXPECT_TRUE(rig.open(longest).contains(key));
+  rig.open("Orders of 2024, \xc3\xa4-z").put(key, rig.small_value());
+  EXPECT_EQ(rig.pool().indexes().size(), 2U);
+});
+
+const Contract directory("the_pool_lists_its_indexes", [](auto& rig) {
+  std::vector<std::string> expected;
+  for (int i = 0; i < 20; ++i) {
+    expected.push_back("index " + std::to_string(i));
+    rig.open(expected.back());
+  }
+  std::sort(expected.begin(), expected.end());
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::string> found;
+    for (const IndexInfo& info : rig.pool().indexes()) {
+      found.push_back(info.name);
+      EXPECT_EQ(info.engine, rig.info().engine);
+      EXPECT_EQ(info.key_kind, rig.info().key_kind);
+      EXPECT_EQ(info.value_kind, rig.info().value_kind);
+    }
+    std::sort(found.begin(), found.end());
+    EXPECT_EQ(found, expected);
+    rig.reopen_pool();
+  }
+});
+
+const Contract drop("dropping_an_index_frees_all_of_it", [](auto& rig) {
+  using R = std::remove_reference_t<decltype(rig)>;
+  const auto keys = rig.keys(400);
+  typename R::Model kept;
+  typename R::Model dropped;
+  {
+    auto index = rig.open("kept");
+    fill(rig, index, kept, keys);
+  }
+  const std::uint64_t before = rig.pool().info().allocated;
+  for (int round = 0; round < 3; ++round) {
+    {
+      auto index = rig.open("dropped");
+      EXPECT_EQ(index.size(), 0U) << "a dropped index came back";
+      fill(rig, index, dropped, keys);
+      EXPECT_EQ(error_of([&] { rig.pool().drop("dropped"); }), Errc::in_use);
+      EXPECT_EQ("", compare_summary(index, dropped));
+    }
+    rig.pool().drop("dropped");
+    rig.expect_sound("after a drop");
+    EXPECT_EQ(rig.pool().indexes().size(), 1U);
+  }
+  EXPECT_EQ(error_of([&] { rig.pool().drop("dropped"); }), Errc::not_found);
+  rig.reopen_pool();
+  EXPECT_EQ(rig.pool().info().allocated, before);
+  EXPECT_EQ("", compare_all(rig.open("kept"), kept, keys));
+});
+
+const Contract name_again("a_dropped_name_takes_other_kinds", [](auto& rig) {
+  using R = std::remove_reference_t<decltype(rig)>;
+  rig.open().put(rig.keys(30).front(), rig.small_value());
+  for_each_kinds([&]<Storable K, Storable V>() {
+    rig.pool().drop("index");
+    typename R::Engine::template Index<K, V> index(rig.pool(), "index");
+    EXPECT_EQ(index.size(), 0U);
+    index.put(K{}, V{});
+    EXPECT_EQ(index.get(K{}), V{});
+  });
+});
+
+const Contract close("a_pool_closes_when_no_index_is_open", [](auto& rig) {
+  const auto key = rig.keys(30).front();
+  {
+    auto index = rig.open();
+    EXPECT_EQ(error_of([&] { rig.pool().close(); }), Errc::in_use);
+    index.put(key, rig.small_value());  // the pool goes on as if nothing had happened
+    EXPECT_TRUE(index.contains(key));
+  }
+  Pool copy = rig.pool();
+  rig.close_pool();
+  EXPECT_EQ(error_of([&] { copy.info(); }), Errc::invalid_argument);
+  EXPECT_EQ(error_of([&] { copy.drop("index"); }), Errc::invalid_argument);
+  EXPECT_EQ(error_of([&] { copy.close(); }), Errc::invalid_argument);
+  rig.open_pool();
+  EXPECT_TRUE(rig.open().contains(key));
+});
+
+// Several indexes that are written in turn do not see each other's keys.
+const Contract independent("indexes_of_a_pool_are_independent", [](auto& rig) {
+  using R = std::remove_reference_t<decltype(rig)>;
+  const auto keys = rig.keys(100);
+  std::vector<typename R::Index> indexes;
+  std::vector<typename R::Model> models(5);
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    indexes.push_back(rig.open("index " + std::to_string(i)));
+  }
+  for (const auto& key : keys) {
+    const std::size_t i = rig.rng().below(models.size());
+    const auto value = rig.small_value();
+    indexes[i].put(key, value);
+    models[i].put(key, value);
+  }
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    EXPECT_EQ("", compare_all(indexes[i], models[i], keys)) << "index " << i;
+  }
+});
+
+const Contract outlives("an_index_keeps_its_pool_open", [](auto& rig) {
+  using R = std::remove_reference_t<decltype(rig)>;
+  const auto keys = rig.keys(40);
+  typename R::Model model;
+  rig.close_pool();
+  {
+    std::optional<Pool> pool(Pool::open(rig.path(), rig.options()));
+    typename R::Index index(*pool, "index");
+    pool.reset();
+    fill(rig, index, model, keys);
+    EXPECT_EQ("", compare_all(index, model, keys));
+    EXPECT_EQ(error_of([&] { Pool::open(rig.path(), rig.options()); }), Errc::in_use);
+  }
+  rig.open_pool();  // the last index had closed it
+  EXPECT_EQ("", compare_all(rig.open(), model, keys));
+});
+
+const Contract moves("a_moved_index_is_the_same_index", [](auto& rig) {
+  using R = std::remove_reference_t<decltype(rig)>;
+  const auto keys = rig.keys(60);
+  typename R::Model model;
+  auto first = rig.open("first");
+  fill(rig, first, model, keys);
+  typename R::Index second(std::move(first));
+  EXPECT_EQ("", compare_all(second, model, keys)) << "after move construction";
+  auto third = rig.open("third");
+  third.put(keys.front(), rig.small_value());
+  third = std::move(second);
+  EXPECT_EQ("", compare_all(third, model, keys)) << "after move assignment";
+  EXPECT_EQ(rig.open("third").size(), 1U) << "what was assigned over had been closed";
+  second = rig.open("second");  // a moved-from object takes a new index
+  EXPECT_EQ(second.size(), 0U);
+  second.put(keys.back(), rig.small_value());
+  EXPECT_EQ("", compare_all(third, model, keys));
+});
+
+const Contract pools_assign("an_index_moves_between_pools", [](auto& rig) {
+  using R = std::remove_reference_t<decltype(rig)>;
+  const auto keys = rig.keys(40);
+  typename R::Model model;
+  auto index = rig.open();
+  fill(rig, index, model, keys);
+  const auto other_path = rig.path().string() + ".other";
+  {
+    Pool other = Pool::create(other_path, rig.options());
+    typename R::Index elsewhere(other, "index");
+    elsewhere.put(keys.front(), rig.small_value());
+    std::swap(index, elsewhere);
+    EXPECT_EQ("", compare_all(elsewhere, model, keys));
+    EXPECT_EQ(index.size(), 1U);
+    std::swap(index, elsewhere);
+  }
+  EXPECT_EQ("", compare_all(index, model, keys));
+  Pool other = Pool::open(other_path, rig.options());
+  EXPECT_TRUE(other.info().was_clean);
+  EXPECT_TRUE(other.check().ok());
+});
+
+}  // namespace
+}  // namespace perdix::test

@@ -1,0 +1,127 @@
+// Kills real processes at random moments and verifies what they leave. See usage().
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kill/child.h"
+#include "kill/lane.h"
+#include "support/engines.h"
+#include "support/settings.h"
+
+namespace perdix::test::kill {
+namespace {
+
+constexpr std::string_view kUsage =
+    R"(perdix_kill: runs workloads in processes that are killed, and verifies what they leave.
+
+  --kills N      at least N kills in total (default 60)
+  --seconds S    at least S seconds (default 0)
+  --seed S       seed of every random choice but the moments of the kills (default PERDIX_SEED)
+  --engine E     only this engine (default: all)
+  --kinds K      only these kinds: u64_u64, u64_bytes, bytes_u64 or bytes_bytes (default: all)
+  --domain D     only this domain: process, memory_controller or page_cache (default: all)
+  --mode M       only this mode: alone, apart or together (default: all)
+)";
+
+struct Setting {
+  Mode mode;
+  unsigned threads;
+  Domain domain;
+};
+
+constexpr std::array kSettings = {
+    Setting{Mode::apart, 3, Domain::process},
+    Setting{Mode::together, 3, Domain::process},
+    Setting{Mode::alone, 1, Domain::process},
+    Setting{Mode::apart, 2, Domain::memory_controller},
+    Setting{Mode::together, 4, Domain::memory_controller},
+    Setting{Mode::apart, 2, Domain::page_cache},
+};
+
+/// Whether an option asks for `name`, or for nothing.
+bool wanted(const Options& options, std::string_view option, std::string_view name) {
+  return options.text(option, name) == name;
+}
+
+std::vector<std::unique_ptr<Lane>> make_lanes(const Options& options, std::uint64_t seed) {
+  std::vector<std::unique_ptr<Lane>> lanes;
+  for_each_type(Engines{}, [&]<class E>() {
+    for_each_kinds([&]<Storable K, Storable V>() {
+      for (const Setting& setting : kSettings) {
+        const Plan plan = {std::string(E::kName), kinds_name<K, V>(), setting.domain,
+                           setting.mode,          setting.threads,    seed};
+        if (wanted(options, "engine", plan.engine) && wanted(options, "kinds", plan.kinds) &&
+            wanted(options, "domain", name_of(plan.domain)) &&
+            wanted(options, "mode", name_of(plan.mode))) {
+          lanes.push_back(std::make_unique<Lane>(plan));
+        }
+      }
+    });
+  });
+  return lanes;
+}
+
+void report_failure(const Lane& lane, const char* program, std::uint64_t kills) {
+  const Plan& plan = lane.plan();
+  for (const std::string& problem : lane.problems()) fmt::print("FAILED: {}\n", problem);
+  fmt::print("replay: {} --seed {} --engine {} --kinds {} --domain {} --mode {} --kills {}\n",
+             program, plan.seed, plan.engine, plan.kinds, name_of(plan.domain), name_of(plan.mode),
+             std::max<std::uint64_t>(100, kills));
+}
+
+void report(const std::vector<std::unique_ptr<Lane>>& lanes, double seconds) {
+  Tally sum;
+  for (const auto& lane : lanes) sum.add(lane->tally());
+  fmt::print(
+      "{} kills, {} of them during open or recovery; {} verifications, {} operations "
+      "acknowledged, slowest reopen {:.1f} ms, {:.1f} s\n",
+      sum.kills, sum.kills_in_open, sum.verifications, sum.acknowledged,
+      static_cast<double>(sum.slowest_open.count()) / 1e6, seconds);
+}
+
+int run(const Options& options, const char* program) {
+  const std::uint64_t seed = options.number("seed", test::seed());
+  const std::uint64_t kills = options.number("kills", scaled(60));
+  const auto seconds = static_cast<double>(options.number("seconds", 0));
+  auto lanes = make_lanes(options, seed);
+  if (lanes.empty()) throw std::invalid_argument("no engine, kinds, domain and mode fit");
+  fmt::print("seed {}, {} pools\n", seed, lanes.size());
+  const auto begin = std::chrono::steady_clock::now();
+  const auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  std::uint64_t done = 0;
+  bool ok = true;
+  for (std::size_t turn = 0; ok && (done < kills || elapsed() < seconds); ++turn) {
+    Lane& lane = *lanes[turn % lanes.size()];
+    const std::uint64_t before = lane.tally().kills;
+    ok = lane.run_round();
+    done += lane.tally().kills - before;
+  }
+  for (auto& lane : lanes) {
+    ok = ok && lane->finish();
+    if (!lane->problems().empty()) report_failure(*lane, program, done);
+  }
+  report(lanes, elapsed());
+  return ok ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace perdix::test::kill
+
+int main(int argc, char** argv) {
+  using namespace perdix::test::kill;
+  try {
+    const Options options(argc, argv);
+    return options.text("role").empty() ? run(options, argv[0]) : run_child(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n\n{}", error.what(), kUsage);
+    return 2;
+  }
+}

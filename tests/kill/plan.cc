@@ -1,0 +1,101 @@
+#include "kill/plan.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "support/rng.h"
+
+namespace perdix::test::kill {
+namespace {
+
+constexpr std::array kModes = {Mode::alone, Mode::apart, Mode::together};
+
+Mode mode_named(std::string_view name) {
+  for (const Mode mode : kModes) {
+    if (name_of(mode) == name) return mode;
+  }
+  throw std::invalid_argument(fmt::format("--mode {}: choose alone, apart or together", name));
+}
+
+bool apart(const Plan& plan) { return plan.mode == Mode::apart; }
+
+}  // namespace
+
+Options::Options(int count, char** arguments) {
+  for (int i = 1; i < count; i += 2) {
+    const std::string_view name = arguments[i];
+    if (!name.starts_with("--") || i + 1 == count) {
+      throw std::invalid_argument(fmt::format("{}: options are '--name value'", name));
+    }
+    values_.emplace_back(name.substr(2), arguments[i + 1]);
+  }
+}
+
+std::string Options::text(std::string_view name, std::string_view fallback) const {
+  for (const auto& [known, value] : values_) {
+    if (known == name) return value;
+  }
+  return std::string(fallback);
+}
+
+std::uint64_t Options::number(std::string_view name, std::uint64_t fallback) const {
+  const std::string value = text(name);
+  return value.empty() ? fallback : std::stoull(value);
+}
+
+std::string_view name_of(Mode mode) {
+  switch (mode) {
+    case Mode::alone: return "alone";
+    case Mode::apart: return "apart";
+    case Mode::together: return "together";
+  }
+  return "";
+}
+
+Plan Plan::from(const Options& options) {
+  Plan plan;
+  plan.engine = options.text("engine");
+  plan.kinds = options.text("kinds");
+  const auto domain = domain_named(options.text("domain"));
+  if (!domain) {
+    throw std::invalid_argument("--domain: choose process, memory_controller or page_cache");
+  }
+  plan.domain = *domain;
+  plan.mode = mode_named(options.text("mode"));
+  plan.threads = static_cast<unsigned>(options.number("threads", 1));
+  plan.seed = options.number("seed", 0);
+  return plan;
+}
+
+std::vector<std::string> Plan::arguments() const {
+  return {"--engine",  engine,
+          "--kinds",   kinds,
+          "--domain",  std::string(test::name_of(domain)),
+          "--mode",    std::string(name_of(mode)),
+          "--threads", std::to_string(threads),
+          "--seed",    std::to_string(seed)};
+}
+
+std::string show_tag(std::uint64_t packed) {
+  if (packed == 0) return "no value";
+  const Tag tag = Tag::unpack(packed);
+  return fmt::format("the value of round {}, thread {}, operation {}", tag.round, tag.thread,
+                     tag.number);
+}
+
+Stream::Stream(const Plan& plan, unsigned round, unsigned thread)
+    : plan_(plan),
+      round_(round),
+      thread_(thread),
+      workload_(mix(plan.seed) ^ mix((std::uint64_t{round} << 8 | thread) + 1), write_profile(),
+                apart(plan) ? plan.keys() / plan.threads : plan.keys()) {}
+
+Command Stream::next() {
+  const Step step = workload_.next();
+  // Apart, neighbours in the set belong to different threads, so that these meet in every leaf.
+  const std::size_t key = apart(plan_) ? step.key * plan_.threads + thread_ : step.key;
+  return {step.op, key, Tag{round_, thread_, number_++}.pack()};
+}
+
+}  // namespace perdix::test::kill

@@ -1,0 +1,140 @@
+// The child that works until it is killed: writers that acknowledge each operation as soon as it
+// has returned, and in mode `apart` a reader and a thread that creates and drops a second index.
+#pragma once
+
+#include <perdix/perdix.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "kill/plan.h"
+#include "kill/process.h"
+#include "support/keys.h"
+#include "support/values.h"
+
+namespace perdix::test::kill {
+
+/// The keys of the main index followed by those that only verification uses, in no order.
+template <Storable K>
+std::vector<K> plan_keys(const Plan& plan, std::size_t spare = 0) {
+  Rng rng(plan.seed);
+  auto keys = make_keys<K>(rng, plan.keys(), write_profile().style);
+  std::vector<K> others = make_keys<K>(rng, spare + edge_keys<K>().size(), KeyStyle::mixed);
+  for (const K& key : others) {
+    if (!std::binary_search(keys.begin(), keys.begin() + plan.keys(), key)) keys.push_back(key);
+  }
+  return keys;
+}
+
+template <class Engine, Storable K, Storable V>
+class Writer {
+ public:
+  using Index = typename Engine::template Index<K, V>;
+
+  Writer(const Plan& plan, unsigned round, const Pool& pool, Index& index, const Sender& sender)
+      : plan_(plan),
+        round_(round),
+        pool_(pool),
+        index_(index),
+        sender_(sender),
+        keys_(plan_keys<K>(plan)) {}
+
+  /// Ends only by an exception, which becomes a problem, or with the process.
+  void run() {
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < plan_.threads; ++i) {
+      threads.emplace_back([this, i] { guarded([&] { write(i); }); });
+    }
+    if (plan_.mode == Mode::apart) {
+      threads.emplace_back([this] { guarded([&] { read(); }); });
+      threads.emplace_back([this] { guarded([&] { create_and_drop(); }); });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+ private:
+  template <class F>
+  void guarded(F&& body) {
+    try {
+      body();
+    } catch (const std::exception& error) {
+      const std::lock_guard lock(problem_mutex_);
+      sender_.problem(std::string("write process: ") + error.what());
+      ::_exit(1);
+    }
+  }
+
+  [[noreturn]] void write(unsigned thread) {
+    Stream stream(plan_, round_, thread);
+    const bool together = plan_.mode == Mode::together;
+    for (std::uint32_t number = 0;; ++number) {
+      const Command command = stream.next();
+      if (together) sender_.send(Record::Type::begin, thread, number, 0);
+      const bool result = execute(command);
+      sender_.send(Record::Type::done, thread, number, result ? 1 : 0);
+    }
+  }
+
+  bool execute(const Command& command) {
+    const K& key = keys_[command.key];
+    switch (command.op) {
+      case Op::put: index_.put(key, tagged_value<V>(command.tag)); return true;
+      case Op::insert: return index_.insert(key, tagged_value<V>(command.tag));
+      case Op::update: return index_.update(key, tagged_value<V>(command.tag));
+      default: return index_.erase(key);
+    }
+  }
+
+  /// Tells the parent of every value of this round that it sees: from then on it must survive.
+  [[noreturn]] void read() {
+    Rng rng(plan_.seed + round_);
+    for (;;) {
+      const std::size_t key = rng.below(plan_.keys());
+      const auto value = index_.get(keys_[key]);
+      if (!value) continue;
+      const auto tag = tag_of(*value);
+      if (!tag) throw std::runtime_error("a reader saw a damaged value");
+      if (Tag::unpack(*tag).round != round_) continue;
+      sender_.send(Record::Type::observed, 0, static_cast<std::uint32_t>(key), *tag);
+    }
+  }
+
+  [[noreturn]] void create_and_drop() {
+    Rng rng(plan_.seed);
+    const auto keys = make_keys<K>(rng, kSecondKeys, KeyStyle::mixed);
+    Pool pool = pool_;
+    bool exists = false;  // what an earlier kill left is dropped first
+    for (const IndexInfo& info : pool.indexes()) exists = exists || info.name == kSecondName;
+    for (;; exists = false) {
+      if (!exists) create(pool, keys);
+      tell(SecondIndex::dropping);
+      pool.drop(kSecondName);
+      tell(SecondIndex::dropped);
+    }
+  }
+
+  void create(const Pool& pool, const std::vector<K>& keys) {
+    tell(SecondIndex::creating);
+    Index index(pool, kSecondName);
+    tell(SecondIndex::created);
+    for (std::size_t i = 0; i < keys.size(); ++i) index.put(keys[i], tagged_value<V>(i + 1));
+    tell(SecondIndex::filled);
+  }
+
+  void tell(SecondIndex state) {
+    sender_.send(Record::Type::second, 0, static_cast<std::uint32_t>(state), 0);
+  }
+
+  const Plan& plan_;
+  unsigned round_;
+  const Pool& pool_;
+  Index& index_;
+  const Sender& sender_;
+  std::vector<K> keys_;
+  std::mutex problem_mutex_;
+};
+
+}  // namespace perdix::test::kill

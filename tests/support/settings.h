@@ -1,0 +1,25 @@
+// What the environment says about a test run. Thread-safe.
+//
+//   PERDIX_SEED        seed of every random choice; without it a new one for each run
+//   PERDIX_TEST_SCALE  factor on the number of operations (default 1); 10 makes a campaign
+//   PERDIX_TEST_DIR    folder for the pools of the process and memory_controller domains
+//   PERDIX_TEST_DISK   folder for the pools of the page_cache domain
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace perdix::test {
+
+std::uint64_t seed();
+
+double scale();
+
+/// `count` operations at the scale of this run, but at least `least`.
+std::size_t scaled(double count, std::size_t least = 1);
+
+/// The variables that make another run do the same: "PERDIX_SEED=7 PERDIX_TEST_SCALE=2".
+std::string replay_environment();
+
+}  // namespace perdix::test

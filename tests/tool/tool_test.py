@@ -1,0 +1,440 @@
+#!/usr/bin/env python3
+"""Runs the tool `perdix` as a user would: every command, its exit status, its output, its messages.
+
+    tests/tool/tool_test.py PATH_OF_PERDIX [unittest arguments]
+"""
+
+import fcntl
+import json
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+TOOL = None
+SEED = 20240501
+
+
+class ToolTest(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="perdix-tool-test-")
+        self.addCleanup(scratch.cleanup)
+        self.directory = Path(scratch.name)
+        self.pool = self.path("test.pool")
+
+    def path(self, name):
+        return str(self.directory / name)
+
+    def write(self, name, content):
+        path = self.path(name)
+        mode = "wb" if isinstance(content, bytes) else "w"
+        with open(path, mode) as file:
+            file.write(content)
+        return path
+
+    def run_tool(self, *arguments, stdin=b"", status=0):
+        """Runs the tool; the exit status must be the given one. Returns the finished process."""
+        done = subprocess.run([TOOL, *arguments], input=stdin, capture_output=True, timeout=120)
+        self.assertEqual(done.returncode, status, f"perdix {arguments}: {done.stderr!r}")
+        return done
+
+    def output(self, *arguments, stdin=b""):
+        return self.run_tool(*arguments, stdin=stdin).stdout
+
+    def error(self, *arguments, stdin=b"", status=2):
+        """The one line on standard error of a command that fails."""
+        done = self.run_tool(*arguments, stdin=stdin, status=status)
+        message = done.stderr.decode()
+        self.assertTrue(message.startswith("perdix: "), message)
+        self.assertEqual(message.count("\n"), 1, f"more than one line: {message}")
+        return message
+
+    def create(self):
+        self.output("create", self.pool)
+
+
+class Help(ToolTest):
+    COMMANDS = "create load get put del scan dump info check drop bench".split()
+
+    def test_lists_commands_and_exit_status(self):
+        text = self.output("--help").decode()
+        for command in self.COMMANDS:
+            self.assertIn(f"\n  {command} ", text)
+        self.assertIn("Exit status", text)
+
+    def test_every_command_shows_examples(self):
+        for command in self.COMMANDS:
+            text = self.output(command, "--help").decode()
+            if "not in this build" not in text:
+                self.assertIn(f"perdix {command}", text)
+                self.assertIn("Example", text)
+
+    def test_version(self):
+        self.assertRegex(self.output("--version").decode(), r"^perdix \d+\.\d+\.\d+\n$")
+
+    def test_wrong_usage_names_the_help(self):
+        self.assertIn("perdix --help", self.error())
+        self.assertIn("perdix", self.error("frobnicate"))
+        self.assertIn("perdix get --help", self.error("get", self.pool))
+        self.assertIn("perdix scan --help", self.error("scan", self.pool, "i", "--limit", "many"))
+
+
+class Create(ToolTest):
+    def test_creates_a_private_file(self):
+        self.assertIn(b"created", self.output("create", self.pool))
+        self.assertEqual(stat.S_IMODE(os.stat(self.pool).st_mode), 0o600)
+
+    def test_takes_sizes_and_durability(self):
+        self.output("create", self.pool, "--size", "32M", "--max-size", "1GiB", "--durability", "process")
+        facts = json.loads(self.output("info", self.pool, "--json"))
+        self.assertEqual(facts["durability"], "process")
+        self.assertEqual(facts["indexes"], [])
+
+    def test_refuses_a_file_that_is_there(self):
+        path = self.write("test.pool", "precious")
+        self.error("create", path)
+        self.assertEqual(Path(path).read_text(), "precious")
+
+    def test_refuses_bad_options_and_paths(self):
+        self.error("create", self.pool, "--size", "big")
+        self.error("create", self.pool, "--durability", "eternal")
+        self.error("create", self.path("no/such/directory/test.pool"))
+        self.assertFalse(os.path.exists(self.pool))
+
+
+class Points(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.create()
+
+    def test_put_get_del(self):
+        self.output("put", self.pool, "words", "pear", "green")
+        self.assertEqual(self.output("get", self.pool, "words", "pear"), b"green\n")
+        self.output("put", self.pool, "words", "pear", "yellow")
+        self.assertEqual(self.output("get", self.pool, "words", "pear"), b"yellow\n")
+        self.output("del", self.pool, "words", "pear")
+        self.error("get", self.pool, "words", "pear", status=1)
+        self.error("del", self.pool, "words", "pear", status=1)
+
+    def test_numbers(self):
+        wish = ["--keys", "u64", "--values", "u64"]
+        top = str(2**64 - 1)
+        self.output("put", self.pool, "n", "0", top, *wish)
+        self.output("put", self.pool, "n", top, "0")
+        self.assertEqual(self.output("get", self.pool, "n", "0"), top.encode() + b"\n")
+        self.assertEqual(self.output("get", self.pool, "n", top), b"0\n")
+        for bad in ("x", "", "1.5", str(2**64)):
+            self.assertIn("number", self.error("get", self.pool, "n", bad))
+        self.error("get", self.pool, "n", "--", "-1")
+
+    def test_odd_keys_are_taken_as_they_are(self):
+        for key in ("", " ", "a\tb", "line\nbreak", "back\\slash", "naïve", "--", "#"):
+            self.output("put", self.pool, "odd", "--", key, f"value of {key!r}")
+            self.output("get", self.pool, "odd", "--", key)
+
+    def test_output_of_binary_values(self):
+        self.output("put", self.pool, "blobs", "--hex", "00ff", "0a09ff41")
+        self.assertEqual(self.output("get", self.pool, "blobs", "--hex", "00ff"), b"0a09ff41\n")
+        self.output("put", self.pool, "blobs", "--hex", "6b", "0a09ff41")
+        self.assertEqual(self.output("get", self.pool, "blobs", "k"), b"\\n\\t\\xffA\n")
+        self.assertEqual(self.output("get", self.pool, "blobs", "k", "--raw"), b"\n\t\xffA")
+        self.error("get", self.pool, "blobs", "--hex", "0")
+
+    def test_key_sizes(self):
+        longest = "k" * 65535
+        self.output("put", self.pool, "long", longest, "v")
+        self.assertEqual(self.output("get", self.pool, "long", longest), b"v\n")
+        self.assertIn("65535", self.error("put", self.pool, "long", longest + "k", "v").replace(",", ""))
+
+    def test_kinds_of_an_index_stay(self):
+        self.output("put", self.pool, "n", "1", "2", "--keys", "u64")
+        self.error("put", self.pool, "n", "1", "2", "--keys", "bytes")
+        self.error("put", self.pool, "other", "1", "2", "--engine", "nonesuch")
+
+    def test_missing_things(self):
+        self.error("get", self.path("none.pool"), "words", "k")
+        self.error("get", self.pool, "none", "k")
+        self.error("del", self.pool, "none", "k")
+        self.error("put", self.pool, "", "k", "v")
+        self.error("put", self.pool, "n" * 128, "k", "v")
+
+
+class Load(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.create()
+
+    def load(self, content, *options, name="rows.tsv"):
+        return self.output("load", self.pool, "rows", self.write(name, content), *options).decode()
+
+    def dump(self, *options):
+        return self.output("dump", self.pool, "rows", *options)
+
+    def test_tsv(self):
+        self.assertIn("2 rows", self.load("b\t2\na\t1\textra\n"))
+        self.assertEqual(self.dump("--no-header"), b"a\t1\nb\t2\n")
+
+    def test_csv(self):
+        self.load('key,value\n"a,b","say ""hi"""\n', "--header", name="rows.csv")
+        self.assertEqual(self.dump("--no-header"), b'a,b\tsay "hi"\n')
+
+    def test_columns_and_kinds(self):
+        self.load("x\t7\ny\t8\n", "--key-column", "2", "--value-column", "1", "--keys", "u64")
+        self.assertEqual(self.dump("--no-header"), b"7\tx\n8\ty\n")
+
+    def test_line_numbers_as_values(self):
+        self.load("pear\n\napple\n", "--value-column", "0", "--values", "u64")
+        self.assertEqual(self.dump("--no-header"), b"apple\t3\npear\t1\n")
+
+    def test_standard_input(self):
+        self.output("load", self.pool, "rows", "-", stdin=b"k\tv\n")
+        self.assertEqual(self.dump("--no-header"), b"k\tv\n")
+
+    def test_escapes(self):
+        self.load("a\\tb\t\\x00\\\\\n")
+        self.assertEqual(self.dump("--no-header"), b"a\\tb\t\\x00\\\\\n")
+        self.output("drop", self.pool, "rows")
+        self.load("C:\\dir\tx\n", "--plain")
+        self.assertEqual(self.output("get", self.pool, "rows", "C:\\dir"), b"x\n")
+
+    def test_empty_file(self):
+        self.assertIn("0 rows", self.load(""))
+        self.assertIn("0 rows", self.load("\n\n"))
+
+    def test_again_replaces(self):
+        self.load("a\t1\n")
+        self.load("a\t2\n")
+        self.assertEqual(self.dump("--no-header"), b"a\t2\n")
+
+    def test_bad_rows_name_their_line(self):
+        cases = [
+            ("a\t1\nb\n", [], ":2: "),
+            ("a\t1\n\nb\\q\t2\n", [], ":3: "),
+            ("1\tx\n2\ty\nthree\tz\n", ["--keys", "u64"], ":3: "),
+            ("k" * 65536 + "\tx\n", [], ":1: "),
+            (b"a\t1\nb\x00c\t2\n", [], ":2: "),
+            (b"\x7fELF\x02\x01\x01\x00\x00\x00", [], ":1: "),
+        ]
+        for content, options, expected in cases:
+            path = self.write("bad.tsv", content)
+            self.assertIn(f"bad.tsv{expected}", self.error("load", self.pool, "bad", path, *options))
+            self.output("drop", self.pool, "bad") if self.exists("bad") else None
+
+    def exists(self, index):
+        names = [i["name"] for i in json.loads(self.output("info", self.pool, "--json"))["indexes"]]
+        return index in names
+
+    def test_bad_csv_names_its_line(self):
+        for content, line in (('a,b\n"open,1\n', 2), ('a,b\nc,d\n"x"y,1\n', 3)):
+            path = self.write("bad.csv", content)
+            self.assertIn(f"bad.csv:{line}: ", self.error("load", self.pool, "rows", path))
+
+    def test_rows_before_a_bad_one_are_in(self):
+        path = self.write("bad.tsv", "a\t1\nb\t2\nc\n")
+        self.assertIn("2 rows", self.error("load", self.pool, "rows", path))
+        self.assertEqual(self.dump("--no-header"), b"a\t1\nb\t2\n")
+
+    def test_missing_file_and_pool(self):
+        self.error("load", self.pool, "rows", self.path("none.tsv"))
+        self.error("load", self.path("none.pool"), "rows", self.write("rows.tsv", "a\t1\n"))
+        self.error("load", self.pool, "rows", str(self.directory))
+
+    def test_endless_garbage_ends(self):
+        self.assertIn("NUL", self.error("load", self.pool, "rows", "/dev/zero"))
+
+    def test_progress_can_be_asked_for(self):
+        path = self.write("rows.tsv", "a\t1\n")
+        self.run_tool("load", self.pool, "rows", path, "--progress")
+
+    def test_interrupt_leaves_the_acknowledged_rows(self):
+        process = subprocess.Popen(
+            [TOOL, "load", self.pool, "rows", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        rows = "".join(f"key{i:06}\tvalue\n" for i in range(5000)).encode()
+        process.stdin.write(rows)
+        process.stdin.write(b"cut off")
+        process.stdin.flush()
+        while unread(process.stdin.fileno()) > 0:  # until the tool has taken all of it
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        message = process.stderr.read().decode()
+        self.assertEqual(process.wait(timeout=60), 2)
+        process.stdin.close()
+        process.stderr.close()
+        self.assertIn("rows were acknowledged", message)
+        count = int(message.split("interrupted; ")[1].split(" ")[0].replace(",", ""))
+        pairs = self.dump("--no-header").splitlines()
+        self.assertEqual(len(pairs), count)
+        self.assertEqual(pairs, rows.splitlines()[:count])
+
+
+def unread(pipe):
+    """Bytes in a pipe that its reader has not taken yet."""
+    import array
+    import termios
+    size = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, size)
+    return size[0]
+
+
+class ScanAndDump(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.create()
+
+    def test_scan(self):
+        rows = "".join(f"{w}\t{i}\n" for i, w in enumerate(["pea", "pear", "peat", "plum", "apple"]))
+        self.output("load", self.pool, "w", "-", stdin=rows.encode())
+        scan = lambda *options: self.output("scan", self.pool, "w", *options)
+        self.assertEqual(scan(), b"apple\t4\npea\t0\npear\t1\npeat\t2\nplum\t3\n")
+        self.assertEqual(scan("--prefix", "pea", "--keys-only"), b"pea\npear\npeat\n")
+        self.assertEqual(scan("--from", "peaz", "--keys-only"), b"plum\n")
+        self.assertEqual(scan("--from", "peas", "--prefix", "pea", "--keys-only"), b"peat\n")
+        self.assertEqual(scan("--limit", "2", "--keys-only"), b"apple\npea\n")
+        self.assertEqual(scan("--limit", "0"), b"")
+        self.assertEqual(scan("--prefix", "706c", "--hex"), b"706c756d\t33\n")
+        self.assertEqual(scan("--prefix", "zebra"), b"")
+
+    def test_scan_of_numbers(self):
+        self.output("load", self.pool, "n", "-", "--keys", "u64", stdin=b"10\tten\n9\tnine\n300\tmany\n")
+        self.assertEqual(self.output("scan", self.pool, "n", "--from", "10"), b"10\tten\n300\tmany\n")
+        self.error("scan", self.pool, "n", "--prefix", "1")
+        self.error("scan", self.pool, "n", "--from", "ten")
+
+    def test_reader_that_stops_early_is_no_error(self):
+        rows = "".join(f"key{i:06}\t{'v' * 50}\n" for i in range(20000)).encode()
+        self.output("load", self.pool, "w", "-", stdin=rows)
+        pipeline = f"set -o pipefail; {TOOL} dump {self.pool} w | head -n 1"
+        done = subprocess.run(["bash", "-c", pipeline], capture_output=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+    def test_full_disk_is_an_error(self):
+        self.output("put", self.pool, "w", "k", "v")
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([TOOL, "dump", self.pool, "w"], stdout=full, stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual(done.returncode, 2)
+
+    def random_bytes(self, generator):
+        special = [b"\\", b"\t", b"\n", b"\r", b"\x00", b"#", b"\xff", "é".encode(), b"\xe2\x82", b",", b'"', b"x41"]
+        parts = [generator.choice(special) if generator.random() < 0.5 else generator.randbytes(generator.randrange(4))
+                 for _ in range(generator.randrange(6))]
+        return b"".join(parts)
+
+    def test_any_bytes_survive_dump_and_load(self):
+        generator = random.Random(SEED)
+        pairs = {self.random_bytes(generator): self.random_bytes(generator) for _ in range(3000)}
+        pairs[b"#perdix-dump"] = b"1"
+        hex_rows = b"".join(k.hex().encode() + b"\t" + v.hex().encode() + b"\n" for k, v in pairs.items())
+        self.output("load", self.pool, "a", "-", "--hex", stdin=hex_rows)
+        for options in ([], ["--no-header"]):
+            dump = self.output("dump", self.pool, "a", *options)
+            self.output("load", self.pool, "b", "-", stdin=dump)
+            self.assertEqual(self.output("dump", self.pool, "b", *options), dump, f"seed {SEED}")
+            shown = self.output("scan", self.pool, "b", "--hex").splitlines()
+            expected = sorted((k.hex() + "\t" + v.hex()).encode() for k, v in pairs.items())
+            self.assertEqual(sorted(shown), expected, f"seed {SEED}")
+            self.output("drop", self.pool, "b")
+
+    def test_kinds_survive_dump_and_load(self):
+        for keys in ("u64", "bytes"):
+            for values in ("u64", "bytes"):
+                name = keys + values
+                self.output("load", self.pool, name, "-", "--keys", keys, "--values", values, stdin=b"7\t8\n70\t80\n")
+                dump = self.output("dump", self.pool, name)
+                copy = self.path(name)
+                self.output("create", copy)
+                self.output("load", copy, "copy", "-", stdin=dump)
+                self.assertEqual(self.output("dump", copy, "copy"), dump)
+
+    def test_dump_of_a_later_version_is_refused(self):
+        self.error("load", self.pool, "x", "-", stdin=b"#perdix-dump\t9\tsptree\tu64\tu64\n")
+
+
+class InfoCheckDrop(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.create()
+        self.output("load", self.pool, "words", "-", "--values", "u64", stdin=b"pear\t1\nplum\t2\n")
+
+    def test_info(self):
+        text = self.output("info", self.pool, "--stats").decode()
+        for expected in ("durability", "domain", "words", "sptree", "bytes", "u64", "DRAM"):
+            self.assertIn(expected, text)
+        facts = json.loads(self.output("info", self.pool, "--stats", "--json"))
+        self.assertEqual(facts["indexes"][0]["name"], "words")
+        self.assertEqual(facts["indexes"][0]["pairs"], 2)
+        self.assertTrue(facts["was_clean"] in (True, False))
+
+    def test_check(self):
+        self.assertIn(b"sound", self.output("check", self.pool))
+        facts = json.loads(self.output("check", self.pool, "--json"))
+        self.assertEqual((facts["sound"], facts["problems"], facts["pairs"]), (True, [], 2))
+
+    def test_drop(self):
+        self.output("drop", self.pool, "words")
+        self.error("get", self.pool, "words", "pear")
+        self.error("drop", self.pool, "words")
+        self.assertIn(b"sound", self.output("check", self.pool))
+
+    def test_files_that_are_no_pool(self):
+        for name, content in (("empty", b""), ("text", b"hello\n" * 1000), ("noise", os.urandom(1 << 20))):
+            path = self.write(name, content)
+            for command in (["info", path], ["check", path], ["get", path, "i", "k"], ["drop", path, "i"]):
+                self.assertIn(name, self.error(*command))
+            self.assertEqual(Path(path).read_bytes(), content, "a foreign file was changed")
+        for command in (["info"], ["check"]):
+            self.error(*command, self.path("none"))
+            self.error(*command, str(self.directory))
+
+    def test_pool_in_use(self):
+        with subprocess.Popen([TOOL, "load", self.pool, "other", "-"], stdin=subprocess.PIPE,
+                              stdout=subprocess.DEVNULL) as owner:
+            owner.stdin.write(b"a\t1\n")
+            owner.stdin.flush()
+            while unread(owner.stdin.fileno()) > 0:
+                time.sleep(0.01)
+            for command in (["info", self.pool], ["check", self.pool], ["get", self.pool, "words", "pear"]):
+                self.error(*command)
+            owner.stdin.close()
+            self.assertEqual(owner.wait(timeout=60), 0)
+        self.assertEqual(self.output("get", self.pool, "words", "pear"), b"1\n")
+
+
+class Bench(ToolTest):
+    def setUp(self):
+        super().setUp()
+        if "not in this build" in self.output("bench", "--help").decode():
+            self.assertIn("PERDIX_BENCH", self.error("bench", "--records", "5"))
+            self.skipTest("the benchmark is not in this build")
+
+    def test_small_run(self):
+        report = self.path("report.json")
+        page = self.path("report.html")
+        text = self.output("bench", "--records", "2k", "--operations", "1k", "--workloads",
+                           "load,a,b,c,d,e,f,absent,erase,reopen", "--engines", "sptree,btree_map,lmdb", "--threads",
+                           "1,2", "--pool-dir", str(self.directory), "--json", report, "--html", page).decode()
+        self.assertNotIn("PROBLEM", text)
+        facts = json.loads(Path(report).read_text())
+        self.assertEqual(facts["problems"], [])
+        self.assertEqual(len({r["engine"] for r in facts["results"]}), 3)
+        self.assertIn("<svg", Path(page).read_text())
+        self.assertEqual(sorted(os.listdir(self.directory)), ["report.html", "report.json"])
+
+    def test_bad_options(self):
+        self.assertIn("nonesuch", self.error("bench", "--engines", "nonesuch"))
+        self.assertIn("nonesuch", self.error("bench", "--workloads", "nonesuch"))
+        self.error("bench", "--records", "many")
+        self.error("bench", "--keys", "float")
+        self.error("bench", "--json", "/no/such/directory/report.json")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    TOOL = os.path.abspath(sys.argv.pop(1))
+    unittest.main()

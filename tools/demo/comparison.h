@@ -1,0 +1,16 @@
+// The last step of the demo: a short benchmark beside other stores.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "terminal/progress.h"
+
+namespace perdix::demo {
+
+/// Runs YCSB load and A to F on SpTree, a volatile B-tree map, LMDB and RocksDB in `directory`, and
+/// prints a table. False if a contender gave a wrong answer, which is printed too.
+bool compare(const std::filesystem::path& directory, std::uint64_t records, std::uint64_t seed,
+             terminal::ProgressStyle style);
+
+}  // namespace perdix::demo

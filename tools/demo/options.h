@@ -1,0 +1,28 @@
+// The command line of the demo. It uses getopt rather than the tool's parser, which takes long to
+// compile: the demo is the first thing that a newcomer waits for.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "demo/words.h"
+
+namespace perdix::demo {
+
+struct Options {
+  std::filesystem::path words = kDefaultWords;
+  std::filesystem::path directory;    ///< empty: see bench::default_parent()
+  std::optional<std::uint64_t> seed;  ///< nothing: another one each time
+  std::uint64_t records = 1'000'000;  ///< of the comparison
+  bool comparison = true;
+  bool help = false;
+};
+
+/// Throws perdix::Error invalid_argument.
+Options parse_options(int argc, char** argv);
+
+/// What --help shows.
+const char* help_text();
+
+}  // namespace perdix::demo

@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "perdix/commands.h"
+#include "perdix/output.h"
+#include "terminal/format.h"
+
+namespace perdix::tool {
+namespace {
+
+using nlohmann::json;
+using terminal::format_count;
+
+std::string as_json(const CheckOptions& o, const CheckReport& report) {
+  const json out = {{"path", o.pool},
+                    {"sound", report.ok()},
+                    {"pairs", report.pairs},
+                    {"blocks", report.blocks},
+                    {"problems", report.problems}};
+  return out.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::string as_text(const CheckOptions& o, const CheckReport& report) {
+  std::string text;
+  for (const std::string& problem : report.problems) text += problem + "\n";
+  const std::string seen = fmt::format("{} pairs, {} blocks checked", format_count(report.pairs),
+                                       format_count(report.blocks));
+  return text + (report.ok() ? fmt::format("{} is sound; {}\n", o.pool, seen)
+                             : fmt::format("{} is damaged: {} problems; {}\n", o.pool,
+                                           report.problems.size(), seen));
+}
+
+}  // namespace
+
+ExitStatus check(const CheckOptions& o) {
+  const CheckReport report = Pool::verify(o.pool);
+  Output out;
+  out.write(o.json ? as_json(o, report) : as_text(o, report));
+  out.flush();
+  return report.ok() ? ExitStatus::ok : ExitStatus::negative;
+}
+
+}  // namespace perdix::tool

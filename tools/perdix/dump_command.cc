@@ -1,0 +1,34 @@
+#include "perdix/commands.h"
+#include "perdix/dump_header.h"
+#include "perdix/notation.h"
+#include "perdix/output.h"
+
+namespace perdix::tool {
+namespace {
+
+// A "#" at the start of a key is escaped, so that no row is taken for the first line of a dump.
+std::string key_text(std::string_view key, Kind kind) {
+  std::string text = to_text(key, kind, Notation::escaped);
+  if (text.starts_with('#')) text.replace(0, 1, "\\x23");
+  return text;
+}
+
+}  // namespace
+
+ExitStatus dump(const DumpOptions& o) {
+  const Pool pool = Pool::open(o.target.pool);
+  const auto index = Index::open(pool, o.target.index);
+  const IndexInfo& info = index->info();
+  Output out;
+  if (o.header) out.write(DumpHeader{info.engine, info.key_kind, info.value_kind}.line());
+  const auto show = [&](std::string_view key, std::string_view value) {
+    out.write(key_text(key, info.key_kind) + "\t" +
+              to_text(value, info.value_kind, Notation::escaped) + "\n");
+    return true;
+  };
+  index->scan(info.key_kind == Kind::u64 ? to_bytes("0", Kind::u64, Notation::plain) : "", show);
+  out.flush();
+  return ExitStatus::ok;
+}
+
+}  // namespace perdix::tool

@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "perdix/commands.h"
+#include "perdix/output.h"
+#include "terminal/format.h"
+
+namespace perdix::tool {
+namespace {
+
+using nlohmann::json;
+using terminal::format_bytes;
+using terminal::format_count;
+using terminal::format_nanoseconds;
+
+struct IndexFacts {
+  IndexInfo info;
+  std::optional<IndexStats> stats;
+};
+
+std::vector<IndexFacts> index_facts(const Pool& pool, bool with_stats) {
+  std::vector<IndexFacts> all;
+  for (const IndexInfo& info : pool.indexes()) {
+    IndexFacts facts{info, std::nullopt};
+    if (with_stats) facts.stats = Index::open(pool, info.name)->stats();
+    all.push_back(facts);
+  }
+  return all;
+}
+
+const char* name_of(Durability durability) {
+  return durability == Durability::power ? "power" : "process";
+}
+
+// Names may hold any bytes; what is no UTF-8 is replaced, as JSON can't hold it.
+std::string to_string(const json& value) {
+  return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+json to_json(const IndexFacts& index) {
+  json out = {{"name", index.info.name},
+              {"engine", index.info.engine},
+              {"keys", perdix::to_string(index.info.key_kind)},
+              {"values", perdix::to_string(index.info.value_kind)}};
+  if (index.stats) {
+    out["pairs"] = index.stats->pairs;
+    out["leaves"] = index.stats->leaves;
+    out["pm_bytes"] = index.stats->pm_bytes;
+    out["dram_bytes"] = index.stats->dram_bytes;
+    out["recovery_seconds"] = index.stats->recovery_seconds;
+  }
+  return out;
+}
+
+json to_json(const PoolInfo& info, const std::vector<IndexFacts>& indexes) {
+  json out = {{"path", info.path.string()},
+              {"format_version", info.format_version},
+              {"size", info.size},
+              {"allocated", info.allocated},
+              {"max_size", info.max_size},
+              {"durability", name_of(info.durability)},
+              {"domain", info.domain},
+              {"dax", info.dax},
+              {"huge_pages", info.huge_pages},
+              {"was_clean", info.was_clean},
+              {"indexes", json::array()}};
+  for (const IndexFacts& index : indexes) out["indexes"].push_back(to_json(index));
+  return out;
+}
+
+std::string size_text(std::uint64_t bytes) {
+  return fmt::format("{} ({} bytes)", format_bytes(static_cast<double>(bytes)),
+                     format_count(bytes));
+}
+
+void write_pool(Output& out, const PoolInfo& info) {
+  const auto line = [&](const char* what, const std::string& text) {
+    out.write(fmt::format("{:<12}{}\n", what, text));
+  };
+  line("pool", info.path.string());
+  line("format", std::to_string(info.format_version));
+  line("size", size_text(info.size));
+  line("allocated", size_text(info.allocated));
+  line("max size", size_text(info.max_size));
+  line("durability", name_of(info.durability));
+  line("domain", info.domain);
+  line("mapping", fmt::format("{}, {}", info.dax ? "DAX" : "no DAX",
+                              info.huge_pages ? "huge pages" : "4 KiB pages"));
+  line("last close", info.was_clean ? "clean" : "none: a crash was repaired by this opening");
+}
+
+void write_indexes(Output& out, const std::vector<IndexFacts>& indexes, bool with_stats) {
+  out.write(fmt::format("{:<12}{}\n", "indexes", indexes.size()));
+  if (indexes.empty()) return;
+  out.write(fmt::format("\n  {:<24}{:<12}{:<8}{:<8}", "name", "engine", "keys", "values"));
+  if (with_stats)
+    out.write(fmt::format("{:>14}{:>12}{:>12}{:>12}{:>12}", "pairs", "leaves", "PM", "DRAM",
+                          "opened in"));
+  out.write("\n");
+  for (const IndexFacts& index : indexes) {
+    out.write(fmt::format("  {:<24}{:<12}{:<8}{:<8}", index.info.name, index.info.engine,
+                          perdix::to_string(index.info.key_kind),
+                          perdix::to_string(index.info.value_kind)));
+    if (const auto& stats = index.stats) {
+      out.write(fmt::format("{:>14}{:>12}{:>12}{:>12}{:>12}", format_count(stats->pairs),
+                            format_count(stats->leaves),
+                            format_bytes(static_cast<double>(stats->pm_bytes)),
+                            format_bytes(static_cast<double>(stats->dram_bytes)),
+                            format_nanoseconds(stats->recovery_seconds * 1e9)));
+    }
+    out.write("\n");
+  }
+}
+
+}  // namespace
+
+ExitStatus info(const InfoOptions& o) {
+  const Pool pool = Pool::open(o.pool);
+  const std::vector<IndexFacts> indexes = index_facts(pool, o.stats);
+  Output out;
+  if (o.json) {
+    out.write(to_string(to_json(pool.info(), indexes)));
+  } else {
+    write_pool(out, pool.info());
+    write_indexes(out, indexes, o.stats);
+  }
+  out.flush();
+  return ExitStatus::ok;
+}
+
+}  // namespace perdix::tool

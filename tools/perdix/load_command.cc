@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+
+#include "perdix/commands.h"
+#include "perdix/dump_header.h"
+#include "perdix/notation.h"
+#include "perdix/output.h"
+#include "perdix/rows.h"
+#include "terminal/format.h"
+#include "terminal/interrupt.h"
+#include "terminal/progress.h"
+
+namespace perdix::tool {
+namespace {
+
+using terminal::format_count;
+
+RowFormat format_of(const LoadOptions& o) {
+  return o.format.value_or(o.file.ends_with(".csv") ? RowFormat::csv : RowFormat::tsv);
+}
+
+// In CSV, quotes do the work of escapes.
+Notation notation_of(const LoadOptions& o) {
+  if (o.hex) return Notation::hex;
+  return o.plain || format_of(o) == RowFormat::csv ? Notation::plain : Notation::escaped;
+}
+
+// One load: rows of a source into an index, until the end, an error or an interrupt.
+class Loader {
+ public:
+  Loader(const LoadOptions& options, const std::atomic<bool>& stop)
+      : options_(options),
+        stop_(stop),
+        pool_(Pool::open(options.target.pool)),
+        source_(options.file, stop),
+        reader_(source_, source_.name(), format_of(options)),
+        notation_(notation_of(options)),
+        wishes_(options.wishes) {}
+
+  void run() {
+    bool more = reader_.next(row_);
+    more = more && (!take_header() || reader_.next(row_));
+    index_ = open_or_create(pool_, options_.target.index, wishes_);
+    const auto style = terminal::progress_style(options_.progress ? terminal::ProgressStyle::log
+                                                                  : terminal::ProgressStyle::none);
+    terminal::ProgressBar bar(style, "loading " + options_.target.index, "rows", source_.size());
+    for (; more && !stop_; more = reader_.next(row_)) {
+      store_row();
+      ++rows_;
+      bar.update(source_.bytes_read(), rows_);
+    }
+    if (stop_) interrupted();
+  }
+
+  std::uint64_t rows() const { return rows_; }
+
+  std::string describe() const {
+    const IndexInfo& info = index_->info();
+    return fmt::format("index '{}' ({}, {} -> {})", info.name, info.engine,
+                       to_string(info.key_kind), to_string(info.value_kind));
+  }
+
+ private:
+  // A first row that names the columns, or the first line of a dump, which says what the index was.
+  bool take_header() {
+    if (options_.header) return true;
+    const std::optional<DumpHeader> header = DumpHeader::parse(row_.fields);
+    if (!header) return false;
+    wishes_.engine = wishes_.engine.value_or(header->engine);
+    wishes_.keys = wishes_.keys.value_or(header->keys);
+    wishes_.values = wishes_.values.value_or(header->values);
+    return true;
+  }
+
+  const std::string& column(std::uint64_t number) const {
+    if (number <= row_.fields.size()) return row_.fields[number - 1];
+    throw Error(Errc::invalid_argument,
+                fmt::format("the row has {} column{}, but column {} is wanted", row_.fields.size(),
+                            row_.fields.size() == 1 ? "" : "s", number));
+  }
+
+  void store_row() {
+    try {
+      const std::string value =
+          options_.value_column == 0 ? std::to_string(row_.line) : column(options_.value_column);
+      index_->put(to_bytes(column(options_.key_column), index_->info().key_kind, notation_),
+                  to_bytes(value, index_->info().value_kind, notation_));
+    } catch (const Error& e) {
+      throw Error(e.code(), fmt::format("{}:{}: {} ({} rows before it are in the index)",
+                                        source_.name(), row_.line, e.what(), format_count(rows_)));
+    }
+  }
+
+  [[noreturn]] void interrupted() const {
+    throw Error(
+        Errc::io_error,
+        fmt::format("interrupted; {} rows were acknowledged and are in {}; run the command again "
+                    "to load the rest",
+                    format_count(rows_), describe()));
+  }
+
+  const LoadOptions& options_;
+  const std::atomic<bool>& stop_;
+  Pool pool_;
+  std::unique_ptr<Index> index_;
+  FileSource source_;
+  RowReader reader_;
+  Notation notation_;
+  IndexWishes wishes_;
+  Row row_;
+  std::uint64_t rows_ = 0;
+};
+
+}  // namespace
+
+ExitStatus load(const LoadOptions& options) {
+  const std::atomic<bool>& stop = terminal::catch_interrupts();
+  const auto begin = std::chrono::steady_clock::now();
+  Loader loader(options, stop);
+  loader.run();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  Output out;
+  out.write(fmt::format(
+      "{} rows loaded into {} in {:.2f} s, {} rows/s\n", format_count(loader.rows()),
+      loader.describe(), seconds,
+      format_count(static_cast<std::uint64_t>(static_cast<double>(loader.rows()) / seconds))));
+  out.flush();
+  return ExitStatus::ok;
+}
+
+}  // namespace perdix::tool

@@ -1,0 +1,35 @@
+// Keys and values as text: how the tool writes and reads any bytes on a line.
+//
+// Escaped text (the default of dump and load): a backslash, TAB, newline and carriage return are
+// \\ \t \n \r; other control characters, and bytes that are not part of valid UTF-8, are \xHH with
+// two hexadecimal digits. Everything else stands for itself. `unescape(escape(bytes)) == bytes` for
+// all bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <perdix/types.h>
+
+namespace perdix::tool {
+
+enum class Notation : std::uint8_t {
+  escaped,  ///< as above
+  plain,    ///< the bytes themselves
+  hex,      ///< two hexadecimal digits per byte
+};
+
+std::string escape(std::string_view bytes);
+
+/// Throws perdix::Error invalid_argument if a backslash begins no escape sequence.
+std::string unescape(std::string_view text);
+
+/// Text to what an Index takes. Numbers are decimal in every notation. Throws perdix::Error
+/// invalid_argument for what is no number from 0 to 2^64 - 1, or is not in the notation.
+std::string to_bytes(std::string_view text, Kind kind, Notation notation);
+
+/// What an Index gives, to text.
+std::string to_text(std::string_view bytes, Kind kind, Notation notation);
+
+}  // namespace perdix::tool

@@ -1,0 +1,26 @@
+// Standard output, written in blocks and without losing errors.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace perdix::tool {
+
+/// Thrown when whoever reads standard output has closed it ("perdix dump … | head"): not an error,
+/// but the end of the work.
+class ReaderGone {};
+
+/// Not thread-safe. SIGPIPE must be ignored.
+class Output {
+ public:
+  /// Throws perdix::Error io_error, or ReaderGone. The same holds for flush().
+  void write(std::string_view text);
+
+  /// What was written reaches the descriptor.
+  void flush();
+
+ private:
+  std::string buffer_;
+};
+
+}  // namespace perdix::tool
