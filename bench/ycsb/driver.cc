@@ -146,6 +146,7 @@ class Driver {
   void run_loaded_phases(const Engine& engine, unsigned threads) {
     const ScratchDirectory directory(scratch_.path());
     const std::uint64_t resident_before = resident_anonymous_bytes();
+    if (config().meter != nullptr) config().meter->open();
     const std::unique_ptr<Store> store = engine.open(setup_in(directory, threads));
     Records records;
     for (const Workload* workload : workloads_) {
@@ -167,7 +168,7 @@ class Driver {
     const Distribution distribution = config().distribution.value_or(workload.distribution);
     const std::uint64_t seed = config().data.seed;
     const auto plan = planner_.plan(workload, distribution, operations, threads, seed, records);
-    PhaseOptions options{seed, config().sample_every, config().stop, nullptr};
+    PhaseOptions options{seed, config().sample_every, config().stop, config().meter, nullptr};
     if (config().on_progress) {
       options.on_progress = [&](std::uint64_t done) {
         show(engine, workload, threads, done, operations);
@@ -232,6 +233,7 @@ class Driver {
         totals.push_back(count);
       } else {
         found->value += count.value;
+        found->operations += count.operations;
       }
     }
   }

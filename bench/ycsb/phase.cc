@@ -58,8 +58,8 @@ PhaseResult run_phase(Store& store, const std::vector<std::span<const Op>>& plan
     std::packaged_task<ShareResult()> task([&, t] {
       // A thread that fails before it is ready must not keep the others waiting.
       bool arrived = false;
-      const Share share{plan[t], options.seed + t, options.sample_every, options.stop,
-                        &marks[t].done};
+      const Share share{plan[t],      options.seed + t, options.sample_every,
+                        options.stop, &marks[t].done,   options.meter};
       try {
         return store.run(share, [&] {
           arrived = true;

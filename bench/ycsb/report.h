@@ -55,6 +55,7 @@ struct Result {
   std::uint64_t operations() const;          ///< of all rounds
   double operations_per_second() const;      ///< median of the rounds
   double nanoseconds_per_operation() const;  ///< of one thread, at the median throughput
+  double per_operation(const Count& count) const;
   bool is_reopen() const { return !rounds.empty() && rounds.front().reopened.has_value(); }
 };
 

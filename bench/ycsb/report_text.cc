@@ -65,9 +65,8 @@ void write_mix(std::ostream& out, const Report& report, const std::vector<const 
                format_number(result->nanoseconds_per_operation()), percentile(50), percentile(99),
                percentile(99.9), optional_ratio(report.ratio(*result)));
     for (const Count& count : result->counts) {
-      fmt::print(out, "    {:<24}{:>10} per operation\n", count.name,
-                 format_number(static_cast<double>(count.value) /
-                               static_cast<double>(result->operations())));
+      fmt::print(out, "    {:<40}{:>10} per operation\n", count.name,
+                 format_number(result->per_operation(count)));
     }
   }
 }

@@ -89,7 +89,10 @@ class Worker {
     result_.latency.record(static_cast<std::uint64_t>((Clock::now() - begin).count()));
   }
 
-  void step(const Op& op) { result_.wrong += !as_expected(op); }
+  void step(const Op& op) {
+    const MeteredOperation metered(share_.meter, op.op());
+    result_.wrong += !as_expected(op);
+  }
 
   bool as_expected(const Op& op) {
     const std::uint64_t number = op.number;

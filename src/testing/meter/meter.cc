@@ -85,7 +85,7 @@ bool Meter::on_flush(const void* p, std::size_t n, const pm::Site&) {
   const std::lock_guard lock(mutex_);
   each_line(context(), p, n, [&](Traffic& traffic, std::uint64_t line) {
     ++traffic.flushes;
-    model_.flush(line);
+    model_.flush(line);  // the model decides what it writes
   });
   return true;
 }

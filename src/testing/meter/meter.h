@@ -36,7 +36,11 @@ class Meter final : public pm::Probe {
 
   explicit Meter(const MeterOptions& options = {}) : options_(options), model_(options) {}
 
-  /// One operation of the thread that makes it, until it is destroyed. They do not nest.
+  /// The calling thread begins or ends an operation. They do not nest.
+  void begin(Kind kind);
+  void end();
+
+  /// begin() and end() as an object.
   class Operation {
    public:
     Operation(Meter& meter, Kind kind) : meter_(meter) { meter_.begin(kind); }
@@ -67,8 +71,6 @@ class Meter final : public pm::Probe {
     LineSet written;
   };
 
-  void begin(Kind kind);
-  void end();
   Context& context();
   Traffic& counts(Kind kind);
 

@@ -117,6 +117,7 @@ class Cceh {
       const std::uint64_t moved = segments_[old].keys[slot];
       if (!stale(old, moved, key)) move(halves[first_hash(moved) >> (64 - depth) & 1], moved);
     }
+    // Before the directory leads to them.
     for (const Id half : halves)
       pm_.persist(segment_offset(half), kSlots * kPairBytes + kHeaderBytes);
     enter(halves, depth, key);

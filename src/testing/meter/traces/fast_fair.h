@@ -118,6 +118,7 @@ class FastFair {
     pm_.write(record_of(node, n.keys.size() + 1), kRecordBytes / 2);
     for (std::size_t i = n.keys.size(); i > at; --i) {
       pm_.write(record_of(node, i), kRecordBytes);
+      // FAST: a line is flushed when the shift leaves it.
       if (record_of(node, i) % kLineBytes == 0) pm_.persist(record_of(node, i), kLineBytes);
     }
     pm_.write_and_persist(record_of(node, at), kRecordBytes);

@@ -25,7 +25,7 @@ class Pm {
 
   void write_and_persist(std::uint64_t offset, std::size_t n) {
     write(offset, n);
-    persist(offset, n);
+    persist(offset, n);  // as the indexes do after a write that others depend on
   }
 
  private:
