@@ -184,8 +184,10 @@ class Driver {
   }
 
   void run_reopen(const Engine& engine, const Workload& workload, unsigned threads) {
-    ++phases_done_;
-    if (!engine.persistent) return;
+    if (!engine.persistent) {
+      ++phases_done_;
+      return;
+    }
     show(engine, workload, threads, 0, config().records);
     const ScratchDirectory directory(scratch_.path());
     const Setup setup = setup_in(directory, threads);
@@ -194,6 +196,7 @@ class Driver {
     Round round;
     round.reopened = reopen(engine, setup);
     result_of(engine, workload, threads).rounds.push_back(round);
+    ++phases_done_;
   }
 
   Reopened reopen(const Engine& engine, const Setup& setup) {

@@ -51,7 +51,10 @@ TEST_P(KeySpreadTest, PresentAndAbsentKeysAllDiffer) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, KeySpreadTest,
-                         testing::Values(KeyOrder::random, KeyOrder::sequential));
+                         testing::Values(KeyOrder::random, KeyOrder::sequential),
+                         [](const auto& order) {
+                           return order.param == KeyOrder::random ? "random" : "sequential";
+                         });
 
 TEST(KeySpread, SequentialKeysAscend) {
   const KeySpread spread(KeyOrder::sequential, 7);

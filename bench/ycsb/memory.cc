@@ -23,6 +23,11 @@ std::uint64_t resident_anonymous_bytes() {
   return 0;
 }
 
+std::uint64_t heap_bytes_in_use() {
+  const struct mallinfo2 heap = ::mallinfo2();
+  return heap.uordblks + heap.hblkhd;
+}
+
 std::uint64_t allocated_bytes(const std::filesystem::path& directory) {
   constexpr std::uint64_t kStatBlock = 512;  // the unit of st_blocks on Linux
   std::uint64_t total = 0;

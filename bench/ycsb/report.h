@@ -15,7 +15,8 @@
 
 namespace perdix::bench {
 
-/// Sizes after a phase.
+/// Sizes after a phase. Of several rounds the first one's are shown: later ones reuse heap memory
+/// that earlier contenders left behind, which `resident` then misses.
 struct Footprint {
   std::optional<std::uint64_t> own_dram;  ///< as the contender says
   std::uint64_t resident =

@@ -25,7 +25,8 @@ constexpr std::array<const char*, 7> kColours = {"#0072b2", "#e69f00", "#009e73"
 constexpr const char* kHead = R"(<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>perdix bench</title><style>
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; background: #fff }
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto;
+  padding: 0 1rem; color: #222; background: #fff }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2.2rem }
 svg { width: 100%; height: auto } svg text { font: 12px system-ui, sans-serif; fill: #222 }
 pre { background: #f5f5f5; padding: 1rem; overflow-x: auto; font-size: 12.5px }
@@ -130,14 +131,14 @@ std::pair<double, std::string> tail_latency(const Result& result) {
 }
 
 std::pair<double, std::string> stored_per_pair(const Result& result) {
-  const Footprint& size = result.rounds.back().footprint;
+  const Footprint& size = result.rounds.front().footprint;
   const double bytes = static_cast<double>(size.own_stored.value_or(size.files)) /
                        static_cast<double>(std::max<std::uint64_t>(size.records, 1));
   return {bytes, format_number(bytes)};
 }
 
 std::pair<double, std::string> dram_per_pair(const Result& result) {
-  const Footprint& size = result.rounds.back().footprint;
+  const Footprint& size = result.rounds.front().footprint;
   const double bytes = static_cast<double>(size.own_dram.value_or(size.resident)) /
                        static_cast<double>(std::max<std::uint64_t>(size.records, 1));
   return {bytes, format_number(bytes)};

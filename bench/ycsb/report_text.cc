@@ -75,7 +75,7 @@ void write_memory(std::ostream& out, const std::vector<const Result*>& group) {
   fmt::print(out, "\n  {:<12}{:>12}{:>12}{:>12}{:>12}{:>14}{:>14}\n", "memory", "DRAM",
              "DRAM (RSS)", "stored", "files", "DRAM B/pair", "stored B/pair");
   for (const Result* result : group) {
-    const Footprint& size = result->rounds.back().footprint;
+    const Footprint& size = result->rounds.front().footprint;
     const auto per_pair = [&](std::uint64_t bytes) {
       return format_number(static_cast<double>(bytes) /
                            static_cast<double>(std::max<std::uint64_t>(size.records, 1)));

@@ -49,6 +49,8 @@ class Index {
 
   /// Whether scan() works: false for hash indexes, whose scan throws unsupported.
   virtual bool ordered() const noexcept = 0;
+
+  /// `from` may be shorter than the eight bytes of a u64: no bytes sort before every number.
   virtual void scan(std::string_view from, Visitor<std::string, std::string> visit) const = 0;
 
   virtual std::uint64_t size() const = 0;

@@ -149,14 +149,6 @@ void Calloc::reclaim() {
   reclaimer_.advance();
 }
 
-std::uint64_t Calloc::next_sequence_range() {
-  const std::lock_guard lock(sequence_mutex_);
-  std::uint64_t& ranges = view_.header().sequence_ranges;
-  // Before a record uses a number of the range.
-  pm_.publish(ranges, pm::load(ranges) + 1);
-  return pm::load(ranges);
-}
-
 Offset Calloc::offset_in_pool(const std::uint64_t& word) const {
   const Offset offset = view_.offset_of(&word);
   assert(offset % sizeof word == 0 && offset != pm::kNull && offset < space_.max_size());

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "alloc/heap.h"
@@ -86,7 +85,6 @@ class Calloc {
   std::size_t settle_others(Lane& lane);
   void collect_everything(Lane& lane);
   unsigned first_lane() const noexcept;
-  std::uint64_t next_sequence_range();
   Offset offset_in_pool(const std::uint64_t& word) const;
 
   Space& space_;
@@ -97,7 +95,6 @@ class Calloc {
   Heap heap_;
   Marks marks_;
   Inspector inspector_;
-  std::mutex sequence_mutex_;
   std::vector<std::unique_ptr<Lane>> lanes_;
 };
 

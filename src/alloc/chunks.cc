@@ -68,7 +68,7 @@ std::uint32_t Chunks::tile_size(std::uint64_t chunk) const noexcept {
 
 void Chunks::write(std::uint64_t chunk, ChunkWord word) {
   pm_.store(view_.chunk(chunk).word, word.pack());
-  pm_.flush(&view_.chunk(chunk).word, sizeof(std::uint64_t));
+  pm_.flush(&view_.chunk(chunk).word, sizeof(std::uint64_t));  // durable at the caller's fence
   words_[chunk].store(word.pack(), std::memory_order_release);
 }
 

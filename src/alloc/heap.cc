@@ -30,8 +30,7 @@ void Heap::open() {
   span_cursor_.fill(chunks_.count() * kSpansPerChunk);
 }
 
-// --- Spans of blocks
-// ------------------------------------------------------------------------------------------------
+// --- Spans of blocks -----------------------------------------------------------------------------
 
 Span* Heap::acquire(unsigned size_class, unsigned node, Effort effort) {
   const std::lock_guard lock(mutex_);
@@ -148,8 +147,7 @@ void Heap::dissolve_span(Span& span) {
   forget_span(span);
 }
 
-// --- Runs of spans and chunks
-// ---------------------------------------------------------------------------------------
+// --- Runs of spans and chunks --------------------------------------------------------------------
 
 Offset Heap::take_run(std::uint16_t spans, unsigned node, Effort effort) {
   const std::lock_guard lock(mutex_);

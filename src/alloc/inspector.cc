@@ -102,8 +102,7 @@ std::uint64_t Inspector::bytes_in_spans() const {
   return bytes;
 }
 
-// --- Check
-// ----------------------------------------------------------------------------------------------------------
+// --- Check ---------------------------------------------------------------------------------------
 
 void add_problem(CheckReport& report, std::string sentence) {
   constexpr std::size_t kMost = 100;

@@ -86,10 +86,6 @@ class alignas(util::kCacheLine) Lane {
   /// The running operation.
   Operation operation;
 
-  /// Of the log. The upper half is a range that belongs to this lane, the lower half 0 when it is
-  /// used up.
-  std::uint64_t next_sequence = 0;
-
  private:
   struct Current {
     Span* span = nullptr;

@@ -39,43 +39,40 @@ inline constexpr Offset kOffsetMask = (Offset{1} << kOffsetBits) - 1;
 /// Threads that can allocate or free at the same moment; others wait for a lane.
 inline constexpr unsigned kLanes = 64;
 
-// --- Recyclable log
-// -------------------------------------------------------------------------------------------------
+// --- Recyclable log ------------------------------------------------------------------------------
 
 /// Blocks that one operation can reserve, and as many that it can free.
 inline constexpr unsigned kMaxBlocks = 4;
 
 /// Words of a record:
 ///   0     checksum of words 1 to the last; 0: no record. Written last, cleared first.
-///   1     sequence number, which no other record of this pool ever has
-///   2     offset of the commit word (0: the record itself is the commit) | shape << 48
-///   3, 4  mask and expected: the operation is committed if (commit word & mask) == expected
-///   5...  reserved blocks, freed blocks (offset | units << 48; units: spans or chunks of a large
-///   object, 0 for small),
-///         then {offset, value} of the redo store, then of the undo store
+///   1     offset of the commit word (0: the record itself is the commit) | shape << 48
+///   2, 3  mask and expected: the operation is committed if (commit word & mask) == expected
+///   4...  reserved blocks, then freed blocks: offset | units << 48, where units are the spans or
+///         chunks of a large object, 0 for a small block; then {offset, value} of the redo store,
+///         then of the undo store
 /// Shape: bits 0-2 reserved blocks, 3-5 freed blocks, 6 has a redo store, 7 has an undo store.
-inline constexpr unsigned kRecordHeaderWords = 5;
-inline constexpr unsigned kMaxRecordWords = kRecordHeaderWords + 2 * kMaxBlocks + 2 * 2;
-inline constexpr unsigned kRecordWords = 24;  // whole lines
-static_assert(kMaxRecordWords <= kRecordWords && kRecordWords % 8 == 0);
+/// A record needs no number that tells it from earlier ones: when it is written, the durable
+/// content of its first word is 0, so only a record that is complete can pass.
+inline constexpr unsigned kRecordHeaderWords = 4;
+inline constexpr unsigned kRecordWords = kRecordHeaderWords + 2 * kMaxBlocks + 2 * 2;
+static_assert(kRecordWords * 8 == 2 * pm::kLineSize, "four blocks fit the first line");
 
-// --- Lanes
-// ----------------------------------------------------------------------------------------------------------
+// --- Lanes ---------------------------------------------------------------------------------------
 
 /// Written only by the thread that holds the lane. One page, so that in the page_cache domain one
 /// sync covers all of it.
 struct LaneLayout {
-  static constexpr unsigned kSlots = 488;
+  static constexpr unsigned kSlots = 496;
 
   std::array<std::uint64_t, kRecordWords> record;
   /// The reclaimed ring: offsets of free blocks whose bit in the bitmap is still set. 0: unused
   /// slot. A block is in at most one slot of all lanes.
   std::array<std::uint64_t, kSlots> ring;
 };
-static_assert(offsetof(LaneLayout, ring) == 192 && sizeof(LaneLayout) == 4096);
+static_assert(offsetof(LaneLayout, ring) == 128 && sizeof(LaneLayout) == 4096);
 
-// --- Chunks
-// ---------------------------------------------------------------------------------------------------------
+// --- Chunks --------------------------------------------------------------------------------------
 
 enum class ChunkKind : std::uint8_t {
   free = 1,   ///< `count` chunks that nobody uses; the header is all that is valid in them
@@ -108,6 +105,8 @@ struct ChunkWord {
   }
 };
 
+static_assert(sizeof(ChunkKind) == 1 && sizeof(ChunkWord) == 8);
+
 /// An entry of a span table.
 ///   0                free, or a later part of a run
 ///   class + 1        span of blocks of that size class
@@ -126,8 +125,7 @@ static_assert(offsetof(ChunkLayout, spans) == pm::kLineSize && sizeof(ChunkLayou
 /// A large object begins behind the header line of its first chunk.
 inline constexpr std::uint64_t kLargeHeader = pm::kLineSize;
 
-// --- Spans
-// ----------------------------------------------------------------------------------------------------------
+// --- Spans ---------------------------------------------------------------------------------------
 
 /// The first word of a span of blocks: magic (16 bits) | entry of the span table << 16 | number of
 /// blocks << 32. Behind it lies the bitmap, bit i of word i / 64 for block i; bits past the last
@@ -139,10 +137,9 @@ struct SpanLayout {
   std::array<std::uint64_t, 64>
       bitmap;  ///< as many words as the class needs; the blocks may begin within
 };
-static_assert(offsetof(SpanLayout, bitmap) == 8);
+static_assert(offsetof(SpanLayout, bitmap) == 8 && sizeof(SpanLayout) == 520);
 
-// --- Header
-// ---------------------------------------------------------------------------------------------------------
+// --- Header --------------------------------------------------------------------------------------
 
 /// The allocator's own page, behind the pool's area.
 struct HeaderLayout {
@@ -163,14 +160,10 @@ struct HeaderLayout {
                             ///< was never used
   std::array<std::uint64_t, 7> reserved1;
 
-  std::uint64_t sequence_ranges;  ///< ranges of record sequence numbers handed out so far
-  std::array<std::uint64_t, 7> reserved2;
-
   ChunkLayout chunk0;  ///< header and span table of chunk 0
 };
 static_assert(offsetof(HeaderLayout, checksum) == 32 && offsetof(HeaderLayout, alloc_num) == 64);
-static_assert(offsetof(HeaderLayout, sequence_ranges) == 128 &&
-              offsetof(HeaderLayout, chunk0) == 192);
+static_assert(offsetof(HeaderLayout, chunk0) == 128 && sizeof(HeaderLayout) == 704);
 
 inline constexpr Offset kHeaderOffset = kPoolArea;
 inline constexpr Offset kLanesOffset = kHeaderOffset + 4096;

@@ -30,13 +30,13 @@ class Marks {
     // Other lanes change other bits of the word at the same time.
     __atomic_fetch_or(&word, std::uint64_t{1} << (index % 64), __ATOMIC_RELEASE);
     pm::on_write(&word, sizeof word);
-    pm_.flush(&word, sizeof word);
+    pm_.flush(&word, sizeof word);  // durable at the caller's fence
   }
   void free(Offset span, std::uint32_t index) const {
     std::uint64_t& word = view_.span(span).bitmap[index / 64];
     __atomic_fetch_and(&word, ~(std::uint64_t{1} << (index % 64)), __ATOMIC_RELEASE);
     pm::on_write(&word, sizeof word);
-    pm_.flush(&word, sizeof word);
+    pm_.flush(&word, sizeof word);  // durable at the caller's fence
   }
 
   /// Of a run or a large object.
@@ -54,14 +54,14 @@ class Marks {
   /// Of a ring slot; 0 empties it.
   void write_slot(std::uint64_t& slot, Offset block) const {
     pm_.store(slot, block);
-    pm_.flush(&slot, sizeof slot);
+    pm_.flush(&slot, sizeof slot);  // durable at the caller's fence
   }
 
  private:
   void write_entry(Offset offset, SpanEntry value) const {
     SpanEntry& entry = view_.chunk(chunk_of(offset)).spans[span_index(offset)];
     pm_.store(entry, value);
-    pm_.flush(&entry, sizeof entry);
+    pm_.flush(&entry, sizeof entry);  // durable at the caller's fence
   }
 
   const pm::Persister& pm_;

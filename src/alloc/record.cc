@@ -30,12 +30,11 @@ std::uint64_t checksum_of(const RecordWords& words, unsigned count) noexcept {
 }
 
 /// Returns the number of words.
-unsigned encode(const Record& record, std::uint64_t sequence, RecordWords& words) noexcept {
+unsigned encode(const Record& record, RecordWords& words) noexcept {
   const unsigned shape = shape_of(record);
-  words[1] = sequence;
-  words[2] = record.commit_word | std::uint64_t{shape} << kOffsetBits;
-  words[3] = record.mask;
-  words[4] = record.expected;
+  words[1] = record.commit_word | std::uint64_t{shape} << kOffsetBits;
+  words[2] = record.mask;
+  words[3] = record.expected;
   unsigned next = kRecordHeaderWords;
   for (const BlockRef block : record.reserved) words[next++] = block.pack();
   for (const BlockRef block : record.freed) words[next++] = block.pack();
@@ -50,10 +49,9 @@ unsigned encode(const Record& record, std::uint64_t sequence, RecordWords& words
 
 }  // namespace
 
-void write_record(const pm::Persister& pm, RecordWords& words, const Record& record,
-                  std::uint64_t sequence) {
+void write_record(const pm::Persister& pm, RecordWords& words, const Record& record) {
   RecordWords image;
-  const unsigned count = encode(record, sequence, image);
+  const unsigned count = encode(record, image);
   for (unsigned i = 1; i < count; ++i) pm.store(words[i], image[i]);
   pm.store(words[0], image[0]);
   // The operation may publish its commit word as soon as this returns: until finish() a crash needs
@@ -72,7 +70,7 @@ void clear_record(const pm::Persister& pm, RecordWords& words) {
 std::optional<Record> read_record(const RecordWords& words) {
   RecordWords image;
   for (unsigned i = 0; i < kRecordWords; ++i) image[i] = pm::load(words[i]);
-  const auto shape = static_cast<unsigned>(image[2] >> kOffsetBits);
+  const auto shape = static_cast<unsigned>(image[1] >> kOffsetBits);
   const unsigned reserved = shape & kReservedBits;
   const unsigned freed = shape >> kFreedShift & kReservedBits;
   if (image[0] == 0 || reserved > kMaxBlocks || freed > kMaxBlocks || shape >= 2 * kHasUndo)
@@ -80,9 +78,9 @@ std::optional<Record> read_record(const RecordWords& words) {
   if (image[0] != checksum_of(image, words_of(shape))) return std::nullopt;
 
   Record record;
-  record.commit_word = image[2] & kOffsetMask;
-  record.mask = image[3];
-  record.expected = image[4];
+  record.commit_word = image[1] & kOffsetMask;
+  record.mask = image[2];
+  record.expected = image[3];
   unsigned next = kRecordHeaderWords;
   for (unsigned i = 0; i < reserved; ++i) record.reserved.push(BlockRef::unpack(image[next++]));
   for (unsigned i = 0; i < freed; ++i) record.freed.push(BlockRef::unpack(image[next++]));

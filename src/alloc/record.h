@@ -1,9 +1,8 @@
 // The recyclable log: what an operation is about to allocate and free, so that a crash in the
 // middle leaks nothing (nbtree.txt, III-C). One record per lane, used again by each operation.
 //
-// A record is valid if its checksum is right. The checksum is written last and zeroed first, and
-// covers a sequence number that never repeats, so that lines of two records, of which some were
-// written back and others not, don't pass for one.
+// A record is valid if its checksum is right. The checksum is written last and zeroed first,
+// durably so before the lane's next record is begun: then a crash leaves a whole record or none.
 #pragma once
 
 #include <array>
@@ -72,10 +71,8 @@ struct Record {
 using RecordWords = std::array<std::uint64_t, kRecordWords>;
 
 /// Writes a record and makes it and all that this thread flushed before durable. The words hold no
-/// valid record. Cost: one line for up to three blocks without redo and undo, at most three; one
-/// fence.
-void write_record(const pm::Persister& pm, RecordWords& words, const Record& record,
-                  std::uint64_t sequence);
+/// valid record. Cost: one line for up to four blocks without redo and undo, else two; one fence.
+void write_record(const pm::Persister& pm, RecordWords& words, const Record& record);
 
 /// Makes the words hold no record, durably. Cost: one line, one fence.
 void clear_record(const pm::Persister& pm, RecordWords& words);

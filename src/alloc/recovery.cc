@@ -121,7 +121,7 @@ void Recovery::apply(const WordStore& store) const {
   if (store.word == pm::kNull) return;
   auto& word = view_.at<std::uint64_t>(store.word);
   pm_.store(word, store.value);
-  pm_.flush(&word, sizeof word);
+  pm_.flush(&word, sizeof word);  // durable before the record is gone: see resolve()
 }
 
 void Recovery::allocate(unsigned lane, BlockRef block) const {

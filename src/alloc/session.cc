@@ -60,13 +60,15 @@ void Session::free(Offset block) {
   if (is_large(block)) return operation.record.freed.push({block, heap.chunks_at(block)});
   if (is_run(block)) return operation.record.freed.push({block, heap.run_at(block)});
   Span& span = heap.span_at(block);
-  if (!is_block(span.geometry(), position_in_span(block))) {
-    throw Error(
-        Errc::corrupt,
-        fmt::format("no block begins at offset {:#x} of the pool; run `perdix check`", block));
-  }
+  const std::uint64_t position = position_in_span(block);
+  const bool begins = is_block(span.geometry(), position);
   freed.span = &span;
-  freed.index = block_index(span.geometry(), position_in_span(block));
+  freed.index = begins ? block_index(span.geometry(), position) : 0;
+  if (!begins || !span.is_taken(freed.index)) {
+    throw Error(Errc::corrupt,
+                fmt::format("no block is allocated at offset {:#x} of the pool; run `perdix check`",
+                            block));
+  }
   freed.slot = lane_->claim_slot();
   operation.record.freed.push({block, 0});
 }
@@ -91,15 +93,12 @@ void Session::log() {
   Operation& operation = lane_->operation;
   assert(!operation.logged);
   assert((operation.record.commit_word == pm::kNull || !committed()) && "rule R2");
-  constexpr std::uint64_t kRange = std::uint64_t{1} << 32;
-  if (lane_->next_sequence % kRange == 0)
-    lane_->next_sequence = calloc_->next_sequence_range() * kRange + 1;
   if (operation.record.commit_word == pm::kNull) {
     // The record commits as soon as it is in PM, and that may be early: what it makes reachable
     // must be durable before.
     calloc_->pm_.fence();
   }
-  write_record(calloc_->pm_, lane_->layout().record, operation.record, lane_->next_sequence++);
+  write_record(calloc_->pm_, lane_->layout().record, operation.record);
   operation.logged = true;
 }
 

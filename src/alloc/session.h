@@ -53,8 +53,8 @@ class Session {
   /// before stays so. Cost: no PM, but when a lane needs a new span.
   Offset reserve(std::size_t bytes);
 
-  /// The operation frees a block, up to kMaxBlocks of them. Throws Errc::corrupt if no block of the
-  /// pool begins there.
+  /// The operation frees a block, up to kMaxBlocks of them. Throws Errc::corrupt if none is
+  /// allocated there.
   void free(Offset block);
 
   /// The operation is committed if and only if (word & mask) == expected; `word` lies in the pool.
@@ -71,7 +71,7 @@ class Session {
   void undo(std::uint64_t& word, std::uint64_t value);
 
   /// Writes the record. Makes all that this thread has flushed before durable, also the contents of
-  /// new blocks. Cost: one to three PM lines, one fence; two without commit_when().
+  /// new blocks. Cost: one or two PM lines, one fence; two fences without commit_when().
   void log();
 
   /// After the commit: marks the blocks in PM, then drops the record, durably. Cost: a line per

@@ -15,7 +15,6 @@
 
 #include <atomic>
 #include <bit>
-#include <cassert>
 #include <cstdint>
 
 #include "alloc/size_class.h"
@@ -59,16 +58,18 @@ struct Span {
     return claimed;
   }
 
-  /// Gives blocks back. Returns how many are available now. The caller must not use the span
-  /// afterwards, but for `place`.
+  bool is_taken(std::uint32_t index) noexcept {
+    return taken()[index / 64].load(std::memory_order_relaxed) >> (index % 64) & 1;
+  }
+
+  /// Gives blocks back; those that are not taken are left alone. Returns how many are available
+  /// now. The caller must not use the span afterwards, but for `place`.
   std::int32_t release(std::uint32_t word, std::uint64_t blocks) noexcept {
-    [[maybe_unused]] const std::uint64_t before =
-        taken()[word].fetch_and(~blocks, std::memory_order_release);
-    assert((before & blocks) == blocks && "a block was freed twice");
+    const std::uint64_t before = taken()[word].fetch_and(~blocks, std::memory_order_release);
+    const std::int32_t released = std::popcount(before & blocks);
     // seq_cst, as are the stores and loads of `place`: either this thread sees that the owner has
     // left the span, or the owner sees the block.
-    return available.fetch_add(std::popcount(blocks), std::memory_order_seq_cst) +
-           std::popcount(blocks);
+    return available.fetch_add(released, std::memory_order_seq_cst) + released;
   }
 };
 static_assert(sizeof(Span) % alignof(std::atomic<std::uint64_t>) == 0);

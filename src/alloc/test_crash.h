@@ -185,12 +185,14 @@ class TrackingProbe final : public pm::Probe {
   }
   bool on_flush(const void* p, std::size_t n, const pm::Site& site) override {
     const bool allowed = allow(site);
-    if (CrashTracker* tracker = allowed ? tracker_of(p) : nullptr) tracker->flush(p, n);
+    if (CrashTracker* tracker = allowed ? tracker_of(p) : nullptr) {
+      tracker->flush(p, n);  // what the probe was told of
+    }
     return allowed;
   }
   bool on_fence(const pm::Site& site) override {
     const bool allowed = allow(site);
-    if (allowed && !stack_.empty()) stack_.back()->fence();
+    if (allowed && !stack_.empty()) stack_.back()->fence();  // what the probe was told of
     return allowed;
   }
 

@@ -69,7 +69,7 @@ inline Offset allocate(Calloc& calloc, const TestSpace& space, std::size_t bytes
   const Offset block = session.reserve(bytes);
   session.commit_when(word, ~std::uint64_t{0}, block);
   session.log();
-  space.pm().publish(word, block);
+  space.pm().publish(word, block);  // the commit
   session.finish();
   return block;
 }
@@ -80,7 +80,7 @@ inline void deallocate(Calloc& calloc, const TestSpace& space, std::uint64_t& wo
   session.free(word);
   session.commit_when(word, ~std::uint64_t{0}, 0);
   session.log();
-  space.pm().publish(word, 0);
+  space.pm().publish(word, 0);  // the commit
   session.finish();
 }
 

@@ -123,6 +123,28 @@ bool has_byte_after(const Node& node, Entry byte) noexcept {
   return node.present.next(byte + 1) != ByteSet::kNone;
 }
 
+// Loading ahead: a search waits for memory most of its time.
+
+/// Starts to load what `ref` refers to; of a Node16 all lines, since which of them is needed is
+/// known only after the first has come.
+inline void prefetch(Ref ref) noexcept {
+  const auto* lines = static_cast<const char*>(ref.address());
+  __builtin_prefetch(lines);
+  if (ref.kind() != Kind::node16) return;
+  __builtin_prefetch(lines + 64);
+  __builtin_prefetch(lines + 128);
+}
+
+/// Starts to load the child just before the byte's, where a search for the greatest key below goes
+/// on if the byte's own child has none. Only in the largest nodes, whose children are many and
+/// seldom cached.
+template <class Node>
+void prefetch_before(const Node& node, Entry byte) noexcept {
+  if constexpr (Node::kCapacity == 256) {
+    if (byte > 0) prefetch(node.children[static_cast<unsigned>(byte - 1)].load());
+  }
+}
+
 // The same with the slot of the key's end, which comes first.
 
 template <class Node>

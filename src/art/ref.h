@@ -46,6 +46,9 @@ class Ref {
     return reinterpret_cast<Node*>(word_ & ~kKindMask);
   }
 
+  /// Of the node or the value; nullptr if this is null.
+  const void* address() const noexcept { return reinterpret_cast<const void*>(word_ & ~kKindMask); }
+
   friend constexpr bool operator==(Ref, Ref) = default;
 
  private:

@@ -3,8 +3,11 @@
 // read that isn't ordered.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include <atomic>
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,7 +27,43 @@ constexpr unsigned kNumbers = 2048;  // keys are made from the numbers [0, kNumb
 constexpr unsigned kPermanentEvery = 32;
 constexpr unsigned kWriters = 2;
 constexpr unsigned kReaders = 2;
-constexpr int kOperations = 40'000;
+constexpr int kOperations = 150'000;
+
+std::atomic<std::uint64_t> progress{0};  // operations done by all threads
+
+// Interrupts threads at random instructions, by a signal whose handler lets the others do some
+// operations. Few processors rarely stop a thread between two given loads; this does it all the
+// time.
+class Interrupter {
+ public:
+  explicit Interrupter(std::vector<std::thread>& victims, std::uint64_t seed)
+      : victims_(victims), random_(seed) {
+    struct sigaction action = {};
+    action.sa_handler = let_others_work;
+    sigaction(SIGUSR1, &action, &former_);
+  }
+  ~Interrupter() { sigaction(SIGUSR1, &former_, nullptr); }
+
+  void run_until(const std::atomic<unsigned>& running) {
+    while (running > 0) {
+      pthread_kill(victims_[random_.below(victims_.size())].native_handle(), SIGUSR1);
+      for (std::uint64_t i = random_.below(20); i > 0; --i) std::this_thread::yield();
+    }
+  }
+
+ private:
+  // The wait has a bound, since the interrupted thread may hold a lock that the others need.
+  static void let_others_work(int) {
+    constexpr std::uint64_t kEnough = 20;
+    constexpr int kBound = 50;
+    const std::uint64_t start = progress;
+    for (int i = 0; i < kBound && progress < start + kEnough; ++i) sched_yield();
+  }
+
+  std::vector<std::thread>& victims_;
+  util::Random random_;
+  struct sigaction former_ = {};
+};
 
 template <class Stored, class KeyView>
 struct alignas(8) Numbered {
@@ -63,6 +102,8 @@ struct Strings {
   }
 };
 
+bool failed() { return ::testing::Test::HasFailure(); }
+
 template <class Keys>
 class Stress {
  public:
@@ -90,19 +131,20 @@ class Stress {
     for (unsigned i = 0; i < kWriters; ++i) {
       threads.emplace_back([&, i] {
         util::Random random(seed_ * 100 + i);
-        for (int step = 0; step < kOperations && !::testing::Test::HasFailure(); ++step)
-          write(random, i);
+        for (int step = 0; step < kOperations && !failed(); ++step, ++progress) write(random, i);
         --writing;
       });
     }
     for (unsigned i = 0; i < kReaders; ++i) {
       threads.emplace_back([&, i] {
         util::Random random(seed_ * 100 + 50 + i);
-        while (writing > 0 && !::testing::Test::HasFailure()) read(random);
+        for (; writing > 0 && !failed(); ++progress) read(random);
       });
     }
+    Interrupter interrupter(threads, seed_);  // until all are joined: signals may be under way
+    interrupter.run_until(writing);
     for (auto& thread : threads) thread.join();
-    if (::testing::Test::HasFailure()) ADD_FAILURE() << "seed " << seed_;
+    if (failed()) ADD_FAILURE() << "seed " << seed_;
   }
 
   static std::unique_ptr<Item> make(unsigned number) {
@@ -161,7 +203,7 @@ class Stress {
       if (item->number == next_permanent) next_permanent += kPermanentEvery;
       first = false;
       last = item->number;
-      return next_permanent < from + 6 * kPermanentEvery && !::testing::Test::HasFailure();
+      return next_permanent < from + 6 * kPermanentEvery && !failed();
     });
   }
 

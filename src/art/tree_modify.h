@@ -70,7 +70,7 @@ class Tree<Value, KeyOf, Memory>::WriteLock {
   Lock* lock_;
 };
 
-/// A new node, given back unless it is published.
+/// A new node, given back unless it is released into the tree.
 template <class Value, class KeyOf, class Memory>
 template <class Node>
 class Tree<Value, KeyOf, Memory>::Fresh {
@@ -84,7 +84,7 @@ class Tree<Value, KeyOf, Memory>::Fresh {
 
   Node& operator*() const noexcept { return *node_; }
 
-  Ref publish() noexcept {
+  Ref release() noexcept {
     tree_.bytes_.fetch_add(sizeof(Node), std::memory_order_relaxed);
     return ref_to(*std::exchange(node_, nullptr));
   }
@@ -166,7 +166,7 @@ bool Tree<Value, KeyOf, Memory>::fork(const Stop& stop, Key key, Value value, Ke
   add(*node, Traits::entry(other, stop.depth + common), stop.ref);
   const WriteLock lock(stop.edge);
   if (!lock) return false;
-  store(stop.edge, node.publish());
+  store(stop.edge, node.release());
   return true;
 }
 
@@ -187,7 +187,7 @@ bool Tree<Value, KeyOf, Memory>::split_prefix(const Stop& stop, Key key, Value v
   const WriteLock lower_lock({&lower.lock, stop.prefix->version});
   if (!lower_lock) return false;
   lower.set_prefix(*rest);
-  store(stop.edge, upper.publish());
+  store(stop.edge, upper.release());
   return true;
 }
 
@@ -284,7 +284,7 @@ bool Tree<Value, KeyOf, Memory>::rebuild(const Stop& stop, From& from, Change ch
     if (!lock) return false;
     copy(from, *to);
     change(*to);
-    store(stop.upper, to.publish());
+    store(stop.upper, to.release());
     lock.unlock_obsolete();
   }
   retire(from);

@@ -3,7 +3,9 @@
 //
 // Why one pass with a validated version per node is enough for find_floor (find_above mirrors it):
 //   1. `descend` couples versions: a node's version is taken before its parent's is validated, so
-//      at that moment the node was in the tree, at the place that the key's bytes lead to.
+//      at that moment the node was in the tree, at the place that the key's bytes lead to. (For
+//      the same reason nobody asks whether a version is obsolete: no valid edge leads to such a
+//      node, since its parent is locked while it is taken out.)
 //   2. Where the way ends, nothing <= key is below. The nodes passed had, when validated, no child
 //      before the key's own, except `beside` and those above it. A key that is in the tree
 //      throughout can't be where there was no child for it at some moment: so it is below the
@@ -41,7 +43,7 @@ bool Tree<Value, KeyOf, Memory>::descend(Key key, Stop& stop) const {
   while (ref.is_node()) {
     const Head& head = *ref.node<Head>();
     const std::uint64_t version = head.lock.read_begin();
-    if (Lock::obsolete(version) || !edge.valid()) return false;
+    if (!edge.valid()) return false;
     stop.upper = edge;
     if (head.shape().prefix_length != 0) {
       stop.edge = edge;
@@ -64,11 +66,14 @@ template <typename Tree<Value, KeyOf, Memory>::Side kSide>
 Ref Tree<Value, KeyOf, Memory>::step(Ref ref, const Edge& edge, Stop& stop) {
   return visit<Key>(ref, [&](const auto& node) {
     if constexpr (kSide == Side::before) {
+      prefetch_before(node, edge.entry);
       if (has_before(node, edge.entry)) stop.beside = edge;
     } else if constexpr (kSide == Side::after) {
       if (has_after(node, edge.entry)) stop.beside = edge;
     }
-    return child(node, edge.entry);
+    const Ref found = child(node, edge.entry);
+    prefetch(found);
+    return found;
   });
 }
 
@@ -116,7 +121,7 @@ std::optional<Value> Tree<Value, KeyOf, Memory>::outermost(const Edge& from, Ref
   while (ref.is_node()) {
     const Head& head = *ref.node<Head>();
     const std::uint64_t version = head.lock.read_begin();
-    if (Lock::obsolete(version) || !edge.valid()) return std::nullopt;
+    if (!edge.valid()) return std::nullopt;
     edge = {&head.lock, version};
     ref = visit<Key>(ref, [](const auto& node) {
       return kSide == Side::before ? previous(node, kBeyond) : next(node, kEnd);

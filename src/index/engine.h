@@ -33,7 +33,7 @@ struct Engine {
 /// All engines of this library.
 std::span<const Engine> engines();
 
-/// The engine of that name. Throws unsupported, with the names that there are.
+/// The engine of that name. Throws invalid_argument, with the names that there are.
 const Engine& find_engine(std::string_view name);
 
 }  // namespace perdix::index

@@ -29,8 +29,8 @@ const Engine& find_engine(std::string_view name) {
   const auto it = std::find_if(kEngines.begin(), kEngines.end(),
                                [&](const Engine& engine) { return engine.name == name; });
   if (it != kEngines.end()) return *it;
-  throw Error(Errc::unsupported, fmt::format("no engine is called '{}'; there are: {}", name,
-                                             fmt::join(Index::engines(), ", ")));
+  throw Error(Errc::invalid_argument, fmt::format("no engine is called '{}'; there are: {}", name,
+                                                  fmt::join(Index::engines(), ", ")));
 }
 
 }  // namespace perdix::index

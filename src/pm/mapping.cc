@@ -123,10 +123,13 @@ void Mapping::grow(std::uint64_t new_size) {
 
 void Mapping::populate(std::uint64_t offset, std::uint64_t n) const noexcept {
   assert(offset + n <= size());
-  // tmpfs gives small pages to fallocate unless it was mounted with huge=always; collapsing them
+  // First touch, then collapse, never the other way round: collapsing a huge page of tmpfs that was
+  // allocated but never touched maps it as it is, neither zeroed nor known to hold data, and stores
+  // to it are lost (seen with Linux 6.18, huge=always).
+  if (::madvise(base_ + offset, n, kPopulateWrite) != 0) return;
+  // Unless it was mounted with huge=always, tmpfs gives small pages to fallocate; collapsing them
   // halves the cost of a later random read. File systems that can't answer EINVAL at once.
   ::madvise(base_ + offset, n, kCollapse);
-  ::madvise(base_ + offset, n, kPopulateWrite);
 }
 
 void Mapping::sync(std::uint64_t offset, std::uint64_t n) const {

@@ -11,6 +11,7 @@ namespace perdix::pm {
 namespace {
 
 using testing_files::expect_error;
+using testing_files::MountedTmpfs;
 using testing_files::smaps_kib;
 using testing_files::TempDirectory;
 
@@ -147,6 +148,25 @@ TEST_P(MappingIn, UnmapsEverything) {
 
 INSTANTIATE_TEST_SUITE_P(Directories, MappingIn, ::testing::Values("memory", "disk"),
                          [](const auto& directory) { return std::string(directory.param); });
+
+// A tmpfs that gives huge pages to fallocate, on which touching in the wrong order loses stores.
+TEST(Mapping, KeepsStoresOnATmpfsOfHugePages) {
+  const TempDirectory directory;
+  const MountedTmpfs huge(directory.path(), "huge=always,size=64m");
+  if (!huge) GTEST_SKIP() << "may not mount a tmpfs with huge pages";
+  File file = make_file(directory, 2 * kUnit);
+  Mapping mapping(file, kUnit, kMax);
+  mapping.populate(0, kUnit);
+  mapping.grow(2 * kUnit);
+  mapping.populate(kUnit, kUnit);
+  for (std::uint64_t i = 0; i < 2 * kUnit; i += 4096) {
+    ASSERT_EQ(mapping.base()[i], std::byte{0}) << "at " << i;
+    mapping.base()[i] = std::byte{7};
+    char stored = 0;
+    ASSERT_EQ(file.read(i, &stored, 1), 1u);
+    ASSERT_EQ(stored, 7) << "at " << i;
+  }
+}
 
 TEST(Mapping, WithoutAddressesSaysWhatToDo) {
   const TempDirectory directory;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +42,30 @@ class TempDirectory {
 
  private:
   std::filesystem::path path_;
+};
+
+/// A tmpfs over a directory, where the user may mount one.
+class MountedTmpfs {
+ public:
+  MountedTmpfs(const std::filesystem::path& at, const std::string& options) : at_(at) {
+    mounted_ = ::mount("tmpfs", at.c_str(), "tmpfs", 0, options.c_str()) == 0;
+  }
+  ~MountedTmpfs() {
+    if (mounted_) ::umount(at_.c_str());
+  }
+  MountedTmpfs(const MountedTmpfs&) = delete;
+  MountedTmpfs& operator=(const MountedTmpfs&) = delete;
+
+  explicit operator bool() const { return mounted_; }
+
+  /// False if the kernel refuses.
+  bool change(const std::string& options) {
+    return ::mount("tmpfs", at_.c_str(), "tmpfs", MS_REMOUNT, options.c_str()) == 0;
+  }
+
+ private:
+  std::filesystem::path at_;
+  bool mounted_ = false;
 };
 
 /// A directory in memory where there is one, else any.

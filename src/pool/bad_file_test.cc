@@ -2,7 +2,7 @@
 #include <array>
 #include <string>
 
-#include "pool/pool_test_files.h"
+#include "pool/test_pool.h"
 
 namespace perdix::pool {
 namespace {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <random>
 
-#include "pool/pool_test_files.h"
+#include "pool/test_pool.h"
 #include "util/random.h"
 
 namespace perdix::pool {

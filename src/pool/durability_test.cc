@@ -8,7 +8,7 @@
 #include <set>
 
 #include "pool/boot_id.h"
-#include "pool/pool_test_files.h"
+#include "pool/test_pool.h"
 
 namespace perdix::pool {
 namespace {

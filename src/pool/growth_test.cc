@@ -1,18 +1,18 @@
 // Growth of a pool, and the disk that fills up under it.
 #include "pool/growth.h"
 
-#include <sys/mount.h>
 #include <sys/resource.h>
 
 #include <csignal>
 #include <thread>
 
-#include "pool/pool_test_files.h"
+#include "pool/test_pool.h"
 
 namespace perdix::pool {
 namespace {
 
 using testing_files::expect_error;
+using testing_files::MountedTmpfs;
 using testing_files::TempDirectory;
 using testing_files::true_in_child;
 
@@ -160,36 +160,19 @@ TEST_F(GrowthTest, LimitOfFileSizesIsAnError) {
   }));
 }
 
-/// A tmpfs of 24 MiB, where the user may mount one.
-class SmallFileSystem {
- public:
-  explicit SmallFileSystem(const std::filesystem::path& at) : at_(at) {
-    mounted_ = ::mount("tmpfs", at.c_str(), "tmpfs", 0, "size=24m") == 0;
-  }
-  ~SmallFileSystem() {
-    if (mounted_) ::umount(at_.c_str());
-  }
-  bool mounted() const { return mounted_; }
-
- private:
-  std::filesystem::path at_;
-  bool mounted_ = false;
-};
-
 TEST_F(GrowthTest, FullDiskIsAnErrorAndNothingChanges) {
-  const SmallFileSystem small(directory_.path());
-  if (!small.mounted())
+  const MountedTmpfs small(directory_.path(), "size=24m");
+  if (!small)
     GTEST_SKIP() << "may not mount a tmpfs; LimitOfFileSizesIsAnError covers the same errors";
   fill_up(path_, directory_.file("other.pool"));
 }
 
 TEST_F(GrowthTest, DiskThatHasSpaceAgainIsUsed) {
-  const SmallFileSystem small(directory_.path());
-  if (!small.mounted()) GTEST_SKIP() << "may not mount a tmpfs";
-  PoolOptions options = small_options();
-  const auto core = PoolCore::create(path_, options);
+  MountedTmpfs small(directory_.path(), "size=24m");
+  if (!small) GTEST_SKIP() << "may not mount a tmpfs";
+  const auto core = PoolCore::create(path_, small_options());
   expect_error(Errc::out_of_space, "", [&] { core->extend(2 * kGrowthUnit); });
-  ASSERT_EQ(::mount("tmpfs", directory_.path().c_str(), "tmpfs", MS_REMOUNT, "size=64m"), 0);
+  ASSERT_TRUE(small.change("size=64m"));
   core->extend(2 * kGrowthUnit);
   EXPECT_EQ(core->size(), 2 * kGrowthUnit);
   core->wait_for_growth();
@@ -197,9 +180,8 @@ TEST_F(GrowthTest, DiskThatHasSpaceAgainIsUsed) {
 
 // The thread that prepares the next unit finds no space; that must not disturb anybody.
 TEST_F(GrowthTest, FullDiskAheadOfUseIsNoError) {
-  const SmallFileSystem small(directory_.path());
-  if (!small.mounted()) GTEST_SKIP() << "may not mount a tmpfs";
-  ASSERT_EQ(::mount("tmpfs", directory_.path().c_str(), "tmpfs", MS_REMOUNT, "size=40m"), 0);
+  const MountedTmpfs small(directory_.path(), "size=40m");
+  if (!small) GTEST_SKIP() << "may not mount a tmpfs";
   const auto core = PoolCore::create(path_, small_options());
   core->extend(2 * kGrowthUnit);
   core->wait_for_growth();

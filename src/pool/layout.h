@@ -45,6 +45,7 @@ inline constexpr std::uint64_t kCreationMagic = 0x0057454e50524450;  // "PDRPNEW
 /// Whether a pool was closed. Numbers that differ in many bits are not needed: the checksum covers
 /// the field.
 enum class Cleanness : std::uint8_t { clean = 1, unclean = 2 };
+static_assert(sizeof(Cleanness) == 1);
 
 /// Written whole, never in place of the newest copy: first into the other copy with the next
 /// generation, then into this one. A copy counts if its checksum is right; the higher generation

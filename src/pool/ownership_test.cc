@@ -6,7 +6,7 @@
 #include <random>
 #include <thread>
 
-#include "pool/pool_test_files.h"
+#include "pool/test_pool.h"
 #include "util/random.h"
 
 namespace perdix::pool {
@@ -117,8 +117,18 @@ TEST_F(Ownership, SurvivorFindsWhatTheKilledProcessStored) {
   EXPECT_EQ(core->dropping()[0].name(), "second");
 }
 
-void sleep_randomly(util::Random& random) {
-  std::this_thread::sleep_for(std::chrono::microseconds(random.below(20'000)));
+void sleep_randomly(util::Random& random, std::chrono::microseconds most) {
+  const auto bound = static_cast<std::uint64_t>(most.count());
+  std::this_thread::sleep_for(std::chrono::microseconds(random.below(bound)));
+}
+
+/// How long a call takes here, so that kills come at all of its moments.
+template <class Call>
+std::chrono::microseconds duration_of(Call call) {
+  const auto start = std::chrono::steady_clock::now();
+  call();
+  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() -
+                                                               start);
 }
 
 std::uint64_t new_seed() {
@@ -131,6 +141,7 @@ std::uint64_t new_seed() {
 // nameless until they are whole, nothing.
 TEST_F(Ownership, KilledCreatorLeavesNoHalfPool) {
   util::Random random(new_seed());
+  const auto once = duration_of([&] { PoolCore::create(path_, small_options()); });
   int whole = 0;
   for (int round = 0; round < 40; ++round) {
     std::filesystem::remove(path_);
@@ -139,7 +150,7 @@ TEST_F(Ownership, KilledCreatorLeavesNoHalfPool) {
       while (true) ::pause();
       return true;
     });
-    sleep_randomly(random);
+    sleep_randomly(random, 2 * once);
     kill(child);
     for (const auto& entry : std::filesystem::directory_iterator(directory_.path()))
       EXPECT_EQ(entry.path(), path_) << "left behind";
@@ -152,6 +163,7 @@ TEST_F(Ownership, KilledCreatorLeavesNoHalfPool) {
 
 TEST_F(Ownership, KilledCreatorInPlaceLeavesWhatIsRefused) {
   util::Random random(new_seed());
+  const auto once = duration_of([&] { PoolCore::create(path_, small_options()); });
   int whole = 0, refused = 0;
   for (int round = 0; round < 40; ++round) {
     std::filesystem::remove(path_);
@@ -160,7 +172,7 @@ TEST_F(Ownership, KilledCreatorInPlaceLeavesWhatIsRefused) {
       while (true) ::pause();
       return true;
     });
-    sleep_randomly(random);
+    sleep_randomly(random, 2 * once);
     kill(child);
     if (!std::filesystem::exists(path_)) continue;
     try {
@@ -214,7 +226,7 @@ TEST_F(Ownership, KilledUserLeavesASoundPool) {
       use_pool(path_);
       return true;
     });
-    sleep_randomly(random);
+    sleep_randomly(random, std::chrono::milliseconds(20));
     kill(child);
     const auto core = PoolCore::open(path_, small_options());
     unclean += core->info().was_clean ? 0 : 1;

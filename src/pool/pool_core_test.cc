@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "pool/boot_id.h"
-#include "pool/pool_test_files.h"
+#include "pool/test_pool.h"
 
 namespace perdix::pool {
 namespace {

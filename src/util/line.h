@@ -1,7 +1,8 @@
 // One cache line read as a vector, and compared with a byte in all positions at once.
 //
-// `load_line` is the one place where perdix reads memory that another thread may be writing without atomics: its callers
-// validate a version afterwards and discard what they found if it changed. It is hidden from ThreadSanitizer for that reason.
+// `load_line` is the one place where perdix reads memory that another thread may be writing without
+// atomics: its callers validate a version afterwards and discard what they found if it changed. It
+// is hidden from ThreadSanitizer for that reason.
 //
 // Uses AVX-512 where the compiler may; otherwise plain loops that it vectorises. Pure functions.
 #pragma once

@@ -41,7 +41,8 @@ TEST(Encoding, EveryEngineOfTheListHasItsName) {
   });
 }
 
-/// Full contents by the interface of bytes against the model.
+/// Full contents by the interface of bytes against the model. A scan may start at no bytes, which
+/// sort before every number.
 template <class R>
 void expect_same(const Index& index, const typename R::Model& model) {
   EXPECT_EQ(index.size(), model.size());
@@ -63,8 +64,6 @@ void expect_same(const Index& index, const typename R::Model& model) {
   };
   if (!OrderedRig<R>) {
     EXPECT_EQ(error_of(scan), Errc::unsupported);
-  } else if (kKindOf<typename R::K> == Kind::u64) {
-    EXPECT_EQ(error_of(scan), Errc::invalid_argument) << "a start of no bytes is no number";
   } else {
     scan();
     EXPECT_TRUE(next == model.end()) << "the scan ended early";
@@ -131,6 +130,10 @@ const Contract scan_from_number("the_interface_of_bytes_scans_numbers", []<Order
     fill(rig, typed, model, keys);
   }
   const auto index = Index::open(rig.pool(), "index");
+  if (kKindOf<typename R::K> == Kind::u64) {
+    const auto visit = [](std::string_view, std::string_view) { return true; };
+    EXPECT_EQ(error_of([&] { index->scan(std::string(9, '\0'), visit); }), Errc::invalid_argument);
+  }
   for (std::size_t i = 0; i < keys.size(); i += 11) {
     std::size_t at = i;
     index->scan(bytes(keys[i]), [&](std::string_view key, std::string_view value) {

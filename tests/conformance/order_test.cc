@@ -62,7 +62,8 @@ void come_and_go_in_every_order(R& rig, KeyStyle style) {
 }
 
 const Contract mixed_keys("mixed_keys_come_and_go_in_every_order",
-                          [](auto& rig) { come_and_go_in_every_order(rig, KeyStyle::mixed); });
+                          [](auto& rig) { come_and_go_in_every_order(rig, KeyStyle::mixed); },
+                          kInMemory);
 
 const Contract dense_keys(
     "dense_keys_come_and_go_in_every_order",

@@ -10,7 +10,7 @@ const Contract sizes("sizes_are_those_of_the_index", [](auto& rig) {
   using R = std::remove_reference_t<decltype(rig)>;
   auto index = rig.open();
   typename R::Model model;
-  const auto keys = rig.keys(1500);
+  const auto keys = rig.keys(40000);  // more than a leaf in every domain and build
   const std::uint64_t empty = index.stats().pm_bytes;
   fill(rig, index, model, keys);
   const IndexStats stats = index.stats();

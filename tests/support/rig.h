@@ -82,7 +82,7 @@ class Rig {
 
   /// Operations for this domain at the scale of the run: each costs a write to disk in page_cache.
   std::size_t count(double operations) const {
-    return scaled(domain_ == Domain::page_cache ? operations / 25 : operations, 20);
+    return scaled(domain_ == Domain::page_cache ? operations / 100 : operations, 20);
   }
 
   /// At least all edge keys, ascending; fewer others in the page_cache domain.

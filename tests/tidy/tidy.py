@@ -64,7 +64,8 @@ def layer_of(path):
 
 
 def is_test(source):
-    return source.path.endswith(("_test.cc", "_bench.cc"))
+    is_shared = source.path.rsplit("/", 1)[-1].startswith("test_") and source.is_header
+    return is_shared or source.path.endswith(("_test.cc", "_bench.cc"))
 
 
 def in_library(source):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tool `perdix` as a user would: every command, its exit status, its output, its messages.
 
-    tests/tool/tool_test.py PATH_OF_PERDIX [unittest arguments]
+tests/tool/tool_test.py PATH_OF_PERDIX [unittest arguments]
 """
 
 import fcntl
@@ -91,7 +91,9 @@ class Create(ToolTest):
         self.assertEqual(stat.S_IMODE(os.stat(self.pool).st_mode), 0o600)
 
     def test_takes_sizes_and_durability(self):
-        self.output("create", self.pool, "--size", "32M", "--max-size", "1GiB", "--durability", "process")
+        self.output(
+            "create", self.pool, "--size", "32M", "--max-size", "1GiB", "--durability", "process"
+        )
         facts = json.loads(self.output("info", self.pool, "--json"))
         self.assertEqual(facts["durability"], "process")
         self.assertEqual(facts["indexes"], [])
@@ -150,7 +152,9 @@ class Points(ToolTest):
         longest = "k" * 65535
         self.output("put", self.pool, "long", longest, "v")
         self.assertEqual(self.output("get", self.pool, "long", longest), b"v\n")
-        self.assertIn("65535", self.error("put", self.pool, "long", longest + "k", "v").replace(",", ""))
+        self.assertIn(
+            "65535", self.error("put", self.pool, "long", longest + "k", "v").replace(",", "")
+        )
 
     def test_kinds_of_an_index_stay(self):
         self.output("put", self.pool, "n", "1", "2", "--keys", "u64")
@@ -223,7 +227,9 @@ class Load(ToolTest):
         ]
         for content, options, expected in cases:
             path = self.write("bad.tsv", content)
-            self.assertIn(f"bad.tsv{expected}", self.error("load", self.pool, "bad", path, *options))
+            self.assertIn(
+                f"bad.tsv{expected}", self.error("load", self.pool, "bad", path, *options)
+            )
             self.output("drop", self.pool, "bad") if self.exists("bad") else None
 
     def exists(self, index):
@@ -254,7 +260,8 @@ class Load(ToolTest):
 
     def test_interrupt_leaves_the_acknowledged_rows(self):
         process = subprocess.Popen(
-            [TOOL, "load", self.pool, "rows", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+            [TOOL, "load", self.pool, "rows", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         rows = "".join(f"key{i:06}\tvalue\n" for i in range(5000)).encode()
         process.stdin.write(rows)
         process.stdin.write(b"cut off")
@@ -277,6 +284,7 @@ def unread(pipe):
     """Bytes in a pipe that its reader has not taken yet."""
     import array
     import termios
+
     size = array.array("i", [0])
     fcntl.ioctl(pipe, termios.FIONREAD, size)
     return size[0]
@@ -288,7 +296,9 @@ class ScanAndDump(ToolTest):
         self.create()
 
     def test_scan(self):
-        rows = "".join(f"{w}\t{i}\n" for i, w in enumerate(["pea", "pear", "peat", "plum", "apple"]))
+        rows = "".join(
+            f"{w}\t{i}\n" for i, w in enumerate(["pea", "pear", "peat", "plum", "apple"])
+        )
         self.output("load", self.pool, "w", "-", stdin=rows.encode())
         scan = lambda *options: self.output("scan", self.pool, "w", *options)
         self.assertEqual(scan(), b"apple\t4\npea\t0\npear\t1\npeat\t2\nplum\t3\n")
@@ -301,8 +311,12 @@ class ScanAndDump(ToolTest):
         self.assertEqual(scan("--prefix", "zebra"), b"")
 
     def test_scan_of_numbers(self):
-        self.output("load", self.pool, "n", "-", "--keys", "u64", stdin=b"10\tten\n9\tnine\n300\tmany\n")
-        self.assertEqual(self.output("scan", self.pool, "n", "--from", "10"), b"10\tten\n300\tmany\n")
+        self.output(
+            "load", self.pool, "n", "-", "--keys", "u64", stdin=b"10\tten\n9\tnine\n300\tmany\n"
+        )
+        self.assertEqual(
+            self.output("scan", self.pool, "n", "--from", "10"), b"10\tten\n300\tmany\n"
+        )
         self.error("scan", self.pool, "n", "--prefix", "1")
         self.error("scan", self.pool, "n", "--from", "ten")
 
@@ -316,20 +330,43 @@ class ScanAndDump(ToolTest):
     def test_full_disk_is_an_error(self):
         self.output("put", self.pool, "w", "k", "v")
         with open("/dev/full", "wb") as full:
-            done = subprocess.run([TOOL, "dump", self.pool, "w"], stdout=full, stderr=subprocess.PIPE, timeout=60)
+            done = subprocess.run(
+                [TOOL, "dump", self.pool, "w"], stdout=full, stderr=subprocess.PIPE, timeout=60
+            )
         self.assertEqual(done.returncode, 2)
 
     def random_bytes(self, generator):
-        special = [b"\\", b"\t", b"\n", b"\r", b"\x00", b"#", b"\xff", "é".encode(), b"\xe2\x82", b",", b'"', b"x41"]
-        parts = [generator.choice(special) if generator.random() < 0.5 else generator.randbytes(generator.randrange(4))
-                 for _ in range(generator.randrange(6))]
+        special = [
+            b"\\",
+            b"\t",
+            b"\n",
+            b"\r",
+            b"\x00",
+            b"#",
+            b"\xff",
+            "é".encode(),
+            b"\xe2\x82",
+            b",",
+            b'"',
+            b"x41",
+        ]
+        parts = [
+            (
+                generator.choice(special)
+                if generator.random() < 0.5
+                else generator.randbytes(generator.randrange(4))
+            )
+            for _ in range(generator.randrange(6))
+        ]
         return b"".join(parts)
 
     def test_any_bytes_survive_dump_and_load(self):
         generator = random.Random(SEED)
         pairs = {self.random_bytes(generator): self.random_bytes(generator) for _ in range(3000)}
         pairs[b"#perdix-dump"] = b"1"
-        hex_rows = b"".join(k.hex().encode() + b"\t" + v.hex().encode() + b"\n" for k, v in pairs.items())
+        hex_rows = b"".join(
+            k.hex().encode() + b"\t" + v.hex().encode() + b"\n" for k, v in pairs.items()
+        )
         self.output("load", self.pool, "a", "-", "--hex", stdin=hex_rows)
         for options in ([], ["--no-header"]):
             dump = self.output("dump", self.pool, "a", *options)
@@ -344,7 +381,17 @@ class ScanAndDump(ToolTest):
         for keys in ("u64", "bytes"):
             for values in ("u64", "bytes"):
                 name = keys + values
-                self.output("load", self.pool, name, "-", "--keys", keys, "--values", values, stdin=b"7\t8\n70\t80\n")
+                self.output(
+                    "load",
+                    self.pool,
+                    name,
+                    "-",
+                    "--keys",
+                    keys,
+                    "--values",
+                    values,
+                    stdin=b"7\t8\n70\t80\n",
+                )
                 dump = self.output("dump", self.pool, name)
                 copy = self.path(name)
                 self.output("create", copy)
@@ -382,9 +429,18 @@ class InfoCheckDrop(ToolTest):
         self.assertIn(b"sound", self.output("check", self.pool))
 
     def test_files_that_are_no_pool(self):
-        for name, content in (("empty", b""), ("text", b"hello\n" * 1000), ("noise", os.urandom(1 << 20))):
+        for name, content in (
+            ("empty", b""),
+            ("text", b"hello\n" * 1000),
+            ("noise", os.urandom(1 << 20)),
+        ):
             path = self.write(name, content)
-            for command in (["info", path], ["check", path], ["get", path, "i", "k"], ["drop", path, "i"]):
+            for command in (
+                ["info", path],
+                ["check", path],
+                ["get", path, "i", "k"],
+                ["drop", path, "i"],
+            ):
                 self.assertIn(name, self.error(*command))
             self.assertEqual(Path(path).read_bytes(), content, "a foreign file was changed")
         for command in (["info"], ["check"]):
@@ -392,13 +448,20 @@ class InfoCheckDrop(ToolTest):
             self.error(*command, str(self.directory))
 
     def test_pool_in_use(self):
-        with subprocess.Popen([TOOL, "load", self.pool, "other", "-"], stdin=subprocess.PIPE,
-                              stdout=subprocess.DEVNULL) as owner:
+        with subprocess.Popen(
+            [TOOL, "load", self.pool, "other", "-"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        ) as owner:
             owner.stdin.write(b"a\t1\n")
             owner.stdin.flush()
             while unread(owner.stdin.fileno()) > 0:
                 time.sleep(0.01)
-            for command in (["info", self.pool], ["check", self.pool], ["get", self.pool, "words", "pear"]):
+            for command in (
+                ["info", self.pool],
+                ["check", self.pool],
+                ["get", self.pool, "words", "pear"],
+            ):
                 self.error(*command)
             owner.stdin.close()
             self.assertEqual(owner.wait(timeout=60), 0)
@@ -415,9 +478,25 @@ class Bench(ToolTest):
     def test_small_run(self):
         report = self.path("report.json")
         page = self.path("report.html")
-        text = self.output("bench", "--records", "2k", "--operations", "1k", "--workloads",
-                           "load,a,b,c,d,e,f,absent,erase,reopen", "--engines", "sptree,btree_map,lmdb", "--threads",
-                           "1,2", "--pool-dir", str(self.directory), "--json", report, "--html", page).decode()
+        text = self.output(
+            "bench",
+            "--records",
+            "2k",
+            "--operations",
+            "1k",
+            "--workloads",
+            "load,a,b,c,d,e,f,absent,erase,reopen",
+            "--engines",
+            "sptree,btree_map,lmdb",
+            "--threads",
+            "1,2",
+            "--pool-dir",
+            str(self.directory),
+            "--json",
+            report,
+            "--html",
+            page,
+        ).decode()
         self.assertNotIn("PROBLEM", text)
         facts = json.loads(Path(report).read_text())
         self.assertEqual(facts["problems"], [])

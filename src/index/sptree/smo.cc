@@ -115,11 +115,11 @@ void Tree<K, V>::split(Node& node, Key key) {
   session.commit_when(left.next, ~std::uint64_t{0}, offset);
   session.redo(left.bitmap, kept_slots);
   session.log();
-  pm().publish(left.next,
-               offset);  // the commit: from here on the moved pairs belong to the new leaf
+  // The commit: from here on the moved pairs belong to the new leaf.
+  pm().publish(left.next, offset);
   pm().store(left.bitmap, kept_slots);
-  pm().flush(&left.bitmap,
-             sizeof left.bitmap);  // finish() fences; until then the record's redo stands in
+  // finish() fences; until then the record's redo stands in.
+  pm().flush(&left.bitmap, sizeof left.bitmap);
   session.finish();
   blob_bytes_.add(keys_.footprint(low));
 

@@ -142,12 +142,13 @@ void Tree<K, V>::replace(Node& node, unsigned slot, Value value) {
     const Word old_word = pm::load(word);
     const Word new_word = values_.write(session, value);
     if (new_word == old_word) return;  // both empty: nothing to change
+    const std::int64_t grown = values_.footprint(new_word) - values_.footprint(old_word);
     Values::free(session, old_word);
     session.commit_when(word, ~Word{0}, new_word);
     session.log();
     pm().publish(word, new_word);  // the commit; the new blob is durable since log()
     session.finish();
-    blob_bytes_.add(values_.footprint(new_word) - values_.footprint(old_word));
+    blob_bytes_.add(grown);
   }
   pool().require_healthy();
 }

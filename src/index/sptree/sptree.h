@@ -176,7 +176,9 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root);
 template <class K, class V>
 auto Tree<K, V>::locate(Key key) const -> Node* {
   Node* node = top_.find_floor(key);
-  return node != nullptr ? node : head_;
+  if (node == nullptr) node = head_;
+  __builtin_prefetch(&node->fingerprints);  // the second line, at the same time as the first
+  return node;
 }
 
 /// Calls read(node) on the node whose range covers the key until the result is consistent. The

@@ -8,7 +8,8 @@
 #include <random>
 #include <set>
 
-#include <perdix/perdix.h>
+#include <perdix/pool.h>
+#include <perdix/sptree.h>
 
 #include "index/sptree/layout.h"
 

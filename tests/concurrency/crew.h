@@ -1,0 +1,114 @@
+// Threads for tests: they start at the same moment, the first failure is reported and ends them
+// all, and values say which key and which version they belong to.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <barrier>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/contract.h"
+
+namespace perdix::test {
+
+/// Whether all threads of a test are content. Thread-safe.
+class Verdict {
+ public:
+  bool ok() const { return !failed_.load(std::memory_order_relaxed); }
+
+  /// Reports the first failure; those that follow from it are not shown.
+  void fail(const std::string& what) {
+    if (!failed_.exchange(true)) ADD_FAILURE() << what;
+  }
+
+  /// The message is a callable, so that it costs nothing while all is well.
+  template <class Message>
+  bool expect(bool condition, Message&& message) {
+    if (!condition) fail(message());
+    return condition;
+  }
+
+ private:
+  std::atomic<bool> failed_{false};
+};
+
+/// A group of threads with different tasks.
+class Crew {
+ public:
+  /// Adds `count` threads that run task(number), where numbers go from 0 to count - 1.
+  template <class Task>
+  void add(unsigned count, Task task) {
+    for (unsigned i = 0; i < count; ++i) tasks_.emplace_back([task, i] { task(i); });
+  }
+
+  /// Runs all, and returns when all have ended. An exception is a failure.
+  void run(Verdict& verdict) {
+    std::barrier start(static_cast<std::ptrdiff_t>(tasks_.size()));
+    std::vector<std::thread> threads;
+    for (const auto& task : tasks_) {
+      threads.emplace_back([&verdict, &start, &task] {
+        start.arrive_and_wait();
+        try {
+          task();
+        } catch (const std::exception& error) {
+          verdict.fail(std::string("an unexpected exception: ") + error.what());
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    tasks_.clear();
+  }
+
+ private:
+  std::vector<std::function<void()>> tasks_;
+};
+
+/// What a value says in these tests. Versions of a key start at 1.
+struct Mark {
+  std::uint64_t key;
+  std::uint64_t version;
+
+  std::uint64_t tag() const { return key << 40 | version; }
+  static Mark of(std::uint64_t tag) { return {tag >> 40, tag & ((std::uint64_t{1} << 40) - 1)}; }
+};
+
+template <class V>
+V marked(std::uint64_t key, std::uint64_t version) {
+  return tagged_value<V>(Mark{key, version}.tag());
+}
+
+/// The version in a value of `key`; fails if the value is damaged or belongs to another key.
+template <class Value>
+std::uint64_t version_of(Verdict& verdict, std::uint64_t key, const Value& value) {
+  const auto tag = tag_of(value);
+  if (!tag) {
+    verdict.fail("a damaged value of key " + std::to_string(key) + ": " + show(value));
+    return 0;
+  }
+  const Mark mark = Mark::of(*tag);
+  verdict.expect(mark.key == key, [&] {
+    return "key " + std::to_string(key) + " has a value of key " + std::to_string(mark.key);
+  });
+  return mark.version;
+}
+
+/// Position of a key in a sorted set that holds it.
+template <class K, class Key>
+std::size_t position(const std::vector<K>& keys, const Key& key) {
+  return static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), key) - keys.begin());
+}
+
+/// Sorted keys that share leaves and are cheap to compare.
+template <class R>
+std::vector<typename R::K> close_keys(R& rig, std::size_t count) {
+  return make_keys<typename R::K>(rig.rng(), count,
+                                  rig.rng().once_in(2) ? KeyStyle::dense : KeyStyle::clustered);
+}
+
+}  // namespace perdix::test

@@ -1,0 +1,251 @@
+// One key under several threads: versions only grow, one insert and one erase win, what is counted
+// adds up.
+#include <algorithm>
+#include <array>
+#include <barrier>
+#include <string>
+#include <vector>
+
+#include "concurrency/crew.h"
+
+namespace perdix::test {
+namespace {
+
+/// Keys at even positions have one writer each and always a value; those at odd positions come and
+/// go around them, so that leaves split and merge under the readers.
+template <class R>
+struct Versions {
+  using K = typename R::K;
+  using V = typename R::V;
+
+  Versions(R& rig, typename R::Index& the_index, std::size_t key_count, std::size_t steps_each)
+      : index(the_index), keys(close_keys(rig, key_count)), steps(steps_each), seed(rig.rng()()) {
+    for (std::size_t i = 0; i < keys.size(); i += 2) index.put(keys[i], marked<V>(i, 1));
+    written.assign(keys.size(), 1);
+  }
+
+  /// Writes ever newer versions of every second even key, by put() and update() in turn.
+  void write(unsigned writer) {
+    Rng rng(seed + writer);
+    for (std::size_t i = 0; i < steps && verdict.ok(); ++i) {
+      const std::size_t key = rng.below((keys.size() - 2 * writer + 3) / 4) * 4 + 2 * writer;
+      const V value = marked<V>(key, ++written[key]);
+      if (rng.once_in(2)) {
+        index.put(keys[key], value);
+      } else {
+        verdict.expect(index.update(keys[key], value),
+                       [&] { return "update() does not find " + show(keys[key]); });
+      }
+    }
+    writers_left.fetch_sub(1);
+  }
+
+  /// Inserts and erases the odd keys in waves.
+  void disturb(unsigned) {
+    while (writers_left.load() > 0 && verdict.ok()) {
+      for (std::size_t i = 1; i < keys.size(); i += 2) index.put(keys[i], marked<V>(i, 1));
+      for (std::size_t i = 1; i < keys.size(); i += 2) index.erase(keys[i]);
+    }
+  }
+
+  void see(std::vector<std::uint64_t>& seen, std::size_t key, std::uint64_t version) {
+    verdict.expect(version >= seen[key], [&] {
+      return fmt::format("key {} went back from version {} to {}", key, seen[key], version);
+    });
+    seen[key] = version;
+  }
+
+  void read(unsigned reader) {
+    Rng rng(seed + 100 + reader);
+    std::vector<std::uint64_t> seen(keys.size(), 1);
+    while (writers_left.load() > 0 && verdict.ok()) {
+      const std::size_t key = rng.below((keys.size() + 1) / 2) * 2;
+      const auto value = index.get(keys[key]);
+      if (!verdict.expect(value.has_value(), [&] { return "lost key " + show(keys[key]); })) break;
+      see(seen, key, version_of(verdict, key, *value));
+    }
+  }
+
+  void scan(unsigned) {
+    std::vector<std::uint64_t> seen(keys.size(), 1);
+    while (writers_left.load() > 0 && verdict.ok()) {
+      index.scan(K{}, [&](View<K> shown, View<V> value) {
+        const std::size_t key = position(keys, shown);
+        if (key % 2 == 0) see(seen, key, version_of(verdict, key, value));
+        return verdict.ok();
+      });
+    }
+  }
+
+  typename R::Index& index;
+  std::vector<K> keys;
+  std::size_t steps;
+  std::uint64_t seed;
+  std::vector<std::uint64_t> written;  // each element has one writer
+  std::atomic<int> writers_left{2};
+  Verdict verdict;
+};
+
+const Contract never_back(
+    "a_key_never_goes_back_to_an_older_value",
+    [](auto& rig) {
+      using R = std::remove_reference_t<decltype(rig)>;
+      auto index = rig.open();
+      Versions<R> test(rig, index, 300, rig.count(8000));
+      Crew crew;
+      crew.add(2, [&](unsigned i) { test.write(i); });
+      crew.add(1, [&](unsigned i) { test.disturb(i); });
+      crew.add(2, [&](unsigned i) { test.read(i); });
+      if constexpr (OrderedRig<R>) crew.add(1, [&](unsigned i) { test.scan(i); });
+      crew.run(test.verdict);
+      // Each update was counted: the last version is the number of writes.
+      for (std::size_t i = 0; i < test.keys.size(); i += 2) {
+        const auto value = index.get(test.keys[i]);
+        ASSERT_TRUE(value.has_value()) << i;
+        EXPECT_EQ(version_of(test.verdict, i, *value), test.written[i]) << i;
+      }
+      EXPECT_TRUE(index.check().ok()) << problems_of(index.check());
+    },
+    kInMemory);
+
+/// All threads insert the same new keys, then all erase them, each in an order of its own.
+const Contract one_winner(
+    "one_insert_and_one_erase_win",
+    [](auto& rig) {
+      using R = std::remove_reference_t<decltype(rig)>;
+      constexpr unsigned kThreads = 4;
+      auto index = rig.open();
+      const auto keys = close_keys(rig, 160);
+      const std::size_t rounds = rig.count(60);
+      std::vector<std::atomic<unsigned>> inserted(keys.size());
+      std::vector<std::atomic<unsigned>> erased(keys.size());
+      std::vector<std::atomic<unsigned>> winner(keys.size());
+      Verdict verdict;
+      std::size_t round = 0;
+      const auto compare = [&](const std::vector<std::atomic<unsigned>>& wins,
+                               bool present) noexcept {
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+          verdict.expect(wins[i].load() == round + 1, [&] {
+            return fmt::format("key {}: {} wins in {} rounds", i, wins[i].load(), round + 1);
+          });
+          const auto value = index.get(keys[i]);
+          verdict.expect(value.has_value() == present,
+                         [&] { return "presence of key " + show(keys[i]); });
+          if (value) {
+            verdict.expect(version_of(verdict, i, *value) == winner[i].load() + 1,
+                           [&] { return "the value of another than the winner"; });
+          }
+        }
+      };
+      bool inserting = true;
+      std::barrier turn(kThreads, [&]() noexcept {
+        compare(inserting ? inserted : erased, inserting);
+        if (!inserting) ++round;
+        inserting = !inserting;
+      });
+      const auto task = [&](unsigned thread) {
+        for (std::size_t r = 0; r < rounds; ++r) {
+          for (std::size_t j = 0; j < keys.size(); ++j) {
+            const std::size_t i = (j + thread % 2 * 5) % keys.size();
+            if (!index.insert(keys[i], marked<typename R::V>(i, thread + 1))) continue;
+            inserted[i].fetch_add(1);
+            winner[i].store(thread);
+          }
+          turn.arrive_and_wait();
+          for (std::size_t j = 0; j < keys.size(); ++j) {
+            const std::size_t i = thread % 2 == 0 ? j : keys.size() - 1 - j;
+            if (index.erase(keys[i])) erased[i].fetch_add(1);
+          }
+          turn.arrive_and_wait();
+        }
+      };
+      Crew crew;
+      crew.add(kThreads, task);
+      crew.run(verdict);
+      EXPECT_EQ(index.size(), 0U);
+      EXPECT_TRUE(index.check().ok()) << problems_of(index.check());
+    },
+    kInMemory);
+
+// Inserts and erases of some hot keys: what was inserted and not erased is there.
+const Contract books_balance(
+    "inserts_and_erases_add_up",
+    [](auto& rig) {
+      using R = std::remove_reference_t<decltype(rig)>;
+      constexpr unsigned kThreads = 4;
+      auto index = rig.open();
+      const auto keys = close_keys(rig, 90);
+      const std::size_t steps = rig.count(12'000);
+      std::vector<std::atomic<long>> balance(keys.size());
+      const std::uint64_t seed = rig.rng()();
+      Verdict verdict;
+      Crew crew;
+      crew.add(kThreads, [&](unsigned thread) {
+        Rng rng(seed + thread);
+        for (std::size_t step = 0; step < steps && verdict.ok(); ++step) {
+          const std::size_t key = rng.below(rng.once_in(2) ? 8 : keys.size());
+          const auto value = marked<typename R::V>(key, step + 1);
+          switch (rng.below(4)) {
+            case 0: balance[key].fetch_sub(index.erase(keys[key]) ? 1 : 0); break;
+            case 1: index.update(keys[key], value); break;
+            case 2: {
+              const auto found = index.get(keys[key]);
+              if (found) version_of(verdict, key, *found);
+              break;
+            }
+            default: balance[key].fetch_add(index.insert(keys[key], value) ? 1 : 0); break;
+          }
+        }
+      });
+      crew.run(verdict);
+      std::uint64_t present = 0;
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        const bool there = index.contains(keys[i]);
+        present += there ? 1 : 0;
+        EXPECT_EQ(balance[i].load(), there ? 1 : 0) << "inserts minus erases of key " << i;
+      }
+      EXPECT_EQ(index.size(), present);
+      EXPECT_EQ(index.check().pairs, present);
+      EXPECT_TRUE(index.check().ok()) << problems_of(index.check());
+    },
+    kInMemory);
+
+// Several writers of each key: the value that stays is the last one of some writer.
+const Contract last_value(
+    "the_value_that_stays_is_the_last_of_a_writer",
+    [](auto& rig) {
+      using R = std::remove_reference_t<decltype(rig)>;
+      constexpr unsigned kThreads = 3;
+      auto index = rig.open();
+      const auto keys = close_keys(rig, 60);
+      for (std::size_t i = 0; i < keys.size(); ++i) index.put(keys[i], marked<typename R::V>(i, 1));
+      const std::size_t steps = rig.count(8000);
+      std::vector<std::array<std::uint64_t, kThreads>> last(keys.size());
+      const std::uint64_t seed = rig.rng()();
+      Verdict verdict;
+      Crew crew;
+      crew.add(kThreads, [&](unsigned thread) {
+        Rng rng(seed + thread);
+        for (std::size_t step = 1; step <= steps && verdict.ok(); ++step) {
+          const std::size_t key = rng.below(keys.size());
+          const std::uint64_t version = step * kThreads + thread;
+          verdict.expect(index.update(keys[key], marked<typename R::V>(key, version)),
+                         [&] { return "update() does not find " + show(keys[key]); });
+          last[key][thread] = version;
+        }
+      });
+      crew.run(verdict);
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        const auto value = index.get(keys[i]);
+        ASSERT_TRUE(value.has_value()) << "key " << i;
+        const std::uint64_t version = version_of(verdict, i, *value);
+        const bool untouched =
+            std::all_of(last[i].begin(), last[i].end(), [](auto v) { return v == 0; });
+        EXPECT_TRUE(std::count(last[i].begin(), last[i].end(), version) == 1 || untouched)
+            << "key " << i << " has version " << version;
+      }
+    },
+    kInMemory);
+
+}  // namespace
+}  // namespace perdix::test
