@@ -231,7 +231,9 @@ class Driver {
 
   static void add_counts(std::vector<Count>& totals, const std::vector<Count>& more) {
     for (const Count& count : more) {
-      const auto found = std::ranges::find(totals, count.name, &Count::name);
+      const auto found = std::ranges::find_if(totals, [&](const Count& total) {
+        return total.operation == count.operation && total.name == count.name;
+      });
       if (found == totals.end()) {
         totals.push_back(count);
       } else {

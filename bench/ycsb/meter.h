@@ -13,9 +13,10 @@
 namespace perdix::bench {
 
 struct Count {
-  std::string name;  ///< for example "PM lines read"
+  std::string operation;  ///< the kind that it is about, for example "get"
+  std::string name;       ///< for example "PM lines read"
   std::uint64_t value = 0;
-  std::uint64_t operations = 0;  ///< that it is about; 0: all of the phase
+  std::uint64_t operations = 0;  ///< of that kind; 0: what it counts belongs to none
 };
 
 class Meter {

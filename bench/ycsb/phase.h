@@ -17,7 +17,7 @@ struct PhaseOptions {
   const std::atomic<bool>* stop = nullptr;
   Meter* meter = nullptr;
   std::function<void(std::uint64_t done)>
-      on_progress;  ///< called about ten times a second, on the calling thread
+      on_progress;  ///< called about ten times a second, by one thread
 };
 
 struct PhaseResult {

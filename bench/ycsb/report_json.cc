@@ -43,7 +43,7 @@ void add_throughput(json& out, const Report& report, const Result& result) {
   out["distribution"] =
       to_string(report.config.distribution.value_or(find_workload(result.workload).distribution));
   for (const Count& count : result.counts)
-    out["per_operation"][count.name] = result.per_operation(count);
+    out["per_operation"][count.operation][count.name] = result.per_operation(count);
 }
 
 json to_json(const Report& report, const Result& result) {

@@ -11,7 +11,7 @@ namespace perdix::bench {
 namespace {
 
 constexpr std::array<std::string_view, kOpKinds> kNames = {
-    "get", "get of an absent key", "insert", "update", "read-modify-write", "scan", "erase"};
+    "get", "absent get", "insert", "update", "read-modify-write", "scan", "erase"};
 
 testing::Meter::Kind kind_of(OpKind kind) { return static_cast<testing::Meter::Kind>(kind) + 1; }
 
@@ -19,13 +19,16 @@ class TrafficMeter final : public Meter {
  public:
   testing::MeterOptions& options() { return options_; }
 
-  // Listens from here on, so that the phases find the cache as opening leaves it.
   void open() override {
     pm::install_probe(nullptr);
     meter_.emplace(options_);
+  }
+  // Listens from the first phase on, which finds an empty cache: creating a pool touches the lanes
+  // of all threads, and pages are numbered as they are touched.
+  void start() override {
+    meter_->reset();
     pm::install_probe(&*meter_);
   }
-  void start() override { meter_->reset(); }
   std::vector<Count> stop() override;
   void begin(OpKind kind) override { meter_->begin(kind_of(kind)); }
   void end() override { meter_->end(); }
@@ -39,7 +42,7 @@ class TrafficMeter final : public Meter {
 
 void append(std::vector<Count>& counts, const std::string& kind, const testing::Traffic& traffic) {
   const auto add = [&](const char* what, std::uint64_t value) {
-    counts.push_back({kind + ": " + what, value, traffic.operations});
+    counts.push_back({kind, what, value, traffic.operations});
   };
   add("PM lines read", traffic.lines_read);
   add("PM lines written", traffic.lines_written);

@@ -14,6 +14,10 @@
 //   tell says true bool update(View<K>, View<V>);     the same for a key known to be absent bool
 //   erase(View<K>);               the same std::size_t scan(View<K> from, std::size_t limit,
 //   Sink&);    pairs shown
+//
+// and, where what an operation does depends on what threads in the background have done so far,
+//
+//   void settle();                     waits until they have nothing left to do
 #pragma once
 
 #include <algorithm>
@@ -90,8 +94,19 @@ class Worker {
   }
 
   void step(const Op& op) {
-    const MeteredOperation metered(share_.meter, op.op());
-    result_.wrong += !as_expected(op);
+    {
+      const MeteredOperation metered(share_.meter, op.op());
+      result_.wrong += !as_expected(op);
+    }
+    settle();
+  }
+
+  // What is metered must be the same in every run, so nothing may depend on when a thread in the
+  // background gets its turn.
+  void settle() {
+    if constexpr (requires { session_.settle(); }) {
+      if (pm::kInstrumented && share_.meter != nullptr) session_.settle();
+    }
   }
 
   bool as_expected(const Op& op) {
