@@ -48,15 +48,31 @@ void SurvivingMemory::fenced() {
   flushes.clear();
 }
 
+/// The lines whose content is not durable.
+std::vector<std::size_t> SurvivingMemory::dirty() const {
+  std::vector<std::size_t> lines;
+  for (const std::size_t line : stored_) {
+    const auto content = region_.subspan(line * kLine, kLine);
+    const auto durable = std::span(durable_).subspan(line * kLine, kLine);
+    if (!std::ranges::equal(content, durable)) lines.push_back(line);
+  }
+  return lines;
+}
+
 std::vector<std::byte> SurvivingMemory::image(util::Random& random) const {
   if (!needs_flushes_) return {region_.begin(), region_.end()};
   const std::lock_guard lock(mutex_);
+  const std::vector<std::size_t> lines = dirty();
   std::vector<std::byte> image = durable_;
-  const std::uint64_t one_in = 1 + random.below(4);  // from all lines to a few
-  for (const std::size_t line : stored_) {
-    if (!random.one_in(one_in)) continue;
-    const auto content = region_.subspan(line * kLine, kLine);
-    std::ranges::copy(content, image.begin() + static_cast<long>(line * kLine));
+  enum { one_survives, one_is_lost, some_survive, kinds };
+  const std::uint64_t kind = random.below(kinds);
+  const std::uint64_t one = lines.empty() ? 0 : random.below(lines.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const bool survives =
+        kind == some_survive ? random.one_in(2) : (kind == one_survives) == (i == one);
+    if (!survives) continue;
+    const auto content = region_.subspan(lines[i] * kLine, kLine);
+    std::ranges::copy(content, image.begin() + static_cast<long>(lines[i] * kLine));
   }
   return image;
 }

@@ -1,6 +1,6 @@
 // What a crash leaves of a region of PM: everything that was stored where caches survive; else what
-// was flushed and fenced, and of each other line that was stored to, by chance, its last durable
-// state or its present one.
+// was flushed and fenced, and of each other line its last durable state or its present one: only
+// one line survives, or only one is lost, or chance decides for each.
 //
 // A probe tells it of stores, flushes and fences. Thread-safe.
 #pragma once
@@ -40,6 +40,8 @@ class SurvivingMemory {
     std::uint64_t order;
     std::vector<std::byte> content;
   };
+
+  std::vector<std::size_t> dirty() const;
 
   template <class Act>
   void each_line(const void* p, std::size_t n, const Act& act) const;
