@@ -54,7 +54,7 @@ instrumented: ## build and test with the probe behind persistent memory
 	@scripts/setup test
 	@scripts/test instrumented
 
-fuzz: ## build the fuzz targets and run them for a minute
+fuzz: ## build the fuzz targets and run them for less than a minute
 	@scripts/setup test
 	@scripts/test fuzz
 

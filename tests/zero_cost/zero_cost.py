@@ -24,7 +24,8 @@ from pathlib import Path
 SOURCES = Path(__file__).resolve().parents[2]
 UNIT = "src/index/sptree/sptree.cc"
 HEADERS = ["pm/access.h", "pm/persist.h"]
-FLAGS = ["-O3", "-DNDEBUG", "-std=c++20", "-fPIC"]
+# A section for each function, so that a reference to one says which, and not where it lies.
+FLAGS = ["-O3", "-DNDEBUG", "-std=c++20", "-fPIC", "-ffunction-sections"]
 
 CALL = re.compile(r"^ *(if \(!)?(on_(read|write|flush|fence)|before_write)\(.*\n", re.MULTILINE)
 SITE = re.compile(r"(, )?Site site = Site::current\(\)|, site(?=\))|(?<=\()site(?=\))")
