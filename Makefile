@@ -9,6 +9,7 @@ TOOL := build/release/tools/perdix/perdix
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo test bench setup build dev release asan tsan instrumented \
+	fuzz fuzz-campaign schedule-campaign \
 	unit-test conformance-test concurrency-test kill-test install-test tidy-test \
 	crash-campaign persist-mutation planted-bugs \
 	install format tidy clean
@@ -54,6 +55,22 @@ tsan: ## build and test under ThreadSanitizer
 instrumented: ## build and test with the probe behind persistent memory
 	@scripts/setup test
 	@scripts/test instrumented
+
+fuzz: ## build the fuzz targets and run them for less than a minute
+	@scripts/setup test
+	@scripts/test fuzz
+
+fuzz-campaign: ## fuzz pool files for SECONDS (default 3600)
+	@scripts/setup test
+	@scripts/build fuzz tests-fuzz
+	@tests/fuzz/run.sh build/fuzz/tests/fuzz/fuzz_pool tests/fuzz/corpus/pool \
+		-max_len=512 -max_total_time=$(or $(SECONDS),3600)
+
+schedule-campaign: ## concurrent schedules with crashes for SECONDS (default 3600); options in ARGS
+	@scripts/setup test
+	@scripts/build instrumented schedule_fuzzer
+	@build/instrumented/tests/linearizability/schedule_fuzzer \
+		--seconds $(or $(SECONDS),3600) --seed "$$(date +%s)000" $(ARGS)
 
 unit-test: ## the unit tests
 conformance-test: ## every engine against a reference map

@@ -14,6 +14,12 @@ if(PERDIX_SANITIZE)
   add_link_options(-fsanitize=${PERDIX_SANITIZE})
 endif()
 
+# Coverage for libFuzzer in all code; its main() comes with the targets in tests/fuzz. Not the
+# alignment of objects: liburcu places its own less aligned than they are declared.
+if(PERDIX_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link -fno-sanitize=alignment)
+endif()
+
 # ThreadSanitizer's shadow memory collides with the mappings of a kernel that randomises addresses
 # by more than 28 bits, so its programs run without randomisation where the system lets them.
 if(PERDIX_SANITIZE MATCHES "thread" AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
@@ -58,7 +64,7 @@ endfunction()
 
 # Every test has one of these labels, which decides in which builds it runs (CONTRIBUTING.md,
 # "Tests"). The target `tests-<label>` builds the programs of one label.
-set(PERDIX_LABELS unit conformance concurrency kill instrumented tidy install)
+set(PERDIX_LABELS unit conformance concurrency kill instrumented fuzz tidy install)
 if(PERDIX_TESTS)
   foreach(label ${PERDIX_LABELS})
     add_custom_target(tests-${label})

@@ -4,6 +4,7 @@
 #include <perdix/pool.h>
 #include <perdix/types.h>
 
+#include "pool/pool_core.h"
 #include "ycsb/worker.h"
 
 namespace perdix::bench {
@@ -24,7 +25,8 @@ class PerdixMap {
 
   class Session {
    public:
-    explicit Session(Index<K, V>& index) : index_(index) {}
+    Session(Index<K, V>& index, epoch::Reclaimer& reclaimer)
+        : index_(index), reclaimer_(reclaimer) {}
 
     bool get(View<K> key, Sink& sink) {
       const auto value = index_.get(key);
@@ -45,11 +47,14 @@ class PerdixMap {
       return shown;
     }
 
+    void settle() { reclaimer_.settle(); }
+
    private:
     Index<K, V>& index_;
+    epoch::Reclaimer& reclaimer_;
   };
 
-  Session session() { return Session(index_); }
+  Session session() { return Session(index_, pool_.core()->reclaimer()); }
 
   OwnFootprint footprint() const {
     const IndexStats stats = index_.stats();

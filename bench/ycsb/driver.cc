@@ -146,6 +146,7 @@ class Driver {
   void run_loaded_phases(const Engine& engine, unsigned threads) {
     const ScratchDirectory directory(scratch_.path());
     const std::uint64_t resident_before = resident_anonymous_bytes();
+    if (config().meter != nullptr) config().meter->open();
     const std::unique_ptr<Store> store = engine.open(setup_in(directory, threads));
     Records records;
     for (const Workload* workload : workloads_) {
@@ -167,7 +168,7 @@ class Driver {
     const Distribution distribution = config().distribution.value_or(workload.distribution);
     const std::uint64_t seed = config().data.seed;
     const auto plan = planner_.plan(workload, distribution, operations, threads, seed, records);
-    PhaseOptions options{seed, config().sample_every, config().stop, nullptr};
+    PhaseOptions options{seed, config().sample_every, config().stop, config().meter, nullptr};
     if (config().on_progress) {
       options.on_progress = [&](std::uint64_t done) {
         show(engine, workload, threads, done, operations);
@@ -230,11 +231,14 @@ class Driver {
 
   static void add_counts(std::vector<Count>& totals, const std::vector<Count>& more) {
     for (const Count& count : more) {
-      const auto found = std::ranges::find(totals, count.name, &Count::name);
+      const auto found = std::ranges::find_if(totals, [&](const Count& total) {
+        return total.operation == count.operation && total.name == count.name;
+      });
       if (found == totals.end()) {
         totals.push_back(count);
       } else {
         found->value += count.value;
+        found->operations += count.operations;
       }
     }
   }

@@ -72,7 +72,7 @@ TEST_F(DriverTest, KilledLmdbIsOpenedWithAllRecords) {
 class CountingMeter final : public Meter {
  public:
   void start() override { ++started_; }
-  std::vector<Count> stop() override { return {{"phases", 1000}}; }
+  std::vector<Count> stop() override { return {{"get", "phases", 1000, 0}}; }
 
   int started_ = 0;
 };

@@ -8,6 +8,7 @@
 
 #include "engines/engines.h"
 #include "terminal/format.h"
+#include "ycsb/traffic.h"
 
 namespace perdix::bench {
 namespace {
@@ -158,6 +159,7 @@ void add_options(CLI::App& command, Options& options) {
   add_data(command, options.config);
   add_where(command, options.config);
   add_how(command, options);
+  add_meter(command, options);
 }
 
 }  // namespace perdix::bench

@@ -20,6 +20,7 @@ struct Outputs {
 struct Options {
   Config config;
   Outputs outputs;
+  std::shared_ptr<Meter> meter;  ///< what config.meter points to
 };
 
 /// Adds all options of the benchmark to a command. They are stored in `options` when the command

@@ -52,14 +52,14 @@ PhaseResult run_phase(Store& store, const std::vector<std::span<const Op>>& plan
                       const PhaseOptions& options) {
   std::vector<Mark> marks(plan.size());
   std::barrier start(static_cast<std::ptrdiff_t>(plan.size()));
-  std::vector<std::jthread> threads;
+  std::vector<std::packaged_task<ShareResult()>> tasks;
   std::vector<std::future<ShareResult>> futures;
   for (std::size_t t = 0; t < plan.size(); ++t) {
-    std::packaged_task<ShareResult()> task([&, t] {
+    tasks.emplace_back([&, t] {
       // A thread that fails before it is ready must not keep the others waiting.
       bool arrived = false;
-      const Share share{plan[t], options.seed + t, options.sample_every, options.stop,
-                        &marks[t].done};
+      const Share share{plan[t],      options.seed + t, options.sample_every,
+                        options.stop, &marks[t].done,   options.meter};
       try {
         return store.run(share, [&] {
           arrived = true;
@@ -70,10 +70,19 @@ PhaseResult run_phase(Store& store, const std::vector<std::span<const Op>>& plan
         throw;
       }
     });
-    futures.push_back(task.get_future());
-    threads.emplace_back(std::move(task));
+    futures.push_back(tasks.back().get_future());
   }
-  return combine(collect(futures, marks, options));
+  const auto collected = [&] { return combine(collect(futures, marks, options)); };
+  // A thread's number decides where in a pool it allocates. So that a meter counts the same in
+  // every run, one thread alone is the one that opened the contender.
+  if (options.meter != nullptr && tasks.size() == 1) {
+    auto result = std::async(std::launch::async, collected);
+    tasks.front()();
+    return result.get();
+  }
+  std::vector<std::jthread> threads;
+  for (auto& task : tasks) threads.emplace_back(std::move(task));
+  return collected();
 }
 
 }  // namespace perdix::bench

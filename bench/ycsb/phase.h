@@ -15,8 +15,9 @@ struct PhaseOptions {
   std::uint64_t seed = 1;
   std::uint32_t sample_every = 32;
   const std::atomic<bool>* stop = nullptr;
+  Meter* meter = nullptr;
   std::function<void(std::uint64_t done)>
-      on_progress;  ///< called about ten times a second, on the calling thread
+      on_progress;  ///< called about ten times a second, by one thread
 };
 
 struct PhaseResult {

@@ -48,6 +48,11 @@ std::uint64_t Result::operations() const {
   return total;
 }
 
+double Result::per_operation(const Count& count) const {
+  const std::uint64_t by = count.operations > 0 ? count.operations : operations();
+  return static_cast<double>(count.value) / static_cast<double>(by);
+}
+
 double Result::operations_per_second() const {
   std::vector<double> values;
   for (const Round& round : rounds) values.push_back(throughput(round));

@@ -56,6 +56,8 @@ struct Result {
   std::uint64_t operations() const;          ///< of all rounds
   double operations_per_second() const;      ///< median of the rounds
   double nanoseconds_per_operation() const;  ///< of one thread, at the median throughput
+  /// For what belongs to no operation, per operation of any kind.
+  double per_operation(const Count& count) const;
   bool is_reopen() const { return !rounds.empty() && rounds.front().reopened.has_value(); }
 };
 

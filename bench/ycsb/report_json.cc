@@ -42,10 +42,8 @@ void add_throughput(json& out, const Report& report, const Result& result) {
       {"p99.9", result.latency.percentile(99.9)}, {"max", result.latency.max()}};
   out["distribution"] =
       to_string(report.config.distribution.value_or(find_workload(result.workload).distribution));
-  for (const Count& count : result.counts) {
-    out["per_operation"][count.name] =
-        static_cast<double>(count.value) / static_cast<double>(result.operations());
-  }
+  for (const Count& count : result.counts)
+    out["per_operation"][count.operation][count.name] = result.per_operation(count);
 }
 
 json to_json(const Report& report, const Result& result) {

@@ -78,7 +78,10 @@ TEST(Report, NamesLostRecords) {
 TEST(Report, IsCompleteInEachForm) {
   Report report = report_of({result_of("base", {1}), result_of("x", {2})});
   report.notes.push_back({"x", 1, "flags <of> x"});
-  report.results[1].counts.push_back({"PM lines read", 3000});
+  report.results[1].counts = {
+      {"get", "PM lines read", 3000, 0},
+      {"scan", "PM lines read", 50, 10},
+  };
   std::ostringstream text;
   write_text(text, report);
   EXPECT_THAT(text.str(), HasSubstr("flags <of> x"));
@@ -90,7 +93,8 @@ TEST(Report, IsCompleteInEachForm) {
   EXPECT_THAT(html.str(), HasSubstr("<svg"));
   const nlohmann::json json = to_json(report);
   EXPECT_EQ(json["results"][1]["ratio_to_baseline"], 0.5);
-  EXPECT_EQ(json["results"][1]["per_operation"]["PM lines read"], 3.0);
+  EXPECT_EQ(json["results"][1]["per_operation"]["get"]["PM lines read"], 3.0);
+  EXPECT_EQ(json["results"][1]["per_operation"]["scan"]["PM lines read"], 5.0);
   EXPECT_EQ(json["contenders"][0]["settings"], "flags <of> x");
 }
 

@@ -64,12 +64,29 @@ void write_mix(std::ostream& out, const Report& report, const std::vector<const 
                format_number(result->operations_per_second() / 1e6),
                format_number(result->nanoseconds_per_operation()), percentile(50), percentile(99),
                percentile(99.9), optional_ratio(report.ratio(*result)));
-    for (const Count& count : result->counts) {
-      fmt::print(out, "    {:<24}{:>10} per operation\n", count.name,
-                 format_number(static_cast<double>(count.value) /
-                               static_cast<double>(result->operations())));
+  }
+}
+
+// What was counted, per operation: a column for each kind of operation.
+void write_counts(std::ostream& out, const Result& result) {
+  std::vector<std::string_view> operations;
+  std::vector<std::string_view> names;
+  const auto remember = [](std::vector<std::string_view>& known, std::string_view name) {
+    if (std::ranges::find(known, name) == known.end()) known.push_back(name);
+  };
+  for (const Count& count : result.counts) {
+    remember(operations, count.operation);
+    remember(names, count.name);
+  }
+  fmt::print(out, "\n  {:<30}", result.engine + ", per operation");
+  for (const std::string_view operation : operations) fmt::print(out, "{:>19}", operation);
+  for (const std::string_view name : names) {
+    fmt::print(out, "\n    {:<28}", name);
+    for (const Count& count : result.counts) {
+      if (count.name == name) fmt::print(out, "{:>19}", format_number(result.per_operation(count)));
     }
   }
+  out << '\n';
 }
 
 void write_memory(std::ostream& out, const std::vector<const Result*>& group) {
@@ -128,6 +145,9 @@ void write_group(std::ostream& out, const Report& report, const std::vector<cons
   } else {
     write_mix(out, report, group);
     if (group.front()->workload == "load") write_memory(out, group);
+    for (const Result* result : group) {
+      if (!result->counts.empty()) write_counts(out, *result);
+    }
   }
   out << '\n';
 }

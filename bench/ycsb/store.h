@@ -17,6 +17,7 @@
 #include <perdix/pool.h>
 
 #include "util/histogram.h"
+#include "ycsb/meter.h"
 #include "ycsb/shape.h"
 #include "ycsb/workload.h"
 
@@ -45,6 +46,7 @@ struct Share {
   std::uint32_t sample_every = 32;                 ///< one operation in so many is timed
   const std::atomic<bool>* stop = nullptr;         ///< ends the share early once true; may be null
   std::atomic<std::uint64_t>* progress = nullptr;  ///< operations done, now and then; may be null
+  Meter* meter = nullptr;                          ///< may be null
 };
 
 using Clock = std::chrono::steady_clock;

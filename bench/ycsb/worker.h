@@ -14,6 +14,10 @@
 //   tell says true bool update(View<K>, View<V>);     the same for a key known to be absent bool
 //   erase(View<K>);               the same std::size_t scan(View<K> from, std::size_t limit,
 //   Sink&);    pairs shown
+//
+// and, where what an operation does depends on what threads in the background have done so far,
+//
+//   void settle();                     waits until they have nothing left to do
 #pragma once
 
 #include <algorithm>
@@ -89,7 +93,21 @@ class Worker {
     result_.latency.record(static_cast<std::uint64_t>((Clock::now() - begin).count()));
   }
 
-  void step(const Op& op) { result_.wrong += !as_expected(op); }
+  void step(const Op& op) {
+    {
+      const MeteredOperation metered(share_.meter, op.op());
+      result_.wrong += !as_expected(op);
+    }
+    settle();
+  }
+
+  // What is metered must be the same in every run, so nothing may depend on when a thread in the
+  // background gets its turn.
+  void settle() {
+    if constexpr (requires { session_.settle(); }) {
+      if (pm::kInstrumented && share_.meter != nullptr) session_.settle();
+    }
+  }
 
   bool as_expected(const Op& op) {
     const std::uint64_t number = op.number;

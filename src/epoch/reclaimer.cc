@@ -80,6 +80,11 @@ void Reclaimer::advance() {
   for (const Retired& retired : due) retired.dispose(retired.object, retired.context);
 }
 
+void Reclaimer::settle() {
+  const Ticket last = requested_.load(std::memory_order_seq_cst);
+  while (!passed(last)) advance();
+}
+
 std::vector<Reclaimer::Retired> Reclaimer::take_pending() {
   std::vector<Retired> all;
   for (Stripe& stripe : stripes_) {

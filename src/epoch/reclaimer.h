@@ -65,6 +65,10 @@ class Reclaimer {
   /// held.
   void drain() { advance(); }
 
+  /// Waits until every ticket that was handed out before the call has passed; at once if all have.
+  /// No Guard may be held.
+  void settle();
+
   /// Retired and not yet taken up by a grace period; a moment's view.
   std::size_t pending() const;
 

@@ -11,10 +11,10 @@
 
 namespace perdix::pm {
 
+#ifdef PERDIX_INSTRUMENTED
+
 /// Identity of a call site of the seam, so that an instrument can report it or suppress it.
 using Site = std::source_location;
-
-#ifdef PERDIX_INSTRUMENTED
 
 inline constexpr bool kInstrumented = true;
 
@@ -74,6 +74,11 @@ inline bool on_fence(const Site& site) {
 }
 
 #else
+
+/// Nobody asks. Not every compiler that can build the library knows std::source_location.
+struct Site {
+  static constexpr Site current() noexcept { return {}; }
+};
 
 inline constexpr bool kInstrumented = false;
 

@@ -1,0 +1,177 @@
+#include "testing/linearizability/index_system.h"
+
+#include <perdix/error.h>
+#include <perdix/index.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <iterator>
+
+#include "pool/pool_core.h"
+
+namespace perdix::testing {
+namespace {
+
+constexpr Value kDamaged = ~Value{0};  // no operation writes it
+
+/// Numbers as keys and values of an index, and back.
+class Encoding {
+ public:
+  explicit Encoding(const IndexSystemOptions& options)
+      : u64_keys_(options.key_kind == Kind::u64), u64_values_(options.value_kind == Kind::u64) {}
+
+  // Keys sort as their numbers do, and those of bytes have several lengths.
+  std::string key(Key number) const {
+    if (u64_keys_) return number_bytes(number * kStride);
+    return fmt::format("key-{:06}", number) + std::string(number % 4 * 17, '.');
+  }
+
+  Key key_of(std::string_view bytes) const {
+    if (u64_keys_) return decode_u64(bytes) / kStride;
+    return std::stoull(std::string(bytes.substr(4, 6)));
+  }
+
+  // Values of bytes have several lengths, and show whether all of them belongs together.
+  std::string value(Value number) const {
+    std::string bytes = number_bytes(number);
+    const std::string word = bytes;
+    for (Value i = 0; !u64_values_ && i < number % 7; ++i) bytes += word;
+    return bytes;
+  }
+
+  Value value_of(std::string_view bytes) const {
+    if (bytes.size() < sizeof(Value)) return kDamaged;
+    const Value number = decode_u64(bytes.substr(0, sizeof(Value)));
+    return value(number) == bytes ? number : kDamaged;
+  }
+
+ private:
+  static constexpr Key kStride = 0x0001'0003'0007;
+
+  static std::string number_bytes(std::uint64_t number) {
+    const auto bytes = encode_u64(number);
+    return {bytes.begin(), bytes.end()};
+  }
+
+  bool u64_keys_;
+  bool u64_values_;
+};
+
+class IndexMap final : public Map {
+ public:
+  IndexMap(std::unique_ptr<Index> index, const Encoding& encoding)
+      : index_(std::move(index)), encoding_(encoding) {}
+
+  std::optional<Value> get(Key key) override {
+    const auto found = index_->get(encoding_.key(key));
+    return found ? std::optional(encoding_.value_of(*found)) : std::nullopt;
+  }
+  void put(Key key, Value value) override {
+    index_->put(encoding_.key(key), encoding_.value(value));
+  }
+  bool insert(Key key, Value value) override {
+    return index_->insert(encoding_.key(key), encoding_.value(value));
+  }
+  bool update(Key key, Value value) override {
+    return index_->update(encoding_.key(key), encoding_.value(value));
+  }
+  bool erase(Key key) override { return index_->erase(encoding_.key(key)); }
+  bool ordered() const override { return index_->ordered(); }
+  void scan(Key from, const std::function<bool(Key, Value)>& visit) override {
+    index_->scan(encoding_.key(from), [&](std::string_view key, std::string_view value) {
+      return visit(encoding_.key_of(key), encoding_.value_of(value));
+    });
+  }
+
+  CheckReport check() const { return index_->check(); }
+  void close() { index_.reset(); }
+  void open(const Pool& pool, const std::string& name) { index_ = Index::open(pool, name); }
+
+ private:
+  std::unique_ptr<Index> index_;
+  Encoding encoding_;
+};
+
+/// A file that is removed at the end.
+class ScratchFile {
+ public:
+  explicit ScratchFile(std::filesystem::path path) : path_(std::move(path)) {}
+  ~ScratchFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct Shared {
+  IndexSystemOptions options;
+  std::atomic<std::uint64_t> files{0};
+};
+
+class IndexSystem final : public System {
+ public:
+  explicit IndexSystem(std::shared_ptr<Shared> shared, std::span<const std::byte> image = {})
+      : shared_(std::move(shared)),
+        file_(shared_->options.folder / fmt::format("pool-{}", shared_->files.fetch_add(1))),
+        pool_(open(image)),
+        map_(Index::open_or_create(pool_, info()), Encoding(shared_->options)) {}
+
+  Map& map() override { return map_; }
+  std::span<std::byte> memory() override { return {pool_.core()->base(), pool_.core()->size()}; }
+  bool needs_flushes() const override {
+    return shared_->options.domain == DomainChoice::memory_controller;
+  }
+  std::unique_ptr<System> recover(std::span<const std::byte> image) const override {
+    return std::make_unique<IndexSystem>(shared_, image);
+  }
+  std::vector<std::string> problems() override {
+    std::vector<std::string> problems = map_.check().problems;
+    map_.close();  // the pool's check wants it closed
+    std::ranges::copy(pool_.check().problems, std::back_inserter(problems));
+    map_.open(pool_, info().name);
+    return problems;
+  }
+
+ private:
+  Pool open(std::span<const std::byte> image) const {
+    PoolOptions options;
+    options.durability = Durability::process;
+    options.domain = shared_->options.domain;
+    options.max_size = std::uint64_t{1} << 30;
+    if (image.empty()) return Pool::create(file_.path(), options);
+    std::ofstream file(file_.path(), std::ios::binary);
+    file.write(reinterpret_cast<const char*>(image.data()),
+               static_cast<std::streamsize>(image.size()));
+    file.close();
+    if (!file) throw Error(Errc::io_error, "can't write " + file_.path().string());
+    return Pool::open(file_.path(), options);
+  }
+
+  IndexInfo info() const {
+    const IndexSystemOptions& options = shared_->options;
+    return {"tested", options.engine, options.key_kind, options.value_kind};
+  }
+
+  std::shared_ptr<Shared> shared_;
+  ScratchFile file_;
+  Pool pool_;
+  IndexMap map_;
+};
+
+}  // namespace
+
+MakeSystem index_systems(const IndexSystemOptions& options) {
+  auto shared = std::make_shared<Shared>();
+  shared->options = options;
+  return [shared] { return std::make_unique<IndexSystem>(shared); };
+}
+
+}  // namespace perdix::testing

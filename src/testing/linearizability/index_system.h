@@ -1,0 +1,27 @@
+// Any engine as a system to be tested: an index in a pool of its own, behind perdix::Index.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include <perdix/pool.h>
+#include <perdix/types.h>
+
+#include "testing/linearizability/map.h"
+
+namespace perdix::testing {
+
+struct IndexSystemOptions {
+  std::string engine = "sptree";
+  Kind key_kind = Kind::u64;
+  Kind value_kind = Kind::u64;
+  /// cpu_cache or memory_controller: decides what a crash leaves.
+  DomainChoice domain = DomainChoice::cpu_cache;
+  std::filesystem::path folder;  ///< for the pools' files; best on a tmpfs
+};
+
+/// Systems made from these options; each is a new pool in a file of its own, removed at the end.
+MakeSystem index_systems(const IndexSystemOptions& options);
+
+}  // namespace perdix::testing

@@ -1,0 +1,52 @@
+// What is tested: a map of small numbers that lies in memory which survives a crash.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "testing/linearizability/operation.h"
+
+namespace perdix::testing {
+
+/// Thread-safe, as the index behind it claims to be.
+class Map {
+ public:
+  virtual ~Map() = default;
+  virtual std::optional<Value> get(Key key) = 0;
+  virtual void put(Key key, Value value) = 0;
+  virtual bool insert(Key key, Value value) = 0;
+  virtual bool update(Key key, Value value) = 0;
+  virtual bool erase(Key key) = 0;
+
+  /// Whether there is a scan.
+  virtual bool ordered() const = 0;
+  virtual void scan(Key from, const std::function<bool(Key, Value)>& visit) = 0;
+};
+
+/// A map and what it lies in.
+class System {
+ public:
+  virtual ~System() = default;
+  virtual Map& map() = 0;
+
+  /// The memory that survives a crash, all of it, at a fixed place while the system lives.
+  virtual std::span<std::byte> memory() = 0;
+
+  /// Whether stores survive only once their lines were flushed and fenced.
+  virtual bool needs_flushes() const = 0;
+
+  /// A system of its own that finds this memory after a crash. Throws what opening throws.
+  virtual std::unique_ptr<System> recover(std::span<const std::byte> image) const = 0;
+
+  /// What the map's own verification finds wrong. No operation is running.
+  virtual std::vector<std::string> problems() { return {}; }
+};
+
+using MakeSystem = std::function<std::unique_ptr<System>()>;
+
+}  // namespace perdix::testing

@@ -1,0 +1,62 @@
+#include "testing/linearizability/recorder.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace perdix::testing {
+
+template <class Act>
+void Log::record(Operation operation, const Act& act) {
+  operation.thread = thread_;
+  operation.called = clock_.tick();
+  act(operation);
+  operation.ended = clock_.tick();
+  operation.returned = true;
+  history_.operations.push_back(operation);
+}
+
+void Log::get(Key key) {
+  record({.action = Action::get, .key = key}, [&](Operation& o) { o.found = map_.get(key); });
+}
+
+void Log::put(Key key, Value value) {
+  record({.action = Action::put, .key = key, .value = value},
+         [&](Operation&) { map_.put(key, value); });
+}
+
+void Log::insert(Key key, Value value) {
+  record({.action = Action::insert, .key = key, .value = value},
+         [&](Operation& o) { o.success = map_.insert(key, value); });
+}
+
+void Log::update(Key key, Value value) {
+  record({.action = Action::update, .key = key, .value = value},
+         [&](Operation& o) { o.success = map_.update(key, value); });
+}
+
+void Log::erase(Key key) {
+  record({.action = Action::erase, .key = key}, [&](Operation& o) { o.success = map_.erase(key); });
+}
+
+void Log::scan(Key from, std::size_t limit) {
+  Scan scan;
+  scan.thread = thread_;
+  scan.from = from;
+  scan.called = clock_.tick();
+  map_.scan(from, [&](Key key, Value value) {
+    scan.pairs.push_back({key, value, clock_.tick()});
+    return scan.pairs.size() < limit;
+  });
+  scan.exhausted = scan.pairs.size() < limit;
+  scan.ended = clock_.tick();
+  history_.scans.push_back(std::move(scan));
+}
+
+void Log::move_to(History& history) {
+  std::ranges::move(history_.operations, std::back_inserter(history.operations));
+  std::ranges::move(history_.scans, std::back_inserter(history.scans));
+  history_ = {};
+}
+
+}  // namespace perdix::testing

@@ -1,0 +1,195 @@
+#include "testing/linearizability/schedule_fuzzer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "epoch/guard.h"
+#include "pm/probe.h"
+#include "testing/linearizability/checker.h"
+#include "testing/linearizability/recorder.h"
+#include "testing/linearizability/schedule_plan.h"
+#include "testing/linearizability/scheduler.h"
+#include "testing/linearizability/surviving_memory.h"
+#include "testing/linearizability/yield.h"
+
+namespace perdix::testing {
+namespace {
+
+constexpr unsigned kBefore = 97;  // numbers of the thread that prepares and looks at the end
+constexpr unsigned kAfterCrash = 98;
+constexpr unsigned kAfter = 99;
+constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+
+/// Every event of the probe is a scheduling point, and is told to what survives. A store has
+/// happened when its event comes, so it counts before the thread waits for its turn; a flush or a
+/// fence acts afterwards.
+class PointProbe final : public YieldingProbe {
+ public:
+  PointProbe(Scheduler& scheduler, SurvivingMemory& memory)
+      : scheduler_(scheduler), memory_(memory) {}
+
+  void on_yield() override { scheduler_.yield(); }
+  void on_read(const void*, std::size_t) override { scheduler_.point(); }
+  void on_write(const void* p, std::size_t n) override {
+    memory_.wrote(p, n);
+    scheduler_.point();
+  }
+  bool on_flush(const void* p, std::size_t n, const pm::Site&) override {
+    scheduler_.point();
+    memory_.flushed(p, n);  // a note of the instruction that follows
+    return true;
+  }
+  bool on_fence(const pm::Site&) override {
+    scheduler_.point();
+    memory_.fenced();
+    return true;
+  }
+
+ private:
+  Scheduler& scheduler_;
+  SurvivingMemory& memory_;
+};
+
+class InstalledProbe {
+ public:
+  explicit InstalledProbe(pm::Probe& probe) : before_(pm::install_probe(&probe)) {}
+  ~InstalledProbe() { pm::install_probe(before_); }
+  InstalledProbe(const InstalledProbe&) = delete;
+  InstalledProbe& operator=(const InstalledProbe&) = delete;
+
+ private:
+  pm::Probe* before_;
+};
+
+struct Crash {
+  Tick at = 0;
+  std::vector<std::byte> image;
+};
+
+class Run {
+ public:
+  Run(const MakeSystem& make, std::uint64_t seed)
+      : seed_(seed),
+        random_(seed),
+        system_(make()),
+        plan_(draw_plan(random_, system_->map().ordered())) {}
+
+  ScheduleOutcome run() {
+    Log log(system_->map(), clock_, kBefore);
+    for (const PlannedCall& call : plan_.before) call(log);
+    log.move_to(history_);
+    execute();
+    if (outcome_.problems.empty()) check_end();
+    if (outcome_.problems.empty() && crash_) check_crash();
+    outcome_.operations = history_.operations.size() + history_.scans.size();
+    outcome_.crashed = crash_.has_value();
+    return std::move(outcome_);
+  }
+
+ private:
+  void execute() {
+    std::optional<epoch::Guard> nothing_is_reclaimed;
+    if (seed_ % 2 == 1) nothing_is_reclaimed.emplace();
+    constexpr std::uint64_t kPointsPerCall = 8;  // about
+    const std::uint64_t expected = kPointsPerCall * plan_.threads.size() * plan_.threads[0].size();
+    Scheduler scheduler(static_cast<unsigned>(plan_.threads.size()), random_(), expected);
+    SurvivingMemory memory(system_->memory(), system_->needs_flushes());
+    const std::uint64_t crash_seed = random_();
+    scheduler.at_point(1 + random_.below(expected), [&] {
+      util::Random random(crash_seed);
+      const Tick now = clock_.tick();  // before the image, in which all is that returned before
+      crash_ = {now, memory.image(random)};
+    });
+    PointProbe probe(scheduler, memory);
+    const InstalledProbe installed(probe);
+    std::vector<std::jthread> threads;
+    for (unsigned t = 0; t < plan_.threads.size(); ++t)
+      threads.emplace_back([&, t] { work(scheduler, t); });
+    scheduler.watch();
+    threads.clear();  // joins
+    outcome_.points = scheduler.points();
+  }
+
+  void work(Scheduler& scheduler, unsigned number) {
+    Log log(system_->map(), clock_, number);
+    const Scheduler::Member member(scheduler, number);
+    try {
+      for (const PlannedCall& call : plan_.threads[number]) {
+        scheduler.point_between();
+        call(log);
+      }
+    } catch (const std::exception& error) {
+      report(fmt::format("thread {}: an unexpected exception: {}", number, error.what()));
+    }
+    const std::lock_guard lock(mutex_);
+    log.move_to(history_);
+  }
+
+  void report(std::string problem) {
+    const std::lock_guard lock(mutex_);
+    outcome_.problems.push_back(std::move(problem));
+  }
+
+  void report_all(std::vector<std::string> problems, const std::string& when) {
+    for (std::string& problem : problems) report(when + ": " + std::move(problem));
+  }
+
+  /// Reads everything, in both ways.
+  void look(Map& map, Log& log) const {
+    for (const Key key : plan_.keys) log.get(key);
+    if (map.ordered()) log.scan(0, kAll);
+  }
+
+  void check_end() {
+    History history = history_;
+    Log log(system_->map(), clock_, kAfter);
+    look(system_->map(), log);
+    log.move_to(history);
+    report_all(check(history, plan_.keys), "without a crash");
+    report_all(system_->problems(), "its own check");
+  }
+
+  void check_crash() {
+    const std::string when = fmt::format("with a crash at {}", crash_->at);
+    try {
+      History history = cut(history_, crash_->at);
+      const std::unique_ptr<System> left = system_->recover(crash_->image);
+      report_all(left->problems(), when + ", its own check");
+      Log log(left->map(), clock_, kAfterCrash);
+      look(left->map(), log);
+      Value value = Value{1} << 32;  // it must work on
+      for (const Key key : plan_.keys) key % 3 == 0 ? log.erase(key) : log.put(key, ++value);
+      look(left->map(), log);
+      log.move_to(history);
+      report_all(check(history, plan_.keys), when);
+      report_all(left->problems(), when + " and more operations, its own check");
+    } catch (const std::exception& error) {
+      report(fmt::format("{}: an unexpected exception: {}", when, error.what()));
+    }
+  }
+
+  std::uint64_t seed_;
+  util::Random random_;
+  std::unique_ptr<System> system_;
+  SchedulePlan plan_;
+  Clock clock_;
+  std::mutex mutex_;  // guards history_ and outcome_ while threads run
+  History history_;
+  ScheduleOutcome outcome_;
+  std::optional<Crash> crash_;
+};
+
+}  // namespace
+
+ScheduleOutcome run_schedule(const MakeSystem& make, std::uint64_t seed) {
+  return Run(make, seed).run();
+}
+
+}  // namespace perdix::testing

@@ -1,0 +1,28 @@
+// Runs a map under a schedule that a seed decides, and checks what the threads saw; once as if
+// nothing had happened, and once more as if the machine had stopped in between.
+//
+// Everything comes from the seed: what the map holds at first, the threads' operations, the
+// schedule, the moment of the crash and what it leaves. Also whether memory is reclaimed meanwhile:
+// with an odd seed a guard is held all the time, so nothing is reused and the background thread,
+// whose pace no seed decides, has no part; with an even one blocks are reused as usual.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "testing/linearizability/map.h"
+
+namespace perdix::testing {
+
+struct ScheduleOutcome {
+  std::vector<std::string> problems;  ///< empty: all was right
+  std::uint64_t operations = 0;
+  std::uint64_t points = 0;  ///< scheduling points
+  bool crashed = false;      ///< the moment of the crash came
+};
+
+/// One run. Not while other threads use instrumented memory: installs a probe.
+ScheduleOutcome run_schedule(const MakeSystem& make, std::uint64_t seed);
+
+}  // namespace perdix::testing

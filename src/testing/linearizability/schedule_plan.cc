@@ -1,0 +1,113 @@
+#include "testing/linearizability/schedule_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+
+namespace perdix::testing {
+namespace {
+
+/// Draws the calls of a plan.
+class Planner {
+ public:
+  Planner(util::Random& random, bool ordered) : random_(random), ordered_(ordered) {}
+
+  SchedulePlan draw() {
+    const std::uint64_t beginning = random_.below(3);
+    make_keys(beginning == 0 ? 1 + random_.below(6) : 80);
+    if (beginning == 0) put_some(random_.below(plan_.keys.size() + 1));
+    if (beginning == 1) put_some(61 + random_.below(4));
+    if (beginning == 2) leave_little();
+    draw_weights(beginning == 2);
+    for (Key& key : hot_) key = any_key();
+    plan_.threads.resize(2 + random_.below(3));
+    const std::uint64_t calls = 6 + random_.below(25);
+    for (PlannedCalls& thread : plan_.threads) {
+      for (std::uint64_t i = 0; i < calls; ++i) thread.push_back(draw_call());
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  void make_keys(std::uint64_t count) {
+    plan_.keys.resize(count);
+    std::iota(plan_.keys.begin(), plan_.keys.end(), Key{0});
+    shuffled_ = plan_.keys;
+    for (std::size_t i = shuffled_.size(); i > 1; --i)
+      std::swap(shuffled_[i - 1], shuffled_[random_.below(i)]);
+  }
+
+  void put_some(std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i)
+      plan_.before.push_back({false, Action::put, shuffled_[i], next_value(), 0});
+  }
+
+  // Two leaves, from which so much is erased that they have little more than half of one.
+  void leave_little() {
+    put_some(70);
+    const std::uint64_t left = 31 + random_.below(4);
+    for (std::uint64_t i = left; i < 70; ++i)
+      plan_.before.push_back({false, Action::erase, shuffled_[i], 0, 0});
+  }
+
+  void draw_weights(bool erase_much) {
+    for (std::uint64_t& weight : weights_) weight = 1 + random_.below(8);
+    if (erase_much) weights_[static_cast<std::size_t>(Action::erase)] += 12;
+    scan_one_in_ = 4 + random_.below(16);
+  }
+
+  PlannedCall draw_call() {
+    if (ordered_ && random_.one_in(scan_one_in_)) {
+      const std::size_t all = std::numeric_limits<std::size_t>::max();
+      return {true, Action::get, any_key(), 0, random_.one_in(2) ? all : 1 + random_.below(10)};
+    }
+    const Key key = random_.below(4) < 3 ? hot_[random_.below(hot_.size())] : any_key();
+    return {false, draw_action(), key, next_value(), 0};
+  }
+
+  Action draw_action() {
+    const std::uint64_t sum = std::accumulate(weights_.begin(), weights_.end(), std::uint64_t{0});
+    std::uint64_t at = random_.below(sum);
+    std::size_t action = 0;
+    while (at >= weights_[action]) at -= weights_[action++];
+    return static_cast<Action>(action);
+  }
+
+  Key any_key() { return plan_.keys[random_.below(plan_.keys.size())]; }
+  Value next_value() { return ++last_value_; }
+
+  util::Random& random_;
+  bool ordered_;
+  SchedulePlan plan_;
+  std::vector<Key> shuffled_;
+  std::array<Key, 4> hot_{};
+  std::array<std::uint64_t, 5> weights_{};  // by Action
+  std::uint64_t scan_one_in_ = 1;
+  Value last_value_ = 0;
+};
+
+}  // namespace
+
+void PlannedCall::operator()(Log& log) const {
+  if (scan) return log.scan(key, limit);
+  switch (action) {
+    case Action::get: return log.get(key);
+    case Action::put: return log.put(key, value);
+    case Action::insert: return log.insert(key, value);
+    case Action::update: return log.update(key, value);
+    case Action::erase: return log.erase(key);
+  }
+}
+
+std::uint64_t SchedulePlan::calls() const {
+  std::uint64_t calls = before.size();
+  for (const PlannedCalls& thread : threads) calls += thread.size();
+  return calls;
+}
+
+SchedulePlan draw_plan(util::Random& random, bool ordered) {
+  return Planner(random, ordered).draw();
+}
+
+}  // namespace perdix::testing

@@ -1,0 +1,39 @@
+// What the threads of one run do, drawn from a seed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "testing/linearizability/operation.h"
+#include "testing/linearizability/recorder.h"
+#include "util/random.h"
+
+namespace perdix::testing {
+
+struct PlannedCall {
+  bool scan = false;
+  Action action = Action::get;
+  Key key = 0;            ///< or where the scan begins
+  Value value = 0;        ///< differs in all calls of a run
+  std::size_t limit = 0;  ///< of the scan
+
+  /// Executes it.
+  void operator()(Log& log) const;
+};
+
+using PlannedCalls = std::vector<PlannedCall>;
+
+struct SchedulePlan {
+  std::vector<Key> keys;              ///< all that occur, ascending
+  PlannedCalls before;                ///< by one thread, before the others start
+  std::vector<PlannedCalls> threads;  ///< what each thread does
+
+  std::uint64_t calls() const;
+};
+
+/// Three kinds of beginning: few keys; as many as a leaf of 64 holds, so that the next insert
+/// splits; and so few left of two leaves that the next erase merges. Most calls go to four keys.
+SchedulePlan draw_plan(util::Random& random, bool ordered);
+
+}  // namespace perdix::testing

@@ -1,0 +1,131 @@
+#include "testing/linearizability/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace perdix::testing {
+
+Scheduler::Scheduler(unsigned threads, std::uint64_t seed, std::uint64_t expected_points)
+    : threads_(threads), random_(seed) {
+  if (random_.one_in(2)) {
+    one_in_ = std::uint64_t{1} << random_.below(6);
+    return;
+  }
+  for (Thread& thread : threads_) thread.priority = static_cast<std::int64_t>(random_() >> 1);
+  const std::uint64_t count = 1 + random_.below(6);
+  for (std::uint64_t i = 0; i < count; ++i) changes_.insert(random_.below(expected_points));
+}
+
+void Scheduler::join(unsigned number) {
+  std::unique_lock lock(mutex_);
+  Thread& self = threads_[number];
+  self.id = std::this_thread::get_id();
+  self.active = true;
+  if (++joined_ == threads_.size()) choose(nullptr);
+  self.turn.wait(lock, [&] { return current_ == &self; });
+}
+
+void Scheduler::leave(unsigned number) {
+  const std::lock_guard lock(mutex_);
+  Thread& self = threads_[number];
+  self.active = false;
+  for (Thread& thread : threads_) thread.waits = false;
+  if (current_ == &self) choose(&self);
+  if (++left_ == threads_.size()) ended_.notify_all();
+}
+
+Scheduler::Thread* Scheduler::find_self() {
+  const auto found = std::ranges::find(threads_, std::this_thread::get_id(), &Thread::id);
+  return found != threads_.end() && found->active ? &*found : nullptr;
+}
+
+void Scheduler::point() {
+  std::unique_lock lock(mutex_);
+  if (Thread* self = find_self()) arrive(lock, *self);
+}
+
+void Scheduler::point_between() {
+  std::unique_lock lock(mutex_);
+  Thread* self = find_self();
+  if (self == nullptr) return;
+  for (Thread& thread : threads_) thread.waits = false;
+  arrive(lock, *self);
+}
+
+void Scheduler::yield() {
+  std::unique_lock lock(mutex_);
+  Thread* self = find_self();
+  if (self == nullptr) return;
+  if (current_ == self) {
+    self->waits = true;
+    choose(self);
+  }
+  self->turn.wait(lock, [&] { return current_ == self; });
+}
+
+void Scheduler::arrive(std::unique_lock<std::mutex>& lock, Thread& self) {
+  self.waits = false;
+  if (current_ == &self) {
+    if (++points_ == action_at_) action_();
+    if (passes_on()) choose(&self);
+  }
+  self.turn.wait(lock, [&] { return current_ == &self; });
+}
+
+void Scheduler::at_point(std::uint64_t point, std::function<void()> action) {
+  const std::lock_guard lock(mutex_);
+  action_at_ = point;
+  action_ = std::move(action);
+}
+
+std::uint64_t Scheduler::points() const {
+  const std::lock_guard lock(mutex_);
+  return points_;
+}
+
+/// Whether the turn leaves the current thread at this point.
+bool Scheduler::passes_on() {
+  return one_in_ ? random_.one_in(*one_in_) : changes_.contains(points_);
+}
+
+/// Who may have the turn instead of `from`: those that wait only if there are no others.
+std::vector<Scheduler::Thread*> Scheduler::candidates(const Thread* from) {
+  std::vector<Thread*> found;
+  for (const bool waits : {false, true}) {
+    for (Thread& thread : threads_) {
+      if (thread.active && &thread != from && thread.waits == waits) found.push_back(&thread);
+    }
+    if (!found.empty()) break;
+  }
+  return found;
+}
+
+/// Gives the turn to another thread than `from`, if there is one.
+void Scheduler::choose(Thread* from) {
+  const std::vector<Thread*> others = candidates(from);
+  if (from != nullptr) from->priority = --lowest_;
+  if (others.empty()) {
+    current_ = from != nullptr && from->active ? from : nullptr;
+  } else if (one_in_) {
+    current_ = others[random_.below(others.size())];
+  } else {
+    current_ = *std::ranges::max_element(others, {}, &Thread::priority);
+  }
+  if (current_ != nullptr) current_->turn.notify_all();
+}
+
+void Scheduler::watch() {
+  std::unique_lock lock(mutex_);
+  std::pair<const Thread*, std::uint64_t> last{nullptr, 0};
+  while (left_ < threads_.size()) {
+    const std::pair<const Thread*, std::uint64_t> present{current_, points_};
+    if (current_ != nullptr && present == last) {
+      current_->waits = true;
+      choose(current_);
+    }
+    last = {current_, points_};
+    ended_.wait_for(lock, kPatience);
+  }
+}
+
+}  // namespace perdix::testing

@@ -1,0 +1,107 @@
+// Decides which thread runs: one at a time, each until a scheduling point at which the turn goes to
+// another. Points are what the threads announce: events of the probe, and the calls of operations.
+//
+// So threads are suspended where it hurts, between a store and its flush, say, for as long as it
+// takes the others to do a lot. A seed decides when, in one of two ways:
+//   - by chance: at each point the turn passes with some probability;
+//   - by priorities (PCT, Burckhardt et al., 2010): the thread of the highest priority runs, until
+//   at
+//     one of a few points drawn beforehand it becomes the lowest. A bug that needs d such changes
+//     is found with a probability that does not shrink with the number of interleavings.
+//
+// A thread that waits for a lock of a suspended one says so (yield()); it gets no turn before an
+// operation has ended, which may have released the lock. So a run depends on nothing but the seed.
+// Only where a thread sleeps in the kernel, for a mutex say, does the clock decide: after kPatience
+// without a point the turn is taken from it.
+//
+// Thread-safe.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "util/random.h"
+
+namespace perdix::testing {
+
+class Scheduler {
+ public:
+  static constexpr std::chrono::milliseconds kPatience{1000};
+
+  /// `expected_points`: about how many points there will be in all.
+  Scheduler(unsigned threads, std::uint64_t seed, std::uint64_t expected_points);
+
+  /// A thread takes part for as long as this lives. The first turn is given when all have come.
+  class Member {
+   public:
+    explicit Member(Scheduler& scheduler, unsigned number)
+        : scheduler_(scheduler), number_(number) {
+      scheduler_.join(number_);
+    }
+    ~Member() { scheduler_.leave(number_); }
+    Member(const Member&) = delete;
+    Member& operator=(const Member&) = delete;
+
+   private:
+    Scheduler& scheduler_;
+    unsigned number_;
+  };
+
+  /// A scheduling point of the calling thread: returns when it has the turn. Nothing for others.
+  void point();
+
+  /// The same, between two operations of the thread.
+  void point_between();
+
+  /// The calling thread waits for another: the turn goes on.
+  void yield();
+
+  /// Calls `action` at the given point (the first is 1), while every thread is stopped.
+  void at_point(std::uint64_t point, std::function<void()> action);
+
+  /// Takes the turn from threads that sleep, until all members have left.
+  void watch();
+
+  /// Points so far.
+  std::uint64_t points() const;
+
+ private:
+  struct Thread {
+    std::thread::id id;
+    std::condition_variable turn;
+    std::int64_t priority = 0;
+    bool active = false;
+    bool waits = false;
+  };
+
+  void join(unsigned number);
+  void leave(unsigned number);
+  Thread* find_self();
+  void arrive(std::unique_lock<std::mutex>& lock, Thread& self);
+  bool passes_on();
+  std::vector<Thread*> candidates(const Thread* from);
+  void choose(Thread* from);
+
+  mutable std::mutex mutex_;
+  std::condition_variable ended_;
+  std::vector<Thread> threads_;
+  Thread* current_ = nullptr;
+  unsigned joined_ = 0;
+  unsigned left_ = 0;
+  std::uint64_t points_ = 0;
+  std::uint64_t action_at_ = 0;
+  std::function<void()> action_;
+  util::Random random_;
+  std::optional<std::uint64_t> one_in_;  // by chance; else by priorities
+  std::set<std::uint64_t> changes_;
+  std::int64_t lowest_ = 0;
+};
+
+}  // namespace perdix::testing

@@ -1,0 +1,93 @@
+#include "testing/linearizability/surviving_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <set>
+#include <thread>
+
+namespace perdix::testing {
+namespace {
+
+struct Region {
+  alignas(64) std::array<std::uint64_t, 32> words{};
+
+  std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(words)); }
+
+  void store(SurvivingMemory& memory, std::size_t word, std::uint64_t value) {
+    words[word] = value;
+    memory.wrote(&words[word], 8);
+  }
+
+  /// What the word may be after a crash, by many draws.
+  static std::set<std::uint64_t> outcomes(const SurvivingMemory& memory, std::size_t word) {
+    std::set<std::uint64_t> seen;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      util::Random random(seed);
+      std::uint64_t value = 0;
+      std::memcpy(&value, memory.image(random).data() + 8 * word, 8);
+      seen.insert(value);
+    }
+    return seen;
+  }
+};
+
+using Values = std::set<std::uint64_t>;
+
+TEST(SurvivingMemory, EverythingWhereCachesSurvive) {
+  Region region;
+  SurvivingMemory memory(region.bytes(), false);
+  region.store(memory, 3, 7);
+  EXPECT_EQ(Region::outcomes(memory, 3), Values{7});
+}
+
+TEST(SurvivingMemory, AStoreIsDurableOnceItWasFlushedAndFenced) {
+  Region region;
+  SurvivingMemory memory(region.bytes(), true);
+  region.store(memory, 3, 7);
+  EXPECT_EQ(Region::outcomes(memory, 3), (Values{0, 7}));
+  memory.flushed(&region.words[3], 8);
+  EXPECT_EQ(Region::outcomes(memory, 3), (Values{0, 7})) << "no fence yet";
+  memory.fenced();
+  EXPECT_EQ(Region::outcomes(memory, 3), Values{7});
+  region.store(memory, 3, 8);
+  EXPECT_EQ(Region::outcomes(memory, 3), (Values{7, 8}));
+}
+
+TEST(SurvivingMemory, AStoreAfterTheFlushIsNotCovered) {
+  Region region;
+  SurvivingMemory memory(region.bytes(), true);
+  region.store(memory, 3, 7);
+  memory.flushed(&region.words[3], 8);
+  region.store(memory, 4, 8);  // in the same line
+  memory.fenced();
+  EXPECT_EQ(Region::outcomes(memory, 3), Values{7});
+  EXPECT_EQ(Region::outcomes(memory, 4), (Values{0, 8}));
+}
+
+TEST(SurvivingMemory, AFenceIsOfItsThread) {
+  Region region;
+  SurvivingMemory memory(region.bytes(), true);
+  region.store(memory, 3, 7);
+  memory.flushed(&region.words[3], 8);
+  std::thread([&] { memory.fenced(); }).join();
+  EXPECT_EQ(Region::outcomes(memory, 3), (Values{0, 7}));
+}
+
+TEST(SurvivingMemory, AnOldFlushDoesNotUndoANewerOne) {
+  Region region;
+  SurvivingMemory memory(region.bytes(), true);
+  region.store(memory, 3, 7);
+  memory.flushed(&region.words[3], 8);
+  std::thread([&] {
+    region.store(memory, 3, 8);
+    memory.flushed(&region.words[3], 8);
+    memory.fenced();
+  }).join();
+  memory.fenced();
+  EXPECT_EQ(Region::outcomes(memory, 3), Values{8});
+}
+
+}  // namespace
+}  // namespace perdix::testing

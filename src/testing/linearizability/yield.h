@@ -1,0 +1,17 @@
+// A probe that learns when a thread waits for another.
+//
+// Every wait in perdix pauses by util::Backoff, which yields the processor now and then. yield.cc
+// has a sched_yield() of its own, which tells the installed probe instead, if it is one of these.
+#pragma once
+
+#include "pm/probe.h"
+
+namespace perdix::testing {
+
+class YieldingProbe : public pm::Probe {
+ public:
+  /// The calling thread waits for something that another thread must do.
+  virtual void on_yield() = 0;
+};
+
+}  // namespace perdix::testing

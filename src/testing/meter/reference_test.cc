@@ -1,0 +1,104 @@
+// The model beside what real Optane DIMMs measured (docs/traffic-meter.md has the table): traces of
+// FAST&FAIR and CCEH with fewer keys, and a cache that is smaller by the same factor, so that the
+// same parts of the index fit it. Nothing is tuned for an index.
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "testing/meter/meter.h"
+#include "testing/meter/traces/cceh.h"
+#include "testing/meter/traces/fast_fair.h"
+#include "util/random.h"
+
+namespace perdix::testing {
+namespace {
+
+constexpr double kMeasuredKeys = 120.96e6;
+constexpr std::uint64_t kKeys = 500'000;
+constexpr std::uint64_t kReads = kKeys / 8;
+constexpr Meter::Kind kInsert = 1;
+constexpr Meter::Kind kPresent = 2;
+constexpr Meter::Kind kAbsent = 3;
+
+MeterOptions scaled_testbed() {
+  MeterOptions options;
+  options.cache.bytes =
+      static_cast<std::size_t>(static_cast<double>(options.cache.bytes) * kKeys / kMeasuredKeys);
+  return options;
+}
+
+// Keys that were inserted are odd.
+template <class Index>
+void insert_all(Meter& meter, Index& index) {
+  util::Random random(1);
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    const Meter::Operation operation(meter, kInsert);
+    index.insert(random() | 1);
+  }
+}
+
+template <class Index>
+void find_present(Meter& meter, Index& index) {
+  util::Random random(1);
+  for (std::uint64_t i = 0; i < kReads; ++i) {
+    {
+      const Meter::Operation operation(meter, kPresent);
+      ASSERT_TRUE(index.find(random() | 1));
+    }
+    for (std::uint64_t skipped = 1; skipped < kKeys / kReads; ++skipped) random();
+  }
+}
+
+struct Measured {
+  double imc_read;
+  double media_read;
+  double imc_written;
+  double media_written;
+};
+
+// Ratios of the model to what was measured, each within [low, high]. Writes below a line per
+// operation are the testbed's background noise.
+void expect_ratios(const Traffic& traffic, const Measured& measured, double low, double high) {
+  const auto check = [&](const char* name, std::uint64_t bytes, double expected) {
+    if (expected < 64) return;
+    const double ratio =
+        static_cast<double>(bytes) / static_cast<double>(traffic.operations) / expected;
+    EXPECT_GE(ratio, low) << name;
+    EXPECT_LE(ratio, high) << name;
+  };
+  check("imc read", traffic.device.imc_read, measured.imc_read);
+  check("media read", traffic.device.media_read, measured.media_read);
+  check("imc written", traffic.device.imc_written, measured.imc_written);
+  check("media written", traffic.device.media_written, measured.media_written);
+}
+
+TEST(Reference, fast_fair_is_within_a_quarter) {
+  Meter meter(scaled_testbed());
+  traces::FastFair index{traces::Pm(meter)};
+  insert_all(meter, index);
+  find_present(meter, index);
+  util::Random random(2);
+  for (std::uint64_t i = 0; i < kReads; ++i) {
+    const Meter::Operation operation(meter, kAbsent);
+    ASSERT_FALSE(index.find(random() & ~std::uint64_t{1}));
+  }
+  expect_ratios(meter.traffic(kInsert), {964.8, 1501.7, 357.5, 813.1}, 0.75, 1.25);
+  expect_ratios(meter.traffic(kPresent), {1012.9, 1606.5, 0.1, 7.9}, 0.75, 1.25);
+  expect_ratios(meter.traffic(kAbsent), {1288.7, 2083.7, 0.0, 10.2}, 0.75, 1.25);
+}
+
+// The trace knows only what the paper says, and the measured traffic is larger: the model must not
+// exceed it, and it must show the amplification.
+TEST(Reference, cceh_stays_below_what_was_measured) {
+  Meter meter(scaled_testbed());
+  traces::Cceh index(traces::Pm(meter), 6);  // 2^14 segments for 120.96 M keys
+  insert_all(meter, index);
+  find_present(meter, index);
+  expect_ratios(meter.traffic(kInsert), {443.3, 851.4, 237.1, 583.5}, 0.5, 1.0);
+  const DeviceTraffic& device = meter.traffic(kInsert).device;
+  EXPECT_GT(device.media_written, 2 * device.imc_written);
+  EXPECT_GT(device.media_read, device.imc_read);
+}
+
+}  // namespace
+}  // namespace perdix::testing

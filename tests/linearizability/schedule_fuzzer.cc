@@ -1,0 +1,150 @@
+// Runs engines under schedules that seeds decide, and checks that what the threads saw is durably
+// linearizable. `schedule_fuzzer --help` lists the options.
+//
+// Exit status 0: nothing found; 1: found, and the last line is the command that runs it again.
+#include <unistd.h>
+
+#include <perdix/index.h>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <map>
+
+#include "testing/linearizability/index_system.h"
+#include "testing/linearizability/schedule_fuzzer.h"
+
+namespace perdix::testing {
+namespace {
+
+struct Options {
+  std::string engine = "sptree";
+  std::string keys = "u64";
+  std::string values = "u64";
+  std::string domain = "cpu_cache";
+  std::uint64_t seed = 1;
+  std::uint64_t runs = 100;
+  double seconds = 0;
+};
+
+/// A folder that is removed at the end; on a tmpfs, where there is one.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::error_code error;
+    const bool shm = std::filesystem::is_directory("/dev/shm", error);
+    const auto parent = shm ? "/dev/shm" : std::filesystem::temp_directory_path();
+    std::string name = (parent / "perdix-schedule-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("can't create " + name);
+    path_ = name;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+void add_options(CLI::App& app, Options& options) {
+  const auto one_of = [](std::vector<std::string> words) {
+    return CLI::IsMember(std::move(words));
+  };
+  app.add_option("--engine", options.engine, "Engine")->check(one_of(Index::engines()));
+  app.add_option("--keys", options.keys, "Kind of keys")->check(one_of({"u64", "bytes"}));
+  app.add_option("--values", options.values, "Kind of values")->check(one_of({"u64", "bytes"}));
+  app.add_option("--domain", options.domain, "What a crash leaves")
+      ->check(one_of({"cpu_cache", "memory_controller"}));
+  app.add_option("--seed", options.seed, "The first seed");
+  app.add_option("--runs", options.runs, "How many seeds");
+  app.add_option("--seconds", options.seconds, "Go on for so long instead of --runs");
+  for (CLI::Option* option : app.get_options()) option->capture_default_str();
+}
+
+class Campaign {
+ public:
+  explicit Campaign(const Options& options)
+      : options_(options), make_(index_systems(system_options())) {}
+
+  int run() {
+    for (std::uint64_t seed = options_.seed; !over(seed); ++seed) {
+      const ScheduleOutcome outcome = run_schedule(make_, seed);
+      operations_ += outcome.operations;
+      points_ += outcome.points;
+      crashes_ += outcome.crashed;
+      ++runs_;
+      if (!outcome.problems.empty()) return show(outcome, seed);
+    }
+    std::cout << fmt::format(
+        "{}: {} schedules from seed {}, {} operations, {} scheduling points, {} crashes: all "
+        "durably linearizable\n",
+        what(), runs_, options_.seed, operations_, points_, crashes_);
+    return 0;
+  }
+
+ private:
+  using SteadyClock = std::chrono::steady_clock;
+
+  IndexSystemOptions system_options() const {
+    const auto kind = [](const std::string& name) {
+      return name == "u64" ? Kind::u64 : Kind::bytes;
+    };
+    const bool flushes = options_.domain == "memory_controller";
+    return {options_.engine, kind(options_.keys), kind(options_.values),
+            flushes ? DomainChoice::memory_controller : DomainChoice::cpu_cache, folder_.path()};
+  }
+
+  bool over(std::uint64_t seed) const {
+    if (options_.seconds > 0) {
+      const std::chrono::duration<double> passed = SteadyClock::now() - begin_;
+      return passed.count() >= options_.seconds;
+    }
+    return seed - options_.seed >= options_.runs;
+  }
+
+  std::string what() const {
+    return fmt::format("{} {} -> {}, {}", options_.engine, options_.keys, options_.values,
+                       options_.domain);
+  }
+
+  int show(const ScheduleOutcome& outcome, std::uint64_t seed) const {
+    std::cout << fmt::format("{}: seed {} is not durably linearizable\n", what(), seed);
+    for (const std::string& problem : outcome.problems) std::cout << problem << '\n';
+    std::cout << fmt::format(
+        "schedule_fuzzer --engine {} --keys {} --values {} --domain {} --seed {} --runs 1\n",
+        options_.engine, options_.keys, options_.values, options_.domain, seed);
+    return 1;
+  }
+
+  ScratchFolder folder_;
+  const Options& options_;
+  MakeSystem make_;
+  SteadyClock::time_point begin_ = SteadyClock::now();
+  std::uint64_t runs_ = 0;
+  std::uint64_t operations_ = 0;
+  std::uint64_t points_ = 0;
+  std::uint64_t crashes_ = 0;
+};
+
+}  // namespace
+}  // namespace perdix::testing
+
+int main(int argc, char** argv) {
+  CLI::App app("Looks for schedules after which an index is not durably linearizable");
+  perdix::testing::Options options;
+  perdix::testing::add_options(app, options);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return perdix::testing::Campaign(options).run();
+  } catch (const std::exception& error) {
+    std::cerr << "schedule_fuzzer: " << error.what() << '\n';
+    return 2;
+  }
+}
