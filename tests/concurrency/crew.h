@@ -2,8 +2,10 @@
 // all, and values say which key and which version they belong to.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <cstdint>
@@ -78,14 +80,12 @@ struct Mark {
   static Mark of(std::uint64_t tag) { return {tag >> 40, tag & ((std::uint64_t{1} << 40) - 1)}; }
 };
 
-template <class V>
-V marked(std::uint64_t key, std::uint64_t version) {
-  return tagged_value<V>(Mark{key, version}.tag());
+inline Datum marked(Kind kind, std::uint64_t key, std::uint64_t version) {
+  return tagged_value(kind, Mark{key, version}.tag());
 }
 
 /// The version in a value of `key`; fails if the value is damaged or belongs to another key.
-template <class Value>
-std::uint64_t version_of(Verdict& verdict, std::uint64_t key, const Value& value) {
+inline std::uint64_t version_of(Verdict& verdict, std::uint64_t key, DatumView value) {
   const auto tag = tag_of(value);
   if (!tag) {
     verdict.fail("a damaged value of key " + std::to_string(key) + ": " + show(value));
@@ -99,16 +99,13 @@ std::uint64_t version_of(Verdict& verdict, std::uint64_t key, const Value& value
 }
 
 /// Position of a key in a sorted set that holds it.
-template <class K, class Key>
-std::size_t position(const std::vector<K>& keys, const Key& key) {
+inline std::size_t position(const std::vector<Datum>& keys, DatumView key) {
   return static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), key) - keys.begin());
 }
 
 /// Sorted keys that share leaves and are cheap to compare.
-template <class R>
-std::vector<typename R::K> close_keys(R& rig, std::size_t count) {
-  return make_keys<typename R::K>(rig.rng(), count,
-                                  rig.rng().once_in(2) ? KeyStyle::dense : KeyStyle::clustered);
+inline std::vector<Datum> close_keys(Rig& rig, std::size_t count) {
+  return rig.keys_of(count, rig.rng().once_in(2) ? KeyStyle::dense : KeyStyle::clustered);
 }
 
 }  // namespace perdix::test

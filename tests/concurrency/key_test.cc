@@ -13,14 +13,11 @@ namespace {
 
 /// Keys at even positions have one writer each and always a value; those at odd positions come and
 /// go around them, so that leaves split and merge under the readers.
-template <class R>
 struct Versions {
-  using K = typename R::K;
-  using V = typename R::V;
-
-  Versions(R& rig, typename R::Index& the_index, std::size_t key_count, std::size_t steps_each)
+  Versions(Rig& rig, AnyIndex& the_index, std::size_t key_count, std::size_t steps_each)
       : index(the_index), keys(close_keys(rig, key_count)), steps(steps_each), seed(rig.rng()()) {
-    for (std::size_t i = 0; i < keys.size(); i += 2) index.put(keys[i], marked<V>(i, 1));
+    for (std::size_t i = 0; i < keys.size(); i += 2)
+      index.put(keys[i], marked(index.value_kind(), i, 1));
     written.assign(keys.size(), 1);
   }
 
@@ -29,7 +26,7 @@ struct Versions {
     Rng rng(seed + writer);
     for (std::size_t i = 0; i < steps && verdict.ok(); ++i) {
       const std::size_t key = rng.below((keys.size() - 2 * writer + 3) / 4) * 4 + 2 * writer;
-      const V value = marked<V>(key, ++written[key]);
+      const Datum value = marked(index.value_kind(), key, ++written[key]);
       if (rng.once_in(2)) {
         index.put(keys[key], value);
       } else {
@@ -43,7 +40,8 @@ struct Versions {
   /// Inserts and erases the odd keys in waves.
   void disturb(unsigned) {
     while (writers_left.load() > 0 && verdict.ok()) {
-      for (std::size_t i = 1; i < keys.size(); i += 2) index.put(keys[i], marked<V>(i, 1));
+      for (std::size_t i = 1; i < keys.size(); i += 2)
+        index.put(keys[i], marked(index.value_kind(), i, 1));
       for (std::size_t i = 1; i < keys.size(); i += 2) index.erase(keys[i]);
     }
   }
@@ -69,7 +67,7 @@ struct Versions {
   void scan(unsigned) {
     std::vector<std::uint64_t> seen(keys.size(), 1);
     while (writers_left.load() > 0 && verdict.ok()) {
-      index.scan(K{}, [&](View<K> shown, View<V> value) {
+      index.scan(Datum::least(index.key_kind()), [&](DatumView shown, DatumView value) {
         const std::size_t key = position(keys, shown);
         if (key % 2 == 0) see(seen, key, version_of(verdict, key, value));
         return verdict.ok();
@@ -77,8 +75,8 @@ struct Versions {
     }
   }
 
-  typename R::Index& index;
-  std::vector<K> keys;
+  AnyIndex& index;
+  std::vector<Datum> keys;
   std::size_t steps;
   std::uint64_t seed;
   std::vector<std::uint64_t> written;  // each element has one writer
@@ -88,15 +86,14 @@ struct Versions {
 
 const Contract never_back(
     "a_key_never_goes_back_to_an_older_value",
-    [](auto& rig) {
-      using R = std::remove_reference_t<decltype(rig)>;
+    [](Rig& rig) {
       auto index = rig.open();
-      Versions<R> test(rig, index, 300, rig.count(8000));
+      Versions test(rig, index, 300, rig.count(8000));
       Crew crew;
       crew.add(2, [&](unsigned i) { test.write(i); });
       crew.add(1, [&](unsigned i) { test.disturb(i); });
       crew.add(2, [&](unsigned i) { test.read(i); });
-      if constexpr (OrderedRig<R>) crew.add(1, [&](unsigned i) { test.scan(i); });
+      if (index.ordered()) crew.add(1, [&](unsigned i) { test.scan(i); });
       crew.run(test.verdict);
       // Each update was counted: the last version is the number of writes.
       for (std::size_t i = 0; i < test.keys.size(); i += 2) {
@@ -111,8 +108,7 @@ const Contract never_back(
 /// All threads insert the same new keys, then all erase them, each in an order of its own.
 const Contract one_winner(
     "one_insert_and_one_erase_win",
-    [](auto& rig) {
-      using R = std::remove_reference_t<decltype(rig)>;
+    [](Rig& rig) {
       constexpr unsigned kThreads = 4;
       auto index = rig.open();
       const auto keys = close_keys(rig, 160);
@@ -147,7 +143,7 @@ const Contract one_winner(
         for (std::size_t r = 0; r < rounds; ++r) {
           for (std::size_t j = 0; j < keys.size(); ++j) {
             const std::size_t i = (j + thread % 2 * 5) % keys.size();
-            if (!index.insert(keys[i], marked<typename R::V>(i, thread + 1))) continue;
+            if (!index.insert(keys[i], marked(index.value_kind(), i, thread + 1))) continue;
             inserted[i].fetch_add(1);
             winner[i].store(thread);
           }
@@ -170,8 +166,7 @@ const Contract one_winner(
 // Inserts and erases of some hot keys: what was inserted and not erased is there.
 const Contract books_balance(
     "inserts_and_erases_add_up",
-    [](auto& rig) {
-      using R = std::remove_reference_t<decltype(rig)>;
+    [](Rig& rig) {
       constexpr unsigned kThreads = 4;
       auto index = rig.open();
       const auto keys = close_keys(rig, 90);
@@ -184,7 +179,7 @@ const Contract books_balance(
         Rng rng(seed + thread);
         for (std::size_t step = 0; step < steps && verdict.ok(); ++step) {
           const std::size_t key = rng.below(rng.once_in(2) ? 8 : keys.size());
-          const auto value = marked<typename R::V>(key, step + 1);
+          const auto value = marked(index.value_kind(), key, step + 1);
           switch (rng.below(4)) {
             case 0: balance[key].fetch_sub(index.erase(keys[key]) ? 1 : 0); break;
             case 1: index.update(keys[key], value); break;
@@ -213,12 +208,12 @@ const Contract books_balance(
 // Several writers of each key: the value that stays is the last one of some writer.
 const Contract last_value(
     "the_value_that_stays_is_the_last_of_a_writer",
-    [](auto& rig) {
-      using R = std::remove_reference_t<decltype(rig)>;
+    [](Rig& rig) {
       constexpr unsigned kThreads = 3;
       auto index = rig.open();
       const auto keys = close_keys(rig, 60);
-      for (std::size_t i = 0; i < keys.size(); ++i) index.put(keys[i], marked<typename R::V>(i, 1));
+      for (std::size_t i = 0; i < keys.size(); ++i)
+        index.put(keys[i], marked(index.value_kind(), i, 1));
       const std::size_t steps = rig.count(8000);
       std::vector<std::array<std::uint64_t, kThreads>> last(keys.size());
       const std::uint64_t seed = rig.rng()();
@@ -229,7 +224,7 @@ const Contract last_value(
         for (std::size_t step = 1; step <= steps && verdict.ok(); ++step) {
           const std::size_t key = rng.below(keys.size());
           const std::uint64_t version = step * kThreads + thread;
-          verdict.expect(index.update(keys[key], marked<typename R::V>(key, version)),
+          verdict.expect(index.update(keys[key], marked(index.value_kind(), key, version)),
                          [&] { return "update() does not find " + show(keys[key]); });
           last[key][thread] = version;
         }

@@ -9,13 +9,12 @@ namespace perdix::test {
 namespace {
 
 /// Puts, updates, reads and erases the keys that only this thread has; `stays` of them stay.
-template <class R>
-void use(typename R::Index& index, Verdict& verdict, const std::vector<typename R::K>& keys,
-         std::size_t first, std::size_t count, std::size_t stays) {
-  using V = typename R::V;
-  for (std::size_t i = first; i < first + count; ++i) index.put(keys[i], marked<V>(i, 1));
+void use(AnyIndex& index, Verdict& verdict, const std::vector<Datum>& keys, std::size_t first,
+         std::size_t count, std::size_t stays) {
+  for (std::size_t i = first; i < first + count; ++i)
+    index.put(keys[i], marked(index.value_kind(), i, 1));
   for (std::size_t i = first; i < first + count; ++i) {
-    verdict.expect(index.update(keys[i], marked<V>(i, 2)),
+    verdict.expect(index.update(keys[i], marked(index.value_kind(), i, 2)),
                    [&] { return "update " + show(keys[i]); });
     const auto value = index.get(keys[i]);
     verdict.expect(value && version_of(verdict, i, *value) == 2,
@@ -29,20 +28,19 @@ void use(typename R::Index& index, Verdict& verdict, const std::vector<typename 
 // Hundreds of threads that live for some operations: what belongs to a thread must be given back.
 const Contract short_lived(
     "threads_come_and_go_by_the_hundreds",
-    [](auto& rig) {
-      using R = std::remove_reference_t<decltype(rig)>;
+    [](Rig& rig) {
       constexpr std::size_t kAtOnce = 8;
       constexpr std::size_t kEach = 12;
       const std::size_t crews = rig.count(50);
       auto index = rig.open();
-      auto keys = make_keys<typename R::K>(rig.rng(), crews * kAtOnce * kEach, KeyStyle::dense);
+      auto keys = rig.keys_of(crews * kAtOnce * kEach, KeyStyle::dense);
       std::shuffle(keys.begin(), keys.end(), rig.rng());
       Verdict verdict;
       for (std::size_t crew_number = 0; crew_number < crews && verdict.ok(); ++crew_number) {
         Crew crew;
         crew.add(kAtOnce, [&](unsigned thread) {
           const std::size_t first = (crew_number * kAtOnce + thread) * kEach;
-          use<R>(index, verdict, keys, first, kEach, kEach / 2);
+          use(index, verdict, keys, first, kEach, kEach / 2);
         });
         crew.run(verdict);
       }
@@ -54,27 +52,26 @@ const Contract short_lived(
 // Threads work on all indexes of a pool while others open, fill, close and drop more of them.
 const Contract side_by_side(
     "indexes_of_a_pool_are_used_at_once",
-    [](auto& rig) {
-      using R = std::remove_reference_t<decltype(rig)>;
+    [](Rig& rig) {
       constexpr std::size_t kEach = 40;
       const std::size_t rounds = rig.count(40);
-      std::vector<typename R::Index> indexes;
+      std::vector<AnyIndex> indexes;
       for (int i = 0; i < 3; ++i) indexes.push_back(rig.open("index " + std::to_string(i)));
-      const auto keys = make_keys<typename R::K>(rig.rng(), 4 * kEach, KeyStyle::dense);
+      const auto keys = rig.keys_of(4 * kEach, KeyStyle::dense);
       Pool pool = rig.pool();
       Verdict verdict;
       Crew crew;
       crew.add(2, [&](unsigned thread) {
         for (std::size_t round = 0; round < rounds && verdict.ok(); ++round) {
-          for (auto& index : indexes) use<R>(index, verdict, keys, thread * kEach, kEach, 0);
+          for (auto& index : indexes) use(index, verdict, keys, thread * kEach, kEach, 0);
         }
       });
       crew.add(2, [&](unsigned thread) {
         const std::string name = "passing " + std::to_string(thread);
         for (std::size_t round = 0; round < rounds / 2 + 1 && verdict.ok(); ++round) {
           {
-            typename R::Index index(pool, name);
-            use<R>(index, verdict, keys, (2 + thread) * kEach, kEach, kEach / 2);
+            AnyIndex index = rig.type().open(pool, name);
+            use(index, verdict, keys, (2 + thread) * kEach, kEach, kEach / 2);
             verdict.expect(index.size() == kEach / 2, [] { return "size of a passing index"; });
           }
           pool.drop(name);
@@ -99,12 +96,12 @@ const Contract side_by_side(
 
 // The pool grows while all threads write to it, and nothing is lost afterwards.
 const Contract growth(
-    "the_pool_grows_under_threads",
-    []<BytesValueRig R>(R& rig) {
+    "the_pool_grows_under_threads", bytes_values,
+    [](Rig& rig) {
       constexpr unsigned kThreads = 4;
       const std::size_t each = rig.count(500);
-      auto keys = make_keys<typename R::K>(rig.rng(), kThreads * each, KeyStyle::dense);
-      std::optional<typename R::Index> index(rig.open());
+      auto keys = rig.keys_of(kThreads * each, KeyStyle::dense);
+      std::optional<AnyIndex> index(rig.open());
       Verdict verdict;
       Crew crew;
       crew.add(kThreads, [&](unsigned thread) {
@@ -129,15 +126,15 @@ std::string wide_bytes(std::size_t key, std::uint64_t version) {
 
 // A full pool: each put either throws and changes nothing, or stays. Erasing makes room again.
 const Contract full(
-    "a_pool_fills_up_under_threads",
-    []<BytesValueRig R>(R& rig) {
+    "a_pool_fills_up_under_threads", bytes_values,
+    [](Rig& rig) {
       constexpr unsigned kThreads = 4;
       constexpr std::size_t kKeys = 1200;
       PoolOptions options = rig.options();
       options.max_size = 32 << 20;
       rig.replace_pool(options);
       auto index = rig.open();
-      const auto keys = make_keys<typename R::K>(rig.rng(), kKeys, KeyStyle::dense);
+      const auto keys = rig.keys_of(kKeys, KeyStyle::dense);
       const std::size_t steps = std::max<std::size_t>(600, rig.count(3000));
       std::vector<std::uint64_t> held(keys.size(),
                                       0);  // by key: its version, 0 if none; one writer

@@ -10,14 +10,10 @@ namespace {
 
 /// Every `stay_every`th key stays; of the rest, one in three is never inserted and the others come
 /// and go in waves.
-template <class R>
 struct Waves {
-  using K = typename R::K;
-  using V = typename R::V;
-
   enum class Fate { stays, never, comes_and_goes };
 
-  Waves(R& rig, typename R::Index& the_index, std::size_t key_count, std::size_t every,
+  Waves(Rig& rig, AnyIndex& the_index, std::size_t key_count, std::size_t every,
         std::size_t waves_each)
       : index(the_index),
         keys(close_keys(rig, key_count)),
@@ -25,7 +21,7 @@ struct Waves {
         waves(waves_each),
         seed(rig.rng()()) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (fate(i) == Fate::stays) index.put(keys[i], marked<V>(i, 1));
+      if (fate(i) == Fate::stays) index.put(keys[i], marked(index.value_kind(), i, 1));
     }
   }
 
@@ -47,7 +43,9 @@ struct Waves {
       }
     };
     for (std::size_t wave = 0; wave < waves && verdict.ok(); ++wave) {
-      each([&](std::size_t key) { index.put(keys[key], marked<V>(key, wave + 1)); });
+      each([&](std::size_t key) {
+        index.put(keys[key], marked(index.value_kind(), key, wave + 1));
+      });
       each([&](std::size_t key) {
         verdict.expect(index.erase(keys[key]), [&] { return "lost " + show(keys[key]); });
       });
@@ -63,7 +61,7 @@ struct Waves {
       const std::size_t limit = rng.once_in(2) ? keys.size() : rng.between(1, 200);
       std::size_t next = from;  // position of the first key that has not been passed
       std::size_t rows = 0;
-      index.scan(keys[from], [&](View<K> shown, View<V> value) {
+      index.scan(keys[from], [&](DatumView shown, DatumView value) {
         next = pass(next, shown, value);
         return ++rows < limit && verdict.ok();
       });
@@ -78,14 +76,14 @@ struct Waves {
       const std::size_t limit = rng.between(1, 150);
       const auto rows = index.scan(keys[next], limit);
       verdict.expect(rows.size() <= limit, [] { return "more rows than the limit"; });
-      for (const auto& [key, value] : rows) next = pass(next, View<K>(key), View<V>(value));
+      for (const auto& [key, value] : rows) next = pass(next, key, value);
       if (rows.size() < limit) pass_until(next, keys.size());
     }
   }
 
-  std::size_t pass(std::size_t next, View<K> shown, View<V> value) {
+  std::size_t pass(std::size_t next, DatumView shown, DatumView value) {
     const std::size_t key = position(keys, shown);
-    const bool known = key < keys.size() && View<K>(keys[key]) == shown;
+    const bool known = key < keys.size() && keys[key] == shown;
     if (!verdict.expect(known && fate(key) != Fate::never,
                         [&] { return "a scan shows a key that never was: " + show(shown); })) {
       return next;
@@ -118,8 +116,8 @@ struct Waves {
     }
   }
 
-  typename R::Index& index;
-  std::vector<K> keys;
+  AnyIndex& index;
+  std::vector<Datum> keys;
   std::size_t stay_every;
   std::size_t waves;
   std::uint64_t seed;
@@ -127,32 +125,31 @@ struct Waves {
   Verdict verdict;
 };
 
-template <class R>
-void run_waves(R& rig, std::size_t key_count, std::size_t stay_every, double waves) {
+void run_waves(Rig& rig, std::size_t key_count, std::size_t stay_every, double waves) {
   auto index = rig.open();
-  Waves<R> test(rig, index, key_count, stay_every, rig.count(waves));
+  Waves test(rig, index, key_count, stay_every, rig.count(waves));
   Crew crew;
   crew.add(2, [&](unsigned i) { test.disturb(i); });
   crew.add(1, [&](unsigned i) { test.read(i); });
-  if constexpr (OrderedRig<R>) {
+  if (index.ordered()) {
     crew.add(2, [&](unsigned i) { test.scan(i); });
     crew.add(1, [&](unsigned i) { test.scan_limited(i); });
   }
   crew.run(test.verdict);
   std::uint64_t staying = 0;
   for (std::size_t i = 0; i < test.keys.size(); ++i) {
-    staying += test.fate(i) == Waves<R>::Fate::stays ? 1 : 0;
+    staying += test.fate(i) == Waves::Fate::stays ? 1 : 0;
   }
   EXPECT_EQ(index.size(), staying);
   EXPECT_TRUE(index.check().ok()) << problems_of(index.check());
 }
 
 const Contract many_stay(
-    "scans_hold_while_half_of_the_keys_come_and_go", [](auto& rig) { run_waves(rig, 1200, 2, 40); },
+    "scans_hold_while_half_of_the_keys_come_and_go", [](Rig& rig) { run_waves(rig, 1200, 2, 40); },
     kInMemory);
 
 const Contract few_stay(
-    "scans_hold_while_leaves_empty_and_vanish", [](auto& rig) { run_waves(rig, 1500, 500, 40); },
+    "scans_hold_while_leaves_empty_and_vanish", [](Rig& rig) { run_waves(rig, 1500, 500, 40); },
     kInMemory);
 
 }  // namespace

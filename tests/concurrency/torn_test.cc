@@ -8,19 +8,15 @@
 namespace perdix::test {
 namespace {
 
-template <class R>
 struct Turmoil {
-  using K = typename R::K;
-  using V = typename R::V;
-
-  Turmoil(R& rig, typename R::Index& the_index, std::size_t key_count, std::size_t steps_each)
+  Turmoil(Rig& rig, AnyIndex& the_index, std::size_t key_count, std::size_t steps_each)
       : index(the_index), keys(close_keys(rig, key_count)), steps(steps_each), seed(rig.rng()()) {}
 
   void write(unsigned writer) {
     Rng rng(seed + writer);
     for (std::size_t i = 1; i <= steps && verdict.ok(); ++i) {
       const std::size_t key = rng.below(keys.size());
-      const V value = marked<V>(key, i << 4 | writer);
+      const Datum value = marked(index.value_kind(), key, i << 4 | writer);
       switch (rng.below(8)) {
         case 0:
         case 1: index.erase(keys[key]); break;
@@ -43,9 +39,9 @@ struct Turmoil {
   void scan(unsigned) {
     while (writers_left.load() > 0 && verdict.ok()) {
       std::size_t next = 0;
-      index.scan(K{}, [&](View<K> shown, View<V> value) {
+      index.scan(Datum::least(index.key_kind()), [&](DatumView shown, DatumView value) {
         const std::size_t key = position(keys, shown);
-        const bool known = key < keys.size() && View<K>(keys[key]) == shown;
+        const bool known = key < keys.size() && keys[key] == shown;
         verdict.expect(known && key >= next, [&] { return "a scan shows " + show(shown); });
         if (known) version_of(verdict, key, value);
         next = key + 1;
@@ -54,28 +50,27 @@ struct Turmoil {
     }
   }
 
-  typename R::Index& index;
-  std::vector<K> keys;
+  AnyIndex& index;
+  std::vector<Datum> keys;
   std::size_t steps;
   std::uint64_t seed;
   std::atomic<int> writers_left{3};
   Verdict verdict;
 };
 
-template <class R>
-void run_turmoil(R& rig, std::size_t key_count) {
-  std::optional<typename R::Index> index(rig.open());
-  std::vector<typename R::K> keys;
+void run_turmoil(Rig& rig, std::size_t key_count) {
+  std::optional<AnyIndex> index(rig.open());
+  std::vector<Datum> keys;
   {
-    Turmoil<R> test(rig, *index, key_count, rig.count(8000));
+    Turmoil test(rig, *index, key_count, rig.count(8000));
     Crew crew;
     crew.add(3, [&](unsigned i) { test.write(i); });
     crew.add(2, [&](unsigned i) { test.read(i); });
-    if constexpr (OrderedRig<R>) crew.add(1, [&](unsigned i) { test.scan(i); });
+    if (index->ordered()) crew.add(1, [&](unsigned i) { test.scan(i); });
     crew.run(test.verdict);
     keys = test.keys;
   }
-  typename R::Model model;  // what is there at rest, one lookup after the other
+  Model model;  // what is there at rest, one lookup after the other
   for (const auto& key : keys) {
     if (const auto value = index->get(key)) model.put(key, *value);
   }
@@ -85,10 +80,10 @@ void run_turmoil(R& rig, std::size_t key_count) {
 }
 
 const Contract few_keys(
-    "values_of_a_few_keys_are_never_torn", [](auto& rig) { run_turmoil(rig, 8); }, kInMemory);
+    "values_of_a_few_keys_are_never_torn", [](Rig& rig) { run_turmoil(rig, 8); }, kInMemory);
 
 const Contract some_keys(
-    "values_of_some_hundred_keys_are_never_torn", [](auto& rig) { run_turmoil(rig, 400); },
+    "values_of_some_hundred_keys_are_never_torn", [](Rig& rig) { run_turmoil(rig, 400); },
     kInMemory);
 
 }  // namespace

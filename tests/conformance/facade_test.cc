@@ -15,17 +15,19 @@ std::string bytes(std::uint64_t number) {
   return {encoded.begin(), encoded.end()};
 }
 
-const std::string& bytes(const std::string& text) { return text; }
+std::string bytes(const Datum& datum) {
+  return datum.kind() == Kind::u64 ? bytes(datum.number()) : datum.bytes();
+}
 
 TEST(Encoding, NumbersSortAsTheirBytes) {
   Rng rng(seed());
-  const auto numbers = make_keys<std::uint64_t>(rng, 1000, KeyStyle::mixed);
+  const auto numbers = make_keys(Kind::u64, rng, 1000, KeyStyle::mixed);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    EXPECT_EQ(decode_u64(bytes(numbers[i])), numbers[i]);
+    EXPECT_EQ(decode_u64(bytes(numbers[i])), numbers[i].number());
     if (i == 0) continue;
-    EXPECT_LT(bytes(numbers[i - 1]), bytes(numbers[i])) << numbers[i];
+    EXPECT_LT(bytes(numbers[i - 1]), bytes(numbers[i])) << show(numbers[i]);
   }
-  EXPECT_EQ(bytes(0x0102030405060708), "\x01\x02\x03\x04\x05\x06\x07\x08");
+  EXPECT_EQ(bytes(std::uint64_t{0x0102030405060708}), "\x01\x02\x03\x04\x05\x06\x07\x08");
 }
 
 TEST(Encoding, OtherLengthsAreRefused) {
@@ -36,15 +38,14 @@ TEST(Encoding, OtherLengthsAreRefused) {
 
 TEST(Encoding, EveryEngineOfTheListHasItsName) {
   const auto names = Index::engines();
-  for_each_type(Engines{}, [&]<class E>() {
-    EXPECT_EQ(std::count(names.begin(), names.end(), E::kName), 1) << E::kName;
-  });
+  for (const IndexType& type : index_types()) {
+    EXPECT_EQ(std::count(names.begin(), names.end(), type.engine), 1) << type.engine;
+  }
 }
 
 /// Full contents by the interface of bytes against the model. A scan may start at no bytes, which
 /// sort before every number.
-template <class R>
-void expect_same(const Index& index, const typename R::Model& model) {
+void expect_same(const Rig& rig, const Index& index, const Model& model) {
   EXPECT_EQ(index.size(), model.size());
   EXPECT_EQ(index.stats().pairs, model.size());
   EXPECT_TRUE(index.check().ok());
@@ -52,7 +53,7 @@ void expect_same(const Index& index, const typename R::Model& model) {
     EXPECT_TRUE(index.contains(bytes(key))) << show(key);
     EXPECT_EQ(index.get(bytes(key)), bytes(value)) << show(key);
   }
-  EXPECT_EQ(index.ordered(), OrderedRig<R>);
+  EXPECT_EQ(index.ordered(), rig.type().ordered);
   auto next = model.begin();
   const auto scan = [&] {
     index.scan("", [&](std::string_view key, std::string_view value) {
@@ -62,7 +63,7 @@ void expect_same(const Index& index, const typename R::Model& model) {
       return true;
     });
   };
-  if (!OrderedRig<R>) {
+  if (!rig.type().ordered) {
     EXPECT_EQ(error_of(scan), Errc::unsupported);
   } else {
     scan();
@@ -70,10 +71,9 @@ void expect_same(const Index& index, const typename R::Model& model) {
   }
 }
 
-const Contract same_index("the_interface_of_bytes_is_the_same_index", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
+const Contract same_index("the_interface_of_bytes_is_the_same_index", [](Rig& rig) {
   const auto keys = rig.keys(100);
-  typename R::Model model;
+  Model model;
   {
     auto typed = rig.open();
     fill(rig, typed, model, keys);
@@ -85,16 +85,15 @@ const Contract same_index("the_interface_of_bytes_is_the_same_index", [](auto& r
     EXPECT_EQ(index->info().engine, rig.info().engine);
     EXPECT_EQ(index->info().key_kind, rig.info().key_kind);
     EXPECT_EQ(index->info().value_kind, rig.info().value_kind);
-    expect_same<R>(*index, model);
+    expect_same(rig, *index, model);
     EXPECT_EQ(error_of([&] { rig.open(); }), Errc::in_use);
   }
   EXPECT_EQ("", compare_all(rig.open(), model, keys));
 });
 
-const Contract same_calls("the_interface_of_bytes_does_what_the_typed_calls_do", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
+const Contract same_calls("the_interface_of_bytes_does_what_the_typed_calls_do", [](Rig& rig) {
   const auto keys = rig.keys(100);
-  typename R::Model model;
+  Model model;
   Workload workload(rig.rng()(), profiles().front(), keys.size());
   {
     const auto index = Index::open_or_create(rig.pool(), rig.info());
@@ -117,20 +116,20 @@ const Contract same_calls("the_interface_of_bytes_does_what_the_typed_calls_do",
         default: EXPECT_EQ(index->contains(bytes(key)), model.contains(key)); break;
       }
     }
-    expect_same<R>(*index, model);
+    expect_same(rig, *index, model);
   }
   EXPECT_EQ("", compare_all(rig.open(), model, keys));
 });
 
-const Contract scan_from_number("the_interface_of_bytes_scans_numbers", []<OrderedRig R>(R& rig) {
+const Contract scan_from_number("the_interface_of_bytes_scans_numbers", ordered, [](Rig& rig) {
   const auto keys = rig.keys(200);
-  typename R::Model model;
+  Model model;
   {
     auto typed = rig.open();
     fill(rig, typed, model, keys);
   }
   const auto index = Index::open(rig.pool(), "index");
-  if (kKindOf<typename R::K> == Kind::u64) {
+  if (rig.key_kind() == Kind::u64) {
     const auto visit = [](std::string_view, std::string_view) { return true; };
     EXPECT_EQ(error_of([&] { index->scan(std::string(9, '\0'), visit); }), Errc::invalid_argument);
   }
@@ -145,8 +144,7 @@ const Contract scan_from_number("the_interface_of_bytes_scans_numbers", []<Order
   }
 });
 
-const Contract wrong_lengths("the_interface_of_bytes_refuses_other_lengths", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
+const Contract wrong_lengths("the_interface_of_bytes_refuses_other_lengths", [](Rig& rig) {
   const auto index = Index::open_or_create(rig.pool(), rig.info());
   const std::string number = bytes(std::uint64_t{7});
   for (const std::size_t size : {0, 7, 9}) {
@@ -154,19 +152,18 @@ const Contract wrong_lengths("the_interface_of_bytes_refuses_other_lengths", [](
     const auto refused = [&](bool is_number) {
       return is_number ? std::optional(Errc::invalid_argument) : std::nullopt;
     };
-    const bool key_is_number = kKindOf<typename R::K> == Kind::u64;
+    const bool key_is_number = rig.key_kind() == Kind::u64;
     EXPECT_EQ(error_of([&] { index->put(odd, number); }), refused(key_is_number)) << size;
     EXPECT_EQ(error_of([&] { index->get(odd); }), refused(key_is_number)) << size;
     EXPECT_EQ(error_of([&] { index->erase(odd); }), refused(key_is_number)) << size;
-    EXPECT_EQ(error_of([&] { index->put(number, odd); }),
-              refused(kKindOf<typename R::V> == Kind::u64))
-        << size;
+    const bool value_is_number = rig.value_kind() == Kind::u64;
+    EXPECT_EQ(error_of([&] { index->put(number, odd); }), refused(value_is_number)) << size;
     index->erase(number);
   }
   EXPECT_EQ(index->size(), 0U);
 });
 
-const Contract wrong_info("the_interface_of_bytes_refuses_other_engines_and_kinds", [](auto& rig) {
+const Contract wrong_info("the_interface_of_bytes_refuses_other_engines_and_kinds", [](Rig& rig) {
   EXPECT_EQ(error_of([&] { Index::open(rig.pool(), "index"); }), Errc::not_found);
   IndexInfo info = rig.info();
   info.engine = "no such engine";

@@ -29,9 +29,9 @@ class HugeValue {
   void* begin_;
 };
 
-const Contract keys_too_large("keys_of_64_KiB_are_too_large", []<BytesKeyRig R>(R& rig) {
+const Contract keys_too_large("keys_of_64_KiB_are_too_large", bytes_keys, [](Rig& rig) {
   auto index = rig.open();
-  typename R::Model model;
+  Model model;
   const auto keys = rig.keys(40);
   fill(rig, index, model, keys);
   for (const std::size_t size : {kMaxKeySize + 1, kMaxKeySize + 2, std::uint64_t{1} << 20}) {
@@ -51,11 +51,11 @@ const Contract keys_too_large("keys_of_64_KiB_are_too_large", []<BytesKeyRig R>(
   EXPECT_EQ("", compare_all(index, model, keys));
 });
 
-const Contract values_too_large("values_of_4_GiB_are_too_large", []<BytesValueRig R>(R& rig) {
+const Contract values_too_large("values_of_4_GiB_are_too_large", bytes_values, [](Rig& rig) {
   const HugeValue huge;
   if (!huge.usable()) GTEST_SKIP() << "no room for 4 GiB of addresses";
   auto index = rig.open();
-  typename R::Model model;
+  Model model;
   const auto keys = rig.keys(40);
   fill(rig, index, model, keys);
   model.erase(keys.back());
@@ -72,28 +72,21 @@ constexpr std::uint64_t kSmallPool = 32 << 20;
 
 /// A key and a value so large that a small pool is full after some thousand pairs where they can be
 /// large at all.
-template <class R>
-typename R::K wide_key(std::uint64_t i) {
-  if constexpr (BytesKeyRig<R>)
-    return std::to_string(1'000'000'000 + i) + std::string(i % 500, 'k');
-  else
-    return i;
+Datum wide_key(const Rig& rig, std::uint64_t i) {
+  if (rig.key_kind() == Kind::u64) return i;
+  return std::to_string(1'000'000'000 + i) + std::string(i % 500, 'k');
 }
 
-template <class R>
-typename R::V wide_value(R& rig, std::uint64_t i) {
-  if constexpr (BytesValueRig<R>)
-    return bytes_of(i, rig.rng().below(16'000));
-  else
-    return mix(i);
+Datum wide_value(Rig& rig, std::uint64_t i) {
+  if (rig.value_kind() == Kind::u64) return mix(i);
+  return bytes_of(i, rig.rng().below(16'000));
 }
 
 /// Inserts until the pool is full; each failed insert must have changed nothing.
-template <class R>
-void fill_up(R& rig, typename R::Index& index, typename R::Model& model) {
+void fill_up(Rig& rig, AnyIndex& index, Model& model) {
   int failures = 0;
   for (std::uint64_t i = 0; failures < 20; ++i) {
-    const auto key = wide_key<R>(i % 2 == 0 ? i : ~i % 100'000'000);
+    const auto key = wide_key(rig, i % 2 == 0 ? i : ~i % 100'000'000);
     const auto value = wide_value(rig, i);
     const auto error = error_of([&] { index.put(key, value); });
     if (!error) {
@@ -109,9 +102,8 @@ void fill_up(R& rig, typename R::Index& index, typename R::Model& model) {
 }
 
 /// Erases every pair in the first half of the keys.
-template <class R>
-void erase_half(typename R::Index& index, typename R::Model& model) {
-  std::vector<typename R::K> keys;
+void erase_half(AnyIndex& index, Model& model) {
+  std::vector<Datum> keys;
   for (const auto& [key, value] : model) keys.push_back(key);
   keys.resize(keys.size() / 2);
   for (const auto& key : keys) {
@@ -120,14 +112,13 @@ void erase_half(typename R::Index& index, typename R::Model& model) {
   }
 }
 
-template <class R>
-void exhaust(R& rig) {
+void exhaust(Rig& rig) {
   PoolOptions options = rig.options();
   options.max_size = kSmallPool;
   rig.replace_pool(options);
-  typename R::Model model;
-  const std::vector<typename R::K> none;
-  std::optional<typename R::Index> index(rig.open());
+  Model model;
+  const std::vector<Datum> none;
+  std::optional<AnyIndex> index(rig.open());
   for (int round = 0; round < 2; ++round) {
     fill_up(rig, *index, model);
     if (testing::Test::HasFatalFailure()) return;
@@ -137,7 +128,7 @@ void exhaust(R& rig) {
     ASSERT_EQ("", compare_all(*index, model, none)) << "when full, opened again";
     const auto last_key = model.begin()->first;
     const auto last_value = model.begin()->second;
-    erase_half<R>(*index, model);
+    erase_half(*index, model);
     ASSERT_EQ("", compare_all(*index, model, none)) << "after erasing half";
     ASSERT_TRUE(index->insert(last_key, last_value)) << "erasing made room";
     model.insert(last_key, last_value);
@@ -148,21 +139,20 @@ void exhaust(R& rig) {
 
 // Not in page_cache: filling a pool there takes minutes of syncs, and the path is the same.
 const Contract out_of_space(
-    "a_full_pool_keeps_everything", [](auto& rig) { exhaust(rig); }, kInProcess);
+    "a_full_pool_keeps_everything", [](Rig& rig) { exhaust(rig); }, kInProcess);
 
-const Contract out_of_space_power("a_full_pool_that_survives_power_keeps_everything",
-                                  []<BytesValueRig R>(R& rig) { exhaust(rig); },
-                                  {Domain::memory_controller});
+const Contract out_of_space_power("a_full_pool_that_survives_power_keeps_everything", bytes_values,
+                                  [](Rig& rig) { exhaust(rig); }, {Domain::memory_controller});
 
 // One value that does not fit, while there is room for small ones.
 const Contract one_too_large_for_the_pool(
-    "a_value_larger_than_the_pool_changes_nothing",
-    []<BytesValueRig R>(R& rig) {
+    "a_value_larger_than_the_pool_changes_nothing", bytes_values,
+    [](Rig& rig) {
       PoolOptions options = rig.options();
       options.max_size = kSmallPool;
       rig.replace_pool(options);
-      std::optional<typename R::Index> index(rig.open());
-      typename R::Model model;
+      std::optional<AnyIndex> index(rig.open());
+      Model model;
       const auto keys = rig.keys(50);
       fill(rig, *index, model, keys);
       index->erase(keys[1]);

@@ -14,18 +14,16 @@ enum class Order { ascending, descending, shuffled };
 
 constexpr std::array kOrders = {Order::ascending, Order::descending, Order::shuffled};
 
-template <class K>
-std::vector<K> in_order(std::vector<K> keys, Order order, Rng& rng) {
+std::vector<Datum> in_order(std::vector<Datum> keys, Order order, Rng& rng) {
   if (order == Order::descending) std::reverse(keys.begin(), keys.end());
   if (order == Order::shuffled) std::shuffle(keys.begin(), keys.end(), rng);
   return keys;
 }
 
 /// Inserts all keys in one order and erases them in another, comparing everything now and then.
-template <class R>
-void come_and_go(R& rig, const std::vector<typename R::K>& keys, Order come, Order go) {
-  typename R::Model model;
-  std::optional<typename R::Index> index(rig.open());
+void come_and_go(Rig& rig, const std::vector<Datum>& keys, Order come, Order go) {
+  Model model;
+  std::optional<AnyIndex> index(rig.open());
   const auto compare_sometimes = [&](std::string_view doing, std::size_t i) {
     if (i % (keys.size() / 4 + 1) != 0) return;
     ASSERT_EQ("", compare_all(*index, model, keys)) << doing << ", key " << i;
@@ -47,10 +45,8 @@ void come_and_go(R& rig, const std::vector<typename R::K>& keys, Order come, Ord
   ASSERT_EQ("", compare_all(*index, model, keys)) << "empty again";
 }
 
-template <class R>
-void come_and_go_in_every_order(R& rig, KeyStyle style) {
-  const auto keys =
-      make_keys<typename R::K>(rig.rng(), std::max<std::size_t>(100, rig.count(1500)), style);
+void come_and_go_in_every_order(Rig& rig, KeyStyle style) {
+  const auto keys = rig.keys_of(std::max<std::size_t>(100, rig.count(1500)), style);
   for (const Order come : kOrders) {
     for (const Order go : kOrders) {
       SCOPED_TRACE(std::string("orders ") + std::to_string(static_cast<int>(come)) + ", " +
@@ -63,23 +59,21 @@ void come_and_go_in_every_order(R& rig, KeyStyle style) {
 
 const Contract mixed_keys(
     "mixed_keys_come_and_go_in_every_order",
-    [](auto& rig) { come_and_go_in_every_order(rig, KeyStyle::mixed); }, kInMemory);
+    [](Rig& rig) { come_and_go_in_every_order(rig, KeyStyle::mixed); }, kInMemory);
 
 const Contract dense_keys(
     "dense_keys_come_and_go_in_every_order",
-    [](auto& rig) { come_and_go_in_every_order(rig, KeyStyle::dense); }, kInMemory);
+    [](Rig& rig) { come_and_go_in_every_order(rig, KeyStyle::dense); }, kInMemory);
 
 const Contract clustered_keys(
     "clustered_keys_come_and_go_in_every_order",
-    [](auto& rig) { come_and_go_in_every_order(rig, KeyStyle::clustered); }, kInMemory);
+    [](Rig& rig) { come_and_go_in_every_order(rig, KeyStyle::clustered); }, kInMemory);
 
 // A range is emptied in the middle and filled with other keys: what lay there may not come back.
-const Contract emptied_range("an_emptied_range_takes_other_keys", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
-  const auto keys =
-      make_keys<typename R::K>(rig.rng(), 4 * (rig.count(500) / 4 + 20), KeyStyle::dense);
-  typename R::Model model;
-  std::optional<typename R::Index> index(rig.open());
+const Contract emptied_range("an_emptied_range_takes_other_keys", [](Rig& rig) {
+  const auto keys = rig.keys_of(4 * (rig.count(500) / 4 + 20), KeyStyle::dense);
+  Model model;
+  std::optional<AnyIndex> index(rig.open());
   const auto put = [&](std::size_t i) {
     const auto value = rig.small_value();
     index->put(keys[i], value);
@@ -101,12 +95,11 @@ const Contract emptied_range("an_emptied_range_takes_other_keys", [](auto& rig) 
 // The same cycle again and again takes no more space than before.
 const Contract cycles_do_not_grow(
     "a_cycle_of_filling_and_emptying_does_not_grow_the_pool",
-    [](auto& rig) {
-      using R = std::remove_reference_t<decltype(rig)>;
+    [](Rig& rig) {
       const auto keys = rig.keys(1000);
       std::vector<std::uint64_t> allocated;
       for (int cycle = 0; cycle < 4; ++cycle) {
-        typename R::Model model;
+        Model model;
         {
           auto index = rig.open();
           fill(rig, index, model, keys);

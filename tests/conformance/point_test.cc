@@ -7,7 +7,7 @@
 namespace perdix::test {
 namespace {
 
-const Contract new_index_is_empty("a_new_index_is_empty", [](auto& rig) {
+const Contract new_index_is_empty("a_new_index_is_empty", [](Rig& rig) {
   auto index = rig.open();
   for (const auto& key : rig.keys(30)) {
     EXPECT_FALSE(index.contains(key));
@@ -20,7 +20,7 @@ const Contract new_index_is_empty("a_new_index_is_empty", [](auto& rig) {
   EXPECT_TRUE(index.check().ok());
 });
 
-const Contract put_adds_and_replaces("put_adds_and_replaces", [](auto& rig) {
+const Contract put_adds_and_replaces("put_adds_and_replaces", [](Rig& rig) {
   auto index = rig.open();
   const auto keys = rig.keys(100);
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -35,7 +35,7 @@ const Contract put_adds_and_replaces("put_adds_and_replaces", [](auto& rig) {
   }
 });
 
-const Contract insert_keeps_the_first_value("insert_keeps_the_first_value", [](auto& rig) {
+const Contract insert_keeps_the_first_value("insert_keeps_the_first_value", [](Rig& rig) {
   auto index = rig.open();
   for (const auto& key : rig.keys(100)) {
     const auto first = rig.small_value();
@@ -46,7 +46,7 @@ const Contract insert_keeps_the_first_value("insert_keeps_the_first_value", [](a
   }
 });
 
-const Contract update_changes_what_is_there("update_changes_only_what_is_there", [](auto& rig) {
+const Contract update_changes_what_is_there("update_changes_only_what_is_there", [](Rig& rig) {
   auto index = rig.open();
   for (const auto& key : rig.keys(100)) {
     EXPECT_FALSE(index.update(key, rig.small_value())) << show(key);
@@ -59,10 +59,10 @@ const Contract update_changes_what_is_there("update_changes_only_what_is_there",
   }
 });
 
-const Contract erase_removes_once("erase_removes_once", [](auto& rig) {
+const Contract erase_removes_once("erase_removes_once", [](Rig& rig) {
   auto index = rig.open();
   const auto keys = rig.keys(100);
-  typename std::remove_reference_t<decltype(rig)>::Model model;
+  Model model;
   fill(rig, index, model, keys);
   for (const auto& key : keys) {
     EXPECT_TRUE(index.erase(key)) << show(key);
@@ -76,7 +76,7 @@ const Contract erase_removes_once("erase_removes_once", [](auto& rig) {
   EXPECT_EQ("", compare_all(index, model, keys));
 });
 
-const Contract erased_keys_start_anew("a_key_comes_back_with_its_new_value", [](auto& rig) {
+const Contract erased_keys_start_anew("a_key_comes_back_with_its_new_value", [](Rig& rig) {
   auto index = rig.open();
   for (const auto& key : rig.keys(60)) {
     for (int round = 0; round < 3; ++round) {
@@ -91,12 +91,10 @@ const Contract erased_keys_start_anew("a_key_comes_back_with_its_new_value", [](
 });
 
 // Each edge key alone, so that none leans on another.
-const Contract edge_keys_alone("each_edge_key_alone", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
-  using K = typename R::K;
-  const auto edges = edge_keys<K>();
-  for (const K& key : edges) {
-    typename R::Model model;
+const Contract edge_keys_alone("each_edge_key_alone", [](Rig& rig) {
+  const auto edges = edge_keys(rig.key_kind());
+  for (const Datum& key : edges) {
+    Model model;
     {
       auto index = rig.open();
       const auto value = rig.small_value();
@@ -114,12 +112,12 @@ const Contract edge_keys_alone("each_edge_key_alone", [](auto& rig) {
   }
 });
 
-const Contract neighbours_are_left_alone("an_operation_leaves_all_other_keys_alone", [](auto& rig) {
+const Contract neighbours_are_left_alone("an_operation_leaves_all_other_keys_alone", [](Rig& rig) {
   auto index = rig.open();
   const auto keys = rig.keys(150);
-  typename std::remove_reference_t<decltype(rig)>::Model model;
+  Model model;
   fill(rig, index, model, keys);
-  for (const auto& key : edge_keys<typename std::remove_reference_t<decltype(rig)>::K>()) {
+  for (const auto& key : edge_keys(rig.key_kind())) {
     index.erase(key);
     model.erase(key);
     ASSERT_EQ("", compare_all(index, model, keys)) << "after erase of " << show(key);
@@ -130,31 +128,29 @@ const Contract neighbours_are_left_alone("an_operation_leaves_all_other_keys_alo
   }
 });
 
-template <class V>
-std::vector<V> edge_values() {
-  if constexpr (std::is_same_v<V, std::uint64_t>) {
+std::vector<Datum> edge_values(Kind kind) {
+  if (kind == Kind::u64) {
+    const std::uint64_t last = ~std::uint64_t{0};
     const std::uint64_t half = std::uint64_t{1} << 63;
-    return {0,         1,    std::uint64_t{1} << 48, half / 2, half - 1, half, half + 1, ~half,
-            ~V{0} - 1, ~V{0}};
-  } else {
-    std::vector<V> values;
-    for (const std::size_t size :
-         {0, 1, 7, 8, 9, 15, 16, 17, 255, 256, 4095, 4096, 65535, 65536, 65537, 1 << 20, 3 << 20}) {
-      values.push_back(bytes_of(size, size));
-    }
-    values.push_back(std::string(8, '\0'));
-    values.push_back(std::string(100, '\xff'));
-    return values;
+    return {0,        1,   std::uint64_t{1} << 48, half / 2, half - 1, half, half + 1, ~half,
+            last - 1, last};
   }
+  std::vector<Datum> values;
+  for (const std::size_t size :
+       {0, 1, 7, 8, 9, 15, 16, 17, 255, 256, 4095, 4096, 65535, 65536, 65537, 1 << 20, 3 << 20}) {
+    values.push_back(bytes_of(size, size));
+  }
+  values.push_back(std::string(8, '\0'));
+  values.push_back(std::string(100, '\xff'));
+  return values;
 }
 
-const Contract every_value_comes_back("every_value_comes_back", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
-  const auto values = edge_values<typename R::V>();
+const Contract every_value_comes_back("every_value_comes_back", [](Rig& rig) {
+  const auto values = edge_values(rig.value_kind());
   auto keys = rig.keys(60);
   keys.resize(values.size());
-  typename R::Model model;
-  std::optional<typename R::Index> index(rig.open());
+  Model model;
+  std::optional<AnyIndex> index(rig.open());
   for (std::size_t i = 0; i < values.size(); ++i) {
     index->put(keys[i], values[i]);
     model.put(keys[i], values[i]);
@@ -165,12 +161,11 @@ const Contract every_value_comes_back("every_value_comes_back", [](auto& rig) {
 });
 
 // One key whose value takes every size after every other: blocks are taken and given back.
-const Contract values_grow_and_shrink("values_grow_and_shrink", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
-  const auto values = edge_values<typename R::V>();
+const Contract values_grow_and_shrink("values_grow_and_shrink", [](Rig& rig) {
+  const auto values = edge_values(rig.value_kind());
   const auto keys = rig.keys(40);
-  typename R::Model model;
-  std::optional<typename R::Index> index(rig.open());
+  Model model;
+  std::optional<AnyIndex> index(rig.open());
   fill(rig, *index, model, keys);
   const std::size_t rounds = rig.count(60);
   for (std::size_t i = 0; i < rounds; ++i) {
@@ -185,7 +180,7 @@ const Contract values_grow_and_shrink("values_grow_and_shrink", [](auto& rig) {
 });
 
 // The caller's buffers are the caller's: they may change as soon as a call returns.
-const Contract arguments_are_copied("arguments_are_copied", [](auto& rig) {
+const Contract arguments_are_copied("arguments_are_copied", [](Rig& rig) {
   auto index = rig.open();
   const auto keys = rig.keys(40);
   for (const auto& key : keys) {
@@ -193,8 +188,8 @@ const Contract arguments_are_copied("arguments_are_copied", [](auto& rig) {
     auto value = rig.small_value();
     const auto copy = value;
     index.put(passed_key, value);
-    passed_key = {};
-    value = {};
+    passed_key = rig.least_key();
+    value = Datum::least(rig.value_kind());
     EXPECT_EQ(index.get(key), copy) << show(key);
   }
 });

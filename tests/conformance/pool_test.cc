@@ -8,35 +8,29 @@
 namespace perdix::test {
 namespace {
 
-/// Opens the index under the same engine with other kinds, or under another engine.
-template <class E, Storable K, Storable V, class R>
-std::optional<Errc> error_of_opening(R& rig) {
-  return error_of([&] { typename E::template Index<K, V> index(rig.pool(), "index"); });
-}
-
-const Contract wrong_kind("an_index_has_its_kinds_for_life", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
+const Contract wrong_kind("an_index_has_its_kinds_for_life", [](Rig& rig) {
   rig.open().put(rig.keys(30).front(), rig.small_value());
-  for_each_kinds([&]<Storable K, Storable V>() {
-    const bool same = kKindOf<K> == kKindOf<typename R::K> && kKindOf<V> == kKindOf<typename R::V>;
-    const auto error = error_of_opening<typename R::Engine, K, V>(rig);
-    EXPECT_EQ(error, same ? std::nullopt : std::optional(Errc::wrong_kind)) << kinds_name<K, V>();
-  });
+  for (const IndexType& other : index_types()) {
+    if (other.engine != rig.type().engine) continue;
+    const bool same = other.kinds() == rig.type().kinds();
+    const auto error = error_of([&] { rig.open_as(other); });
+    EXPECT_EQ(error, same ? std::nullopt : std::optional(Errc::wrong_kind)) << other.kinds();
+  }
   EXPECT_EQ(rig.open().size(), 1U);
 });
 
-const Contract wrong_engine("an_index_has_its_engine_for_life", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
+const Contract wrong_engine("an_index_has_its_engine_for_life", [](Rig& rig) {
   rig.open().put(rig.keys(30).front(), rig.small_value());
-  for_each_type(Engines{}, [&]<class E>() {
-    const bool same = E::kName == R::Engine::kName;
-    const auto error = error_of_opening<E, typename R::K, typename R::V>(rig);
-    EXPECT_EQ(error, same ? std::nullopt : std::optional(Errc::wrong_engine)) << E::kName;
-  });
+  for (const IndexType& other : index_types()) {
+    if (other.kinds() != rig.type().kinds()) continue;
+    const bool same = other.engine == rig.type().engine;
+    const auto error = error_of([&] { rig.open_as(other); });
+    EXPECT_EQ(error, same ? std::nullopt : std::optional(Errc::wrong_engine)) << other.engine;
+  }
   EXPECT_EQ(rig.open().size(), 1U);
 });
 
-const Contract open_once("a_name_is_open_at_most_once", [](auto& rig) {
+const Contract open_once("a_name_is_open_at_most_once", [](Rig& rig) {
   {
     auto index = rig.open();
     EXPECT_EQ(error_of([&] { rig.open(); }), Errc::in_use);
@@ -46,12 +40,12 @@ const Contract open_once("a_name_is_open_at_most_once", [](auto& rig) {
   EXPECT_EQ(rig.open().size(), 1U);
 });
 
-const Contract pool_open_once("a_pool_is_open_at_most_once", [](auto& rig) {
+const Contract pool_open_once("a_pool_is_open_at_most_once", [](Rig& rig) {
   EXPECT_EQ(error_of([&] { Pool::open(rig.path(), rig.options()); }), Errc::in_use);
   EXPECT_EQ(error_of([&] { Pool::create(rig.path(), rig.options()); }), Errc::already_exists);
 });
 
-const Contract names("names_have_limits", [](auto& rig) {
+const Contract names("names_have_limits", [](Rig& rig) {
   EXPECT_EQ(error_of([&] { rig.open(""); }), Errc::invalid_argument);
   const auto too_long = error_of([&] { rig.open(std::string(kMaxNameSize + 1, 'n')); });
   EXPECT_TRUE(too_long == Errc::too_large || too_long == Errc::invalid_argument);
@@ -64,7 +58,7 @@ const Contract names("names_have_limits", [](auto& rig) {
   EXPECT_EQ(rig.pool().indexes().size(), 2U);
 });
 
-const Contract directory("the_pool_lists_its_indexes", [](auto& rig) {
+const Contract directory("the_pool_lists_its_indexes", [](Rig& rig) {
   std::vector<std::string> expected;
   for (int i = 0; i < 20; ++i) {
     expected.push_back("index " + std::to_string(i));
@@ -85,11 +79,10 @@ const Contract directory("the_pool_lists_its_indexes", [](auto& rig) {
   }
 });
 
-const Contract drop("dropping_an_index_frees_all_of_it", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
+const Contract drop("dropping_an_index_frees_all_of_it", [](Rig& rig) {
   const auto keys = rig.keys(400);
-  typename R::Model kept;
-  typename R::Model dropped;
+  Model kept;
+  Model dropped;
   {
     auto index = rig.open("kept");
     fill(rig, index, kept, keys);
@@ -113,19 +106,21 @@ const Contract drop("dropping_an_index_frees_all_of_it", [](auto& rig) {
   EXPECT_EQ("", compare_all(rig.open("kept"), kept, keys));
 });
 
-const Contract name_again("a_dropped_name_takes_other_kinds", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
+const Contract name_again("a_dropped_name_takes_other_kinds", [](Rig& rig) {
   rig.open().put(rig.keys(30).front(), rig.small_value());
-  for_each_kinds([&]<Storable K, Storable V>() {
+  for (const IndexType& other : index_types()) {
+    if (other.engine != rig.type().engine) continue;
     rig.pool().drop("index");
-    typename R::Engine::template Index<K, V> index(rig.pool(), "index");
+    AnyIndex index = rig.open_as(other);
     EXPECT_EQ(index.size(), 0U);
-    index.put(K{}, V{});
-    EXPECT_EQ(index.get(K{}), V{});
-  });
+    const Datum key = Datum::least(other.key_kind);
+    const Datum value = Datum::least(other.value_kind);
+    index.put(key, value);
+    EXPECT_EQ(index.get(key), value);
+  }
 });
 
-const Contract close("a_pool_closes_when_no_index_is_open", [](auto& rig) {
+const Contract close("a_pool_closes_when_no_index_is_open", [](Rig& rig) {
   const auto key = rig.keys(30).front();
   {
     auto index = rig.open();
@@ -143,11 +138,10 @@ const Contract close("a_pool_closes_when_no_index_is_open", [](auto& rig) {
 });
 
 // Several indexes that are written in turn do not see each other's keys.
-const Contract independent("indexes_of_a_pool_are_independent", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
+const Contract independent("indexes_of_a_pool_are_independent", [](Rig& rig) {
   const auto keys = rig.keys(100);
-  std::vector<typename R::Index> indexes;
-  std::vector<typename R::Model> models(5);
+  std::vector<AnyIndex> indexes;
+  std::vector<Model> models(5);
   for (std::size_t i = 0; i < models.size(); ++i) {
     indexes.push_back(rig.open("index " + std::to_string(i)));
   }
@@ -162,14 +156,13 @@ const Contract independent("indexes_of_a_pool_are_independent", [](auto& rig) {
   }
 });
 
-const Contract outlives("an_index_keeps_its_pool_open", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
+const Contract outlives("an_index_keeps_its_pool_open", [](Rig& rig) {
   const auto keys = rig.keys(40);
-  typename R::Model model;
+  Model model;
   rig.close_pool();
   {
     std::optional<Pool> pool(Pool::open(rig.path(), rig.options()));
-    typename R::Index index(*pool, "index");
+    AnyIndex index = rig.type().open(*pool, "index");
     pool.reset();
     fill(rig, index, model, keys);
     EXPECT_EQ("", compare_all(index, model, keys));
@@ -179,13 +172,12 @@ const Contract outlives("an_index_keeps_its_pool_open", [](auto& rig) {
   EXPECT_EQ("", compare_all(rig.open(), model, keys));
 });
 
-const Contract moves("a_moved_index_is_the_same_index", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
+const Contract moves("a_moved_index_is_the_same_index", [](Rig& rig) {
   const auto keys = rig.keys(60);
-  typename R::Model model;
+  Model model;
   auto first = rig.open("first");
   fill(rig, first, model, keys);
-  typename R::Index second(std::move(first));
+  AnyIndex second(std::move(first));
   EXPECT_EQ("", compare_all(second, model, keys)) << "after move construction";
   auto third = rig.open("third");
   third.put(keys.front(), rig.small_value());
@@ -198,16 +190,15 @@ const Contract moves("a_moved_index_is_the_same_index", [](auto& rig) {
   EXPECT_EQ("", compare_all(third, model, keys));
 });
 
-const Contract pools_assign("an_index_moves_between_pools", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
+const Contract pools_assign("an_index_moves_between_pools", [](Rig& rig) {
   const auto keys = rig.keys(40);
-  typename R::Model model;
+  Model model;
   auto index = rig.open();
   fill(rig, index, model, keys);
   const auto other_path = rig.path().string() + ".other";
   {
     Pool other = Pool::create(other_path, rig.options());
-    typename R::Index elsewhere(other, "index");
+    AnyIndex elsewhere = rig.type().open(other, "index");
     elsewhere.put(keys.front(), rig.small_value());
     std::swap(index, elsewhere);
     EXPECT_EQ("", compare_all(elsewhere, model, keys));

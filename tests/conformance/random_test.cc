@@ -9,8 +9,7 @@
 namespace perdix::test {
 namespace {
 
-template <class R>
-void reopen_somehow(R& rig, std::optional<typename R::Index>& index) {
+void reopen_somehow(Rig& rig, std::optional<AnyIndex>& index) {
   if (rig.rng().once_in(2)) {
     rig.reopen(index);
   } else {
@@ -19,15 +18,13 @@ void reopen_somehow(R& rig, std::optional<typename R::Index>& index) {
   }
 }
 
-template <class R>
-void run(R& rig, const Profile& profile) {
+void run(Rig& rig, const Profile& profile) {
   const std::size_t operations = rig.count(12'000);
-  const std::size_t edges = edge_keys<typename R::K>().size();
-  const auto keys = make_keys<typename R::K>(
-      rig.rng(), std::max(edges, std::min(profile.keys, operations)), profile.style);
+  const std::size_t edges = edge_keys(rig.key_kind()).size();
+  const auto keys = rig.keys_of(std::max(edges, std::min(profile.keys, operations)), profile.style);
   Workload workload(rig.rng()(), profile, keys.size());
-  typename R::Model model;
-  std::optional<typename R::Index> index(rig.open());
+  Model model;
+  std::optional<AnyIndex> index(rig.open());
   for (std::size_t i = 0; i < operations; ++i) {
     const Step step = workload.next();
     ASSERT_EQ("", compare_step(*index, model, step, keys[step.key], rig.value()))
@@ -40,32 +37,30 @@ void run(R& rig, const Profile& profile) {
   ASSERT_EQ("", compare_all(*index, model, keys)) << "profile " << profile.name << ", at the end";
 }
 
-template <class R>
-void run_profile(R& rig, std::string_view name) {
+void run_profile(Rig& rig, std::string_view name) {
   for (const Profile& profile : profiles()) {
     if (profile.name == name) run(rig, profile);
   }
 }
 
-const Contract mixed("random_operations_mixed", [](auto& rig) { run_profile(rig, "mixed"); });
-const Contract up("random_operations_ascending", [](auto& rig) { run_profile(rig, "ascending"); });
+const Contract mixed("random_operations_mixed", [](Rig& rig) { run_profile(rig, "mixed"); });
+const Contract up("random_operations_ascending", [](Rig& rig) { run_profile(rig, "ascending"); });
 const Contract down("random_operations_descending",
-                    [](auto& rig) { run_profile(rig, "descending"); });
+                    [](Rig& rig) { run_profile(rig, "descending"); });
 const Contract clusters("random_operations_clustered",
-                        [](auto& rig) { run_profile(rig, "clustered"); });
-const Contract hot("random_operations_hot", [](auto& rig) { run_profile(rig, "hot"); });
-const Contract waves("random_operations_waves", [](auto& rig) { run_profile(rig, "waves"); });
+                        [](Rig& rig) { run_profile(rig, "clustered"); });
+const Contract hot("random_operations_hot", [](Rig& rig) { run_profile(rig, "hot"); });
+const Contract waves("random_operations_waves", [](Rig& rig) { run_profile(rig, "waves"); });
 
 // Several indexes in a pool at once, each with a model of its own.
-const Contract side_by_side("random_operations_on_indexes_side_by_side", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
+const Contract side_by_side("random_operations_on_indexes_side_by_side", [](Rig& rig) {
   constexpr std::size_t kIndexes = 3;
   const auto keys = rig.keys(400);
-  std::vector<typename R::Model> models(kIndexes);
+  std::vector<Model> models(kIndexes);
   const std::size_t operations = rig.count(6000);
   Workload workload(rig.rng()(), profiles().front(), keys.size());
   for (int round = 0; round < 3; ++round) {
-    std::vector<typename R::Index> indexes;
+    std::vector<AnyIndex> indexes;
     for (std::size_t i = 0; i < kIndexes; ++i) {
       indexes.push_back(rig.open("index " + std::to_string(i)));
       ASSERT_EQ("", compare_all(indexes[i], models[i], keys)) << "index " << i;

@@ -11,24 +11,24 @@ namespace {
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
-const Contract limits("scan_returns_at_most_its_limit", []<OrderedRig R>(R& rig) {
+const Contract limits("scan_returns_at_most_its_limit", ordered, [](Rig& rig) {
   auto index = rig.open();
-  typename R::Model model;
-  EXPECT_EQ("", compare_scan(index, model, typename R::K{}, 10)) << "an empty index";
+  Model model;
+  EXPECT_EQ("", compare_scan(index, model, rig.least_key(), 10)) << "an empty index";
   const auto keys = rig.keys(500);
   fill(rig, index, model, keys);
   const std::size_t n = keys.size();
   for (const std::size_t limit :
        {std::size_t{0}, std::size_t{1}, std::size_t{2}, n / 2, n - 1, n, n + 1, kNoLimit}) {
-    EXPECT_EQ("", compare_scan(index, model, typename R::K{}, limit));
+    EXPECT_EQ("", compare_scan(index, model, rig.least_key(), limit));
     EXPECT_EQ("", compare_scan(index, model, keys[n / 3], limit));
   }
 });
 
 // From each key, from just below and from just above it: so from both sides of every leaf's bounds.
-const Contract boundaries("scan_starts_at_every_boundary", []<OrderedRig R>(R& rig) {
+const Contract boundaries("scan_starts_at_every_boundary", ordered, [](Rig& rig) {
   auto index = rig.open();
-  typename R::Model model;
+  Model model;
   fill(rig, index, model, rig.keys(600));
   for (const auto& [key, value] : model) {
     ASSERT_EQ("", compare_scan(index, model, key, 3));
@@ -37,10 +37,10 @@ const Contract boundaries("scan_starts_at_every_boundary", []<OrderedRig R>(R& r
   }
 });
 
-const Contract gaps("scan_starts_within_gaps", []<OrderedRig R>(R& rig) {
+const Contract gaps("scan_starts_within_gaps", ordered, [](Rig& rig) {
   auto index = rig.open();
-  typename R::Model model;
-  const auto keys = make_keys<typename R::K>(rig.rng(), 30 + rig.count(1200), KeyStyle::dense);
+  Model model;
+  const auto keys = rig.keys_of(30 + rig.count(1200), KeyStyle::dense);
   fill(rig, index, model, keys);
   const std::size_t first = keys.size() / 5;  // a gap over several leaves, and many small ones
   for (std::size_t i = first; i < keys.size(); ++i) {
@@ -55,17 +55,17 @@ const Contract gaps("scan_starts_within_gaps", []<OrderedRig R>(R& rig) {
   ASSERT_EQ("", compare_scan(index, model, successor(keys.back()), 5)) << "behind the last key";
 });
 
-const Contract visitor_stops("scan_stops_when_the_visitor_does", []<OrderedRig R>(R& rig) {
+const Contract visitor_stops("scan_stops_when_the_visitor_does", ordered, [](Rig& rig) {
   auto index = rig.open();
-  typename R::Model model;
+  Model model;
   const auto keys = rig.keys(300);
   fill(rig, index, model, keys);
   for (const std::size_t wanted : {std::size_t{1}, std::size_t{2}, std::size_t{65}, keys.size()}) {
     std::size_t calls = 0;
-    index.scan(typename R::K{}, [&](typename R::Index::Key key, typename R::Index::Value value) {
+    index.scan(rig.least_key(), [&](DatumView key, DatumView value) {
       if (calls < keys.size()) {
         EXPECT_EQ(key, keys[calls]) << "row " << calls;
-        EXPECT_EQ(model.get(key), typename R::V(value)) << "row " << calls;
+        EXPECT_EQ(model.get(key), value) << "row " << calls;
       }
       return ++calls < wanted;
     });
@@ -73,13 +73,13 @@ const Contract visitor_stops("scan_stops_when_the_visitor_does", []<OrderedRig R
   }
 });
 
-const Contract visitor_reads("a_visitor_may_read_the_index", []<OrderedRig R>(R& rig) {
+const Contract visitor_reads("a_visitor_may_read_the_index", ordered, [](Rig& rig) {
   auto index = rig.open();
-  typename R::Model model;
+  Model model;
   fill(rig, index, model, rig.keys(200));
   std::size_t rows = 0;
-  index.scan(typename R::K{}, [&](typename R::Index::Key key, typename R::Index::Value value) {
-    EXPECT_EQ(index.get(key), typename R::V(value));
+  index.scan(rig.least_key(), [&](DatumView key, DatumView value) {
+    EXPECT_EQ(index.get(key), value);
     EXPECT_TRUE(index.contains(key));
     EXPECT_EQ("", compare_scan(index, model, key, 5));
     ++rows;
@@ -90,10 +90,9 @@ const Contract visitor_reads("a_visitor_may_read_the_index", []<OrderedRig R>(R&
 
 // The visitor erases, replaces and adds keys around the one it is shown. Keys ascend all the same,
 // and each key that nobody touched is shown with its value.
-const Contract visitor_writes("a_visitor_may_write_to_the_index", []<OrderedRig R>(R& rig) {
-  using K = typename R::K;
+const Contract visitor_writes("a_visitor_may_write_to_the_index", ordered, [](Rig& rig) {
   auto index = rig.open();
-  typename R::Model model;
+  Model model;
   const auto keys = rig.keys(800);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (i % 4 == 3) continue;  // these the visitor adds
@@ -102,16 +101,16 @@ const Contract visitor_writes("a_visitor_may_write_to_the_index", []<OrderedRig 
     model.put(keys[i], value);
   }
   std::size_t next_untouched = 0;
-  std::optional<K> last;
-  index.scan(K{}, [&](typename R::Index::Key shown, typename R::Index::Value value) {
-    const K key(shown);
-    EXPECT_TRUE(!last || *last < key) << show(key) << " after " << show(last);
+  std::optional<Datum> last;
+  index.scan(rig.least_key(), [&](DatumView shown, DatumView value) {
+    const Datum key = shown.copy();
+    EXPECT_TRUE(!last || *last < key) << show(key) << " after " << show(*last);
     last = key;
     const auto at =
         static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), key) - keys.begin());
     if (at % 4 == 0) {
       EXPECT_EQ(at, next_untouched) << "a scan skipped or repeated a key";
-      EXPECT_EQ(model.get(key), typename R::V(value));
+      EXPECT_EQ(model.get(key), value);
       next_untouched = at + 4;
     }
     for (std::size_t i = at + 1; i < std::min(at + 4, keys.size()); ++i) {
@@ -126,30 +125,30 @@ const Contract visitor_writes("a_visitor_may_write_to_the_index", []<OrderedRig 
   EXPECT_EQ("", compare_all(index, model, keys));
 });
 
-const Contract visitor_empties("a_visitor_may_empty_the_index", []<OrderedRig R>(R& rig) {
+const Contract visitor_empties("a_visitor_may_empty_the_index", ordered, [](Rig& rig) {
   auto index = rig.open();
-  typename R::Model model;
+  Model model;
   const auto keys = rig.keys(300);
   fill(rig, index, model, keys);
-  std::optional<typename R::K> last;
-  index.scan(typename R::K{}, [&](typename R::Index::Key key, typename R::Index::Value) {
-    EXPECT_TRUE(!last || *last < typename R::K(key));
-    last = typename R::K(key);
+  std::optional<Datum> last;
+  index.scan(rig.least_key(), [&](DatumView key, DatumView) {
+    EXPECT_TRUE(!last || *last < key);
+    last = key.copy();
     for (const auto& other : keys) index.erase(other);
     return true;
   });
-  EXPECT_EQ("", compare_all(index, typename R::Model(), keys));
+  EXPECT_EQ("", compare_all(index, Model(), keys));
 });
 
-const Contract visitor_throws("a_visitor_may_throw", []<OrderedRig R>(R& rig) {
+const Contract visitor_throws("a_visitor_may_throw", ordered, [](Rig& rig) {
   auto index = rig.open();
-  typename R::Model model;
+  Model model;
   const auto keys = rig.keys(200);
   fill(rig, index, model, keys);
   for (const std::size_t wanted : {std::size_t{1}, keys.size() / 2, keys.size()}) {
     std::size_t calls = 0;
     const auto scan = [&] {
-      index.scan(typename R::K{}, [&](typename R::Index::Key, typename R::Index::Value) -> bool {
+      index.scan(rig.least_key(), [&](DatumView, DatumView) -> bool {
         if (++calls == wanted) throw std::runtime_error("enough");
         return true;
       });
@@ -162,21 +161,21 @@ const Contract visitor_throws("a_visitor_may_throw", []<OrderedRig R>(R& rig) {
   EXPECT_EQ("", compare_all(index, model, keys));
 });
 
-const Contract after_erasing("scan_shows_nothing_erased", []<OrderedRig R>(R& rig) {
-  std::optional<typename R::Index> index(rig.open());
-  typename R::Model model;
+const Contract after_erasing("scan_shows_nothing_erased", ordered, [](Rig& rig) {
+  std::optional<AnyIndex> index(rig.open());
+  Model model;
   const auto keys = rig.keys(400);
   fill(rig, *index, model, keys);
   for (const auto& key : keys) {
     index->erase(key);
     model.erase(key);
     if (rig.rng().once_in(keys.size() / 8 + 1)) {
-      ASSERT_EQ("", compare_scan(*index, model, typename R::K{}, kNoLimit)) << show(key);
+      ASSERT_EQ("", compare_scan(*index, model, rig.least_key(), kNoLimit)) << show(key);
     }
   }
-  ASSERT_EQ("", compare_scan(*index, model, typename R::K{}, kNoLimit));
+  ASSERT_EQ("", compare_scan(*index, model, rig.least_key(), kNoLimit));
   rig.reopen(index);
-  ASSERT_EQ("", compare_scan(*index, model, typename R::K{}, kNoLimit)) << "after reopening";
+  ASSERT_EQ("", compare_scan(*index, model, rig.least_key(), kNoLimit)) << "after reopening";
 });
 
 }  // namespace

@@ -6,10 +6,9 @@
 namespace perdix::test {
 namespace {
 
-const Contract sizes("sizes_are_those_of_the_index", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
+const Contract sizes("sizes_are_those_of_the_index", [](Rig& rig) {
   auto index = rig.open();
-  typename R::Model model;
+  Model model;
   const auto keys = rig.keys(40000);  // more than a leaf in every domain and build
   const std::uint64_t empty = index.stats().pm_bytes;
   fill(rig, index, model, keys);
@@ -23,10 +22,9 @@ const Contract sizes("sizes_are_those_of_the_index", [](auto& rig) {
   EXPECT_LE(rig.pool().info().size, rig.pool().info().max_size);
 });
 
-const Contract sizes_after_reopen("sizes_are_the_same_after_reopening", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
-  std::optional<typename R::Index> index(rig.open());
-  typename R::Model model;
+const Contract sizes_after_reopen("sizes_are_the_same_after_reopening", [](Rig& rig) {
+  std::optional<AnyIndex> index(rig.open());
+  Model model;
   fill(rig, *index, model, rig.keys(800));
   rig.reopen(index);
   const IndexStats before = index->stats();
@@ -39,16 +37,16 @@ const Contract sizes_after_reopen("sizes_are_the_same_after_reopening", [](auto&
   EXPECT_EQ(rig.pool().info().allocated, allocated);
 });
 
-const Contract large_values_count("large_values_count", []<BytesValueRig R>(R& rig) {
+const Contract large_values_count("large_values_count", bytes_values, [](Rig& rig) {
   auto index = rig.open();
   const auto key = rig.keys(30).front();
   index.put(key, std::string(1 << 20, 'v'));
   EXPECT_GE(index.stats().pm_bytes, std::uint64_t{1} << 20);
-  index.put(key, "small");
+  index.put(key, std::string("small"));
   EXPECT_LT(index.stats().pm_bytes, std::uint64_t{1} << 20);
 });
 
-const Contract pool_info("the_pool_says_what_it_is", [](auto& rig) {
+const Contract pool_info("the_pool_says_what_it_is", [](Rig& rig) {
   const PoolInfo info = rig.pool().info();
   EXPECT_EQ(info.path, rig.path());
   EXPECT_EQ(info.durability, rig.options().durability);
@@ -56,13 +54,12 @@ const Contract pool_info("the_pool_says_what_it_is", [](auto& rig) {
   EXPECT_GT(info.format_version, 0U);
 });
 
-const Contract checks_count("check_visits_everything", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
+const Contract checks_count("check_visits_everything", [](Rig& rig) {
   const auto keys = rig.keys(300);
   {
     auto first = rig.open("first");
     auto second = rig.open("second");
-    typename R::Model model;
+    Model model;
     fill(rig, first, model, keys);
     fill(rig, second, model, keys);
     EXPECT_EQ(first.check().pairs, keys.size());
@@ -73,11 +70,10 @@ const Contract checks_count("check_visits_everything", [](auto& rig) {
   EXPECT_EQ(report.pairs, 2 * keys.size());
 });
 
-const Contract verify("verify_finds_nothing_in_a_sound_pool", [](auto& rig) {
-  using R = std::remove_reference_t<decltype(rig)>;
+const Contract verify("verify_finds_nothing_in_a_sound_pool", [](Rig& rig) {
   {
     auto index = rig.open();
-    typename R::Model model;
+    Model model;
     fill(rig, index, model, rig.keys(200));
   }
   EXPECT_EQ(error_of([&] { Pool::verify(rig.path(), rig.options()); }), Errc::in_use);

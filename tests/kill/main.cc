@@ -51,19 +51,17 @@ bool wanted(const Options& options, std::string_view option, std::string_view na
 
 std::vector<std::unique_ptr<Lane>> make_lanes(const Options& options, std::uint64_t seed) {
   std::vector<std::unique_ptr<Lane>> lanes;
-  for_each_type(Engines{}, [&]<class E>() {
-    for_each_kinds([&]<Storable K, Storable V>() {
-      for (const Setting& setting : kSettings) {
-        const Plan plan = {std::string(E::kName), kinds_name<K, V>(), setting.domain,
-                           setting.mode,          setting.threads,    seed};
-        if (wanted(options, "engine", plan.engine) && wanted(options, "kinds", plan.kinds) &&
-            wanted(options, "domain", name_of(plan.domain)) &&
-            wanted(options, "mode", name_of(plan.mode))) {
-          lanes.push_back(std::make_unique<Lane>(plan));
-        }
+  for (const IndexType& type : index_types()) {
+    for (const Setting& setting : kSettings) {
+      const Plan plan = {type.engine,  type.kinds(),    setting.domain,
+                         setting.mode, setting.threads, seed};
+      if (wanted(options, "engine", plan.engine) && wanted(options, "kinds", plan.kinds) &&
+          wanted(options, "domain", name_of(plan.domain)) &&
+          wanted(options, "mode", name_of(plan.mode))) {
+        lanes.push_back(std::make_unique<Lane>(plan));
       }
-    });
-  });
+    }
+  }
   return lanes;
 }
 

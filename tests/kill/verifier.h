@@ -2,6 +2,7 @@
 // scan(), the second index, the pool's search for leaks, and whether the index works on.
 #pragma once
 
+#include <fmt/format.h>
 #include <perdix/perdix.h>
 
 #include <map>
@@ -18,23 +19,24 @@
 
 namespace perdix::test::kill {
 
-template <class Engine, Storable K, Storable V>
 class Verifier {
  public:
-  using Index = typename Engine::template Index<K, V>;
-
-  Verifier(const Plan& plan, Pool& pool, const Sender& sender)
-      : plan_(plan), pool_(pool), sender_(sender), keys_(plan_keys<K>(plan, kSpareKeys)) {}
+  Verifier(const IndexType& type, const Plan& plan, Pool& pool, const Sender& sender)
+      : type_(type),
+        plan_(plan),
+        pool_(pool),
+        sender_(sender),
+        keys_(plan_keys(type.key_kind, plan, kSpareKeys)) {}
 
   /// Sends what it finds; throws what is wrong. The pool holds the same pairs afterwards.
-  void run(Index index) {
+  void run(AnyIndex index) {
     require_sound("check()", index.check());
     send_pairs(index);
-    if constexpr (OrderedIndex<Index>) verify_scan(index);
+    if (index.ordered()) verify_scan(index);
     verify_second();
     work(index);
     require_sound("check() after further work", index.check());
-    { const Index closed = std::move(index); }
+    { const AnyIndex closed = std::move(index); }
     require_sound("Pool::check()", pool_.check());
   }
 
@@ -49,7 +51,7 @@ class Verifier {
     require(report.ok(), what + ": " + problems_of(report));
   }
 
-  void send_pairs(const Index& index) {
+  void send_pairs(const AnyIndex& index) {
     for (std::size_t i = 0; i < plan_.keys(); ++i) {
       const auto value = index.get(keys_[i]);
       const auto tag = value ? tag_of(*value) : 0;
@@ -63,9 +65,9 @@ class Verifier {
             fmt::format("size() is {}, but {} keys are there", index.size(), found_.size()));
   }
 
-  void verify_scan(const Index& index) {
+  void verify_scan(const AnyIndex& index) {
     auto next = found_.begin();
-    index.scan(K{}, [&](View<K> key, View<V> value) {
+    index.scan(Datum::least(type_.key_kind), [&](DatumView key, DatumView value) {
       require(next != found_.end() && next->first == key && tag_of(value) == next->second,
               "scan() shows " + show(key) + ", which get() does not");
       ++next;
@@ -80,15 +82,16 @@ class Verifier {
       if (info.name == kSecondName) state = SecondIndex::created;
     }
     if (state == SecondIndex::created) {
-      const Index second(pool_, kSecondName);
+      const AnyIndex second = type_.open(pool_, kSecondName);
       require_sound("check() of the second index", second.check());
       Rng rng(plan_.seed);
-      const auto keys = make_keys<K>(rng, kSecondKeys, KeyStyle::mixed);
+      const auto keys = make_keys(type_.key_kind, rng, kSecondKeys, KeyStyle::mixed);
       std::size_t there = 0;
       for (; there < keys.size(); ++there) {  // it is filled in this order
         const auto value = second.get(keys[there]);
         if (!value) break;
-        require(*value == tagged_value<V>(there + 1), "a damaged value in the second index");
+        require(*value == tagged_value(type_.value_kind, there + 1),
+                "a damaged value in the second index");
       }
       require(second.size() == there, "the second index has lost a pair between others");
       if (there == keys.size()) state = SecondIndex::filled;
@@ -97,25 +100,29 @@ class Verifier {
   }
 
   /// Uses the index as a client would, on keys that no writer has.
-  void work(Index& index) {
+  void work(AnyIndex& index) {
     const std::size_t size = index.size();
     for (std::size_t i = plan_.keys(); i < keys_.size(); ++i) {
-      require(index.insert(keys_[i], tagged_value<V>(i)), "insert() of a new key returned false");
-      require(!index.insert(keys_[i], tagged_value<V>(i)), "insert() of a key returned true twice");
-      require(index.update(keys_[i], tagged_value<V>(i + 1)), "update() returned false");
+      require(index.insert(keys_[i], tagged_value(type_.value_kind, i)),
+              "insert() of a new key returned false");
+      require(!index.insert(keys_[i], tagged_value(type_.value_kind, i)),
+              "insert() of a key returned true twice");
+      require(index.update(keys_[i], tagged_value(type_.value_kind, i + 1)),
+              "update() returned false");
     }
     for (std::size_t i = plan_.keys(); i < keys_.size(); ++i) {
-      require(index.get(keys_[i]) == tagged_value<V>(i + 1), "get() after update()");
+      require(index.get(keys_[i]) == tagged_value(type_.value_kind, i + 1), "get() after update()");
       require(index.erase(keys_[i]), "erase() returned false");
     }
     require(index.size() == size, "size() is not what it was before inserting and erasing");
   }
 
+  const IndexType& type_;
   const Plan& plan_;
   Pool& pool_;
   const Sender& sender_;
-  std::vector<K> keys_;
-  std::map<K, std::uint64_t> found_;
+  std::vector<Datum> keys_;
+  std::map<Datum, std::uint64_t> found_;
 };
 
 }  // namespace perdix::test::kill

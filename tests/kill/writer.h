@@ -12,35 +12,34 @@
 
 #include "kill/plan.h"
 #include "kill/process.h"
+#include "support/engines.h"
 #include "support/keys.h"
 #include "support/values.h"
 
 namespace perdix::test::kill {
 
 /// The keys of the main index followed by those that only verification uses, in no order.
-template <Storable K>
-std::vector<K> plan_keys(const Plan& plan, std::size_t spare = 0) {
+inline std::vector<Datum> plan_keys(Kind kind, const Plan& plan, std::size_t spare = 0) {
   Rng rng(plan.seed);
-  auto keys = make_keys<K>(rng, plan.keys(), write_profile().style);
-  std::vector<K> others = make_keys<K>(rng, spare + edge_keys<K>().size(), KeyStyle::mixed);
-  for (const K& key : others) {
+  auto keys = make_keys(kind, rng, plan.keys(), write_profile().style);
+  const auto others = make_keys(kind, rng, spare + edge_keys(kind).size(), KeyStyle::mixed);
+  for (const Datum& key : others) {
     if (!std::binary_search(keys.begin(), keys.begin() + plan.keys(), key)) keys.push_back(key);
   }
   return keys;
 }
 
-template <class Engine, Storable K, Storable V>
 class Writer {
  public:
-  using Index = typename Engine::template Index<K, V>;
-
-  Writer(const Plan& plan, unsigned round, const Pool& pool, Index& index, const Sender& sender)
-      : plan_(plan),
+  Writer(const IndexType& type, const Plan& plan, unsigned round, const Pool& pool, AnyIndex& index,
+         const Sender& sender)
+      : type_(type),
+        plan_(plan),
         round_(round),
         pool_(pool),
         index_(index),
         sender_(sender),
-        keys_(plan_keys<K>(plan)) {}
+        keys_(plan_keys(type.key_kind, plan)) {}
 
   /// Ends only by an exception, which becomes a problem, or with the process.
   void run() {
@@ -79,11 +78,11 @@ class Writer {
   }
 
   bool execute(const Command& command) {
-    const K& key = keys_[command.key];
+    const Datum& key = keys_[command.key];
     switch (command.op) {
-      case Op::put: index_.put(key, tagged_value<V>(command.tag)); return true;
-      case Op::insert: return index_.insert(key, tagged_value<V>(command.tag));
-      case Op::update: return index_.update(key, tagged_value<V>(command.tag));
+      case Op::put: index_.put(key, tagged_value(type_.value_kind, command.tag)); return true;
+      case Op::insert: return index_.insert(key, tagged_value(type_.value_kind, command.tag));
+      case Op::update: return index_.update(key, tagged_value(type_.value_kind, command.tag));
       default: return index_.erase(key);
     }
   }
@@ -104,7 +103,7 @@ class Writer {
 
   [[noreturn]] void create_and_drop() {
     Rng rng(plan_.seed);
-    const auto keys = make_keys<K>(rng, kSecondKeys, KeyStyle::mixed);
+    const auto keys = make_keys(type_.key_kind, rng, kSecondKeys, KeyStyle::mixed);
     Pool pool = pool_;
     bool exists = false;  // what an earlier kill left is dropped first
     for (const IndexInfo& info : pool.indexes()) exists = exists || info.name == kSecondName;
@@ -116,11 +115,12 @@ class Writer {
     }
   }
 
-  void create(const Pool& pool, const std::vector<K>& keys) {
+  void create(const Pool& pool, const std::vector<Datum>& keys) {
     tell(SecondIndex::creating);
-    Index index(pool, kSecondName);
+    AnyIndex index = type_.open(pool, kSecondName);
     tell(SecondIndex::created);
-    for (std::size_t i = 0; i < keys.size(); ++i) index.put(keys[i], tagged_value<V>(i + 1));
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      index.put(keys[i], tagged_value(type_.value_kind, i + 1));
     tell(SecondIndex::filled);
   }
 
@@ -128,12 +128,13 @@ class Writer {
     sender_.send(Record::Type::second, 0, static_cast<std::uint32_t>(state), 0);
   }
 
+  const IndexType& type_;
   const Plan& plan_;
   unsigned round_;
   const Pool& pool_;
-  Index& index_;
+  AnyIndex& index_;
   const Sender& sender_;
-  std::vector<K> keys_;
+  std::vector<Datum> keys_;
   std::mutex problem_mutex_;
 };
 

@@ -11,26 +11,38 @@
 namespace perdix::test {
 namespace {
 
+/// One contract for one type of index in one domain.
+struct Subject {
+  std::string full_name;
+  const IndexType& type;
+  Domain domain;
+  Contract::Body body;
+
+  void run() const {
+    Rig rig(type, domain, seed() ^ mix(full_name));
+    body(rig);
+    if (!testing::Test::HasFatalFailure()) rig.finish();
+  }
+};
+
 class Case : public testing::Test {
  public:
-  Case(std::string full_name, std::function<void(std::uint64_t)> body)
-      : full_name_(std::move(full_name)), body_(std::move(body)) {}
+  explicit Case(Subject subject) : subject_(std::move(subject)) {}
 
   void TestBody() override {
     try {
-      body_(seed() ^ mix(full_name_));
+      subject_.run();
     } catch (const std::exception& error) {
       ADD_FAILURE() << "an unexpected exception: " << error.what();
     }
     if (HasFailure()) {
       std::cout << fmt::format("replay: {} {} --gtest_filter={}\n", replay_environment(),
-                               program_invocation_name, full_name_);
+                               program_invocation_name, subject_.full_name);
     }
   }
 
  private:
-  std::string full_name_;
-  std::function<void(std::uint64_t)> body_;
+  Subject subject_;
 };
 
 // GoogleTest's filters give ':' and '-' a meaning.
@@ -40,18 +52,32 @@ std::string plain(std::string name) {
   return name;
 }
 
+void add_case(const IndexType& type, Domain domain, const std::string& name, Contract::Body body,
+              const std::source_location& where) {
+  const std::string suite =
+      plain(fmt::format("{}_{}_{}", type.engine, type.kinds(), name_of(domain)));
+  const Subject subject = {suite + "." + name, type, domain, body};
+  testing::RegisterTest(suite.c_str(), name.c_str(), nullptr, nullptr, where.file_name(),
+                        static_cast<int>(where.line()), [subject]() -> testing::Test* {
+                          return new Case(subject);  // GoogleTest deletes it
+                        });
+}
+
+bool any(const IndexType&) { return true; }
+
 }  // namespace
 
-void register_case(const std::string& suite, const std::string& name,
-                   const std::source_location& where,
-                   std::function<void(std::uint64_t seed)> body) {
-  const std::string suite_name = plain(suite);
-  const std::string full_name = suite_name + "." + name;
-  testing::RegisterTest(suite_name.c_str(), name.c_str(), nullptr, nullptr, where.file_name(),
-                        static_cast<int>(where.line()),
-                        [full_name, body = std::move(body)]() -> testing::Test* {
-                          return new Case(full_name, body);  // GoogleTest deletes it
-                        });
+Contract::Contract(const std::string& name, Body body, std::initializer_list<Domain> domains,
+                   const std::source_location& where)
+    : Contract(name, any, body, domains, where) {}
+
+Contract::Contract(const std::string& name, Fits fits, Body body,
+                   std::initializer_list<Domain> domains, const std::source_location& where) {
+  for (const Domain domain : domains) {
+    for (const IndexType& type : index_types()) {
+      if (fits(type)) add_case(type, domain, name, body, where);
+    }
+  }
 }
 
 }  // namespace perdix::test

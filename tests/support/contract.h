@@ -1,18 +1,14 @@
 // A test case for every engine, combination of kinds and domain. A suite is a file of these:
 //
-//   const Contract get_finds_nothing("get_finds_nothing", [](auto& rig) {
-//     auto index = rig.open();
-//     EXPECT_FALSE(index.contains(rig.key()));
+//   const Contract get_finds_nothing("get_finds_nothing", [](Rig& rig) {
+//     AnyIndex index = rig.open();
+//     EXPECT_FALSE(index.contains(rig.least_key()));
 //   });
 //
-// The body is a generic lambda that takes a Rig; if it is constrained (OrderedRig, BytesKeyRig), it
-// runs for the rigs that fit. A case is named
+// A case may ask for indexes with order or for kinds, and runs for those that fit. It is named
 // <engine>_<key kind>_<value kind>_<domain>.<name>.
 #pragma once
 
-#include <concepts>
-#include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <source_location>
 #include <string>
@@ -21,48 +17,30 @@
 
 namespace perdix::test {
 
-/// Registers one case with GoogleTest. The body gets a seed of its own; a failure prints how to
-/// replay it.
-void register_case(const std::string& suite, const std::string& name,
-                   const std::source_location& where, std::function<void(std::uint64_t seed)> body);
-
 inline constexpr std::initializer_list<Domain> kEverywhere = {
     Domain::process, Domain::memory_controller, Domain::page_cache};
 inline constexpr std::initializer_list<Domain> kInMemory = {Domain::process,
                                                             Domain::memory_controller};
 inline constexpr std::initializer_list<Domain> kInProcess = {Domain::process};
 
-template <class Body>
+/// What a case may ask for.
+inline bool ordered(const IndexType& type) { return type.ordered; }
+inline bool bytes_keys(const IndexType& type) { return type.key_kind == Kind::bytes; }
+inline bool bytes_values(const IndexType& type) { return type.value_kind == Kind::bytes; }
+
+/// Registers itself with GoogleTest. Each case gets a seed of its own; a failure prints how to
+/// replay it.
 class Contract {
  public:
-  Contract(std::string name, Body body, std::initializer_list<Domain> domains = kEverywhere,
-           std::source_location where = std::source_location::current())
-      : name_(std::move(name)), body_(body), where_(where) {
-    for (const Domain domain : domains) {
-      for_each_type(Engines{}, [&]<class E>() {
-        for_each_kinds([&]<Storable K, Storable V>() { add<Rig<E, K, V>>(domain); });
-      });
-    }
-  }
+  using Body = void (*)(Rig& rig);
+  using Fits = bool (*)(const IndexType& type);
 
- private:
-  template <class R>
-  void add(Domain domain) const {
-    if constexpr (std::invocable<const Body&, R&>) {
-      const std::string suite = std::string(R::Engine::kName) + "_" +
-                                kinds_name<typename R::K, typename R::V>() + "_" +
-                                std::string(name_of(domain));
-      register_case(suite, name_, where_, [domain, body = body_](std::uint64_t seed) {
-        R rig(domain, seed);
-        body(rig);
-        if (!testing::Test::HasFatalFailure()) rig.finish();
-      });
-    }
-  }
+  Contract(const std::string& name, Body body, std::initializer_list<Domain> domains = kEverywhere,
+           const std::source_location& where = std::source_location::current());
 
-  std::string name_;
-  Body body_;
-  std::source_location where_;
+  Contract(const std::string& name, Fits fits, Body body,
+           std::initializer_list<Domain> domains = kEverywhere,
+           const std::source_location& where = std::source_location::current());
 };
 
 }  // namespace perdix::test

@@ -24,7 +24,7 @@ std::size_t random_key_size(Rng& rng) {
   return rng.once_in(4) ? rng.between(17, 80) : rng.between(1, 16);
 }
 
-std::uint64_t make_key(Rng& rng, std::uint64_t base, std::size_t i, KeyStyle style) {
+std::uint64_t make_number(Rng& rng, std::uint64_t base, std::size_t i, KeyStyle style) {
   switch (style) {
     case KeyStyle::mixed: return rng();
     case KeyStyle::dense: return base + i;
@@ -33,7 +33,7 @@ std::uint64_t make_key(Rng& rng, std::uint64_t base, std::size_t i, KeyStyle sty
   return 0;
 }
 
-std::string make_key(Rng& rng, const std::string& base, std::size_t i, KeyStyle style) {
+std::string make_bytes(Rng& rng, const std::string& base, std::size_t i, KeyStyle style) {
   switch (style) {
     case KeyStyle::mixed: return random_bytes(rng, random_key_size(rng));
     case KeyStyle::dense: return fmt::format("word-{:08}", i);
@@ -46,7 +46,12 @@ std::string make_key(Rng& rng, const std::string& base, std::size_t i, KeyStyle 
   return {};
 }
 
-std::uint64_t make_base(Rng& rng, std::size_t count, std::uint64_t /*kind*/) {
+Datum make_key(Rng& rng, const Datum& base, std::size_t i, KeyStyle style) {
+  if (base.kind() == Kind::u64) return make_number(rng, base.number(), i, style);
+  return make_bytes(rng, base.bytes(), i, style);
+}
+
+std::uint64_t make_base_number(Rng& rng, std::size_t count) {
   switch (rng.below(3)) {  // at either end of the range, or anywhere
     case 0: return 0;
     case 1: return kLast - count + 1;
@@ -54,20 +59,17 @@ std::uint64_t make_base(Rng& rng, std::size_t count, std::uint64_t /*kind*/) {
   }
 }
 
-std::string make_base(Rng& rng, std::size_t /*count*/, const std::string& /*kind*/) {
+Datum make_base(Kind kind, Rng& rng, std::size_t count) {
+  if (kind == Kind::u64) return make_base_number(rng, count);
   return random_bytes(rng, rng.between(0, 200));
 }
 
-}  // namespace
-
-template <>
-std::vector<std::uint64_t> edge_keys() {
+std::vector<Datum> edge_numbers() {
   const std::uint64_t half = std::uint64_t{1} << 63;
   return {0, 1, 0xff, std::uint64_t{1} << 32, half - 1, half, half + 1, kLast - 1, kLast};
 }
 
-template <>
-std::vector<std::string> edge_keys() {
+std::vector<Datum> edge_bytes() {
   const std::string longest(kMaxKeySize, 'm');
   std::string other_end = longest;  // differs from the longest in its last byte only
   other_end.back() = 'n';
@@ -95,26 +97,10 @@ std::vector<std::string> edge_keys() {
                                    std::string(8, '\xff'),
                                    std::string(300, '\xff')};
   std::sort(keys.begin(), keys.end());
-  return keys;
-}
-
-template <Storable K>
-std::vector<K> make_keys(Rng& rng, std::size_t count, KeyStyle style) {
-  std::set<K> keys;
-  if (style == KeyStyle::mixed) {
-    for (K& key : edge_keys<K>()) keys.insert(std::move(key));
-  }
-  const K base = make_base(rng, count, K{});
-  for (std::size_t i = 0; keys.size() < count; ++i) keys.insert(make_key(rng, base, i, style));
   return {keys.begin(), keys.end()};
 }
 
-template std::vector<std::uint64_t> make_keys(Rng&, std::size_t, KeyStyle);
-template std::vector<std::string> make_keys(Rng&, std::size_t, KeyStyle);
-
-std::uint64_t successor(std::uint64_t key) { return key == kLast ? key : key + 1; }
-
-std::string successor(const std::string& key) {
+std::string bytes_after(const std::string& key) {
   if (key.size() < kMaxKeySize) return key + '\0';
   std::string next = key;  // the longest key has no longer one behind it: count up
   while (!next.empty() && next.back() == '\xff') next.pop_back();
@@ -123,9 +109,7 @@ std::string successor(const std::string& key) {
   return next;
 }
 
-std::uint64_t predecessor(std::uint64_t key) { return key == 0 ? key : key - 1; }
-
-std::string predecessor(const std::string& key) {
+std::string bytes_before(const std::string& key) {
   if (key.empty()) return key;
   std::string before = key;
   const auto last = static_cast<unsigned char>(before.back());
@@ -133,6 +117,32 @@ std::string predecessor(const std::string& key) {
   if (last == 0) return before;  // exact
   before += static_cast<char>(last - 1);
   return before + std::string(std::min<std::size_t>(3, kMaxKeySize - before.size()), '\xff');
+}
+
+}  // namespace
+
+std::vector<Datum> edge_keys(Kind kind) {
+  return kind == Kind::u64 ? edge_numbers() : edge_bytes();
+}
+
+std::vector<Datum> make_keys(Kind kind, Rng& rng, std::size_t count, KeyStyle style) {
+  std::set<Datum> keys;
+  if (style == KeyStyle::mixed) {
+    for (Datum& key : edge_keys(kind)) keys.insert(std::move(key));
+  }
+  const Datum base = make_base(kind, rng, count);
+  for (std::size_t i = 0; keys.size() < count; ++i) keys.insert(make_key(rng, base, i, style));
+  return {keys.begin(), keys.end()};
+}
+
+Datum successor(const Datum& key) {
+  if (key.kind() == Kind::bytes) return bytes_after(key.bytes());
+  return key.number() == kLast ? key : Datum(key.number() + 1);
+}
+
+Datum predecessor(const Datum& key) {
+  if (key.kind() == Kind::bytes) return bytes_before(key.bytes());
+  return key.number() == 0 ? key : Datum(key.number() - 1);
 }
 
 }  // namespace perdix::test

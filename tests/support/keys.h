@@ -2,12 +2,10 @@
 // bytes, the longest keys there may be, runs of neighbours.
 #pragma once
 
-#include <perdix/types.h>
-
 #include <cstddef>
-#include <string>
 #include <vector>
 
+#include "support/datum.h"
 #include "support/rng.h"
 
 namespace perdix::test {
@@ -19,20 +17,16 @@ enum class KeyStyle {
 };
 
 /// The keys at which an index may go wrong, in ascending order.
-template <Storable K>
-std::vector<K> edge_keys();
+std::vector<Datum> edge_keys(Kind kind);
 
 /// `count` different keys in ascending order; with `mixed` style the edge keys are among them (of
 /// which there must not be more than `count`).
-template <Storable K>
-std::vector<K> make_keys(Rng& rng, std::size_t count, KeyStyle style);
+std::vector<Datum> make_keys(Kind kind, Rng& rng, std::size_t count, KeyStyle style);
 
 /// The smallest key above `key`, or `key` if there is none.
-std::uint64_t successor(std::uint64_t key);
-std::string successor(const std::string& key);
+Datum successor(const Datum& key);
 
 /// A key just below `key` (for numbers the greatest one), or `key` if there is none.
-std::uint64_t predecessor(std::uint64_t key);
-std::string predecessor(const std::string& key);
+Datum predecessor(const Datum& key);
 
 }  // namespace perdix::test

@@ -1,45 +1,42 @@
 // The reference map: what every index must do, as plainly as it can be said. Not thread-safe.
 #pragma once
 
-#include <perdix/types.h>
-
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
-#include <utility>
-#include <vector>
+
+#include "support/any_index.h"
+#include "support/datum.h"
 
 namespace perdix::test {
 
-template <Storable K, Storable V>
 class Model {
  public:
-  using Key = View<K>;
-  using Value = View<V>;
+  void put(DatumView key, DatumView value) { pairs_.insert_or_assign(key.copy(), value.copy()); }
 
-  void put(Key key, Value value) { pairs_.insert_or_assign(K(key), V(value)); }
+  bool insert(DatumView key, DatumView value) {
+    return pairs_.try_emplace(key.copy(), value.copy()).second;
+  }
 
-  bool insert(Key key, Value value) { return pairs_.try_emplace(K(key), V(value)).second; }
-
-  bool update(Key key, Value value) {
+  bool update(DatumView key, DatumView value) {
     const auto found = pairs_.find(key);
     if (found == pairs_.end()) return false;
-    found->second = V(value);
+    found->second = value.copy();
     return true;
   }
 
-  bool erase(Key key) { return pairs_.erase(K(key)) == 1; }
+  bool erase(DatumView key) { return pairs_.erase(key.copy()) == 1; }
 
-  std::optional<V> get(Key key) const {
+  std::optional<Datum> get(DatumView key) const {
     const auto found = pairs_.find(key);
-    return found == pairs_.end() ? std::nullopt : std::optional<V>(found->second);
+    return found == pairs_.end() ? std::nullopt : std::optional<Datum>(found->second);
   }
 
-  bool contains(Key key) const { return pairs_.find(key) != pairs_.end(); }
+  bool contains(DatumView key) const { return pairs_.find(key) != pairs_.end(); }
 
-  std::vector<std::pair<K, V>> scan(Key from, std::size_t limit) const {
-    std::vector<std::pair<K, V>> rows;
+  Rows scan(DatumView from, std::size_t limit) const {
+    Rows rows;
     for (auto i = pairs_.lower_bound(from); i != pairs_.end() && rows.size() < limit; ++i) {
       rows.emplace_back(*i);
     }
@@ -51,7 +48,7 @@ class Model {
   auto end() const { return pairs_.end(); }
 
  private:
-  std::map<K, V, std::less<>> pairs_;  // std::string compares as unsigned bytes
+  std::map<Datum, Datum, std::less<>> pairs_;
 };
 
 }  // namespace perdix::test

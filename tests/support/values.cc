@@ -26,6 +26,21 @@ std::size_t tagged_size(std::uint64_t tag) {
   return dice < 200 ? sizeof tag : rng.between(sizeof tag, 200);
 }
 
+std::uint64_t random_number(Rng& rng) {
+  switch (rng.below(16)) {
+    case 0: return 0;
+    case 1: return std::numeric_limits<std::uint64_t>::max();
+    case 2: return std::uint64_t{1} << rng.below(64);
+    default: return rng();
+  }
+}
+
+std::string tagged_bytes(std::uint64_t tag) {
+  std::string value = bytes_of(tag, tagged_size(tag));
+  std::memcpy(value.data(), &tag, sizeof tag);
+  return value;
+}
+
 }  // namespace
 
 std::string bytes_of(std::uint64_t number, std::size_t size) {
@@ -40,43 +55,29 @@ std::string bytes_of(std::uint64_t number, std::size_t size) {
   return bytes;
 }
 
-template <>
-std::uint64_t random_value(Rng& rng) {
-  switch (rng.below(16)) {
-    case 0: return 0;
-    case 1: return std::numeric_limits<std::uint64_t>::max();
-    case 2: return std::uint64_t{1} << rng.below(64);
-    default: return rng();
-  }
-}
-
-template <>
-std::string random_value(Rng& rng) {
+Datum random_value(Kind kind, Rng& rng) {
+  if (kind == Kind::u64) return random_number(rng);
   const std::size_t size = random_value_size(rng);
   return bytes_of(rng(), size);
 }
 
-template <>
-std::uint64_t tagged_value(std::uint64_t tag) {
-  return tag;
+Datum small_value(Kind kind, Rng& rng) {
+  if (kind == Kind::u64) return random_number(rng);
+  return bytes_of(rng(), rng.below(40));
 }
 
-template <>
-std::string tagged_value(std::uint64_t tag) {
-  std::string value = bytes_of(tag, tagged_size(tag));
-  std::memcpy(value.data(), &tag, sizeof tag);
-  return value;
+Datum tagged_value(Kind kind, std::uint64_t tag) {
+  if (kind == Kind::u64) return tag;
+  return tagged_bytes(tag);
 }
 
-std::optional<std::uint64_t> tag_of(std::uint64_t value) { return value; }
-
-std::optional<std::uint64_t> tag_of(std::string_view value) {
+std::optional<std::uint64_t> tag_of(DatumView value) {
+  if (value.kind() == Kind::u64) return value.number();
+  const std::string_view bytes = value.bytes();
   std::uint64_t tag = 0;
-  if (value.size() < sizeof tag) return std::nullopt;
-  std::memcpy(&tag, value.data(), sizeof tag);
-  if (value.size() != tagged_size(tag) || value != tagged_value<std::string>(tag)) {
-    return std::nullopt;
-  }
+  if (bytes.size() < sizeof tag) return std::nullopt;
+  std::memcpy(&tag, bytes.data(), sizeof tag);
+  if (bytes.size() != tagged_size(tag) || bytes != tagged_bytes(tag)) return std::nullopt;
   return tag;
 }
 

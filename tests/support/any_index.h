@@ -1,0 +1,82 @@
+// An open index of any engine and kinds behind one class, so that a suite compiles once however
+// many engines there are. The calls are those of the engine's own class: TypedIndex, the only code
+// that is compiled per engine and combination of kinds, hands each of them on and converts
+// arguments. Thread-safety is that of the index.
+#pragma once
+
+#include <perdix/perdix.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "support/datum.h"
+
+namespace perdix::test {
+
+using Rows = std::vector<std::pair<Datum, Datum>>;
+using ShowPair = std::function<bool(DatumView key, DatumView value)>;
+
+/// What an index does, with data instead of types. A datum of the wrong kind throws
+/// std::bad_variant_access.
+class ErasedIndex {
+ public:
+  virtual ~ErasedIndex() = default;
+
+  virtual void put(DatumView key, DatumView value) = 0;
+  virtual bool insert(DatumView key, DatumView value) = 0;
+  virtual bool update(DatumView key, DatumView value) = 0;
+  virtual bool erase(DatumView key) = 0;
+  virtual std::optional<Datum> get(DatumView key) const = 0;
+  virtual bool contains(DatumView key) const = 0;
+  virtual void scan(DatumView from, const ShowPair& visit) const = 0;
+  virtual Rows scan(DatumView from, std::size_t limit) const = 0;
+  virtual std::uint64_t size() const = 0;
+  virtual IndexStats stats() const = 0;
+  virtual CheckReport check() const = 0;
+  virtual Kind key_kind() const = 0;
+  virtual Kind value_kind() const = 0;
+  virtual bool ordered() const = 0;  ///< false: scan() throws std::logic_error
+
+  /// Moves the engine's object into a new one, by its move constructor.
+  virtual std::unique_ptr<ErasedIndex> move_out() = 0;
+
+  /// Moves another object of the same class over this one, by its move assignment.
+  virtual void assign(ErasedIndex& other) = 0;
+};
+
+/// Constructed, moved and destroyed as the engine's object is.
+class AnyIndex {
+ public:
+  explicit AnyIndex(std::unique_ptr<ErasedIndex> index) : index_(std::move(index)) {}
+  ~AnyIndex() = default;
+  AnyIndex(AnyIndex&& other) noexcept : index_(other.index_->move_out()) {}
+  AnyIndex& operator=(AnyIndex&& other) noexcept {
+    index_->assign(*other.index_);
+    return *this;
+  }
+
+  void put(DatumView key, DatumView value) { index_->put(key, value); }
+  bool insert(DatumView key, DatumView value) { return index_->insert(key, value); }
+  bool update(DatumView key, DatumView value) { return index_->update(key, value); }
+  bool erase(DatumView key) { return index_->erase(key); }
+  std::optional<Datum> get(DatumView key) const { return index_->get(key); }
+  bool contains(DatumView key) const { return index_->contains(key); }
+  void scan(DatumView from, const ShowPair& visit) const { index_->scan(from, visit); }
+  Rows scan(DatumView from, std::size_t limit) const { return index_->scan(from, limit); }
+  std::uint64_t size() const { return index_->size(); }
+  IndexStats stats() const { return index_->stats(); }
+  CheckReport check() const { return index_->check(); }
+  Kind key_kind() const { return index_->key_kind(); }
+  Kind value_kind() const { return index_->value_kind(); }
+  bool ordered() const { return index_->ordered(); }
+
+ private:
+  std::unique_ptr<ErasedIndex> index_;
+};
+
+}  // namespace perdix::test

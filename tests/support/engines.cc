@@ -1,0 +1,47 @@
+#include "support/engines.h"
+
+#include <memory>
+#include <vector>
+
+#include "support/typed_index.h"
+
+namespace perdix::test {
+namespace {
+
+template <class Index>
+AnyIndex open(const Pool& pool, std::string_view name) {
+  return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name));
+}
+
+/// The class template of an engine, with the name that pools know it by.
+template <template <Storable, Storable> class Index>
+void add(std::vector<IndexType>& types, const std::string& engine) {
+  using Number = std::uint64_t;
+  using Bytes = std::string;
+  const auto add_kinds = [&]<Storable K, Storable V>() {
+    types.push_back({engine, kKindOf<K>, kKindOf<V>, OrderedIndex<Index<K, V>>, open<Index<K, V>>});
+  };
+  add_kinds.template operator()<Number, Number>();
+  add_kinds.template operator()<Number, Bytes>();
+  add_kinds.template operator()<Bytes, Number>();
+  add_kinds.template operator()<Bytes, Bytes>();
+}
+
+std::vector<IndexType> make_types() {
+  std::vector<IndexType> types;
+  add<SpTree>(types, "sptree");
+  return types;
+}
+
+}  // namespace
+
+std::string IndexType::kinds() const {
+  return std::string(to_string(key_kind)) + "_" + std::string(to_string(value_kind));
+}
+
+std::span<const IndexType> index_types() {
+  static const std::vector<IndexType> types = make_types();
+  return types;
+}
+
+}  // namespace perdix::test

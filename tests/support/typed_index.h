@@ -1,0 +1,98 @@
+// The adapter between AnyIndex and the class of an engine: all that is compiled for each engine and
+// combination of kinds, in engines.cc.
+#pragma once
+
+#include <stdexcept>
+#include <type_traits>
+
+#include "support/any_index.h"
+
+namespace perdix::test {
+
+/// An index with scan(); hash indexes have none, and the cases for scans skip them.
+template <class I>
+concept OrderedIndex = requires(const I& index, typename I::Key from) {
+  index.scan(from, std::size_t{1});
+};
+
+/// `View` is View<K> or View<V> of the index.
+template <class View>
+View typed(DatumView datum) {
+  if constexpr (std::is_same_v<View, std::uint64_t>)
+    return datum.number();
+  else
+    return datum.bytes();
+}
+
+template <class Index>
+class TypedIndex final : public ErasedIndex {
+ public:
+  using Key = typename Index::Key;
+  using Value = typename Index::Value;
+
+  TypedIndex(const Pool& pool, std::string_view name) : index_(pool, name) {}
+  explicit TypedIndex(Index&& index) : index_(std::move(index)) {}
+
+  void put(DatumView key, DatumView value) override {
+    index_.put(typed<Key>(key), typed<Value>(value));
+  }
+
+  bool insert(DatumView key, DatumView value) override {
+    return index_.insert(typed<Key>(key), typed<Value>(value));
+  }
+
+  bool update(DatumView key, DatumView value) override {
+    return index_.update(typed<Key>(key), typed<Value>(value));
+  }
+
+  bool erase(DatumView key) override { return index_.erase(typed<Key>(key)); }
+
+  std::optional<Datum> get(DatumView key) const override {
+    auto value = index_.get(typed<Key>(key));
+    return value ? std::optional<Datum>(std::move(*value)) : std::nullopt;
+  }
+
+  bool contains(DatumView key) const override { return index_.contains(typed<Key>(key)); }
+
+  void scan(DatumView from, const ShowPair& visit) const override {
+    if constexpr (OrderedIndex<Index>)
+      index_.scan(typed<Key>(from), [&](Key key, Value value) { return visit(key, value); });
+    else
+      throw std::logic_error("scan() of an index without order");
+  }
+
+  Rows scan(DatumView from, std::size_t limit) const override {
+    Rows rows;
+    if constexpr (OrderedIndex<Index>) {
+      for (auto& [key, value] : index_.scan(typed<Key>(from), limit)) {
+        rows.emplace_back(std::move(key), std::move(value));
+      }
+    } else {
+      throw std::logic_error("scan() of an index without order");
+    }
+    return rows;
+  }
+
+  std::uint64_t size() const override { return index_.size(); }
+  IndexStats stats() const override { return index_.stats(); }
+  CheckReport check() const override { return index_.check(); }
+  Kind key_kind() const override { return kind_of<Key>; }
+  Kind value_kind() const override { return kind_of<Value>; }
+  bool ordered() const override { return OrderedIndex<Index>; }
+
+  std::unique_ptr<ErasedIndex> move_out() override {
+    return std::make_unique<TypedIndex>(std::move(index_));
+  }
+
+  void assign(ErasedIndex& other) override {
+    index_ = std::move(dynamic_cast<TypedIndex&>(other).index_);
+  }
+
+ private:
+  template <class View>
+  static constexpr Kind kind_of = std::is_same_v<View, std::uint64_t> ? Kind::u64 : Kind::bytes;
+
+  Index index_;
+};
+
+}  // namespace perdix::test
