@@ -14,11 +14,11 @@
 #include "pool/layout.h"
 #include "pool/pool_core.h"
 #include "pool/superblock.h"
+#include "testing/subjects/pool_medium.h"
 
 namespace perdix::testing {
 namespace {
 
-constexpr std::uint64_t kPoolSize = std::uint64_t{16} << 20;
 constexpr unsigned kKeys = 240;
 /// A drop takes all pairs along, so that little is left to explore after it.
 constexpr unsigned kDropOneIn = 40;
@@ -27,14 +27,6 @@ enum Action : unsigned { kPut, kInsert, kUpdate, kErase, kGet, kDrop, kActions }
 /// Added to an action: afterwards, wait until what it freed may be used again, so that a run of one
 /// thread depends on nothing else.
 constexpr unsigned kSettle = 16;
-
-PoolOptions options_for(pm::Domain domain) {
-  PoolOptions options;
-  options.max_size = 2 * kPoolSize;
-  options.durability = domain == pm::Domain::cpu_cache ? Durability::process : Durability::power;
-  options.domain = static_cast<DomainChoice>(domain);
-  return options;
-}
 
 std::string bytes_of(std::uint64_t value) {
   const auto bytes = encode_u64(value);
@@ -77,7 +69,7 @@ class OpenedIndex final : public Opened {
  public:
   OpenedIndex(Medium& medium, const IndexInfo& info, pm::Domain domain)
       : info_(info),
-        pool_(Pool::open(medium.path(), options_for(domain))),
+        pool_(Pool::open(medium.path(), pool_options(domain))),
         index_(Index::open_or_create(pool_, info)) {}
 
   State contents() override {
@@ -157,7 +149,7 @@ class IndexSubject final : public Subject {
 
   State create(Medium& medium, util::Random& random) override {
     medium.empty();
-    pool::PoolCore::create(pm::File::open(medium.path()), options_for(domain_))->close();
+    pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain_))->close();
     medium.restore_length();
     forget_uuid(medium.bytes());
     mood_ = static_cast<Mood>(random.below(3));
