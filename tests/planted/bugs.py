@@ -10,7 +10,7 @@ from collections import namedtuple
 
 Bug = namedtuple("Bug", "name path before after subjects")
 
-TREE = ("sptree",)
+TREE = ("sptree:u64:u64", "sptree")
 STRINGS = ("sptree:bytes:bytes", "sptree")
 ALLOCATOR = ("calloc", "sptree")
 POOL_ALONE = ("pool", "sptree")

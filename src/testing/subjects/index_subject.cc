@@ -174,7 +174,7 @@ class IndexSubject final : public Subject {
     };
     while (state.size() < fill) apply(kPut, key_of(info_.key_kind, random.below(kKeys)));
     // Two sparse leaves, with few more pairs than makes one of them.
-    const std::size_t left = mood_ == Mood::shrink ? 28 + random.below(14) : fill;
+    const std::size_t left = mood_ == Mood::shrink ? 33 + random.below(4) : fill;
     while (state.size() > left) apply(kErase, any_key(random, state, 0, 1, true));
     opened.close();
     return state;
