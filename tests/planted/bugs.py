@@ -355,7 +355,7 @@ BUGS = [
         "  return (pm::load(view_.at<std::uint64_t>(record.commit_word)) & record.mask) == "
         "record.expected;",
         "  return pm::load(view_.at<std::uint64_t>(record.commit_word)) == record.expected;",
-        ALLOCATOR,
+        STRINGS,
     ),
     Bug(
         "recovery empties the rings before it clears the bits: a leak",

@@ -39,6 +39,8 @@ inline bool planted(int number) {{
 }}
 """
 _WHERE = re.compile(r"--engine (\S+) --domain (\S+) .*--threads (\d+)")
+# What is wrong stands in the line below, unless the process ended at once.
+_FAILED = re.compile(r"FAILED: (?:(.*)\. Replay:|.*\n +(.*))")
 
 # The lines [begin, end) of a file, and what bug `number` has in their place.
 Change = collections.namedtuple("Change", "begin end number lines")
@@ -151,8 +153,8 @@ def explore(explorer, number, subject, images, jobs=1):
     output = result.stdout + result.stderr
     where = _WHERE.search(output)
     place = "{} in {}, {} threads".format(*where.groups()) if where else subject
-    failure = re.search(r"FAILED: (.*)\n +(.*)", output)
-    return f"{place}: {failure.group(2)[:110] if failure else output.strip()[:110]}"
+    failure = _FAILED.search(output)
+    return f"{place}: {(failure.group(1) or failure.group(2))[:110] if failure else 'no output'}"
 
 
 def who_notices(explorer, number, bug, images):

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -74,12 +75,7 @@ class OpenedIndex final : public Opened {
 
   State contents() override {
     if (!index_->ordered()) return contents_by_get();
-    State state;
-    const auto visit = [&](std::string_view key, std::string_view value) {
-      return state.emplace(key, value).second;
-    };
-    index_->scan(info_.key_kind == Kind::u64 ? bytes_of(0) : "", visit);
-    return state;
+    return contents_from(info_.key_kind == Kind::u64 ? bytes_of(0) : "");
   }
 
   Problems check() override {
@@ -87,6 +83,10 @@ class OpenedIndex final : public Opened {
     const State scanned = contents();
     if (index_->ordered() && scanned != contents_by_get())
       problems.push_back("scan and get find different pairs");
+    const auto middle = std::next(scanned.begin(), static_cast<long>(scanned.size() / 2));
+    if (index_->ordered() && middle != scanned.end() &&
+        contents_from(middle->first) != State(middle, scanned.end()))
+      problems.push_back("a scan from the middle finds other pairs than one of everything");
     if (index_->size() != scanned.size())
       problems.push_back(
           fmt::format("size() is {}, but there are {} pairs", index_->size(), scanned.size()));
@@ -107,6 +107,15 @@ class OpenedIndex final : public Opened {
   }
 
  private:
+  State contents_from(const std::string& first) const {
+    State state;
+    const auto visit = [&](std::string_view key, std::string_view value) {
+      return state.emplace(key, value).second;
+    };
+    index_->scan(first, visit);
+    return state;
+  }
+
   State contents_by_get() const {
     State state;
     for (unsigned i = 0; i < kKeys; ++i) {
