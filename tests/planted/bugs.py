@@ -12,7 +12,7 @@ Bug = namedtuple("Bug", "name path before after subjects")
 
 TREE = ("sptree:u64:u64", "sptree")
 STRINGS = ("sptree:bytes:bytes", "sptree")
-ALLOCATOR = ("calloc", "sptree")
+ALLOCATOR = ("calloc:full", "calloc", "sptree")
 POOL_ALONE = ("pool", "sptree")
 
 SPTREE = "src/index/sptree/sptree.cc"
@@ -425,7 +425,7 @@ BUGS = [
         "  pm_.store(entry.root, 0);\n",
         "  if (pm::load(entry.root) == 0) pm_.store(entry.root, 0);\n"
         "  else pm_.store(entry.root, pm::load(entry.root) + 8);\n",
-        POOL_ALONE,
+        TREE,
     ),
     Bug(
         "an interrupted drop is not finished at the next opening: a leak",
