@@ -59,7 +59,7 @@ def subjects(arguments):
 def find_sites(arguments, pool):
     """{(site, kind): [(uses, subject, domain), ...]} and {site: function}."""
     runs = [(s, d) for s in subjects(arguments) for d in DOMAINS]
-    results = pool.map(lambda run: explore(arguments, *run, arguments.images, "--sites"), runs)
+    results = pool.map(lambda run: explore(arguments, *run, arguments.images // 4, "--sites"), runs)
     uses, functions = collections.defaultdict(list), {}
     for (subject, domain), result in zip(runs, results):
         if result.returncode != 0:
@@ -108,7 +108,7 @@ def main():
     parser.add_argument("--engine", default="", help="only subjects whose name begins so")
     parser.add_argument("--site", default="", help="only sites whose name contains this")
     parser.add_argument(
-        "--images", type=int, default=8000, help="for each site, subject and domain, at most"
+        "--images", type=int, default=32000, help="for each site, subject and domain, at most"
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)

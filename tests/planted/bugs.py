@@ -1,16 +1,19 @@
 """The planted bugs: one small change each, of a kind that has been made in published indexes or
 could be made here.
 
-`before` must occur exactly once in the file; `after` replaces it. `suites` are tried in turn until
-one fails: see commands_of() in planted_bugs.py.
+`before` must occur exactly once in the file; `after` replaces it. The lines that change must be
+whole statements, and declare nothing that others use; or `after` contains {planted}, which is true
+in a run with the bug. `subjects` of the explorer are tried in turn until one notices.
 """
 
 from collections import namedtuple
 
-Bug = namedtuple("Bug", "name path before after suites")
+Bug = namedtuple("Bug", "name path before after subjects")
 
-EXPLORER = ("explorer",)
-RUNNING = ("conformance", "explorer")
+TREE = ("sptree:u64:u64", "sptree")
+STRINGS = ("sptree:bytes:bytes", "sptree")
+ALLOCATOR = ("calloc:full", "calloc", "sptree")
+POOL_ALONE = ("pool", "sptree")
 
 SPTREE = "src/index/sptree/sptree.cc"
 SMO = "src/index/sptree/smo.cc"
@@ -43,14 +46,14 @@ BUGS = [
     store_pair(key, value);
     pm().fence();
 """,
-        EXPLORER,
+        TREE,
     ),
     Bug(
         "insert flushes the key but not the value's line",
         SPTREE,
         "pm().flush(&pair, sizeof pair);  // fenced before the commit, below",
         "pm().flush(&pair - 4, sizeof pair);",
-        EXPLORER,
+        TREE,
     ),
     Bug(
         "insert of a string does not log: blocks leak or are given out twice",
@@ -64,21 +67,21 @@ BUGS = [
     pm().publish(leaf.bitmap, node.slots() | bit);
     session.log();
 """,
-        EXPLORER,
+        STRINGS,
     ),
     Bug(
         "insert names the wrong slot's bit as its commit",
         SPTREE,
         "    session.commit_when(leaf.bitmap, bit, bit);\n    session.log();    ",
         "    session.commit_when(leaf.bitmap, bit << 1, bit << 1);\n    session.log();    ",
-        EXPLORER,
+        TREE,
     ),
     Bug(
         "update of a string leaks the old value",
         SPTREE,
         "    Values::free(session, old_word);\n",
         "",
-        RUNNING,
+        STRINGS,
     ),
     Bug(
         "update of a string frees the new value's block when it did not happen, and not when "
@@ -86,28 +89,28 @@ BUGS = [
         SPTREE,
         "    session.commit_when(word, ~Word{0}, new_word);\n",
         "    session.commit_when(word, Word{0}, 0);\n",
-        EXPLORER,
+        STRINGS,
     ),
     Bug(
         "erase leaks the key",
         SPTREE,
         "    Keys::free(session, pm::load(leaf.pairs[slot].key));\n",
         "",
-        RUNNING,
+        STRINGS,
     ),
     Bug(
         "erase leaks the value",
         SPTREE,
         "    Values::free(session, pm::load(leaf.pairs[slot].value));\n",
         "",
-        RUNNING,
+        STRINGS,
     ),
     Bug(
         "erase clears the bit in DRAM only: the pair comes back (FAST&FAIR, wrong line flushed)",
         SPTREE,
         "    pm().publish(leaf.bitmap, rest);  // the commit\n  } else {",
         "    pm().publish(leaf.bitmap, node.slots());\n  } else {",
-        RUNNING,
+        TREE,
     ),
     Bug(
         "insert does not look for the key: two slots hold it (NBTree, duplicate inserts)",
@@ -115,7 +118,7 @@ BUGS = [
         "      if (mode == Mode::insert) return false;\n",
         "      if (mode == Mode::insert && !node->full()) {\n"
         "        add(*node, key, value, hash);\n        return true;\n      }\n",
-        RUNNING,
+        TREE,
     ),
     # --- SpTree: structure modifications ---
     Bug(
@@ -123,7 +126,7 @@ BUGS = [
         SMO,
         "  session.redo(left.bitmap, kept_slots);\n",
         "",
-        EXPLORER,
+        TREE,
     ),
     Bug(
         "split clears the left leaf's bits before the new leaf is linked",
@@ -134,21 +137,21 @@ BUGS = [
         """  pm().publish(left.bitmap, kept_slots);
   pm().publish(left.next, offset);
 """,
-        EXPLORER,
+        TREE,
     ),
     Bug(
         "split drops the next pointer of the new leaf",
         SMO,
         "  pm().store(right.next, left.next);\n",
         "  pm().store(right.next, pm::kNull);\n",
-        RUNNING,
+        TREE,
     ),
     Bug(
         "split does not flush the moved pairs",
         SMO,
         "  pm().flush(&right, offsetof(Leaf, pairs) + moved * sizeof(Pair));\n",
         "  pm().flush(&right, offsetof(Leaf, pairs));\n",
-        EXPLORER,
+        TREE,
     ),
     Bug(
         "split links the new leaf before its record is there: it leaks",
@@ -161,14 +164,14 @@ BUGS = [
   pm().publish(left.next, offset);
   session.log();
 """,
-        EXPLORER,
+        TREE,
     ),
     Bug(
         "split does not clear the moved pairs' bits at all",
         SMO,
         "  pm().store(left.bitmap, kept_slots);\n",
         "",
-        RUNNING,
+        TREE,
     ),
     Bug(
         "split keeps one pair in both leaves",
@@ -176,14 +179,14 @@ BUGS = [
         "    for (unsigned i = 0; i < kept; ++i) slots |= bit_of(entries[i].slot);\n",
         "    for (unsigned i = 0; i < kept + 1 && i < kLeafPairs; ++i)"
         " slots |= bit_of(entries[i].slot);\n",
-        RUNNING,
+        TREE,
     ),
     Bug(
         "merge leaves copies behind after a crash: no undo (SPTree, stale copies)",
         SMO,
         "  session.undo(left.bitmap, old_slots);\n",
         "",
-        EXPLORER,
+        TREE,
     ),
     Bug(
         "merge unlinks the right leaf before the left one owns its pairs",
@@ -194,21 +197,21 @@ BUGS = [
         """  pm().publish(left.next, right.next);
   pm().publish(left.bitmap, node.slots());
 """,
-        EXPLORER,
+        TREE,
     ),
     Bug(
         "merge leaks the emptied leaf (WOART: emptied leaves leak)",
         SMO,
         "  session.free(pool().offset(&right));\n",
         "",
-        RUNNING,
+        STRINGS,
     ),
     Bug(
         "merge leaks the bound of the emptied leaf",
         SMO,
         "  Keys::free(session, right.low);\n",
         "",
-        RUNNING,
+        STRINGS,
     ),
     Bug(
         "merge flushes only the first of the moved pairs",
@@ -216,7 +219,7 @@ BUGS = [
         "    pm().flush(&left.pairs[target], sizeof(Pair));  // log() fences before their bits "
         "are set\n",
         "    if (from == right_node->slots()) pm().flush(&left.pairs[target], sizeof(Pair));\n",
-        EXPLORER,
+        TREE,
     ),
     Bug(
         "merge does not widen the range in DRAM",
@@ -224,7 +227,7 @@ BUGS = [
         "  node.high.store(right_node->high.load(std::memory_order_relaxed), "
         "std::memory_order_release);\n",
         "",
-        RUNNING,
+        TREE,
     ),
     # --- SpTree: opening, dropping, scanning ---
     Bug(
@@ -233,28 +236,28 @@ BUGS = [
         "  pm().flush(&leaf, offsetof(Leaf, pairs));  // log() fences before the leaf can be "
         "linked\n",
         "",
-        EXPLORER,
+        TREE,
     ),
     Bug(
         "recovery forgets the filters: lookups deny keys that are there",
         SPTREE_RECOVERY,
         "  fill_filter(*node);\n  count_recovered(*node);\n",
         "  count_recovered(*node);\n",
-        RUNNING,
+        TREE,
     ),
     Bug(
         "recovery leaves ranges open",
         SPTREE_RECOVERY,
         "    last->high.store(NodeBounds::end_at(node->low), std::memory_order_relaxed);\n",
         "",
-        RUNNING,
+        TREE,
     ),
     Bug(
         "recovery loses the last leaf",
         SPTREE_RECOVERY,
         "  while (next != pm::kNull || !ahead.empty()) {",
-        "  while (next != pm::kNull || (last == nullptr && !ahead.empty())) {",
-        RUNNING,
+        "  while (next != pm::kNull || ((!{planted} || last == nullptr) && !ahead.empty())) {",
+        TREE,
     ),
     Bug(
         "dropping frees the strings after the leaf that leads to them",
@@ -262,35 +265,35 @@ BUGS = [
         "        pm.publish(leaf.bitmap, left & (left - 1));  // the commit\n        "
         "session.finish();\n",
         "        session.finish();\n        pm.publish(leaf.bitmap, left & (left - 1));\n",
-        EXPLORER,
+        STRINGS,
     ),
     Bug(
         "dropping leaks the bounds of leaves",
         SPTREE_RECOVERY,
         "    Words<K>::free(session, pm::load(leaf.low));\n",
         "",
-        RUNNING,
+        STRINGS,
     ),
     Bug(
         "a scan skips a leaf's first key if it is where the leaf begins",
         SCAN,
         "    if (key < from) continue;\n",
         "    if (!(from < key) && into.size == 0 && left != node.slots()) continue;\n",
-        RUNNING,
+        TREE,
     ),
     Bug(
         "a range ends one key late",
         BOUND,
         "  static High end_at(Low successor) { return successor - 1; }\n",
-        "  static High end_at(Low successor) { return successor; }\n",
-        RUNNING,
+        "  static High end_at(Low successor) { return {planted} ? successor : successor - 1; }\n",
+        TREE,
     ),
     Bug(
         "a string is flushed without its last line (P-CLHT: the wrong address flushed)",
         WORD,
         "  pool_->pm().flush(blob, sizeof length + value.size());\n",
         "  pool_->pm().flush(blob, sizeof length);\n",
-        EXPLORER,
+        STRINGS,
     ),
     # --- The allocator ---
     Bug(
@@ -306,14 +309,14 @@ BUGS = [
   mark();
   calloc_->pm_.fence();
 """,
-        EXPLORER,
+        ALLOCATOR,
     ),
     Bug(
         "a cancelled operation is not undone",
         SESSION,
         "    pm.publish(word, undo.value);\n",
         "    (void)word;\n",
-        EXPLORER,
+        ALLOCATOR,
     ),
     Bug(
         "a cancelled operation is undone after its record is gone",
@@ -321,30 +324,30 @@ BUGS = [
         "  if (const WordStore& undo = operation.record.undo; undo.word != pm::kNull) {\n",
         "  clear_record(pm, lane_->layout().record);\n"
         "  if (const WordStore& undo = operation.record.undo; undo.word != pm::kNull) {\n",
-        EXPLORER,
+        ALLOCATOR,
     ),
-    Bug("recovery does not redo", ALLOC_RECOVERY, "    apply(record->redo);\n", "", EXPLORER),
-    Bug("recovery does not undo", ALLOC_RECOVERY, "    apply(record->undo);\n", "", EXPLORER),
+    Bug("recovery does not redo", ALLOC_RECOVERY, "    apply(record->redo);\n", "", ALLOCATOR),
+    Bug("recovery does not undo", ALLOC_RECOVERY, "    apply(record->undo);\n", "", ALLOCATOR),
     Bug(
         "recovery leaks what a committed operation freed",
         ALLOC_RECOVERY,
         "    for (const BlockRef block : record->freed) free(block);\n",
         "",
-        EXPLORER,
+        ALLOCATOR,
     ),
     Bug(
         "recovery gives away what a committed operation took (double use)",
         ALLOC_RECOVERY,
         "    for (const BlockRef block : record->reserved) allocate(lane, block);\n",
         "",
-        EXPLORER,
+        ALLOCATOR,
     ),
     Bug(
         "recovery frees the blocks of a committed operation that came from a ring",
         ALLOC_RECOVERY,
         "    if (pm::load(slot) == block.offset) marks_.write_slot(slot, 0);\n",
         "    (void)slot;\n",
-        EXPLORER,
+        ALLOCATOR,
     ),
     Bug(
         "recovery asks for the whole commit word, not the bits of the operation",
@@ -352,7 +355,7 @@ BUGS = [
         "  return (pm::load(view_.at<std::uint64_t>(record.commit_word)) & record.mask) == "
         "record.expected;",
         "  return pm::load(view_.at<std::uint64_t>(record.commit_word)) == record.expected;",
-        EXPLORER,
+        STRINGS,
     ),
     Bug(
         "recovery empties the rings before it clears the bits: a leak",
@@ -365,21 +368,21 @@ BUGS = [
         "  }\n"
         "  pm_.fence();\n"
         "  for (const Offset block : blocks) free({block, 0});\n",
-        EXPLORER,
+        ALLOCATOR,
     ),
     Bug(
         "a record counts without its checksum (SPTree: recycled log bytes pass)",
         RECORD,
         "  if (image[0] != checksum_of(image, words_of(shape))) return std::nullopt;\n",
         "",
-        EXPLORER,
+        ALLOCATOR,
     ),
     Bug(
         "a record's checksum leaves out the last word",
         RECORD,
         "  words[0] = checksum_of(words, next);\n",
         "  words[0] = checksum_of(words, next - 1);\n",
-        EXPLORER,
+        ALLOCATOR,
     ),
     Bug(
         "a full lane empties its ring before it clears the bits",
@@ -388,7 +391,7 @@ BUGS = [
         "    marks_.write_slot(layout_.ring[slots[i]], 0);\n"
         "    pm_.fence();\n"
         "    marks_.free(span.offset, index_in(span, block_[slots[i]]));\n",
-        EXPLORER,
+        ALLOCATOR,
     ),
     Bug(
         "a span is in the table before its bitmap is empty (PMDK: zeroing not durable before "
@@ -396,7 +399,7 @@ BUGS = [
         HEAP,
         "  pm_.zero(&layout.bitmap, span.geometry().words * sizeof(std::uint64_t));\n",
         "",
-        EXPLORER,
+        ALLOCATOR,
     ),
     Bug(
         "a larger tile is cut before its rest has a header",
@@ -404,7 +407,7 @@ BUGS = [
         "    write(end, {ChunkKind::free, 0, static_cast<std::uint32_t>(tile_end - end)});\n",
         "    words_[end].store(ChunkWord{ChunkKind::free, 0,"
         " static_cast<std::uint32_t>(tile_end - end)}.pack());\n",
-        EXPLORER,
+        ALLOCATOR,
     ),
     # --- The pool and the seam ---
     Bug(
@@ -414,7 +417,7 @@ BUGS = [
         "entry counts\n"
         "  pm_.publish(entry.state, kEntryLive);  // the commit: the index exists\n",
         "  pm_.publish(entry.state, kEntryLive);\n  pm_.persist(&entry, kImmutableSize);\n",
-        EXPLORER,
+        POOL_ALONE,
     ),
     Bug(
         "a new index has the root of one that was dropped",
@@ -422,35 +425,36 @@ BUGS = [
         "  pm_.store(entry.root, 0);\n",
         "  if (pm::load(entry.root) == 0) pm_.store(entry.root, 0);\n"
         "  else pm_.store(entry.root, pm::load(entry.root) + 8);\n",
-        RUNNING,
+        TREE,
     ),
     Bug(
         "an interrupted drop is not finished at the next opening: a leak",
         POOL,
         "  for (pool::IndexHandle& handle : core->dropping()) destroy(*core, std::move(handle));\n",
         "  core->dropping();\n",
-        EXPLORER,
+        STRINGS,
     ),
     Bug(
         "a torn superblock passes",
         SUPERBLOCK,
         "bool valid(const Superblock& s) { return s.magic == kMagic && s.checksum == "
         "checksum_of(s); }",
-        "bool valid(const Superblock& s) { return s.magic == kMagic; }",
-        EXPLORER,
+        "bool valid(const Superblock& s) {\n"
+        "  return s.magic == kMagic && ({planted} || s.checksum == checksum_of(s));\n}",
+        POOL_ALONE,
     ),
     Bug(
         "both superblocks are written under one fence, so both can be torn",
         SUPERBLOCK,
         "  pm_.persist(to, sizeof(superblock));\n",
         "  pm_.flush(to, sizeof(superblock));\n  if (copy == newest_) pm_.fence();\n",
-        EXPLORER,
+        POOL_ALONE,
     ),
     Bug(
         "publish persists, then stores (memcached-pmem: unpersisted data served)",
         PERSIST,
         "    store(word, value);\n    persist(&word, sizeof(T), site);\n",
         "    persist(&word, sizeof(T), site);\n    store(word, value);\n",
-        EXPLORER,
+        ALLOCATOR,
     ),
 ]

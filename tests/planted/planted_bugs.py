@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Plants one bug at a time in a copy of the sources, builds it, and expects the tests to fail.
+"""Plants bugs in a copy of the sources and expects the crash-state explorer to notice each.
 
     tests/planted/planted_bugs.py                    all bugs of bugs.py
     tests/planted/planted_bugs.py --only merge       those whose name contains "merge"
     tests/planted/planted_bugs.py --check            only that each still fits the sources; seconds
 
-The copy and its build lie in --work, so that each bug costs a few objects and two programs. Ends
-with 1 if a bug survives, does not fit, or does not build.
+All bugs are planted in one copy, which is built once: where a bug changes lines, the copy has both
+versions, and the environment of a run says which bug it has, if any. Ends with 1 if a bug survives
+or does not fit, or if the sources without a bug fail.
 """
 
 import argparse
-import shutil
+import collections
+import concurrent.futures
+import os
+import re
 import subprocess
 import sys
 import time
@@ -20,17 +24,26 @@ from bugs import BUGS
 
 ROOT = Path(__file__).resolve().parents[2]
 PRESET = "instrumented"
-TARGETS = ("crash_explorer", "perdix_conformance")
+# Built quickly rather than to be fast; where a bug is, nobody needs to know.
+FLAGS = "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -D_GLIBCXX_ASSERTIONS"
+VARIABLE = "PERDIX_PLANTED"
 TIMEOUT = 3600  # seconds; the explorer itself notices an opening that hangs
+SWITCH = f"""#pragma once
+#include <cstdlib>
 
+/// Whether this process has the bug of that number.
+inline bool planted(int number) {{
+  static const char* const wanted = std::getenv("{VARIABLE}");
+  static const int bug = wanted != nullptr ? std::atoi(wanted) : -1;
+  return bug == number;
+}}
+"""
+_WHERE = re.compile(r"--engine (\S+) --domain (\S+) .*--threads (\d+)")
+# What is wrong stands in the line below, unless the process ended at once.
+_FAILED = re.compile(r"FAILED: (?:(.*)\. Replay:|.*\n +(.*))")
 
-def commands_of(suite, build, images):
-    """The commands of a suite, the cheapest first; one that fails is enough."""
-    if suite == "conformance":
-        return [[str(build / "tests/conformance/perdix_conformance"), "--gtest_brief=1"]]
-    explorer = str(build / "tests/crash/crash_explorer")
-    totals = (images // 64, images // 8, images)
-    return [[explorer, "--jobs", "2", "--total", str(total)] for total in totals]
+# The lines [begin, end) of a file, and what bug `number` has in their place.
+Change = collections.namedtuple("Change", "begin end number lines")
 
 
 def misfits():
@@ -38,25 +51,86 @@ def misfits():
     return [b for b in BUGS if (ROOT / b.path).read_text().count(b.before) != 1]
 
 
+def change_of(number, bug, lines):
+    """The lines that a bug changes."""
+    sound = "".join(lines)
+    wrong = sound.replace(bug.before, bug.after).splitlines(keepends=True)
+    begin = 0
+    while lines[begin] == wrong[begin]:
+        begin += 1
+    after = 0
+    while after < min(len(lines), len(wrong)) - begin and lines[-1 - after] == wrong[-1 - after]:
+        after += 1
+    return Change(begin, len(lines) - after, number, wrong[begin : len(wrong) - after])
+
+
+def overlapping(changes):
+    """Groups of changes whose lines overlap, by their place."""
+    groups = []
+    for change in sorted(changes):
+        if groups and change.begin < max(other.end for other in groups[-1]):
+            groups[-1].append(change)
+        else:
+            groups.append([change])
+    return groups
+
+
+def versions(lines, group):
+    """The sound lines of a group and those of each of its bugs, one of which is run."""
+    begin, end = group[0].begin, max(change.end for change in group)
+    text = ""
+    for change in group:
+        wrong = lines[begin : change.begin] + change.lines + lines[change.end : end]
+        text += f"if (::planted({change.number})) {{\n{''.join(wrong)}}} else "
+    return begin, end, text + f"{{\n{''.join(lines[begin:end])}}}\n"
+
+
+def plant(text, bugs):
+    """The source with all of these (number, bug) in it."""
+    # Those that change a part of a statement say themselves where the switch is.
+    for number, bug in bugs:
+        if "{planted}" in bug.after:
+            switched = bug.after.replace("{planted}", f"::planted({number})")
+            text = text.replace(bug.before, switched)
+    lines = text.splitlines(keepends=True)
+    changes = [change_of(n, bug, lines) for n, bug in bugs if "{planted}" not in bug.after]
+    for group in reversed(overlapping(changes)):
+        begin, end, both = versions(lines, group)
+        lines[begin:end] = [both]
+    return '#include "planted.h"\n' + "".join(lines)
+
+
+def write(path, content):
+    """Files that are right keep their time, so little is built."""
+    if not path.is_file() or path.read_bytes() != content:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
 def copy_sources(tree):
-    """Brings the copy up to date; files that are right keep their time, so little is built."""
+    """Brings the copy up to date, bugs included."""
+    bugs_of = collections.defaultdict(list)
+    for number, bug in enumerate(BUGS):
+        bugs_of[bug.path].append((number, bug))
     listed = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True
     )
     for name in listed.stdout.splitlines():
-        source, target = ROOT / name, tree / name
+        source = ROOT / name
         if not source.is_file():
             continue
-        if target.is_file() and target.read_bytes() == source.read_bytes():
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, target)
+        content = source.read_bytes()
+        if name in bugs_of:
+            content = plant(content.decode(), bugs_of[name]).encode()
+        write(tree / name, content)
+        (tree / name).chmod(source.stat().st_mode)
+    write(tree / "src/planted.h", SWITCH.encode())
 
 
-def build(tree):
+def build(tree, jobs):
     """Returns what the compiler said if it failed, else nothing."""
-    configure = ["cmake", "--preset", PRESET]
-    make = ["cmake", "--build", f"build/{PRESET}", "-j2", "--target", *TARGETS]
+    configure = ["cmake", "--preset", PRESET, FLAGS]
+    make = ["cmake", "--build", f"build/{PRESET}", f"-j{jobs}", "--target", "crash_explorer"]
     for step in (configure, make):
         result = subprocess.run(step, cwd=tree, capture_output=True, text=True, check=False)
         if result.returncode != 0:
@@ -64,65 +138,54 @@ def build(tree):
     return ""
 
 
-def first_line(output):
-    """What a failing suite says about its failure, in a line."""
-    lines = output.splitlines()
-    for i, line in enumerate(lines):
-        if line.startswith("FAILED:"):
-            problem = lines[i + 1].strip() if i + 1 < len(lines) else ""
-            return f"{line[8:80]} {problem[:120]}"
-        if "Failure" in line or "Assertion" in line:
-            return line[:160]
-    return lines[-1][:160] if lines else "no output"
-
-
-def who_notices(tree, suites, images):
-    """The suite that fails and what it says, or None."""
-    for suite in suites:
-        for command in commands_of(suite, tree / "build" / PRESET, images):
-            try:
-                result = subprocess.run(
-                    command, capture_output=True, text=True, check=False, timeout=TIMEOUT
-                )
-            except subprocess.TimeoutExpired:
-                return suite, "does not end"
-            if result.returncode != 0:
-                return suite, first_line(result.stdout + result.stderr)
-    return None
-
-
-def plant(bug, tree, images):
-    """Returns the report's line and whether the bug was noticed."""
-    path = tree / bug.path
-    sound = path.read_text()
-    path.write_text(sound.replace(bug.before, bug.after))
+def explore(explorer, number, subject, images, jobs=1):
+    """What a failing exploration says about its failure, in a line; None if all was sound."""
+    command = [explorer, "--engine", subject, "--total", str(images), "--jobs", str(jobs)]
+    environment = os.environ | {VARIABLE: str(number)}
     try:
-        if errors := build(tree):
-            return f"DOES NOT BUILD  {bug.name}\n{errors[-2000:]}", False
-        noticed = who_notices(tree, bug.suites, images)
-    finally:
-        path.write_text(sound)
-    if noticed is None:
-        return f"SURVIVES        {bug.name} ({bug.path})", False
-    return f"noticed by {noticed[0]:12} {bug.name} ({bug.path}): {noticed[1]}", True
+        result = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT
+        )
+    except subprocess.TimeoutExpired:
+        return f"{subject}: does not end"
+    if result.returncode == 0:
+        return None
+    output = result.stdout + result.stderr
+    where = _WHERE.search(output)
+    place = "{} in {}, {} threads".format(*where.groups()) if where else subject
+    failure = _FAILED.search(output)
+    return f"{place}: {(failure.group(1) or failure.group(2))[:110] if failure else 'no output'}"
+
+
+def who_notices(explorer, number, bug, images):
+    """All subjects with few images before any with many."""
+    for total in (images // 64, images // 8, images):
+        for subject in bug.subjects:
+            if failure := explore(explorer, number, subject, total):
+                return failure
+    return None
 
 
 def run(arguments):
     tree = arguments.work / "tree"
     copy_sources(tree)
-    if errors := build(tree):
-        sys.exit(f"the sources without a bug do not build:\n{errors[-4000:]}")
+    if errors := build(tree, arguments.jobs):
+        sys.exit(f"the copy does not build:\n{errors[-4000:]}")
+    explorer = str(tree / "build" / PRESET / "tests/crash/crash_explorer")
     # Without a bug nothing may fail, or every bug would seem to be noticed.
-    if noticed := who_notices(tree, ("conformance", "explorer"), arguments.images // 8):
-        sys.exit(f"{noticed[0]} fails without a bug: {noticed[1]}")
-    chosen = [bug for bug in BUGS if arguments.only in bug.name]
+    if failure := explore(explorer, -1, "", arguments.images // 4, arguments.jobs):
+        sys.exit(f"without a bug there is a failure: {failure}")
+    start = time.monotonic()
+    chosen = [(n, bug) for n, bug in enumerate(BUGS) if arguments.only in bug.name]
     missed = 0
-    for number, bug in enumerate(chosen, 1):
-        start = time.monotonic()
-        line, noticed = plant(bug, tree, arguments.images)
-        missed += not noticed
-        print(f"{number:3}/{len(chosen)} {line} [{time.monotonic() - start:.0f} s]", flush=True)
-    print(f"{len(chosen) - missed} of {len(chosen)} planted bugs noticed")
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        answers = pool.map(lambda b: who_notices(explorer, *b, arguments.images), chosen)
+        for (_, bug), answer in zip(chosen, answers):
+            missed += answer is None
+            verdict = f"noticed by {answer}" if answer else "SURVIVES"
+            print(f"{bug.name} ({bug.path})\n    {verdict}", flush=True)
+    noticed = len(chosen) - missed
+    print(f"{noticed} of {len(chosen)} planted bugs noticed, {time.monotonic() - start:.0f} s")
     return 1 if missed or not chosen else 0
 
 
@@ -131,7 +194,8 @@ def main():
     parser.add_argument("--check", action="store_true", help="only that each bug fits the sources")
     parser.add_argument("--only", default="", help="only bugs whose name contains this")
     parser.add_argument("--work", type=Path, default=ROOT / "build/planted")
-    parser.add_argument("--images", type=int, default=160000, help="of an exploration, at most")
+    parser.add_argument("--images", type=int, default=64000, help="of an exploration, at most")
+    parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     wrong = misfits()
     for bug in wrong:

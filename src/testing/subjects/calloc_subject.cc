@@ -29,6 +29,19 @@ constexpr std::array<std::uint64_t, 8> kLargeSizes = {16,
                                                       12 << 20,
                                                       alloc::kChunkSize + 1000};
 
+/// Where there is no space but what others must give back: of their classes, runs and chunks.
+constexpr std::array<std::uint64_t, 9> kFullSizes = {16,
+                                                     alloc::kLargestClass,
+                                                     alloc::kLargestClass,
+                                                     5000,
+                                                     33000,
+                                                     70000,
+                                                     std::uint64_t{9} << 20,
+                                                     12 << 20,
+                                                     alloc::kChunkSize + 1000};
+/// Blocks of the largest class that are freed again: more than a span of them.
+constexpr unsigned kEmptied = 6;
+
 enum Action : unsigned {
   kSet,
   kClear,
@@ -261,7 +274,7 @@ class OpenedCalloc final : public Opened {
 
 class CallocSubject final : public Subject {
  public:
-  explicit CallocSubject(pm::Domain domain) : domain_(domain) {}
+  CallocSubject(CallocStart start, pm::Domain domain) : start_(start), domain_(domain) {}
 
   std::uint64_t size() const override { return kChunks * alloc::kChunkSize; }
 
@@ -273,18 +286,14 @@ class CallocSubject final : public Subject {
     }
     sizes_ = static_cast<Sizes>(random.below(3));
     State state;
-    OpenedCalloc opened(medium, domain_);
-    for (std::uint64_t i = random.below(40); i > 0; --i) {
-      const Step step = next_step(random, state, 0, 1);
-      if (opened.apply(step).refused) continue;
-      for (const Effect& effect : effects(step, state)) {
-        if (effect.after)
-          state[effect.key] = *effect.after;
-        else
-          state.erase(effect.key);
-      }
+    const std::unique_ptr<Opened> opened = open(medium);
+    const auto apply = [&](const Step& step) { return take(*opened, step, state); };
+    if (start_ == CallocStart::full) {
+      random.one_in(2) ? use_all_once(apply) : leave_little(apply);
+    } else {
+      for (std::uint64_t i = random.below(40); i > 0; --i) apply(next_step(random, state, 0, 1));
     }
-    opened.close();
+    opened->close();
     return state;
   }
 
@@ -328,20 +337,60 @@ class CallocSubject final : public Subject {
  private:
   enum class Sizes { small, usual, large };
 
+  /// False if the step was refused.
+  bool take(Opened& opened, const Step& step, State& state) const {
+    if (opened.apply(step).refused) return false;
+    for (const Effect& effect : effects(step, state)) {
+      if (effect.after)
+        state[effect.key] = *effect.after;
+      else
+        state.erase(effect.key);
+    }
+    return true;
+  }
+
+  static Step set(unsigned word, std::uint64_t bytes) {
+    return {kSet | kSettle, std::to_string(word), to_text({bytes, word})};
+  }
+  static Step clear(unsigned word) { return {kClear | kSettle, std::to_string(word), ""}; }
+
+  /// Divides all chunks into spans and leaves them free, so that a large object takes chunks back.
+  template <class Apply>
+  static void use_all_once(const Apply& apply) {
+    unsigned used = 0;
+    while (used < kWords && apply(set(used, 5 << 20))) ++used;
+    for (unsigned i = 0; i < used; ++i) apply(clear(i));
+  }
+
+  /// Fills the medium, but for some empty spans of one class, so that others take them back.
+  template <class Apply>
+  static void leave_little(const Apply& apply) {
+    unsigned used = 0;
+    while (used < kEmptied) apply(set(used++, alloc::kLargestClass));
+    for (const std::uint64_t bytes :
+         {alloc::kChunkSize + 1000, alloc::kChunkSize / 4, alloc::kChunkSize / 16,
+          alloc::kChunkSize / 64, alloc::kChunkSize / 256, alloc::kSpanSize + 1000}) {
+      while (used < kWords && apply(set(used, bytes))) ++used;
+    }
+    for (unsigned i = 0; i < kEmptied; ++i) apply(clear(i));
+  }
+
   std::uint64_t draw_size(util::Random& random, unsigned threads) const {
+    if (start_ == CallocStart::full) return kFullSizes[random.below(kFullSizes.size())];
     if (sizes_ == Sizes::large && threads == 1)
       return kLargeSizes[random.below(kLargeSizes.size())];
     return kSizes[random.below(sizes_ == Sizes::small ? 5 : kSizes.size())];
   }
 
+  CallocStart start_;
   pm::Domain domain_;
   Sizes sizes_ = Sizes::usual;
 };
 
 }  // namespace
 
-std::unique_ptr<Subject> make_calloc_subject(pm::Domain domain) {
-  return std::make_unique<CallocSubject>(domain);
+std::unique_ptr<Subject> make_calloc_subject(CallocStart start, pm::Domain domain) {
+  return std::make_unique<CallocSubject>(start, domain);
 }
 
 }  // namespace perdix::testing

@@ -12,6 +12,12 @@
 
 namespace perdix::testing {
 
-std::unique_ptr<Subject> make_calloc_subject(pm::Domain domain);
+enum class CallocStart {
+  any,   ///< up to half full, with any sizes
+  full,  ///< all space is in use or in the hands of some class: others must take it back
+};
+
+/// Steps of a full one may be refused, so they must be of one thread.
+std::unique_ptr<Subject> make_calloc_subject(CallocStart start, pm::Domain domain);
 
 }  // namespace perdix::testing

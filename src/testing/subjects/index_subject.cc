@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -14,11 +15,11 @@
 #include "pool/layout.h"
 #include "pool/pool_core.h"
 #include "pool/superblock.h"
+#include "testing/subjects/pool_medium.h"
 
 namespace perdix::testing {
 namespace {
 
-constexpr std::uint64_t kPoolSize = std::uint64_t{16} << 20;
 constexpr unsigned kKeys = 240;
 /// A drop takes all pairs along, so that little is left to explore after it.
 constexpr unsigned kDropOneIn = 40;
@@ -27,14 +28,6 @@ enum Action : unsigned { kPut, kInsert, kUpdate, kErase, kGet, kDrop, kActions }
 /// Added to an action: afterwards, wait until what it freed may be used again, so that a run of one
 /// thread depends on nothing else.
 constexpr unsigned kSettle = 16;
-
-PoolOptions options_for(pm::Domain domain) {
-  PoolOptions options;
-  options.max_size = 2 * kPoolSize;
-  options.durability = domain == pm::Domain::cpu_cache ? Durability::process : Durability::power;
-  options.domain = static_cast<DomainChoice>(domain);
-  return options;
-}
 
 std::string bytes_of(std::uint64_t value) {
   const auto bytes = encode_u64(value);
@@ -77,17 +70,12 @@ class OpenedIndex final : public Opened {
  public:
   OpenedIndex(Medium& medium, const IndexInfo& info, pm::Domain domain)
       : info_(info),
-        pool_(Pool::open(medium.path(), options_for(domain))),
+        pool_(Pool::open(medium.path(), pool_options(domain))),
         index_(Index::open_or_create(pool_, info)) {}
 
   State contents() override {
     if (!index_->ordered()) return contents_by_get();
-    State state;
-    const auto visit = [&](std::string_view key, std::string_view value) {
-      return state.emplace(key, value).second;
-    };
-    index_->scan(info_.key_kind == Kind::u64 ? bytes_of(0) : "", visit);
-    return state;
+    return contents_from(info_.key_kind == Kind::u64 ? bytes_of(0) : "");
   }
 
   Problems check() override {
@@ -95,6 +83,10 @@ class OpenedIndex final : public Opened {
     const State scanned = contents();
     if (index_->ordered() && scanned != contents_by_get())
       problems.push_back("scan and get find different pairs");
+    const auto middle = std::next(scanned.begin(), static_cast<long>(scanned.size() / 2));
+    if (index_->ordered() && middle != scanned.end() &&
+        contents_from(middle->first) != State(middle, scanned.end()))
+      problems.push_back("a scan from the middle finds other pairs than one of everything");
     if (index_->size() != scanned.size())
       problems.push_back(
           fmt::format("size() is {}, but there are {} pairs", index_->size(), scanned.size()));
@@ -115,6 +107,15 @@ class OpenedIndex final : public Opened {
   }
 
  private:
+  State contents_from(const std::string& first) const {
+    State state;
+    const auto visit = [&](std::string_view key, std::string_view value) {
+      return state.emplace(key, value).second;
+    };
+    index_->scan(first, visit);
+    return state;
+  }
+
   State contents_by_get() const {
     State state;
     for (unsigned i = 0; i < kKeys; ++i) {
@@ -157,7 +158,7 @@ class IndexSubject final : public Subject {
 
   State create(Medium& medium, util::Random& random) override {
     medium.empty();
-    pool::PoolCore::create(pm::File::open(medium.path()), options_for(domain_))->close();
+    pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain_))->close();
     medium.restore_length();
     forget_uuid(medium.bytes());
     mood_ = static_cast<Mood>(random.below(3));
@@ -182,7 +183,7 @@ class IndexSubject final : public Subject {
     };
     while (state.size() < fill) apply(kPut, key_of(info_.key_kind, random.below(kKeys)));
     // Two sparse leaves, with few more pairs than makes one of them.
-    const std::size_t left = mood_ == Mood::shrink ? 28 + random.below(14) : fill;
+    const std::size_t left = mood_ == Mood::shrink ? 33 + random.below(4) : fill;
     while (state.size() > left) apply(kErase, any_key(random, state, 0, 1, true));
     opened.close();
     return state;

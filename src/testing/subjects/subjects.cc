@@ -6,11 +6,17 @@
 
 #include "testing/subjects/calloc_subject.h"
 #include "testing/subjects/index_subject.h"
+#include "testing/subjects/pool_subject.h"
 
 namespace perdix::testing {
 
 std::vector<SubjectEntry> subjects() {
-  std::vector<SubjectEntry> all = {{"calloc", 4, make_calloc_subject}};
+  const auto calloc = [](CallocStart start) {
+    return [start](pm::Domain domain) { return make_calloc_subject(start, domain); };
+  };
+  std::vector<SubjectEntry> all = {{"calloc", 4, calloc(CallocStart::any)},
+                                   {"calloc:full", 1, calloc(CallocStart::full)},
+                                   {"pool", 1, make_pool_subject}};
   for (const std::string& engine : Index::engines()) {
     for (const Kind key : {Kind::u64, Kind::bytes}) {
       for (const Kind value : {Kind::u64, Kind::bytes}) {

@@ -1,0 +1,185 @@
+#include "testing/subjects/pool_subject.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include <perdix/error.h>
+
+#include "pm/file.h"
+#include "pool/layout.h"
+#include "pool/pool_core.h"
+#include "testing/subjects/pool_medium.h"
+
+namespace perdix::testing {
+namespace {
+
+constexpr std::uint64_t kNames = 6;
+constexpr const char* kPool = "pool";
+
+enum Action : unsigned { kCreate, kReopen, kAdd, kDrop, kActions };
+
+std::string text_of(const IndexInfo& info) {
+  return fmt::format("{}:{}:{}", info.engine, to_string(info.key_kind), to_string(info.value_kind));
+}
+
+/// An index of the name has these, so that entries differ in more than the name.
+IndexInfo info_of(const std::string& name, const std::string& engine) {
+  const bool odd = name.back() % 2 != 0;
+  return {name, engine, odd ? Kind::u64 : Kind::bytes, odd ? Kind::bytes : Kind::u64};
+}
+
+class OpenedPool final : public Opened {
+ public:
+  OpenedPool(Medium& medium, pm::Domain domain) : medium_(medium), domain_(domain) {
+    try {
+      open();
+    } catch (const Error& error) {
+      if (error.code() != Errc::not_a_pool) throw;
+    }
+  }
+
+  State contents() override {
+    if (core_ == nullptr) return {};
+    State state{{kPool, fmt::format("{} bytes", core_->info().size)}};
+    for (const IndexInfo& info : core_->indexes()) state[info.name] = text_of(info);
+    return state;
+  }
+
+  Problems check() override {
+    if (core_ == nullptr) return check_refused();
+    CheckReport report;
+    core_->allocator().check(report);
+    if (core_->allocator().bytes_allocated() != 0)
+      report.problems.push_back("blocks are allocated, and there is no engine");
+    return report.problems;
+  }
+
+  StepResult apply(const Step& step) override {
+    if (step.action == kCreate) return create();
+    if (core_ == nullptr) return StepResult::write(false);
+    switch (step.action) {
+      case kReopen: reopen(); return StepResult::write(false);
+      case kAdd: return StepResult::write(add(info_of(step.key, step.value)));
+      default: return StepResult::write(drop(step.key));
+    }
+  }
+
+  Problems close() override {
+    if (core_ != nullptr) core_->close();
+    core_.reset();
+    return {};
+  }
+
+ private:
+  void open() {
+    core_ = pool::PoolCore::open(medium_.path(), pool_options(domain_));
+    for (pool::IndexHandle& handle : core_->dropping()) core_->finish_drop(std::move(handle));
+  }
+
+  void reopen() {
+    close();
+    open();
+  }
+
+  /// Whoever finds the file must be able to tell what it is.
+  Problems check_refused() const {
+    std::uint64_t magic = 0;
+    std::memcpy(&magic, medium_.bytes(), sizeof magic);
+    if (magic == pool::kCreationMagic || blank()) return {};
+    return {"a creation that was interrupted is not marked as one"};
+  }
+
+  /// Of what a creation writes.
+  bool blank() const {
+    const std::byte* const bytes = medium_.bytes();
+    return std::all_of(bytes, bytes + alloc::kLanesEnd,
+                       [](std::byte byte) { return byte == std::byte{0}; });
+  }
+
+  /// As with any file that is there already, what an earlier creation left must be removed first.
+  StepResult create() {
+    if (core_ != nullptr) return StepResult::write(false);
+    if (!blank()) return StepResult::refusal();
+    medium_.empty();  // the creation gives it its length, and zeros
+    core_ = pool::PoolCore::create(pm::File::open(medium_.path()), pool_options(domain_));
+    return StepResult::write(true);
+  }
+
+  bool has(const std::string& name) const {
+    const std::vector<IndexInfo> all = core_->indexes();
+    return std::any_of(all.begin(), all.end(),
+                       [&](const IndexInfo& info) { return info.name == name; });
+  }
+
+  bool add(const IndexInfo& info) {
+    if (has(info.name)) return false;
+    core_->open_index(info.name, info.engine, info.key_kind, info.value_kind);
+    return true;
+  }
+
+  bool drop(const std::string& name) {
+    if (!has(name)) return false;
+    core_->finish_drop(core_->begin_drop(name));
+    return true;
+  }
+
+  Medium& medium_;
+  pm::Domain domain_;
+  std::shared_ptr<pool::PoolCore> core_;
+};
+
+class PoolSubject final : public Subject {
+ public:
+  explicit PoolSubject(pm::Domain domain) : domain_(domain) {}
+
+  std::uint64_t size() const override { return kPoolSize; }
+
+  State create(Medium& medium, util::Random&) override {
+    std::memset(medium.bytes(), 0, medium.size());
+    return {};
+  }
+
+  std::unique_ptr<Opened> open(Medium& medium) override {
+    return std::make_unique<OpenedPool>(medium, domain_);
+  }
+
+  Step next_step(util::Random& random, const State& state, unsigned, unsigned) override {
+    if (!state.contains(kPool)) return {kCreate, kPool, fmt::format("{} bytes", kPoolSize)};
+    if (random.one_in(6)) return {kReopen, "", ""};
+    const std::string name = fmt::format("index {}", random.below(kNames));
+    if (state.contains(name)) return {kDrop, name, ""};
+    return {kAdd, name, fmt::format("engine {}", random.below(1000))};
+  }
+
+  Effects effects(const Step& step, const State& state) const override {
+    const bool there = state.contains(step.key);
+    if (step.action == kCreate) return there ? Effects{} : Effects{{step.key, step.value}};
+    if (!state.contains(kPool)) return {};
+    switch (step.action) {
+      case kAdd:
+        return there ? Effects{} : Effects{{step.key, text_of(info_of(step.key, step.value))}};
+      case kDrop: return there ? Effects{{step.key, std::nullopt}} : Effects{};
+      default: return {};
+    }
+  }
+
+  std::string describe(const Step& step) const override {
+    static constexpr std::array<const char*, kActions> kCalls = {"create", "reopen", "add", "drop"};
+    return fmt::format("{}({})", kCalls[step.action], step.key);
+  }
+
+ private:
+  pm::Domain domain_;
+};
+
+}  // namespace
+
+std::unique_ptr<Subject> make_pool_subject(pm::Domain domain) {
+  return std::make_unique<PoolSubject>(domain);
+}
+
+}  // namespace perdix::testing
