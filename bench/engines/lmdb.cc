@@ -14,13 +14,11 @@
 namespace perdix::bench {
 namespace {
 
-bool synced(const Setup& setup) { return setup.durability == Durability::power; }
-
 // Read transactions belong to sessions, not to threads (NOTLS); unused bytes of new pages aren't
 // zeroed (NOMEMINIT).
 unsigned environment_flags(const Setup& setup) {
   const unsigned flags = MDB_NOTLS | MDB_NOMEMINIT;
-  return synced(setup) ? flags : flags | MDB_NOSYNC | MDB_WRITEMAP;
+  return setup.synced() ? flags : flags | MDB_NOSYNC | MDB_WRITEMAP;
 }
 
 // Room for half-empty pages, copies of pages that readers pin, and page headers; the file stays
@@ -171,7 +169,7 @@ std::string lmdb_settings(const Setup& setup) {
       "{}.{}.{}, {}MDB_NOTLS|MDB_NOMEMINIT, one transaction per operation, read transactions "
       "renewed",
       MDB_VERSION_MAJOR, MDB_VERSION_MINOR, MDB_VERSION_PATCH,
-      synced(setup) ? "synced at each commit, " : "MDB_NOSYNC|MDB_WRITEMAP|");
+      setup.synced() ? "synced at each commit, " : "MDB_NOSYNC|MDB_WRITEMAP|");
 }
 
 }  // namespace

@@ -26,8 +26,6 @@ std::uint64_t cache_bytes(const Setup& setup) {
   return std::max(kMinCache, 2 * setup.max_records * setup.data.shape.pair_size());
 }
 
-bool synced(const Setup& setup) { return setup.durability == Durability::power; }
-
 rocksdb::Options rocksdb_options(const Setup& setup) {
   rocksdb::BlockBasedTableOptions table;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kBloomBitsPerKey));
@@ -56,7 +54,7 @@ class RocksDbMap {
     rocksdb::DB* db = nullptr;
     require(rocksdb::DB::Open(rocksdb_options(setup), setup.directory.string(), &db), "open");
     db_.reset(db);
-    write_.sync = synced(setup);
+    write_.sync = setup.synced();
   }
 
   class Session {
@@ -124,7 +122,7 @@ std::string rocksdb_settings(const Setup& setup) {
       "RocksDB {}.{}.{}, WAL on, WriteOptions.sync={}, no compression, Bloom filter {} bits per "
       "key, block "
       "cache {} MiB, IncreaseParallelism({}), blind Put and Delete; otherwise defaults",
-      ROCKSDB_MAJOR, ROCKSDB_MINOR, ROCKSDB_PATCH, synced(setup), kBloomBitsPerKey,
+      ROCKSDB_MAJOR, ROCKSDB_MINOR, ROCKSDB_PATCH, setup.synced(), kBloomBitsPerKey,
       cache_bytes(setup) >> 20, std::max(2U, setup.threads));
 }
 

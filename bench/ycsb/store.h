@@ -31,6 +31,9 @@ struct Setup {
   unsigned threads = 1;             ///< threads that will use it at once
   Durability durability = Durability::process;  ///< process or power
   DomainChoice domain = DomainChoice::detect;
+
+  /// Whether a write must be on the medium when the call returns.
+  bool synced() const noexcept { return durability == Durability::power; }
 };
 
 /// What a contender says of its own size, where it can.
