@@ -9,7 +9,7 @@ TOOL := build/release/tools/perdix/perdix
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo test bench setup build dev release asan tsan instrumented \
-	fuzz fuzz-campaign schedule-campaign \
+	fuzz fuzz-campaign schedule-campaign kill-campaign \
 	unit-test conformance-test concurrency-test kill-test install-test tidy-test \
 	crash-campaign persist-mutation planted-bugs \
 	install format tidy clean
@@ -60,17 +60,17 @@ fuzz: ## build the fuzz targets and run them for less than a minute
 	@scripts/setup test
 	@scripts/test fuzz
 
-fuzz-campaign: ## fuzz pool files for SECONDS (default 3600)
+fuzz-campaign: ## fuzz pool files for TIME seconds (default 600)
 	@scripts/setup test
 	@scripts/build fuzz tests-fuzz
 	@tests/fuzz/run.sh build/fuzz/tests/fuzz/fuzz_pool tests/fuzz/corpus/pool \
-		-max_len=512 -max_total_time=$(or $(SECONDS),3600)
+		-max_len=512 -max_total_time=$(TIME)
 
-schedule-campaign: ## concurrent schedules with crashes for SECONDS (default 3600); options in ARGS
+schedule-campaign: ## concurrent schedules with crashes for TIME seconds (default 600); options in ARGS
 	@scripts/setup test
 	@scripts/build instrumented schedule_fuzzer
 	@build/instrumented/tests/linearizability/schedule_fuzzer \
-		--seconds $(or $(SECONDS),3600) --seed "$$(date +%s)000" $(ARGS)
+		--seconds $(TIME) --seed "$$(date +%s)000" $(ARGS)
 
 unit-test: ## the unit tests
 conformance-test: ## every engine against a reference map
@@ -80,6 +80,11 @@ unit-test conformance-test concurrency-test kill-test: %-test:
 	@scripts/setup test
 	@scripts/build dev tests-$*
 	@ctest --preset dev -j "$$(nproc)" -L '^$*$$'
+
+kill-campaign: ## kill real processes for TIME seconds (default 600), also while they recover; options in ARGS
+	@scripts/setup test
+	@scripts/build dev perdix_kill
+	@build/dev/tests/kill/perdix_kill --seconds $(TIME) $(ARGS)
 
 crash-campaign: ## explore crash states for TIME seconds (default 600); options in ARGS, for example --engine sptree
 	@scripts/setup test
