@@ -26,7 +26,7 @@ namespace perdix::testing {
 class Turns {
  public:
   using Time = std::chrono::nanoseconds;
-  static constexpr Time kPatience = std::chrono::milliseconds(2);
+  static constexpr Time kPatience = std::chrono::microseconds(200);
 
   /// At each event the turn goes to another thread with probability 1 / one_in.
   Turns(unsigned threads, std::uint64_t seed, std::uint64_t one_in);
