@@ -28,11 +28,13 @@ std::uint64_t decode_u64(std::string_view bytes);
 class Index {
  public:
   /// Opens an index that exists, whatever its engine. Throws not_found.
-  static std::unique_ptr<Index> open(const Pool& pool, std::string_view name);
+  static std::unique_ptr<Index> open(const Pool& pool, std::string_view name,
+                                     const IndexOptions& options = {});
 
   /// Opens an index or creates it. Throws wrong_engine or wrong_kind if it exists otherwise,
   /// invalid_argument for an engine that is not in engines().
-  static std::unique_ptr<Index> open_or_create(const Pool& pool, const IndexInfo& info);
+  static std::unique_ptr<Index> open_or_create(const Pool& pool, const IndexInfo& info,
+                                               const IndexOptions& options = {});
 
   /// Names of all engines: "sptree", …
   static std::vector<std::string> engines();

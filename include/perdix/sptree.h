@@ -40,7 +40,11 @@ class SpTree {
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: rebuilds the
   /// DRAM layers from the leaves.
-  SpTree(const Pool& pool, std::string_view name);
+  ///
+  /// `options.dram_budget` buys write buffers (paper §4.1, §4.7): a leaf's changes are collected in
+  /// DRAM and in a log, which a write extends by one line, and reach the leaf in batches of 14. That
+  /// saves most of the media traffic where the media's unit is larger than a pair.
+  SpTree(const Pool& pool, std::string_view name, const IndexOptions& options = {});
   ~SpTree();
   SpTree(SpTree&&) noexcept;
   SpTree& operator=(SpTree&&) noexcept;

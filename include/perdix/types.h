@@ -37,6 +37,16 @@ using View = std::conditional_t<std::is_same_v<T, std::uint64_t>, std::uint64_t,
 template <Storable T>
 inline constexpr Kind kKindOf = std::is_same_v<T, std::uint64_t> ? Kind::u64 : Kind::bytes;
 
+/// How an index uses memory while it is open; may differ each time.
+struct IndexOptions {
+  static constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
+
+  /// Bytes of DRAM that may go into write buffers, for engines that have them (SpTree; others ignore
+  /// it). 0: none, every write goes to its place in the pool. kUnlimited: each leaf that is written
+  /// to has one (about 350 bytes a leaf). In between, the leaves written to most have one.
+  std::uint64_t dram_budget = 0;
+};
+
 /// Sizes of an index, at the moment of the call.
 struct IndexStats {
   std::uint64_t pairs = 0;   ///< keys in the index

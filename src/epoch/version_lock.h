@@ -76,11 +76,17 @@ class VersionLock {
   /// Of the present word; for the holder of the lock.
   bool is_obsolete() const noexcept { return obsolete(word_.load(std::memory_order_relaxed)); }
 
+  /// How often it was locked; for the holder of the lock.
+  std::uint64_t version() const noexcept {
+    return word_.load(std::memory_order_relaxed) / kVersion;
+  }
+
   bool locked() const noexcept { return word_.load(std::memory_order_relaxed) & kLocked; }
 
  private:
   static constexpr std::uint64_t kObsolete = 1;
   static constexpr std::uint64_t kLocked = 2;
+  static constexpr std::uint64_t kVersion = 4;
 
   std::uint64_t wait_unlocked() const noexcept {
     util::Backoff backoff;

@@ -33,8 +33,8 @@ struct Bytes<std::uint64_t> {
 template <template <class, class> class Typed, Storable K, Storable V>
 class Adapter final : public EngineIndex {
  public:
-  Adapter(pool::IndexHandle handle, IndexInfo info)
-      : info_(std::move(info)), index_(std::move(handle)) {}
+  Adapter(pool::IndexHandle handle, IndexInfo info, const IndexOptions& options)
+      : info_(std::move(info)), index_(std::move(handle), options) {}
 
   const IndexInfo& info() const override { return info_; }
   void put(std::string_view key, std::string_view value) override {
@@ -99,10 +99,11 @@ decltype(auto) with_types(Kind key, Kind value, F&& f) {
 
 /// The Engine::open of a typed class template.
 template <template <class, class> class Typed>
-std::unique_ptr<EngineIndex> open_adapter(pool::IndexHandle handle, const IndexInfo& info) {
+std::unique_ptr<EngineIndex> open_adapter(pool::IndexHandle handle, const IndexInfo& info,
+                                          const IndexOptions& options) {
   return with_types(info.key_kind, info.value_kind, [&]<class K, class V>() {
     return std::unique_ptr<EngineIndex>(
-        std::make_unique<Adapter<Typed, K, V>>(std::move(handle), info));
+        std::make_unique<Adapter<Typed, K, V>>(std::move(handle), info, options));
   });
 }
 

@@ -25,7 +25,8 @@ class EngineIndex : public Index {
 struct Engine {
   std::string_view name;
   /// Opens or creates the index behind the handle.
-  std::unique_ptr<EngineIndex> (*open)(pool::IndexHandle handle, const IndexInfo& info);
+  std::unique_ptr<EngineIndex> (*open)(pool::IndexHandle handle, const IndexInfo& info,
+                                       const IndexOptions& options);
   /// Frees all blocks of an index that is being dropped and clears its root; restartable.
   void (*destroy)(pool::PoolCore& pool, const IndexInfo& info, std::uint64_t& root);
 };

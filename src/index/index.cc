@@ -28,7 +28,8 @@ std::uint64_t decode_u64(std::string_view bytes) {
   return value;
 }
 
-std::unique_ptr<Index> Index::open(const Pool& pool, std::string_view name) {
+std::unique_ptr<Index> Index::open(const Pool& pool, std::string_view name,
+                                   const IndexOptions& options) {
   const std::vector<IndexInfo> all = pool.indexes();
   const auto it =
       std::find_if(all.begin(), all.end(), [&](const IndexInfo& i) { return i.name == name; });
@@ -37,13 +38,15 @@ std::unique_ptr<Index> Index::open(const Pool& pool, std::string_view name) {
                 fmt::format("{}: there is no index '{}'; `perdix info` lists those that there are",
                             pool.core()->path().string(), name));
   }
-  return open_or_create(pool, *it);
+  return open_or_create(pool, *it, options);
 }
 
-std::unique_ptr<Index> Index::open_or_create(const Pool& pool, const IndexInfo& info) {
+std::unique_ptr<Index> Index::open_or_create(const Pool& pool, const IndexInfo& info,
+                                             const IndexOptions& options) {
   const index::Engine& engine = index::find_engine(info.engine);
   return engine.open(
-      pool.core()->open_index(info.name, info.engine, info.key_kind, info.value_kind), info);
+      pool.core()->open_index(info.name, info.engine, info.key_kind, info.value_kind), info,
+      options);
 }
 
 std::vector<std::string> Index::engines() {

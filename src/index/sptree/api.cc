@@ -7,9 +7,10 @@
 namespace perdix {
 
 template <Storable K, Storable V>
-SpTree<K, V>::SpTree(const Pool& pool, std::string_view name)
+SpTree<K, V>::SpTree(const Pool& pool, std::string_view name, const IndexOptions& options)
     : tree_(std::make_unique<index::sptree::Tree<K, V>>(
-          pool.core()->open_index(name, index::sptree::kEngineName, kKindOf<K>, kKindOf<V>))) {}
+          pool.core()->open_index(name, index::sptree::kEngineName, kKindOf<K>, kKindOf<V>),
+          options)) {}
 
 template <Storable K, Storable V>
 SpTree<K, V>::~SpTree() = default;

@@ -1,10 +1,11 @@
-// Verification of every invariant that layout.h (L1-L6) and mnode.h (M1-M2) state, and the list of
-// all blocks that an index reaches.
+// Verification of every invariant that layout.h (L1-L7), mnode.h (M1-M2) and write_buffer.h (B1-B3)
+// state, and the list of all blocks that an index reaches.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "index/sptree/replay.h"
 #include "index/sptree/sptree.h"
 
 namespace perdix::index::sptree {
@@ -28,50 +29,82 @@ class Problems {
 
 }  // namespace
 
-/// Checks the pairs of one node: L3-L6 and M2.
+/// Checks the pairs of one node, in the leaf and in the buffer: L3-L6, M2 and B2.
 template <class K, class V>
 void Tree<K, V>::check_pairs(const Node& node, CheckReport& report) const {
   Problems problems(report);
-  const pm::Offset offset = pool().offset(node.leaf);
+  const pm::Offset offset = pool().offset(node.leaf());
   std::vector<Key> seen;
-  for (std::uint64_t left = node.slots(); left != 0; left &= left - 1) {
-    const int slot = std::countr_zero(left);
-    const Pair& pair = node.leaf->pairs[slot];
+  const auto check_pair = [&](Word key_word, Word value_word, const std::string& place) {
     ++report.pairs;
-    if (!keys_.sound(pair.key) || !values_.sound(pair.value)) {
-      problems.expect(false, "leaf {:#x}: slot {} refers to a string that is not there (L6)",
-                      offset, slot);
-      continue;
+    if (!keys_.sound(key_word) || !values_.sound(value_word)) {
+      problems.expect(false, "leaf {:#x}: {} refers to a string that is not there (L6)", offset,
+                      place);
+      return;
     }
-    report.blocks += Keys::blobs(pair.key) + Values::blobs(pair.value);
-    const Key key = keys_.view(pair.key);
+    report.blocks += Keys::blobs(key_word) + Values::blobs(value_word);
+    const Key key = keys_.view(key_word);
     seen.push_back(key);
     problems.expect(!(key < NodeBounds::view(node.low)) && node.covers(key),
-                    "leaf {:#x}: the key in slot {} is out of the leaf's range (L3)", offset, slot);
-    problems.expect(Keys::hash16_of_word(pair.key) == Keys::hash16(key),
-                    "leaf {:#x}: slot {} has another key's hash", offset, slot);
-    problems.expect((node.candidates(Keys::hash16(key)) >> slot & 1) != 0,
-                    "leaf {:#x}: the filter denies the key in slot {} (M2)", offset, slot);
+                    "leaf {:#x}: the key in {} is out of the leaf's range (L3)", offset, place);
+    problems.expect(Keys::hash16_of_word(key_word) == Keys::hash16(key),
+                    "leaf {:#x}: {} has another key's hash", offset, place);
+    const Found found = find(node, key, Keys::hash16(key));
+    problems.expect(found.present() && found.value == value_word,
+                    "leaf {:#x}: the filter denies the key in {} (M2)", offset, place);
+  };
+  for (std::uint64_t left = node.slots(); left != 0; left &= left - 1) {
+    const int slot = std::countr_zero(left);
+    const Pair& pair = node.leaf()->pairs[slot];
+    check_pair(pair.key, pair.value, fmt::format("slot {}", slot));
   }
+  const Buffer* buffer = buffer_of(node);
+  for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
+    check_pair(buffer->key(i), buffer->value(i), fmt::format("buffered pair {}", i));
   std::sort(seen.begin(), seen.end());
   problems.expect(std::adjacent_find(seen.begin(), seen.end()) == seen.end(),
-                  "leaf {:#x}: a key is in two slots (L5)", offset);
+                  "leaf {:#x}: a key is there twice (L5)", offset);
+}
+
+/// Checks that the log says the same as the node's buffer: B1, B3 and L7.
+template <class K, class V>
+void Tree<K, V>::check_buffer(const Node& node, CheckReport& report) const {
+  Problems problems(report);
+  const Buffer* buffer = buffer_of(node);
+  if (buffer == nullptr) return;
+  const pm::Offset offset = pool().offset(node.leaf());
+  const wal::Owner owner = owner_of(node);
+  problems.expect(buffer->node.load() == &node && buffer->owner.load() == owner,
+                  "leaf {:#x}: its write buffer belongs to another leaf", offset);
+  problems.expect((node.slots() & buffer->erased_slots()) == 0,
+                  "leaf {:#x}: a pair is there and erased (B3)", offset);
+  const Replay chain = replay(*log_, owner, buffer->head.load(), *node.leaf(), [&](Word word) {
+    const Key key = keys_.view(word);
+    return !(key < NodeBounds::view(node.low)) && node.covers(key);
+  });
+  std::vector<std::pair<Word, Word>> logged = chain.pairs, held;
+  for (unsigned i = 0; i < buffer->size(); ++i) held.emplace_back(buffer->key(i), buffer->value(i));
+  std::sort(logged.begin(), logged.end());
+  std::sort(held.begin(), held.end());
+  problems.expect(logged == held && chain.erased == buffer->erased_slots(),
+                  "leaf {:#x}: the log and the write buffer disagree (B1)", offset);
+  problems.expect(!chain.stale, "leaf {:#x}: its chain should have ended (L7)", offset);
 }
 
 /// Checks one node and its link to the next: L1, L2, L6 and M1, M2.
 template <class K, class V>
 void Tree<K, V>::check_node(const Node& node, CheckReport& report) const {
   Problems problems(report);
-  const Leaf& leaf = *node.leaf;
+  const Leaf& leaf = *node.leaf();
   const pm::Offset offset = pool().offset(&leaf);
   const Node* next = node.next.load(std::memory_order_acquire);
   ++report.blocks;
   problems.expect(pool().allocator().validate_block(offset, sizeof(Leaf)),
                   "leaf {:#x} lies in free memory (L6)", offset);
   problems.expect(leaf.magic == kLeafMagic, "leaf {:#x} has no magic number", offset);
-  problems.expect(leaf.next == (next == nullptr ? pm::kNull : pool().offset(next->leaf)),
+  problems.expect(leaf.next == (next == nullptr ? pm::kNull : pool().offset(next->leaf())),
                   "leaf {:#x}: DRAM and PM disagree on the next leaf (L2)", offset);
-  problems.expect(leaf.bitmap == node.slots(),
+  problems.expect(leaf.bitmap == taken_slots(node),
                   "leaf {:#x}: DRAM and PM disagree on the bitmap (M2)", offset);
   const auto high = node.high.load(std::memory_order_acquire);
   if (next == nullptr) {
@@ -97,15 +130,18 @@ CheckReport Tree<K, V>::check() const {
   CheckReport report;
   Problems problems(report);
   const epoch::Guard guard;
-  problems.expect(pool().offset(head_->leaf) == pm::load(handle_.root()),
-                  "the root is not the first leaf (L1)");
-  problems.expect(head_->leaf->low == 0, "the first leaf has a low bound (L1)");
+  problems.expect(pool().offset(head_->leaf()) == pm::load(root().first),
+                  "the root does not lead to the first leaf (L1)");
+  ++report.blocks;  // the root's
+  if (log_ != nullptr) log_->check(report);
+  problems.expect(head_->leaf()->low == 0, "the first leaf has a low bound (L1)");
   for (const Node* node = head_; node != nullptr;
        node = node->next.load(std::memory_order_acquire)) {
     check_node(*node, report);
     check_pairs(*node, report);
+    check_buffer(*node, report);
     problems.expect(node == head_ || top_.find(NodeBounds::view(node->low)) == node,
-                    "the top layer misses leaf {:#x}", pool().offset(node->leaf));
+                    "the top layer misses leaf {:#x}", pool().offset(node->leaf()));
   }
   problems.expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),
                   report.pairs);
@@ -115,15 +151,23 @@ CheckReport Tree<K, V>::check() const {
 template <class K, class V>
 void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
   const epoch::Guard guard;
+  const auto visit_words = [&](Word key, Word value) {
+    if (Keys::blobs(key) != 0) visit(blob_offset(key));
+    if (Values::blobs(value) != 0) visit(blob_offset(value));
+  };
+  visit(pool().offset(&root()));
+  if (log_ != nullptr) log_->for_each_block(visit);
   for (const Node* node = head_; node != nullptr;
        node = node->next.load(std::memory_order_acquire)) {
-    visit(pool().offset(node->leaf));
-    if (Keys::blobs(node->leaf->low) != 0) visit(blob_offset(node->leaf->low));
+    visit(pool().offset(node->leaf()));
+    if (Keys::blobs(node->leaf()->low) != 0) visit(blob_offset(node->leaf()->low));
     for (std::uint64_t left = node->slots(); left != 0; left &= left - 1) {
-      const Pair& pair = node->leaf->pairs[std::countr_zero(left)];
-      if (Keys::blobs(pair.key) != 0) visit(blob_offset(pair.key));
-      if (Values::blobs(pair.value) != 0) visit(blob_offset(pair.value));
+      const Pair& pair = node->leaf()->pairs[std::countr_zero(left)];
+      visit_words(pair.key, pair.value);
     }
+    const Buffer* buffer = buffer_of(*node);
+    for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
+      visit_words(buffer->key(i), buffer->value(i));
   }
 }
 

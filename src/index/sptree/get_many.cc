@@ -73,7 +73,7 @@ void Tree<K, V>::find_nodes(std::span<const Key> keys, std::span<Pending> group)
 template <class K, class V>
 void Tree<K, V>::prefetch_pair(const Node& node, Hash16 hash) const {
   const std::uint64_t candidates = node.candidates(hash);
-  if (candidates != 0) __builtin_prefetch(&node.leaf->pairs[std::countr_zero(candidates)]);
+  if (candidates != 0) __builtin_prefetch(&node.leaf()->pairs[std::countr_zero(candidates)]);
 }
 
 /// Asks for the bytes of the key and the value that may be the ones.
@@ -81,7 +81,7 @@ template <class K, class V>
 void Tree<K, V>::prefetch_blobs(const Node& node, Hash16 hash) const {
   const std::uint64_t candidates = node.candidates(hash);
   if (candidates == 0) return;
-  const Pair& pair = node.leaf->pairs[std::countr_zero(candidates)];
+  const Pair& pair = node.leaf()->pairs[std::countr_zero(candidates)];
   keys_.prefetch(pm::load(pair.key));
   values_.prefetch(pm::load(pair.value));
 }

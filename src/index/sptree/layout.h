@@ -1,18 +1,22 @@
-// What SpTree keeps in PM: a singly linked list of leaves in the order of their keys (sptree.txt
-// §4.1, "bottom layer").
+// What SpTree keeps in PM: a root block, a singly linked list of leaves in the order of their keys
+// (sptree.txt §4.1, "bottom layer"), and, if it has had write buffers, a log (src/wal).
 //
 // Invariants, which check.cc verifies and recovery relies on. They hold at every crash point once
 // the allocator's recyclable log has been resolved (docs/durability/sptree.md):
-//   L1. The index's root word is the offset of the first leaf, and never changes; the first leaf's
-//   low bound is the word 0. L2. `next` links all leaves in strictly ascending order of `low`; the
-//   last leaf's is 0. L3. A leaf's keys are >= its `low` and < the `low` of its successor. (The
-//   paper's `hkey` is not stored: it always equals the
-//       successor's `low`, and a copy would have to change together with `next`, which no 8-byte
-//       store can do.)
-//   L4. Bit i of `bitmap` says that pairs[i] holds a pair. Slots without a bit may hold anything.
-//   L5. No key is in two slots.
-//   L6. Every leaf, blob of a low bound, of a key or of a value is one allocated block, reached in
-//   exactly one way.
+//   L1. The index's root word is the offset of the root block, and never changes; nor does its
+//       `first`, the first leaf, whose low bound is the word 0.
+//   L2. `next` links all leaves in strictly ascending order of `low`; the last leaf's is 0.
+//   L3. A leaf's keys are >= its `low` and < the `low` of its successor. (The paper's `hkey` is not
+//       stored: it always equals the successor's `low`, and a copy would have to change together
+//       with `next`, which no 8-byte store can do.)
+//   L4. Bit i of `bitmap` says that pairs[i] holds a pair, unless the leaf's chain in the log
+//       erases slot i. Slots without a bit may hold anything.
+//   L5. No key is in two slots, or in a slot and in the chain.
+//   L6. The root block, every leaf, and every blob of a low bound, of a key or of a value is one
+//       allocated block, reached in exactly one way. Erased slots reach nothing.
+//   L7. A chain's owner is its leaf's offset divided by 32. A chain that a crash left behind after
+//       its pairs had been merged or had moved to another leaf is closed when the index is opened,
+//       before anything else.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +31,18 @@ inline constexpr unsigned kLeafPairs = 64;
 inline constexpr std::uint64_t kLeafAlignment = 32;  ///< of its offset; so no pair straddles a line
 inline constexpr std::uint64_t kFullBitmap = ~std::uint64_t{0};
 inline constexpr std::uint64_t kLeafMagic = 0x3146'4145'4c50'5350;  // "PSPLEAF1"
+inline constexpr std::uint64_t kRootMagic = 0x3154'4f4f'5250'5350;  // "PSPROOT1"
+
+/// Where everything else is found.
+struct Root {
+  std::uint64_t magic;  ///< kRootMagic, constant
+  pm::Offset first;     ///< L1; the commit word of a drop's steps
+  pm::Offset log;       ///< of the write buffers; 0 until the index has had one. A commit word
+  std::uint64_t reserved;
+};
+
+static_assert(std::is_trivially_copyable_v<Root> && std::has_unique_object_representations_v<Root>);
+static_assert(sizeof(Root) == 32 && offsetof(Root, first) == 8 && offsetof(Root, log) == 16);
 
 /// A key and a value, as words (index/common/word.h). Written before its bit in the bitmap, by the
 /// holder of the leaf's lock; later only `value` changes, by one 8-byte publish. Never straddles a

@@ -1,9 +1,10 @@
 // A middle node ("Mnode", sptree.txt §4.1): the DRAM side of one leaf, in two cache lines.
 //
 // Invariants while the lock is free:
-//   M1. `low`, `leaf` never change. `high` ends the range where the successor's begins.
-//   M2. `bitmap` equals the leaf's. For each of its bits, fingerprints[i] and the filter belong to
-//       pairs[i].key.
+//   M1. `low`, `leaf()` never change. `high` ends the range where the successor's begins.
+//   M2. `bitmap` equals the leaf's, without the slots that the node's write buffer has erased (B3).
+//       For each of its bits, fingerprints[i] and the filter belong to pairs[i].key. The filter
+//       also has the keys in the buffer.
 //   M3. A node whose lock is marked obsolete was merged into its left neighbour and is no longer
 //       reachable; its memory stays until no epoch::Guard can hold it.
 // Written by the holder of the lock only. Readers are optimistic: lock.read_begin(), read,
@@ -13,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cassert>
 #include <cstdint>
 
 #include "epoch/version_lock.h"
@@ -24,17 +26,47 @@
 
 namespace perdix::index::sptree {
 
+/// A leaf's address and the number of a write buffer in one word, for which a node has no more room.
+class LeafAndBuffer {
+ public:
+  static constexpr unsigned kBufferBits = 22;
+
+  explicit LeafAndBuffer(Leaf* leaf) : word_(reinterpret_cast<std::uintptr_t>(leaf) / kUnit) {
+    assert(this->leaf() == leaf);
+  }
+
+  Leaf* leaf() const {
+    return reinterpret_cast<Leaf*>((load() & kLeafMask) * kUnit);  // the user's half of addresses
+  }
+  std::uint32_t buffer() const { return static_cast<std::uint32_t>(load() >> kLeafBits); }
+  void set_buffer(std::uint32_t number) {
+    assert(number >> kBufferBits == 0);
+    const std::uint64_t buffer = number;
+    // release: who finds the number finds the buffer.
+    word_.store((load() & kLeafMask) | buffer << kLeafBits, std::memory_order_release);
+  }
+
+ private:
+  static constexpr std::uintptr_t kUnit = kLeafAlignment;
+  static constexpr unsigned kLeafBits = 64 - kBufferBits;
+  static constexpr std::uint64_t kLeafMask = (std::uint64_t{1} << kLeafBits) - 1;
+
+  std::uint64_t load() const { return word_.load(std::memory_order_acquire); }
+
+  std::atomic<std::uint64_t> word_;
+};
+
 template <Storable K>
 struct alignas(64) Mnode {
   using Low = typename Bounds<K>::Low;
   using High = typename Bounds<K>::High;
 
   Mnode(Leaf* the_leaf, Low the_low, High the_high)
-      : leaf(the_leaf), low(the_low), high(the_high) {}
+      : home(the_leaf), low(the_low), high(the_high) {}
 
   // The first line: whether the key can be here, and where the next one is.
   epoch::VersionLock lock;
-  Leaf* const leaf;
+  LeafAndBuffer home;
   const Low low;
   std::atomic<High> high;
   std::atomic<Mnode*> next{nullptr};
@@ -43,10 +75,12 @@ struct alignas(64) Mnode {
   // The second line: in which slots it can be.
   alignas(64) std::array<std::uint8_t, kLeafPairs> fingerprints{};
 
+  Leaf* leaf() const { return home.leaf(); }
+  std::uint32_t buffer() const { return home.buffer(); }  ///< BufferPool's number; 0: none
+
   // relaxed below: readers validate the version, writers hold the lock.
   std::uint64_t slots() const { return bitmap.load(std::memory_order_relaxed); }
   unsigned count() const { return static_cast<unsigned>(std::popcount(slots())); }
-  bool full() const { return slots() == kFullBitmap; }
   bool covers(View<K> key) const {
     return Bounds<K>::covers(high.load(std::memory_order_acquire), key);
   }

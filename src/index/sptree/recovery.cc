@@ -1,14 +1,21 @@
 // What happens on open: an index that is new gets its first leaf; one that exists gets its DRAM
-// layers back from the list of leaves (sptree.txt §4.6). The pool has resolved the allocator's log
-// before, so the invariants of layout.h hold and nothing in PM needs repair here. Opening never
-// writes to PM, except for a new index, and so a crash during it changes nothing.
+// layers back from the list of leaves, and its write buffers from the log (sptree.txt §4.6, §4.7).
+// The pool has resolved the allocator's log before, so the invariants of layout.h hold.
+//
+// Opening writes to PM for a new index, for the first budget of an old one (an empty log), and to
+// close chains that a crash left behind (L7), which merging does as ever. A crash during it leaves
+// less to do.
 #include <fmt/format.h>
 
+#include <bit>
 #include <chrono>
 #include <deque>
+#include <memory>
 #include <new>
+#include <vector>
 
 #include "alloc/session.h"
+#include "index/sptree/replay.h"
 #include "index/sptree/sptree.h"
 
 namespace perdix::index::sptree {
@@ -37,24 +44,38 @@ Leaf* checked_leaf(const pool::PoolCore& pool, pm::Offset offset) {
           pool.path().string(), offset));
 }
 
+/// The root block at an offset that was read from PM.
+Root& checked_root(const pool::PoolCore& pool, pm::Offset offset) {
+  if (offset % alignof(Root) == 0 && pool.contains(offset, sizeof(Root))) {
+    Root& root = *pool.at<Root>(offset);
+    if (pm::load(root.magic) == kRootMagic) return root;
+  }
+  throw Error(Errc::corrupt,
+              fmt::format("{}: an index has its root at offset {:#x}, where none is; restore the "
+                          "pool from a copy",
+                          pool.path().string(), offset));
+}
+
 }  // namespace
 
 template <class K, class V>
-Tree<K, V>::Tree(pool::IndexHandle handle)
+Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options)
     : handle_(std::move(handle)),
       keys_(pool()),
       values_(pool()),
+      buffers_(arena_, [this](Buffer& buffer) { log_->add(buffer); }),
       drain_{pool().reclaimer()},
       top_(art::DramMemory(arena_, pool().reclaimer())) {
   const auto start = std::chrono::steady_clock::now();
   if (pm::load(handle_.root()) == pm::kNull) create();
+  open_log(options);
   recover();
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Gives a new index its first leaf, empty and responsible for all keys. The root word is the
-/// commit.
+/// Gives a new index its root block and its first leaf, which is empty and responsible for all keys.
+/// The root word is the commit.
 template <class K, class V>
 void Tree<K, V>::create() {
   alloc::Session session = pool().allocator().session();
@@ -64,17 +85,49 @@ void Tree<K, V>::create() {
   pm().store(leaf.bitmap, 0);
   pm().store(leaf.next, pm::kNull);
   pm().store(leaf.low, 0);
-  pm().flush(&leaf, offsetof(Leaf, pairs));  // log() fences before the leaf can be linked
-  session.commit_when(handle_.root(), ~std::uint64_t{0}, offset);
+  pm().flush(&leaf, offsetof(Leaf, pairs));  // as below: log() fences before the root can be linked
+  const pm::Offset root_offset = session.reserve(sizeof(Root));
+  Root& root = *pool().template at<Root>(root_offset);
+  pm().store(root.magic, kRootMagic);
+  pm().store(root.first, offset);
+  pm().store(root.log, pm::kNull);
+  pm().store(root.reserved, 0);
+  pm().flush(&root, sizeof root);
+  session.commit_when(handle_.root(), ~std::uint64_t{0}, root_offset);
   session.log();
-  pm().publish(handle_.root(), offset);  // the commit
+  pm().publish(handle_.root(), root_offset);  // the commit
   session.finish();
+}
+
+/// Opens the log of the write buffers if there is one, or makes it if there shall be buffers.
+template <class K, class V>
+void Tree<K, V>::open_log(const IndexOptions& options) {
+  Root& root = checked_root(pool(), pm::load(handle_.root()));
+  if (options.dram_budget != 0 && pm::load(root.log) == pm::kNull) {
+    alloc::Session session = pool().allocator().session();
+    const pm::Offset offset = wal::Log::create(session, pool());
+    session.commit_when(root.log, ~std::uint64_t{0}, offset);
+    session.log();
+    pm().publish(root.log, offset);  // the commit
+    session.finish();
+  }
+  if (pm::load(root.log) == pm::kNull) return;
+  buffers_.set_budget(options.dram_budget);
+  // Room for all buffers several times over: the longer a buffer may stay, the fuller its batch.
+  constexpr std::uint64_t kRounds = 4;
+  const std::uint64_t round = kBufferPairs * sizeof(wal::Record) * buffers_.budget();
+  log_ = std::make_unique<wal::Log>(pool(), pm::load(root.log), wal::Log::Limits{kRounds * round});
 }
 
 template <class K, class V>
 void Tree<K, V>::recover() {
   std::deque<Leaf*> ahead;
-  pm::Offset next = pm::load(handle_.root());
+  std::vector<Node*> stale;
+  const auto complete = [&](Node& node) {
+    if (adopt_chain(node)) stale.push_back(&node);
+    count_pairs(node);
+  };
+  pm::Offset next = pm::load(root().first);
   Node* last = nullptr;
   while (next != pm::kNull || !ahead.empty()) {
     while (next != pm::kNull && ahead.size() < kLeavesAhead) {
@@ -82,9 +135,57 @@ void Tree<K, V>::recover() {
       prefetch_pairs(*ahead.back());
       next = pm::load(ahead.back()->next);
     }
-    last = append_recovered(last, ahead.front());
+    Node* node = append_recovered(last, ahead.front());
     ahead.pop_front();
+    if (last != nullptr) complete(*last);  // its range is known now
+    last = node;
   }
+  complete(*last);
+  if (log_ == nullptr) return;
+  log_->resumed();
+  for (Node* node : stale) close_stale_chain(*node);
+}
+
+/// Gives a recovered node the write buffer that its chain in the log speaks of. True if the chain
+/// must be closed before anybody uses the index.
+template <class K, class V>
+bool Tree<K, V>::adopt_chain(Node& node) {
+  if (log_ == nullptr) return false;
+  const wal::Owner owner = owner_of(node);
+  const wal::Position head = log_->surviving(owner);
+  if (head == 0) return false;
+  const auto in_range = [&](Word word) {
+    const Key key = keys_.view(word);
+    return !(key < NodeBounds::view(node.low)) && node.covers(key);
+  };
+  const Replay chain = replay(*log_, owner, head, *node.leaf(), in_range);
+  const std::uint32_t number = buffers_.acquire_beyond_budget();
+  Buffer& buffer = buffers_.at(number);
+  give(node, number);
+  log_->adopt(buffer, owner, head, chain.oldest);
+  buffer.records = static_cast<std::uint8_t>(std::min(chain.records, kChainRecords));
+  if (chain.pairs.size() + static_cast<unsigned>(std::popcount(chain.erased)) > kBufferPairs) {
+    throw Error(Errc::corrupt,
+                fmt::format("{}: the log of index '{}' has too much to say of the leaf at {:#x}; "
+                            "restore the pool from a copy",
+                            pool().path().string(), handle_.name(), pool().offset(node.leaf())));
+  }
+  buffer.erased.store(chain.erased, std::memory_order_relaxed);
+  node.bitmap.store(node.slots() & ~chain.erased, std::memory_order_relaxed);
+  for (const auto& [key, value] : chain.pairs) {
+    const Hash16 hash = Keys::hash16_of_word(key);
+    buffer.push(key, value, hash);
+    node.bloom.add(hash);
+  }
+  return chain.stale;
+}
+
+/// Ends a chain whose pairs had reached the leaf, or another one, when the END was lost (L7).
+template <class K, class V>
+void Tree<K, V>::close_stale_chain(Node& node) {
+  node.lock.lock();
+  const LockedNode locked(&node);
+  if (!merge_buffer(node)) split(node, NodeBounds::view(node.low));
 }
 
 /// Makes the middle node of the leaf that follows `last` in the list; nullptr before the first.
@@ -103,7 +204,8 @@ auto Tree<K, V>::append_recovered(Node* last, Leaf* leaf) -> Node* {
   Node* node = new_node(leaf, low, NodeBounds::open());
   node->bitmap.store(pm::load(leaf->bitmap), std::memory_order_relaxed);
   fill_filter(*node);
-  count_recovered(*node);
+  leaves_.add(1);
+  blob_bytes_.add(keys_.footprint(leaf->low));
   if (last == nullptr) {
     head_ = node;
   } else {
@@ -114,16 +216,18 @@ auto Tree<K, V>::append_recovered(Node* last, Leaf* leaf) -> Node* {
   return node;
 }
 
-/// Adds a recovered node to the statistics.
+/// Adds the node's pairs to the statistics.
 template <class K, class V>
-void Tree<K, V>::count_recovered(const Node& node) {
-  pairs_.add(node.count());
-  leaves_.add(1);
+void Tree<K, V>::count_pairs(const Node& node) {
+  pairs_.add(count_with_buffer(node));
   if constexpr (!Keys::kInline || !Values::kInline) {
     for (std::uint64_t left = node.slots(); left != 0; left &= left - 1) {
-      count_blobs(node.leaf->pairs[std::countr_zero(left)], +1);
+      const Pair& pair = node.leaf()->pairs[std::countr_zero(left)];
+      count_blobs(pair.key, pair.value, +1);
     }
-    blob_bytes_.add(keys_.footprint(node.leaf->low));
+    const Buffer* buffer = buffer_of(node);
+    for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
+      count_blobs(buffer->key(i), buffer->value(i), +1);
   }
 }
 
@@ -144,8 +248,11 @@ void Tree<K, V>::fill_filter(Node& node) const {
   node.bloom.clear();
   for (std::uint64_t left = node.slots(); left != 0; left &= left - 1) {
     const unsigned slot = static_cast<unsigned>(std::countr_zero(left));
-    node.add(slot, Keys::hash16_of_word(pm::load(node.leaf->pairs[slot].key)));
+    node.add(slot, Keys::hash16_of_word(pm::load(node.leaf()->pairs[slot].key)));
   }
+  const Buffer* buffer = buffer_of(node);
+  for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
+    node.bloom.add(Keys::hash16_of_word(buffer->key(i)));
 }
 
 /// Gives an unlinked node's memory back after a grace period.
@@ -160,52 +267,115 @@ void Tree<K, V>::retire(Node* node) {
   pool().reclaimer().retire(node, dispose, &arena_);
 }
 
-/// Pairs first, one commit each, then the leaf: so every crash point leaves a list that this can go
-/// on with.
+namespace {
+
+/// Frees what a leaf's pairs refer to, and what its chain in the log does.
 template <class K, class V>
-void destroy(pool::PoolCore& pool, std::uint64_t& root) {
-  const auto& pm = pool.pm();
-  for (pm::Offset offset = pm::load(root); offset != pm::kNull; offset = pm::load(root)) {
-    Leaf& leaf = *checked_leaf(pool, offset);
-    if constexpr (!Words<K>::kInline || !Words<V>::kInline) {
-      for (std::uint64_t left = pm::load(leaf.bitmap); left != 0; left &= left - 1) {
-        const Pair& pair = leaf.pairs[std::countr_zero(left)];
-        alloc::Session session = pool.allocator().session();
-        Words<K>::free(session, pm::load(pair.key));
-        Words<V>::free(session, pm::load(pair.value));
-        session.commit_when(leaf.bitmap, left & -left, 0);
-        session.log();
-        pm.publish(leaf.bitmap, left & (left - 1));  // the commit
-        session.finish();
-      }
-    }
-    alloc::Session session = pool.allocator().session();
-    session.free(offset);
-    Words<K>::free(session, pm::load(leaf.low));
-    const pm::Offset next = pm::load(leaf.next);
-    session.commit_when(root, ~std::uint64_t{0}, next);
-    session.log();
-    pm.publish(root, next);  // the commit
-    session.finish();
+class LeafStrings {
+ public:
+  LeafStrings(pool::PoolCore& pool, wal::Log* log) : pool_(pool), keys_(pool), log_(log) {
+    if (log_ != nullptr) log_->add(chain_);
   }
+
+  void free(Leaf& leaf) {
+    if (log_ != nullptr) free_chain(leaf);
+    for (std::uint64_t left = pm::load(leaf.bitmap); left != 0; left &= left - 1) {
+      const Pair& pair = leaf.pairs[std::countr_zero(left)];
+      alloc::Session session = pool_.allocator().session();
+      Words<K>::free(session, pm::load(pair.key));
+      Words<V>::free(session, pm::load(pair.value));
+      session.commit_when(leaf.bitmap, left & -left, 0);
+      session.log();
+      pool_.pm().publish(leaf.bitmap, left & (left - 1));  // the commit
+      session.finish();
+    }
+  }
+
+ private:
+  /// Erases the chain's pairs by further records, then merges it: what it erases of the leaf.
+  void free_chain(Leaf& leaf) {
+    const wal::Owner owner = pool_.offset(&leaf) / kLeafAlignment;
+    const wal::Position head = log_->surviving(owner);
+    if (head == 0) return;
+    const pm::Offset next = pm::load(leaf.next);
+    const auto in_range = [&](Word word) {
+      const auto key = keys_.view(word);
+      return !(key < keys_.view(pm::load(leaf.low))) &&
+             (next == pm::kNull || key < keys_.view(pm::load(checked_leaf(pool_, next)->low)));
+    };
+    const Replay chain = replay(*log_, owner, head, leaf, in_range);
+    log_->adopt(chain_, owner, head, chain.oldest);
+    for (const auto& [key, value] : chain.pairs) {
+      log_->admit(owner);
+      alloc::Session session = pool_.allocator().session();
+      Words<K>::free(session, key);
+      Words<V>::free(session, value);
+      log_->append(chain_, wal::Type::erase_key, key, 0, session);
+    }
+    pool_.pm().publish(leaf.bitmap, pm::load(leaf.bitmap) & ~chain.erased);  // before the END
+    log_->end(chain_);
+  }
+
+  pool::PoolCore& pool_;
+  const Words<K> keys_;
+  wal::Log* log_;
+  wal::Chain chain_;
+};
+
+}  // namespace
+
+/// Pairs first, one commit each, then the leaf: so every crash point leaves a list that this can go
+/// on with. Then the log, which speaks of leaves, and the root block.
+template <class K, class V>
+void destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
+  if (pm::load(root_word) == pm::kNull) return;
+  const auto& pm = pool.pm();
+  Root& root = checked_root(pool, pm::load(root_word));
+  std::unique_ptr<wal::Log> log;
+  if (pm::load(root.log) != pm::kNull)
+    log = std::make_unique<wal::Log>(pool, pm::load(root.log), wal::Log::Limits{~std::uint64_t{0}});
+  {
+    LeafStrings<K, V> strings(pool, log.get());
+    for (pm::Offset offset = pm::load(root.first); offset != pm::kNull;
+         offset = pm::load(root.first)) {
+      Leaf& leaf = *checked_leaf(pool, offset);
+      if constexpr (!Words<K>::kInline || !Words<V>::kInline) strings.free(leaf);
+      alloc::Session session = pool.allocator().session();
+      session.free(offset);
+      Words<K>::free(session, pm::load(leaf.low));
+      const pm::Offset next = pm::load(leaf.next);
+      session.commit_when(root.first, ~std::uint64_t{0}, next);
+      session.log();
+      pm.publish(root.first, next);  // the commit
+      session.finish();
+    }
+  }
+  log.reset();
+  if (pm::load(root.log) != pm::kNull) wal::destroy(pool, root.log);
+  alloc::Session session = pool.allocator().session();
+  session.free(pool.offset(&root));
+  session.commit_when(root_word, ~std::uint64_t{0}, pm::kNull);
+  session.log();
+  pm.publish(root_word, pm::kNull);  // the commit
+  session.finish();
 }
 
-template Tree<std::uint64_t, std::uint64_t>::Tree(pool::IndexHandle);
+template Tree<std::uint64_t, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
 template auto Tree<std::uint64_t, std::uint64_t>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::uint64_t, std::uint64_t>::fill_filter(Node&) const;
 template void Tree<std::uint64_t, std::uint64_t>::retire(Node*);
 template void destroy<std::uint64_t, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
-template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle);
+template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
 template auto Tree<std::uint64_t, std::string>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::uint64_t, std::string>::fill_filter(Node&) const;
 template void Tree<std::uint64_t, std::string>::retire(Node*);
 template void destroy<std::uint64_t, std::string>(pool::PoolCore&, std::uint64_t&);
-template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle);
+template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
 template auto Tree<std::string, std::uint64_t>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::string, std::uint64_t>::fill_filter(Node&) const;
 template void Tree<std::string, std::uint64_t>::retire(Node*);
 template void destroy<std::string, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
-template Tree<std::string, std::string>::Tree(pool::IndexHandle);
+template Tree<std::string, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
 template auto Tree<std::string, std::string>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::string, std::string>::fill_filter(Node&) const;
 template void Tree<std::string, std::string>::retire(Node*);

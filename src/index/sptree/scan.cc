@@ -19,22 +19,29 @@ struct Tree<K, V>::Snapshot {
     friend bool operator<(const Entry& a, const Entry& b) { return a.key < b.key; }
   };
 
-  std::array<Entry, kLeafPairs> entries;
+  std::array<Entry, kLeafPairs + kBufferPairs> entries;
   unsigned size = 0;
   typename NodeBounds::High high{};
 };
 
-/// Copies the pairs of the leaf with key >= from. The result counts only if the node's version is
-/// validated afterwards.
+/// Copies the pairs of the leaf and of its write buffer with key >= from. The result counts only if
+/// the node's version is validated afterwards. (Algorithm 1 merges the buffer first, under the lock;
+/// reading both costs no writes, and the scan stays a reader.)
 template <class K, class V>
 void Tree<K, V>::collect(const Node& node, Key from, Snapshot& into) const {
   into.size = 0;
   into.high = node.high.load(std::memory_order_acquire);
+  const auto add = [&](Word key_word, Word value) {
+    const Key key = keys_.view(key_word);
+    if (!(key < from)) into.entries[into.size++] = {key, value};
+  };
   for (std::uint64_t left = node.slots(); left != 0; left &= left - 1) {
-    const Pair& pair = node.leaf->pairs[std::countr_zero(left)];
-    const Key key = keys_.view(pm::load(pair.key));
-    if (key < from) continue;
-    into.entries[into.size++] = {key, pm::load(pair.value)};
+    const Pair& pair = node.leaf()->pairs[std::countr_zero(left)];
+    add(pm::load(pair.key), pm::load(pair.value));
+  }
+  if (const Buffer* buffer = buffer_of(node)) {
+    const unsigned count = std::min(buffer->size(), kBufferPairs);
+    for (unsigned i = 0; i < count; ++i) add(buffer->key(i), buffer->value(i));
   }
 }
 

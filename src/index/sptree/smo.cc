@@ -7,6 +7,7 @@
 // tolerates and a later merge brings back), and no leaf leaks.
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <new>
 
 #include "alloc/session.h"
@@ -33,61 +34,74 @@ std::string_view shortest_separator(std::string_view left, std::string_view righ
   return right.substr(0, static_cast<std::size_t>(differ.second - right.begin()) + 1);
 }
 
+/// A pair of a node: in a slot of the leaf, or, from kLeafPairs on, in the write buffer.
 template <class Key>
 struct Entry {
   Key key;
-  unsigned slot;
+  unsigned place;
+
+  bool buffered() const { return place >= kLeafPairs; }
+  unsigned in_buffer() const { return place - kLeafPairs; }
 
   friend bool operator<(const Entry& a, const Entry& b) { return a.key < b.key; }
 };
 
-/// How a full leaf is divided: entries[0, kept) stay, the others move; `separator` is the new
+/// How a node's pairs are divided: entries[0, kept) stay, the others move; `separator` is the new
 /// leaf's low bound.
 template <class Key>
 struct Division {
-  std::array<Entry<Key>, kLeafPairs> entries;
+  std::array<Entry<Key>, kLeafPairs + kBufferPairs> entries;
+  unsigned size = 0;
   unsigned kept = 0;
   Key separator{};
 
-  std::uint64_t kept_slots() const {
-    std::uint64_t slots = 0;
-    for (unsigned i = 0; i < kept; ++i) slots |= bit_of(entries[i].slot);
-    return slots;
-  }
+  void add(Key key, unsigned place) { entries[size++] = {key, place}; }
+  auto begin() { return entries.begin(); }
+  auto middle() { return entries.begin() + kept; }
+  auto end() { return entries.begin() + size; }
 };
 
-/// The upper half moves. But in the last leaf, if `key` would be the index's largest, nothing does:
-/// the new leaf stays empty for the key and its successors, so that ascending loads fill leaves
-/// completely.
+/// The upper half moves. But in the last leaf, if `key` would be the index's largest, only what a
+/// leaf can't hold does, often nothing: the new leaf is for the key and its successors, so that
+/// ascending loads fill leaves completely. `roomy`: the leaf has a slot for each pair it keeps.
 template <class Key>
-void divide(Division<Key>& division, bool last_leaf, Key key) {
-  auto& entries = division.entries;
-  if (last_leaf) {
-    const Key largest = std::max_element(entries.begin(), entries.end())->key;
+void divide(Division<Key>& division, bool last_leaf, bool roomy, Key key) {
+  if (last_leaf && roomy) {
+    const Key largest = std::max_element(division.begin(), division.end())->key;
     if (largest < key) {
-      division.kept = kLeafPairs;
-      division.separator = shortest_separator(largest, key);
+      division.kept = std::min(division.size, kLeafPairs);
+      std::nth_element(division.begin(), division.middle(), division.end());
+      const bool all_stay = division.kept == division.size;
+      division.separator = shortest_separator(
+          std::max_element(division.begin(), division.middle())->key,
+          all_stay ? key : std::min_element(division.middle(), division.end())->key);
       return;
     }
   }
-  division.kept = kLeafPairs / 2;
-  const auto middle = entries.begin() + division.kept;
-  std::nth_element(entries.begin(), middle, entries.end());
-  division.separator =
-      shortest_separator(std::max_element(entries.begin(), middle)->key, middle->key);
+  division.kept = division.size / 2;
+  std::nth_element(division.begin(), division.middle(), division.end());
+  division.separator = shortest_separator(
+      std::max_element(division.begin(), division.middle())->key, division.middle()->key);
 }
 
 }  // namespace
 
-/// Splits the full, locked node, so that `key` finds room in it or in its new right neighbour.
+/// Splits the locked node, so that `key` finds room in it or in its new right neighbour. What of
+/// its write buffer moves becomes a part of the new leaf; the rest is merged, since the left leaf
+/// has room for it then. So the chain ends before anything that it names can be changed.
 template <class K, class V>
 void Tree<K, V>::split(Node& node, Key key) {
-  Leaf& left = *node.leaf;
+  Leaf& left = *node.leaf();
+  const Buffer* buffer = buffer_of(node);
   Division<Key> division;
-  for (unsigned slot = 0; slot < kLeafPairs; ++slot) {
-    division.entries[slot] = {keys_.view(pm::load(left.pairs[slot].key)), slot};
+  for (std::uint64_t rest = node.slots(); rest != 0; rest &= rest - 1) {
+    const unsigned slot = static_cast<unsigned>(std::countr_zero(rest));
+    division.add(keys_.view(pm::load(left.pairs[slot].key)), slot);
   }
-  divide(division, NodeBounds::is_open(node.high.load(std::memory_order_relaxed)), key);
+  for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
+    division.add(keys_.view(buffer->key(i)), kLeafPairs + i);
+  divide(division, NodeBounds::is_open(node.high.load(std::memory_order_relaxed)),
+         taken_slots(node) == node.slots(), key);
 
   alloc::Session session = pool().allocator().session();
   const pm::Offset offset = session.reserve(sizeof(Leaf));
@@ -98,43 +112,62 @@ void Tree<K, V>::split(Node& node, Key key) {
   Node* right_node =
       new_node(&right, division.separator, node.high.load(std::memory_order_relaxed));
 
-  const unsigned moved = kLeafPairs - division.kept;
+  const unsigned moved = division.size - division.kept;
   pm().store(right.magic, kLeafMagic);
   pm().store(right.bitmap, first_slots(moved));
   pm().store(right.next, left.next);
   pm().store(right.low, low);
+  std::uint64_t moved_slots = 0;
   for (unsigned i = 0; i < moved; ++i) {
-    const unsigned from = division.entries[division.kept + i].slot;
-    pm().copy(&right.pairs[i], &left.pairs[from], sizeof(Pair));
-    right_node->add(i, Keys::hash16_of_word(left.pairs[from].key));
+    const Entry<Key>& entry = division.middle()[i];
+    const bool buffered = entry.buffered();
+    const Pair pair = buffered
+                          ? Pair{buffer->key(entry.in_buffer()), buffer->value(entry.in_buffer())}
+                          : left.pairs[entry.place];
+    pm().copy(&right.pairs[i], &pair, sizeof(Pair));
+    right_node->add(i, Keys::hash16_of_word(pair.key));
+    if (!buffered) moved_slots |= bit_of(entry.place);
   }
   // Flushed only: log() fences before the new leaf can be linked.
   pm().flush(&right, offsetof(Leaf, pairs) + moved * sizeof(Pair));
 
-  const std::uint64_t kept_slots = division.kept_slots();
+  const std::uint64_t kept_bits = taken_slots(node) & ~moved_slots;
   session.commit_when(left.next, ~std::uint64_t{0}, offset);
-  session.redo(left.bitmap, kept_slots);
+  session.redo(left.bitmap, kept_bits);
   session.log();
   // The commit: from here on the moved pairs belong to the new leaf.
   pm().publish(left.next, offset);
-  pm().store(left.bitmap, kept_slots);
+  pm().store(left.bitmap, kept_bits);
   // finish() fences; until then the record's redo stands in.
   pm().flush(&left.bitmap, sizeof left.bitmap);
   session.finish();
   blob_bytes_.add(keys_.footprint(low));
 
-  link_right(node, right_node, kept_slots);
+  keep(node, node.slots() & ~moved_slots, division.separator);
+  link_right(node, right_node);
+}
+
+/// What is left of a node that was split: these slots, and the buffered pairs below the separator.
+template <class K, class V>
+void Tree<K, V>::keep(Node& node, std::uint64_t slots, Key below) {
+  node.bitmap.store(slots, std::memory_order_relaxed);
+  if (Buffer* buffer = buffer_of(node)) {
+    for (unsigned i = buffer->size(); i > 0; --i) {
+      if (!(keys_.view(buffer->key(i - 1)) < below)) buffer->remove(i - 1);
+    }
+    [[maybe_unused]] const bool merged = merge_buffer(node);
+    assert(merged);
+  }
+  fill_filter(node);
 }
 
 /// Makes the new right neighbour of the locked node reachable in DRAM. Readers of `node` retry,
 /// since its lock is held.
 template <class K, class V>
-void Tree<K, V>::link_right(Node& node, Node* right, std::uint64_t kept_slots) {
+void Tree<K, V>::link_right(Node& node, Node* right) {
   right->next.store(node.next.load(std::memory_order_relaxed), std::memory_order_relaxed);
   node.next.store(right, std::memory_order_release);
   node.high.store(NodeBounds::end_at(right->low), std::memory_order_release);
-  node.bitmap.store(kept_slots, std::memory_order_relaxed);
-  fill_filter(node);
   leaves_.add(1);
   try {
     top_.insert(NodeBounds::view(right->low), right);
@@ -146,11 +179,11 @@ void Tree<K, V>::link_right(Node& node, Node* right, std::uint64_t kept_slots) {
 /// Whether the locked node and its right neighbour should become one: they are sparse, or one of
 /// them is empty.
 template <class K, class V>
-bool Tree<K, V>::mergeable(const Node& node) {
+bool Tree<K, V>::mergeable(const Node& node) const {
   const Node* next = node.next.load(std::memory_order_acquire);
   if (next == nullptr) return false;
-  const unsigned count = node.count();
-  const unsigned next_count = next->count();
+  const unsigned count = count_with_buffer(node);
+  const unsigned next_count = count_with_buffer(*next);
   return count == 0 || next_count == 0 || count + next_count < kMergeBelow;
 }
 
@@ -160,7 +193,7 @@ bool Tree<K, V>::mergeable(const Node& node) {
 template <class K, class V>
 void Tree<K, V>::merge_around(LockedNode node) {
   constexpr unsigned kLeftEvery = 8;
-  const unsigned count = node->count();
+  const unsigned count = count_with_buffer(*node);
   if (count >= kMergeBelow) return;
   if (mergeable(*node)) return merge_with_next(*node);
   if (count % kLeftEvery != 0 || &*node == head_) return;
@@ -201,11 +234,13 @@ void Tree<K, V>::merge_with_next(Node& node) {
   right_node->lock.lock();  // left to right; it can't be obsolete: only the holder of its left
                             // neighbour's lock makes it so
   LockedNode right_lock(right_node);
-  if (!mergeable(node)) return;    // it grew before it was locked
+  if (!mergeable(node)) return;  // it grew before it was locked
+  // Closed chains first: what one says must not meet a range that has grown, or pairs that moved.
+  if (!merge_buffer(node) || !merge_buffer(*right_node)) return;
   if (!hide(*right_node)) return;  // merging can wait
 
-  Leaf& left = *node.leaf;
-  Leaf& right = *right_node->leaf;
+  Leaf& left = *node.leaf();
+  Leaf& right = *right_node->leaf();
   const std::uint64_t old_slots = node.slots();
   alloc::Session session = pool().allocator().session();
   session.free(pool().offset(&right));
@@ -233,6 +268,7 @@ void Tree<K, V>::merge_with_next(Node& node) {
   node.next.store(right_node->next.load(std::memory_order_relaxed), std::memory_order_release);
   node.high.store(right_node->high.load(std::memory_order_relaxed), std::memory_order_release);
   leaves_.add(-1);
+  if (right_node->buffer() != 0) buffers_.release(take_from(*right_node));
   right_lock.release()->lock.unlock_obsolete();
   retire(right_node);
 }

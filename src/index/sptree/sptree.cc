@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "alloc/session.h"
+#include "index/sptree/buffered.h"
 #include "util/hash.h"
 
 namespace perdix::index::sptree {
@@ -42,10 +43,10 @@ template <class K, class V>
 auto Tree<K, V>::find(const Node& node, Key key, Hash16 hash) const -> Found {
   for (std::uint64_t left = node.candidates(hash); left != 0; left &= left - 1) {
     const int slot = std::countr_zero(left);
-    const Pair& pair = node.leaf->pairs[slot];
-    if (keys_.equal(pm::load(pair.key), key, hash)) return {slot, pm::load(pair.value)};
+    const Pair& pair = node.leaf()->pairs[slot];
+    if (keys_.equal(pm::load(pair.key), key, hash)) return {slot, -1, pm::load(pair.value)};
   }
-  return {};
+  return node.buffer() == 0 ? Found{} : find_buffered(node, key, hash);
 }
 
 template <class K, class V>
@@ -53,7 +54,7 @@ std::optional<V> Tree<K, V>::get(Key key) const {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   const Found found = read_node(key, [&](const Node& node) { return find(node, key, hash); });
-  if (found.slot < 0) return std::nullopt;
+  if (!found.present()) return std::nullopt;
   return values_.own(found.value);
 }
 
@@ -61,7 +62,7 @@ template <class K, class V>
 bool Tree<K, V>::contains(Key key) const {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
-  return read_node(key, [&](const Node& node) { return find(node, key, hash); }).slot >= 0;
+  return read_node(key, [&](const Node& node) { return find(node, key, hash); }).present();
 }
 
 /// Blocks that wait for their grace period may be all the space that a full pool has left: waits
@@ -82,31 +83,49 @@ bool Tree<K, V>::write(Key key, Value value, Mode mode) {
 template <class K, class V>
 bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
   pool().require_healthy();
+  maintain();
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   for (;;) {
     const LockedNode node = lock_node(key);
+    if (must_merge(*node)) {
+      if (!merge_buffer(*node)) split(*node, key);
+      continue;
+    }
     const Found found = find(*node, key, hash);
-    if (found.slot >= 0) {
+    if (found.present()) {
       if (mode == Mode::insert) return false;
-      replace(*node, static_cast<unsigned>(found.slot), value);
+      replace(*node, found, value);
       return true;
     }
     if (mode == Mode::update) return false;
-    if (!node->full()) {
-      add(*node, key, value, hash);
-      return true;
-    }
+    if (add(*node, key, value, hash)) return true;
     split(*node, key);
   }
 }
 
+/// Adds a pair, to the write buffer if there is one; false if the node must be split before.
+template <class K, class V>
+bool Tree<K, V>::add(Node& node, Key key, Value value, Hash16 hash) {
+  if (Buffer* buffer = buffer_for_change(node)) {
+    if (buffer->full() && !merge_buffer(node)) return false;
+    add_to_buffer(node, *buffer, key, value, hash);
+  } else {
+    const unsigned slot = static_cast<unsigned>(std::countr_one(taken_slots(node)));
+    if (slot == kLeafPairs) return false;
+    add_to_leaf(node, slot, key, value, hash);
+  }
+  pairs_.add(1);
+  pool().require_healthy();
+  return true;
+}
+
 /// Adds a pair by two-phase insertion (§4.1): the pair, then its bit. The bit is the commit.
 template <class K, class V>
-void Tree<K, V>::add(Node& node, Key key, Value value, Hash16 hash) {
-  const unsigned slot = static_cast<unsigned>(std::countr_one(node.slots()));
+void Tree<K, V>::add_to_leaf(Node& node, unsigned slot, Key key, Value value, Hash16 hash) {
   const std::uint64_t bit = std::uint64_t{1} << slot;
-  Leaf& leaf = *node.leaf;
+  const std::uint64_t with_bit = taken_slots(node) | bit;
+  Leaf& leaf = *node.leaf();
   Pair& pair = leaf.pairs[slot];
   const auto store_pair = [&](Word key_word, Word value_word) {
     pm().store(pair.key, key_word);
@@ -115,26 +134,34 @@ void Tree<K, V>::add(Node& node, Key key, Value value, Hash16 hash) {
   };
   if constexpr (Keys::kInline && Values::kInline) {
     store_pair(key, value);
-    pm().fence();  // phase 1: the pair is durable before its bit can be
-    pm().publish(leaf.bitmap, node.slots() | bit);  // phase 2: the commit
+    pm().fence();                          // phase 1: the pair is durable before its bit can be
+    pm().publish(leaf.bitmap, with_bit);  // phase 2: the commit
   } else {
     alloc::Session session = pool().allocator().session();
     store_pair(keys_.write(session, key, hash), values_.write(session, value));
     session.commit_when(leaf.bitmap, bit, bit);
-    session.log();                                  // phase 1: pair, blobs and record are durable
-    pm().publish(leaf.bitmap, node.slots() | bit);  // phase 2: the commit
+    session.log();                         // phase 1: pair, blobs and record are durable
+    pm().publish(leaf.bitmap, with_bit);  // phase 2: the commit
     session.finish();
-    count_blobs(pair, +1);
+    count_blobs(pair.key, pair.value, +1);
   }
   node.add(slot, hash);
-  pairs_.add(1);
+}
+
+template <class K, class V>
+void Tree<K, V>::replace(Node& node, const Found& found, Value value) {
+  if (found.slot >= 0) {
+    replace_in_leaf(node, static_cast<unsigned>(found.slot), value);
+  } else {
+    replace_in_buffer(*buffer_of(node), static_cast<unsigned>(found.buffered), value);
+  }
   pool().require_healthy();
 }
 
 /// Replaces the value of a pair; the value word is the commit.
 template <class K, class V>
-void Tree<K, V>::replace(Node& node, unsigned slot, Value value) {
-  Word& word = node.leaf->pairs[slot].value;
+void Tree<K, V>::replace_in_leaf(Node& node, unsigned slot, Value value) {
+  Word& word = node.leaf()->pairs[slot].value;
   if constexpr (Values::kInline) {
     pm().publish(word, value);  // the commit; the key and its bit are durable already
   } else {
@@ -150,37 +177,48 @@ void Tree<K, V>::replace(Node& node, unsigned slot, Value value) {
     session.finish();
     blob_bytes_.add(grown);
   }
+}
+
+template <class K, class V>
+void Tree<K, V>::remove(Node& node, const Found& found) {
+  if (found.slot < 0) {
+    remove_from_buffer(*buffer_of(node), static_cast<unsigned>(found.buffered));
+  } else if (Buffer* buffer = buffer_for_change(node); buffer != nullptr && !buffer->full()) {
+    bury(node, *buffer, static_cast<unsigned>(found.slot));
+  } else {
+    remove_from_leaf(node, static_cast<unsigned>(found.slot));
+  }
+  pairs_.add(-1);
   pool().require_healthy();
 }
 
 /// Removes a pair; clearing its bit is the commit.
 template <class K, class V>
-void Tree<K, V>::remove(Node& node, unsigned slot) {
-  Leaf& leaf = *node.leaf;
+void Tree<K, V>::remove_from_leaf(Node& node, unsigned slot) {
+  Leaf& leaf = *node.leaf();
   const std::uint64_t bit = std::uint64_t{1} << slot;
-  const std::uint64_t rest = node.slots() & ~bit;
+  const std::uint64_t without_bit = taken_slots(node) & ~bit;
   if constexpr (Keys::kInline && Values::kInline) {
-    pm().publish(leaf.bitmap, rest);  // the commit
+    pm().publish(leaf.bitmap, without_bit);  // the commit
   } else {
-    count_blobs(leaf.pairs[slot], -1);
+    const Pair& pair = leaf.pairs[slot];
+    count_blobs(pair.key, pair.value, -1);
     alloc::Session session = pool().allocator().session();
-    Keys::free(session, pm::load(leaf.pairs[slot].key));
-    Values::free(session, pm::load(leaf.pairs[slot].value));
+    Keys::free(session, pm::load(pair.key));
+    Values::free(session, pm::load(pair.value));
     session.commit_when(leaf.bitmap, bit, 0);
     session.log();
-    pm().publish(leaf.bitmap, rest);  // the commit
+    pm().publish(leaf.bitmap, without_bit);  // the commit
     session.finish();
   }
   // relaxed: the unlock that follows orders it.
-  node.bitmap.store(rest, std::memory_order_relaxed);
-  pairs_.add(-1);
-  pool().require_healthy();
+  node.bitmap.store(node.slots() & ~bit, std::memory_order_relaxed);
 }
 
 /// Keeps the statistics of the blobs that a pair refers to.
 template <class K, class V>
-void Tree<K, V>::count_blobs(const Pair& pair, int sign) {
-  blob_bytes_.add(sign * (keys_.footprint(pair.key) + values_.footprint(pair.value)));
+void Tree<K, V>::count_blobs(Word key, Word value, int sign) {
+  blob_bytes_.add(sign * (keys_.footprint(key) + values_.footprint(value)));
 }
 
 /// Keeps the filter selective: erased keys stay in it, and a fresh filter has at most kBitsPerKey
@@ -188,22 +226,30 @@ void Tree<K, V>::count_blobs(const Pair& pair, int sign) {
 template <class K, class V>
 void Tree<K, V>::shed_stale_filter(Node& node) {
   constexpr unsigned kTolerated = 24;
-  if (node.bloom.bits_set() > Bloom::kBitsPerKey * node.count() + kTolerated) fill_filter(node);
+  const unsigned fresh = Bloom::kBitsPerKey * count_with_buffer(node);
+  if (node.bloom.bits_set() > fresh + kTolerated) fill_filter(node);
 }
 
 template <class K, class V>
 bool Tree<K, V>::erase(Key key) {
   check_key(key);
   pool().require_healthy();
+  maintain();
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
-  LockedNode node = lock_node(key);
-  const Found found = find(*node, key, hash);
-  if (found.slot < 0) return false;
-  remove(*node, static_cast<unsigned>(found.slot));
-  shed_stale_filter(*node);
-  merge_around(std::move(node));
-  return true;
+  for (;;) {
+    LockedNode node = lock_node(key);
+    if (must_merge(*node)) {
+      if (!merge_buffer(*node)) split(*node, key);
+      continue;
+    }
+    const Found found = find(*node, key, hash);
+    if (!found.present()) return false;
+    remove(*node, found);
+    shed_stale_filter(*node);
+    merge_around(std::move(node));
+    return true;
+  }
 }
 
 template <class K, class V>
@@ -211,7 +257,9 @@ IndexStats Tree<K, V>::stats() const {
   IndexStats stats;
   stats.pairs = size();
   stats.leaves = static_cast<std::uint64_t>(leaves_.sum());
-  stats.pm_bytes = stats.leaves * sizeof(Leaf) + static_cast<std::uint64_t>(blob_bytes_.sum());
+  stats.pm_bytes = sizeof(Root) + stats.leaves * sizeof(Leaf) +
+                   static_cast<std::uint64_t>(blob_bytes_.sum()) +
+                   (log_ == nullptr ? 0 : log_->pm_bytes());
   stats.dram_bytes = arena_.bytes_in_use();
   stats.recovery_seconds = recovery_seconds_;
   return stats;

@@ -2,6 +2,7 @@
 // which stands for one leaf in PM.
 //
 //   sptree.cc    point operations: get, put, insert, update, erase
+//   buffered.h   the same where a write buffer takes them, and merging a buffer into its leaf
 //   smo.cc       split and merge, the structure modifications
 //   get_many.cc  many lookups at once
 //   scan.cc      ordered iteration
@@ -10,7 +11,7 @@
 //
 // Concurrency (§4.2): a writer holds the lock of the middle node that it changes; for a merge those
 // of two neighbours, taken from left to right. Under a lock it may take a session of the allocator,
-// never the reverse. Readers take no lock: they validate the version of the middle node. Both find
+// and after that a stripe of the log, never the reverse; another node's lock only if it is free. Readers take no lock: they validate the version of the middle node. Both find
 // nodes through the top layer, which may lag behind: it leads to the right node or to one left of
 // it, and `next` leads on.
 //
@@ -22,6 +23,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,11 +36,13 @@
 #include "art/tree.h"
 #include "epoch/guard.h"
 #include "index/common/word.h"
+#include "index/sptree/buffer_pool.h"
 #include "index/sptree/layout.h"
 #include "index/sptree/mnode.h"
 #include "pool/index_handle.h"
 #include "util/arena.h"
 #include "util/striped_counter.h"
+#include "wal/log.h"
 
 namespace perdix::index::sptree {
 
@@ -52,7 +57,7 @@ class Tree {
   using Value = View<V>;
 
   /// Opens or creates the index behind the handle and rebuilds its DRAM layers.
-  explicit Tree(pool::IndexHandle handle);
+  explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {});
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
 
@@ -75,6 +80,7 @@ class Tree {
 
  private:
   using Node = Mnode<K>;
+  using Buffer = WriteBuffer<Node>;
   using Keys = Words<K>;
   using Values = Words<V>;
   using NodeBounds = Bounds<K>;
@@ -104,10 +110,13 @@ class Tree {
     Node* node_;
   };
 
-  /// Where a pair lies, and its words. `slot` is -1 if the key is absent.
+  /// Where a pair lies: in a slot of the leaf, or in the write buffer; and its value.
   struct Found {
     int slot = -1;
+    int buffered = -1;
     Word value = 0;
+
+    bool present() const { return slot >= 0 || buffered >= 0; }
   };
 
   struct DrainFirst {
@@ -125,11 +134,35 @@ class Tree {
   Found find(const Node& node, Key key, Hash16 hash) const;
   bool write(Key key, Value value, Mode mode);
   bool try_write(Key key, Value value, Mode mode);
-  void add(Node& node, Key key, Value value, Hash16 hash);
-  void replace(Node& node, unsigned slot, Value value);
-  void remove(Node& node, unsigned slot);
-  void count_blobs(const Pair& pair, int sign);
+  bool add(Node& node, Key key, Value value, Hash16 hash);
+  void add_to_leaf(Node& node, unsigned slot, Key key, Value value, Hash16 hash);
+  void replace(Node& node, const Found& found, Value value);
+  void replace_in_leaf(Node& node, unsigned slot, Value value);
+  void remove(Node& node, const Found& found);
+  void remove_from_leaf(Node& node, unsigned slot);
+  void count_blobs(Word key, Word value, int sign);
   void shed_stale_filter(Node& node);
+
+  // buffered.h
+  static wal::Owner owner_of(pm::Offset leaf) { return leaf / kLeafAlignment; }
+  wal::Owner owner_of(const Node& node) const { return owner_of(pool().offset(node.leaf())); }
+  Buffer* buffer_of(const Node& node) const;
+  Buffer* buffer_for_change(Node& node);
+  Found find_buffered(const Node& node, Key key, Hash16 hash) const;
+  std::uint64_t taken_slots(const Node& node) const;
+  unsigned count_with_buffer(const Node& node) const;
+  void add_to_buffer(Node& node, Buffer& buffer, Key key, Value value, Hash16 hash);
+  void replace_in_buffer(Buffer& buffer, unsigned i, Value value);
+  void remove_from_buffer(Buffer& buffer, unsigned i);
+  void bury(Node& node, Buffer& buffer, unsigned slot);
+  bool must_merge(const Node& node);
+  bool merge_buffer(Node& node);
+  bool attach(Node& node);
+  void give(Node& node, std::uint32_t number);
+  std::uint32_t take_from(Node& node);
+  std::uint32_t take_cold();
+  void maintain();
+  void clean(wal::Chain& chain);
 
   // get_many.cc
   struct Pending;
@@ -140,8 +173,9 @@ class Tree {
 
   // smo.cc
   void split(Node& node, Key key);
-  void link_right(Node& node, Node* right, std::uint64_t kept_slots);
-  static bool mergeable(const Node& node);
+  void keep(Node& node, std::uint64_t slots, Key below);
+  void link_right(Node& node, Node* right);
+  bool mergeable(const Node& node) const;
   void merge_around(LockedNode node);
   LockedNode lock_left_of(Key key);
   bool hide(const Node& node);
@@ -153,9 +187,12 @@ class Tree {
 
   // recovery.cc
   void create();
+  void open_log(const IndexOptions& options);
   void recover();
   Node* append_recovered(Node* last, Leaf* leaf);
-  void count_recovered(const Node& node);
+  bool adopt_chain(Node& node);
+  void close_stale_chain(Node& node);
+  void count_pairs(const Node& node);
   Node* new_node(Leaf* leaf, Key low, typename NodeBounds::High high);
   void fill_filter(Node& node) const;
   void retire(Node* node);
@@ -163,14 +200,19 @@ class Tree {
   // check.cc
   void check_node(const Node& node, CheckReport& report) const;
   void check_pairs(const Node& node, CheckReport& report) const;
+  void check_buffer(const Node& node, CheckReport& report) const;
 
+  Root& root() const { return *pool().template at<Root>(handle_.root()); }
   pool::PoolCore& pool() const { return handle_.pool(); }
   const pm::Persister& pm() const { return pool().pm(); }
 
   pool::IndexHandle handle_;
   Keys keys_;
   Values values_;
-  util::Arena arena_;  // middle nodes, their bounds, and the top layer
+  util::Arena arena_;  // middle nodes, their bounds, write buffers, and the top layer
+  BufferPool<Node> buffers_;
+  std::unique_ptr<wal::Log> log_;  // of the buffers; nullptr if the index never had any
+  std::mutex maintenance_;         // held by whoever cleans the log
   DrainFirst drain_;   // before the arena goes away, what was retired must have come back to it
   TopLayer top_;
   Node* head_ = nullptr;  // of the first leaf; not in the top layer, never obsolete

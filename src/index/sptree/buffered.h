@@ -1,0 +1,274 @@
+// Write buffers (sptree.txt §4.1, §4.4, §4.7): new pairs and erased slots go into the node's buffer
+// and the log, one sequential line each, and reach the leaf in batches.
+//
+// The record is the commit. What the paper buffers is buffered here: new keys, what becomes of them
+// while they are in the buffer, and tombstones. A tombstone names the slot of the leaf's pair, not
+// its key, so that after a crash nobody needs the key's bytes, which are free by then.
+//
+// Merging writes the pairs, then the bitmap, then END (two-phase insertion, and the end of the
+// chain). A crash between the last two leaves a chain whose every record has been carried out; it is
+// closed on open, before a slot or a blob that it names can get another meaning (L7).
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cassert>
+
+#include "alloc/session.h"
+#include "index/sptree/sptree.h"
+
+namespace perdix::index::sptree {
+
+inline bool on_one_line(const Pair& a, const Pair& b) {
+  const auto line = [](const Pair& pair) {
+    return reinterpret_cast<std::uintptr_t>(&pair) / pm::kLineSize;
+  };
+  return line(a) == line(b);
+}
+
+template <class K, class V>
+auto Tree<K, V>::buffer_of(const Node& node) const -> Buffer* {
+  const std::uint32_t number = node.buffer();
+  return number == 0 ? nullptr : &buffers_.at(number);
+}
+
+/// The buffer that takes the next change of the locked node, and has room in the log for it;
+/// nullptr if the change must go to the leaf.
+template <class K, class V>
+auto Tree<K, V>::buffer_for_change(Node& node) -> Buffer* {
+  if (buffers_.budget() == 0) return nullptr;
+  if (node.buffer() == 0 && !attach(node)) return nullptr;
+  Buffer* buffer = buffer_of(node);
+  if (!buffer->hot.load(std::memory_order_relaxed)) buffer->hot.store(true);
+  try {
+    return log_->admit(owner_of(node)) ? buffer : nullptr;
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+    return nullptr;  // the leaf may have room
+  }
+}
+
+template <class K, class V>
+auto Tree<K, V>::find_buffered(const Node& node, Key key, Hash16 hash) const -> Found {
+  if (!node.bloom.may_contain(hash)) return {};
+  const Buffer& buffer = *buffer_of(node);
+  for (unsigned left = buffer.candidates(hash); left != 0; left &= left - 1) {
+    const int i = std::countr_zero(left);
+    const Word word = buffer.key(static_cast<unsigned>(i));
+    if (keys_.equal(word, key, hash)) return {-1, i, buffer.value(static_cast<unsigned>(i))};
+  }
+  return {};
+}
+
+/// The leaf's bitmap in PM.
+template <class K, class V>
+std::uint64_t Tree<K, V>::taken_slots(const Node& node) const {
+  const Buffer* buffer = buffer_of(node);
+  return buffer == nullptr ? node.slots() : node.slots() | buffer->erased_slots();
+}
+
+template <class K, class V>
+unsigned Tree<K, V>::count_with_buffer(const Node& node) const {
+  const Buffer* buffer = buffer_of(node);
+  return node.count() + (buffer == nullptr ? 0 : buffer->size());
+}
+
+template <class K, class V>
+void Tree<K, V>::add_to_buffer(Node& node, Buffer& buffer, Key key, Value value, Hash16 hash) {
+  if constexpr (Keys::kInline && Values::kInline) {
+    log_->append(buffer, wal::Type::put, key, value);
+    buffer.push(key, value, hash);
+  } else {
+    alloc::Session session = pool().allocator().session();
+    const Word key_word = keys_.write(session, key, hash);
+    const Word value_word = values_.write(session, value);
+    log_->append(buffer, wal::Type::put, key_word, value_word, session);
+    count_blobs(key_word, value_word, +1);
+    buffer.push(key_word, value_word, hash);
+  }
+  ++buffer.records;
+  node.bloom.add(hash);
+}
+
+/// The new record takes the place of the pair's former one: after a restart the newest counts.
+template <class K, class V>
+void Tree<K, V>::replace_in_buffer(Buffer& buffer, unsigned i, Value value) {
+  if constexpr (Values::kInline) {
+    log_->append(buffer, wal::Type::put, buffer.key(i), value);
+    buffer.set_value(i, value);
+  } else {
+    alloc::Session session = pool().allocator().session();
+    const Word old_word = buffer.value(i);
+    const Word new_word = values_.write(session, value);
+    if (new_word == old_word) return;  // both empty: nothing to change
+    const std::int64_t grown = values_.footprint(new_word) - values_.footprint(old_word);
+    Values::free(session, old_word);
+    log_->append(buffer, wal::Type::put, buffer.key(i), new_word, session);
+    buffer.set_value(i, new_word);
+    blob_bytes_.add(grown);
+  }
+  ++buffer.records;
+}
+
+template <class K, class V>
+void Tree<K, V>::remove_from_buffer(Buffer& buffer, unsigned i) {
+  if constexpr (Keys::kInline && Values::kInline) {
+    log_->append(buffer, wal::Type::erase_key, buffer.key(i), 0);
+  } else {
+    count_blobs(buffer.key(i), buffer.value(i), -1);
+    alloc::Session session = pool().allocator().session();
+    Keys::free(session, buffer.key(i));
+    Values::free(session, buffer.value(i));
+    log_->append(buffer, wal::Type::erase_key, buffer.key(i), 0, session);
+  }
+  buffer.remove(i);
+  ++buffer.records;
+}
+
+/// Erases a pair of the leaf by a tombstone. Its bit stays set in PM until the buffer is merged.
+template <class K, class V>
+void Tree<K, V>::bury(Node& node, Buffer& buffer, unsigned slot) {
+  if constexpr (Keys::kInline && Values::kInline) {
+    log_->append(buffer, wal::Type::erase_slot, slot, 0);
+  } else {
+    const Pair& pair = node.leaf()->pairs[slot];
+    count_blobs(pair.key, pair.value, -1);
+    alloc::Session session = pool().allocator().session();
+    Keys::free(session, pm::load(pair.key));
+    Values::free(session, pm::load(pair.value));
+    log_->append(buffer, wal::Type::erase_slot, slot, 0, session);
+  }
+  const std::uint64_t bit = std::uint64_t{1} << slot;
+  node.bitmap.store(node.slots() & ~bit, std::memory_order_relaxed);
+  buffer.erased.store(buffer.erased_slots() | bit, std::memory_order_relaxed);
+  ++buffer.records;
+}
+
+/// Whether the locked node's buffer must be merged before anything else: its chain is long, or the
+/// log has no room for another record of it.
+template <class K, class V>
+bool Tree<K, V>::must_merge(const Node& node) {
+  const Buffer* buffer = buffer_of(node);
+  if (buffer == nullptr || buffer->empty()) return false;
+  if (buffer->records >= kChainRecords) return true;
+  try {
+    return !log_->admit(owner_of(node));
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+    return true;
+  }
+}
+
+/// Moves what the locked node's buffer holds into the leaf, and closes the chain. False, and
+/// nothing changes, if the leaf has no room: it must be split. A node without a buffer is merged.
+template <class K, class V>
+bool Tree<K, V>::merge_buffer(Node& node) {
+  Buffer* buffer = buffer_of(node);
+  if (buffer == nullptr || buffer->head.load(std::memory_order_relaxed) == 0) return true;
+  std::uint64_t taken = taken_slots(node);
+  const unsigned count = buffer->size();
+  if (count > kLeafPairs - static_cast<unsigned>(std::popcount(taken))) return false;
+
+  Leaf& leaf = *node.leaf();
+  std::array<std::uint8_t, kBufferPairs> places;
+  for (unsigned i = 0; i < count; ++i) {
+    const unsigned slot = static_cast<unsigned>(std::countr_one(taken));
+    taken |= std::uint64_t{1} << slot;
+    places[i] = static_cast<std::uint8_t>(slot);
+    pm().store(leaf.pairs[slot].key, buffer->key(i));
+    pm().store(leaf.pairs[slot].value, buffer->value(i));
+    // Slots ascend, so a line is flushed once, when its last pair is in it.
+    const unsigned next = static_cast<unsigned>(std::countr_one(taken));
+    if (i + 1 == count || !on_one_line(leaf.pairs[slot], leaf.pairs[next]))
+      pm().flush(&leaf.pairs[slot], sizeof(Pair));
+  }
+  if (count > 0) pm().fence();  // phase 1: the pairs are durable before their bits can be
+  const std::uint64_t slots = taken & ~buffer->erased_slots();
+  pm().publish(leaf.bitmap, slots);  // phase 2: durable before the chain that says the same ends
+  log_->end(*buffer);
+
+  for (unsigned i = 0; i < count; ++i) node.add(places[i], Keys::hash16_of_word(buffer->key(i)));
+  node.bitmap.store(slots, std::memory_order_relaxed);
+  buffer->clear();
+  return true;
+}
+
+/// Gives the locked node a buffer: one that is left, or now and then a cold one of another node.
+template <class K, class V>
+bool Tree<K, V>::attach(Node& node) {
+  constexpr std::uint64_t kAskOneIn = 8;  // so only a node that is written to often gets another's
+  std::uint32_t number = buffers_.acquire();
+  if (number == 0 && node.lock.version() % kAskOneIn == 0) number = take_cold();
+  if (number == 0) return false;
+  give(node, number);
+  buffers_.at(number).assign(owner_of(node));
+  return true;
+}
+
+template <class K, class V>
+void Tree<K, V>::give(Node& node, std::uint32_t number) {
+  buffers_.at(number).node.store(&node, std::memory_order_release);
+  node.home.set_buffer(number);
+}
+
+/// Takes the locked node's buffer, whose chain is closed.
+template <class K, class V>
+std::uint32_t Tree<K, V>::take_from(Node& node) {
+  const std::uint32_t number = node.buffer();
+  Buffer& buffer = buffers_.at(number);
+  assert(buffer.empty());
+  buffer.assign(0);
+  buffer.node.store(nullptr, std::memory_order_release);
+  node.home.set_buffer(0);
+  return number;
+}
+
+/// The buffer of a node that is not written to any more, merged and taken away from it; 0 if there
+/// is none at hand. Waits for no lock, since the caller holds one.
+template <class K, class V>
+std::uint32_t Tree<K, V>::take_cold() {
+  const std::uint32_t number = buffers_.cold();
+  if (number == 0) return 0;
+  Node* owner = buffers_.at(number).node.load(std::memory_order_acquire);
+  if (owner == nullptr || !owner->lock.try_lock()) return 0;
+  const LockedNode locked(owner);  // its memory stays: the caller's guard holds
+  if (owner->lock.is_obsolete() || owner->buffer() != number || !merge_buffer(*owner)) return 0;
+  return take_from(*owner);
+}
+
+/// Keeps the log short, a few chains at a time, by whichever writer finds it long. No lock and no
+/// guard is held.
+template <class K, class V>
+void Tree<K, V>::maintain() {
+  constexpr unsigned kChainsAtOnce = 16;
+  if (log_ == nullptr || (!log_->crowded() && !log_->checkpoint_due())) return;
+  const std::unique_lock lock(maintenance_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  try {
+    for (unsigned i = 0; i < kChainsAtOnce && log_->crowded(); ++i) {
+      wal::Chain* chain = log_->oldest();
+      if (chain == nullptr) break;
+      clean(*chain);
+    }
+    if (log_->checkpoint_due()) log_->checkpoint();
+    log_->reclaim();
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+    // The log stays as long as it is; writers that find no room in it write to the leaves.
+  }
+}
+
+/// Merges the buffer of a chain, if it still is what it was.
+template <class K, class V>
+void Tree<K, V>::clean(wal::Chain& chain) {
+  const epoch::Guard guard;
+  auto& buffer = static_cast<Buffer&>(chain);
+  Node* node = buffer.node.load(std::memory_order_acquire);
+  if (node == nullptr) return;
+  node->lock.lock();
+  const LockedNode locked(node);
+  if (node->lock.is_obsolete() || buffer_of(*node) != &buffer || merge_buffer(*node)) return;
+  split(*node, NodeBounds::view(node->low));
+}
+
+}  // namespace perdix::index::sptree

@@ -1,0 +1,67 @@
+// What a leaf's chain in the log says after a restart (layout.h L4, L5, L7).
+//
+// Records are read from the newest to the oldest, so the first one that names a word or a slot is
+// the one that counts. Words identify keys: while a chain is open, the word of a buffered key is
+// not reused for another one without a newer record that says so.
+//
+// A chain is stale if a record of it has been carried out already: its END was lost in a crash.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "index/common/word.h"
+#include "index/sptree/layout.h"
+#include "pm/access.h"
+#include "wal/log.h"
+
+namespace perdix::index::sptree {
+
+struct Replay {
+  std::vector<std::pair<Word, Word>> pairs;  ///< buffered keys and values
+  std::uint64_t erased = 0;                  ///< slots of the leaf
+  wal::Position oldest = 0;                  ///< record
+  unsigned records = 0;
+  bool stale = false;
+};
+
+/// `in_range(word)`: whether the key of that word belongs to the leaf. Asked of live pairs only, so
+/// the key's bytes are there.
+template <class InRange>
+Replay replay(const wal::Log& log, wal::Owner owner, wal::Position head, const Leaf& leaf,
+              InRange in_range) {
+  Replay result;
+  std::vector<Word> seen;
+  std::vector<std::pair<Word, Word>> live;
+  const std::uint64_t bitmap = pm::load(leaf.bitmap);
+  log.follow(owner, head, [&](wal::Type type, Word key, Word value, wal::Position position) {
+    result.oldest = position;
+    ++result.records;
+    if (type == wal::Type::erase_slot) {
+      const std::uint64_t bit = std::uint64_t{1} << (key % kLeafPairs);
+      result.erased |= bitmap & bit;
+      if ((bitmap & bit) == 0) result.stale = true;
+      return;
+    }
+    if (std::find(seen.begin(), seen.end(), key) != seen.end()) return;
+    seen.push_back(key);
+    if (type == wal::Type::put) live.emplace_back(key, value);
+  });
+  const auto in_leaf = [&](Word key) {
+    for (std::uint64_t left = bitmap & ~result.erased; left != 0; left &= left - 1) {
+      if (pm::load(leaf.pairs[std::countr_zero(left)].key) == key) return true;
+    }
+    return false;
+  };
+  for (const auto& [key, value] : live) {
+    if (in_leaf(key) || !in_range(key)) {
+      result.stale = true;
+    } else {
+      result.pairs.emplace_back(key, value);
+    }
+  }
+  return result;
+}
+
+}  // namespace perdix::index::sptree
