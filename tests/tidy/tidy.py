@@ -23,7 +23,7 @@ LAYERS = {
     "art": "util pm epoch",
     "alloc": "util pm epoch",
     "pool": "util pm epoch alloc",
-    "wal": "util pm pool",
+    "wal": "util pm epoch alloc pool",
     "index/common": "util pm epoch art alloc pool wal",
     "index/*": "util pm epoch art alloc pool wal index/common",
     "tips": "util pm epoch art alloc pool wal",

@@ -1,0 +1,77 @@
+// Verification of every invariant that layout.h states, W1-W5, and of DRAM against PM.
+#include <fmt/format.h>
+#include <perdix/error.h>
+
+#include <unordered_map>
+
+#include "wal/log.h"
+
+namespace perdix::wal {
+namespace {
+
+/// Collects sentences, a hundred at most: a damaged log can have millions of problems.
+void expect(CheckReport& report, bool holds, std::string problem) {
+  constexpr std::size_t kMost = 100;
+  if (!holds && report.problems.size() < kMost) report.problems.push_back(std::move(problem));
+}
+
+void check_stripe(const Stripe& stripe, unsigned number, Position found_tail, CheckReport& report) {
+  const Segments& segments = stripe.segments();
+  expect(report, found_tail == stripe.tail(),
+         fmt::format("log stripe {}: the tail is {:#x}, but valid records end at {:#x} (W2)",
+                     number, stripe.tail(), found_tail));
+  expect(report, !segments.has_stray_words(),
+         fmt::format("log stripe {}: a segment belongs to no position (W3)", number));
+  expect(report, stripe.checkpointed() >= segments.start(),
+         fmt::format("log stripe {}: records behind the checkpoint are reclaimed (W5)", number));
+  const Chain* oldest = stripe.oldest();
+  expect(report,
+         oldest == nullptr || oldest->first.load(std::memory_order_relaxed) >= segments.start(),
+         fmt::format("log stripe {}: records of an open chain are reclaimed (W5)", number));
+}
+
+}  // namespace
+
+void Log::check(CheckReport& report) const {
+  try {
+    for_each_block([&](pm::Offset) { ++report.blocks; });
+    require_distinct_blocks();
+    // As a restart would find it.
+    Survivors found(pool_, pm::load(header_.checkpoint), seed_);
+    for (unsigned i = 0; i < kStripes; ++i) {
+      check_stripe(stripes_[i], i, found.scan(stripes_[i].segments(), i), report);
+    }
+    check_heads(found, report);
+  } catch (const Error& error) {
+    expect(report, false, error.what());
+  }
+}
+
+/// That a restart would find the chains that are open (W4), and all of their records (W1, W5).
+void Log::check_heads(const Survivors& found, CheckReport& report) const {
+  std::unordered_map<Owner, const Chain*> open;
+  for (const Chain* chain = known_.load(std::memory_order_acquire); chain != nullptr;
+       chain = chain->known_) {
+    const Owner owner = chain->owner.load(std::memory_order_relaxed);
+    const Position head = chain->head.load(std::memory_order_relaxed);
+    if (head == 0) continue;
+    expect(report, open.emplace(owner, chain).second,
+           fmt::format("log: two chains belong to owner {}", owner));
+    expect(
+        report, found.find(owner) == head,
+        fmt::format("log: the newest record of owner {} is {:#x}, a restart would find {:#x} (W4)",
+                    owner, head, found.find(owner)));
+    Position last = 0;
+    follow(owner, head, [&](Type, Word, Word, Position at) { last = at; });
+    expect(report, last == chain->first.load(std::memory_order_relaxed),
+           fmt::format("log: the chain of owner {} ends at {:#x} (W1, W5)", owner, last));
+  }
+  found.for_each([&](Owner owner, Position head) {
+    // Before resumed() there are chains that nobody has adopted yet.
+    const bool known = open.contains(owner) || resuming();
+    expect(report, known && link(owner, head).has_value(),
+           fmt::format("log: a restart would find a chain of owner {} (W4)", owner));
+  });
+}
+
+}  // namespace perdix::wal

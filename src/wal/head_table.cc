@@ -1,0 +1,80 @@
+#include "wal/head_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+
+#include "util/checksum.h"
+#include "util/hash.h"
+#include "wal/owned_block.h"
+
+namespace perdix::wal {
+namespace {
+
+/// So that a damaged capacity doesn't overflow when it becomes bytes.
+constexpr std::uint64_t kMaxCapacity = std::uint64_t{1} << 40;
+
+constexpr std::uint64_t bytes_of(std::uint64_t capacity) noexcept {
+  return sizeof(TableHeader) + capacity * sizeof(TableEntry);
+}
+
+std::uint64_t checksum_of(const TableHeader& header) noexcept {
+  return util::checksum(&header, offsetof(TableHeader, checksum));
+}
+
+bool sound(const TableHeader& header, std::uint64_t seed) noexcept {
+  return header.magic == TableHeader::kMagic && header.seed == seed &&
+         header.checksum == checksum_of(header) && std::has_single_bit(header.capacity) &&
+         header.capacity <= kMaxCapacity && header.count < header.capacity;
+}
+
+}  // namespace
+
+HeadTable::HeadTable(pool::PoolCore& pool, pm::Offset offset, std::uint64_t seed) {
+  alloc::Calloc& allocator = pool.allocator();
+  if (offset % sizeof(TableEntry) == 0 && allocator.validate_block(offset, sizeof(TableHeader))) {
+    header_ = pool.at<TableHeader>(offset);
+    pm::on_read(header_, sizeof(TableHeader));
+    capacity_ = header_->capacity;
+    if (sound(*header_, seed) && allocator.validate_block(offset, bytes())) return;
+  }
+  throw_corrupt(pool, fmt::format("it has no head table at offset {:#x}", offset));
+}
+
+std::uint64_t HeadTable::bytes() const noexcept { return bytes_of(capacity_); }
+
+Position HeadTable::find(Owner owner) const noexcept {
+  const std::uint64_t mask = capacity_ - 1;
+  // A damaged table may have no free entry.
+  for (std::uint64_t i = util::hash(owner), probes = 0; probes < capacity_; ++i, ++probes) {
+    const TableEntry& entry = entries()[i & mask];
+    const Owner found = pm::load(entry.owner);
+    if (found == owner) return pm::load(entry.head);
+    if (found == 0) return 0;
+  }
+  return 0;
+}
+
+pm::Offset write_table(alloc::Session& session, pool::PoolCore& pool, std::uint64_t seed,
+                       const Tails& tails, const std::vector<TableEntry>& heads) {
+  // At most half full, so that a probe is short.
+  const std::uint64_t capacity = std::bit_ceil(std::max<std::uint64_t>(2 * heads.size(), 2));
+  std::vector<TableEntry> entries(capacity);
+  for (const TableEntry& head : heads) {
+    std::uint64_t i = util::hash(head.owner);
+    while (entries[i & (capacity - 1)].owner != 0) ++i;
+    entries[i & (capacity - 1)] = head;
+  }
+  TableHeader header{TableHeader::kMagic, seed, capacity, heads.size(), tails, 0, {}};
+  header.checksum = checksum_of(header);
+  const pm::Offset offset = session.reserve(bytes_of(capacity));
+  auto* to = pool.at<TableHeader>(offset);
+  pool.pm().copy(to, &header, sizeof header);
+  pool.pm().copy(to + 1, entries.data(), capacity * sizeof(TableEntry));
+  pool.pm().flush(to, bytes_of(capacity));  // log() fences, before the table can be found
+  return offset;
+}
+
+}  // namespace perdix::wal

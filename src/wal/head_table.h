@@ -1,0 +1,63 @@
+// The head table of a checkpoint: which chains were open, and their newest records (sptree.txt
+// §4.7).
+//
+// Lookups happen in place, in PM, so opening costs no time for it; the entries are not covered by a
+// checksum for the same reason. Whoever uses one verifies the record that it leads to.
+//
+// A table never changes, so lookups are thread-safe as long as it isn't freed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "alloc/session.h"
+#include "pm/access.h"
+#include "pool/pool_core.h"
+#include "wal/layout.h"
+
+namespace perdix::wal {
+
+using Tails = std::array<Position, kStripes>;
+
+class HeadTable {
+ public:
+  /// Of a log with that seed. Throws Errc::corrupt if no table of the log is at the offset.
+  HeadTable(pool::PoolCore& pool, pm::Offset offset, std::uint64_t seed);
+
+  /// The head of an owner's chain, 0 if it had none. Cost: usually one line.
+  Position find(Owner owner) const noexcept;
+
+  Position tail(unsigned stripe) const noexcept { return pm::load(header_->tails[stripe]); }
+
+  /// Bytes of the block that it needs.
+  std::uint64_t bytes() const noexcept;
+
+  /// Calls visit(owner, head) for each entry; those of a damaged file may be anything.
+  template <class F>
+  void for_each(F visit) const {
+    for (std::uint64_t i = 0; i < capacity_; ++i) {
+      if (const Owner owner = pm::load(entries()[i].owner); owner != 0) {
+        visit(owner, pm::load(entries()[i].head));
+      }
+    }
+  }
+
+  /// As the header says.
+  std::uint64_t count() const noexcept { return pm::load(header_->count); }
+
+ private:
+  const TableEntry* entries() const noexcept {
+    return reinterpret_cast<const TableEntry*>(header_ + 1);
+  }
+
+  const TableHeader* header_;
+  std::uint64_t capacity_;
+};
+
+/// Writes a table to a new block of the session, flushed: the session's log() makes it durable.
+/// Owners are distinct. Returns the block. Throws Errc::out_of_space, too_large.
+pm::Offset write_table(alloc::Session& session, pool::PoolCore& pool, std::uint64_t seed,
+                       const Tails& tails, const std::vector<TableEntry>& heads);
+
+}  // namespace perdix::wal

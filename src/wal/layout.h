@@ -1,0 +1,125 @@
+// What a log keeps in PM, and nothing else. docs/format/wal.md describes it.
+//
+// Invariants, which check.cc verifies and recovery relies on. They hold at every crash point once
+// the allocator's recyclable log has been resolved (docs/durability/wal.md):
+//   W1. A record is valid if its check fits its content, its position and the log's seed. Neither
+//       old bytes of a reused segment nor those of another log pass.
+//   W2. The records of a stripe are whole from its start to its tail: the tail is the first
+//   position
+//       behind the checkpoint that has no valid record. Each segment between them is in the ring.
+//   W3. Ring words that are not 0 name distinct allocated blocks: those of the segments from the
+//       start on to at most two behind the tail's; and, if a crash interrupted a reclamation, of
+//       segments right before the start.
+//   W4. The head table and the records behind its tails name the newest record of every chain that
+//       has no END: what the records behind the tails say of an owner counts, else the table.
+//   W5. Every record of a chain without END lies at or behind its stripe's start; so do the tails
+//       of the head table.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "pm/offset.h"
+
+namespace perdix::wal {
+
+/// A key or a value as an index stores it: a number, or a reference to bytes.
+using Word = std::uint64_t;
+
+/// Whom a chain belongs to: 1 .. kMaxOwner.
+using Owner = std::uint64_t;
+inline constexpr unsigned kOwnerBits = 38;
+inline constexpr Owner kMaxOwner = (Owner{1} << kOwnerBits) - 1;
+
+/// Of a record: bytes since its stripe began, a multiple of 32, plus the number of the stripe. No
+/// two records of a log ever have the same, also not those of one place in different rounds of the
+/// ring. 0: none.
+using Position = std::uint64_t;
+
+inline constexpr unsigned kStripes = 8;
+inline constexpr std::uint64_t kSegmentSize = std::uint64_t{64} << 10;
+inline constexpr unsigned kSegmentsPerStripe = 1024;
+
+enum class Type : std::uint8_t {
+  put = 0,
+  erase_key = 1,
+  erase_slot = 2,
+  end = 3,  ///< closes the chain: all of it has been merged. The owner's next record begins another
+};
+
+static_assert(sizeof(Type) == 1);
+
+/// A change. Never straddles a line. Written once, under the stripe's lock, in the order of its
+/// fields; `check` is the commit word of whatever the record says.
+struct Record {
+  std::uint64_t where;  ///< owner:38 | type:2 | back:24, the distance to the chain's record before
+                        ///< this one in records; 0: it is the chain's first
+  Word key;
+  Word value;
+  std::uint64_t check;  ///< W1; never 0
+};
+
+static_assert(std::is_trivially_copyable_v<Record>);
+static_assert(std::has_unique_object_representations_v<Record>);
+static_assert(sizeof(Record) == 32 && offsetof(Record, check) == 24);
+static_assert(pm::kLineSize % sizeof(Record) == 0 && kSegmentSize % pm::kLineSize == 0);
+static_assert(kStripes <= sizeof(Record), "the low bits of a position hold its stripe");
+static_assert(kSegmentsPerStripe * (kSegmentSize / sizeof(Record)) < (std::uint64_t{1} << 24),
+              "the distance between any two records of a stripe fits `back`");
+
+struct StripeLayout {
+  /// All records before it are reclaimed; a position, of a segment's first record. Changed by
+  /// publish(), under the stripe's space lock, before the segments below it are freed.
+  Position start;
+  /// A ring: word `position / kSegmentSize % kSegmentsPerStripe` is the offset of the position's
+  /// segment, 0 if there is none. Each is the commit word of its segment's allocation and release.
+  std::array<pm::Offset, kSegmentsPerStripe> segments;
+};
+static_assert(sizeof(StripeLayout) == 8 + 8 * kSegmentsPerStripe);
+
+/// One block. The index keeps its offset.
+struct Header {
+  static constexpr std::uint64_t kMagic = 0x3147'4f4c'5744'5250;  // "PRDWLOG1"
+
+  // Written once, by create().
+  std::uint64_t magic;
+  std::uint64_t seed;      ///< of all checks; drawn anew for every log
+  std::uint64_t checksum;  ///< of the fields above
+
+  /// Offset of the head table, 0 before the first one. The commit word of a checkpoint.
+  pm::Offset checkpoint;
+
+  std::array<std::uint64_t, 4> reserved;
+  std::array<StripeLayout, kStripes> stripes;
+};
+static_assert(std::has_unique_object_representations_v<Header>);
+static_assert(offsetof(Header, checkpoint) == 24 && offsetof(Header, stripes) == pm::kLineSize);
+static_assert(sizeof(Header) == pm::kLineSize + kStripes * sizeof(StripeLayout));
+
+/// Newest record of a chain, as it was when the checkpoint was taken.
+struct TableEntry {
+  Owner owner;  ///< 0: the entry is free
+  Position head;
+};
+static_assert(sizeof(TableEntry) == 16);
+
+/// The head table: one block, this followed by `capacity` entries. Never changes. An
+/// open-addressing hash table: an owner's entry is at hash(owner) % capacity, or follows it without
+/// a free entry between.
+struct TableHeader {
+  static constexpr std::uint64_t kMagic = 0x3142'4154'5744'5250;  // "PRDWTAB1"
+
+  std::uint64_t magic;
+  std::uint64_t seed;                    ///< of the log
+  std::uint64_t capacity;                ///< a power of two, more than `count`
+  std::uint64_t count;                   ///< entries that are not free
+  std::array<Position, kStripes> tails;  ///< the table speaks of the records before these
+  std::uint64_t checksum;                ///< of the fields above
+  std::array<std::uint64_t, 3> reserved;
+};
+static_assert(std::has_unique_object_representations_v<TableHeader>);
+static_assert(offsetof(TableHeader, checksum) == 96 && sizeof(TableHeader) == 128);
+
+}  // namespace perdix::wal

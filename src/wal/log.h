@@ -1,0 +1,237 @@
+// The structured write-ahead log of an index (sptree.txt §4.7): changes that a write buffer in DRAM
+// holds survive a crash as records in PM, and can be looked up at once after a restart.
+//
+// The records of one buffer form a chain, linked backwards; an END closes it once the buffer's
+// pairs have been merged into the index. Chains belong to owners (for SpTree: leaves), and an owner
+// hashes to one of several stripes, so that writers don't wait for one tail. How it is put
+// together:
+//
+//   Stripe      a tail: appends, the order of chains by age        stripe.h, chain.h
+//   Segments    a stripe's ring of 64 KiB blocks                   segments.h
+//   HeadTable   a checkpoint: the newest record of each chain      head_table.h
+//   Survivors   what is found after a restart                      survivors.h
+//
+// Life of a log: create(), once. Open it (the constructor); until resumed() is called, surviving()
+// and follow() find the chains of before the restart, while writers may append already. Maintenance
+// is one thread's business, as often as it likes:
+//
+//   while (Chain* chain = log.crowded() ? log.oldest() : nullptr) merge its pairs, log.end(*chain);
+//   if (log.checkpoint_due()) log.checkpoint();
+//   log.reclaim();
+//
+// After such a round in which nobody appended, admit() returns true.
+//
+// Errors: calls that write throw out_of_space, and then nothing has changed. What they read of a
+// damaged file gives Errc::corrupt or wrong records, never a fault.
+//
+// Thread-safe, within these rules:
+//   R1. A chain is changed (append, end, assign, adopt) by one thread at a time: the lock that
+//       guards the buffer is held. It may be held together with a Session.
+//   R2. admit() is called before that lock is taken, in the same operation; one operation appends
+//       few records (all that are under way together at most kAdmitted), apart from ENDs.
+//   R3. An owner's records are in one Chain at a time; a Chain gets another owner only by assign()
+//       or adopt(), while it is empty.
+//   R4. surviving() and follow() run in an epoch::Guard, or not while resumed() does.
+//   R5. What is merged is durable before end() is called.
+#pragma once
+
+#include <perdix/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "alloc/session.h"
+#include "pool/pool_core.h"
+#include "wal/chain.h"
+#include "wal/layout.h"
+#include "wal/record.h"
+#include "wal/stripe.h"
+#include "wal/survivors.h"
+
+namespace perdix::wal {
+
+/// Records of admitted operations that a stripe has room for, besides a segment of ENDs.
+inline constexpr std::uint64_t kAdmitted = (Stripe::kHeadroom - kSegmentSize) / sizeof(Record);
+
+/// A number that no other log's seed is, as far as chance allows.
+std::uint64_t draw_seed();
+
+class Log {
+ public:
+  struct Limits {
+    /// Of records, live or not yet reclaimed, each stripe an eighth of it. Taken for at least 2 MiB
+    /// and at most 508 MiB. Not counted: segments that are allocated ahead, at most three per
+    /// stripe.
+    std::uint64_t bytes;
+  };
+
+  /// Makes an empty log in a block that the session reserves, flushed; the session's log() makes it
+  /// durable, and the caller's commit links it. Returns the block. `seed` must be new: what is left
+  /// of a log with the same one would be taken for records of this one.
+  static pm::Offset create(alloc::Session& session, pool::PoolCore& pool,
+                           std::uint64_t seed = draw_seed());
+
+  /// Opens a log. Writes nothing to PM. Throws Errc::corrupt. Cost: the records since the last
+  /// checkpoint, and a few lines per segment.
+  Log(pool::PoolCore& pool, pm::Offset header, Limits limits);
+  ~Log();
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  void set_limit(std::uint64_t bytes) noexcept;
+
+  // --- Writers -----------------------------------------------------------------------------------
+
+  /// Makes sure that an operation of that owner can append; allocates a segment now and then, with
+  /// a Session of its own: the caller holds none. False if the owner's stripe is at its limit:
+  /// maintenance must run first (before resumed(): the surviving chains must be dealt with).
+  /// Usually two loads. Throws Errc::out_of_space if the pool has no space for a segment: then
+  /// maintenance may help, too.
+  bool admit(Owner owner) { return stripe(owner).admit(stripe_limit()); }
+
+  /// Appends a record to the chain of chain.owner; durable when this returns. Cost: a line, a flush
+  /// and a fence; the record of a stripe's first place in a segment also reads a word of the ring.
+  void append(Chain& chain, Type type, Word key, Word value) {
+    stripe(chain).append(chain, type, key, value);
+  }
+
+  /// The same, and the record is the commit of the session's operation: what the session reserved
+  /// and freed counts if and only if the record does. The session is finished when this returns.
+  void append(Chain& chain, Type type, Word key, Word value, alloc::Session& session) {
+    stripe(chain).append(chain, type, key, value, session);
+    session.finish();
+  }
+
+  /// Appends an END, durably; then the chain is empty. A chain without records is left alone. Needs
+  /// no admit(): there is room for the ENDs of as many chains as have records in one segment.
+  void end(Chain& chain);
+
+  /// Makes a chain known to checkpoints; once for each Chain, before its first record.
+  void add(Chain& chain) noexcept;
+
+  // --- Maintenance: any thread, no locks and no Session held, in no epoch::Guard -----------------
+
+  /// Open chains keep more than half of a stripe's limit from being reclaimed. 16 loads.
+  bool crowded() const noexcept;
+
+  /// The chain whose oldest record keeps most from being reclaimed; nullptr if no chain has
+  /// records. It may change before the caller has its lock.
+  Chain* oldest() const;
+
+  /// A restart would have to read much, or reclamation needs a newer checkpoint. 16 loads.
+  bool checkpoint_due() const noexcept;
+
+  /// Writes a head table and frees the one before. Nothing happens before resumed(), or if nothing
+  /// was appended since the last one. Cost: reads all known chains; writes 32 to 64 bytes for each
+  /// open one. Throws Errc::out_of_space, too_large.
+  void checkpoint();
+
+  /// Frees the segments that neither an open chain nor the last checkpoint needs. Nothing happens
+  /// before resumed().
+  void reclaim();
+
+  // --- After a restart: until resumed() (R4) -----------------------------------------------------
+
+  /// The newest record of the owner's chain if it had no END when the log was opened, else 0; 0
+  /// once resumed. Cost: a look into DRAM, and usually two lines of PM. Throws Errc::corrupt.
+  Position surviving(Owner owner) const;
+
+  /// Calls f(type, key, value, position) for the records of a chain, from the newest to the oldest.
+  /// If f returns bool, false ends it. Throws Errc::corrupt. If the chain is closed and reclaimed
+  /// meanwhile, which can be only after resumed(), it ends early.
+  template <class F>
+  void follow(Owner owner, Position head, F f) const {
+    for (Position at = head; at != 0;) {
+      const std::optional<Content> record = link(owner, at);
+      if (!record || !show(f, *record, at)) return;
+      at = record->previous;
+    }
+  }
+
+  /// A surviving chain goes on in this buffer, which is empty and known: `head` and `first` are the
+  /// first and the last position that follow() shows.
+  void adopt(Chain& chain, Owner owner, Position head, Position first);
+
+  /// Every surviving chain has been adopted (or adopted and ended): from now on there are
+  /// checkpoints and reclamation. Once.
+  void resumed();
+
+  bool resuming() const noexcept { return survivors_.load(std::memory_order_acquire) != nullptr; }
+
+  // --- Facts -------------------------------------------------------------------------------------
+
+  /// Bytes of records that are not reclaimed.
+  std::uint64_t bytes_used() const noexcept;
+
+  /// Bytes of the log's blocks. Cost: reads the ring words.
+  std::uint64_t pm_bytes() const;
+
+  /// Records that were ever appended, ENDs included.
+  std::uint64_t appended() const noexcept;
+
+  /// Calls visit(offset) for each block of the log. No maintenance may run.
+  void for_each_block(const std::function<void(pm::Offset)>& visit) const;
+
+  /// Verifies every invariant of layout.h, and that DRAM agrees with PM. Nothing else may run. Adds
+  /// to `report`.
+  void check(CheckReport& report) const;
+
+ private:
+  struct Adopted {
+    Position first;
+    Chain* chain;
+  };
+
+  Stripe& stripe(Owner owner) noexcept { return stripes_[stripe_of_owner(owner)]; }
+  Stripe& stripe(const Chain& chain) noexcept {
+    return stripe(chain.owner.load(std::memory_order_relaxed));
+  }
+  std::uint64_t stripe_limit() const noexcept {
+    return stripe_limit_.load(std::memory_order_relaxed);  // relaxed: it orders nothing
+  }
+
+  std::optional<Content> link(Owner owner, Position position) const;
+
+  template <class F>
+  static bool show(F& f, const Content& record, Position at) {
+    using Result = std::invoke_result_t<F&, Type, Word, Word, Position>;
+    if constexpr (std::is_same_v<Result, bool>) {
+      return f(record.type, record.key, record.value, at);
+    } else {
+      f(record.type, record.key, record.value, at);
+      return true;
+    }
+  }
+
+  void require_distinct_blocks() const;
+  Tails read_tails() const noexcept;
+  std::vector<TableEntry> open_chains(const Tails& tails) const;
+  void publish_table(const Tails& tails, const std::vector<TableEntry>& heads);
+  void check_heads(const Survivors& found, CheckReport& report) const;
+
+  pool::PoolCore& pool_;
+  Header& header_;
+  const std::uint64_t seed_;
+  std::atomic<std::uint64_t> stripe_limit_;
+  std::deque<Stripe> stripes_;                        // a stripe neither moves nor is copied
+  std::atomic<Chain*> known_{nullptr};                // the last that was added
+  std::mutex maintenance_;                            // guards checkpoints
+  std::atomic<const Survivors*> survivors_{nullptr};  // owned; null once resumed
+  std::mutex adopting_;
+  std::vector<Adopted> adopted_;  // guarded by adopting_
+};
+
+/// Frees a log, then makes the word that holds its offset 0. After a crash in the middle it can be
+/// called again; it is the only thing that may be done with the log then. Throws Errc::corrupt.
+void destroy(pool::PoolCore& pool, std::uint64_t& header_word);
+
+}  // namespace perdix::wal

@@ -1,0 +1,86 @@
+// Arithmetic of positions, and what a record says. Pure functions; thread-safe.
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <optional>
+
+#include "pm/access.h"
+#include "util/checksum.h"
+#include "util/hash.h"
+#include "wal/layout.h"
+
+namespace perdix::wal {
+
+// --- Positions: sums of multiples of 32 and the stripe's number ----------------------------------
+
+constexpr unsigned stripe_of_position(Position position) noexcept {
+  return static_cast<unsigned>(position % sizeof(Record));
+}
+
+/// Where a stripe's first record lies. Not at 0, so that no position is 0.
+constexpr Position first_position(unsigned stripe) noexcept { return kSegmentSize + stripe; }
+
+constexpr unsigned slot_of(Position position) noexcept {
+  return static_cast<unsigned>(position / kSegmentSize % kSegmentsPerStripe);
+}
+
+/// Bytes from the begin of the segment to the record.
+constexpr std::uint64_t place_in_segment(Position position) noexcept {
+  return position % kSegmentSize - stripe_of_position(position);
+}
+
+/// The first position of the segment.
+constexpr Position segment_begin(Position position) noexcept {
+  return position - place_in_segment(position);
+}
+
+/// The stripe of all records of an owner.
+inline unsigned stripe_of_owner(Owner owner) noexcept {
+  return static_cast<unsigned>(util::hash(owner) >> 61) % kStripes;
+}
+
+// --- Records -------------------------------------------------------------------------------------
+
+/// A record's content, taken apart.
+struct Content {
+  Owner owner = 0;
+  Type type = Type::put;
+  Position previous = 0;  ///< of the chain's record before this one, 0 if it is the first
+  Word key = 0;
+  Word value = 0;
+};
+
+/// `distance`: to the chain's record before, in bytes; 0 if there is none.
+constexpr std::uint64_t pack_where(Owner owner, Type type, std::uint64_t distance) noexcept {
+  assert(owner != 0 && owner <= kMaxOwner);
+  return owner | std::uint64_t{static_cast<std::uint8_t>(type)} << kOwnerBits |
+         distance / sizeof(Record) << (kOwnerBits + 2);
+}
+
+/// W1.
+inline std::uint64_t check_of(std::uint64_t seed, Position position, std::uint64_t where, Word key,
+                              Word value) noexcept {
+  const std::array<std::uint64_t, 4> words = {position, where, key, value};
+  const std::uint64_t check = util::checksum(words.data(), sizeof words, seed);
+  return check != 0 ? check : 1;
+}
+
+/// The content of a record if it is valid.
+inline std::optional<Content> read_record(const Record& record, std::uint64_t seed,
+                                          Position position) noexcept {
+  const std::uint64_t check = pm::load(record.check), where = pm::load(record.where);
+  Content content;
+  content.key = pm::load(record.key);
+  content.value = pm::load(record.value);
+  if (check != check_of(seed, position, where, content.key, content.value)) return std::nullopt;
+  content.owner = where & kMaxOwner;
+  content.type = static_cast<Type>(where >> kOwnerBits & 3);
+  const std::uint64_t distance = (where >> (kOwnerBits + 2)) * sizeof(Record);
+  if (distance >= position) return std::nullopt;  // nobody writes that
+  content.previous = distance == 0 ? 0 : position - distance;
+  return content;
+}
+
+}  // namespace perdix::wal

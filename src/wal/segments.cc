@@ -1,0 +1,90 @@
+#include "wal/segments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "wal/owned_block.h"
+
+namespace perdix::wal {
+namespace {
+
+/// More than a log can ever reach, and less than what overflows when something is added.
+constexpr Position kLastStart = std::uint64_t{1} << 62;
+
+/// Segments that may be allocated behind the one of the tail: see Stripe::kHeadroom.
+constexpr std::uint64_t kAhead = 2;
+
+}  // namespace
+
+Segments::Segments(pool::PoolCore& pool, StripeLayout& layout, unsigned stripe)
+    : pool_(pool),
+      layout_(layout),
+      stripe_(stripe),
+      start_(pm::load(layout.start)),
+      end_(start()),
+      freed_(start()) {
+  if (start() % kSegmentSize != stripe || start() < first_position(stripe) ||
+      start() > kLastStart) {
+    throw_corrupt(pool, fmt::format("stripe {} begins at {:#x}", stripe, start()));
+  }
+  for_each_block([&](pm::Offset block) {
+    if (!possible(block) || !pool.allocator().validate_block(block, kSegmentSize)) {
+      throw_corrupt(pool, fmt::format("stripe {} has no segment at {:#x}", stripe, block));
+    }
+  });
+}
+
+void Segments::open(Position tail) {
+  Position end = start();
+  for (; end < tail; end += kSegmentSize) {
+    if (!has_word(end)) {
+      throw_corrupt(pool_, fmt::format("stripe {} misses its segment at {:#x}", stripe_, end));
+    }
+  }
+  // `end` is the first segment that begins at or behind the tail.
+  const Position last =
+      std::min(end + kAhead * kSegmentSize, start() + kSegmentsPerStripe * kSegmentSize);
+  while (end < last && has_word(end)) end += kSegmentSize;
+  // What a reclamation has not freed, unless that was taken for segments ahead of the tail: they
+  // are freed later then.
+  Position freed = start();
+  while (freed > first_position(stripe_) && has_word(freed - kSegmentSize) &&
+         end - freed < kSegmentsPerStripe * kSegmentSize) {
+    freed -= kSegmentSize;
+  }
+  freed_ = freed;
+  end_.store(end, std::memory_order_release);
+}
+
+void Segments::add() {
+  const Position position = end();
+  allocate_into(pool_, layout_.segments[slot_of(position)], kSegmentSize);
+  // release: who sees the new end sees its ring word.
+  end_.store(position + kSegmentSize, std::memory_order_release);
+}
+
+void Segments::free_before(Position keep) {
+  const std::lock_guard guard(space_lock_);
+  const Position begin = segment_begin(keep);
+  if (begin > start()) {
+    // Durable before a segment is freed: recovery takes a missing segment behind the start for
+    // damage.
+    pool_.pm().publish(layout_.start, begin);
+    start_.store(begin, std::memory_order_release);
+  }
+  for (; freed_ < start(); freed_ += kSegmentSize) {
+    free_from(pool_, layout_.segments[slot_of(freed_)]);
+  }
+}
+
+bool Segments::has_stray_words() const noexcept {
+  std::uint64_t words = 0, expected = 0;
+  for_each_block([&](pm::Offset) { ++words; });
+  for (Position position = freed_; position < end(); position += kSegmentSize) {
+    expected += has_word(position) ? 1 : 0;
+  }
+  return words != expected;
+}
+
+}  // namespace perdix::wal

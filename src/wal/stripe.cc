@@ -1,0 +1,144 @@
+#include "wal/stripe.h"
+
+#include <fmt/format.h>
+#include <perdix/error.h>
+
+#include <algorithm>
+
+namespace perdix::wal {
+
+Stripe::Stripe(pool::PoolCore& pool, StripeLayout& layout, std::uint64_t seed, unsigned number)
+    : pm_(pool.pm()), seed_(seed), pool_(pool), segments_(pool, layout, number) {
+  set_checkpointed(segments_.start());
+}
+
+void Stripe::open(Position tail) {
+  segments_.open(tail);
+  tail_.store(tail, std::memory_order_release);
+}
+
+/// Where the record of a position is written. Under lock_.
+Record& Stripe::place(Position position) {
+  const std::uint64_t place = place_in_segment(position);
+  if (place == 0 || segment_ == nullptr) {
+    if (position >= segments_.end()) {
+      throw Error(Errc::out_of_space,
+                  fmt::format("{}: the log of an index is full", pool_.path().string()));
+    }
+    segment_ = reinterpret_cast<std::byte*>(segments_.at(segment_begin(position)));
+  }
+  return *reinterpret_cast<Record*>(segment_ + place);
+}
+
+/// Writes the record that follows a chain's head, to the tail. `commit(check, value)` stores the
+/// check word and makes the whole line durable. Under lock_.
+template <class Commit>
+Position Stripe::write(const Chain& chain, Type type, Word key, Word value, Commit commit) {
+  const Position position = tail_.load(std::memory_order_relaxed);
+  const Position head = chain.head.load(std::memory_order_relaxed);
+  Record& record = place(position);
+  const std::uint64_t where = pack_where(chain.owner.load(std::memory_order_relaxed), type,
+                                         head == 0 ? 0 : position - head);
+  // Not flushed: the commit flushes their line.
+  pm_.store(record.where, where);
+  pm_.store(record.key, key);
+  pm_.store(record.value, value);
+  // Last: a line that is written back early holds a prefix of the stores to it, and without the
+  // check they are nothing.
+  commit(record, check_of(seed_, position, where, key, value));
+  return position;
+}
+
+void Stripe::append(Chain& chain, Type type, Word key, Word value) {
+  const std::lock_guard guard(lock_);
+  const Position position =
+      write(chain, type, key, value, [this](Record& record, std::uint64_t check) {
+        pm_.store(record.check, check);
+        // One line. Fenced under the lock, so that no later record becomes durable without it.
+        pm_.persist(&record, sizeof record);
+      });
+  joined(chain, position);
+}
+
+void Stripe::append(Chain& chain, Type type, Word key, Word value, alloc::Session& session) {
+  const std::lock_guard guard(lock_);
+  const Position position =
+      write(chain, type, key, value, [&](Record& record, std::uint64_t check) {
+        session.commit_when(record.check, ~std::uint64_t{0}, check);
+        session.log();                     // also fences the new blocks
+        pm_.publish(record.check, check);  // the commit; flushes the rest of the record's line too
+      });
+  joined(chain, position);
+}
+
+void Stripe::end(Chain& chain) {
+  const std::lock_guard guard(lock_);
+  const Position position =
+      write(chain, Type::end, 0, 0, [this](Record& record, std::uint64_t check) {
+        pm_.store(record.check, check);
+        // Durable before the buffer is used for others: their records might be all that is found.
+        pm_.persist(&record, sizeof record);
+      });
+  chains_.remove(chain);
+  note_oldest();
+  chain.first.store(0, std::memory_order_release);
+  chain.head.store(0, std::memory_order_release);
+  passed(position);
+}
+
+/// The record at the tail belongs to the chain. Under lock_.
+void Stripe::joined(Chain& chain, Position position) noexcept {
+  if (chain.first.load(std::memory_order_relaxed) == 0) {
+    chain.first.store(position, std::memory_order_release);
+    chains_.push_newest(chain);
+    note_oldest();
+  }
+  chain.head.store(position, std::memory_order_release);
+  passed(position);
+}
+
+/// Last of all: who sees the tail behind a record sees what it did to its chain. Under lock_.
+void Stripe::passed(Position position) noexcept {
+  tail_.store(position + sizeof(Record), std::memory_order_release);
+}
+
+void Stripe::note_oldest() noexcept {
+  const Chain* chain = chains_.oldest();
+  oldest_.store(chain == nullptr ? 0 : chain->first.load(std::memory_order_relaxed),
+                std::memory_order_release);
+}
+
+std::uint64_t Stripe::live() const noexcept {
+  // The tail after the oldest, so that it is not before it.
+  const Position oldest = oldest_.load(std::memory_order_acquire);
+  return oldest == 0 ? 0 : tail() - oldest;
+}
+
+Chain* Stripe::oldest() const {
+  const std::lock_guard guard(lock_);
+  return chains_.oldest();
+}
+
+void Stripe::reclaim() {
+  Position keep = checkpointed();
+  {
+    // Under the lock, which a chain's first record is appended under: one that begins later begins
+    // behind the tail, and so behind the checkpoint's.
+    const std::lock_guard guard(lock_);
+    const Position oldest = oldest_.load(std::memory_order_relaxed);
+    if (oldest != 0) keep = std::min(keep, oldest);
+  }
+  segments_.free_before(keep);
+}
+
+bool Stripe::list_oldest(Chain& chain, Position first) {
+  const std::lock_guard guard(lock_);
+  // Positions never repeat, so a chain that has this one is the same chain still.
+  if (chain.first.load(std::memory_order_relaxed) != first || ChainList::listed(chain))
+    return false;
+  chains_.push_oldest(chain);
+  note_oldest();
+  return true;
+}
+
+}  // namespace perdix::wal

@@ -1,0 +1,123 @@
+// A stripe: one of the tails at which writers append, with the records of the owners that hash to
+// it.
+//
+// The stripe's lock is held from the choice of a position until the record there is durable, so
+// there are no holes: behind the first position without a valid record there is none that anybody
+// was told of. Whoever reads a tail (acquire) sees the heads of all chains as of the records before
+// it, or later ones.
+//
+// Thread-safe. Lock order: the caller's lock of the chain, its Session, the stripe's lock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <span>
+
+#include "alloc/session.h"
+#include "pool/pool_core.h"
+#include "util/spin_lock.h"
+#include "util/stripe.h"
+#include "wal/chain.h"
+#include "wal/segments.h"
+
+namespace perdix::wal {
+
+class alignas(util::kCacheLine) Stripe {
+ public:
+  /// What admit() makes sure of: a segment for the ENDs of a whole segment's chains, so that
+  /// cleaning goes on when nobody else is admitted, and a quarter for the records of operations
+  /// that were admitted before.
+  static constexpr std::uint64_t kHeadroom = kSegmentSize + kSegmentSize / 4;
+  /// Segments that a stripe may have whatever its limit is: the tail's, and the headroom.
+  static constexpr std::uint64_t kLeast = 3;
+
+  /// Of a log that was made before. Throws Errc::corrupt.
+  Stripe(pool::PoolCore& pool, StripeLayout& layout, std::uint64_t seed, unsigned number);
+
+  /// Completes the opening. `tail`: behind the last valid record. Throws Errc::corrupt.
+  void open(Position tail);
+
+  // --- Writers -----------------------------------------------------------------------------------
+
+  /// Whether there is headroom; allocates it if the live range is below `limit` bytes. Throws
+  /// Errc::out_of_space. Usually two loads.
+  bool admit(std::uint64_t limit) {
+    return has_headroom() || segments_.grow([this] { return has_headroom(); },
+                                            [&] { return used() < limit || few_segments(); });
+  }
+
+  /// Appends a record that is durable when this returns. Throws Errc::out_of_space, nothing
+  /// changed, where admit() was not asked.
+  void append(Chain& chain, Type type, Word key, Word value);
+
+  /// The same, and the record is what commits the session. The caller calls finish().
+  void append(Chain& chain, Type type, Word key, Word value, alloc::Session& session);
+
+  /// Appends an END, durably, then the chain is empty.
+  void end(Chain& chain);
+
+  // --- Maintenance -------------------------------------------------------------------------------
+
+  Position tail() const noexcept { return tail_.load(std::memory_order_acquire); }
+
+  /// Bytes from the start to the tail.
+  std::uint64_t used() const noexcept {
+    const Position start = segments_.start();  // before the tail, so that it is not behind it
+    return tail() - start;
+  }
+
+  /// Bytes from the oldest record of an open chain to the tail. Two loads.
+  std::uint64_t live() const noexcept;
+
+  /// Bytes that a scan would read now.
+  std::uint64_t suffix() const noexcept {
+    const Position begin = checkpointed();
+    return tail() - begin;
+  }
+
+  /// A chain with the oldest record, nullptr if none has any.
+  Chain* oldest() const;
+
+  /// The tail of the head table: nothing at or behind it is reclaimed.
+  Position checkpointed() const noexcept { return checkpointed_.load(std::memory_order_acquire); }
+  void set_checkpointed(Position tail) noexcept {
+    checkpointed_.store(tail, std::memory_order_release);
+  }
+
+  /// Frees the segments that no recovery needs.
+  void reclaim();
+
+  /// Takes an adopted chain into the order by age, before all that are in it. False if it has ended
+  /// since it was adopted with that first record.
+  bool list_oldest(Chain& chain, Position first);
+
+  const Segments& segments() const noexcept { return segments_; }
+
+ private:
+  bool has_headroom() const noexcept {
+    const Position next = tail();  // before the end, so that it is not behind it
+    return segments_.end() - next >= kHeadroom;
+  }
+  bool few_segments() const noexcept { return segments_.count() < kLeast; }
+
+  Record& place(Position position);
+  template <class Commit>
+  Position write(const Chain& chain, Type type, Word key, Word value, Commit commit);
+  void joined(Chain& chain, Position position) noexcept;
+  void passed(Position position) noexcept;
+  void note_oldest() noexcept;
+
+  const pm::Persister& pm_;
+  const std::uint64_t seed_;
+  mutable util::SpinLock lock_;
+  std::atomic<Position> tail_{0};    // changed under lock_
+  std::byte* segment_ = nullptr;     // the tail's; guarded by lock_
+  ChainList chains_;                 // guarded by lock_
+  std::atomic<Position> oldest_{0};  // first record of the oldest chain, 0: none; as tail_
+  std::atomic<Position> checkpointed_{0};
+  pool::PoolCore& pool_;
+  Segments segments_;
+};
+
+}  // namespace perdix::wal

@@ -1,0 +1,48 @@
+#include "wal/survivors.h"
+
+#include <fmt/format.h>
+
+#include "wal/owned_block.h"
+#include "wal/record.h"
+#include "wal/segments.h"
+
+namespace perdix::wal {
+
+Survivors::Survivors(pool::PoolCore& pool, pm::Offset table, std::uint64_t seed)
+    : pool_(pool), seed_(seed) {
+  if (table != pm::kNull) table_.emplace(pool, table, seed);
+}
+
+Position Survivors::checkpointed(const Segments& segments, unsigned stripe) const {
+  if (!table_) return segments.start();
+  const Position tail = table_->tail(stripe);
+  const Position start = segments.start();
+  if (tail < start || tail - start > kSegmentsPerStripe * kSegmentSize ||
+      stripe_of_position(tail) != stripe) {
+    throw_corrupt(pool_, fmt::format("the checkpoint of stripe {} is at {:#x}", stripe, tail));
+  }
+  return tail;
+}
+
+Position Survivors::scan(const Segments& segments, unsigned stripe) {
+  Position position = checkpointed(segments, stripe);
+  // Not further than a ring can reach, whatever a file holds.
+  const Position last = segments.start() + kSegmentsPerStripe * kSegmentSize;
+  for (; position < last; position += sizeof(Record)) {
+    const std::optional<Content> record = segments.read(seed_, position);
+    if (!record) break;
+    if (record->owner == 0 || stripe_of_owner(record->owner) != stripe) {
+      throw_corrupt(pool_, fmt::format("the record at {:#x} is in the wrong stripe", position));
+    }
+    suffix_[record->owner] = record->type == Type::end ? 0 : position;
+  }
+  return position;
+}
+
+Position Survivors::find(Owner owner) const {
+  const auto it = suffix_.find(owner);
+  if (it != suffix_.end()) return it->second;
+  return table_ ? table_->find(owner) : 0;
+}
+
+}  // namespace perdix::wal
