@@ -42,8 +42,8 @@ class SpTree {
   /// DRAM layers from the leaves.
   ///
   /// `options.dram_budget` buys write buffers (paper §4.1, §4.7): a leaf's changes are collected in
-  /// DRAM and in a log, which a write extends by one line, and reach the leaf in batches of 14. That
-  /// saves most of the media traffic where the media's unit is larger than a pair.
+  /// DRAM and in a log, which a write extends by one line, and reach the leaf in batches of 14.
+  /// That saves most of the media traffic where the media's unit is larger than a pair.
   SpTree(const Pool& pool, std::string_view name, const IndexOptions& options = {});
   ~SpTree();
   SpTree(SpTree&&) noexcept;

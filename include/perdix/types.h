@@ -41,9 +41,9 @@ inline constexpr Kind kKindOf = std::is_same_v<T, std::uint64_t> ? Kind::u64 : K
 struct IndexOptions {
   static constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 
-  /// Bytes of DRAM that may go into write buffers, for engines that have them (SpTree; others ignore
-  /// it). 0: none, every write goes to its place in the pool. kUnlimited: each leaf that is written
-  /// to has one (about 350 bytes a leaf). In between, the leaves written to most have one.
+  /// Bytes of DRAM that may go into write buffers, for engines that have them (SpTree; others
+  /// ignore it). 0: none, every write goes to its place in the pool. kUnlimited: each leaf that is
+  /// written to has one (about 350 bytes a leaf). In between, the leaves written to most have one.
   std::uint64_t dram_budget = 0;
 };
 

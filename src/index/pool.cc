@@ -38,8 +38,8 @@ void check_index(pool::PoolCore& core, const IndexInfo& info, CheckReport& repor
                  std::vector<pm::Offset>& reached) {
   try {
     const index::Engine& engine = index::find_engine(info.engine);
-    const auto index =
-        engine.open(core.open_index(info.name, info.engine, info.key_kind, info.value_kind), info, {});
+    const auto index = engine.open(
+        core.open_index(info.name, info.engine, info.key_kind, info.value_kind), info, {});
     const CheckReport of_index = index->check();
     report.pairs += of_index.pairs;
     for (const std::string& problem : of_index.problems) {

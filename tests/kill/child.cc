@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 const IndexType& type_of(const Plan& plan) {
   for (const IndexType& type : index_types()) {
-    if (type.engine == plan.engine && type.kinds() == plan.kinds) return type;
+    if (type.name == plan.engine && type.kinds() == plan.kinds) return type;
   }
   throw std::invalid_argument("unknown --engine or --kinds");
 }

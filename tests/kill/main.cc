@@ -57,7 +57,7 @@ std::vector<std::unique_ptr<Lane>> make_lanes(const Options& options, std::uint6
   std::vector<std::unique_ptr<Lane>> lanes;
   for (const IndexType& type : index_types()) {
     for (const Setting& setting : kSettings) {
-      const Plan plan = {type.engine,  type.kinds(),    setting.domain,
+      const Plan plan = {type.name,    type.kinds(),    setting.domain,
                          setting.mode, setting.threads, seed};
       if (wanted(options, "engine", plan.engine) && wanted(options, "kinds", plan.kinds) &&
           wanted(options, "domain", name_of(plan.domain)) &&

@@ -48,14 +48,15 @@ class Case : public testing::Test {
 // GoogleTest's filters give ':' and '-' a meaning.
 std::string plain(std::string name) {
   std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == ':' || c == '-' || c == '.'; }, '_');
+      name.begin(), name.end(), [](char c) { return c == ':' || c == '-' || c == '.' || c == '+'; },
+      '_');
   return name;
 }
 
 void add_case(const IndexType& type, Domain domain, const std::string& name, Contract::Body body,
               const std::source_location& where) {
   const std::string suite =
-      plain(fmt::format("{}_{}_{}", type.engine, type.kinds(), name_of(domain)));
+      plain(fmt::format("{}_{}_{}", type.name, type.kinds(), name_of(domain)));
   const Subject subject = {suite + "." + name, type, domain, body};
   testing::RegisterTest(suite.c_str(), name.c_str(), nullptr, nullptr, where.file_name(),
                         static_cast<int>(where.line()), [subject]() -> testing::Test* {

@@ -8,18 +8,26 @@
 namespace perdix::test {
 namespace {
 
-template <class Index>
+/// Enough write buffers for a few leaves, so that they also change hands.
+constexpr std::uint64_t kSmallBudget = 16 << 10;
+
+template <class Index, std::uint64_t kDramBudget>
 AnyIndex open(const Pool& pool, std::string_view name) {
-  return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name));
+  if constexpr (kDramBudget == 0)
+    return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name));
+  else
+    return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name, IndexOptions{kDramBudget}));
 }
 
 /// The class template of an engine, with the name that pools know it by.
-template <template <Storable, Storable> class Index>
+template <template <Storable, Storable> class Index, std::uint64_t kDramBudget = 0>
 void add(std::vector<IndexType>& types, const std::string& engine) {
   using Number = std::uint64_t;
   using Bytes = std::string;
   const auto add_kinds = [&]<Storable K, Storable V>() {
-    types.push_back({engine, kKindOf<K>, kKindOf<V>, OrderedIndex<Index<K, V>>, open<Index<K, V>>});
+    const std::string name = engine + (kDramBudget == 0 ? "" : "+buffers");
+    types.push_back({name, engine, kKindOf<K>, kKindOf<V>, OrderedIndex<Index<K, V>>,
+                     open<Index<K, V>, kDramBudget>});
   };
   add_kinds.template operator()<Number, Number>();
   add_kinds.template operator()<Number, Bytes>();
@@ -30,6 +38,7 @@ void add(std::vector<IndexType>& types, const std::string& engine) {
 std::vector<IndexType> make_types() {
   std::vector<IndexType> types;
   add<SpTree>(types, "sptree");
+  add<SpTree, kSmallBudget>(types, "sptree");
   return types;
 }
 

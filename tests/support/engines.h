@@ -1,5 +1,5 @@
 // The engines that every suite runs over, each with all combinations of kinds. An engine joins by
-// one line in engines.cc.
+// one line in engines.cc, and so does another way to open it.
 #pragma once
 
 #include <perdix/perdix.h>
@@ -12,8 +12,9 @@
 
 namespace perdix::test {
 
-/// One engine with one combination of kinds: a class that an index may be of.
+/// One engine with one combination of kinds, opened in one way: a class that an index may be of.
 struct IndexType {
+  std::string name;    ///< of the engine and how it is opened: "sptree", "sptree+buffers"
   std::string engine;  ///< the name that pools know it by
   Kind key_kind;
   Kind value_kind;

@@ -31,7 +31,9 @@ class TypedIndex final : public ErasedIndex {
   using Value = typename Index::Value;
   using Owned = std::conditional_t<std::is_same_v<Value, std::uint64_t>, Value, std::string>;
 
-  TypedIndex(const Pool& pool, std::string_view name) : index_(pool, name) {}
+  template <class... Options>
+  TypedIndex(const Pool& pool, std::string_view name, const Options&... options)
+      : index_(pool, name, options...) {}
   explicit TypedIndex(Index&& index) : index_(std::move(index)) {}
 
   void put(DatumView key, DatumView value) override {

@@ -4,8 +4,8 @@
 // Buffers have numbers from 1 on, which are all that a middle node keeps of its buffer. Their
 // memory stays in place until the pool of buffers goes away (wal::Chain relies on it).
 //
-// Which nodes have one: whoever asks while there are some left; then CLOCK. A hand goes round, takes
-// the mark from buffers that were written to since it last came by, and offers the others.
+// Which nodes have one: whoever asks while there are some left; then CLOCK. A hand goes round,
+// takes the mark from buffers that were written to since it last came by, and offers the others.
 //
 // Thread-safe. A buffer in use belongs to the holder of its node's lock.
 #pragma once

@@ -6,8 +6,8 @@
 // its key, so that after a crash nobody needs the key's bytes, which are free by then.
 //
 // Merging writes the pairs, then the bitmap, then END (two-phase insertion, and the end of the
-// chain). A crash between the last two leaves a chain whose every record has been carried out; it is
-// closed on open, before a slot or a blob that it names can get another meaning (L7).
+// chain). A crash between the last two leaves a chain whose every record has been carried out; it
+// is closed on open, before a slot or a blob that it names can get another meaning (L7).
 #pragma once
 
 #include <array>

@@ -5,30 +5,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "index/common/problems.h"
 #include "index/sptree/replay.h"
 #include "index/sptree/sptree.h"
 
 namespace perdix::index::sptree {
-namespace {
-
-/// Collects sentences, a hundred at most: a damaged index can have millions of problems.
-class Problems {
- public:
-  explicit Problems(CheckReport& report) : report_(report) {}
-
-  template <class... Args>
-  void expect(bool holds, fmt::format_string<Args...> format, Args&&... args) {
-    constexpr std::size_t kMost = 100;
-    if (holds || report_.problems.size() >= kMost) return;
-    report_.problems.push_back(fmt::format(format, std::forward<Args>(args)...));
-  }
-
- private:
-  CheckReport& report_;
-};
-
-}  // namespace
-
 /// Checks the pairs of one node, in the leaf and in the buffer: L3-L6, M2 and B2.
 template <class K, class V>
 void Tree<K, V>::check_pairs(const Node& node, CheckReport& report) const {

@@ -26,7 +26,8 @@
 
 namespace perdix::index::sptree {
 
-/// A leaf's address and the number of a write buffer in one word, for which a node has no more room.
+/// A leaf's address and the number of a write buffer in one word, for which a node has no more
+/// room.
 class LeafAndBuffer {
  public:
   static constexpr unsigned kBufferBits = 22;

@@ -74,8 +74,8 @@ Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options)
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Gives a new index its root block and its first leaf, which is empty and responsible for all keys.
-/// The root word is the commit.
+/// Gives a new index its root block and its first leaf, which is empty and responsible for all
+/// keys. The root word is the commit.
 template <class K, class V>
 void Tree<K, V>::create() {
   alloc::Session session = pool().allocator().session();

@@ -25,8 +25,8 @@ struct Tree<K, V>::Snapshot {
 };
 
 /// Copies the pairs of the leaf and of its write buffer with key >= from. The result counts only if
-/// the node's version is validated afterwards. (Algorithm 1 merges the buffer first, under the lock;
-/// reading both costs no writes, and the scan stays a reader.)
+/// the node's version is validated afterwards. (Algorithm 1 merges the buffer first, under the
+/// lock; reading both costs no writes, and the scan stays a reader.)
 template <class K, class V>
 void Tree<K, V>::collect(const Node& node, Key from, Snapshot& into) const {
   into.size = 0;

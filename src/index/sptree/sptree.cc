@@ -134,13 +134,13 @@ void Tree<K, V>::add_to_leaf(Node& node, unsigned slot, Key key, Value value, Ha
   };
   if constexpr (Keys::kInline && Values::kInline) {
     store_pair(key, value);
-    pm().fence();                          // phase 1: the pair is durable before its bit can be
+    pm().fence();                         // phase 1: the pair is durable before its bit can be
     pm().publish(leaf.bitmap, with_bit);  // phase 2: the commit
   } else {
     alloc::Session session = pool().allocator().session();
     store_pair(keys_.write(session, key, hash), values_.write(session, value));
     session.commit_when(leaf.bitmap, bit, bit);
-    session.log();                         // phase 1: pair, blobs and record are durable
+    session.log();                        // phase 1: pair, blobs and record are durable
     pm().publish(leaf.bitmap, with_bit);  // phase 2: the commit
     session.finish();
     count_blobs(pair.key, pair.value, +1);

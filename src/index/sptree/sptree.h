@@ -11,9 +11,10 @@
 //
 // Concurrency (§4.2): a writer holds the lock of the middle node that it changes; for a merge those
 // of two neighbours, taken from left to right. Under a lock it may take a session of the allocator,
-// and after that a stripe of the log, never the reverse; another node's lock only if it is free. Readers take no lock: they validate the version of the middle node. Both find
-// nodes through the top layer, which may lag behind: it leads to the right node or to one left of
-// it, and `next` leads on.
+// and after that a stripe of the log, never the reverse; another node's lock only if it is free.
+// Readers take no lock: they validate the version of the middle node. Both find nodes through the
+// top layer, which may lag behind: it leads to the right node or to one left of it, and `next`
+// leads on.
 //
 // Durability: an operation's linearization point and its commit point are the same 8-byte publish,
 // persisted before the lock is released; so nobody sees an effect that a crash could undo.
@@ -213,7 +214,7 @@ class Tree {
   BufferPool<Node> buffers_;
   std::unique_ptr<wal::Log> log_;  // of the buffers; nullptr if the index never had any
   std::mutex maintenance_;         // held by whoever cleans the log
-  DrainFirst drain_;   // before the arena goes away, what was retired must have come back to it
+  DrainFirst drain_;  // before the arena goes away, what was retired must have come back to it
   TopLayer top_;
   Node* head_ = nullptr;  // of the first leaf; not in the top layer, never obsolete
   util::StripedCounter pairs_;

@@ -33,7 +33,7 @@ inline constexpr unsigned kChainRecords = 4 * kBufferPairs;
 
 template <class Node>
 struct WriteBuffer : wal::Chain {
-  std::atomic<Node*> node{nullptr};    ///< whose changes it holds; nullptr: nobody's
+  std::atomic<Node*> node{nullptr};      ///< whose changes it holds; nullptr: nobody's
   std::atomic<std::uint64_t> erased{0};  ///< B3
   std::atomic<bool> hot{false};          ///< written to since the last look for a cold one
   std::uint8_t records = 0;              ///< of the chain
