@@ -47,7 +47,7 @@ void Tree<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>
     const Found found = read_node_from(group[i].start, keys[i], [&](const Node& node) {
       return find(node, keys[i], group[i].hash);
     });
-    out[i] = found.slot < 0 ? std::nullopt : std::optional<V>(values_.own(found.value));
+    out[i] = !found.present() ? std::nullopt : std::optional<V>(values_.own(found.value));
   }
 }
 
