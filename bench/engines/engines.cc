@@ -12,9 +12,9 @@ namespace perdix::bench {
 
 std::span<const Engine> engines() {
   static const std::vector<Engine> all = {
-      sptree_engine(),     // perdix: ordered index
-      btree_map_engine(),  // volatile upper bound
-      lmdb_engine(),      rocksdb_engine(), std_map_engine(),
+      sptree_engine(),    buffered_sptree_engine(),  // perdix: ordered index
+      btree_map_engine(),                            // volatile upper bound
+      lmdb_engine(),      rocksdb_engine(),         std_map_engine(),
   };
   return all;
 }

@@ -23,9 +23,11 @@ inline PoolOptions pool_options(const Setup& setup) {
 template <template <Storable, Storable> class Index, Storable K, Storable V>
 class PerdixMap {
  public:
-  explicit PerdixMap(const Setup& setup)
+  /// `options`: what the engine's constructor takes besides the pool and the name.
+  template <class... Options>
+  explicit PerdixMap(const Setup& setup, const Options&... options)
       : pool_(Pool::open_or_create(setup.directory / "bench.pool", pool_options(setup))),
-        index_(pool_, "bench") {}
+        index_(pool_, "bench", options...) {}
 
   class Session {
    public:

@@ -9,11 +9,23 @@ namespace {
 template <class K, class V>
 using SpTreeMap = PerdixMap<SpTree, K, V>;
 
+template <class K, class V>
+class BufferedSpTreeMap : public SpTreeMap<K, V> {
+ public:
+  explicit BufferedSpTreeMap(const Setup& setup)
+      : SpTreeMap<K, V>(setup, IndexOptions{setup.dram_budget}) {}
+};
+
 }  // namespace
 
 Engine sptree_engine() {
   return {"sptree", "perdix::SpTree, ordered index in a pool", true, open_store<SpTreeMap>,
           pool_settings};
+}
+
+Engine buffered_sptree_engine() {
+  return {"sptree+buffers", "perdix::SpTree with write buffers in DRAM and a log", true,
+          open_store<BufferedSpTreeMap>, pool_settings};
 }
 
 }  // namespace perdix::bench

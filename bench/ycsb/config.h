@@ -40,6 +40,7 @@ struct Config {
   std::filesystem::path pool_dir;  ///< parent of the run's files; empty: see default_parent()
   Durability durability = Durability::automatic;
   DomainChoice domain = DomainChoice::detect;
+  std::uint64_t dram_budget = ~std::uint64_t{0};  ///< for contenders with write buffers
   unsigned repeat = 1;              ///< rounds; in each, all contenders take their turn
   std::uint32_t sample_every = 32;  ///< one operation in so many is timed for the percentiles
 

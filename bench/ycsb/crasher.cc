@@ -34,6 +34,7 @@ struct Job {
   unsigned threads = 1;
   Durability durability = Durability::process;
   DomainChoice domain = DomainChoice::detect;
+  std::uint64_t dram_budget = 0;
 };
 static_assert(std::is_trivially_copyable_v<Job>);
 
@@ -78,8 +79,8 @@ void bind_to_parent() {
 }
 
 std::unique_ptr<Store> load(const Job& job) {
-  const Setup setup{job.data,    job.directory.data(), job.max_records,
-                    job.threads, job.durability,       job.domain};
+  const Setup setup{job.data,       job.directory.data(), job.max_records, job.threads,
+                    job.durability, job.domain,           job.dram_budget};
   std::unique_ptr<Store> store = find_engine(job.engine.data()).open(setup);
   Planner planner(job.records);
   Records none;
@@ -164,6 +165,7 @@ void Crasher::load_and_kill(std::string_view engine, const Setup& setup, std::ui
   job.threads = setup.threads;
   job.durability = setup.durability;
   job.domain = setup.domain;
+  job.dram_budget = setup.dram_budget;
   Answer answer{};
   if (!send(channel_, job) || !receive(channel_, answer)) fill(answer, "the helper process died");
   if (answer.front() != '\0') {

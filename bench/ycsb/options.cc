@@ -137,6 +137,13 @@ void add_where(CLI::App& command, Config& config) {
       ->default_str("detect");
 }
 
+void add_budget(CLI::App& command, Config& config) {
+  command
+      .add_option("--dram-budget", config.dram_budget,
+                  "DRAM for write buffers of sptree+buffers, in bytes (default: one for each leaf)")
+      ->transform(CLI::AsSizeValue(false));
+}
+
 void add_how(CLI::App& command, Options& options) {
   command
       .add_option("--repeat", options.config.repeat,
@@ -158,6 +165,7 @@ void add_options(CLI::App& command, Options& options) {
   add_what(command, options.config);
   add_data(command, options.config);
   add_where(command, options.config);
+  add_budget(command, options.config);
   add_how(command, options);
   add_meter(command, options);
 }

@@ -31,6 +31,7 @@ struct Setup {
   unsigned threads = 1;             ///< threads that will use it at once
   Durability durability = Durability::process;  ///< process or power
   DomainChoice domain = DomainChoice::detect;
+  std::uint64_t dram_budget = 0;  ///< IndexOptions::dram_budget of contenders with write buffers
 
   /// Whether a write must be on the medium when the call returns.
   bool synced() const noexcept { return durability == Durability::power; }

@@ -39,13 +39,20 @@ auto Tree<K, V>::buffer_for_change(Node& node) -> Buffer* {
   if (buffers_.budget() == 0) return nullptr;
   if (node.buffer() == 0 && !attach(node)) return nullptr;
   Buffer* buffer = buffer_of(node);
-  if (!buffer->hot.load(std::memory_order_relaxed)) buffer->hot.store(true);
+  buffer->hot.store(true, std::memory_order_relaxed);
+  return admitted(node) ? buffer : nullptr;
+}
+
+/// Whether the log has room for another record of the node. If not, the leaf may have some.
+template <class K, class V>
+bool Tree<K, V>::admitted(const Node& node) {
   try {
-    return log_->admit(owner_of(node)) ? buffer : nullptr;
+    if (log_->admit(owner_of(node))) return true;
   } catch (const Error& error) {
     if (error.code() != Errc::out_of_space) throw;
-    return nullptr;  // the leaf may have room
   }
+  log_is_full_.store(true, std::memory_order_relaxed);
+  return false;
 }
 
 template <class K, class V>
@@ -150,13 +157,8 @@ template <class K, class V>
 bool Tree<K, V>::must_merge(const Node& node) {
   const Buffer* buffer = buffer_of(node);
   if (buffer == nullptr || buffer->empty()) return false;
-  if (buffer->records >= kChainRecords) return true;
-  try {
-    return !log_->admit(owner_of(node));
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space) throw;
-    return true;
-  }
+  buffer->prefetch_next_pair();
+  return buffer->records >= kChainRecords || !admitted(node);
 }
 
 /// Moves what the locked node's buffer holds into the leaf, and closes the chain. False, and
@@ -236,12 +238,19 @@ std::uint32_t Tree<K, V>::take_cold() {
   return take_from(*owner);
 }
 
+/// A look at the log is for some writers only, except when it is full.
+template <class K, class V>
+bool Tree<K, V>::maintenance_due(Hash16 hash) const {
+  constexpr unsigned kOneIn = 8;
+  return (hash % kOneIn == 0 && (log_->crowded() || log_->checkpoint_due())) ||
+         log_is_full_.load(std::memory_order_relaxed);
+}
+
 /// Keeps the log short, a few chains at a time, by whichever writer finds it long. No lock and no
 /// guard is held.
 template <class K, class V>
 void Tree<K, V>::maintain() {
-  constexpr unsigned kChainsAtOnce = 16;
-  if (log_ == nullptr || (!log_->crowded() && !log_->checkpoint_due())) return;
+  constexpr unsigned kChainsAtOnce = 32;
   const std::unique_lock lock(maintenance_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   try {
@@ -252,6 +261,7 @@ void Tree<K, V>::maintain() {
     }
     if (log_->checkpoint_due()) log_->checkpoint();
     log_->reclaim();
+    log_is_full_.store(false, std::memory_order_relaxed);  // for all that is known
   } catch (const Error& error) {
     if (error.code() != Errc::out_of_space) throw;
     // The log stays as long as it is; writers that find no room in it write to the leaves.

@@ -35,6 +35,7 @@ auto Tree<K, V>::lock_node(Key key) -> LockedNode {
       if (node->lock.read_validate(version)) node = next;
       continue;
     }
+    if (const Buffer* buffer = buffer_of(*node)) buffer->prefetch();
     if (node->lock.try_upgrade(version)) return LockedNode(node);
   }
 }
@@ -83,16 +84,16 @@ bool Tree<K, V>::write(Key key, Value value, Mode mode) {
 template <class K, class V>
 bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
   pool().require_healthy();
-  maintain();
   const Hash16 hash = Keys::hash16(key);
+  if (log_ != nullptr && maintenance_due(hash)) maintain();
   const epoch::Guard guard;
   for (;;) {
     const LockedNode node = lock_node(key);
+    const Found found = find(*node, key, hash);
     if (must_merge(*node)) {
       if (!merge_buffer(*node)) split(*node, key);
       continue;
     }
-    const Found found = find(*node, key, hash);
     if (found.present()) {
       if (mode == Mode::insert) return false;
       replace(*node, found, value);
@@ -234,8 +235,8 @@ template <class K, class V>
 bool Tree<K, V>::erase(Key key) {
   check_key(key);
   pool().require_healthy();
-  maintain();
   const Hash16 hash = Keys::hash16(key);
+  if (log_ != nullptr && maintenance_due(hash)) maintain();
   const epoch::Guard guard;
   for (;;) {
     LockedNode node = lock_node(key);

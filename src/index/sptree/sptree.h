@@ -162,6 +162,8 @@ class Tree {
   void give(Node& node, std::uint32_t number);
   std::uint32_t take_from(Node& node);
   std::uint32_t take_cold();
+  bool admitted(const Node& node);
+  bool maintenance_due(Hash16 hash) const;
   void maintain();
   void clean(wal::Chain& chain);
 
@@ -214,6 +216,7 @@ class Tree {
   BufferPool<Node> buffers_;
   std::unique_ptr<wal::Log> log_;  // of the buffers; nullptr if the index never had any
   std::mutex maintenance_;         // held by whoever cleans the log
+  std::atomic<bool> log_is_full_{false};
   DrainFirst drain_;  // before the arena goes away, what was retired must have come back to it
   TopLayer top_;
   Node* head_ = nullptr;  // of the first leaf; not in the top layer, never obsolete

@@ -31,13 +31,9 @@ inline constexpr unsigned kBufferPairs = 14;  ///< changes that a buffer holds: 
 /// records, and what follows a chain after a restart must be able to trust in its length.
 inline constexpr unsigned kChainRecords = 4 * kBufferPairs;
 
+/// Five lines. The first two are all that a change needs, besides the line of its pair.
 template <class Node>
-struct WriteBuffer : wal::Chain {
-  std::atomic<Node*> node{nullptr};      ///< whose changes it holds; nullptr: nobody's
-  std::atomic<std::uint64_t> erased{0};  ///< B3
-  std::atomic<bool> hot{false};          ///< written to since the last look for a cold one
-  std::uint8_t records = 0;              ///< of the chain
-
+struct alignas(64) WriteBuffer : wal::Chain {
   std::uint64_t erased_slots() const { return erased.load(std::memory_order_relaxed); }
   unsigned size() const { return size_.load(std::memory_order_acquire); }
   bool empty() const { return size() == 0 && erased_slots() == 0; }
@@ -46,9 +42,19 @@ struct WriteBuffer : wal::Chain {
            records >= kChainRecords;
   }
 
-  Word key(unsigned i) const { return keys_[i].load(std::memory_order_relaxed); }
-  Word value(unsigned i) const { return values_[i].load(std::memory_order_relaxed); }
-  void set_value(unsigned i, Word value) { values_[i].store(value, std::memory_order_relaxed); }
+  Word key(unsigned i) const { return pairs_[i].key.load(std::memory_order_relaxed); }
+  Word value(unsigned i) const { return pairs_[i].value.load(std::memory_order_relaxed); }
+  void set_value(unsigned i, Word value) {
+    pairs_[i].value.store(value, std::memory_order_relaxed);
+  }
+
+  /// Asks for the lines of a change, and for that of the next pair.
+  void prefetch() const {
+    const auto* lines = reinterpret_cast<const char*>(this);
+    __builtin_prefetch(lines, 1);
+    __builtin_prefetch(lines + 64, 1);
+  }
+  void prefetch_next_pair() const { __builtin_prefetch(&pairs_[size() % kBufferPairs], 1); }
 
   /// Bit i: the key of pair i may have this hash.
   unsigned candidates(Hash16 hash) const {
@@ -81,10 +87,18 @@ struct WriteBuffer : wal::Chain {
     records = 0;
   }
 
+  std::uint8_t records = 0;      ///< of the chain
+  std::atomic<bool> hot{false};  ///< written to since the last look for a cold one
+
  private:
+  struct Pair {
+    std::atomic<Word> key;
+    std::atomic<Word> value;
+  };
+
   void set(unsigned i, Word key, Word value, std::uint8_t print) {
-    keys_[i].store(key, std::memory_order_relaxed);
-    values_[i].store(value, std::memory_order_relaxed);
+    pairs_[i].key.store(key, std::memory_order_relaxed);
+    pairs_[i].value.store(value, std::memory_order_relaxed);
     auto& word = fingerprints_[i / 8];
     const unsigned shift = 8 * (i % 8);
     const std::uint64_t others = word.load(std::memory_order_relaxed) & ~(0xffULL << shift);
@@ -97,9 +111,16 @@ struct WriteBuffer : wal::Chain {
   }
 
   std::atomic<std::uint8_t> size_{0};
+
+ public:
+  std::atomic<std::uint64_t> erased{0};  ///< B3
+  std::atomic<Node*> node{nullptr};      ///< whose changes it holds; nullptr: nobody's
+
+ private:
   std::array<std::atomic<std::uint64_t>, 2> fingerprints_{};
-  std::array<std::atomic<Word>, kBufferPairs> keys_{};
-  std::array<std::atomic<Word>, kBufferPairs> values_{};
+  std::array<Pair, kBufferPairs> pairs_{};
 };
+
+static_assert(sizeof(WriteBuffer<int>) == 320);
 
 }  // namespace perdix::index::sptree

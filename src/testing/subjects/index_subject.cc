@@ -68,10 +68,11 @@ void forget_uuid(std::byte* pool) {
 
 class OpenedIndex final : public Opened {
  public:
-  OpenedIndex(Medium& medium, const IndexInfo& info, pm::Domain domain)
+  OpenedIndex(Medium& medium, const IndexInfo& info, const IndexOptions& options, pm::Domain domain)
       : info_(info),
+        options_(options),
         pool_(Pool::open(medium.path(), pool_options(domain))),
-        index_(Index::open_or_create(pool_, info)) {}
+        index_(Index::open_or_create(pool_, info, options)) {}
 
   State contents() override {
     if (!index_->ordered()) return contents_by_get();
@@ -141,18 +142,20 @@ class OpenedIndex final : public Opened {
     const bool changes = index_->size() > 0;
     index_.reset();
     pool_.drop(info_.name);
-    index_ = Index::open_or_create(pool_, info_);
+    index_ = Index::open_or_create(pool_, info_, options_);
     return changes;
   }
 
   const IndexInfo& info_;
+  const IndexOptions& options_;
   Pool pool_;
   std::unique_ptr<Index> index_;
 };
 
 class IndexSubject final : public Subject {
  public:
-  IndexSubject(const IndexInfo& info, pm::Domain domain) : info_(info), domain_(domain) {}
+  IndexSubject(const IndexInfo& info, const IndexOptions& options, pm::Domain domain)
+      : info_(info), options_(options), domain_(domain) {}
 
   std::uint64_t size() const override { return kPoolSize; }
 
@@ -169,7 +172,7 @@ class IndexSubject final : public Subject {
                                                 : kFills[random.below(kFills.size())];
     State state;
     if (fill == 0) return state;
-    OpenedIndex opened(medium, info_, domain_);
+    OpenedIndex opened(medium, info_, options_, domain_);
     const auto apply = [&](Action action, const std::string& key) {
       const unsigned settle = state.contains(key) ? kSettle : 0;  // else nothing is freed
       const Step step{action | settle, key, value_of(info_.value_kind, random)};
@@ -190,7 +193,7 @@ class IndexSubject final : public Subject {
   }
 
   std::unique_ptr<Opened> open(Medium& medium) override {
-    return std::make_unique<OpenedIndex>(medium, info_, domain_);
+    return std::make_unique<OpenedIndex>(medium, info_, options_, domain_);
   }
 
   Step next_step(util::Random& random, const State& state, unsigned thread,
@@ -255,14 +258,16 @@ class IndexSubject final : public Subject {
   }
 
   const IndexInfo info_;
+  const IndexOptions options_;
   pm::Domain domain_;
   Mood mood_ = Mood::mixed;
 };
 
 }  // namespace
 
-std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, pm::Domain domain) {
-  return std::make_unique<IndexSubject>(info, domain);
+std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, const IndexOptions& options,
+                                            pm::Domain domain) {
+  return std::make_unique<IndexSubject>(info, options, domain);
 }
 
 }  // namespace perdix::testing

@@ -15,6 +15,7 @@
 
 namespace perdix::testing {
 
-std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, pm::Domain domain);
+std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, const IndexOptions& options,
+                                            pm::Domain domain);
 
 }  // namespace perdix::testing

@@ -10,6 +10,26 @@
 
 namespace perdix::testing {
 
+namespace {
+
+constexpr std::uint64_t kSmallBudget = 1000;
+
+/// An engine with all kinds of keys and values, opened in one way.
+void add_kinds(std::vector<SubjectEntry>& all, const std::string& name, const std::string& engine,
+               const IndexOptions& options) {
+  for (const Kind key : {Kind::u64, Kind::bytes}) {
+    for (const Kind value : {Kind::u64, Kind::bytes}) {
+      const IndexInfo info{"index", engine, key, value};
+      all.push_back({fmt::format("{}:{}:{}", name, to_string(key), to_string(value)), 4,
+                     [info, options](pm::Domain domain) {
+                       return make_index_subject(info, options, domain);
+                     }});
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<SubjectEntry> subjects() {
   const auto calloc = [](CallocStart start) {
     return [start](pm::Domain domain) { return make_calloc_subject(start, domain); };
@@ -17,15 +37,9 @@ std::vector<SubjectEntry> subjects() {
   std::vector<SubjectEntry> all = {{"calloc", 4, calloc(CallocStart::any)},
                                    {"calloc:full", 1, calloc(CallocStart::full)},
                                    {"pool", 1, make_pool_subject}};
-  for (const std::string& engine : Index::engines()) {
-    for (const Kind key : {Kind::u64, Kind::bytes}) {
-      for (const Kind value : {Kind::u64, Kind::bytes}) {
-        const IndexInfo info{"index", engine, key, value};
-        all.push_back({fmt::format("{}:{}:{}", engine, to_string(key), to_string(value)), 4,
-                       [info](pm::Domain domain) { return make_index_subject(info, domain); }});
-      }
-    }
-  }
+  for (const std::string& engine : Index::engines()) add_kinds(all, engine, engine, {});
+  // Buffers for fewer leaves than there are, so that they also change hands.
+  add_kinds(all, "sptree+buffers", "sptree", {kSmallBudget});
   return all;
 }
 
