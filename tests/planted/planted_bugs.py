@@ -151,9 +151,12 @@ def explore(explorer, number, subject, images, jobs=1):
     if result.returncode == 0:
         return None
     output = result.stdout + result.stderr
+    failure = _FAILED.search(output)
+    # A signal is a failure too, whether or not there was time to report it.
+    if failure is None and result.returncode > 0:
+        raise RuntimeError(f"can't explore {subject or 'anything'}: {output[-1000:]}")
     where = _WHERE.search(output)
     place = "{} in {}, {} threads".format(*where.groups()) if where else subject
-    failure = _FAILED.search(output)
     return f"{place}: {(failure.group(1) or failure.group(2))[:110] if failure else 'no output'}"
 
 
