@@ -86,6 +86,7 @@ bool Turns::stuck(const Holder& before, const Holder& now) const {
 }
 
 void Turns::wait(std::unique_lock<std::mutex>& lock, unsigned thread) {
+  if (current_ == thread) return;  // most events: to look at the holder costs a system call
   waiting_[thread] = true;
   for (Holder before = look(); current_ != thread;) {
     changed_.wait_for(lock, kPatience, [&] { return current_ == thread; });
