@@ -34,19 +34,15 @@ Trace Recorder::stop() {
 
 void Recorder::enter(unsigned number) {
   const std::lock_guard lock(mutex_);
-  if (threads_.size() <= number) threads_.resize(number + 1);
-  threads_[number] = std::this_thread::get_id();
+  if (threads_.size() <= number + 1) threads_.resize(number + 2);
+  threads_[number + 1] = std::this_thread::get_id();
 }
 
 void Recorder::take_turns(Turns* turns) {
   const std::lock_guard lock(mutex_);
   turns_ = turns;
   pm::watch_reads(turns != nullptr);
-  if (turns != nullptr) {
-    threads_.clear();
-  } else {
-    threads_ = {std::this_thread::get_id()};
-  }
+  threads_ = {std::this_thread::get_id()};
 }
 
 unsigned Recorder::thread_number() {
@@ -62,7 +58,7 @@ void Recorder::take_turn(bool storing) {
     const std::lock_guard lock(mutex_);
     if (recording_) thread = thread_number();
   }
-  if (thread != kStranger) turns->event(thread, storing);
+  if (thread != kStranger && thread != kOwner) turns->event(thread - 1, storing);
 }
 
 bool Recorder::watched(const void* p, std::size_t n) const {
@@ -98,7 +94,7 @@ void Recorder::on_write(const void* p, std::size_t n) {
       add_store(thread, std::max(word, begin), std::min(word + kWord, end));
   }
   Turns* const turns = turns_.load(std::memory_order_acquire);
-  if (turns != nullptr && thread != kStranger) turns->done(thread);
+  if (turns != nullptr && thread != kStranger && thread != kOwner) turns->done(thread - 1);
 }
 
 void Recorder::add_store(unsigned thread, std::uint64_t offset, std::uint64_t end) {

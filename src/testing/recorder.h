@@ -28,15 +28,16 @@ class Recorder final : public pm::Probe {
   explicit Recorder(std::uint64_t size);
   ~Recorder() override;
 
-  /// The calling thread is thread 0 of the recording, unless another one enters as that.
+  /// The calling thread is the session's own, kOwner in the recording.
   void start(std::uint64_t seed);
   Trace stop();
 
-  /// The calling thread is thread `number` of the recording.
+  /// The calling thread is the worker `number` of the session, and 1 + `number` in the recording:
+  /// what the session's own thread flushed while it opened is not what a worker's fence waits for.
   void enter(unsigned number);
 
-  /// From now on, threads that have entered take turns; nullptr ends it. Not while one of them is
-  /// at an event.
+  /// From now on, workers that enter take turns; nullptr ends it. Called by the session's own
+  /// thread, while no worker is at an event.
   void take_turns(Turns* turns);
 
   void mark(Event::Kind kind, std::uint32_t id);
@@ -51,6 +52,7 @@ class Recorder final : public pm::Probe {
   void on_map(const void* base, std::size_t n) override;
 
  private:
+  static constexpr unsigned kOwner = 0;
   static constexpr unsigned kStranger = 0xff;
 
   unsigned thread_number();
