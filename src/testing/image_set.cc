@@ -49,8 +49,8 @@ Image ImageSet::image(std::uint64_t number) const {
   util::Random random(seed_ ^ number * 0x9e3779b97f4a7c15);
   const std::uint64_t style = random.below(4);
   for (std::size_t i = 0; i < free_.size(); ++i) {
-    const std::size_t version = exhaustive_ ? number % free_[i]->versions()
-                                            : sampled_version(i, number, style, random());
+    const std::size_t version =
+        exhaustive_ ? number % free_[i]->versions() : sampled_version(i, number, style, random());
     if (exhaustive_) number /= free_[i]->versions();
     add(free_[i], version);
     image.due |= version < late_[i];

@@ -34,8 +34,8 @@ struct Image {
 class ImageSet {
  public:
   /// Of the model's moment. With `only_new` just the images that the last store made possible: its
-  /// unit is at its newest version. `sound` has seen the same events, or is nullptr. Valid until the
-  /// models' next event.
+  /// unit is at its newest version. `sound` has seen the same events, or is nullptr. Valid until
+  /// the models' next event.
   ImageSet(const CrashModel& model, const CrashModel* sound, bool only_new,
            const ImageLimits& limits, std::uint64_t seed);
 

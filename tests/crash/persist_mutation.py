@@ -6,10 +6,10 @@ explorer to notice. A site whose suppression nothing notices is useless (remove 
     tests/crash/persist_mutation.py --explorer build/instrumented/tests/crash/crash_explorer
 
 Nothing is edited or rebuilt: a site is a place in a source file, and the explorer takes away what
-it does at run time. First it lists the sites that each subject uses; then, for each site and for
-flush and fence apart, it explores the subjects that use the site until one fails, with more and
-more images. A site in the sources that no subject uses counts as a survivor. Ends with 1 if there
-are survivors.
+it does at run time, and opens only the images that a crash could not leave otherwise. First it
+lists the sites that each subject uses; then, for each site and for flush and fence apart, it
+explores the subjects that use the site until one fails, with more and more rounds. A site in the
+sources that no subject uses counts as a survivor. Ends with 1 if there are survivors.
 """
 
 import argparse
@@ -44,9 +44,8 @@ def sites_in_sources():
     return found
 
 
-def explore(arguments, subject, domain, images, *more):
-    command = [arguments.explorer, "--engine", subject, "--domain", domain]
-    command += ["--seed", str(arguments.seed), "--total", str(images), *more]
+def explore(arguments, subject, domain, *more):
+    command = [arguments.explorer, "--engine", subject, "--domain", domain, *more]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -59,7 +58,9 @@ def subjects(arguments):
 def find_sites(arguments, pool):
     """{(site, kind): [(uses, subject, domain), ...]} and {site: function}."""
     runs = [(s, d) for s in subjects(arguments) for d in DOMAINS]
-    results = pool.map(lambda run: explore(arguments, *run, arguments.images // 4, "--sites"), runs)
+    # Some recoveries of each round are enough to see what it calls.
+    brief = ("--sites", "--rounds", "16", "--images", "40", "--seed", str(arguments.seed))
+    results = pool.map(lambda run: explore(arguments, *run, *brief), runs)
     uses, functions = collections.defaultdict(list), {}
     for (subject, domain), result in zip(runs, results):
         if result.returncode != 0:
@@ -76,14 +77,17 @@ def find_sites(arguments, pool):
 
 def who_notices(arguments, mutant, users):
     """Subject and domain of the first exploration that fails, or None. The heaviest users first,
-    and all of them with few images before any with many."""
-    for images in (arguments.images // 16, arguments.images // 4, arguments.images):
+    and all of them with few rounds before any with many."""
+    first = arguments.seed
+    for rounds in (1, arguments.rounds // 8, arguments.rounds):
         for _, subject, domain in sorted(users, reverse=True):
-            result = explore(arguments, subject, domain, images, "--suppress", ":".join(mutant))
+            more = ("--rounds", str(rounds), "--seed", str(first), "--suppress", ":".join(mutant))
+            result = explore(arguments, subject, domain, *more)
             if result.returncode == 2:
                 raise RuntimeError(f"can't explore {subject}: {result.stderr}")
             if result.returncode != 0:  # 1: a failure was reported; a signal: recovery crashed
                 return f"{subject} in {domain}"
+        first += rounds
     return None
 
 
@@ -108,9 +112,9 @@ def main():
     parser.add_argument("--engine", default="", help="only subjects whose name begins so")
     parser.add_argument("--site", default="", help="only sites whose name contains this")
     parser.add_argument(
-        "--images", type=int, default=32000, help="for each site, subject and domain, at most"
+        "--rounds", type=int, default=64, help="for each site, subject and domain, at most"
     )
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="of the first round")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     start = time.monotonic()
