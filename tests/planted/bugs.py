@@ -59,12 +59,12 @@ BUGS = [
         "insert of a string does not log: blocks leak or are given out twice",
         SPTREE,
         """    session.commit_when(leaf.bitmap, bit, bit);
-    session.log();                                  // phase 1: pair, blobs and record are durable
-    pm().publish(leaf.bitmap, node.slots() | bit);  // phase 2: the commit
+    session.log();                                 // phase 1: pair, blobs and record are durable
+    pm().store(leaf.bitmap, node.slots() | bit);   // phase 2: the commit
 """,
         """    session.commit_when(leaf.bitmap, bit, bit);
     pm().fence();
-    pm().publish(leaf.bitmap, node.slots() | bit);
+    pm().store(leaf.bitmap, node.slots() | bit);
     session.log();
 """,
         STRINGS,
@@ -131,11 +131,11 @@ BUGS = [
     Bug(
         "split clears the left leaf's bits before the new leaf is linked",
         SMO,
-        """  pm().publish(left.next, offset);
+        """  pm().store(left.next, offset);
   pm().store(left.bitmap, kept_slots);
 """,
-        """  pm().publish(left.bitmap, kept_slots);
-  pm().publish(left.next, offset);
+        """  pm().store(left.bitmap, kept_slots);
+  pm().store(left.next, offset);
 """,
         TREE,
     ),
@@ -157,11 +157,12 @@ BUGS = [
         "split links the new leaf before its record is there: it leaks",
         SMO,
         """  session.log();
-  // The commit: from here on the moved pairs belong to the new leaf.
-  pm().publish(left.next, offset);
+  // The commit: from here on the moved pairs belong to the new leaf. Both words lie in one line, so
+  // the bits are never cleared in PM before.
+  pm().store(left.next, offset);
 """,
         """  pm().fence();
-  pm().publish(left.next, offset);
+  pm().store(left.next, offset);
   session.log();
 """,
         TREE,
@@ -191,10 +192,10 @@ BUGS = [
     Bug(
         "merge unlinks the right leaf before the left one owns its pairs",
         SMO,
-        """  pm().publish(left.bitmap, node.slots());  // its slots, durable since log()
-  pm().publish(left.next, right.next);      // the commit
+        """  pm().store(left.bitmap, node.slots());  // its slots, durable since log()
+  pm().publish(left.next, right.next);    // the commit
 """,
-        """  pm().publish(left.next, right.next);
+        """  pm().store(left.next, right.next);
   pm().publish(left.bitmap, node.slots());
 """,
         TREE,

@@ -67,7 +67,8 @@ void Tree<K, V>::create() {
   pm().flush(&leaf, offsetof(Leaf, pairs));  // log() fences before the leaf can be linked
   session.commit_when(handle_.root(), ~std::uint64_t{0}, offset);
   session.log();
-  pm().publish(handle_.root(), offset);  // the commit
+  pm().store(handle_.root(), offset);          // the commit
+  pm().flush(&handle_.root(), sizeof offset);  // finish() fences: nothing is freed (rule R3)
   session.finish();
 }
 
