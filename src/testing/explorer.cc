@@ -27,10 +27,18 @@ bool is_moment(const Event& event, bool new_version) {
   return new_version || event.kind == Event::Kind::end || event.kind == Event::Kind::observe;
 }
 
+/// Rather more rounds with a flush or fence suppressed than one moment with thousands of images.
+constexpr std::uint64_t kSuppressedExhaustive = 256;
+
 ImageLimits limits_of(const ExplorerOptions& options, bool nested) {
-  if (!nested) return options.limits;
-  return {std::min(options.limits.exhaustive, kNestedExhaustive),
-          std::min(options.limits.samples, kNestedSamples)};
+  ImageLimits limits = options.limits;
+  if (!options.suppressed_site.empty())
+    limits.exhaustive = std::min(limits.exhaustive, kSuppressedExhaustive);
+  if (nested) {
+    limits.exhaustive = std::min(limits.exhaustive, kNestedExhaustive);
+    limits.samples = std::min(limits.samples, kNestedSamples);
+  }
+  return limits;
 }
 
 std::string describe(const Subject& subject, const Session& session, std::uint64_t index) {
@@ -184,16 +192,15 @@ std::vector<bool> Explorer::choose_moments(const Level& level) {
     chosen[moment.event] = true;
     images += cost;
   };
-  // Once in a while a moment with more images than that is looked at, and then little else.
-  if (random.one_in(kLargeOneIn) && !all.empty()) {
-    choose(all.front(), all.front().images, all.front().images);
-  }
   if (suppression()) {
     for (const Moment& moment : all) {
-      if (moment.due > 0) choose(moment, moment.due, wanted / 2);
+      if (moment.due > 0) choose(moment, moment.due, images == 0 ? moment.due : wanted / 2);
     }
     // Where nothing is due, few images are opened.
     for (Moment& moment : all) moment.images = 1 + moment.images / options_.nested_one_in;
+  } else if (!all.empty() && random.one_in(kLargeOneIn)) {
+    // Once in a while a moment with more images than that is looked at, and then little else.
+    choose(all.front(), all.front().images, all.front().images);
   }
   for (const Moment& moment : all) choose(moment, moment.images, wanted);
   return chosen;

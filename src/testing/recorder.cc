@@ -34,15 +34,17 @@ Trace Recorder::stop() {
 
 void Recorder::enter(unsigned number) {
   const std::lock_guard lock(mutex_);
-  if (threads_.size() <= number + 1) threads_.resize(number + 2);
-  threads_[number + 1] = std::this_thread::get_id();
+  const std::size_t thread = first_worker_ + number;
+  if (threads_.size() <= thread) threads_.resize(thread + 1);
+  threads_[thread] = std::this_thread::get_id();
 }
 
 void Recorder::take_turns(Turns* turns) {
   const std::lock_guard lock(mutex_);
   turns_ = turns;
   pm::watch_reads(turns != nullptr);
-  threads_ = {std::this_thread::get_id()};
+  first_worker_ = static_cast<unsigned>(threads_.size());
+  std::fill(threads_.begin() + 1, threads_.end(), std::thread::id());
 }
 
 unsigned Recorder::thread_number() {
@@ -58,7 +60,7 @@ void Recorder::take_turn(bool storing) {
     const std::lock_guard lock(mutex_);
     if (recording_) thread = thread_number();
   }
-  if (thread != kStranger && thread != kOwner) turns->event(thread - 1, storing);
+  if (takes_turns(thread)) turns->event(thread - first_worker_, storing);
 }
 
 bool Recorder::watched(const void* p, std::size_t n) const {
@@ -94,7 +96,7 @@ void Recorder::on_write(const void* p, std::size_t n) {
       add_store(thread, std::max(word, begin), std::min(word + kWord, end));
   }
   Turns* const turns = turns_.load(std::memory_order_acquire);
-  if (turns != nullptr && thread != kStranger && thread != kOwner) turns->done(thread - 1);
+  if (turns != nullptr && takes_turns(thread)) turns->done(thread - first_worker_);
 }
 
 void Recorder::add_store(unsigned thread, std::uint64_t offset, std::uint64_t end) {

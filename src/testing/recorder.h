@@ -28,12 +28,13 @@ class Recorder final : public pm::Probe {
   explicit Recorder(std::uint64_t size);
   ~Recorder() override;
 
-  /// The calling thread is the session's own, kOwner in the recording.
+  /// The calling thread is the session's own, thread 0 in the recording.
   void start(std::uint64_t seed);
   Trace stop();
 
-  /// The calling thread is the worker `number` of the session, and 1 + `number` in the recording:
-  /// what the session's own thread flushed while it opened is not what a worker's fence waits for.
+  /// The calling thread is worker `number` of those that take turns. In the recording workers are
+  /// numbered through behind the session's own thread: what one thread has flushed is not what
+  /// another's fence waits for.
   void enter(unsigned number);
 
   /// From now on, workers that enter take turns; nullptr ends it. Called by the session's own
@@ -52,10 +53,10 @@ class Recorder final : public pm::Probe {
   void on_map(const void* base, std::size_t n) override;
 
  private:
-  static constexpr unsigned kOwner = 0;
   static constexpr unsigned kStranger = 0xff;
 
   unsigned thread_number();
+  bool takes_turns(unsigned thread) const { return thread >= first_worker_ && thread != kStranger; }
   void take_turn(bool storing);
   bool watched(const void* p, std::size_t n) const;
   std::uint64_t offset_of(const void* p) const {
@@ -73,8 +74,9 @@ class Recorder final : public pm::Probe {
   bool recording_ = false;
   Trace trace_;
   util::Random random_{0};
-  std::vector<std::thread::id> threads_;
-  std::vector<std::uint64_t> words_;  // scratch: where the words of a copy begin
+  std::vector<std::thread::id> threads_;  // by number; nobody, once a worker has ended
+  unsigned first_worker_ = 1;             // of those that take turns
+  std::vector<std::uint64_t> words_;      // scratch: where the words of a copy begin
   Sites sites_;
 };
 

@@ -56,8 +56,8 @@ def subjects(arguments):
 
 
 def find_sites(arguments, pool):
-    """{(site, kind): [(uses, subject, domain), ...]} and {site: function}."""
-    runs = [(s, d) for s in subjects(arguments) for d in DOMAINS]
+    """{(site, kind): [(subject, domain), ...]} and {site: function}."""
+    runs = [(s, d) for d in DOMAINS for s in subjects(arguments)]
     # Some recoveries of each round are enough to see what it calls.
     brief = ("--sites", "--rounds", "16", "--images", "40", "--seed", str(arguments.seed))
     results = pool.map(lambda run: explore(arguments, *run, *brief), runs)
@@ -71,16 +71,17 @@ def find_sites(arguments, pool):
             functions[site] = function
             for kind, count in (("flush", int(flushes)), ("fence", int(fences))):
                 if count > 0 and site.startswith(FOLDERS):
-                    uses[site, kind].append((count, subject, domain))
+                    uses[site, kind].append((subject, domain))
     return uses, functions
 
 
 def who_notices(arguments, mutant, users):
-    """Subject and domain of the first exploration that fails, or None. The heaviest users first,
-    and all of them with few rounds before any with many."""
+    """Subject and domain of the first exploration that fails, or None. The users in their order,
+    lower layers first since they take least time, and all of them with few rounds before any with
+    many."""
     first = arguments.seed
     for rounds in (1, arguments.rounds // 8, arguments.rounds):
-        for _, subject, domain in sorted(users, reverse=True):
+        for subject, domain in users:
             more = ("--rounds", str(rounds), "--seed", str(first), "--suppress", ":".join(mutant))
             result = explore(arguments, subject, domain, *more)
             if result.returncode == 2:
