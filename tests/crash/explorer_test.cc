@@ -116,6 +116,7 @@ TEST(Explorer, FindsARecoveryThatDoesNotBearACrash) {
 TEST(Explorer, FindsReadsOfUnpersistedValues) {
   ExplorerOptions options = thorough(Domain::memory_controller);
   options.threads = 2;
+  options.steps = 12;  // half of them by threads that work at the same time
   const auto dirty = explore<toys::SharedNumbers<true>>(Domain::memory_controller, options, 20);
   EXPECT_TRUE(dirty.has_value());
   const auto clean = explore<toys::SharedNumbers<false>>(Domain::memory_controller, options, 20);
