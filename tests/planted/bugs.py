@@ -12,7 +12,8 @@ Bug = namedtuple("Bug", "name path before after subjects")
 
 TREE = ("sptree:u64:u64", "sptree")
 STRINGS = ("sptree:bytes:bytes", "sptree")
-ALLOCATOR = ("calloc:full", "calloc", "sptree")
+ALLOCATOR = ("calloc:full", "calloc:any", "sptree")
+LANES = ("calloc:any", "sptree")  # by several threads
 POOL_ALONE = ("pool", "sptree")
 
 SPTREE = "src/index/sptree/sptree.cc"
@@ -24,6 +25,7 @@ WORD = "src/index/common/word.cc"
 SESSION = "src/alloc/session.cc"
 ALLOC_RECOVERY = "src/alloc/recovery.cc"
 RECORD = "src/alloc/record.cc"
+CALLOC = "src/alloc/calloc.cc"
 LANE = "src/alloc/lane.cc"
 HEAP = "src/alloc/heap.cc"
 CHUNKS = "src/alloc/chunks.cc"
@@ -384,6 +386,15 @@ BUGS = [
         "  words[0] = checksum_of(words, next);\n",
         "  words[0] = checksum_of(words, next - 1);\n",
         ALLOCATOR,
+    ),
+    Bug(
+        "all operations use one lane at once: their records overwrite each other (PACTree: log "
+        "entries overlap)",
+        CALLOC,
+        "    if (lanes_[lane]->lock().try_lock()) return Session(*this, *lanes_[lane]);\n",
+        "    if ({planted}) return Session(*this, *lanes_[0]);\n"
+        "    if (lanes_[lane]->lock().try_lock()) return Session(*this, *lanes_[lane]);\n",
+        LANES,
     ),
     Bug(
         "a full lane empties its ring before it clears the bits",

@@ -197,7 +197,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="only that each bug fits the sources")
     parser.add_argument("--only", default="", help="only bugs whose name contains this")
     parser.add_argument("--work", type=Path, default=ROOT / "build/planted")
-    parser.add_argument("--images", type=int, default=64000, help="of an exploration, at most")
+    parser.add_argument("--images", type=int, default=32000, help="of an exploration, at most")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     wrong = misfits()
