@@ -70,20 +70,23 @@ def find_sites(arguments, pool):
             site, flushes, fences, function = match.groups()
             functions[site] = function
             for kind, count in (("flush", int(flushes)), ("fence", int(fences))):
-                if count > 0 and site.startswith(FOLDERS):
+                # Listed for one thread and for several.
+                used = count > 0 and site.startswith(FOLDERS)
+                if used and (subject, domain) not in uses[site, kind]:
                     uses[site, kind].append((subject, domain))
     return uses, functions
 
 
 def who_notices(arguments, mutant, users):
     """Subject and domain of the first exploration that fails, or None. The users in their order,
-    lower layers first since they take least time, and all of them with few rounds before any with
-    many."""
+    lower layers first since they take least time, and all of them with few rounds, of one thread,
+    before any with many."""
     first = arguments.seed
-    for rounds in (1, arguments.rounds // 8, arguments.rounds):
+    few = arguments.rounds // 16
+    for rounds, *threads in ((few, "--threads", "1"), (2 * few,), (arguments.rounds,)):
         for subject, domain in users:
-            more = ("--rounds", str(rounds), "--seed", str(first), "--suppress", ":".join(mutant))
-            result = explore(arguments, subject, domain, *more)
+            more = ["--rounds", str(rounds), "--seed", str(first), *threads]
+            result = explore(arguments, subject, domain, *more, "--suppress", ":".join(mutant))
             if result.returncode == 2:
                 raise RuntimeError(f"can't explore {subject}: {result.stderr}")
             if result.returncode != 0:  # 1: a failure was reported; a signal: recovery crashed
