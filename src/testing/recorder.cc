@@ -52,15 +52,28 @@ unsigned Recorder::thread_number() {
   return it == threads_.end() ? kStranger : static_cast<unsigned>(it - threads_.begin());
 }
 
+/// kStranger if the calling thread takes none.
+unsigned Recorder::number_in_turns() {
+  const std::lock_guard lock(mutex_);
+  const unsigned thread = recording_ ? thread_number() : kStranger;
+  return takes_turns(thread) ? thread - first_worker_ : kStranger;
+}
+
 void Recorder::take_turn(bool storing) {
   Turns* const turns = turns_.load(std::memory_order_acquire);
   if (turns == nullptr) return;
-  unsigned thread = kStranger;
-  {
-    const std::lock_guard lock(mutex_);
-    if (recording_) thread = thread_number();
+  const unsigned worker = number_in_turns();
+  if (worker != kStranger) turns->event(worker, storing);
+}
+
+void Recorder::on_yield() {
+  Turns* const turns = turns_.load(std::memory_order_acquire);
+  const unsigned worker = turns == nullptr ? kStranger : number_in_turns();
+  if (worker == kStranger) {
+    give_up_processor();
+  } else {
+    turns->yield(worker);
   }
-  if (takes_turns(thread)) turns->event(thread - first_worker_, storing);
 }
 
 bool Recorder::watched(const void* p, std::size_t n) const {

@@ -46,6 +46,12 @@ void Turns::event(unsigned thread, bool storing) {
   storing_ = storing;
 }
 
+void Turns::yield(unsigned thread) {
+  std::unique_lock lock(mutex_);
+  if (current_ == thread) pass_on(thread);
+  wait(lock, thread);
+}
+
 void Turns::done(unsigned thread) {
   const std::lock_guard lock(mutex_);
   if (current_ == thread) storing_ = false;
