@@ -133,7 +133,7 @@ class OpenedPool final : public Opened {
   bool set_root(const std::string& name, std::uint64_t root) {
     const std::optional<pool::IndexHandle> handle = core_->open_existing_index(name);
     if (!handle) return false;
-    core_->pm().publish(handle->root(), root);
+    core_->pm().publish(handle->root(), root);  // the commit, as an engine makes it
     return true;
   }
 
