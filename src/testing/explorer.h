@@ -108,7 +108,7 @@ class Explorer {
     Path path;           // of the image that the session opened
     std::uint64_t hash;  // of that image
   };
-  /// A crash may leave these at the moment, and without the suppression those.
+  /// What a crash may leave: with the suppression, if there is one, and without it.
   struct Models {
     CrashModel model;
     std::optional<CrashModel> sound;  // only if something is suppressed
