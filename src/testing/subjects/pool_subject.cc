@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <perdix/error.h>
 
@@ -78,6 +79,7 @@ class OpenedPool final : public Opened {
   }
 
   Problems close() override {
+    finish_drops();
     if (core_ != nullptr) core_->close();
     core_.reset();
     return {};
@@ -137,16 +139,24 @@ class OpenedPool final : public Opened {
     return true;
   }
 
-  /// Leaves the root as it is: an engine may.
+  /// The index is gone for good when its drop has begun, whatever the engine does before its end.
   bool drop(const std::string& name) {
     if (!has(name)) return false;
-    core_->finish_drop(core_->begin_drop(name));
+    finish_drops();
+    dropping_.push_back(core_->begin_drop(name));
     return true;
+  }
+
+  /// Leaves the roots as they are: an engine may.
+  void finish_drops() {
+    for (pool::IndexHandle& handle : dropping_) core_->finish_drop(std::move(handle));
+    dropping_.clear();
   }
 
   Medium& medium_;
   pm::Domain domain_;
   std::shared_ptr<pool::PoolCore> core_;
+  std::vector<pool::IndexHandle> dropping_;
 };
 
 class PoolSubject final : public Subject {
