@@ -437,7 +437,7 @@ BUGS = [
         "  pm_.store(entry.root, 0);\n",
         "  if (pm::load(entry.root) == 0) pm_.store(entry.root, 0);\n"
         "  else pm_.store(entry.root, pm::load(entry.root) + 8);\n",
-        TREE,
+        POOL_ALONE,
     ),
     Bug(
         "an interrupted drop is not finished at the next opening: a leak",
