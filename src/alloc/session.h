@@ -5,21 +5,22 @@
 //   Offset block = session.reserve(bytes);      // 1. reserve, fill and flush new blocks
 //   session.free(old_block);                    //    name what the operation replaces
 //   session.commit_when(word, ~0ull, block);    //    say what commits it
-//   session.log();                              // 2. from here on a crash is resolved by the
-//   commit word pm.publish(word, block);                    // 3. commit, durably session.finish();
-//   // 4. the marks in PM follow, and the record is gone
+//   session.log();                              // 2. now the commit word resolves a crash
+//   pm.publish(word, block);                    // 3. commit, durably
+//   session.finish();                           // 4. the marks follow, and the record is gone
 //
 // Rules for the caller:
 //   R1. From log() until finish() or cancel() has returned, nobody else changes the commit word's
-//   masked bits or the words of
-//       redo and undo: the caller holds a lock, or the words are out of others' reach. Else
-//       recovery might take the operation of another for this one, and free a block that somebody
-//       owns.
+//       masked bits or the words of redo and undo: the caller holds a lock, or the words are out of
+//       others' reach. Else recovery might take the operation of another for this one, and free a
+//       block that somebody owns.
 //   R2. Before log() the masked bits differ from `expected`.
-//   R3. The commit is durable (published) before finish() is called.
+//   R3. The commit is flushed before finish() is called, and if blocks are freed durable
+//       (published): finish() marks them free, which recovery doesn't take back. Without any,
+//       publishing would fence for nothing: finish() fences before it drops the record, and until
+//       then recovery frees what is reserved if the commit is not in PM.
 //   R4. A block that is freed is out of reach of new readers once the operation has committed. It
-//   is used again only
-//       after a grace period of the pool's Reclaimer.
+//       is used again only after a grace period of the pool's Reclaimer.
 //   R5. A block is freed once, by one operation.
 //
 // A Session is the exclusive use of a lane; it belongs to one thread at a time. Hold it for one
@@ -74,8 +75,9 @@ class Session {
   /// new blocks. Cost: one or two PM lines, one fence; two fences without commit_when().
   void log();
 
-  /// After the commit: marks the blocks in PM, then drops the record, durably. Cost: a line per
-  /// block, most of them hot, and the record's; two fences.
+  /// After the commit: marks the blocks in PM, then drops the record, durably. What this thread has
+  /// flushed is durable before the record is gone. Cost: a line per block, most of them hot, and
+  /// the record's; two fences.
   void finish();
 
   /// Instead of the commit, after log(): takes everything back. Cost: a line and a fence; one more

@@ -13,8 +13,6 @@
 #include <map>
 #include <new>
 #include <set>
-#include <source_location>
-#include <string>
 #include <vector>
 
 #include "pm/offset.h"
@@ -160,8 +158,6 @@ class CrashTracker {
 /// Sends each event to the tracker of its memory, and fences to the one that is at work.
 class TrackingProbe final : public pm::Probe {
  public:
-  using Where = std::pair<std::string, unsigned>;
-
   TrackingProbe() : previous_(pm::install_probe(this)) {}
   ~TrackingProbe() override { pm::install_probe(previous_); }
 
@@ -183,30 +179,16 @@ class TrackingProbe final : public pm::Probe {
   void on_write(const void* p, std::size_t n) override {
     if (CrashTracker* tracker = tracker_of(p)) tracker->write(p, n);
   }
-  bool on_flush(const void* p, std::size_t n, const pm::Site& site) override {
-    const bool allowed = allow(site);
-    if (CrashTracker* tracker = allowed ? tracker_of(p) : nullptr) {
-      tracker->flush(p, n);  // what the probe was told of
-    }
-    return allowed;
+  bool on_flush(const void* p, std::size_t n, const pm::Site&) override {
+    if (CrashTracker* tracker = tracker_of(p)) tracker->flush(p, n);  // what the probe was told of
+    return true;
   }
-  bool on_fence(const pm::Site& site) override {
-    const bool allowed = allow(site);
-    if (allowed && !stack_.empty()) stack_.back()->fence();  // what the probe was told of
-    return allowed;
+  bool on_fence(const pm::Site&) override {
+    if (!stack_.empty()) stack_.back()->fence();  // what the probe was told of
+    return true;
   }
-
-  /// Flushes and fences of this place are left out from now on.
-  void suppress(const Where& site) { suppressed_ = site; }
-  const std::set<Where>& sites() const { return sites_; }
 
  private:
-  bool allow(const pm::Site& site) {
-    const Where where(site.file_name(), site.line());
-    sites_.insert(where);
-    return where != suppressed_;
-  }
-
   CrashTracker* tracker_of(const void* p) {
     for (CrashTracker* tracker : stack_) {
       if (tracker->covers(p)) return tracker;
@@ -216,8 +198,6 @@ class TrackingProbe final : public pm::Probe {
 
   pm::Probe* previous_;
   std::vector<CrashTracker*> stack_;
-  Where suppressed_;
-  std::set<Where> sites_;
 };
 
 }  // namespace perdix::alloc

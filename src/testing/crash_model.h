@@ -62,6 +62,11 @@ class CrashModel {
   /// The unit of the last store, if that store made a new version; nullptr otherwise.
   const Unit* newest() const noexcept { return newest_; }
 
+  /// How many stores a unit's persisted version has seen. The unit has been stored to.
+  std::uint64_t persisted_version(std::uint64_t offset) const {
+    return units_.at(offset)->persisted_version;
+  }
+
   /// Units with more than one version, in ascending order.
   const std::map<std::uint64_t, Unit*>& dirty() const noexcept { return dirty_; }
 

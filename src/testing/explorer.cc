@@ -27,10 +27,18 @@ bool is_moment(const Event& event, bool new_version) {
   return new_version || event.kind == Event::Kind::end || event.kind == Event::Kind::observe;
 }
 
+/// Rather more rounds with a flush or fence suppressed than one moment with thousands of images.
+constexpr std::uint64_t kSuppressedExhaustive = 256;
+
 ImageLimits limits_of(const ExplorerOptions& options, bool nested) {
-  if (!nested) return options.limits;
-  return {std::min(options.limits.exhaustive, kNestedExhaustive),
-          std::min(options.limits.samples, kNestedSamples)};
+  ImageLimits limits = options.limits;
+  if (!options.suppressed_site.empty())
+    limits.exhaustive = std::min(limits.exhaustive, kSuppressedExhaustive);
+  if (nested) {
+    limits.exhaustive = std::min(limits.exhaustive, kNestedExhaustive);
+    limits.samples = std::min(limits.samples, kNestedSamples);
+  }
+  return limits;
 }
 
 std::string describe(const Subject& subject, const Session& session, std::uint64_t index) {
@@ -129,47 +137,79 @@ void Explorer::explore(Level level) {
   }
   const std::vector<bool> chosen =
       replaying ? std::vector<bool>(trace.size()) : choose_moments(level);
-  CrashModel model(options_.domain, stage_.bytes(), suppression());
+  Models models = this->models();
   const std::size_t mark = stage_.mark();
   for (std::uint64_t i = 0; i < trace.size() && !stop_; ++i) {
     level.expected.apply(trace[i], level.session.calls, level.session.observed);
-    model.apply(trace[i]);
-    for (const CrashModel::Unit* unit : model.changes())
+    models.apply(trace[i]);
+    for (const CrashModel::Unit* unit : models.model.changes())
       stage_.patch(unit->offset, unit->persisted.data(), unit->persisted.size());
-    if (chosen[i] || (replaying && i == wanted)) look_at(level, model, i);
+    if (chosen[i] || (replaying && i == wanted)) look_at(level, models, i);
   }
   stage_.rollback(mark);
 }
 
-std::vector<bool> Explorer::choose_moments(const Level& level) {
+Explorer::Models Explorer::models() {
+  const std::optional<Suppression> suppressed = suppression();
+  Models models{CrashModel(options_.domain, stage_.bytes(), suppressed), std::nullopt};
+  if (suppressed) models.sound.emplace(options_.domain, stage_.bytes(), std::nullopt);
+  return models;
+}
+
+std::vector<Explorer::Moment> Explorer::moments(const Level& level) {
   const Trace& trace = level.session.trace;
-  const bool nested = !level.path.empty();
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> moments;  // event, images
-  CrashModel model(options_.domain, stage_.bytes(), suppression());
+  const ImageLimits limits = limits_of(options_, !level.path.empty());
+  std::vector<Moment> moments;
+  Models models = this->models();
+  std::uint64_t stretch = 0;
   for (std::uint64_t i = 0; i < trace.size(); ++i) {
-    const bool new_version = model.apply(trace[i]);
+    const bool new_version = models.apply(trace[i]);
+    if (trace[i].kind == Event::Kind::fence) ++stretch;
     if (!is_moment(trace[i], new_version)) continue;
-    moments.emplace_back(i, ImageSet(model, new_version, limits_of(options_, nested), 0).size());
+    const ImageSet images = models.images(new_version, limits, 0);
+    moments.push_back({i, images.size(), images.due(), stretch, 0});
   }
+  return moments;
+}
+
+/// Draws moments until their images are as many as wanted. All stretches have a moment before any
+/// has a second one: a stretch with many stores (pairs that are copied) would push aside those with
+/// few, where the commits are.
+std::vector<bool> Explorer::choose_moments(const Level& level) {
+  std::vector<Moment> all = moments(level);
   util::Random random(seed_of(level.path));
-  std::shuffle(moments.begin(), moments.end(), random);
-  std::vector<bool> chosen(trace.size());
-  const std::uint64_t wanted = nested ? options_.images_of_nested : options_.images_of_round;
+  std::shuffle(all.begin(), all.end(), random);
+  std::unordered_map<std::uint64_t, std::uint64_t> turns;
+  for (Moment& moment : all) moment.turn = turns[moment.stretch]++;
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Moment& a, const Moment& b) { return a.turn < b.turn; });
+  const std::uint64_t wanted =
+      level.path.empty() ? options_.images_of_round : options_.images_of_nested;
+  std::vector<bool> chosen(level.session.trace.size());
   std::uint64_t images = 0;
-  // Once in a while a moment with more images than that is looked at, and then little else.
-  const bool large = random.one_in(kLargeOneIn);
-  for (const auto& [event, count] : moments) {
-    if (images + count > wanted && !(large && images == 0)) continue;
-    chosen[event] = true;
-    images += count;
+  const auto choose = [&](const Moment& moment, std::uint64_t cost, std::uint64_t limit) {
+    if (chosen[moment.event] || images + cost > limit) return;
+    chosen[moment.event] = true;
+    images += cost;
+  };
+  if (suppression()) {
+    for (const Moment& moment : all) {
+      if (moment.due > 0) choose(moment, moment.due, images == 0 ? moment.due : wanted / 2);
+    }
+    // Where nothing is due, few images are opened.
+    for (Moment& moment : all) moment.images = 1 + moment.images / options_.nested_one_in;
+  } else if (!all.empty() && random.one_in(kLargeOneIn)) {
+    // Once in a while a moment with more images than that is looked at, and then little else.
+    choose(all.front(), all.front().images, all.front().images);
   }
+  for (const Moment& moment : all) choose(moment, moment.images, wanted);
   return chosen;
 }
 
-void Explorer::look_at(const Level& level, const CrashModel& model, std::uint64_t event) {
+void Explorer::look_at(const Level& level, const Models& models, std::uint64_t event) {
   const bool only_new = level.session.trace[event].kind == Event::Kind::store;
-  const ImageSet images(model, only_new, limits_of(options_, !level.path.empty()),
-                        seed_of(level.path) ^ event);
+  const ImageSet images = models.images(only_new, limits_of(options_, !level.path.empty()),
+                                        seed_of(level.path) ^ event);
   ++counts_.moments;
   if (images.exhaustive()) ++counts_.exhaustive;
   if (!wanted_.empty()) {
@@ -184,14 +224,16 @@ void Explorer::look_at(const Level& level, const CrashModel& model, std::uint64_
 }
 
 void Explorer::judge(const Level& level, const Image& image, Place place) {
+  Path path = level.path;
+  path.push_back(place);
+  const bool judged = !suppression() || image.due || !wanted_.empty();
+  if (!judged && !crashes_again(path)) return;
   ++counts_.states;
   const std::uint64_t hash = level.hash + image.hash;
   const auto known = verdicts_.find(hash);
   if (known != verdicts_.end() && known->second.sound &&
       level.expected.allows(known->second.digest))
     return;
-  Path path = level.path;
-  path.push_back(place);
   if (options_.before_image && !options_.before_image(seed_, path)) {
     stop_ = true;
     return;
@@ -213,8 +255,8 @@ void Explorer::judge(const Level& level, const Image& image, Place place) {
   if (++counts_.opened % kStrayCheck == 0) check_for_strays(path);
   if (!verdict.sound || !level.expected.allows(verdict.digest)) {
     fail(level, path, session);
-  } else if (!stop_) {
-    crash_again(level, session, path, hash);
+  } else if (!stop_ && crashes_again(path)) {
+    explore({session, level.expected, path, hash});
   }
   stage_.rollback(mark);
 }
@@ -226,13 +268,11 @@ Session Explorer::open_image(const Path& path) {
   return session;
 }
 
-void Explorer::crash_again(const Level& level, const Session& session, const Path& path,
-                           std::uint64_t hash) {
-  if (path.size() > kNestedLevels) return;
-  if (wanted_.empty() ? !util::Random(~seed_of(path)).one_in(options_.nested_one_in)
-                      : path.size() >= wanted_.size())
-    return;
-  explore({session, level.expected, path, hash});
+/// Whether the session that opens the image is crashed in turn.
+bool Explorer::crashes_again(const Path& path) const {
+  if (path.size() > kNestedLevels) return false;
+  return wanted_.empty() ? util::Random(~seed_of(path)).one_in(options_.nested_one_in)
+                         : path.size() < wanted_.size();
 }
 
 void Explorer::fail(const Level& level, const Path& path, const Session& session) {

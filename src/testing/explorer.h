@@ -6,6 +6,9 @@
 // one more for each level of crashes in recovery. Round and place are all that is needed to see one
 // state again.
 //
+// With a flush or fence suppressed, only images are judged that are due to that: the others could
+// be left without it too. Of those, some are opened for the crashes of their recovery.
+//
 // Not thread-safe, and one explorer at a time: it owns the process's probe.
 #pragma once
 
@@ -105,15 +108,36 @@ class Explorer {
     Path path;           // of the image that the session opened
     std::uint64_t hash;  // of that image
   };
+  /// What a crash may leave: with the suppression, if there is one, and without it.
+  struct Models {
+    CrashModel model;
+    std::optional<CrashModel> sound;  // only if something is suppressed
+
+    bool apply(const Event& event) {
+      if (sound) sound->apply(event);
+      return model.apply(event);
+    }
+    ImageSet images(bool only_new, const ImageLimits& limits, std::uint64_t seed) const {
+      return {model, sound ? &*sound : nullptr, only_new, limits, seed};
+    }
+  };
+  struct Moment {
+    std::uint64_t event;
+    std::uint64_t images;
+    std::uint64_t due;      // of the images, to the suppression
+    std::uint64_t stretch;  // between two fences
+    std::uint64_t turn;     // how many of the same stretch come before it
+  };
 
   std::optional<Failure> start(std::uint64_t seed);
   void explore(Level level);
+  Models models();
+  std::vector<Moment> moments(const Level& level);
   std::vector<bool> choose_moments(const Level& level);
-  void look_at(const Level& level, const CrashModel& model, std::uint64_t event);
+  void look_at(const Level& level, const Models& models, std::uint64_t event);
   void judge(const Level& level, const Image& image, Place place);
   Session open_image(const Path& path);
-  void crash_again(const Level& level, const Session& session, const Path& path,
-                   std::uint64_t hash);
+  bool crashes_again(const Path& path) const;
   void fail(const Level& level, const Path& path, const Session& session);
   void check_for_strays(const Path& path);
   std::uint64_t seed_of(const Path& path) const;

@@ -1,27 +1,40 @@
 #include "testing/image_set.h"
 
+#include <algorithm>
+
 #include "util/random.h"
 
 namespace perdix::testing {
 
-ImageSet::ImageSet(const CrashModel& model, bool only_new, const ImageLimits& limits,
-                   std::uint64_t seed)
+ImageSet::ImageSet(const CrashModel& model, const CrashModel* sound, bool only_new,
+                   const ImageLimits& limits, std::uint64_t seed)
     : start_hash_(model.hash()), seed_(seed) {
   for (const auto& [offset, unit] : model.dirty()) {
     if (only_new && unit == model.newest()) {
       fixed_ = unit;
-    } else {
-      free_.push_back(unit);
+      continue;
     }
+    free_.push_back(unit);
+    late_.push_back(sound == nullptr ? 0
+                                     : sound->persisted_version(offset) - unit->persisted_version);
   }
-  for (const CrashModel::Unit* unit : free_) {
-    size_ *= unit->versions();
+  count(limits);
+}
+
+void ImageSet::count(const ImageLimits& limits) {
+  std::uint64_t not_due = 1;
+  for (std::size_t i = 0; i < free_.size(); ++i) {
+    size_ *= free_[i]->versions();
+    not_due *= free_[i]->versions() - late_[i];
     if (size_ > limits.exhaustive) {
       exhaustive_ = false;
       size_ = 2 + 2 * free_.size() + limits.samples;
+      const bool any = std::any_of(late_.begin(), late_.end(), [](auto late) { return late > 0; });
+      due_ = any ? size_ : 0;
       return;
     }
   }
+  due_ = size_ - not_due;
 }
 
 Image ImageSet::image(std::uint64_t number) const {
@@ -36,12 +49,11 @@ Image ImageSet::image(std::uint64_t number) const {
   util::Random random(seed_ ^ number * 0x9e3779b97f4a7c15);
   const std::uint64_t style = random.below(4);
   for (std::size_t i = 0; i < free_.size(); ++i) {
-    if (exhaustive_) {
-      add(free_[i], number % free_[i]->versions());
-      number /= free_[i]->versions();
-    } else {
-      add(free_[i], sampled_version(i, number, style, random()));
-    }
+    const std::size_t version =
+        exhaustive_ ? number % free_[i]->versions() : sampled_version(i, number, style, random());
+    if (exhaustive_) number /= free_[i]->versions();
+    add(free_[i], version);
+    image.due |= version < late_[i];
   }
   return image;
 }

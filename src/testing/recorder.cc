@@ -34,19 +34,17 @@ Trace Recorder::stop() {
 
 void Recorder::enter(unsigned number) {
   const std::lock_guard lock(mutex_);
-  if (threads_.size() <= number) threads_.resize(number + 1);
-  threads_[number] = std::this_thread::get_id();
+  const std::size_t thread = first_worker_ + number;
+  if (threads_.size() <= thread) threads_.resize(thread + 1);
+  threads_[thread] = std::this_thread::get_id();
 }
 
 void Recorder::take_turns(Turns* turns) {
   const std::lock_guard lock(mutex_);
   turns_ = turns;
   pm::watch_reads(turns != nullptr);
-  if (turns != nullptr) {
-    threads_.clear();
-  } else {
-    threads_ = {std::this_thread::get_id()};
-  }
+  first_worker_ = static_cast<unsigned>(threads_.size());
+  std::fill(threads_.begin() + 1, threads_.end(), std::thread::id());
 }
 
 unsigned Recorder::thread_number() {
@@ -54,25 +52,27 @@ unsigned Recorder::thread_number() {
   return it == threads_.end() ? kStranger : static_cast<unsigned>(it - threads_.begin());
 }
 
-unsigned Recorder::number_in_recording() {
+/// kStranger if the calling thread takes none.
+unsigned Recorder::number_in_turns() {
   const std::lock_guard lock(mutex_);
-  return recording_ ? thread_number() : kStranger;
+  const unsigned thread = recording_ ? thread_number() : kStranger;
+  return takes_turns(thread) ? thread - first_worker_ : kStranger;
 }
 
 void Recorder::take_turn(bool storing) {
   Turns* const turns = turns_.load(std::memory_order_acquire);
   if (turns == nullptr) return;
-  const unsigned thread = number_in_recording();
-  if (thread != kStranger) turns->event(thread, storing);
+  const unsigned worker = number_in_turns();
+  if (worker != kStranger) turns->event(worker, storing);
 }
 
 void Recorder::on_yield() {
   Turns* const turns = turns_.load(std::memory_order_acquire);
-  const unsigned thread = turns == nullptr ? kStranger : number_in_recording();
-  if (thread == kStranger) {
+  const unsigned worker = turns == nullptr ? kStranger : number_in_turns();
+  if (worker == kStranger) {
     give_up_processor();
   } else {
-    turns->yield(thread);
+    turns->yield(worker);
   }
 }
 
@@ -109,7 +109,7 @@ void Recorder::on_write(const void* p, std::size_t n) {
       add_store(thread, std::max(word, begin), std::min(word + kWord, end));
   }
   Turns* const turns = turns_.load(std::memory_order_acquire);
-  if (turns != nullptr && thread != kStranger) turns->done(thread);
+  if (turns != nullptr && takes_turns(thread)) turns->done(thread - first_worker_);
 }
 
 void Recorder::add_store(unsigned thread, std::uint64_t offset, std::uint64_t end) {

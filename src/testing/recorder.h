@@ -28,15 +28,17 @@ class Recorder final : public YieldingProbe {
   explicit Recorder(std::uint64_t size);
   ~Recorder() override;
 
-  /// The calling thread is thread 0 of the recording, unless another one enters as that.
+  /// The calling thread is the session's own, thread 0 in the recording.
   void start(std::uint64_t seed);
   Trace stop();
 
-  /// The calling thread is thread `number` of the recording.
+  /// The calling thread is worker `number` of those that take turns. In the recording workers are
+  /// numbered through behind the session's own thread: what one thread has flushed is not what
+  /// another's fence waits for.
   void enter(unsigned number);
 
-  /// From now on, threads that have entered take turns; nullptr ends it. Not while one of them is
-  /// at an event.
+  /// From now on, workers that enter take turns; nullptr ends it. Called by the session's own
+  /// thread, while no worker is at an event.
   void take_turns(Turns* turns);
 
   void mark(Event::Kind kind, std::uint32_t id);
@@ -55,7 +57,8 @@ class Recorder final : public YieldingProbe {
   static constexpr unsigned kStranger = 0xff;
 
   unsigned thread_number();
-  unsigned number_in_recording();
+  bool takes_turns(unsigned thread) const { return thread >= first_worker_ && thread != kStranger; }
+  unsigned number_in_turns();
   void take_turn(bool storing);
   bool watched(const void* p, std::size_t n) const;
   std::uint64_t offset_of(const void* p) const {
@@ -73,8 +76,9 @@ class Recorder final : public YieldingProbe {
   bool recording_ = false;
   Trace trace_;
   util::Random random_{0};
-  std::vector<std::thread::id> threads_;
-  std::vector<std::uint64_t> words_;  // scratch: where the words of a copy begin
+  std::vector<std::thread::id> threads_;  // by number; nobody, once a worker has ended
+  unsigned first_worker_ = 1;             // of those that take turns
+  std::vector<std::uint64_t> words_;      // scratch: where the words of a copy begin
   Sites sites_;
 };
 

@@ -52,20 +52,23 @@ class Run {
       for (unsigned i = 0; i < plan_.steps; ++i) step(opened, draw(0));
       return;
     }
+    // What one thread has changed another must be able to change.
+    const unsigned half = plan_.steps / 2;
+    for (const unsigned steps : {half, plan_.steps - half}) work_together(opened, steps);
+  }
+
+  /// Threads of their own make so many steps each.
+  void work_together(Opened& opened, unsigned steps) {
     // Drawn ahead, so that what a thread does doesn't depend on the schedule.
     std::vector<std::vector<std::uint32_t>> drawn(plan_.threads);
     const State before = state_;
     for (unsigned thread = 0; thread < plan_.threads; ++thread) {
-      for (unsigned i = 0; i < plan_.steps; ++i) {
+      for (unsigned i = 0; i < steps; ++i) {
         drawn[thread].push_back(draw(thread));
         change(session_.calls.back().step);
       }
     }
     state_ = before;
-    work_together(opened, drawn);
-  }
-
-  void work_together(Opened& opened, const std::vector<std::vector<std::uint32_t>>& drawn) {
     Turns turns(plan_.threads, random_(), plan_.switching);
     recorder_.take_turns(&turns);
     std::vector<std::thread> threads;

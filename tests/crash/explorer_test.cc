@@ -116,10 +116,21 @@ TEST(Explorer, FindsARecoveryThatDoesNotBearACrash) {
 TEST(Explorer, FindsReadsOfUnpersistedValues) {
   ExplorerOptions options = thorough(Domain::memory_controller);
   options.threads = 2;
+  options.steps = 12;  // half of them by threads that work at the same time
   const auto dirty = explore<toys::SharedNumbers<true>>(Domain::memory_controller, options, 20);
   EXPECT_TRUE(dirty.has_value());
   const auto clean = explore<toys::SharedNumbers<false>>(Domain::memory_controller, options, 20);
   EXPECT_FALSE(clean.has_value()) << text_of(*clean);
+}
+
+// Another thread's fence is none for what the thread flushed that opened.
+TEST(Explorer, TheThreadThatOpensIsNoneOfTheWorkers) {
+  ExplorerOptions options = thorough(Domain::memory_controller);
+  const auto alone = explore<toys::Numbers<toys::Marked>>(Domain::memory_controller, options);
+  EXPECT_FALSE(alone.has_value()) << text_of(*alone);
+  options.threads = 2;
+  const auto others = explore<toys::Numbers<toys::Marked>>(Domain::memory_controller, options);
+  EXPECT_TRUE(others.has_value());
 }
 
 template <class S>
@@ -193,6 +204,30 @@ TEST(Explorer, SuppressionOfEachSiteOfASoundToyIsFound) {
       EXPECT_TRUE(explore<Sound>(Domain::memory_controller, options).has_value()) << use.name;
     }
   }
+}
+
+// Of the images of one set, only that with the new selector and the old copy is due to a copy that
+// is not fenced.
+TEST(Explorer, UnderASuppressionOpensOnlyWhatIsDueToIt) {
+  using Sound = toys::Numbers<toys::Cells<CellBug::none>>;
+  ExplorerOptions options = thorough(Domain::memory_controller);
+  options.steps = 1;
+  options.nested_one_in = std::uint64_t{1} << 62;
+  Sound subject(options.domain);
+  {
+    Explorer explorer(subject, options);
+    ASSERT_FALSE(explorer.round(1).has_value());
+    options.suppressed_site = explorer.sites().uses().at(0).name;
+  }
+  options.suppressed_kind = Event::Kind::fence;
+  Explorer explorer(subject, options);
+  EXPECT_TRUE(explorer.round(1).has_value());
+  EXPECT_EQ(explorer.counts().opened, 1u);
+
+  options.suppressed_site = "src/nowhere.cc:1:1";
+  Explorer nowhere(subject, options);
+  EXPECT_FALSE(nowhere.round(1).has_value());
+  EXPECT_EQ(nowhere.counts().opened, 0u);
 }
 
 // The hash that tells images apart is that of their bytes, whatever way led to them.

@@ -6,10 +6,10 @@ explorer to notice. A site whose suppression nothing notices is useless (remove 
     tests/crash/persist_mutation.py --explorer build/instrumented/tests/crash/crash_explorer
 
 Nothing is edited or rebuilt: a site is a place in a source file, and the explorer takes away what
-it does at run time. First it lists the sites that each subject uses; then, for each site and for
-flush and fence apart, it explores the subjects that use the site until one fails, with more and
-more images. A site in the sources that no subject uses counts as a survivor. Ends with 1 if there
-are survivors.
+it does at run time, and opens only the images that a crash could not leave otherwise. First it
+lists the sites that each subject uses; then, for each site and for flush and fence apart, it
+explores the subjects that use the site until one fails, with more and more rounds. A site in the
+sources that no subject uses counts as a survivor. Ends with 1 if there are survivors.
 """
 
 import argparse
@@ -44,9 +44,8 @@ def sites_in_sources():
     return found
 
 
-def explore(arguments, subject, domain, images, *more):
-    command = [arguments.explorer, "--engine", subject, "--domain", domain]
-    command += ["--seed", str(arguments.seed), "--total", str(images), *more]
+def explore(arguments, subject, domain, *more):
+    command = [arguments.explorer, "--engine", subject, "--domain", domain, *more]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -57,9 +56,11 @@ def subjects(arguments):
 
 
 def find_sites(arguments, pool):
-    """{(site, kind): [(uses, subject, domain), ...]} and {site: function}."""
-    runs = [(s, d) for s in subjects(arguments) for d in DOMAINS]
-    results = pool.map(lambda run: explore(arguments, *run, arguments.images // 4, "--sites"), runs)
+    """{(site, kind): [(subject, domain), ...]} and {site: function}."""
+    runs = [(s, d) for d in DOMAINS for s in subjects(arguments)]
+    # Some recoveries of each round are enough to see what it calls.
+    brief = ("--sites", "--rounds", "16", "--images", "40", "--seed", str(arguments.seed))
+    results = pool.map(lambda run: explore(arguments, *run, *brief), runs)
     uses, functions = collections.defaultdict(list), {}
     for (subject, domain), result in zip(runs, results):
         if result.returncode != 0:
@@ -69,21 +70,28 @@ def find_sites(arguments, pool):
             site, flushes, fences, function = match.groups()
             functions[site] = function
             for kind, count in (("flush", int(flushes)), ("fence", int(fences))):
-                if count > 0 and site.startswith(FOLDERS):
-                    uses[site, kind].append((count, subject, domain))
+                # Listed for one thread and for several.
+                used = count > 0 and site.startswith(FOLDERS)
+                if used and (subject, domain) not in uses[site, kind]:
+                    uses[site, kind].append((subject, domain))
     return uses, functions
 
 
 def who_notices(arguments, mutant, users):
-    """Subject and domain of the first exploration that fails, or None. The heaviest users first,
-    and all of them with few images before any with many."""
-    for images in (arguments.images // 16, arguments.images // 4, arguments.images):
-        for _, subject, domain in sorted(users, reverse=True):
-            result = explore(arguments, subject, domain, images, "--suppress", ":".join(mutant))
+    """Subject and domain of the first exploration that fails, or None. The users in their order,
+    lower layers first since they take least time, and all of them with few rounds, of one thread,
+    before any with many."""
+    first = arguments.seed
+    few = arguments.rounds // 16
+    for rounds, *threads in ((few, "--threads", "1"), (2 * few,), (arguments.rounds,)):
+        for subject, domain in users:
+            more = ["--rounds", str(rounds), "--seed", str(first), *threads]
+            result = explore(arguments, subject, domain, *more, "--suppress", ":".join(mutant))
             if result.returncode == 2:
                 raise RuntimeError(f"can't explore {subject}: {result.stderr}")
             if result.returncode != 0:  # 1: a failure was reported; a signal: recovery crashed
                 return f"{subject} in {domain}"
+        first += rounds
     return None
 
 
@@ -108,9 +116,9 @@ def main():
     parser.add_argument("--engine", default="", help="only subjects whose name begins so")
     parser.add_argument("--site", default="", help="only sites whose name contains this")
     parser.add_argument(
-        "--images", type=int, default=32000, help="for each site, subject and domain, at most"
+        "--rounds", type=int, default=64, help="for each site, subject and domain, at most"
     )
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="of the first round")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     start = time.monotonic()

@@ -320,6 +320,35 @@ class SharedNumbers : public Numbers<Shared<dirty_reads>> {
   }
 };
 
+// --- What the opening leaves to the first step
+// -------------------------------------------------------
+
+/// Numbers count if a mark is set; opening sets it, and clears them if it wasn't. Flushed only: the
+/// thread that opens fences at its first step, but no other thread's fence covers the mark.
+class Marked : public Toy {
+ public:
+  Marked(Medium& medium, pm::Domain domain) : Toy(medium, domain) {
+    if (pm::load(words_[0]) == 1) return;
+    pm_.zero(numbers(), 4 * pm::kLineSize);
+    pm_.persist(numbers(), 4 * pm::kLineSize);
+    pm_.store(words_[0], 1);
+    pm_.flush(words_, 8);
+  }
+
+  State contents() override { return words_as_state(numbers(), 4, 0, kLine); }
+
+  StepResult apply(const Step& step) override {
+    const std::lock_guard lock(lock_);
+    pm_.publish(numbers()[number(step.key) * kLine], number(step.value));
+    return StepResult::write(true);
+  }
+
+ private:
+  std::uint64_t* numbers() { return words_ + 1024; }
+
+  FairLock lock_;
+};
+
 // --- Stores that mean nothing, to be counted
 // --------------------------------------------------------
 

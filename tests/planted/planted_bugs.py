@@ -151,9 +151,12 @@ def explore(explorer, number, subject, images, jobs=1):
     if result.returncode == 0:
         return None
     output = result.stdout + result.stderr
+    failure = _FAILED.search(output)
+    # A signal is a failure too, whether or not there was time to report it.
+    if failure is None and result.returncode > 0:
+        raise RuntimeError(f"can't explore {subject or 'anything'}: {output[-1000:]}")
     where = _WHERE.search(output)
     place = "{} in {}, {} threads".format(*where.groups()) if where else subject
-    failure = _FAILED.search(output)
     return f"{place}: {(failure.group(1) or failure.group(2))[:110] if failure else 'no output'}"
 
 
@@ -194,7 +197,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="only that each bug fits the sources")
     parser.add_argument("--only", default="", help="only bugs whose name contains this")
     parser.add_argument("--work", type=Path, default=ROOT / "build/planted")
-    parser.add_argument("--images", type=int, default=64000, help="of an exploration, at most")
+    parser.add_argument("--images", type=int, default=32000, help="of an exploration, at most")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     wrong = misfits()

@@ -71,5 +71,7 @@ static_assert(offsetof(Leaf, bitmap) == 8);
 static_assert(offsetof(Leaf, next) == 16);
 static_assert(offsetof(Leaf, low) == 24);
 static_assert(offsetof(Leaf, pairs) == 32);
+static_assert(offsetof(Leaf, pairs) <= kLeafAlignment && pm::kLineSize % kLeafAlignment == 0,
+              "bitmap and next lie in one line, so that the order of their stores is enough");
 
 }  // namespace perdix::index::sptree

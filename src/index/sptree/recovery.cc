@@ -95,7 +95,8 @@ void Tree<K, V>::create() {
   pm().flush(&root, sizeof root);
   session.commit_when(handle_.root(), ~std::uint64_t{0}, root_offset);
   session.log();
-  pm().publish(handle_.root(), root_offset);  // the commit
+  pm().store(handle_.root(), root_offset);          // the commit
+  pm().flush(&handle_.root(), sizeof root_offset);  // finish() fences: nothing is freed (rule R3)
   session.finish();
 }
 

@@ -135,11 +135,12 @@ void Tree<K, V>::split(Node& node, Key key) {
   session.commit_when(left.next, ~std::uint64_t{0}, offset);
   session.redo(left.bitmap, kept_bits);
   session.log();
-  // The commit: from here on the moved pairs belong to the new leaf.
-  pm().publish(left.next, offset);
+  // The commit: from here on the moved pairs belong to the new leaf. Both words lie in one line, so
+  // the bits are never cleared in PM before.
+  pm().store(left.next, offset);
   pm().store(left.bitmap, kept_bits);
-  // finish() fences; until then the record's redo stands in.
-  pm().flush(&left.bitmap, sizeof left.bitmap);
+  // finish() fences: nothing is freed (rule R3), and until then the record's redo stands in.
+  pm().flush(&left, offsetof(Leaf, pairs));
   session.finish();
   blob_bytes_.add(keys_.footprint(low));
 
@@ -259,10 +260,10 @@ void Tree<K, V>::merge_with_next(Node& node) {
   session.commit_when(left.next, ~std::uint64_t{0}, right.next);
   session.undo(left.bitmap, old_slots);
   session.log();
-  // The bits must be durable before the commit gives their keys to the left leaf; a crash in
-  // between takes them back (undo).
-  pm().publish(left.bitmap, node.slots());  // its slots, durable since log()
-  pm().publish(left.next, right.next);      // the commit
+  // The bits must not come after the commit, which gives their keys to the left leaf; a crash in
+  // between takes them back (undo). Not persisted apart: both words lie in one line.
+  pm().store(left.bitmap, node.slots());  // its slots, durable since log()
+  pm().publish(left.next, right.next);    // the commit
   session.finish();
 
   node.next.store(right_node->next.load(std::memory_order_relaxed), std::memory_order_release);

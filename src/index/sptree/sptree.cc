@@ -141,8 +141,9 @@ void Tree<K, V>::add_to_leaf(Node& node, unsigned slot, Key key, Value value, Ha
     alloc::Session session = pool().allocator().session();
     store_pair(keys_.write(session, key, hash), values_.write(session, value));
     session.commit_when(leaf.bitmap, bit, bit);
-    session.log();                        // phase 1: pair, blobs and record are durable
-    pm().publish(leaf.bitmap, with_bit);  // phase 2: the commit
+    session.log();                                 // phase 1: pair, blobs and record are durable
+    pm().store(leaf.bitmap, with_bit);             // phase 2: the commit
+    pm().flush(&leaf.bitmap, sizeof leaf.bitmap);  // finish() fences: nothing is freed (rule R3)
     session.finish();
     count_blobs(pair.key, pair.value, +1);
   }

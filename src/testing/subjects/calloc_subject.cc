@@ -20,25 +20,27 @@ constexpr pm::Offset kFirstWord = 4096;
 constexpr std::array<std::uint64_t, 12> kSizes = {1,    16,   24,   64,    100,   256,
                                                   1056, 2048, 5000, 33000, 70000, 300000};
 /// Of runs and whole chunks, so that the medium is full soon.
-constexpr std::array<std::uint64_t, 8> kLargeSizes = {16,
+constexpr std::array<std::uint64_t, 9> kLargeSizes = {16,
                                                       2048,
                                                       5000,
                                                       std::uint64_t{1} << 20,
                                                       std::uint64_t{5} << 20,
                                                       9 << 20,
                                                       12 << 20,
+                                                      alloc::kChunkSize - 1000,
                                                       alloc::kChunkSize + 1000};
 
 /// Where there is no space but what others must give back: of their classes, runs and chunks.
-constexpr std::array<std::uint64_t, 9> kFullSizes = {16,
-                                                     alloc::kLargestClass,
-                                                     alloc::kLargestClass,
-                                                     5000,
-                                                     33000,
-                                                     70000,
-                                                     std::uint64_t{9} << 20,
-                                                     12 << 20,
-                                                     alloc::kChunkSize + 1000};
+constexpr std::array<std::uint64_t, 10> kFullSizes = {16,
+                                                      alloc::kLargestClass,
+                                                      alloc::kLargestClass,
+                                                      5000,
+                                                      33000,
+                                                      70000,
+                                                      std::uint64_t{9} << 20,
+                                                      12 << 20,
+                                                      alloc::kChunkSize - 1000,
+                                                      alloc::kChunkSize + 1000};
 /// Blocks of the largest class that are freed again: more than a span of them.
 constexpr unsigned kEmptied = 6;
 
@@ -46,6 +48,7 @@ enum Action : unsigned {
   kSet,
   kClear,
   kSetByRecord,
+  kSetChainByRecord,
   kSetWithRedo,
   kMoveWithUndo,
   kCancel,
@@ -74,12 +77,19 @@ class MediumSpace final : public alloc::Space {
   mutable epoch::Reclaimer reclaimer_;
 };
 
-/// A block holds its request's size and a number in its first words and the number again in its
-/// last.
+/// A block holds its request's size and a number in its first word and the number again in its
+/// last. If the first word says so, the second one is the offset of another block of the same
+/// content.
 struct Content {
   std::uint64_t bytes;
   std::uint64_t number;
 };
+constexpr std::uint64_t kChained = std::uint64_t{1} << 63;
+
+/// So that the number lies behind the offset.
+constexpr std::uint64_t bytes_of(const Content& content, bool chained) {
+  return std::max<std::uint64_t>(content.bytes, chained ? 24 : 16);
+}
 
 std::string to_text(const Content& content) {
   return fmt::format("{}:{}", content.bytes, content.number);
@@ -111,7 +121,8 @@ class OpenedCalloc final : public Opened {
     calloc_->check(report);
     std::vector<pm::Offset> linked, allocated;
     for (unsigned i = 0; i < kWords; ++i) {
-      if (const pm::Offset block = pm::load(word(i))) linked.push_back(block);
+      for (pm::Offset block = pm::load(word(i)); block != pm::kNull; block = next_of(block))
+        linked.push_back(block);
     }
     calloc_->for_each_allocated(
         [&](pm::Offset block, std::uint64_t) { allocated.push_back(block); });
@@ -146,7 +157,8 @@ class OpenedCalloc final : public Opened {
     switch (step.action & ~kSettle) {
       case kSet: set(i, step.value); break;
       case kClear: return StepResult::write(clear(i));
-      case kSetByRecord: set_by_record(i, step.value); break;
+      case kSetByRecord: set_by_record(i, step.value, false); break;
+      case kSetChainByRecord: set_by_record(i, step.value, true); break;
       case kSetWithRedo: set_with_redo(i, step.value); break;
       case kMoveWithUndo: return StepResult::write(move(i));
       default: cancel(i, step.value); return StepResult::write(false);
@@ -161,37 +173,54 @@ class OpenedCalloc final : public Opened {
     return reinterpret_cast<std::uint64_t*>(space_.base() + block);
   }
 
-  static std::size_t last_word(std::uint64_t bytes) {
-    return std::max<std::uint64_t>(bytes, 16) / 8 - 1;
+  static std::size_t last_word(std::uint64_t bytes) { return bytes / 8 - 1; }
+
+  bool chained(pm::Offset block) { return (words_of(block)[0] & kChained) != 0; }
+  /// The second block of a chain; kNull of the second one, of others, and of what is no block.
+  pm::Offset next_of(pm::Offset block) {
+    return calloc_->validate_block(block, 16) && chained(block) ? words_of(block)[1] : pm::kNull;
   }
 
   std::string read(pm::Offset block) {
+    const std::string text = read_one(block);
+    const pm::Offset next = next_of(block);
+    const bool whole = next == pm::kNull || (read_one(next) == text && !chained(next));
+    return whole ? text : "a torn chain";
+  }
+
+  std::string read_one(pm::Offset block) {
     if (!calloc_->validate_block(block, 16))
       return fmt::format("{:#x}, which is not allocated", block);
     const std::uint64_t* words = words_of(block);
-    const Content content{words[0] >> 32, words[0] & 0xffffffff};
-    if (!calloc_->validate_block(block, content.bytes)) return "a block that is too small";
+    const Content content{(words[0] & ~kChained) >> 32, words[0] & 0xffffffff};
+    const std::uint64_t bytes = bytes_of(content, chained(block));
+    if (!calloc_->validate_block(block, bytes)) return "a block that is too small";
     const std::uint64_t again =
-        content.bytes < 16 ? content.number : words[last_word(content.bytes)];
+        content.bytes < 16 && !chained(block) ? content.number : words[last_word(bytes)];
     return again == content.number ? to_text(content) : "a torn block";
   }
 
-  pm::Offset make(alloc::Session& session, const std::string& text) {
+  /// A new block, in front of another one unless that is kNull.
+  pm::Offset make(alloc::Session& session, const std::string& text, pm::Offset next = pm::kNull) {
     const Content content = from_text(text);
-    const pm::Offset block = session.reserve(std::max<std::uint64_t>(content.bytes, 16));
+    const bool chained = next != pm::kNull;
+    const std::uint64_t bytes = bytes_of(content, chained);
+    const pm::Offset block = session.reserve(bytes);
     std::uint64_t* words = words_of(block);
-    space_.pm().store(words[0], content.bytes << 32 | content.number);
-    space_.pm().flush(words, 8);  // not fenced, like the one below: log() does it
-    if (content.bytes >= 16) {
+    space_.pm().store(words[0], content.bytes << 32 | content.number | (chained ? kChained : 0));
+    if (chained) space_.pm().store(words[1], next);
+    space_.pm().flush(words, 16);  // not fenced, like the one below: log() does it
+    if (content.bytes >= 16 || chained) {
       // In a line of its own if the block is large.
-      space_.pm().store(words[last_word(content.bytes)], content.number);
-      space_.pm().flush(words + last_word(content.bytes), 8);
+      space_.pm().store(words[last_word(bytes)], content.number);
+      space_.pm().flush(words + last_word(bytes), 8);
     }
     return block;
   }
 
   void free_old(alloc::Session& session, unsigned i) {
-    if (const pm::Offset old = pm::load(word(i))) session.free(old);
+    for (pm::Offset old = pm::load(word(i)); old != pm::kNull; old = next_of(old))
+      session.free(old);
   }
 
   void set(unsigned i, const std::string& text) {
@@ -215,9 +244,11 @@ class OpenedCalloc final : public Opened {
     return true;
   }
 
-  void set_by_record(unsigned i, const std::string& text) {
+  /// A record with a chain is longer than a line, so that half of it may be in PM.
+  void set_by_record(unsigned i, const std::string& text, bool chain) {
     alloc::Session session = calloc_->session();
-    const pm::Offset block = make(session, text);
+    const pm::Offset next = chain ? make(session, text) : pm::kNull;
+    const pm::Offset block = make(session, text, next);
     free_old(session, i);
     session.redo(word(i), block);
     session.log();  // the commit
@@ -319,7 +350,8 @@ class CallocSubject final : public Subject {
     const bool linked = it != state.end();
     switch (step.action & ~kSettle) {
       case kSet:
-      case kSetByRecord: return {{step.key, step.value}};
+      case kSetByRecord:
+      case kSetChainByRecord: return {{step.key, step.value}};
       case kClear: return linked ? Effects{{step.key, std::nullopt}} : Effects{};
       case kSetWithRedo: return {{step.key, step.value}, {next, step.value}};
       case kMoveWithUndo:
@@ -330,7 +362,8 @@ class CallocSubject final : public Subject {
 
   std::string describe(const Step& step) const override {
     static constexpr std::array<const char*, kActions> kNames = {
-        "set", "clear", "set_by_record", "set_with_redo", "move_with_undo", "cancel"};
+        "set",           "clear",          "set_by_record", "set_chain_by_record",
+        "set_with_redo", "move_with_undo", "cancel"};
     return fmt::format("{}({}, {})", kNames[step.action & ~kSettle], step.key, step.value);
   }
 

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <perdix/error.h>
 
+#include "pm/access.h"
 #include "pm/file.h"
 #include "pool/layout.h"
 #include "pool/pool_core.h"
@@ -20,10 +23,15 @@ namespace {
 constexpr std::uint64_t kNames = 6;
 constexpr const char* kPool = "pool";
 
-enum Action : unsigned { kCreate, kReopen, kAdd, kDrop, kActions };
+enum Action : unsigned { kCreate, kReopen, kAdd, kSetRoot, kDrop, kActions };
 
-std::string text_of(const IndexInfo& info) {
-  return fmt::format("{}:{}:{}", info.engine, to_string(info.key_kind), to_string(info.value_kind));
+std::string text_of(const IndexInfo& info, std::uint64_t root) {
+  return fmt::format("{}:{}:{} {}", info.engine, to_string(info.key_kind),
+                     to_string(info.value_kind), root);
+}
+
+std::string with_root(const std::string& text, const std::string& root) {
+  return text.substr(0, text.rfind(' ') + 1) + root;
 }
 
 /// An index of the name has these, so that entries differ in more than the name.
@@ -45,7 +53,8 @@ class OpenedPool final : public Opened {
   State contents() override {
     if (core_ == nullptr) return {};
     State state{{kPool, fmt::format("{} bytes", core_->size())}};
-    for (const IndexInfo& info : core_->indexes()) state[info.name] = text_of(info);
+    for (const IndexInfo& info : core_->indexes())
+      state[info.name] = text_of(info, pm::load(core_->open_existing_index(info.name)->root()));
     return state;
   }
 
@@ -64,11 +73,13 @@ class OpenedPool final : public Opened {
     switch (step.action) {
       case kReopen: reopen(); return StepResult::write(false);
       case kAdd: return StepResult::write(add(info_of(step.key, step.value)));
+      case kSetRoot: return StepResult::write(set_root(step.key, std::stoull(step.value)));
       default: return StepResult::write(drop(step.key));
     }
   }
 
   Problems close() override {
+    finish_drops();
     if (core_ != nullptr) core_->close();
     core_.reset();
     return {};
@@ -121,15 +132,31 @@ class OpenedPool final : public Opened {
     return true;
   }
 
+  bool set_root(const std::string& name, std::uint64_t root) {
+    const std::optional<pool::IndexHandle> handle = core_->open_existing_index(name);
+    if (!handle) return false;
+    core_->pm().publish(handle->root(), root);  // the commit, as an engine makes it
+    return true;
+  }
+
+  /// The index is gone for good when its drop has begun, whatever the engine does before its end.
   bool drop(const std::string& name) {
     if (!has(name)) return false;
-    core_->finish_drop(core_->begin_drop(name));
+    finish_drops();
+    dropping_.push_back(core_->begin_drop(name));
     return true;
+  }
+
+  /// Leaves the roots as they are: an engine may.
+  void finish_drops() {
+    for (pool::IndexHandle& handle : dropping_) core_->finish_drop(std::move(handle));
+    dropping_.clear();
   }
 
   Medium& medium_;
   pm::Domain domain_;
   std::shared_ptr<pool::PoolCore> core_;
+  std::vector<pool::IndexHandle> dropping_;
 };
 
 class PoolSubject final : public Subject {
@@ -151,6 +178,8 @@ class PoolSubject final : public Subject {
     if (!state.contains(kPool)) return {kCreate, kPool, fmt::format("{} bytes", kPoolSize)};
     if (random.one_in(6)) return {kReopen, "", ""};
     const std::string name = fmt::format("index {}", random.below(kNames));
+    if (state.contains(name) && random.one_in(2))
+      return {kSetRoot, name, std::to_string(1 + random.below(1000))};
     if (state.contains(name)) return {kDrop, name, ""};
     return {kAdd, name, fmt::format("engine {}", random.below(1000))};
   }
@@ -161,14 +190,17 @@ class PoolSubject final : public Subject {
     if (!state.contains(kPool)) return {};
     switch (step.action) {
       case kAdd:
-        return there ? Effects{} : Effects{{step.key, text_of(info_of(step.key, step.value))}};
+        return there ? Effects{} : Effects{{step.key, text_of(info_of(step.key, step.value), 0)}};
+      case kSetRoot:
+        return there ? Effects{{step.key, with_root(state.at(step.key), step.value)}} : Effects{};
       case kDrop: return there ? Effects{{step.key, std::nullopt}} : Effects{};
       default: return {};
     }
   }
 
   std::string describe(const Step& step) const override {
-    static constexpr std::array<const char*, kActions> kCalls = {"create", "reopen", "add", "drop"};
+    static constexpr std::array<const char*, kActions> kCalls = {"create", "reopen", "add",
+                                                                 "set_root", "drop"};
     return fmt::format("{}({})", kCalls[step.action], step.key);
   }
 

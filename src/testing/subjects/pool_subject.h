@@ -2,7 +2,8 @@
 //
 // It begins with a blank medium. Whatever a crash of the creation leaves is either refused as no
 // pool, and then the file tells that it was meant to become one (or is still blank), or opens as a
-// whole one. Contents are the pool's size and its indexes.
+// whole one. Contents are the pool's size and its indexes, with the words that engines have as
+// their roots.
 #pragma once
 
 #include <memory>

@@ -34,7 +34,7 @@ std::vector<SubjectEntry> subjects() {
   const auto calloc = [](CallocStart start) {
     return [start](pm::Domain domain) { return make_calloc_subject(start, domain); };
   };
-  std::vector<SubjectEntry> all = {{"calloc", 4, calloc(CallocStart::any)},
+  std::vector<SubjectEntry> all = {{"calloc:any", 4, calloc(CallocStart::any)},
                                    {"calloc:full", 1, calloc(CallocStart::full)},
                                    {"pool", 1, make_pool_subject}};
   for (const std::string& engine : Index::engines()) add_kinds(all, engine, engine, {});
