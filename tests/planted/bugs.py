@@ -12,6 +12,8 @@ Bug = namedtuple("Bug", "name path before after subjects")
 
 TREE = ("sptree:u64:u64", "sptree")
 STRINGS = ("sptree:bytes:bytes", "sptree")
+BUFFERS = ("sptree+buffers:u64:u64", "sptree+buffers")
+BUFFERED_STRINGS = ("sptree+buffers:bytes:bytes", "sptree+buffers")
 ALLOCATOR = ("calloc:full", "calloc:any", "sptree")
 LANES = ("calloc:any", "sptree")  # by several threads
 POOL_ALONE = ("pool", "sptree")
@@ -20,6 +22,8 @@ SPTREE = "src/index/sptree/sptree.cc"
 SMO = "src/index/sptree/smo.cc"
 SPTREE_RECOVERY = "src/index/sptree/recovery.cc"
 SCAN = "src/index/sptree/scan.cc"
+BUFFERED = "src/index/sptree/buffered.h"
+REPLAY = "src/index/sptree/replay.h"
 BOUND = "src/index/sptree/bound.h"
 WORD = "src/index/common/word.cc"
 SESSION = "src/alloc/session.cc"
@@ -41,10 +45,10 @@ BUGS = [
         "and value)",
         SPTREE,
         """    store_pair(key, value);
-    pm().fence();  // phase 1: the pair is durable before its bit can be
-    pm().publish(leaf.bitmap, node.slots() | bit);  // phase 2: the commit
+    pm().fence();                         // phase 1: the pair is durable before its bit can be
+    pm().publish(leaf.bitmap, with_bit);  // phase 2: the commit
 """,
-        """    pm().publish(leaf.bitmap, node.slots() | bit);
+        """    pm().publish(leaf.bitmap, with_bit);
     store_pair(key, value);
     pm().fence();
 """,
@@ -62,11 +66,11 @@ BUGS = [
         SPTREE,
         """    session.commit_when(leaf.bitmap, bit, bit);
     session.log();                                 // phase 1: pair, blobs and record are durable
-    pm().store(leaf.bitmap, node.slots() | bit);   // phase 2: the commit
+    pm().store(leaf.bitmap, with_bit);             // phase 2: the commit
 """,
         """    session.commit_when(leaf.bitmap, bit, bit);
     pm().fence();
-    pm().store(leaf.bitmap, node.slots() | bit);
+    pm().store(leaf.bitmap, with_bit);
     session.log();
 """,
         STRINGS,
@@ -96,22 +100,34 @@ BUGS = [
     Bug(
         "erase leaks the key",
         SPTREE,
-        "    Keys::free(session, pm::load(leaf.pairs[slot].key));\n",
-        "",
+        """    Keys::free(session, pm::load(pair.key));
+    Values::free(session, pm::load(pair.value));
+    session.commit_when(leaf.bitmap, bit, 0);
+""",
+        """    Values::free(session, pm::load(pair.value));
+    session.commit_when(leaf.bitmap, bit, 0);
+""",
         STRINGS,
     ),
     Bug(
         "erase leaks the value",
         SPTREE,
-        "    Values::free(session, pm::load(leaf.pairs[slot].value));\n",
-        "",
+        """    Keys::free(session, pm::load(pair.key));
+    Values::free(session, pm::load(pair.value));
+    session.commit_when(leaf.bitmap, bit, 0);
+""",
+        """    Keys::free(session, pm::load(pair.key));
+    session.commit_when(leaf.bitmap, bit, 0);
+""",
         STRINGS,
     ),
     Bug(
         "erase clears the bit in DRAM only: the pair comes back (FAST&FAIR, wrong line flushed)",
         SPTREE,
-        "    pm().publish(leaf.bitmap, rest);  // the commit\n  } else {",
-        "    pm().publish(leaf.bitmap, node.slots());\n  } else {",
+        """    pm().publish(leaf.bitmap, without_bit);  // the commit
+  } else {""",
+        """    pm().publish(leaf.bitmap, taken_slots(node));
+  } else {""",
         TREE,
     ),
     Bug(
@@ -126,7 +142,7 @@ BUGS = [
     Bug(
         "split leaves copies behind after a crash: no redo (SPTree, stale copies)",
         SMO,
-        "  session.redo(left.bitmap, kept_slots);\n",
+        "  session.redo(left.bitmap, kept_bits);\n",
         "",
         TREE,
     ),
@@ -134,9 +150,9 @@ BUGS = [
         "split clears the left leaf's bits before the new leaf is linked",
         SMO,
         """  pm().store(left.next, offset);
-  pm().store(left.bitmap, kept_slots);
+  pm().store(left.bitmap, kept_bits);
 """,
-        """  pm().store(left.bitmap, kept_slots);
+        """  pm().store(left.bitmap, kept_bits);
   pm().store(left.next, offset);
 """,
         TREE,
@@ -172,16 +188,15 @@ BUGS = [
     Bug(
         "split does not clear the moved pairs' bits at all",
         SMO,
-        "  pm().store(left.bitmap, kept_slots);\n",
+        "  pm().store(left.bitmap, kept_bits);\n",
         "",
         TREE,
     ),
     Bug(
         "split keeps one pair in both leaves",
         SMO,
-        "    for (unsigned i = 0; i < kept; ++i) slots |= bit_of(entries[i].slot);\n",
-        "    for (unsigned i = 0; i < kept + 1 && i < kLeafPairs; ++i)"
-        " slots |= bit_of(entries[i].slot);\n",
+        "    if (!buffered) moved_slots |= bit_of(entry.place);\n",
+        "    if (!buffered && i > 0) moved_slots |= bit_of(entry.place);\n",
         TREE,
     ),
     Bug(
@@ -236,16 +251,17 @@ BUGS = [
     Bug(
         "a new index links its leaf before the leaf is durable (P-HOT: publish before the fence)",
         SPTREE_RECOVERY,
-        "  pm().flush(&leaf, offsetof(Leaf, pairs));  // log() fences before the leaf can be "
-        "linked\n",
+        "  pm().flush(&leaf, offsetof(Leaf, pairs));  // as below: log() fences before the root can be linked\n",
         "",
         TREE,
     ),
     Bug(
         "recovery forgets the filters: lookups deny keys that are there",
         SPTREE_RECOVERY,
-        "  fill_filter(*node);\n  count_recovered(*node);\n",
-        "  count_recovered(*node);\n",
+        """  fill_filter(*node);
+  leaves_.add(1);
+""",
+        "  leaves_.add(1);\n",
         TREE,
     ),
     Bug(
@@ -265,9 +281,12 @@ BUGS = [
     Bug(
         "dropping frees the strings after the leaf that leads to them",
         SPTREE_RECOVERY,
-        "        pm.publish(leaf.bitmap, left & (left - 1));  // the commit\n        "
-        "session.finish();\n",
-        "        session.finish();\n        pm.publish(leaf.bitmap, left & (left - 1));\n",
+        """      pool_.pm().publish(leaf.bitmap, left & (left - 1));  // the commit
+      session.finish();
+""",
+        """      session.finish();
+      pool_.pm().publish(leaf.bitmap, left & (left - 1));
+""",
         STRINGS,
     ),
     Bug(
@@ -280,8 +299,8 @@ BUGS = [
     Bug(
         "a scan skips a leaf's first key if it is where the leaf begins",
         SCAN,
-        "    if (key < from) continue;\n",
-        "    if (!(from < key) && into.size == 0 && left != node.slots()) continue;\n",
+        "    if (!(key < from)) into.entries[into.size++] = {key, value};\n",
+        "    if (from < key || into.size > 0) into.entries[into.size++] = {key, value};\n",
         TREE,
     ),
     Bug(
@@ -468,5 +487,110 @@ BUGS = [
         "    store(word, value);\n    persist(&word, sizeof(T), site);\n",
         "    persist(&word, sizeof(T), site);\n    store(word, value);\n",
         ALLOCATOR,
+    ),
+    # --- SpTree: write buffers ---
+    Bug(
+        "a buffer's chain ends before the leaf says the same",
+        BUFFERED,
+        """  pm().publish(leaf.bitmap, slots);  // phase 2: durable before the chain that says the same ends
+  log_->end(*buffer);
+""",
+        """  log_->end(*buffer);
+  pm().publish(leaf.bitmap, slots);
+""",
+        BUFFERS,
+    ),
+    Bug(
+        "a buffer's pairs are not durable before their bits",
+        BUFFERED,
+        "  if (count > 0) pm().fence();  // phase 1: the pairs are durable before their bits can be\n",
+        "",
+        BUFFERS,
+    ),
+    Bug(
+        "merging a buffer forgets its tombstones",
+        BUFFERED,
+        "  const std::uint64_t slots = taken & ~buffer->erased_slots();\n",
+        "  const std::uint64_t slots = {planted} ? taken : taken & ~buffer->erased_slots();\n",
+        BUFFERS,
+    ),
+    Bug(
+        "a tombstone stays in DRAM",
+        BUFFERED,
+        "    log_->append(buffer, wal::Type::erase_slot, slot, 0);\n",
+        "",
+        BUFFERS,
+    ),
+    Bug(
+        "a slot is used again while its tombstone is in the log",
+        SPTREE,
+        "static_cast<unsigned>(std::countr_one(taken_slots(node)));",
+        "static_cast<unsigned>(\n"
+        "        std::countr_one({planted} ? node.slots() : taken_slots(node)));",
+        BUFFERS,
+    ),
+    Bug(
+        "a buffered pair is erased in DRAM only",
+        BUFFERED,
+        "    log_->append(buffer, wal::Type::erase_key, buffer.key(i), 0);\n",
+        "",
+        BUFFERS,
+    ),
+    Bug(
+        "a buffered value is replaced in DRAM only",
+        BUFFERED,
+        "    log_->append(buffer, wal::Type::put, buffer.key(i), value);\n",
+        "",
+        BUFFERS,
+    ),
+    Bug(
+        "a buffered string that is replaced leaks",
+        BUFFERED,
+        "    Values::free(session, old_word);\n"
+        "    log_->append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
+        "    log_->append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
+        BUFFERED_STRINGS,
+    ),
+    Bug(
+        "a split leaves the chain open: what moved away stays in it",
+        SMO,
+        "    [[maybe_unused]] const bool merged = merge_buffer(node);\n    assert(merged);\n",
+        "",
+        BUFFERED_STRINGS,
+    ),
+    Bug(
+        "leaves merge with open chains (SPTree, stale copies)",
+        SMO,
+        "  if (!merge_buffer(node) || !merge_buffer(*right_node)) return;\n",
+        "",
+        BUFFERS,
+    ),
+    Bug(
+        "recovery does not look into the log (SPTree's release: acknowledged keys are lost)",
+        SPTREE_RECOVERY,
+        "  if (log_ == nullptr) return false;\n",
+        "  if (log_ == nullptr || {planted}) return false;\n",
+        BUFFERS,
+    ),
+    Bug(
+        "the oldest record of a key counts, not the newest",
+        REPLAY,
+        "    if (std::find(seen.begin(), seen.end(), key) != seen.end()) return;\n",
+        "    std::erase_if(live, [&](const auto& pair) { return pair.first == key; });\n",
+        BUFFERS,
+    ),
+    Bug(
+        "recovery takes erased slots for pairs",
+        SPTREE_RECOVERY,
+        "  node.bitmap.store(node.slots() & ~chain.erased, std::memory_order_relaxed);\n",
+        "",
+        BUFFERS,
+    ),
+    Bug(
+        "a chain whose END was lost stays open",
+        SPTREE_RECOVERY,
+        "  for (Node* node : stale) close_stale_chain(*node);\n",
+        "",
+        BUFFERS,
     ),
 ]
