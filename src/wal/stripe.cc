@@ -119,6 +119,17 @@ Chain* Stripe::oldest() const {
   return chains_.oldest();
 }
 
+void Stripe::make_room_for_ends() {
+  const auto enough = [this] { return has_headroom(kEndsHeadroom); };
+  if (enough()) return;
+  try {
+    segments_.grow(enough, [] { return true; });
+  } catch (const Error& error) {
+    // What admit() left of it is still there.
+    if (error.code() != Errc::out_of_space) throw;
+  }
+}
+
 void Stripe::reclaim() {
   Position keep = checkpointed();
   {

@@ -25,10 +25,11 @@ namespace perdix::wal {
 
 class alignas(util::kCacheLine) Stripe {
  public:
-  /// What admit() makes sure of: a segment for the ENDs of a whole segment's chains, so that
-  /// cleaning goes on when nobody else is admitted, and a quarter for the records of operations
-  /// that were admitted before.
-  static constexpr std::uint64_t kHeadroom = kSegmentSize + kSegmentSize / 4;
+  /// For the ENDs of all chains that begin in one segment, so that cleaning goes on when nobody
+  /// else is admitted, and the segment can be reclaimed.
+  static constexpr std::uint64_t kEndsHeadroom = kSegmentSize;
+  /// What admit() makes sure of: the same, and room for operations that were admitted before.
+  static constexpr std::uint64_t kHeadroom = kEndsHeadroom + kSegmentSize / 4;
   /// Segments that a stripe may have whatever its limit is: the tail's, and the headroom.
   static constexpr std::uint64_t kLeast = 3;
 
@@ -43,9 +44,14 @@ class alignas(util::kCacheLine) Stripe {
   /// Whether there is headroom; allocates it if the live range is below `limit` bytes. Throws
   /// Errc::out_of_space. Usually two loads.
   bool admit(std::uint64_t limit) {
-    return has_headroom() || segments_.grow([this] { return has_headroom(); },
-                                            [&] { return used() < limit || few_segments(); });
+    return has_headroom(kHeadroom) ||
+           segments_.grow([this] { return has_headroom(kHeadroom); },
+                          [&] { return used() < limit || few_segments(); });
   }
+
+  /// Makes room for the ENDs of one segment, if the pool has space. Whatever the limit: they will
+  /// free as much.
+  void make_room_for_ends();
 
   /// Appends a record that is durable when this returns. Throws Errc::out_of_space, nothing
   /// changed, where admit() was not asked.
@@ -95,9 +101,9 @@ class alignas(util::kCacheLine) Stripe {
   const Segments& segments() const noexcept { return segments_; }
 
  private:
-  bool has_headroom() const noexcept {
+  bool has_headroom(std::uint64_t bytes) const noexcept {
     const Position next = tail();  // before the end, so that it is not behind it
-    return segments_.end() - next >= kHeadroom;
+    return segments_.end() - next >= bytes;
   }
   bool few_segments() const noexcept { return segments_.count() < kLeast; }
 
