@@ -157,7 +157,8 @@ TEST_F(LogDamage, AnyBytesAnywhere) {
     const std::uint64_t stripe = random.below(kStripes) * sizeof(StripeLayout);
     const std::uint64_t at = sizeof(std::uint64_t) * random.below(random.one_in(2) ? 8 : 12);
     auto* word = rig_.pool().at<std::uint64_t>(log + at + (at < 64 ? 0 : stripe));
-    *word = random.one_in(2) ? random() >> random.below(64) : *word ^ 1 << random.below(64);
+    *word = random.one_in(2) ? random() >> random.below(64)
+                             : *word ^ std::uint64_t{1} << random.below(64);
     try {
       use();
     } catch (const Error& error) {

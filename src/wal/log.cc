@@ -163,8 +163,8 @@ std::vector<TableEntry> Log::open_chains(const Tails& tails) const {
 
 void Log::publish_table(const Tails& tails, const std::vector<TableEntry>& heads) {
   alloc::Session session = pool_.allocator().session();
-  const pm::Offset table = write_table(session, pool_, seed_, tails, heads);
   if (const pm::Offset old = pm::load(header_.checkpoint); old != pm::kNull) session.free(old);
+  const pm::Offset table = write_table(session, pool_, seed_, tails, heads);
   session.commit_when(header_.checkpoint, ~std::uint64_t{0}, table);
   session.log();  // also fences the table
   // The commit. Durable before anything before the tails is reclaimed: checkpointed() still says
