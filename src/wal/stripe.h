@@ -41,7 +41,7 @@ class alignas(util::kCacheLine) Stripe {
 
   // --- Writers -----------------------------------------------------------------------------------
 
-  /// Whether there is headroom; allocates it if the live range is below `limit` bytes. Throws
+  /// Whether there is headroom; allocates it if less than `limit` bytes are used. Throws
   /// Errc::out_of_space. Usually two loads.
   bool admit(std::uint64_t limit) {
     return has_headroom(kHeadroom) ||
@@ -94,9 +94,9 @@ class alignas(util::kCacheLine) Stripe {
   /// Frees the segments that no recovery needs.
   void reclaim();
 
-  /// Takes an adopted chain into the order by age, before all that are in it. False if it has ended
-  /// since it was adopted with that first record.
-  bool list_oldest(Chain& chain, Position first);
+  /// Takes a chain that was adopted with that first record into the order by age, before all that
+  /// are in it; unless it has ended since.
+  void list_oldest(Chain& chain, Position first);
 
   const Segments& segments() const noexcept { return segments_; }
 
@@ -120,7 +120,7 @@ class alignas(util::kCacheLine) Stripe {
   std::atomic<Position> tail_{0};    // changed under lock_
   std::byte* segment_ = nullptr;     // the tail's; guarded by lock_
   ChainList chains_;                 // guarded by lock_
-  std::atomic<Position> oldest_{0};  // first record of the oldest chain, 0: none; as tail_
+  std::atomic<Position> oldest_{0};  // first record of the oldest chain, 0: none; under lock_
   std::atomic<Position> checkpointed_{0};
   pool::PoolCore& pool_;
   Segments segments_;
