@@ -7,6 +7,7 @@
 #include "testing/subjects/calloc_subject.h"
 #include "testing/subjects/index_subject.h"
 #include "testing/subjects/pool_subject.h"
+#include "testing/subjects/wal_subject.h"
 
 namespace perdix::testing {
 
@@ -16,7 +17,8 @@ std::vector<SubjectEntry> subjects() {
   };
   std::vector<SubjectEntry> all = {{"calloc", 4, calloc(CallocStart::any)},
                                    {"calloc:full", 1, calloc(CallocStart::full)},
-                                   {"pool", 1, make_pool_subject}};
+                                   {"pool", 1, make_pool_subject},
+                                   {"wal", 4, make_wal_subject}};
   for (const std::string& engine : Index::engines()) {
     for (const Kind key : {Kind::u64, Kind::bytes}) {
       for (const Kind value : {Kind::u64, Kind::bytes}) {
