@@ -25,8 +25,8 @@ using wal::Word;
 constexpr unsigned kLeaves = 16;
 constexpr unsigned kKeys = 3;
 constexpr std::uint64_t kRecordsPerSegment = wal::kSegmentSize / sizeof(wal::Record);
-/// The workload appends fewer for each thread: what happens at a place happens in most of them.
-constexpr std::uint64_t kRecordsAhead = 12;
+/// So few that a workload nearly always gets beyond them.
+constexpr std::uint64_t kRecordsAhead = 4;
 constexpr wal::Log::Limits kLimits{std::uint64_t{8} << 20};
 
 /// A value is absent, a number, or a number in a block.
@@ -391,12 +391,13 @@ class WalSubject final : public Subject {
 
   static void fill(OpenedWal& opened, util::Random& random) {
     const auto leaf = static_cast<unsigned>(random.below(kLeaves));
-    opened.fill(leaf, random.below(4), 0);
+    // Often so many that the next ring words are not in the line of the stripe's start.
+    opened.fill(leaf, random.one_in(2) ? random.below(4) : 7 + random.below(3), 0);
     // Then segments that were freed are used again, while those of positions behind them are not.
-    if (random.one_in(2)) opened.clean();
+    if (!random.one_in(3)) opened.clean();
     // Shortly before the headroom ends, or the segment.
     const std::uint64_t place = random.one_in(2) ? wal::kSegmentSize : wal::kSegmentSize / 4 * 3;
-    opened.fill(leaf, random.below(2),
+    opened.fill(leaf, random.below(3),
                 place - (1 + random.below(kRecordsAhead)) * sizeof(wal::Record));
   }
 
