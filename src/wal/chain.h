@@ -74,8 +74,6 @@ class ChainList {
     chain.listed_ = false;
   }
 
-  static bool listed(const Chain& chain) noexcept { return chain.listed_; }
-
  private:
   Chain* oldest_ = nullptr;
   Chain* newest_ = nullptr;

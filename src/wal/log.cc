@@ -15,8 +15,10 @@ namespace {
 /// Of a stripe. So many segments, so that what can't be reclaimed in spite of all cleaning (part of
 /// the tail's segment) is little against it.
 constexpr std::uint64_t kLeastLimit = 4 * kSegmentSize;
-/// Of a stripe: the ring has room for what it has ahead, too.
-constexpr std::uint64_t kMostLimit = (kSegmentsPerStripe - 8) * kSegmentSize;
+/// Of a stripe. The ring has room for what is allocated ahead too, and for the ENDs that cleaning
+/// appends until half of the limit is free: at most half of it again.
+constexpr std::uint64_t kMostLimit = 640 * kSegmentSize;
+static_assert(kMostLimit / 2 * 3 + 8 * kSegmentSize < kSegmentsPerStripe * kSegmentSize);
 
 /// Of a stripe: what a restart reads at most, if checkpoints are taken when due. All stripes
 /// together 4 MiB, which take some ten milliseconds.
@@ -109,11 +111,13 @@ bool Log::crowded() const noexcept {
                      [=](const Stripe& stripe) { return stripe.live() > half; });
 }
 
-Chain* Log::oldest() const {
+Chain* Log::oldest() {
   const auto stripe =
       std::max_element(stripes_.begin(), stripes_.end(),
                        [](const Stripe& a, const Stripe& b) { return a.live() < b.live(); });
-  return stripe->oldest();
+  Chain* chain = stripe->oldest();
+  if (chain != nullptr) stripe->make_room_for_ends();
+  return chain;
 }
 
 bool Log::checkpoint_due() const noexcept {
@@ -159,8 +163,8 @@ std::vector<TableEntry> Log::open_chains(const Tails& tails) const {
 
 void Log::publish_table(const Tails& tails, const std::vector<TableEntry>& heads) {
   alloc::Session session = pool_.allocator().session();
-  const pm::Offset table = write_table(session, pool_, seed_, tails, heads);
   if (const pm::Offset old = pm::load(header_.checkpoint); old != pm::kNull) session.free(old);
+  const pm::Offset table = write_table(session, pool_, seed_, tails, heads);
   session.commit_when(header_.checkpoint, ~std::uint64_t{0}, table);
   session.log();  // also fences the table
   // The commit. Durable before anything before the tails is reclaimed: checkpointed() still says

@@ -28,7 +28,7 @@
 //   R1. A chain is changed (append, end, assign, adopt) by one thread at a time: the lock that
 //       guards the buffer is held. It may be held together with a Session.
 //   R2. admit() is called before that lock is taken, in the same operation; one operation appends
-//       few records (all that are under way together at most kAdmitted), apart from ENDs.
+//       few records (all that are under way together at most kAdmitted), ENDs included.
 //   R3. An owner's records are in one Chain at a time; a Chain gets another owner only by assign()
 //       or adopt(), while it is empty.
 //   R4. surviving() and follow() run in an epoch::Guard, or not while resumed() does.
@@ -59,8 +59,9 @@
 
 namespace perdix::wal {
 
-/// Records of admitted operations that a stripe has room for, besides a segment of ENDs.
-inline constexpr std::uint64_t kAdmitted = (Stripe::kHeadroom - kSegmentSize) / sizeof(Record);
+/// Records that a stripe has room for besides the ENDs that cleaning needs.
+inline constexpr std::uint64_t kAdmitted =
+    (Stripe::kHeadroom - Stripe::kEndsHeadroom) / sizeof(Record);
 
 /// A number that no other log's seed is, as far as chance allows.
 std::uint64_t draw_seed();
@@ -69,8 +70,8 @@ class Log {
  public:
   struct Limits {
     /// Of records, live or not yet reclaimed, each stripe an eighth of it. Taken for at least 2 MiB
-    /// and at most 508 MiB. Not counted: segments that are allocated ahead, at most three per
-    /// stripe.
+    /// and at most 320 MiB. Not counted: segments that are allocated ahead, at most three per
+    /// stripe; and ENDs, as many as there are chains.
     std::uint64_t bytes;
   };
 
@@ -95,7 +96,7 @@ class Log {
   /// a Session of its own: the caller holds none. False if the owner's stripe is at its limit:
   /// maintenance must run first (before resumed(): the surviving chains must be dealt with).
   /// Usually two loads. Throws Errc::out_of_space if the pool has no space for a segment: then
-  /// maintenance may help, too.
+  /// maintenance may help too, followed by Calloc::reclaim().
   bool admit(Owner owner) { return stripe(owner).admit(stripe_limit()); }
 
   /// Appends a record to the chain of chain.owner; durable when this returns. Cost: a line, a flush
@@ -112,7 +113,7 @@ class Log {
   }
 
   /// Appends an END, durably; then the chain is empty. A chain without records is left alone. Needs
-  /// no admit(): there is room for the ENDs of as many chains as have records in one segment.
+  /// no admit() if the chain came from oldest(), which cares for room.
   void end(Chain& chain);
 
   /// Makes a chain known to checkpoints; once for each Chain, before its first record.
@@ -124,8 +125,9 @@ class Log {
   bool crowded() const noexcept;
 
   /// The chain whose oldest record keeps most from being reclaimed; nullptr if no chain has
-  /// records. It may change before the caller has its lock.
-  Chain* oldest() const;
+  /// records. It may change before the caller has its lock. Makes room for its END, if the pool has
+  /// space: allocates a segment now and then, with a Session of its own.
+  Chain* oldest();
 
   /// A restart would have to read much, or reclamation needs a newer checkpoint. 16 loads.
   bool checkpoint_due() const noexcept;

@@ -30,8 +30,8 @@ Record& Stripe::place(Position position) {
   return *reinterpret_cast<Record*>(segment_ + place);
 }
 
-/// Writes the record that follows a chain's head, to the tail. `commit(check, value)` stores the
-/// check word and makes the whole line durable. Under lock_.
+/// Writes the record that follows a chain's head, to the tail. `commit(record, check)` stores
+/// the check word and makes the whole line durable. Under lock_.
 template <class Commit>
 Position Stripe::write(const Chain& chain, Type type, Word key, Word value, Commit commit) {
   const Position position = tail_.load(std::memory_order_relaxed);
@@ -119,6 +119,17 @@ Chain* Stripe::oldest() const {
   return chains_.oldest();
 }
 
+void Stripe::make_room_for_ends() {
+  const auto enough = [this] { return has_headroom(kEndsHeadroom); };
+  if (enough()) return;
+  try {
+    segments_.grow(enough, [] { return true; });
+  } catch (const Error& error) {
+    // What admit() left of it is still there.
+    if (error.code() != Errc::out_of_space) throw;
+  }
+}
+
 void Stripe::reclaim() {
   Position keep = checkpointed();
   {
@@ -131,14 +142,12 @@ void Stripe::reclaim() {
   segments_.free_before(keep);
 }
 
-bool Stripe::list_oldest(Chain& chain, Position first) {
+void Stripe::list_oldest(Chain& chain, Position first) {
   const std::lock_guard guard(lock_);
   // Positions never repeat, so a chain that has this one is the same chain still.
-  if (chain.first.load(std::memory_order_relaxed) != first || ChainList::listed(chain))
-    return false;
+  if (chain.first.load(std::memory_order_relaxed) != first) return;
   chains_.push_oldest(chain);
   note_oldest();
-  return true;
 }
 
 }  // namespace perdix::wal

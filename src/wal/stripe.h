@@ -25,10 +25,11 @@ namespace perdix::wal {
 
 class alignas(util::kCacheLine) Stripe {
  public:
-  /// What admit() makes sure of: a segment for the ENDs of a whole segment's chains, so that
-  /// cleaning goes on when nobody else is admitted, and a quarter for the records of operations
-  /// that were admitted before.
-  static constexpr std::uint64_t kHeadroom = kSegmentSize + kSegmentSize / 4;
+  /// For the ENDs of all chains that begin in one segment, so that cleaning goes on when nobody
+  /// else is admitted, and the segment can be reclaimed.
+  static constexpr std::uint64_t kEndsHeadroom = kSegmentSize;
+  /// What admit() makes sure of: the same, and room for operations that were admitted before.
+  static constexpr std::uint64_t kHeadroom = kEndsHeadroom + kSegmentSize / 4;
   /// Segments that a stripe may have whatever its limit is: the tail's, and the headroom.
   static constexpr std::uint64_t kLeast = 3;
 
@@ -40,12 +41,17 @@ class alignas(util::kCacheLine) Stripe {
 
   // --- Writers -----------------------------------------------------------------------------------
 
-  /// Whether there is headroom; allocates it if the live range is below `limit` bytes. Throws
+  /// Whether there is headroom; allocates it if less than `limit` bytes are used. Throws
   /// Errc::out_of_space. Usually two loads.
   bool admit(std::uint64_t limit) {
-    return has_headroom() || segments_.grow([this] { return has_headroom(); },
-                                            [&] { return used() < limit || few_segments(); });
+    return has_headroom(kHeadroom) ||
+           segments_.grow([this] { return has_headroom(kHeadroom); },
+                          [&] { return used() < limit || few_segments(); });
   }
+
+  /// Makes room for the ENDs of one segment, if the pool has space. Whatever the limit: they will
+  /// free as much.
+  void make_room_for_ends();
 
   /// Appends a record that is durable when this returns. Throws Errc::out_of_space, nothing
   /// changed, where admit() was not asked.
@@ -88,16 +94,16 @@ class alignas(util::kCacheLine) Stripe {
   /// Frees the segments that no recovery needs.
   void reclaim();
 
-  /// Takes an adopted chain into the order by age, before all that are in it. False if it has ended
-  /// since it was adopted with that first record.
-  bool list_oldest(Chain& chain, Position first);
+  /// Takes a chain that was adopted with that first record into the order by age, before all that
+  /// are in it; unless it has ended since.
+  void list_oldest(Chain& chain, Position first);
 
   const Segments& segments() const noexcept { return segments_; }
 
  private:
-  bool has_headroom() const noexcept {
+  bool has_headroom(std::uint64_t bytes) const noexcept {
     const Position next = tail();  // before the end, so that it is not behind it
-    return segments_.end() - next >= kHeadroom;
+    return segments_.end() - next >= bytes;
   }
   bool few_segments() const noexcept { return segments_.count() < kLeast; }
 
@@ -114,7 +120,7 @@ class alignas(util::kCacheLine) Stripe {
   std::atomic<Position> tail_{0};    // changed under lock_
   std::byte* segment_ = nullptr;     // the tail's; guarded by lock_
   ChainList chains_;                 // guarded by lock_
-  std::atomic<Position> oldest_{0};  // first record of the oldest chain, 0: none; as tail_
+  std::atomic<Position> oldest_{0};  // first record of the oldest chain, 0: none; under lock_
   std::atomic<Position> checkpointed_{0};
   pool::PoolCore& pool_;
   Segments segments_;

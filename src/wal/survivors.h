@@ -25,8 +25,7 @@ class Survivors {
   /// first that is not valid. Returns where that is: the tail. Throws Errc::corrupt.
   Position scan(const Segments& segments, unsigned stripe);
 
-  /// The newest record of an owner's chain, 0 if it has none. As the table says it, unless a record
-  /// behind it says otherwise: the record is not verified then.
+  /// The newest record of an owner's chain, 0 if it has none. What the table says is not verified.
   Position find(Owner owner) const;
 
   /// Calls visit(owner, head) for every chain that has no END.

@@ -23,7 +23,7 @@ from pathlib import Path
 
 # In the cpu_cache domain flushes and fences do nothing.
 DOMAINS = ("memory_controller", "page_cache")
-FOLDERS = ("src/pool", "src/alloc", "src/index")
+FOLDERS = ("src/pool", "src/alloc", "src/wal", "src/index")
 ROOT = Path(__file__).resolve().parents[2]
 _SITE = re.compile(r"^site (\S+) flushes (\d+) fences (\d+) (.*)$")
 _CALL = re.compile(r"(?:\.|->)\s*(?:flush|fence|persist|publish)\(")

@@ -7,6 +7,7 @@
 #include "testing/subjects/calloc_subject.h"
 #include "testing/subjects/index_subject.h"
 #include "testing/subjects/pool_subject.h"
+#include "testing/subjects/wal_subject.h"
 
 namespace perdix::testing {
 
@@ -36,7 +37,8 @@ std::vector<SubjectEntry> subjects() {
   };
   std::vector<SubjectEntry> all = {{"calloc:any", 4, calloc(CallocStart::any)},
                                    {"calloc:full", 1, calloc(CallocStart::full)},
-                                   {"pool", 1, make_pool_subject}};
+                                   {"pool", 1, make_pool_subject},
+                                   {"wal", 4, make_wal_subject}};
   for (const std::string& engine : Index::engines()) add_kinds(all, engine, engine, {});
   // Buffers for fewer leaves than there are, so that they also change hands.
   add_kinds(all, "sptree+buffers", "sptree", {kSmallBudget});

@@ -1,0 +1,424 @@
+#include "testing/subjects/wal_subject.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <iterator>
+#include <mutex>
+#include <optional>
+
+#include "pm/access.h"
+#include "pm/file.h"
+#include "pool/layout.h"
+#include "pool/pool_core.h"
+#include "pool/superblock.h"
+#include "testing/subjects/pool_medium.h"
+#include "wal/log.h"
+
+namespace perdix::testing {
+namespace {
+
+using wal::Word;
+
+constexpr unsigned kLeaves = 16;
+constexpr unsigned kKeys = 3;
+constexpr std::uint64_t kRecordsPerSegment = wal::kSegmentSize / sizeof(wal::Record);
+/// So few that a workload nearly always gets beyond them.
+constexpr std::uint64_t kRecordsAhead = 4;
+constexpr wal::Log::Limits kLimits{std::uint64_t{8} << 20};
+
+/// A value is absent, a number, or a number in a block.
+constexpr Word kAbsent = 0;
+constexpr Word kInBlock = std::uint64_t{1} << 63;
+
+enum Action : unsigned {
+  kPut,
+  kPutBlock,
+  kErase,
+  kMerge,
+  kCheckpoint,
+  kReclaim,
+  kReopen,
+  kReplace,
+  kActions
+};
+/// Added to an action: afterwards, wait until what it freed may be used again, so that a run of one
+/// thread depends on nothing else.
+constexpr unsigned kSettle = 16;
+
+/// What the index's root leads to.
+struct Root {
+  std::uint64_t log;
+  std::uint64_t replacing;  ///< 1: the log is empty, and being destroyed
+  std::uint64_t seed;       ///< of the last log that was begun
+  std::array<std::array<Word, kKeys>, kLeaves> leaves;
+};
+
+/// Leaves of two stripes, so that writers meet in one.
+wal::Owner owner_of(unsigned leaf) {
+  wal::Owner owner = 0;
+  for (unsigned found = 0; found <= leaf; ++found) {
+    do {
+      ++owner;
+    } while (wal::stripe_of_owner(owner) > 1);
+  }
+  return owner;
+}
+
+std::string key_of(unsigned leaf, unsigned key) { return fmt::format("{}/{}", leaf, key); }
+
+unsigned leaf_of(const std::string& key) { return static_cast<unsigned>(std::stoul(key)); }
+
+unsigned slot_of(const std::string& key) {
+  return static_cast<unsigned>(std::stoul(key.substr(key.find('/') + 1)));
+}
+
+class OpenedWal final : public Opened {
+ public:
+  OpenedWal(Medium& medium, pm::Domain domain)
+      : core_(pool::PoolCore::open(medium.path(), pool_options(domain))),
+        handle_(core_->open_index("log", "none", Kind::u64, Kind::u64)) {
+    if (handle_->root() == pm::kNull) make_root();
+    root_ = core_->at<Root>(handle_->root());
+    if (pm::load(root_->replacing) != 0) replace_log();
+    if (pm::load(root_->log) == pm::kNull) make_log();
+    open_log();
+  }
+
+  State contents() override {
+    State state;
+    for (unsigned leaf = 0; leaf < kLeaves; ++leaf) {
+      const Values values = read(leaf);
+      for (unsigned key = 0; key < kKeys; ++key) {
+        if (values[key] != kAbsent) state[key_of(leaf, key)] = text_of(values[key]);
+      }
+    }
+    return state;
+  }
+
+  Problems check() override {
+    CheckReport report;
+    log_->check(report);
+    core_->allocator().check(report);
+    std::vector<pm::Offset> linked = {handle_->root()}, allocated;
+    log_->for_each_block([&](pm::Offset block) { linked.push_back(block); });
+    for (unsigned leaf = 0; leaf < kLeaves; ++leaf) {
+      for (const Word value : read(leaf)) {
+        if ((value & kInBlock) != 0) linked.push_back(value & ~kInBlock);
+      }
+    }
+    core_->allocator().for_each_allocated(
+        [&](pm::Offset block, std::uint64_t) { allocated.push_back(block); });
+    std::sort(linked.begin(), linked.end());
+    if (linked != allocated) {
+      report.problems.push_back(fmt::format("{} blocks are allocated and {} in use, or others",
+                                            allocated.size(), linked.size()));
+    }
+    return report.problems;
+  }
+
+  StepResult apply(const Step& step) override {
+    const StepResult result = call(step);
+    if ((step.action & kSettle) != 0) core_->reclaimer().drain();
+    return result;
+  }
+
+  Problems close() override {
+    log_.reset();
+    handle_.reset();
+    core_->close();
+    return {};
+  }
+
+  /// Appends records of a leaf that have no effect: fills some segments of its stripe, and one up
+  /// to a place.
+  void fill(unsigned leaf, std::uint64_t segments, std::uint64_t place) {
+    const wal::Owner owner = owner_of(leaf);
+    wal::Position last = 0;
+    for (std::uint64_t i = 0;
+         i < segments * kRecordsPerSegment || wal::place_in_segment(last) != place; ++i) {
+      log_->admit(owner);
+      log_->append(chain_of(leaf), wal::Type::erase_slot, 0, i);
+      last = chain_of(leaf).head.load();
+    }
+    merge(leaf);
+  }
+
+  /// Whatever can be freed is, and can be used again.
+  void clean() {
+    log_->checkpoint();
+    log_->reclaim();
+    core_->reclaimer().drain();
+  }
+
+ private:
+  using Values = std::array<Word, kKeys>;
+
+  StepResult call(const Step& step) {
+    switch (step.action & ~kSettle) {
+      case kMerge: merge(leaf_of(step.key)); break;
+      case kCheckpoint: log_->checkpoint(); break;
+      case kReclaim: log_->reclaim(); break;
+      case kReopen: open_log(); break;
+      case kReplace: merge_all_and_replace(); break;
+      default: return StepResult::write(change(step));
+    }
+    return StepResult::write(false);
+  }
+
+  // --- The log's life ---
+
+  void make_root() {
+    alloc::Session session = core_->allocator().session();
+    const pm::Offset block = session.reserve(sizeof(Root));
+    core_->pm().zero(core_->at<Root>(block), sizeof(Root));
+    core_->pm().flush(core_->at<Root>(block), sizeof(Root));  // log() fences
+    session.commit_when(handle_->root(), ~std::uint64_t{0}, block);
+    session.log();
+    core_->pm().publish(handle_->root(), block);  // the commit
+    session.finish();
+  }
+
+  void make_log() {
+    const std::uint64_t seed = pm::load(root_->seed) + 1;
+    core_->pm().publish(root_->seed, seed);  // never the same again, whatever becomes of this one
+    alloc::Session session = core_->allocator().session();
+    const pm::Offset log = wal::Log::create(session, *core_, seed);
+    session.commit_when(root_->log, ~std::uint64_t{0}, log);
+    session.log();
+    core_->pm().publish(root_->log, log);  // the commit
+    session.finish();
+  }
+
+  /// Goes on where a crash interrupted it.
+  void replace_log() {
+    wal::destroy(*core_, root_->log);
+    make_log();
+    core_->pm().publish(root_->replacing, 0);  // only now there is a log that can be opened
+  }
+
+  void merge_all_and_replace() {
+    for (unsigned leaf = 0; leaf < kLeaves; ++leaf) merge(leaf);
+    log_.reset();
+    core_->pm().publish(root_->replacing, 1);  // what is left of a log can't be opened
+    replace_log();
+    open_log();
+  }
+
+  void open_log() {
+    log_.reset();
+    chains_ = {};
+    spare_.clear();
+    log_.emplace(*core_, root_->log, kLimits);
+    for (unsigned leaf = 0; leaf < kLeaves; ++leaf) {
+      all_.at(leaf) = std::make_unique<wal::Chain>();
+      log_->add(*all_[leaf]);
+      spare_.push_back(all_[leaf].get());
+    }
+    for (unsigned leaf = 0; leaf < kLeaves; ++leaf) adopt(leaf);
+    log_->resumed();
+    for (unsigned leaf = 0; leaf < kLeaves; ++leaf) values_[leaf] = read(leaf);
+  }
+
+  void adopt(unsigned leaf) {
+    const wal::Owner owner = owner_of(leaf);
+    const wal::Position head = log_->surviving(owner);
+    if (head == 0) return;
+    wal::Position first = 0;
+    log_->follow(owner, head,
+                 [&](wal::Type, Word, Word, wal::Position position) { first = position; });
+    chains_[leaf] = spare_.back();
+    spare_.pop_back();
+    log_->adopt(*chains_[leaf], owner, head, first);
+  }
+
+  // --- Leaves ---
+
+  /// Chains go from leaf to leaf, as buffers do.
+  wal::Chain& chain_of(unsigned leaf) {
+    if (chains_[leaf] == nullptr) {
+      const std::lock_guard guard(spare_lock_);
+      chains_[leaf] = spare_.back();
+      spare_.pop_back();
+      chains_[leaf]->assign(owner_of(leaf));
+    }
+    return *chains_[leaf];
+  }
+
+  /// The chain's newest values, else the leaf's.
+  Values read(unsigned leaf) const {
+    Values values = root_->leaves[leaf];
+    const wal::Chain* chain = chains_[leaf];
+    if (chain == nullptr) return values;
+    std::array<bool, kKeys> seen{};
+    log_->follow(owner_of(leaf), chain->head.load(),
+                 [&](wal::Type type, Word key, Word value, wal::Position) {
+                   if (type == wal::Type::erase_slot || std::exchange(seen.at(key), true)) return;
+                   values[key] = value;
+                 });
+    return values;
+  }
+
+  std::string text_of(Word value) const {
+    if ((value & kInBlock) == 0) return fmt::format("number {}", value);
+    const pm::Offset block = value & ~kInBlock;
+    if (!core_->allocator().validate_block(block, sizeof(Word))) return "a block that is free";
+    return fmt::format("block {}", pm::load(*core_->at<Word>(block)));
+  }
+
+  bool change(const Step& step) {
+    const unsigned leaf = leaf_of(step.key), key = slot_of(step.key);
+    const Word old = values_[leaf][key];
+    const unsigned action = step.action & ~kSettle;
+    if (action == kErase && old == kAbsent) return false;
+    const Word number = action == kErase ? kAbsent : std::stoull(step.value);
+    if (!log_->admit(owner_of(leaf))) throw std::logic_error("the log is full");
+    wal::Chain& chain = chain_of(leaf);
+    const auto type = action == kErase ? wal::Type::erase_key : wal::Type::put;
+    if (action != kPutBlock && (old & kInBlock) == 0) {
+      log_->append(chain, type, key, number);
+      values_[leaf][key] = number;
+      return true;
+    }
+    alloc::Session session = core_->allocator().session();
+    const Word value = action == kPutBlock ? write_block(session, number) : number;
+    if ((old & kInBlock) != 0) session.free(old & ~kInBlock);
+    log_->append(chain, type, key, value, session);
+    values_[leaf][key] = value;
+    return true;
+  }
+
+  Word write_block(alloc::Session& session, Word number) {
+    const pm::Offset block = session.reserve(sizeof(Word));
+    core_->pm().store(*core_->at<Word>(block), number);
+    core_->pm().flush(core_->at<Word>(block), sizeof(Word));  // not fenced: append() does it
+    return block | kInBlock;
+  }
+
+  void merge(unsigned leaf) {
+    if (chains_[leaf] == nullptr) return;
+    for (unsigned key = 0; key < kKeys; ++key) {
+      core_->pm().store(root_->leaves[leaf][key], values_[leaf][key]);
+    }
+    core_->pm().persist(&root_->leaves[leaf], sizeof(Values));  // before the chain ends
+    log_->end(*chains_[leaf]);
+    const std::lock_guard guard(spare_lock_);
+    chains_[leaf]->assign(0);
+    spare_.push_back(std::exchange(chains_[leaf], nullptr));
+  }
+
+  std::shared_ptr<pool::PoolCore> core_;
+  std::optional<pool::IndexHandle> handle_;
+  Root* root_ = nullptr;
+  std::optional<wal::Log> log_;
+  std::array<std::unique_ptr<wal::Chain>, kLeaves> all_;
+  std::array<wal::Chain*, kLeaves> chains_{};
+  std::mutex spare_lock_;
+  std::vector<wal::Chain*> spare_;        // guarded by spare_lock_
+  std::array<Values, kLeaves> values_{};  // a leaf's: of the thread that changes it
+};
+
+class WalSubject final : public Subject {
+ public:
+  explicit WalSubject(pm::Domain domain) : domain_(domain) {}
+
+  std::uint64_t size() const override { return kPoolSize; }
+
+  State create(Medium& medium, util::Random& random) override {
+    medium.empty();
+    pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain_))->close();
+    medium.restore_length();
+    forget_uuid(medium.bytes());
+    OpenedWal opened(medium, domain_);
+    State state;
+    for (std::uint64_t i = random.below(10); i > 0; --i) take(opened, random, state);
+    // Soon one needs a segment, or begins the next one, or frees the first.
+    if (!random.one_in(4)) fill(opened, random);
+    for (std::uint64_t i = random.below(10); i > 0; --i) take(opened, random, state);
+    opened.close();
+    return state;
+  }
+
+  std::unique_ptr<Opened> open(Medium& medium) override {
+    return std::make_unique<OpenedWal>(medium, domain_);
+  }
+
+  Step next_step(util::Random& random, const State& state, unsigned thread,
+                 unsigned threads) override {
+    const auto leaf = static_cast<unsigned>(random.below(kLeaves / threads)) * threads + thread;
+    const std::string key = key_of(leaf, static_cast<unsigned>(random.below(kKeys)));
+    const unsigned settle = threads == 1 ? kSettle : 0;
+    const std::string number = std::to_string(1 + random.below(std::uint64_t{1} << 40));
+    if (threads == 1 && random.one_in(60)) return {kReplace | settle, "", ""};
+    if (threads == 1 && random.one_in(15)) return {kReopen | settle, "", ""};
+    if (random.one_in(6)) return {kCheckpoint | settle, "", ""};
+    if (random.one_in(8)) return {kReclaim | settle, "", ""};
+    if (random.one_in(3)) return {kMerge | settle, key, ""};
+    const unsigned action = state.contains(key) && random.one_in(3)
+                                ? kErase
+                                : static_cast<unsigned>(random.below(kErase));
+    return {action | settle, key, number};
+  }
+
+  Effects effects(const Step& step, const State& state) const override {
+    switch (step.action & ~kSettle) {
+      case kPut: return {{step.key, "number " + step.value}};
+      case kPutBlock: return {{step.key, "block " + step.value}};
+      case kErase: return state.contains(step.key) ? Effects{{step.key, std::nullopt}} : Effects{};
+      default: return {};
+    }
+  }
+
+  std::string describe(const Step& step) const override {
+    static constexpr std::array<const char*, kActions> kNames = {
+        "put", "put_block", "erase", "merge", "checkpoint", "reclaim", "reopen", "replace"};
+    return fmt::format("{}({}, {})", kNames[step.action & ~kSettle], step.key, step.value);
+  }
+
+ private:
+  /// A pool's uuid is random; without it the same seed gives the same bytes.
+  static void forget_uuid(std::byte* pool) {
+    for (const pm::Offset offset : pool::kSuperblockOffset) {
+      pool::Superblock superblock;
+      std::memcpy(&superblock, pool + offset, sizeof superblock);
+      std::fill(std::begin(superblock.uuid), std::end(superblock.uuid), std::uint8_t{0});
+      superblock.checksum = pool::checksum_of(superblock);
+      std::memcpy(pool + offset, &superblock, sizeof superblock);
+    }
+  }
+
+  static void fill(OpenedWal& opened, util::Random& random) {
+    const auto leaf = static_cast<unsigned>(random.below(kLeaves));
+    // Often so many that the next ring words are not in the line of the stripe's start.
+    opened.fill(leaf, random.one_in(2) ? random.below(4) : 7 + random.below(3), 0);
+    // Then segments that were freed are used again, while those of positions behind them are not.
+    if (!random.one_in(3)) opened.clean();
+    // Shortly before the headroom ends, or the segment.
+    const std::uint64_t place = random.one_in(2) ? wal::kSegmentSize : wal::kSegmentSize / 4 * 3;
+    opened.fill(leaf, random.below(3),
+                place - (1 + random.below(kRecordsAhead)) * sizeof(wal::Record));
+  }
+
+  void take(OpenedWal& opened, util::Random& random, State& state) {
+    const Step step = next_step(random, state, 0, 1);
+    opened.apply(step);
+    for (const Effect& effect : effects(step, state)) {
+      if (effect.after)
+        state[effect.key] = *effect.after;
+      else
+        state.erase(effect.key);
+    }
+  }
+
+  pm::Domain domain_;
+};
+
+}  // namespace
+
+std::unique_ptr<Subject> make_wal_subject(pm::Domain domain) {
+  return std::make_unique<WalSubject>(domain);
+}
+
+}  // namespace perdix::testing

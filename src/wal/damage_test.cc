@@ -1,0 +1,173 @@
+// A log whose bytes are wrong gives Errc::corrupt, or other records, and never a fault.
+#include <functional>
+
+#include "util/random.h"
+#include "wal/header.h"
+#include "wal/log.h"
+#include "wal/owned_block.h"
+#include "wal/test_log.h"
+
+namespace perdix::wal {
+namespace {
+
+using testing_files::expect_error;
+
+class LogDamage : public ::testing::Test {
+ protected:
+  LogDamage() {
+    for (Owner owner = 1; owner <= kOwners; ++owner) rig_.put(owner, owner, 1);
+    rig_.log().checkpoint();
+    for (Owner owner = 1; owner <= kOwners; owner += 3) rig_.put(owner, owner, 2);
+  }
+
+  Header& header() { return rig_.header(); }
+  TableHeader& table() { return *rig_.pool().at<TableHeader>(header().checkpoint); }
+  TableEntry* entries() { return reinterpret_cast<TableEntry*>(&table() + 1); }
+
+  /// As a restart does: opens, and reads all chains.
+  void use() {
+    rig_.open_log();
+    for (Owner owner = 0; owner <= kOwners + 1; ++owner) {
+      if (const Position head = rig_.log().surviving(owner)) rig_.read_from(owner, head);
+    }
+  }
+
+  void expect_corrupt() {
+    expect_error(Errc::corrupt, "the log of an index is damaged", [this] { use(); });
+  }
+
+  static constexpr Owner kOwners = 60;
+  Rig rig_;
+};
+
+TEST_F(LogDamage, WithoutDamageThereIsNone) {
+  use();
+  EXPECT_EQ(rig_.problems(), std::vector<std::string>{});
+}
+
+TEST_F(LogDamage, InTheHeader) {
+  for (std::uint64_t* word : {&header().magic, &header().seed, &header().checksum}) {
+    *word ^= 4;
+    expect_corrupt();
+    *word ^= 4;
+  }
+  for (const pm::Offset offset : {pm::Offset{0}, pm::Offset{8}, rig_.word() + 64, ~pm::Offset{0}}) {
+    expect_error(Errc::corrupt, "the log of an index is damaged",
+                 [&] { checked_header(rig_.pool(), offset); });
+  }
+}
+
+TEST_F(LogDamage, InAWordOfTheRing) {
+  pm::Offset& word = header().stripes[2].segments[1];
+  const pm::Offset sound = word;
+  const pm::Offset other = header().stripes[3].segments[1];
+  for (const pm::Offset wrong : {pm::Offset{0}, pm::Offset{64}, sound + 64, sound + 1, other,
+                                 rig_.word(), rig_.pool().size(), ~pm::Offset{0}}) {
+    word = wrong;
+    expect_corrupt();
+  }
+  word = sound;
+  header().stripes[2].segments[700] = sound;  // of no position
+  expect_corrupt();
+}
+
+TEST_F(LogDamage, InAStart) {
+  Position& start = header().stripes[4].start;
+  const Position sound = start;
+  for (const Position wrong : {Position{0}, sound + 1, sound + 32, sound - kSegmentSize,
+                               sound + kSegmentSize, ~Position{0}, std::uint64_t{1} << 63}) {
+    start = wrong;
+    expect_corrupt();
+  }
+}
+
+TEST_F(LogDamage, InTheTablesHeader) {
+  for (std::uint64_t* word : {&table().magic, &table().seed, &table().capacity, &table().count,
+                              &table().tails[5], &table().checksum}) {
+    *word ^= 64;
+    expect_corrupt();
+    *word ^= 64;
+  }
+  const pm::Offset sound = header().checkpoint;
+  for (const pm::Offset wrong : {pm::Offset{16}, sound + 16, sound + 1, rig_.word(),
+                                 header().stripes[0].segments[1], ~pm::Offset{0}}) {
+    header().checkpoint = wrong;
+    expect_corrupt();
+  }
+}
+
+TEST_F(LogDamage, InATableWithTheRightChecksum) {
+  const TableHeader sound = table();
+  const auto forge = [&](const std::function<void(TableHeader&)>& change) {
+    table() = sound;
+    change(table());
+    table().checksum = util::checksum(&table(), offsetof(TableHeader, checksum));
+    expect_corrupt();
+  };
+  forge([](TableHeader& t) { t.capacity = std::uint64_t{1} << 40; });
+  forge([](TableHeader& t) { t.capacity = 0; });
+  forge([](TableHeader& t) { t.capacity = 3; });
+  forge([](TableHeader& t) { t.count = t.capacity; });
+  forge([](TableHeader& t) { t.tails[1] = 0; });
+  forge([](TableHeader& t) { t.tails[1] += 1; });
+  forge([](TableHeader& t) { t.tails[1] += std::uint64_t{1} << 40; });
+  forge([](TableHeader& t) { t.tails[1] += kSegmentSize * 3; });
+}
+
+TEST_F(LogDamage, InAnEntry) {
+  // An owner that has no record behind the table, or the entry doesn't matter.
+  TableEntry* entry = entries();
+  while (entry->owner == 0 || entry->owner % 3 == 1) ++entry;
+  const Position sound = entry->head;
+  for (const Position wrong : {Position{1}, sound + 1, sound + 32, sound + kSegmentSize, sound - 1,
+                               ~Position{0}, std::uint64_t{1} << 62}) {
+    entry->head = wrong;
+    expect_corrupt();
+  }
+}
+
+TEST_F(LogDamage, ATableWithoutFreeEntriesEndsASearch) {
+  for (std::uint64_t i = 0; i < table().capacity; ++i) {
+    if (entries()[i].owner == 0) entries()[i].owner = kMaxOwner - i;
+  }
+  rig_.open_log();
+  EXPECT_EQ(rig_.log().surviving(kOwners + 1000), 0u);
+}
+
+TEST_F(LogDamage, InARecordBeforeTheCheckpoint) {
+  rig_.record_at(rig_.chain(2).head.load()).key ^= 1;
+  expect_corrupt();
+}
+
+TEST_F(LogDamage, DestroyingRefusesWordsThatOwnNothing) {
+  rig_.open_log();
+  header().stripes[7].segments[9] = rig_.word() + 64;
+  expect_error(Errc::corrupt, "the log of an index is damaged",
+               [this] { destroy(rig_.pool(), rig_.word()); });
+}
+
+TEST_F(LogDamage, AnyBytesAnywhere) {
+  const std::uint64_t seed = 20260101;
+  util::Random random(seed);
+  const pm::Offset log = rig_.word();
+  std::vector<char> sound(sizeof(Header));
+  std::memcpy(sound.data(), rig_.pool().at<char>(log), sound.size());
+  for (int i = 0; i < 3000; ++i) {
+    // Mostly where something lies: the begin of the header, the begins of the stripes.
+    const std::uint64_t stripe = random.below(kStripes) * sizeof(StripeLayout);
+    const std::uint64_t at = sizeof(std::uint64_t) * random.below(random.one_in(2) ? 8 : 12);
+    auto* word = rig_.pool().at<std::uint64_t>(log + at + (at < 64 ? 0 : stripe));
+    *word = random.one_in(2) ? random() >> random.below(64)
+                             : *word ^ std::uint64_t{1} << random.below(64);
+    try {
+      use();
+    } catch (const Error& error) {
+      ASSERT_EQ(error.code(), Errc::corrupt) << "seed " << seed << ", round " << i;
+    }
+    std::memcpy(rig_.pool().at<char>(log), sound.data(), sound.size());
+  }
+  use();
+}
+
+}  // namespace
+}  // namespace perdix::wal

@@ -1,0 +1,114 @@
+// Random operations against a map of chains, with restarts at random points: what the checkpoint
+// and the records behind it say is what was appended.
+#include <map>
+
+#include "util/random.h"
+#include "wal/log.h"
+#include "wal/test_log.h"
+
+namespace perdix::wal {
+namespace {
+
+class LogModel : public ::testing::TestWithParam<std::uint64_t> {
+ protected:
+  static constexpr std::size_t kOwners = 200;
+
+  /// All owners of two stripes, so that those grow and are reclaimed often.
+  static std::vector<Owner> draw_owners() {
+    std::vector<Owner> owners = owners_of_stripe(1, kOwners / 2);
+    const std::vector<Owner> more = owners_of_stripe(6, kOwners / 2);
+    owners.insert(owners.end(), more.begin(), more.end());
+    return owners;
+  }
+
+  Owner any_owner() { return owners_[random_.below(owners_.size())]; }
+
+  /// Cleaning ended these chains.
+  void forget_cleaned() {
+    for (const Owner owner : rig_.take_cleaned()) model_.erase(owner);
+  }
+
+  void append(Owner owner) {
+    const auto type = static_cast<Type>(random_.below(3));
+    const Word key = random_(), value = random_();
+    rig_.put(owner, key, value, type);
+    forget_cleaned();
+    model_[owner].emplace_back(type, key, value);
+  }
+
+  /// A burst, so that segments fill up.
+  void append_much() {
+    for (std::uint64_t n = random_.below(4000); n > 0; --n) append(any_owner());
+  }
+
+  void end(Owner owner) {
+    rig_.end(owner);
+    model_.erase(owner);
+  }
+
+  void end_many() {
+    for (const Owner owner : owners_) {
+      if (random_.one_in(2)) end(owner);
+    }
+  }
+
+  /// A restart during which writers go on.
+  void restart_under_load() {
+    rig_.open_log();
+    std::vector<Owner> left = owners_;
+    std::shuffle(left.begin(), left.end(), random_);
+    for (const Owner owner : left) {
+      rig_.adopt(owner);
+      if (random_.one_in(4)) append(owner);
+      if (random_.one_in(8)) end(owner);
+    }
+    rig_.log().resumed();
+  }
+
+  void restart() {
+    std::vector<Owner> order = owners_;
+    std::shuffle(order.begin(), order.end(), random_);
+    rig_.restart(random_.one_in(4), order);
+  }
+
+  void step() {
+    switch (random_.below(9)) {
+      case 0: return append_much();
+      case 1: return end_many();
+      case 2: return rig_.log().checkpoint();
+      case 3: return rig_.log().reclaim();
+      case 4: return restart();
+      case 5: return restart_under_load();
+      case 6: rig_.clean(); return forget_cleaned();
+      case 7: return end(any_owner());
+      default: return append(any_owner());
+    }
+  }
+
+  void compare() {
+    ASSERT_EQ(rig_.problems(), Strings{});
+    for (const Owner owner : owners_) {
+      const auto it = model_.find(owner);
+      ASSERT_EQ(rig_.read(owner), it == model_.end() ? Changes{} : it->second) << "owner " << owner;
+    }
+  }
+
+  util::Random random_{GetParam()};
+  std::vector<Owner> owners_ = draw_owners();
+  Rig rig_;
+  std::map<Owner, Changes> model_;
+};
+
+TEST_P(LogModel, ChainsAreWhatWasAppended) {
+  for (int i = 0; i < 120; ++i) {
+    step();
+    if (random_.one_in(4)) compare();
+    ASSERT_FALSE(HasFatalFailure()) << "seed " << GetParam() << ", step " << i;
+  }
+  EXPECT_GT(rig_.log().appended() * sizeof(Record), 4 * kSegmentSize);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, LogModel, ::testing::Range<std::uint64_t>(1, 13));
+
+}  // namespace
+}  // namespace perdix::wal
