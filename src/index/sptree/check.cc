@@ -1,32 +1,12 @@
 // Verification of every invariant that layout.h (L1-L6) and mnode.h (M1-M2) state, and the list of
 // all blocks that an index reaches.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <vector>
 
+#include "index/common/problems.h"
 #include "index/sptree/sptree.h"
 
 namespace perdix::index::sptree {
-namespace {
-
-/// Collects sentences, a hundred at most: a damaged index can have millions of problems.
-class Problems {
- public:
-  explicit Problems(CheckReport& report) : report_(report) {}
-
-  template <class... Args>
-  void expect(bool holds, fmt::format_string<Args...> format, Args&&... args) {
-    constexpr std::size_t kMost = 100;
-    if (holds || report_.problems.size() >= kMost) return;
-    report_.problems.push_back(fmt::format(format, std::forward<Args>(args)...));
-  }
-
- private:
-  CheckReport& report_;
-};
-
-}  // namespace
 
 /// Checks the pairs of one node: L3-L6 and M2.
 template <class K, class V>

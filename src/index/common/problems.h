@@ -1,0 +1,29 @@
+// Collects what check() finds.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <utility>
+
+#include <perdix/types.h>
+
+namespace perdix::index {
+
+/// Collects sentences, a hundred at most: a damaged index can have millions of problems.
+class Problems {
+ public:
+  explicit Problems(CheckReport& report) : report_(report) {}
+
+  template <class... Args>
+  void expect(bool holds, fmt::format_string<Args...> format, Args&&... args) {
+    constexpr std::size_t kMost = 100;
+    if (holds || report_.problems.size() >= kMost) return;
+    report_.problems.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+ private:
+  CheckReport& report_;
+};
+
+}  // namespace perdix::index
