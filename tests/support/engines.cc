@@ -30,6 +30,7 @@ void add(std::vector<IndexType>& types, const std::string& engine) {
 std::vector<IndexType> make_types() {
   std::vector<IndexType> types;
   add<SpTree>(types, "sptree");
+  add<FastFair>(types, "fastfair");
   return types;
 }
 
