@@ -71,6 +71,7 @@ struct Node {
 };
 
 static_assert(std::is_trivially_copyable_v<Node> && std::has_unique_object_representations_v<Node>);
+static_assert(sizeof(Meta) == 8, "unpacked, in DRAM");
 static_assert(sizeof(Entry) == 16 && offsetof(Entry, value) == 8);
 static_assert(sizeof(Node) == 512 && sizeof(Node) % kNodeAlignment == 0);
 static_assert(offsetof(Node, next) == 8 && offsetof(Node, low) == 16);

@@ -77,7 +77,7 @@ void close_gap(const pm::Persister& pm, Node& node, unsigned at) {
     if (ends_line(i)) pm.persist(&node.entries[i], sizeof(Entry));
     pm.store(node.entries[i + 1].key, pm::load(node.entries[i + 2].key));
   }
-  pm.publish(node.meta, meta_with(node, last));
+  pm.publish(node.meta, meta_with(node, last));  // the last entry's copy has taken its place
 }
 
 void insert_entry(const pm::Persister& pm, Node& node, unsigned at, Entry entry) {
