@@ -15,7 +15,7 @@ namespace {
 constexpr unsigned kFanout = 4;
 constexpr unsigned kThreads = 4;
 constexpr std::uint64_t kKeys = 300;  // of each thread
-constexpr unsigned kSteps = 6000;
+constexpr unsigned kSteps = 30000;
 
 std::uint64_t as_key(std::uint64_t number, std::uint64_t) { return number; }
 std::string as_key(std::uint64_t number, std::string_view) {
@@ -54,7 +54,7 @@ class Crew {
     auto& model = models_[thread];
     for (unsigned step = 0; step < kSteps; ++step) {
       const K key = key_of(thread, random.below(kKeys));
-      const bool grow = step / 1000 % 2 == 0;
+      const bool grow = step / 2000 % 2 == 0;
       const auto known = model.find(key);
       ASSERT_EQ(tree_->get(key), known == model.end() ? std::optional<std::uint64_t>{}
                                                       : std::optional(known->second));
@@ -77,7 +77,8 @@ class Crew {
         last = K(key);
         return true;
       });
-      if (const auto floor = tree_->find_floor(from)) EXPECT_FALSE(from < floor->first);
+      const auto floor = tree_->find_floor(from);
+      EXPECT_FALSE(floor && from < floor->first);
       tree_->size();
     }
   }

@@ -20,7 +20,9 @@ namespace perdix::index::fastfair {
 template <class K, class V>
 class TestTree {
  public:
-  explicit TestTree(unsigned fanout) : fanout_(fanout), pool_(Pool::create(path_)) { open(); }
+  explicit TestTree(unsigned fanout) : fanout_(fanout), pool_(Pool::create(path_, options())) {
+    open();
+  }
   ~TestTree() {
     close();
     std::filesystem::remove(path_);
@@ -34,7 +36,7 @@ class TestTree {
   void reopen() {
     close();
     pool_.close();
-    pool_ = Pool::open(path_);
+    pool_ = Pool::open(path_, options());
     open();
   }
 
@@ -63,6 +65,13 @@ class TestTree {
   }
 
  private:
+  /// Tests make many pools: addresses for each are few.
+  static PoolOptions options() {
+    PoolOptions options;
+    options.max_size = std::uint64_t{256} << 20;
+    return options;
+  }
+
   void open() {
     handle_.emplace(pool_.core()->open_index("t", kEngineName, kKindOf<K>, kKindOf<V>));
     tree_.emplace(pool_.core().operator*(), handle_->root(), fanout_);
