@@ -84,7 +84,7 @@ unit-test conformance-test concurrency-test kill-test: %-test:
 kill-campaign: ## kill real processes for TIME seconds (default 600), also while they recover; options in ARGS
 	@scripts/setup test
 	@scripts/build dev perdix_kill
-	@build/dev/tests/kill/perdix_kill --seconds $(TIME) $(ARGS)
+	@build/dev/tests/kill/perdix_kill --seconds $(TIME) --jobs 8 $(ARGS)
 
 crash-campaign: ## explore crash states for TIME seconds (default 600); options in ARGS, for example --engine sptree
 	@scripts/setup test

@@ -64,7 +64,7 @@ endfunction()
 
 # Every test has one of these labels, which decides in which builds it runs (CONTRIBUTING.md,
 # "Tests"). The target `tests-<label>` builds the programs of one label.
-set(PERDIX_LABELS unit conformance concurrency kill instrumented fuzz tidy install)
+set(PERDIX_LABELS unit conformance concurrency kill bench instrumented fuzz tidy install)
 if(PERDIX_TESTS)
   foreach(label ${PERDIX_LABELS})
     add_custom_target(tests-${label})

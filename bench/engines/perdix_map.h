@@ -1,6 +1,10 @@
 // Any ordered index of perdix as a contender: the typed class itself, in a pool of its own.
 #pragma once
 
+#include <optional>
+#include <span>
+#include <vector>
+
 #include <perdix/pool.h>
 #include <perdix/types.h>
 
@@ -47,9 +51,22 @@ class PerdixMap {
       return shown;
     }
 
+    std::size_t get_many(std::span<const View<K>> keys, Sink& sink) {
+      values_.resize(keys.size());
+      index_.get_many(keys, values_);
+      std::size_t found = 0;
+      for (const auto& value : values_) {
+        if (!value) continue;
+        sink.take(*value);
+        ++found;
+      }
+      return found;
+    }
+
     void settle() { reclaimer_.settle(); }
 
    private:
+    std::vector<std::optional<V>> values_;
     Index<K, V>& index_;
     epoch::Reclaimer& reclaimer_;
   };

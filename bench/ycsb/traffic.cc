@@ -11,7 +11,7 @@ namespace perdix::bench {
 namespace {
 
 constexpr std::array<std::string_view, kOpKinds> kNames = {
-    "get", "absent get", "insert", "update", "read-modify-write", "scan", "erase"};
+    "get", "absent get", "insert", "update", "read-modify-write", "scan", "erase", "batched get"};
 
 testing::Meter::Kind kind_of(OpKind kind) { return static_cast<testing::Meter::Kind>(kind) + 1; }
 

@@ -15,14 +15,20 @@
 //   erase(View<K>);               the same std::size_t scan(View<K> from, std::size_t limit,
 //   Sink&);    pairs shown
 //
+// and, where there is such a call,
+//
+//   std::size_t get_many(std::span<const View<K>>, Sink&);   how many of the keys are present
+//
 // and, where what an operation does depends on what threads in the background have done so far,
 //
 //   void settle();                     waits until they have nothing left to do
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -69,8 +75,8 @@ class Worker {
     std::size_t i = 0;
     while (i < ops.size() && !stopped()) {
       const std::size_t end = std::min(ops.size(), i + gap());
-      while (i < end) step(ops[i++]);
-      if (i < ops.size()) timed_step(ops[i++]);
+      while (i < end) i += step(ops.subspan(i));
+      if (i < ops.size()) i += timed_step(ops.subspan(i));
       if (share_.progress != nullptr) share_.progress->store(i, std::memory_order_relaxed);
     }
     result_.end = Clock::now();
@@ -87,18 +93,43 @@ class Worker {
   // Between 0 and 2 * (sample_every - 1): together with the timed one, sample_every on average.
   std::size_t gap() { return random_.below(2 * std::uint64_t{share_.sample_every} - 1); }
 
-  void timed_step(const Op& op) {
+  /// A batch counts as one operation here.
+  std::size_t timed_step(std::span<const Op> ops) {
     const Clock::time_point begin = Clock::now();
-    step(op);
+    const std::size_t done = step(ops);
     result_.latency.record(static_cast<std::uint64_t>((Clock::now() - begin).count()));
+    return done;
   }
 
-  void step(const Op& op) {
+  /// Executes the first operation, or the first batch. Returns how many these are.
+  std::size_t step(std::span<const Op> ops) {
+    std::size_t done = 1;
     {
-      const MeteredOperation metered(share_.meter, op.op());
-      result_.wrong += !as_expected(op);
+      const MeteredOperation metered(share_.meter, ops[0].op());
+      if (ops[0].op() == OpKind::batched_get) {
+        done = get_batch(ops);
+      } else {
+        result_.wrong += !as_expected(ops[0]);
+      }
     }
     settle();
+    return done;
+  }
+
+  std::size_t get_batch(std::span<const Op> ops) {
+    const auto is_other = [](const Op& op) { return op.op() != OpKind::batched_get; };
+    ops = ops.first(std::min(ops.size(), kBatch));
+    ops = ops.first(static_cast<std::size_t>(std::ranges::find_if(ops, is_other) - ops.begin()));
+    if constexpr (requires(std::span<const View<K>> keys) { session_.get_many(keys, sink_); }) {
+      for (std::size_t i = 0; i < ops.size(); ++i) batch_[i] = keys_.present(ops[i].number);
+      std::array<View<K>, kBatch> views;
+      std::copy(batch_.begin(), batch_.end(), views.begin());
+      const std::span<const View<K>> keys(views.data(), ops.size());
+      result_.wrong += ops.size() - session_.get_many(keys, sink_);
+    } else {
+      for (const Op& op : ops) result_.wrong += !session_.get(keys_.present(op.number), sink_);
+    }
+    return ops.size();
   }
 
   // What is metered must be the same in every run, so nothing may depend on when a thread in the
@@ -112,7 +143,8 @@ class Worker {
   bool as_expected(const Op& op) {
     const std::uint64_t number = op.number;
     switch (op.op()) {
-      case OpKind::get: return session_.get(keys_.present(number), sink_);
+      case OpKind::get:
+      case OpKind::batched_get: return session_.get(keys_.present(number), sink_);
       case OpKind::absent: return !session_.get(keys_.absent(number), sink_);
       case OpKind::insert: return session_.insert(keys_.present(number), values_.of(number, 0));
       case OpKind::update:
@@ -133,6 +165,7 @@ class Worker {
   const Share& share_;
   util::Random random_;
   Sink sink_;
+  std::array<K, kBatch> batch_{};
   std::uint64_t version_ = 0;
   ShareResult result_;
 };

@@ -15,7 +15,8 @@ namespace {
 using enum Distribution;
 using enum PhaseKind;
 
-// Shares are in the order of OpKind: get, absent, insert, update, rmw, scan, erase.
+// Shares are in the order of OpKind: get, absent, insert, update, rmw, scan, erase,
+// batched_get.
 constexpr Workload kWorkloads[] = {
     {"load", "insert every record", load, {0, 0, 100, 0, 0, 0, 0}, uniform},
     {"a", "50% read, 50% update", mix, {50, 0, 0, 50, 0, 0, 0}, zipfian},
@@ -25,6 +26,7 @@ constexpr Workload kWorkloads[] = {
     {"e", "95% scan of 1-100 pairs, 5% insert", mix, {0, 0, 5, 0, 0, 95, 0}, zipfian, 1, 100},
     {"f", "50% read, 50% read-modify-write", mix, {50, 0, 0, 0, 50, 0, 0}, zipfian},
     {"get", "get of present keys", mix, {100, 0, 0, 0, 0, 0, 0}, uniform},
+    {"batch", "get of present keys, 16 at a time", mix, {0, 0, 0, 0, 0, 0, 0, 100}, uniform},
     {"absent", "get of absent keys", mix, {0, 100, 0, 0, 0, 0, 0}, uniform},
     {"insert", "insert of new keys", mix, {0, 0, 100, 0, 0, 0, 0}, uniform},
     {"update", "update of present keys", mix, {0, 0, 0, 100, 0, 0, 0}, uniform},

@@ -10,8 +10,11 @@
 
 namespace perdix::bench {
 
-enum class OpKind : std::uint8_t { get, absent, insert, update, rmw, scan, erase };
-inline constexpr std::size_t kOpKinds = 7;
+enum class OpKind : std::uint8_t { get, absent, insert, update, rmw, scan, erase, batched_get };
+inline constexpr std::size_t kOpKinds = 8;
+
+/// So many batched_gets that follow each other are one call, where a contender has such a call.
+inline constexpr std::size_t kBatch = 16;
 
 /// One operation of a plan, made before the clock starts.
 struct Op {

@@ -66,6 +66,12 @@ class Tree {
   /// the whole call is never passed over; one that is inserted meanwhile may be.
   Value find_floor(Key key) const;
 
+  /// find_floor one node at a time, for callers that search for many keys at once: while one waits
+  /// for its node, the others go on. Nothing is validated, so the value is a guess: one that was in
+  /// the tree, whose key is usually the greatest <= key. One Guard covers all steps.
+  class Lookahead;
+  Lookahead look_ahead() const;
+
   /// The value of the greatest key < key, likewise.
   Value find_below(Key key) const;
 
@@ -189,6 +195,7 @@ class Tree {
 
 }  // namespace perdix::art
 
-#include "art/tree_modify.h"  // IWYU pragma: export
-#include "art/tree_scan.h"    // IWYU pragma: export
-#include "art/tree_search.h"  // IWYU pragma: export
+#include "art/tree_lookahead.h"  // IWYU pragma: export
+#include "art/tree_modify.h"     // IWYU pragma: export
+#include "art/tree_scan.h"       // IWYU pragma: export
+#include "art/tree_search.h"     // IWYU pragma: export

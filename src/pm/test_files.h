@@ -1,4 +1,4 @@
-// For tests of this layer and those above it: directories that vanish, children that are killed,
+// For tests of this layer and those above it: children that are killed, errors that are expected,
 // facts about a mapping that only the kernel knows.
 #pragma once
 
@@ -19,30 +19,9 @@
 
 #include <perdix/error.h>
 
+#include "util/test_directory.h"
+
 namespace perdix::testing_files {
-
-/// A directory of its own that is removed with all that it holds.
-class TempDirectory {
- public:
-  explicit TempDirectory(
-      const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
-    std::string name = (parent / "perdix-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed in " + name);
-    path_ = name;
-  }
-  ~TempDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempDirectory(const TempDirectory&) = delete;
-  TempDirectory& operator=(const TempDirectory&) = delete;
-
-  std::filesystem::path file(const std::string& name) const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// A tmpfs over a directory, where the user may mount one.
 class MountedTmpfs {
@@ -67,12 +46,6 @@ class MountedTmpfs {
   std::filesystem::path at_;
   bool mounted_ = false;
 };
-
-/// A directory in memory where there is one, else any.
-inline std::filesystem::path memory_directory() {
-  const std::filesystem::path shm = "/dev/shm";
-  return ::access(shm.c_str(), W_OK) == 0 ? shm : std::filesystem::temp_directory_path();
-}
 
 /// Runs `body` in a child process, which ends with status 0 if body returns true.
 template <class Body>

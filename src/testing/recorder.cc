@@ -54,15 +54,26 @@ unsigned Recorder::thread_number() {
   return it == threads_.end() ? kStranger : static_cast<unsigned>(it - threads_.begin());
 }
 
+unsigned Recorder::number_in_recording() {
+  const std::lock_guard lock(mutex_);
+  return recording_ ? thread_number() : kStranger;
+}
+
 void Recorder::take_turn(bool storing) {
   Turns* const turns = turns_.load(std::memory_order_acquire);
   if (turns == nullptr) return;
-  unsigned thread = kStranger;
-  {
-    const std::lock_guard lock(mutex_);
-    if (recording_) thread = thread_number();
-  }
+  const unsigned thread = number_in_recording();
   if (thread != kStranger) turns->event(thread, storing);
+}
+
+void Recorder::on_yield() {
+  Turns* const turns = turns_.load(std::memory_order_acquire);
+  const unsigned thread = turns == nullptr ? kStranger : number_in_recording();
+  if (thread == kStranger) {
+    give_up_processor();
+  } else {
+    turns->yield(thread);
+  }
 }
 
 bool Recorder::watched(const void* p, std::size_t n) const {

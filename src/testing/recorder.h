@@ -14,14 +14,14 @@
 #include <thread>
 #include <vector>
 
-#include "pm/probe.h"
 #include "testing/trace.h"
 #include "testing/turns.h"
+#include "testing/yield.h"
 #include "util/random.h"
 
 namespace perdix::testing {
 
-class Recorder final : public pm::Probe {
+class Recorder final : public YieldingProbe {
  public:
   /// Watches memory of up to `size` bytes, wherever it is mapped. Installs itself as the process's
   /// probe.
@@ -49,11 +49,13 @@ class Recorder final : public pm::Probe {
   bool on_flush(const void* p, std::size_t n, const pm::Site& site) override;
   bool on_fence(const pm::Site& site) override;
   void on_map(const void* base, std::size_t n) override;
+  void on_yield() override;
 
  private:
   static constexpr unsigned kStranger = 0xff;
 
   unsigned thread_number();
+  unsigned number_in_recording();
   void take_turn(bool storing);
   bool watched(const void* p, std::size_t n) const;
   std::uint64_t offset_of(const void* p) const {

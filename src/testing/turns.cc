@@ -46,6 +46,12 @@ void Turns::event(unsigned thread, bool storing) {
   storing_ = storing;
 }
 
+void Turns::yield(unsigned thread) {
+  std::unique_lock lock(mutex_);
+  if (current_ == thread) pass_on(thread);
+  wait(lock, thread);
+}
+
 void Turns::done(unsigned thread) {
   const std::lock_guard lock(mutex_);
   if (current_ == thread) storing_ = false;
@@ -86,6 +92,7 @@ bool Turns::stuck(const Holder& before, const Holder& now) const {
 }
 
 void Turns::wait(std::unique_lock<std::mutex>& lock, unsigned thread) {
+  if (current_ == thread) return;  // most events: to look at the holder costs a system call
   waiting_[thread] = true;
   for (Holder before = look(); current_ != thread;) {
     changed_.wait_for(lock, kPatience, [&] { return current_ == thread; });

@@ -2,10 +2,11 @@
 // that a seed decides.
 //
 // So the recorded order of stores is the order in which they became visible, and a schedule can be
-// run again. A thread that waits for a lock which a thread without the turn holds has no events:
-// the turn is taken from it once it was asleep twice, `kPatience` apart, or has spun for
-// `kPatience` of its own processor time. A thread that the system merely doesn't run is not
-// waiting. That is the only thing that depends on time, and only the schedule does.
+// run again. A thread that waits for a lock of perdix says so (yield()) and passes the turn on. One
+// that waits for a lock of a library has no events: the turn is taken from it once it was asleep
+// twice, `kPatience` apart, or has spun for `kPatience` of its own processor time. A thread that
+// the system merely doesn't run is not waiting. That is the only thing that depends on time, and
+// only the schedule does.
 //
 // Thread-safe.
 #pragma once
@@ -35,6 +36,9 @@ class Turns {
   /// can't be taken from it.
   void event(unsigned thread, bool storing = false);
   void done(unsigned thread);
+
+  /// The thread waits for what another one must do: returns when it has the turn again.
+  void yield(unsigned thread);
 
   /// The thread has ended, or has not begun: it takes no more turns.
   void leave(unsigned thread);

@@ -64,6 +64,26 @@ struct Versions {
     }
   }
 
+  /// The same with the even keys in random batches.
+  void read_many(unsigned reader) {
+    Rng rng(seed + 200 + reader);
+    std::vector<std::uint64_t> seen(keys.size(), 1);
+    while (writers_left.load() > 0 && verdict.ok()) {
+      std::vector<std::size_t> wanted(1 + rng.below(40));
+      std::vector<Datum> batch;
+      for (std::size_t& key : wanted) {
+        key = rng.below((keys.size() + 1) / 2) * 2;
+        batch.push_back(keys[key]);
+      }
+      const auto values = index.get_many(batch);
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        if (!verdict.expect(values[i].has_value(), [&] { return "lost key " + show(batch[i]); }))
+          return;
+        see(seen, wanted[i], version_of(verdict, wanted[i], *values[i]));
+      }
+    }
+  }
+
   void scan(unsigned) {
     std::vector<std::uint64_t> seen(keys.size(), 1);
     while (writers_left.load() > 0 && verdict.ok()) {
@@ -92,7 +112,8 @@ const Contract never_back(
       Crew crew;
       crew.add(2, [&](unsigned i) { test.write(i); });
       crew.add(1, [&](unsigned i) { test.disturb(i); });
-      crew.add(2, [&](unsigned i) { test.read(i); });
+      crew.add(1, [&](unsigned i) { test.read(i); });
+      crew.add(1, [&](unsigned i) { test.read_many(i); });
       if (index.ordered()) crew.add(1, [&](unsigned i) { test.scan(i); });
       crew.run(test.verdict);
       // Each update was counted: the last version is the number of writes.

@@ -46,6 +46,25 @@ const Contract insert_keeps_the_first_value("insert_keeps_the_first_value", [](R
   }
 });
 
+const Contract get_many_is_many_gets("get_many_is_many_gets", [](Rig& rig) {
+  auto index = rig.open();
+  const auto keys = rig.keys(scaled(3000));
+  for (std::size_t i = 0; i < keys.size(); i += 2) index.put(keys[i], rig.small_value());
+  // From every second one up; around the number of lookups that overlap; with keys that come twice.
+  for (const std::size_t count : {0U, 1U, 2U, 15U, 16U, 17U, 33U, 300U}) {
+    for (std::size_t from = 0; from + count < keys.size();
+         from += std::max<std::size_t>(count, 97)) {
+      std::vector<Datum> wanted(keys.begin() + static_cast<std::ptrdiff_t>(from),
+                                keys.begin() + static_cast<std::ptrdiff_t>(from + count));
+      if (count > 1) wanted.back() = wanted.front();
+      const auto values = index.get_many(wanted);
+      ASSERT_EQ(values.size(), count);
+      for (std::size_t i = 0; i < count; ++i)
+        ASSERT_EQ(values[i], index.get(wanted[i])) << show(wanted[i]);
+    }
+  }
+});
+
 const Contract update_changes_what_is_there("update_changes_only_what_is_there", [](Rig& rig) {
   auto index = rig.open();
   for (const auto& key : rig.keys(100)) {

@@ -9,6 +9,7 @@
 
 #include "fuzz/pool_images.h"
 #include "fuzz/require.h"
+#include "util/test_directory.h"
 
 namespace perdix::fuzz {
 namespace {
@@ -59,7 +60,8 @@ void use(const std::filesystem::path& path) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace perdix::fuzz;
-  static const Folder folder;
+  namespace files = perdix::testing_files;
+  static const files::TempDirectory folder{files::memory_directory()};
   static const PoolImages images(folder.path());
   const std::filesystem::path path = folder.path() / "fuzzed.pool";
   images.write({data, size}, path);

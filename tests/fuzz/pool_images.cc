@@ -1,7 +1,5 @@
 #include "fuzz/pool_images.h"
 
-#include <unistd.h>
-
 #include <perdix/perdix.h>
 
 #include <algorithm>
@@ -99,19 +97,6 @@ void write_file(const std::filesystem::path& path, std::span<const std::byte> by
 }
 
 }  // namespace
-
-Folder::Folder() {
-  const bool shm = std::filesystem::is_directory("/dev/shm");
-  const auto parent = shm ? "/dev/shm" : std::filesystem::temp_directory_path();
-  std::string name = (parent / "perdix-fuzz-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("can't create " + name);
-  path_ = name;
-}
-
-Folder::~Folder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 PoolImages::PoolImages(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "base.pool";

@@ -9,19 +9,6 @@
 
 namespace perdix::fuzz {
 
-/// A folder that is removed at the end, on a tmpfs where there is one.
-class Folder {
- public:
-  Folder();
-  ~Folder();
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 /// A sound pool with an index of each kind: one that was closed, and one whose process died in the
 /// middle of an operation.
 class PoolImages {

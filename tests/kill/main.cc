@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <exception>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kill/child.h"
@@ -22,6 +25,7 @@ constexpr std::string_view kUsage =
 
   --kills N      at least N kills in total (default 60)
   --seconds S    at least S seconds (default 0)
+  --jobs J       work on J pools at a time (default 1)
   --seed S       seed of every random choice but the moments of the kills (default PERDIX_SEED)
   --engine E     only this engine (default: all)
   --kinds K      only these kinds: u64_u64, u64_bytes, bytes_u64 or bytes_bytes (default: all)
@@ -83,30 +87,70 @@ void report(const std::vector<std::unique_ptr<Lane>>& lanes, double seconds) {
       static_cast<double>(sum.slowest_open.count()) / 1e6, seconds);
 }
 
+/// Kills in all lanes, several at a time, until there were enough kills and enough time went by.
+class Campaign {
+ public:
+  Campaign(const Options& options, std::vector<std::unique_ptr<Lane>>& lanes)
+      : lanes_(lanes),
+        kills_(options.number("kills", scaled(60))),
+        seconds_(static_cast<double>(options.number("seconds", 0))),
+        jobs_(std::clamp<std::size_t>(options.number("jobs", 1), 1, lanes.size())) {}
+
+  /// False if a lane has problems.
+  bool run() {
+    std::vector<std::thread> threads;
+    for (std::size_t job = 0; job < jobs_; ++job) threads.emplace_back([this, job] { work(job); });
+    for (std::thread& thread : threads) thread.join();
+    for (auto& lane : lanes_) ok_ = ok_ && lane->finish();
+    return ok_;
+  }
+
+  std::uint64_t kills() const { return done_; }
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  static constexpr std::uint64_t kKillsPerReport = 1000;
+
+  /// Each lane belongs to one job.
+  void work(std::size_t job) {
+    for (std::size_t i = job; ok_ && (done_ < kills_ || seconds() < seconds_);) {
+      Lane& lane = *lanes_[i];
+      const std::uint64_t before = lane.tally().kills;
+      if (!lane.run_round()) ok_ = false;
+      count(lane.tally().kills - before);
+      i = i + jobs_ < lanes_.size() ? i + jobs_ : job;
+    }
+  }
+
+  void count(std::uint64_t kills) {
+    const std::uint64_t before = done_.fetch_add(kills);
+    if (before / kKillsPerReport == (before + kills) / kKillsPerReport) return;
+    fmt::print("... {} kills in {:.0f} s\n", before + kills, seconds());
+    std::fflush(stdout);
+  }
+
+  std::vector<std::unique_ptr<Lane>>& lanes_;
+  const std::uint64_t kills_;
+  const double seconds_;
+  const std::size_t jobs_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::atomic<std::uint64_t> done_{0};
+  std::atomic<bool> ok_{true};
+};
+
 int run(const Options& options, const char* program) {
   const std::uint64_t seed = options.number("seed", test::seed());
-  const std::uint64_t kills = options.number("kills", scaled(60));
-  const auto seconds = static_cast<double>(options.number("seconds", 0));
   auto lanes = make_lanes(options, seed);
   if (lanes.empty()) throw std::invalid_argument("no engine, kinds, domain and mode fit");
   fmt::print("seed {}, {} pools\n", seed, lanes.size());
-  const auto begin = std::chrono::steady_clock::now();
-  const auto elapsed = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  };
-  std::uint64_t done = 0;
-  bool ok = true;
-  for (std::size_t turn = 0; ok && (done < kills || elapsed() < seconds); ++turn) {
-    Lane& lane = *lanes[turn % lanes.size()];
-    const std::uint64_t before = lane.tally().kills;
-    ok = lane.run_round();
-    done += lane.tally().kills - before;
+  Campaign campaign(options, lanes);
+  const bool ok = campaign.run();
+  for (const auto& lane : lanes) {
+    if (!lane->problems().empty()) report_failure(*lane, program, campaign.kills());
   }
-  for (auto& lane : lanes) {
-    ok = ok && lane->finish();
-    if (!lane->problems().empty()) report_failure(*lane, program, done);
-  }
-  report(lanes, elapsed());
+  report(lanes, campaign.seconds());
   return ok ? 0 : 1;
 }
 

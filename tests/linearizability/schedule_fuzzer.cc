@@ -2,8 +2,6 @@
 // linearizable. `schedule_fuzzer --help` lists the options.
 //
 // Exit status 0: nothing found; 1: found, and the last line is the command that runs it again.
-#include <unistd.h>
-
 #include <perdix/index.h>
 
 #include <fmt/format.h>
@@ -16,6 +14,7 @@
 
 #include "testing/linearizability/index_system.h"
 #include "testing/linearizability/schedule_fuzzer.h"
+#include "util/test_directory.h"
 
 namespace perdix::testing {
 namespace {
@@ -31,28 +30,6 @@ struct Options {
 };
 
 /// A folder that is removed at the end; on a tmpfs, where there is one.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::error_code error;
-    const bool shm = std::filesystem::is_directory("/dev/shm", error);
-    const auto parent = shm ? "/dev/shm" : std::filesystem::temp_directory_path();
-    std::string name = (parent / "perdix-schedule-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("can't create " + name);
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 void add_options(CLI::App& app, Options& options) {
   const auto one_of = [](std::vector<std::string> words) {
     return CLI::IsMember(std::move(words));
@@ -123,7 +100,7 @@ class Campaign {
     return 1;
   }
 
-  ScratchFolder folder_;
+  testing_files::TempDirectory folder_{testing_files::memory_directory()};
   const Options& options_;
   MakeSystem make_;
   SteadyClock::time_point begin_ = SteadyClock::now();

@@ -33,6 +33,7 @@ class ErasedIndex {
   virtual bool erase(DatumView key) = 0;
   virtual std::optional<Datum> get(DatumView key) const = 0;
   virtual bool contains(DatumView key) const = 0;
+  virtual std::vector<std::optional<Datum>> get_many(const std::vector<Datum>& keys) const = 0;
   virtual void scan(DatumView from, const ShowPair& visit) const = 0;
   virtual Rows scan(DatumView from, std::size_t limit) const = 0;
   virtual std::uint64_t size() const = 0;
@@ -66,6 +67,9 @@ class AnyIndex {
   bool erase(DatumView key) { return index_->erase(key); }
   std::optional<Datum> get(DatumView key) const { return index_->get(key); }
   bool contains(DatumView key) const { return index_->contains(key); }
+  std::vector<std::optional<Datum>> get_many(const std::vector<Datum>& keys) const {
+    return index_->get_many(keys);
+  }
   void scan(DatumView from, const ShowPair& visit) const { index_->scan(from, visit); }
   Rows scan(DatumView from, std::size_t limit) const { return index_->scan(from, limit); }
   std::uint64_t size() const { return index_->size(); }

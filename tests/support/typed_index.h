@@ -29,6 +29,7 @@ class TypedIndex final : public ErasedIndex {
  public:
   using Key = typename Index::Key;
   using Value = typename Index::Value;
+  using Owned = std::conditional_t<std::is_same_v<Value, std::uint64_t>, Value, std::string>;
 
   TypedIndex(const Pool& pool, std::string_view name) : index_(pool, name) {}
   explicit TypedIndex(Index&& index) : index_(std::move(index)) {}
@@ -53,6 +54,14 @@ class TypedIndex final : public ErasedIndex {
   }
 
   bool contains(DatumView key) const override { return index_.contains(typed<Key>(key)); }
+
+  std::vector<std::optional<Datum>> get_many(const std::vector<Datum>& keys) const override {
+    std::vector<Key> typed_keys;
+    for (const Datum& key : keys) typed_keys.push_back(typed<Key>(key));
+    std::vector<std::optional<Owned>> values(keys.size());
+    index_.get_many(typed_keys, values);
+    return {std::make_move_iterator(values.begin()), std::make_move_iterator(values.end())};
+  }
 
   void scan(DatumView from, const ShowPair& visit) const override {
     if constexpr (OrderedIndex<Index>)

@@ -32,6 +32,11 @@ std::string_view Words<std::string>::view(Word word) const {
   return {blob + sizeof length, length};
 }
 
+void Words<std::string>::prefetch(Word word) const {
+  const pm::Offset offset = blob_offset(word);
+  if (pool_->contains(offset, 1)) __builtin_prefetch(pool_->at<char>(offset));
+}
+
 bool Words<std::string>::sound(Word word) const {
   const pm::Offset offset = blob_offset(word);
   if (offset == pm::kNull) return word == 0;

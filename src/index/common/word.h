@@ -54,6 +54,7 @@ class Words<std::uint64_t> {
   static std::uint64_t own(Word word) { return word; }
   static bool equal(Word word, std::uint64_t value, Hash16) { return word == value; }
   static bool sound(Word) { return true; }
+  static void prefetch(Word) {}
 
   static Word write(alloc::Session&, std::uint64_t value, Hash16 = 0) { return value; }
   static void free(alloc::Session&, Word) {}
@@ -83,6 +84,9 @@ class Words<std::string> {
 
   /// True if the word is 0 or refers to an allocated block that holds the whole string.
   bool sound(Word word) const;
+
+  /// Asks for the first line of the blob. Harmless for any word.
+  void prefetch(Word word) const;
 
   /// Reserves a blob in the session, fills and flushes it; the session's log() makes it durable.
   /// `tag` is hash16 for keys.

@@ -3,9 +3,9 @@
 // Invariants while the lock is free:
 //   M1. `low`, `leaf` never change. `high` ends the range where the successor's begins.
 //   M2. `bitmap` equals the leaf's. For each of its bits, fingerprints[i] and the filter belong to
-//   pairs[i].key. M3. A node whose lock is marked obsolete was merged into its left neighbour and
-//   is no longer reachable; its memory stays
-//       until no epoch::Guard can hold it.
+//       pairs[i].key.
+//   M3. A node whose lock is marked obsolete was merged into its left neighbour and is no longer
+//       reachable; its memory stays until no epoch::Guard can hold it.
 // Written by the holder of the lock only. Readers are optimistic: lock.read_begin(), read,
 // lock.read_validate().
 #pragma once
@@ -32,7 +32,7 @@ struct alignas(64) Mnode {
   Mnode(Leaf* the_leaf, Low the_low, High the_high)
       : leaf(the_leaf), low(the_low), high(the_high) {}
 
-  // The first line: all that a lookup of an absent key needs.
+  // The first line: whether the key can be here, and where the next one is.
   epoch::VersionLock lock;
   Leaf* const leaf;
   const Low low;
@@ -40,7 +40,7 @@ struct alignas(64) Mnode {
   std::atomic<Mnode*> next{nullptr};
   std::atomic<std::uint64_t> bitmap{0};
   Bloom bloom;
-  // The second line.
+  // The second line: in which slots it can be.
   alignas(64) std::array<std::uint8_t, kLeafPairs> fingerprints{};
 
   // relaxed below: readers validate the version, writers hold the lock.

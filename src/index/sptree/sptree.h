@@ -3,6 +3,7 @@
 //
 //   sptree.cc    point operations: get, put, insert, update, erase
 //   smo.cc       split and merge, the structure modifications
+//   get_many.cc  many lookups at once
 //   scan.cc      ordered iteration
 //   recovery.cc  what happens on open: creation, rebuilding the DRAM layers, destruction
 //   check.cc     verification of the invariants of layout.h (L1-L6) and mnode.h (M1-M3)
@@ -22,6 +23,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,6 +62,7 @@ class Tree {
   bool erase(Key key);
   std::optional<V> get(Key key) const;
   bool contains(Key key) const;
+  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
   void scan(Key from, Visitor<K, V> visit) const;
   std::uint64_t size() const { return static_cast<std::uint64_t>(pairs_.sum()); }
   IndexStats stats() const;
@@ -116,6 +119,8 @@ class Tree {
   Node* locate(Key key) const;
   template <class Read>
   auto read_node(Key key, Read read) const;
+  template <class Read>
+  auto read_node_from(Node* node, Key key, Read read) const;
   LockedNode lock_node(Key key);
   Found find(const Node& node, Key key, Hash16 hash) const;
   bool write(Key key, Value value, Mode mode);
@@ -125,6 +130,13 @@ class Tree {
   void remove(Node& node, unsigned slot);
   void count_blobs(const Pair& pair, int sign);
   void shed_stale_filter(Node& node);
+
+  // get_many.cc
+  struct Pending;
+  void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const;
+  void find_nodes(std::span<const Key> keys, std::span<Pending> group) const;
+  void prefetch_pair(const Node& node, Hash16 hash) const;
+  void prefetch_blobs(const Node& node, Hash16 hash) const;
 
   // smo.cc
   void split(Node& node, Key key);
@@ -186,7 +198,14 @@ auto Tree<K, V>::locate(Key key) const -> Node* {
 template <class K, class V>
 template <class Read>
 auto Tree<K, V>::read_node(Key key, Read read) const {
-  for (Node* node = locate(key);;) {
+  return read_node_from(locate(key), key, read);
+}
+
+/// The same, beginning at a node that doesn't begin after the key.
+template <class K, class V>
+template <class Read>
+auto Tree<K, V>::read_node_from(Node* node, Key key, Read read) const {
+  for (;;) {
     const std::uint64_t version = node->lock.read_begin();
     if (epoch::VersionLock::obsolete(version)) {
       node = locate(key);

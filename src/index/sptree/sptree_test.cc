@@ -111,6 +111,19 @@ TEST_F(SpTreeTest, LongCommonPrefixesGiveShortBounds) {
   expect_sound(tree);
 }
 
+TEST_F(SpTreeTest, GetManyNeedsRoomForItsAnswers) {
+  SpTree<std::uint64_t, std::uint64_t> tree(pool_, "t");
+  tree.put(1, 10);
+  const std::vector<std::uint64_t> keys = {1, 2};
+  std::vector<std::optional<std::uint64_t>> values(1);
+  EXPECT_THROW(tree.get_many(keys, values), Error);
+  values.assign(3, 7);
+  tree.get_many(keys, values);
+  EXPECT_EQ(values[0], 10u);
+  EXPECT_EQ(values[1], std::nullopt);
+  EXPECT_EQ(values[2], 7u) << "what is behind the answers is not touched";
+}
+
 TEST_F(SpTreeTest, ReopeningRebuildsTheSameIndex) {
   std::set<std::string> expected;
   IndexStats before;

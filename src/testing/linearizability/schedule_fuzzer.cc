@@ -17,7 +17,7 @@
 #include "testing/linearizability/schedule_plan.h"
 #include "testing/linearizability/scheduler.h"
 #include "testing/linearizability/surviving_memory.h"
-#include "testing/linearizability/yield.h"
+#include "testing/yield.h"
 
 namespace perdix::testing {
 namespace {

@@ -44,7 +44,7 @@ class OpenedPool final : public Opened {
 
   State contents() override {
     if (core_ == nullptr) return {};
-    State state{{kPool, fmt::format("{} bytes", core_->info().size)}};
+    State state{{kPool, fmt::format("{} bytes", core_->size())}};
     for (const IndexInfo& info : core_->indexes()) state[info.name] = text_of(info);
     return state;
   }

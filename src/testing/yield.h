@@ -14,4 +14,7 @@ class YieldingProbe : public pm::Probe {
   virtual void on_yield() = 0;
 };
 
+/// What sched_yield() does where no such probe is installed.
+void give_up_processor() noexcept;
+
 }  // namespace perdix::testing

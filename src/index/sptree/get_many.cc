@@ -1,0 +1,98 @@
+// Many lookups at once: a lookup waits for memory most of its time (a radix node, the middle node,
+// the line of the pair), so the keys of a group take each step together, and their waits overlap.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "index/sptree/sptree.h"
+
+namespace perdix::index::sptree {
+namespace {
+
+/// How many lookups overlap: about as many lines as a core can wait for.
+constexpr std::size_t kGroup = 16;
+
+}  // namespace
+
+template <class K, class V>
+struct Tree<K, V>::Pending {
+  typename TopLayer::Lookahead way;
+  Hash16 hash;
+  Node* start;  // where the search for the key's node begins
+};
+
+template <class K, class V>
+void Tree<K, V>::get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+  if (out.size() < keys.size()) {
+    throw Error(Errc::invalid_argument,
+                fmt::format("get_many: room for {} values, but {} keys", out.size(), keys.size()));
+  }
+  for (std::size_t i = 0; i < keys.size(); i += kGroup) {
+    const std::size_t count = std::min(kGroup, keys.size() - i);
+    get_group(keys.subspan(i, count), out.subspan(i, count));
+  }
+}
+
+template <class K, class V>
+void Tree<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+  std::array<Pending, kGroup> group;
+  const epoch::Guard guard;
+  find_nodes(keys, group);
+  for (std::size_t i = 0; i < keys.size(); ++i) prefetch_pair(*group[i].start, group[i].hash);
+  if constexpr (!Keys::kInline || !Values::kInline) {
+    for (std::size_t i = 0; i < keys.size(); ++i) prefetch_blobs(*group[i].start, group[i].hash);
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const Found found = read_node_from(group[i].start, keys[i], [&](const Node& node) {
+      return find(node, keys[i], group[i].hash);
+    });
+    out[i] = found.slot < 0 ? std::nullopt : std::optional<V>(values_.own(found.value));
+  }
+}
+
+/// All keys go down the top layer, one node each in turn.
+template <class K, class V>
+void Tree<K, V>::find_nodes(std::span<const Key> keys, std::span<Pending> group) const {
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    group[i] = {top_.look_ahead(), Keys::hash16(keys[i]), nullptr};
+  for (bool on_the_way = true; on_the_way;) {
+    on_the_way = false;
+    for (std::size_t i = 0; i < keys.size(); ++i) on_the_way |= group[i].way.step(keys[i]);
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    Node* node = group[i].way.value();
+    if (node == nullptr) node = head_;
+    // The way was a guess. Any node that doesn't begin after the key will do: `next` leads on.
+    group[i].start = keys[i] < NodeBounds::view(node->low) ? locate(keys[i]) : node;
+    __builtin_prefetch(&group[i].start->fingerprints);
+  }
+}
+
+/// Asks for the line of the slot where the key may be.
+template <class K, class V>
+void Tree<K, V>::prefetch_pair(const Node& node, Hash16 hash) const {
+  const std::uint64_t candidates = node.candidates(hash);
+  if (candidates != 0) __builtin_prefetch(&node.leaf->pairs[std::countr_zero(candidates)]);
+}
+
+/// Asks for the bytes of the key and the value that may be the ones.
+template <class K, class V>
+void Tree<K, V>::prefetch_blobs(const Node& node, Hash16 hash) const {
+  const std::uint64_t candidates = node.candidates(hash);
+  if (candidates == 0) return;
+  const Pair& pair = node.leaf->pairs[std::countr_zero(candidates)];
+  keys_.prefetch(pm::load(pair.key));
+  values_.prefetch(pm::load(pair.value));
+}
+
+template void Tree<std::uint64_t, std::uint64_t>::get_many(
+    std::span<const std::uint64_t>, std::span<std::optional<std::uint64_t>>) const;
+template void Tree<std::uint64_t, std::string>::get_many(
+    std::span<const std::uint64_t>, std::span<std::optional<std::string>>) const;
+template void Tree<std::string, std::uint64_t>::get_many(
+    std::span<const std::string_view>, std::span<std::optional<std::uint64_t>>) const;
+template void Tree<std::string, std::string>::get_many(std::span<const std::string_view>,
+                                                       std::span<std::optional<std::string>>) const;
+
+}  // namespace perdix::index::sptree
