@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,6 +62,10 @@ class FastFair {
   std::optional<V> get(Key key) const;
 
   bool contains(Key key) const;
+
+  /// out[i] = get(keys[i]) for all i, each as by a call of its own. Throws invalid_argument if
+  /// `out` is shorter than `keys`. Cost: the lookups of sixteen keys wait for memory together.
+  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
 
   /// Shows the pairs with key >= from in ascending order until the visitor returns false. Each leaf
   /// is shown as it was at one moment of the scan; keys ascend strictly. No lock is held while the

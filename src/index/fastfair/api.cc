@@ -51,6 +51,11 @@ bool FastFair<K, V>::contains(Key key) const {
 }
 
 template <Storable K, Storable V>
+void FastFair<K, V>::get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+  tree_->get_many(keys, out);
+}
+
+template <Storable K, Storable V>
 void FastFair<K, V>::scan(Key from, Visitor<K, V> visit) const {
   tree_->scan(from, visit);
 }

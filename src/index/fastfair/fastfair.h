@@ -3,6 +3,7 @@
 //
 //   shift.cc     FAST: how an entry comes into a node and leaves it
 //   search.cc    the way to a node; point lookups
+//   get_many.cc  many lookups at once
 //   fastfair.cc  put, insert, update, erase
 //   smo.cc       FAIR: split, the entry above, the new root
 //   merge.cc     merging sparse nodes, so that emptied ones are freed
@@ -27,6 +28,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -77,6 +79,7 @@ class Tree {
   bool erase(Key key);
   std::optional<V> get(Key key) const;
   bool contains(Key key) const;
+  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
 
   /// The pair of the greatest key that is not above `key`.
   std::optional<std::pair<K, V>> find_floor(Key key) const;
@@ -133,10 +136,15 @@ class Tree {
   bool holds(const Node& node, unsigned rank, Key key, Hash16 hash) const;
   Node& child(const Node& node, unsigned rank) const;
   Node* right_of(const Node& node, Target target) const;
+  Seen start() const;
+  Seen step(const Seen& at, Target target, Node** stray = nullptr) const;
   Seen approach(Target target, unsigned level, Node** stray = nullptr) const;
   Seen seek(Target target, unsigned level, Node** stray = nullptr) const;
   bool lock_node(Locked& locked, Key key, unsigned level, Node** stray = nullptr) const;
-  std::optional<Word> find(Key key) const;
+  std::optional<Word> find_from(Seen leaf, Key key) const;
+
+  // get_many.cc
+  void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const;
 
   // fastfair.cc
   bool write(Key key, Value value, Mode mode);

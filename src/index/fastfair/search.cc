@@ -33,26 +33,39 @@ void note(Node* right, Node** stray) {
 
 }  // namespace
 
+/// The root, at a moment when it was.
+template <class K, class V>
+auto Tree<K, V>::start() const -> Seen {
+  for (;;) {
+    const pm::Offset top = pm::load(root_);
+    const Seen seen = look(node_at(top));
+    if (pm::load(root_) == top) return seen;
+  }
+}
+
+/// From an inner node to its right neighbour, if that is nearer to the target, else to a child. No
+/// node if the first one has changed meanwhile.
+template <class K, class V>
+auto Tree<K, V>::step(const Seen& at, Target target, Node** stray) const -> Seen {
+  Node* right = right_of(*at.node, target);
+  const Seen following = look(right != nullptr ? *right : child(*at.node, rank(*at.node, target)));
+  if (!at.valid()) return {};
+  note(right, stray);
+  return following;
+}
+
 /// Goes down to a node of `level` that holds the target or is at the left of the one that does; its
 /// version is from a moment when it was part of the tree. No node if the root is lower than that.
 /// `stray`, if null, becomes a node that was reached by `next`: there may be no entry above it.
 template <class K, class V>
 auto Tree<K, V>::approach(Target target, unsigned level, Node** stray) const -> Seen {
+  Seen at;
   for (;;) {
-    const pm::Offset top = pm::load(root_);
-    Seen at = look(node_at(top));
-    if (pm::load(root_) != top) continue;
-    for (;;) {
-      const unsigned here = meta_of(*at.node).level;
-      if (here < level) return {};
-      if (here == level) return at;
-      Node* right = right_of(*at.node, target);
-      const Seen following =
-          look(right != nullptr ? *right : child(*at.node, rank(*at.node, target)));
-      if (!at.valid()) break;
-      note(right, stray);
-      at = following;
-    }
+    if (at.node == nullptr) at = start();
+    const unsigned here = meta_of(*at.node).level;
+    if (here < level) return {};
+    if (here == level) return at;
+    at = step(at, target, stray);
   }
 }
 
@@ -87,31 +100,32 @@ bool Tree<K, V>::lock_node(Locked& locked, Key key, unsigned level, Node** stray
   }
 }
 
-/// The value's word. Looks at the right neighbour only if the key is not found.
+/// The value's word, in a leaf that approach() gave or at its right. Looks at the right neighbour
+/// only if the key is not found.
 template <class K, class V>
-std::optional<Word> Tree<K, V>::find(Key key) const {
+std::optional<Word> Tree<K, V>::find_from(Seen leaf, Key key) const {
   const Hash16 hash = Keys::hash16(key);
   for (;;) {
-    for (Seen leaf = approach({key}, 0);;) {
-      const unsigned after = rank(*leaf.node, {key});
-      if (holds(*leaf.node, after, key, hash)) {
-        const Word value = pm::load(leaf.node->entries[after - 1].value);
-        if (leaf.valid()) return value;
-        break;
-      }
-      Node* right = right_of(*leaf.node, {key});
-      const Seen following = right == nullptr ? Seen{} : look(*right);
-      if (!leaf.valid()) break;
-      if (right == nullptr) return std::nullopt;
-      leaf = following;
+    if (leaf.node == nullptr) leaf = approach({key}, 0);
+    const unsigned after = rank(*leaf.node, {key});
+    if (holds(*leaf.node, after, key, hash)) {
+      const Word value = pm::load(leaf.node->entries[after - 1].value);
+      if (leaf.valid()) return value;
+      leaf = {};
+      continue;
     }
+    Node* right = right_of(*leaf.node, {key});
+    const Seen following = right == nullptr ? Seen{} : look(*right);
+    const bool valid = leaf.valid();
+    if (valid && right == nullptr) return std::nullopt;
+    leaf = valid ? following : Seen{};
   }
 }
 
 template <class K, class V>
 std::optional<V> Tree<K, V>::get(Key key) const {
   const epoch::Guard guard;
-  const std::optional<Word> value = find(key);
+  const std::optional<Word> value = find_from({}, key);
   if (!value) return std::nullopt;
   return values_.own(*value);
 }
@@ -119,7 +133,7 @@ std::optional<V> Tree<K, V>::get(Key key) const {
 template <class K, class V>
 bool Tree<K, V>::contains(Key key) const {
   const epoch::Guard guard;
-  return find(key).has_value();
+  return find_from({}, key).has_value();
 }
 
 template <class K, class V>
@@ -137,28 +151,40 @@ std::optional<std::pair<K, V>> Tree<K, V>::find_floor(Key key) const {
   }
 }
 
+template auto Tree<std::uint64_t, std::uint64_t>::start() const -> Seen;
+template auto Tree<std::uint64_t, std::uint64_t>::step(const Seen&, Target, Node**) const -> Seen;
 template auto Tree<std::uint64_t, std::uint64_t>::approach(Target, unsigned, Node**) const -> Seen;
+template std::optional<Word> Tree<std::uint64_t, std::uint64_t>::find_from(Seen, Key) const;
 template auto Tree<std::uint64_t, std::uint64_t>::seek(Target, unsigned, Node**) const -> Seen;
 template bool Tree<std::uint64_t, std::uint64_t>::lock_node(Locked&, Key, unsigned, Node**) const;
 template std::optional<std::uint64_t> Tree<std::uint64_t, std::uint64_t>::get(Key) const;
 template bool Tree<std::uint64_t, std::uint64_t>::contains(Key) const;
 template std::optional<std::pair<std::uint64_t, std::uint64_t>>
     Tree<std::uint64_t, std::uint64_t>::find_floor(Key) const;
+template auto Tree<std::uint64_t, std::string>::start() const -> Seen;
+template auto Tree<std::uint64_t, std::string>::step(const Seen&, Target, Node**) const -> Seen;
 template auto Tree<std::uint64_t, std::string>::approach(Target, unsigned, Node**) const -> Seen;
+template std::optional<Word> Tree<std::uint64_t, std::string>::find_from(Seen, Key) const;
 template auto Tree<std::uint64_t, std::string>::seek(Target, unsigned, Node**) const -> Seen;
 template bool Tree<std::uint64_t, std::string>::lock_node(Locked&, Key, unsigned, Node**) const;
 template std::optional<std::string> Tree<std::uint64_t, std::string>::get(Key) const;
 template bool Tree<std::uint64_t, std::string>::contains(Key) const;
 template std::optional<std::pair<std::uint64_t, std::string>>
     Tree<std::uint64_t, std::string>::find_floor(Key) const;
+template auto Tree<std::string, std::uint64_t>::start() const -> Seen;
+template auto Tree<std::string, std::uint64_t>::step(const Seen&, Target, Node**) const -> Seen;
 template auto Tree<std::string, std::uint64_t>::approach(Target, unsigned, Node**) const -> Seen;
+template std::optional<Word> Tree<std::string, std::uint64_t>::find_from(Seen, Key) const;
 template auto Tree<std::string, std::uint64_t>::seek(Target, unsigned, Node**) const -> Seen;
 template bool Tree<std::string, std::uint64_t>::lock_node(Locked&, Key, unsigned, Node**) const;
 template std::optional<std::uint64_t> Tree<std::string, std::uint64_t>::get(Key) const;
 template bool Tree<std::string, std::uint64_t>::contains(Key) const;
 template std::optional<std::pair<std::string, std::uint64_t>>
     Tree<std::string, std::uint64_t>::find_floor(Key) const;
+template auto Tree<std::string, std::string>::start() const -> Seen;
+template auto Tree<std::string, std::string>::step(const Seen&, Target, Node**) const -> Seen;
 template auto Tree<std::string, std::string>::approach(Target, unsigned, Node**) const -> Seen;
+template std::optional<Word> Tree<std::string, std::string>::find_from(Seen, Key) const;
 template auto Tree<std::string, std::string>::seek(Target, unsigned, Node**) const -> Seen;
 template bool Tree<std::string, std::string>::lock_node(Locked&, Key, unsigned, Node**) const;
 template std::optional<std::string> Tree<std::string, std::string>::get(Key) const;
