@@ -23,19 +23,6 @@ void Tree<K, V>::for_each_node(Visit visit) const {
   }
 }
 
-/// The node's right neighbour.
-template <class K, class V>
-Node* Tree<K, V>::after(const Node& node) const {
-  const pm::Offset next = pm::load(node.next);
-  if (next == pm::kNull) return nullptr;
-  Node& right = node_at(next);
-  // Also so that a damaged list can't lead round in a circle.
-  if (meta_of(right).level != meta_of(node).level || !(low_of(node) < low_of(right))) {
-    throw_corrupt(pool_, next);
-  }
-  return &right;
-}
-
 /// Checks F3 and the words of one entry that counts; `previous` is the one before it, if any.
 template <class K, class V>
 bool Tree<K, V>::check_entry(const Node& node, unsigned i, std::optional<Key>& previous,

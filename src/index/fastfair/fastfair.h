@@ -135,6 +135,7 @@ class Tree {
   unsigned rank(const Node& node, Target target) const;
   bool holds(const Node& node, unsigned rank, Key key, Hash16 hash) const;
   Node& child(const Node& node, unsigned rank) const;
+  Node* after(const Node& node) const;
   Node* right_of(const Node& node, Target target) const;
   Seen start() const;
   Seen step(const Seen& at, Target target, Node** stray = nullptr) const;
@@ -185,7 +186,6 @@ class Tree {
   void create();
 
   // check.cc
-  Node* after(const Node& node) const;
   template <class Visit>
   void for_each_node(Visit visit) const;
   template <class Visit>
@@ -259,18 +259,24 @@ Node& Tree<K, V>::child(const Node& node, unsigned rank) const {
   return below;
 }
 
-/// The node's right neighbour if the target lies at or behind its low bound, else nullptr.
+/// The node's right neighbour. Its bound is above the node's own: so a damaged list can't lead round
+/// in a circle.
 template <class K, class V>
-Node* Tree<K, V>::right_of(const Node& node, Target target) const {
+Node* Tree<K, V>::after(const Node& node) const {
   const pm::Offset next = pm::load(node.next);
   if (next == pm::kNull) return nullptr;
   Node& right = node_at(next);
-  if (!target.reaches(low_of(right))) return nullptr;
-  // Also so that a damaged list can't lead round in a circle.
-  if (meta_of(right).level != meta_of(node).level || !(low_of(node) < low_of(right))) {
-    throw_corrupt(pool_, next);
-  }
+  const bool behind = meta_of(right).level == meta_of(node).level && low_of(node) < low_of(right);
+  if (!behind) throw_corrupt(pool_, next);
   return &right;
+}
+
+/// The same, but nullptr if the target lies before it.
+template <class K, class V>
+Node* Tree<K, V>::right_of(const Node& node, Target target) const {
+  const pm::Offset next = pm::load(node.next);
+  if (next == pm::kNull || !target.reaches(low_of(node_at(next)))) return nullptr;
+  return after(node);
 }
 
 }  // namespace perdix::index::fastfair
