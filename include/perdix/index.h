@@ -34,7 +34,7 @@ class Index {
   /// invalid_argument for an engine that is not in engines().
   static std::unique_ptr<Index> open_or_create(const Pool& pool, const IndexInfo& info);
 
-  /// Names of all engines: "sptree", …
+  /// Names of all engines: "sptree", "fastfair", …
   static std::vector<std::string> engines();
 
   virtual ~Index() = default;

@@ -26,7 +26,7 @@ FASTFAIR = "src/index/fastfair/fastfair.cc"
 FAIR_SMO = "src/index/fastfair/smo.cc"
 FAIR_MERGE = "src/index/fastfair/merge.cc"
 FAIR_RECOVERY = "src/index/fastfair/recovery.cc"
-FAIR_SEARCH = "src/index/fastfair/fastfair.h"
+FAIR_TREE = "src/index/fastfair/fastfair.h"
 BOUND = "src/index/sptree/bound.h"
 WORD = "src/index/common/word.cc"
 SESSION = "src/alloc/session.cc"
@@ -620,7 +620,7 @@ BUGS = [
     Bug(
         "fastfair: a node without an entry above is not found (FAST&FAIR: a split sends an insert "
         "to the wrong node)",
-        FAIR_SEARCH,
+        FAIR_TREE,
         "  if (next == pm::kNull || !target.reaches(low_of(node_at(next)))) return nullptr;\n"
         "  return after(node);\n",
         "  if (next != pm::kNull) return nullptr;\n  return after(node);\n",
