@@ -33,30 +33,21 @@ std::optional<bool> Tree<K, V>::write_leaf(Key key, Value value, Mode mode, Node
   Locked leaf;
   lock_node(leaf, key, 0, &stray);
   Node& node = *leaf.node;
-  const unsigned after = rank(node, {key});
+  const unsigned after = rank_from_right(node, {key});
   if (holds(node, after, key, hash)) {
     if (mode == Mode::insert) return false;
     replace(node, after - 1, value);
     return true;
   }
   if (mode == Mode::update) return false;
-  if (mend(node)) return std::nullopt;
   if (meta_of(node).count < fanout_) {
     add(node, after, key, value);
     return true;
   }
+  if (mend(pm(), node)) return std::nullopt;
   Node* right = split(node, key);
   if (stray == nullptr) stray = right;
   return std::nullopt;
-}
-
-/// Ends a shift that a crash has interrupted. True if there was one, so that entries have moved.
-template <class K, class V>
-bool Tree<K, V>::mend(Node& node) {
-  const unsigned at = first_repeated(node);
-  if (at == kCapacity) return false;
-  close_gap(pm(), node, at);
-  return true;
 }
 
 /// Adds a pair to a leaf with room: FAST.
@@ -129,9 +120,9 @@ bool Tree<K, V>::erase(Key key) {
   for (bool done = false; !done;) {
     Locked leaf;
     lock_node(leaf, key, 0, &stray);
-    const unsigned after = rank(*leaf.node, {key});
+    const unsigned after = rank_from_right(*leaf.node, {key});
     if (!holds(*leaf.node, after, key, hash)) return false;
-    if (mend(*leaf.node)) continue;
+    if (mend(pm(), *leaf.node)) continue;
     remove(*leaf.node, after - 1);
     left = meta_of(*leaf.node).count;
     done = true;

@@ -133,6 +133,7 @@ class Tree {
   Seen look(Node& node) const;
   Key low_of(const Node& node) const { return keys_.view(pm::load(node.low)); }
   unsigned rank(const Node& node, Target target) const;
+  unsigned rank_from_right(const Node& node, Target target) const;
   bool holds(const Node& node, unsigned rank, Key key, Hash16 hash) const;
   Node& child(const Node& node, unsigned rank) const;
   Node* after(const Node& node) const;
@@ -154,7 +155,6 @@ class Tree {
   void add(Node& leaf, unsigned at, Key key, Value value);
   void replace(Node& leaf, unsigned at, Value value);
   void remove(Node& leaf, unsigned at);
-  bool mend(Node& node);
 
   // smo.cc
   Node* split(Node& node, Key key);
@@ -244,6 +244,15 @@ unsigned Tree<K, V>::rank(const Node& node, Target target) const {
   }
 }
 
+/// The same for a writer, which will move the entries at the right: so it looks at these only.
+template <class K, class V>
+unsigned Tree<K, V>::rank_from_right(const Node& node, Target target) const {
+  if constexpr (!Keys::kInline) return rank(node, target);
+  unsigned after = meta_of(node).count;
+  while (after > 0 && !target.reaches(keys_.view(pm::load(node.entries[after - 1].key)))) --after;
+  return after;
+}
+
 /// Whether the last entry that is reached has the very key.
 template <class K, class V>
 bool Tree<K, V>::holds(const Node& node, unsigned rank, Key key, Hash16 hash) const {
@@ -259,8 +268,8 @@ Node& Tree<K, V>::child(const Node& node, unsigned rank) const {
   return below;
 }
 
-/// The node's right neighbour. Its bound is above the node's own: so a damaged list can't lead round
-/// in a circle.
+/// The node's right neighbour. Its bound is above the node's own: so a damaged list can't lead
+/// round in a circle.
 template <class K, class V>
 Node* Tree<K, V>::after(const Node& node) const {
   const pm::Offset next = pm::load(node.next);

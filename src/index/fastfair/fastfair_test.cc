@@ -176,28 +176,38 @@ void interrupt_shift(Node& node, unsigned at) {
   node.entries[at] = {node.entries[at + 1].key, 12345};
 }
 
+/// What is done to a leaf of `count` entries, of which the one at `at` is a copy.
+void write_behind_an_interrupted_shift(Numbers& tree, unsigned count, unsigned at,
+                                       unsigned action) {
+  tree.drop();
+  std::map<std::uint64_t, std::uint64_t> model;
+  for (std::uint64_t i = 0; i < count; ++i) tree->put(10 * i, i), model[10 * i] = i;
+  ASSERT_EQ(tree.height(), 0u);
+  interrupt_shift(tree.root(), at);
+  model.erase(10 * at);
+  tree.reopen_index();
+  expect_same(tree, model);
+  tree.expect_sound();
+  const std::uint64_t key = 10 * at + 10;  // that of the two
+  EXPECT_EQ(tree->get(key), model[key]);
+  switch (action) {
+    case 0: tree->put(10 * at + 5, 1), model[10 * at + 5] = 1; break;
+    case 1: tree->erase(key), model.erase(key); break;
+    case 2: tree->update(key, 2), model[key] = 2; break;
+    case 3: tree->put(1000, 3), model[1000] = 3; break;
+    default: tree->put(1, 4), model[1] = 4; break;
+  }
+  expect_same(tree, model);
+  tree.expect_sound_pool();
+}
+
 TEST(FastFairTree, WritesGoOnBehindAnInterruptedShift) {
-  for (unsigned at = 0; at + 1 < kCapacity; ++at) {
-    for (unsigned action = 0; action < 4; ++action) {
-      Numbers tree(kCapacity);
-      std::map<std::uint64_t, std::uint64_t> model;
-      for (std::uint64_t i = 0; i < kCapacity; ++i) tree->put(10 * i, i), model[10 * i] = i;
-      ASSERT_EQ(tree.height(), 0u);
-      interrupt_shift(tree.root(), at);
-      model.erase(10 * at);
-      tree.reopen();
-      expect_same(tree, model);
-      tree.expect_sound();
-      const std::uint64_t key = 10 * at + 10;  // that of the two
-      EXPECT_EQ(tree->get(key), model[key]);
-      switch (action) {
-        case 0: tree->put(10 * at + 5, 1), model[10 * at + 5] = 1; break;
-        case 1: tree->erase(key), model.erase(key); break;
-        case 2: tree->update(key, 2), model[key] = 2; break;
-        default: tree->put(1000, 3), model[1000] = 3; break;
+  Numbers tree(kCapacity);
+  for (const unsigned count : {kCapacity, kCapacity - 3}) {
+    for (unsigned at = 0; at + 1 < count; ++at) {
+      for (unsigned action = 0; action < 5; ++action) {
+        write_behind_an_interrupted_shift(tree, count, at, action);
       }
-      expect_same(tree, model);
-      tree.expect_sound_pool();
     }
   }
 }

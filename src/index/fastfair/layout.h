@@ -7,10 +7,10 @@
 //   the word 0, as is that of the first node of every level.
 //   F2. `next` links the nodes of one level in strictly ascending order of `low`; the last one's
 //   is 0. A node's range begins at its `low` and ends where its successor's begins.
-//   F3. The keys of entries [0, count) ascend and lie in the node's range. At most one pair of
-//   neighbouring entries has equal keys: then the left one means nothing, and the right one counts.
-//   (So an entry can be copied, and a copy taken away, by single stores of eight bytes. The paper
-//   tells the copy by equal *pointers*, for which no two values may be equal.)
+//   F3. The keys of entries [0, count) lie in the node's range and do not descend. An entry whose
+//   key equals that of the next one means nothing; the others count. (So an entry can be copied,
+//   and a copy taken away, by single stores of eight bytes. The paper tells the copy by equal
+//   *pointers*, for which no two values may be equal.)
 //   F4. Inner nodes: `leftmost` and the values of the entries that count are offsets of nodes one
 //   level below. `leftmost` has the node's own `low`, and an entry's child has the entry's key as
 //   its `low`: the same word, so that a string's blob is shared, and belongs to the leaf.

@@ -30,7 +30,7 @@ bool Tree<K, V>::merge_level(Key key, unsigned level) {
     return false;
   }
   Node& node = *parent.node;
-  mend(node);
+  mend(pm(), node);
   unsigned at = rank(node, {key});
   bool merged = false;
   if (at > 0 && merge_pair(node, at - 1, parent.latches)) {
@@ -61,8 +61,8 @@ bool Tree<K, V>::merge_pair(Node& parent, unsigned at, LatchSet& latches) {
   for (const Node* node : {&left, &right}) {
     if (!latches.try_add(latches_.of(pool_.offset(node)))) return false;
   }
-  mend(left);
-  mend(right);
+  mend(pm(), left);
+  mend(pm(), right);
   if (!mergeable(left, right)) return false;
   remove_entry(pm(), parent, at);  // durable before the node can be freed that it leads to
 

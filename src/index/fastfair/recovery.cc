@@ -77,8 +77,7 @@ void free_inner_level(pool::PoolCore& pool, std::uint64_t& root) {
 /// Frees what the leaf's entries own, from the last one on, one commit each.
 template <class K, class V>
 void free_pairs(pool::PoolCore& pool, Node& leaf) {
-  // A copy that a crash has left would be freed twice.
-  if (const unsigned at = first_repeated(leaf); at != kCapacity) close_gap(pool.pm(), leaf, at);
+  mend(pool.pm(), leaf);  // what a copy refers to would be freed twice
   for (unsigned left = meta_of(leaf).count; left > 0; --left) {
     const Entry entry = load_entry(leaf, left - 1);
     alloc::Session session = pool.allocator().session();

@@ -53,12 +53,22 @@ Commit removal_of(Node& node, unsigned at) {
   return {node.entries[at].key, pm::load(node.entries[at + 1].key)};
 }
 
-unsigned first_repeated(const Node& node) {
-  const unsigned count = meta_of(node).count;
-  for (unsigned i = 0; i + 1 < count; ++i) {
-    if (pm::load(node.entries[i].key) == pm::load(node.entries[i + 1].key)) return i;
+bool repeated(const Node& node, unsigned i) {
+  return i + 1 < meta_of(node).count &&
+         pm::load(node.entries[i].key) == pm::load(node.entries[i + 1].key);
+}
+
+bool mend(const pm::Persister& pm, Node& node) {
+  bool moved = false;
+  for (unsigned i = 0; i < meta_of(node).count;) {
+    if (!repeated(node, i)) {
+      ++i;
+    } else {
+      close_gap(pm, node, i);
+      moved = true;
+    }
   }
-  return kCapacity;
+  return moved;
 }
 
 void close_gap(const pm::Persister& pm, Node& node, unsigned at) {

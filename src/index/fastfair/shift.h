@@ -1,7 +1,7 @@
 // Failure-atomic shift (FAST, paper §3): an entry comes into a node's sorted array, or leaves it,
 // by stores of eight bytes, after each of which the node holds what it held before or afterwards.
 //
-// The rule of F3 carries it: of two neighbours with equal keys the right one counts. So
+// The rule of F3 carries it: an entry counts if its key is not that of its right neighbour. So
 //   S1. the value of an entry whose key equals that of its right neighbour may be anything;
 //   S2. making an entry's key equal to its right neighbour's takes the entry away;
 //   S3. changing the key of the left one of two equals adds an entry: its value must be right
@@ -10,8 +10,9 @@
 // stores is therefore enough; where a store relies on one to another line, that line is persisted
 // between them.
 //
-// docs/durability/fastfair.md goes through every step. The caller holds the node's lock; the node
-// has no equal neighbours when insert_entry() and removal_of() are called: see first_repeated().
+// docs/durability/fastfair.md goes through every step. The caller holds the node's latch. An insert
+// may find copies in the node that a crash has left, and leaves them there. A removal, a split and
+// a merge may not: see mend().
 #pragma once
 
 #include <cstdint>
@@ -59,13 +60,16 @@ Commit insertion_of(Node& node, unsigned at, Entry entry);
 /// What takes entry `at` away, to be published. Then close_gap(at) follows, unless it was the last.
 Commit removal_of(Node& node, unsigned at);
 
-/// The entry whose key equals its right neighbour's: what a crash in the middle of a shift has
-/// left. kCapacity if there is none.
-unsigned first_repeated(const Node& node);
+/// Whether an entry's key equals its right neighbour's, so that it does not count.
+bool repeated(const Node& node, unsigned i);
 
-/// Moves what follows to the left, over an entry whose key equals its right neighbour's. The node
-/// holds the same in each state. Cost: as an insert.
+/// Moves what follows to the left, over an entry that does not count. The node holds the same in
+/// each state. Cost: as an insert.
 void close_gap(const pm::Persister& pm, Node& node, unsigned at);
+
+/// Takes the copies away that crashes in the middle of shifts have left. True if there were any, so
+/// that entries have moved.
+bool mend(const pm::Persister& pm, Node& node);
 
 /// insert and removal of an entry whose words own nothing.
 void insert_entry(const pm::Persister& pm, Node& node, unsigned at, Entry entry);

@@ -42,7 +42,7 @@ TEST_F(Shift, InsertsAtEveryPosition) {
       insert_entry(pm_, node_, at, {10 * at + 5, 7});
       ASSERT_EQ(pairs(), expected) << count << " entries, at " << at;
       ASSERT_EQ(meta_of(node_).level, 3u);
-      ASSERT_EQ(first_repeated(node_), kCapacity);
+      ASSERT_FALSE(mend(pm_, node_));
     }
   }
 }
@@ -55,7 +55,7 @@ TEST_F(Shift, RemovesAtEveryPosition) {
       expected.erase(expected.begin() + at);
       remove_entry(pm_, node_, at);
       ASSERT_EQ(pairs(), expected) << count << " entries, at " << at;
-      ASSERT_EQ(first_repeated(node_), kCapacity);
+      ASSERT_FALSE(mend(pm_, node_));
     }
   }
 }
@@ -67,10 +67,37 @@ TEST_F(Shift, ClosesAGapAtEveryPosition) {
       Pairs expected = pairs();
       expected.erase(expected.begin() + at);
       node_.entries[at] = {node_.entries[at + 1].key, 999};  // the left one's value means nothing
-      ASSERT_EQ(first_repeated(node_), at);
-      close_gap(pm_, node_, at);
+      ASSERT_TRUE(mend(pm_, node_));
       ASSERT_EQ(pairs(), expected) << count << " entries, at " << at;
-      ASSERT_EQ(first_repeated(node_), kCapacity);
+      ASSERT_FALSE(mend(pm_, node_));
+    }
+  }
+}
+
+TEST_F(Shift, MendsRunsOfCopies) {
+  for (unsigned at = 0; at + 6 < kCapacity; ++at) {
+    fill(kCapacity);
+    Pairs expected = pairs();
+    expected.erase(expected.begin() + at + 4, expected.begin() + at + 5);
+    expected.erase(expected.begin() + at, expected.begin() + at + 2);
+    for (unsigned i : {at + 1, at, at + 4}) node_.entries[i] = {node_.entries[i + 1].key, i};
+    ASSERT_TRUE(mend(pm_, node_));
+    ASSERT_EQ(pairs(), expected) << at;
+  }
+}
+
+TEST_F(Shift, InsertsIntoNodesWithCopies) {
+  for (unsigned copy = 0; copy < 9; ++copy) {
+    for (unsigned at = 0; at <= 10; ++at) {
+      fill(10);
+      if (at == copy + 1) continue;  // between the two there is no place
+      Pairs expected = pairs();
+      expected.insert(expected.begin() + at, {10 * at + 5, 7});
+      expected.erase(expected.begin() + copy + (at <= copy ? 1 : 0));
+      node_.entries[copy] = {node_.entries[copy + 1].key, 999};
+      insert_entry(pm_, node_, at, {10 * at + 5, 7});
+      ASSERT_TRUE(mend(pm_, node_));
+      ASSERT_EQ(pairs(), expected) << "copy " << copy << ", at " << at;
     }
   }
 }

@@ -13,9 +13,10 @@
 
 namespace perdix::index::fastfair {
 
-/// Splits a full, locked node, so that `key` finds room in it or in its new right neighbour, which
-/// is returned. The upper half moves. But in the last node of its level, if `key` is behind all
-/// entries, as little as possible does, so that ascending loads fill nodes completely.
+/// Splits a full, locked, mended node, so that `key` finds room in it or in its new right
+/// neighbour, which is returned. The upper half moves. But in the last node of its level, if `key`
+/// is behind all entries, as little as possible does, so that ascending loads fill nodes
+/// completely.
 template <class K, class V>
 Node* Tree<K, V>::split(Node& node, Key key) {
   const auto [count, level] = meta_of(node);
@@ -85,8 +86,7 @@ bool Tree<K, V>::try_install(Node& stray) {
     Locked parent;
     if (!lock_node(parent, low, meta_of(stray).level + 1)) return grow(stray);
     Node& node = *parent.node;
-    if (mend(node)) return false;
-    const unsigned after = rank(node, {low});
+    const unsigned after = rank_from_right(node, {low});
     if (after > 0 && pm::load(node.entries[after - 1].key) == word) return true;
     // Nodes below this one are merged under its latch only, so the stray can't go away now.
     if (!linked(child(node, after), stray)) return true;
@@ -94,6 +94,7 @@ bool Tree<K, V>::try_install(Node& stray) {
       insert_entry(pm(), node, after, {word, pool_.offset(&stray)});
       return true;
     }
+    if (mend(pm(), node)) return false;
     split_off = split(node, low);
   }
   install(*split_off);

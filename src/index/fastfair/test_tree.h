@@ -40,6 +40,11 @@ class TestTree {
     open();
   }
 
+  void reopen_index() {
+    close();
+    open();
+  }
+
   pool::PoolCore& core() { return *pool_.core(); }
   Node& root() { return checked_node(core(), handle_->root()); }
   Node& node_at(pm::Offset offset) { return checked_node(core(), offset); }
