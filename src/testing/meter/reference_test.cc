@@ -9,6 +9,7 @@
 
 #include "testing/meter/meter.h"
 #include "testing/meter/traces/cceh.h"
+#include "testing/meter/traces/fast_fair.h"
 #include "util/random.h"
 #include "util/test_directory.h"
 
@@ -21,7 +22,6 @@ constexpr std::uint64_t kReads = kKeys / 8;
 constexpr Meter::Kind kInsert = 1;
 constexpr Meter::Kind kPresent = 2;
 constexpr Meter::Kind kAbsent = 3;
-constexpr Meter::Kind kScan = 4;
 
 MeterOptions scaled_testbed() {
   MeterOptions options;
@@ -91,9 +91,6 @@ class FastFairIndex {
  public:
   void insert(std::uint64_t key) { index_.insert(key, key); }
   bool find(std::uint64_t key) const { return index_.get(key).has_value(); }
-  void scan(std::uint64_t key, std::size_t count) const {
-    index_.scan(key, [&](std::uint64_t, std::uint64_t) { return --count > 0; });
-  }
 
  private:
   static PoolOptions options() {
@@ -115,27 +112,22 @@ TEST(Reference, fast_fair_is_within_a_quarter) {
   find_present(meter, index);
   util::Random random(2);
   for (std::uint64_t i = 0; i < kReads; ++i) {
-    {
-      const Meter::Operation operation(meter, kAbsent);
-      ASSERT_FALSE(index.find(random() & ~std::uint64_t{1}));
-    }
-    if (i % 8 != 0) continue;
-    const Meter::Operation operation(meter, kScan);
-    index.scan(random(), 100);
+    const Meter::Operation operation(meter, kAbsent);
+    ASSERT_FALSE(index.find(random() & ~std::uint64_t{1}));
   }
-  for (const auto kind : {kInsert, kPresent, kAbsent, kScan}) {
-    const auto& t = meter.traffic(kind);
-    const double n = double(t.operations);
-    printf(
-        "kind %u: lines r %.2f w %.2f flush %.2f fences %.2f imc r %.1f media r %.1f imc w %.1f "
-        "media w %.1f\n",
-        kind, t.lines_read / n, t.lines_written / n, t.flushes / n, t.fences / n,
-        t.device.imc_read / n, t.device.media_read / n, t.device.imc_written / n,
-        t.device.media_written / n);
-  }
-  expect_ratios(meter.traffic(kInsert), {964.8, 1501.7, 357.5, 813.1}, 0.75, 1.25);
+  // But for the media writes of an insert: the published code has its lock in the node and writes
+  // the first line once more after the last flush. Ours does not.
+  expect_ratios(meter.traffic(kInsert), {964.8, 1501.7, 357.5, 0}, 0.75, 1.25);
+  expect_ratios(meter.traffic(kInsert), {0, 0, 0, 813.1}, 0.5, 1.0);
   expect_ratios(meter.traffic(kPresent), {1012.9, 1606.5, 0.1, 7.9}, 0.75, 1.25);
   expect_ratios(meter.traffic(kAbsent), {1288.7, 2083.7, 0.0, 10.2}, 0.75, 1.25);
+}
+
+TEST(Reference, published_inserts_of_fast_fair_are_within_a_quarter) {
+  Meter meter(scaled_testbed());
+  traces::FastFair index{traces::Pm(meter)};
+  insert_all(meter, index);
+  expect_ratios(meter.traffic(kInsert), {964.8, 1501.7, 357.5, 813.1}, 0.75, 1.25);
 }
 
 // The trace knows only what the paper says, and the measured traffic is larger: the model must not
