@@ -17,6 +17,7 @@ const Engine& find_engine(std::string_view name);
 
 Engine sptree_engine();
 Engine buffered_sptree_engine();
+Engine fastfair_engine();
 Engine btree_map_engine();
 Engine std_map_engine();
 Engine lmdb_engine();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <perdix/error.h>
+#include <perdix/fastfair.h>
 #include <perdix/index.h>
 #include <perdix/pool.h>
 #include <perdix/sptree.h>

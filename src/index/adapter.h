@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "index/engine.h"
@@ -34,7 +35,7 @@ template <template <class, class> class Typed, Storable K, Storable V>
 class Adapter final : public EngineIndex {
  public:
   Adapter(pool::IndexHandle handle, IndexInfo info, const IndexOptions& options)
-      : info_(std::move(info)), index_(std::move(handle), options) {}
+      : info_(std::move(info)), index_(open(std::move(handle), options)) {}
 
   const IndexInfo& info() const override { return info_; }
   void put(std::string_view key, std::string_view value) override {
@@ -71,6 +72,14 @@ class Adapter final : public EngineIndex {
   }
 
  private:
+  /// Engines without options take none.
+  static Typed<K, V> open(pool::IndexHandle handle, const IndexOptions& options) {
+    if constexpr (std::is_constructible_v<Typed<K, V>, pool::IndexHandle, const IndexOptions&>)
+      return Typed<K, V>(std::move(handle), options);
+    else
+      return Typed<K, V>(std::move(handle));
+  }
+
   static View<K> start_of(std::string_view from) {
     if constexpr (std::is_same_v<K, std::uint64_t>) {
       std::string padded(from);

@@ -39,6 +39,7 @@ std::vector<IndexType> make_types() {
   std::vector<IndexType> types;
   add<SpTree>(types, "sptree");
   add<SpTree, kSmallBudget>(types, "sptree");
+  add<FastFair>(types, "fastfair");
   return types;
 }
 

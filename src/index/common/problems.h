@@ -1,16 +1,16 @@
-// What a verification found: sentences, a hundred at most, since a damaged index can have millions
-// of problems.
+// Collects what check() finds.
 #pragma once
+
+#include <fmt/format.h>
 
 #include <cstddef>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include <perdix/types.h>
 
 namespace perdix::index {
 
+/// Collects sentences, a hundred at most: a damaged index can have millions of problems.
 class Problems {
  public:
   explicit Problems(CheckReport& report) : report_(report) {}

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "index/common/problems.h"
@@ -10,6 +12,7 @@
 #include "index/sptree/sptree.h"
 
 namespace perdix::index::sptree {
+
 /// Checks the pairs of one node, in the leaf and in the buffer: L3-L6, M2 and B2.
 template <class K, class V>
 void Tree<K, V>::check_pairs(const Node& node, CheckReport& report) const {

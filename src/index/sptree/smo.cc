@@ -11,6 +11,7 @@
 #include <new>
 
 #include "alloc/session.h"
+#include "index/common/separator.h"
 #include "index/sptree/sptree.h"
 
 namespace perdix::index::sptree {
@@ -24,14 +25,6 @@ constexpr std::uint64_t bit_of(unsigned slot) { return std::uint64_t{1} << slot;
 /// The bitmap of a leaf whose first `count` slots are taken.
 constexpr std::uint64_t first_slots(unsigned count) {
   return count == kLeafPairs ? kFullBitmap : bit_of(count) - 1;
-}
-
-std::uint64_t shortest_separator(std::uint64_t, std::uint64_t right) { return right; }
-
-/// The shortest string above `left` and not above `right`: short bounds make a small top layer.
-std::string_view shortest_separator(std::string_view left, std::string_view right) {
-  const auto differ = std::mismatch(left.begin(), left.end(), right.begin(), right.end());
-  return right.substr(0, static_cast<std::size_t>(differ.second - right.begin()) + 1);
 }
 
 /// A pair of a node: in a slot of the leaf, or, from kLeafPairs on, in the write buffer.

@@ -1,26 +1,12 @@
 #include "index/sptree/sptree.h"
 
-#include <fmt/format.h>
-
 #include "alloc/session.h"
+#include "index/common/limits.h"
+#include "index/common/retry.h"
 #include "index/sptree/buffered.h"
 #include "util/hash.h"
 
 namespace perdix::index::sptree {
-namespace {
-
-void check_size(std::string_view what, std::string_view bytes, std::uint64_t limit) {
-  if (bytes.size() <= limit) return;
-  throw Error(Errc::too_large,
-              fmt::format("a {} of {} bytes; the limit is {} bytes", what, bytes.size(), limit));
-}
-
-void check_key(std::uint64_t) {}
-void check_key(std::string_view key) { check_size("key", key, kMaxKeySize); }
-void check_value(std::uint64_t) {}
-void check_value(std::string_view value) { check_size("value", value, kMaxValueSize); }
-
-}  // namespace
 
 template <class K, class V>
 auto Tree<K, V>::lock_node(Key key) -> LockedNode {
@@ -66,19 +52,11 @@ bool Tree<K, V>::contains(Key key) const {
   return read_node(key, [&](const Node& node) { return find(node, key, hash); }).present();
 }
 
-/// Blocks that wait for their grace period may be all the space that a full pool has left: waits
-/// for it once, which can't be done under a guard.
 template <class K, class V>
 bool Tree<K, V>::write(Key key, Value value, Mode mode) {
   check_key(key);
   check_value(value);
-  try {
-    return try_write(key, value, mode);
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space) throw;
-  }
-  pool().allocator().reclaim();
-  return try_write(key, value, mode);
+  return retry_when_full(pool(), [&] { return try_write(key, value, mode); });
 }
 
 template <class K, class V>

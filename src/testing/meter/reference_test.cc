@@ -1,14 +1,17 @@
-// The model beside what real Optane DIMMs measured (docs/traffic-meter.md has the table): traces of
-// FAST&FAIR and CCEH with fewer keys, and a cache that is smaller by the same factor, so that the
-// same parts of the index fit it. Nothing is tuned for an index.
+// The model beside what real Optane DIMMs measured (docs/traffic-meter.md has the table):
+// FAST&FAIR, and a trace of CCEH, with fewer keys and a cache that is smaller by the same factor,
+// so that the same parts of the index fit it. Nothing is tuned for an index.
 #include <cmath>
 
 #include <gtest/gtest.h>
+
+#include <perdix/fastfair.h>
 
 #include "testing/meter/meter.h"
 #include "testing/meter/traces/cceh.h"
 #include "testing/meter/traces/fast_fair.h"
 #include "util/random.h"
+#include "util/test_directory.h"
 
 namespace perdix::testing {
 namespace {
@@ -72,9 +75,39 @@ void expect_ratios(const Traffic& traffic, const Measured& measured, double low,
   check("media written", traffic.device.media_written, measured.media_written);
 }
 
+class InstalledMeter {
+ public:
+  explicit InstalledMeter(Meter& meter) : before_(pm::install_probe(&meter)) {}
+  ~InstalledMeter() { pm::install_probe(before_); }
+  InstalledMeter(const InstalledMeter&) = delete;
+  InstalledMeter& operator=(const InstalledMeter&) = delete;
+
+ private:
+  pm::Probe* before_;
+};
+
+/// The engine in a pool whose lines must be flushed.
+class FastFairIndex {
+ public:
+  void insert(std::uint64_t key) { index_.insert(key, key); }
+  bool find(std::uint64_t key) const { return index_.get(key).has_value(); }
+
+ private:
+  static PoolOptions options() {
+    PoolOptions options;
+    options.domain = DomainChoice::memory_controller;
+    return options;
+  }
+
+  testing_files::TempDirectory directory_{testing_files::memory_directory()};
+  Pool pool_ = Pool::create(directory_.file("pool"), options());
+  FastFair<std::uint64_t, std::uint64_t> index_{pool_, "index"};
+};
+
 TEST(Reference, fast_fair_is_within_a_quarter) {
   Meter meter(scaled_testbed());
-  traces::FastFair index{traces::Pm(meter)};
+  const InstalledMeter installed(meter);
+  FastFairIndex index;
   insert_all(meter, index);
   find_present(meter, index);
   util::Random random(2);
@@ -82,9 +115,19 @@ TEST(Reference, fast_fair_is_within_a_quarter) {
     const Meter::Operation operation(meter, kAbsent);
     ASSERT_FALSE(index.find(random() & ~std::uint64_t{1}));
   }
-  expect_ratios(meter.traffic(kInsert), {964.8, 1501.7, 357.5, 813.1}, 0.75, 1.25);
+  // But for the media writes of an insert: the published code has its lock in the node and writes
+  // the first line once more after the last flush. Ours does not.
+  expect_ratios(meter.traffic(kInsert), {964.8, 1501.7, 357.5, 0}, 0.75, 1.25);
+  expect_ratios(meter.traffic(kInsert), {0, 0, 0, 813.1}, 0.5, 1.0);
   expect_ratios(meter.traffic(kPresent), {1012.9, 1606.5, 0.1, 7.9}, 0.75, 1.25);
   expect_ratios(meter.traffic(kAbsent), {1288.7, 2083.7, 0.0, 10.2}, 0.75, 1.25);
+}
+
+TEST(Reference, published_inserts_of_fast_fair_are_within_a_quarter) {
+  Meter meter(scaled_testbed());
+  traces::FastFair index{traces::Pm(meter)};
+  insert_all(meter, index);
+  expect_ratios(meter.traffic(kInsert), {964.8, 1501.7, 357.5, 813.1}, 0.75, 1.25);
 }
 
 // The trace knows only what the paper says, and the measured traffic is larger: the model must not

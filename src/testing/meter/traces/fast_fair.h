@@ -1,6 +1,8 @@
-// The PM accesses of FAST&FAIR (Hwang et al., FAST 2018): a B+-tree of 512-byte nodes with sorted
-// records, searched from the left, shifted one record at a time with a flush per line, and split
-// with sibling pointers. One thread, no deletion.
+// The PM accesses of inserts into FAST&FAIR as it was published (Hwang et al., FAST 2018): a
+// B+-tree of 512-byte nodes with sorted records, searched from the left, shifted one record at a
+// time with a flush per line, and split with sibling pointers. One thread. An insert does not look
+// whether the key is there, and writes to the node's header (lock, hints) after its last flush:
+// that is where the engine of this library differs.
 //
 // After each search in an inner node, and before each insertion, the first key of the right sibling
 // is looked at, as the published implementation does because a split may be under way.
@@ -19,30 +21,6 @@ class FastFair {
   explicit FastFair(Pm pm) : pm_(pm) { root_ = allocate(0); }
 
   void insert(std::uint64_t key) { store(descend(key, 0), key, 0); }
-
-  bool find(std::uint64_t key) {
-    const Id leaf = descend(key, 0);
-    read_header(leaf);
-    const auto& keys = nodes_[leaf].keys;
-    const auto found = std::ranges::lower_bound(keys, key);
-    const bool hit = found != keys.end() && *found == key;
-    scan_records(leaf, hit ? static_cast<std::size_t>(found - keys.begin()) + 1 : keys.size() + 1);
-    if (!hit) peek_at_sibling(leaf);
-    return hit;
-  }
-
-  /// Reads the leaves from the one of `key` on, until it has seen `count` pairs.
-  void scan(std::uint64_t key, std::size_t count) {
-    Id leaf = descend(key, 0);
-    const auto& keys = nodes_[leaf].keys;
-    std::size_t seen = static_cast<std::size_t>(keys.end() - std::ranges::lower_bound(keys, key));
-    visit(leaf);
-    while (seen < count && nodes_[leaf].sibling != kNone) {
-      leaf = nodes_[leaf].sibling;
-      visit(leaf);
-      seen += nodes_[leaf].keys.size();
-    }
-  }
 
  private:
   using Id = std::uint32_t;
@@ -80,11 +58,6 @@ class FastFair {
   void peek_at_sibling(Id node) {
     const Id sibling = nodes_[node].sibling;
     if (sibling != kNone) pm_.read(record_of(sibling, 0), kRecordBytes);
-  }
-
-  void visit(Id leaf) {
-    read_header(leaf);
-    scan_records(leaf, nodes_[leaf].keys.size() + 1);
   }
 
   Id descend(std::uint64_t key, std::uint32_t level) {

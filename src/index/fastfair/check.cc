@@ -1,0 +1,198 @@
+// Verification of every invariant that layout.h states (F1-F6), the list of all blocks that a tree
+// reaches, and how many pairs it has.
+#include "index/common/problems.h"
+#include "index/fastfair/fastfair.h"
+
+namespace perdix::index::fastfair {
+/// Calls visit(node) for all nodes, level by level from the top, each level from the left.
+template <class K, class V>
+template <class Visit>
+void Tree<K, V>::for_each_node(Visit visit) const {
+  for (Node* first = &root();; first = &child(*first, 0)) {
+    for (Node* node = first; node != nullptr; node = after(*node)) visit(*node);
+    if (meta_of(*first).level == 0) return;
+  }
+}
+
+/// Checks F3 and the words of one entry that counts; `previous` is the one before it, if any.
+template <class K, class V>
+bool Tree<K, V>::check_entry(const Node& node, unsigned i, std::optional<Key>& previous,
+                             CheckReport& report) const {
+  Problems problems(report);
+  const pm::Offset offset = pool_.offset(&node);
+  const Entry& entry = node.entries[i];
+  const bool leaf = meta_of(node).level == 0;
+  if (!keys_.sound(entry.key) || (leaf && !values_.sound(entry.value))) {
+    problems.expect(false, "node {:#x}: entry {} refers to a string that is not there (F6)", offset,
+                    i);
+    return false;
+  }
+  const Key key = keys_.view(entry.key);
+  const Node* next = after(node);
+  problems.expect(!(key < low_of(node)) && (next == nullptr || key < low_of(*next)),
+                  "node {:#x}: the key of entry {} is out of the node's range (F3)", offset, i);
+  problems.expect(!previous || *previous < key,
+                  "node {:#x}: the key of entry {} is not above the one before (F3)", offset, i);
+  previous = key;
+  if (!leaf) return true;
+  problems.expect(Keys::hash16_of_word(entry.key) == Keys::hash16(key),
+                  "node {:#x}: entry {} has another key's hash", offset, i);
+  report.blocks += Keys::blobs(entry.key) + Values::blobs(entry.value);
+  ++report.pairs;
+  return true;
+}
+
+/// Checks one node by itself: F2, F3, F6. `first` of its level: F1.
+template <class K, class V>
+void Tree<K, V>::check_node(const Node& node, bool first, CheckReport& report) const {
+  Problems problems(report);
+  const pm::Offset offset = pool_.offset(&node);
+  const auto [count, level] = meta_of(node);
+  ++report.blocks;
+  problems.expect(pool_.allocator().validate_block(offset, sizeof(Node)),
+                  "node {:#x} lies in free memory (F6)", offset);
+  problems.expect(first == (node.low == 0), "node {:#x}: only the first has the least bound (F1)",
+                  offset);
+  problems.expect((level == 0) == (node.leftmost == pm::kNull),
+                  "node {:#x}: inner nodes have a leftmost child, leaves have none (F4)", offset);
+  if (!keys_.sound(node.low)) {
+    problems.expect(false, "node {:#x}: its low bound is not there (F6)", offset);
+    return;
+  }
+  if (level == 0) report.blocks += Keys::blobs(node.low);
+  std::optional<Key> previous;
+  for (unsigned i = 0; i < count; ++i) {
+    if (!repeated(node, i) && !check_entry(node, i, previous, report)) return;
+  }
+}
+
+/// Checks that the children of a level are nodes of the level below, in its order, and have the
+/// bounds that lead to them: F4, F5.
+template <class K, class V>
+void Tree<K, V>::check_children(const Node& first, CheckReport& report) const {
+  Problems problems(report);
+  const Node* below = &child(first, 0);
+  for (const Node* node = &first; node != nullptr; node = after(*node)) {
+    for (unsigned rank = 0; rank <= meta_of(*node).count; ++rank) {
+      if (rank > 0 && repeated(*node, rank - 1)) continue;
+      const Node& expected = child(*node, rank);
+      const Word low = rank == 0 ? node->low : node->entries[rank - 1].key;
+      problems.expect(expected.low == low,
+                      "node {:#x}: child {} has another low bound than its entry (F4)",
+                      pool_.offset(node), rank);
+      while (below != nullptr && below != &expected) below = after(*below);
+      if (below == nullptr) {
+        problems.expect(false, "node {:#x}: child {} is not in its place in the level below (F5)",
+                        pool_.offset(node), rank);
+        return;
+      }
+    }
+  }
+}
+
+template <class K, class V>
+CheckReport Tree<K, V>::check() const {
+  CheckReport report;
+  Problems problems(report);
+  const epoch::Guard guard;
+  try {
+    for (const Node* first = &root();; first = &child(*first, 0)) {
+      for (const Node* node = first; node != nullptr; node = after(*node)) {
+        check_node(*node, node == first, report);
+      }
+      if (meta_of(*first).level == 0) break;
+      check_children(*first, report);
+    }
+    problems.expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),
+                    report.pairs);
+  } catch (const Error& error) {
+    problems.expect(false, "{}", error.what());
+  }
+  return report;
+}
+
+template <class K, class V>
+void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
+  const epoch::Guard guard;
+  for_each_node([&](const Node& node) {
+    visit(pool_.offset(&node));
+    if (meta_of(node).level > 0) return;  // the strings of inner nodes belong to leaves (F4)
+    if (Keys::blobs(node.low) != 0) visit(blob_offset(node.low));
+    for (unsigned i = 0; i < meta_of(node).count; ++i) {
+      if (repeated(node, i)) continue;
+      const Entry& entry = node.entries[i];
+      if (Keys::blobs(entry.key) != 0) visit(blob_offset(entry.key));
+      if (Values::blobs(entry.value) != 0) visit(blob_offset(entry.value));
+    }
+  });
+}
+
+/// Calls visit(entry) for the pairs of all leaves, each leaf as it was at one moment. Pairs that no
+/// writer touches meanwhile are shown once, also if leaves split and merge.
+template <class K, class V>
+template <class Visit>
+void Tree<K, V>::for_each_leaf(Visit visit) const {
+  const epoch::Guard guard;
+  Snapshot snapshot;
+  for (Seen leaf = approach({Key{}}, 0); leaf.node != nullptr; leaf = snapshot.following) {
+    // One that is merged away keeps what it had at that moment, and its `next`.
+    while (!collect(leaf, Key{}, snapshot)) leaf = look(*leaf.node);
+    visit(*leaf.node, snapshot);
+  }
+}
+
+template <class K, class V>
+std::uint64_t Tree<K, V>::size() const {
+  if (pairs_at_open_.load(std::memory_order_relaxed) == kUnknown) {
+    const std::int64_t added = added_.sum(), removed = removed_.sum();
+    std::int64_t pairs = 0;
+    for_each_leaf([&](const Node&, const Snapshot& snapshot) { pairs += snapshot.size; });
+    // Writers count their pair while they hold the latch of its leaf, and each leaf was seen while
+    // nobody held it: if no count has changed, all pairs were seen that are counted.
+    if (added_.sum() != added || removed_.sum() != removed)
+      return static_cast<std::uint64_t>(pairs);
+    pairs_at_open_.store(pairs - (added - removed), std::memory_order_relaxed);
+  }
+  return static_cast<std::uint64_t>(pairs_at_open_.load(std::memory_order_relaxed) + added_.sum() -
+                                    removed_.sum());
+}
+
+template <class K, class V>
+IndexStats Tree<K, V>::stats() const {
+  IndexStats stats;
+  std::int64_t blob_bytes = 0;
+  for_each_leaf([&](const Node& leaf, const Snapshot& snapshot) {
+    ++stats.leaves;
+    stats.pairs += snapshot.size;
+    blob_bytes += keys_.footprint(pm::load(leaf.low));
+    for (unsigned i = 0; i < snapshot.size; ++i) {
+      const Entry& entry = snapshot.entries[i];
+      blob_bytes += keys_.footprint(entry.key) + values_.footprint(entry.value);
+    }
+  });
+  std::uint64_t nodes = 0;
+  for_each_node([&](const Node&) { ++nodes; });
+  stats.pm_bytes = nodes * sizeof(Node) + static_cast<std::uint64_t>(blob_bytes);
+  stats.dram_bytes = Latches::bytes();
+  stats.recovery_seconds = recovery_seconds_;
+  return stats;
+}
+
+template CheckReport Tree<std::uint64_t, std::uint64_t>::check() const;
+template void Tree<std::uint64_t, std::uint64_t>::for_each_block(const BlockVisitor&) const;
+template std::uint64_t Tree<std::uint64_t, std::uint64_t>::size() const;
+template IndexStats Tree<std::uint64_t, std::uint64_t>::stats() const;
+template CheckReport Tree<std::uint64_t, std::string>::check() const;
+template void Tree<std::uint64_t, std::string>::for_each_block(const BlockVisitor&) const;
+template std::uint64_t Tree<std::uint64_t, std::string>::size() const;
+template IndexStats Tree<std::uint64_t, std::string>::stats() const;
+template CheckReport Tree<std::string, std::uint64_t>::check() const;
+template void Tree<std::string, std::uint64_t>::for_each_block(const BlockVisitor&) const;
+template std::uint64_t Tree<std::string, std::uint64_t>::size() const;
+template IndexStats Tree<std::string, std::uint64_t>::stats() const;
+template CheckReport Tree<std::string, std::string>::check() const;
+template void Tree<std::string, std::string>::for_each_block(const BlockVisitor&) const;
+template std::uint64_t Tree<std::string, std::string>::size() const;
+template IndexStats Tree<std::string, std::string>::stats() const;
+
+}  // namespace perdix::index::fastfair

@@ -1,0 +1,141 @@
+#include "index/fastfair/fastfair.h"
+
+#include "index/common/limits.h"
+#include "index/common/retry.h"
+
+namespace perdix::index::fastfair {
+
+template <class K, class V>
+bool Tree<K, V>::write(Key key, Value value, Mode mode) {
+  check_key(key);
+  check_value(value);
+  return retry_when_full(pool_, [&] { return try_write(key, value, mode); });
+}
+
+/// Whatever has no entry above it, since this write or an earlier one split it off, gets it when
+/// the write is done and holds no latch.
+template <class K, class V>
+bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
+  pool_.require_healthy();
+  const epoch::Guard guard;
+  Node* stray = nullptr;
+  std::optional<bool> done;
+  while (!done) done = write_leaf(key, value, mode, stray);
+  pool_.require_healthy();
+  if (stray != nullptr) install(*stray);
+  return *done;
+}
+
+/// One attempt; nothing if the leaf had to be put in order or split first.
+template <class K, class V>
+std::optional<bool> Tree<K, V>::write_leaf(Key key, Value value, Mode mode, Node*& stray) {
+  const Hash16 hash = Keys::hash16(key);
+  Locked leaf;
+  lock_node(leaf, key, 0, &stray);
+  Node& node = *leaf.node;
+  const unsigned after = rank_from_right(node, {key});
+  if (holds(node, after, key, hash)) {
+    if (mode == Mode::insert) return false;
+    replace(node, after - 1, value);
+    return true;
+  }
+  if (mode == Mode::update) return false;
+  if (meta_of(node).count < fanout_) {
+    add(node, after, key, value);
+    return true;
+  }
+  if (mend(pm(), node)) return std::nullopt;
+  Node* right = split(node, key);
+  if (stray == nullptr) stray = right;
+  return std::nullopt;
+}
+
+/// Adds a pair to a leaf with room: FAST.
+template <class K, class V>
+void Tree<K, V>::add(Node& leaf, unsigned at, Key key, Value value) {
+  if constexpr (Keys::kInline && Values::kInline) {
+    insert_entry(pm(), leaf, at, {key, value});
+  } else {
+    alloc::Session session = pool_.allocator().session();
+    const Word key_word = keys_.write(session, key, Keys::hash16(key));
+    const Entry entry{key_word, values_.write(session, value)};
+    const Commit commit = insertion_of(leaf, at, entry);
+    stage_insert(pm(), leaf, at, entry);
+    session.commit_when(commit.word, ~Word{0}, commit.value);
+    session.log();  // blobs and the staged entry are durable before anything refers to them
+    commit_insert(pm(), leaf, at, entry);
+    session.finish();
+  }
+  added_.add(1);
+}
+
+/// Replaces a value; its word is the commit.
+template <class K, class V>
+void Tree<K, V>::replace(Node& leaf, unsigned at, Value value) {
+  Word& word = leaf.entries[at].value;
+  if constexpr (Values::kInline) {
+    pm().publish(word, value);  // the commit; the key is durable already
+  } else {
+    alloc::Session session = pool_.allocator().session();
+    const Word old_word = pm::load(word);
+    const Word new_word = values_.write(session, value);
+    if (new_word == old_word) return;  // both empty: nothing to change
+    Values::free(session, old_word);
+    session.commit_when(word, ~Word{0}, new_word);
+    session.log();
+    pm().publish(word, new_word);  // the commit; the new blob is durable since log()
+    session.finish();
+  }
+}
+
+/// Removes a pair: FAST, to the left.
+template <class K, class V>
+void Tree<K, V>::remove(Node& leaf, unsigned at) {
+  if constexpr (Keys::kInline && Values::kInline) {
+    remove_entry(pm(), leaf, at);
+  } else {
+    const bool last = at + 1 == meta_of(leaf).count;
+    const Entry entry = load_entry(leaf, at);
+    const Commit commit = removal_of(leaf, at);
+    alloc::Session session = pool_.allocator().session();
+    Keys::free(session, entry.key);
+    Values::free(session, entry.value);
+    session.commit_when(commit.word, ~Word{0}, commit.value);
+    session.log();
+    pm().publish(commit.word, commit.value);  // the commit
+    session.finish();
+    if (!last) close_gap(pm(), leaf, at);
+  }
+  removed_.add(1);
+}
+
+template <class K, class V>
+bool Tree<K, V>::erase(Key key) {
+  check_key(key);
+  pool_.require_healthy();
+  const Hash16 hash = Keys::hash16(key);
+  const epoch::Guard guard;
+  Node* stray = nullptr;
+  unsigned left = 0;
+  for (bool done = false; !done;) {
+    Locked leaf;
+    lock_node(leaf, key, 0, &stray);
+    const unsigned after = rank_from_right(*leaf.node, {key});
+    if (!holds(*leaf.node, after, key, hash)) return false;
+    if (mend(pm(), *leaf.node)) continue;
+    remove(*leaf.node, after - 1);
+    left = meta_of(*leaf.node).count;
+    done = true;
+  }
+  pool_.require_healthy();
+  if (stray != nullptr) install(*stray);
+  if (sparse(left)) merge_around(key);
+  return true;
+}
+
+template class Tree<std::uint64_t, std::uint64_t>;
+template class Tree<std::uint64_t, std::string>;
+template class Tree<std::string, std::uint64_t>;
+template class Tree<std::string, std::string>;
+
+}  // namespace perdix::index::fastfair

@@ -1,0 +1,291 @@
+// FAST&FAIR, the engine (Hwang et al., FAST 2018): a B+-tree that lies in PM as a whole. Nothing is
+// rebuilt on open, so opening takes the same time however large the tree is.
+//
+//   shift.cc     FAST: how an entry comes into a node and leaves it
+//   search.cc    the way to a node; point lookups
+//   get_many.cc  many lookups at once
+//   fastfair.cc  put, insert, update, erase
+//   smo.cc       FAIR: split, the entry above, the new root
+//   merge.cc     merging sparse nodes, so that emptied ones are freed
+//   scan.cc      ordered iteration
+//   recovery.cc  what happens on open: creation; destruction
+//   check.cc     verification of the invariants of layout.h (F1-F6); statistics
+//
+// Concurrency: nodes have latches in DRAM (latches.h). Writers hold that of the node that they
+// change; readers take none, but validate its version. Every step from node to node takes the next
+// node's version before it validates the one that led there, so what was reached is still part of
+// the tree as long as its version is the same. A node may have split since its parent was read:
+// `next` leads on, as in a B-link tree.
+//
+// Durability: an operation's linearization point and its commit are the same 8-byte store,
+// persisted before the latch is released; so nobody sees an effect that a crash could undo.
+// docs/durability/fastfair.md has the cases.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <perdix/types.h>
+
+#include "alloc/session.h"
+#include "epoch/guard.h"
+#include "index/common/word.h"
+#include "index/fastfair/latches.h"
+#include "index/fastfair/layout.h"
+#include "index/fastfair/shift.h"
+#include "pool/index_handle.h"
+#include "util/spin_lock.h"
+#include "util/striped_counter.h"
+
+namespace perdix::index::fastfair {
+
+inline constexpr std::string_view kEngineName = "fastfair";
+
+using BlockVisitor = std::function<void(pm::Offset)>;
+
+/// The node at an offset that was read from PM. Throws corrupt if none is there.
+Node& checked_node(const pool::PoolCore& pool, pm::Offset offset);
+
+/// Throws the error of an offset that leads to no node that could be there.
+[[noreturn]] void throw_corrupt(const pool::PoolCore& pool, pm::Offset offset);
+
+template <class K, class V>
+class Tree {
+ public:
+  using Key = View<K>;
+  using Value = View<V>;
+
+  /// Opens or creates the index behind the handle.
+  explicit Tree(pool::IndexHandle handle);
+
+  /// Opens or creates the tree below any word of the pool, which is 0 if there is none yet and is
+  /// changed by nobody else. `fanout`: entries with which a node is full, 4 to kCapacity; less than
+  /// that is for tests that want high trees of few keys.
+  Tree(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout = kCapacity);
+
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+
+  void put(Key key, Value value) { write(key, value, Mode::put); }
+  bool insert(Key key, Value value) { return write(key, value, Mode::insert); }
+  bool update(Key key, Value value) { return write(key, value, Mode::update); }
+  bool erase(Key key);
+  std::optional<V> get(Key key) const;
+  bool contains(Key key) const;
+  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
+
+  /// The pair of the greatest key that is not above `key`.
+  std::optional<std::pair<K, V>> find_floor(Key key) const;
+
+  void scan(Key from, Visitor<K, V> visit) const;
+
+  /// Cost: counts the whole tree, until once no writer was active meanwhile; then none.
+  std::uint64_t size() const;
+
+  /// Cost: visits the whole tree.
+  IndexStats stats() const;
+  CheckReport check() const;
+
+  /// Shows every block of the pool that this tree reaches. Writers must be idle.
+  void for_each_block(const BlockVisitor& visit) const;
+
+ private:
+  using Keys = Words<K>;
+  using Values = Words<V>;
+
+  enum class Mode { put, insert, update };
+
+  /// What is looked for: the last key that is at or below `key`, or only below it.
+  struct Target {
+    Key key;
+    bool strictly_below = false;
+
+    bool reaches(Key other) const { return strictly_below ? other < key : !(key < other); }
+  };
+
+  /// A node with its latch's version, from before anything was read of it.
+  struct Seen {
+    Node* node = nullptr;
+    Latch* latch = nullptr;
+    std::uint64_t version = 0;
+
+    bool valid() const { return latch->read_validate(version); }
+  };
+
+  /// A node whose latch is held. False if there is none.
+  struct Locked {
+    Node* node = nullptr;
+    LatchSet latches;
+
+    explicit operator bool() const { return node != nullptr; }
+  };
+
+  // search.cc
+  Node& node_at(pm::Offset offset) const { return checked_node(pool_, offset); }
+  Node& root() const { return node_at(pm::load(root_)); }
+  Seen look(Node& node) const;
+  Key low_of(const Node& node) const { return keys_.view(pm::load(node.low)); }
+  unsigned rank(const Node& node, Target target) const;
+  unsigned rank_from_right(const Node& node, Target target) const;
+  bool holds(const Node& node, unsigned rank, Key key, Hash16 hash) const;
+  Node& child(const Node& node, unsigned rank) const;
+  Node* after(const Node& node) const;
+  Node* right_of(const Node& node, Target target) const;
+  Seen start() const;
+  Seen step(const Seen& at, Target target, Node** stray = nullptr) const;
+  Seen approach(Target target, unsigned level, Node** stray = nullptr) const;
+  Seen seek(Target target, unsigned level, Node** stray = nullptr) const;
+  bool lock_node(Locked& locked, Key key, unsigned level, Node** stray = nullptr) const;
+  std::optional<Word> find_from(Seen leaf, Key key) const;
+
+  // get_many.cc
+  void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const;
+
+  // fastfair.cc
+  bool write(Key key, Value value, Mode mode);
+  bool try_write(Key key, Value value, Mode mode);
+  std::optional<bool> write_leaf(Key key, Value value, Mode mode, Node*& stray);
+  void add(Node& leaf, unsigned at, Key key, Value value);
+  void replace(Node& leaf, unsigned at, Value value);
+  void remove(Node& leaf, unsigned at);
+
+  // smo.cc
+  Node* split(Node& node, Key key);
+  void relink(alloc::Session session, Node& left, pm::Offset next, unsigned count);
+  void install(Node& stray);
+  bool try_install(Node& stray);
+  bool linked(Node& from, const Node& node) const;
+  bool grow(Node& right);
+
+  // merge.cc
+  void merge_around(Key key);
+  bool merge_level(Key key, unsigned level);
+  bool merge_pair(Node& parent, unsigned at, LatchSet& latches);
+  bool mergeable(const Node& left, const Node& right) const;
+  bool sparse(unsigned count) const { return count == 0 || count == fanout_ / 4; }
+  void collapse();
+
+  // scan.cc
+  /// The pairs of one leaf, read under one version, and its right neighbour.
+  struct Snapshot {
+    std::array<Entry, kCapacity> entries;
+    unsigned size = 0;
+    Seen following;
+  };
+  bool scan_some(K& position, Visitor<K, V>& visit) const;
+  bool collect(const Seen& leaf, Key from, Snapshot& into) const;
+
+  // recovery.cc
+  void create();
+
+  // check.cc
+  template <class Visit>
+  void for_each_node(Visit visit) const;
+  template <class Visit>
+  void for_each_leaf(Visit visit) const;
+  bool check_entry(const Node& node, unsigned i, std::optional<Key>& previous,
+                   CheckReport& report) const;
+  void check_node(const Node& node, bool first, CheckReport& report) const;
+  void check_children(const Node& first, CheckReport& report) const;
+
+  const pm::Persister& pm() const { return pool_.pm(); }
+
+  std::optional<pool::IndexHandle> handle_;  // keeps the pool open
+  pool::PoolCore& pool_;
+  std::uint64_t& root_;
+  const unsigned fanout_;
+  Keys keys_;
+  Values values_;
+  Latches latches_;
+  util::SpinLock root_lock_;  // for changes of the root word; its holder waits for no latch
+  double recovery_seconds_ = 0;
+
+  // Pairs that came and went since the tree was opened: each under the latch of its leaf, and so
+  // before another thread can see the effect.
+  util::StripedCounter added_;
+  util::StripedCounter removed_;
+  mutable std::atomic<std::int64_t> pairs_at_open_{kUnknown};
+  static constexpr std::int64_t kUnknown = -1;
+};
+
+/// Frees all blocks of a tree that is being dropped and clears its root. Restartable: after a crash
+/// it goes on where it was. Nobody else uses the tree.
+template <class K, class V>
+void destroy(pool::PoolCore& pool, std::uint64_t& root);
+
+template <class K, class V>
+auto Tree<K, V>::look(Node& node) const -> Seen {
+  Latch& latch = latches_.of(pool_.offset(&node));
+  return {&node, &latch, latch.read_begin()};
+}
+
+/// How many of the node's entries, from the first one on, the target reaches. Of equal neighbours
+/// it reaches both or none, so the last one that it reaches is one that counts (F3).
+template <class K, class V>
+unsigned Tree<K, V>::rank(const Node& node, Target target) const {
+  const unsigned count = meta_of(node).count;
+  const auto reaches = [&](const Entry& entry) {
+    return target.reaches(keys_.view(pm::load(entry.key)));
+  };
+  const auto begin = node.entries.begin(), end = begin + count;
+  if constexpr (Keys::kInline) {
+    // From the left, as in the paper: the next line is on its way while one is searched.
+    return static_cast<unsigned>(std::find_if_not(begin, end, reaches) - begin);
+  } else {
+    // Each key that is looked at lies in a blob of its own.
+    return static_cast<unsigned>(std::partition_point(begin, end, reaches) - begin);
+  }
+}
+
+/// The same for a writer, which will move the entries at the right: so it looks at these only.
+template <class K, class V>
+unsigned Tree<K, V>::rank_from_right(const Node& node, Target target) const {
+  if constexpr (!Keys::kInline) return rank(node, target);
+  unsigned after = meta_of(node).count;
+  while (after > 0 && !target.reaches(keys_.view(pm::load(node.entries[after - 1].key)))) --after;
+  return after;
+}
+
+/// Whether the last entry that is reached has the very key.
+template <class K, class V>
+bool Tree<K, V>::holds(const Node& node, unsigned rank, Key key, Hash16 hash) const {
+  return rank > 0 && keys_.equal(pm::load(node.entries[rank - 1].key), key, hash);
+}
+
+/// The child to which a target of that rank leads.
+template <class K, class V>
+Node& Tree<K, V>::child(const Node& node, unsigned rank) const {
+  const pm::Offset offset = pm::load(rank == 0 ? node.leftmost : node.entries[rank - 1].value);
+  Node& below = node_at(offset);
+  if (meta_of(below).level + 1 != meta_of(node).level) throw_corrupt(pool_, offset);
+  return below;
+}
+
+/// The node's right neighbour. Its bound is above the node's own: so a damaged list can't lead
+/// round in a circle.
+template <class K, class V>
+Node* Tree<K, V>::after(const Node& node) const {
+  const pm::Offset next = pm::load(node.next);
+  if (next == pm::kNull) return nullptr;
+  Node& right = node_at(next);
+  const bool behind = meta_of(right).level == meta_of(node).level && low_of(node) < low_of(right);
+  if (!behind) throw_corrupt(pool_, next);
+  return &right;
+}
+
+/// The same, but nullptr if the target lies before it.
+template <class K, class V>
+Node* Tree<K, V>::right_of(const Node& node, Target target) const {
+  const pm::Offset next = pm::load(node.next);
+  if (next == pm::kNull || !target.reaches(low_of(node_at(next)))) return nullptr;
+  return after(node);
+}
+
+}  // namespace perdix::index::fastfair

@@ -1,0 +1,69 @@
+// Many lookups at once: a lookup waits for memory most of its time, so the keys of a group go down
+// level by level together, and their waits overlap.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "index/fastfair/fastfair.h"
+
+namespace perdix::index::fastfair {
+namespace {
+
+/// How many lookups overlap: about as many lines as a core can wait for.
+constexpr std::size_t kGroup = 16;
+
+/// Asks for the lines of a node. The later ones the processor fetches by itself while it searches.
+void prefetch(const Node& node) {
+  constexpr unsigned kLines = 4;
+  for (unsigned line = 0; line < kLines; ++line) {
+    __builtin_prefetch(reinterpret_cast<const char*>(&node) + line * pm::kLineSize);
+  }
+}
+
+}  // namespace
+
+template <class K, class V>
+void Tree<K, V>::get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+  if (out.size() < keys.size()) {
+    throw Error(Errc::invalid_argument,
+                fmt::format("get_many: room for {} values, but {} keys", out.size(), keys.size()));
+  }
+  for (std::size_t i = 0; i < keys.size(); i += kGroup) {
+    const std::size_t count = std::min(kGroup, keys.size() - i);
+    get_group(keys.subspan(i, count), out.subspan(i, count));
+  }
+}
+
+/// One step for each key in turn, until all have come to a leaf. A step that a writer has overtaken
+/// begins again at the root.
+template <class K, class V>
+void Tree<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+  const epoch::Guard guard;
+  std::array<Seen, kGroup> at;
+  at.fill(start());
+  for (bool on_the_way = true; on_the_way;) {
+    on_the_way = false;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (at[i].node == nullptr) at[i] = start();
+      if (meta_of(*at[i].node).level == 0) continue;
+      at[i] = step(at[i], {keys[i]});
+      if (at[i].node != nullptr) prefetch(*at[i].node);
+      on_the_way = true;
+    }
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::optional<Word> value = find_from(at[i], keys[i]);
+    out[i] = value ? std::optional<V>(values_.own(*value)) : std::nullopt;
+  }
+}
+
+template void Tree<std::uint64_t, std::uint64_t>::get_many(
+    std::span<const std::uint64_t>, std::span<std::optional<std::uint64_t>>) const;
+template void Tree<std::uint64_t, std::string>::get_many(
+    std::span<const std::uint64_t>, std::span<std::optional<std::string>>) const;
+template void Tree<std::string, std::uint64_t>::get_many(
+    std::span<const std::string_view>, std::span<std::optional<std::uint64_t>>) const;
+template void Tree<std::string, std::string>::get_many(std::span<const std::string_view>,
+                                                       std::span<std::optional<std::string>>) const;
+
+}  // namespace perdix::index::fastfair

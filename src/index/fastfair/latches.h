@@ -1,0 +1,74 @@
+// The locks of a tree's nodes: in DRAM, so that no crash can leave one locked. Nodes share them,
+// many nodes to a lock, by a hash of their position.
+//
+// Rules that exclude deadlock: who waits for a latch holds none. Further ones are only tried
+// (LatchSet::try_add), and who can't get one gives up. Under latches a thread may take a session of
+// the allocator, never the reverse. Thread-safe.
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <memory>
+
+#include "epoch/version_lock.h"
+#include "pm/offset.h"
+#include "util/stripe.h"
+
+namespace perdix::index::fastfair {
+
+using Latch = epoch::VersionLock;
+
+class Latches {
+ public:
+  Latch& of(pm::Offset node) const {
+    // Nodes are a multiple of their size apart, so all bits must take part: Fibonacci hashing.
+    return latches_[node * 0x9e3779b97f4a7c15 >> (64 - kBits)].latch;
+  }
+
+  static constexpr std::size_t bytes() { return sizeof(Line) << kBits; }
+
+ private:
+  static constexpr unsigned kBits = 10;
+
+  struct alignas(util::kCacheLine) Line {
+    Latch latch;
+  };
+
+  std::unique_ptr<Line[]> latches_ = std::make_unique<Line[]>(std::size_t{1} << kBits);
+};
+
+/// Latches that a thread holds; releases them on destruction. Nodes that share a latch need it
+/// once.
+class LatchSet {
+ public:
+  LatchSet() = default;
+  LatchSet(const LatchSet&) = delete;
+  LatchSet& operator=(const LatchSet&) = delete;
+  ~LatchSet() { release(); }
+
+  /// Takes over a latch that is held.
+  void adopt(Latch& latch) { latches_[size_++] = &latch; }
+
+  /// False if another thread has it.
+  bool try_add(Latch& latch) {
+    for (std::size_t i = 0; i < size_; ++i) {
+      if (latches_[i] == &latch) return true;
+    }
+    if (!latch.try_lock()) return false;
+    adopt(latch);
+    return true;
+  }
+
+  void release() {
+    while (size_ > 0) latches_[--size_]->unlock();
+  }
+
+ private:
+  static constexpr std::size_t kMost = 4;  ///< a parent and three of its children: see merge.cc
+
+  std::array<Latch*, kMost> latches_{};
+  std::size_t size_ = 0;
+};
+
+}  // namespace perdix::index::fastfair

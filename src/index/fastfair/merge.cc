@@ -1,0 +1,112 @@
+// Structure modifications that make the tree shrink: two sparse neighbours below one parent become
+// one, and a root with a single child gives way to it.
+//
+// The right one of two neighbours goes, never the first child of a parent, so low bounds are
+// constant. First the parent loses the entry of the right node, which is then found by `next` only,
+// as after a split. Then its entries move, and the left node's `next` skips it: see relink(). The
+// parent's latch is held all the time, so nobody gives the entry back in between; a crash in
+// between leaves a node without an entry, which the next that comes by makes good.
+#include <mutex>
+
+#include "alloc/session.h"
+#include "index/fastfair/fastfair.h"
+
+namespace perdix::index::fastfair {
+
+/// Merges the leaf of a key with its neighbours, if it pays, then the nodes above.
+template <class K, class V>
+void Tree<K, V>::merge_around(Key key) {
+  for (unsigned level = 0; merge_level(key, level); ++level) {
+  }
+}
+
+/// Merges the node of a level that holds the key with its neighbours. True if the parent has become
+/// sparse by that.
+template <class K, class V>
+bool Tree<K, V>::merge_level(Key key, unsigned level) {
+  Locked parent;
+  if (!lock_node(parent, key, level + 1)) {
+    collapse();
+    return false;
+  }
+  Node& node = *parent.node;
+  mend(pm(), node);
+  unsigned at = rank(node, {key});
+  bool merged = false;
+  if (at > 0 && merge_pair(node, at - 1, parent.latches)) {
+    merged = true;
+    --at;
+  }
+  if (at < meta_of(node).count && merge_pair(node, at, parent.latches)) merged = true;
+  return merged && sparse(meta_of(node).count);
+}
+
+/// Whether one of two neighbours is empty, or both are sparse, and one node can hold them.
+template <class K, class V>
+bool Tree<K, V>::mergeable(const Node& left, const Node& right) const {
+  if (pm::load(left.next) != pool_.offset(&right)) return false;  // one without an entry between
+  const auto [count, level] = meta_of(left);
+  const unsigned right_count = meta_of(right).count;
+  const unsigned joined = count + right_count + (level > 0 ? 1 : 0);
+  return joined <= fanout_ / 2 || (joined <= fanout_ && (count == 0 || right_count == 0));
+}
+
+/// Merges the children on both sides of a locked parent's entry, if it pays and nobody else is busy
+/// with them; then it can wait until the next that leaves one of them sparse.
+template <class K, class V>
+bool Tree<K, V>::merge_pair(Node& parent, unsigned at, LatchSet& latches) {
+  Node& left = child(parent, at);
+  Node& right = child(parent, at + 1);
+  if (!mergeable(left, right)) return false;
+  for (const Node* node : {&left, &right}) {
+    if (!latches.try_add(latches_.of(pool_.offset(node)))) return false;
+  }
+  mend(pm(), left);
+  mend(pm(), right);
+  if (!mergeable(left, right)) return false;
+  remove_entry(pm(), parent, at);  // durable before the node can be freed that it leads to
+
+  const unsigned count = meta_of(left).count;
+  unsigned filled = count;
+  if (meta_of(left).level > 0) {
+    store_entry(pm(), left, filled++, {pm::load(right.low), pm::load(right.leftmost)});
+  }
+  for (unsigned i = 0; i < meta_of(right).count; ++i) {
+    store_entry(pm(), left, filled++, load_entry(right, i));
+  }
+  // Behind the last entry, and flushed only: log() fences before `count` can include them.
+  pm().flush(left.entries.data() + count, (filled - count) * sizeof(Entry));
+
+  alloc::Session session = pool_.allocator().session();
+  session.free(pool_.offset(&right));
+  if (meta_of(left).level == 0) Keys::free(session, pm::load(right.low));
+  relink(std::move(session), left, pm::load(right.next), filled);
+  return true;
+}
+
+/// Takes roots away that have one child only.
+template <class K, class V>
+void Tree<K, V>::collapse() {
+  const std::lock_guard lock(root_lock_);
+  for (;;) {
+    Node& top = root();
+    if (meta_of(top).level == 0) return;
+    LatchSet latches;
+    if (!latches.try_add(latches_.of(pool_.offset(&top)))) return;  // the next one can do it
+    if (meta_of(top).count > 0 || pm::load(top.next) != pm::kNull) return;
+    const pm::Offset below = pool_.offset(&child(top, 0));
+    alloc::Session session = pool_.allocator().session();
+    session.free(pool_.offset(&top));
+    session.commit_when(root_, ~std::uint64_t{0}, below);
+    session.log();
+    pm().publish(root_, below);  // the commit
+    session.finish();
+  }
+}
+
+template void Tree<std::uint64_t, std::uint64_t>::merge_around(Key);
+template void Tree<std::uint64_t, std::string>::merge_around(Key);
+template void Tree<std::string, std::uint64_t>::merge_around(Key);
+template void Tree<std::string, std::string>::merge_around(Key);
+
+}  // namespace perdix::index::fastfair

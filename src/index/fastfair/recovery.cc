@@ -1,0 +1,123 @@
+// What happens on open: a tree that is new gets its first leaf, one that exists is looked at once.
+// The pool has resolved the allocator's log before, so the invariants of layout.h hold. What a
+// crash has left unfinished (an interrupted shift, a node without an entry above) is right as it
+// is, and is put in order by the next writer that comes by.
+#include <chrono>
+
+#include "alloc/session.h"
+#include "index/fastfair/fastfair.h"
+
+namespace perdix::index::fastfair {
+namespace {
+
+void check_fanout([[maybe_unused]] unsigned fanout) { assert(fanout >= 4 && fanout <= kCapacity); }
+
+}  // namespace
+
+template <class K, class V>
+Tree<K, V>::Tree(pool::IndexHandle handle) : Tree(handle.pool(), handle.root()) {
+  handle_ = std::move(handle);
+}
+
+template <class K, class V>
+Tree<K, V>::Tree(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout)
+    : pool_(pool), root_(root), fanout_(fanout), keys_(pool), values_(pool) {
+  check_fanout(fanout);
+  const auto start = std::chrono::steady_clock::now();
+  if (pm::load(root_) == pm::kNull) create();
+  node_at(pm::load(root_));
+  recovery_seconds_ =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Gives a new tree its first leaf, empty and responsible for all keys. The root word is the
+/// commit.
+template <class K, class V>
+void Tree<K, V>::create() {
+  alloc::Session session = pool_.allocator().session();
+  const pm::Offset offset = session.reserve(sizeof(Node));
+  Node& leaf = *pool_.template at<Node>(offset);
+  pm().store(leaf.meta, Meta{0, 0}.pack());
+  pm().store(leaf.next, pm::kNull);
+  pm().store(leaf.low, 0);
+  pm().store(leaf.leftmost, pm::kNull);
+  pm().flush(&leaf, offsetof(Node, entries));  // log() fences before the leaf can be linked
+  session.commit_when(root_, ~std::uint64_t{0}, offset);
+  session.log();
+  pm().publish(root_, offset);  // the commit
+  session.finish();
+}
+
+namespace {
+
+/// Frees a block with the store that makes it unreachable.
+void free_by(pool::PoolCore& pool, std::uint64_t& word, std::uint64_t value,
+             alloc::Session session) {
+  session.commit_when(word, ~std::uint64_t{0}, value);
+  session.log();
+  pool.pm().publish(word, value);  // the commit
+  session.finish();
+}
+
+/// Frees the root's level but for its first node, which is then freed with the root word leading
+/// one level down.
+void free_inner_level(pool::PoolCore& pool, std::uint64_t& root) {
+  Node& first = checked_node(pool, pm::load(root));
+  while (pm::load(first.next) != pm::kNull) {
+    Node& second = checked_node(pool, pm::load(first.next));
+    alloc::Session session = pool.allocator().session();
+    session.free(pool.offset(&second));
+    free_by(pool, first.next, pm::load(second.next), std::move(session));
+  }
+  alloc::Session session = pool.allocator().session();
+  session.free(pool.offset(&first));
+  free_by(pool, root, pm::load(first.leftmost), std::move(session));
+}
+
+/// Frees what the leaf's entries own, from the last one on, one commit each.
+template <class K, class V>
+void free_pairs(pool::PoolCore& pool, Node& leaf) {
+  mend(pool.pm(), leaf);  // what a copy refers to would be freed twice
+  for (unsigned left = meta_of(leaf).count; left > 0; --left) {
+    const Entry entry = load_entry(leaf, left - 1);
+    alloc::Session session = pool.allocator().session();
+    Words<K>::free(session, entry.key);
+    Words<V>::free(session, entry.value);
+    free_by(pool, leaf.meta, meta_with(leaf, left - 1), std::move(session));
+  }
+}
+
+}  // namespace
+
+/// Level by level from the top, then the leaves from the first one on: so every crash point leaves
+/// something that this can go on with.
+template <class K, class V>
+void destroy(pool::PoolCore& pool, std::uint64_t& root) {
+  for (pm::Offset offset = pm::load(root); offset != pm::kNull; offset = pm::load(root)) {
+    Node& node = checked_node(pool, offset);
+    if (meta_of(node).level > 0) {
+      free_inner_level(pool, root);
+      continue;
+    }
+    if constexpr (!Words<K>::kInline || !Words<V>::kInline) free_pairs<K, V>(pool, node);
+    alloc::Session session = pool.allocator().session();
+    session.free(offset);
+    Words<K>::free(session, pm::load(node.low));
+    free_by(pool, root, pm::load(node.next), std::move(session));
+  }
+}
+
+template Tree<std::uint64_t, std::uint64_t>::Tree(pool::IndexHandle);
+template Tree<std::uint64_t, std::uint64_t>::Tree(pool::PoolCore&, std::uint64_t&, unsigned);
+template void destroy<std::uint64_t, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
+template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle);
+template Tree<std::uint64_t, std::string>::Tree(pool::PoolCore&, std::uint64_t&, unsigned);
+template void destroy<std::uint64_t, std::string>(pool::PoolCore&, std::uint64_t&);
+template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle);
+template Tree<std::string, std::uint64_t>::Tree(pool::PoolCore&, std::uint64_t&, unsigned);
+template void destroy<std::string, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
+template Tree<std::string, std::string>::Tree(pool::IndexHandle);
+template Tree<std::string, std::string>::Tree(pool::PoolCore&, std::uint64_t&, unsigned);
+template void destroy<std::string, std::string>(pool::PoolCore&, std::uint64_t&);
+
+}  // namespace perdix::index::fastfair

@@ -1,0 +1,195 @@
+// The way to a node, and what only reads: get, contains, find_floor.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "index/fastfair/fastfair.h"
+#include "index/fastfair/shift.h"
+
+namespace perdix::index::fastfair {
+
+void throw_corrupt(const pool::PoolCore& pool, pm::Offset offset) {
+  throw Error(
+      Errc::corrupt,
+      fmt::format("{}: an index links to offset {:#x}, where no node is that could be there; "
+                  "restore the pool from a copy",
+                  pool.path().string(), offset));
+}
+
+Node& checked_node(const pool::PoolCore& pool, pm::Offset offset) {
+  if (offset % kNodeAlignment == 0 && pool.contains(offset, sizeof(Node))) {
+    Node& node = *pool.at<Node>(offset);
+    if (Meta::valid(pm::load(node.meta))) return node;
+  }
+  throw_corrupt(pool, offset);
+}
+
+namespace {
+
+/// Keeps the first node that was reached by `next`.
+void note(Node* right, Node** stray) {
+  if (stray != nullptr && *stray == nullptr) *stray = right;
+}
+
+}  // namespace
+
+/// The root, at a moment when it was.
+template <class K, class V>
+auto Tree<K, V>::start() const -> Seen {
+  for (;;) {
+    const pm::Offset top = pm::load(root_);
+    const Seen seen = look(node_at(top));
+    if (pm::load(root_) == top) return seen;
+  }
+}
+
+/// From an inner node to its right neighbour, if that is nearer to the target, else to a child. No
+/// node if the first one has changed meanwhile.
+template <class K, class V>
+auto Tree<K, V>::step(const Seen& at, Target target, Node** stray) const -> Seen {
+  Node* right = right_of(*at.node, target);
+  const Seen following = look(right != nullptr ? *right : child(*at.node, rank(*at.node, target)));
+  if (!at.valid()) return {};
+  note(right, stray);
+  return following;
+}
+
+/// Goes down to a node of `level` that holds the target or is at the left of the one that does; its
+/// version is from a moment when it was part of the tree. No node if the root is lower than that.
+/// `stray`, if null, becomes a node that was reached by `next`: there may be no entry above it.
+template <class K, class V>
+auto Tree<K, V>::approach(Target target, unsigned level, Node** stray) const -> Seen {
+  Seen at;
+  for (;;) {
+    if (at.node == nullptr) at = start();
+    const unsigned here = meta_of(*at.node).level;
+    if (here < level) return {};
+    if (here == level) return at;
+    at = step(at, target, stray);
+  }
+}
+
+/// As approach(), but goes on to the node whose range holds the target. That it does holds as long
+/// as its version is the same.
+template <class K, class V>
+auto Tree<K, V>::seek(Target target, unsigned level, Node** stray) const -> Seen {
+  for (;;) {
+    Seen at = approach(target, level, stray);
+    if (at.node == nullptr) return at;
+    for (;;) {
+      Node* right = right_of(*at.node, target);
+      if (right == nullptr) return at;
+      const Seen following = look(*right);
+      if (!at.valid()) break;
+      note(right, stray);
+      at = following;
+    }
+  }
+}
+
+/// Locks the node of `level` whose range holds the key. False if the tree is not that high.
+template <class K, class V>
+bool Tree<K, V>::lock_node(Locked& locked, Key key, unsigned level, Node** stray) const {
+  for (;;) {
+    const Seen seen = seek({key}, level, stray);
+    if (seen.node == nullptr) return false;
+    if (!seen.latch->try_upgrade(seen.version)) continue;
+    locked.latches.adopt(*seen.latch);
+    locked.node = seen.node;
+    return true;
+  }
+}
+
+/// The value's word, in a leaf that approach() gave or at its right. Looks at the right neighbour
+/// only if the key is not found.
+template <class K, class V>
+std::optional<Word> Tree<K, V>::find_from(Seen leaf, Key key) const {
+  const Hash16 hash = Keys::hash16(key);
+  for (;;) {
+    if (leaf.node == nullptr) leaf = approach({key}, 0);
+    const unsigned after = rank(*leaf.node, {key});
+    if (holds(*leaf.node, after, key, hash)) {
+      const Word value = pm::load(leaf.node->entries[after - 1].value);
+      if (leaf.valid()) return value;
+      leaf = {};
+      continue;
+    }
+    Node* right = right_of(*leaf.node, {key});
+    const Seen following = right == nullptr ? Seen{} : look(*right);
+    const bool valid = leaf.valid();
+    if (valid && right == nullptr) return std::nullopt;
+    leaf = valid ? following : Seen{};
+  }
+}
+
+template <class K, class V>
+std::optional<V> Tree<K, V>::get(Key key) const {
+  const epoch::Guard guard;
+  const std::optional<Word> value = find_from({}, key);
+  if (!value) return std::nullopt;
+  return values_.own(*value);
+}
+
+template <class K, class V>
+bool Tree<K, V>::contains(Key key) const {
+  const epoch::Guard guard;
+  return find_from({}, key).has_value();
+}
+
+template <class K, class V>
+std::optional<std::pair<K, V>> Tree<K, V>::find_floor(Key key) const {
+  const epoch::Guard guard;
+  for (Target target{key};;) {
+    const Seen leaf = seek(target, 0);
+    const unsigned after = rank(*leaf.node, target);
+    const Entry entry = after > 0 ? load_entry(*leaf.node, after - 1) : Entry{};
+    if (!leaf.valid()) continue;
+    if (after > 0) return std::pair<K, V>(keys_.own(entry.key), values_.own(entry.value));
+    const Word low = pm::load(leaf.node->low);
+    if (low == 0) return std::nullopt;  // the first leaf (F1)
+    target = {keys_.view(low), true};   // nothing in this leaf, so the last key of the one before
+  }
+}
+
+template auto Tree<std::uint64_t, std::uint64_t>::start() const -> Seen;
+template auto Tree<std::uint64_t, std::uint64_t>::step(const Seen&, Target, Node**) const -> Seen;
+template auto Tree<std::uint64_t, std::uint64_t>::approach(Target, unsigned, Node**) const -> Seen;
+template std::optional<Word> Tree<std::uint64_t, std::uint64_t>::find_from(Seen, Key) const;
+template auto Tree<std::uint64_t, std::uint64_t>::seek(Target, unsigned, Node**) const -> Seen;
+template bool Tree<std::uint64_t, std::uint64_t>::lock_node(Locked&, Key, unsigned, Node**) const;
+template std::optional<std::uint64_t> Tree<std::uint64_t, std::uint64_t>::get(Key) const;
+template bool Tree<std::uint64_t, std::uint64_t>::contains(Key) const;
+template std::optional<std::pair<std::uint64_t, std::uint64_t>>
+    Tree<std::uint64_t, std::uint64_t>::find_floor(Key) const;
+template auto Tree<std::uint64_t, std::string>::start() const -> Seen;
+template auto Tree<std::uint64_t, std::string>::step(const Seen&, Target, Node**) const -> Seen;
+template auto Tree<std::uint64_t, std::string>::approach(Target, unsigned, Node**) const -> Seen;
+template std::optional<Word> Tree<std::uint64_t, std::string>::find_from(Seen, Key) const;
+template auto Tree<std::uint64_t, std::string>::seek(Target, unsigned, Node**) const -> Seen;
+template bool Tree<std::uint64_t, std::string>::lock_node(Locked&, Key, unsigned, Node**) const;
+template std::optional<std::string> Tree<std::uint64_t, std::string>::get(Key) const;
+template bool Tree<std::uint64_t, std::string>::contains(Key) const;
+template std::optional<std::pair<std::uint64_t, std::string>>
+    Tree<std::uint64_t, std::string>::find_floor(Key) const;
+template auto Tree<std::string, std::uint64_t>::start() const -> Seen;
+template auto Tree<std::string, std::uint64_t>::step(const Seen&, Target, Node**) const -> Seen;
+template auto Tree<std::string, std::uint64_t>::approach(Target, unsigned, Node**) const -> Seen;
+template std::optional<Word> Tree<std::string, std::uint64_t>::find_from(Seen, Key) const;
+template auto Tree<std::string, std::uint64_t>::seek(Target, unsigned, Node**) const -> Seen;
+template bool Tree<std::string, std::uint64_t>::lock_node(Locked&, Key, unsigned, Node**) const;
+template std::optional<std::uint64_t> Tree<std::string, std::uint64_t>::get(Key) const;
+template bool Tree<std::string, std::uint64_t>::contains(Key) const;
+template std::optional<std::pair<std::string, std::uint64_t>>
+    Tree<std::string, std::uint64_t>::find_floor(Key) const;
+template auto Tree<std::string, std::string>::start() const -> Seen;
+template auto Tree<std::string, std::string>::step(const Seen&, Target, Node**) const -> Seen;
+template auto Tree<std::string, std::string>::approach(Target, unsigned, Node**) const -> Seen;
+template std::optional<Word> Tree<std::string, std::string>::find_from(Seen, Key) const;
+template auto Tree<std::string, std::string>::seek(Target, unsigned, Node**) const -> Seen;
+template bool Tree<std::string, std::string>::lock_node(Locked&, Key, unsigned, Node**) const;
+template std::optional<std::string> Tree<std::string, std::string>::get(Key) const;
+template bool Tree<std::string, std::string>::contains(Key) const;
+template std::optional<std::pair<std::string, std::string>>
+    Tree<std::string, std::string>::find_floor(Key) const;
+
+}  // namespace perdix::index::fastfair

@@ -1,0 +1,106 @@
+#include "index/fastfair/shift.h"
+
+#include <cassert>
+
+namespace perdix::index::fastfair {
+namespace {
+
+constexpr std::uint64_t position_of(unsigned i) {
+  return offsetof(Node, entries) + i * sizeof(Entry);
+}
+
+constexpr bool begins_line(unsigned i) { return position_of(i) % pm::kLineSize == 0; }
+constexpr bool ends_line(unsigned i) { return begins_line(i + 1); }
+
+}  // namespace
+
+Commit insertion_of(Node& node, unsigned at, Entry entry) {
+  const unsigned count = meta_of(node).count;
+  if (at == count) return {node.meta, meta_with(node, count + 1)};
+  return {node.entries[at].key, entry.key};
+}
+
+void stage_insert(const pm::Persister& pm, Node& node, unsigned at, Entry entry) {
+  const unsigned count = meta_of(node).count;
+  assert(count < kCapacity && at <= count);
+  // Behind the last entry: nobody looks there. Durable before `count` can include it.
+  store_entry(pm, node, count, at == count ? entry : load_entry(node, count - 1));
+  pm.flush(&node.entries[count], sizeof(Entry));
+}
+
+void commit_insert(const pm::Persister& pm, Node& node, unsigned at, Entry entry) {
+  const unsigned count = meta_of(node).count;
+  // If it goes behind the last, this is the commit. Else the last entry and its copy are equal, and
+  // the copy counts; durable before the last one is overwritten, or a crash could lose it.
+  pm.publish(node.meta, meta_with(node, count + 1));
+  if (at == count) return;
+  for (unsigned i = count - 1; i > at; --i) {
+    // Entries i and i + 1 are equal, so i is free (S1). Then i - 1 and i are equal.
+    store_entry(pm, node, i, load_entry(node, i - 1));
+    // Entry i - 1 is overwritten next, in another line: its copy must be durable before. Inside a
+    // line the order of stores is enough, and the flush of the commit or of the line's end makes
+    // them durable.
+    if (begins_line(i)) pm.persist(&node.entries[i], sizeof(Entry));
+  }
+  pm.store(node.entries[at].value, entry.value);  // not persisted: the same line as the commit
+  pm.publish(node.entries[at].key, entry.key);    // the commit (S3)
+}
+
+Commit removal_of(Node& node, unsigned at) {
+  const unsigned count = meta_of(node).count;
+  assert(at < count);
+  if (at + 1 == count) return {node.meta, meta_with(node, at)};
+  return {node.entries[at].key, pm::load(node.entries[at + 1].key)};
+}
+
+bool repeated(const Node& node, unsigned i) {
+  return i + 1 < meta_of(node).count &&
+         pm::load(node.entries[i].key) == pm::load(node.entries[i + 1].key);
+}
+
+bool mend(const pm::Persister& pm, Node& node) {
+  bool moved = false;
+  for (unsigned i = 0; i < meta_of(node).count;) {
+    if (!repeated(node, i)) {
+      ++i;
+    } else {
+      close_gap(pm, node, i);
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+void close_gap(const pm::Persister& pm, Node& node, unsigned at) {
+  const unsigned last = meta_of(node).count - 1;
+  assert(at < last);
+  for (unsigned i = at;; ++i) {
+    // Equal keys, so i is free (S1). Then i and i + 1 are equal in both words.
+    pm.store(node.entries[i].value, pm::load(node.entries[i + 1].value));
+    if (i + 1 == last) {
+      // Durable before `count` leaves only this one of the two.
+      pm.persist(&node.entries[i], sizeof(Entry));
+      break;
+    }
+    // From the next store on i counts (S2 takes i + 1 away). If i + 1 lies in another line, what
+    // counts must be durable before.
+    if (ends_line(i)) pm.persist(&node.entries[i], sizeof(Entry));
+    pm.store(node.entries[i + 1].key, pm::load(node.entries[i + 2].key));
+  }
+  pm.publish(node.meta, meta_with(node, last));  // the last entry's copy has taken its place
+}
+
+void insert_entry(const pm::Persister& pm, Node& node, unsigned at, Entry entry) {
+  stage_insert(pm, node, at, entry);
+  pm.fence();  // the staged entry is durable before it is counted
+  commit_insert(pm, node, at, entry);
+}
+
+void remove_entry(const pm::Persister& pm, Node& node, unsigned at) {
+  const bool last = at + 1 == meta_of(node).count;
+  const Commit commit = removal_of(node, at);
+  pm.publish(commit.word, commit.value);  // the commit
+  if (!last) close_gap(pm, node, at);
+}
+
+}  // namespace perdix::index::fastfair

@@ -1,0 +1,78 @@
+// Failure-atomic shift (FAST, paper §3): an entry comes into a node's sorted array, or leaves it,
+// by stores of eight bytes, after each of which the node holds what it held before or afterwards.
+//
+// The rule of F3 carries it: an entry counts if its key is not that of its right neighbour. So
+//   S1. the value of an entry whose key equals that of its right neighbour may be anything;
+//   S2. making an entry's key equal to its right neighbour's takes the entry away;
+//   S3. changing the key of the left one of two equals adds an entry: its value must be right
+//       before.
+// A line may reach the medium with any prefix of the stores made to it. Inside a line the order of
+// stores is therefore enough; where a store relies on one to another line, that line is persisted
+// between them.
+//
+// docs/durability/fastfair.md goes through every step. The caller holds the node's latch. An insert
+// may find copies in the node that a crash has left, and leaves them there. A removal, a split and
+// a merge may not: see mend().
+#pragma once
+
+#include <cstdint>
+
+#include "index/fastfair/layout.h"
+#include "pm/access.h"
+#include "pm/persist.h"
+
+namespace perdix::index::fastfair {
+
+inline Meta meta_of(const Node& node) { return Meta::unpack(pm::load(node.meta)); }
+
+/// The node's first word with another number of entries.
+inline std::uint64_t meta_with(const Node& node, unsigned count) {
+  Meta meta = meta_of(node);
+  meta.count = count;
+  return meta.pack();
+}
+
+inline Entry load_entry(const Node& node, unsigned i) {
+  return {pm::load(node.entries[i].key), pm::load(node.entries[i].value)};
+}
+
+/// The value first: whether the key counts with this value is decided by the key (S1, S3).
+inline void store_entry(const pm::Persister& pm, Node& node, unsigned i, Entry entry) {
+  pm.store(node.entries[i].value, entry.value);
+  pm.store(node.entries[i].key, entry.key);
+}
+
+/// A store that makes an operation true.
+struct Commit {
+  std::uint64_t& word;
+  std::uint64_t value;
+};
+
+/// An insert at position `at`, in two steps with something between them that makes durable what was
+/// flushed before: a fence, or the allocator's log. The first changes nothing; the second ends with
+/// the commit. Cost: the lines from `at` to the end, and the node's first; a fence for each.
+void stage_insert(const pm::Persister& pm, Node& node, unsigned at, Entry entry);
+void commit_insert(const pm::Persister& pm, Node& node, unsigned at, Entry entry);
+
+/// The commit of that insert.
+Commit insertion_of(Node& node, unsigned at, Entry entry);
+
+/// What takes entry `at` away, to be published. Then close_gap(at) follows, unless it was the last.
+Commit removal_of(Node& node, unsigned at);
+
+/// Whether an entry's key equals its right neighbour's, so that it does not count.
+bool repeated(const Node& node, unsigned i);
+
+/// Moves what follows to the left, over an entry that does not count. The node holds the same in
+/// each state. Cost: as an insert.
+void close_gap(const pm::Persister& pm, Node& node, unsigned at);
+
+/// Takes the copies away that crashes in the middle of shifts have left. True if there were any, so
+/// that entries have moved.
+bool mend(const pm::Persister& pm, Node& node);
+
+/// insert and removal of an entry whose words own nothing.
+void insert_entry(const pm::Persister& pm, Node& node, unsigned at, Entry entry);
+void remove_entry(const pm::Persister& pm, Node& node, unsigned at);
+
+}  // namespace perdix::index::fastfair

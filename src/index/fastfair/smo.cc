@@ -1,0 +1,157 @@
+// Structure modifications that make the tree grow (FAIR, paper §4): split a full node, give the new
+// one an entry above, and put a new root on top.
+//
+// A split commits by one publish of the left node's `next`; the left node's count, which must
+// change with it, is covered by the allocator's record (redo). The entry above is a matter of its
+// own: until it is there the new node is found by `next`. So no crash and no delay between the two
+// does harm, and whoever comes by `next` makes the entry good: install().
+#include <mutex>
+
+#include "alloc/session.h"
+#include "index/common/separator.h"
+#include "index/fastfair/fastfair.h"
+
+namespace perdix::index::fastfair {
+
+/// Splits a full, locked, mended node, so that `key` finds room in it or in its new right
+/// neighbour, which is returned. The upper half moves. But in the last node of its level, if `key`
+/// is behind all entries, as little as possible does, so that ascending loads fill nodes
+/// completely.
+template <class K, class V>
+Node* Tree<K, V>::split(Node& node, Key key) {
+  const auto [count, level] = meta_of(node);
+  const auto key_at = [&](unsigned i) { return keys_.view(pm::load(node.entries[i].key)); };
+  const bool append = pm::load(node.next) == pm::kNull && key_at(count - 1) < key;
+  // Of an inner node, entry `kept` becomes the new node's low bound and leftmost child.
+  const unsigned kept = !append ? count / 2 : level == 0 ? count : count - 1;
+  const unsigned first = level == 0 ? kept : kept + 1;
+  const unsigned moved = count - first;
+
+  alloc::Session session = pool_.allocator().session();
+  const pm::Offset offset = session.reserve(sizeof(Node));
+  Node& right = *pool_.template at<Node>(offset);
+  if (level == 0) {
+    const Key separator = shortest_separator(key_at(kept - 1), append ? key : key_at(kept));
+    pm().store(right.low, keys_.write(session, separator));
+    pm().store(right.leftmost, pm::kNull);
+  } else {
+    pm().store(right.low, pm::load(node.entries[kept].key));
+    pm().store(right.leftmost, pm::load(node.entries[kept].value));
+  }
+  pm().store(right.meta, Meta{moved, level}.pack());
+  pm().store(right.next, pm::load(node.next));
+  pm().copy(right.entries.data(), node.entries.data() + first, moved * sizeof(Entry));
+  // Flushed only: log() fences before the new node can be linked. Entries behind `count` mean
+  // nothing.
+  pm().flush(&right, offsetof(Node, entries) + moved * sizeof(Entry));
+  relink(std::move(session), node, offset, kept);
+  return &right;
+}
+
+/// Changes a locked node's `next` and count as one, and what the session reserves and frees with
+/// it.
+template <class K, class V>
+void Tree<K, V>::relink(alloc::Session session, Node& left, pm::Offset next, unsigned count) {
+  const std::uint64_t meta = meta_with(left, count);
+  session.commit_when(left.next, ~std::uint64_t{0}, next);
+  session.redo(left.meta, meta);
+  session.log();
+  pm().publish(left.next, next);  // the commit; what it links is durable since log()
+  pm().store(left.meta, meta);
+  // finish() fences; until then the record's redo stands in.
+  pm().flush(&left.meta, sizeof left.meta);
+  session.finish();
+}
+
+/// Gives a node that was found by `next` its entry in the level above, if it still has none. The
+/// caller holds no latch. Needs no space but to split the level above; without it, the entry can
+/// wait.
+template <class K, class V>
+void Tree<K, V>::install(Node& stray) {
+  try {
+    while (!try_install(stray)) {
+    }
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+  }
+}
+
+/// False if the level above had to be changed first.
+template <class K, class V>
+bool Tree<K, V>::try_install(Node& stray) {
+  const Word word = pm::load(stray.low);
+  const Key low = keys_.view(word);
+  Node* split_off = nullptr;
+  {
+    Locked parent;
+    if (!lock_node(parent, low, meta_of(stray).level + 1)) return grow(stray);
+    Node& node = *parent.node;
+    const unsigned after = rank_from_right(node, {low});
+    if (after > 0 && pm::load(node.entries[after - 1].key) == word) return true;
+    // Nodes below this one are merged under its latch only, so the stray can't go away now.
+    if (!linked(child(node, after), stray)) return true;
+    if (meta_of(node).count < fanout_) {
+      insert_entry(pm(), node, after, {word, pool_.offset(&stray)});
+      return true;
+    }
+    if (mend(pm(), node)) return false;
+    split_off = split(node, low);
+  }
+  install(*split_off);
+  return false;
+}
+
+/// Whether a node is reached from another of its level, so that it was not merged away.
+template <class K, class V>
+bool Tree<K, V>::linked(Node& from, const Node& node) const {
+  Node* at = &from;
+  while (at != nullptr && at != &node) at = right_of(*at, {low_of(node)});
+  return at == &node;
+}
+
+/// Puts a new root above the present one and its right neighbour. False if others have done so.
+template <class K, class V>
+bool Tree<K, V>::grow(Node& right) {
+  const std::lock_guard lock(root_lock_);
+  Node& left = root();
+  const unsigned level = meta_of(left).level;
+  if (level > meta_of(right).level) return false;
+  // Nodes of the root's level are not merged, since nothing lies above them.
+  if (!linked(left, right)) return true;
+
+  alloc::Session session = pool_.allocator().session();
+  const pm::Offset offset = session.reserve(sizeof(Node));
+  // Others find the new root as soon as it is published, before that is durable. What they might
+  // link to it would leak in a crash, so they must wait. Its latch may be busy with other nodes:
+  // then the root can wait.
+  LatchSet latches;
+  if (!latches.try_add(latches_.of(offset))) return true;
+  Node& top = *pool_.template at<Node>(offset);
+  pm().store(top.meta, Meta{1, level + 1}.pack());
+  pm().store(top.next, pm::kNull);
+  pm().store(top.low, 0);
+  pm().store(top.leftmost, pool_.offset(&left));
+  store_entry(pm(), top, 0, {pm::load(right.low), pool_.offset(&right)});
+  pm().flush(&top, offsetof(Node, entries) + sizeof(Entry));  // log() fences
+  session.commit_when(root_, ~std::uint64_t{0}, offset);
+  session.log();
+  pm().publish(root_, offset);  // the commit
+  session.finish();
+  return true;
+}
+
+template Node* Tree<std::uint64_t, std::uint64_t>::split(Node&, Key);
+template void Tree<std::uint64_t, std::uint64_t>::relink(alloc::Session, Node&, pm::Offset,
+                                                         unsigned);
+template void Tree<std::uint64_t, std::uint64_t>::install(Node&);
+template Node* Tree<std::uint64_t, std::string>::split(Node&, Key);
+template void Tree<std::uint64_t, std::string>::relink(alloc::Session, Node&, pm::Offset, unsigned);
+template void Tree<std::uint64_t, std::string>::install(Node&);
+template Node* Tree<std::string, std::uint64_t>::split(Node&, Key);
+template void Tree<std::string, std::uint64_t>::relink(alloc::Session, Node&, pm::Offset, unsigned);
+template void Tree<std::string, std::uint64_t>::install(Node&);
+template Node* Tree<std::string, std::string>::split(Node&, Key);
+template void Tree<std::string, std::string>::relink(alloc::Session, Node&, pm::Offset, unsigned);
+template void Tree<std::string, std::string>::install(Node&);
+
+}  // namespace perdix::index::fastfair

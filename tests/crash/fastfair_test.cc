@@ -1,0 +1,202 @@
+// FAST&FAIR's tree with nodes of four entries, so that the explorer's few keys make trees of
+// several levels and the structure modifications of inner nodes meet crashes, too. Nodes of their
+// full size are explored as any engine's, by crash_explorer.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <optional>
+
+#include <perdix/index.h>
+#include <perdix/pool.h>
+
+#include "index/adapter.h"
+#include "index/fastfair/fastfair.h"
+#include "pool/pool_core.h"
+#include "testing/explorer.h"
+#include "testing/subjects/pool_medium.h"
+
+namespace perdix::testing {
+namespace {
+
+constexpr unsigned kFanout = 4;
+constexpr unsigned kKeys = 120;
+
+enum TreeAction : unsigned { kPutPair, kErasePair, kGetPair };
+/// Added: afterwards, wait until what was freed may be used again, so that a run depends on nothing
+/// else.
+constexpr unsigned kThenSettle = 16;
+
+template <class K>
+std::string key_of(std::uint64_t i) {
+  if constexpr (std::is_same_v<K, std::string>) {
+    return i == 0 ? "" : std::string(i % 3 * 30, 'p') + std::to_string(i);
+  } else {
+    return index::Bytes<K>::own(i == 0 ? 0 : i == 1 ? ~std::uint64_t{0} : i * 0x9e3779b97f4a7c15);
+  }
+}
+
+/// Few different ones, so that neighbours are equal.
+template <class V>
+std::string value_of(std::uint64_t random) {
+  if constexpr (std::is_same_v<V, std::string>) {
+    return std::string(random % 3, 'v');
+  } else {
+    return index::Bytes<V>::own(random % 3 - 1);
+  }
+}
+
+template <class K, class V>
+class OpenedTree final : public Opened {
+ public:
+  OpenedTree(Medium& medium, pm::Domain domain)
+      : pool_(Pool::open(medium.path(), pool_options(domain))),
+        handle_(
+            pool_.core()->open_index("t", index::fastfair::kEngineName, kKindOf<K>, kKindOf<V>)),
+        tree_(std::in_place, *pool_.core(), handle_->root(), kFanout) {}
+
+  State contents() override {
+    State state;
+    tree_->scan({}, [&](auto key, auto value) {
+      return state.emplace(Key::encode(key), Value::encode(value)).second;
+    });
+    return state;
+  }
+
+  Problems check() override {
+    Problems problems = tree_->check().problems;
+    const State scanned = contents();
+    for (auto it = scanned.begin(); it != scanned.end(); ++it) {
+      const auto key = Key::decode(it->first);
+      const auto value = tree_->get(key);
+      if (!value || Value::own(*value) != it->second) problems.push_back("get is not as scan");
+      const auto floor = tree_->find_floor(key);
+      if (!floor || Key::own(floor->first) != it->first) problems.push_back("nor is find_floor");
+    }
+    if (tree_->size() != scanned.size()) problems.push_back("size is wrong");
+    return problems;
+  }
+
+  StepResult apply(const Step& step) override {
+    const StepResult result = call(step);
+    if ((step.action & kThenSettle) != 0) pool_.core()->reclaimer().drain();
+    return result;
+  }
+
+  Problems close() override {
+    tree_.reset();
+    handle_.reset();
+    Problems problems = pool_.check().problems;
+    pool_.close();
+    return problems;
+  }
+
+ private:
+  using Key = index::Bytes<K>;
+  using Value = index::Bytes<V>;
+
+  StepResult call(const Step& step) {
+    const auto key = Key::decode(step.key);
+    switch (step.action & ~kThenSettle) {
+      case kPutPair: tree_->put(key, Value::decode(step.value)); return StepResult::write(true);
+      case kErasePair: return StepResult::write(tree_->erase(key));
+      default: break;
+    }
+    const auto found = tree_->get(key);
+    return StepResult::read(found ? std::optional(Value::own(*found)) : std::nullopt);
+  }
+
+  Pool pool_;
+  std::optional<pool::IndexHandle> handle_;
+  std::optional<index::fastfair::Tree<K, V>> tree_;
+};
+
+template <class K, class V>
+class TreeSubject final : public Subject {
+ public:
+  explicit TreeSubject(pm::Domain domain) : domain_(domain) {}
+
+  std::uint64_t size() const override { return kPoolSize; }
+
+  State create(Medium& medium, util::Random& random) override {
+    medium.empty();
+    pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain_))->close();
+    medium.restore_length();
+    grows_ = random.one_in(2);
+    State state;
+    OpenedTree<K, V> opened(medium, domain_);
+    const auto apply = [&](TreeAction action, const std::string& key) {
+      const Step step{action | kThenSettle, key, value_of<V>(random())};
+      opened.apply(step);
+      if (action == kPutPair) state[key] = step.value;
+      if (action == kErasePair) state.erase(key);
+    };
+    // Grown as far as it goes, and shrunk again by half: full nodes, or sparse ones.
+    const unsigned most = random.below(kKeys);
+    while (state.size() < most) apply(kPutPair, key_of<K>(random.below(kKeys)));
+    while (!grows_ && state.size() > most / 2) apply(kErasePair, key_of<K>(random.below(kKeys)));
+    opened.close();
+    return state;
+  }
+
+  std::unique_ptr<Opened> open(Medium& medium) override {
+    return std::make_unique<OpenedTree<K, V>>(medium, domain_);
+  }
+
+  Step next_step(util::Random& random, const State&, unsigned thread, unsigned threads) override {
+    const std::uint64_t own = random.below(kKeys / threads) * threads + thread;
+    const TreeAction often = grows_ ? kPutPair : kErasePair;
+    const unsigned action = random.one_in(4) ? static_cast<unsigned>(random.below(3)) : often;
+    return {threads == 1 ? action | kThenSettle : action, key_of<K>(own), value_of<V>(random())};
+  }
+
+  Effects effects(const Step& step, const State& state) const override {
+    switch (step.action & ~kThenSettle) {
+      case kPutPair: return {{step.key, step.value}};
+      case kErasePair:
+        return state.contains(step.key) ? Effects{{step.key, std::nullopt}} : Effects{};
+      default: return {};
+    }
+  }
+
+  std::string describe(const Step& step) const override {
+    static constexpr std::array<const char*, 3> kNames = {"put", "erase", "get"};
+    return fmt::format("{} of key {:?}", kNames[step.action & ~kThenSettle], step.key);
+  }
+
+ private:
+  pm::Domain domain_;
+  bool grows_ = true;
+};
+
+/// At least so many images of each domain.
+constexpr std::uint64_t kImages = 1500;
+
+template <class K, class V>
+void explore(unsigned threads) {
+  for (const pm::Domain domain :
+       {pm::Domain::memory_controller, pm::Domain::cpu_cache, pm::Domain::page_cache}) {
+    TreeSubject<K, V> subject(domain);
+    ExplorerOptions options;
+    options.domain = domain;
+    options.threads = threads;
+    Explorer explorer(subject, options);
+    for (std::uint64_t seed = 1; explorer.counts().opened < kImages; ++seed) {
+      const auto failure = explorer.round(seed);
+      if (!failure) continue;
+      FAIL() << "domain " << static_cast<int>(domain) << ", seed " << seed << ", "
+             << to_string(failure->path) << ": " << failure->moment << ": "
+             << fmt::format("{}", fmt::join(failure->problems, "; "));
+    }
+  }
+}
+
+TEST(FastFairCrash, Numbers) { explore<std::uint64_t, std::uint64_t>(1); }
+TEST(FastFairCrash, NumbersOfSeveralThreads) { explore<std::uint64_t, std::uint64_t>(3); }
+TEST(FastFairCrash, Strings) { explore<std::string, std::string>(1); }
+TEST(FastFairCrash, StringsOfSeveralThreads) { explore<std::string, std::string>(3); }
+
+}  // namespace
+}  // namespace perdix::testing
