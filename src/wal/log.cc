@@ -20,9 +20,12 @@ constexpr std::uint64_t kLeastLimit = 4 * kSegmentSize;
 constexpr std::uint64_t kMostLimit = 640 * kSegmentSize;
 static_assert(kMostLimit / 2 * 3 + 8 * kSegmentSize < kSegmentsPerStripe * kSegmentSize);
 
-/// Of a stripe: what a restart reads at most, if checkpoints are taken when due. All stripes
-/// together 4 MiB, which take some ten milliseconds.
+/// Of a stripe: what a restart reads at most, if checkpoints are taken when due and the head table
+/// is small. All stripes together 4 MiB, which take some ten milliseconds.
 constexpr std::uint64_t kMostSuffix = 8 * kSegmentSize;
+
+/// Else so many times the table: a record then pays for 16 bytes of it.
+constexpr std::uint64_t kSuffixPerTable = 2;
 
 std::uint64_t limit_per_stripe(std::uint64_t bytes) {
   return std::clamp(bytes / kStripes, kLeastLimit, kMostLimit);
@@ -122,7 +125,9 @@ Chain* Log::oldest() {
 
 bool Log::checkpoint_due() const noexcept {
   if (resuming()) return false;
-  const std::uint64_t most = std::min(stripe_limit() / 4, kMostSuffix);
+  const std::uint64_t table = table_bytes_.load(std::memory_order_relaxed);  // orders nothing
+  const std::uint64_t most =
+      std::min(stripe_limit() / 4, std::max(kMostSuffix, kSuffixPerTable * table / kStripes));
   return std::any_of(stripes_.begin(), stripes_.end(),
                      [=](const Stripe& stripe) { return stripe.suffix() >= most; });
 }
@@ -171,6 +176,7 @@ void Log::publish_table(const Tails& tails, const std::vector<TableEntry>& heads
   // so.
   pool_.pm().publish(header_.checkpoint, table);
   session.finish();
+  table_bytes_.store(pool_.allocator().block_size(table), std::memory_order_relaxed);
 }
 
 void Log::reclaim() {

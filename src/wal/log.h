@@ -129,7 +129,8 @@ class Log {
   /// space: allocates a segment now and then, with a Session of its own.
   Chain* oldest();
 
-  /// A restart would have to read much, or reclamation needs a newer checkpoint. 16 loads.
+  /// A restart would have to read much, compared with the head table that a checkpoint writes, or
+  /// reclamation needs a newer checkpoint. 16 loads.
   bool checkpoint_due() const noexcept;
 
   /// Writes a head table and frees the one before. Nothing happens before resumed(), or if nothing
@@ -224,6 +225,7 @@ class Log {
   Header& header_;
   const std::uint64_t seed_;
   std::atomic<std::uint64_t> stripe_limit_;
+  std::atomic<std::uint64_t> table_bytes_{0};         // of the last table that this opening wrote
   std::deque<Stripe> stripes_;                        // a stripe neither moves nor is copied
   std::atomic<Chain*> known_{nullptr};                // the last that was added
   std::mutex maintenance_;                            // guards checkpoints

@@ -46,6 +46,7 @@ auto Tree<K, V>::buffer_for_change(Node& node) -> Buffer* {
 /// Whether the log has room for another record of the node. If not, the leaf may have some.
 template <class K, class V>
 bool Tree<K, V>::admitted(const Node& node) {
+  if (log_is_full_.load(std::memory_order_relaxed)) return false;
   try {
     if (log_->admit(owner_of(node))) return true;
   } catch (const Error& error) {
@@ -238,12 +239,14 @@ std::uint32_t Tree<K, V>::take_cold() {
   return take_from(*owner);
 }
 
-/// A look at the log is for some writers only, except when it is full.
+/// A look at the log is for some writers only. Where it is full they try again even more rarely: to
+/// find no space in a full pool takes long, and meanwhile writes go to the leaves.
 template <class K, class V>
 bool Tree<K, V>::maintenance_due(Hash16 hash) const {
-  constexpr unsigned kOneIn = 8;
-  return (hash % kOneIn == 0 && (log_->crowded() || log_->checkpoint_due())) ||
-         log_is_full_.load(std::memory_order_relaxed);
+  constexpr unsigned kOneIn = 8, kOneInIfFull = 64;
+  if (hash % kOneIn != 0) return false;
+  if (log_->crowded() || log_->checkpoint_due()) return true;
+  return hash % kOneInIfFull == 0 && log_is_full_.load(std::memory_order_relaxed);
 }
 
 /// Keeps the log short, a few chains at a time, by whichever writer finds it long. No lock and no
@@ -261,7 +264,7 @@ void Tree<K, V>::maintain() {
     }
     if (log_->checkpoint_due()) log_->checkpoint();
     log_->reclaim();
-    log_is_full_.store(false, std::memory_order_relaxed);  // for all that is known
+    log_is_full_.store(false, std::memory_order_relaxed);  // as far as is known
   } catch (const Error& error) {
     if (error.code() != Errc::out_of_space) throw;
     // The log stays as long as it is; writers that find no room in it write to the leaves.
