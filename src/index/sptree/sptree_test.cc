@@ -111,6 +111,69 @@ TEST_F(SpTreeTest, LongCommonPrefixesGiveShortBounds) {
   expect_sound(tree);
 }
 
+TEST_F(SpTreeTest, BuffersTakeDramUpToTheBudget) {
+  constexpr std::uint64_t kKeys = 1000 * kLeafPairs;
+  const auto dram = [&](const std::string& name, std::uint64_t budget) {
+    SpTree<std::uint64_t, std::uint64_t> tree(pool_, name, IndexOptions{budget});
+    std::mt19937_64 generator(3);
+    for (std::uint64_t i = 0; i < kKeys; ++i) tree.put(generator(), i);
+    expect_sound(tree);
+    EXPECT_EQ(tree.size(), kKeys);
+    return tree.stats().dram_bytes;
+  };
+  const std::uint64_t none = dram("none", 0);
+  const std::uint64_t some = dram("some", 100'000);
+  const std::uint64_t all = dram("all", IndexOptions::kUnlimited);
+  EXPECT_GT(some, none);
+  EXPECT_LT(some, none + 200'000) << "buffers come in slabs";
+  EXPECT_GT(all, some + 200'000);
+}
+
+TEST_F(SpTreeTest, BufferedPairsSurviveReopeningWithoutABudget) {
+  std::set<std::uint64_t> expected;
+  {
+    SpTree<std::uint64_t, std::string> tree(pool_, "t", IndexOptions{IndexOptions::kUnlimited});
+    std::mt19937_64 generator(4);
+    for (int i = 0; i < 3000; ++i) {
+      const std::uint64_t key = generator() % 2000;
+      tree.put(key, std::to_string(key));
+      if (i % 3 == 0) tree.erase(key);
+      if (i % 3 == 0)
+        expected.erase(key);
+      else
+        expected.insert(key);
+    }
+    expect_sound(tree);
+  }
+  reopen();
+  SpTree<std::uint64_t, std::string> tree(pool_, "t");
+  std::set<std::uint64_t> found;
+  tree.scan(0, [&](std::uint64_t key, std::string_view value) {
+    EXPECT_EQ(value, std::to_string(key));
+    return found.insert(key).second;
+  });
+  EXPECT_EQ(found, expected);
+  for (const std::uint64_t key : expected) EXPECT_TRUE(tree.erase(key));
+  EXPECT_EQ(tree.size(), 0u);
+  expect_sound(tree);
+}
+
+// A leaf that is not written to any more would hold its records in the log for ever, and all that
+// came after them, if nobody cleaned up.
+TEST_F(SpTreeTest, TheLogStaysShortThoughSomeLeavesAreNeverWrittenToAgain) {
+  SpTree<std::uint64_t, std::uint64_t> tree(pool_, "t", IndexOptions{100'000});  // log: 2 MiB
+  std::mt19937_64 generator(5);
+  constexpr std::uint64_t kQuiet = std::uint64_t{1} << 32;
+  for (int i = 0; i < 5000; ++i) tree.put(kQuiet + generator() % kQuiet, 0);
+  const std::uint64_t before = tree.stats().pm_bytes;
+  for (std::uint64_t i = 0; i < 600'000; ++i) {  // 18 MiB of records
+    const std::uint64_t key = generator() % 200;
+    if (!tree.erase(key)) tree.put(key, i);
+  }
+  EXPECT_LT(tree.stats().pm_bytes, before + (1 << 19)) << "the log's limit alone would allow more";
+  expect_sound(tree);
+}
+
 TEST_F(SpTreeTest, GetManyNeedsRoomForItsAnswers) {
   SpTree<std::uint64_t, std::uint64_t> tree(pool_, "t");
   tree.put(1, 10);

@@ -1,0 +1,74 @@
+// Who gets a write buffer: everybody while there are some, then whoever writes more often.
+#include "index/sptree/buffer_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace perdix::index::sptree {
+namespace {
+
+struct Owner {};
+using Pool = BufferPool<Owner>;
+
+class BufferPoolTest : public testing::Test {
+ protected:
+  Pool::Number acquire_for(Owner& owner) {
+    const Pool::Number number = pool_.acquire();
+    if (number != 0) pool_.at(number).node.store(&owner);
+    return number;
+  }
+
+  util::Arena arena_;
+  std::set<const Pool::Buffer*> made_;
+  Pool pool_{arena_, [this](Pool::Buffer& buffer) { made_.insert(&buffer); }};
+  Owner owner_;
+};
+
+TEST_F(BufferPoolTest, GivesAsManyAsTheBudgetAllows) {
+  EXPECT_EQ(pool_.acquire(), 0u) << "none without a budget";
+  pool_.set_budget(600 * sizeof(Pool::Buffer) + 1);
+  std::set<Pool::Number> numbers;
+  while (const Pool::Number number = pool_.acquire()) EXPECT_TRUE(numbers.insert(number).second);
+  EXPECT_EQ(numbers.size(), 600u);
+  EXPECT_FALSE(numbers.contains(0));
+  for (const Pool::Number number : numbers) EXPECT_TRUE(made_.contains(&pool_.at(number)));
+  EXPECT_NE(pool_.acquire_beyond_budget(), 0u) << "what survived a restart must go somewhere";
+  pool_.release(*numbers.begin());
+  EXPECT_EQ(pool_.acquire(), 0u) << "that one was over the budget";
+  pool_.release(*numbers.rbegin());
+  EXPECT_NE(pool_.acquire(), 0u);
+}
+
+TEST_F(BufferPoolTest, OffersBuffersThatNobodyWritesTo) {
+  pool_.set_budget(8 * sizeof(Pool::Buffer));
+  std::vector<Pool::Number> numbers;
+  for (int i = 0; i < 8; ++i) numbers.push_back(acquire_for(owner_));
+  const auto offered_while_hot = [&](Pool::Number hot) {
+    std::multiset<Pool::Number> offered;
+    for (int i = 0; i < 2000; ++i) {
+      pool_.at(hot).hot.store(true);
+      if (const Pool::Number cold = pool_.cold()) offered.insert(cold);
+    }
+    return offered;
+  };
+  const auto offered = offered_while_hot(numbers[3]);
+  EXPECT_EQ(offered.count(numbers[3]), 0u);
+  for (const Pool::Number number : numbers) {
+    if (number != numbers[3]) EXPECT_GT(offered.count(number), 0u) << number;
+  }
+}
+
+TEST_F(BufferPoolTest, OffersNoBufferThatNobodyHas) {
+  EXPECT_EQ(pool_.cold(), 0u);
+  pool_.set_budget(4 * sizeof(Pool::Buffer));
+  const Pool::Number mine = acquire_for(owner_);
+  pool_.acquire();  // by somebody who has not said for whom
+  for (int i = 0; i < 1000; ++i) {
+    const Pool::Number cold = pool_.cold();
+    EXPECT_TRUE(cold == 0 || cold == mine);
+  }
+}
+
+}  // namespace
+}  // namespace perdix::index::sptree
