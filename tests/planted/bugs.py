@@ -149,8 +149,7 @@ BUGS = [
         "insert does not look for the key: two slots hold it (NBTree, duplicate inserts)",
         SPTREE,
         "      if (mode == Mode::insert) return false;\n",
-        "      if (mode == Mode::insert && !node->full()) {\n"
-        "        add(*node, key, value, hash);\n        return true;\n      }\n",
+        "      if (mode == Mode::insert && add(*node, key, value, hash)) return true;\n",
         TREE,
     ),
     # --- SpTree: structure modifications ---
@@ -307,7 +306,7 @@ BUGS = [
     Bug(
         "dropping leaks the bounds of leaves",
         SPTREE_RECOVERY,
-        "    Words<K>::free(session, pm::load(leaf.low));\n",
+        "      Words<K>::free(session, pm::load(leaf.low));\n",
         "",
         STRINGS,
     ),
@@ -738,7 +737,8 @@ BUGS = [
         SHIFT,
         "    pm.store(node.entries[i].value, pm::load(node.entries[i + 1].value));\n"
         "    if (i + 1 == last) {\n",
-        "    if (i + 1 < last) pm.store(node.entries[i + 1].key, pm::load(node.entries[i + 2].key));\n"
+        "    if (i + 1 < last)"
+        " pm.store(node.entries[i + 1].key, pm::load(node.entries[i + 2].key));\n"
         "    pm.store(node.entries[i].value, pm::load(node.entries[i + 1].value));\n"
         "    if (i + 1 == last) {\n",
         FAIR,
@@ -754,10 +754,11 @@ BUGS = [
         "fastfair: equal values, not equal keys, mark an interrupted shift (FAST&FAIR: equal "
         "neighbours confuse the shift detection)",
         SHIFT,
-        "  return i + 1 < meta_of(node).count &&\n"
         "         pm::load(node.entries[i].key) == pm::load(node.entries[i + 1].key);\n",
-        "  return i + 1 < meta_of(node).count &&\n"
-        "         pm::load(node.entries[i].value) == pm::load(node.entries[i + 1].value);\n",
+        "         ({planted} ? pm::load(node.entries[i].value) =="
+        " pm::load(node.entries[i + 1].value)\n"
+        "                    : pm::load(node.entries[i].key) =="
+        " pm::load(node.entries[i + 1].key));\n",
         FAIR_STRINGS,
     ),
     Bug(
