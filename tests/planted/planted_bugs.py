@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants bugs in a copy of the sources and expects the crash-state explorer to notice each.
 
-    tests/planted/planted_bugs.py                    all bugs of bugs.py
+    tests/planted/planted_bugs.py                    all bugs
     tests/planted/planted_bugs.py --only merge       those whose name contains "merge"
     tests/planted/planted_bugs.py --check            only that each still fits the sources; seconds
 
@@ -46,9 +46,16 @@ _FAILED = re.compile(r"FAILED: (?:(.*)\. Replay:|.*\n +(.*))")
 Change = collections.namedtuple("Change", "begin end number lines")
 
 
+def fits(bug):
+    """Whether the bug's text is in the sources once, and does not begin inside an indentation."""
+    sound = (ROOT / bug.path).read_text()
+    before, found, after = sound.partition(bug.before)
+    whole = not bug.before.startswith(" ") or before.endswith("\n")
+    return found != "" and bug.before not in after and whole
+
+
 def misfits():
-    """Bugs whose text is not in the sources exactly once."""
-    return [b for b in BUGS if (ROOT / b.path).read_text().count(b.before) != 1]
+    return [bug for bug in BUGS if not fits(bug)]
 
 
 def change_of(number, bug, lines):
@@ -76,28 +83,33 @@ def overlapping(changes):
 
 
 def versions(lines, group):
-    """The sound lines of a group and those of each of its bugs, one of which is run."""
+    """The sound lines of a group, numbered as in the source, and those of each of its bugs, one of
+    which is run."""
     begin, end = group[0].begin, max(change.end for change in group)
     text = ""
     for change in group:
         wrong = lines[begin : change.begin] + change.lines + lines[change.end : end]
         text += f"if (::planted({change.number})) {{\n{''.join(wrong)}}} else "
-    return begin, end, text + f"{{\n{''.join(lines[begin:end])}}}\n"
+    sound = "".join(lines[begin:end])
+    return begin, end, text + f"{{\n#line {begin + 1}\n{sound}}}\n#line {end + 1}\n"
 
 
 def plant(text, bugs):
-    """The source with all of these (number, bug) in it."""
+    """The source with all of these (number, bug) in it. Its lines keep their numbers, so that call
+    sites have the same names without a bug: persist_mutation.py takes this explorer, too."""
     # Those that change a part of a statement say themselves where the switch is.
     for number, bug in bugs:
         if "{planted}" in bug.after:
             switched = bug.after.replace("{planted}", f"::planted({number})")
+            more = switched.count("\n") - bug.before.count("\n")
+            switched = switched.replace("\n", " ", more) if more > 0 else switched + "\n" * -more
             text = text.replace(bug.before, switched)
     lines = text.splitlines(keepends=True)
     changes = [change_of(n, bug, lines) for n, bug in bugs if "{planted}" not in bug.after]
     for group in reversed(overlapping(changes)):
         begin, end, both = versions(lines, group)
         lines[begin:end] = [both]
-    return '#include "planted.h"\n' + "".join(lines)
+    return '#include "planted.h"\n#line 1\n' + "".join(lines)
 
 
 def write(path, content):

@@ -92,7 +92,7 @@ void Tree<K, V>::create() {
   pm().store(root.first, offset);
   pm().store(root.log, pm::kNull);
   pm().store(root.reserved, 0);
-  pm().flush(&root, sizeof root);  // likewise
+  pm().flush(&root, sizeof root);  // log() fences it, too
   session.commit_when(handle_.root(), ~std::uint64_t{0}, root_offset);
   session.log();
   pm().store(handle_.root(), root_offset);          // the commit

@@ -1,0 +1,54 @@
+"""What a planted bug is: one small change, of a kind that has been made in published indexes or
+could be made here.
+
+`before` must occur exactly once in the file; `after` replaces it. The lines that change must be
+whole statements, and declare nothing that others use; or `after` contains {planted}, which is true
+in a run with the bug. `subjects` of the explorer are tried in turn until one notices.
+"""
+
+from collections import namedtuple
+
+Bug = namedtuple("Bug", "name path before after subjects")
+
+TREE = ("sptree:u64:u64", "sptree")
+FAIR = ("fastfair:u64:u64", "fastfair")
+FAIR_STRINGS = ("fastfair:bytes:bytes", "fastfair")
+STRINGS = ("sptree:bytes:bytes", "sptree")
+BUFFERS = ("sptree+buffers:u64:u64", "sptree+buffers")
+BUFFERED_STRINGS = ("sptree+buffers:bytes:bytes", "sptree+buffers")
+ALLOCATOR = ("calloc:full", "calloc:any", "sptree")
+LANES = ("calloc:any", "sptree")  # by several threads
+POOL_ALONE = ("pool", "sptree")
+LOG = ("wal",)
+
+SPTREE = "src/index/sptree/sptree.cc"
+SMO = "src/index/sptree/smo.cc"
+SPTREE_RECOVERY = "src/index/sptree/recovery.cc"
+SCAN = "src/index/sptree/scan.cc"
+BUFFERED = "src/index/sptree/buffered.h"
+REPLAY = "src/index/sptree/replay.h"
+SHIFT = "src/index/fastfair/shift.cc"
+FASTFAIR = "src/index/fastfair/fastfair.cc"
+FAIR_SMO = "src/index/fastfair/smo.cc"
+FAIR_MERGE = "src/index/fastfair/merge.cc"
+FAIR_RECOVERY = "src/index/fastfair/recovery.cc"
+FAIR_TREE = "src/index/fastfair/fastfair.h"
+BOUND = "src/index/sptree/bound.h"
+WORD = "src/index/common/word.cc"
+SESSION = "src/alloc/session.cc"
+ALLOC_RECOVERY = "src/alloc/recovery.cc"
+RECORD = "src/alloc/record.cc"
+CALLOC = "src/alloc/calloc.cc"
+LANE = "src/alloc/lane.cc"
+HEAP = "src/alloc/heap.cc"
+CHUNKS = "src/alloc/chunks.cc"
+DIRECTORY = "src/pool/directory.cc"
+SUPERBLOCK = "src/pool/superblock.cc"
+POOL = "src/index/pool.cc"
+PERSIST = "src/pm/persist.h"
+WAL_RECORD = "src/wal/record.h"
+STRIPE = "src/wal/stripe.cc"
+SEGMENTS = "src/wal/segments.cc"
+HEAD_TABLE = "src/wal/head_table.cc"
+SURVIVORS = "src/wal/survivors.cc"
+WAL = "src/wal/log.cc"

@@ -1,0 +1,219 @@
+"""Bugs of FAST&FAIR."""
+
+from bug import (
+    FAIR,
+    FAIR_MERGE,
+    FAIR_RECOVERY,
+    FAIR_SMO,
+    FAIR_STRINGS,
+    FAIR_TREE,
+    FASTFAIR,
+    SHIFT,
+    Bug,
+)
+
+BUGS = [
+    # --- FAST&FAIR ---
+    Bug(
+        "fastfair: an entry is counted before it is durable",
+        SHIFT,
+        "  pm.flush(&node.entries[count], sizeof(Entry));\n",
+        "",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: the last entry is overwritten before its copy is counted, durably",
+        SHIFT,
+        "  pm.publish(node.meta, meta_with(node, count + 1));\n",
+        "  pm.store(node.meta, meta_with(node, count + 1));\n"
+        "  if (at == count) pm.persist(&node.meta, sizeof node.meta);\n",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: a shift goes into the next line before the last one is durable",
+        SHIFT,
+        "    if (begins_line(i)) pm.persist(&node.entries[i], sizeof(Entry));\n",
+        "",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: the new key comes before its value",
+        SHIFT,
+        "  pm.store(node.entries[at].value, entry.value);  // not persisted: the same line as the "
+        "commit\n"
+        "  pm.publish(node.entries[at].key, entry.key);    // the commit (S3)\n",
+        "  pm.publish(node.entries[at].key, entry.key);\n"
+        "  pm.store(node.entries[at].value, entry.value);\n"
+        "  pm.persist(&node.entries[at], sizeof(Entry));\n",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: erase flushes the wrong line (FAST&FAIR)",
+        SHIFT,
+        "  pm.publish(commit.word, commit.value);  // the commit\n",
+        "  pm.store(commit.word, commit.value);\n  pm.persist(&node.meta, sizeof node.meta);\n",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: closing a gap goes into the next line before the last one is durable",
+        SHIFT,
+        "    if (ends_line(i)) pm.persist(&node.entries[i], sizeof(Entry));\n",
+        "",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: closing a gap takes the key along before the value",
+        SHIFT,
+        "    pm.store(node.entries[i].value, pm::load(node.entries[i + 1].value));\n"
+        "    if (i + 1 == last) {\n",
+        "    if (i + 1 < last)"
+        " pm.store(node.entries[i + 1].key, pm::load(node.entries[i + 2].key));\n"
+        "    pm.store(node.entries[i].value, pm::load(node.entries[i + 1].value));\n"
+        "    if (i + 1 == last) {\n",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: the count leaves out the last entry before its copy is durable",
+        SHIFT,
+        "      pm.persist(&node.entries[i], sizeof(Entry));\n      break;\n",
+        "      break;\n",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: equal values, not equal keys, mark an interrupted shift (FAST&FAIR: equal "
+        "neighbours confuse the shift detection)",
+        SHIFT,
+        "         pm::load(node.entries[i].key) == pm::load(node.entries[i + 1].key);\n",
+        "         ({planted} ? pm::load(node.entries[i].value) =="
+        " pm::load(node.entries[i + 1].value)\n"
+        "                    : pm::load(node.entries[i].key) =="
+        " pm::load(node.entries[i + 1].key));\n",
+        FAIR_STRINGS,
+    ),
+    Bug(
+        "fastfair: an insert names the count as its commit, wherever it is",
+        SHIFT,
+        "  if (at == count) return {node.meta, meta_with(node, count + 1)};\n",
+        "  return {node.meta, meta_with(node, count + 1)};\n",
+        FAIR_STRINGS,
+    ),
+    Bug(
+        "fastfair: erase goes on in a node with an interrupted insert (FAST&FAIR: a half-shifted "
+        "insert followed by an erase loses a pair)",
+        FASTFAIR,
+        "    if (mend(pm(), *leaf.node)) continue;\n",
+        "",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: the gap of an erased pair stays open",
+        FASTFAIR,
+        "    if (!last) close_gap(pm(), leaf, at);\n",
+        "    if (last) pm().fence();\n",
+        FAIR_STRINGS,
+    ),
+    Bug(
+        "fastfair: erase leaks the key",
+        FASTFAIR,
+        "    Keys::free(session, entry.key);\n",
+        "",
+        FAIR_STRINGS,
+    ),
+    Bug(
+        "fastfair: split leaves the moved entries behind after a crash: no redo",
+        FAIR_SMO,
+        "  session.redo(left.meta, meta);\n",
+        "",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: split links the new node before its record is there: it leaks",
+        FAIR_SMO,
+        "  session.log();\n"
+        "  pm().publish(left.next, next);  // the commit; what it links is durable since log()\n",
+        "  pm().fence();\n  pm().publish(left.next, next);\n  session.log();\n",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: split does not flush the moved entries",
+        FAIR_SMO,
+        "  pm().flush(&right, offsetof(Node, entries) + moved * sizeof(Entry));\n",
+        "  pm().flush(&right, offsetof(Node, entries));\n",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: split drops the next pointer of the new node",
+        FAIR_SMO,
+        "  pm().store(right.next, pm::load(node.next));\n",
+        "  pm().store(right.next, pm::kNull);\n",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: the new root is used before it is durable (FAST&FAIR: root split)",
+        FAIR_SMO,
+        "  pm().flush(&top, offsetof(Node, entries) + sizeof(Entry));  // log() fences\n",
+        "",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: an entry above a node is given twice",
+        FAIR_SMO,
+        "    if (after > 0 && pm::load(node.entries[after - 1].key) == word) return true;\n",
+        "",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: a node without an entry above is not found (FAST&FAIR: a split sends an insert "
+        "to the wrong node)",
+        FAIR_TREE,
+        "  if (next == pm::kNull || !target.reaches(low_of(node_at(next)))) return nullptr;\n"
+        "  return after(node);\n",
+        "  if (next != pm::kNull) return nullptr;\n  return after(node);\n",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: merge frees a node to which its parent leads (FAST&FAIR: merge)",
+        FAIR_MERGE,
+        "  remove_entry(pm(), parent, at);  // durable before the node can be freed that it leads "
+        "to\n",
+        "",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: merge does not flush the moved entries",
+        FAIR_MERGE,
+        "  pm().flush(left.entries.data() + count, (filled - count) * sizeof(Entry));\n",
+        "",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: merge leaks the emptied node",
+        FAIR_MERGE,
+        "  session.free(pool_.offset(&right));\n",
+        "",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: merge leaks the bound of the emptied leaf",
+        FAIR_MERGE,
+        "  if (meta_of(left).level == 0) Keys::free(session, pm::load(right.low));\n",
+        "",
+        FAIR_STRINGS,
+    ),
+    Bug(
+        "fastfair: a new tree links its leaf before the leaf is durable (FAST&FAIR: the "
+        "constructor's stores are never flushed)",
+        FAIR_RECOVERY,
+        "  pm().flush(&leaf, offsetof(Node, entries));  // log() fences before the leaf can be "
+        "linked\n",
+        "",
+        FAIR,
+    ),
+    Bug(
+        "fastfair: dropping leaks the bounds of leaves",
+        FAIR_RECOVERY,
+        "    Words<K>::free(session, pm::load(node.low));\n",
+        "",
+        FAIR_STRINGS,
+    ),
+]

@@ -1,0 +1,194 @@
+"""Bugs of the allocator, the pool and the seam."""
+
+from bug import (
+    ALLOCATOR,
+    ALLOC_RECOVERY,
+    CALLOC,
+    CHUNKS,
+    DIRECTORY,
+    HEAP,
+    LANE,
+    LANES,
+    PERSIST,
+    POOL,
+    POOL_ALONE,
+    RECORD,
+    SESSION,
+    STRINGS,
+    SUPERBLOCK,
+    Bug,
+)
+
+BUGS = [
+    # --- The allocator ---
+    Bug(
+        "the record is gone before the marks are durable",
+        SESSION,
+        """  mark();
+  // The marks, and the caller's stores of an operation without commit word, must be durable when
+  // the record is gone.
+  calloc_->pm_.fence();
+  clear_record(calloc_->pm_, lane_->layout().record);
+""",
+        """  clear_record(calloc_->pm_, lane_->layout().record);
+  mark();
+  calloc_->pm_.fence();
+""",
+        ALLOCATOR,
+    ),
+    Bug(
+        "a cancelled operation is not undone",
+        SESSION,
+        "    pm.publish(word, undo.value);\n",
+        "    (void)word;\n",
+        ALLOCATOR,
+    ),
+    Bug(
+        "a cancelled operation is undone after its record is gone",
+        SESSION,
+        "  if (const WordStore& undo = operation.record.undo; undo.word != pm::kNull) {\n",
+        "  clear_record(pm, lane_->layout().record);\n"
+        "  if (const WordStore& undo = operation.record.undo; undo.word != pm::kNull) {\n",
+        ALLOCATOR,
+    ),
+    Bug("recovery does not redo", ALLOC_RECOVERY, "    apply(record->redo);\n", "", ALLOCATOR),
+    Bug("recovery does not undo", ALLOC_RECOVERY, "    apply(record->undo);\n", "", ALLOCATOR),
+    Bug(
+        "recovery leaks what a committed operation freed",
+        ALLOC_RECOVERY,
+        "    for (const BlockRef block : record->freed) free(block);\n",
+        "",
+        ALLOCATOR,
+    ),
+    Bug(
+        "recovery gives away what a committed operation took (double use)",
+        ALLOC_RECOVERY,
+        "    for (const BlockRef block : record->reserved) allocate(lane, block);\n",
+        "",
+        ALLOCATOR,
+    ),
+    Bug(
+        "recovery frees the blocks of a committed operation that came from a ring",
+        ALLOC_RECOVERY,
+        "    if (pm::load(slot) == block.offset) marks_.write_slot(slot, 0);\n",
+        "    (void)slot;\n",
+        ALLOCATOR,
+    ),
+    Bug(
+        "recovery asks for the whole commit word, not the bits of the operation",
+        ALLOC_RECOVERY,
+        "  return (pm::load(view_.at<std::uint64_t>(record.commit_word)) & record.mask) == "
+        "record.expected;",
+        "  return pm::load(view_.at<std::uint64_t>(record.commit_word)) == record.expected;",
+        STRINGS,
+    ),
+    Bug(
+        "recovery empties the rings before it clears the bits: a leak",
+        ALLOC_RECOVERY,
+        "  for (const std::uint64_t* slot : slots) free({pm::load(*slot), 0});\n",
+        "  std::vector<Offset> blocks;\n"
+        "  for (std::uint64_t* slot : slots) {\n"
+        "    blocks.push_back(pm::load(*slot));\n"
+        "    marks_.write_slot(*slot, 0);\n"
+        "  }\n"
+        "  pm_.fence();\n"
+        "  for (const Offset block : blocks) free({block, 0});\n",
+        ALLOCATOR,
+    ),
+    Bug(
+        "a record counts without its checksum (SPTree: recycled log bytes pass)",
+        RECORD,
+        "  if (image[0] != checksum_of(image, words_of(shape))) return std::nullopt;\n",
+        "",
+        ALLOCATOR,
+    ),
+    Bug(
+        "a record's checksum leaves out the last word",
+        RECORD,
+        "  words[0] = checksum_of(words, next);\n",
+        "  words[0] = checksum_of(words, next - 1);\n",
+        ALLOCATOR,
+    ),
+    Bug(
+        "all operations use one lane at once: their records overwrite each other (PACTree: log "
+        "entries overlap)",
+        CALLOC,
+        "    if (lanes_[lane]->lock().try_lock()) return Session(*this, *lanes_[lane]);\n",
+        "    if ({planted}) return Session(*this, *lanes_[0]);\n"
+        "    if (lanes_[lane]->lock().try_lock()) return Session(*this, *lanes_[lane]);\n",
+        LANES,
+    ),
+    Bug(
+        "a full lane empties its ring before it clears the bits",
+        LANE,
+        "    marks_.free(span.offset, index_in(span, block_[slots[i]]));\n",
+        "    marks_.write_slot(layout_.ring[slots[i]], 0);\n"
+        "    pm_.fence();\n"
+        "    marks_.free(span.offset, index_in(span, block_[slots[i]]));\n",
+        ALLOCATOR,
+    ),
+    Bug(
+        "a span is in the table before its bitmap is empty (PMDK: zeroing not durable before "
+        "commit)",
+        HEAP,
+        "  pm_.zero(&layout.bitmap, span.geometry().words * sizeof(std::uint64_t));\n",
+        "",
+        ALLOCATOR,
+    ),
+    Bug(
+        "a larger tile is cut before its rest has a header",
+        CHUNKS,
+        "    write(end, {ChunkKind::free, 0, static_cast<std::uint32_t>(tile_end - end)});\n",
+        "    words_[end].store(ChunkWord{ChunkKind::free, 0,"
+        " static_cast<std::uint32_t>(tile_end - end)}.pack());\n",
+        ALLOCATOR,
+    ),
+    # --- The pool and the seam ---
+    Bug(
+        "an index counts before its entry is written (CCEH: published too early)",
+        DIRECTORY,
+        "  pm_.persist(&entry, kImmutableSize);   // all of this must be durable before the "
+        "entry counts\n"
+        "  pm_.publish(entry.state, kEntryLive);  // the commit: the index exists\n",
+        "  pm_.publish(entry.state, kEntryLive);\n  pm_.persist(&entry, kImmutableSize);\n",
+        POOL_ALONE,
+    ),
+    Bug(
+        "a new index has the root of one that was dropped",
+        DIRECTORY,
+        "  pm_.store(entry.root, 0);\n",
+        "  if (pm::load(entry.root) == 0) pm_.store(entry.root, 0);\n"
+        "  else pm_.store(entry.root, pm::load(entry.root) + 8);\n",
+        POOL_ALONE,
+    ),
+    Bug(
+        "an interrupted drop is not finished at the next opening: a leak",
+        POOL,
+        "  for (pool::IndexHandle& handle : core->dropping()) destroy(*core, std::move(handle));\n",
+        "  core->dropping();\n",
+        STRINGS,
+    ),
+    Bug(
+        "a torn superblock passes",
+        SUPERBLOCK,
+        "bool valid(const Superblock& s) { return s.magic == kMagic && s.checksum == "
+        "checksum_of(s); }",
+        "bool valid(const Superblock& s) {\n"
+        "  return s.magic == kMagic && ({planted} || s.checksum == checksum_of(s));\n}",
+        POOL_ALONE,
+    ),
+    Bug(
+        "both superblocks are written under one fence, so both can be torn",
+        SUPERBLOCK,
+        "  pm_.persist(to, sizeof(superblock));\n",
+        "  pm_.flush(to, sizeof(superblock));\n  if (copy == newest_) pm_.fence();\n",
+        POOL_ALONE,
+    ),
+    Bug(
+        "publish persists, then stores (memcached-pmem: unpersisted data served)",
+        PERSIST,
+        "    store(word, value);\n    persist(&word, sizeof(T), site);\n",
+        "    persist(&word, sizeof(T), site);\n    store(word, value);\n",
+        ALLOCATOR,
+    ),
+]
