@@ -534,10 +534,9 @@ BUGS = [
         "fastfair: equal values, not equal keys, mark an interrupted shift (FAST&FAIR: equal "
         "neighbours confuse the shift detection)",
         SHIFT,
-        "  return i + 1 < meta_of(node).count &&\n"
         "         pm::load(node.entries[i].key) == pm::load(node.entries[i + 1].key);\n",
-        "  return i + 1 < meta_of(node).count &&\n"
-        "         pm::load(node.entries[i].value) == pm::load(node.entries[i + 1].value);\n",
+        "         ({planted} ? pm::load(node.entries[i].value) == pm::load(node.entries[i + 1].value)\n"
+        "                    : pm::load(node.entries[i].key) == pm::load(node.entries[i + 1].key));\n",
         FAIR_STRINGS,
     ),
     Bug(
