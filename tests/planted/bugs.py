@@ -518,7 +518,8 @@ BUGS = [
         SHIFT,
         "    pm.store(node.entries[i].value, pm::load(node.entries[i + 1].value));\n"
         "    if (i + 1 == last) {\n",
-        "    if (i + 1 < last) pm.store(node.entries[i + 1].key, pm::load(node.entries[i + 2].key));\n"
+        "    if (i + 1 < last)"
+        " pm.store(node.entries[i + 1].key, pm::load(node.entries[i + 2].key));\n"
         "    pm.store(node.entries[i].value, pm::load(node.entries[i + 1].value));\n"
         "    if (i + 1 == last) {\n",
         FAIR,
@@ -535,8 +536,10 @@ BUGS = [
         "neighbours confuse the shift detection)",
         SHIFT,
         "         pm::load(node.entries[i].key) == pm::load(node.entries[i + 1].key);\n",
-        "         ({planted} ? pm::load(node.entries[i].value) == pm::load(node.entries[i + 1].value)\n"
-        "                    : pm::load(node.entries[i].key) == pm::load(node.entries[i + 1].key));\n",
+        "         ({planted} ? pm::load(node.entries[i].value) =="
+        " pm::load(node.entries[i + 1].value)\n"
+        "                    : pm::load(node.entries[i].key) =="
+        " pm::load(node.entries[i + 1].key));\n",
         FAIR_STRINGS,
     ),
     Bug(
