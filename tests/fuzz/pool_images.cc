@@ -36,11 +36,12 @@ PoolOptions small() {
 }
 
 /// Enough for several leaves, with gaps that erased pairs left.
-void fill(const Pool& pool) {
+void fill(const Pool& pool, const std::string& engine) {
   for (const Kind keys : {Kind::u64, Kind::bytes}) {
     for (const Kind values : {Kind::u64, Kind::bytes}) {
-      const std::string name = std::string(to_string(keys)) + "-" + std::string(to_string(values));
-      const auto index = Index::open_or_create(pool, {name, "sptree", keys, values});
+      const std::string name =
+          engine + "-" + std::string(to_string(keys)) + "-" + std::string(to_string(values));
+      const auto index = Index::open_or_create(pool, {name, engine, keys, values});
       for (std::uint64_t i = 0; i < 150; ++i) {
         const auto number = encode_u64(i * 1000);
         std::string key(number.begin(), number.end());
@@ -101,7 +102,7 @@ void write_file(const std::filesystem::path& path, std::span<const std::byte> by
 PoolImages::PoolImages(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "base.pool";
   Pool pool = Pool::create(path, small());
-  fill(pool);
+  for (const std::string& engine : Index::engines()) fill(pool, engine);
   {
     alloc::Session session = pool.core()->allocator().session();
     session.reserve(100);

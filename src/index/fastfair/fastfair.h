@@ -53,8 +53,14 @@ using BlockVisitor = std::function<void(pm::Offset)>;
 /// The node at an offset that was read from PM. Throws corrupt if none is there.
 Node& checked_node(const pool::PoolCore& pool, pm::Offset offset);
 
-/// Throws the error of an offset that leads to no node that could be there.
-[[noreturn]] void throw_corrupt(const pool::PoolCore& pool, pm::Offset offset);
+/// The node at an offset that another one has for a child, which is one level below. Throws
+/// corrupt.
+Node& checked_child(const pool::PoolCore& pool, const Node& parent, pm::Offset offset);
+
+/// The node's right neighbour, or nullptr. It is of the same level and has a greater low bound, so
+/// that a damaged list can't lead round in a circle. Throws corrupt.
+template <class K>
+Node* right_neighbour(const pool::PoolCore& pool, const Words<K>& keys, const Node& node);
 
 template <class K, class V>
 class Tree {
@@ -136,7 +142,7 @@ class Tree {
   unsigned rank_from_right(const Node& node, Target target) const;
   bool holds(const Node& node, unsigned rank, Key key, Hash16 hash) const;
   Node& child(const Node& node, unsigned rank) const;
-  Node* after(const Node& node) const;
+  Node* after(const Node& node) const { return right_neighbour<K>(pool_, keys_, node); }
   Node* right_of(const Node& node, Target target) const;
   Seen start() const;
   Seen step(const Seen& at, Target target, Node** stray = nullptr) const;
@@ -262,25 +268,11 @@ bool Tree<K, V>::holds(const Node& node, unsigned rank, Key key, Hash16 hash) co
 /// The child to which a target of that rank leads.
 template <class K, class V>
 Node& Tree<K, V>::child(const Node& node, unsigned rank) const {
-  const pm::Offset offset = pm::load(rank == 0 ? node.leftmost : node.entries[rank - 1].value);
-  Node& below = node_at(offset);
-  if (meta_of(below).level + 1 != meta_of(node).level) throw_corrupt(pool_, offset);
-  return below;
+  return checked_child(pool_, node,
+                       pm::load(rank == 0 ? node.leftmost : node.entries[rank - 1].value));
 }
 
-/// The node's right neighbour. Its bound is above the node's own: so a damaged list can't lead
-/// round in a circle.
-template <class K, class V>
-Node* Tree<K, V>::after(const Node& node) const {
-  const pm::Offset next = pm::load(node.next);
-  if (next == pm::kNull) return nullptr;
-  Node& right = node_at(next);
-  const bool behind = meta_of(right).level == meta_of(node).level && low_of(node) < low_of(right);
-  if (!behind) throw_corrupt(pool_, next);
-  return &right;
-}
-
-/// The same, but nullptr if the target lies before it.
+/// The node's right neighbour if the target lies at or behind its low bound, else nullptr.
 template <class K, class V>
 Node* Tree<K, V>::right_of(const Node& node, Target target) const {
   const pm::Offset next = pm::load(node.next);

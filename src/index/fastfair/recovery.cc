@@ -61,17 +61,19 @@ void free_by(pool::PoolCore& pool, std::uint64_t& word, std::uint64_t value,
 
 /// Frees the root's level but for its first node, which is then freed with the root word leading
 /// one level down.
-void free_inner_level(pool::PoolCore& pool, std::uint64_t& root) {
-  Node& first = checked_node(pool, pm::load(root));
-  while (pm::load(first.next) != pm::kNull) {
-    Node& second = checked_node(pool, pm::load(first.next));
+template <class K>
+void free_inner_level(pool::PoolCore& pool, std::uint64_t& root, Node& first) {
+  const Words<K> keys(pool);
+  while (Node* second = right_neighbour<K>(pool, keys, first)) {
     alloc::Session session = pool.allocator().session();
-    session.free(pool.offset(&second));
-    free_by(pool, first.next, pm::load(second.next), std::move(session));
+    session.free(pool.offset(second));
+    free_by(pool, first.next, pm::load(second->next), std::move(session));
   }
+  const pm::Offset below = pm::load(first.leftmost);
+  checked_child(pool, first, below);
   alloc::Session session = pool.allocator().session();
   session.free(pool.offset(&first));
-  free_by(pool, root, pm::load(first.leftmost), std::move(session));
+  free_by(pool, root, below, std::move(session));
 }
 
 /// Frees what the leaf's entries own, from the last one on, one commit each.
@@ -96,14 +98,15 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root) {
   for (pm::Offset offset = pm::load(root); offset != pm::kNull; offset = pm::load(root)) {
     Node& node = checked_node(pool, offset);
     if (meta_of(node).level > 0) {
-      free_inner_level(pool, root);
+      free_inner_level<K>(pool, root, node);
       continue;
     }
     if constexpr (!Words<K>::kInline || !Words<V>::kInline) free_pairs<K, V>(pool, node);
+    const Node* next = right_neighbour<K>(pool, Words<K>(pool), node);
     alloc::Session session = pool.allocator().session();
     session.free(offset);
     Words<K>::free(session, pm::load(node.low));
-    free_by(pool, root, pm::load(node.next), std::move(session));
+    free_by(pool, root, next == nullptr ? pm::kNull : pool.offset(next), std::move(session));
   }
 }
 

@@ -8,13 +8,22 @@
 
 namespace perdix::index::fastfair {
 
-void throw_corrupt(const pool::PoolCore& pool, pm::Offset offset) {
+namespace {
+
+[[noreturn]] void throw_corrupt(const pool::PoolCore& pool, pm::Offset offset) {
   throw Error(
       Errc::corrupt,
       fmt::format("{}: an index links to offset {:#x}, where no node is that could be there; "
                   "restore the pool from a copy",
                   pool.path().string(), offset));
 }
+
+/// Keeps the first node that was reached by `next`.
+void note(Node* right, Node** stray) {
+  if (stray != nullptr && *stray == nullptr) *stray = right;
+}
+
+}  // namespace
 
 Node& checked_node(const pool::PoolCore& pool, pm::Offset offset) {
   if (offset % kNodeAlignment == 0 && pool.contains(offset, sizeof(Node))) {
@@ -24,14 +33,22 @@ Node& checked_node(const pool::PoolCore& pool, pm::Offset offset) {
   throw_corrupt(pool, offset);
 }
 
-namespace {
-
-/// Keeps the first node that was reached by `next`.
-void note(Node* right, Node** stray) {
-  if (stray != nullptr && *stray == nullptr) *stray = right;
+Node& checked_child(const pool::PoolCore& pool, const Node& parent, pm::Offset offset) {
+  Node& child = checked_node(pool, offset);
+  if (meta_of(child).level + 1 != meta_of(parent).level) throw_corrupt(pool, offset);
+  return child;
 }
 
-}  // namespace
+template <class K>
+Node* right_neighbour(const pool::PoolCore& pool, const Words<K>& keys, const Node& node) {
+  const pm::Offset next = pm::load(node.next);
+  if (next == pm::kNull) return nullptr;
+  Node& right = checked_node(pool, next);
+  const bool behind = meta_of(right).level == meta_of(node).level &&
+                      keys.view(pm::load(node.low)) < keys.view(pm::load(right.low));
+  if (!behind) throw_corrupt(pool, next);
+  return &right;
+}
 
 /// The root, at a moment when it was.
 template <class K, class V>
@@ -151,6 +168,8 @@ std::optional<std::pair<K, V>> Tree<K, V>::find_floor(Key key) const {
   }
 }
 
+template Node* right_neighbour(const pool::PoolCore&, const Words<std::uint64_t>&, const Node&);
+template Node* right_neighbour(const pool::PoolCore&, const Words<std::string>&, const Node&);
 template auto Tree<std::uint64_t, std::uint64_t>::start() const -> Seen;
 template auto Tree<std::uint64_t, std::uint64_t>::step(const Seen&, Target, Node**) const -> Seen;
 template auto Tree<std::uint64_t, std::uint64_t>::approach(Target, unsigned, Node**) const -> Seen;
