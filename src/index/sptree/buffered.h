@@ -40,6 +40,7 @@ auto Tree<K, V>::buffer_for_change(Node& node) -> Buffer* {
   if (node.buffer() == 0 && !attach(node)) return nullptr;
   Buffer* buffer = buffer_of(node);
   buffer->hot.store(true, std::memory_order_relaxed);
+  buffer->prefetch_next_pair();
   return admitted(node) ? buffer : nullptr;
 }
 
@@ -152,14 +153,11 @@ void Tree<K, V>::bury(Node& node, Buffer& buffer, unsigned slot) {
   ++buffer.records;
 }
 
-/// Whether the locked node's buffer must be merged before anything else: its chain is long, or the
-/// log has no room for another record of it.
+/// Whether another record may follow in the chain of the locked node, which has a buffer: for
+/// changes of pairs that are in it already. If not, the buffer must be merged.
 template <class K, class V>
-bool Tree<K, V>::must_merge(const Node& node) {
-  const Buffer* buffer = buffer_of(node);
-  if (buffer == nullptr || buffer->empty()) return false;
-  buffer->prefetch_next_pair();
-  return buffer->records >= kChainRecords || !admitted(node);
+bool Tree<K, V>::can_grow(const Node& node) {
+  return buffer_of(node)->records < kChainRecords && admitted(node);
 }
 
 /// Moves what the locked node's buffer holds into the leaf, and closes the chain. False, and

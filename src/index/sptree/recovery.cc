@@ -307,7 +307,7 @@ class LeafStrings {
     const Replay chain = replay(*log_, owner, head, leaf, in_range);
     log_->adopt(chain_, owner, head, chain.oldest);
     for (const auto& [key, value] : chain.pairs) {
-      log_->admit(owner);
+      if (!log_->admit(owner)) throw_full();
       alloc::Session session = pool_.allocator().session();
       Words<K>::free(session, key);
       Words<V>::free(session, value);
@@ -315,6 +315,13 @@ class LeafStrings {
     }
     pool_.pm().publish(leaf.bitmap, pm::load(leaf.bitmap) & ~chain.erased);  // before the END
     log_->end(chain_);
+  }
+
+  [[noreturn]] void throw_full() const {
+    throw Error(Errc::out_of_space,
+                fmt::format("{}: the log of an index that is dropped has no room to say which "
+                            "strings are free; nothing else is lost, and the index stays dropped",
+                            pool_.path().string()));
   }
 
   pool::PoolCore& pool_;

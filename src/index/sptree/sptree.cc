@@ -68,12 +68,12 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
   for (;;) {
     const LockedNode node = lock_node(key);
     const Found found = find(*node, key, hash);
-    if (must_merge(*node)) {
-      if (!merge_buffer(*node)) split(*node, key);
-      continue;
-    }
     if (found.present()) {
       if (mode == Mode::insert) return false;
+      if (found.buffered >= 0 && !can_grow(*node)) {
+        if (!merge_buffer(*node)) split(*node, key);
+        continue;
+      }
       replace(*node, found, value);
       return true;
     }
@@ -219,12 +219,12 @@ bool Tree<K, V>::erase(Key key) {
   const epoch::Guard guard;
   for (;;) {
     LockedNode node = lock_node(key);
-    if (must_merge(*node)) {
+    const Found found = find(*node, key, hash);
+    if (!found.present()) return false;
+    if (found.buffered >= 0 && !can_grow(*node)) {
       if (!merge_buffer(*node)) split(*node, key);
       continue;
     }
-    const Found found = find(*node, key, hash);
-    if (!found.present()) return false;
     remove(*node, found);
     shed_stale_filter(*node);
     merge_around(std::move(node));

@@ -156,7 +156,7 @@ class Tree {
   void replace_in_buffer(Buffer& buffer, unsigned i, Value value);
   void remove_from_buffer(Buffer& buffer, unsigned i);
   void bury(Node& node, Buffer& buffer, unsigned slot);
-  bool must_merge(const Node& node);
+  bool can_grow(const Node& node);
   bool merge_buffer(Node& node);
   bool attach(Node& node);
   void give(Node& node, std::uint32_t number);
