@@ -13,7 +13,8 @@ void allocate_into(pool::PoolCore& pool, pm::Offset& word, std::uint64_t bytes) 
   const pm::Offset block = session.reserve(bytes);
   session.commit_when(word, ~std::uint64_t{0}, block);
   session.log();
-  pool.pm().publish(word, block);  // the commit
+  pool.pm().store(word, block);         // the commit
+  pool.pm().flush(&word, sizeof word);  // finish() fences: nothing is freed (rule R3)
   session.finish();
 }
 

@@ -109,7 +109,8 @@ void Tree<K, V>::open_log(const IndexOptions& options) {
     const pm::Offset offset = wal::Log::create(session, pool());
     session.commit_when(root.log, ~std::uint64_t{0}, offset);
     session.log();
-    pm().publish(root.log, offset);  // the commit
+    pm().store(root.log, offset);            // the commit
+    pm().flush(&root.log, sizeof root.log);  // finish() fences: nothing is freed (rule R3)
     session.finish();
   }
   if (pm::load(root.log) == pm::kNull) return;

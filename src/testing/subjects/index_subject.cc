@@ -21,6 +21,8 @@ namespace perdix::testing {
 namespace {
 
 constexpr unsigned kKeys = 240;
+/// Pairs that a write buffer holds.
+constexpr unsigned kBuffered = 14;
 /// A drop takes all pairs along, so that little is left to explore after it.
 constexpr unsigned kDropOneIn = 40;
 
@@ -168,8 +170,10 @@ class IndexSubject final : public Subject {
     // None: the workload makes the index. Else around what one, two or three leaves hold, so that
     // they split and merge.
     static constexpr std::array<unsigned, 8> kFills = {0, 3, 30, 62, 64, 90, 128, 180};
-    const unsigned fill = mood_ == Mood::shrink ? 64 + static_cast<unsigned>(random.below(120))
-                                                : kFills[random.below(kFills.size())];
+    unsigned fill = mood_ == Mood::shrink ? 64 + static_cast<unsigned>(random.below(120))
+                                          : kFills[random.below(kFills.size())];
+    // With a write buffer a leaf takes some more before it splits.
+    if (fill != 0 && options_.dram_budget != 0 && random.one_in(2)) fill += kBuffered;
     State state;
     if (fill == 0) return state;
     OpenedIndex opened(medium, info_, options_, domain_);
