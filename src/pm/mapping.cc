@@ -61,6 +61,24 @@ bool parse_range(const std::string& line, std::uintptr_t& begin, std::uintptr_t&
   return static_cast<bool>(in >> std::hex >> begin >> dash >> end) && dash == '-';
 }
 
+/// libpmem2 aligns a reservation to a GiB, maps one GiB more for that, and never gives the rest
+/// back; so a process could open some hundred pools in its life. Unmaps the rest, where the kernel
+/// shows exactly such a mapping around the reservation: one that has become one with a neighbour
+/// stays as it is.
+void unmap_rest(const std::byte* base, std::uint64_t size) {
+  constexpr std::uint64_t kMore = std::uint64_t{1} << 30;
+  const auto from = reinterpret_cast<std::uintptr_t>(base), to = from + size;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    if (!parse_range(line, begin, end) || end <= from) continue;
+    if (begin > from || end < to || end - begin != size + kMore) return;
+    if (begin < from) ::munmap(reinterpret_cast<void*>(begin), from - begin);
+    if (to < end) ::munmap(reinterpret_cast<void*>(to), end - to);
+    return;
+  }
+}
+
 }  // namespace
 
 void Mapping::DeleteSource::operator()(pmem2_source* source) const noexcept {
@@ -89,6 +107,7 @@ Mapping::Mapping(const File& file, std::uint64_t size, std::uint64_t max_size)
   }
   reservation_.reset(reservation);
   base_ = static_cast<std::byte*>(pmem2_vm_reservation_get_address(reservation));
+  unmap_rest(base_, max_size);
   assert(reinterpret_cast<std::uintptr_t>(base_) % kAlignment == 0);
   grow(size);
   granularity_ = granularity_of(maps_.front().get());

@@ -53,6 +53,13 @@ class MappingIn : public ::testing::TestWithParam<const char*> {
   TempDirectory directory_;
 };
 
+TEST_P(MappingIn, GivesAllItsAddressesBack) {
+  const File file = make_file(directory_, kUnit);
+  constexpr std::uint64_t kLarge = std::uint64_t{1} << 40;
+  // Of 2^47 bytes of addresses there are.
+  for (int i = 0; i < 300; ++i) ASSERT_NO_THROW(Mapping(file, kUnit, kLarge)) << i;
+}
+
 TEST_P(MappingIn, GrowsInPlace) {
   File file = make_file(directory_, kUnit);
   Mapping mapping(file, kUnit, kMax);
