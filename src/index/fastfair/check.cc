@@ -170,6 +170,7 @@ IndexStats Tree<K, V>::stats() const {
       blob_bytes += keys_.footprint(entry.key) + values_.footprint(entry.value);
     }
   });
+  const epoch::Guard guard;  // nodes that are merged away meanwhile stay what they are
   std::uint64_t nodes = 0;
   for_each_node([&](const Node&) { ++nodes; });
   stats.pm_bytes = nodes * sizeof(Node) + static_cast<std::uint64_t>(blob_bytes);

@@ -42,10 +42,12 @@ struct alignas(64) WriteBuffer : wal::Chain {
            records >= kChainRecords;
   }
 
-  Word key(unsigned i) const { return pairs_[i].key.load(std::memory_order_relaxed); }
-  Word value(unsigned i) const { return pairs_[i].value.load(std::memory_order_relaxed); }
+  // acquire and release: who sees a word sees the bytes of its string, also a reader that counts
+  // pairs which are gone meanwhile.
+  Word key(unsigned i) const { return pairs_[i].key.load(std::memory_order_acquire); }
+  Word value(unsigned i) const { return pairs_[i].value.load(std::memory_order_acquire); }
   void set_value(unsigned i, Word value) {
-    pairs_[i].value.store(value, std::memory_order_relaxed);
+    pairs_[i].value.store(value, std::memory_order_release);
   }
 
   /// Asks for the lines of a change, and for that of the next pair.
@@ -97,8 +99,8 @@ struct alignas(64) WriteBuffer : wal::Chain {
   };
 
   void set(unsigned i, Word key, Word value, std::uint8_t print) {
-    pairs_[i].key.store(key, std::memory_order_relaxed);
-    pairs_[i].value.store(value, std::memory_order_relaxed);
+    pairs_[i].key.store(key, std::memory_order_release);
+    pairs_[i].value.store(value, std::memory_order_release);
     auto& word = fingerprints_[i / 8];
     const unsigned shift = 8 * (i % 8);
     const std::uint64_t others = word.load(std::memory_order_relaxed) & ~(0xffULL << shift);
