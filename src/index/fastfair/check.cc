@@ -4,6 +4,7 @@
 #include "index/fastfair/fastfair.h"
 
 namespace perdix::index::fastfair {
+
 /// Calls visit(node) for all nodes, level by level from the top, each level from the left.
 template <class K, class V>
 template <class Visit>

@@ -2,15 +2,11 @@
 // level by level together, and their waits overlap.
 #include <array>
 
-#include <fmt/format.h>
-
+#include "index/common/groups.h"
 #include "index/fastfair/fastfair.h"
 
 namespace perdix::index::fastfair {
 namespace {
-
-/// How many lookups overlap: about as many lines as a core can wait for.
-constexpr std::size_t kGroup = 16;
 
 /// Asks for the lines of a node. The later ones the processor fetches by itself while it searches.
 void prefetch(const Node& node) {
@@ -24,14 +20,7 @@ void prefetch(const Node& node) {
 
 template <class K, class V>
 void Tree<K, V>::get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-  if (out.size() < keys.size()) {
-    throw Error(Errc::invalid_argument,
-                fmt::format("get_many: room for {} values, but {} keys", out.size(), keys.size()));
-  }
-  for (std::size_t i = 0; i < keys.size(); i += kGroup) {
-    const std::size_t count = std::min(kGroup, keys.size() - i);
-    get_group(keys.subspan(i, count), out.subspan(i, count));
-  }
+  in_groups(keys, out, [this](auto some, auto values) { get_group(some, values); });
 }
 
 /// One step for each key in turn, until all have come to a leaf. A step that a writer has overtaken

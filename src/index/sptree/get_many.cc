@@ -1,19 +1,11 @@
 // Many lookups at once: a lookup waits for memory most of its time (a radix node, the middle node,
 // the line of the pair), so the keys of a group take each step together, and their waits overlap.
-#include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
-
+#include "index/common/groups.h"
 #include "index/sptree/sptree.h"
 
 namespace perdix::index::sptree {
-namespace {
-
-/// How many lookups overlap: about as many lines as a core can wait for.
-constexpr std::size_t kGroup = 16;
-
-}  // namespace
 
 template <class K, class V>
 struct Tree<K, V>::Pending {
@@ -24,14 +16,7 @@ struct Tree<K, V>::Pending {
 
 template <class K, class V>
 void Tree<K, V>::get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-  if (out.size() < keys.size()) {
-    throw Error(Errc::invalid_argument,
-                fmt::format("get_many: room for {} values, but {} keys", out.size(), keys.size()));
-  }
-  for (std::size_t i = 0; i < keys.size(); i += kGroup) {
-    const std::size_t count = std::min(kGroup, keys.size() - i);
-    get_group(keys.subspan(i, count), out.subspan(i, count));
-  }
+  in_groups(keys, out, [this](auto some, auto values) { get_group(some, values); });
 }
 
 template <class K, class V>

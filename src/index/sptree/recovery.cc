@@ -244,7 +244,7 @@ auto Tree<K, V>::new_node(Leaf* leaf, Key low, typename NodeBounds::High high) -
   }
 }
 
-/// Computes fingerprints and filter anew from the pairs in PM (M2).
+/// Computes fingerprints and filter anew from the pairs in PM and in the buffer (M2).
 template <class K, class V>
 void Tree<K, V>::fill_filter(Node& node) const {
   node.bloom.clear();
@@ -341,7 +341,8 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
   const auto& pm = pool.pm();
   Root& root = checked_root(pool, pm::load(root_word));
   std::unique_ptr<wal::Log> log;
-  if (pm::load(root.log) != pm::kNull)
+  // Not once the leaves are gone: what is left of the log may be half of it.
+  if (pm::load(root.first) != pm::kNull && pm::load(root.log) != pm::kNull)
     log = std::make_unique<wal::Log>(pool, pm::load(root.log), wal::Log::Limits{~std::uint64_t{0}});
   {
     LeafStrings<K, V> strings(pool, log.get());

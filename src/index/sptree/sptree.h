@@ -7,7 +7,7 @@
 //   get_many.cc  many lookups at once
 //   scan.cc      ordered iteration
 //   recovery.cc  what happens on open: creation, rebuilding the DRAM layers, destruction
-//   check.cc     verification of the invariants of layout.h (L1-L6) and mnode.h (M1-M3)
+//   check.cc     verification of the invariants of layout.h, mnode.h and write_buffer.h
 //
 // Concurrency (§4.2): a writer holds the lock of the middle node that it changes; for a merge those
 // of two neighbours, taken from left to right. Under a lock it may take a session of the allocator,
