@@ -45,6 +45,11 @@ struct IndexOptions {
   /// ignore it). 0: none, every write goes to its place in the pool. kUnlimited: each leaf that is
   /// written to has one (320 bytes a leaf). In between, the leaves written to most have one.
   std::uint64_t dram_budget = 0;
+
+  /// After a restart, a thread of the index's own brings back what lies in DRAM, while the index is
+  /// in use (SpTree; others ignore it). If false, only what is used comes back, and the rest when a
+  /// call needs all of it: size() and check().
+  bool resume_in_background = true;
 };
 
 /// Sizes of an index, at the moment of the call.
@@ -54,7 +59,11 @@ struct IndexStats {
   std::uint64_t pm_bytes =
       0;  ///< pool bytes of leaves, and of keys and values that lie outside of them
   std::uint64_t dram_bytes = 0;  ///< DRAM bytes of the layers above the leaves
-  double recovery_seconds = 0;   ///< time that opening took to rebuild what lies in DRAM
+  double recovery_seconds = 0;   ///< time that opening took, before the first operation
+  /// Share of the leaves whose DRAM side is back since the index was opened; 1: all. Until then,
+  /// `pairs`, `leaves` and bytes are those of this share.
+  double resumed = 1;
+  double resumption_seconds = 0;  ///< from the opening until all was back; 0 before
 };
 
 /// Result of verifying every invariant of an index or a pool.

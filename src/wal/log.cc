@@ -209,6 +209,11 @@ std::optional<Content> Log::link(Owner owner, Position position) const {
                                    owner, position));
 }
 
+void Log::prepare_adoption() {
+  const std::lock_guard guard(adopting_);
+  if (adopted_.size() == adopted_.capacity()) adopted_.reserve(2 * adopted_.size() + 1);
+}
+
 void Log::adopt(Chain& chain, Owner owner, Position head, Position first) {
   assert(resuming() && first <= head && stripe_of_position(head) == stripe_of_owner(owner));
   chain.assign(owner);

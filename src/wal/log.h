@@ -160,8 +160,12 @@ class Log {
     }
   }
 
+  /// Takes the memory that the next adopt() of this thread needs, which then can't fail, provided
+  /// that no other thread adopts meanwhile. Throws bad_alloc.
+  void prepare_adoption();
+
   /// A surviving chain goes on in this buffer, which is empty and known: `head` and `first` are the
-  /// first and the last position that follow() shows.
+  /// first and the last position that follow() shows. Throws bad_alloc.
   void adopt(Chain& chain, Owner owner, Position head, Position first);
 
   /// Every surviving chain has been adopted (or adopted and ended): from now on there are

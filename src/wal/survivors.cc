@@ -10,7 +10,9 @@ namespace perdix::wal {
 
 Survivors::Survivors(pool::PoolCore& pool, pm::Offset table, std::uint64_t seed)
     : pool_(pool), seed_(seed) {
-  if (table != pm::kNull) table_.emplace(pool, table, seed);
+  if (table == pm::kNull) return;
+  table_.emplace(pool, table, seed);
+  suffix_.reserve(table_->count());  // most chains that were open have gone on since
 }
 
 Position Survivors::checkpointed(const Segments& segments, unsigned stripe) const {
@@ -34,14 +36,13 @@ Position Survivors::scan(const Segments& segments, unsigned stripe) {
     if (record->owner == 0 || stripe_of_owner(record->owner) != stripe) {
       throw_corrupt(pool_, fmt::format("the record at {:#x} is in the wrong stripe", position));
     }
-    suffix_[record->owner] = record->type == Type::end ? 0 : position;
+    suffix_.set(record->owner, record->type == Type::end ? 0 : position);
   }
   return position;
 }
 
 Position Survivors::find(Owner owner) const {
-  const auto it = suffix_.find(owner);
-  if (it != suffix_.end()) return it->second;
+  if (const Position* head = suffix_.find(owner)) return *head;
   return table_ ? table_->find(owner) : 0;
 }
 

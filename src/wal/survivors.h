@@ -6,11 +6,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 
 #include "pool/pool_core.h"
 #include "wal/head_table.h"
 #include "wal/layout.h"
+#include "wal/owner_map.h"
 
 namespace perdix::wal {
 
@@ -31,12 +31,12 @@ class Survivors {
   /// Calls visit(owner, head) for every chain that has no END.
   template <class F>
   void for_each(F visit) const {
-    for (const auto& [owner, head] : suffix_) {
+    suffix_.for_each([&](Owner owner, Position head) {
       if (head != 0) visit(owner, head);
-    }
+    });
     if (!table_) return;
     table_->for_each([&](Owner owner, Position head) {
-      if (!suffix_.contains(owner)) visit(owner, head);
+      if (suffix_.find(owner) == nullptr) visit(owner, head);
     });
   }
 
@@ -49,7 +49,7 @@ class Survivors {
   pool::PoolCore& pool_;
   const std::uint64_t seed_;
   std::optional<HeadTable> table_;
-  std::unordered_map<Owner, Position> suffix_;  // 0: the last record is an END
+  OwnerMap suffix_;  // 0: the last record is an END
 };
 
 }  // namespace perdix::wal

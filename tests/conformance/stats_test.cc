@@ -27,10 +27,13 @@ const Contract sizes_after_reopen("sizes_are_the_same_after_reopening", [](Rig& 
   Model model;
   fill(rig, *index, model, rig.keys(800));
   rig.reopen(index);
+  EXPECT_EQ(index->size(), model.size());  // what comes back later has come back by then
   const IndexStats before = index->stats();
   const std::uint64_t allocated = rig.pool().info().allocated;
   EXPECT_GE(before.recovery_seconds, 0);
   rig.reopen(index);
+  EXPECT_EQ(index->size(), before.pairs);
+  EXPECT_EQ(index->stats().resumed, 1);
   EXPECT_EQ(index->stats().pairs, before.pairs);
   EXPECT_EQ(index->stats().pm_bytes, before.pm_bytes);
   EXPECT_EQ(index->stats().leaves, before.leaves);

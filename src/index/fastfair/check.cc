@@ -175,7 +175,7 @@ IndexStats Tree<K, V>::stats() const {
   std::uint64_t nodes = 0;
   for_each_node([&](const Node&) { ++nodes; });
   stats.pm_bytes = nodes * sizeof(Node) + static_cast<std::uint64_t>(blob_bytes);
-  stats.dram_bytes = sizeof *this + Latches::bytes();
+  stats.dram_bytes = sizeof *this + latches_.bytes();
   stats.recovery_seconds = recovery_seconds_;
   return stats;
 }

@@ -12,6 +12,13 @@ bool Tree<K, V>::write(Key key, Value value, Mode mode) {
   return retry_when_full(pool_, [&] { return try_write(key, value, mode); });
 }
 
+template <class K, class V>
+bool Tree<K, V>::insert_at_once(Key key, Value value) {
+  check_key(key);
+  check_value(value);
+  return try_write(key, value, Mode::insert);
+}
+
 /// Whatever has no entry above it, since this write or an earlier one split it off, gets it when
 /// the write is done and holds no latch.
 template <class K, class V>

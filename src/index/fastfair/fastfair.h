@@ -73,8 +73,9 @@ class Tree {
 
   /// Opens or creates the tree below any word of the pool, which is 0 if there is none yet and is
   /// changed by nobody else. `fanout`: entries with which a node is full, 4 to kCapacity; less than
-  /// that is for tests that want high trees of few keys.
-  Tree(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout = kCapacity);
+  /// that is for tests that want high trees of few keys. 2^latch_bits latches, of a line each.
+  Tree(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout = kCapacity,
+       unsigned latch_bits = Latches::kBits);
 
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
@@ -83,12 +84,20 @@ class Tree {
   bool insert(Key key, Value value) { return write(key, value, Mode::insert); }
   bool update(Key key, Value value) { return write(key, value, Mode::update); }
   bool erase(Key key);
+
+  /// insert() for callers under a guard or a lock: if the pool is full it throws out_of_space
+  /// rather than wait for a grace period.
+  bool insert_at_once(Key key, Value value);
+
   std::optional<V> get(Key key) const;
   bool contains(Key key) const;
   void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
 
   /// The pair of the greatest key that is not above `key`.
-  std::optional<std::pair<K, V>> find_floor(Key key) const;
+  std::optional<std::pair<K, V>> find_floor(Key key) const { return find_last({key}); }
+
+  /// The pair of the greatest key below `key`.
+  std::optional<std::pair<K, V>> find_below(Key key) const { return find_last({key, true}); }
 
   void scan(Key from, Visitor<K, V> visit) const;
 
@@ -150,6 +159,7 @@ class Tree {
   Seen seek(Target target, unsigned level, Node** stray = nullptr) const;
   bool lock_node(Locked& locked, Key key, unsigned level, Node** stray = nullptr) const;
   std::optional<Word> find_from(Seen leaf, Key key) const;
+  std::optional<std::pair<K, V>> find_last(Target target) const;
 
   // get_many.cc
   void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const;

@@ -21,21 +21,26 @@ using Latch = epoch::VersionLock;
 
 class Latches {
  public:
-  Latch& of(pm::Offset node) const {
-    // Nodes are a multiple of their size apart, so all bits must take part: Fibonacci hashing.
-    return latches_[node * 0x9e3779b97f4a7c15 >> (64 - kBits)].latch;
-  }
-
-  static constexpr std::size_t bytes() { return sizeof(Line) << kBits; }
-
- private:
   static constexpr unsigned kBits = 10;
 
+  /// 2^bits latches, a line each.
+  explicit Latches(unsigned bits)
+      : shift_(64 - bits), latches_(std::make_unique<Line[]>(std::size_t{1} << bits)) {}
+
+  Latch& of(pm::Offset node) const {
+    // Nodes are a multiple of their size apart, so all bits must take part: Fibonacci hashing.
+    return latches_[node * 0x9e3779b97f4a7c15 >> shift_].latch;
+  }
+
+  std::size_t bytes() const { return sizeof(Line) << (64 - shift_); }
+
+ private:
   struct alignas(util::kCacheLine) Line {
     Latch latch;
   };
 
-  std::unique_ptr<Line[]> latches_ = std::make_unique<Line[]>(std::size_t{1} << kBits);
+  const unsigned shift_;
+  std::unique_ptr<Line[]> latches_;
 };
 
 /// Latches that a thread holds; releases them on destruction. Nodes that share a latch need it

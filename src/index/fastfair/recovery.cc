@@ -20,8 +20,8 @@ Tree<K, V>::Tree(pool::IndexHandle handle) : Tree(handle.pool(), handle.root()) 
 }
 
 template <class K, class V>
-Tree<K, V>::Tree(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout)
-    : pool_(pool), root_(root), fanout_(fanout), keys_(pool), values_(pool) {
+Tree<K, V>::Tree(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout, unsigned latch_bits)
+    : pool_(pool), root_(root), fanout_(fanout), keys_(pool), values_(pool), latches_(latch_bits) {
   check_fanout(fanout);
   const auto start = std::chrono::steady_clock::now();
   if (pm::load(root_) == pm::kNull) create();
@@ -111,16 +111,19 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root) {
 }
 
 template Tree<std::uint64_t, std::uint64_t>::Tree(pool::IndexHandle);
-template Tree<std::uint64_t, std::uint64_t>::Tree(pool::PoolCore&, std::uint64_t&, unsigned);
+template Tree<std::uint64_t, std::uint64_t>::Tree(pool::PoolCore&, std::uint64_t&, unsigned,
+                                                  unsigned);
 template void destroy<std::uint64_t, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
 template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle);
-template Tree<std::uint64_t, std::string>::Tree(pool::PoolCore&, std::uint64_t&, unsigned);
+template Tree<std::uint64_t, std::string>::Tree(pool::PoolCore&, std::uint64_t&, unsigned,
+                                                unsigned);
 template void destroy<std::uint64_t, std::string>(pool::PoolCore&, std::uint64_t&);
 template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle);
-template Tree<std::string, std::uint64_t>::Tree(pool::PoolCore&, std::uint64_t&, unsigned);
+template Tree<std::string, std::uint64_t>::Tree(pool::PoolCore&, std::uint64_t&, unsigned,
+                                                unsigned);
 template void destroy<std::string, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
 template Tree<std::string, std::string>::Tree(pool::IndexHandle);
-template Tree<std::string, std::string>::Tree(pool::PoolCore&, std::uint64_t&, unsigned);
+template Tree<std::string, std::string>::Tree(pool::PoolCore&, std::uint64_t&, unsigned, unsigned);
 template void destroy<std::string, std::string>(pool::PoolCore&, std::uint64_t&);
 
 }  // namespace perdix::index::fastfair

@@ -1,4 +1,4 @@
-// The way to a node, and what only reads: get, contains, find_floor.
+// The way to a node, and what only reads: get, contains, find_floor, find_below.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -154,9 +154,9 @@ bool Tree<K, V>::contains(Key key) const {
 }
 
 template <class K, class V>
-std::optional<std::pair<K, V>> Tree<K, V>::find_floor(Key key) const {
+std::optional<std::pair<K, V>> Tree<K, V>::find_last(Target target) const {
   const epoch::Guard guard;
-  for (Target target{key};;) {
+  for (;;) {
     const Seen leaf = seek(target, 0);
     const unsigned after = rank(*leaf.node, target);
     const Entry entry = after > 0 ? load_entry(*leaf.node, after - 1) : Entry{};
@@ -179,7 +179,7 @@ template bool Tree<std::uint64_t, std::uint64_t>::lock_node(Locked&, Key, unsign
 template std::optional<std::uint64_t> Tree<std::uint64_t, std::uint64_t>::get(Key) const;
 template bool Tree<std::uint64_t, std::uint64_t>::contains(Key) const;
 template std::optional<std::pair<std::uint64_t, std::uint64_t>>
-    Tree<std::uint64_t, std::uint64_t>::find_floor(Key) const;
+    Tree<std::uint64_t, std::uint64_t>::find_last(Target) const;
 template auto Tree<std::uint64_t, std::string>::start() const -> Seen;
 template auto Tree<std::uint64_t, std::string>::step(const Seen&, Target, Node**) const -> Seen;
 template auto Tree<std::uint64_t, std::string>::approach(Target, unsigned, Node**) const -> Seen;
@@ -189,7 +189,7 @@ template bool Tree<std::uint64_t, std::string>::lock_node(Locked&, Key, unsigned
 template std::optional<std::string> Tree<std::uint64_t, std::string>::get(Key) const;
 template bool Tree<std::uint64_t, std::string>::contains(Key) const;
 template std::optional<std::pair<std::uint64_t, std::string>>
-    Tree<std::uint64_t, std::string>::find_floor(Key) const;
+    Tree<std::uint64_t, std::string>::find_last(Target) const;
 template auto Tree<std::string, std::uint64_t>::start() const -> Seen;
 template auto Tree<std::string, std::uint64_t>::step(const Seen&, Target, Node**) const -> Seen;
 template auto Tree<std::string, std::uint64_t>::approach(Target, unsigned, Node**) const -> Seen;
@@ -199,7 +199,7 @@ template bool Tree<std::string, std::uint64_t>::lock_node(Locked&, Key, unsigned
 template std::optional<std::uint64_t> Tree<std::string, std::uint64_t>::get(Key) const;
 template bool Tree<std::string, std::uint64_t>::contains(Key) const;
 template std::optional<std::pair<std::string, std::uint64_t>>
-    Tree<std::string, std::uint64_t>::find_floor(Key) const;
+    Tree<std::string, std::uint64_t>::find_last(Target) const;
 template auto Tree<std::string, std::string>::start() const -> Seen;
 template auto Tree<std::string, std::string>::step(const Seen&, Target, Node**) const -> Seen;
 template auto Tree<std::string, std::string>::approach(Target, unsigned, Node**) const -> Seen;
@@ -209,6 +209,6 @@ template bool Tree<std::string, std::string>::lock_node(Locked&, Key, unsigned, 
 template std::optional<std::string> Tree<std::string, std::string>::get(Key) const;
 template bool Tree<std::string, std::string>::contains(Key) const;
 template std::optional<std::pair<std::string, std::string>>
-    Tree<std::string, std::string>::find_floor(Key) const;
+    Tree<std::string, std::string>::find_last(Target) const;
 
 }  // namespace perdix::index::fastfair

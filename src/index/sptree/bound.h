@@ -3,6 +3,7 @@
 //
 // `Low` is the least key that belongs to the leaf, `High` the end of the range: the paper's lkey
 // and hkey. The first leaf's low bound is the least key of all, the last leaf's high bound is open.
+// `successor` is the low bound of the leaf whose range begins where this one's ends.
 // Immutable once built; pure functions.
 #pragma once
 
@@ -34,6 +35,7 @@ struct Bounds<std::uint64_t> {
   static bool covers(High high, std::uint64_t key) { return key <= high; }
   static bool is_open(High high) { return high == open(); }
   static std::uint64_t after(High high) { return high + 1; }
+  static Low successor(High high) { return high + 1; }
 
   static Low make(util::Arena&, std::uint64_t key) { return key; }
   static void release(util::Arena&, Low) {}
@@ -64,6 +66,7 @@ struct Bounds<std::string> {
   }
   static bool is_open(High high) { return high == nullptr; }
   static std::string_view after(High high) { return high->view(); }
+  static Low successor(High high) { return high; }
 
   static Low make(util::Arena& arena, std::string_view key) {
     if (key.empty()) return least();

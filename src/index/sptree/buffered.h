@@ -7,7 +7,8 @@
 //
 // Merging writes the pairs, then the bitmap, then END (two-phase insertion, and the end of the
 // chain). A crash between the last two leaves a chain whose every record has been carried out; it
-// is closed on open, before a slot or a blob that it names can get another meaning (L7).
+// is closed when the leaf is used again, before a slot or a blob that it names can get another
+// meaning (L7).
 #pragma once
 
 #include <array>
@@ -160,35 +161,50 @@ bool Tree<K, V>::can_grow(const Node& node) {
   return buffer_of(node)->records < kChainRecords && admitted(node);
 }
 
+/// Writes pairs into free slots of a leaf, durably; their bits come later (phase 1 of two-phase
+/// insertion). Nothing happens if there are too few slots.
+template <class K, class V>
+template <class PairAt>
+auto Tree<K, V>::place_pairs(Leaf& leaf, std::uint64_t taken, unsigned count, PairAt pair_at)
+    -> Placed {
+  Placed placed;
+  placed.taken = taken;
+  placed.complete = count <= kLeafPairs - static_cast<unsigned>(std::popcount(taken));
+  if (!placed.complete) return placed;
+  for (unsigned i = 0; i < count; ++i) {
+    const unsigned slot = static_cast<unsigned>(std::countr_one(placed.taken));
+    placed.taken |= std::uint64_t{1} << slot;
+    placed.slots[i] = static_cast<std::uint8_t>(slot);
+    const Pair pair = pair_at(i);
+    pm().store(leaf.pairs[slot].key, pair.key);
+    pm().store(leaf.pairs[slot].value, pair.value);
+    // Slots ascend, so a line is flushed once, when its last pair is in it.
+    const unsigned next = static_cast<unsigned>(std::countr_one(placed.taken));
+    if (i + 1 == count || !on_one_line(leaf.pairs[slot], leaf.pairs[next]))
+      pm().flush(&leaf.pairs[slot], sizeof(Pair));
+  }
+  if (count > 0) pm().fence();  // the pairs are durable before their bits can be
+  return placed;
+}
+
 /// Moves what the locked node's buffer holds into the leaf, and closes the chain. False, and
 /// nothing changes, if the leaf has no room: it must be split. A node without a buffer is merged.
 template <class K, class V>
 bool Tree<K, V>::merge_buffer(Node& node) {
   Buffer* buffer = buffer_of(node);
   if (buffer == nullptr || buffer->head.load(std::memory_order_relaxed) == 0) return true;
-  std::uint64_t taken = taken_slots(node);
   const unsigned count = buffer->size();
-  if (count > kLeafPairs - static_cast<unsigned>(std::popcount(taken))) return false;
-
   Leaf& leaf = *node.leaf();
-  std::array<std::uint8_t, kBufferPairs> places;
-  for (unsigned i = 0; i < count; ++i) {
-    const unsigned slot = static_cast<unsigned>(std::countr_one(taken));
-    taken |= std::uint64_t{1} << slot;
-    places[i] = static_cast<std::uint8_t>(slot);
-    pm().store(leaf.pairs[slot].key, buffer->key(i));
-    pm().store(leaf.pairs[slot].value, buffer->value(i));
-    // Slots ascend, so a line is flushed once, when its last pair is in it.
-    const unsigned next = static_cast<unsigned>(std::countr_one(taken));
-    if (i + 1 == count || !on_one_line(leaf.pairs[slot], leaf.pairs[next]))
-      pm().flush(&leaf.pairs[slot], sizeof(Pair));
-  }
-  if (count > 0) pm().fence();  // phase 1: the pairs are durable before their bits can be
-  const std::uint64_t slots = taken & ~buffer->erased_slots();
+  const Placed placed = place_pairs(leaf, taken_slots(node), count, [&](unsigned i) {
+    return Pair{buffer->key(i), buffer->value(i)};
+  });
+  if (!placed.complete) return false;
+  const std::uint64_t slots = placed.taken & ~buffer->erased_slots();
   pm().publish(leaf.bitmap, slots);  // phase 2: durable before the chain that says the same ends
   log_->end(*buffer);
 
-  for (unsigned i = 0; i < count; ++i) node.add(places[i], Keys::hash16_of_word(buffer->key(i)));
+  for (unsigned i = 0; i < count; ++i)
+    node.add(placed.slots[i], Keys::hash16_of_word(buffer->key(i)));
   node.bitmap.store(slots, std::memory_order_relaxed);
   buffer->clear();
   return true;

@@ -1,4 +1,4 @@
-// Verification of every invariant that layout.h (L1-L7), mnode.h (M1-M2) and write_buffer.h (B1-B3)
+// Verification of every invariant that layout.h (L1-L8), mnode.h (M1-M2) and write_buffer.h (B1-B3)
 // state, and the list of all blocks that an index reaches.
 #include <fmt/format.h>
 
@@ -109,8 +109,25 @@ void Tree<K, V>::check_node(const Node& node, CheckReport& report) const {
                   "leaf {:#x}: DRAM and PM disagree on the low bound (M1)", offset);
 }
 
+/// Checks the backup: L8, and its own invariants.
+template <class K, class V>
+void Tree<K, V>::check_backup(CheckReport& report) const {
+  Problems problems(report);
+  const CheckReport own = backup_->tree().check();
+  report.blocks += own.blocks;
+  for (const std::string& problem : own.problems)
+    problems.expect(false, "backup of the top layer: {}", problem);
+  backup_->tree().scan(Key{}, [&](Key low, std::uint64_t offset) {
+    const Node* node = top_.find(low);
+    problems.expect(node != nullptr && pool().offset(node->leaf()) == offset,
+                    "the backup leads to {:#x}, where the leaf that it means is not (L8)", offset);
+    return true;
+  });
+}
+
 template <class K, class V>
 CheckReport Tree<K, V>::check() const {
+  require_resumed();
   CheckReport report;
   Problems problems(report);
   const epoch::Guard guard;
@@ -118,6 +135,7 @@ CheckReport Tree<K, V>::check() const {
                   "the root does not lead to the first leaf (L1)");
   ++report.blocks;  // the root's
   if (log_ != nullptr) log_->check(report);
+  check_backup(report);
   problems.expect(head_->leaf()->low == 0, "the first leaf has a low bound (L1)");
   for (const Node* node = head_; node != nullptr;
        node = node->next.load(std::memory_order_acquire)) {
@@ -134,6 +152,7 @@ CheckReport Tree<K, V>::check() const {
 
 template <class K, class V>
 void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
+  require_resumed();
   const epoch::Guard guard;
   const auto visit_words = [&](Word key, Word value) {
     if (Keys::blobs(key) != 0) visit(blob_offset(key));
@@ -141,6 +160,7 @@ void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
   };
   visit(pool().offset(&root()));
   if (log_ != nullptr) log_->for_each_block(visit);
+  backup_->tree().for_each_block(visit);
   for (const Node* node = head_; node != nullptr;
        node = node->next.load(std::memory_order_acquire)) {
     visit(pool().offset(node->leaf()));

@@ -1,5 +1,6 @@
 // What SpTree keeps in PM: a root block, a singly linked list of leaves in the order of their keys
-// (sptree.txt §4.1, "bottom layer"), and, if it has had write buffers, a log (src/wal).
+// (sptree.txt §4.1, "bottom layer"), a backup of the top layer, and, if it has had write buffers, a
+// log (src/wal).
 //
 // Invariants, which check.cc verifies and recovery relies on. They hold at every crash point once
 // the allocator's recyclable log has been resolved (docs/durability/sptree.md):
@@ -13,10 +14,14 @@
 //       erases slot i. Slots without a bit may hold anything.
 //   L5. No key is in two slots, or in a slot and in the chain.
 //   L6. The root block, every leaf, and every blob of a low bound, of a key or of a value is one
-//       allocated block, reached in exactly one way. Erased slots reach nothing.
+//       allocated block, reached in exactly one way. Erased slots reach nothing. The log and the
+//       backup have blocks of their own.
 //   L7. A chain's owner is its leaf's offset divided by 32. A chain that a crash left behind after
-//       its pairs had been merged or had moved to another leaf is closed when the index is opened,
-//       before anything else.
+//       its pairs had been merged or had moved to the next leaf is closed before either of the two
+//       leaves is used again.
+//   L8. The backup (a FAST&FAIR tree) has for keys the low bounds of leaves, and for values their
+//       offsets. It may lack some leaves, and never has the first one, but all that it has are in
+//       the list.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +43,7 @@ struct Root {
   std::uint64_t magic;  ///< kRootMagic, constant
   pm::Offset first;     ///< L1; the commit word of a drop's steps
   pm::Offset log;       ///< of the write buffers; 0 until the index has had one. A commit word
-  std::uint64_t reserved;
+  pm::Offset backup;    ///< L8: the root word of the backup; 0 until it is first opened
 };
 
 static_assert(std::is_trivially_copyable_v<Root> && std::has_unique_object_representations_v<Root>);

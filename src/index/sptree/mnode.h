@@ -1,7 +1,9 @@
 // A middle node ("Mnode", sptree.txt §4.1): the DRAM side of one leaf, in two cache lines.
 //
 // Invariants while the lock is free:
-//   M1. `low`, `leaf()` never change. `high` ends the range where the successor's begins.
+//   M1. `low`, `leaf()` never change. `high` ends the range where the successor's begins. `next` is
+//       the successor's node, or nullptr: the leaf is the last one, or its successor is cold, which
+//       is to say that it has no middle node since the index was opened (resume.cc).
 //   M2. `bitmap` equals the leaf's, without the slots that the node's write buffer has erased (B3).
 //       For each of its bits, fingerprints[i] and the filter belong to pairs[i].key. The filter
 //       also has the keys in the buffer.

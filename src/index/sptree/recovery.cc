@@ -1,62 +1,19 @@
-// What happens on open: an index that is new gets its first leaf; one that exists gets its DRAM
-// layers back from the list of leaves, and its write buffers from the log (sptree.txt §4.6, §4.7).
-// The pool has resolved the allocator's log before, so the invariants of layout.h hold.
+// What happens on open and on drop. An index that is new gets its first leaf; one that exists is
+// looked at in three places, whatever its size: the root block, the first leaf, the log if there is
+// one. The rest comes back as it is needed, and in the background: resume.cc. The pool has resolved
+// the allocator's log before, so the invariants of layout.h hold.
 //
-// Opening writes to PM for a new index, for the first budget of an old one (an empty log), and to
-// close chains that a crash left behind (L7), which merging does as ever. A crash during it leaves
-// less to do.
-#include <fmt/format.h>
-
-#include <bit>
+// Opening writes to PM for a new index, for the backup of an index that has none yet, and for the
+// first budget of an old one (an empty log).
 #include <chrono>
-#include <deque>
 #include <memory>
 #include <new>
-#include <vector>
 
 #include "alloc/session.h"
-#include "index/sptree/replay.h"
+#include "index/sptree/leaf_at.h"
 #include "index/sptree/sptree.h"
 
 namespace perdix::index::sptree {
-namespace {
-
-/// How many leaves recovery has asked memory for before it needs them: enough to hide the latency
-/// of one.
-constexpr std::size_t kLeavesAhead = 8;
-
-void prefetch_pairs(const Leaf& leaf) {
-  for (unsigned i = 0; i < kLeafPairs; i += pm::kLineSize / sizeof(Pair)) {
-    __builtin_prefetch(&leaf.pairs[i]);
-  }
-}
-
-/// The leaf at an offset that was read from PM.
-Leaf* checked_leaf(const pool::PoolCore& pool, pm::Offset offset) {
-  if (offset % kLeafAlignment == 0 && pool.contains(offset, sizeof(Leaf))) {
-    Leaf* leaf = pool.at<Leaf>(offset);
-    if (pm::load(leaf->magic) == kLeafMagic) return leaf;
-  }
-  throw Error(
-      Errc::corrupt,
-      fmt::format(
-          "{}: an index links to offset {:#x}, where no leaf is; restore the pool from a copy",
-          pool.path().string(), offset));
-}
-
-/// The root block at an offset that was read from PM.
-Root& checked_root(const pool::PoolCore& pool, pm::Offset offset) {
-  if (offset % alignof(Root) == 0 && pool.contains(offset, sizeof(Root))) {
-    Root& root = *pool.at<Root>(offset);
-    if (pm::load(root.magic) == kRootMagic) return root;
-  }
-  throw Error(Errc::corrupt,
-              fmt::format("{}: an index has its root at offset {:#x}, where none is; restore the "
-                          "pool from a copy",
-                          pool.path().string(), offset));
-}
-
-}  // namespace
 
 template <class K, class V>
 Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options)
@@ -68,8 +25,10 @@ Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options)
       top_(art::DramMemory(arena_, pool().reclaimer())) {
   const auto start = std::chrono::steady_clock::now();
   if (pm::load(handle_.root()) == pm::kNull) create();
+  Root& root = root_at(pool(), pm::load(handle_.root()));
+  backup_.emplace(pool(), root.backup);
   open_log(options);
-  recover();
+  start_resuming(options.resume_in_background);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -91,7 +50,7 @@ void Tree<K, V>::create() {
   pm().store(root.magic, kRootMagic);
   pm().store(root.first, offset);
   pm().store(root.log, pm::kNull);
-  pm().store(root.reserved, 0);
+  pm().store(root.backup, pm::kNull);
   pm().flush(&root, sizeof root);  // log() fences it, too
   session.commit_when(handle_.root(), ~std::uint64_t{0}, root_offset);
   session.log();
@@ -103,7 +62,7 @@ void Tree<K, V>::create() {
 /// Opens the log of the write buffers if there is one, or makes it if there shall be buffers.
 template <class K, class V>
 void Tree<K, V>::open_log(const IndexOptions& options) {
-  Root& root = checked_root(pool(), pm::load(handle_.root()));
+  Root& root = this->root();
   if (options.dram_budget != 0 && pm::load(root.log) == pm::kNull) {
     alloc::Session session = pool().allocator().session();
     const pm::Offset offset = wal::Log::create(session, pool());
@@ -119,118 +78,6 @@ void Tree<K, V>::open_log(const IndexOptions& options) {
   constexpr std::uint64_t kRounds = 4;
   const std::uint64_t round = kBufferPairs * sizeof(wal::Record) * buffers_.budget();
   log_ = std::make_unique<wal::Log>(pool(), pm::load(root.log), wal::Log::Limits{kRounds * round});
-}
-
-template <class K, class V>
-void Tree<K, V>::recover() {
-  std::deque<Leaf*> ahead;
-  std::vector<Node*> stale;
-  const auto complete = [&](Node& node) {
-    if (adopt_chain(node)) stale.push_back(&node);
-    count_pairs(node);
-  };
-  pm::Offset next = pm::load(root().first);
-  Node* last = nullptr;
-  while (next != pm::kNull || !ahead.empty()) {
-    while (next != pm::kNull && ahead.size() < kLeavesAhead) {
-      ahead.push_back(checked_leaf(pool(), next));
-      prefetch_pairs(*ahead.back());
-      next = pm::load(ahead.back()->next);
-    }
-    Node* node = append_recovered(last, ahead.front());
-    ahead.pop_front();
-    if (last != nullptr) complete(*last);  // its range is known now
-    last = node;
-  }
-  complete(*last);
-  if (log_ == nullptr) return;
-  log_->resumed();
-  for (Node* node : stale) close_stale_chain(*node);
-}
-
-/// Gives a recovered node the write buffer that its chain in the log speaks of. True if the chain
-/// must be closed before anybody uses the index.
-template <class K, class V>
-bool Tree<K, V>::adopt_chain(Node& node) {
-  if (log_ == nullptr) return false;
-  const wal::Owner owner = owner_of(node);
-  const wal::Position head = log_->surviving(owner);
-  if (head == 0) return false;
-  const auto in_range = [&](Word word) {
-    const Key key = keys_.view(word);
-    return !(key < NodeBounds::view(node.low)) && node.covers(key);
-  };
-  const Replay chain = replay(*log_, owner, head, *node.leaf(), in_range);
-  const std::uint32_t number = buffers_.acquire_beyond_budget();
-  Buffer& buffer = buffers_.at(number);
-  give(node, number);
-  log_->adopt(buffer, owner, head, chain.oldest);
-  buffer.records = static_cast<std::uint8_t>(std::min(chain.records, kChainRecords));
-  if (chain.pairs.size() + static_cast<unsigned>(std::popcount(chain.erased)) > kBufferPairs) {
-    throw Error(Errc::corrupt,
-                fmt::format("{}: the log of index '{}' has too much to say of the leaf at {:#x}; "
-                            "restore the pool from a copy",
-                            pool().path().string(), handle_.name(), pool().offset(node.leaf())));
-  }
-  buffer.erased.store(chain.erased, std::memory_order_relaxed);
-  node.bitmap.store(node.slots() & ~chain.erased, std::memory_order_relaxed);
-  for (const auto& [key, value] : chain.pairs) {
-    const Hash16 hash = Keys::hash16_of_word(key);
-    buffer.push(key, value, hash);
-    node.bloom.add(hash);
-  }
-  return chain.stale;
-}
-
-/// Ends a chain whose pairs had reached the leaf, or another one, when the END was lost (L7).
-template <class K, class V>
-void Tree<K, V>::close_stale_chain(Node& node) {
-  node.lock.lock();
-  const LockedNode locked(&node);
-  if (!merge_buffer(node)) split(node, NodeBounds::view(node.low));
-}
-
-/// Makes the middle node of the leaf that follows `last` in the list; nullptr before the first.
-/// Returns it.
-template <class K, class V>
-auto Tree<K, V>::append_recovered(Node* last, Leaf* leaf) -> Node* {
-  const Key low = keys_.view(pm::load(leaf->low));
-  // Ascending bounds (L2) also mean that a damaged list can't run in a circle.
-  if (last == nullptr ? low != NodeBounds::view(NodeBounds::least())
-                      : !(NodeBounds::view(last->low) < low)) {
-    throw Error(Errc::corrupt,
-                fmt::format("{}: the leaves of index '{}' are out of order at offset {:#x}; "
-                            "restore the pool from a copy",
-                            pool().path().string(), handle_.name(), pool().offset(leaf)));
-  }
-  Node* node = new_node(leaf, low, NodeBounds::open());
-  node->bitmap.store(pm::load(leaf->bitmap), std::memory_order_relaxed);
-  fill_filter(*node);
-  leaves_.add(1);
-  blob_bytes_.add(keys_.footprint(leaf->low));
-  if (last == nullptr) {
-    head_ = node;
-  } else {
-    last->high.store(NodeBounds::end_at(node->low), std::memory_order_relaxed);
-    last->next.store(node, std::memory_order_release);
-    top_.insert(low, node);
-  }
-  return node;
-}
-
-/// Adds the node's pairs to the statistics.
-template <class K, class V>
-void Tree<K, V>::count_pairs(const Node& node) {
-  pairs_.add(count_with_buffer(node));
-  if constexpr (!Keys::kInline || !Values::kInline) {
-    for (std::uint64_t left = node.slots(); left != 0; left &= left - 1) {
-      const Pair& pair = node.leaf()->pairs[std::countr_zero(left)];
-      count_blobs(pair.key, pair.value, +1);
-    }
-    const Buffer* buffer = buffer_of(node);
-    for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
-      count_blobs(buffer->key(i), buffer->value(i), +1);
-  }
 }
 
 template <class K, class V>
@@ -296,16 +143,10 @@ class LeafStrings {
  private:
   /// Erases the chain's pairs by further records, then merges it: what it erases of the leaf.
   void free_chain(Leaf& leaf) {
-    const wal::Owner owner = pool_.offset(&leaf) / kLeafAlignment;
-    const wal::Position head = log_->surviving(owner);
-    if (head == 0) return;
-    const pm::Offset next = pm::load(leaf.next);
-    const auto in_range = [&](Word word) {
-      const auto key = keys_.view(word);
-      return !(key < keys_.view(pm::load(leaf.low))) &&
-             (next == pm::kNull || key < keys_.view(pm::load(checked_leaf(pool_, next)->low)));
-    };
-    const Replay chain = replay(*log_, owner, head, leaf, in_range);
+    const auto survivor = survivor_of(pool_, keys_, *log_, leaf);
+    if (!survivor) return;
+    const auto& [owner, head, chain] = *survivor;
+    log_->prepare_adoption();
     log_->adopt(chain_, owner, head, chain.oldest);
     for (const auto& [key, value] : chain.pairs) {
       if (!log_->admit(owner)) throw_full();
@@ -333,13 +174,15 @@ class LeafStrings {
 
 }  // namespace
 
-/// Pairs first, one commit each, then the leaf: so every crash point leaves a list that this can go
-/// on with. Then the log, which speaks of leaves, and the root block.
+/// The backup first, which leads to leaves. Then pairs, one commit each, and their leaf: so every
+/// crash point leaves a list that this can go on with. Then the log, which speaks of leaves, and
+/// the root block.
 template <class K, class V>
 void destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
   if (pm::load(root_word) == pm::kNull) return;
   const auto& pm = pool.pm();
-  Root& root = checked_root(pool, pm::load(root_word));
+  Root& root = root_at(pool, pm::load(root_word));
+  if (pm::load(root.backup) != pm::kNull) fastfair::destroy<K, std::uint64_t>(pool, root.backup);
   std::unique_ptr<wal::Log> log;
   // Not once the leaves are gone: what is left of the log may be half of it.
   if (pm::load(root.first) != pm::kNull && pm::load(root.log) != pm::kNull)
@@ -348,7 +191,7 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
     LeafStrings<K, V> strings(pool, log.get());
     for (pm::Offset offset = pm::load(root.first); offset != pm::kNull;
          offset = pm::load(root.first)) {
-      Leaf& leaf = *checked_leaf(pool, offset);
+      Leaf& leaf = leaf_at(pool, offset);
       if constexpr (!Words<K>::kInline || !Words<V>::kInline) strings.free(leaf);
       alloc::Session session = pool.allocator().session();
       session.free(offset);

@@ -5,14 +5,18 @@
 // not reused for another one without a newer record that says so.
 //
 // A chain is stale if a record of it has been carried out already: its END was lost in a crash.
+// Its pairs may lie in the next leaf then, so their bytes are there as long as nobody uses that
+// one.
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "index/common/word.h"
 #include "index/sptree/layout.h"
+#include "index/sptree/leaf_at.h"
 #include "pm/access.h"
 #include "wal/log.h"
 
@@ -62,6 +66,31 @@ Replay replay(const wal::Log& log, wal::Owner owner, wal::Position head, const L
     }
   }
   return result;
+}
+
+inline wal::Owner owner_of(pm::Offset leaf) { return leaf / kLeafAlignment; }
+
+/// A chain of before a restart.
+struct Survivor {
+  wal::Owner owner;
+  wal::Position head;
+  Replay replay;
+};
+
+/// What the log has of a leaf that nobody has used since the restart. Throws corrupt.
+template <class K>
+std::optional<Survivor> survivor_of(const pool::PoolCore& pool, const Words<K>& keys,
+                                    const wal::Log& log, const Leaf& leaf) {
+  const wal::Owner owner = owner_of(pool.offset(&leaf));
+  const wal::Position head = log.surviving(owner);
+  if (head == 0) return std::nullopt;
+  const pm::Offset next = pm::load(leaf.next);
+  const auto in_range = [&](Word word) {
+    const auto key = keys.view(word);
+    return !(key < keys.view(pm::load(leaf.low))) &&
+           (next == pm::kNull || key < keys.view(pm::load(leaf_at(pool, next).low)));
+  };
+  return Survivor{owner, head, replay(log, owner, head, leaf, in_range)};
 }
 
 }  // namespace perdix::index::sptree

@@ -168,6 +168,8 @@ void Tree<K, V>::link_right(Node& node, Node* right) {
   } catch (const std::bad_alloc&) {
     // The top layer may lag behind: the node is found by `next` of its left neighbour.
   }
+  // Under the lock, which keeps the new leaf from being merged away.
+  backup_->add(NodeBounds::view(right->low), pool().offset(right->leaf()));
 }
 
 /// Whether the locked node and its right neighbour should become one: they are sparse, or one of
@@ -209,16 +211,16 @@ auto Tree<K, V>::lock_left_of(Key key) -> LockedNode {
   }
 }
 
-/// Takes a node that is about to be merged away out of the top layer; false if there was no memory
-/// for it. The node is still found by `next` of its left neighbour.
+/// Takes a node that is about to be merged away out of the top layer and the backup (L8); false if
+/// there was no memory or space for it. The node is still found by `next` of its left neighbour.
 template <class K, class V>
 bool Tree<K, V>::hide(const Node& node) {
   try {
     top_.erase(NodeBounds::view(node.low));
-    return true;
   } catch (const std::bad_alloc&) {
     return false;
   }
+  return backup_->remove(NodeBounds::view(node.low));
 }
 
 /// Moves the pairs of the right neighbour into the locked node, and removes the neighbour.

@@ -1,5 +1,7 @@
 #include "index/sptree/sptree.h"
 
+#include <algorithm>
+
 #include "alloc/session.h"
 #include "index/common/limits.h"
 #include "index/common/retry.h"
@@ -17,8 +19,7 @@ auto Tree<K, V>::lock_node(Key key) -> LockedNode {
       continue;
     }
     if (!node->covers(key)) {
-      Node* next = node->next.load(std::memory_order_acquire);
-      if (node->lock.read_validate(version)) node = next;
+      node = go_right(node, version, key);
       continue;
     }
     if (const Buffer* buffer = buffer_of(*node)) buffer->prefetch();
@@ -232,15 +233,29 @@ bool Tree<K, V>::erase(Key key) {
   }
 }
 
+/// Part of the whole, as far as the two are known; at most 1.
+static double share_of(std::int64_t part, std::uint64_t whole) {
+  return std::min(1.0, static_cast<double>(part) / static_cast<double>(whole));
+}
+
+template <class K, class V>
+std::uint64_t Tree<K, V>::size() const {
+  require_resumed();
+  return static_cast<std::uint64_t>(pairs_.sum());
+}
+
 template <class K, class V>
 IndexStats Tree<K, V>::stats() const {
   IndexStats stats;
-  stats.pairs = size();
+  const IndexStats backup = backup_->stats();
+  stats.resumption_seconds = resumption_.seconds();
+  stats.resumed = resumption_.done() ? 1 : share_of(leaves_.sum(), backup.pairs + 1);
+  stats.pairs = static_cast<std::uint64_t>(pairs_.sum());
   stats.leaves = static_cast<std::uint64_t>(leaves_.sum());
   stats.pm_bytes = sizeof(Root) + stats.leaves * sizeof(Leaf) +
-                   static_cast<std::uint64_t>(blob_bytes_.sum()) +
+                   static_cast<std::uint64_t>(blob_bytes_.sum()) + backup.pm_bytes +
                    (log_ == nullptr ? 0 : log_->pm_bytes());
-  stats.dram_bytes = arena_.bytes_in_use();
+  stats.dram_bytes = arena_.bytes_in_use() + backup.dram_bytes;
   stats.recovery_seconds = recovery_seconds_;
   return stats;
 }

@@ -6,7 +6,9 @@
 //   smo.cc       split and merge, the structure modifications
 //   get_many.cc  many lookups at once
 //   scan.cc      ordered iteration
-//   recovery.cc  what happens on open: creation, rebuilding the DRAM layers, destruction
+//   recovery.cc  what happens on open: creation; and destruction
+//   resume.cc    rebuilding the DRAM layers after that, leaf by leaf, while the index is in use
+//   backup.h     where the leaves are, in PM: with what resume.cc finds the one it needs
 //   check.cc     verification of the invariants of layout.h, mnode.h and write_buffer.h
 //
 // Concurrency (§4.2): a writer holds the lock of the middle node that it changes; for a merge those
@@ -21,6 +23,7 @@
 // docs/durability/sptree.md has the cases.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -28,6 +31,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,9 +41,12 @@
 #include "art/tree.h"
 #include "epoch/guard.h"
 #include "index/common/word.h"
+#include "index/sptree/backup.h"
 #include "index/sptree/buffer_pool.h"
 #include "index/sptree/layout.h"
 #include "index/sptree/mnode.h"
+#include "index/sptree/replay.h"
+#include "index/sptree/resumption.h"
 #include "pool/index_handle.h"
 #include "util/arena.h"
 #include "util/striped_counter.h"
@@ -57,7 +64,7 @@ class Tree {
   using Key = View<K>;
   using Value = View<V>;
 
-  /// Opens or creates the index behind the handle and rebuilds its DRAM layers.
+  /// Opens or creates the index behind the handle. Its DRAM layers come back later (resume.cc).
   explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {});
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
@@ -70,7 +77,7 @@ class Tree {
   bool contains(Key key) const;
   void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
   void scan(Key from, Visitor<K, V> visit) const;
-  std::uint64_t size() const { return static_cast<std::uint64_t>(pairs_.sum()); }
+  std::uint64_t size() const;
   IndexStats stats() const;
   CheckReport check() const;
 
@@ -105,6 +112,7 @@ class Tree {
     }
     Node& operator*() const { return *node_; }
     Node* operator->() const { return node_; }
+    explicit operator bool() const { return node_ != nullptr; }
     Node* release() { return std::exchange(node_, nullptr); }
 
    private:
@@ -120,6 +128,13 @@ class Tree {
     bool present() const { return slot >= 0 || buffered >= 0; }
   };
 
+  /// Slots of a leaf that have been filled.
+  struct Placed {
+    std::uint64_t taken = 0;  ///< all of the leaf that are taken now
+    bool complete = false;    ///< there were enough
+    std::array<std::uint8_t, kBufferPairs> slots{};
+  };
+
   struct DrainFirst {
     epoch::Reclaimer& reclaimer;
     ~DrainFirst() { reclaimer.drain(); }
@@ -131,6 +146,7 @@ class Tree {
   auto read_node(Key key, Read read) const;
   template <class Read>
   auto read_node_from(Node* node, Key key, Read read) const;
+  Node* go_right(Node* node, std::uint64_t version, Key key) const;
   LockedNode lock_node(Key key);
   Found find(const Node& node, Key key, Hash16 hash) const;
   bool write(Key key, Value value, Mode mode);
@@ -145,8 +161,9 @@ class Tree {
   void shed_stale_filter(Node& node);
 
   // buffered.h
-  static wal::Owner owner_of(pm::Offset leaf) { return leaf / kLeafAlignment; }
-  wal::Owner owner_of(const Node& node) const { return owner_of(pool().offset(node.leaf())); }
+  wal::Owner owner_of(const Node& node) const {
+    return sptree::owner_of(pool().offset(node.leaf()));
+  }
   Buffer* buffer_of(const Node& node) const;
   Buffer* buffer_for_change(Node& node);
   Found find_buffered(const Node& node, Key key, Hash16 hash) const;
@@ -157,6 +174,8 @@ class Tree {
   void remove_from_buffer(Buffer& buffer, unsigned i);
   void bury(Node& node, Buffer& buffer, unsigned slot);
   bool can_grow(const Node& node);
+  template <class PairAt>
+  Placed place_pairs(Leaf& leaf, std::uint64_t taken, unsigned count, PairAt pair_at);
   bool merge_buffer(Node& node);
   bool attach(Node& node);
   void give(Node& node, std::uint32_t number);
@@ -191,21 +210,34 @@ class Tree {
   // recovery.cc
   void create();
   void open_log(const IndexOptions& options);
-  void recover();
-  Node* append_recovered(Node* last, Leaf* leaf);
-  bool adopt_chain(Node& node);
-  void close_stale_chain(Node& node);
-  void count_pairs(const Node& node);
   Node* new_node(Leaf* leaf, Key low, typename NodeBounds::High high);
   void fill_filter(Node& node) const;
   void retire(Node* node);
 
+  // resume.cc
+  void start_resuming(bool in_background);
+  void resume(const std::stop_token& stop);
+  void finish_resuming();
+  void require_resumed() const;
+  void warm(Key key);
+  LockedNode lock_before_gap(Key key);
+  void warm_one(Node& left, Key key);
+  Leaf& last_cold(Leaf& first, Key key, bool strictly_below) const;
+  Leaf* next_leaf(const Leaf& leaf) const;
+  Key low_of(const Leaf& leaf) const { return keys_.view(pm::load(leaf.low)); }
+  Node* make_warm(Leaf& leaf, typename NodeBounds::Low low);
+  std::uint32_t buffer_for(const Survivor& survivor, const Leaf& leaf);
+  void adopt(Node& node, const Survivor& survivor, std::uint32_t number);
+  void close_stale_chain(Leaf& leaf, const Survivor& survivor);
+  void count_pairs(const Node& node);
+
   // check.cc
+  void check_backup(CheckReport& report) const;
   void check_node(const Node& node, CheckReport& report) const;
   void check_pairs(const Node& node, CheckReport& report) const;
   void check_buffer(const Node& node, CheckReport& report) const;
 
-  Root& root() const { return *pool().template at<Root>(handle_.root()); }
+  Root& root() const { return *pool().template at<Root>(pm::load(handle_.root())); }
   pool::PoolCore& pool() const { return handle_.pool(); }
   const pm::Persister& pm() const { return pool().pm(); }
 
@@ -217,6 +249,7 @@ class Tree {
   std::unique_ptr<wal::Log> log_;  // of the buffers; nullptr if the index never had any
   std::mutex maintenance_;         // held by whoever cleans the log
   std::atomic<bool> log_is_full_{false};
+  std::optional<Backup<K>> backup_;  // made once the root block is there
   DrainFirst drain_;  // before the arena goes away, what was retired must have come back to it
   TopLayer top_;
   Node* head_ = nullptr;  // of the first leaf; not in the top layer, never obsolete
@@ -224,6 +257,7 @@ class Tree {
   util::StripedCounter leaves_;
   util::StripedCounter blob_bytes_;
   double recovery_seconds_ = 0;
+  Resumption resumption_;  // last: its thread ends before anything else goes away
 };
 
 /// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a
@@ -237,6 +271,18 @@ auto Tree<K, V>::locate(Key key) const -> Node* {
   if (node == nullptr) node = head_;
   __builtin_prefetch(&node->fingerprints);  // the second line, at the same time as the first
   return node;
+}
+
+/// Where to look on for a key behind the node's range: it was split since the top layer was asked,
+/// as in a B-link tree, or the key's leaf is cold. The node itself if it has changed meanwhile.
+template <class K, class V>
+auto Tree<K, V>::go_right(Node* node, std::uint64_t version, Key key) const -> Node* {
+  Node* next = node->next.load(std::memory_order_acquire);
+  if (!node->lock.read_validate(version)) return node;
+  if (next != nullptr) return next;
+  // A reader, too, brings back what it needs: the DRAM layers are a cache of what is in PM.
+  const_cast<Tree*>(this)->warm(key);
+  return locate(key);
 }
 
 /// Calls read(node) on the node whose range covers the key until the result is consistent. The
@@ -257,9 +303,8 @@ auto Tree<K, V>::read_node_from(Node* node, Key key, Read read) const {
       node = locate(key);
       continue;
     }
-    if (!node->covers(key)) {  // split since the top layer was asked: go right, as in a B-link tree
-      Node* next = node->next.load(std::memory_order_acquire);
-      if (node->lock.read_validate(version)) node = next;
+    if (!node->covers(key)) {
+      node = go_right(node, version, key);
       continue;
     }
     auto result = read(*node);

@@ -207,6 +207,7 @@ TEST_F(SpTreeTest, ReopeningRebuildsTheSameIndex) {
   std::set<std::string> found;
   tree.scan("", [&](std::string_view key, std::string_view) { return found.emplace(key), true; });
   EXPECT_EQ(found, expected);
+  EXPECT_EQ(tree.size(), expected.size());
   const IndexStats after = tree.stats();
   EXPECT_EQ(after.pairs, expected.size());
   EXPECT_EQ(after.leaves, before.leaves);

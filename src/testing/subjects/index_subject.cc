@@ -25,8 +25,10 @@ constexpr unsigned kKeys = 240;
 constexpr unsigned kBuffered = 14;
 /// A drop takes all pairs along, so that little is left to explore after it.
 constexpr unsigned kDropOneIn = 40;
+/// Steps after it meet what opening leaves for later.
+constexpr unsigned kReopenOneIn = 12;
 
-enum Action : unsigned { kPut, kInsert, kUpdate, kErase, kGet, kDrop, kActions };
+enum Action : unsigned { kPut, kInsert, kUpdate, kErase, kGet, kDrop, kReopen, kActions };
 /// Added to an action: afterwards, wait until what it freed may be used again, so that a run of one
 /// thread depends on nothing else.
 constexpr unsigned kSettle = 16;
@@ -77,7 +79,9 @@ class OpenedIndex final : public Opened {
         index_(Index::open_or_create(pool_, info, options)) {}
 
   State contents() override {
-    if (!index_->ordered()) return contents_by_get();
+    // Key by key first, in no order: an index that was just opened may have much to do at each.
+    State found = contents_by_get();
+    if (!index_->ordered()) return found;
     return contents_from(info_.key_kind == Kind::u64 ? bytes_of(0) : "");
   }
 
@@ -135,8 +139,15 @@ class OpenedIndex final : public Opened {
       case kUpdate: return StepResult::write(index_->update(step.key, step.value));
       case kErase: return StepResult::write(index_->erase(step.key));
       case kDrop: return StepResult::write(drop());
+      case kReopen: return reopen();
       default: return StepResult::read(index_->get(step.key));
     }
+  }
+
+  StepResult reopen() {
+    index_.reset();
+    index_ = Index::open_or_create(pool_, info_, options_);
+    return StepResult::write(false);
   }
 
   /// The index goes, and an empty one takes its name. True if pairs went with it.
@@ -205,6 +216,7 @@ class IndexSubject final : public Subject {
     if (threads > 1 && random.one_in(4))
       return {kGet, key_of(info_.key_kind, random.below(kKeys)), ""};
     if (threads == 1 && random.one_in(kDropOneIn)) return {kDrop | kSettle, "", ""};
+    if (threads == 1 && random.one_in(kReopenOneIn)) return {kReopen, "", ""};
     const bool usual = !random.one_in(4);
     unsigned action = static_cast<unsigned>(random.below(kDrop));
     if (usual && mood_ == Mood::grow) action = kInsert;
@@ -228,11 +240,11 @@ class IndexSubject final : public Subject {
   }
 
   std::string describe(const Step& step) const override {
-    static constexpr std::array<const char*, kActions> kNames = {"put",   "insert", "update",
-                                                                 "erase", "get",    "drop"};
-    if ((step.action & ~kSettle) == kDrop) return "drop()";
-    return fmt::format("{}({}, {} bytes)", kNames[step.action & ~kSettle], show(step.key),
-                       step.value.size());
+    static constexpr std::array<const char*, kActions> kNames = {"put", "insert", "update", "erase",
+                                                                 "get", "drop",   "reopen"};
+    const unsigned action = step.action & ~kSettle;
+    if (action == kDrop || action == kReopen) return fmt::format("{}()", kNames[action]);
+    return fmt::format("{}({}, {} bytes)", kNames[action], show(step.key), step.value.size());
   }
 
  private:

@@ -15,6 +15,14 @@ namespace {
 
 constexpr std::uint64_t kSmallBudget = 1000;
 
+/// Nothing happens but what the steps do, so that a session can be run again.
+IndexOptions options_with(std::uint64_t dram_budget) {
+  IndexOptions options;
+  options.dram_budget = dram_budget;
+  options.resume_in_background = false;
+  return options;
+}
+
 /// An engine with all kinds of keys and values, opened in one way.
 void add_kinds(std::vector<SubjectEntry>& all, const std::string& name, const std::string& engine,
                const IndexOptions& options) {
@@ -39,9 +47,10 @@ std::vector<SubjectEntry> subjects() {
                                    {"calloc:full", 1, calloc(CallocStart::full)},
                                    {"pool", 1, make_pool_subject},
                                    {"wal", 4, make_wal_subject}};
-  for (const std::string& engine : Index::engines()) add_kinds(all, engine, engine, {});
+  for (const std::string& engine : Index::engines())
+    add_kinds(all, engine, engine, options_with(0));
   // Buffers for fewer leaves than there are, so that they also change hands.
-  add_kinds(all, "sptree+buffers", "sptree", {kSmallBudget});
+  add_kinds(all, "sptree+buffers", "sptree", options_with(kSmallBudget));
   return all;
 }
 

@@ -1,0 +1,77 @@
+// The backup of the top layer in PM (sptree.txt §4.1): a FAST&FAIR tree from the low bounds of
+// leaves to their offsets. Only resume.cc asks it, for a leaf near the one that it needs.
+//
+// It may lag behind the list of leaves, never ahead of it (L8): a leaf gets its entry after it was
+// linked, and loses it before it is unlinked. Whoever finds a leaf to the left of the one that it
+// needs goes on along the list.
+//
+// The paper's background threads keep it up to date. Here the writer that splits or merges does,
+// with the lock that it holds: one pair of some thirty that it inserts is one more, which costs
+// less than handing it over. Thread-safe.
+#pragma once
+
+#include <perdix/error.h>
+
+#include <cstdint>
+#include <new>
+#include <optional>
+
+#include "index/fastfair/fastfair.h"
+#include "pool/pool_core.h"
+
+namespace perdix::index::sptree {
+
+template <Storable K>
+class Backup {
+ public:
+  using Tree = fastfair::Tree<K, std::uint64_t>;
+
+  /// Opens the backup below the word, or makes it. Cost: looks at one node.
+  Backup(pool::PoolCore& pool, pm::Offset& root)
+      : tree_(pool, root, fastfair::kCapacity, kLatchBits) {}
+
+  /// Adds a leaf that is in the list and can't be unlinked meanwhile. Nothing happens if it is
+  /// there already, or if there is no space for it: then the backup lags behind.
+  void add(View<K> low, pm::Offset leaf) {
+    unless_full([&] { tree_.insert_at_once(low, leaf); });
+  }
+
+  /// Takes a leaf out, durably. False, and it may still be there, if that takes space that isn't
+  /// there.
+  bool remove(View<K> low) {
+    return unless_full([&] { tree_.erase(low); });
+  }
+
+  /// The last leaf in the backup whose low bound is at or below the key, or only below it; nothing
+  /// if there is none. Throws corrupt.
+  std::optional<pm::Offset> last(View<K> key, bool strictly_below) const {
+    const auto found = strictly_below ? tree_.find_below(key) : tree_.find_floor(key);
+    if (!found) return std::nullopt;
+    return found->second;
+  }
+
+  /// Cost: visits the whole backup, some 2 % of the index.
+  IndexStats stats() const { return tree_.stats(); }
+
+  const Tree& tree() const { return tree_; }
+
+ private:
+  template <class Change>
+  static bool unless_full(Change change) {
+    try {
+      change();
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    } catch (const Error& error) {
+      if (error.code() != Errc::out_of_space) throw;
+      return false;
+    }
+  }
+
+  static constexpr unsigned kLatchBits = 6;  ///< for a thirtieth of the writes
+
+  Tree tree_;
+};
+
+}  // namespace perdix::index::sptree

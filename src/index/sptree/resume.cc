@@ -1,0 +1,296 @@
+// Instant resumption (sptree.txt §4.6, §4.7): after a restart, an index is in use before its DRAM
+// layers are back.
+//
+// A leaf is *warm* once it has a middle node, and *cold* before. Cold leaves are exactly as the
+// crash or the close left them: whoever needs one makes it warm first, and with it the write buffer
+// that its chain in the log speaks of. The cold leaves between two warm ones are a *gap*; the warm
+// one to its left has no `next`, though its range ends. That is how operations find out, at no cost
+// where nothing is cold.
+//
+// The way to the leaf that is needed: the backup leads to it, or to one left of it; the list of
+// leaves leads on. A thread in the background makes all leaves warm in the order of their keys, by
+// asking for them as everybody does.
+//
+// Locks: the resumption's, and under it that of the node to the left of the gap, so that the gap
+// does not change. Nobody takes the former with a node's lock held. Neither is held during a wait
+// for a grace period.
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <exception>
+#include <system_error>
+
+#include "index/sptree/buffered.h"
+#include "index/sptree/leaf_at.h"
+#include "index/sptree/sptree.h"
+
+namespace perdix::index::sptree {
+namespace {
+
+void prefetch_pairs(const Leaf& leaf) {
+  for (unsigned i = 0; i < kLeafPairs; i += pm::kLineSize / sizeof(Pair)) {
+    __builtin_prefetch(&leaf.pairs[i]);
+  }
+}
+
+[[noreturn]] void throw_corrupt(const pool::PoolCore& pool, pm::Offset leaf, const char* what) {
+  throw Error(Errc::corrupt, fmt::format("{}: the leaf of an index at offset {:#x} {}; restore the "
+                                         "pool from a copy",
+                                         pool.path().string(), leaf, what));
+}
+
+}  // namespace
+
+// --- All leaves ----------------------------------------------------------------------------------
+
+/// Makes the first leaf warm, and sees to the others.
+template <class K, class V>
+void Tree<K, V>::start_resuming(bool in_background) {
+  Leaf& first = leaf_at(pool(), pm::load(root().first));
+  if (pm::load(first.low) != 0) throw_corrupt(pool(), pool().offset(&first), "should be the first");
+  if (log_ != nullptr) log_->add(resumption_.closing);
+  {
+    const epoch::Guard guard;
+    const auto lock = resumption_.lock();
+    head_ = make_warm(first, NodeBounds::least());
+  }
+  if (pm::load(first.next) == pm::kNull) return finish_resuming();
+  if (!in_background) return;
+  try {
+    resumption_.thread = std::jthread([this](const std::stop_token& stop) {
+      try {
+        resume(stop);
+      } catch (const std::exception&) {
+        // Who needs the leaf that is damaged, or had no memory, gets the error from his own call.
+      }
+    });
+  } catch (const std::system_error&) {
+    // There are too many threads: what is needed comes back, and size() cares for the rest.
+  }
+}
+
+/// Makes all leaves warm, unless it is told to stop.
+template <class K, class V>
+void Tree<K, V>::resume(const std::stop_token& stop) {
+  for (K position(NodeBounds::view(NodeBounds::least())); !stop.stop_requested();) {
+    resumption_.give_way();
+    const epoch::Guard guard;
+    const auto high = read_node(
+        position, [](const Node& node) { return node.high.load(std::memory_order_acquire); });
+    if (NodeBounds::is_open(high)) return finish_resuming();
+    position = NodeBounds::after(high);
+  }
+}
+
+/// Nothing is cold any more: the log may forget what was before the restart.
+template <class K, class V>
+void Tree<K, V>::finish_resuming() {
+  const auto lock = resumption_.lock();
+  if (resumption_.done()) return;
+  if (log_ != nullptr) log_->resumed();
+  resumption_.set_done();
+}
+
+/// For calls that need all leaves: does what the background has not done yet.
+template <class K, class V>
+void Tree<K, V>::require_resumed() const {
+  if (!resumption_.done()) const_cast<Tree*>(this)->resume(std::stop_token());
+}
+
+// --- One leaf ------------------------------------------------------------------------------------
+
+/// Makes the key's leaf warm. The caller holds a guard and no lock.
+template <class K, class V>
+void Tree<K, V>::warm(Key key) {
+  const auto lock = resumption_.lock();
+  while (const LockedNode left = lock_before_gap(key)) warm_one(*left, key);
+}
+
+/// Locks the node to the left of the gap in which the key's leaf is; none if the leaf is warm.
+template <class K, class V>
+auto Tree<K, V>::lock_before_gap(Key key) -> LockedNode {
+  for (Node* node = locate(key);;) {
+    const std::uint64_t version = node->lock.read_begin();
+    if (epoch::VersionLock::obsolete(version)) {
+      node = locate(key);
+    } else if (node->covers(key)) {
+      if (node->lock.read_validate(version)) return LockedNode(nullptr);
+    } else if (Node* next = node->next.load(std::memory_order_acquire); next == nullptr) {
+      if (node->lock.try_upgrade(version)) return LockedNode(node);
+    } else if (node->lock.read_validate(version)) {
+      node = next;
+    }
+  }
+}
+
+/// Makes the key's leaf warm, or one that must be before it: a leaf to the left of it with a stale
+/// chain, which speaks of pairs that may have moved here (L7).
+template <class K, class V>
+void Tree<K, V>::warm_one(Node& left, Key key) {
+  const auto high = left.high.load(std::memory_order_relaxed);
+  Leaf* const first = next_leaf(*left.leaf());
+  if (first == nullptr || low_of(*first) != NodeBounds::after(high))
+    throw_corrupt(pool(), pool().offset(left.leaf()), "is not followed by the one it was");
+  Leaf* leaf = &last_cold(*first, key, false);
+  while (log_ != nullptr && leaf != first) {
+    Leaf& before = last_cold(*first, low_of(*leaf), true);
+    const auto survivor = survivor_of(pool(), keys_, *log_, before);
+    if (!survivor || !survivor->replay.stale) break;
+    leaf = &before;
+  }
+  if (leaf != first) {
+    make_warm(*leaf, NodeBounds::make(arena_, low_of(*leaf)));
+  } else {
+    Node* node = make_warm(*leaf, NodeBounds::successor(high));
+    left.next.store(node, std::memory_order_release);
+  }
+}
+
+/// The last leaf of a gap that begins at or below the key, or only below it. `first` is the gap's
+/// first, and does.
+template <class K, class V>
+Leaf& Tree<K, V>::last_cold(Leaf& first, Key key, bool strictly_below) const {
+  const auto reached = [&](const Leaf& leaf) {
+    return strictly_below ? low_of(leaf) < key : !(key < low_of(leaf));
+  };
+  Leaf* leaf = &first;
+  if (Leaf* next = next_leaf(first); next == nullptr || !reached(*next)) return first;
+  if (const auto near = backup_->last(key, strictly_below)) {
+    Leaf& candidate = leaf_at(pool(), *near);
+    if (!reached(candidate)) throw_corrupt(pool(), *near, "is not where the backup has it");
+    if (low_of(first) < low_of(candidate)) leaf = &candidate;
+  }
+  for (;;) {
+    Leaf* next = next_leaf(*leaf);
+    if (next == nullptr || !reached(*next)) return *leaf;
+    leaf = next;
+  }
+}
+
+/// The successor of a leaf that nobody changes meanwhile; nullptr if there is none. Its low bound
+/// is greater, so that a damaged list can't lead round in a circle.
+template <class K, class V>
+Leaf* Tree<K, V>::next_leaf(const Leaf& leaf) const {
+  const pm::Offset offset = pm::load(leaf.next);
+  if (offset == pm::kNull) return nullptr;
+  Leaf& next = leaf_at(pool(), offset);
+  if (!(low_of(leaf) < low_of(next)))
+    throw_corrupt(pool(), offset, "begins no further than its predecessor");
+  return &next;
+}
+
+/// Makes the middle node of a cold leaf, and its write buffer, known to all. `low` is its low
+/// bound, which the node owns from now on. If it throws, the leaf is as cold as before.
+template <class K, class V>
+auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
+  std::optional<Survivor> survivor;
+  if (log_ != nullptr) survivor = survivor_of(pool(), keys_, *log_, leaf);
+  if (survivor && survivor->replay.stale) {
+    close_stale_chain(leaf, *survivor);
+    survivor.reset();
+  }
+  const std::uint32_t buffer = survivor ? buffer_for(*survivor, leaf) : 0;
+  Node* node = nullptr;
+  try {
+    const Leaf* following = next_leaf(leaf);
+    Node* next = following == nullptr ? nullptr : top_.find(low_of(*following));
+    auto high = NodeBounds::open();
+    if (following != nullptr) {
+      prefetch_pairs(*following);  // the background needs it next
+      high = NodeBounds::end_at(next != nullptr ? next->low
+                                                : NodeBounds::make(arena_, low_of(*following)));
+    }
+    node = new (arena_.allocate(sizeof(Node))) Node(&leaf, low, high);
+    node->next.store(next, std::memory_order_relaxed);
+    node->lock.lock();  // until it is complete
+    if (pm::load(leaf.low) != 0) top_.insert(NodeBounds::view(low), node);
+  } catch (...) {
+    // What is left of the bounds stays in the arena until the index is closed.
+    if (node != nullptr) arena_.release(node, sizeof(Node));
+    if (buffer != 0) buffers_.release(buffer);
+    throw;
+  }
+  const LockedNode locked(node);
+  node->bitmap.store(pm::load(leaf.bitmap), std::memory_order_relaxed);
+  if (survivor) adopt(*node, *survivor, buffer);
+  fill_filter(*node);
+  count_pairs(*node);
+  if (pm::load(leaf.low) != 0) backup_->add(NodeBounds::view(low), pool().offset(&leaf));
+  return node;
+}
+
+// --- What the log says of it ---------------------------------------------------------------------
+
+/// A buffer for the chain, and what else must not fail later.
+template <class K, class V>
+std::uint32_t Tree<K, V>::buffer_for(const Survivor& survivor, const Leaf& leaf) {
+  const Replay& chain = survivor.replay;
+  if (chain.pairs.size() + static_cast<unsigned>(std::popcount(chain.erased)) > kBufferPairs)
+    throw_corrupt(pool(), pool().offset(&leaf), "has too much in the log");
+  log_->prepare_adoption();
+  return buffers_.acquire_beyond_budget();
+}
+
+/// Gives a node the buffer, with what the chain says.
+template <class K, class V>
+void Tree<K, V>::adopt(Node& node, const Survivor& survivor, std::uint32_t number) {
+  const Replay& chain = survivor.replay;
+  Buffer& buffer = buffers_.at(number);
+  give(node, number);
+  log_->adopt(buffer, survivor.owner, survivor.head, chain.oldest);
+  buffer.records = static_cast<std::uint8_t>(std::min(chain.records, kChainRecords));
+  buffer.erased.store(chain.erased, std::memory_order_relaxed);
+  node.bitmap.store(node.slots() & ~chain.erased, std::memory_order_relaxed);
+  for (const auto& [key, value] : chain.pairs) buffer.push(key, value, Keys::hash16_of_word(key));
+}
+
+/// Ends a chain whose pairs had reached the leaf, or the next one, when its END was lost. Pairs
+/// that had not, since a split was interrupted, reach the leaf now.
+template <class K, class V>
+void Tree<K, V>::close_stale_chain(Leaf& leaf, const Survivor& survivor) {
+  const Replay& chain = survivor.replay;
+  wal::Chain& closing = resumption_.closing;
+  log_->end(closing);  // of a former attempt, if it found no space; what it says is merged
+  const Placed placed = place_pairs(leaf, pm::load(leaf.bitmap),
+                                    static_cast<unsigned>(chain.pairs.size()), [&](unsigned i) {
+                                      return Pair{chain.pairs[i].first, chain.pairs[i].second};
+                                    });
+  if (!placed.complete) throw_corrupt(pool(), pool().offset(&leaf), "has no room for its log");
+  pm().publish(leaf.bitmap, placed.taken & ~chain.erased);  // before the END
+  log_->prepare_adoption();
+  log_->adopt(closing, survivor.owner, survivor.head, chain.oldest);
+  log_->end(closing);
+}
+
+/// Adds the node's pairs to the statistics.
+template <class K, class V>
+void Tree<K, V>::count_pairs(const Node& node) {
+  leaves_.add(1);
+  blob_bytes_.add(keys_.footprint(pm::load(node.leaf()->low)));
+  pairs_.add(count_with_buffer(node));
+  if constexpr (!Keys::kInline || !Values::kInline) {
+    for (std::uint64_t left = node.slots(); left != 0; left &= left - 1) {
+      const Pair& pair = node.leaf()->pairs[std::countr_zero(left)];
+      count_blobs(pm::load(pair.key), pm::load(pair.value), +1);
+    }
+    const Buffer* buffer = buffer_of(node);
+    for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
+      count_blobs(buffer->key(i), buffer->value(i), +1);
+  }
+}
+
+template void Tree<std::uint64_t, std::uint64_t>::start_resuming(bool);
+template void Tree<std::uint64_t, std::uint64_t>::require_resumed() const;
+template void Tree<std::uint64_t, std::uint64_t>::warm(Key);
+template void Tree<std::uint64_t, std::string>::start_resuming(bool);
+template void Tree<std::uint64_t, std::string>::require_resumed() const;
+template void Tree<std::uint64_t, std::string>::warm(Key);
+template void Tree<std::string, std::uint64_t>::start_resuming(bool);
+template void Tree<std::string, std::uint64_t>::require_resumed() const;
+template void Tree<std::string, std::uint64_t>::warm(Key);
+template void Tree<std::string, std::string>::start_resuming(bool);
+template void Tree<std::string, std::string>::require_resumed() const;
+template void Tree<std::string, std::string>::warm(Key);
+
+}  // namespace perdix::index::sptree

@@ -1,0 +1,70 @@
+// A hash table from owners to positions, for the hundreds of thousands of records that opening a
+// log may read: open addressing in one array, where a node for each entry would take most of the
+// time. Not thread-safe while it changes.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "util/hash.h"
+#include "wal/layout.h"
+
+namespace perdix::wal {
+
+class OwnerMap {
+ public:
+  /// Makes room for so many owners, so that the table need not grow until then.
+  void reserve(std::size_t owners) {
+    const std::size_t capacity = std::bit_ceil(std::max(2 * owners, kLeast));
+    if (capacity > entries_.size()) grow_to(capacity);
+  }
+
+  void set(Owner owner, Position position) {
+    if (2 * (size_ + 1) > entries_.size()) reserve(2 * (size_ + 1));
+    TableEntry& entry = entries_[place_of(owner)];
+    if (entry.owner == 0) ++size_;
+    entry = {owner, position};
+  }
+
+  /// nullptr if there is no such owner.
+  const Position* find(Owner owner) const noexcept {
+    if (entries_.empty()) return nullptr;
+    const TableEntry& entry = entries_[place_of(owner)];
+    return entry.owner == owner ? &entry.head : nullptr;
+  }
+
+  /// Calls visit(owner, position) for each.
+  template <class F>
+  void for_each(F visit) const {
+    for (const TableEntry& entry : entries_) {
+      if (entry.owner != 0) visit(entry.owner, entry.head);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kLeast = 64;
+
+  /// The owner's entry, or the free one that would be.
+  std::size_t place_of(Owner owner) const noexcept {
+    const std::size_t mask = entries_.size() - 1;
+    std::size_t i = util::hash(owner) & mask;
+    while (entries_[i].owner != 0 && entries_[i].owner != owner) i = (i + 1) & mask;
+    return i;
+  }
+
+  void grow_to(std::size_t capacity) {
+    std::vector<TableEntry> before(capacity);
+    before.swap(entries_);
+    for (const TableEntry& entry : before) {
+      if (entry.owner != 0) entries_[place_of(entry.owner)] = entry;
+    }
+  }
+
+  std::vector<TableEntry> entries_;  // a power of two of them, or none; owner 0: free
+  std::size_t size_ = 0;
+};
+
+}  // namespace perdix::wal
