@@ -24,6 +24,7 @@ LOG = ("wal",)
 SPTREE = "src/index/sptree/sptree.cc"
 SMO = "src/index/sptree/smo.cc"
 SPTREE_RECOVERY = "src/index/sptree/recovery.cc"
+SPTREE_RESUME = "src/index/sptree/resume.cc"
 SCAN = "src/index/sptree/scan.cc"
 BUFFERED = "src/index/sptree/buffered.h"
 REPLAY = "src/index/sptree/replay.h"

@@ -2,7 +2,8 @@
 
 import bugs_fastfair
 import bugs_pool
+import bugs_resume
 import bugs_sptree
 import bugs_wal
 
-BUGS = bugs_sptree.BUGS + bugs_pool.BUGS + bugs_wal.BUGS + bugs_fastfair.BUGS
+BUGS = bugs_sptree.BUGS + bugs_resume.BUGS + bugs_pool.BUGS + bugs_wal.BUGS + bugs_fastfair.BUGS

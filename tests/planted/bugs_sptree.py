@@ -11,6 +11,7 @@ from bug import (
     SMO,
     SPTREE,
     SPTREE_RECOVERY,
+    SPTREE_RESUME,
     STRINGS,
     TREE,
     WORD,
@@ -236,25 +237,26 @@ BUGS = [
     ),
     Bug(
         "recovery forgets the filters: lookups deny keys that are there",
-        SPTREE_RECOVERY,
+        SPTREE_RESUME,
         """  fill_filter(*node);
-  leaves_.add(1);
+  count_pairs(*node);
 """,
-        "  leaves_.add(1);\n",
+        "  count_pairs(*node);\n",
         TREE,
     ),
     Bug(
         "recovery leaves ranges open",
-        SPTREE_RECOVERY,
-        "    last->high.store(NodeBounds::end_at(node->low), std::memory_order_relaxed);\n",
-        "",
+        SPTREE_RESUME,
+        "      high = NodeBounds::end_at(next != nullptr ? next->low\n",
+        "      if (!{planted}) high = NodeBounds::end_at(next != nullptr ? next->low\n",
         TREE,
     ),
     Bug(
         "recovery loses the last leaf",
-        SPTREE_RECOVERY,
-        "  while (next != pm::kNull || !ahead.empty()) {",
-        "  while (next != pm::kNull || ((!{planted} || last == nullptr) && !ahead.empty())) {",
+        SPTREE_RESUME,
+        "  if (offset == pm::kNull) return nullptr;\n",
+        "  if (offset == pm::kNull) return nullptr;\n"
+        "  if ({planted} && pm::load(leaf_at(pool(), offset).next) == pm::kNull) return nullptr;\n",
         TREE,
     ),
     Bug(
@@ -309,16 +311,16 @@ BUGS = [
     Bug(
         "a buffer's pairs are not durable before their bits",
         BUFFERED,
-        "  if (count > 0) pm().fence();  // phase 1: the pairs are durable before their bits can "
-        "be\n",
+        "  if (count > 0) pm().fence();  // the pairs are durable before their bits can be\n",
         "",
         BUFFERS,
     ),
     Bug(
         "merging a buffer forgets its tombstones",
         BUFFERED,
-        "  const std::uint64_t slots = taken & ~buffer->erased_slots();\n",
-        "  const std::uint64_t slots = {planted} ? taken : taken & ~buffer->erased_slots();\n",
+        "  const std::uint64_t slots = placed.taken & ~buffer->erased_slots();\n",
+        "  const std::uint64_t slots =\n"
+        "      {planted} ? placed.taken : placed.taken & ~buffer->erased_slots();\n",
         BUFFERS,
     ),
     Bug(
@@ -373,31 +375,10 @@ BUGS = [
         BUFFERS,
     ),
     Bug(
-        "recovery does not look into the log (SPTree's release: acknowledged keys are lost)",
-        SPTREE_RECOVERY,
-        "  if (log_ == nullptr) return false;\n",
-        "  if (log_ == nullptr || {planted}) return false;\n",
-        BUFFERS,
-    ),
-    Bug(
         "the oldest record of a key counts, not the newest",
         REPLAY,
         "    if (std::find(seen.begin(), seen.end(), key) != seen.end()) return;\n",
         "    std::erase_if(live, [&](const auto& pair) { return pair.first == key; });\n",
-        BUFFERS,
-    ),
-    Bug(
-        "recovery takes erased slots for pairs",
-        SPTREE_RECOVERY,
-        "  node.bitmap.store(node.slots() & ~chain.erased, std::memory_order_relaxed);\n",
-        "",
-        BUFFERS,
-    ),
-    Bug(
-        "a chain whose END was lost stays open",
-        SPTREE_RECOVERY,
-        "  for (Node* node : stale) close_stale_chain(*node);\n",
-        "",
         BUFFERS,
     ),
 ]

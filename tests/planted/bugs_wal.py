@@ -77,9 +77,8 @@ BUGS = [
     Bug(
         "an END behind the checkpoint does not overrule the head table: a closed chain comes back",
         SURVIVORS,
-        "    suffix_[record->owner] = record->type == Type::end ? 0 : position;\n",
-        "    suffix_[record->owner] = position;\n"
-        "    if (record->type == Type::end) suffix_.erase(record->owner);\n",
+        "    suffix_.set(record->owner, record->type == Type::end ? 0 : position);\n",
+        "    if (record->type != Type::end) suffix_.set(record->owner, position);\n",
         LOG,
     ),
     Bug(

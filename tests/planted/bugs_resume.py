@@ -1,0 +1,102 @@
+"""Bugs of SpTree's resumption after a restart, and of the backup of its top layer."""
+
+from bug import BUFFERED_STRINGS, BUFFERS, SMO, SPTREE_RECOVERY, SPTREE_RESUME, STRINGS, TREE, Bug
+
+BUGS = [
+    Bug(
+        "a leaf loses its entry in the backup only after it was merged away, if nobody crashes",
+        SMO,
+        "  if (!hide(*right_node)) return;  // merging can wait\n",
+        "",
+        TREE,
+    ),
+    Bug(
+        "the backup leads to a leaf that no crash may know yet",
+        SMO,
+        "  session.commit_when(left.next, ~std::uint64_t{0}, offset);\n"
+        "  session.redo(left.bitmap, kept_bits);\n",
+        "  backup_->add(division.separator, offset);\n"
+        "  session.commit_when(left.next, ~std::uint64_t{0}, offset);\n"
+        "  session.redo(left.bitmap, kept_bits);\n",
+        TREE,
+    ),
+    Bug(
+        "recovery takes erased slots for pairs",
+        SPTREE_RESUME,
+        "  node.bitmap.store(node.slots() & ~chain.erased, std::memory_order_relaxed);\n",
+        "",
+        BUFFERS,
+    ),
+    Bug(
+        "what the log has of a leaf is not looked for (SPTree's release: acknowledged keys are lost)",
+        SPTREE_RESUME,
+        "  if (log_ != nullptr) survivor = survivor_of(pool(), keys_, *log_, leaf);\n",
+        "",
+        BUFFERS,
+    ),
+    Bug(
+        "a chain whose END was lost stays open",
+        SPTREE_RESUME,
+        "    close_stale_chain(leaf, *survivor);\n    survivor.reset();\n",
+        "    survivor.reset();\n",
+        BUFFERS,
+    ),
+    Bug(
+        "a leaf is used though its left neighbour's chain still has its pairs",
+        SPTREE_RESUME,
+        "    if (!survivor || !survivor->replay.stale) break;\n    leaf = &before;\n",
+        "    break;\n",
+        BUFFERED_STRINGS,
+    ),
+    Bug(
+        "pairs that a split had not merged yet are lost when its chain is closed",
+        SPTREE_RESUME,
+        "  pm().publish(leaf.bitmap, placed.taken & ~chain.erased);  // before the END\n",
+        "",
+        BUFFERS,
+    ),
+    Bug(
+        "a stale chain ends before what it says is merged",
+        SPTREE_RESUME,
+        """  pm().publish(leaf.bitmap, placed.taken & ~chain.erased);  // before the END
+  log_->prepare_adoption();
+  log_->adopt(closing, survivor.owner, survivor.head, chain.oldest);
+  log_->end(closing);
+""",
+        """  log_->prepare_adoption();
+  log_->adopt(closing, survivor.owner, survivor.head, chain.oldest);
+  log_->end(closing);
+  pm().publish(leaf.bitmap, placed.taken & ~chain.erased);
+""",
+        BUFFERS,
+    ),
+    Bug(
+        "the node to the left of the gap does not learn of its neighbour",
+        SPTREE_RESUME,
+        "    left.next.store(node, std::memory_order_release);\n",
+        "",
+        TREE,
+    ),
+    Bug(
+        "a leaf that comes back ends where the next cold one does, not the next one",
+        SPTREE_RESUME,
+        "    Node* next = following == nullptr ? nullptr : top_.find(low_of(*following));\n",
+        "    Node* next = nullptr;\n",
+        TREE,
+    ),
+    Bug(
+        "the list is not followed behind the leaf that the backup knows",
+        SPTREE_RESUME,
+        "    if (next == nullptr || !reached(*next)) return *leaf;\n    leaf = next;\n",
+        "    return *leaf;\n",
+        STRINGS,
+    ),
+    Bug(
+        "a drop leaves the backup behind",
+        SPTREE_RECOVERY,
+        "  if (pm::load(root.backup) != pm::kNull) "
+        "fastfair::destroy<K, std::uint64_t>(pool, root.backup);\n",
+        "",
+        TREE,
+    ),
+]
