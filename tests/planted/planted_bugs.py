@@ -191,7 +191,7 @@ def run(arguments):
     if failure := explore(explorer, -1, "", arguments.images // 4, arguments.jobs):
         sys.exit(f"without a bug there is a failure: {failure}")
     start = time.monotonic()
-    chosen = [(n, bug) for n, bug in enumerate(BUGS) if arguments.only in bug.name]
+    chosen = [(n, bug) for n, bug in enumerate(BUGS) if arguments.only in f"{bug.path} {bug.name}"]
     missed = 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         answers = pool.map(lambda b: who_notices(explorer, *b, arguments.images), chosen)
@@ -207,7 +207,7 @@ def run(arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--check", action="store_true", help="only that each bug fits the sources")
-    parser.add_argument("--only", default="", help="only bugs whose name contains this")
+    parser.add_argument("--only", default="", help="only bugs whose file or name contains this")
     parser.add_argument("--work", type=Path, default=ROOT / "build/planted")
     parser.add_argument("--images", type=int, default=32000, help="of an exploration, at most")
     parser.add_argument("--jobs", type=int, default=2)
