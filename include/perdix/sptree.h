@@ -38,8 +38,10 @@ class SpTree {
   using Value = View<V>;
 
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
-  /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: rebuilds the
-  /// DRAM layers from the leaves.
+  /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: a few lines of
+  /// PM, and with write buffers what the log has since its last checkpoint, some megabytes at most.
+  /// What lies in DRAM comes back after that, leaf by leaf (paper §4.6): as calls need it, which
+  /// may therefore throw corrupt, and in the background.
   ///
   /// `options.dram_budget` buys write buffers (paper §4.1, §4.7): a leaf's changes are collected in
   /// DRAM and in a log, which a write extends by one line, and reach the leaf in batches of 14.
@@ -80,9 +82,11 @@ class SpTree {
   /// At most `limit` pairs with key >= from, ascending.
   std::vector<std::pair<K, V>> scan(Key from, std::size_t limit) const;
 
-  /// Number of keys: exact when no writer is active.
+  /// Number of keys: exact when no writer is active. Cost: the first call after the opening brings
+  /// back all that is not back yet.
   std::uint64_t size() const;
 
+  /// Cost: visits the backup of the top layer, some 2 % of the index.
   IndexStats stats() const;
 
   /// Verifies every invariant of the index. Writers must be idle. Cost: reads the whole index.
