@@ -80,6 +80,10 @@ class PerdixMap {
     return {stats.dram_bytes, stats.pm_bytes};
   }
 
+  void resume() {
+    if (index_.stats().resumed < 1) index_.size();  // needs all of it
+  }
+
  private:
   Pool pool_;
   Index<K, V> index_;

@@ -211,6 +211,8 @@ class Driver {
     const std::span<const Op> all = gets;
     store->run({all.subspan(gets.size() / 2, 1), 0, 1, nullptr, nullptr}, [] {});
     result.first_answer_seconds = seconds_since(begin);
+    store->resume();
+    result.resumed_seconds = seconds_since(begin);
     result.lost = store->run({all, 0, 1024, nullptr, nullptr}, [] {}).wrong;
     return result;
   }

@@ -69,6 +69,22 @@ TEST_F(DriverTest, KilledLmdbIsOpenedWithAllRecords) {
   EXPECT_EQ(report.find("btree_map", "reopen", 1), nullptr) << "nothing of it survives";
 }
 
+TEST_F(DriverTest, KilledSpTreeAnswersBeforeAllIsBack) {
+  config_.engines = {"sptree", "sptree+buffers"};
+  config_.baseline = "sptree";
+  config_.workloads = {"reopen"};
+  config_.records = 20'000;
+  const Report report = run(config_);
+  for (const std::string& engine : config_.engines) {
+    const Result* result = report.find(engine, "reopen", 1);
+    ASSERT_NE(result, nullptr);
+    const Reopened& reopened = *result->rounds[0].reopened;
+    EXPECT_EQ(reopened.lost, 0U);
+    EXPECT_LT(reopened.open_seconds, reopened.first_answer_seconds);
+    EXPECT_LT(reopened.first_answer_seconds, reopened.resumed_seconds);
+  }
+}
+
 class CountingMeter final : public Meter {
  public:
   void start() override { ++started_; }

@@ -13,7 +13,9 @@ double throughput(const Round& round) {
 
 // How many times better a round is than the baseline's.
 double round_ratio(const Round& round, const Round& baseline) {
-  if (round.reopened) return baseline.reopened->open_seconds / round.reopened->open_seconds;
+  if (round.reopened) {
+    return baseline.reopened->first_answer_seconds / round.reopened->first_answer_seconds;
+  }
   return throughput(round) / throughput(baseline);
 }
 

@@ -30,6 +30,7 @@ struct Footprint {
 struct Reopened {
   double open_seconds = 0;
   double first_answer_seconds = 0;  ///< from before opening to the answer of the first get
+  double resumed_seconds = 0;       ///< from before opening until all that lies in DRAM is back
   std::uint64_t records = 0;
   std::uint64_t lost = 0;  ///< records that had been acknowledged and aren't there
 };

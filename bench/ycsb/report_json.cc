@@ -24,6 +24,7 @@ json to_json(const Round& round) {
   if (round.reopened) {
     return {{"open_seconds", round.reopened->open_seconds},
             {"first_answer_seconds", round.reopened->first_answer_seconds},
+            {"resumed_seconds", round.reopened->resumed_seconds},
             {"records", round.reopened->records},
             {"lost", round.reopened->lost}};
   }

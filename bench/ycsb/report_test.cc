@@ -71,7 +71,7 @@ TEST(Report, NamesWrongAnswersAndDisagreement) {
 TEST(Report, NamesLostRecords) {
   Report report = report_of({result_of("x", {1})});
   report.results[0].workload = "reopen";
-  report.results[0].rounds[0].reopened = Reopened{0.1, 0.1, 1000, 2};
+  report.results[0].rounds[0].reopened.emplace().lost = 2;
   EXPECT_THAT(report.problems(), ElementsAre(HasSubstr("2 records")));
 }
 

@@ -74,6 +74,9 @@ class Store {
   virtual ShareResult run(const Share& share, const std::function<void()>& ready) = 0;
 
   virtual OwnFootprint footprint() const = 0;
+
+  /// Brings back what the contender keeps in DRAM, as far as opening has left that for later.
+  virtual void resume() = 0;
 };
 
 /// A contender: how it is called, how it is opened.

@@ -22,6 +22,10 @@
 // and, where what an operation does depends on what threads in the background have done so far,
 //
 //   void settle();                     waits until they have nothing left to do
+//
+// A Map that serves before all that it keeps in DRAM is back after opening also has
+//
+//   void resume();                     returns once it is
 #pragma once
 
 #include <algorithm>
@@ -183,6 +187,9 @@ class MapStore final : public Store {
   }
 
   OwnFootprint footprint() const override { return map_.footprint(); }
+  void resume() override {
+    if constexpr (requires { map_.resume(); }) map_.resume();
+  }
 
  private:
   Dataset data_;
