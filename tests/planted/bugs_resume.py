@@ -81,7 +81,7 @@ BUGS = [
         "a leaf that comes back ends where the next cold one does, not the next one",
         SPTREE_RESUME,
         "    Node* next = following == nullptr ? nullptr : top_.find(low_of(*following));\n",
-        "    Node* next = nullptr;\n",
+        "    Node* next = {planted} || following == nullptr ? nullptr : top_.find(low_of(*following));\n",
         TREE,
     ),
     Bug(

@@ -34,6 +34,11 @@ void prefetch_pairs(const Leaf& leaf) {
   }
 }
 
+void prefetch_header(const pool::PoolCore& pool, pm::Offset leaf) {
+  if (leaf % kLeafAlignment == 0 && pool.contains(leaf, sizeof(Leaf)))
+    __builtin_prefetch(pool.at<Leaf>(leaf));
+}
+
 [[noreturn]] void throw_corrupt(const pool::PoolCore& pool, pm::Offset leaf, const char* what) {
   throw Error(Errc::corrupt, fmt::format("{}: the leaf of an index at offset {:#x} {}; restore the "
                                          "pool from a copy",
@@ -58,7 +63,7 @@ void Tree<K, V>::start_resuming(bool in_background) {
   if (pm::load(first.next) == pm::kNull) return finish_resuming();
   if (!in_background) return;
   try {
-    resumption_.thread = std::jthread([this](const std::stop_token& stop) {
+    resumption_.start_thread([this](const std::stop_token& stop) {
       try {
         resume(stop);
       } catch (const std::exception&) {
@@ -92,9 +97,11 @@ void Tree<K, V>::finish_resuming() {
   resumption_.set_done();
 }
 
-/// For calls that need all leaves: does what the background has not done yet.
+/// For calls that need all leaves: waits for the background, which would only be slower if it
+/// shared the work, and does what it doesn't.
 template <class K, class V>
 void Tree<K, V>::require_resumed() const {
+  resumption_.wait_for_thread();
   if (!resumption_.done()) const_cast<Tree*>(this)->resume(std::stop_token());
 }
 
@@ -197,7 +204,9 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
     Node* next = following == nullptr ? nullptr : top_.find(low_of(*following));
     auto high = NodeBounds::open();
     if (following != nullptr) {
-      prefetch_pairs(*following);  // the background needs it next
+      // The background needs it next, and then the one behind it.
+      prefetch_pairs(*following);
+      prefetch_header(pool(), pm::load(following->next));
       high = NodeBounds::end_at(next != nullptr ? next->low
                                                 : NodeBounds::make(arena_, low_of(*following)));
     }

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <stop_token>
+#include <system_error>
 #include <thread>
 
 #include "wal/chain.h"
@@ -41,15 +43,40 @@ class Resumption {
   /// From the opening until it was done; 0 before.
   double seconds() const { return seconds_.load(std::memory_order_relaxed); }
 
-  wal::Chain closing;   ///< the stale chain that gets its END; guarded by the lock
-  std::jthread thread;  ///< works in the background; started and ended by the index's owner
+  /// Runs work(stop_token) in the background until it returns, which it does soon once this object
+  /// goes away. Throws system_error if there are too many threads.
+  template <class Work>
+  void start_thread(Work work) {
+    working_.store(true, std::memory_order_relaxed);
+    try {
+      thread_ = std::jthread([this, work](const std::stop_token& stop) {
+        work(stop);
+        set_idle();
+      });
+    } catch (const std::system_error&) {
+      set_idle();
+      throw;
+    }
+  }
+
+  /// Waits until no work is done in the background.
+  void wait_for_thread() const { working_.wait(true, std::memory_order_acquire); }
+
+  wal::Chain closing;  ///< the stale chain that gets its END; guarded by the lock
 
  private:
+  void set_idle() {
+    working_.store(false, std::memory_order_release);
+    working_.notify_all();
+  }
+
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::mutex mutex_;
   std::atomic<unsigned> waiting_{0};
   std::atomic<bool> done_{false};
   std::atomic<double> seconds_{0};
+  std::atomic<bool> working_{false};
+  std::jthread thread_;  // last: ends first
 };
 
 }  // namespace perdix::index::sptree
