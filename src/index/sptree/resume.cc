@@ -34,11 +34,6 @@ void prefetch_pairs(const Leaf& leaf) {
   }
 }
 
-void prefetch_header(const pool::PoolCore& pool, pm::Offset leaf) {
-  if (leaf % kLeafAlignment == 0 && pool.contains(leaf, sizeof(Leaf)))
-    __builtin_prefetch(pool.at<Leaf>(leaf));
-}
-
 [[noreturn]] void throw_corrupt(const pool::PoolCore& pool, pm::Offset leaf, const char* what) {
   throw Error(Errc::corrupt, fmt::format("{}: the leaf of an index at offset {:#x} {}; restore the "
                                          "pool from a copy",
@@ -204,9 +199,7 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
     Node* next = following == nullptr ? nullptr : top_.find(low_of(*following));
     auto high = NodeBounds::open();
     if (following != nullptr) {
-      // The background needs it next, and then the one behind it.
-      prefetch_pairs(*following);
-      prefetch_header(pool(), pm::load(following->next));
+      prefetch_pairs(*following);  // the background needs it next
       high = NodeBounds::end_at(next != nullptr ? next->low
                                                 : NodeBounds::make(arena_, low_of(*following)));
     }
