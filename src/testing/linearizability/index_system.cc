@@ -60,6 +60,13 @@ class Encoding {
   bool u64_values_;
 };
 
+/// Nothing happens but what the schedule says.
+IndexOptions index_options() {
+  IndexOptions options;
+  options.resume_in_background = false;
+  return options;
+}
+
 class IndexMap final : public Map {
  public:
   IndexMap(std::unique_ptr<Index> index, const Encoding& encoding)
@@ -88,7 +95,9 @@ class IndexMap final : public Map {
 
   CheckReport check() const { return index_->check(); }
   void close() { index_.reset(); }
-  void open(const Pool& pool, const std::string& name) { index_ = Index::open(pool, name); }
+  void open(const Pool& pool, const std::string& name) {
+    index_ = Index::open(pool, name, index_options());
+  }
 
  private:
   std::unique_ptr<Index> index_;
@@ -122,7 +131,7 @@ class IndexSystem final : public System {
       : shared_(std::move(shared)),
         file_(shared_->options.folder / fmt::format("pool-{}", shared_->files.fetch_add(1))),
         pool_(open(image)),
-        map_(Index::open_or_create(pool_, info()), Encoding(shared_->options)) {}
+        map_(Index::open_or_create(pool_, info(), index_options()), Encoding(shared_->options)) {}
 
   Map& map() override { return map_; }
   std::span<std::byte> memory() override { return {pool_.core()->base(), pool_.core()->size()}; }
