@@ -28,7 +28,8 @@ BUGS = [
         BUFFERS,
     ),
     Bug(
-        "what the log has of a leaf is not looked for (SPTree's release: acknowledged keys are lost)",
+        "what the log has of a leaf is not looked for (SPTree's release: acknowledged keys are "
+        "lost)",
         SPTREE_RESUME,
         "  if (log_ != nullptr) survivor = survivor_of(pool(), keys_, *log_, leaf);\n",
         "",
@@ -81,7 +82,8 @@ BUGS = [
         "a leaf that comes back ends where the next cold one does, not the next one",
         SPTREE_RESUME,
         "    Node* next = following == nullptr ? nullptr : top_.find(low_of(*following));\n",
-        "    Node* next = {planted} || following == nullptr ? nullptr : top_.find(low_of(*following));\n",
+        "    Node* next = following == nullptr || {planted} ? nullptr\n"
+        "                                                   : top_.find(low_of(*following));\n",
         TREE,
     ),
     Bug(
