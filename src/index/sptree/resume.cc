@@ -192,6 +192,7 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
     close_stale_chain(leaf, *survivor);
     survivor.reset();
   }
+  const bool filed = pm::load(leaf.low) != 0;  // all leaves but the first (L1, L2)
   const std::uint32_t buffer = survivor ? buffer_for(*survivor, leaf) : 0;
   Node* node = nullptr;
   try {
@@ -206,7 +207,7 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
     node = new (arena_.allocate(sizeof(Node))) Node(&leaf, low, high);
     node->next.store(next, std::memory_order_relaxed);
     node->lock.lock();  // until it is complete
-    if (pm::load(leaf.low) != 0) top_.insert(NodeBounds::view(low), node);
+    if (filed) top_.insert(NodeBounds::view(low), node);
   } catch (...) {
     // What is left of the bounds stays in the arena until the index is closed.
     if (node != nullptr) arena_.release(node, sizeof(Node));
@@ -218,7 +219,7 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   if (survivor) adopt(*node, *survivor, buffer);
   fill_filter(*node);
   count_pairs(*node);
-  if (pm::load(leaf.low) != 0) backup_->add(NodeBounds::view(low), pool().offset(&leaf));
+  if (filed) backup_->add(NodeBounds::view(low), pool().offset(&leaf));
   return node;
 }
 
