@@ -161,6 +161,17 @@ bool Tree<K, V>::can_grow(const Node& node) {
   return buffer_of(node)->records < kChainRecords && admitted(node);
 }
 
+/// Flushes the lines of these slots, each once.
+template <class K, class V>
+void Tree<K, V>::flush_pairs(const Leaf& leaf, std::uint64_t slots) const {
+  while (slots != 0) {
+    const Pair& pair = leaf.pairs[std::countr_zero(slots)];
+    slots &= slots - 1;
+    if (slots == 0 || !on_one_line(pair, leaf.pairs[std::countr_zero(slots)]))
+      pm().flush(&pair, sizeof pair);
+  }
+}
+
 /// Writes pairs into free slots of a leaf, durably; their bits come later (phase 1 of two-phase
 /// insertion). Nothing happens if there are too few slots.
 template <class K, class V>
@@ -172,17 +183,14 @@ auto Tree<K, V>::place_pairs(Leaf& leaf, std::uint64_t taken, unsigned count, Pa
   placed.complete = count <= kLeafPairs - static_cast<unsigned>(std::popcount(taken));
   if (!placed.complete) return placed;
   for (unsigned i = 0; i < count; ++i) {
-    const unsigned slot = static_cast<unsigned>(std::countr_one(placed.taken));
+    const Pair pair = pair_at(i);
+    const unsigned slot = free_slot(placed.taken, Keys::hash16_of_word(pair.key));
     placed.taken |= std::uint64_t{1} << slot;
     placed.slots[i] = static_cast<std::uint8_t>(slot);
-    const Pair pair = pair_at(i);
     pm().store(leaf.pairs[slot].key, pair.key);
     pm().store(leaf.pairs[slot].value, pair.value);
-    // Slots ascend, so a line is flushed once, when its last pair is in it.
-    const unsigned next = static_cast<unsigned>(std::countr_one(placed.taken));
-    if (i + 1 == count || !on_one_line(leaf.pairs[slot], leaf.pairs[next]))
-      pm().flush(&leaf.pairs[slot], sizeof(Pair));
   }
+  flush_pairs(leaf, placed.taken & ~taken);
   if (count > 0) pm().fence();  // the pairs are durable before their bits can be
   return placed;
 }

@@ -93,13 +93,13 @@ struct alignas(64) Mnode {
   std::uint64_t candidates(Hash16 hash) const {
     const std::uint64_t alike =
         util::equal_bytes(util::load_line(fingerprints.data()), fingerprint(hash));
-    return alike & slots() & bloom.pass_mask(hash);
+    return alike & slots() & bloom.slots(hash) & bloom.pass_mask(hash);
   }
 
   /// Records that `slot` holds a key with this hash; its bit in the leaf is set already.
   void add(unsigned slot, Hash16 hash) {
     fingerprints[slot] = fingerprint(hash);
-    bloom.add(hash);
+    bloom.add(hash, slot);
     bitmap.store(slots() | std::uint64_t{1} << slot, std::memory_order_relaxed);
   }
 };

@@ -7,6 +7,7 @@
 // tolerates and a later merge brings back), and no leaf leaks.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 #include <new>
 
@@ -21,11 +22,6 @@ namespace {
 constexpr unsigned kMergeBelow = kLeafPairs / 2;
 
 constexpr std::uint64_t bit_of(unsigned slot) { return std::uint64_t{1} << slot; }
-
-/// The bitmap of a leaf whose first `count` slots are taken.
-constexpr std::uint64_t first_slots(unsigned count) {
-  return count == kLeafPairs ? kFullBitmap : bit_of(count) - 1;
-}
 
 /// A pair of a node: in a slot of the leaf, or, from kLeafPairs on, in the write buffer.
 template <class Key>
@@ -107,22 +103,25 @@ void Tree<K, V>::split(Node& node, Key key) {
 
   const unsigned moved = division.size - division.kept;
   pm().store(right.magic, kLeafMagic);
-  pm().store(right.bitmap, first_slots(moved));
   pm().store(right.next, left.next);
   pm().store(right.low, low);
-  std::uint64_t moved_slots = 0;
+  std::uint64_t moved_slots = 0, right_slots = 0;
   for (unsigned i = 0; i < moved; ++i) {
     const Entry<Key>& entry = division.middle()[i];
     const bool buffered = entry.buffered();
     const Pair pair = buffered
                           ? Pair{buffer->key(entry.in_buffer()), buffer->value(entry.in_buffer())}
                           : left.pairs[entry.place];
-    pm().copy(&right.pairs[i], &pair, sizeof(Pair));
-    right_node->add(i, Keys::hash16_of_word(pair.key));
+    const Hash16 hash = Keys::hash16_of_word(pair.key);
+    const unsigned slot = free_slot(right_slots, hash);
+    pm().copy(&right.pairs[slot], &pair, sizeof(Pair));
+    right_slots |= bit_of(slot);
+    right_node->add(slot, hash);
     if (!buffered) moved_slots |= bit_of(entry.place);
   }
+  pm().store(right.bitmap, right_slots);
   // Flushed only: log() fences before the new leaf can be linked.
-  pm().flush(&right, offsetof(Leaf, pairs) + moved * sizeof(Pair));
+  pm().flush(&right, offsetof(Leaf, pairs) + std::bit_width(right_slots) * sizeof(Pair));
 
   const std::uint64_t kept_bits = taken_slots(node) & ~moved_slots;
   session.commit_when(left.next, ~std::uint64_t{0}, offset);
@@ -243,13 +242,14 @@ void Tree<K, V>::merge_with_next(Node& node) {
   Keys::free(session, right.low);
   for (std::uint64_t from = right_node->slots(); from != 0; from &= from - 1) {
     const unsigned source = static_cast<unsigned>(std::countr_zero(from));
-    const unsigned target = static_cast<unsigned>(std::countr_one(node.slots()));
+    const Hash16 hash = Keys::hash16_of_word(right.pairs[source].key);
+    const unsigned target = free_slot(node.slots(), hash);
     // Stored by words: a reader that will retry may be looking at the slot.
     pm().store(left.pairs[target].key, right.pairs[source].key);
     pm().store(left.pairs[target].value, right.pairs[source].value);
-    pm().flush(&left.pairs[target], sizeof(Pair));  // log() fences before their bits are set
-    node.add(target, Keys::hash16_of_word(right.pairs[source].key));
+    node.add(target, hash);
   }
+  flush_pairs(left, node.slots() & ~old_slots);  // log() fences before their bits are set
 
   blob_bytes_.add(-keys_.footprint(right.low));
   session.commit_when(left.next, ~std::uint64_t{0}, right.next);

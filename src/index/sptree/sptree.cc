@@ -91,7 +91,7 @@ bool Tree<K, V>::add(Node& node, Key key, Value value, Hash16 hash) {
     if (buffer->full() && !merge_buffer(node)) return false;
     add_to_buffer(node, *buffer, key, value, hash);
   } else {
-    const unsigned slot = static_cast<unsigned>(std::countr_one(taken_slots(node)));
+    const unsigned slot = free_slot(taken_slots(node), hash);
     if (slot == kLeafPairs) return false;
     add_to_leaf(node, slot, key, value, hash);
   }

@@ -176,6 +176,7 @@ class Tree {
   bool can_grow(const Node& node);
   template <class PairAt>
   Placed place_pairs(Leaf& leaf, std::uint64_t taken, unsigned count, PairAt pair_at);
+  void flush_pairs(const Leaf& leaf, std::uint64_t slots) const;
   bool merge_buffer(Node& node);
   bool attach(Node& node);
   void give(Node& node, std::uint32_t number);
