@@ -31,15 +31,19 @@ inline constexpr unsigned kColumns = 4;
 
 inline unsigned column(Hash16 hash) { return hash >> 8 & (kColumns - 1); }
 constexpr unsigned column_of_slot(unsigned slot) { return slot % kColumns; }
+constexpr unsigned partner(unsigned column) { return column ^ 1; }
 constexpr std::uint64_t slots_of_column(unsigned column) {
   return std::uint64_t{0x1111'1111'1111'1111} << column;
 }
 
-/// Where a key with this hash goes: to the first free slot of its column, or, if that is full, to
-/// the first free one of all. kLeafPairs if none is free.
+/// Where a key with this hash goes: to the first free slot of its column, or, if that is full, of
+/// the column's partner, or of all. kLeafPairs if none is free.
 inline unsigned free_slot(std::uint64_t taken, Hash16 hash) {
-  const std::uint64_t preferred = ~taken & slots_of_column(column(hash));
-  return static_cast<unsigned>(std::countr_zero(preferred != 0 ? preferred : ~taken));
+  const unsigned own = column(hash);
+  std::uint64_t free = ~taken & slots_of_column(own);
+  if (free == 0) free = ~taken & slots_of_column(partner(own));
+  if (free == 0) free = ~taken;
+  return static_cast<unsigned>(std::countr_zero(free));
 }
 
 /// A Bloom filter of 124 bits, two per key: the optimum for the 45 keys of an average leaf. And
@@ -49,7 +53,7 @@ inline unsigned free_slot(std::uint64_t taken, Hash16 hash) {
 /// fingerprints of its column: together 1 to 2 %.
 class Bloom {
  public:
-  static constexpr unsigned kBits = 124;
+  static constexpr unsigned kBits = 120;
   static constexpr unsigned kBitsPerKey = 2;
 
   void add(Hash16 hash) {
@@ -60,7 +64,9 @@ class Bloom {
   /// Of a key that lies in this slot.
   void add(Hash16 hash, unsigned slot) {
     add(hash);
-    if (column_of_slot(slot) != column(hash)) set(kBits + column(hash));
+    const unsigned own = column(hash), actual = column_of_slot(slot);
+    if (actual == own) return;
+    set((actual == partner(own) ? kWithPartner : kFurther) + own);
   }
 
   bool may_contain(Hash16 hash) const { return pass_mask(hash) != 0; }
@@ -73,7 +79,8 @@ class Bloom {
   /// The slots where a key with this hash may lie.
   std::uint64_t slots(Hash16 hash) const {
     const unsigned own = column(hash);
-    return slots_of_column(own) | -(bit(kBits + own) & std::uint64_t{1});
+    return slots_of_column(own) | -(bit(kFurther + own) & std::uint64_t{1}) |
+           (-(bit(kWithPartner + own) & std::uint64_t{1}) & slots_of_column(partner(own)));
   }
 
   void clear() {
@@ -87,6 +94,8 @@ class Bloom {
   }
 
  private:
+  static constexpr unsigned kWithPartner = kBits, kFurther = kBits + kColumns;
+
   // The first position uses bits that the fingerprint doesn't, so that the two filters are nearly
   // independent.
   static unsigned first(Hash16 hash) { return position(hash >> 9); }

@@ -57,7 +57,8 @@ TEST(FreeSlot, IsTheFirstOfTheColumnWhileThereIsOne) {
     EXPECT_EQ(free_slot(taken, hash), row * kColumns + 2);
     taken |= std::uint64_t{1} << free_slot(taken, hash);
   }
-  EXPECT_EQ(free_slot(taken, hash), 0u) << "the column is full";
+  EXPECT_EQ(free_slot(taken, hash), 3u) << "the column is full";
+  EXPECT_EQ(free_slot(taken | slots_of_column(3), hash), 0u) << "its partner is full, too";
   EXPECT_EQ(free_slot(kFullBitmap & ~(std::uint64_t{1} << 33), hash), 33u);
   EXPECT_EQ(free_slot(kFullBitmap, hash), kLeafPairs);
 }
@@ -69,6 +70,8 @@ TEST(Bloom, ForgetsWhenCleared) {
   EXPECT_TRUE(bloom.may_contain(hash_of(1)));
   EXPECT_LE(bloom.bits_set(), 2 * Bloom::kBitsPerKey);
   EXPECT_EQ(bloom.slots(0xffff), kFullBitmap) << "one of its column lies in another";
+  bloom.add(0x01ff, 4);
+  EXPECT_EQ(bloom.slots(0x01ff), slots_of_column(0) | slots_of_column(1)) << "with the partner";
   EXPECT_EQ(bloom.slots(0), slots_of_column(0));
   bloom.clear();
   EXPECT_EQ(bloom.bits_set(), 0u);
