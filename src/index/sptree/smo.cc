@@ -151,7 +151,35 @@ void Tree<K, V>::keep(Node& node, std::uint64_t slots, Key below) {
     [[maybe_unused]] const bool merged = merge_buffer(node);
     assert(merged);
   }
+  straighten(node);
   fill_filter(node);
+}
+
+/// Brings pairs that a full column kept out back into it, now that half of the leaf is free: else
+/// they would make lookups of that column compare others for ever. By two-phase insertion: a crash
+/// finds each of them in one place. The chain is closed, so no slot means anything to the log.
+template <class K, class V>
+void Tree<K, V>::straighten(Node& node) {
+  Leaf& leaf = *node.leaf();
+  const std::uint64_t before = node.slots();
+  std::uint64_t added = 0, left = 0;
+  for (std::uint64_t rest = before; rest != 0; rest &= rest - 1) {
+    const unsigned slot = static_cast<unsigned>(std::countr_zero(rest));
+    const Pair& pair = leaf.pairs[slot];
+    const Hash16 hash = Keys::hash16_of_word(pm::load(pair.key));
+    const unsigned better = free_slot(before | added, hash);
+    if (column_of_slot(slot) == column(hash) || column_of_slot(better) != column(hash)) continue;
+    pm().store(leaf.pairs[better].key, pm::load(pair.key));
+    pm().store(leaf.pairs[better].value, pm::load(pair.value));
+    added |= bit_of(better);
+    left |= bit_of(slot);
+  }
+  if (added == 0) return;
+  flush_pairs(leaf, added);
+  pm().fence();  // phase 1: the copies are durable before their bits can be
+  const std::uint64_t slots = (before | added) & ~left;
+  pm().publish(leaf.bitmap, slots);  // phase 2: the commit
+  node.bitmap.store(slots, std::memory_order_relaxed);
 }
 
 /// Makes the new right neighbour of the locked node reachable in DRAM. Readers of `node` retry,

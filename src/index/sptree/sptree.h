@@ -197,6 +197,7 @@ class Tree {
   // smo.cc
   void split(Node& node, Key key);
   void keep(Node& node, std::uint64_t slots, Key below);
+  void straighten(Node& node);
   void link_right(Node& node, Node* right);
   bool mergeable(const Node& node) const;
   void merge_around(LockedNode node);
