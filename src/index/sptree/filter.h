@@ -46,8 +46,8 @@ inline unsigned free_slot(std::uint64_t taken, Hash16 hash) {
   return static_cast<unsigned>(std::countr_zero(free));
 }
 
-/// A Bloom filter of 124 bits, two per key: the optimum for the 45 keys of an average leaf. And
-/// four bits that say of which columns keys had to go to others.
+/// A Bloom filter of 120 bits, two per key: the optimum for the 45 keys of an average leaf. And two
+/// bits for each column, which say whether keys of it had to go to its partner, or further.
 ///
 /// A key that is not there passes the filter with a chance of 1 in 4, and then meets the
 /// fingerprints of its column: together 1 to 2 %.

@@ -167,8 +167,9 @@ void Tree<K, V>::straighten(Node& node) {
     const unsigned slot = static_cast<unsigned>(std::countr_zero(rest));
     const Pair& pair = leaf.pairs[slot];
     const Hash16 hash = Keys::hash16_of_word(pm::load(pair.key));
-    const unsigned better = free_slot(before | added, hash);
-    if (column_of_slot(slot) == column(hash) || column_of_slot(better) != column(hash)) continue;
+    const std::uint64_t free = slots_of_column(column(hash)) & ~(before | added);
+    if (column_of_slot(slot) == column(hash) || free == 0) continue;
+    const unsigned better = static_cast<unsigned>(std::countr_zero(free));
     pm().store(leaf.pairs[better].key, pm::load(pair.key));
     pm().store(leaf.pairs[better].value, pm::load(pair.value));
     added |= bit_of(better);
