@@ -8,12 +8,12 @@
 
 #include <perdix/error.h>
 
+#include "common/environment.h"
+#include "common/place.h"
 #include "engines/engines.h"
 #include "ycsb/crasher.h"
-#include "ycsb/environment.h"
 #include "ycsb/memory.h"
 #include "ycsb/phase.h"
-#include "ycsb/place.h"
 #include "ycsb/plan.h"
 
 namespace perdix::bench {

@@ -11,13 +11,13 @@
 
 #include <perdix/perdix.h>
 
+#include "common/place.h"
 #include "demo/comparison.h"
 #include "demo/crash.h"
 #include "demo/options.h"
 #include "demo/words.h"
 #include "terminal/format.h"
 #include "terminal/progress.h"
-#include "ycsb/place.h"
 
 namespace perdix::demo {
 namespace {

@@ -1,4 +1,4 @@
-#include "ycsb/place.h"
+#include "common/place.h"
 
 #include <linux/magic.h>
 #include <stdlib.h>

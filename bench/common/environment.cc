@@ -1,4 +1,4 @@
-#include "ycsb/environment.h"
+#include "common/environment.h"
 
 #include <sys/utsname.h>
 
@@ -10,10 +10,11 @@
 
 #include "pm/probe.h"
 #include "util/histogram.h"
-#include "ycsb/store.h"
 
 namespace perdix::bench {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 std::string processor_name() {
   std::ifstream cpuinfo("/proc/cpuinfo");

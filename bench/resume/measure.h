@@ -1,0 +1,49 @@
+// What is measured, each time in a process that has just started: the index of a killed process is
+// opened and used.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+#include "resume/config.h"
+#include "resume/records.h"
+
+namespace perdix::bench::resumption {
+
+/// An index that nobody uses while its DRAM layers come back. Crosses processes.
+struct Rebuilt {
+  double first_answer_seconds = 0;  ///< from before the pool is opened
+  double rebuilt_seconds = 0;       ///< the same, until all is back
+  std::uint64_t leaves = 0;
+  std::uint64_t dram_bytes = 0;
+  std::uint64_t lost = 0;  ///< acknowledged records that are not there
+};
+
+/// An index that is used from the first moment. Crosses processes.
+struct Served {
+  double first_answer_seconds = 0;                   ///< from before the pool is opened
+  std::array<std::uint64_t, kMostMoments> answers{};  ///< within each of Config::within
+  std::uint64_t lost = 0;                            ///< of them, wrong
+};
+
+/// What a measurement needs to know.
+struct Restart {
+  std::filesystem::path pool;
+  std::filesystem::path plain_log;  ///< empty: the index's own log is all there is
+  std::uint64_t dram_budget = 0;
+  Records records;
+  const Acknowledged& acknowledged;
+  std::uint64_t seed = 0;  ///< of the choice of records
+};
+
+/// Looks up one record, waits until all is back, then looks up all records.
+Rebuilt measure_rebuild(const Restart& restart);
+
+/// Looks up random records until the last of the moments, after the plain log has been scanned if
+/// there is one.
+Served measure_service(const Restart& restart, unsigned threads,
+                       std::span<const std::uint64_t> within);
+
+}  // namespace perdix::bench::resumption
