@@ -84,8 +84,9 @@ void write_curve(std::ostream& out, const Curve& curve, const Axis& x, const Axi
 void write_legend(std::ostream& out, const std::vector<Curve>& curves) {
   double y = kTop + 10;
   for (const Curve& curve : curves) {
-    fmt::print(out, "<line x1=\"{0}\" y1=\"{1}\" x2=\"{2}\" y2=\"{1}\" stroke=\"{3}\" "
-                    "stroke-width=\"2\"{4}/><text x=\"{5}\" y=\"{6}\">{7}</text>\n",
+    fmt::print(out,
+               "<line x1=\"{0}\" y1=\"{1}\" x2=\"{2}\" y2=\"{1}\" stroke=\"{3}\" "
+               "stroke-width=\"2\"{4}/><text x=\"{5}\" y=\"{6}\">{7}</text>\n",
                kLeft + kWidth + 16, y, kLeft + kWidth + 44, curve.colour,
                curve.dashed ? " stroke-dasharray=\"6 4\"" : "", kLeft + kWidth + 50, y + 4,
                escape(curve.label));

@@ -99,10 +99,9 @@ class Experiment {
     for (std::uint64_t round = 0; round < config_.repeat; ++round) {
       show(fmt::format("{} keys, all buffers: restart and serve, {} of {}", format_count(row.keys),
                        round + 1, config_.repeat));
-      row.structured.rounds.push_back(serve(
-          restart_of(crashed(), {}, IndexOptions::kUnlimited, acknowledged, round)));
-      row.plain.rounds.push_back(
-          serve(restart_of(rest(), plain_log(), 0, acknowledged, round)));
+      row.structured.rounds.push_back(
+          serve(restart_of(crashed(), {}, IndexOptions::kUnlimited, acknowledged, round)));
+      row.plain.rounds.push_back(serve(restart_of(rest(), plain_log(), 0, acknowledged, round)));
     }
     report_.service.push_back(std::move(row));
     remove(rest());
@@ -133,8 +132,7 @@ class Experiment {
                      std::uint64_t dram_budget, const Acknowledged& acknowledged,
                      std::uint64_t round) {
     copy(pool);
-    return {measured(),   plain_log,           dram_budget, records_,
-            acknowledged, config_.seed + round};
+    return {measured(), plain_log, dram_budget, records_, acknowledged, config_.seed + round};
   }
 
   void copy(const std::filesystem::path& pool) const {

@@ -19,8 +19,8 @@ class FlatTable {
  public:
   /// Has room for so many keys.
   explicit FlatTable(std::uint64_t keys) : mask_(std::bit_ceil(2 * keys + 2) - 1) {
-    void* memory = ::mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                          -1, 0);
+    void* memory =
+        ::mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     ::madvise(memory, bytes(), MADV_HUGEPAGE);
     slots_ = static_cast<Slot*>(memory);

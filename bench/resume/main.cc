@@ -156,6 +156,4 @@ int run_command_line(int argc, char** argv) {
 }  // namespace
 }  // namespace perdix::bench::resumption
 
-int main(int argc, char** argv) {
-  return perdix::bench::resumption::run_command_line(argc, argv);
-}
+int main(int argc, char** argv) { return perdix::bench::resumption::run_command_line(argc, argv); }

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -70,19 +69,22 @@ PlainLog::~PlainLog() { ::munmap(const_cast<std::byte*>(data_), bytes_); }
 std::uint64_t PlainLog::capacity() const { return bytes_ / sizeof(Record); }
 
 std::uint64_t PlainLog::scan(FlatTable& table) const {
-  // Applied in groups, whose slots are asked for while the rest of the group is verified.
-  constexpr std::uint64_t kGroup = 16;
+  // Records are applied some time after they were verified, when their slots have come from memory.
+  constexpr std::uint64_t kAhead = 32;
   const auto* records = reinterpret_cast<const Record*>(data_);
   const std::uint64_t capacity = this->capacity();
-  for (std::uint64_t begin = 0; begin < capacity; begin += kGroup) {
-    const std::uint64_t end = std::min(begin + kGroup, capacity);
-    std::uint64_t valid = begin;
-    while (valid < end && wal::read_record(records[valid], kSeed, position_of(valid)))
-      table.prefetch(records[valid++].key);
-    for (std::uint64_t i = begin; i < valid; ++i) table.put(records[i].key, records[i].value);
-    if (valid < end) return valid;
+  std::uint64_t applied = 0;
+  const auto apply_one = [&] {
+    table.put(records[applied].key, records[applied].value);
+    ++applied;
+  };
+  std::uint64_t valid = 0;
+  for (; valid < capacity && wal::read_record(records[valid], kSeed, position_of(valid)); ++valid) {
+    table.prefetch(records[valid].key);
+    if (valid - applied == kAhead) apply_one();
   }
-  return capacity;
+  while (applied < valid) apply_one();
+  return valid;
 }
 
 }  // namespace perdix::bench::resumption

@@ -39,8 +39,7 @@ void fill(std::array<char, 512>& out, std::string_view text) {
 
 Process::Process(const std::function<void()>& work) {
   pid_ = ::fork();
-  if (pid_ < 0)
-    throw Error(Errc::io_error, fmt::format("can't fork: {}", std::strerror(errno)));
+  if (pid_ < 0) throw Error(Errc::io_error, fmt::format("can't fork: {}", std::strerror(errno)));
   if (pid_ != 0) return;
   bind_to_parent();
   int status = 0;

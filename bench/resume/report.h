@@ -29,7 +29,7 @@ struct Contender {
   std::uint64_t log_bytes = 0;
   std::vector<Served> rounds;
 
-  double first_answer_seconds() const;               ///< these are medians
+  double first_answer_seconds() const;  ///< these are medians
   std::uint64_t answers(std::size_t moment) const;
 };
 

@@ -50,8 +50,10 @@ std::vector<Curve> answer_curves(const Report& report) {
   std::size_t colour = 0;
   for (const ServiceRow& row : report.service) {
     const auto add = [&](const char* name, const Contender& contender, bool dashed) {
-      Curve curve{fmt::format("{}, {} keys", name, format_count(row.keys)), {},
-                  html_colour(colour), dashed};
+      Curve curve{fmt::format("{}, {} keys", name, format_count(row.keys)),
+                  {},
+                  html_colour(colour),
+                  dashed};
       for (std::size_t i = 0; i < report.config.within.size(); ++i) {
         curve.points.emplace_back(static_cast<double>(report.config.within[i]),
                                   static_cast<double>(contender.answers(i)));

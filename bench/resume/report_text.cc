@@ -19,8 +19,8 @@ std::string size_text(std::uint64_t bytes) { return format_bytes(static_cast<dou
 
 void write_rebuild(std::ostream& out, const Report& report) {
   out << "\nUntil the DRAM layers are back, in the background, nobody using the index\n";
-  fmt::print(out, "{:>12}{:>10}{:>14}{:>14}{:>12}{:>12}{:>12}\n", "keys", "buffers",
-             "first answer", "all back", "M keys/s", "leaves", "DRAM");
+  fmt::print(out, "{:>12}{:>10}{:>14}{:>14}{:>12}{:>12}{:>12}\n", "keys", "buffers", "first answer",
+             "all back", "M keys/s", "leaves", "DRAM");
   for (const RebuildRow& row : report.rebuild) {
     fmt::print(out, "{:>12}{:>10}{:>14}{:>14}{:>12}{:>12}{:>12}\n", format_count(row.keys),
                row.buffers ? "all" : "none", time_text(row.first_answer_seconds()),

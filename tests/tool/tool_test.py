@@ -417,6 +417,18 @@ class InfoCheckDrop(ToolTest):
         self.assertEqual(facts["indexes"][0]["pairs"], 2)
         self.assertTrue(facts["was_clean"] in (True, False))
 
+    def test_info_counts_all_pairs_of_an_index_that_was_just_opened(self):
+        rows = b"".join(b"%d\t%d\n" % (i * 7919, i) for i in range(20000))
+        self.output("load", self.pool, "many", "-", "--keys", "u64", "--values", "u64", stdin=rows)
+        index = json.loads(self.output("info", self.pool, "--stats", "--json"))["indexes"][0]
+        self.assertEqual((index["name"], index["pairs"], index["resumed"]), ("many", 20000, 1))
+        self.assertGreater(index["leaves"], 20000 // 64)
+        self.assertGreater(index["recovery_seconds"], 0)
+        self.assertGreater(index["resumption_seconds"], 0)
+        text = self.output("info", self.pool, "--stats").decode()
+        self.assertRegex(text, r"opened in +resumed\n")
+        self.assertRegex(text, r"many .* 20,000 .* 100 % in [0-9.]+ [num]?s\n")
+
     def test_check(self):
         self.assertIn(b"sound", self.output("check", self.pool))
         facts = json.loads(self.output("check", self.pool, "--json"))

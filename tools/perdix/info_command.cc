@@ -18,11 +18,17 @@ struct IndexFacts {
   std::optional<IndexStats> stats;
 };
 
+// What an index counts while it comes back is the part that is back, so this waits for all of it.
+IndexStats stats_of(const Index& index) {
+  index.size();
+  return index.stats();
+}
+
 std::vector<IndexFacts> index_facts(const Pool& pool, bool with_stats) {
   std::vector<IndexFacts> all;
   for (const IndexInfo& info : pool.indexes()) {
     IndexFacts facts{info, std::nullopt};
-    if (with_stats) facts.stats = Index::open(pool, info.name)->stats();
+    if (with_stats) facts.stats = stats_of(*Index::open(pool, info.name));
     all.push_back(facts);
   }
   return all;
@@ -48,6 +54,8 @@ json to_json(const IndexFacts& index) {
     out["pm_bytes"] = index.stats->pm_bytes;
     out["dram_bytes"] = index.stats->dram_bytes;
     out["recovery_seconds"] = index.stats->recovery_seconds;
+    out["resumed"] = index.stats->resumed;
+    out["resumption_seconds"] = index.stats->resumption_seconds;
   }
   return out;
 }
@@ -89,24 +97,29 @@ void write_pool(Output& out, const PoolInfo& info) {
   line("last close", info.was_clean ? "clean" : "none: a crash was repaired by this opening");
 }
 
+std::string resumed_text(const IndexStats& stats) {
+  return fmt::format("{:.0f} % in {}", stats.resumed * 100,
+                     format_nanoseconds(stats.resumption_seconds * 1e9));
+}
+
 void write_indexes(Output& out, const std::vector<IndexFacts>& indexes, bool with_stats) {
   out.write(fmt::format("{:<12}{}\n", "indexes", indexes.size()));
   if (indexes.empty()) return;
   out.write(fmt::format("\n  {:<24}{:<12}{:<8}{:<8}", "name", "engine", "keys", "values"));
   if (with_stats)
-    out.write(fmt::format("{:>14}{:>12}{:>12}{:>12}{:>12}", "pairs", "leaves", "PM", "DRAM",
-                          "opened in"));
+    out.write(fmt::format("{:>14}{:>12}{:>12}{:>12}{:>12}{:>20}", "pairs", "leaves", "PM", "DRAM",
+                          "opened in", "resumed"));
   out.write("\n");
   for (const IndexFacts& index : indexes) {
     out.write(fmt::format("  {:<24}{:<12}{:<8}{:<8}", index.info.name, index.info.engine,
                           perdix::to_string(index.info.key_kind),
                           perdix::to_string(index.info.value_kind)));
     if (const auto& stats = index.stats) {
-      out.write(fmt::format("{:>14}{:>12}{:>12}{:>12}{:>12}", format_count(stats->pairs),
-                            format_count(stats->leaves),
-                            format_bytes(static_cast<double>(stats->pm_bytes)),
-                            format_bytes(static_cast<double>(stats->dram_bytes)),
-                            format_nanoseconds(stats->recovery_seconds * 1e9)));
+      out.write(fmt::format(
+          "{:>14}{:>12}{:>12}{:>12}{:>12}{:>20}", format_count(stats->pairs),
+          format_count(stats->leaves), format_bytes(static_cast<double>(stats->pm_bytes)),
+          format_bytes(static_cast<double>(stats->dram_bytes)),
+          format_nanoseconds(stats->recovery_seconds * 1e9), resumed_text(*stats)));
     }
     out.write("\n");
   }
