@@ -45,7 +45,8 @@ void Rig::reopen(std::optional<AnyIndex>& index) {
 }
 
 std::size_t Rig::count(double operations) const {
-  return scaled(domain_ == Domain::page_cache ? operations / 100 : operations, 20);
+  if (domain_ == Domain::page_cache) operations /= disk_folder().empty() ? 20 : 100;
+  return scaled(operations, 20);
 }
 
 std::vector<Datum> Rig::keys(double wanted) {
