@@ -38,6 +38,9 @@ endif()
 if(PERDIX_INSTRUMENTED)
   target_compile_definitions(perdix_options INTERFACE PERDIX_INSTRUMENTED)
 endif()
+# For what is neither the library nor a program that computes a lot: it may compile faster instead.
+target_compile_options(perdix_options INTERFACE
+  "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:PERDIX_COMPUTES>>>:${PERDIX_OUTER_OPTIONS}>")
 target_include_directories(perdix_options INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 
@@ -51,6 +54,7 @@ function(perdix_layer name)
   list(TRANSFORM ARG_DEPS PREPEND perdix_)
   if(ARG_SOURCES)
     add_library(perdix_${name} OBJECT ${ARG_SOURCES})
+    set_target_properties(perdix_${name} PROPERTIES PERDIX_COMPUTES ON)
     target_link_libraries(perdix_${name} PRIVATE perdix_options PUBLIC ${ARG_DEPS} ${ARG_LIBS})
     set_property(GLOBAL APPEND PROPERTY PERDIX_LAYERS perdix_${name})
   else()
@@ -86,15 +90,29 @@ if(PERDIX_TESTS)
   target_precompile_headers(perdix_test_header PRIVATE <gtest/gtest.h>)
 endif()
 
+# A test program whose running costs more than its compiling: it is optimised as the library is.
+function(perdix_computes name)
+  set_target_properties(${name} PROPERTIES PERDIX_COMPUTES ON)
+endfunction()
+
+# A compiled header only fits sources with the same options.
+function(perdix_use_test_header name)
+  get_target_property(computes ${name} PERDIX_COMPUTES)
+  if(NOT computes OR NOT PERDIX_OUTER_OPTIONS)
+    target_precompile_headers(${name} REUSE_FROM perdix_test_header)
+  endif()
+endfunction()
+
 # perdix_unit_test(name SOURCES file... [DEPS layer...] [LIBS target...]
-#                  [LABEL label] [TIMEOUT seconds])
+#                  [LABEL label] [TIMEOUT seconds] [COMPUTES])
 # A GoogleTest program that is linked with the whole library; its cases are registered with ctest
-# under LABEL (default: unit). DEPS are the layers whose internal headers it includes.
+# under LABEL (default: unit). DEPS are the layers whose internal headers it includes. COMPUTES: see
+# perdix_computes().
 function(perdix_unit_test name)
   if(NOT PERDIX_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "COMPUTES" "LABEL;TIMEOUT" "SOURCES;DEPS;LIBS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
@@ -109,7 +127,10 @@ function(perdix_unit_test name)
   endforeach()
   target_link_libraries(${name} PRIVATE
     perdix_options perdix ${ARG_LIBS} GTest::gtest_main GTest::gmock)
-  target_precompile_headers(${name} REUSE_FROM perdix_test_header)
+  if(ARG_COMPUTES)
+    perdix_computes(${name})
+  endif()
+  perdix_use_test_header(${name})
   add_dependencies(tests-${ARG_LABEL} ${name})
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})

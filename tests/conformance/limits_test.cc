@@ -83,17 +83,18 @@ Datum wide_value(Rig& rig, std::uint64_t i) {
   return bytes_of(i, rig.rng().below(16'000));
 }
 
-/// Fills most of the pool with an index of large values, so that it is full with as many pairs of
-/// numbers as with wide ones, some hundred thousand fewer.
+/// Fills the pool with an index of large values and gives an eighth back, so that it is full again
+/// after as many pairs of numbers as of wide ones, and not after a million.
 void fill_with_ballast(Rig& rig) {
-  constexpr std::uint64_t kBallast = kSmallPool / 8 * 7;
-  constexpr std::uint64_t kPiece = 30'000;
+  constexpr std::uint64_t kPiece = 12'000;
   const auto types = index_types();
   const auto wide = std::find_if(types.begin(), types.end(), [&](const IndexType& type) {
     return type.name == rig.type().name && type.value_kind == Kind::bytes;
   });
   AnyIndex ballast = rig.open_as(*wide, "ballast");
-  for (std::uint64_t i = 0; i < kBallast / kPiece; ++i) ballast.put(i, bytes_of(i, kPiece));
+  std::uint64_t pieces = 0;
+  while (!error_of([&] { ballast.put(pieces, bytes_of(pieces, kPiece)); })) ++pieces;
+  for (std::uint64_t i = 0; i < pieces / 8; ++i) ballast.erase(i);
 }
 
 /// Inserts until the pool is full; each failed insert must have changed nothing.

@@ -12,8 +12,9 @@ Rig::Rig(const IndexType& type, Domain domain, std::uint64_t seed)
 
 void Rig::create_pool() {
   pool_.emplace(Pool::create(path(), options_));
-  EXPECT_EQ(pool_->info().domain, expected_domain(domain_));
-  allocated_when_new_ = pool_->info().allocated;
+  const PoolInfo info = pool_->info();
+  EXPECT_EQ(info.domain, expected_domain(domain_));
+  allocated_when_new_ = info.allocated;
 }
 
 void Rig::close_pool() {
