@@ -151,7 +151,6 @@ class IndexSubject final : public Subject {
     medium.empty();
     pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain_))->close();
     medium.restore_length();
-    forget_uuid(medium.bytes());
     mood_ = static_cast<Mood>(random.below(3));
     // None: the workload makes the index. Else around what one, two or three leaves hold, so that
     // they split and merge.

@@ -1,7 +1,6 @@
 // How a pool is made on a medium.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include <perdix/pool.h>
@@ -21,8 +20,5 @@ inline PoolOptions pool_options(pm::Domain domain) {
   options.domain = static_cast<DomainChoice>(domain);
   return options;
 }
-
-/// A pool's uuid is random; without it the same seed gives the same bytes.
-void forget_uuid(std::byte* pool);
 
 }  // namespace perdix::testing

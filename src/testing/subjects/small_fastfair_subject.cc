@@ -122,7 +122,6 @@ class TreeSubject final : public Subject {
     medium.empty();
     pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain_))->close();
     medium.restore_length();
-    forget_uuid(medium.bytes());
     grows_ = random.one_in(2);
     State state;
     OpenedTree<K, V> opened(medium, domain_);
