@@ -41,8 +41,20 @@ endif()
 # For what is neither the library nor a program that computes a lot: it may compile faster instead.
 target_compile_options(perdix_options INTERFACE
   "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:PERDIX_COMPUTES>>>:${PERDIX_OUTER_OPTIONS}>")
+target_link_libraries(perdix_options INTERFACE fmt::fmt)
 target_include_directories(perdix_options INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+
+# Headers that nearly every source includes; compiled once where sources are compiled in batches.
+set(PERDIX_COMMON_HEADERS <algorithm> <atomic> <filesystem> <fstream> <functional> <map> <memory>
+  <mutex> <optional> <sstream> <string> <thread> <unordered_map> <vector> <fmt/format.h>)
+if(CMAKE_UNITY_BUILD)
+  file(CONFIGURE OUTPUT layer_header.cc CONTENT "namespace perdix {}\n")
+  add_library(perdix_layer_header OBJECT ${CMAKE_CURRENT_BINARY_DIR}/layer_header.cc)
+  set_target_properties(perdix_layer_header PROPERTIES PERDIX_COMPUTES ON)
+  target_link_libraries(perdix_layer_header PRIVATE perdix_options)
+  target_precompile_headers(perdix_layer_header PRIVATE ${PERDIX_COMMON_HEADERS})
+endif()
 
 # --- Layers ---------------------------------------------------------------------------------------
 
@@ -55,6 +67,9 @@ function(perdix_layer name)
   if(ARG_SOURCES)
     add_library(perdix_${name} OBJECT ${ARG_SOURCES})
     set_target_properties(perdix_${name} PROPERTIES PERDIX_COMPUTES ON)
+    if(CMAKE_UNITY_BUILD)
+      target_precompile_headers(perdix_${name} REUSE_FROM perdix_layer_header)
+    endif()
     target_link_libraries(perdix_${name} PRIVATE perdix_options PUBLIC ${ARG_DEPS} ${ARG_LIBS})
     set_property(GLOBAL APPEND PROPERTY PERDIX_LAYERS perdix_${name})
   else()
@@ -68,7 +83,7 @@ endfunction()
 
 # Every test has one of these labels, which decides in which builds it runs (CONTRIBUTING.md,
 # "Tests"). The target `tests-<label>` builds the programs of one label.
-set(PERDIX_LABELS unit conformance concurrency kill bench instrumented fuzz tidy install)
+set(PERDIX_LABELS unit conformance concurrency kill tool bench instrumented fuzz tidy install)
 if(PERDIX_TESTS)
   foreach(label ${PERDIX_LABELS})
     add_custom_target(tests-${label})
@@ -81,13 +96,13 @@ function(perdix_require_label name label)
   endif()
 endfunction()
 
-# GoogleTest's header costs more to compile than most tests, so it is compiled once for all of them.
-# Files include it all the same.
+# GoogleTest's header costs more to compile than most tests, so it is compiled once for all of them,
+# with others that they all use. Files include them all the same.
 if(PERDIX_TESTS)
   file(CONFIGURE OUTPUT test_header.cc CONTENT "int main() {}\n")
   add_executable(perdix_test_header ${CMAKE_CURRENT_BINARY_DIR}/test_header.cc)
   target_link_libraries(perdix_test_header PRIVATE perdix_options GTest::gtest)
-  target_precompile_headers(perdix_test_header PRIVATE <gtest/gtest.h>)
+  target_precompile_headers(perdix_test_header PRIVATE <gtest/gtest.h> ${PERDIX_COMMON_HEADERS})
 endif()
 
 # A test program whose running costs more than its compiling: it is optimised as the library is.
