@@ -8,9 +8,9 @@ TOOL := build/release/tools/perdix/perdix
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test bench setup build dev release asan tsan instrumented \
+.PHONY: help demo test test-all bench setup build dev release asan tsan instrumented \
 	fuzz fuzz-campaign schedule-campaign kill-campaign \
-	unit-test conformance-test concurrency-test kill-test install-test tidy-test \
+	unit-test conformance-test concurrency-test kill-test tool-test install-test tidy-test \
 	crash-campaign persist-mutation planted-bugs \
 	install format tidy clean
 
@@ -25,6 +25,10 @@ demo: ## load 663,473 words, kill it, reopen it, compare it; does all its set-up
 test: ## build and run the whole test suite (minutes); does all its set-up
 	@scripts/setup test
 	@scripts/test
+
+test-all: ## the same with all domains in all builds, and on a disk
+	@scripts/setup test
+	@scripts/test --all
 
 bench: ## YCSB load and A-F beside the competitors; options in ARGS
 	@scripts/setup test
@@ -76,7 +80,8 @@ unit-test: ## the unit tests
 conformance-test: ## every engine against a reference map
 concurrency-test: ## many threads at once
 kill-test: ## real processes, killed at random moments
-unit-test conformance-test concurrency-test kill-test: %-test:
+tool-test: ## the command-line tool as a user meets it
+unit-test conformance-test concurrency-test kill-test tool-test: %-test:
 	@scripts/setup test
 	@scripts/build dev tests-$*
 	@ctest --preset dev -j "$$(nproc)" -L '^$*$$'

@@ -38,8 +38,23 @@ endif()
 if(PERDIX_INSTRUMENTED)
   target_compile_definitions(perdix_options INTERFACE PERDIX_INSTRUMENTED)
 endif()
+# For what is neither the library nor a program that computes a lot: it may compile faster instead.
+target_compile_options(perdix_options INTERFACE
+  "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:PERDIX_COMPUTES>>>:${PERDIX_OUTER_OPTIONS}>")
+target_link_libraries(perdix_options INTERFACE fmt::fmt)
 target_include_directories(perdix_options INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+
+# Headers that nearly every source includes; compiled once where sources are compiled in batches.
+set(PERDIX_COMMON_HEADERS <algorithm> <atomic> <filesystem> <fstream> <functional> <map> <memory>
+  <mutex> <optional> <sstream> <string> <thread> <unordered_map> <vector> <fmt/format.h>)
+if(CMAKE_UNITY_BUILD)
+  file(CONFIGURE OUTPUT layer_header.cc CONTENT "namespace perdix {}\n")
+  add_library(perdix_layer_header OBJECT ${CMAKE_CURRENT_BINARY_DIR}/layer_header.cc)
+  set_target_properties(perdix_layer_header PROPERTIES PERDIX_COMPUTES ON)
+  target_link_libraries(perdix_layer_header PRIVATE perdix_options)
+  target_precompile_headers(perdix_layer_header PRIVATE ${PERDIX_COMMON_HEADERS})
+endif()
 
 # --- Layers ---------------------------------------------------------------------------------------
 
@@ -51,6 +66,10 @@ function(perdix_layer name)
   list(TRANSFORM ARG_DEPS PREPEND perdix_)
   if(ARG_SOURCES)
     add_library(perdix_${name} OBJECT ${ARG_SOURCES})
+    set_target_properties(perdix_${name} PROPERTIES PERDIX_COMPUTES ON)
+    if(CMAKE_UNITY_BUILD)
+      target_precompile_headers(perdix_${name} REUSE_FROM perdix_layer_header)
+    endif()
     target_link_libraries(perdix_${name} PRIVATE perdix_options PUBLIC ${ARG_DEPS} ${ARG_LIBS})
     set_property(GLOBAL APPEND PROPERTY PERDIX_LAYERS perdix_${name})
   else()
@@ -64,7 +83,7 @@ endfunction()
 
 # Every test has one of these labels, which decides in which builds it runs (CONTRIBUTING.md,
 # "Tests"). The target `tests-<label>` builds the programs of one label.
-set(PERDIX_LABELS unit conformance concurrency kill bench instrumented fuzz tidy install)
+set(PERDIX_LABELS unit conformance concurrency kill tool bench instrumented fuzz tidy install)
 if(PERDIX_TESTS)
   foreach(label ${PERDIX_LABELS})
     add_custom_target(tests-${label})
@@ -77,24 +96,38 @@ function(perdix_require_label name label)
   endif()
 endfunction()
 
-# GoogleTest's header costs more to compile than most tests, so it is compiled once for all of them.
-# Files include it all the same.
+# GoogleTest's header costs more to compile than most tests, so it is compiled once for all of them,
+# with others that they all use. Files include them all the same.
 if(PERDIX_TESTS)
   file(CONFIGURE OUTPUT test_header.cc CONTENT "int main() {}\n")
   add_executable(perdix_test_header ${CMAKE_CURRENT_BINARY_DIR}/test_header.cc)
   target_link_libraries(perdix_test_header PRIVATE perdix_options GTest::gtest)
-  target_precompile_headers(perdix_test_header PRIVATE <gtest/gtest.h>)
+  target_precompile_headers(perdix_test_header PRIVATE <gtest/gtest.h> ${PERDIX_COMMON_HEADERS})
 endif()
 
+# A test program whose running costs more than its compiling: it is optimised as the library is.
+function(perdix_computes name)
+  set_target_properties(${name} PROPERTIES PERDIX_COMPUTES ON)
+endfunction()
+
+# A compiled header only fits sources with the same options.
+function(perdix_use_test_header name)
+  get_target_property(computes ${name} PERDIX_COMPUTES)
+  if(NOT computes OR NOT PERDIX_OUTER_OPTIONS)
+    target_precompile_headers(${name} REUSE_FROM perdix_test_header)
+  endif()
+endfunction()
+
 # perdix_unit_test(name SOURCES file... [DEPS layer...] [LIBS target...]
-#                  [LABEL label] [TIMEOUT seconds])
+#                  [LABEL label] [TIMEOUT seconds] [COMPUTES])
 # A GoogleTest program that is linked with the whole library; its cases are registered with ctest
-# under LABEL (default: unit). DEPS are the layers whose internal headers it includes.
+# under LABEL (default: unit). DEPS are the layers whose internal headers it includes. COMPUTES: see
+# perdix_computes().
 function(perdix_unit_test name)
   if(NOT PERDIX_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "COMPUTES" "LABEL;TIMEOUT" "SOURCES;DEPS;LIBS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
@@ -109,7 +142,10 @@ function(perdix_unit_test name)
   endforeach()
   target_link_libraries(${name} PRIVATE
     perdix_options perdix ${ARG_LIBS} GTest::gtest_main GTest::gmock)
-  target_precompile_headers(${name} REUSE_FROM perdix_test_header)
+  if(ARG_COMPUTES)
+    perdix_computes(${name})
+  endif()
+  perdix_use_test_header(${name})
   add_dependencies(tests-${ARG_LABEL} ${name})
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})

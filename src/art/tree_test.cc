@@ -286,14 +286,14 @@ TEST(TreeOfStrings, DeepestTree) {
   HeapTree<ViewItem> tree;
   const std::string longest(kMaxKeySize, 'd');
   std::vector<ViewItem> items;
-  for (std::size_t size = 0; size <= kMaxKeySize; size += 10)
+  for (std::size_t size = 0; size <= kMaxKeySize; size += 20)
     items.push_back({std::string_view(longest).substr(0, size)});
   for (auto& item : items) ASSERT_TRUE(tree->insert(item.key, &item));
   EXPECT_EQ(tree->find_floor(longest), &items.back());
   EXPECT_EQ(tree->find_above(items.back().key), nullptr);
   const std::string just_below = longest.substr(0, 60000) + "c";
-  EXPECT_EQ(tree->find_floor(just_below), &items[6000]);
-  EXPECT_EQ(tree->find_above(just_below), &items[6001]);
+  EXPECT_EQ(tree->find_floor(just_below), &items[3000]);
+  EXPECT_EQ(tree->find_above(just_below), &items[3001]);
   EXPECT_EQ(tree.leak(), 0);
 }
 

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <source_location>
 
 namespace perdix::pm {
@@ -31,6 +32,9 @@ class Probe {
 
   /// Before a write; a probe may hold the thread back here to decide the order of threads.
   virtual void before_write(const void* /*p*/, std::size_t /*n*/) {}
+  /// A random number that goes into persistent memory; what is returned goes there instead, so that
+  /// a run can be repeated.
+  virtual std::uint64_t on_draw(std::uint64_t random) { return random; }
   /// A pool is mapped: offset 0 is at `base`, and it may grow to `n` bytes.
   virtual void on_map(const void* /*base*/, std::size_t /*n*/) {}
 };
@@ -64,6 +68,10 @@ inline void before_write(const void* p, std::size_t n) {
 inline void on_map(const void* base, std::size_t n) {
   if (Probe* probe = installed_probe()) probe->on_map(base, n);
 }
+inline std::uint64_t on_draw(std::uint64_t random) {
+  Probe* probe = installed_probe();
+  return probe == nullptr ? random : probe->on_draw(random);
+}
 inline bool on_flush(const void* p, std::size_t n, const Site& site) {
   Probe* probe = installed_probe();
   return probe == nullptr || probe->on_flush(p, n, site);
@@ -86,6 +94,7 @@ inline void on_read(const void*, std::size_t) {}
 inline void on_write(const void*, std::size_t) {}
 inline void before_write(const void*, std::size_t) {}
 inline void on_map(const void*, std::size_t) {}
+inline std::uint64_t on_draw(std::uint64_t random) { return random; }
 inline bool on_flush(const void*, std::size_t, const Site&) { return true; }
 inline bool on_fence(const Site&) { return true; }
 

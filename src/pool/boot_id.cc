@@ -4,6 +4,8 @@
 #include <random>
 #include <string>
 
+#include "pm/probe.h"
+
 namespace perdix::pool {
 namespace {
 
@@ -36,7 +38,7 @@ bool same_boot(const BootId& a, const BootId& b) noexcept { return a == b && a !
 std::array<std::uint8_t, 16> random_uuid() {
   std::random_device device;
   std::array<std::uint8_t, 16> uuid{};
-  for (std::uint8_t& byte : uuid) byte = static_cast<std::uint8_t>(device());
+  for (std::uint8_t& byte : uuid) byte = static_cast<std::uint8_t>(pm::on_draw(device()));
   uuid[6] = static_cast<std::uint8_t>((uuid[6] & 0x0f) | 0x40);  // RFC 4122, version 4: random
   uuid[8] = static_cast<std::uint8_t>((uuid[8] & 0x3f) | 0x80);
   return uuid;

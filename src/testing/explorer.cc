@@ -110,6 +110,7 @@ std::optional<Failure> Explorer::start(std::uint64_t seed) {
   verdicts_.clear();
   ++counts_.rounds;
   util::Random random(seed);
+  recorder_.draw_from(random());
   const State first = subject_.create(stage_.medium(), random);
   stage_.adopt();
   first_hash_ = content_hash(stage_.bytes(), subject_.size());

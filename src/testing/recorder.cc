@@ -21,9 +21,15 @@ void Recorder::start(std::uint64_t seed) {
   const std::lock_guard lock(mutex_);
   trace_.clear();
   random_ = util::Random(seed);
+  draws_ = util::Random(~seed);
   threads_ = {std::this_thread::get_id()};
   base_ = nullptr;
   recording_ = true;
+}
+
+void Recorder::draw_from(std::uint64_t seed) {
+  const std::lock_guard lock(mutex_);
+  draws_ = util::Random(seed);
 }
 
 Trace Recorder::stop() {
@@ -141,6 +147,11 @@ bool Recorder::on_fence(const pm::Site& site) {
   sites_.count(number, Event::Kind::fence);
   add({Event::Kind::fence, static_cast<std::uint8_t>(thread_number()), 0, number, 0, 0});
   return false;
+}
+
+std::uint64_t Recorder::on_draw(std::uint64_t) {
+  const std::lock_guard lock(mutex_);
+  return draws_();
 }
 
 void Recorder::on_map(const void* base, std::size_t) {

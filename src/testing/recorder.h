@@ -41,6 +41,10 @@ class Recorder final : public YieldingProbe {
   /// thread, while no worker is at an event.
   void take_turns(Turns* turns);
 
+  /// Numbers that are drawn for persistent memory follow from this seed until start(), and then
+  /// from that of the session.
+  void draw_from(std::uint64_t seed);
+
   void mark(Event::Kind kind, std::uint32_t id);
 
   Sites& sites() noexcept { return sites_; }
@@ -50,6 +54,7 @@ class Recorder final : public YieldingProbe {
   void on_write(const void* p, std::size_t n) override;
   bool on_flush(const void* p, std::size_t n, const pm::Site& site) override;
   bool on_fence(const pm::Site& site) override;
+  std::uint64_t on_draw(std::uint64_t random) override;
   void on_map(const void* base, std::size_t n) override;
   void on_yield() override;
 
@@ -76,6 +81,7 @@ class Recorder final : public YieldingProbe {
   bool recording_ = false;
   Trace trace_;
   util::Random random_{0};
+  util::Random draws_{0};
   std::vector<std::thread::id> threads_;  // by number; nobody, once a worker has ended
   unsigned first_worker_ = 1;             // of those that take turns
   std::vector<std::uint64_t> words_;      // scratch: where the words of a copy begin

@@ -3,10 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <string>
-
-#include <fmt/format.h>
+#include "testing/asleep.h"
 
 namespace perdix::testing {
 namespace {
@@ -15,15 +12,6 @@ Turns::Time processor_time(clockid_t clock) {
   timespec now{};
   ::clock_gettime(clock, &now);
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-}
-
-/// The state follows the name, which is in parentheses and may hold any others.
-bool is_asleep(pid_t thread) {
-  std::ifstream file(fmt::format("/proc/self/task/{}/stat", thread));
-  std::string line;
-  std::getline(file, line);
-  const std::size_t name_end = line.rfind(')');
-  return name_end != std::string::npos && line.compare(name_end, 3, ") S") == 0;
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ std::uint64_t limit_per_stripe(std::uint64_t bytes) {
 
 std::uint64_t draw_seed() {
   std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
+  return pm::on_draw(std::uint64_t{device()} << 32 | device());
 }
 
 // --- Life ----------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 // Limits: keys and values that are too large, and a pool that is full. What throws changed nothing.
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,20 @@ Datum wide_value(Rig& rig, std::uint64_t i) {
   return bytes_of(i, rig.rng().below(16'000));
 }
 
+/// Fills the pool with an index of large values and gives an eighth back, so that it is full again
+/// after as many pairs of numbers as of wide ones, and not after a million.
+void fill_with_ballast(Rig& rig) {
+  constexpr std::uint64_t kPiece = 12'000;
+  const auto types = index_types();
+  const auto wide = std::find_if(types.begin(), types.end(), [&](const IndexType& type) {
+    return type.name == rig.type().name && type.value_kind == Kind::bytes;
+  });
+  AnyIndex ballast = rig.open_as(*wide, "ballast");
+  std::uint64_t pieces = 0;
+  while (!error_of([&] { ballast.put(pieces, bytes_of(pieces, kPiece)); })) ++pieces;
+  for (std::uint64_t i = 0; i < pieces / 8; ++i) ballast.erase(i);
+}
+
 /// Inserts until the pool is full; each failed insert must have changed nothing.
 void fill_up(Rig& rig, AnyIndex& index, Model& model) {
   int failures = 0;
@@ -118,6 +133,7 @@ void exhaust(Rig& rig) {
   rig.replace_pool(options);
   Model model;
   const std::vector<Datum> none;
+  if (rig.key_kind() == Kind::u64 && rig.value_kind() == Kind::u64) fill_with_ballast(rig);
   std::optional<AnyIndex> index(rig.open());
   for (int round = 0; round < 2; ++round) {
     fill_up(rig, *index, model);

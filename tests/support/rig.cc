@@ -12,8 +12,9 @@ Rig::Rig(const IndexType& type, Domain domain, std::uint64_t seed)
 
 void Rig::create_pool() {
   pool_.emplace(Pool::create(path(), options_));
-  EXPECT_EQ(pool_->info().domain, expected_domain(domain_));
-  allocated_when_new_ = pool_->info().allocated;
+  const PoolInfo info = pool_->info();
+  EXPECT_EQ(info.domain, expected_domain(domain_));
+  allocated_when_new_ = info.allocated;
 }
 
 void Rig::close_pool() {
@@ -45,7 +46,8 @@ void Rig::reopen(std::optional<AnyIndex>& index) {
 }
 
 std::size_t Rig::count(double operations) const {
-  return scaled(domain_ == Domain::page_cache ? operations / 100 : operations, 20);
+  if (domain_ == Domain::page_cache) operations /= disk_folder().empty() ? 20 : 100;
+  return scaled(operations, 20);
 }
 
 std::vector<Datum> Rig::keys(double wanted) {

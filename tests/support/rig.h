@@ -59,7 +59,8 @@ class Rig {
   /// Closes an index and the pool around it, and opens both again.
   void reopen(std::optional<AnyIndex>& index);
 
-  /// Operations for this domain at the scale of the run: each costs a write to disk in page_cache.
+  /// Operations for this domain at the scale of the run: in page_cache each costs a system call, on
+  /// a disk a write to that.
   std::size_t count(double operations) const;
 
   /// At least all edge keys, ascending; fewer others in the page_cache domain.

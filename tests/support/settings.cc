@@ -32,6 +32,11 @@ double scale() {
   return value;
 }
 
+std::string disk_folder() {
+  const char* folder = std::getenv("PERDIX_TEST_DISK");
+  return folder == nullptr ? "" : folder;
+}
+
 std::size_t scaled(double count, std::size_t least) {
   // The build's own factor makes room for sanitizers, which slow all code down.
   return std::max(least, static_cast<std::size_t>(count * scale() * PERDIX_TEST_BUILD_SCALE));

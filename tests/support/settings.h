@@ -2,8 +2,9 @@
 //
 //   PERDIX_SEED        seed of every random choice; without it a new one for each run
 //   PERDIX_TEST_SCALE  factor on the number of operations (default 1); 10 makes a campaign
-//   PERDIX_TEST_DIR    folder for the pools of the process and memory_controller domains
-//   PERDIX_TEST_DISK   folder for the pools of the page_cache domain
+//   PERDIX_TEST_DIR    folder for pools; without it one in memory, where there is room
+//   PERDIX_TEST_DISK   folder on a disk for the pools of the page_cache domain; without it they lie
+//                      where the others do, since most cases don't depend on the medium
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,9 @@ namespace perdix::test {
 std::uint64_t seed();
 
 double scale();
+
+/// PERDIX_TEST_DISK; empty without it.
+std::string disk_folder();
 
 /// `count` operations at the scale of this run, but at least `least`.
 std::size_t scaled(double count, std::size_t least = 1);

@@ -1,13 +1,13 @@
 #include "support/temp_dir.h"
 
-#include <linux/magic.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <system_error>
+
+#include "support/settings.h"
 
 namespace perdix::test {
 namespace {
@@ -16,12 +16,6 @@ namespace fs = std::filesystem;
 
 // Room for two suites at once whose pools grow to some hundred MiB; containers often have 64 MiB.
 constexpr std::uintmax_t kEnoughMemory = std::uintmax_t{1} << 30;
-
-bool on_disk(const fs::path& path) {
-  struct statfs info;
-  return ::statfs(path.c_str(), &info) == 0 &&
-         static_cast<std::uint64_t>(info.f_type) != static_cast<std::uint64_t>(TMPFS_MAGIC);
-}
 
 fs::path memory_folder() {
   if (const char* chosen = std::getenv("PERDIX_TEST_DIR")) return chosen;
@@ -33,17 +27,15 @@ fs::path memory_folder() {
   return usable ? memory : fs::temp_directory_path();
 }
 
-fs::path disk_folder() {
-  if (const char* chosen = std::getenv("PERDIX_TEST_DISK")) return chosen;
-  const fs::path temporary = fs::temp_directory_path();
-  return on_disk(temporary) ? temporary : fs::current_path();
+fs::path folder_for(Domain domain) {
+  const fs::path disk = disk_folder();
+  return domain == Domain::page_cache && !disk.empty() ? disk : memory_folder();
 }
 
 }  // namespace
 
 TempDir::TempDir(Domain domain) {
-  const fs::path parent = domain == Domain::page_cache ? disk_folder() : memory_folder();
-  std::string pattern = (parent / "perdix-test-XXXXXX").string();
+  std::string pattern = (folder_for(domain) / "perdix-test-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) {
     throw std::system_error(errno, std::generic_category(), "mkdtemp " + pattern);
   }

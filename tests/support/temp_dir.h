@@ -1,5 +1,5 @@
-// A folder for pools that exists as long as the object: in memory where the domain needs no disk
-// and there is room, on a disk for the page_cache domain.
+// A folder for pools that exists as long as the object: in memory if there is room, on a disk for
+// the page_cache domain if the environment names one (settings.h).
 #pragma once
 
 #include <filesystem>

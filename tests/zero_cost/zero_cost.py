@@ -105,7 +105,7 @@ def names_call_sites(binary):
 
 def compare_sites(options, folder):
     """Returns the number of findings."""
-    compile_unit(options, folder / "instrumented.o", more=["-DPERDIX_INSTRUMENTED"])
+    compile_unit(options, folder / "instrumented.o", more=["-DPERDIX_INSTRUMENTED", "-O0"])
     if not names_call_sites(folder / "instrumented.o"):
         raise Unknown("the instrumented object names no call site")
     if names_call_sites(folder / "normal.o"):

@@ -1,7 +1,11 @@
 #include "testing/linearizability/scheduler.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
+
+#include "testing/asleep.h"
 
 namespace perdix::testing {
 
@@ -20,6 +24,7 @@ void Scheduler::join(unsigned number) {
   std::unique_lock lock(mutex_);
   Thread& self = threads_[number];
   self.id = std::this_thread::get_id();
+  self.system_id = ::gettid();
   self.active = true;
   if (++joined_ == threads_.size()) choose(nullptr);
   self.turn.wait(lock, [&] { return current_ == &self; });
@@ -116,15 +121,24 @@ void Scheduler::choose(Thread* from) {
 
 void Scheduler::watch() {
   std::unique_lock lock(mutex_);
-  std::pair<const Thread*, std::uint64_t> last{nullptr, 0};
+  struct Look {
+    const Thread* current = nullptr;
+    std::uint64_t points = 0;
+    bool operator==(const Look&) const = default;
+  } last;
+  std::chrono::milliseconds still{0};
+  bool asleep = false;
   while (left_ < threads_.size()) {
-    const std::pair<const Thread*, std::uint64_t> present{current_, points_};
-    if (current_ != nullptr && present == last) {
+    const Look now{current_, points_};
+    const bool sleeps = current_ != nullptr && is_asleep(current_->system_id);
+    still = now == last ? still + kLook : kLook * 0;
+    if (current_ != nullptr && now == last && ((asleep && sleeps) || still >= kPatience)) {
       current_->waits = true;
       choose(current_);
     }
-    last = {current_, points_};
-    ended_.wait_for(lock, kPatience);
+    last = now;
+    asleep = sleeps;
+    ended_.wait_for(lock, kLook);
   }
 }
 

@@ -11,11 +11,14 @@
 //
 // A thread that waits for a lock of a suspended one says so (yield()); it gets no turn before an
 // operation has ended, which may have released the lock. So a run depends on nothing but the seed.
-// Only where a thread sleeps in the kernel, for a mutex say, does the clock decide: after kPatience
-// without a point the turn is taken from it.
+// Only where a thread sleeps in the kernel, for a mutex say, does the clock decide: the turn is
+// taken from one that was found asleep twice without a point in between, or runs on without one for
+// kPatience.
 //
 // Thread-safe.
 #pragma once
+
+#include <sys/types.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -34,6 +37,7 @@ namespace perdix::testing {
 class Scheduler {
  public:
   static constexpr std::chrono::milliseconds kPatience{1000};
+  static constexpr std::chrono::milliseconds kLook{5};
 
   /// `expected_points`: about how many points there will be in all.
   Scheduler(unsigned threads, std::uint64_t seed, std::uint64_t expected_points);
@@ -66,7 +70,7 @@ class Scheduler {
   /// Calls `action` at the given point (the first is 1), while every thread is stopped.
   void at_point(std::uint64_t point, std::function<void()> action);
 
-  /// Takes the turn from threads that sleep, until all members have left.
+  /// Takes the turn from threads that sleep or hang, until all members have left.
   void watch();
 
   /// Points so far.
@@ -75,6 +79,7 @@ class Scheduler {
  private:
   struct Thread {
     std::thread::id id;
+    pid_t system_id = 0;
     std::condition_variable turn;
     std::int64_t priority = 0;
     bool active = false;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -12,9 +11,7 @@
 #include <perdix/index.h>
 
 #include "pm/file.h"
-#include "pool/layout.h"
 #include "pool/pool_core.h"
-#include "pool/superblock.h"
 #include "testing/subjects/pool_medium.h"
 
 namespace perdix::testing {
@@ -57,17 +54,6 @@ std::string value_of(Kind kind, util::Random& random) {
   std::string value = std::to_string(number);
   value.resize(kLengths[random.below(kLengths.size())], 'v');
   return value;
-}
-
-/// A pool's uuid is random; without it the same seed gives the same bytes.
-void forget_uuid(std::byte* pool) {
-  for (const pm::Offset offset : pool::kSuperblockOffset) {
-    pool::Superblock superblock;
-    std::memcpy(&superblock, pool + offset, sizeof superblock);
-    std::fill(std::begin(superblock.uuid), std::end(superblock.uuid), std::uint8_t{0});
-    superblock.checksum = pool::checksum_of(superblock);
-    std::memcpy(pool + offset, &superblock, sizeof superblock);
-  }
 }
 
 class OpenedIndex final : public Opened {
@@ -176,7 +162,6 @@ class IndexSubject final : public Subject {
     medium.empty();
     pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain_))->close();
     medium.restore_length();
-    forget_uuid(medium.bytes());
     mood_ = static_cast<Mood>(random.below(3));
     // None: the workload makes the index. Else around what one, two or three leaves hold, so that
     // they split and merge.

@@ -7,6 +7,7 @@
 #include "testing/subjects/calloc_subject.h"
 #include "testing/subjects/index_subject.h"
 #include "testing/subjects/pool_subject.h"
+#include "testing/subjects/small_fastfair_subject.h"
 #include "testing/subjects/wal_subject.h"
 
 namespace perdix::testing {
@@ -49,6 +50,11 @@ std::vector<SubjectEntry> subjects() {
                                    {"wal", 4, make_wal_subject}};
   for (const std::string& engine : Index::engines())
     add_kinds(all, engine, engine, options_with(0));
+  for (const Kind kind : {Kind::u64, Kind::bytes}) {
+    all.push_back(
+        {fmt::format("fastfair+small:{0}:{0}", to_string(kind)), 4,
+         [kind](pm::Domain domain) { return make_small_fastfair_subject(kind, domain); }});
+  }
   // Buffers for fewer leaves than there are, so that they also change hands.
   add_kinds(all, "sptree+buffers", "sptree", options_with(kSmallBudget));
   return all;

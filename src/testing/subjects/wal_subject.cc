@@ -4,16 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <iterator>
 #include <mutex>
 #include <optional>
 
 #include "pm/access.h"
 #include "pm/file.h"
-#include "pool/layout.h"
 #include "pool/pool_core.h"
-#include "pool/superblock.h"
 #include "testing/subjects/pool_medium.h"
 #include "wal/log.h"
 
@@ -330,7 +327,6 @@ class WalSubject final : public Subject {
     medium.empty();
     pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain_))->close();
     medium.restore_length();
-    forget_uuid(medium.bytes());
     OpenedWal opened(medium, domain_);
     State state;
     for (std::uint64_t i = random.below(10); i > 0; --i) take(opened, random, state);
@@ -378,17 +374,6 @@ class WalSubject final : public Subject {
   }
 
  private:
-  /// A pool's uuid is random; without it the same seed gives the same bytes.
-  static void forget_uuid(std::byte* pool) {
-    for (const pm::Offset offset : pool::kSuperblockOffset) {
-      pool::Superblock superblock;
-      std::memcpy(&superblock, pool + offset, sizeof superblock);
-      std::fill(std::begin(superblock.uuid), std::end(superblock.uuid), std::uint8_t{0});
-      superblock.checksum = pool::checksum_of(superblock);
-      std::memcpy(pool + offset, &superblock, sizeof superblock);
-    }
-  }
-
   static void fill(OpenedWal& opened, util::Random& random) {
     const auto leaf = static_cast<unsigned>(random.below(kLeaves));
     // Often so many that the next ring words are not in the line of the stripe's start.

@@ -1,13 +1,12 @@
-// FAST&FAIR's tree with nodes of four entries, so that the explorer's few keys make trees of
-// several levels and the structure modifications of inner nodes meet crashes, too. Nodes of their
-// full size are explored as any engine's, by crash_explorer.
-#include <gtest/gtest.h>
+#include "testing/subjects/small_fastfair_subject.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 #include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
 
 #include <perdix/index.h>
 #include <perdix/pool.h>
@@ -15,7 +14,6 @@
 #include "index/adapter.h"
 #include "index/fastfair/fastfair.h"
 #include "pool/pool_core.h"
-#include "testing/explorer.h"
 #include "testing/subjects/pool_medium.h"
 
 namespace perdix::testing {
@@ -171,32 +169,16 @@ class TreeSubject final : public Subject {
   bool grows_ = true;
 };
 
-/// At least so many images of each domain.
-constexpr std::uint64_t kImages = 1500;
-
 template <class K, class V>
-void explore(unsigned threads) {
-  for (const pm::Domain domain :
-       {pm::Domain::memory_controller, pm::Domain::cpu_cache, pm::Domain::page_cache}) {
-    TreeSubject<K, V> subject(domain);
-    ExplorerOptions options;
-    options.domain = domain;
-    options.threads = threads;
-    Explorer explorer(subject, options);
-    for (std::uint64_t seed = 1; explorer.counts().opened < kImages; ++seed) {
-      const auto failure = explorer.round(seed);
-      if (!failure) continue;
-      FAIL() << "domain " << static_cast<int>(domain) << ", seed " << seed << ", "
-             << to_string(failure->path) << ": " << failure->moment << ": "
-             << fmt::format("{}", fmt::join(failure->problems, "; "));
-    }
-  }
+std::unique_ptr<Subject> make(pm::Domain domain) {
+  return std::make_unique<TreeSubject<K, V>>(domain);
 }
 
-TEST(FastFairCrash, Numbers) { explore<std::uint64_t, std::uint64_t>(1); }
-TEST(FastFairCrash, NumbersOfSeveralThreads) { explore<std::uint64_t, std::uint64_t>(3); }
-TEST(FastFairCrash, Strings) { explore<std::string, std::string>(1); }
-TEST(FastFairCrash, StringsOfSeveralThreads) { explore<std::string, std::string>(3); }
-
 }  // namespace
+
+std::unique_ptr<Subject> make_small_fastfair_subject(Kind key, pm::Domain domain) {
+  return key == Kind::u64 ? make<std::uint64_t, std::uint64_t>(domain)
+                          : make<std::string, std::string>(domain);
+}
+
 }  // namespace perdix::testing
