@@ -1,6 +1,6 @@
 """Bugs of SpTree's resumption after a restart, and of the backup of its top layer."""
 
-from bug import BUFFERED_STRINGS, BUFFERS, SMO, SPTREE_RECOVERY, SPTREE_RESUME, STRINGS, TREE, Bug
+from bug import BUFFERS, SMO, SPTREE_RECOVERY, SPTREE_RESUME, TREE, Bug
 
 BUGS = [
     Bug(
@@ -43,13 +43,6 @@ BUGS = [
         BUFFERS,
     ),
     Bug(
-        "a leaf is used though its left neighbour's chain still has its pairs",
-        SPTREE_RESUME,
-        "    if (!survivor || !survivor->replay.stale) break;\n    leaf = &before;\n",
-        "    break;\n",
-        BUFFERED_STRINGS,
-    ),
-    Bug(
         "pairs that a split had not merged yet are lost when its chain is closed",
         SPTREE_RESUME,
         "  pm().publish(leaf.bitmap, placed.taken & ~chain.erased);  // before the END\n",
@@ -85,13 +78,6 @@ BUGS = [
         "    Node* next = following == nullptr || {planted} ? nullptr\n"
         "                                                   : top_.find(low_of(*following));\n",
         TREE,
-    ),
-    Bug(
-        "the list is not followed behind the leaf that the backup knows",
-        SPTREE_RESUME,
-        "    if (next == nullptr || !reached(*next)) return *leaf;\n    leaf = next;\n",
-        "    return *leaf;\n",
-        STRINGS,
     ),
     Bug(
         "a drop leaves the backup behind",

@@ -146,7 +146,8 @@ BUGS = [
     Bug(
         "split does not flush the moved pairs",
         SMO,
-        "  pm().flush(&right, offsetof(Leaf, pairs) + moved * sizeof(Pair));\n",
+        "  pm().flush(&right, offsetof(Leaf, pairs) + "
+        "std::bit_width(right_slots) * sizeof(Pair));\n",
         "  pm().flush(&right, offsetof(Leaf, pairs));\n",
         TREE,
     ),
@@ -213,9 +214,24 @@ BUGS = [
     Bug(
         "merge flushes only the first of the moved pairs",
         SMO,
-        "    pm().flush(&left.pairs[target], sizeof(Pair));  // log() fences before their bits "
-        "are set\n",
-        "    if (from == right_node->slots()) pm().flush(&left.pairs[target], sizeof(Pair));\n",
+        "  flush_pairs(left, node.slots() & ~old_slots);  // log() fences before their bits are "
+        "set\n",
+        "  const std::uint64_t moved = node.slots() & ~old_slots;\n"
+        "  flush_pairs(left, moved & -moved);\n",
+        TREE,
+    ),
+    Bug(
+        "pairs go back to their columns before their copies are durable",
+        SMO,
+        "  pm().fence();  // phase 1: the copies are durable before their bits can be\n",
+        "",
+        TREE,
+    ),
+    Bug(
+        "pairs that go back to their columns also stay where they were",
+        SMO,
+        "  const std::uint64_t slots = (before | added) & ~left;\n",
+        "  const std::uint64_t slots = (before | added) & ~({planted} ? 0 : left);\n",
         TREE,
     ),
     Bug(
@@ -333,9 +349,9 @@ BUGS = [
     Bug(
         "a slot is used again while its tombstone is in the log",
         SPTREE,
-        "static_cast<unsigned>(std::countr_one(taken_slots(node)));",
-        "static_cast<unsigned>(\n"
-        "        std::countr_one({planted} ? node.slots() : taken_slots(node)));",
+        "    const unsigned slot = free_slot(taken_slots(node), hash);\n",
+        "    const unsigned slot =\n"
+        "        free_slot({planted} ? node.slots() : taken_slots(node), hash);\n",
         BUFFERS,
     ),
     Bug(

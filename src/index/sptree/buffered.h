@@ -161,12 +161,13 @@ bool Tree<K, V>::can_grow(const Node& node) {
   return buffer_of(node)->records < kChainRecords && admitted(node);
 }
 
-/// Flushes the lines of these slots, each once.
+/// Flushes the lines of these slots, each once, with its last pair.
 template <class K, class V>
 void Tree<K, V>::flush_pairs(const Leaf& leaf, std::uint64_t slots) const {
   while (slots != 0) {
     const Pair& pair = leaf.pairs[std::countr_zero(slots)];
     slots &= slots - 1;
+    // The caller fences before the pairs' bits can be set.
     if (slots == 0 || !on_one_line(pair, leaf.pairs[std::countr_zero(slots)]))
       pm().flush(&pair, sizeof pair);
   }

@@ -108,8 +108,7 @@ void Tree<K, V>::split(Node& node, Key key) {
   std::uint64_t moved_slots = 0, right_slots = 0;
   for (unsigned i = 0; i < moved; ++i) {
     const Entry<Key>& entry = division.middle()[i];
-    const bool buffered = entry.buffered();
-    const Pair pair = buffered
+    const Pair pair = entry.buffered()
                           ? Pair{buffer->key(entry.in_buffer()), buffer->value(entry.in_buffer())}
                           : left.pairs[entry.place];
     const Hash16 hash = Keys::hash16_of_word(pair.key);
@@ -117,7 +116,7 @@ void Tree<K, V>::split(Node& node, Key key) {
     pm().copy(&right.pairs[slot], &pair, sizeof(Pair));
     right_slots |= bit_of(slot);
     right_node->add(slot, hash);
-    if (!buffered) moved_slots |= bit_of(entry.place);
+    if (!entry.buffered()) moved_slots |= bit_of(entry.place);
   }
   pm().store(right.bitmap, right_slots);
   // Flushed only: log() fences before the new leaf can be linked.
