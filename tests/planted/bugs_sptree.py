@@ -175,8 +175,8 @@ BUGS = [
     Bug(
         "split keeps one pair in both leaves",
         SMO,
-        "    if (!buffered) moved_slots |= bit_of(entry.place);\n",
-        "    if (!buffered && i > 0) moved_slots |= bit_of(entry.place);\n",
+        "    if (!entry.buffered()) moved_slots |= bit_of(entry.place);\n",
+        "    if (!entry.buffered() && i > 0) moved_slots |= bit_of(entry.place);\n",
         TREE,
     ),
     Bug(
