@@ -80,9 +80,10 @@ Served look_up(const Store& store, const Restart& restart, std::uint64_t seed,
                Clock::time_point begin, std::span<const std::uint64_t> within) {
   Served served;
   util::Random random(seed);
-  const std::uint64_t records = restart.acknowledged.complete();
+  const std::uint64_t records = restart.acknowledged.total();
   for (std::size_t moment = 0; moment < within.size();) {
-    const bool right = answers(store, restart.records, random.below(records));
+    const std::uint64_t record = restart.acknowledged.record(random.below(records));
+    const bool right = answers(store, restart.records, record);
     const Clock::duration passed = Clock::now() - begin;
     served.lost += !right;
     if (served.first_answer_seconds == 0)
@@ -100,7 +101,8 @@ Served look_up(const Store& store, const Restart& restart, std::uint64_t seed,
 Rebuilt measure_rebuild(const Restart& restart) {
   Rebuilt result;
   const Acknowledged& acknowledged = restart.acknowledged;
-  const std::uint64_t first = util::Random(restart.seed).below(acknowledged.complete());
+  const std::uint64_t first =
+      acknowledged.record(util::Random(restart.seed).below(acknowledged.total()));
   const Clock::time_point begin = Clock::now();
   const Store store(restart);
   result.lost += !answers(store, restart.records, first);

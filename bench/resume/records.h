@@ -50,11 +50,12 @@ class Acknowledged {
     return most * threads_;
   }
 
-  /// All records below this number are acknowledged.
-  std::uint64_t complete() const {
-    std::uint64_t least = count(0);
-    for (unsigned t = 1; t < threads_; ++t) least = std::min(least, count(t));
-    return least * threads_;
+  /// One of the acknowledged records; `i` < total(). (Not simply the i-th: one thread may have
+  /// inserted all of them before another began.)
+  std::uint64_t record(std::uint64_t i) const {
+    unsigned t = 0;
+    for (; i >= count(t); ++t) i -= count(t);
+    return i * threads_ + t;
   }
 
  private:
