@@ -80,9 +80,7 @@ class PerdixMap {
     return {stats.dram_bytes, stats.pm_bytes};
   }
 
-  void resume() {
-    if (index_.stats().resumed < 1) index_.size();  // needs all of it
-  }
+  const Index<K, V>& index() const { return index_; }
 
  private:
   Pool pool_;

@@ -7,7 +7,12 @@ namespace perdix::bench {
 namespace {
 
 template <class K, class V>
-using SpTreeMap = PerdixMap<SpTree, K, V>;
+class SpTreeMap : public PerdixMap<SpTree, K, V> {
+ public:
+  using PerdixMap<SpTree, K, V>::PerdixMap;
+
+  void resume() { this->index().size(); }  // which needs all leaves
+};
 
 template <class K, class V>
 class BufferedSpTreeMap : public SpTreeMap<K, V> {

@@ -1,7 +1,6 @@
 // resume_bench: how soon SpTree answers after a process was killed, and how soon it is whole again
 // (Zhao et al., ICPE 2024, section 5.4, figures 9 and 10).
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 
 #include <perdix/error.h>
 
+#include "common/report_file.h"
 #include "resume/experiment.h"
 #include "resume/process.h"
 #include "terminal/format.h"
@@ -89,22 +89,6 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--html", options.html, "Write a page with plots to this file");
   app.add_flag("--progress", options.progress,
                "Show progress even if standard error is no terminal");
-}
-
-template <class Write>
-void write_file(const std::filesystem::path& path, Write write) {
-  if (path.empty()) return;
-  std::ofstream file(path);
-  write(file);
-  file.flush();
-  if (!file)
-    throw Error(Errc::io_error,
-                fmt::format("can't write {}; check the path and the space", path.string()));
-}
-
-// A run takes minutes, so paths that can't be written are found out before it.
-void require_writable(const std::filesystem::path& path) {
-  write_file(path, [](std::ostream&) {});
 }
 
 std::function<void(const Progress&)> progress_display(ProgressStyle style) {

@@ -1,4 +1,3 @@
-#include <fstream>
 #include <iostream>
 #include <memory>
 
@@ -7,6 +6,7 @@
 
 #include <perdix/error.h>
 
+#include "common/report_file.h"
 #include "perdix/bench_command.h"
 #include "terminal/interrupt.h"
 #include "ycsb/driver.h"
@@ -16,23 +16,9 @@
 namespace perdix::tool {
 namespace {
 
+using bench::require_writable;
+using bench::write_file;
 using terminal::ProgressStyle;
-
-template <class Write>
-void write_file(const std::filesystem::path& path, Write write) {
-  if (path.empty()) return;
-  std::ofstream file(path);
-  write(file);
-  file.flush();
-  if (!file)
-    throw Error(Errc::io_error,
-                fmt::format("can't write {}; check the path and the space", path.string()));
-}
-
-// A run takes minutes, so paths that can't be written are found out before it.
-void require_writable(const std::filesystem::path& path) {
-  write_file(path, [](std::ostream&) {});
-}
 
 // The progress line goes before anything else is said, also after an error.
 class StatusLine {

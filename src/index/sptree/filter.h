@@ -3,8 +3,8 @@
 //
 // The paper keeps fingerprints in PM beside the pairs (§4.1). Here they are in DRAM beside the
 // filter: an insert then writes one PM line less, a lookup reads exactly the line of its pair, and
-// both are rebuilt from the pairs on open (from the words alone: a string key's word holds its
-// hash).
+// both are rebuilt from the pairs after a restart (from the words alone: a string key's word holds
+// its hash).
 //
 // One writer (the holder of the leaf's lock); readers are optimistic and validate the leaf's
 // version.

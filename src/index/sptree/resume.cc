@@ -16,9 +16,10 @@
 // for a grace period.
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <bit>
 #include <exception>
+#include <optional>
 #include <system_error>
 
 #include "index/sptree/buffered.h"

@@ -238,16 +238,17 @@ auto Tree<K, V>::lock_left_of(Key key) -> LockedNode {
   }
 }
 
-/// Takes a node that is about to be merged away out of the top layer and the backup (L8); false if
-/// there was no memory or space for it. The node is still found by `next` of its left neighbour.
+/// Takes a node that is about to be merged away out of the backup (L8) and the top layer; false if
+/// there was no space or memory for it. The backup first: it may lack a leaf that stays.
 template <class K, class V>
 bool Tree<K, V>::hide(const Node& node) {
+  if (!backup_->remove(NodeBounds::view(node.low))) return false;
   try {
     top_.erase(NodeBounds::view(node.low));
+    return true;
   } catch (const std::bad_alloc&) {
     return false;
   }
-  return backup_->remove(NodeBounds::view(node.low));
 }
 
 /// Moves the pairs of the right neighbour into the locked node, and removes the neighbour.
