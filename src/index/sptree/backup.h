@@ -5,8 +5,12 @@
 // linked, and loses it before it is unlinked. Whoever finds a leaf to the left of the one that it
 // needs goes on along the list.
 //
+// It has one leaf of four: the others are some steps away along the list, and each entry is a write
+// into another tree while a leaf is split. Which ones is told by a hash, so that a leaf that is met
+// again is treated as before, and no order of splits makes a long row of leaves without.
+//
 // The paper's background threads keep it up to date. Here the writer that splits or merges does,
-// with the lock that it holds: one pair of some thirty that it inserts is one more, which costs
+// with the lock that it holds: one pair of a hundred that it inserts is one more, which costs
 // less than handing it over. Thread-safe.
 #pragma once
 
@@ -18,6 +22,7 @@
 
 #include "index/fastfair/fastfair.h"
 #include "pool/pool_core.h"
+#include "util/hash.h"
 
 namespace perdix::index::sptree {
 
@@ -30,9 +35,11 @@ class Backup {
   Backup(pool::PoolCore& pool, pm::Offset& root)
       : tree_(pool, root, fastfair::kCapacity, kLatchBits) {}
 
-  /// Adds a leaf that is in the list and can't be unlinked meanwhile. Nothing happens if it is
-  /// there already, or if there is no space for it: then the backup lags behind.
+  /// Adds a leaf that is in the list and can't be unlinked meanwhile, if it is one of those that
+  /// the backup has. Nothing happens if it is there already, or if there is no space for it: then
+  /// the backup lags behind.
   void add(View<K> low, pm::Offset leaf) {
+    if (util::hash(leaf) % kOneOf != 0) return;
     unless_full([&] { tree_.insert_at_once(low, leaf); });
   }
 
@@ -50,7 +57,10 @@ class Backup {
     return found->second;
   }
 
-  /// Cost: visits the whole backup, some 2 % of the index.
+  /// How many leaves there may be in the list, as far as the backup can tell.
+  static std::uint64_t leaves(const IndexStats& stats) { return stats.pairs * kOneOf + 1; }
+
+  /// Cost: visits the whole backup, less than 1 % of the index.
   IndexStats stats() const { return tree_.stats(); }
 
   const Tree& tree() const { return tree_; }
@@ -69,7 +79,8 @@ class Backup {
     }
   }
 
-  static constexpr unsigned kLatchBits = 6;  ///< for a thirtieth of the writes
+  static constexpr unsigned kOneOf = 4;
+  static constexpr unsigned kLatchBits = 6;  ///< for a hundredth of the writes
 
   Tree tree_;
 };

@@ -20,8 +20,8 @@
 //       its pairs had been merged or had moved to the next leaf is closed before either of the two
 //       leaves is used again.
 //   L8. The backup (a FAST&FAIR tree) has for keys the low bounds of leaves, and for values their
-//       offsets. It may lack some leaves, and never has the first one, but all that it has are in
-//       the list.
+//       offsets. It lacks three leaves of four, and always the first one, but all that it has are
+//       in the list.
 #pragma once
 
 #include <cstddef>

@@ -249,7 +249,7 @@ IndexStats Tree<K, V>::stats() const {
   IndexStats stats;
   const IndexStats backup = backup_->stats();
   stats.resumption_seconds = resumption_.seconds();
-  stats.resumed = resumption_.done() ? 1 : share_of(leaves_.sum(), backup.pairs + 1);
+  stats.resumed = resumption_.done() ? 1 : share_of(leaves_.sum(), Backup<K>::leaves(backup));
   stats.pairs = static_cast<std::uint64_t>(pairs_.sum());
   stats.leaves = static_cast<std::uint64_t>(leaves_.sum());
   stats.pm_bytes = sizeof(Root) + stats.leaves * sizeof(Leaf) +
