@@ -1,0 +1,81 @@
+// SpTree's write buffers by the meter: a budget for some of the leaves goes to those that are
+// written to, also when others are from now on.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include <perdix/pool.h>
+#include <perdix/sptree.h>
+
+#include "testing/meter/meter.h"
+#include "util/random.h"
+#include "util/test_directory.h"
+
+namespace perdix::testing {
+namespace {
+
+constexpr std::uint64_t kRecords = 100'000;
+constexpr std::uint64_t kRange = ~std::uint64_t{0} / 16;
+constexpr std::uint64_t kInsertsOfAPhase = 8'000;
+constexpr std::uint64_t kBuffer = 320;                                // bytes
+constexpr std::uint64_t kBudgetOfSome = kBuffer * kRecords / 44 / 5;  // a fifth of the leaves
+
+/// Inserts into one sixteenth of the keys at a time; the media bytes written by the second half of
+/// the inserts into each, by when the buffers should be there.
+std::vector<std::uint64_t> written_by_a_moving_load(std::uint64_t dram_budget) {
+  Meter meter;
+  pm::Probe* const before = pm::install_probe(&meter);
+  std::vector<std::uint64_t> written;
+  {
+    const testing_files::TempDirectory folder{testing_files::memory_directory()};
+    PoolOptions options;
+    options.durability = Durability::process;
+    options.domain = DomainChoice::memory_controller;
+    Pool pool = Pool::create(folder.path() / "pool", options);
+    IndexOptions index_options;
+    index_options.dram_budget = dram_budget;
+    SpTree<std::uint64_t, std::uint64_t> tree(pool, "t", index_options);
+    util::Random random(7);
+    for (std::uint64_t i = 0; i < kRecords; ++i) tree.insert(random(), i);
+    Meter::Kind kind = Meter::kOutside;
+    for (const std::uint64_t sixteenth : {3, 11, 6, 0}) {
+      ++kind;
+      for (std::uint64_t i = 0; i < kInsertsOfAPhase; ++i) {
+        const std::uint64_t key = sixteenth * kRange + random.below(kRange);
+        if (i < kInsertsOfAPhase / 2) {
+          tree.insert(key, i);
+        } else {
+          const Meter::Operation operation(meter, kind);
+          tree.insert(key, i);
+        }
+      }
+      written.push_back(meter.traffic(kind).device.media_written);
+    }
+  }
+  pm::install_probe(before);
+  return written;
+}
+
+TEST(SpTreeTraffic, TheBudgetFollowsTheLoad) {
+  const auto none = written_by_a_moving_load(0);
+  const auto some = written_by_a_moving_load(kBudgetOfSome);
+  const auto all = written_by_a_moving_load(IndexOptions::kUnlimited);
+  for (std::size_t phase = 0; phase < none.size(); ++phase) {
+    const auto each = [&](std::uint64_t n) {
+      return 2.0 * static_cast<double>(n) / kInsertsOfAPhase;
+    };
+    fmt::print(
+        "range {}: {:.0f} bytes of media written by an insert without buffers, {:.0f} with "
+        "some, {:.0f} with all\n",
+        phase, each(none[phase]), each(some[phase]), each(all[phase]));
+    ASSERT_LT(all[phase], none[phase] / 2);
+    const std::uint64_t saved = none[phase] - std::min(none[phase], some[phase]);
+    EXPECT_GE(saved * 10, (none[phase] - all[phase]) * 8) << "of what buffers for all leaves save";
+  }
+}
+
+}  // namespace
+}  // namespace perdix::testing
