@@ -83,8 +83,8 @@ Datum wide_value(Rig& rig, std::uint64_t i) {
   return bytes_of(i, rig.rng().below(16'000));
 }
 
-/// Fills the pool with an index of large values and gives an eighth back, so that it is full again
-/// after as many pairs of numbers as of wide ones, and not after a million.
+/// Fills the pool with an index of large values and gives a sixteenth back, so that it is full again
+/// after as many numbers as wide values, and not after a million.
 void fill_with_ballast(Rig& rig) {
   constexpr std::uint64_t kPiece = 12'000;
   const auto types = index_types();
@@ -94,7 +94,7 @@ void fill_with_ballast(Rig& rig) {
   AnyIndex ballast = rig.open_as(*wide, "ballast");
   std::uint64_t pieces = 0;
   while (!error_of([&] { ballast.put(pieces, bytes_of(pieces, kPiece)); })) ++pieces;
-  for (std::uint64_t i = 0; i < pieces / 8; ++i) ballast.erase(i);
+  for (std::uint64_t i = 0; i < pieces / 16; ++i) ballast.erase(i);
 }
 
 /// Inserts until the pool is full; each failed insert must have changed nothing.
@@ -133,7 +133,7 @@ void exhaust(Rig& rig) {
   rig.replace_pool(options);
   Model model;
   const std::vector<Datum> none;
-  if (rig.key_kind() == Kind::u64 && rig.value_kind() == Kind::u64) fill_with_ballast(rig);
+  if (rig.value_kind() == Kind::u64) fill_with_ballast(rig);
   std::optional<AnyIndex> index(rig.open());
   for (int round = 0; round < 2; ++round) {
     fill_up(rig, *index, model);
