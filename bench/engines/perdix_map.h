@@ -94,7 +94,7 @@ inline std::string pool_settings(const Setup& setup) {
   return "pool with durability " +
          std::string(info.durability == Durability::power ? "power" : "process") +
          ", persistence domain " + info.domain +
-         (info.huge_pages ? ", huge pages" : ", 4 KiB pages");
+         (pool.huge_pages() ? ", huge pages" : ", 4 KiB pages");
 }
 
 }  // namespace perdix::bench

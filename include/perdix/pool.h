@@ -50,10 +50,9 @@ struct PoolInfo {
   std::uint64_t allocated = 0;  ///< bytes of it that blocks of indexes occupy
   std::uint64_t max_size = 0;
   Durability durability = Durability::process;  ///< never `automatic`
-  std::string domain;       ///< "cpu_cache", "memory_controller" or "page_cache"
-  bool dax = false;         ///< mapped directly from persistent memory
-  bool huge_pages = false;  ///< the mapping uses huge pages
-  bool was_clean = false;   ///< the pool had been closed before this open
+  std::string domain;      ///< "cpu_cache", "memory_controller" or "page_cache"
+  bool dax = false;        ///< mapped directly from persistent memory
+  bool was_clean = false;  ///< the pool had been closed before this open
 };
 
 struct IndexInfo {
@@ -87,6 +86,10 @@ class Pool {
   static CheckReport verify(const std::filesystem::path& path, const PoolOptions& options = {});
 
   PoolInfo info() const;
+
+  /// Whether huge pages map the pool now, at least in part. Cost: reads /proc/self/smaps, for which
+  /// the kernel walks all pages that the process has at lower addresses too.
+  bool huge_pages() const;
   std::vector<IndexInfo> indexes() const;
 
   /// Checks every index and that exactly the blocks that they reach are allocated. No index may be

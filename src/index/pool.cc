@@ -126,6 +126,8 @@ CheckReport Pool::verify(const std::filesystem::path& path, const PoolOptions& o
 
 PoolInfo Pool::info() const { return core_->info(); }
 
+bool Pool::huge_pages() const { return core_->huge_pages(); }
+
 std::vector<IndexInfo> Pool::indexes() const { return core_->indexes(); }
 
 CheckReport Pool::check() const { return check_pool(*core_); }

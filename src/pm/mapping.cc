@@ -169,7 +169,8 @@ bool Mapping::huge_pages() const {
   for (std::string line; std::getline(smaps, line);) {
     std::uintptr_t begin = 0, end = 0;
     if (parse_range(line, begin, end)) {
-      ours = begin < last && first < end;
+      if (begin >= last) break;  // the kernel walks the pages of what is read
+      ours = first < end;
       continue;
     }
     if (!ours) continue;

@@ -347,9 +347,14 @@ PoolInfo PoolCore::info() const {
   info.durability = decision_.durability;
   info.domain = to_string(decision_.domain);
   info.dax = mapping_->dax();
-  info.huge_pages = mapping_->huge_pages();
   info.was_clean = was_clean_;
   return info;
+}
+
+bool PoolCore::huge_pages() const {
+  const std::lock_guard guard(mutex_);
+  require_open();
+  return mapping_->huge_pages();
 }
 
 bool PoolCore::needs_check() const {

@@ -122,6 +122,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
 
   /// Cost: reads all bitmaps of the allocator, and /proc/self/smaps.
   PoolInfo info() const;
+  bool huge_pages() const;
   const std::filesystem::path& path() const noexcept { return file_.path(); }
 
   /// True if the machine went down while this `process` pool was open and nobody has verified it

@@ -60,7 +60,8 @@ json to_json(const IndexFacts& index) {
   return out;
 }
 
-json to_json(const PoolInfo& info, const std::vector<IndexFacts>& indexes) {
+json to_json(const Pool& pool, const std::vector<IndexFacts>& indexes) {
+  const PoolInfo info = pool.info();
   json out = {{"path", info.path.string()},
               {"format_version", info.format_version},
               {"size", info.size},
@@ -69,7 +70,7 @@ json to_json(const PoolInfo& info, const std::vector<IndexFacts>& indexes) {
               {"durability", name_of(info.durability)},
               {"domain", info.domain},
               {"dax", info.dax},
-              {"huge_pages", info.huge_pages},
+              {"huge_pages", pool.huge_pages()},
               {"was_clean", info.was_clean},
               {"indexes", json::array()}};
   for (const IndexFacts& index : indexes) out["indexes"].push_back(to_json(index));
@@ -81,7 +82,8 @@ std::string size_text(std::uint64_t bytes) {
                      format_count(bytes));
 }
 
-void write_pool(Output& out, const PoolInfo& info) {
+void write_pool(Output& out, const Pool& pool) {
+  const PoolInfo info = pool.info();
   const auto line = [&](const char* what, const std::string& text) {
     out.write(fmt::format("{:<12}{}\n", what, text));
   };
@@ -93,7 +95,7 @@ void write_pool(Output& out, const PoolInfo& info) {
   line("durability", name_of(info.durability));
   line("domain", info.domain);
   line("mapping", fmt::format("{}, {}", info.dax ? "DAX" : "no DAX",
-                              info.huge_pages ? "huge pages" : "4 KiB pages"));
+                              pool.huge_pages() ? "huge pages" : "4 KiB pages"));
   line("last close", info.was_clean ? "clean" : "none: a crash was repaired by this opening");
 }
 
@@ -132,9 +134,9 @@ ExitStatus info(const InfoOptions& o) {
   const std::vector<IndexFacts> indexes = index_facts(pool, o.stats);
   Output out;
   if (o.json) {
-    out.write(to_string(to_json(pool.info(), indexes)));
+    out.write(to_string(to_json(pool, indexes)));
   } else {
-    write_pool(out, pool.info());
+    write_pool(out, pool);
     write_indexes(out, indexes, o.stats);
   }
   out.flush();
