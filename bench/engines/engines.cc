@@ -14,6 +14,7 @@ std::span<const Engine> engines() {
   static const std::vector<Engine> all = {
       sptree_engine(),    buffered_sptree_engine(),  // perdix: ordered index
       fastfair_engine(),                             // perdix: B+-tree in PM
+      nbtree_engine(),                               // perdix: lock-free B+-tree
       btree_map_engine(),                            // volatile upper bound
       lmdb_engine(),      rocksdb_engine(),         std_map_engine(),
   };

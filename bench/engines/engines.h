@@ -18,6 +18,7 @@ const Engine& find_engine(std::string_view name);
 Engine sptree_engine();
 Engine buffered_sptree_engine();
 Engine fastfair_engine();
+Engine nbtree_engine();
 Engine btree_map_engine();
 Engine std_map_engine();
 Engine lmdb_engine();

@@ -36,7 +36,7 @@ class Index {
   static std::unique_ptr<Index> open_or_create(const Pool& pool, const IndexInfo& info,
                                                const IndexOptions& options = {});
 
-  /// Names of all engines: "sptree", "fastfair", …
+  /// Names of all engines: "sptree", "fastfair", "nbtree", …
   static std::vector<std::string> engines();
 
   virtual ~Index() = default;

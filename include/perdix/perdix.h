@@ -4,6 +4,7 @@
 #include <perdix/error.h>
 #include <perdix/fastfair.h>
 #include <perdix/index.h>
+#include <perdix/nbtree.h>
 #include <perdix/pool.h>
 #include <perdix/sptree.h>
 #include <perdix/types.h>

@@ -33,28 +33,39 @@ void Heap::open() {
 // --- Spans of blocks -----------------------------------------------------------------------------
 
 Span* Heap::acquire(unsigned size_class, unsigned node, Effort effort) {
-  const std::lock_guard lock(mutex_);
+  Found found;
+  {
+    const std::lock_guard lock(mutex_);
+    found = look_for_span(size_class, node, effort);
+  }
+  if (!found.formed) form_span(*found.span);
+  return found.span;
+}
+
+Heap::Found Heap::look_for_span(unsigned size_class, unsigned node, Effort effort) {
   if (effort == Effort::local) return find_span(size_class, node);
   if (effort == Effort::grow) {
     discover_spans(size_class, kSpansPerGrowth);
-    if (Span* span = listed_span(size_class, nodes_[node])) return span;
+    if (Span* span = listed_span(size_class, nodes_[node])) return {span};
     form_chunk(chunks_.take(1, true), node);
     return find_span(size_class, node);
   }
   discover_spans(size_class, std::numeric_limits<unsigned>::max());
   for (unsigned i = 0; i < nodes_.size(); ++i) {
-    if (Span* span = find_span(size_class, (node + i) % nodes_.size())) return span;
+    const Found found = find_span(size_class, (node + i) % nodes_.size());
+    if (found.span != nullptr) return found;
   }
-  return nullptr;
+  return {};
 }
 
-Span* Heap::find_span(unsigned size_class, unsigned node) {
+Heap::Found Heap::find_span(unsigned size_class, unsigned node) {
   Node& home = nodes_[node];
-  if (Span* span = listed_span(size_class, home)) return span;
+  if (Span* span = listed_span(size_class, home)) return {span};
   discover_spans(size_class, kSpansPerLook);
-  if (Span* span = listed_span(size_class, home)) return span;
+  if (Span* span = listed_span(size_class, home)) return {span};
   const Offset offset = find_run(1, node);
-  return offset == pm::kNull ? nullptr : own(form_span(offset, size_class));
+  if (offset == pm::kNull) return {};
+  return {own(fresh_span(offset, size_class)), false};
 }
 
 Span* Heap::listed_span(unsigned size_class, Node& node) noexcept {
@@ -111,7 +122,8 @@ void Heap::list(Span& span) noexcept {
   span.place.store(empty ? Span::Place::empty : Span::Place::partial, std::memory_order_seq_cst);
 }
 
-Span& Heap::form_span(Offset offset, unsigned size_class) {
+/// Makes a free span one of blocks, in DRAM.
+Span& Heap::fresh_span(Offset offset, unsigned size_class) {
   SpanMap& map = *maps_[chunk_of(offset)].load(std::memory_order_relaxed);
   const unsigned index = span_index(offset);
   Span& span = new_span(map, index, size_class);
@@ -120,18 +132,22 @@ Span& Heap::form_span(Offset offset, unsigned size_class) {
   }
   span.available.store(static_cast<std::int32_t>(span.geometry().blocks),
                        std::memory_order_relaxed);
-
-  SpanLayout& layout = view_.span(offset);
-  pm_.zero(&layout.bitmap, span.geometry().words * sizeof(std::uint64_t));
-  pm_.store(layout.word, span_word(size_class));
-  // The bitmap must be empty before the table says that there is one.
-  pm_.persist(&layout, sizeof layout.word + span.geometry().words * sizeof(std::uint64_t));
-  SpanEntry& entry = view_.chunk(map.chunk).spans[index];
-  pm_.store(entry, entry_of(size_class));
-  // Before any record names a block of the span, also one of another thread.
-  pm_.persist(&entry, sizeof entry);
+  // Before its entry is in the table: discovery leaves out what is known.
   map.spans[index].store(&span, std::memory_order_release);
   return span;
+}
+
+/// The same in PM. The caller owns the span, and nobody knows a block of it.
+void Heap::form_span(Span& span) {
+  SpanLayout& layout = view_.span(span.offset);
+  pm_.zero(&layout.bitmap, span.geometry().words * sizeof(std::uint64_t));
+  pm_.store(layout.word, span_word(span.size_class));
+  // The bitmap must be empty before the table says that there is one.
+  pm_.persist(&layout, sizeof layout.word + span.geometry().words * sizeof(std::uint64_t));
+  SpanEntry& entry = view_.chunk(chunk_of(span.offset)).spans[span_index(span.offset)];
+  pm_.store(entry, entry_of(span.size_class));
+  // Before any record names a block of the span, also one of another thread.
+  pm_.persist(&entry, sizeof entry);
 }
 
 /// Makes a span without taken blocks a free one.

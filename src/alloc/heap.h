@@ -8,7 +8,8 @@
 //
 // Thread-safe: one mutex, taken when a lane has used up a span. Lock order: lane, then heap. What
 // the heap writes to PM is neutral (it makes a free span one of no blocks, and the like) and
-// durable when the call returns, so it needs no log.
+// durable when the call returns, so it needs no log. A span is formed in PM without the mutex: so
+// a thread that is suspended there stops nobody who needs a span of a chunk that is there.
 #pragma once
 
 #include <perdix/types.h>
@@ -90,8 +91,17 @@ class Heap {
     std::array<SpanMap*, 9> maps{};  // by bucket: maps[b] has a free run of at least 2^(b-1) spans
   };
 
+  /// A span that the caller owns from now on.
+  struct Found {
+    Span* span = nullptr;
+    bool formed = true;  // else it has to be written to PM
+  };
+
+  void form_span(Span& span);
+
   // All of these need the lock.
-  Span* find_span(unsigned size_class, unsigned node);
+  Found look_for_span(unsigned size_class, unsigned node, Effort effort);
+  Found find_span(unsigned size_class, unsigned node);
   Span* listed_span(unsigned size_class, Node& node) noexcept;
   Span* own(Span& span) noexcept;
   void list(Span& span) noexcept;
@@ -112,7 +122,7 @@ class Heap {
   Span& new_span(SpanMap& map, unsigned index, unsigned size_class);
   void forget_span(Span& span) noexcept;
   void form_chunk(std::uint64_t chunk, unsigned node);
-  Span& form_span(Offset offset, unsigned size_class);
+  Span& fresh_span(Offset offset, unsigned size_class);
   void dissolve_span(Span& span);
   void relist(Span& span) noexcept;
   void check_span(const SpanMap& map, unsigned index, CheckReport& report) const;

@@ -8,6 +8,7 @@
 #include "index/adapter.h"
 #include "index/engine.h"
 #include "index/fastfair/fastfair.h"
+#include "index/nbtree/nbtree.h"
 #include "index/sptree/sptree.h"
 
 namespace perdix::index {
@@ -23,9 +24,15 @@ void destroy_fastfair(pool::PoolCore& pool, const IndexInfo& info, std::uint64_t
              [&]<class K, class V>() { fastfair::destroy<K, V>(pool, root); });
 }
 
+void destroy_nbtree(pool::PoolCore& pool, const IndexInfo& info, std::uint64_t& root) {
+  with_types(info.key_kind, info.value_kind,
+             [&]<class K, class V>() { nbtree::destroy<K, V>(pool, root); });
+}
+
 constexpr std::array kEngines = {
     Engine{sptree::kEngineName, open_adapter<sptree::Tree>, destroy_sptree},
     Engine{fastfair::kEngineName, open_adapter<fastfair::Tree>, destroy_fastfair},
+    Engine{nbtree::kEngineName, open_adapter<nbtree::Tree>, destroy_nbtree},
 };
 
 }  // namespace

@@ -23,6 +23,7 @@
 #include "pm/offset.h"
 #include "pm/page_sync.h"
 #include "pm/probe.h"
+#include "pm/word_pair.h"
 
 namespace perdix::pm {
 
@@ -85,6 +86,28 @@ class Persister {
     before_write(&word, sizeof(T));
     __atomic_store(&word, &value, __ATOMIC_RELEASE);
     on_write(&word, sizeof(T));
+  }
+
+  /// Changes an aligned 8-byte word if it is as expected; else `expected` becomes what is there.
+  /// Sequentially consistent. Not durable before a flush and a fence.
+  bool compare_exchange(std::uint64_t& word, std::uint64_t& expected, std::uint64_t desired) const {
+    assert(reinterpret_cast<std::uintptr_t>(&word) % sizeof(word) == 0);
+    before_write(&word, sizeof(word));
+    const bool changed = __atomic_compare_exchange_n(&word, &expected, desired, false,
+                                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    if (changed) on_write(&word, sizeof(word));
+    return changed;
+  }
+
+  /// The same with one word of a pair, if both are as expected. What a crash leaves is still one
+  /// word, so only one may change.
+  bool compare_exchange(WordPair& pair, WordPair& expected, WordPair desired) const {
+    assert(expected.first == desired.first || expected.second == desired.second);
+    std::uint64_t& word = expected.first != desired.first ? pair.first : pair.second;
+    before_write(&word, sizeof(word));
+    const bool changed = compare_exchange_pair(pair, expected, desired);
+    if (changed) on_write(&word, sizeof(word));
+    return changed;
   }
 
   /// Copies into PM that no other thread reads yet. Not durable before a flush and a fence.

@@ -1,9 +1,17 @@
 """All planted bugs (bug.py), in the order in which they are tried."""
 
 import bugs_fastfair
+import bugs_nbtree
 import bugs_pool
 import bugs_resume
 import bugs_sptree
 import bugs_wal
 
-BUGS = bugs_sptree.BUGS + bugs_resume.BUGS + bugs_pool.BUGS + bugs_wal.BUGS + bugs_fastfair.BUGS
+BUGS = (
+    bugs_sptree.BUGS
+    + bugs_resume.BUGS
+    + bugs_pool.BUGS
+    + bugs_wal.BUGS
+    + bugs_fastfair.BUGS
+    + bugs_nbtree.BUGS
+)

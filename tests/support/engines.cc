@@ -40,6 +40,7 @@ std::vector<IndexType> make_types() {
   add<SpTree>(types, "sptree");
   add<SpTree, kSmallBudget>(types, "sptree");
   add<FastFair>(types, "fastfair");
+  add<NbTree>(types, "nbtree");
   return types;
 }
 

@@ -1,0 +1,19 @@
+#include <perdix/nbtree.h>
+
+#include "engines/engines.h"
+#include "engines/perdix_map.h"
+
+namespace perdix::bench {
+namespace {
+
+template <class K, class V>
+using NbTreeMap = PerdixMap<NbTree, K, V>;
+
+}  // namespace
+
+Engine nbtree_engine() {
+  return {"nbtree", "perdix::NbTree, lock-free B+-tree, leaves in a pool", true,
+          open_store<NbTreeMap>, pool_settings};
+}
+
+}  // namespace perdix::bench

@@ -1,0 +1,151 @@
+// Verification of every invariant that layout.h (N1-N7) and leaf.h state, and the list of all
+// blocks that an index reaches.
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "index/common/problems.h"
+#include "index/nbtree/nbtree.h"
+
+namespace perdix::index::nbtree {
+
+/// Checks the entries of one leaf: N3, N4, N6, and what DRAM knows of them.
+template <class K, class V>
+void Tree<K, V>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
+                               CheckReport& report) const {
+  Problems problems(report);
+  const pm::Offset offset = pool().offset(leaf.block);
+  const std::uint64_t visible = leaf.visible_slots();
+  std::vector<Key> seen;
+  for (unsigned i = 0; i < leaf.capacity; ++i) {
+    const Entry& entry = leaf.block->entries[i];
+    const Word word = pm::load(entry.key), value = pm::load(entry.value);
+    const bool shown = (visible >> i & 1) != 0;
+    const bool free = leaf.fingerprints[i].load() == 0;
+    problems.expect((word == kEmpty) == free, "block {:#x}: slot {} is free in DRAM or in PM only",
+                    offset, i);
+    problems.expect((Code::state(word) == State::live) == shown,
+                    "block {:#x}: DRAM and PM disagree on slot {}", offset, i);
+    if (Code::state(word) == State::special) continue;
+    ++report.pairs;
+    const Word key_word = Code::key(word, at.low);
+    if (!keys_.sound(key_word) || !values_.sound(value)) {
+      problems.expect(false, "block {:#x}: slot {} refers to a string that is not there (N6)",
+                      offset, i);
+      continue;
+    }
+    report.blocks += Keys::blobs(key_word) + Values::blobs(value);
+    const Key key = keys_.view(key_word);
+    seen.push_back(key);
+    problems.expect(!(key < at.low) && leaf.covers(key),
+                    "block {:#x}: the key in slot {} is out of its range (N3)", offset, i);
+    problems.expect(Keys::hash16_of_word(key_word) == Keys::hash16(key),
+                    "block {:#x}: slot {} has another key's hash", offset, i);
+    const Found found = find(leaf, key, Keys::hash16(key));
+    problems.expect(found.slot == static_cast<int>(i),
+                    "block {:#x}: the key in slot {} is not "
+                    "found there",
+                    offset, i);
+  }
+  std::sort(seen.begin(), seen.end());
+  problems.expect(std::adjacent_find(seen.begin(), seen.end()) == seen.end(),
+                  "block {:#x}: a key is there twice (N4)", offset);
+}
+
+/// Checks one position, its leaf and its link to the next: N2, N3, N6.
+template <class K, class V>
+void Tree<K, V>::check_leaf(const Position<K>& at, CheckReport& report) const {
+  Problems problems(report);
+  const Leaf<K>& leaf = *at.leaf.load();
+  const Anchor& anchor = *at.anchor;
+  const pm::Offset offset = pool().offset(leaf.block);
+  const bool in_root =
+      &anchor >= root().anchors.data() && &anchor < root().anchors.data() + root().anchors.size();
+  report.blocks += in_root ? 1 : 2;
+  problems.expect(
+      in_root || pool().allocator().validate_block(pool().offset(&anchor), sizeof(Anchor)),
+      "an anchor lies in free memory, at {:#x} (N6)", pool().offset(&anchor));
+  problems.expect(pm::load(anchor.block) == offset, "block {:#x}: its anchor leads elsewhere (N2)",
+                  offset);
+  problems.expect(pm::load(leaf.block->meta) == Meta{leaf.capacity}.pack(),
+                  "block {:#x}: DRAM and PM disagree on its capacity", offset);
+  problems.expect(pool().allocator().validate_block(offset, block_bytes(leaf.capacity)),
+                  "block {:#x} lies in free memory (N6)", offset);
+  problems.expect(!leaf.closing.load() && leaf.smo.load() == nullptr,
+                  "block {:#x}: its replacement is not complete", offset);
+  problems.expect(leaf.doubts.load() == 0, "block {:#x}: it is in doubt", offset);
+  const pm::Offset next = leaf.next == nullptr ? pm::kNull : pool().offset(leaf.next->anchor);
+  problems.expect(pm::load(leaf.block->next) == next,
+                  "block {:#x}: DRAM and PM disagree on what follows (N2)", offset);
+  if (leaf.next != nullptr) {
+    problems.expect(at.low < leaf.next->low && leaf.end == leaf.next->low,
+                    "block {:#x}: its successor's bound is not above its own (N2)", offset);
+    problems.expect(Code::region(at.low) == Code::region(leaf.end) || Code::begins_region(leaf.end),
+                    "block {:#x}: its range crosses a quarter of all keys (N3)", offset);
+  }
+  if (!keys_.sound(pm::load(anchor.low))) {
+    problems.expect(false, "block {:#x}: its low bound is not there (N6)", offset);
+    return;
+  }
+  report.blocks += Keys::blobs(pm::load(anchor.low));
+  problems.expect(keys_.view(pm::load(anchor.low)) == at.low,
+                  "block {:#x}: DRAM and PM disagree on the low bound", offset);
+}
+
+template <class K, class V>
+CheckReport Tree<K, V>::check() const {
+  CheckReport report;
+  Problems problems(report);
+  const epoch::Guard guard;
+  ++report.blocks;  // the root's
+  problems.expect(pm::load(root().first) == pool().offset(head_->anchor),
+                  "the root does not lead to the first anchor (N1)");
+  problems.expect(pm::load(head_->anchor->low) == 0, "the first anchor has a low bound (N1)");
+  for (const Position<K>* at = head_; at != nullptr; at = at->leaf.load()->next) {
+    if (at->leaf.load() == nullptr) {
+      problems.expect(false, "the list leads to a leaf that was joined with another one");
+      break;
+    }
+    check_leaf(*at, report);
+    check_entries(*at, *at->leaf.load(), report);
+    problems.expect(top_.floor(at->low) == at, "the layers above miss block {:#x}",
+                    pool().offset(at->leaf.load()->block));
+  }
+  problems.expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),
+                  report.pairs);
+  return report;
+}
+
+template <class K, class V>
+void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
+  const epoch::Guard guard;
+  const auto visit_words = [&](Word key, Word value) {
+    if (Keys::blobs(key) != 0) visit(blob_offset(key));
+    if (Values::blobs(value) != 0) visit(blob_offset(value));
+  };
+  visit(pool().offset(&root()));
+  ledger_->for_each_block(visit);
+  const Anchor* in_root = root().anchors.data();
+  for (const Position<K>* at = head_; at != nullptr; at = at->leaf.load()->next) {
+    const Leaf<K>& leaf = *at->leaf.load();
+    if (at->anchor < in_root || at->anchor >= in_root + root().anchors.size())
+      visit(pool().offset(at->anchor));
+    visit(pool().offset(leaf.block));
+    visit_words(pm::load(at->anchor->low), 0);
+    for (std::uint64_t left = leaf.visible_slots(); left != 0; left &= left - 1) {
+      const Entry& entry = leaf.block->entries[std::countr_zero(left)];
+      visit_words(Code::key(pm::load(entry.key), at->low), pm::load(entry.value));
+    }
+  }
+}
+
+template CheckReport Tree<std::uint64_t, std::uint64_t>::check() const;
+template void Tree<std::uint64_t, std::uint64_t>::for_each_block(const BlockVisitor&) const;
+template CheckReport Tree<std::uint64_t, std::string>::check() const;
+template void Tree<std::uint64_t, std::string>::for_each_block(const BlockVisitor&) const;
+template CheckReport Tree<std::string, std::uint64_t>::check() const;
+template void Tree<std::string, std::uint64_t>::for_each_block(const BlockVisitor&) const;
+template CheckReport Tree<std::string, std::string>::check() const;
+template void Tree<std::string, std::string>::for_each_block(const BlockVisitor&) const;
+
+}  // namespace perdix::index::nbtree

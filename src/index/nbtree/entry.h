@@ -1,0 +1,75 @@
+// The state of an entry, which its key word carries (nbtree.txt V reserves two bits of the value
+// and key 0 for the like; here no bit of key or value is taken).
+//
+// A string's word is an offset and a hash, and offsets are multiples of 16: two low bits are free.
+// Of an integer the two high bits are left out: no leaf crosses a quarter of the range, so they are
+// those of the leaf's low bound.
+//
+//   empty -> pending -> live -> dead        an insert, and later an erase
+//   empty -> dead                           the slot's owner was too slow, or the block was closed
+//   pending -> dead                         the insert lost against one of the same key before it
+//   pending, live -> frozen                 the block is being replaced: nothing in it changes more
+//
+// Each step is one compare-and-swap, and there are no others. An update changes the value of a live
+// entry, by a compare-and-swap of both words: so it fails once the entry is frozen. `dead` and
+// `frozen` are final. Whether it is live, pending or frozen makes no difference after a crash.
+#pragma once
+
+#include <cstdint>
+
+#include "index/common/word.h"
+#include "index/nbtree/layout.h"
+
+namespace perdix::index::nbtree {
+
+enum class State : std::uint8_t {
+  special = 0,  ///< empty or dead: no key is here
+  live = 1,
+  pending = 2,  ///< written, but it is not decided whether this insert wins
+  frozen = 3,
+};
+
+inline constexpr Word kEmpty = 0;
+
+/// How a key's word carries the state. No leaf crosses a region of keys.
+template <class K>
+struct Codec;
+
+template <>
+struct Codec<std::uint64_t> {
+  static constexpr unsigned kShift = 62;
+  static constexpr Word kKeyBits = (Word{1} << kShift) - 1;
+  static constexpr Word kDead = 1;
+
+  static State state(Word word) { return static_cast<State>(word >> kShift); }
+  static Word pack(Word key, State state) {
+    return (key & kKeyBits) | static_cast<Word>(state) << kShift;
+  }
+  /// The key's word, of a leaf with this low bound.
+  static Word key(Word word, std::uint64_t low) { return (word & kKeyBits) | (low & ~kKeyBits); }
+  static constexpr unsigned kRegions = 4;
+  static unsigned region(std::uint64_t low) { return static_cast<unsigned>(low >> kShift); }
+  static Word low_of_region(unsigned region) { return Word{region} << kShift; }
+  static bool begins_region(std::uint64_t low) { return (low & kKeyBits) == 0; }
+};
+
+template <>
+struct Codec<std::string> {
+  static constexpr Word kKeyBits = ~Word{3};
+  static constexpr Word kDead = 4;  // no blob is there
+
+  static State state(Word word) { return static_cast<State>(word & 3); }
+  static Word pack(Word key, State state) { return key | static_cast<Word>(state); }
+  static Word key(Word word, std::string_view) { return word & kKeyBits; }
+  static constexpr unsigned kRegions = 1;
+  static unsigned region(std::string_view) { return 0; }
+  static Word low_of_region(unsigned) { return 0; }
+  static bool begins_region(std::string_view low) { return low.empty(); }
+};
+
+template <class K>
+Word with_state(Word word, State state) {
+  return Codec<K>::pack(word & Codec<K>::kKeyBits, state);
+}
+
+}  // namespace perdix::index::nbtree

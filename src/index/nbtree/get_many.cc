@@ -1,0 +1,53 @@
+// Many lookups at once: a lookup waits for memory most of its time (the leaf in DRAM, the line of
+// the entry, the blobs), so the keys of a group take each step together, and their waits overlap.
+#include <array>
+
+#include "index/common/groups.h"
+#include "index/nbtree/nbtree.h"
+
+namespace perdix::index::nbtree {
+
+template <class K, class V>
+void Tree<K, V>::get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+  in_groups(keys, out, [this](auto some, auto values) { get_group(some, values); });
+}
+
+template <class K, class V>
+void Tree<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+  std::array<Position<K>*, kGroup> at;
+  std::array<Hash16, kGroup> hashes;
+  const epoch::Guard guard;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    at[i] = top_.floor(keys[i]);
+    hashes[i] = Keys::hash16(keys[i]);
+    __builtin_prefetch(at[i]);
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const Leaf<K>* leaf = at[i]->leaf.load(std::memory_order_acquire);
+    if (leaf == nullptr) continue;
+    __builtin_prefetch(&leaf->fingerprints);
+    __builtin_prefetch(&leaf->visible);
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const Leaf<K>* leaf = at[i]->leaf.load(std::memory_order_acquire);
+    if (leaf == nullptr) continue;
+    const std::uint64_t slots = leaf->taken_for(fingerprint_of(hashes[i])) & leaf->visible_slots();
+    if (slots != 0) __builtin_prefetch(&leaf->block->entries[__builtin_ctzll(slots)]);
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    Place place = locate_from(at[i], keys[i]);
+    const Found found = find_settled(place, keys[i], hashes[i]);
+    out[i] = found.slot < 0 ? std::nullopt : std::optional<V>(values_.own(found.value));
+  }
+}
+
+template void Tree<std::uint64_t, std::uint64_t>::get_many(
+    std::span<const Key>, std::span<std::optional<std::uint64_t>>) const;
+template void Tree<std::uint64_t, std::string>::get_many(
+    std::span<const Key>, std::span<std::optional<std::string>>) const;
+template void Tree<std::string, std::uint64_t>::get_many(
+    std::span<const Key>, std::span<std::optional<std::uint64_t>>) const;
+template void Tree<std::string, std::string>::get_many(std::span<const Key>,
+                                                       std::span<std::optional<std::string>>) const;
+
+}  // namespace perdix::index::nbtree

@@ -1,0 +1,252 @@
+#include "index/nbtree/nbtree.h"
+
+#include <perdix/error.h>
+
+#include "index/common/limits.h"
+
+namespace perdix::index::nbtree {
+
+template <class K, class V>
+void Tree<K, V>::settle_doubts(const Leaf<K>& leaf, std::uint64_t slots) const {
+  if (!doubtful_ || slots == 0 || leaf.doubts.load() == 0) return;
+  for (; slots != 0; slots &= slots - 1) {
+    const Entry& entry = leaf.block->entries[__builtin_ctzll(slots)];
+    pm().flush(&entry, sizeof entry);  // fenced below
+  }
+  pm().fence();  // before anybody learns what they say
+}
+
+/// What there is of the key, at a moment when the leaf was at its position; durable.
+template <class K, class V>
+auto Tree<K, V>::find_settled(Place& place, Key key, Hash16 hash) const -> Found {
+  for (;;) {
+    const Found found = find(*place.leaf, key, hash);
+    settle_doubts(*place.leaf, found.slot >= 0 ? std::uint64_t{1} << found.slot : found.dead);
+    if (place.current()) return found;
+    place = locate(key);
+  }
+}
+
+template <class K, class V>
+std::optional<V> Tree<K, V>::get(Key key) const {
+  const Hash16 hash = Keys::hash16(key);
+  const epoch::Guard guard;
+  Place place = locate(key);
+  const Found found = find_settled(place, key, hash);
+  if (found.slot < 0) return std::nullopt;
+  return values_.own(found.value);
+}
+
+template <class K, class V>
+bool Tree<K, V>::contains(Key key) const {
+  const Hash16 hash = Keys::hash16(key);
+  const epoch::Guard guard;
+  Place place = locate(key);
+  return find_settled(place, key, hash).slot >= 0;
+}
+
+/// Calls change(). What was unlinked and waits for its grace period may be all the space that a
+/// full pool has left: if there is no space, waits for it once, which can't be done under a guard,
+/// and calls again.
+template <class K, class V>
+template <class Change>
+bool Tree<K, V>::retry_when_full(Change change) {
+  try {
+    return change();
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+  }
+  ledger_->free_unlinked();
+  pool().allocator().reclaim();  // what is free now has its own grace period
+  return change();
+}
+
+template <class K, class V>
+bool Tree<K, V>::write(Key key, Value value, Mode mode) {
+  check_key(key);
+  check_value(value);
+  return retry_when_full([&] { return try_write(key, value, mode); });
+}
+
+template <class K, class V>
+bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
+  pool().require_healthy();
+  const Hash16 hash = Keys::hash16(key);
+  const epoch::Guard guard;
+  Cargo cargo;  // after the guard: what the ledger names is taken back inside of it
+  for (;;) {
+    Place place = locate(key);
+    const Found found = find_settled(place, key, hash);
+    if (found.slot >= 0) {
+      if (mode == Mode::insert) return false;
+      load_cargo(cargo, nullptr, hash, value);
+      if (!replace(place, static_cast<unsigned>(found.slot), value, cargo)) continue;
+    } else {
+      if (mode == Mode::update) return false;
+      load_cargo(cargo, &key, hash, value);
+      const Fate fate = add(place, key, hash, cargo);
+      if (fate != Fate::won) continue;  // if it lost, the key is there now
+      pairs_.add(1);
+    }
+    pool().require_healthy();
+    return true;
+  }
+}
+
+/// Makes the words of a value and, if one is given, a key: allocates and claims their blobs.
+template <class K, class V>
+void Tree<K, V>::load_cargo(Cargo& cargo, const Key* key, Hash16 hash, Value value) {
+  if constexpr (kInline) {
+    if (key != nullptr) cargo.key = *key;
+    cargo.value = value;
+  } else {
+    if (!cargo.hold) cargo.hold.emplace(*ledger_, Ledger::Purpose::operation);
+    if (cargo.has_value && cargo.has_key == (key != nullptr)) return;
+    cargo.hold->unclaim();
+    cargo.has_value = cargo.has_key = false;
+    cargo.hold->claim([&](alloc::Session& session) {
+      std::array<pm::Offset, 4> blocks{};
+      unsigned count = 0;
+      if (key != nullptr) {
+        cargo.key = keys_.write(session, *key, hash);
+        if (Keys::blobs(cargo.key) != 0) blocks[count++] = blob_offset(cargo.key);
+      }
+      cargo.value = values_.write(session, value);
+      if (Values::blobs(cargo.value) != 0) blocks[count++] = blob_offset(cargo.value);
+      return blocks;
+    });
+    cargo.has_value = true;
+    cargo.has_key = key != nullptr;
+  }
+}
+
+/// Replaces a value in place. False if the key is not there any more, or the leaf is not.
+template <class K, class V>
+bool Tree<K, V>::replace(const Place& place, unsigned slot, Value value, Cargo& cargo) {
+  Leaf<K>& leaf = *place.leaf;
+  Entry& entry = leaf.block->entries[slot];
+  auto& pair = reinterpret_cast<pm::WordPair&>(entry);
+  if constexpr (!Values::kInline) cargo.hold->make_room(1);
+  begin_doubt(leaf);  // before anybody can see the value
+  bool done = false;
+  pm::WordPair old{};
+  for (;;) {
+    old.first = pm::load(entry.key);
+    old.second = pm::load(entry.value);
+    if (Code::state(old.first) != State::live) break;
+    if constexpr (!Values::kInline) {
+      cargo.hold->name(0, blob_offset(old.second));
+      pm().fence();  // the name is durable before the blob can be unlinked
+    }
+    const Word word = Values::kInline ? static_cast<Word>(cargo.value) : cargo.value;
+    done = pm().compare_exchange(pair, old, {old.first, word});
+    if (done) break;
+  }
+  if (done) pm().persist(&entry.value, sizeof entry.value);  // the commit
+  end_doubt(leaf);
+  if (done) {
+    if constexpr (!Values::kInline) {
+      count_blobs(0, old.second, -1);
+      count_blobs(0, cargo.value, +1);
+      cargo.hold->linked();
+      cargo.hold->unlinked();
+    }
+    return true;
+  }
+  if constexpr (!Values::kInline) cargo.hold->unname();
+  if (Code::state(old.first) == State::frozen) reform(place, nullptr);
+  (void)value;
+  return false;
+}
+
+template <class K, class V>
+bool Tree<K, V>::erase(Key key) {
+  check_key(key);
+  if constexpr (kInline) return try_erase(key);
+  return retry_when_full([&] { return try_erase(key); });
+}
+
+template <class K, class V>
+bool Tree<K, V>::try_erase(Key key) {
+  pool().require_healthy();
+  const Hash16 hash = Keys::hash16(key);
+  const epoch::Guard guard;
+  for (;;) {
+    Place place = locate(key);
+    const Found found = find_settled(place, key, hash);
+    if (found.slot < 0) return false;
+    {
+      Cargo cargo;
+      if (!remove(place, static_cast<unsigned>(found.slot), cargo)) continue;
+    }
+    pairs_.add(-1);
+    pool().require_healthy();
+    join_sparse(place);
+    return true;
+  }
+}
+
+/// Erases an entry: its key word is the commit. False if the key is not there any more, or the leaf
+/// is not.
+template <class K, class V>
+bool Tree<K, V>::remove(const Place& place, unsigned slot, Cargo& cargo) {
+  Leaf<K>& leaf = *place.leaf;
+  Entry& entry = leaf.block->entries[slot];
+  auto& pair = reinterpret_cast<pm::WordPair&>(entry);
+  if constexpr (!kInline) {
+    cargo.hold.emplace(*ledger_, Ledger::Purpose::operation);
+    cargo.hold->make_room(2);
+  }
+  begin_doubt(leaf);  // before anybody can miss the key
+  bool done = false;
+  pm::WordPair old{};
+  for (;;) {
+    old.first = pm::load(entry.key);
+    old.second = pm::load(entry.value);
+    if (Code::state(old.first) != State::live) break;
+    if constexpr (!kInline) {
+      cargo.hold->name(0, Keys::blobs(old.first & Code::kKeyBits) == 0
+                              ? pm::kNull
+                              : blob_offset(old.first & Code::kKeyBits));
+      cargo.hold->name(1, Values::blobs(old.second) == 0 ? pm::kNull : blob_offset(old.second));
+      pm().fence();  // the names are durable before the blobs can be unlinked
+    }
+    done = pm().compare_exchange(pair, old, {Code::kDead, old.second});
+    if (done) break;
+  }
+  if (done) {
+    pm().persist(&entry.key, sizeof entry.key);  // the commit
+    leaf.hide(slot);
+  }
+  end_doubt(leaf);
+  if (done) {
+    count_blobs(old.first, old.second, -1);
+    if constexpr (!kInline) cargo.hold->unlinked();
+    return true;
+  }
+  cargo.hold.reset();
+  if (Code::state(old.first) == State::frozen) reform(place, nullptr);
+  return false;
+}
+
+template <class K, class V>
+IndexStats Tree<K, V>::stats() const {
+  IndexStats stats;
+  stats.pairs = size();
+  const auto leaves = static_cast<std::uint64_t>(leaves_.sum());
+  const auto small = static_cast<std::uint64_t>(small_leaves_.sum());
+  stats.leaves = leaves;
+  stats.pm_bytes = sizeof(Root) + leaves * (sizeof(Anchor) + block_bytes(kCapacity)) -
+                   small * (block_bytes(kCapacity) - block_bytes(kSmallCapacity)) +
+                   static_cast<std::uint64_t>(blob_bytes_.sum());
+  stats.dram_bytes = arena_.bytes_in_use();
+  stats.recovery_seconds = recovery_seconds_;
+  return stats;
+}
+
+template class Tree<std::uint64_t, std::uint64_t>;
+template class Tree<std::uint64_t, std::string>;
+template class Tree<std::string, std::uint64_t>;
+template class Tree<std::string, std::string>;
+
+}  // namespace perdix::index::nbtree

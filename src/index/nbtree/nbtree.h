@@ -1,0 +1,318 @@
+// NbTree, the engine (nbtree.txt): a B+-tree whose leaves are searched in DRAM and lie in PM, and
+// whose operations wait for nobody.
+//
+//   entry.h      the states of an entry: the heart of the protocol
+//   leaf.h       the DRAM side of a leaf
+//   top.h        the layers above
+//   ledger.h     blocks on their way in and out
+//   nbtree.cc    point operations: get, put, insert, update, erase
+//   insert.cc    how an insert comes into a leaf and wins or loses
+//   smo.cc       structure modifications in three phases; joining sparse leaves
+//   get_many.cc  many lookups at once
+//   scan.cc      ordered iteration
+//   recovery.cc  what happens on open: creation, rebuilding the DRAM side; destruction
+//   check.cc     verification of the invariants of layout.h and leaf.h; statistics
+//
+// Concurrency: nobody takes a lock of the tree. A writer that finds its leaf closed by a structure
+// modification completes that and goes on at the new leaf; a reader reads a closed leaf as it is.
+// Whatever was found in a leaf counts if the leaf was still at its position afterwards. What
+// operations need of others and may wait for: a lane of the allocator and a stripe of the ledger,
+// of which there are 64 and twice 32, and only for structure modifications and strings.
+//
+// Durability: a change is durable before another thread can see it, or who sees it makes it
+// durable (Leaf::doubts). docs/durability/nbtree.md has the cases.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <perdix/types.h>
+
+#include "epoch/guard.h"
+#include "index/common/word.h"
+#include "index/nbtree/entry.h"
+#include "index/nbtree/layout.h"
+#include "index/nbtree/leaf.h"
+#include "index/nbtree/ledger.h"
+#include "index/nbtree/top.h"
+#include "pm/access.h"
+#include "pool/index_handle.h"
+#include "util/arena.h"
+#include "util/striped_counter.h"
+
+namespace perdix::index::nbtree {
+
+inline constexpr std::string_view kEngineName = "nbtree";
+
+template <class K, class V>
+class Tree {
+ public:
+  using Key = View<K>;
+  using Value = View<V>;
+
+  /// Opens or creates the index behind the handle and rebuilds its DRAM side.
+  explicit Tree(pool::IndexHandle handle);
+  ~Tree();
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+
+  void put(Key key, Value value) { write(key, value, Mode::put); }
+  bool insert(Key key, Value value) { return write(key, value, Mode::insert); }
+  bool update(Key key, Value value) { return write(key, value, Mode::update); }
+  bool erase(Key key);
+  std::optional<V> get(Key key) const;
+  bool contains(Key key) const;
+  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
+  void scan(Key from, Visitor<K, V> visit) const;
+  std::uint64_t size() const { return static_cast<std::uint64_t>(pairs_.sum()); }
+  IndexStats stats() const;
+  CheckReport check() const;
+
+  /// Shows every block of the pool that this index reaches. Writers must be idle.
+  void for_each_block(const BlockVisitor& visit) const;
+
+ private:
+  using Keys = Words<K>;
+  using Values = Words<V>;
+  using Code = Codec<K>;
+  using Hold = Ledger::Hold;
+
+  static constexpr bool kInline = Keys::kInline && Values::kInline;  // no blobs
+
+  enum class Mode { put, insert, update };
+
+  /// A position and the leaf that was there when it was looked at.
+  struct Place {
+    Position<K>* at = nullptr;
+    Leaf<K>* leaf = nullptr;
+
+    /// Whether it still is: then what was read of the leaf since is true.
+    bool current() const { return at->leaf.load(std::memory_order_seq_cst) == leaf; }
+  };
+
+  struct Found {
+    int slot = -1;
+    State state = State::special;
+    Word value = 0;
+    std::uint64_t dead = 0;  // slots where it may have been
+  };
+
+  /// Words of the key and the value that a write brings along, and the blocks that they own.
+  struct Cargo {
+    std::optional<Hold> hold;
+    bool has_key = false;
+    bool has_value = false;
+    Word key = 0;
+    Word value = 0;
+  };
+
+  enum class Fate { won, lost, retry };
+
+  /// One entry of a leaf that is being replaced.
+  struct Item {
+    Key key;
+    Word key_word;
+    Word value;
+    unsigned order;
+  };
+
+  /// What a structure modification makes of one leaf, or of two neighbours.
+  struct Draft {
+    std::array<Item, 2 * kCapacity> items;
+    unsigned size = 0;
+    bool split = false;
+    Key separator{};
+    unsigned left_capacity = 0;
+    unsigned right_capacity = 0;
+    Position<K>* absorbed = nullptr;
+    Leaf<K>* absorbed_leaf = nullptr;
+    std::array<pm::Offset, 4> blocks{};  // left, right, its anchor, the blob of its low bound
+    Word low = 0;                        // of the right one
+    K bound{};                           // owns the separator, if it is a string
+
+    unsigned kept() const;
+    bool fits() const;
+  };
+
+  // nbtree.cc
+  Place locate(Key key) const { return locate_from(top_.floor(key), key); }
+  Place locate_from(Position<K>* at, Key key) const;
+  Found find(const Leaf<K>& leaf, Key key, Hash16 hash) const;
+  Found find_settled(Place& place, Key key, Hash16 hash) const;
+  template <class Change>
+  bool retry_when_full(Change change);
+  bool write(Key key, Value value, Mode mode);
+  bool try_write(Key key, Value value, Mode mode);
+  bool replace(const Place& place, unsigned slot, Value value, Cargo& cargo);
+  bool try_erase(Key key);
+  bool remove(const Place& place, unsigned slot, Cargo& cargo);
+  void load_cargo(Cargo& cargo, const Key* key, Hash16 hash, Value value);
+
+  // insert.cc
+  Fate add(const Place& place, Key key, Hash16 hash, Cargo& cargo);
+  void leave_behind(const Place& place, unsigned slot, Cargo& cargo);
+  Fate decide(const Place& place, unsigned slot, Key key, Hash16 hash);
+  void show(Leaf<K>& leaf, unsigned slot);
+  bool free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash);
+  Fate fate_when_frozen(const Place& place, unsigned slot, Key key, Hash16 hash);
+
+  // smo.cc
+  void reform(const Place& place, const Key* key) const;
+  bool try_reform(const Place& place, const Key* key) const;
+  void freeze(Leaf<K>& leaf) const;
+  void gather(const Position<K>& at, const Leaf<K>& leaf, Draft& draft) const;
+  void collect_items(const Place& place, Draft& draft) const;
+  void plan(const Place& place, const Key* key, Draft& draft) const;
+  void name_replaced(const Place& place, const Draft& draft, Hold& hold) const;
+  void allocate(const Place& place, Draft& draft, Hold& hold) const;
+  void fill_reserve() const;
+  bool use_reserve(const Place& place, Draft& draft) const;
+  bool install(const Place& place, Draft& draft, Hold& hold) const;
+  Smo<K>* copy(const Place& place, Draft& draft) const;
+  Leaf<K>* new_leaf(pm::Offset block, unsigned capacity, Position<K>* next) const;
+  void fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsigned end) const;
+  void link(const Place& place, const Smo<K>& smo) const;
+  void finish(const Place& place, Smo<K>& smo) const;
+  void discard(Smo<K>& smo) const;
+  void absorb(const Place& place) const;
+  std::optional<Place> left_neighbour(const Position<K>& at) const;
+  void join_sparse(const Place& place) const;
+  void join(const Place& left, const Place& right) const;
+  bool may_join(const Leaf<K>& left, const Leaf<K>& right) const;
+
+  // scan.cc
+  struct Snapshot;
+  bool collect(const Place& place, Key from, Snapshot& into) const;
+
+  // get_many.cc
+  void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const;
+
+  // recovery.cc
+  void create();
+  void recover();
+  void recover_leaf(Position<K>& at, Leaf<K>& leaf);
+  Position<K>* new_position(Anchor& anchor, Key low) const;
+  void release(Position<K>* position) const;
+  template <class Object>
+  void retire(Object* object) const;
+
+  // check.cc
+  void check_leaf(const Position<K>& at, CheckReport& report) const;
+  void check_entries(const Position<K>& at, const Leaf<K>& leaf, CheckReport& report) const;
+
+  Key key_at(const Position<K>& at, Word word) const { return keys_.view(Code::key(word, at.low)); }
+  bool matches(Word word, Key key, Hash16 hash) const {
+    if constexpr (Keys::kInline) {
+      return (word & Code::kKeyBits) == (key & Code::kKeyBits);
+    } else {
+      return keys_.equal(word & Code::kKeyBits, key, hash);
+    }
+  }
+
+  /// Makes entries durable that may not be so (leaf.h, 3).
+  void settle_doubts(const Leaf<K>& leaf, std::uint64_t slots) const;
+  void begin_doubt(Leaf<K>& leaf) const {
+    if (doubtful_) leaf.doubts.fetch_add(1);
+  }
+  void end_doubt(Leaf<K>& leaf) const {
+    if (doubtful_) leaf.doubts.fetch_sub(1);
+  }
+
+  void count_blobs(Word key, Word value, int sign) const {
+    if constexpr (!kInline)
+      blob_bytes_.add(sign * (keys_.footprint(key & Code::kKeyBits) + values_.footprint(value)));
+  }
+
+  pool::PoolCore& pool() const { return handle_.pool(); }
+  const pm::Persister& pm() const { return pool().pm(); }
+  Root& root() const { return *pool().template at<Root>(pm::load(handle_.root())); }
+
+  struct DrainFirst {
+    epoch::Reclaimer& reclaimer;
+    ~DrainFirst() { reclaimer.drain(); }
+  };
+
+  pool::IndexHandle handle_;
+  const bool doubtful_;  // whether what is visible may not be durable
+  Keys keys_;
+  Values values_;
+  mutable util::Arena arena_;  // leaves, positions, their bounds, SMOs and the top layer
+  DrainFirst drain_;  // before the arena goes away, what was retired must have come back to it
+  mutable Top<K> top_;
+  mutable std::optional<Ledger> ledger_;
+  mutable util::SpinLock reserve_lock_;  // only tried
+  mutable std::optional<Hold> reserve_;  // claims a block for when the pool is full
+  Position<K>* head_ = nullptr;
+  mutable Smo<K> to_be_absorbed_;  // its address is the mark of such leaves
+  util::StripedCounter pairs_;
+  mutable util::StripedCounter leaves_;
+  mutable util::StripedCounter small_leaves_;
+  mutable util::StripedCounter blob_bytes_;
+  double recovery_seconds_ = 0;
+};
+
+/// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a
+/// crash it goes on where it was.
+template <class K, class V>
+void destroy(pool::PoolCore& pool, std::uint64_t& root);
+
+/// Releases a leaf or an SMO that is out of reach of new readers.
+template <class K, class V>
+template <class Object>
+void Tree<K, V>::retire(Object* object) const {
+  pool().reclaimer().retire(
+      object,
+      [](void* retired, void* arena) {
+        static_cast<util::Arena*>(arena)->release(retired, sizeof(Object));
+      },
+      &arena_);
+}
+
+/// From there to the leaf whose range has the key. The caller holds a guard.
+template <class K, class V>
+auto Tree<K, V>::locate_from(Position<K>* at, Key key) const -> Place {
+  for (;;) {
+    Leaf<K>* leaf = at->leaf.load(std::memory_order_seq_cst);
+    if (leaf == nullptr) {  // joined with its left neighbour
+      at = top_.below(at->low);
+      continue;
+    }
+    if (leaf->covers(key)) return {at, leaf};
+    Position<K>* next = leaf->next;
+    if (next->leaf.load(std::memory_order_acquire) == nullptr) {
+      reform({at, leaf}, nullptr);  // somebody is at it
+      continue;
+    }
+    at = next;
+  }
+}
+
+template <class K, class V>
+auto Tree<K, V>::find(const Leaf<K>& leaf, Key key, Hash16 hash) const -> Found {
+  Found found;
+  // Before the fingerprints: what is visible has one.
+  const std::uint64_t visible = leaf.visible_slots();
+  for (std::uint64_t left = leaf.taken_for(fingerprint_of(hash)) & visible; left != 0;
+       left &= left - 1) {
+    const int slot = __builtin_ctzll(left);
+    const Entry& entry = leaf.block->entries[slot];
+    const Word word = pm::load(entry.key);
+    const State state = Code::state(word);
+    if (state == State::special) {
+      found.dead |= left & -left;
+    } else if (matches(word, key, hash)) {
+      found.slot = slot;
+      found.state = state;
+      found.value = pm::load(entry.value);
+      return found;
+    }
+  }
+  return found;
+}
+
+}  // namespace perdix::index::nbtree

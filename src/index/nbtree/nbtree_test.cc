@@ -1,0 +1,255 @@
+// What NbTree does to its leaves: fill, splits, joins, what a crash leaves in a block. The
+// behaviour of the calls is tested by tests/conformance, for all engines alike.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "index/nbtree/test_tree.h"
+
+namespace perdix::index::nbtree {
+namespace {
+
+using Numbers = TestTree<std::uint64_t, std::uint64_t>;
+using Strings = TestTree<std::string, std::string>;
+
+constexpr std::uint64_t kTop = std::numeric_limits<std::uint64_t>::max();
+
+template <class Tree, class Map>
+void expect_same(Tree& tree, const Map& model) {
+  Map found;
+  tree->scan({}, [&](auto key, auto value) { return found.emplace(key, value).second; });
+  EXPECT_EQ(found, model);
+  EXPECT_EQ(tree->size(), model.size());
+}
+
+TEST(NbTreeLeaves, AscendingLoadFillsThemCompletely) {
+  Numbers tree;
+  constexpr std::uint64_t kLeaves = 100;
+  for (std::uint64_t key = 0; key < kLeaves * kCapacity; ++key) tree->put(key, key);
+  EXPECT_LE(tree->stats().leaves, kLeaves + Codec<std::uint64_t>::kRegions);
+  tree.expect_sound();
+}
+
+TEST(NbTreeLeaves, RandomLoadTakesAtMost22BytesOfAPairInPm) {
+  Numbers tree;
+  std::mt19937_64 random(1);
+  constexpr std::uint64_t kKeys = 200'000;
+  for (std::uint64_t i = 0; i < kKeys; ++i) tree->put(random(), i);
+  EXPECT_LE(static_cast<double>(tree->stats().pm_bytes) / kKeys, 22.3);
+  tree.expect_sound();
+}
+
+TEST(NbTreeLeaves, EmptiedOnesAreFreed) {
+  Numbers tree;
+  constexpr std::uint64_t kKeys = 50 * kCapacity;
+  for (const bool ascending : {true, false}) {
+    for (std::uint64_t i = 0; i < kKeys; ++i) tree->put(i, i);
+    EXPECT_GE(tree->stats().leaves, 50u);
+    for (std::uint64_t i = 0; i < kKeys; ++i) tree->erase(ascending ? i : kKeys - 1 - i);
+    EXPECT_EQ(tree->size(), 0u);
+    EXPECT_LE(tree->stats().leaves, Codec<std::uint64_t>::kRegions + 1) << ascending;
+    tree.expect_sound_pool();
+  }
+}
+
+TEST(NbTreeLeaves, AQueueKeepsItsSize) {
+  Numbers tree;
+  for (std::uint64_t i = 0; i < 200'000; ++i) {
+    tree->put(i, i);
+    if (i >= 1000) tree->erase(i - 1000);
+  }
+  tree.core().reclaimer().drain();
+  EXPECT_LE(tree->stats().leaves, 30u);
+  EXPECT_LE(tree->stats().dram_bytes, 100'000u);
+  tree.expect_sound_pool();
+}
+
+TEST(NbTreeLeaves, SparseNeighboursAreJoined) {
+  Numbers tree;
+  constexpr std::uint64_t kKeys = 100 * kCapacity;
+  for (std::uint64_t i = 0; i < kKeys; ++i) tree->put(i, i);
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    if (i % 10 != 0) tree->erase(i);
+  }
+  EXPECT_LE(tree->stats().leaves, 60u);
+  tree.expect_sound();
+}
+
+TEST(NbTreeKeys, EndsOfTheRangeAndOfItsQuartersAreOrdinary) {
+  Numbers tree;
+  std::map<std::uint64_t, std::uint64_t> model;
+  for (std::uint64_t i = 0; i < 5 * kCapacity; ++i) {
+    for (const std::uint64_t base : {std::uint64_t{0}, std::uint64_t{1} << 62,
+                                     std::uint64_t{1} << 63, std::uint64_t{3} << 62}) {
+      for (const std::uint64_t key : {base + i, base - 1 - i}) {
+        tree->put(key, ~key);
+        model[key] = ~key;
+      }
+    }
+  }
+  expect_same(tree, model);
+  EXPECT_EQ(tree->get(kTop), 0u);
+  tree.reopen();
+  expect_same(tree, model);
+  for (auto it = model.begin(); it != model.end();) {
+    EXPECT_TRUE(tree->erase(it->first));
+    it = model.erase(it);
+  }
+  expect_same(tree, model);
+  tree.expect_sound_pool();
+}
+
+TEST(NbTreeCrash, EntriesInFlightAreKeptOrKilled) {
+  // Three entries of one key that a crash has left: the first one counts.
+  Numbers tree;
+  for (std::uint64_t key = 1; key <= 3; ++key) tree->put(key, 10 * key);
+  using Code = Codec<std::uint64_t>;
+  Entry* entries = tree.first_block().entries;
+  for (unsigned i = 3; i < 6; ++i) {
+    entries[i].value = 100 + i;
+    entries[i].key = Code::pack(7, i == 4 ? State::frozen : State::pending);
+  }
+  entries[0].key = Code::pack(1, State::frozen);
+  tree.reopen();
+  expect_same(tree, std::map<std::uint64_t, std::uint64_t>{{1, 10}, {2, 20}, {3, 30}, {7, 103}});
+  EXPECT_TRUE(tree->erase(7));
+  tree.reopen();
+  EXPECT_FALSE(tree->get(7)) << "the others must not come back";
+  EXPECT_TRUE(tree->update(1, 11)) << "an entry that was frozen is an ordinary one";
+  tree.expect_sound_pool();
+}
+
+TEST(NbTreeCrash, WhatTheLedgerNamesAndNobodyReachesIsFreed) {
+  Strings tree;
+  tree->put("key", std::string(100, 'v'));
+  const std::uint64_t before = tree.allocated();
+  tree.claim_and_forget(100);
+  EXPECT_GT(tree.allocated(), before);
+  tree.reopen();
+  EXPECT_EQ(tree.allocated(), before);
+  EXPECT_EQ(tree->get("key"), std::string(100, 'v'));
+  tree.expect_sound_pool();
+}
+
+/// A top layer with positions of its own, which have no leaves.
+template <class K>
+class TopTest : public ::testing::Test {
+ protected:
+  TopTest() {
+    positions_.push_back(position(0));
+    top_.build(positions_);
+  }
+
+  /// Low bounds are bytes of the position's own, as in a tree.
+  static View<K> low_of(std::uint64_t number, std::string& bytes) {
+    if constexpr (std::is_same_v<K, std::string>) {
+      bytes = number == 0 ? "" : fmt::format("{:06}", number);
+      return bytes;
+    } else {
+      return number;
+    }
+  }
+
+  Position<K>* position(std::uint64_t number) {
+    Owned& owned = *all_.emplace_back(std::make_unique<Owned>());
+    owned.position.low = low_of(number, owned.bytes);
+    owned.position.leaf = &leaf_;
+    return &owned.position;
+  }
+
+  /// The position is not in the list any more.
+  static void absorb(Position<K>& position) { position.leaf = nullptr; }
+
+  /// Overwrites the bytes of a position that has gone, as its next owner would.
+  static void release(void* position, void* test) {
+    auto& released = static_cast<TopTest*>(test)->released_;
+    released.insert(position);
+    for (auto& owned : static_cast<TopTest*>(test)->all_) {
+      if (&owned->position == position) std::fill(owned->bytes.begin(), owned->bytes.end(), 'z');
+    }
+  }
+
+  struct Owned {
+    Position<K> position;
+    std::string bytes;
+  };
+
+  util::Arena arena_;
+  epoch::Reclaimer reclaimer_;
+  Leaf<K> leaf_;
+  std::vector<std::unique_ptr<Owned>> all_;
+  std::vector<Position<K>*> positions_;
+  std::set<void*> released_;
+  Top<K> top_{arena_, reclaimer_, release, this};
+};
+
+using KeyTypes = ::testing::Types<std::uint64_t, std::string>;
+TYPED_TEST_SUITE(TopTest, KeyTypes);
+
+TYPED_TEST(TopTest, ABoundThatIsGoneMayComeBackBeforeItHasLeft) {
+  constexpr std::uint64_t kBounds = 500;  // several levels
+  using Wishes = Top<TypeParam>;
+  std::vector<Position<TypeParam>*> first, second;
+  {
+    const epoch::Guard guard;
+    for (std::uint64_t i = 1; i <= kBounds; ++i) {
+      first.push_back(this->position(i));
+      if (i % 2 == 0) this->top_.wish(*first.back(), Wishes::kAdd);
+    }
+    for (auto* position : first) this->absorb(*position);
+    for (std::uint64_t i = 1; i <= kBounds; ++i)
+      this->top_.wish(*second.emplace_back(this->position(i)), Wishes::kAdd);
+    // Some of the wishes for those that have gone come late.
+    for (std::uint64_t i = 1; i <= kBounds; i += 2) this->top_.wish(*first[i - 1], Wishes::kAdd);
+    for (auto* position : first) this->top_.wish(*position, Wishes::kRemove);
+  }
+  this->reclaimer_.drain();
+  const epoch::Guard guard;
+  for (std::uint64_t i = 0; i < kBounds; ++i) {
+    EXPECT_TRUE(this->released_.contains(first[i])) << i;
+    EXPECT_EQ(this->top_.floor(second[i]->low), second[i]) << i;
+    EXPECT_EQ(this->top_.below(second[i]->low), i == 0 ? this->positions_[0] : second[i - 1]) << i;
+  }
+  EXPECT_EQ(this->released_.size(), kBounds);
+}
+
+TEST(NbTreeDrop, FreesEverything) {
+  Strings tree;
+  const std::uint64_t before = tree.allocated();
+  for (int i = 0; i < 5000; ++i) tree->put(std::to_string(i * 7), std::string(i % 50, 'v'));
+  for (int i = 0; i < 5000; i += 3) tree->erase(std::to_string(i * 7));
+  tree.drop();
+  EXPECT_EQ(tree.allocated(), before);
+  tree.expect_sound_pool();
+}
+
+TEST(NbTreeStrings, MixedOperations) {
+  Strings tree;
+  std::map<std::string, std::string> model;
+  std::mt19937_64 random(2);
+  for (int step = 0; step < 30000; ++step) {
+    const std::uint64_t i = random() % 1500;
+    const std::string key = std::string(i % 5, 'p') + std::to_string(i);
+    if (random() % 3 == 0) {
+      EXPECT_EQ(tree->erase(key), model.erase(key) > 0);
+    } else {
+      const std::string value(random() % 30, static_cast<char>('a' + step % 26));
+      tree->put(key, value);
+      model[key] = value;
+    }
+    if (step % 5000 == 0) tree.reopen();
+  }
+  expect_same(tree, model);
+  tree.expect_sound_pool();
+}
+
+}  // namespace
+}  // namespace perdix::index::nbtree

@@ -1,0 +1,476 @@
+// Structure modifications (nbtree.txt IV-B): a leaf that is full is replaced by one or two, a
+// sparse one is joined with its left neighbour. In three phases, each of which any thread may do
+// again or go on with:
+//
+//   1. Freeze and copy. A writer prepares: it allocates, closes the leaf, freezes each entry, and
+//      copies what there is into new blocks. Several may prepare at once; `Leaf::smo` takes one.
+//   2. Link. The anchor's `block` changes from the old block to the new one and is persisted: the
+//      commit. Then the position gets the new leaf.
+//   3. Finish. Whose preparation was taken has the top layer brought up to date and the old
+//      blocks freed.
+//
+// The paper copies while updates and erases go on and then synchronises what they changed, for
+// which it needs two bits of each value. Here an entry is frozen by a bit that its key word has, an
+// update of a frozen entry fails and is made again in the new leaf: so there is nothing to
+// synchronise ("sync-on-write"), and readers read the old leaf until the new one is linked
+// ("sync-on-read"). An update is delayed by no more than the copying that it helps with.
+//
+// Joining: the leaf that goes is marked to be absorbed and frozen; the next modification of its
+// left neighbour takes its entries along. Whoever needs the leaf makes that modification.
+#include <algorithm>
+#include <bit>
+#include <mutex>
+#include <new>
+
+#include <perdix/error.h>
+
+#include "index/common/separator.h"
+#include "index/nbtree/nbtree.h"
+
+namespace perdix::index::nbtree {
+namespace {
+
+/// As many pairs as one leaf takes from one that is replaced; more are split.
+constexpr unsigned kSplitAbove = 48;
+
+/// As many pairs as a small leaf begins with.
+constexpr unsigned kSmallUpTo = 36;
+
+/// Two neighbours with up to so many pairs are joined.
+constexpr unsigned kJoinUpTo = 24;
+
+constexpr unsigned capacity_for(unsigned pairs) {
+  return pairs <= kSmallUpTo ? kSmallCapacity : kCapacity;
+}
+
+}  // namespace
+
+/// How many pairs stay in the left leaf.
+template <class K, class V>
+unsigned Tree<K, V>::Draft::kept() const {
+  if (!split) return size;
+  const auto end = items.begin() + size;
+  return static_cast<unsigned>(
+      std::partition_point(items.begin(), end,
+                           [&](const Item& item) { return item.key < separator; }) -
+      items.begin());
+}
+
+template <class K, class V>
+bool Tree<K, V>::Draft::fits() const {
+  return kept() <= left_capacity && size - kept() <= right_capacity;
+}
+
+/// Replaces a leaf that is full or closed; returns when it is no more at its position. Throws
+/// out_of_space; then it may be closed, and has lost nothing.
+template <class K, class V>
+void Tree<K, V>::reform(const Place& place, const Key* key) const {
+  while (place.current() && !try_reform(place, key)) {
+  }
+}
+
+template <class K, class V>
+bool Tree<K, V>::try_reform(const Place& place, const Key* key) const {
+  Leaf<K>& leaf = *place.leaf;
+  Smo<K>* smo = leaf.smo.load();
+  if (smo == &to_be_absorbed_) {
+    absorb(place);
+    return true;
+  }
+  if (smo != nullptr) {
+    link(place, *smo);
+    return true;
+  }
+  Hold hold(*ledger_, Ledger::Purpose::modification);
+  Draft draft;
+  if (leaf.next != nullptr) {
+    Leaf<K>* right = leaf.next->leaf.load();
+    if (right != nullptr && right->smo.load() == &to_be_absorbed_) {
+      draft.absorbed = leaf.next;
+      draft.absorbed_leaf = right;
+    }
+  }
+  plan(place, key, draft);
+  fill_reserve();
+  try {
+    allocate(place, draft, hold);
+  } catch (const Error& error) {
+    // In a full pool, too, erased entries must make room for others.
+    if (error.code() != Errc::out_of_space || draft.split || !use_reserve(place, draft)) throw;
+    return false;
+  }
+  return install(place, draft, hold);
+}
+
+/// Puts a block aside, if there is none.
+template <class K, class V>
+void Tree<K, V>::fill_reserve() const {
+  if (!reserve_lock_.try_lock()) return;
+  const std::lock_guard lock(reserve_lock_, std::adopt_lock);
+  if (reserve_ && reserve_->claims()[0] != pm::kNull) return;
+  try {
+    if (!reserve_) reserve_.emplace(*ledger_, Ledger::Purpose::modification);
+    reserve_->make_room(4);
+    reserve_->claim([](alloc::Session& session) {
+      return std::array<pm::Offset, 4>{session.reserve(block_bytes(kCapacity))};
+    });
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;  // it may be there next time
+  }
+}
+
+/// Replaces a leaf by the block that was put aside. False if there is none.
+template <class K, class V>
+bool Tree<K, V>::use_reserve(const Place& place, Draft& draft) const {
+  if (!reserve_lock_.try_lock()) return false;
+  const std::lock_guard lock(reserve_lock_, std::adopt_lock);
+  if (!reserve_ || reserve_->claims()[0] == pm::kNull) return false;
+  draft.left_capacity = kCapacity;
+  draft.blocks = reserve_->claims();
+  name_replaced(place, draft, *reserve_);
+  pm().fence();  // the names are durable before anything is unlinked
+  if (!install(place, draft, *reserve_)) reserve_->unname();
+  return true;
+}
+
+/// Closes the leaf, copies, and replaces it. False if something else than was planned for happened.
+template <class K, class V>
+bool Tree<K, V>::install(const Place& place, Draft& draft, Hold& hold) const {
+  Smo<K>* mine = copy(place, draft);
+  if (mine == nullptr) return false;
+  Smo<K>* none = nullptr;
+  if (!place.leaf->smo.compare_exchange_strong(none, mine)) {
+    discard(*mine);
+    return false;
+  }
+  link(place, *mine);
+  hold.linked();
+  hold.unlinked();
+  finish(place, *mine);
+  return true;
+}
+
+/// Closes a leaf: afterwards all its entries are dead or frozen, and nothing in it changes.
+template <class K, class V>
+void Tree<K, V>::freeze(Leaf<K>& leaf) const {
+  leaf.closing.store(true);
+  for (unsigned i = 0; i < leaf.capacity; ++i) {
+    std::uint64_t& key = leaf.block->entries[i].key;
+    for (Word word = pm::load(key);;) {
+      const State state = Code::state(word);
+      if (state == State::frozen || (state == State::special && word != kEmpty)) break;
+      const Word closed =
+          state == State::special ? Code::kDead : with_state<K>(word, State::frozen);
+      // Not persisted: what counts after a crash is the same.
+      if (pm().compare_exchange(key, word, closed)) break;
+    }
+  }
+}
+
+/// Adds the entries of a leaf that count.
+template <class K, class V>
+void Tree<K, V>::gather(const Position<K>& at, const Leaf<K>& leaf, Draft& draft) const {
+  for (unsigned i = 0; i < leaf.capacity; ++i) {
+    const Entry& entry = leaf.block->entries[i];
+    const Word word = pm::load(entry.key);
+    if (Code::state(word) == State::special) continue;
+    const Word key_word = Code::key(word, at.low);
+    draft.items[draft.size] = {keys_.view(key_word), key_word, pm::load(entry.value), draft.size};
+    ++draft.size;
+  }
+}
+
+/// What there is to copy: exact if the leaves are frozen.
+template <class K, class V>
+void Tree<K, V>::collect_items(const Place& place, Draft& draft) const {
+  draft.size = 0;
+  gather(*place.at, *place.leaf, draft);
+  if (draft.absorbed != nullptr) gather(*draft.absorbed, *draft.absorbed_leaf, draft);
+  const auto begin = draft.items.begin(), end = begin + draft.size;
+  std::sort(begin, end, [](const Item& a, const Item& b) {
+    return a.key < b.key || (a.key == b.key && a.order < b.order);
+  });
+  // Of equal keys the first one counts (N4).
+  const auto last =
+      std::unique(begin, end, [](const Item& a, const Item& b) { return a.key == b.key; });
+  draft.size = static_cast<unsigned>(last - begin);
+}
+
+/// What shall become of the leaf. As long as it is not frozen a guess, and so the blocks can be
+/// allocated before it is closed.
+template <class K, class V>
+void Tree<K, V>::plan(const Place& place, const Key* key, Draft& draft) const {
+  collect_items(place, draft);
+  const Leaf<K>& rightmost = draft.absorbed == nullptr ? *place.leaf : *draft.absorbed_leaf;
+  const bool last = rightmost.next == nullptr || Code::begins_region(rightmost.end);
+  const unsigned size = draft.size;
+  draft.split = size > kSplitAbove;
+  if (draft.split && last && key != nullptr && size <= kCapacity &&
+      draft.items[size - 1].key < *key) {
+    // The new leaf is for the key and its successors, so that ascending loads fill leaves
+    // completely.
+    draft.separator = shortest_separator(draft.items[size - 1].key, *key);
+    draft.left_capacity = kCapacity;
+    draft.right_capacity = kSmallCapacity;
+  } else if (draft.split) {
+    const unsigned half = size / 2;
+    draft.separator = shortest_separator(draft.items[half - 1].key, draft.items[half].key);
+    draft.left_capacity = capacity_for(half);
+    draft.right_capacity = capacity_for(size - half);
+  } else {
+    draft.left_capacity = capacity_for(size);
+  }
+}
+
+/// Allocates what the draft needs, and names what it replaces. Throws out_of_space, nothing
+/// changed.
+template <class K, class V>
+void Tree<K, V>::allocate(const Place& place, Draft& draft, Hold& hold) const {
+  if constexpr (!Keys::kInline) {
+    draft.bound = draft.separator;  // whose bytes may lie in a blob that is erased meanwhile
+    draft.separator = draft.bound;
+  }
+  name_replaced(place, draft, hold);
+  // claim() fences, so the names are durable before anything is unlinked.
+  hold.claim([&](alloc::Session& session) {
+    draft.blocks[0] = session.reserve(block_bytes(draft.left_capacity));
+    if (draft.split) {
+      draft.blocks[1] = session.reserve(block_bytes(draft.right_capacity));
+      draft.blocks[2] = session.reserve(sizeof(Anchor));
+      draft.low = keys_.write(session, draft.separator);
+      if (Keys::blobs(draft.low) != 0) draft.blocks[3] = blob_offset(draft.low);
+    }
+    return draft.blocks;
+  });
+}
+
+/// Names what the draft replaces. Not fenced.
+template <class K, class V>
+void Tree<K, V>::name_replaced(const Place& place, const Draft& draft, Hold& hold) const {
+  hold.make_room(4);
+  hold.name(0, pool().offset(place.leaf->block));
+  if (draft.absorbed != nullptr) {
+    const Anchor& anchor = *draft.absorbed->anchor;
+    const Word low = pm::load(anchor.low);
+    hold.name(1, pool().offset(draft.absorbed_leaf->block));
+    hold.name(2, pool().offset(&anchor));
+    if (Keys::blobs(low) != 0) hold.name(3, blob_offset(low));
+  }
+}
+
+/// Closes the leaf, and copies what is in it. Null if it is not what was planned for.
+template <class K, class V>
+Smo<K>* Tree<K, V>::copy(const Place& place, Draft& draft) const {
+  freeze(*place.leaf);
+  if (draft.absorbed != nullptr) freeze(*draft.absorbed_leaf);
+  collect_items(place, draft);
+  if (!draft.fits()) return nullptr;
+  Smo<K>* smo = new (arena_.allocate(sizeof(Smo<K>))) Smo<K>;
+  smo->absorbed = draft.absorbed;
+  smo->absorbed_leaf = draft.absorbed_leaf;
+  Position<K>* next = draft.absorbed == nullptr ? place.leaf->next : draft.absorbed_leaf->next;
+  const unsigned kept = draft.kept();
+  if (draft.split) {
+    Anchor& anchor = *pool().template at<Anchor>(draft.blocks[2]);
+    smo->right = new_position(anchor, draft.separator);
+    Leaf<K>* right = new_leaf(draft.blocks[1], draft.right_capacity, next);
+    fill(*right, draft, kept, draft.size);
+    pm().store(anchor.block, draft.blocks[1]);
+    pm().store(anchor.low, draft.low);
+    pm().flush(&anchor, sizeof anchor);  // fenced below, before it can be linked
+    smo->right_leaf = right;
+    smo->right->leaf.store(right, std::memory_order_relaxed);
+    next = smo->right;
+  }
+  smo->left = new_leaf(draft.blocks[0], draft.left_capacity, next);
+  fill(*smo->left, draft, 0, kept);
+  pm().fence();  // all that is new is durable before it can be linked
+  return smo;
+}
+
+template <class K, class V>
+Leaf<K>* Tree<K, V>::new_leaf(pm::Offset block, unsigned capacity, Position<K>* next) const {
+  Leaf<K>* leaf = new (arena_.allocate(sizeof(Leaf<K>))) Leaf<K>;
+  leaf->block = pool().template at<Block>(block);
+  leaf->capacity = static_cast<std::uint8_t>(capacity);
+  leaf->next = next;
+  if (next != nullptr) leaf->end = next->low;
+  return leaf;
+}
+
+/// Writes a new block with the pairs [begin, end), and what the leaf knows of them. Flushed.
+template <class K, class V>
+void Tree<K, V>::fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsigned end) const {
+  struct Image {
+    std::uint64_t meta;
+    pm::Offset next;
+    std::array<Entry, kCapacity> entries;
+  } image{};
+  image.meta = Meta{leaf.capacity}.pack();
+  image.next = leaf.next == nullptr ? pm::kNull : pool().offset(leaf.next->anchor);
+  for (unsigned i = begin; i < end; ++i) {
+    const Item& item = draft.items[i];
+    image.entries[i - begin] = {Code::pack(item.key_word, State::live), item.value};
+    leaf.fingerprints[i - begin].store(fingerprint_of(Keys::hash16_of_word(item.key_word)),
+                                       std::memory_order_relaxed);
+  }
+  leaf.visible.store((std::uint64_t{1} << (end - begin)) - 1, std::memory_order_relaxed);
+  pm().copy(leaf.block, &image, block_bytes(leaf.capacity));
+  pm().flush(leaf.block, block_bytes(leaf.capacity));  // the caller fences
+}
+
+/// Puts the new leaf in the place of the old one, in PM and in DRAM.
+template <class K, class V>
+void Tree<K, V>::link(const Place& place, const Smo<K>& smo) const {
+  // First, so that nobody finds a leaf there that has gone into another one.
+  if (smo.absorbed != nullptr) {
+    Leaf<K>* gone = smo.absorbed_leaf;
+    smo.absorbed->leaf.compare_exchange_strong(gone, nullptr);
+  }
+  std::uint64_t& word = place.at->anchor->block;
+  const pm::Offset block = pool().offset(smo.left->block);
+  pm::Offset seen = pool().offset(place.leaf->block);
+  // The commit. Who finds it made persists it too: its maker may be suspended. Who finds yet
+  // another block there is late: that one came after this one was durable.
+  if (pm().compare_exchange(word, seen, block) || seen == block) pm().persist(&word, sizeof word);
+  Leaf<K>* old = place.leaf;
+  place.at->leaf.compare_exchange_strong(old, smo.left);
+}
+
+/// What is left to do when a leaf has been replaced.
+template <class K, class V>
+void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
+  const auto count = [&](const Leaf<K>& leaf, int sign) {
+    leaves_.add(sign);
+    if (leaf.capacity == kSmallCapacity) small_leaves_.add(sign);
+  };
+  count(*place.leaf, -1);
+  count(*smo.left, +1);
+  if (smo.absorbed != nullptr) {
+    count(*smo.absorbed_leaf, -1);
+    count_blobs(pm::load(smo.absorbed->anchor->low), 0, -1);
+    retire(smo.absorbed_leaf);
+    top_.wish(*smo.absorbed, Top<K>::kRemove);
+  }
+  if (smo.right != nullptr) {
+    // Its first leaf may have been replaced already, which subtracts what is added here.
+    count(*smo.right_leaf, +1);
+    count_blobs(pm::load(smo.right->anchor->low), 0, +1);
+    top_.wish(*smo.right, Top<K>::kAdd);
+  }
+  retire(place.leaf);
+  retire(&smo);
+}
+
+/// Takes back what was built and not taken.
+template <class K, class V>
+void Tree<K, V>::discard(Smo<K>& smo) const {
+  const auto drop = [&](auto* object) { arena_.release(object, sizeof *object); };
+  if (smo.right != nullptr) {
+    drop(smo.right_leaf);
+    release(smo.right);
+  }
+  drop(smo.left);
+  drop(&smo);
+}
+
+/// The leaf on the left, if the position is still linked.
+template <class K, class V>
+auto Tree<K, V>::left_neighbour(const Position<K>& at) const -> std::optional<Place> {
+  Position<K>* left = top_.below(at.low);
+  for (;;) {
+    Leaf<K>* leaf = left->leaf.load();
+    if (leaf == nullptr) {
+      left = top_.below(left->low);
+      continue;
+    }
+    Position<K>* next = leaf->next;
+    if (next == &at) return Place{left, leaf};
+    if (next == nullptr || at.low < next->low) return std::nullopt;
+    if (next->leaf.load() == nullptr) {
+      reform({left, leaf}, nullptr);  // somebody is at it
+      continue;
+    }
+    left = next;
+  }
+}
+
+/// Has the left neighbour take along a leaf that is marked so.
+template <class K, class V>
+void Tree<K, V>::absorb(const Place& place) const {
+  freeze(*place.leaf);
+  while (place.current()) {
+    if (const auto left = left_neighbour(*place.at)) reform(*left, nullptr);
+  }
+}
+
+/// Whether two neighbours should become one.
+template <class K, class V>
+bool Tree<K, V>::may_join(const Leaf<K>& left, const Leaf<K>& right) const {
+  const int a = std::popcount(left.visible_slots()), b = std::popcount(right.visible_slots());
+  return a == 0 || b == 0 || static_cast<unsigned>(a + b) <= kJoinUpTo;
+}
+
+/// After an erase: joins the leaf with a neighbour, if both are sparse. The left one is found by a
+/// search, so only now and then.
+template <class K, class V>
+void Tree<K, V>::join_sparse(const Place& place) const {
+  const int count = std::popcount(place.leaf->visible_slots());
+  if (count != 0 && count != kJoinUpTo / 2) return;
+  try {
+    if (!Code::begins_region(place.at->low)) {
+      const auto left = left_neighbour(*place.at);
+      if (left && may_join(*left->leaf, *place.leaf)) return join(*left, place);
+    }
+    Position<K>* next = place.leaf->next;
+    if (next == nullptr || Code::begins_region(next->low)) return;
+    Leaf<K>* right = next->leaf.load();
+    if (right != nullptr && may_join(*place.leaf, *right)) join(place, {next, right});
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;  // joining can wait
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+/// Joins a leaf with its right neighbour. What it needs is allocated before that one is marked,
+/// since a marked leaf is of no use before it has been absorbed.
+template <class K, class V>
+void Tree<K, V>::join(const Place& left, const Place& right) const {
+  {
+    Hold hold(*ledger_, Ledger::Purpose::modification);
+    Draft draft;
+    draft.absorbed = right.at;
+    draft.absorbed_leaf = right.leaf;
+    plan(left, nullptr, draft);
+    allocate(left, draft, hold);
+    Smo<K>* none = nullptr;
+    if (left.leaf->smo.load() != nullptr ||
+        !right.leaf->smo.compare_exchange_strong(none, &to_be_absorbed_))
+      return;
+    if (install(left, draft, hold)) return;
+  }
+  absorb(right);
+}
+
+template void Tree<std::uint64_t, std::uint64_t>::reform(const Place&, const Key*) const;
+template void Tree<std::uint64_t, std::uint64_t>::freeze(Leaf<std::uint64_t>&) const;
+template void Tree<std::uint64_t, std::uint64_t>::join_sparse(const Place&) const;
+template Leaf<std::uint64_t>* Tree<std::uint64_t, std::uint64_t>::new_leaf(
+    pm::Offset, unsigned, Position<std::uint64_t>*) const;
+template void Tree<std::uint64_t, std::string>::reform(const Place&, const Key*) const;
+template void Tree<std::uint64_t, std::string>::freeze(Leaf<std::uint64_t>&) const;
+template void Tree<std::uint64_t, std::string>::join_sparse(const Place&) const;
+template Leaf<std::uint64_t>* Tree<std::uint64_t, std::string>::new_leaf(
+    pm::Offset, unsigned, Position<std::uint64_t>*) const;
+template void Tree<std::string, std::uint64_t>::reform(const Place&, const Key*) const;
+template void Tree<std::string, std::uint64_t>::freeze(Leaf<std::string>&) const;
+template void Tree<std::string, std::uint64_t>::join_sparse(const Place&) const;
+template Leaf<std::string>* Tree<std::string, std::uint64_t>::new_leaf(
+    pm::Offset, unsigned, Position<std::string>*) const;
+template void Tree<std::string, std::string>::reform(const Place&, const Key*) const;
+template void Tree<std::string, std::string>::freeze(Leaf<std::string>&) const;
+template void Tree<std::string, std::string>::join_sparse(const Place&) const;
+template Leaf<std::string>* Tree<std::string, std::string>::new_leaf(pm::Offset, unsigned,
+                                                                     Position<std::string>*) const;
+
+}  // namespace perdix::index::nbtree

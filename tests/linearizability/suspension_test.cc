@@ -1,0 +1,247 @@
+// NbTree's promise that nobody waits for a suspended thread: one thread stops for good at an event
+// of an operation, at each event in turn, and the others must come to the end of what they do, in
+// the same leaves. Then the first one goes on, and everything must be as if it had been slow.
+//
+// There is an event before and after each store to PM, and before each flush and fence: so the
+// thread is suspended in all phases of a structure modification, inside of the allocator's
+// sessions, and while it holds its place in the ledger.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <perdix/nbtree.h>
+#include <perdix/pool.h>
+
+#include "pm/probe.h"
+#include "util/test_directory.h"
+
+namespace perdix::testing {
+namespace {
+
+using Number = std::uint64_t;
+
+/// Stops the thread that has called watch() at its n-th event, until release().
+class Suspender final : public pm::Probe {
+ public:
+  void watch(std::uint64_t event) {
+    const std::lock_guard lock(mutex_);
+    watched_ = std::this_thread::get_id();
+    left_ = event;
+    suspended_ = released_ = false;
+  }
+
+  /// The watched operation has ended. True if it was suspended.
+  bool end() {
+    const std::lock_guard lock(mutex_);
+    watched_ = {};
+    ended_ = true;
+    changed_.notify_all();
+    return suspended_;
+  }
+
+  void wait_for_suspension() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return suspended_ || ended_; });
+  }
+
+  void release() {
+    const std::lock_guard lock(mutex_);
+    released_ = true;
+    changed_.notify_all();
+  }
+
+  void on_read(const void*, std::size_t) override {}
+  void before_write(const void*, std::size_t) override { event(); }
+  void on_write(const void*, std::size_t) override { event(); }
+  bool on_flush(const void*, std::size_t, const pm::Site&) override { return event(); }
+  bool on_fence(const pm::Site&) override { return event(); }
+
+ private:
+  bool event() {
+    std::unique_lock lock(mutex_);
+    if (std::this_thread::get_id() != watched_ || left_ == 0 || --left_ != 0) return true;
+    suspended_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return released_; });
+    return true;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::thread::id watched_;
+  std::uint64_t left_ = 0;
+  bool suspended_ = false;
+  bool released_ = false;
+  bool ended_ = false;
+};
+
+template <class T>
+T datum(Number number) {
+  if constexpr (std::is_same_v<T, Number>)
+    return number;
+  else
+    return number == 0 ? "" : fmt::format("{:04}", number) + std::string(number % 40, '.');
+}
+
+/// An index with a few leaves of which the first one is full, or two that can be joined.
+template <class K, class V>
+class Scene {
+ public:
+  using Index = NbTree<K, V>;
+  using Model = std::map<K, V>;
+
+  explicit Scene(const std::filesystem::path& path)
+      : pool_(Pool::create(path, options())), index_(std::in_place, pool_, "t") {}
+
+  void put(Number key, Number value) {
+    index_->put(datum<K>(key), datum<V>(value));
+    model[datum<K>(key)] = datum<V>(value);
+  }
+  void erase(Number key) {
+    EXPECT_EQ(index_->erase(datum<K>(key)), model.erase(datum<K>(key)) > 0);
+  }
+  Index& index() { return *index_; }
+
+  void expect_right() {
+    Model found;
+    index_->scan({}, [&](auto key, auto value) { return found.emplace(key, value).second; });
+    EXPECT_EQ(found, model);
+    for (const std::string& problem : index_->check().problems) ADD_FAILURE() << problem;
+    index_.reset();
+    for (const std::string& problem : pool_.check().problems) ADD_FAILURE() << problem;
+  }
+
+  Model model;
+
+ private:
+  static PoolOptions options() {
+    PoolOptions options;
+    options.durability = Durability::process;
+    options.domain = DomainChoice::memory_controller;
+    options.max_size = std::uint64_t{64} << 20;
+    return options;
+  }
+
+  Pool pool_;
+  std::optional<Index> index_;
+};
+
+constexpr Number kFull = 47;  // of the first leaf, which is a small one
+
+/// What the thread does that is suspended, and what there is before.
+struct Act {
+  const char* name;
+  void (*prepare)(const std::function<void(Number)>& put, const std::function<void(Number)>& erase);
+  enum { insert, update, erase } what;
+  Number key;
+};
+
+void fill(const std::function<void(Number)>& put, Number count) {
+  for (Number i = 1; i <= count; ++i) put(10 * i);
+}
+
+const Act kActs[] = {
+    {"insert", [](auto& put, auto&) { fill(put, 20); }, Act::insert, 55},
+    {"an insert that expands", [](auto& put, auto&) { fill(put, kFull); }, Act::insert, 55},
+    {"an insert that splits", [](auto& put, auto&) { fill(put, 63); }, Act::insert, 55},
+    {"update", [](auto& put, auto&) { fill(put, 20); }, Act::update, 50},
+    {"erase", [](auto& put, auto&) { fill(put, 20); }, Act::erase, 50},
+    {"an erase that joins",
+     [](auto& put, auto& erase) {
+       fill(put, 64);  // in two leaves
+       for (Number i = 4; i <= 31; ++i) erase(10 * i);
+       for (Number i = 42; i <= 63; ++i) erase(10 * i);
+     },
+     Act::erase, 640},
+};
+
+/// What all others do meanwhile: in all leaves, past several splits and joins, and at the same key.
+template <class K, class V>
+void go_on(Scene<K, V>& scene, const Act& act) {
+  const K key = datum<K>(act.key);
+  const auto seen = scene.index().get(key);
+  for (Number i = 1; i <= 150; ++i) {
+    if (10 * i == act.key) continue;
+    scene.put(10 * i, i);
+    if (i % 3 == 0) scene.erase(10 * i);
+    if (i % 5 == 0) scene.put(10 * i + 1, i);
+  }
+  for (Number i = 40; i <= 100; ++i) {
+    if (10 * i != act.key && scene.model.contains(datum<K>(10 * i))) scene.erase(10 * i);
+  }
+  scene.index().scan({}, [](auto, auto) { return true; });
+  const auto again = scene.index().get(key);
+  // What was seen stays: nobody else has changed this key.
+  if (act.what == Act::insert && seen) {
+    EXPECT_TRUE(again);
+  }
+  if (act.what == Act::erase && !seen) {
+    EXPECT_FALSE(again);
+  }
+}
+
+template <class K, class V>
+void run(const Act& act) {
+  testing_files::TempDirectory folder{testing_files::memory_directory()};
+  std::uint64_t suspensions = 0;
+  for (std::uint64_t event = 1;; ++event) {
+    SCOPED_TRACE(fmt::format("{}, suspended at event {}", act.name, event));
+    const std::filesystem::path path = folder.path() / fmt::format("pool-{}", event);
+    Scene<K, V> scene(path);
+    std::filesystem::remove(path);  // it stays until it is closed
+    act.prepare([&](Number key) { scene.put(key, key); }, [&](Number key) { scene.erase(key); });
+    const K key = datum<K>(act.key);
+    const V value = datum<V>(7);
+    Suspender probe;
+    pm::Probe* before = pm::install_probe(&probe);
+    bool done = false, suspended = false;
+    std::thread victim([&] {
+      probe.watch(event);
+      if (act.what == Act::insert) done = scene.index().insert(key, value);
+      if (act.what == Act::update) done = scene.index().update(key, value);
+      if (act.what == Act::erase) done = scene.index().erase(key);
+      suspended = probe.end();
+    });
+    probe.wait_for_suspension();
+    auto others = std::async(std::launch::async, [&] { go_on(scene, act); });
+    // Only a hang takes so long.
+    const bool waits = others.wait_for(std::chrono::seconds(120)) != std::future_status::ready;
+    EXPECT_FALSE(waits) << "others wait for the suspended thread";
+    probe.release();
+    victim.join();
+    others.get();
+    pm::install_probe(before);
+    EXPECT_TRUE(done);
+    if (act.what == Act::erase)
+      scene.model.erase(key);
+    else
+      scene.model[key] = value;
+    scene.expect_right();
+    if (::testing::Test::HasFailure()) return;
+    if (!suspended) break;  // there are no more events
+    ++suspensions;
+  }
+  EXPECT_GE(suspensions, 4u);
+  ::testing::Test::RecordProperty("suspensions", std::to_string(suspensions));
+  fmt::print("{}: {} events, and nobody waited\n", act.name, suspensions);
+}
+
+class SuspensionTest : public ::testing::TestWithParam<Act> {};
+
+TEST_P(SuspensionTest, OfNumbersStopsNobody) { run<Number, Number>(GetParam()); }
+TEST_P(SuspensionTest, OfStringsStopsNobody) { run<std::string, std::string>(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(NbTree, SuspensionTest, ::testing::ValuesIn(kActs));
+
+}  // namespace
+}  // namespace perdix::testing
