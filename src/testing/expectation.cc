@@ -106,6 +106,28 @@ void Expectation::saw(const Call& call) {
   }
 }
 
+bool Expectation::is_decided(const std::string& key) const {
+  return std::none_of(undecided_.begin(), undecided_.end(), [&](const Undecided& step) {
+    return std::any_of(step.effects.begin(), step.effects.end(),
+                       [&](const Effect& effect) { return effect.key == key; });
+  });
+}
+
+Expectation Expectation::after_crash() const {
+  Expectation expected = *this;
+  for (Undecided& step : expected.undecided_) step.step = kOfAnEarlierSession;
+  return expected;
+}
+
+Expectation Expectation::at_first_look(const Trace& trace, const std::vector<Call>& calls) const {
+  Expectation expected = *this;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    if (trace[i].kind == Event::Kind::observe) break;
+    expected.apply(trace[i], calls, {});
+  }
+  return expected;
+}
+
 bool Expectation::allows(std::uint64_t contents) const {
   const std::uint64_t subsets = std::uint64_t{1} << undecided_.size();
   for (std::uint64_t subset = 0; subset < subsets; ++subset) {

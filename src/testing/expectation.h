@@ -38,9 +38,22 @@ class Expectation {
   /// Why contents are not allowed, in words.
   Problems explain(const State& contents) const;
 
+  /// What must be there, apart from what steps under way may change.
   const State& state() const noexcept { return state_; }
+  /// Whether no step under way may change the key.
+  bool is_decided(const std::string& key) const;
+
+  /// What is expected of the session that opens what a crash at this moment leaves. Nothing that
+  /// was under way ever returns.
+  Expectation after_crash() const;
+
+  /// What is expected when that session, with these calls, looks at the contents for the first
+  /// time.
+  Expectation at_first_look(const Trace& trace, const std::vector<Call>& calls) const;
 
  private:
+  static constexpr std::uint32_t kOfAnEarlierSession = ~std::uint32_t{0};
+
   struct Undecided {
     std::uint32_t step;
     Effects effects;

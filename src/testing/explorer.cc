@@ -17,6 +17,10 @@ constexpr std::uint64_t kStrayCheck = 1024;
 
 constexpr std::uint64_t kLargeOneIn = 16;
 
+/// Images that are written to before anybody has looked, and by how many steps at most.
+constexpr std::uint64_t kWritesFirstOneIn = 3;
+constexpr unsigned kFirstSteps = 4;
+
 /// Sessions that open an image are crashed at few moments, so at none with very many images.
 constexpr std::uint64_t kNestedExhaustive = 64;
 constexpr std::uint64_t kNestedSamples = 8;
@@ -231,7 +235,9 @@ void Explorer::judge(const Level& level, const Image& image, Place place) {
   if (!judged && !crashes_again(path)) return;
   ++counts_.states;
   const std::uint64_t hash = level.hash + image.hash;
-  const auto known = verdicts_.find(hash);
+  // Where steps come first, what they are depends on more than the image.
+  const bool writes_first = this->writes_first(path);
+  const auto known = writes_first ? verdicts_.end() : verdicts_.find(hash);
   if (known != verdicts_.end() && known->second.sound &&
       level.expected.allows(known->second.digest))
     return;
@@ -246,27 +252,40 @@ void Explorer::judge(const Level& level, const Image& image, Place place) {
     part.unit->render(part.version, bytes.data());
     stage_.patch(part.unit->offset, bytes.data(), bytes.size());
   }
-  const Session session = open_image(path);
+  const Session session = open_image(path, writes_first ? &level.expected : nullptr);
   const Verdict verdict{digest(session.observed), session.opened && session.problems.empty()};
-  verdicts_.insert_or_assign(hash, verdict);
+  std::optional<Expectation> changed;
+  if (writes_first) {
+    changed = level.expected.after_crash().at_first_look(session.trace, session.calls);
+  } else {
+    verdicts_.insert_or_assign(hash, verdict);
+  }
+  const Expectation& expected = changed ? *changed : level.expected;
   if (seen_.insert(first_hash_ + hash).second) {
     ++counts_.images;
     ++counts_.by_level[level.path.size()];
   }
   if (++counts_.opened % kStrayCheck == 0) check_for_strays(path);
-  if (!verdict.sound || !level.expected.allows(verdict.digest)) {
-    fail(level, path, session);
+  if (!verdict.sound || !expected.allows(verdict.digest)) {
+    fail(level, expected, path, session);
   } else if (!stop_ && crashes_again(path)) {
-    explore({session, level.expected, path, hash});
+    explore({session, level.expected.after_crash(), path, hash});
   }
   stage_.rollback(mark);
 }
 
-Session Explorer::open_image(const Path& path) {
-  Session session =
-      run_session(subject_, stage_.medium(), recorder_, {seed_of(path), 1, options_.steps_after});
+Session Explorer::open_image(const Path& path, const Expectation* known) {
+  SessionPlan plan{seed_of(path), 1, options_.steps_after};
+  plan.known = known;
+  plan.first_steps = kFirstSteps;
+  Session session = run_session(subject_, stage_.medium(), recorder_, plan);
   stage_.restore(session.trace);
   return session;
+}
+
+/// Whether the session that opens the image writes before it has looked at anything.
+bool Explorer::writes_first(const Path& path) const {
+  return util::Random(seed_of(path) + 1).one_in(kWritesFirstOneIn);
 }
 
 /// Whether the session that opens the image is crashed in turn.
@@ -276,10 +295,11 @@ bool Explorer::crashes_again(const Path& path) const {
                          : path.size() < wanted_.size();
 }
 
-void Explorer::fail(const Level& level, const Path& path, const Session& session) {
+void Explorer::fail(const Level& level, const Expectation& expected, const Path& path,
+                    const Session& session) {
   Problems problems = session.problems;
-  if (session.opened && !level.expected.allows(digest(session.observed))) {
-    const Problems reasons = level.expected.explain(session.observed);
+  if (session.opened && !expected.allows(digest(session.observed))) {
+    const Problems reasons = expected.explain(session.observed);
     problems.insert(problems.end(), reasons.begin(), reasons.end());
   }
   failure_ = Failure{seed_, path, describe(subject_, level.session, path.back().event), problems};

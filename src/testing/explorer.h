@@ -136,9 +136,11 @@ class Explorer {
   std::vector<bool> choose_moments(const Level& level);
   void look_at(const Level& level, const Models& models, std::uint64_t event);
   void judge(const Level& level, const Image& image, Place place);
-  Session open_image(const Path& path);
+  Session open_image(const Path& path, const Expectation* known);
+  bool writes_first(const Path& path) const;
   bool crashes_again(const Path& path) const;
-  void fail(const Level& level, const Path& path, const Session& session);
+  void fail(const Level& level, const Expectation& expected, const Path& path,
+            const Session& session);
   void check_for_strays(const Path& path);
   std::uint64_t seed_of(const Path& path) const;
   std::optional<Suppression> suppression();

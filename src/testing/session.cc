@@ -21,7 +21,8 @@ class Run {
     try {
       live();
     } catch (const std::exception& error) {
-      problem(fmt::format("{}: {}", session_.opened ? "failed" : "can't be opened", error.what()));
+      problem(fmt::format("{}: {}", session_.opened ? "failed" : "can't be opened and used",
+                          error.what()));
     }
     session_.trace = recorder_.stop();
     return std::move(session_);
@@ -30,6 +31,8 @@ class Run {
  private:
   void live() {
     const std::unique_ptr<Opened> opened = subject_.open(medium_);
+    if (plan_.known != nullptr) work_blindly(*opened);
+    if (!session_.problems.empty()) return;
     session_.observed = opened->contents();
     session_.opened = true;
     recorder_.mark(Event::Kind::observe, 0);
@@ -45,6 +48,18 @@ class Run {
     }
     problems(opened->check());
     problems(opened->close());
+  }
+
+  /// Makes steps whose results do not depend on what the crash has left undecided.
+  void work_blindly(Opened& opened) {
+    state_ = plan_.known->state();
+    for (unsigned i = 0; i < plan_.first_steps && session_.problems.empty(); ++i) {
+      Step drawn = subject_.next_step(random_, state_, 0, 1);
+      const bool one_key = subject_.effects(drawn, state_).size() <= 1;
+      if (!one_key || !plan_.known->is_decided(drawn.key)) continue;
+      session_.calls.push_back({std::move(drawn), {}});
+      step(opened, static_cast<std::uint32_t>(session_.calls.size() - 1));
+    }
   }
 
   void work(Opened& opened) {

@@ -1,5 +1,6 @@
 // One life of a subject: opened, looked at, changed by some steps, looked at again, checked,
-// closed; all of it recorded.
+// closed; all of it recorded. It may also be changed before it is looked at for the first time:
+// what a crash left to be repaired on first use is then met by writers.
 //
 // The workload is a session on a sound medium; opening what a crash left is one too, and so its
 // trace can be crashed in turn.
@@ -20,12 +21,15 @@ struct SessionPlan {
   unsigned threads = 1;
   unsigned steps = 0;           ///< of each thread
   std::uint64_t switching = 4;  ///< threads change turns at one in so many events
+  /// What may be there when it is opened; needed for steps before anybody has looked.
+  const Expectation* known = nullptr;
+  unsigned first_steps = 0;  ///< as many, at most
 };
 
 struct Session {
   Trace trace;
   std::vector<Call> calls;  ///< by step number
-  State observed;           ///< when it was opened
+  State observed;           ///< when it was opened, after the first steps
   bool opened = false;      ///< `observed` is valid
   Problems problems;        ///< apart from `observed`, of which the session knows nothing
 };

@@ -76,6 +76,7 @@ TEST(Explorer, PassesSoundToys) {
   expect_sound<toys::TwinNumbers<false>>();
   expect_sound<toys::Numbers<toys::Blocks<false>>>();
   expect_sound<toys::UndoNumbers<false>>();
+  expect_sound<toys::Numbers<toys::LateUndo<false>>>();
 }
 
 TEST(Explorer, FindsAMissingFlush) {
@@ -110,6 +111,11 @@ TEST(Explorer, FindsALeak) {
 
 TEST(Explorer, FindsARecoveryThatDoesNotBearACrash) {
   expect_found<toys::UndoNumbers<true>>(
+      {Domain::cpu_cache, Domain::memory_controller, Domain::page_cache});
+}
+
+TEST(Explorer, FindsARecoveryThatWritersDoNotWaitFor) {
+  expect_found<toys::Numbers<toys::LateUndo<true>>>(
       {Domain::cpu_cache, Domain::memory_controller, Domain::page_cache});
 }
 

@@ -261,6 +261,59 @@ class UndoNumbers : public Numbers<UndoLog<clears_early>> {
   }
 };
 
+// --- Recovery that waits for the first use
+// -------------------------------------------------------
+
+/// Number i is two words that are equal. A set logs the old number, then changes both; what a crash
+/// left in the log is undone when the toy is first used. Sound: by whoever comes first, reader or
+/// writer.
+template <bool only_readers_repair>
+class LateUndo : public Toy {
+ public:
+  using Toy::Toy;
+
+  State contents() override {
+    repair();
+    State state;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::uint64_t first = pm::load(half(i, 0)), second = pm::load(half(i, 1));
+      if (first == 0 && second == 0) continue;
+      state[std::to_string(i)] = first == second ? std::to_string(first) : "torn";
+    }
+    return state;
+  }
+
+  StepResult apply(const Step& step) override {
+    if (!only_readers_repair) repair();
+    const std::size_t i = number(step.key);
+    pm_.store(old(), pm::load(half(i, 0)));
+    pm_.persist(&old(), 8);
+    pm_.publish(logged(), i + 1);
+    set(i, number(step.value));
+    pm_.publish(logged(), 0);
+    return StepResult::write(true);
+  }
+
+ private:
+  void repair() {
+    const std::uint64_t i = pm::load(logged());
+    if (i == 0) return;
+    set(i - 1, pm::load(old()));
+    pm_.publish(logged(), 0);
+  }
+
+  void set(std::size_t i, std::uint64_t value) {
+    for (const std::size_t h : {0, 1}) {
+      pm_.store(half(i, h), value);
+      pm_.persist(&half(i, h), 8);
+    }
+  }
+
+  std::uint64_t& logged() { return words_[0]; }
+  std::uint64_t& old() { return words_[kLine]; }
+  std::uint64_t& half(std::size_t i, std::size_t h) { return words_[(h + 1) * 1024 + i * kLine]; }
+};
+
 // --- Readers that must not see what a crash can undo
 // -----------------------------------------------
 

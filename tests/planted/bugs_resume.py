@@ -21,6 +21,13 @@ BUGS = [
         TREE,
     ),
     Bug(
+        "a leaf is used before the stale chain of its left neighbour is closed",
+        SPTREE_RESUME,
+        "    if (!survivor || !survivor->replay.stale) break;\n",
+        "    break;\n",
+        BUFFERS,
+    ),
+    Bug(
         "recovery takes erased slots for pairs",
         SPTREE_RESUME,
         "  node.bitmap.store(node.slots() & ~chain.erased, std::memory_order_relaxed);\n",
