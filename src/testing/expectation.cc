@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "util/hash.h"
 #include "util/random.h"
@@ -84,13 +85,7 @@ void Expectation::begin(std::uint32_t step, const Call& call) {
 }
 
 void Expectation::happened(std::size_t undecided) {
-  for (const Effect& effect : undecided_[undecided].effects) {
-    if (effect.after) {
-      state_[effect.key] = *effect.after;
-    } else {
-      state_.erase(effect.key);
-    }
-  }
+  apply_effects(undecided_[undecided].effects, state_);
   digest_ += undecided_[undecided].change;
   undecided_.erase(undecided_.begin() + static_cast<std::ptrdiff_t>(undecided));
 }
@@ -106,11 +101,20 @@ void Expectation::saw(const Call& call) {
   }
 }
 
-bool Expectation::is_decided(const std::string& key) const {
-  return std::none_of(undecided_.begin(), undecided_.end(), [&](const Undecided& step) {
-    return std::any_of(step.effects.begin(), step.effects.end(),
-                       [&](const Effect& effect) { return effect.key == key; });
-  });
+bool Expectation::is_settled(const Step& step) const {
+  State after = state_;
+  std::set<std::string> open;
+  for (const Undecided& undecided : undecided_) {
+    apply_effects(undecided.effects, after);
+    for (const Effect& effect : undecided.effects) open.insert(effect.key);
+  }
+  if (open.contains(step.key)) return false;
+  const auto settled = [&](const Effect& effect) { return !open.contains(effect.key); };
+  for (const State* state : {&state_, static_cast<const State*>(&after)}) {
+    const Effects effects = subject_->effects(step, *state);
+    if (!std::all_of(effects.begin(), effects.end(), settled)) return false;
+  }
+  return true;
 }
 
 Expectation Expectation::after_crash() const {

@@ -40,8 +40,8 @@ class Expectation {
 
   /// What must be there, apart from what steps under way may change.
   const State& state() const noexcept { return state_; }
-  /// Whether no step under way may change the key.
-  bool is_decided(const std::string& key) const;
+  /// Whether the step does the same, whatever became of the steps under way.
+  bool is_settled(const Step& step) const;
 
   /// What is expected of the session that opens what a crash at this moment leaves. Nothing that
   /// was under way ever returns.

@@ -55,8 +55,7 @@ class Run {
     state_ = plan_.known->state();
     for (unsigned i = 0; i < plan_.first_steps && session_.problems.empty(); ++i) {
       Step drawn = subject_.next_step(random_, state_, 0, 1);
-      const bool one_key = subject_.effects(drawn, state_).size() <= 1;
-      if (!one_key || !plan_.known->is_decided(drawn.key)) continue;
+      if (!plan_.known->is_settled(drawn)) continue;
       session_.calls.push_back({std::move(drawn), {}});
       step(opened, static_cast<std::uint32_t>(session_.calls.size() - 1));
     }
@@ -133,13 +132,7 @@ class Run {
   /// Applies the effects of a step to what is expected. False if there are none.
   bool change(const Step& step) {
     const Effects effects = subject_.effects(step, state_);
-    for (const Effect& effect : effects) {
-      if (effect.after) {
-        state_[effect.key] = *effect.after;
-      } else {
-        state_.erase(effect.key);
-      }
-    }
+    apply_effects(effects, state_);
     return !effects.empty();
   }
 

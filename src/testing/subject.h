@@ -36,6 +36,16 @@ struct Effect {
 };
 using Effects = std::vector<Effect>;
 
+inline void apply_effects(const Effects& effects, State& state) {
+  for (const Effect& effect : effects) {
+    if (effect.after) {
+      state[effect.key] = *effect.after;
+    } else {
+      state.erase(effect.key);
+    }
+  }
+}
+
 struct StepResult {
   bool changed = false;  ///< as the call says; must be true exactly if there are effects
   bool reads = false;    ///< the call read the key, and `value` is what it found

@@ -77,10 +77,23 @@ def find_sites(arguments, pool):
     return uses, functions
 
 
+def at_home(site, subject):
+    """Whether the subject is there for the layer or the engine of the site."""
+    folder = site.rsplit("/", 1)[0]
+    home = {"src/alloc": "calloc", "src/pool": "pool", "src/wal": "wal"}
+    return subject.startswith(home.get(folder, folder.rsplit("/", 1)[1]))
+
+
 def who_notices(arguments, mutant, users):
-    """Subject and domain of the first exploration that fails, or None. The users in their order,
-    lower layers first since they take least time, and all of them with few rounds, of one thread,
-    before any with many."""
+    """Subject and domain of the first exploration that fails, or None. First the subjects of the
+    site's own layer, with more and more rounds; then the others. Of each all with few rounds, of
+    one thread, before any with many."""
+    home = [user for user in users if at_home(mutant[0], user[0])]
+    others = [user for user in users if user not in home]
+    return explore_all(arguments, mutant, home) or explore_all(arguments, mutant, others)
+
+
+def explore_all(arguments, mutant, users):
     first = arguments.seed
     few = arguments.rounds // 16
     for rounds, *threads in ((few, "--threads", "1"), (2 * few,), (arguments.rounds,)):

@@ -373,12 +373,7 @@ class CallocSubject final : public Subject {
   /// False if the step was refused.
   bool take(Opened& opened, const Step& step, State& state) const {
     if (opened.apply(step).refused) return false;
-    for (const Effect& effect : effects(step, state)) {
-      if (effect.after)
-        state[effect.key] = *effect.after;
-      else
-        state.erase(effect.key);
-    }
+    apply_effects(effects(step, state), state);
     return true;
   }
 

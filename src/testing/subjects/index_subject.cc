@@ -178,12 +178,7 @@ class IndexSubject final : public Subject {
     const auto apply = [&](Action action, const std::string& key) {
       const unsigned settle = state.contains(key) ? kSettle : 0;  // else nothing is freed
       const Step step{action | settle, key, value_of(info_.value_kind, random)};
-      for (const Effect& effect : effects(step, state)) {
-        if (effect.after)
-          state[effect.key] = *effect.after;
-        else
-          state.erase(effect.key);
-      }
+      apply_effects(effects(step, state), state);
       opened.apply(step);
     };
     while (state.size() < fill) apply(kPut, key_of(info_.key_kind, random.below(kKeys)));

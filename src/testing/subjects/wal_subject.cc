@@ -389,12 +389,7 @@ class WalSubject final : public Subject {
   void take(OpenedWal& opened, util::Random& random, State& state) {
     const Step step = next_step(random, state, 0, 1);
     opened.apply(step);
-    for (const Effect& effect : effects(step, state)) {
-      if (effect.after)
-        state[effect.key] = *effect.after;
-      else
-        state.erase(effect.key);
-    }
+    apply_effects(effects(step, state), state);
   }
 
   pm::Domain domain_;
