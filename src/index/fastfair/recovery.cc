@@ -44,7 +44,8 @@ void Tree<K, V>::create() {
   pm().flush(&leaf, offsetof(Node, entries));  // log() fences before the leaf can be linked
   session.commit_when(root_, ~std::uint64_t{0}, offset);
   session.log();
-  pm().publish(root_, offset);  // the commit
+  pm().store(root_, offset);          // the commit
+  pm().flush(&root_, sizeof offset);  // finish() fences: nothing is freed (rule R3)
   session.finish();
 }
 

@@ -135,7 +135,8 @@ bool Tree<K, V>::grow(Node& right) {
   pm().flush(&top, offsetof(Node, entries) + sizeof(Entry));  // log() fences
   session.commit_when(root_, ~std::uint64_t{0}, offset);
   session.log();
-  pm().publish(root_, offset);  // the commit
+  pm().store(root_, offset);          // the commit
+  pm().flush(&root_, sizeof offset);  // finish() fences, before the latch is released
   session.finish();
   return true;
 }
