@@ -98,6 +98,9 @@ CheckReport Tree<K, V>::check() const {
   Problems problems(report);
   const epoch::Guard guard;
   ++report.blocks;  // the root's
+  const unsigned occupied = ledger_->occupied(Ledger::Purpose::operation) +
+                            ledger_->occupied(Ledger::Purpose::modification);
+  problems.expect(occupied == 0, "{} stripes of the ledger can't be used (N7)", occupied);
   problems.expect(pm::load(root().first) == pool().offset(head_->anchor),
                   "the root does not lead to the first anchor (N1)");
   problems.expect(pm::load(head_->anchor->low) == 0, "the first anchor has a low bound (N1)");
