@@ -104,7 +104,7 @@ BUGS = [
     Bug(
         "nbtree: blobs that are lost are forgotten",
         NB_RESUME,
-        "    ledger_->settle(Ledger::Purpose::operation);\n",
+        "    ledger_->settle(kPurpose);\n",
         "",
         NB_STRINGS,
     ),

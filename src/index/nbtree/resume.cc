@@ -76,9 +76,10 @@ void Tree<K, V>::settle_leftovers() const {
   if (!resumption_.done() || epoch::Guard::held()) return;
   const std::lock_guard lock(settling_);
   if (settled_) return;
-  if (!ledger_->leftovers(Ledger::Purpose::operation).empty()) {
+  constexpr auto kPurpose = Ledger::Purpose::operation;
+  if (!ledger_->leftovers(kPurpose).empty() || ledger_->occupied(kPurpose) != 0) {
     pool().reclaimer().advance();  // after this nobody is late in making a leaf warm
-    ledger_->settle(Ledger::Purpose::operation);
+    ledger_->settle(kPurpose);
   }
   settled_ = true;
 }

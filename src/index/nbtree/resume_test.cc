@@ -166,6 +166,17 @@ TEST(NbTreeResume, OpeningReadsAllIfTooManyOperationsWereInterrupted) {
   tree.expect_sound_pool();
 }
 
+TEST(NbTreeResume, AStripeIsUsedAgainWhenAllThatItClaimsWasReached) {
+  // As a crash leaves it that comes when all names have been taken away and nothing is settled.
+  StringTree tree;
+  fill(tree);
+  tree.root().stripes[0].claims = {kNoBlock};
+  tree.reopen_cold();
+  EXPECT_EQ(tree->size(), 500u);
+  tree.expect_sound_pool();
+  EXPECT_EQ(tree.root().stripes[0].claims[0], pm::kNull);
+}
+
 TEST(NbTreeResume, ADamagedSuccessorIsFoundWhenTheLeafIsNeeded) {
   NumberTree tree;
   std::mt19937_64 random(4);

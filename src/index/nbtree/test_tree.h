@@ -50,15 +50,14 @@ class TestTree {
 
   pool::PoolCore& core() { return *pool_.core(); }
   /// The block of the first leaf.
-  Block& first_block() {
-    return *core().template at<Block>(core().template at<Root>(root_)->anchors[0].block);
-  }
+  Block& first_block() { return *core().template at<Block>(root().anchors[0].block); }
+  Root& root() { return *core().template at<Root>(root_); }
 
   /// Allocates two blocks, as so many operations do that a crash interrupts before they have linked
   /// them.
   void claim_and_forget(std::uint64_t bytes, unsigned operations = 1) {
     close();
-    Ledger ledger(core(), *core().template at<Root>(root_));
+    Ledger ledger(core(), root());
     std::vector<std::unique_ptr<Ledger::Hold>> holds;
     for (unsigned i = 0; i < operations; ++i) {
       auto& hold =
