@@ -39,9 +39,11 @@ class NbTree {
   using Value = View<V>;
 
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
-  /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: reads all
-  /// leaves.
-  NbTree(const Pool& pool, std::string_view name);
+  /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: reads the bounds
+  /// of all leaves, 16 bytes each. What else lies in DRAM comes back after that, leaf by leaf: as
+  /// calls need it, which may therefore throw corrupt, and in the background
+  /// (`options.resume_in_background`).
+  NbTree(const Pool& pool, std::string_view name, const IndexOptions& options = {});
   ~NbTree();
   NbTree(NbTree&&) noexcept;
   NbTree& operator=(NbTree&&) noexcept;
@@ -75,7 +77,8 @@ class NbTree {
   /// At most `limit` pairs with key >= from, ascending.
   std::vector<std::pair<K, V>> scan(Key from, std::size_t limit) const;
 
-  /// Number of keys: exact when no writer is active. Cost: no PM.
+  /// Number of keys: exact when no writer is active. Cost: the first call after the opening brings
+  /// back all that is not back yet.
   std::uint64_t size() const;
 
   /// Cost: no PM.

@@ -47,8 +47,8 @@ struct IndexOptions {
   std::uint64_t dram_budget = 0;
 
   /// After a restart, a thread of the index's own brings back what lies in DRAM, while the index is
-  /// in use (SpTree; others ignore it). If false, only what is used comes back, and the rest when a
-  /// call needs all of it: size() and check().
+  /// in use (SpTree, NbTree; others ignore it). If false, only what is used comes back, and the
+  /// rest when a call needs all of it: size() and check().
   bool resume_in_background = true;
 };
 

@@ -27,6 +27,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::uint64_t runs = 100;
   double seconds = 0;
+  bool reopen = false;
 };
 
 /// A folder that is removed at the end; on a tmpfs, where there is one.
@@ -42,6 +43,8 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--seed", options.seed, "The first seed");
   app.add_option("--runs", options.runs, "How many seeds");
   app.add_option("--seconds", options.seconds, "Go on for so long instead of --runs");
+  app.add_flag("--reopen", options.reopen,
+               "Half of the indexes are closed and opened again before");
   for (CLI::Option* option : app.get_options()) option->capture_default_str();
 }
 
@@ -74,8 +77,10 @@ class Campaign {
       return name == "u64" ? Kind::u64 : Kind::bytes;
     };
     const bool flushes = options_.domain == "memory_controller";
-    return {options_.engine, kind(options_.keys), kind(options_.values),
-            flushes ? DomainChoice::memory_controller : DomainChoice::cpu_cache, folder_.path()};
+    return {
+        options_.engine,       kind(options_.keys),
+        kind(options_.values), flushes ? DomainChoice::memory_controller : DomainChoice::cpu_cache,
+        folder_.path(),        options_.reopen};
   }
 
   bool over(std::uint64_t seed) const {
@@ -95,8 +100,9 @@ class Campaign {
     std::cout << fmt::format("{}: seed {} is not durably linearizable\n", what(), seed);
     for (const std::string& problem : outcome.problems) std::cout << problem << '\n';
     std::cout << fmt::format(
-        "schedule_fuzzer --engine {} --keys {} --values {} --domain {} --seed {} --runs 1\n",
-        options_.engine, options_.keys, options_.values, options_.domain, seed);
+        "schedule_fuzzer --engine {} --keys {} --values {} --domain {} --seed {} --runs 1{}\n",
+        options_.engine, options_.keys, options_.values, options_.domain, seed,
+        options_.reopen ? " --reopen" : "");
     return 1;
   }
 

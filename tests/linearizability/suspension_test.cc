@@ -40,6 +40,9 @@ class Suspender final : public pm::Probe {
     suspended_ = released_ = false;
   }
 
+  /// Whether reads are events, too.
+  void count_reads(bool count) { reads_ = count; }
+
   /// The watched operation has ended. True if it was suspended.
   bool end() {
     const std::lock_guard lock(mutex_);
@@ -60,7 +63,9 @@ class Suspender final : public pm::Probe {
     changed_.notify_all();
   }
 
-  void on_read(const void*, std::size_t) override {}
+  void on_read(const void*, std::size_t) override {
+    if (reads_) event();
+  }
   void before_write(const void*, std::size_t) override { event(); }
   void on_write(const void*, std::size_t) override { event(); }
   bool on_flush(const void*, std::size_t, const pm::Site&) override { return event(); }
@@ -83,6 +88,7 @@ class Suspender final : public pm::Probe {
   bool suspended_ = false;
   bool released_ = false;
   bool ended_ = false;
+  bool reads_ = false;
 };
 
 template <class T>
@@ -111,6 +117,14 @@ class Scene {
     EXPECT_EQ(index_->erase(datum<K>(key)), model.erase(datum<K>(key)) > 0);
   }
   Index& index() { return *index_; }
+
+  /// As after a restart: every leaf is cold until it is needed.
+  void reopen() {
+    index_.reset();
+    IndexOptions options;
+    options.resume_in_background = false;
+    index_.emplace(pool_, "t", options);
+  }
 
   void expect_right() {
     Model found;
@@ -142,8 +156,9 @@ constexpr Number kFull = 47;  // of the first leaf, which is a small one
 struct Act {
   const char* name;
   void (*prepare)(const std::function<void(Number)>& put, const std::function<void(Number)>& erase);
-  enum { insert, update, erase } what;
+  enum { insert, update, erase, lookup } what;
   Number key;
+  bool cold = false;  // the index was just opened
 };
 
 void fill(const std::function<void(Number)>& put, Number count) {
@@ -163,6 +178,15 @@ const Act kActs[] = {
        for (Number i = 42; i <= 63; ++i) erase(10 * i);
      },
      Act::erase, 640},
+    {"a lookup in a cold leaf", [](auto& put, auto&) { fill(put, 150); }, Act::lookup, 550, true},
+    {"an insert into a cold leaf", [](auto& put, auto&) { fill(put, 63); }, Act::insert, 55, true},
+    {"an erase that joins cold leaves",
+     [](auto& put, auto& erase) {
+       fill(put, 64);
+       for (Number i = 4; i <= 31; ++i) erase(10 * i);
+       for (Number i = 42; i <= 63; ++i) erase(10 * i);
+     },
+     Act::erase, 640, true},
 };
 
 /// What all others do meanwhile: in all leaves, past several splits and joins, and at the same key.
@@ -200,9 +224,11 @@ void run(const Act& act) {
     Scene<K, V> scene(path);
     std::filesystem::remove(path);  // it stays until it is closed
     act.prepare([&](Number key) { scene.put(key, key); }, [&](Number key) { scene.erase(key); });
+    if (act.cold) scene.reopen();
     const K key = datum<K>(act.key);
     const V value = datum<V>(7);
     Suspender probe;
+    probe.count_reads(act.what == Act::lookup);  // which stores nothing
     pm::Probe* before = pm::install_probe(&probe);
     bool done = false, suspended = false;
     std::thread victim([&] {
@@ -210,6 +236,7 @@ void run(const Act& act) {
       if (act.what == Act::insert) done = scene.index().insert(key, value);
       if (act.what == Act::update) done = scene.index().update(key, value);
       if (act.what == Act::erase) done = scene.index().erase(key);
+      if (act.what == Act::lookup) done = scene.index().get(key).has_value();
       suspended = probe.end();
     });
     probe.wait_for_suspension();
@@ -224,7 +251,7 @@ void run(const Act& act) {
     EXPECT_TRUE(done);
     if (act.what == Act::erase)
       scene.model.erase(key);
-    else
+    else if (act.what != Act::lookup)
       scene.model[key] = value;
     scene.expect_right();
     if (::testing::Test::HasFailure()) return;

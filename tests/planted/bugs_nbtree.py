@@ -1,6 +1,18 @@
 """Bugs of NbTree."""
 
-from bug import NB, NB_INSERT, NB_LEDGER, NB_RECOVERY, NB_SMO, NB_STRINGS, NB_TREE, Bug
+from bug import (
+    NB,
+    NB_ANCHORS,
+    NB_INSERT,
+    NB_LEDGER,
+    NB_LEFTOVERS,
+    NB_RECOVERY,
+    NB_RESUME,
+    NB_SMO,
+    NB_STRINGS,
+    NB_TREE,
+    Bug,
+)
 
 BUGS = [
     # --- NbTree ---
@@ -62,18 +74,68 @@ BUGS = [
         NB_STRINGS,
     ),
     Bug(
-        "nbtree: recovery leaves what the ledger names",
+        "nbtree: opening leaves what the ledger names of structure modifications",
         NB_RECOVERY,
-        "  ledger_->settle(census.reached());\n",
+        "  top_.build(positions);\n  ledger_->settle(Ledger::Purpose::modification);\n",
+        "  top_.build(positions);\n",
+        NB,
+    ),
+    Bug(
+        "nbtree: an anchor that the ledger names is believed",
+        NB_ANCHORS,
+        "      if (pm::load(before.next) != offset) continue;\n",
+        "",
+        NB,
+    ),
+    Bug(
+        "nbtree: a place of an anchor is free before that is durable",
+        NB_LEDGER,
+        "  pm().publish(anchor.block, pm::kNull);\n",
+        "  pm().store(anchor.block, pm::kNull);\n",
+        NB,
+    ),
+    Bug(
+        "nbtree: blobs that are reached are taken for lost",
+        NB_RESUME,
+        "    if (!leftovers.empty()) leftovers.template reached_entry<K, V>(key, value);\n",
         "",
         NB_STRINGS,
     ),
     Bug(
-        "nbtree: recovery takes what the ledger names for lost",
-        NB_RECOVERY,
-        "  ledger_->settle(census.reached());\n",
-        "  ledger_->settle({});\n",
+        "nbtree: blobs that are lost are forgotten",
+        NB_RESUME,
+        "    ledger_->settle(kPurpose);\n",
+        "",
         NB_STRINGS,
+    ),
+    Bug(
+        "nbtree: one of two names outlives the block that both name",
+        NB_LEFTOVERS,
+        "    if (!names_.try_emplace(block, Name{&word, kind}).second) drop(word, kind);\n",
+        "    names_.try_emplace(block, Name{&word, kind});\n",
+        NB_STRINGS,
+    ),
+    Bug(
+        "nbtree: a claim of an interrupted operation is freed twice",
+        NB_LEFTOVERS,
+        "if (name.kind == Kind::unlinked && pm::load(",
+        "if (({planted} || name.kind == Kind::unlinked) && pm::load(",
+        NB_STRINGS,
+    ),
+    Bug(
+        "nbtree: entries that lost come back with a leaf",
+        NB_RESUME,
+        "      if ((found.lost >> i & 1) != 0) "
+        "pm().compare_exchange(entry.key, word, Code::kDead);\n",
+        "",
+        NB,
+    ),
+    Bug(
+        "nbtree: a leaf is warm before the death of entries that lost is durable",
+        NB_RESUME,
+        "    pm().fence();  // or they would come back when the first one is erased\n",
+        "",
+        NB,
     ),
     Bug(
         "nbtree: an insert that lost returns before its death is durable",
@@ -116,7 +178,8 @@ BUGS = [
     Bug(
         "nbtree: an anchor is linked before its bound is written",
         NB_SMO,
-        "    pm().flush(&anchor, sizeof anchor);  // fenced below, before it can be linked\n",
+        "    pm().flush(&anchor, sizeof anchor);         "
+        "// fenced below, before it can be linked\n",
         "",
         NB,
     ),
@@ -137,13 +200,5 @@ BUGS = [
         "}\n",
         "  session.log();\n  session.finish();\n}\n",
         NB_STRINGS,
-    ),
-    Bug(
-        "nbtree: recovery leaves entries that lost",
-        NB_RECOVERY,
-        "      pool.pm().publish(word, Code::kDead);"
-        "  // or it would come back when the first one is erased\n",
-        "",
-        NB,
     ),
 ]

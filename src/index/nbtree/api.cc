@@ -7,9 +7,10 @@
 namespace perdix {
 
 template <Storable K, Storable V>
-NbTree<K, V>::NbTree(const Pool& pool, std::string_view name)
+NbTree<K, V>::NbTree(const Pool& pool, std::string_view name, const IndexOptions& options)
     : tree_(std::make_unique<index::nbtree::Tree<K, V>>(
-          pool.core()->open_index(name, index::nbtree::kEngineName, kKindOf<K>, kKindOf<V>))) {}
+          pool.core()->open_index(name, index::nbtree::kEngineName, kKindOf<K>, kKindOf<V>),
+          options)) {}
 
 template <Storable K, Storable V>
 NbTree<K, V>::~NbTree() = default;

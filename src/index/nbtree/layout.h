@@ -17,10 +17,12 @@
 //   the first one counts; the others are inserts that lost.
 //   N5. What an entry, an anchor or a block refers to is durable before the store that makes it
 //   count. `meta`, `next` and `low` never change.
-//   N6. Root, ledger pages, anchors outside of the root, blocks, blobs of low bounds and of the
-//   keys and values that count are one allocated block each, reached in exactly one way. N7. Each
-//   other allocated block of the index is named in the ledger: it was about to be linked, or has
-//   been unlinked, when the pool was left. Opening frees these.
+//   N6. Root, pages, blocks, blobs of low bounds and of the keys and values that count are one
+//   allocated block each, reached in exactly one way.
+//   N7. Each other allocated block of the index is named in the ledger: it was about to be linked,
+//   or has been unlinked, when the pool was left. Opening frees these, or sees to it.
+//   N8. An anchor is in the root or in a page of anchors, where a place with `block` 0 is free. One
+//   that is not free is in the list, or named in the ledger (with kAnchorTag).
 #pragma once
 
 #include <array>
@@ -76,8 +78,8 @@ constexpr std::size_t block_bytes(unsigned capacity) {
 
 /// The place of a leaf in the list. It stays while blocks come and go.
 struct alignas(16) Anchor {
-  pm::Offset block;   ///< the commit word of structure modifications
-  std::uint64_t low;  ///< low bound as the word of a key; constant
+  pm::Offset block;   ///< the commit word of structure modifications; 0: the place is free
+  std::uint64_t low;  ///< low bound as the word of a key; constant while `block` is not 0
 };
 
 /// What one thread at a time has in the ledger (ledger.h). `claims` are blocks that it is about to
@@ -85,8 +87,9 @@ struct alignas(16) Anchor {
 /// is about to unlink, or that were unlinked and wait for their readers; each that is not 0 counts.
 struct alignas(64) Stripe {
   std::array<pm::Offset, 4> claims;
-  pm::Offset pages;  ///< the first page, with more words like `retired`; 0: none
-  std::array<pm::Offset, 3> retired;
+  pm::Offset pages;    ///< the first page, with more words like `retired`; 0: none
+  pm::Offset anchors;  ///< the first page of anchors; 0: none
+  std::array<pm::Offset, 2> retired;
 };
 
 struct Page {
@@ -96,7 +99,24 @@ struct Page {
   std::array<pm::Offset, 62> retired;
 };
 
+/// Anchors, dense: so all of them are found at once when the index is opened.
+struct AnchorPage {
+  static constexpr std::uint64_t kMagic = 0x3143'4e41'5042'4e50;  // "PNBPANC1"
+  std::uint64_t magic;
+  pm::Offset next;  ///< of the stripe; constant
+  std::array<Anchor, 63> anchors;
+};
+
+/// In a word of the ledger: it names an anchor, whose place becomes free instead of a block.
+inline constexpr pm::Offset kAnchorTag = 1;
+
+/// As first claim: it names nothing, but the others count.
+inline constexpr pm::Offset kNoBlock = 2;
+
+/// The first half is for operations, which name blobs of keys and values; the second half for
+/// structure modifications, which name all else.
 inline constexpr unsigned kStripes = 64;
+inline constexpr unsigned kOperationStripes = kStripes / 2;
 inline constexpr unsigned kMostRegions = 4;
 
 /// Where everything else is found.
@@ -114,13 +134,15 @@ static_assert(sizeof(Block) == 16 && offsetof(Block, entries) == 16 && offsetof(
 static_assert(block_bytes(kCapacity) == 1024 && block_bytes(kSmallCapacity) == 768);
 static_assert(sizeof(Anchor) == 16 && offsetof(Anchor, low) == 8);
 static_assert(sizeof(Stripe) == 64 && offsetof(Stripe, pages) == 32);
-static_assert(offsetof(Stripe, retired) == 40, "claims and their flag lie in one line");
+static_assert(offsetof(Stripe, anchors) == 40 && offsetof(Stripe, retired) == 48);
 static_assert(sizeof(Page) == 512 && offsetof(Page, retired) == 16);
+static_assert(sizeof(AnchorPage) == 1024 && offsetof(AnchorPage, anchors) == 16);
 static_assert(sizeof(Root) == 128 + kStripes * sizeof(Stripe) && offsetof(Root, stripes) == 128);
 static_assert(offsetof(Root, anchors) == 64);
 static_assert(std::has_unique_object_representations_v<Root> &&
               std::has_unique_object_representations_v<Entry> &&
               std::has_unique_object_representations_v<Anchor> &&
-              std::has_unique_object_representations_v<Page>);
+              std::has_unique_object_representations_v<Page> &&
+              std::has_unique_object_representations_v<AnchorPage>);
 
 }  // namespace perdix::index::nbtree

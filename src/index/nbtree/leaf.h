@@ -14,7 +14,9 @@
 //   4. `closing` is set before the first entry of the block is frozen or closed, and never reset.
 //   `smo` is set once: either when all are frozen, to how the leaf is replaced; or to the tree's
 //   mark for leaves that their left neighbour shall absorb. Whoever needs the leaf completes that.
-//   5. A Position whose `leaf` is null was joined with the one at its left.
+//   5. A Position whose `leaf` is null was joined with the one at its left. Where `leaf` is the
+//   tree's mark for cold leaves, the block is as a crash or a close has left it, and so are the
+//   positions around it: nobody changes them before the leaf is warm (resume.cc).
 #pragma once
 
 #include <array>
@@ -36,7 +38,8 @@ template <class K>
 struct Position {
   std::atomic<Leaf<K>*> leaf{nullptr};
   Anchor* anchor = nullptr;
-  View<K> low{};  // of a string: bytes in the arena
+  View<K> low{};             // of a string: bytes in the arena
+  Position* next = nullptr;  // while the leaf is cold: the position that follows
 
   // What the top layer shall do with it (top.h).
   std::atomic<std::uint8_t> wishes{0};

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <mutex>
+#include <unordered_set>
 
 #include <perdix/error.h>
 
@@ -20,81 +22,160 @@ constexpr std::uint64_t kWholeWord = ~std::uint64_t{0};
                           pool.path().string(), offset));
 }
 
-Page& checked_page(const pool::PoolCore& pool, pm::Offset offset) {
-  if (offset % alignof(Page) == 0 && pool.contains(offset, sizeof(Page)) &&
-      pm::load(pool.at<Page>(offset)->magic) == Page::kMagic) {
-    return *pool.at<Page>(offset);
+template <class AnyPage>
+AnyPage& checked_page(const pool::PoolCore& pool, pm::Offset offset) {
+  if (offset % alignof(AnyPage) == 0 && pool.contains(offset, sizeof(AnyPage)) &&
+      pm::load(pool.at<AnyPage>(offset)->magic) == AnyPage::kMagic) {
+    return *pool.at<AnyPage>(offset);
   }
   throw_corrupt(pool, offset);
 }
 
+bool names_anchor(pm::Offset name) { return (name & kAnchorTag) != 0; }
+bool names_block(pm::Offset name) { return name > kNoBlock && !names_anchor(name); }
+
+/// Whether one of these pages of anchors, ascending, has a place there.
+bool is_place(pm::Offset offset, const std::vector<pm::Offset>& pages) {
+  const auto after = std::upper_bound(pages.begin(), pages.end(), offset);
+  if (after == pages.begin()) return false;
+  const pm::Offset distance = offset - *(after - 1) - offsetof(AnchorPage, anchors);  // may wrap
+  return distance < sizeof(AnchorPage::anchors) && distance % sizeof(Anchor) == 0;
+}
+
+/// Room for so many more, in steps that grow.
+template <class T>
+void reserve_more(std::vector<T>& vector, std::size_t more) {
+  if (vector.capacity() - vector.size() < more)
+    vector.reserve(std::max(vector.size() + more, 2 * vector.capacity()));
+}
+
 }  // namespace
 
-/// Calls visit(word) for all words of a stripe that may name what was unlinked.
-template <class Visit>
-void Ledger::for_each_word(const pool::PoolCore& pool, Stripe& stripe, Visit visit) {
-  for (pm::Offset& word : stripe.retired) visit(word);
+/// Calls visit(page) for all pages of a list.
+template <class AnyPage, class Visit>
+void Ledger::for_each_page(pm::Offset first, Visit visit) const {
   std::unordered_set<pm::Offset> seen;
-  for (pm::Offset offset = pm::load(stripe.pages); offset != pm::kNull;) {
-    Page& page = checked_page(pool, offset);
-    if (!seen.insert(offset).second) throw_corrupt(pool, offset);  // they lead round in a circle
-    for (pm::Offset& word : page.retired) visit(word);
+  for (pm::Offset offset = first; offset != pm::kNull;) {
+    AnyPage& page = checked_page<AnyPage>(pool_, offset);
+    if (!seen.insert(offset).second) throw_corrupt(pool_, offset);  // they lead round in a circle
+    visit(page);
     offset = pm::load(page.next);
   }
 }
 
-Ledger::Ledger(pool::PoolCore& pool, Root& root) : pool_(pool), root_(root) {
+/// Calls visit(word) for all words of a stripe that may name what was unlinked.
+template <class Visit>
+void Ledger::for_each_word(Stripe& stripe, Visit visit) const {
+  for (pm::Offset& word : stripe.retired) visit(word);
+  for_each_page<Page>(pm::load(stripe.pages), [&](Page& page) {
+    for (pm::Offset& word : page.retired) visit(word);
+  });
+}
+
+Ledger::Ledger(pool::PoolCore& pool, Root& root)
+    : pool_(pool), leftovers_{Leftovers(pool.pm()), Leftovers(pool.pm())} {
+  std::vector<pm::Offset> pages;
   for (unsigned i = 0; i < kStripes; ++i) {
     lanes_[i].stripe = &root.stripes[i];
-    for_each_word(pool_, root.stripes[i],
-                  [&](pm::Offset& word) { lanes_[i].words.push_back(&word); });
+    learn(i, pages);
+  }
+  std::sort(pages.begin(), pages.end());
+  for (const Leftovers& leftovers : leftovers_) {
+    leftovers.for_each([&](pm::Offset name) {
+      if (names_anchor(name) && !is_place(name & ~kAnchorTag, pages)) throw_corrupt(pool_, name);
+    });
   }
 }
 
-Reached Ledger::named() const {
-  Reached named;
-  for (const Lane& lane : lanes_) {
-    if (pm::load(lane.stripe->claims[0]) != pm::kNull) {
-      for (const pm::Offset& word : lane.stripe->claims) named.insert(pm::load(word));
-    }
-    for (const pm::Offset* word : lane.words) named.insert(pm::load(*word));
-  }
-  named.erase(pm::kNull);
-  return named;
-}
-
-void Ledger::settle(const Reached& reached) {
-  Reached handled = reached;
-  const auto lost = [&](pm::Offset block) {
-    return block != pm::kNull && handled.insert(block).second &&
-           pool_.allocator().validate_block(block, 1);
-  };
-  for (Lane& lane : lanes_) {
-    if (pm::load(lane.stripe->claims[0]) != pm::kNull) {
-      alloc::Session session = pool_.allocator().session();
-      for (const pm::Offset& word : lane.stripe->claims) {
-        if (lost(pm::load(word))) session.free(pm::load(word));
-      }
-      session.commit_when(lane.stripe->claims[0], kWholeWord, pm::kNull);
-      session.log();
-      pm().publish(lane.stripe->claims[0], pm::kNull);  // the commit
-      session.finish();
-    }
-    for (pm::Offset* word : lane.words) {
-      if (pm::load(*word) == pm::kNull) continue;
-      if (lost(pm::load(*word))) {
-        free_word(*word);
-      } else {
-        pm().publish(*word, pm::kNull);  // durable before the block can be unlinked and freed
-      }
+/// Finds out what a stripe has. Adds its pages of anchors.
+void Ledger::learn(std::size_t stripe, std::vector<pm::Offset>& pages) {
+  Lane& lane = lanes_[stripe];
+  Leftovers& leftovers = leftovers_[index_of(purpose_of(stripe))];
+  auto& claims = lane.stripe->claims;
+  if (pm::load(claims[0]) != pm::kNull) {
+    lane.occupied = true;
+    lane.lock.lock();
+    for (pm::Offset& word : claims) {
+      const pm::Offset name = pm::load(word);
+      if (names_anchor(name) || names_block(name))
+        leftovers.add(
+            name, word,
+            &word == claims.data() ? Leftovers::Kind::first_claim : Leftovers::Kind::claim);
     }
   }
+  for_each_word(*lane.stripe, [&](pm::Offset& word) {
+    if (const pm::Offset name = pm::load(word); name != pm::kNull)
+      leftovers.add(name, word, Leftovers::Kind::unlinked);
+    else
+      lane.words.push_back(&word);
+  });
+  for_each_page<Page>(pm::load(lane.stripe->pages), [&](Page&) { page_bytes_ += sizeof(Page); });
+  for_each_page<AnchorPage>(pm::load(lane.stripe->anchors), [&](AnchorPage& page) {
+    page_bytes_ += sizeof page;
+    pages.push_back(pool_.offset(&page));
+    for (Anchor& anchor : page.anchors) {
+      if (pm::load(anchor.block) == pm::kNull) lane.anchors.push_back(&anchor);
+    }
+  });
 }
 
-/// Frees the block that a word names.
-void Ledger::free_word(pm::Offset& word) {
+unsigned Ledger::occupied(Purpose purpose) const {
+  unsigned count = 0;
+  for (std::size_t i = 0; i < lanes_.size(); ++i)
+    count += purpose_of(i) == purpose && lanes_[i].occupied;
+  return count;
+}
+
+void Ledger::settle(Purpose purpose) {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    if (purpose_of(i) != purpose || !lane.occupied) continue;
+    alloc::Session session = pool_.allocator().session();
+    free_claims(lane, session);
+    lane.occupied = false;
+    lane.lock.unlock();
+  }
+  // The words can't be used again before the next opening, which finds them free. Places of anchors
+  // come before the blobs of their low bounds.
+  for (const bool anchors : {true, false}) {
+    leftovers(purpose).for_each_unlinked([&](pm::Offset& word) {
+      if (names_anchor(pm::load(word)) == anchors) free_word(lanes_.back(), word);
+    });
+  }
+}
+
+/// Frees what a stripe claims.
+void Ledger::free_claims(Lane& lane, alloc::Session& session) {
+  auto& claims = lane.stripe->claims;
+  for (const pm::Offset& word : claims) {
+    const pm::Offset name = pm::load(word);
+    if (names_anchor(name)) free_place(lane, name);
+    if (names_block(name)) session.free(name);
+  }
+  session.commit_when(claims[0], kWholeWord, pm::kNull);
+  session.log();
+  pm().publish(claims[0], pm::kNull);  // the commit
+  session.finish();
+}
+
+/// Makes the place of an anchor free, durably, and gives it to the lane, which has room for it.
+void Ledger::free_place(Lane& lane, pm::Offset name) {
+  Anchor& anchor = *pool_.at<Anchor>(name & ~kAnchorTag);
+  if (pm::load(anchor.block) == pm::kNull) return;  // somebody has it already
+  pm().publish(anchor.block, pm::kNull);
+  lane.anchors.push_back(&anchor);
+}
+
+/// Frees what a word names.
+void Ledger::free_word(Lane& lane, pm::Offset& word) {
+  const pm::Offset name = pm::load(word);
+  if (names_anchor(name)) {
+    free_place(lane, name);
+    pm().publish(word, pm::kNull);  // durable before the place can be used again
+    return;
+  }
   alloc::Session session = pool_.allocator().session();
-  session.free(pm::load(word));
+  session.free(name);
   session.commit_when(word, kWholeWord, pm::kNull);
   session.log();
   pm().publish(word, pm::kNull);  // the commit
@@ -103,30 +184,55 @@ void Ledger::free_word(pm::Offset& word) {
 
 /// Frees some of what was unlinked and has no readers any more.
 void Ledger::free_named(Lane& lane, unsigned most) {
+  reserve_more(lane.anchors, most + std::size_t{1});  // and one that is taken and comes back
   std::uint64_t offset;
   while (most-- > 0 && lane.unlinked.pop(offset, pool_.reclaimer())) {
     pm::Offset& word = *pool_.at<pm::Offset>(offset);
-    free_word(word);
-    lane.words.push_back(&word);  // has room: make_room() kept it
+    free_word(lane, word);
+    lane.words.push_back(&word);  // has room: add_words() kept it
   }
 }
 
-/// Gives a stripe words for more names.
-void Ledger::add_page(Lane& lane) {
+/// Adds a page to a list.
+template <class AnyPage>
+AnyPage& Ledger::add_page(pm::Offset& first) {
   alloc::Session session = pool_.allocator().session();
-  const pm::Offset offset = session.reserve(sizeof(Page));
-  Page& page = *pool_.at<Page>(offset);
-  lane.words.reserve(lane.words.capacity() + page.retired.size());
+  const pm::Offset offset = session.reserve(sizeof(AnyPage));
+  AnyPage& page = *pool_.at<AnyPage>(offset);
   pm().zero(&page, sizeof page);
-  pm().store(page.magic, Page::kMagic);
-  pm().store(page.next, pm::load(lane.stripe->pages));
+  pm().store(page.magic, AnyPage::kMagic);
+  pm().store(page.next, pm::load(first));
   pm().flush(&page, sizeof page);  // log() fences before the page can be linked
-  session.commit_when(lane.stripe->pages, kWholeWord, offset);
+  session.commit_when(first, kWholeWord, offset);
   session.log();
-  pm().store(lane.stripe->pages, offset);          // the commit
-  pm().flush(&lane.stripe->pages, sizeof offset);  // finish() fences: nothing is freed (rule R3)
+  pm().store(first, offset);          // the commit
+  pm().flush(&first, sizeof offset);  // finish() fences: nothing is freed (rule R3)
   session.finish();
-  for (pm::Offset& word : page.retired) lane.words.push_back(&word);
+  page_bytes_.fetch_add(sizeof page, std::memory_order_relaxed);
+  return page;
+}
+
+/// Gives a stripe words for more names.
+void Ledger::add_words(Lane& lane) {
+  lane.words.reserve(lane.words.capacity() + Page{}.retired.size());
+  for (pm::Offset& word : add_page<Page>(lane.stripe->pages).retired) lane.words.push_back(&word);
+}
+
+/// Gives a stripe places for more anchors.
+void Ledger::add_anchors(Lane& lane) {
+  reserve_more(lane.anchors, AnchorPage{}.anchors.size());
+  auto& anchors = add_page<AnchorPage>(lane.stripe->anchors).anchors;
+  for (std::size_t i = anchors.size(); i-- > 0;) lane.anchors.push_back(&anchors[i]);
+}
+
+void Ledger::for_each_anchor(const std::function<void(Anchor&)>& visit) const {
+  for (const Lane& lane : lanes_) {
+    for_each_page<AnchorPage>(pm::load(lane.stripe->anchors), [&](AnchorPage& page) {
+      for (Anchor& anchor : page.anchors) {
+        if (pm::load(anchor.block) != pm::kNull) visit(anchor);
+      }
+    });
+  }
 }
 
 void Ledger::free_unlinked() {
@@ -139,44 +245,49 @@ void Ledger::free_unlinked() {
   for (Lane& lane : lanes_) {
     if (!lane.lock.try_lock()) continue;
     const std::lock_guard lock(lane.lock, std::adopt_lock);
-    free_named(lane, ~0U);
+    free_named(lane, static_cast<unsigned>(lane.words.capacity() - lane.words.size()));
   }
 }
 
 void Ledger::for_each_block(const BlockVisitor& visit) const {
+  const auto show = [&](const pm::Offset& word) {
+    if (names_block(pm::load(word))) visit(pm::load(word));
+  };
   for (const Lane& lane : lanes_) {
-    for (pm::Offset offset = pm::load(lane.stripe->pages); offset != pm::kNull;
-         offset = pm::load(checked_page(pool_, offset).next)) {
-      visit(offset);
-    }
-    const auto show = [&](pm::Offset& word) {
-      if (pm::load(word) != pm::kNull) visit(pm::load(word));
-    };
-    for_each_word(pool_, *lane.stripe, show);
-    if (pm::load(lane.stripe->claims[0]) != pm::kNull) {
-      for (pm::Offset& word : lane.stripe->claims) show(word);
-    }
+    Stripe& stripe = *lane.stripe;
+    for_each_page<Page>(pm::load(stripe.pages), [&](Page& page) { visit(pool_.offset(&page)); });
+    for_each_page<AnchorPage>(pm::load(stripe.anchors),
+                              [&](AnchorPage& page) { visit(pool_.offset(&page)); });
+    for_each_word(stripe, show);
+    if (pm::load(stripe.claims[0]) == pm::kNull) continue;
+    for (const pm::Offset& word : stripe.claims) show(word);
+  }
+}
+
+template <class AnyPage>
+void Ledger::destroy_pages(pm::Offset& first) {
+  while (pm::load(first) != pm::kNull) {
+    const pm::Offset next = pm::load(checked_page<AnyPage>(pool_, pm::load(first)).next);
+    alloc::Session session = pool_.allocator().session();
+    session.free(pm::load(first));
+    session.commit_when(first, kWholeWord, next);
+    session.log();
+    pm().publish(first, next);  // the commit
+    session.finish();
   }
 }
 
 void Ledger::destroy() {
   for (Lane& lane : lanes_) {
-    pm::Offset& pages = lane.stripe->pages;
-    while (pm::load(pages) != pm::kNull) {
-      const pm::Offset next = pm::load(checked_page(pool_, pm::load(pages)).next);
-      alloc::Session session = pool_.allocator().session();
-      session.free(pm::load(pages));
-      session.commit_when(pages, kWholeWord, next);
-      session.log();
-      pm().publish(pages, next);  // the commit
-      session.finish();
-    }
+    destroy_pages<Page>(lane.stripe->pages);
+    destroy_pages<AnchorPage>(lane.stripe->anchors);
   }
 }
 
 Ledger::Hold::Hold(Ledger& ledger, Purpose purpose) : ledger_(ledger) {
+  const unsigned first = purpose == Purpose::operation ? 0 : kOperationStripes;
   constexpr unsigned kHalf = kStripes / 2;
-  const unsigned first = purpose == Purpose::operation ? 0 : kHalf;
+  static_assert(kOperationStripes == kHalf);
   const auto own = static_cast<unsigned>(util::current_stripe());
   util::Backoff backoff;
   for (unsigned tries = 0;; ++tries) {
@@ -190,7 +301,16 @@ Ledger::Hold::~Hold() {
   if (lane_ == nullptr) return;
   unname();
   unclaim();
+  if (anchor_ != nullptr) lane_->anchors.push_back(anchor_);  // has room: it came from there
   lane_->lock.unlock();
+}
+
+Anchor& Ledger::Hold::take_anchor() {
+  if (anchor_ != nullptr) return *anchor_;
+  if (lane_->anchors.empty()) ledger_.add_anchors(*lane_);
+  anchor_ = lane_->anchors.back();
+  lane_->anchors.pop_back();
+  return *anchor_;
 }
 
 void Ledger::Hold::commit(alloc::Session& session, const Claims& claims) {
@@ -211,20 +331,16 @@ void Ledger::Hold::linked() {
   // Durable inside of the caller's guard: the blocks may be unlinked and freed afterwards.
   ledger_.pm().publish(lane_->stripe->claims[0], pm::kNull);
   claims_ = {};
+  anchor_ = nullptr;
 }
 
 void Ledger::Hold::unclaim() {
   if (claims_[0] == pm::kNull) return;
-  pm::Offset& word = lane_->stripe->claims[0];
+  const bool written = anchor_ != nullptr && pm::load(anchor_->block) != pm::kNull;
   alloc::Session session = ledger_.pool_.allocator().session();
-  for (const pm::Offset block : claims_) {
-    if (block != pm::kNull) session.free(block);
-  }
-  session.commit_when(word, kWholeWord, pm::kNull);
-  session.log();
-  ledger_.pm().publish(word, pm::kNull);  // the commit
-  session.finish();
+  ledger_.free_claims(*lane_, session);
   claims_ = {};
+  if (written) anchor_ = nullptr;  // the lane has it back
 }
 
 void Ledger::Hold::make_room(unsigned names) {
@@ -235,7 +351,7 @@ void Ledger::Hold::make_room(unsigned names) {
   // grace period frees.
   ledger_.free_named(lane, 2 * names);
   lane.unlinked.reserve(words_.size());
-  while (lane.words.size() + have < names) ledger_.add_page(lane);
+  while (lane.words.size() + have < names) ledger_.add_words(lane);
   for (unsigned i = 0; i < names; ++i) {
     if (words_[i] != nullptr) continue;
     words_[i] = lane.words.back();

@@ -13,27 +13,33 @@
 //   2. It is freed from its name a grace period after it was unlinked. Names are made and taken
 //   back inside of a Guard: so nobody else names a block that is freed.
 //
+// Anchors are not blocks but places in pages of anchors, which belong to the stripes, too. They are
+// claimed and named like blocks, with kAnchorTag; a place is made free, durably, before its name
+// and before the blob of its low bound go: so what is not free can always be read.
+//
+// What a crash has left named is known as leftovers() and belongs to nobody else until settle().
+//
 // A Hold is the exclusive use of a stripe, for one operation. It waits for nobody as long as there
 // is a free stripe of its purpose. A structure modification may begin while its thread has a Hold
 // for an operation, but not the other way round: so nobody waits for himself.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
-#include <unordered_set>
 #include <vector>
 
 #include "alloc/limbo.h"
 #include "alloc/session.h"
 #include "index/nbtree/layout.h"
+#include "index/nbtree/leftovers.h"
 #include "pool/pool_core.h"
 #include "util/spin_lock.h"
 #include "util/stripe.h"
 
 namespace perdix::index::nbtree {
 
-using Reached = std::unordered_set<pm::Offset>;
 using BlockVisitor = std::function<void(pm::Offset)>;
 
 class Ledger {
@@ -44,19 +50,31 @@ class Ledger {
 
   enum class Purpose { operation, modification };
 
+  /// Throws corrupt.
   Ledger(pool::PoolCore& pool, Root& root);
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  /// What a crash has left named. Nothing else was called before.
-  Reached named() const;
+  /// What a crash has left named for a purpose.
+  const Leftovers& leftovers(Purpose purpose) const { return leftovers_[index_of(purpose)]; }
 
-  /// Frees what is named and not reached, and forgets the names.
-  void settle(const Reached& reached);
+  /// How many stripes can't be used before their leftovers have settled.
+  unsigned occupied(Purpose purpose) const;
+
+  /// Frees the leftovers of a purpose that have not been reached. Once, by one thread, when nobody
+  /// can call reached() any more.
+  void settle(Purpose purpose);
+
+  /// Calls visit(anchor) for all places of anchors that are not free. Nobody else may use the
+  /// ledger.
+  void for_each_anchor(const std::function<void(Anchor&)>& visit) const;
 
   /// Waits for a grace period and frees what was unlinked before the call. The caller holds neither
   /// a Guard nor a Hold.
   void free_unlinked();
+
+  /// Bytes of all pages.
+  std::uint64_t page_bytes() const { return page_bytes_.load(std::memory_order_relaxed); }
 
   /// Shows the pages, and blocks that are claimed or were unlinked. Nobody else may use the ledger.
   void for_each_block(const BlockVisitor& visit) const;
@@ -68,21 +86,39 @@ class Ledger {
   struct alignas(util::kCacheLine) Lane {
     util::SpinLock lock;
     Stripe* stripe = nullptr;
+    bool occupied = false;           // locked until it has settled
     std::vector<pm::Offset*> words;  // those that name nothing
+    std::vector<Anchor*> anchors;    // places that are free
     alloc::Limbo unlinked;           // words that name what was unlinked, by their offsets
   };
 
+  static std::size_t index_of(Purpose purpose) { return static_cast<std::size_t>(purpose); }
+  static Purpose purpose_of(std::size_t stripe) {
+    return stripe < kOperationStripes ? Purpose::operation : Purpose::modification;
+  }
+
+  template <class AnyPage, class Visit>
+  void for_each_page(pm::Offset first, Visit visit) const;
   template <class Visit>
-  static void for_each_word(const pool::PoolCore& pool, Stripe& stripe, Visit visit);
+  void for_each_word(Stripe& stripe, Visit visit) const;
+  template <class AnyPage>
+  AnyPage& add_page(pm::Offset& first);
+  template <class AnyPage>
+  void destroy_pages(pm::Offset& first);
+  void learn(std::size_t stripe, std::vector<pm::Offset>& pages);
+  void add_words(Lane& lane);
+  void add_anchors(Lane& lane);
   void free_named(Lane& lane, unsigned most);
-  void free_word(pm::Offset& word);
-  void add_page(Lane& lane);
+  void free_word(Lane& lane, pm::Offset& word);
+  void free_claims(Lane& lane, alloc::Session& session);
+  void free_place(Lane& lane, pm::Offset name);
 
   const pm::Persister& pm() const { return pool_.pm(); }
 
   pool::PoolCore& pool_;
-  Root& root_;
   std::array<Lane, kStripes> lanes_;
+  std::array<Leftovers, 2> leftovers_;  // by purpose
+  std::atomic<std::uint64_t> page_bytes_{0};
 };
 
 /// Whatever it still claims or names when it ends, the index has not linked or unlinked.
@@ -103,6 +139,9 @@ class Ledger::Hold {
   }
 
   const std::array<pm::Offset, 4>& claims() const { return claims_; }
+
+  /// A place for an anchor, which this may claim, with kAnchorTag. Throws out_of_space.
+  Anchor& take_anchor();
 
   /// The claimed blocks have been linked, durably.
   void linked();
@@ -136,6 +175,7 @@ class Ledger::Hold {
   Ledger& ledger_;
   Lane* lane_;
   Claims claims_{};
+  Anchor* anchor_ = nullptr;  // free, or claimed
   std::array<pm::Offset*, 4> words_{};
   std::array<pm::Offset, 4> names_{};
 };

@@ -1,5 +1,7 @@
 #include "index/nbtree/nbtree.h"
 
+#include <algorithm>
+
 #include <perdix/error.h>
 
 #include "index/common/limits.h"
@@ -80,7 +82,7 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
     if (found.slot >= 0) {
       if (mode == Mode::insert) return false;
       load_cargo(cargo, nullptr, hash, value);
-      if (!replace(place, static_cast<unsigned>(found.slot), value, cargo)) continue;
+      if (!replace(place, static_cast<unsigned>(found.slot), cargo)) continue;
     } else {
       if (mode == Mode::update) return false;
       load_cargo(cargo, &key, hash, value);
@@ -122,7 +124,7 @@ void Tree<K, V>::load_cargo(Cargo& cargo, const Key* key, Hash16 hash, Value val
 
 /// Replaces a value in place. False if the key is not there any more, or the leaf is not.
 template <class K, class V>
-bool Tree<K, V>::replace(const Place& place, unsigned slot, Value value, Cargo& cargo) {
+bool Tree<K, V>::replace(const Place& place, unsigned slot, Cargo& cargo) {
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block->entries[slot];
   auto& pair = reinterpret_cast<pm::WordPair&>(entry);
@@ -138,8 +140,7 @@ bool Tree<K, V>::replace(const Place& place, unsigned slot, Value value, Cargo& 
       cargo.hold->name(0, blob_offset(old.second));
       pm().fence();  // the name is durable before the blob can be unlinked
     }
-    const Word word = Values::kInline ? static_cast<Word>(cargo.value) : cargo.value;
-    done = pm().compare_exchange(pair, old, {old.first, word});
+    done = pm().compare_exchange(pair, old, {old.first, cargo.value});
     if (done) break;
   }
   if (done) pm().persist(&entry.value, sizeof entry.value);  // the commit
@@ -155,7 +156,6 @@ bool Tree<K, V>::replace(const Place& place, unsigned slot, Value value, Cargo& 
   }
   if constexpr (!Values::kInline) cargo.hold->unname();
   if (Code::state(old.first) == State::frozen) reform(place, nullptr);
-  (void)value;
   return false;
 }
 
@@ -205,9 +205,8 @@ bool Tree<K, V>::remove(const Place& place, unsigned slot, Cargo& cargo) {
     old.second = pm::load(entry.value);
     if (Code::state(old.first) != State::live) break;
     if constexpr (!kInline) {
-      cargo.hold->name(0, Keys::blobs(old.first & Code::kKeyBits) == 0
-                              ? pm::kNull
-                              : blob_offset(old.first & Code::kKeyBits));
+      const Word key = old.first & Code::kKeyBits;
+      cargo.hold->name(0, Keys::blobs(key) == 0 ? pm::kNull : blob_offset(key));
       cargo.hold->name(1, Values::blobs(old.second) == 0 ? pm::kNull : blob_offset(old.second));
       pm().fence();  // the names are durable before the blobs can be unlinked
     }
@@ -230,17 +229,28 @@ bool Tree<K, V>::remove(const Place& place, unsigned slot, Cargo& cargo) {
 }
 
 template <class K, class V>
+std::uint64_t Tree<K, V>::size() const {
+  require_resumed();
+  return static_cast<std::uint64_t>(pairs_.sum());
+}
+
+template <class K, class V>
 IndexStats Tree<K, V>::stats() const {
   IndexStats stats;
-  stats.pairs = size();
+  stats.pairs = static_cast<std::uint64_t>(pairs_.sum());
   const auto leaves = static_cast<std::uint64_t>(leaves_.sum());
   const auto small = static_cast<std::uint64_t>(small_leaves_.sum());
   stats.leaves = leaves;
-  stats.pm_bytes = sizeof(Root) + leaves * (sizeof(Anchor) + block_bytes(kCapacity)) -
+  stats.pm_bytes = sizeof(Root) + ledger_->page_bytes() + leaves * block_bytes(kCapacity) -
                    small * (block_bytes(kCapacity) - block_bytes(kSmallCapacity)) +
                    static_cast<std::uint64_t>(blob_bytes_.sum());
   stats.dram_bytes = arena_.bytes_in_use();
   stats.recovery_seconds = recovery_seconds_;
+  stats.resumption_seconds = resumption_.seconds();
+  stats.resumed =
+      resumption_.done()
+          ? 1
+          : std::min(1.0, static_cast<double>(leaves) / static_cast<double>(leaves_at_opening_));
   return stats;
 }
 

@@ -10,7 +10,8 @@
 //   smo.cc       structure modifications in three phases; joining sparse leaves
 //   get_many.cc  many lookups at once
 //   scan.cc      ordered iteration
-//   recovery.cc  what happens on open: creation, rebuilding the DRAM side; destruction
+//   recovery.cc  what happens on open: creation, the layers above the leaves; destruction
+//   resume.cc    the leaves' DRAM sides come back, one by one, while the index is in use
 //   check.cc     verification of the invariants of layout.h and leaf.h; statistics
 //
 // Concurrency: nobody takes a lock of the tree. A writer that finds its leaf closed by a structure
@@ -26,19 +27,23 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <utility>
 
 #include <perdix/types.h>
 
 #include "epoch/guard.h"
+#include "index/common/resumption.h"
 #include "index/common/word.h"
 #include "index/nbtree/entry.h"
 #include "index/nbtree/layout.h"
 #include "index/nbtree/leaf.h"
 #include "index/nbtree/ledger.h"
+#include "index/nbtree/survey.h"
 #include "index/nbtree/top.h"
 #include "pm/access.h"
 #include "pool/index_handle.h"
@@ -55,8 +60,9 @@ class Tree {
   using Key = View<K>;
   using Value = View<V>;
 
-  /// Opens or creates the index behind the handle and rebuilds its DRAM side.
-  explicit Tree(pool::IndexHandle handle);
+  /// Opens or creates the index behind the handle. Its leaves' DRAM sides come back later
+  /// (resume.cc).
+  explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {});
   ~Tree();
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
@@ -69,7 +75,7 @@ class Tree {
   bool contains(Key key) const;
   void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
   void scan(Key from, Visitor<K, V> visit) const;
-  std::uint64_t size() const { return static_cast<std::uint64_t>(pairs_.sum()); }
+  std::uint64_t size() const;
   IndexStats stats() const;
   CheckReport check() const;
 
@@ -148,7 +154,7 @@ class Tree {
   bool retry_when_full(Change change);
   bool write(Key key, Value value, Mode mode);
   bool try_write(Key key, Value value, Mode mode);
-  bool replace(const Place& place, unsigned slot, Value value, Cargo& cargo);
+  bool replace(const Place& place, unsigned slot, Cargo& cargo);
   bool try_erase(Key key);
   bool remove(const Place& place, unsigned slot, Cargo& cargo);
   void load_cargo(Cargo& cargo, const Key* key, Hash16 hash, Value value);
@@ -195,11 +201,24 @@ class Tree {
   // recovery.cc
   void create();
   void recover();
-  void recover_leaf(Position<K>& at, Leaf<K>& leaf);
   Position<K>* new_position(Anchor& anchor, Key low) const;
   void release(Position<K>* position) const;
   template <class Object>
   void retire(Object* object) const;
+
+  // resume.cc
+  void start_resuming(bool in_background);
+  void resume(const std::stop_token& stop) const;
+  void require_resumed() const;
+  void settle_leftovers() const;
+  Leaf<K>* warm(Position<K>& at) const;
+  Leaf<K>* warm(Position<K>& at, Leaf<K>& leaf) const;
+  void decide_leftovers(Block& block, std::span<const Word> words, const Survey& found) const;
+  void prefetch_cold(const Position<K>* at) const;
+  Leaf<K>* leaf_of(Position<K>& at) const {
+    Leaf<K>* leaf = at.leaf.load(std::memory_order_seq_cst);
+    return leaf == &cold_ ? warm(at) : leaf;
+  }
 
   // check.cc
   void check_leaf(const Position<K>& at, CheckReport& report) const;
@@ -249,11 +268,17 @@ class Tree {
   mutable std::optional<Hold> reserve_;  // claims a block for when the pool is full
   Position<K>* head_ = nullptr;
   mutable Smo<K> to_be_absorbed_;  // its address is the mark of such leaves
-  util::StripedCounter pairs_;
+  mutable Leaf<K> cold_;           // its address is the mark of positions whose leaf is cold
+  mutable std::atomic<unsigned> deciding_{0};  // threads that kill entries of cold leaves
+  mutable util::StripedCounter pairs_;
   mutable util::StripedCounter leaves_;
   mutable util::StripedCounter small_leaves_;
   mutable util::StripedCounter blob_bytes_;
+  std::uint64_t leaves_at_opening_ = 0;
   double recovery_seconds_ = 0;
+  mutable std::mutex settling_;
+  mutable bool settled_ = false;  // the ledger's leftovers
+  mutable Resumption resumption_;
 };
 
 /// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a
@@ -277,7 +302,7 @@ void Tree<K, V>::retire(Object* object) const {
 template <class K, class V>
 auto Tree<K, V>::locate_from(Position<K>* at, Key key) const -> Place {
   for (;;) {
-    Leaf<K>* leaf = at->leaf.load(std::memory_order_seq_cst);
+    Leaf<K>* leaf = leaf_of(*at);
     if (leaf == nullptr) {  // joined with its left neighbour
       at = top_.below(at->low);
       continue;

@@ -231,12 +231,14 @@ void Tree<K, V>::allocate(const Place& place, Draft& draft, Hold& hold) const {
     draft.separator = draft.bound;
   }
   name_replaced(place, draft, hold);
+  const pm::Offset place_of_right =
+      draft.split ? pool().offset(&hold.take_anchor()) | kAnchorTag : pm::kNull;
   // claim() fences, so the names are durable before anything is unlinked.
   hold.claim([&](alloc::Session& session) {
     draft.blocks[0] = session.reserve(block_bytes(draft.left_capacity));
     if (draft.split) {
       draft.blocks[1] = session.reserve(block_bytes(draft.right_capacity));
-      draft.blocks[2] = session.reserve(sizeof(Anchor));
+      draft.blocks[2] = place_of_right;
       draft.low = keys_.write(session, draft.separator);
       if (Keys::blobs(draft.low) != 0) draft.blocks[3] = blob_offset(draft.low);
     }
@@ -253,7 +255,7 @@ void Tree<K, V>::name_replaced(const Place& place, const Draft& draft, Hold& hol
     const Anchor& anchor = *draft.absorbed->anchor;
     const Word low = pm::load(anchor.low);
     hold.name(1, pool().offset(draft.absorbed_leaf->block));
-    hold.name(2, pool().offset(&anchor));
+    hold.name(2, pool().offset(&anchor) | kAnchorTag);
     if (Keys::blobs(low) != 0) hold.name(3, blob_offset(low));
   }
 }
@@ -271,13 +273,13 @@ Smo<K>* Tree<K, V>::copy(const Place& place, Draft& draft) const {
   Position<K>* next = draft.absorbed == nullptr ? place.leaf->next : draft.absorbed_leaf->next;
   const unsigned kept = draft.kept();
   if (draft.split) {
-    Anchor& anchor = *pool().template at<Anchor>(draft.blocks[2]);
+    Anchor& anchor = *pool().template at<Anchor>(draft.blocks[2] & ~kAnchorTag);
     smo->right = new_position(anchor, draft.separator);
     Leaf<K>* right = new_leaf(draft.blocks[1], draft.right_capacity, next);
     fill(*right, draft, kept, draft.size);
-    pm().store(anchor.block, draft.blocks[1]);
     pm().store(anchor.low, draft.low);
-    pm().flush(&anchor, sizeof anchor);  // fenced below, before it can be linked
+    pm().store(anchor.block, draft.blocks[1]);  // last: the place is not free any more
+    pm().flush(&anchor, sizeof anchor);         // fenced below, before it can be linked
     smo->right_leaf = right;
     smo->right->leaf.store(right, std::memory_order_relaxed);
     next = smo->right;
@@ -379,7 +381,7 @@ template <class K, class V>
 auto Tree<K, V>::left_neighbour(const Position<K>& at) const -> std::optional<Place> {
   Position<K>* left = top_.below(at.low);
   for (;;) {
-    Leaf<K>* leaf = left->leaf.load();
+    Leaf<K>* leaf = leaf_of(*left);
     if (leaf == nullptr) {
       left = top_.below(left->low);
       continue;
@@ -424,7 +426,7 @@ void Tree<K, V>::join_sparse(const Place& place) const {
     }
     Position<K>* next = place.leaf->next;
     if (next == nullptr || Code::begins_region(next->low)) return;
-    Leaf<K>* right = next->leaf.load();
+    Leaf<K>* right = leaf_of(*next);
     if (right != nullptr && may_join(*place.leaf, *right)) join(place, {next, right});
   } catch (const Error& error) {
     if (error.code() != Errc::out_of_space) throw;  // joining can wait

@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <perdix/pool.h>
 
@@ -20,7 +23,7 @@ namespace perdix::index::nbtree {
 template <class K, class V>
 class TestTree {
  public:
-  TestTree() : pool_(Pool::create(path_, options())) { open(); }
+  TestTree() : pool_(Pool::create(path_, pool_options())) { open(); }
   ~TestTree() {
     close();
     std::filesystem::remove(path_);
@@ -31,27 +34,39 @@ class TestTree {
   Tree<K, V>& operator*() { return *tree_; }
   Tree<K, V>* operator->() { return &*tree_; }
 
-  void reopen() {
+  void reopen(const IndexOptions& options = {}) {
     close();
     pool_.close();
-    pool_ = Pool::open(path_, options());
-    open();
+    pool_ = Pool::open(path_, pool_options());
+    open(options);
+  }
+
+  /// Opened a moment ago: all leaves are cold until they are needed.
+  void reopen_cold() {
+    IndexOptions options;
+    options.resume_in_background = false;
+    reopen(options);
   }
 
   pool::PoolCore& core() { return *pool_.core(); }
   /// The block of the first leaf.
-  Block& first_block() {
-    return *core().template at<Block>(core().template at<Root>(root_)->anchors[0].block);
-  }
+  Block& first_block() { return *core().template at<Block>(root().anchors[0].block); }
+  Root& root() { return *core().template at<Root>(root_); }
 
-  /// Allocates a block as an operation does that a crash interrupts before it has linked it.
-  void claim_and_forget(std::uint64_t bytes) {
+  /// Allocates two blocks, as so many operations do that a crash interrupts before they have linked
+  /// them.
+  void claim_and_forget(std::uint64_t bytes, unsigned operations = 1) {
     close();
-    Ledger ledger(core(), *core().template at<Root>(root_));
-    Ledger::Hold hold(ledger, Ledger::Purpose::operation);
-    hold.claim(
-        [&](alloc::Session& session) { return std::array<pm::Offset, 4>{session.reserve(bytes)}; });
-    hold.abandon();
+    Ledger ledger(core(), root());
+    std::vector<std::unique_ptr<Ledger::Hold>> holds;
+    for (unsigned i = 0; i < operations; ++i) {
+      auto& hold =
+          *holds.emplace_back(std::make_unique<Ledger::Hold>(ledger, Ledger::Purpose::operation));
+      hold.claim([&](alloc::Session& session) {
+        return std::array<pm::Offset, 4>{session.reserve(bytes), session.reserve(bytes)};
+      });
+    }
+    for (auto& hold : holds) hold->abandon();
   }
 
   std::uint64_t allocated() { return pool_.info().allocated; }
@@ -76,16 +91,16 @@ class TestTree {
 
  private:
   /// Tests make many pools: addresses for each are few.
-  static PoolOptions options() {
+  static PoolOptions pool_options() {
     PoolOptions options;
     options.max_size = std::uint64_t{256} << 20;
     return options;
   }
 
-  void open() {
+  void open(const IndexOptions& options = {}) {
     auto handle = pool_.core()->open_index("t", kEngineName, kKindOf<K>, kKindOf<V>);
     std::uint64_t& root = handle.root();
-    tree_.emplace(std::move(handle));
+    tree_.emplace(std::move(handle), options);
     root_ = root;
   }
   void close() { tree_.reset(); }

@@ -16,6 +16,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <string>
@@ -26,6 +27,7 @@
 #include "index/nbtree/leaf.h"
 #include "util/arena.h"
 #include "util/spin_lock.h"
+#include "util/stripe.h"
 
 namespace perdix::index::nbtree {
 
@@ -78,6 +80,11 @@ class Top {
     Position<K>* position(unsigned i) const {
       return static_cast<Position<K>*>(children[i].load(std::memory_order_acquire));
     }
+    /// Asks for the children, of which a search needs one, so that it waits for memory once.
+    void prefetch_children() const {
+      for (std::size_t i = 0; i < sizeof children; i += util::kCacheLine)
+        __builtin_prefetch(reinterpret_cast<const char*>(&children) + i);
+    }
     void set(unsigned i, Key key, void* child) {
       keys[i] = key;
       children[i].store(child, std::memory_order_relaxed);
@@ -92,11 +99,13 @@ class Top {
 
   template <class Reaches>
   Position<K>* find(Key key, Reaches reaches) const;
-  static unsigned rank(const Node& node, Key key);
+  template <class Reached>
+  static unsigned last(const Node& node, Reached reached);
 
   Node* copy(const Node& node, unsigned begin, unsigned end);
   Node* make(bool bottom) {
     Node* node = new (arena_.allocate(sizeof(Node))) Node;
+    if constexpr (std::is_integral_v<K>) node->keys.fill(std::numeric_limits<K>::max());
     node->bottom = bottom;
     return node;
   }
@@ -122,27 +131,34 @@ class Top {
   Position<K>* succeeded_ = nullptr;  // by a new one, in that change
 };
 
-/// The last of the node's keys that is not above `key`; the first one, if none is.
-template <class K>
-unsigned Top<K>::rank(const Node& node, Key key) {
-  const auto begin = node.keys.begin();
-  const auto after = std::upper_bound(begin + 1, begin + node.count, key);
-  return static_cast<unsigned>(after - begin) - 1;
-}
-
 template <class K>
 template <class Reaches>
 Position<K>* Top<K>::find(Key key, Reaches reaches) const {
   const Node* node = root_.load(std::memory_order_acquire);
   for (;;) {
-    const auto begin = node->keys.begin();
-    const auto after = std::partition_point(begin + 1, begin + node->count,
-                                            [&](Key low) { return reaches(low, key); });
-    void* child =
-        node->children[static_cast<std::size_t>(after - begin) - 1].load(std::memory_order_acquire);
+    node->prefetch_children();
+    const auto reached = [&](Key low) { return reaches(low, key); };
+    void* child = node->children[last(*node, reached)].load(std::memory_order_acquire);
     if (node->bottom) return static_cast<Position<K>*>(child);
     node = static_cast<const Node*>(child);
   }
+}
+
+/// The last of the node's keys that reached(key) is true for; the first one, if it is for none.
+template <class K>
+template <class Reached>
+unsigned Top<K>::last(const Node& node, Reached reached) {
+  unsigned count = 0;
+  if constexpr (std::is_integral_v<K>) {
+    // All of them, without a branch: their lines are waited for together. Those behind the last one
+    // are the greatest key.
+    for (const Key low : node.keys) count += reached(low) ? 1 : 0;
+    count = std::min(count, node.count);
+  } else {
+    const auto begin = node.keys.begin();
+    count = static_cast<unsigned>(std::partition_point(begin, begin + node.count, reached) - begin);
+  }
+  return std::max(count, 1U) - 1;
 }
 
 template <class K>
@@ -251,7 +267,7 @@ auto Top<K>::replaced(Node& node, unsigned at, Change below) -> Change {
 
 template <class K>
 auto Top<K>::add(Node& node, Position<K>& position) -> Change {
-  const unsigned at = rank(node, position.low);
+  const unsigned at = last(node, [&](Key low) { return !(position.low < low); });
   if (node.bottom) {
     if (node.keys[at] == position.low) return with_successor(node, at, position);
     return with_child(node, at + 1, position.low, &position);
@@ -268,7 +284,7 @@ auto Top<K>::add(Node& node, Position<K>& position) -> Change {
 
 template <class K>
 auto Top<K>::remove(Node& node, Position<K>& position) -> Change {
-  const unsigned at = rank(node, position.low);
+  const unsigned at = last(node, [&](Key low) { return !(position.low < low); });
   if (!node.bottom) {
     const Change below = remove(*node.node(at), position);
     try {

@@ -141,6 +141,11 @@ class IndexSystem final : public System {
   std::unique_ptr<System> recover(std::span<const std::byte> image) const override {
     return std::make_unique<IndexSystem>(shared_, image);
   }
+  void prepared(std::uint64_t seed) override {
+    if (!shared_->options.reopen || seed % 4 < 2) return;
+    map_.close();
+    map_.open(pool_, info().name);
+  }
   std::vector<std::string> problems() override {
     std::vector<std::string> problems = map_.check().problems;
     map_.close();  // the pool's check wants it closed

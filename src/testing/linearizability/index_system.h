@@ -19,6 +19,9 @@ struct IndexSystemOptions {
   /// cpu_cache or memory_controller: decides what a crash leaves.
   DomainChoice domain = DomainChoice::cpu_cache;
   std::filesystem::path folder;  ///< for the pools' files; best on a tmpfs
+  /// In half of the runs threads find the index as it is after its opening, which may have left
+  /// things to them.
+  bool reopen = false;
 };
 
 /// Systems made from these options; each is a new pool in a file of its own, removed at the end.

@@ -43,6 +43,9 @@ class System {
   /// A system of its own that finds this memory after a crash. Throws what opening throws.
   virtual std::unique_ptr<System> recover(std::span<const std::byte> image) const = 0;
 
+  /// Called between what is there and what the threads of the run with that seed do.
+  virtual void prepared(std::uint64_t /*seed*/) {}
+
   /// What the map's own verification finds wrong. No operation is running.
   virtual std::vector<std::string> problems() { return {}; }
 };

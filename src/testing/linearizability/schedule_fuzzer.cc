@@ -85,6 +85,7 @@ class Run {
     Log log(system_->map(), clock_, kBefore);
     for (const PlannedCall& call : plan_.before) call(log);
     log.move_to(history_);
+    system_->prepared(seed_);
     execute();
     if (outcome_.problems.empty()) check_end();
     if (outcome_.problems.empty() && crash_) check_crash();

@@ -24,7 +24,10 @@ constexpr Meter::Kind kInsert = 1, kUpdate = 2, kGet = 3, kErase = 4;
 
 class NbTreeTraffic : public ::testing::Test {
  protected:
-  NbTreeTraffic() { before_ = pm::install_probe(&meter_); }
+  NbTreeTraffic() {
+    tree_.size();  // all leaves are warm
+    before_ = pm::install_probe(&meter_);
+  }
   ~NbTreeTraffic() override { pm::install_probe(before_); }
 
   static PoolOptions options() {

@@ -1,0 +1,66 @@
+// How far an index is on its way back into DRAM after it was opened, and the thread that brings it
+// there.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <stop_token>
+#include <system_error>
+#include <thread>
+
+namespace perdix::index {
+
+/// Thread-safe, but for start_thread() and stop().
+class Resumption {
+ public:
+  /// Everything is back.
+  bool done() const { return done_.load(std::memory_order_acquire); }
+
+  /// From now on. Nobody waits for the thread any more, which may have something left to do.
+  void set_done() {
+    if (done()) return;
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    seconds_.store(passed.count(), std::memory_order_relaxed);
+    done_.store(true, std::memory_order_release);
+    set_idle();
+  }
+
+  /// From the opening until it was done; 0 before.
+  double seconds() const { return seconds_.load(std::memory_order_relaxed); }
+
+  /// Runs work(stop_token) in the background until it returns, which it does soon once this object
+  /// goes away. Throws system_error if there are too many threads.
+  template <class Work>
+  void start_thread(Work work) {
+    working_.store(true, std::memory_order_relaxed);
+    try {
+      thread_ = std::jthread([this, work](const std::stop_token& stop) {
+        work(stop);
+        set_idle();
+      });
+    } catch (const std::system_error&) {
+      set_idle();
+      throw;
+    }
+  }
+
+  /// Waits until all is done, or no thread works on it.
+  void wait_for_thread() const { working_.wait(true, std::memory_order_acquire); }
+
+  /// Ends the thread.
+  void stop() { thread_ = {}; }
+
+ private:
+  void set_idle() {
+    working_.store(false, std::memory_order_release);
+    working_.notify_all();
+  }
+
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::atomic<bool> done_{false};
+  std::atomic<double> seconds_{0};
+  std::atomic<bool> working_{false};
+  std::jthread thread_;  // last: ends first
+};
+
+}  // namespace perdix::index

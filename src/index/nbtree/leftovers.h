@@ -1,0 +1,79 @@
+// What a crash has left named in the ledger, until it is known which of it the index reaches.
+//
+// A block that is reached loses its name, durably, before it can be unlinked again: otherwise the
+// name might outlive the block's freedom, and a second crash would free it under its next owner.
+// What still has a name when everything has been reached belongs to nobody, and is freed.
+//
+// Thread-safety: add() by one thread before all else; reached() by any thread, also for one block
+// by several. The words are nobody else's until the ledger has settled.
+#pragma once
+
+#include <unordered_map>
+
+#include "index/common/word.h"
+#include "index/nbtree/layout.h"
+#include "pm/access.h"
+#include "pm/persist.h"
+
+namespace perdix::index::nbtree {
+
+class Leftovers {
+ public:
+  explicit Leftovers(const pm::Persister& pm) : pm_(pm) {}
+
+  enum class Kind { first_claim, claim, unlinked };
+
+  /// A word that names a block. One name of each block is enough, and no more may be, since it is
+  /// freed once.
+  void add(pm::Offset block, pm::Offset& word, Kind kind) {
+    if (!names_.try_emplace(block, Name{&word, kind}).second) drop(word, kind);
+  }
+
+  bool empty() const { return names_.empty(); }
+  bool names(pm::Offset block) const { return names_.contains(block); }
+
+  /// Calls visit(name) for all that was named.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const auto& [block, name] : names_) visit(block);
+  }
+
+  /// The index reaches a block.
+  void reached(pm::Offset block) const {
+    const auto found = names_.find(block);
+    if (found == names_.end()) return;
+    const auto& [word, kind] = found->second;
+    if (pm::load(*word) == block) drop(*word, kind);
+  }
+
+  /// The index reaches the blobs of an entry.
+  template <class K, class V>
+  void reached_entry(Word key, Word value) const {
+    if (Words<K>::blobs(key) != 0) reached(blob_offset(key));
+    if (Words<V>::blobs(value) != 0) reached(blob_offset(value));
+  }
+
+  /// Calls visit(word) for all words that still name something that was unlinked.
+  template <class Visit>
+  void for_each_unlinked(Visit visit) const {
+    for (const auto& [block, name] : names_) {
+      if (name.kind == Kind::unlinked && pm::load(*name.word) == block) visit(*name.word);
+    }
+  }
+
+ private:
+  struct Name {
+    pm::Offset* word;
+    Kind kind;
+  };
+
+  /// Durable when it returns.
+  void drop(pm::Offset& word, Kind kind) const {
+    pm_.publish(word, kind == Kind::first_claim ? kNoBlock : pm::kNull);
+  }
+
+  const pm::Persister& pm_;
+  std::unordered_map<pm::Offset, Name> names_;
+};
+
+}  // namespace perdix::index::nbtree

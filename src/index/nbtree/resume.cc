@@ -1,0 +1,196 @@
+// Instant opening: the index is in use before its leaves' DRAM sides are back.
+//
+// A leaf is *cold* until somebody needs it, and then *warm*: its block is read, entries that a
+// crash left in flight are decided, and the position gets the leaf. Several threads may make a leaf
+// warm at once, and none waits for another: each works on its own copy of the key words, all come
+// to the same result, and one of them puts its leaf in place.
+//
+// What each does in PM may be late, when others work in the leaf already. So each change is a
+// compare-and-swap from a word as it was while the leaf was cold, to a state that such a word does
+// not leave again: pending -> live, or to dead. Frozen entries are left so, since they might be
+// frozen again meanwhile: the leaf is closing from the start, and replaced when it is written to.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <exception>
+#include <new>
+#include <system_error>
+
+#include "index/nbtree/nbtree.h"
+#include "index/nbtree/reference.h"
+
+namespace perdix::index::nbtree {
+
+// --- All leaves ----------------------------------------------------------------------------------
+
+/// Has the leaves made warm in the background, if it may.
+template <class K, class V>
+void Tree<K, V>::start_resuming(bool in_background) {
+  // Each operation with strings needs a stripe of the ledger: most of them must be free.
+  if (ledger_->occupied(Ledger::Purpose::operation) > kOperationStripes / 2)
+    return require_resumed();
+  if (!in_background) return;
+  try {
+    resumption_.start_thread([this](const std::stop_token& stop) {
+      try {
+        resume(stop);
+        settle_leftovers();
+      } catch (const std::exception&) {
+        // Who needs the leaf that is damaged, or had no memory, gets the error from his own call.
+      }
+    });
+  } catch (const std::system_error&) {
+    // There are too many threads: what is needed comes back, and size() cares for the rest.
+  }
+}
+
+/// Makes all leaves warm, unless it is told to stop.
+template <class K, class V>
+void Tree<K, V>::resume(const std::stop_token& stop) const {
+  constexpr unsigned kLeavesOfAGuard = 64;
+  K from{};
+  while (!stop.stop_requested()) {
+    const epoch::Guard guard;
+    Leaf<K>* leaf = locate(from).leaf;
+    for (unsigned i = 0; leaf != nullptr && i < kLeavesOfAGuard; ++i) {
+      if (leaf->next == nullptr) return resumption_.set_done();
+      from = leaf->end;
+      leaf = leaf_of(*leaf->next);
+    }
+  }
+}
+
+/// For calls that need all leaves: waits for the background, which would only be slower if it
+/// shared the work, and does what it doesn't.
+template <class K, class V>
+void Tree<K, V>::require_resumed() const {
+  resumption_.wait_for_thread();
+  if (!resumption_.done()) resume(std::stop_token());
+  settle_leftovers();
+}
+
+/// Frees what a crash has left on its way into the index or out of it. Everything is warm.
+template <class K, class V>
+void Tree<K, V>::settle_leftovers() const {
+  // In a visitor, for example: then somebody else does it, or the next opening.
+  if (!resumption_.done() || epoch::Guard::held()) return;
+  const std::lock_guard lock(settling_);
+  if (settled_) return;
+  constexpr auto kPurpose = Ledger::Purpose::operation;
+  if (!ledger_->leftovers(kPurpose).empty() || ledger_->occupied(kPurpose) != 0) {
+    pool().reclaimer().advance();  // after this nobody is late in making a leaf warm
+    ledger_->settle(kPurpose);
+  }
+  settled_ = true;
+}
+
+// --- One leaf ------------------------------------------------------------------------------------
+
+/// Makes a leaf warm that was cold. Null if it has been joined with its neighbour meanwhile. The
+/// caller holds a guard.
+template <class K, class V>
+Leaf<K>* Tree<K, V>::warm(Position<K>& at) const {
+  Block& block = checked_block(pool(), *at.anchor);
+  const pm::Offset next = at.next == nullptr ? pm::kNull : pool().offset(at.next->anchor);
+  if (pm::load(block.next) != next && at.leaf.load() == &cold_)
+    throw_corrupt(pool(), "a successor", pool().offset(&block));
+  prefetch_cold(at.next);
+  Leaf<K>* leaf = new_leaf(pool().offset(&block), capacity_of(block), at.next);
+  Leaf<K>* there = nullptr;
+  try {
+    there = warm(at, *leaf);
+  } catch (...) {
+    arena_.release(leaf, sizeof *leaf);
+    throw;
+  }
+  if (there != leaf) arena_.release(leaf, sizeof *leaf);
+  return there;
+}
+
+/// The same with a leaf that is there, if it comes first. Returns the one that did.
+template <class K, class V>
+Leaf<K>* Tree<K, V>::warm(Position<K>& at, Leaf<K>& leaf) const {
+  Block& block = *leaf.block;
+  std::array<Word, kCapacity> copy;
+  const std::span<Word> words(copy.data(), leaf.capacity);
+  for (unsigned i = 0; i < words.size(); ++i) words[i] = pm::load(block.entries[i].key);
+  // If it is still cold, the words are those of a cold leaf.
+  Leaf<K>* there = at.leaf.load(std::memory_order_seq_cst);
+  if (there != &cold_) return there;
+  const Survey found = survey<K>(keys_, at.low, words);
+  decide_leftovers(block, words, found);
+  std::int64_t blob_bytes = 0;
+  const Leftovers& leftovers = ledger_->leftovers(Ledger::Purpose::operation);
+  for (std::uint64_t left = kInline ? 0 : found.counts; left != 0; left &= left - 1) {
+    const auto i = static_cast<unsigned>(std::countr_zero(left));
+    const Word key = Code::key(words[i], at.low), value = pm::load(block.entries[i].value);
+    blob_bytes += keys_.footprint(key) + values_.footprint(value);
+    if (!leftovers.empty()) leftovers.template reached_entry<K, V>(key, value);
+  }
+  for (unsigned i = 0; i < words.size(); ++i)
+    leaf.fingerprints[i].store(found.fingerprints[i], std::memory_order_relaxed);
+  leaf.visible.store(found.counts, std::memory_order_relaxed);
+  leaf.closing.store(found.frozen != 0, std::memory_order_relaxed);
+  if (!at.leaf.compare_exchange_strong(there, &leaf)) return there;
+  pairs_.add(std::popcount(found.counts));
+  leaves_.add(1);
+  if (leaf.capacity == kSmallCapacity) small_leaves_.add(1);
+  blob_bytes_.add(blob_bytes + keys_.footprint(pm::load(at.anchor->low)));
+  return &leaf;
+}
+
+/// Kills entries that lost (N4), durably, and makes those live that were pending.
+template <class K, class V>
+void Tree<K, V>::decide_leftovers(Block& block, std::span<const Word> words,
+                                  const Survey& found) const {
+  // An entry that is dead may have been killed just now by another thread that makes this leaf
+  // warm, and not be durable as yet.
+  const std::uint64_t doubtful = deciding_.load() == 0 ? 0 : found.dead;
+  if ((found.lost | doubtful) != 0) {
+    deciding_.fetch_add(1);
+    for (std::uint64_t left = found.lost | doubtful; left != 0; left &= left - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(left));
+      Entry& entry = block.entries[i];
+      Word word = words[i];
+      if ((found.lost >> i & 1) != 0) pm().compare_exchange(entry.key, word, Code::kDead);
+      pm().flush(&entry.key, sizeof entry.key);  // fenced below
+    }
+    pm().fence();  // or they would come back when the first one is erased
+    deciding_.fetch_sub(1);
+  }
+  for (std::uint64_t left = found.pending; left != 0; left &= left - 1) {
+    const auto i = static_cast<unsigned>(std::countr_zero(left));
+    Word word = words[i];
+    // Not durable: pending and live are the same after a crash.
+    pm().compare_exchange(block.entries[i].key, word, with_state<K>(word, State::live));
+  }
+}
+
+/// Asks for a block that is needed next, and for the anchor of the one after that.
+template <class K, class V>
+void Tree<K, V>::prefetch_cold(const Position<K>* at) const {
+  if (at == nullptr || at->leaf.load(std::memory_order_relaxed) != &cold_) return;
+  const pm::Offset offset = pm::load(at->anchor->block);
+  if (!pool().contains(offset, block_bytes(kSmallCapacity))) return;  // found out when it is used
+  const char* block = pool().template at<char>(offset);
+  for (std::size_t i = 0; i < block_bytes(kSmallCapacity); i += pm::kLineSize)
+    __builtin_prefetch(block + i);
+  if (at->next != nullptr) __builtin_prefetch(at->next->anchor);
+}
+
+template void Tree<std::uint64_t, std::uint64_t>::start_resuming(bool);
+template void Tree<std::uint64_t, std::uint64_t>::require_resumed() const;
+template Leaf<std::uint64_t>* Tree<std::uint64_t, std::uint64_t>::warm(
+    Position<std::uint64_t>&) const;
+template void Tree<std::uint64_t, std::string>::start_resuming(bool);
+template void Tree<std::uint64_t, std::string>::require_resumed() const;
+template Leaf<std::uint64_t>* Tree<std::uint64_t, std::string>::warm(
+    Position<std::uint64_t>&) const;
+template void Tree<std::string, std::uint64_t>::start_resuming(bool);
+template void Tree<std::string, std::uint64_t>::require_resumed() const;
+template Leaf<std::string>* Tree<std::string, std::uint64_t>::warm(Position<std::string>&) const;
+template void Tree<std::string, std::string>::start_resuming(bool);
+template void Tree<std::string, std::string>::require_resumed() const;
+template Leaf<std::string>* Tree<std::string, std::string>::warm(Position<std::string>&) const;
+
+}  // namespace perdix::index::nbtree
