@@ -10,7 +10,7 @@ TOOL := build/release/tools/perdix/perdix
 .NOTPARALLEL:
 .PHONY: help demo test test-all bench setup build dev release asan tsan instrumented \
 	fuzz fuzz-campaign schedule-campaign kill-campaign \
-	unit-test conformance-test concurrency-test kill-test tool-test install-test tidy-test \
+	unit-test conformance-test concurrency-test kill-test tool-test install-test tidy-test model \
 	crash-campaign persist-mutation planted-bugs \
 	install format tidy clean
 
@@ -109,6 +109,10 @@ install-test: ## an outside program against the installed tree
 	@scripts/setup test
 	@scripts/build dev
 	@ctest --preset dev -L '^install$$'
+
+model: ## check the model of NbTree's protocol, and that it finds planted bugs; options in ARGS
+	@scripts/setup test
+	@tests/model/nbtree/check_model.py $(ARGS)
 
 tidy-test: ## the style and layering rules alone; needs only python3
 	@tests/tidy/tidy.py
