@@ -26,13 +26,10 @@ typedef struct {
   unsigned char kind[kThreads], key[kThreads], value[kThreads]; /* of what is under way */
 } History;
 
-static int weight(int thread) {
-  int result = kValues;
-  while (thread-- > 0) result *= kStatuses;
-  return result;
-}
+/* A world is a number: the value, and each thread's status, by weight. */
+static const int kWeights[] = {kValues, kValues * kStatuses, kValues * kStatuses * kStatuses};
 
-static int status(int world, int thread) { return world / weight(thread) % kStatuses; }
+static int status(int world, int thread) { return world / kWeights[thread] % kStatuses; }
 
 static int has(const unsigned char* set, int world) { return set[world / 8] >> world % 8 & 1; }
 
@@ -61,7 +58,7 @@ static int effect(const History* h, int world, int thread) {
       break;
     case kErase: after = 0; break;
   }
-  return world - before + after + (1 + result) * weight(thread);
+  return world - before + after + (1 + result) * kWeights[thread];
 }
 
 static void history_start(History* h, int key, int value) { add(h->worlds[key - 1], value); }
@@ -93,7 +90,7 @@ static int history_respond(History* h, int thread, int result) {
   int any = 0;
   for (int world = from(set, 0); world < kWorlds; world = from(set, world + 1)) {
     if (status(world, thread) != 1 + result) continue;
-    add(left, world - (1 + result) * weight(thread));
+    add(left, world - (1 + result) * kWeights[thread]);
     any = 1;
   }
   memcpy(set, left, sizeof left);
