@@ -9,10 +9,10 @@
 
 #include <perdix/error.h>
 
+#include "common/options.h"
 #include "common/report_file.h"
 #include "resume/experiment.h"
 #include "resume/process.h"
-#include "terminal/format.h"
 #include "terminal/interrupt.h"
 #include "terminal/progress.h"
 
@@ -51,25 +51,6 @@ struct Options {
   std::filesystem::path html;
   bool progress = false;
 };
-
-CLI::Option* add_counts(CLI::App& app, const std::string& name, std::vector<std::uint64_t>& counts,
-                        const std::string& description) {
-  const auto store = [&counts](const std::vector<std::string>& words) {
-    counts.clear();
-    for (const std::string& word : words) counts.push_back(terminal::parse_count(word));
-  };
-  return app.add_option_function<std::vector<std::string>>(name, store, description)
-      ->delimiter(',');
-}
-
-CLI::Option* add_count(CLI::App& app, const std::string& name, std::uint64_t& count,
-                       const std::string& description) {
-  return app
-      .add_option_function<std::string>(
-          name, [&count](const std::string& word) { count = terminal::parse_count(word); },
-          description)
-      ->default_str(std::to_string(count));
-}
 
 void add_options(CLI::App& app, Options& options) {
   Config& config = options.config;

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "common/options.h"
 #include "engines/engines.h"
-#include "terminal/format.h"
 #include "ycsb/traffic.h"
 
 namespace perdix::bench {
@@ -25,13 +25,6 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, const Choice
         for (const auto& [word, action] : choices) words.push_back(word);
         return words;
       }()));
-}
-
-CLI::Option* add_count(CLI::App& command, const std::string& name, std::uint64_t& count,
-                       const std::string& description) {
-  return command.add_option_function<std::string>(
-      name, [&count](const std::string& text) { count = terminal::parse_count(text); },
-      description);
 }
 
 std::string engine_names() {

@@ -19,8 +19,8 @@ using util::Random;
 // Draws ranks of records: 0 is the oldest.
 class RankChooser {
  public:
-  RankChooser(Distribution distribution, std::uint64_t count)
-      : distribution_(distribution), count_(count), zipfian_(count), latest_(count) {}
+  RankChooser(Distribution distribution, double theta, std::uint64_t count)
+      : distribution_(distribution), count_(count), zipfian_(count, theta), latest_(count, theta) {}
 
   std::uint64_t operator()(Random& random) const {
     switch (distribution_) {
@@ -58,10 +58,10 @@ void draw_kinds(const Workload& workload, std::span<Op> ops, Random& random) {
 
 // The record of each operation. Inserted records are numbered from `insert_at`, erased ones from
 // `erase_at`.
-void draw_numbers(std::span<Op> ops, Distribution distribution, const Records& before,
+void draw_numbers(std::span<Op> ops, Distribution distribution, double theta, const Records& before,
                   std::uint64_t insert_at, std::uint64_t erase_at, Random& random) {
   std::optional<RankChooser> chooser;
-  if (before.count() > 0) chooser.emplace(distribution, before.count());
+  if (before.count() > 0) chooser.emplace(distribution, theta, before.count());
   const std::uint64_t own = insert_at;
   for (Op& op : ops) {
     switch (op.op()) {
@@ -112,7 +112,8 @@ std::vector<std::span<const Op>> Planner::plan(const Workload& workload, Distrib
   }
   const Records before = records;
   for (unsigned t = 0; t < threads; ++t) {
-    draw_numbers(slices[t], distribution, before, records.next, records.first, randoms[t]);
+    draw_numbers(slices[t], distribution, workload.theta, before, records.next, records.first,
+                 randoms[t]);
     records.next += count_kind(slices[t], OpKind::insert);
     records.first += count_kind(slices[t], OpKind::erase);
   }

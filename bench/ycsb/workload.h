@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "util/zipf.h"
+
 namespace perdix::bench {
 
 enum class OpKind : std::uint8_t { get, absent, insert, update, rmw, scan, erase, batched_get };
@@ -29,8 +31,7 @@ static_assert(sizeof(Op) == 8);
 /// How the records that operations touch are chosen.
 enum class Distribution : std::uint8_t {
   uniform,  ///< each record alike
-  zipfian,  ///< popular records, scattered over the key space (YCSB's "scrambled zipfian", theta
-            ///< 0.99)
+  zipfian,  ///< popular records, scattered over the key space (YCSB's "scrambled zipfian")
   latest,   ///< the newest records are the most popular
 };
 
@@ -50,6 +51,7 @@ struct Workload {
   Distribution distribution = Distribution::uniform;
   std::uint16_t scan_min = 0;
   std::uint16_t scan_max = 0;
+  double theta = util::Zipf::kYcsbTheta;  ///< of zipfian and latest
 
   std::uint8_t share(OpKind kind) const noexcept { return percent[static_cast<std::size_t>(kind)]; }
 };

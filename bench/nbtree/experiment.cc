@@ -1,0 +1,316 @@
+#include "nbtree/experiment.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <perdix/error.h>
+
+#include "common/environment.h"
+#include "common/place.h"
+#include "engines/engines.h"
+#include "terminal/format.h"
+#include "ycsb/phase.h"
+#include "ycsb/plan.h"
+#include "ycsb/report.h"
+
+namespace perdix::bench::figures {
+namespace {
+
+void require(bool condition, const std::string& message) {
+  if (!condition) throw Error(Errc::invalid_argument, message);
+}
+
+template <class Number>
+bool ascending(const std::vector<Number>& numbers) {
+  return !numbers.empty() && numbers.front() > 0 &&
+         std::ranges::adjacent_find(numbers, std::ranges::greater_equal()) == numbers.end();
+}
+
+std::uint64_t most_records(const Config& config) {
+  return std::max(config.records + config.operations, config.pairs.back());
+}
+
+// Files of the largest contender, with what it frees late.
+std::uint64_t needed_space(const Config& config) {
+  constexpr std::uint64_t kFixed = 512 << 20;
+  return kFixed + most_records(config) * 64;
+}
+
+/// Reads and updates of records that are chosen by popularity.
+Workload mix_of(std::uint64_t write_percent, double theta) {
+  Workload mix{"mix", "get and update"};
+  mix.percent[static_cast<std::size_t>(OpKind::get)] =
+      static_cast<std::uint8_t>(100 - write_percent);
+  mix.percent[static_cast<std::size_t>(OpKind::update)] = static_cast<std::uint8_t>(write_percent);
+  mix.distribution = Distribution::zipfian;
+  mix.theta = theta;
+  return mix;
+}
+
+/// How many phases a round has, for the display of progress.
+std::uint64_t phases_of(const Config& config) {
+  constexpr std::uint64_t kOfLatency = 5;
+  const auto engines = static_cast<std::uint64_t>(config.engines.size());
+  const auto persistent = static_cast<std::uint64_t>(std::ranges::count_if(
+      config.engines, [](const std::string& name) { return find_engine(name).persistent; }));
+  std::uint64_t phases = 0;
+  for (const std::string& name : config.figures) {
+    if (name == "latency") phases += engines * kOfLatency;
+    if (name == "domain") phases += persistent * 2 * kOfLatency;
+    if (name == "space") phases += engines * config.pairs.size();
+    if (name == "skew")
+      phases += engines * config.threads.size() * (1 + config.thetas.size() * config.writes.size());
+  }
+  return phases;
+}
+
+/// Carries out all figures once.
+class Round {
+ public:
+  Round(const Config& config, const std::filesystem::path& parent, Planner& planner,
+        std::uint64_t& phases_done)
+      : config_(config), parent_(parent), planner_(planner), phases_done_(phases_done) {}
+
+  std::vector<Figure> run() {
+    std::vector<Figure> figures;
+    for (const std::string& name : config_.figures) figures.push_back(figure(name));
+    return figures;
+  }
+
+  std::uint64_t wrong() const { return wrong_; }
+
+ private:
+  /// An open index and the records in it.
+  struct Trial {
+    Trial(const Round& round, const std::string& name, unsigned number_of_threads,
+          DomainChoice domain)
+        : engine(find_engine(name)), threads(number_of_threads), directory(round.parent_) {
+      Setup setup;
+      setup.data.seed = round.config_.seed;
+      setup.directory = directory.path();
+      setup.max_records = most_records(round.config_);
+      setup.threads = threads;
+      setup.domain = domain;
+      store = engine.open(setup);
+    }
+
+    const Engine& engine;
+    unsigned threads;
+    ScratchDirectory directory;
+    std::unique_ptr<Store> store;
+    Records records;
+  };
+
+  Figure figure(const std::string& name) {
+    if (name == "latency") return latency();
+    if (name == "space") return space();
+    if (name == "skew") return skew();
+    return domain();
+  }
+
+  PhaseResult phase(Trial& trial, const Workload& workload, std::uint64_t operations) {
+    const auto plan = planner_.plan(workload, workload.distribution, operations, trial.threads,
+                                    config_.seed, trial.records);
+    PhaseOptions options;
+    options.seed = config_.seed;
+    options.stop = config_.stop;
+    if (config_.on_progress) {
+      options.on_progress = [&](std::uint64_t done) {
+        config_.on_progress({trial.engine.name, workload.name, trial.threads, done, operations,
+                             phases_done_, config_.repeat * phases_of(config_)});
+      };
+    }
+    const PhaseResult result = run_phase(*trial.store, plan, options);
+    if (config_.stop != nullptr && config_.stop->load(std::memory_order_relaxed)) throw Cancelled();
+    wrong_ += result.wrong;
+    ++phases_done_;
+    return result;
+  }
+
+  static std::vector<Metric> latency_metrics() {
+    return {{"mean", Unit::nanoseconds},
+            {"p50", Unit::nanoseconds},
+            {"p99", Unit::nanoseconds},
+            {"p99.9", Unit::nanoseconds}};
+  }
+
+  /// Figure 6: an operation at a time, one thread, keys chosen uniformly.
+  void add_latencies(Figure& figure, Trial& trial, const std::string& contender) {
+    phase(trial, find_workload("load"), config_.records);
+    for (const char* operation : {"get", "insert", "update", "erase"}) {
+      const PhaseResult result = phase(trial, find_workload(operation), config_.operations);
+      const auto percentile = [&](double share) {
+        return static_cast<double>(result.latency.percentile(share));
+      };
+      figure.rows.push_back({operation,
+                             contender,
+                             {result.seconds * 1e9 / static_cast<double>(result.done),
+                              percentile(50), percentile(99), percentile(99.9)}});
+    }
+  }
+
+  Figure latency() {
+    Figure figure{"latency", "Latency of an operation (fig. 6)", latency_metrics(), {}};
+    for (const std::string& name : config_.engines) {
+      Trial trial(*this, name, 1, DomainChoice::detect);
+      add_latencies(figure, trial, name);
+    }
+    return by_group(std::move(figure));
+  }
+
+  /// Figure 17: the same on caches that survive power failures, and with every line written back.
+  Figure domain() {
+    Figure figure{"domain", "Latency with eADR and ADR (fig. 17)", latency_metrics(), {}};
+    for (const std::string& name : config_.engines) {
+      if (!find_engine(name).persistent) continue;
+      for (const auto& [choice, label] : {std::pair{DomainChoice::cpu_cache, "eADR"},
+                                          std::pair{DomainChoice::memory_controller, "ADR"}}) {
+        Trial trial(*this, name, 1, choice);
+        add_latencies(figure, trial, fmt::format("{}, {}", name, label));
+      }
+    }
+    return by_group(std::move(figure));
+  }
+
+  /// Figure 8 and table IV.
+  Figure space() {
+    Figure figure{"space",
+                  "Bytes of a pair of 8-byte key and value (fig. 8, table IV)",
+                  {{"DRAM", Unit::bytes}, {"PM", Unit::bytes}},
+                  {}};
+    for (const std::string& name : config_.engines) {
+      Trial trial(*this, name, 1, DomainChoice::detect);
+      for (const std::uint64_t pairs : config_.pairs) {
+        phase(trial, find_workload("insert"), pairs - trial.records.count());
+        const OwnFootprint own = trial.store->footprint();
+        const auto each = [&](const std::optional<std::uint64_t>& bytes) {
+          return static_cast<double>(bytes.value_or(0)) / static_cast<double>(pairs);
+        };
+        figure.rows.push_back({terminal::format_count(pairs) + " pairs",
+                               name,
+                               {each(own.dram_bytes), each(own.stored_bytes)}});
+      }
+    }
+    return by_group(std::move(figure));
+  }
+
+  /// Figure 11: how often popular records are chosen, and how many operations write.
+  Figure skew() {
+    Figure figure{"skew",
+                  "Throughput by skew and share of writes (fig. 11)",
+                  {{"throughput", Unit::operations_per_second}, {"p99", Unit::nanoseconds}},
+                  {}};
+    for (const std::string& name : config_.engines) {
+      for (const std::uint64_t threads : config_.threads) {
+        Trial trial(*this, name, static_cast<unsigned>(threads), DomainChoice::detect);
+        phase(trial, find_workload("load"), config_.records);
+        for (const double theta : config_.thetas) {
+          for (const std::uint64_t writes : config_.writes)
+            add_throughput(figure, trial, writes, theta);
+        }
+      }
+    }
+    return by_group(std::move(figure));
+  }
+
+  void add_throughput(Figure& figure, Trial& trial, std::uint64_t writes, double theta) {
+    const PhaseResult result = phase(trial, mix_of(writes, theta), config_.operations);
+    figure.rows.push_back({fmt::format("theta {}, {} % writes", theta, writes),
+                           fmt::format("{}, {} thread{}", trial.engine.name, trial.threads,
+                                       trial.threads == 1 ? "" : "s"),
+                           {static_cast<double>(result.done) / result.seconds,
+                            static_cast<double>(result.latency.percentile(99))}});
+  }
+
+  /// The rows of a group beside each other, groups in the order of their first rows.
+  static Figure by_group(Figure figure) {
+    std::vector<std::string> groups;
+    for (const Row& row : figure.rows) {
+      if (std::ranges::find(groups, row.group) == groups.end()) groups.push_back(row.group);
+    }
+    std::ranges::stable_sort(figure.rows, {}, [&](const Row& row) {
+      return std::ranges::find(groups, row.group) - groups.begin();
+    });
+    return figure;
+  }
+
+  const Config& config_;
+  const std::filesystem::path& parent_;
+  Planner& planner_;
+  std::uint64_t& phases_done_;
+  std::uint64_t wrong_ = 0;
+};
+
+/// Figures whose values are the medians of those of all rounds.
+std::vector<Figure> medians(const std::vector<std::vector<Figure>>& rounds) {
+  std::vector<Figure> result = rounds.front();
+  for (std::size_t f = 0; f < result.size(); ++f) {
+    for (std::size_t r = 0; r < result[f].rows.size(); ++r) {
+      for (std::size_t v = 0; v < result[f].rows[r].values.size(); ++v) {
+        std::vector<double> values;
+        for (const auto& round : rounds) values.push_back(round[f].rows[r].values[v]);
+        result[f].rows[r].values[v] = median(std::move(values));
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::string> figure_names() { return Config().figures; }
+
+void validate(const Config& config) {
+  require(!config.engines.empty(), "name at least one engine");
+  require(!config.figures.empty(), "name at least one figure");
+  for (const std::string& name : config.engines) find_engine(name);
+  const std::vector<std::string> names = figure_names();
+  for (const std::string& name : config.figures) {
+    require(std::ranges::find(names, name) != names.end(),
+            fmt::format("no figure '{}'; choose from: {}", name, fmt::join(names, ", ")));
+  }
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 36;
+  require(config.records > 0 && config.records < kMost, "records must be between 1 and 2^36");
+  require(config.operations > 0 && config.operations <= config.records,
+          "operations must be between 1 and the number of records, each of which is erased once");
+  require(ascending(config.pairs) && config.pairs.back() < kMost,
+          "numbers of pairs must ascend and be between 1 and 2^36");
+  require(ascending(config.thetas) && config.thetas.back() < 2,
+          "thetas must ascend and be between 0 and 2");
+  for (const std::uint64_t percent : config.writes)
+    require(percent <= 100, "shares of writes are percents, 0 to 100");
+  for (const std::uint64_t threads : config.threads)
+    require(threads > 0 && threads <= 1024, "threads: 1 to 1024");
+  require(!config.writes.empty() && !config.threads.empty(),
+          "name at least one share of writes and one number of threads");
+  require(config.repeat > 0 && config.repeat <= 1000, "repeat must be between 1 and 1000");
+}
+
+Report run(const Config& config) {
+  validate(config);
+  const ScratchDirectory scratch(config.pool_dir.empty() ? default_parent(needed_space(config))
+                                                         : config.pool_dir);
+  Report report{config,
+                scratch.path().string(),
+                file_system_of(scratch.path()),
+                machine_description(),
+                build_description(),
+                {},
+                0};
+  Planner planner(std::max({config.records, config.operations, config.pairs.back()}));
+  std::vector<std::vector<Figure>> rounds;
+  std::uint64_t phases_done = 0;
+  for (std::uint64_t i = 0; i < config.repeat; ++i) {
+    Round round(config, scratch.path(), planner, phases_done);
+    rounds.push_back(round.run());
+    report.wrong += round.wrong();
+  }
+  report.figures = medians(rounds);
+  return report;
+}
+
+}  // namespace perdix::bench::figures

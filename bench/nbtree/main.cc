@@ -1,0 +1,118 @@
+// nbtree_bench: the experiments of NbTree's paper that need no more than two cores.
+#include <filesystem>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "common/options.h"
+#include "common/report_file.h"
+#include "nbtree/experiment.h"
+#include "terminal/interrupt.h"
+#include "terminal/progress.h"
+#include "ycsb/progress.h"
+
+namespace perdix::bench::figures {
+namespace {
+
+using terminal::ProgressStyle;
+
+constexpr int kOk = 0;
+constexpr int kWrong = 1;
+constexpr int kError = 2;
+
+constexpr const char* kDescription =
+    "The experiments of NbTree's paper (Zhang et al., IEEE TPDS 2024) that need no more than two\n"
+    "cores, over NbTree, other indexes of perdix, and a B-tree in DRAM.\n\n"
+    "  latency   get, insert, update and erase, one thread (figure 6)\n"
+    "  space     DRAM and persistent memory for each pair, by number of pairs (figure 8, table "
+    "IV)\n"
+    "  skew      throughput by skew and share of writes, one and two threads (figure 11)\n"
+    "  domain    the latencies with eADR, and with ADR, where lines are written back (figure "
+    "17)\n\n"
+    "Every answer is compared with the expected one.";
+
+constexpr const char* kFooter =
+    "Numbers of records and pairs may end in k, M or G. Take an idle machine.\n"
+    "Exit status: 0 if all answers were right, 1 if one was wrong, 2 after an error.\n\n"
+    "Examples:\n"
+    "  nbtree_bench --figures latency,domain --records 16M --repeat 3\n"
+    "  nbtree_bench --figures space --pairs 20M,40M,60M,80M,100M\n"
+    "  nbtree_bench --figures skew --html skew.html --json skew.json";
+
+struct Options {
+  Config config;
+  std::filesystem::path json;
+  std::filesystem::path html;
+  bool progress = false;
+};
+
+void add_options(CLI::App& app, Options& options) {
+  Config& config = options.config;
+  app.add_option("--figures", config.figures,
+                 fmt::format("Which experiments: {}", fmt::join(figure_names(), ", ")))
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--engines", config.engines, "Contenders, of those of perdix bench")
+      ->delimiter(',')
+      ->capture_default_str();
+  add_count(app, "--records", config.records, "Records in an index before it is measured");
+  add_count(app, "--operations", config.operations, "Operations of a phase, at most --records");
+  add_counts(app, "--pairs", config.pairs, "Sizes at which memory is measured, ascending")
+      ->default_str("4M,8M,12M,16M,20M");
+  app.add_option("--thetas", config.thetas, "Skews, ascending; 0.99 is YCSB's")
+      ->delimiter(',')
+      ->capture_default_str();
+  add_counts(app, "--writes", config.writes, "Shares of writes, in percent")
+      ->default_str("0,20,50,80,100");
+  add_counts(app, "--threads", config.threads, "Numbers of threads for skew")->default_str("1,2");
+  add_count(app, "--repeat", config.repeat, "Rounds; medians are printed");
+  add_count(app, "--seed", config.seed, "Seed of keys and choices");
+  app.add_option("--pool,--pool-dir", config.pool_dir,
+                 "Directory for all files (default: /dev/shm if it is a tmpfs)")
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--json", options.json, "Write all results to this file");
+  app.add_option("--html", options.html, "Write a page with plots to this file");
+  app.add_flag("--progress", options.progress,
+               "Show progress even if standard error is no terminal");
+}
+
+int run_and_report(Options& options) {
+  validate(options.config);
+  require_writable(options.json);
+  require_writable(options.html);
+  const ProgressStyle style =
+      terminal::progress_style(options.progress ? ProgressStyle::log : ProgressStyle::none);
+  options.config.on_progress = progress_display(style);
+  options.config.stop = &terminal::catch_interrupts();
+  const Report report = run(options.config);
+  terminal::show_status(style, "");
+  write_text(std::cout, report);
+  write_file(options.json, [&](std::ostream& out) { out << to_json(report).dump(2) << '\n'; });
+  write_file(options.html, [&](std::ostream& out) { write_html(out, report); });
+  return report.wrong == 0 ? kOk : kWrong;
+}
+
+int run_command_line(int argc, char** argv) {
+  Options options;
+  CLI::App app(kDescription, "nbtree_bench");
+  app.footer(kFooter);
+  add_options(app, options);
+  try {
+    app.parse(argc, argv);
+    return run_and_report(options);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? kOk : kError;
+  } catch (const std::exception& e) {
+    terminal::show_status(terminal::progress_style(ProgressStyle::none), "");
+    fmt::print(stderr, "nbtree_bench: {}\n", e.what());
+    return kError;
+  }
+}
+
+}  // namespace
+}  // namespace perdix::bench::figures
+
+int main(int argc, char** argv) { return perdix::bench::figures::run_command_line(argc, argv); }
