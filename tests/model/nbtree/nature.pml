@@ -100,7 +100,7 @@ inline loses(entry, verdict)
   j = 0
 }
 
-/* recover(): what DRAM knows. */
+/* warm(): what DRAM knows. Frozen entries stay so: their leaf is replaced when it is written to. */
 inline rebuild()
 {
   for (e : 0 .. ENTRIES - 1) {
@@ -114,7 +114,8 @@ inline rebuild()
        visible[e / SLOTS] = visible[e / SLOTS] | BIT(e % SLOTS);
        if
        :: IS(key[e], LIVE)
-       :: else -> key[e] = LIVE(KEY_OF(key[e])); stored(e) /* not durable: as good as live */
+       :: IS(key[e], FROZEN) -> closing[e / SLOTS] = 1
+       :: IS(key[e], PENDING) -> key[e] = LIVE(KEY_OF(key[e])); stored(e) /* not durable: as good as live */
        fi
     fi
   }
