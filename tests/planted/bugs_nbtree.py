@@ -109,56 +109,11 @@ BUGS = [
         NB_STRINGS,
     ),
     Bug(
-        "nbtree: one of two names outlives the block that both name",
-        NB_LEFTOVERS,
-        "    if (!names_.try_emplace(block, Name{&word, kind}).second) drop(word, kind);\n",
-        "    names_.try_emplace(block, Name{&word, kind});\n",
-        NB_STRINGS,
-    ),
-    Bug(
         "nbtree: a claim of an interrupted operation is freed twice",
         NB_LEFTOVERS,
         "if (name.kind == Kind::unlinked && pm::load(",
         "if (({planted} || name.kind == Kind::unlinked) && pm::load(",
         NB_STRINGS,
-    ),
-    Bug(
-        "nbtree: entries that lost come back with a leaf",
-        NB_RESUME,
-        "      if ((found.lost >> i & 1) != 0) "
-        "pm().compare_exchange(entry.key, word, Code::kDead);\n",
-        "",
-        NB,
-    ),
-    Bug(
-        "nbtree: a leaf is warm before the death of entries that lost is durable",
-        NB_RESUME,
-        "    pm().fence();  // or they would come back when the first one is erased\n",
-        "",
-        NB,
-    ),
-    Bug(
-        "nbtree: an insert that lost returns before its death is durable",
-        NB_INSERT,
-        "      if (done) pm().persist(&entry.key, sizeof entry.key);  // else it might come back\n",
-        "",
-        NB,
-    ),
-    Bug(
-        "nbtree: an insert does not look for its key in the slots before it",
-        NB_INSERT,
-        "  const bool wins = free_before(leaf, slot, key, hash);\n",
-        "  const bool wins = {planted} || free_before(leaf, slot, key, hash);\n",
-        NB,
-    ),
-    Bug(
-        "nbtree: an update changes an entry that is frozen",
-        NB_TREE,
-        "    if (Code::state(old.first) != State::live) break;\n"
-        "    if constexpr (!Values::kInline) {\n",
-        "    if (!{planted} && Code::state(old.first) != State::live) break;\n"
-        "    if constexpr (!Values::kInline) {\n",
-        NB,
     ),
     Bug(
         "nbtree: a lookup shows what is in doubt",
@@ -181,13 +136,6 @@ BUGS = [
         "    pm().flush(&anchor, sizeof anchor);         "
         "// fenced below, before it can be linked\n",
         "",
-        NB,
-    ),
-    Bug(
-        "nbtree: a leaf is copied without being frozen",
-        NB_SMO,
-        "  freeze(*place.leaf);\n  if (draft.absorbed",
-        "  if (!{planted}) freeze(*place.leaf);\n  if (draft.absorbed",
         NB,
     ),
     Bug(
