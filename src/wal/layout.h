@@ -70,8 +70,8 @@ static_assert(kSegmentsPerStripe * (kSegmentSize / sizeof(Record)) < (std::uint6
               "the distance between any two records of a stripe fits `back`");
 
 struct StripeLayout {
-  /// All records before it are reclaimed; a position, of a segment's first record. Changed by
-  /// publish(), under the stripe's space lock, before the segments below it are freed.
+  /// All records before it are reclaimed; a position, of a segment's first record. Changed under
+  /// the stripe's space lock, and durable before the segments below it are freed.
   Position start;
   /// A ring: word `position / kSegmentSize % kSegmentsPerStripe` is the offset of the position's
   /// segment, 0 if there is none. Each is the commit word of its segment's allocation and release.

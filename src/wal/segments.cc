@@ -69,8 +69,9 @@ void Segments::free_before(Position keep) {
   const Position begin = segment_begin(keep);
   if (begin > start()) {
     // Durable before a segment is freed: recovery takes a missing segment behind the start for
-    // damage.
-    pool_.pm().publish(layout_.start, begin);
+    // damage. Flushed only: free_from() fences, in log(), before it takes the segment away.
+    pool_.pm().store(layout_.start, begin);
+    pool_.pm().flush(&layout_.start, sizeof begin);
     start_.store(begin, std::memory_order_release);
   }
   for (; freed_ < start(); freed_ += kSegmentSize) {

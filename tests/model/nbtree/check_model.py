@@ -116,7 +116,8 @@ def explore(run, bug, folder):
 
 def chosen(arguments):
     """(run, bug or None) of each verifier."""
-    runs = {run.name: run for run in RUNS if run.quick or not arguments.quick}
+    wanted = [run for run in RUNS if run.quick or not arguments.quick]
+    runs = {run.name: run for run in wanted if arguments.large or not run.large}
     jobs = [(run, None) for run in runs.values()]
     jobs += [(runs[bug.run], bug) for bug in BUGS if bug.run in runs]
     return [job for job in jobs if arguments.only in (job[1] or job[0]).name]
@@ -171,6 +172,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="only the short runs and their bugs")
+    parser.add_argument("--large", action="store_true", help="runs that may not end, too")
     parser.add_argument("--only", default="", metavar="TEXT", help="names that contain this")
     parser.add_argument("--list", action="store_true", help="names and meanings of all")
     parser.add_argument("--trail", type=Path, metavar="DIRECTORY", help="keep verifiers there")

@@ -154,7 +154,8 @@ byte known;                 /* set of positions that the layers above may lead t
 
 /* --- The model's own -------------------------------------------------------------------------- */
 
-byte used_leaves, used_positions; /* sets */
+int used_leaves;     /* a set: up to 31 leaves */
+byte used_positions; /* a set: up to 8 */
 byte doing[THREADS], then_doing[THREADS];
 byte busy; /* number of threads that are neither idle nor stopped */
 byte crashes;
