@@ -70,8 +70,8 @@ BUGS = [
     Bug(
         "a stripe's start is not durable before its segments are freed",
         SEGMENTS,
-        "    pool_.pm().publish(layout_.start, begin);\n",
-        "    pool_.pm().store(layout_.start, begin);\n",
+        "    pool_.pm().flush(&layout_.start, sizeof begin);\n",
+        "",
         LOG,
     ),
     Bug(
