@@ -123,6 +123,7 @@ class Round {
         config_.on_progress({trial.engine.name, workload.name, trial.threads, done, operations,
                              phases_done_, config_.repeat * phases_of(config_)});
       };
+      options.on_progress(0);  // short phases have no more to say
     }
     const PhaseResult result = run_phase(*trial.store, plan, options);
     if (config_.stop != nullptr && config_.stop->load(std::memory_order_relaxed)) throw Cancelled();

@@ -27,7 +27,7 @@ typedef struct {
 } History;
 
 /* A world is a number: the value, and each thread's status, by weight. */
-static const int kWeights[] = {kValues, kValues * kStatuses, kValues * kStatuses * kStatuses};
+static const int kWeights[] = {kValues, kValues* kStatuses, kValues* kStatuses* kStatuses};
 
 static int status(int world, int thread) { return world / kWeights[thread] % kStatuses; }
 
