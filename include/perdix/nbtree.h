@@ -29,9 +29,11 @@ class Tree;
 /// 4 GiB - 1, out_of_space when the pool can't grow, and io_error once a sync to disk has failed; a
 /// call that throws changed nothing.
 ///
-/// No call waits for another one that is suspended, wherever that is (nbtree.txt IV), as long as
-/// fewer than 32 are suspended while they allocate or free. An insert, update or erase of integers
-/// flushes one line and fences once (Table I); strings cost what their allocation costs, too.
+/// Calls do not wait for one that is suspended (nbtree.txt IV), as long as fewer than 32 are
+/// suspended while they allocate or free, and none is while the pool takes more space into use;
+/// size(), check() and destruction do wait. docs/durability/nbtree.md lists who may wait for whom.
+/// An insert, update or erase of integers flushes one line and fences once (Table I), apart from
+/// what replacing leaves costs; strings cost what their allocation costs, too.
 template <Storable K, Storable V>
 class NbTree {
  public:

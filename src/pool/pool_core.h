@@ -120,8 +120,9 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   /// Frees the directory entry of a hidden index.
   void finish_drop(IndexHandle index);
 
-  /// Cost: reads all bitmaps of the allocator, and /proc/self/smaps.
+  /// Cost: reads all bitmaps of the allocator.
   PoolInfo info() const;
+  /// As perdix::Pool::huge_pages().
   bool huge_pages() const;
   const std::filesystem::path& path() const noexcept { return file_.path(); }
 

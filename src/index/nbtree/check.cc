@@ -1,4 +1,4 @@
-// Verification of every invariant that layout.h (N1-N7) and leaf.h state, and the list of all
+// Verification of every invariant that layout.h (N1-N8) and leaf.h state, and the list of all
 // blocks that an index reaches.
 #include <algorithm>
 #include <bit>
