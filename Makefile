@@ -48,7 +48,7 @@ dev: ## build everything with assertions, in build/dev
 	@scripts/setup test
 	@scripts/build dev
 
-asan: ## build and test under AddressSanitizer and UBSan
+asan: ## build and test under AddressSanitizer and UBSan, and fuzz for less than a minute
 	@scripts/setup test
 	@scripts/test asan
 
@@ -62,12 +62,13 @@ instrumented: ## build and test with the probe behind persistent memory
 
 fuzz: ## build the fuzz targets and run them for less than a minute
 	@scripts/setup test
-	@scripts/test fuzz
+	@scripts/build asan tests-fuzz
+	@ctest --preset asan -L '^fuzz$$'
 
 fuzz-campaign: ## fuzz pool files for TIME seconds (default 600)
 	@scripts/setup test
-	@scripts/build fuzz tests-fuzz
-	@tests/fuzz/run.sh build/fuzz/tests/fuzz/fuzz_pool tests/fuzz/corpus/pool \
+	@scripts/build asan tests-fuzz
+	@tests/fuzz/run.sh build/asan/tests/fuzz/fuzz_pool tests/fuzz/corpus/pool \
 		-max_len=512 -max_total_time=$(TIME)
 
 schedule-campaign: ## concurrent schedules with crashes for TIME seconds (default 600); options in ARGS

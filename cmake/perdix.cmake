@@ -14,10 +14,9 @@ if(PERDIX_SANITIZE)
   add_link_options(-fsanitize=${PERDIX_SANITIZE})
 endif()
 
-# Coverage for libFuzzer in all code; its main() comes with the targets in tests/fuzz. Not the
-# alignment of objects: liburcu places its own less aligned than they are declared.
+# Coverage for libFuzzer in all code; its main() comes with the targets in tests/fuzz.
 if(PERDIX_FUZZ)
-  add_compile_options(-fsanitize=fuzzer-no-link -fno-sanitize=alignment)
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 # ThreadSanitizer's shadow memory collides with the mappings of a kernel that randomises addresses

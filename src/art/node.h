@@ -29,8 +29,9 @@
 namespace perdix::art {
 
 /// The number of children (without that of a key's end) and the length of the prefix, read and
-/// written together.
-struct Shape {
+/// written together. Aligned, since clang calls a library for an atomic that it does not know to
+/// be.
+struct alignas(4) Shape {
   std::uint16_t count = 0;
   std::uint16_t prefix_length = 0;
 };

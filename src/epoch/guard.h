@@ -9,10 +9,11 @@
 extern "C" {
 // liburcu wants a thread's record aligned to 128 bytes and allocates it with less. That is
 // harmless, but not to a sanitizer.
-[[gnu::no_sanitize("alignment")]] static inline void _urcu_bp_read_lock_update(unsigned long);
-[[gnu::no_sanitize("alignment")]] static inline void _urcu_bp_read_lock();
-[[gnu::no_sanitize("alignment")]] static inline void _urcu_bp_read_unlock();
-[[gnu::no_sanitize("alignment")]] static inline int _urcu_bp_read_ongoing();
+__attribute__((no_sanitize("alignment"))) static inline void _urcu_bp_read_lock_update(
+    unsigned long);
+__attribute__((no_sanitize("alignment"))) static inline void _urcu_bp_read_lock();
+__attribute__((no_sanitize("alignment"))) static inline void _urcu_bp_read_unlock();
+__attribute__((no_sanitize("alignment"))) static inline int _urcu_bp_read_ongoing();
 }
 #include <urcu/static/urcu-bp.h>
 

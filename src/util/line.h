@@ -24,7 +24,9 @@ namespace perdix::util {
 using Line = __m512i;
 
 /// Reads the 64 bytes at `p`, which is aligned to 64.
-[[gnu::no_sanitize("thread")]] inline Line load_line(const void* p) { return _mm512_load_si512(p); }
+__attribute__((no_sanitize("thread"))) inline Line load_line(const void* p) {
+  return _mm512_load_si512(p);
+}
 
 /// Bit i is set if byte i equals `byte`.
 inline std::uint64_t equal_bytes(Line line, std::uint8_t byte) {
@@ -35,7 +37,7 @@ inline std::uint64_t equal_bytes(Line line, std::uint8_t byte) {
 
 using Line = std::array<std::uint64_t, 8>;
 
-[[gnu::no_sanitize("thread")]] inline Line load_line(const void* p) {
+__attribute__((no_sanitize("thread"))) inline Line load_line(const void* p) {
   Line line;
   for (std::size_t i = 0; i < line.size(); ++i) {
     line[i] = __atomic_load_n(static_cast<const std::uint64_t*>(p) + i, __ATOMIC_RELAXED);

@@ -54,12 +54,12 @@ std::string plain(std::string name) {
 }
 
 void add_case(const IndexType& type, Domain domain, const std::string& name, Contract::Body body,
-              const std::source_location& where) {
+              Place where) {
   const std::string suite =
       plain(fmt::format("{}_{}_{}", type.name, type.kinds(), name_of(domain)));
   const Subject subject = {suite + "." + name, type, domain, body};
-  testing::RegisterTest(suite.c_str(), name.c_str(), nullptr, nullptr, where.file_name(),
-                        static_cast<int>(where.line()), [subject]() -> testing::Test* {
+  testing::RegisterTest(suite.c_str(), name.c_str(), nullptr, nullptr, where.file, where.line,
+                        [subject]() -> testing::Test* {
                           return new Case(subject);  // GoogleTest deletes it
                         });
 }
@@ -69,11 +69,11 @@ bool any(const IndexType&) { return true; }
 }  // namespace
 
 Contract::Contract(const std::string& name, Body body, std::initializer_list<Domain> domains,
-                   const std::source_location& where)
+                   Place where)
     : Contract(name, any, body, domains, where) {}
 
 Contract::Contract(const std::string& name, Fits fits, Body body,
-                   std::initializer_list<Domain> domains, const std::source_location& where) {
+                   std::initializer_list<Domain> domains, Place where) {
   for (const Domain domain : domains) {
     for (const IndexType& type : index_types()) {
       if (fits(type)) add_case(type, domain, name, body, where);

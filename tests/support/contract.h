@@ -10,7 +10,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <source_location>
 #include <string>
 
 #include "support/rig.h"
@@ -28,6 +27,17 @@ inline bool ordered(const IndexType& type) { return type.ordered; }
 inline bool bytes_keys(const IndexType& type) { return type.key_kind == Kind::bytes; }
 inline bool bytes_values(const IndexType& type) { return type.value_kind == Kind::bytes; }
 
+/// A place in the sources. Not std::source_location, which not every compiler knows.
+struct Place {
+  const char* file;
+  int line;
+
+  /// As a default argument: where the call is.
+  static constexpr Place here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
 /// Registers itself with GoogleTest. Each case gets a seed of its own; a failure prints how to
 /// replay it.
 class Contract {
@@ -36,11 +46,10 @@ class Contract {
   using Fits = bool (*)(const IndexType& type);
 
   Contract(const std::string& name, Body body, std::initializer_list<Domain> domains = kEverywhere,
-           const std::source_location& where = std::source_location::current());
+           Place where = Place::here());
 
   Contract(const std::string& name, Fits fits, Body body,
-           std::initializer_list<Domain> domains = kEverywhere,
-           const std::source_location& where = std::source_location::current());
+           std::initializer_list<Domain> domains = kEverywhere, Place where = Place::here());
 };
 
 }  // namespace perdix::test
