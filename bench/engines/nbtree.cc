@@ -7,12 +7,7 @@ namespace perdix::bench {
 namespace {
 
 template <class K, class V>
-class NbTreeMap : public PerdixMap<NbTree, K, V> {
- public:
-  using PerdixMap<NbTree, K, V>::PerdixMap;
-
-  void resume() { this->index().size(); }  // which needs all leaves
-};
+using NbTreeMap = Resuming<PerdixMap<NbTree, K, V>>;
 
 }  // namespace
 

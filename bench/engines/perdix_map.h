@@ -87,6 +87,15 @@ class PerdixMap {
   Index<K, V> index_;
 };
 
+/// A PerdixMap whose index comes back in the background after it has been opened.
+template <class Map>
+class Resuming : public Map {
+ public:
+  using Map::Map;
+
+  void resume() { this->index().size(); }  // which needs all leaves
+};
+
 /// "pool: durability process, domain cpu_cache": what the options come to on this machine.
 inline std::string pool_settings(const Setup& setup) {
   const Pool pool = Pool::open_or_create(setup.directory / "settings.pool", pool_options(setup));

@@ -7,12 +7,7 @@ namespace perdix::bench {
 namespace {
 
 template <class K, class V>
-class SpTreeMap : public PerdixMap<SpTree, K, V> {
- public:
-  using PerdixMap<SpTree, K, V>::PerdixMap;
-
-  void resume() { this->index().size(); }  // which needs all leaves
-};
+using SpTreeMap = Resuming<PerdixMap<SpTree, K, V>>;
 
 template <class K, class V>
 class BufferedSpTreeMap : public SpTreeMap<K, V> {

@@ -1,27 +1,15 @@
 // nbtree_bench: the experiments of NbTree's paper that need no more than two cores.
-#include <filesystem>
-#include <iostream>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
+#include "common/command_line.h"
 #include "common/options.h"
-#include "common/report_file.h"
 #include "nbtree/experiment.h"
-#include "terminal/interrupt.h"
-#include "terminal/progress.h"
 #include "ycsb/progress.h"
 
 namespace perdix::bench::figures {
 namespace {
-
-using terminal::ProgressStyle;
-
-constexpr int kOk = 0;
-constexpr int kWrong = 1;
-constexpr int kError = 2;
 
 constexpr const char* kDescription =
     "The experiments of NbTree's paper (Zhang et al., IEEE TPDS 2024) that need no more than two\n"
@@ -42,15 +30,7 @@ constexpr const char* kFooter =
     "  nbtree_bench --figures space --pairs 20M,40M,60M,80M,100M\n"
     "  nbtree_bench --figures skew --html skew.html --json skew.json";
 
-struct Options {
-  Config config;
-  std::filesystem::path json;
-  std::filesystem::path html;
-  bool progress = false;
-};
-
-void add_options(CLI::App& app, Options& options) {
-  Config& config = options.config;
+void add_options(CLI::App& app, Config& config) {
   app.add_option("--figures", config.figures,
                  fmt::format("Which experiments: {}", fmt::join(figure_names(), ", ")))
       ->delimiter(',')
@@ -70,49 +50,19 @@ void add_options(CLI::App& app, Options& options) {
   add_counts(app, "--threads", config.threads, "Numbers of threads for skew")->default_str("1,2");
   add_count(app, "--repeat", config.repeat, "Rounds; medians are printed");
   add_count(app, "--seed", config.seed, "Seed of keys and choices");
-  app.add_option("--pool,--pool-dir", config.pool_dir,
-                 "Directory for all files (default: /dev/shm if it is a tmpfs)")
-      ->check(CLI::ExistingDirectory);
-  app.add_option("--json", options.json, "Write all results to this file");
-  app.add_option("--html", options.html, "Write a page with plots to this file");
-  app.add_flag("--progress", options.progress,
-               "Show progress even if standard error is no terminal");
-}
-
-int run_and_report(Options& options) {
-  validate(options.config);
-  require_writable(options.json);
-  require_writable(options.html);
-  const ProgressStyle style =
-      terminal::progress_style(options.progress ? ProgressStyle::log : ProgressStyle::none);
-  options.config.on_progress = progress_display(style);
-  options.config.stop = &terminal::catch_interrupts();
-  const Report report = run(options.config);
-  terminal::show_status(style, "");
-  write_text(std::cout, report);
-  write_file(options.json, [&](std::ostream& out) { out << to_json(report).dump(2) << '\n'; });
-  write_file(options.html, [&](std::ostream& out) { write_html(out, report); });
-  return report.wrong == 0 ? kOk : kWrong;
-}
-
-int run_command_line(int argc, char** argv) {
-  Options options;
-  CLI::App app(kDescription, "nbtree_bench");
-  app.footer(kFooter);
-  add_options(app, options);
-  try {
-    app.parse(argc, argv);
-    return run_and_report(options);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kOk : kError;
-  } catch (const std::exception& e) {
-    terminal::show_status(terminal::progress_style(ProgressStyle::none), "");
-    fmt::print(stderr, "nbtree_bench: {}\n", e.what());
-    return kError;
-  }
 }
 
 }  // namespace
 }  // namespace perdix::bench::figures
 
-int main(int argc, char** argv) { return perdix::bench::figures::run_command_line(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace perdix::bench;
+  CLI::App app(figures::kDescription, "nbtree_bench");
+  app.footer(figures::kFooter);
+  figures::Config config;
+  Outputs outputs;
+  figures::add_options(app, config);
+  add_places(app, config.pool_dir, outputs);
+  return run_command_line(app, argc, argv,
+                          [&] { return run_and_report(config, outputs, progress_display); });
+}

@@ -4,14 +4,14 @@
 bench/nbtree/nbtree_bench_test.py PATH_OF_NBTREE_BENCH [unittest arguments]
 """
 
-import json
-import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
-BENCH = None
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
+from bench_program import CommandLine, Program, RunOnce
+
+PROGRAM = Program(sys.argv.pop(1))
 ENGINES = ["nbtree", "btree_map"]
 PAIRS = [3000, 9000]
 THETAS = [0.5, 1.2]
@@ -20,29 +20,19 @@ THREADS = [1, 2]
 OPERATIONS = {"get", "insert", "update", "erase"}
 
 
-def run_bench(*options):
-    return subprocess.run([BENCH, *options], capture_output=True, timeout=300, text=True)
-
-
 def listed(values):
     return ",".join(map(str, values))
 
 
-class Report(unittest.TestCase):
+class Report(RunOnce, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        with tempfile.TemporaryDirectory(prefix="perdix-nbtree-test-") as scratch:
-            paths = {name: Path(scratch) / f"report.{name}" for name in ("json", "html")}
-            cls.done = run_bench(
-                "--engines", listed(ENGINES), "--records", "20k", "--operations", "4k",
-                "--pairs", listed(PAIRS), "--thetas", listed(THETAS), "--writes", listed(WRITES),
-                "--threads", listed(THREADS), "--repeat", "2", "--pool", scratch, "--progress",
-                "--json", str(paths["json"]), "--html", str(paths["html"]),
-            )
-            assert cls.done.returncode == 0, cls.done.stderr
-            cls.report = json.loads(paths["json"].read_text())
-            cls.html = paths["html"].read_text()
-            cls.left = {path.name for path in Path(scratch).iterdir()}
+        cls.run_once(
+            PROGRAM,
+            "--engines", listed(ENGINES), "--records", "20k", "--operations", "4k",
+            "--pairs", listed(PAIRS), "--thetas", listed(THETAS), "--writes", listed(WRITES),
+            "--threads", listed(THREADS), "--repeat", "2",
+        )
 
     def rows(self, figure):
         return self.report["figures"][figure]["rows"]
@@ -95,27 +85,16 @@ class Report(unittest.TestCase):
         self.assertEqual(self.left, {"report.json", "report.html"})
 
 
-class Options(unittest.TestCase):
-    def test_help_teaches(self):
-        done = run_bench("--help")
-        self.assertEqual(done.returncode, 0)
-        for expected in ("--figures", "--pairs", "--records", "Examples", "Exit status"):
-            self.assertIn(expected, done.stdout)
-
-    def test_refuses_nonsense(self):
-        for options in (
-            ["--records", "0"], ["--records", "many"], ["--records", "10", "--operations", "20"],
-            ["--pairs", "2M,1M"], ["--pairs", "0"], ["--thetas", "0"], ["--thetas", "0.9,0.5"],
-            ["--thetas", "2"], ["--writes", "101"], ["--threads", "0"], ["--repeat", "0"],
-            ["--figures", "fig6"], ["--engines", "nosuch"], ["--pool", "/no/such/place"],
-            ["--json", "/no/such/place/r.json"], ["--frobnicate"], ["surplus"],
-        ):
-            done = run_bench(*options)
-            self.assertEqual(done.returncode, 2, (options, done.stderr))
-            self.assertEqual(done.stdout, "", options)
-            self.assertNotEqual(done.stderr.strip(), "", options)
+class Options(CommandLine, unittest.TestCase):
+    program = PROGRAM
+    taught = ("--figures", "--pairs", "--records")
+    nonsense = (
+        ["--records", "0"], ["--records", "many"], ["--records", "10", "--operations", "20"],
+        ["--pairs", "2M,1M"], ["--pairs", "0"], ["--thetas", "0"], ["--thetas", "0.9,0.5"],
+        ["--thetas", "2"], ["--writes", "101"], ["--figures", "fig6"], ["--engines", "nosuch"],
+        ["--pool", "/no/such/place"], ["--json", "/no/such/place/r.json"],
+    )
 
 
 if __name__ == "__main__":
-    BENCH = sys.argv.pop(1)
     unittest.main()

@@ -40,6 +40,8 @@ struct Report {
   std::string build;
   std::vector<Figure> figures;
   std::uint64_t wrong = 0;  ///< answers that were not the expected ones
+
+  std::uint64_t wrong_answers() const { return wrong; }
 };
 
 void write_text(std::ostream& out, const Report& report);

@@ -58,7 +58,7 @@ std::uint64_t Contender::answers(std::size_t moment) const {
   return median_of(rounds, [&](const Served& round) { return round.answers[moment]; });
 }
 
-std::uint64_t Report::lost() const {
+std::uint64_t Report::wrong_answers() const {
   std::uint64_t sum = 0;
   for (const RebuildRow& row : rebuild) {
     for (const Rebuilt& round : row.rounds) sum += round.lost;
@@ -86,7 +86,7 @@ json to_json(const Report& report) {
               {"build", report.build},
               {"rebuild", json::array()},
               {"service", json::array()},
-              {"lost", report.lost()}};
+              {"lost", report.wrong_answers()}};
   for (const RebuildRow& row : report.rebuild) {
     json rounds = json::array();
     for (const Rebuilt& round : row.rounds) rounds.push_back(to_json(round));

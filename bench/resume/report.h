@@ -51,7 +51,7 @@ struct Report {
   std::vector<ServiceRow> service;
 
   /// Answers that were not what had been acknowledged.
-  std::uint64_t lost() const;
+  std::uint64_t wrong_answers() const;
 };
 
 void write_text(std::ostream& out, const Report& report);

@@ -71,7 +71,7 @@ std::vector<Curve> answer_curves(const Report& report) {
 
 void write_html(std::ostream& out, const Report& report) {
   begin_html(out, "Restart of SpTree after SIGKILL");
-  if (const std::uint64_t lost = report.lost(); lost != 0)
+  if (const std::uint64_t lost = report.wrong_answers(); lost != 0)
     write_problem(out, format_count(lost) + " answers were wrong or lost");
   write_title(out, "Time until the DRAM layers are back, nobody using the index");
   write_bars(out, rebuild_bars(report));

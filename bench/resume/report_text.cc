@@ -69,7 +69,7 @@ void write_text(std::ostream& out, const Report& report) {
   write_rebuild(out, report);
   write_first_answers(out, report);
   write_answers(out, report);
-  const std::uint64_t lost = report.lost();
+  const std::uint64_t lost = report.wrong_answers();
   if (lost != 0) fmt::print(out, "\n{} answers were wrong or lost\n", format_count(lost));
 }
 

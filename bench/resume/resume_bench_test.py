@@ -4,37 +4,27 @@
 bench/resume/resume_bench_test.py PATH_OF_RESUME_BENCH [unittest arguments]
 """
 
-import json
-import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
-BENCH = None
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
+from bench_program import CommandLine, Program, RunOnce
+
+PROGRAM = Program(sys.argv.pop(1))
 KEYS = [2000, 30000]
 WITHIN = [1, 5, 20, 100]
 REPEAT = 2
 
 
-def run_bench(*options):
-    return subprocess.run([BENCH, *options], capture_output=True, timeout=300, text=True)
-
-
-class Report(unittest.TestCase):
+class Report(RunOnce, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        with tempfile.TemporaryDirectory(prefix="perdix-resume-test-") as scratch:
-            paths = {name: Path(scratch) / f"report.{name}" for name in ("json", "html")}
-            cls.done = run_bench(
-                "--keys", ",".join(map(str, KEYS)), "--within", ",".join(map(str, WITHIN)),
-                "--repeat", str(REPEAT), "--pool-dir", scratch, "--progress",
-                "--json", str(paths["json"]), "--html", str(paths["html"]),
-            )
-            assert cls.done.returncode == 0, cls.done.stderr
-            cls.report = json.loads(paths["json"].read_text())
-            cls.html = paths["html"].read_text()
-            cls.left = {path.name for path in Path(scratch).iterdir()}
+        cls.run_once(
+            PROGRAM,
+            "--keys", ",".join(map(str, KEYS)), "--within", ",".join(map(str, WITHIN)),
+            "--repeat", str(REPEAT),
+        )
 
     def test_every_size_was_killed_beyond_it(self):
         for rows, kinds in (("rebuild", 2), ("service", 1)):
@@ -97,27 +87,16 @@ class Report(unittest.TestCase):
         self.assertEqual(self.left, {"report.json", "report.html"})
 
 
-class Options(unittest.TestCase):
-    def test_help_teaches(self):
-        done = run_bench("--help")
-        self.assertEqual(done.returncode, 0)
-        for expected in ("--keys", "--within", "Examples", "Exit status", "SIGKILL"):
-            self.assertIn(expected, done.stdout)
-
-    def test_refuses_nonsense(self):
-        for options in (
-            ["--keys", "0"], ["--keys", "-5"], ["--keys", "many"], ["--keys", "2M,1M"],
-            ["--keys", "1M,1M"], ["--keys", "1000G"], ["--keys", ""], ["--within", "0"],
-            ["--within", "10,5"], ["--within", "1,2,x"], ["--repeat", "0"], ["--threads", "0"],
-            ["--threads", "100000"], ["--load-threads", "0"], ["--pool-dir", "/no/such/place"],
-            ["--json", "/no/such/place/r.json", "--keys", "2k"], ["--frobnicate"], ["surplus"],
-        ):
-            done = run_bench(*options)
-            self.assertEqual(done.returncode, 2, (options, done.stderr))
-            self.assertEqual(done.stdout, "", options)
-            self.assertNotEqual(done.stderr.strip(), "", options)
+class Options(CommandLine, unittest.TestCase):
+    program = PROGRAM
+    taught = ("--keys", "--within", "SIGKILL")
+    nonsense = (
+        ["--keys", "0"], ["--keys", "-5"], ["--keys", "many"], ["--keys", "2M,1M"],
+        ["--keys", "1M,1M"], ["--keys", "1000G"], ["--keys", ""], ["--within", "0"],
+        ["--within", "10,5"], ["--within", "1,2,x"], ["--threads", "100000"],
+        ["--load-threads", "0"], ["--json", "/no/such/place/r.json", "--keys", "2k"],
+    )
 
 
 if __name__ == "__main__":
-    BENCH = sys.argv.pop(1)
     unittest.main()

@@ -3,16 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include <perdix/pool.h>
-#include <perdix/types.h>
+#include <perdix/ordered_index.h>
 
 namespace perdix {
 
@@ -21,72 +15,21 @@ template <class K, class V>
 class Tree;
 }
 
-/// A durable ordered map. `K` and `V` are each std::uint64_t or std::string.
-///
-/// Every call is thread-safe, and durably linearizable: it survives a crash once it has returned,
-/// its effect survives once any thread could have observed it, and a call in flight at the crash
-/// happened entirely or not at all. Calls throw too_large for keys above 64 KiB - 1 or values above
-/// 4 GiB - 1, out_of_space when the pool can't grow, and io_error once a sync to disk has failed; a
-/// call that throws changed nothing.
+/// A durable ordered map, see OrderedIndex.
 ///
 /// Readers take no lock and write nothing shared, but wait for a writer that is inside a node on
-/// their way.
+/// their way. A scan shows each leaf as it was at one moment.
+///
+/// Cost of get(): lines of one node on each level, half of a node's on average, and one of its
+/// neighbour. size() reads all leaves, until once after opening no writer was active meanwhile;
+/// then none. stats() reads the whole index.
 template <Storable K, Storable V>
-class FastFair {
+class FastFair : public OrderedIndex<index::fastfair::Tree<K, V>, K, V> {
  public:
-  using Key = View<K>;
-  using Value = View<V>;
-
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: one line of PM,
   /// whatever the size: nothing is rebuilt.
   FastFair(const Pool& pool, std::string_view name);
-  ~FastFair();
-  FastFair(FastFair&&) noexcept;
-  FastFair& operator=(FastFair&&) noexcept;
-
-  /// Sets the value of a key, new or not.
-  void put(Key key, Value value);
-
-  /// Adds a key; false, and nothing changes, if it is there.
-  bool insert(Key key, Value value);
-
-  /// Replaces the value of a key; false, and nothing changes, if it is not there.
-  bool update(Key key, Value value);
-
-  /// Removes a key; false if it is not there.
-  bool erase(Key key);
-
-  /// The value of a key. Cost: lines of one node on each level, half of a node's on average, and
-  /// one of its neighbour.
-  std::optional<V> get(Key key) const;
-
-  bool contains(Key key) const;
-
-  /// out[i] = get(keys[i]) for all i, each as by a call of its own. Throws invalid_argument if
-  /// `out` is shorter than `keys`. Cost: the lookups of sixteen keys wait for memory together.
-  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
-
-  /// Shows the pairs with key >= from in ascending order until the visitor returns false. Each leaf
-  /// is shown as it was at one moment of the scan; keys ascend strictly. No lock is held while the
-  /// visitor runs, and it may call this index.
-  void scan(Key from, Visitor<K, V> visit) const;
-
-  /// At most `limit` pairs with key >= from, ascending.
-  std::vector<std::pair<K, V>> scan(Key from, std::size_t limit) const;
-
-  /// Number of keys: exact when no writer is active. Cost: reads all leaves, until once after
-  /// opening no writer was active meanwhile; then none.
-  std::uint64_t size() const;
-
-  /// Cost: reads the whole index.
-  IndexStats stats() const;
-
-  /// Verifies every invariant of the index. Writers must be idle. Cost: reads the whole index.
-  CheckReport check() const;
-
- private:
-  std::unique_ptr<index::fastfair::Tree<K, V>> tree_;
 };
 
 extern template class FastFair<std::uint64_t, std::uint64_t>;

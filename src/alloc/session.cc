@@ -92,8 +92,15 @@ void Session::undo(std::uint64_t& word, std::uint64_t value) {
 void Session::log() {
   Operation& operation = lane_->operation;
   assert(!operation.logged);
-  assert((operation.record.commit_word == pm::kNull || !committed()) && "rule R2");
-  if (operation.record.commit_word == pm::kNull) {
+  if (operation.record.commit_word != pm::kNull) {
+    // Rule R2. What broke it is in the pool: bits that changed under whoever goes by a copy of
+    // them.
+    if (committed())
+      throw Error(Errc::corrupt,
+                  fmt::format("the word at offset {:#x} of the pool is not as its index knows it; "
+                              "run `perdix check`",
+                              operation.record.commit_word));
+  } else {
     // The record commits as soon as it is in PM, and that may be early: what it makes reachable
     // must be durable before.
     calloc_->pm_.fence();

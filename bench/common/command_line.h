@@ -1,0 +1,77 @@
+// The command line of a benchmark that is a program of its own, and writes a report.
+#pragma once
+
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <ostream>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "common/report_file.h"
+#include "terminal/interrupt.h"
+#include "terminal/progress.h"
+
+namespace perdix::bench {
+
+enum ExitStatus : int { kAllRight = 0, kWrongAnswers = 1, kFailed = 2 };
+
+/// Where a report goes besides standard output, and whether its progress is shown in any case.
+struct Outputs {
+  std::filesystem::path json;
+  std::filesystem::path html;
+  bool progress = false;
+
+  terminal::ProgressStyle style() const {
+    using terminal::ProgressStyle;
+    return terminal::progress_style(progress ? ProgressStyle::log : ProgressStyle::none);
+  }
+};
+
+/// Adds the options that all of these programs have.
+inline void add_places(CLI::App& app, std::filesystem::path& pool_dir, Outputs& outputs) {
+  app.add_option("--pool,--pool-dir", pool_dir,
+                 "Directory for all files (default: /dev/shm if it is a tmpfs)")
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--json", outputs.json, "Write all results to this file");
+  app.add_option("--html", outputs.html, "Write a page with plots to this file");
+  app.add_flag("--progress", outputs.progress,
+               "Show progress even if standard error is no terminal");
+}
+
+/// Runs what `config` says, whose report goes to `outputs`; `display(style)` shows progress.
+template <class Config, class Display>
+ExitStatus run_and_report(Config& config, const Outputs& outputs, Display display) {
+  validate(config);
+  require_writable(outputs.json);
+  require_writable(outputs.html);
+  const terminal::ProgressStyle style = outputs.style();
+  config.on_progress = display(style);
+  config.stop = &terminal::catch_interrupts();
+  const auto report = run(config);
+  terminal::show_status(style, "");
+  write_text(std::cout, report);
+  write_file(outputs.json, [&](std::ostream& out) { out << to_json(report).dump(2) << '\n'; });
+  write_file(outputs.html, [&](std::ostream& out) { write_html(out, report); });
+  return report.wrong_answers() == 0 ? kAllRight : kWrongAnswers;
+}
+
+/// Reads the command line and calls `run`. What goes wrong is an error message.
+inline int run_command_line(CLI::App& app, int argc, char** argv,
+                            const std::function<ExitStatus()>& run) {
+  try {
+    app.parse(argc, argv);
+    return run();
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? kAllRight : kFailed;
+  } catch (const std::exception& e) {
+    terminal::show_status(terminal::progress_style(terminal::ProgressStyle::none), "");
+    fmt::print(stderr, "{}: {}\n", app.get_name(), e.what());
+    return kFailed;
+  }
+}
+
+}  // namespace perdix::bench

@@ -1,0 +1,80 @@
+// The calls that all ordered indexes have in common.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <perdix/pool.h>
+#include <perdix/types.h>
+
+namespace perdix {
+
+/// A durable ordered map. `K` and `V` are each std::uint64_t or std::string; `Engine` implements
+/// it. SpTree, NbTree and FastFair are such maps: each says what the calls cost in it, what a scan
+/// shows besides what is promised here, and who waits for whom.
+///
+/// Every call is thread-safe, and durably linearizable: it survives a crash once it has returned,
+/// its effect survives once any thread could have observed it, and a call in flight at the crash
+/// happened entirely or not at all. Calls throw too_large for keys above 64 KiB - 1 or values above
+/// 4 GiB - 1, out_of_space when the pool can't grow, and io_error once a sync to disk has failed; a
+/// call that throws changed nothing.
+template <class Engine, Storable K, Storable V>
+class OrderedIndex {
+ public:
+  using Key = View<K>;
+  using Value = View<V>;
+
+  OrderedIndex(OrderedIndex&&) noexcept;
+  OrderedIndex& operator=(OrderedIndex&&) noexcept;
+
+  /// Sets the value of a key, new or not.
+  void put(Key key, Value value);
+
+  /// Adds a key; false, and nothing changes, if it is there.
+  bool insert(Key key, Value value);
+
+  /// Replaces the value of a key; false, and nothing changes, if it is not there.
+  bool update(Key key, Value value);
+
+  /// Removes a key; false if it is not there.
+  bool erase(Key key);
+
+  /// The value of a key.
+  std::optional<V> get(Key key) const;
+
+  bool contains(Key key) const;
+
+  /// out[i] = get(keys[i]) for all i, each as by a call of its own. Throws invalid_argument if
+  /// `out` is shorter than `keys`. Cost: the lookups of sixteen keys wait for memory together.
+  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
+
+  /// Shows the pairs with key >= from in ascending order until the visitor returns false. Each pair
+  /// was there at some moment of the scan; keys ascend strictly. No lock is held while the visitor
+  /// runs, and it may call this index.
+  void scan(Key from, Visitor<K, V> visit) const;
+
+  /// At most `limit` pairs with key >= from, ascending.
+  std::vector<std::pair<K, V>> scan(Key from, std::size_t limit) const;
+
+  /// Number of keys: exact when no writer is active.
+  std::uint64_t size() const;
+
+  IndexStats stats() const;
+
+  /// Verifies every invariant of the index. Writers must be idle. Cost: reads the whole index.
+  CheckReport check() const;
+
+ protected:
+  explicit OrderedIndex(std::unique_ptr<Engine> engine);
+  ~OrderedIndex();
+
+ private:
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace perdix
