@@ -263,6 +263,18 @@ TEST_F(CallocTest, AMovedSessionIsTheSameOperation) {
   EXPECT_THAT(blocks_of(*calloc_), ElementsAre(block));
 }
 
+TEST_F(CallocTest, AWordThatIsCommittedAlreadyIsDamageAndChangesNothing) {
+  const Offset block = allocate(*calloc_, 64);
+  {
+    Session session = calloc_->session();
+    session.reserve(100);
+    session.free(block);
+    root(space_) = 7;
+    EXPECT_EQ(code_of([&] { session.commit_when(root(space_), 3, 3); }), Errc::corrupt);
+  }
+  EXPECT_THAT(blocks_of(*calloc_), ElementsAre(block));
+}
+
 TEST_F(CallocTest, CancelTakesEverythingBack) {
   const Offset old = allocate(*calloc_, space_, 64, root(space_));
   space_.pm().store(root(space_, 1), 5);

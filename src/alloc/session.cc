@@ -79,6 +79,14 @@ void Session::commit_when(const std::uint64_t& word, std::uint64_t mask, std::ui
   record.mask = mask;
   record.expected = expected;
   assert((expected & ~mask) == 0);
+  if (committed()) {
+    record.commit_word = pm::kNull;
+    throw Error(
+        Errc::corrupt,
+        fmt::format("the word at offset {:#x} of the pool is not as its index knows it; run "
+                    "`perdix check`",
+                    calloc_->offset_in_pool(word)));
+  }
 }
 
 void Session::redo(std::uint64_t& word, std::uint64_t value) {
@@ -92,15 +100,7 @@ void Session::undo(std::uint64_t& word, std::uint64_t value) {
 void Session::log() {
   Operation& operation = lane_->operation;
   assert(!operation.logged);
-  if (operation.record.commit_word != pm::kNull) {
-    // Rule R2. What broke it is in the pool: bits that changed under whoever goes by a copy of
-    // them.
-    if (committed())
-      throw Error(Errc::corrupt,
-                  fmt::format("the word at offset {:#x} of the pool is not as its index knows it; "
-                              "run `perdix check`",
-                              operation.record.commit_word));
-  } else {
+  if (operation.record.commit_word == pm::kNull) {
     // The record commits as soon as it is in PM, and that may be early: what it makes reachable
     // must be durable before.
     calloc_->pm_.fence();

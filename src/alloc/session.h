@@ -14,7 +14,7 @@
 //       masked bits or the words of redo and undo: the caller holds a lock, or the words are out of
 //       others' reach. Else recovery might take the operation of another for this one, and free a
 //       block that somebody owns.
-//   R2. Before log() the masked bits differ from `expected`; log() throws corrupt if they do not.
+//   R2. From commit_when() until log() the masked bits differ from `expected`.
 //   R3. The commit is flushed before finish() is called, and if blocks are freed durable
 //       (published): finish() marks them free, which recovery doesn't take back. Without any,
 //       publishing would fence for nothing: finish() fences before it drops the record, and until
@@ -60,7 +60,9 @@ class Session {
 
   /// The operation is committed if and only if (word & mask) == expected; `word` lies in the pool.
   /// Without this call it is committed when log() returns, and the caller makes its stores between
-  /// log() and finish() (flushed; finish() fences before it drops the record): see redo().
+  /// log() and finish() (flushed; finish() fences before it drops the record): see redo(). Throws
+  /// corrupt if the word is like that already (R2): then the pool is damaged, and the word changed
+  /// under whoever goes by a copy of it.
   void commit_when(const std::uint64_t& word, std::uint64_t mask, std::uint64_t expected);
 
   /// A store that belongs to the operation: recovery makes it if the operation is committed. The
@@ -72,8 +74,7 @@ class Session {
   void undo(std::uint64_t& word, std::uint64_t value);
 
   /// Writes the record. Makes all that this thread has flushed before durable, also the contents of
-  /// new blocks. Throws corrupt if rule R2 does not hold, and has done nothing then. Cost: one or
-  /// two PM lines, one fence; two fences without commit_when().
+  /// new blocks. Cost: one or two PM lines, one fence; two fences without commit_when().
   void log();
 
   /// After the commit: marks the blocks in PM, then drops the record, durably. What this thread has

@@ -162,6 +162,8 @@ void Ledger::free_claims(Lane& lane, alloc::Session& session) {
 void Ledger::free_place(Lane& lane, pm::Offset name) {
   Anchor& anchor = *pool_.at<Anchor>(name & ~kAnchorTag);
   if (pm::load(anchor.block) == pm::kNull) return;  // somebody has it already
+  // Durable before the word that names the place is free: if that came first, a crash would leave a
+  // place that nothing names and nobody takes.
   pm().publish(anchor.block, pm::kNull);
   lane.anchors.push_back(&anchor);
 }

@@ -174,7 +174,8 @@ std::vector<Word> words_of(const Block& block) {
 template <class K, class V>
 void free_entries(pool::PoolCore& pool, const Words<K>& keys, Block& block, View<K> low) {
   const Survey found = survey<K>(keys, low, words_of(block));
-  // Those that lost first, as long as there is something to compare with.
+  // Those that lost first, as long as there is something to compare with: durably, or after a crash
+  // one of them could be the first of its key, and count.
   for (std::uint64_t left = found.lost; left != 0; left &= left - 1)
     pool.pm().publish(block.entries[__builtin_ctzll(left)].key, Codec<K>::kDead);
   for (std::uint64_t left = found.counts; left != 0; left &= left - 1) {

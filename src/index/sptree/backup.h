@@ -35,18 +35,20 @@ class Backup {
   Backup(pool::PoolCore& pool, pm::Offset& root)
       : tree_(pool, root, fastfair::kCapacity, kLatchBits) {}
 
+  /// Whether it is one of those leaves that the backup has.
+  static bool has(pm::Offset leaf) { return util::hash(leaf) % kOneOf == 0; }
+
   /// Adds a leaf that is in the list and can't be unlinked meanwhile, if it is one of those that
   /// the backup has. Nothing happens if it is there already, or if there is no space for it: then
   /// the backup lags behind.
   void add(View<K> low, pm::Offset leaf) {
-    if (util::hash(leaf) % kOneOf != 0) return;
-    unless_full([&] { tree_.insert_at_once(low, leaf); });
+    if (has(leaf)) unless_full([&] { tree_.insert_at_once(low, leaf); });
   }
 
-  /// Takes a leaf out, durably. False, and it may still be there, if that takes space that isn't
-  /// there.
-  bool remove(View<K> low) {
-    return unless_full([&] { tree_.erase(low); });
+  /// Takes a leaf out, durably, if it is one of those that the backup has. False, and it may still
+  /// be there, if that takes space that isn't there.
+  bool remove(View<K> low, pm::Offset leaf) {
+    return !has(leaf) || unless_full([&] { tree_.erase(low); });
   }
 
   /// The last leaf in the backup whose low bound is at or below the key, or only below it; nothing

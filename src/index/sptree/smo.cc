@@ -242,7 +242,7 @@ auto Tree<K, V>::lock_left_of(Key key) -> LockedNode {
 /// there was no space or memory for it. The backup first: it may lack a leaf that stays.
 template <class K, class V>
 bool Tree<K, V>::hide(const Node& node) {
-  if (!backup_->remove(NodeBounds::view(node.low))) return false;
+  if (!backup_->remove(NodeBounds::view(node.low), pool().offset(node.leaf()))) return false;
   try {
     top_.erase(NodeBounds::view(node.low));
     return true;
@@ -269,6 +269,7 @@ void Tree<K, V>::merge_with_next(Node& node) {
   alloc::Session session = pool().allocator().session();
   session.free(pool().offset(&right));
   Keys::free(session, right.low);
+  session.commit_when(left.next, ~std::uint64_t{0}, right.next);
   for (std::uint64_t from = right_node->slots(); from != 0; from &= from - 1) {
     const unsigned source = static_cast<unsigned>(std::countr_zero(from));
     const Hash16 hash = Keys::hash16_of_word(right.pairs[source].key);
@@ -281,7 +282,6 @@ void Tree<K, V>::merge_with_next(Node& node) {
   flush_pairs(left, node.slots() & ~old_slots);  // log() fences before their bits are set
 
   blob_bytes_.add(-keys_.footprint(right.low));
-  session.commit_when(left.next, ~std::uint64_t{0}, right.next);
   session.undo(left.bitmap, old_slots);
   session.log();
   // The bits must not come after the commit, which gives their keys to the left leaf; a crash in
