@@ -349,9 +349,9 @@ BUGS = [
     Bug(
         "a slot is used again while its tombstone is in the log",
         SPTREE,
-        "    const unsigned slot = free_slot(taken_slots(node), hash);\n",
-        "    const unsigned slot =\n"
-        "        free_slot({planted} ? node.slots() : taken_slots(node), hash);\n",
+        "buffer != nullptr ? 0 : free_slot(taken_slots(node), hash);\n",
+        "buffer != nullptr\n"
+        "      ? 0 : free_slot({planted} ? node.slots() : taken_slots(node), hash);\n",
         BUFFERS,
     ),
     Bug(

@@ -11,7 +11,7 @@
 namespace perdix::index::sptree {
 
 template <class K, class V>
-auto Tree<K, V>::lock_node(Key key) -> LockedNode {
+auto Tree<K, V>::lock_node(Key key, Hash16 hash) -> LockedNode {
   for (Node* node = locate(key);;) {
     const std::uint64_t version = node->lock.read_begin();
     if (epoch::VersionLock::obsolete(version)) {
@@ -22,9 +22,19 @@ auto Tree<K, V>::lock_node(Key key) -> LockedNode {
       node = go_right(node, version, key);
       continue;
     }
-    if (const Buffer* buffer = buffer_of(*node)) buffer->prefetch();
+    prefetch_for_write(*node, hash);
     if (node->lock.try_upgrade(version)) return LockedNode(node);
   }
+}
+
+/// Asks for the lines that a new pair would be stored in, so that they are on their way while the
+/// fingerprints are.
+template <class K, class V>
+void Tree<K, V>::prefetch_for_write(const Node& node, Hash16 hash) const {
+  if (const Buffer* buffer = buffer_of(node)) return buffer->prefetch();
+  const Leaf& leaf = *node.leaf();
+  __builtin_prefetch(&leaf.bitmap, 1);
+  __builtin_prefetch(&leaf.pairs[free_slot(node.slots(), hash) % kLeafPairs], 1);
 }
 
 template <class K, class V>
@@ -67,7 +77,7 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
   if (log_ != nullptr && maintenance_due(hash)) maintain();
   const epoch::Guard guard;
   for (;;) {
-    const LockedNode node = lock_node(key);
+    const LockedNode node = lock_node(key, hash);
     const Found found = find(*node, key, hash);
     if (found.present()) {
       if (mode == Mode::insert) return false;
@@ -87,15 +97,23 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
 /// Adds a pair, to the write buffer if there is one; false if the node must be split before.
 template <class K, class V>
 bool Tree<K, V>::add(Node& node, Key key, Value value, Hash16 hash) {
-  if (Buffer* buffer = buffer_for_change(node)) {
-    if (buffer->full() && !merge_buffer(node)) return false;
-    add_to_buffer(node, *buffer, key, value, hash);
-  } else {
-    const unsigned slot = free_slot(taken_slots(node), hash);
-    if (slot == kLeafPairs) return false;
-    add_to_leaf(node, slot, key, value, hash);
-  }
+  Buffer* const buffer = buffer_for_change(node);
+  if (buffer != nullptr && buffer->full() && !merge_buffer(node)) return false;
+  const unsigned slot = buffer != nullptr ? 0 : free_slot(taken_slots(node), hash);
+  if (slot == kLeafPairs) return false;
+  // Counted before the stores: an atomic addition waits for those that came before it, and they go
+  // to lines that are in no cache.
   pairs_.add(1);
+  try {
+    if (buffer != nullptr) {
+      add_to_buffer(node, *buffer, key, value, hash);
+    } else {
+      add_to_leaf(node, slot, key, value, hash);
+    }
+  } catch (...) {
+    pairs_.add(-1);
+    throw;
+  }
   pool().require_healthy();
   return true;
 }
@@ -219,7 +237,7 @@ bool Tree<K, V>::erase(Key key) {
   if (log_ != nullptr && maintenance_due(hash)) maintain();
   const epoch::Guard guard;
   for (;;) {
-    LockedNode node = lock_node(key);
+    LockedNode node = lock_node(key, hash);
     const Found found = find(*node, key, hash);
     if (!found.present()) return false;
     if (found.buffered >= 0 && !can_grow(*node)) {
