@@ -23,15 +23,6 @@ constexpr unsigned kLow = 4;  // a fanout that makes high trees
 
 std::string text_of(std::uint64_t i) { return std::string(i % 5, 'p') + std::to_string(i); }
 
-/// The pairs of the model as a scan of the tree must show them.
-template <class Tree, class Map>
-void expect_same(Tree& tree, const Map& model) {
-  Map found;
-  tree->scan({}, [&](auto key, auto value) { return found.emplace(key, value).second; });
-  EXPECT_EQ(found, model);
-  EXPECT_EQ(tree->size(), model.size());
-}
-
 TEST(FastFairTree, AscendingLoadFillsNodesCompletely) {
   Numbers tree(kCapacity);
   constexpr std::uint64_t kLeaves = 100;

@@ -22,14 +22,6 @@ using Strings = TestTree<std::string, std::string>;
 
 constexpr std::uint64_t kTop = std::numeric_limits<std::uint64_t>::max();
 
-template <class Tree, class Map>
-void expect_same(Tree& tree, const Map& model) {
-  Map found;
-  tree->scan({}, [&](auto key, auto value) { return found.emplace(key, value).second; });
-  EXPECT_EQ(found, model);
-  EXPECT_EQ(tree->size(), model.size());
-}
-
 TEST(NbTreeLeaves, AscendingLoadFillsThemCompletely) {
   Numbers tree;
   constexpr std::uint64_t kLeaves = 100;

@@ -1,43 +1,30 @@
 // A pool with one tree in it.
 #pragma once
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <array>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <perdix/pool.h>
-
+#include "index/common/test_pool.h"
 #include "index/nbtree/ledger.h"
 #include "index/nbtree/nbtree.h"
-#include "pool/pool_core.h"
 
 namespace perdix::index::nbtree {
 
 template <class K, class V>
-class TestTree {
+class TestTree : public TestPool<TestTree<K, V>> {
  public:
-  TestTree() : pool_(Pool::create(path_, pool_options())) { open(); }
-  ~TestTree() {
-    close();
-    std::filesystem::remove(path_);
-  }
-  TestTree(const TestTree&) = delete;
-  TestTree& operator=(const TestTree&) = delete;
+  using TestPool<TestTree>::core;
+
+  TestTree() { open(); }
 
   Tree<K, V>& operator*() { return *tree_; }
   Tree<K, V>* operator->() { return &*tree_; }
 
   void reopen(const IndexOptions& options = {}) {
-    close();
-    pool_.close();
-    pool_ = Pool::open(path_, pool_options());
+    this->reopen_pool();
     open(options);
   }
 
@@ -48,7 +35,6 @@ class TestTree {
     reopen(options);
   }
 
-  pool::PoolCore& core() { return *pool_.core(); }
   /// The block of the first leaf.
   Block& first_block() { return *core().template at<Block>(root().anchors[0].block); }
   Root& root() { return *core().template at<Root>(root_); }
@@ -69,46 +55,17 @@ class TestTree {
     for (auto& hold : holds) hold->abandon();
   }
 
-  std::uint64_t allocated() { return pool_.info().allocated; }
-
-  void expect_sound() {
-    for (const std::string& problem : tree_->check().problems) ADD_FAILURE() << problem;
-  }
-
-  /// Also that no block is lost.
-  void expect_sound_pool() {
-    expect_sound();
-    close();
-    for (const std::string& problem : pool_.check().problems) ADD_FAILURE() << problem;
-    open();
-  }
-
-  void drop() {
-    close();
-    pool_.drop("t");
-    open();
-  }
-
  private:
-  /// Tests make many pools: addresses for each are few.
-  static PoolOptions pool_options() {
-    PoolOptions options;
-    options.max_size = std::uint64_t{256} << 20;
-    return options;
-  }
+  friend class TestPool<TestTree>;
 
   void open(const IndexOptions& options = {}) {
-    auto handle = pool_.core()->open_index("t", kEngineName, kKindOf<K>, kKindOf<V>);
+    auto handle = core().open_index("t", kEngineName, kKindOf<K>, kKindOf<V>);
     std::uint64_t& root = handle.root();
     tree_.emplace(std::move(handle), options);
     root_ = root;
   }
   void close() { tree_.reset(); }
 
-  std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() /
-      fmt::format("nbtree_test.{}.{}", ::getpid(), static_cast<const void*>(this));
-  Pool pool_;
   std::optional<Tree<K, V>> tree_;
   pm::Offset root_ = pm::kNull;
 };

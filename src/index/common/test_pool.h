@@ -1,0 +1,82 @@
+// What tests of an engine need around one index: a pool of its own in a file that goes with it.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include <perdix/pool.h>
+
+#include "pool/pool_core.h"
+
+namespace perdix::index {
+
+/// `Derived` opens and closes the index of the name "t", by open() and close(), and is a pointer to
+/// it.
+template <class Derived>
+class TestPool {
+ public:
+  TestPool() : pool_(Pool::create(path_, options())) {}
+  ~TestPool() { std::filesystem::remove(path_); }
+  TestPool(const TestPool&) = delete;
+  TestPool& operator=(const TestPool&) = delete;
+
+  pool::PoolCore& core() { return *pool_.core(); }
+  std::uint64_t allocated() { return pool_.info().allocated; }
+
+  void expect_sound() {
+    for (const std::string& problem : self()->check().problems) ADD_FAILURE() << problem;
+  }
+
+  /// Also that no block is lost.
+  void expect_sound_pool() {
+    expect_sound();
+    self().close();
+    for (const std::string& problem : pool_.check().problems) ADD_FAILURE() << problem;
+    self().open();
+  }
+
+  void drop() {
+    self().close();
+    pool_.drop("t");
+    self().open();
+  }
+
+ protected:
+  /// Closes the index, and the pool, which it opens again.
+  void reopen_pool() {
+    self().close();
+    pool_.close();
+    pool_ = Pool::open(path_, options());
+  }
+
+ private:
+  Derived& self() { return static_cast<Derived&>(*this); }
+
+  /// Tests make many pools: addresses for each are few.
+  static PoolOptions options() {
+    PoolOptions options;
+    options.max_size = std::uint64_t{256} << 20;
+    return options;
+  }
+
+  std::filesystem::path path_ =
+      std::filesystem::temp_directory_path() /
+      fmt::format("index_test.{}.{}", ::getpid(), static_cast<const void*>(this));
+  Pool pool_;
+};
+
+/// The tree shows the pairs of the model, and counts them.
+template <class Tree, class Map>
+void expect_same(Tree& tree, const Map& model) {
+  Map found;
+  tree->scan({}, [&](auto key, auto value) { return found.emplace(key, value).second; });
+  EXPECT_EQ(found, model);
+  EXPECT_EQ(tree->size(), model.size());
+}
+
+}  // namespace perdix::index
