@@ -126,7 +126,7 @@ BUGS = [
     Bug(
         "nbtree: a leaf that was joined with its neighbour leaks",
         NB_SMO,
-        "    hold.name(1, pool().offset(draft.absorbed_leaf->block));\n",
+        "    hold.name(1, pool().offset(&draft.absorbed_leaf->block()));\n",
         "",
         NB,
     ),
