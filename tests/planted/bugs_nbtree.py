@@ -76,8 +76,8 @@ BUGS = [
     Bug(
         "nbtree: opening leaves what the ledger names of structure modifications",
         NB_RECOVERY,
-        "  top_.build(positions);\n  ledger_->settle(Ledger::Purpose::modification);\n",
-        "  top_.build(positions);\n",
+        "  top_.build(std::move(positions));\n  ledger_->settle(Ledger::Purpose::modification);\n",
+        "  top_.build(std::move(positions));\n",
         NB,
     ),
     Bug(

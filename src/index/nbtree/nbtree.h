@@ -191,6 +191,7 @@ class Tree {
   void join_sparse(const Place& place) const;
   void join(const Place& left, const Place& right) const;
   bool may_join(const Leaf<K>& left, const Leaf<K>& right) const;
+  bool begins_region(const Position<K>& at) const;
 
   // scan.cc
   struct Snapshot;
@@ -308,6 +309,7 @@ auto Tree<K, V>::locate_from(Position<K>* at, Key key) const -> Place {
       at = top_.linked_floor(key);
       continue;
     }
+    leaf->prefetch();  // its two lines are waited for together
     if (leaf->covers(key)) return {at, leaf};
     Position<K>* next = leaf->next();
     if (next->leaf.load(std::memory_order_acquire) == nullptr) {

@@ -160,7 +160,7 @@ void Tree<K, V>::recover() {
     before = at;
   }
   leaves_at_opening_ = positions.size();
-  top_.build(positions);
+  top_.build(std::move(positions));
   ledger_->settle(Ledger::Purpose::modification);
 }
 

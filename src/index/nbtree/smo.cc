@@ -407,6 +407,14 @@ bool Tree<K, V>::may_join(const Leaf<K>& left, const Leaf<K>& right) const {
   return a == 0 || b == 0 || static_cast<unsigned>(a + b) <= kJoinUpTo;
 }
 
+/// Whether the position is the first of a region. Their anchors, and no others, lie in the root
+/// (N3), so nothing is read for it.
+template <class K, class V>
+bool Tree<K, V>::begins_region(const Position<K>& at) const {
+  const Anchor* first = &head_->anchor();
+  return &at.anchor() >= first && &at.anchor() < first + Code::kRegions;
+}
+
 /// After an erase: joins the leaf with a neighbour, if both are sparse. The left one is found by a
 /// search, so only now and then.
 template <class K, class V>
@@ -414,7 +422,7 @@ void Tree<K, V>::join_sparse(const Place& place) const {
   const int count = std::popcount(place.leaf->visible_slots());
   if (count != 0 && count != kJoinUpTo / 2) return;
   try {
-    if (!Code::begins_region(place.at->low())) {
+    if (!begins_region(*place.at)) {
       const auto left = left_neighbour(*place.at);
       if (left && may_join(*left->leaf, *place.leaf)) return join(*left, place);
     }

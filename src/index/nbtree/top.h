@@ -53,7 +53,7 @@ class Top {
   };
 
   /// Fills the tree, which was empty, with positions in ascending order, at least one.
-  void build(const std::vector<Child>& positions);
+  void build(std::vector<Child> positions);
 
   /// The position of the greatest low bound that is not above the key. It may have been joined.
   Position<K>* floor(Key key) const { return position(find_floor(key)); }
@@ -103,6 +103,12 @@ class Top {
       return groups[i / kOfAGroup].children[i % kOfAGroup].load(std::memory_order_acquire);
     }
     Node* node(unsigned i) const { return static_cast<Node*>(child(i)); }
+
+    /// Asks for as many lines as a node can have: how many it has says the first of them.
+    void prefetch() const {
+      for (std::size_t i = 0; i < bytes(kFanout); i += util::kCacheLine)
+        __builtin_prefetch(reinterpret_cast<const char*>(this) + i);
+    }
   };
 
   /// What a node has, or shall have.
@@ -180,6 +186,7 @@ template <class Reaches>
 auto Top<K>::find(Key key, Reaches reaches) const -> Child {
   const Node* node = root_.load(std::memory_order_acquire);
   for (;;) {
+    node->prefetch();
     const unsigned at = last(*node, [&](Key low) { return reaches(low, key); });
     void* child = node->child(at);
     if (node->bottom) return {node->key(at), child};
@@ -220,10 +227,10 @@ unsigned Top<K>::last(const Node& node, Reached reached) {
 }
 
 template <class K>
-void Top<K>::build(const std::vector<Child>& positions) {
+void Top<K>::build(std::vector<Child> positions) {
   constexpr std::size_t kFill = kFanout * 3 / 4;  // what comes later splits few nodes at once
   for (const Child& child : positions) position(child)->set_top_state(kAdd | kAdded);
-  std::vector<Child> level = positions;
+  std::vector<Child> level = std::move(positions);
   for (bool bottom = true; bottom || level.size() > 1; bottom = false) {
     std::vector<Child> above;
     above.reserve(level.size() / kFill + 1);
