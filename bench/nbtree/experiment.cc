@@ -12,6 +12,7 @@
 #include "common/environment.h"
 #include "common/place.h"
 #include "engines/engines.h"
+#include "nbtree/allocators.h"
 #include "terminal/format.h"
 #include "ycsb/phase.h"
 #include "ycsb/plan.h"
@@ -34,7 +35,8 @@ std::uint64_t most_records(const Config& config) {
   return std::max(config.records + config.operations, config.pairs.back());
 }
 
-// Files of the largest contender, with what it frees late.
+// Files of the largest contender, with what it frees late. (Figure "allocator" has three pools of
+// less than half as much each.)
 std::uint64_t needed_space(const Config& config) {
   constexpr std::uint64_t kFixed = 512 << 20;
   return kFixed + most_records(config) * 64;
@@ -64,6 +66,7 @@ std::uint64_t phases_of(const Config& config) {
     if (name == "space") phases += engines * config.pairs.size();
     if (name == "skew")
       phases += engines * config.threads.size() * (1 + config.thetas.size() * config.writes.size());
+    if (name == "allocator") phases += kAllocatorPhases;
   }
   return phases;
 }
@@ -109,6 +112,7 @@ class Round {
     if (name == "latency") return latency();
     if (name == "space") return space();
     if (name == "skew") return skew();
+    if (name == "allocator") return allocator();
     return domain();
   }
 
@@ -225,6 +229,34 @@ class Round {
                                        trial.threads == 1 ? "" : "s"),
                            {static_cast<double>(result.done) / result.seconds,
                             static_cast<double>(result.latency.percentile(99))}});
+  }
+
+  /// Figure 15: NbTree's inserts, and what the allocator takes of them.
+  Figure allocator() {
+    const auto on_phase = [&](const char* phase) {
+      const std::uint64_t all = config_.repeat * phases_of(config_);
+      if (config_.on_progress)
+        config_.on_progress({"nbtree", phase, 1, 0, config_.operations, phases_done_, all});
+      ++phases_done_;
+    };
+    const AllocatorResults results = compare_allocators(config_, parent_, on_phase);
+    wrong_ += results.wrong;
+    Figure figure{"allocator",
+                  "Inserts of NbTree by allocator (fig. 15)",
+                  {{"throughput", Unit::operations_per_second},
+                   {"allocator", Unit::nanoseconds},
+                   {"modification", Unit::nanoseconds}},
+                  {}};
+    const auto inserts = static_cast<double>(config_.operations);
+    for (const AllocatorResult& result : results.allocators) {
+      const double each = static_cast<double>(std::max<std::uint64_t>(result.replacements, 1));
+      figure.rows.push_back(
+          {"insert",
+           result.name,
+           {inserts / result.insert_seconds, result.allocator_seconds * 1e9 / inserts,
+            result.allocator_seconds * 1e9 / each}});
+    }
+    return figure;
   }
 
   /// The rows of a group beside each other, groups in the order of their first rows.

@@ -6,6 +6,7 @@
 #include "common/command_line.h"
 #include "common/options.h"
 #include "nbtree/experiment.h"
+#include "nbtree/providers.h"
 #include "ycsb/progress.h"
 
 namespace perdix::bench::figures {
@@ -18,12 +19,15 @@ constexpr const char* kDescription =
     "  space     DRAM and persistent memory for each pair, by number of pairs (figure 8, table "
     "IV)\n"
     "  skew      throughput by skew and share of writes, one and two threads (figure 11)\n"
+    "  allocator NbTree's inserts with Calloc, libpmemobj and a naive allocator (figure 15)\n"
     "  domain    the latencies with eADR, and with ADR, where lines are written back (figure "
     "17)\n\n"
     "Every answer is compared with the expected one.";
 
 constexpr const char* kFooter =
     "Numbers of records and pairs may end in k, M or G. Take an idle machine.\n"
+    "\"allocator\" is for caches that survive power failures; with PMEM_NO_FLUSH=0 in the\n"
+    "environment lines are written back.\n"
     "Exit status: 0 if all answers were right, 1 if one was wrong, 2 after an error.\n\n"
     "Examples:\n"
     "  nbtree_bench --figures latency,domain --records 16M --repeat 3\n"
@@ -57,6 +61,7 @@ void add_options(CLI::App& app, Config& config) {
 
 int main(int argc, char** argv) {
   using namespace perdix::bench;
+  figures::set_pmemobj_up(argv);
   CLI::App app(figures::kDescription, "nbtree_bench");
   app.footer(figures::kFooter);
   figures::Config config;

@@ -73,8 +73,19 @@ class Report(RunOnce, unittest.TestCase):
         for row in self.rows("skew"):
             self.assertGreater(row["throughput"], 0)
 
+    def test_allocators_by_what_they_take_of_the_same_inserts(self):
+        rows = {row["contender"]: row for row in self.rows("allocator")}
+        self.assertLessEqual({"Calloc", "naive"}, set(rows))
+        self.assertLessEqual(set(rows), {"Calloc", "naive", "libpmemobj"})
+        for row in rows.values():
+            self.assertGreaterEqual(row["allocator"], 0)
+            # No more than one insert of ten replaces a leaf.
+            self.assertGreaterEqual(row["modification"], 10 * row["allocator"])
+            self.assertGreater(1e9 / row["throughput"], row["allocator"])
+        self.assertGreater(rows["Calloc"]["allocator"], rows["naive"]["allocator"])
+
     def test_the_text_and_the_page_show_all_figures(self):
-        self.assertEqual(self.html.count("<svg"), 4)
+        self.assertEqual(self.html.count("<svg"), 5)
         self.assertTrue(self.html.rstrip().endswith("</html>"))
         for figure in self.report["figures"].values():
             self.assertIn(figure["title"], self.done.stdout)

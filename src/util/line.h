@@ -1,8 +1,9 @@
 // One cache line read as a vector, and compared with a byte in all positions at once.
 //
-// `load_line` is the one place where perdix reads memory that another thread may be writing without
-// atomics: its callers validate a version afterwards and discard what they found if it changed. It
-// is hidden from ThreadSanitizer for that reason.
+// `load_line` and `load_part_of_line` are the one place where perdix reads memory that another
+// thread may be writing without atomics: their callers validate a version afterwards and discard
+// what they found if it changed, or look at what it stands for. They are hidden from
+// ThreadSanitizer for that reason.
 //
 // Uses AVX-512 where the compiler may, else SSE2, which every x86-64 has. Pure functions.
 #pragma once
@@ -28,6 +29,11 @@ __attribute__((no_sanitize("thread"))) inline Line load_line(const void* p) {
   return _mm512_load_si512(p);
 }
 
+/// Reads `n` bytes at `p`, which is aligned to 8; n is 16, 32, 48 or 64. The others count as 0.
+[[gnu::no_sanitize("thread")]] inline Line load_part_of_line(const void* p, std::size_t n) {
+  return _mm512_maskz_loadu_epi8(~std::uint64_t{0} >> (64 - n), p);
+}
+
 /// Bit i is set if byte i equals `byte`.
 inline std::uint64_t equal_bytes(Line line, std::uint8_t byte) {
   return _mm512_cmpeq_epi8_mask(line, _mm512_set1_epi8(static_cast<char>(byte)));
@@ -40,6 +46,14 @@ using Line = std::array<std::uint64_t, 8>;
 __attribute__((no_sanitize("thread"))) inline Line load_line(const void* p) {
   Line line;
   for (std::size_t i = 0; i < line.size(); ++i) {
+    line[i] = __atomic_load_n(static_cast<const std::uint64_t*>(p) + i, __ATOMIC_RELAXED);
+  }
+  return line;
+}
+
+[[gnu::no_sanitize("thread")]] inline Line load_part_of_line(const void* p, std::size_t n) {
+  Line line{};
+  for (std::size_t i = 0; i < n / sizeof line[0]; ++i) {
     line[i] = __atomic_load_n(static_cast<const std::uint64_t*>(p) + i, __ATOMIC_RELAXED);
   }
   return line;

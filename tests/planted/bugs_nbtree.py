@@ -76,8 +76,8 @@ BUGS = [
     Bug(
         "nbtree: opening leaves what the ledger names of structure modifications",
         NB_RECOVERY,
-        "  top_.build(positions);\n  ledger_->settle(Ledger::Purpose::modification);\n",
-        "  top_.build(positions);\n",
+        "  top_.build(std::move(positions));\n  ledger_->settle(Ledger::Purpose::modification);\n",
+        "  top_.build(std::move(positions));\n",
         NB,
     ),
     Bug(
@@ -126,7 +126,7 @@ BUGS = [
     Bug(
         "nbtree: a leaf that was joined with its neighbour leaks",
         NB_SMO,
-        "    hold.name(1, pool().offset(draft.absorbed_leaf->block));\n",
+        "    hold.name(1, pool().offset(&draft.absorbed_leaf->block()));\n",
         "",
         NB,
     ),

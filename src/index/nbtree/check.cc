@@ -14,24 +14,25 @@ template <class K, class V>
 void Tree<K, V>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
                                CheckReport& report) const {
   Problems problems(report);
-  const pm::Offset offset = pool().offset(leaf.block);
+  const pm::Offset offset = pool().offset(&leaf.block());
   const std::uint64_t visible = leaf.visible_slots();
+  const Key low = at.low();
   std::vector<Key> seen;
-  for (unsigned i = 0; i < leaf.capacity; ++i) {
-    const Entry& entry = leaf.block->entries[i];
+  for (unsigned i = 0; i < leaf.capacity(); ++i) {
+    const Entry& entry = leaf.block().entries[i];
     const Word word = pm::load(entry.key), value = pm::load(entry.value);
     const bool shown = (visible >> i & 1) != 0;
-    const bool free = leaf.fingerprints[i].load() == 0;
+    const bool free = leaf.is_free(i);
     problems.expect((word == kEmpty) == free, "block {:#x}: slot {} is free in DRAM or in PM only",
                     offset, i);
     problems.expect((Code::state(word) != State::special) == shown,
                     "block {:#x}: DRAM and PM disagree on slot {}", offset, i);
     if (Code::state(word) == State::special) continue;
-    problems.expect(Code::state(word) == State::live || leaf.closing.load(),
+    problems.expect(Code::state(word) == State::live || leaf.closing(),
                     "block {:#x}: slot {} is frozen or pending, but the leaf is not closing",
                     offset, i);
     ++report.pairs;
-    const Word key_word = Code::key(word, at.low);
+    const Word key_word = Code::key(word, low);
     if (!keys_.sound(key_word) || !values_.sound(value)) {
       problems.expect(false, "block {:#x}: slot {} refers to a string that is not there (N6)",
                       offset, i);
@@ -40,7 +41,7 @@ void Tree<K, V>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
     report.blocks += Keys::blobs(key_word) + Values::blobs(value);
     const Key key = keys_.view(key_word);
     seen.push_back(key);
-    problems.expect(!(key < at.low) && leaf.covers(key),
+    problems.expect(!(key < low) && leaf.covers(key),
                     "block {:#x}: the key in slot {} is out of its range (N3)", offset, i);
     problems.expect(Keys::hash16_of_word(key_word) == Keys::hash16(key),
                     "block {:#x}: slot {} has another key's hash", offset, i);
@@ -60,26 +61,28 @@ template <class K, class V>
 void Tree<K, V>::check_leaf(const Position<K>& at, CheckReport& report) const {
   Problems problems(report);
   const Leaf<K>& leaf = *at.leaf.load();
-  const Anchor& anchor = *at.anchor;
-  const pm::Offset offset = pool().offset(leaf.block);
+  const Anchor& anchor = at.anchor();
+  const pm::Offset offset = pool().offset(&leaf.block());
   ++report.blocks;
   problems.expect(pm::load(anchor.block) == offset, "block {:#x}: its anchor leads elsewhere (N2)",
                   offset);
-  problems.expect(pm::load(leaf.block->meta) == Meta{leaf.capacity}.pack(),
+  problems.expect(pm::load(leaf.block().meta) == Meta{leaf.capacity()}.pack(),
                   "block {:#x}: DRAM and PM disagree on its capacity", offset);
-  problems.expect(pool().allocator().validate_block(offset, block_bytes(leaf.capacity)),
+  problems.expect(pool().allocator().validate_block(offset, block_bytes(leaf.capacity())),
                   "block {:#x} lies in free memory (N6)", offset);
   // A leaf that a crash has left frozen is closing, and replaced when it is written to.
-  problems.expect(leaf.smo.load() == nullptr, "block {:#x}: its replacement is not complete",
-                  offset);
-  problems.expect(leaf.doubts.load() == 0, "block {:#x}: it is in doubt", offset);
-  const pm::Offset next = leaf.next == nullptr ? pm::kNull : pool().offset(leaf.next->anchor);
-  problems.expect(pm::load(leaf.block->next) == next,
+  problems.expect(leaf.smo() == nullptr && !leaf.to_be_absorbed(),
+                  "block {:#x}: its replacement is not complete", offset);
+  problems.expect(!leaf.in_doubt(), "block {:#x}: it is in doubt", offset);
+  const pm::Offset next =
+      leaf.next() == nullptr ? pm::kNull : pool().offset(&leaf.next()->anchor());
+  problems.expect(pm::load(leaf.block().next) == next,
                   "block {:#x}: DRAM and PM disagree on what follows (N2)", offset);
-  if (leaf.next != nullptr) {
-    problems.expect(at.low < leaf.next->low && leaf.end == leaf.next->low,
+  const Key low = at.low(), end = leaf.end();
+  if (leaf.next() != nullptr) {
+    problems.expect(low < end && end == leaf.next()->low(),
                     "block {:#x}: its successor's bound is not above its own (N2)", offset);
-    problems.expect(Code::region(at.low) == Code::region(leaf.end) || Code::begins_region(leaf.end),
+    problems.expect(Code::region(low) == Code::region(end) || Code::begins_region(end),
                     "block {:#x}: its range crosses a quarter of all keys (N3)", offset);
   }
   if (!keys_.sound(pm::load(anchor.low))) {
@@ -87,7 +90,7 @@ void Tree<K, V>::check_leaf(const Position<K>& at, CheckReport& report) const {
     return;
   }
   report.blocks += Keys::blobs(pm::load(anchor.low));
-  problems.expect(keys_.view(pm::load(anchor.low)) == at.low,
+  problems.expect(keys_.view(pm::load(anchor.low)) == low,
                   "block {:#x}: DRAM and PM disagree on the low bound", offset);
 }
 
@@ -101,18 +104,18 @@ CheckReport Tree<K, V>::check() const {
   const unsigned occupied = ledger_->occupied(Ledger::Purpose::operation) +
                             ledger_->occupied(Ledger::Purpose::modification);
   problems.expect(occupied == 0, "{} stripes of the ledger can't be used (N7)", occupied);
-  problems.expect(pm::load(root().first) == pool().offset(head_->anchor),
+  problems.expect(pm::load(root().first) == pool().offset(&head_->anchor()),
                   "the root does not lead to the first anchor (N1)");
-  problems.expect(pm::load(head_->anchor->low) == 0, "the first anchor has a low bound (N1)");
-  for (const Position<K>* at = head_; at != nullptr; at = at->leaf.load()->next) {
+  problems.expect(pm::load(head_->anchor().low) == 0, "the first anchor has a low bound (N1)");
+  for (const Position<K>* at = head_; at != nullptr; at = at->leaf.load()->next()) {
     if (at->leaf.load() == nullptr) {
       problems.expect(false, "the list leads to a leaf that was joined with another one");
       break;
     }
     check_leaf(*at, report);
     check_entries(*at, *at->leaf.load(), report);
-    problems.expect(top_.floor(at->low) == at, "the layers above miss block {:#x}",
-                    pool().offset(at->leaf.load()->block));
+    problems.expect(top_.floor(at->low()) == at, "the layers above miss block {:#x}",
+                    pool().offset(&at->leaf.load()->block()));
   }
   problems.expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),
                   report.pairs);
@@ -129,13 +132,14 @@ void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
   };
   visit(pool().offset(&root()));
   ledger_->for_each_block(visit);
-  for (const Position<K>* at = head_; at != nullptr; at = at->leaf.load()->next) {
+  for (const Position<K>* at = head_; at != nullptr; at = at->leaf.load()->next()) {
     const Leaf<K>& leaf = *at->leaf.load();
-    visit(pool().offset(leaf.block));
-    visit_words(pm::load(at->anchor->low), 0);
+    visit(pool().offset(&leaf.block()));
+    const Key low = at->low();
+    visit_words(pm::load(at->anchor().low), 0);
     for (std::uint64_t left = leaf.visible_slots(); left != 0; left &= left - 1) {
-      const Entry& entry = leaf.block->entries[std::countr_zero(left)];
-      visit_words(Code::key(pm::load(entry.key), at->low), pm::load(entry.value));
+      const Entry& entry = leaf.block().entries[std::countr_zero(left)];
+      visit_words(Code::key(pm::load(entry.key), low), pm::load(entry.value));
     }
   }
 }

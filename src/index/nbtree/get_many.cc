@@ -24,15 +24,13 @@ void Tree<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const Leaf<K>* leaf = at[i]->leaf.load(std::memory_order_acquire);
-    if (leaf == nullptr) continue;
-    __builtin_prefetch(&leaf->fingerprints);
-    __builtin_prefetch(&leaf->visible);
+    if (leaf != nullptr && !is_cold(leaf)) leaf->prefetch();
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const Leaf<K>* leaf = at[i]->leaf.load(std::memory_order_acquire);
-    if (leaf == nullptr) continue;
+    if (leaf == nullptr || is_cold(leaf)) continue;
     const std::uint64_t slots = leaf->taken_for(fingerprint_of(hashes[i])) & leaf->visible_slots();
-    if (slots != 0) __builtin_prefetch(&leaf->block->entries[__builtin_ctzll(slots)]);
+    if (slots != 0) __builtin_prefetch(&leaf->block().entries[__builtin_ctzll(slots)]);
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
     Place place = locate_from(at[i], keys[i]);

@@ -19,12 +19,12 @@ auto Tree<K, V>::add(const Place& place, Key key, Hash16 hash, Cargo& cargo) -> 
     reform(place, &key);
     return Fate::retry;
   }
-  Entry& entry = leaf.block->entries[slot];
+  Entry& entry = leaf.block().entries[slot];
   // The value comes first: in one line, the order of stores is enough.
   pm().store(entry.value, cargo.value);
   Word word = kEmpty;
   if (!pm().compare_exchange(entry.key, word, Code::pack(cargo.key, State::pending))) {
-    if (leaf.closing.load()) reform(place, &key);
+    if (leaf.closing()) reform(place, &key);
     return Fate::retry;  // a faster one has closed the slot
   }
   pm().persist(&entry, sizeof entry);  // before anybody can see the key
@@ -43,7 +43,7 @@ auto Tree<K, V>::add(const Place& place, Key key, Hash16 hash, Cargo& cargo) -> 
 /// Frees the blobs of an entry that lost.
 template <class K, class V>
 void Tree<K, V>::leave_behind(const Place& place, unsigned slot, Cargo& cargo) {
-  if (Code::state(pm::load(place.leaf->block->entries[slot].key)) == State::frozen) {
+  if (Code::state(pm::load(place.leaf->block().entries[slot].key)) == State::frozen) {
     try {
       reform(place, nullptr);  // it still refers to the blobs; afterwards it counts for nothing
     } catch (...) {
@@ -60,7 +60,7 @@ void Tree<K, V>::leave_behind(const Place& place, unsigned slot, Cargo& cargo) {
 template <class K, class V>
 void Tree<K, V>::show(Leaf<K>& leaf, unsigned slot) {
   leaf.show(slot);
-  const Entry& entry = leaf.block->entries[slot];
+  const Entry& entry = leaf.block().entries[slot];
   if (Code::state(pm::load(entry.key)) != State::special) return;
   pm().persist(&entry.key, sizeof entry.key);  // before it is hidden (leaf.h, 2)
   leaf.hide(slot);
@@ -73,7 +73,7 @@ bool Tree<K, V>::free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash)
   for (std::uint64_t left = leaf.taken_for(fingerprint_of(hash)) & before; left != 0;
        left &= left - 1) {
     const unsigned other = static_cast<unsigned>(__builtin_ctzll(left));
-    Entry& entry = leaf.block->entries[other];
+    Entry& entry = leaf.block().entries[other];
     for (Word word = pm::load(entry.key);;) {
       if (word == kEmpty) {
         // Not durable: whoever took the slot can't write it any more, and it is empty or dead.
@@ -102,7 +102,7 @@ bool Tree<K, V>::free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash)
 template <class K, class V>
 auto Tree<K, V>::decide(const Place& place, unsigned slot, Key key, Hash16 hash) -> Fate {
   Leaf<K>& leaf = *place.leaf;
-  Entry& entry = leaf.block->entries[slot];
+  Entry& entry = leaf.block().entries[slot];
   const bool wins = free_before(leaf, slot, key, hash);
   Word word = pm::load(entry.key);
   if (Code::state(word) == State::pending) {
@@ -134,7 +134,7 @@ auto Tree<K, V>::fate_when_frozen(const Place& place, unsigned slot, Key key, Ha
   const std::uint64_t before = (std::uint64_t{1} << slot) - 1;
   for (std::uint64_t left = leaf.taken_for(fingerprint_of(hash)) & before; left != 0;
        left &= left - 1) {
-    const Word word = pm::load(leaf.block->entries[__builtin_ctzll(left)].key);
+    const Word word = pm::load(leaf.block().entries[__builtin_ctzll(left)].key);
     if (Code::state(word) == State::frozen && matches(word, key, hash)) return Fate::lost;
   }
   leaf.show(slot);

@@ -2,55 +2,105 @@
 //
 // A Position stands for one anchor: it stays while the leaf at it is replaced. A Leaf stands for
 // one block; all of it that changes is atomic, and it is written by any thread. Leaves, positions
-// and SMOs that are out of reach are released when no epoch::Guard can hold them.
+// and SMOs that are out of reach are released when no epoch::Guard can hold them. There is one of
+// each for some forty pairs, so what can share a word does.
 //
 // Invariants:
 //   1. A slot is taken by changing its fingerprint from 0, the first such slot first. So when a
 //   slot is taken, all before it have been.
 //   2. A slot's bit in `visible` is set after its entry is durable and live. It may be cleared when
 //   its death is durable.
-//   3. While `doubts` is not 0, an entry that is visible, or dead, may not be durable as it is. Who
+//   3. While there are doubts, an entry that is visible, or dead, may not be durable as it is. Who
 //   goes by what it says persists it first. (Not needed where visible is durable.)
-//   4. `closing` is set before the first entry of the block is frozen or closed, and never reset.
-//   `smo` is set once: either when all are frozen, to how the leaf is replaced; or to the tree's
-//   mark for leaves that their left neighbour shall absorb. Whoever needs the leaf completes that.
-//   5. A Position whose `leaf` is null was joined with the one at its left. Where `leaf` is the
-//   tree's mark for cold leaves, the block is as a crash or a close has left it, and so are the
-//   positions around it: nobody changes them before the leaf is warm (resume.cc).
+//   4. A leaf is closing before the first entry of its block is frozen or closed, and ever after.
+//   What becomes of it is said once: either when all are frozen, by which SMO it is replaced; or
+//   that its left neighbour shall absorb it. Whoever needs the leaf completes that.
+//   5. A Position without a leaf was joined with the one at its left. Where the leaf is cold, the
+//   block is as a crash or a close has left it, and so are the positions around it: nobody changes
+//   them before the leaf is warm (resume.cc).
+//   6. The place of a Position's anchor is free, and may be another's, a grace period after the
+//   position was joined. So its anchor, and `low` of integers, are for who has seen, under the
+//   guard that he holds, a leaf there, or one whose `next` it is.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <type_traits>
 
 #include <perdix/types.h>
 
 #include "index/nbtree/layout.h"
+#include "pm/access.h"
 #include "util/line.h"
 
 namespace perdix::index::nbtree {
 
 template <class K>
-struct Leaf;
+class Leaf;
 
 template <class K>
-struct Position {
-  std::atomic<Leaf<K>*> leaf{nullptr};
-  Anchor* anchor = nullptr;
-  View<K> low{};             // of a string: bytes in the arena
-  Position* next = nullptr;  // while the leaf is cold: the position that follows
+class Position {
+ public:
+  /// A string's bytes must outlive the position.
+  Position(Anchor& anchor, View<K> low, Leaf<K>* leaf_there)
+      : leaf(leaf_there), anchor_(reinterpret_cast<std::uintptr_t>(&anchor)) {
+    if constexpr (kHasLow) low_ = low;
+  }
 
-  // What the top layer shall do with it (top.h).
-  std::atomic<std::uint8_t> wishes{0};
-  std::uint8_t done = 0;
-  Position* next_wish = nullptr;
+  std::atomic<Leaf<K>*> leaf;  // null: joined; or cold_before()
+
+  Anchor& anchor() const {
+    return *reinterpret_cast<Anchor*>(anchor_.load(std::memory_order_relaxed) & ~kTopBits);
+  }
+
+  View<K> low() const {
+    if constexpr (kHasLow) {
+      return low_;
+    } else {
+      return pm::load(anchor().low);
+    }
+  }
+
+  /// Four bits for the top layer's writer; nobody else looks at them.
+  unsigned top_state() const {
+    return static_cast<unsigned>(anchor_.load(std::memory_order_relaxed) & kTopBits);
+  }
+  void set_top_state(unsigned state) {
+    const auto anchor = anchor_.load(std::memory_order_relaxed) & ~kTopBits;
+    anchor_.store(anchor | state, std::memory_order_relaxed);  // the address doesn't change
+  }
+
+ private:
+  static constexpr bool kHasLow = !std::is_integral_v<K>;  // else it is in PM only
+  static constexpr std::uintptr_t kTopBits = alignof(Anchor) - 1;
+  struct Nothing {};
+
+  std::atomic<std::uintptr_t> anchor_;
+  [[no_unique_address]] std::conditional_t<kHasLow, View<K>, Nothing> low_{};
 };
+
+/// What a position has as its leaf while that is cold: the position that follows, marked.
+template <class K>
+Leaf<K>* cold_before(Position<K>* next) {
+  return reinterpret_cast<Leaf<K>*>(reinterpret_cast<std::uintptr_t>(next) | 1);
+}
+template <class K>
+bool is_cold(const Leaf<K>* leaf) {
+  return (reinterpret_cast<std::uintptr_t>(leaf) & 1) != 0;
+}
+template <class K>
+Position<K>* next_of_cold(const Leaf<K>* leaf) {
+  return reinterpret_cast<Position<K>*>(reinterpret_cast<std::uintptr_t>(leaf) &
+                                        ~std::uintptr_t{1});
+}
 
 /// How a leaf is replaced: by one leaf at the same position, or by that and one at a new position.
 /// It may take the leaf at its right along. Constant.
 template <class K>
 struct Smo {
+  Position<K>* next = nullptr;  // of the leaf that is replaced
   Leaf<K>* left = nullptr;
   Position<K>* right = nullptr;  // new, or null
   Leaf<K>* right_leaf = nullptr;
@@ -58,36 +108,77 @@ struct Smo {
   Leaf<K>* absorbed_leaf = nullptr;
 };
 
+/// With as many fingerprints behind it as its block has entries: two cache lines.
 template <class K>
-struct alignas(64) Leaf {
-  static constexpr unsigned kSlots = 64;
-
-  std::array<std::atomic<std::uint8_t>, kSlots> fingerprints{};  // 0: free
-  std::atomic<std::uint64_t> visible{0};
-  Block* block = nullptr;
-  Position<K>* next = nullptr;  // null: the last leaf
-  View<K> end{};                // low bound of `next`
-  std::atomic<Smo<K>*> smo{nullptr};
-  std::atomic<std::uint32_t> doubts{0};
-  std::atomic<bool> closing{false};
-  std::uint8_t capacity = 0;
-
-  bool covers(View<K> key) const { return next == nullptr || key < end; }
-
-  std::uint64_t all_slots() const { return (std::uint64_t{1} << capacity) - 1; }
-
-  /// Slots that were taken for a key with this fingerprint.
-  std::uint64_t taken_for(std::uint8_t fingerprint) const {
-    return util::equal_bytes(util::load_line(fingerprints.data()), fingerprint) & all_slots();
+class Leaf {
+ public:
+  /// For memory of bytes(capacity).
+  Leaf(Block& block, unsigned capacity, Position<K>* next, View<K> end)
+      : block_(reinterpret_cast<std::uintptr_t>(&block) |
+               (capacity == kSmallCapacity ? kSmallBit : 0)),
+        link_(reinterpret_cast<std::uintptr_t>(next)),
+        end_(end) {
+    assert(block_ >> kDoubtShift == 0);
+    for (unsigned i = 0; i <= capacity; ++i) set_fingerprint(i, 0);
   }
 
-  std::uint64_t visible_slots() const { return visible.load(std::memory_order_acquire); }
+  static std::size_t bytes(unsigned capacity) { return sizeof(Leaf) + capacity + 1; }
+  std::size_t bytes() const { return bytes(capacity()); }
 
+  Block& block() const {
+    return *reinterpret_cast<Block*>(block_.load(std::memory_order_relaxed) & kBlockBits);
+  }
+  unsigned capacity() const {
+    return (block_.load(std::memory_order_relaxed) & kSmallBit) != 0 ? kSmallCapacity : kCapacity;
+  }
+
+  /// The position that follows; null: none does.
+  Position<K>* next() const {
+    const std::uintptr_t link = link_.load(std::memory_order_seq_cst);
+    return (link & kReplaced) != 0 ? smo_of(link)->next
+                                   : reinterpret_cast<Position<K>*>(link & ~kLinkBits);
+  }
+  View<K> end() const { return end_; }  ///< low bound of next()
+  bool covers(View<K> key) const { return key < end_ || next() == nullptr; }
+
+  /// By what it is replaced, or null.
+  Smo<K>* smo() const {
+    const std::uintptr_t link = link_.load(std::memory_order_seq_cst);
+    return (link & kReplaced) != 0 ? smo_of(link) : nullptr;
+  }
+  bool to_be_absorbed() const { return (link_.load(std::memory_order_seq_cst) & kAbsorbed) != 0; }
+
+  /// Says what becomes of it. False if that was said already.
+  bool replace_by(Smo<K>& smo) {
+    return settle(reinterpret_cast<std::uintptr_t>(&smo) | kReplaced);
+  }
+  bool let_absorb() { return settle(link_.load(std::memory_order_relaxed) | kAbsorbed); }
+
+  void close() { visible_.fetch_or(kClosing, std::memory_order_seq_cst); }
+  bool closing() const { return (visible_.load(std::memory_order_seq_cst) & kClosing) != 0; }
+
+  std::uint64_t visible_slots() const {
+    return visible_.load(std::memory_order_acquire) & ~kClosing;
+  }
   void show(unsigned slot) {
-    visible.fetch_or(std::uint64_t{1} << slot, std::memory_order_seq_cst);
+    visible_.fetch_or(std::uint64_t{1} << slot, std::memory_order_seq_cst);
   }
   void hide(unsigned slot) {
-    visible.fetch_and(~(std::uint64_t{1} << slot), std::memory_order_seq_cst);
+    visible_.fetch_and(~(std::uint64_t{1} << slot), std::memory_order_seq_cst);
+  }
+
+  void begin_doubt() { block_.fetch_add(kDoubt, std::memory_order_seq_cst); }
+  void end_doubt() { block_.fetch_sub(kDoubt, std::memory_order_seq_cst); }
+  bool in_doubt() const { return block_.load(std::memory_order_seq_cst) >> kDoubtShift != 0; }
+
+  /// Slots that were taken for a key with this fingerprint; 0: that are free.
+  std::uint64_t taken_for(std::uint8_t fingerprint) const {
+    const unsigned slots = capacity();
+    const util::Line line = util::load_part_of_line(fingerprints_, slots + 1);
+    return util::equal_bytes(line, fingerprint) & ((std::uint64_t{1} << slots) - 1);
+  }
+  bool is_free(unsigned slot) const {
+    return fingerprints_[slot].load(std::memory_order_relaxed) == 0;
   }
 
   /// Takes the first free slot. False if there is none.
@@ -95,13 +186,54 @@ struct alignas(64) Leaf {
     for (std::uint64_t free = taken_for(0); free != 0; free = taken_for(0)) {
       slot = static_cast<unsigned>(__builtin_ctzll(free));
       std::uint8_t none = 0;
-      if (fingerprints[slot].compare_exchange_strong(none, fingerprint)) return true;
+      if (fingerprints_[slot].compare_exchange_strong(none, fingerprint)) return true;
     }
     return false;
   }
+
+  /// For a leaf that nobody else knows yet.
+  void set_fingerprint(unsigned slot, std::uint8_t fingerprint) {
+    fingerprints_[slot].store(fingerprint, std::memory_order_relaxed);
+  }
+  void set_visible(std::uint64_t slots, bool closing) {
+    visible_.store(slots | (closing ? kClosing : 0), std::memory_order_relaxed);
+  }
+
+  void prefetch() const {
+    __builtin_prefetch(this);
+    __builtin_prefetch(reinterpret_cast<const char*>(this) + bytes(kSmallCapacity) - 1);
+  }
+
+ private:
+  static constexpr std::uint64_t kClosing = std::uint64_t{1} << 63;  // no block has so many entries
+  static_assert(kCapacity <= 63);
+
+  // Addresses have 48 bits; no 65,536 threads are in one leaf at once.
+  static constexpr unsigned kDoubtShift = 48;
+  static constexpr std::uint64_t kDoubt = std::uint64_t{1} << kDoubtShift;
+  static constexpr std::uint64_t kSmallBit = 1;
+  static constexpr std::uint64_t kBlockBits = (kDoubt - 1) & ~kSmallBit;
+
+  static constexpr std::uintptr_t kAbsorbed = 1, kReplaced = 2, kLinkBits = 3;
+
+  static Smo<K>* smo_of(std::uintptr_t link) {
+    return reinterpret_cast<Smo<K>*>(link & ~kLinkBits);
+  }
+
+  bool settle(std::uintptr_t link) {
+    std::uintptr_t now = link_.load(std::memory_order_seq_cst);
+    return (now & kLinkBits) == 0 &&
+           link_.compare_exchange_strong(now, link, std::memory_order_seq_cst);
+  }
+
+  std::atomic<std::uint64_t> visible_{0};  // slots, and kClosing
+  std::atomic<std::uint64_t> block_;       // its address, kSmallBit, and how many doubts there are
+  std::atomic<std::uintptr_t> link_;       // to the next position, or an SMO that knows it
+  View<K> end_;
+  std::atomic<std::uint8_t> fingerprints_[];  // 0: free
 };
 
-static_assert(kCapacity < Leaf<std::uint64_t>::kSlots);
+static_assert(sizeof(Position<std::uint64_t>) == 16 && sizeof(Leaf<std::uint64_t>) == 32);
 
 /// A key's fingerprint: never 0.
 inline std::uint8_t fingerprint_of(std::uint16_t hash) {

@@ -10,9 +10,9 @@ namespace perdix::index::nbtree {
 
 template <class K, class V>
 void Tree<K, V>::settle_doubts(const Leaf<K>& leaf, std::uint64_t slots) const {
-  if (!doubtful_ || slots == 0 || leaf.doubts.load() == 0) return;
+  if (!doubtful_ || slots == 0 || !leaf.in_doubt()) return;
   for (; slots != 0; slots &= slots - 1) {
-    const Entry& entry = leaf.block->entries[__builtin_ctzll(slots)];
+    const Entry& entry = leaf.block().entries[__builtin_ctzll(slots)];
     pm().flush(&entry, sizeof entry);  // fenced below
   }
   pm().fence();  // before anybody learns what they say
@@ -126,7 +126,7 @@ void Tree<K, V>::load_cargo(Cargo& cargo, const Key* key, Hash16 hash, Value val
 template <class K, class V>
 bool Tree<K, V>::replace(const Place& place, unsigned slot, Cargo& cargo) {
   Leaf<K>& leaf = *place.leaf;
-  Entry& entry = leaf.block->entries[slot];
+  Entry& entry = leaf.block().entries[slot];
   auto& pair = reinterpret_cast<pm::WordPair&>(entry);
   if constexpr (!Values::kInline) cargo.hold->make_room(1);
   begin_doubt(leaf);  // before anybody can see the value
@@ -191,7 +191,7 @@ bool Tree<K, V>::try_erase(Key key) {
 template <class K, class V>
 bool Tree<K, V>::remove(const Place& place, unsigned slot, Cargo& cargo) {
   Leaf<K>& leaf = *place.leaf;
-  Entry& entry = leaf.block->entries[slot];
+  Entry& entry = leaf.block().entries[slot];
   auto& pair = reinterpret_cast<pm::WordPair&>(entry);
   if constexpr (!kInline) {
     cargo.hold.emplace(*ledger_, Ledger::Purpose::operation);

@@ -181,6 +181,7 @@ class Tree {
   bool install(const Place& place, Draft& draft, Hold& hold) const;
   Smo<K>* copy(const Place& place, Draft& draft) const;
   Leaf<K>* new_leaf(pm::Offset block, unsigned capacity, Position<K>* next) const;
+  void release(Leaf<K>* leaf) const { arena_.release(leaf, leaf->bytes()); }
   void fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsigned end) const;
   void link(const Place& place, const Smo<K>& smo) const;
   void finish(const Place& place, Smo<K>& smo) const;
@@ -190,6 +191,7 @@ class Tree {
   void join_sparse(const Place& place) const;
   void join(const Place& left, const Place& right) const;
   bool may_join(const Leaf<K>& left, const Leaf<K>& right) const;
+  bool begins_region(const Position<K>& at) const;
 
   // scan.cc
   struct Snapshot;
@@ -201,7 +203,7 @@ class Tree {
   // recovery.cc
   void create();
   void recover();
-  Position<K>* new_position(Anchor& anchor, Key low) const;
+  Position<K>* new_position(Anchor& anchor, Key low, Leaf<K>* leaf) const;
   void release(Position<K>* position) const;
   template <class Object>
   void retire(Object* object) const;
@@ -211,20 +213,19 @@ class Tree {
   void resume(const std::stop_token& stop) const;
   void require_resumed() const;
   void settle_leftovers() const;
-  Leaf<K>* warm(Position<K>& at) const;
-  Leaf<K>* warm(Position<K>& at, Leaf<K>& leaf) const;
+  Leaf<K>* warm(Position<K>& at, Position<K>* next) const;
+  Leaf<K>* warm_as(Position<K>& at, Leaf<K>& leaf) const;
   void decide_leftovers(Block& block, std::span<const Word> words, const Survey& found) const;
   void prefetch_cold(const Position<K>* at) const;
   Leaf<K>* leaf_of(Position<K>& at) const {
     Leaf<K>* leaf = at.leaf.load(std::memory_order_seq_cst);
-    return leaf == &cold_ ? warm(at) : leaf;
+    return is_cold(leaf) ? warm(at, next_of_cold(leaf)) : leaf;
   }
 
   // check.cc
   void check_leaf(const Position<K>& at, CheckReport& report) const;
   void check_entries(const Position<K>& at, const Leaf<K>& leaf, CheckReport& report) const;
 
-  Key key_at(const Position<K>& at, Word word) const { return keys_.view(Code::key(word, at.low)); }
   bool matches(Word word, Key key, Hash16 hash) const {
     if constexpr (Keys::kInline) {
       return (word & Code::kKeyBits) == (key & Code::kKeyBits);
@@ -236,10 +237,10 @@ class Tree {
   /// Makes entries durable that may not be so (leaf.h, 3).
   void settle_doubts(const Leaf<K>& leaf, std::uint64_t slots) const;
   void begin_doubt(Leaf<K>& leaf) const {
-    if (doubtful_) leaf.doubts.fetch_add(1);
+    if (doubtful_) leaf.begin_doubt();
   }
   void end_doubt(Leaf<K>& leaf) const {
-    if (doubtful_) leaf.doubts.fetch_sub(1);
+    if (doubtful_) leaf.end_doubt();
   }
 
   void count_blobs(Word key, Word value, int sign) const {
@@ -267,8 +268,6 @@ class Tree {
   mutable util::SpinLock reserve_lock_;  // only tried
   mutable std::optional<Hold> reserve_;  // claims a block for when the pool is full
   Position<K>* head_ = nullptr;
-  mutable Smo<K> to_be_absorbed_;  // its address is the mark of such leaves
-  mutable Leaf<K> cold_;           // its address is the mark of positions whose leaf is cold
   mutable std::atomic<unsigned> deciding_{0};  // threads that kill entries of cold leaves
   mutable util::StripedCounter pairs_;
   mutable util::StripedCounter leaves_;
@@ -293,7 +292,10 @@ void Tree<K, V>::retire(Object* object) const {
   pool().reclaimer().retire(
       object,
       [](void* retired, void* arena) {
-        static_cast<util::Arena*>(arena)->release(retired, sizeof(Object));
+        std::size_t bytes = sizeof(Object);
+        if constexpr (std::is_same_v<Object, Leaf<K>>)
+          bytes = static_cast<Leaf<K>*>(retired)->bytes();
+        static_cast<util::Arena*>(arena)->release(retired, bytes);
       },
       &arena_);
 }
@@ -304,11 +306,12 @@ auto Tree<K, V>::locate_from(Position<K>* at, Key key) const -> Place {
   for (;;) {
     Leaf<K>* leaf = leaf_of(*at);
     if (leaf == nullptr) {  // joined with its left neighbour
-      at = top_.below(at->low);
+      at = top_.linked_floor(key);
       continue;
     }
+    leaf->prefetch();  // its two lines are waited for together
     if (leaf->covers(key)) return {at, leaf};
-    Position<K>* next = leaf->next;
+    Position<K>* next = leaf->next();
     if (next->leaf.load(std::memory_order_acquire) == nullptr) {
       reform({at, leaf}, nullptr);  // somebody is at it
       continue;
@@ -325,7 +328,7 @@ auto Tree<K, V>::find(const Leaf<K>& leaf, Key key, Hash16 hash) const -> Found 
   for (std::uint64_t left = leaf.taken_for(fingerprint_of(hash)) & visible; left != 0;
        left &= left - 1) {
     const int slot = __builtin_ctzll(left);
-    const Entry& entry = leaf.block->entries[slot];
+    const Entry& entry = leaf.block().entries[slot];
     const Word word = pm::load(entry.key);
     const State state = Code::state(word);
     if (state == State::special) {

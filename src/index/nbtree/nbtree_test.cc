@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -138,8 +139,8 @@ template <class K>
 class TopTest : public ::testing::Test {
  protected:
   TopTest() {
-    positions_.push_back(position(0));
-    top_.build(positions_);
+    first_ = position(0);
+    top_.build({{first_->low(), first_}});
   }
 
   /// Low bounds are bytes of the position's own, as in a tree.
@@ -154,9 +155,8 @@ class TopTest : public ::testing::Test {
 
   Position<K>* position(std::uint64_t number) {
     Owned& owned = *all_.emplace_back(std::make_unique<Owned>());
-    owned.position.low = low_of(number, owned.bytes);
-    owned.position.leaf = &leaf_;
-    return &owned.position;
+    owned.anchor.low = number;
+    return &owned.position.emplace(owned.anchor, low_of(number, owned.bytes), &leaf_);
   }
 
   /// The position is not in the list any more.
@@ -167,20 +167,26 @@ class TopTest : public ::testing::Test {
     auto& released = static_cast<TopTest*>(test)->released_;
     released.insert(position);
     for (auto& owned : static_cast<TopTest*>(test)->all_) {
-      if (&owned->position == position) std::fill(owned->bytes.begin(), owned->bytes.end(), 'z');
+      if (&*owned->position == position) std::fill(owned->bytes.begin(), owned->bytes.end(), 'z');
     }
   }
 
+  /// The place of its anchor is another's by now.
+  void reuse_anchor(Position<K>& position) { position.anchor().low = 0; }
+
   struct Owned {
-    Position<K> position;
+    Anchor anchor{};
     std::string bytes;
+    std::optional<Position<K>> position;
   };
 
   util::Arena arena_;
   epoch::Reclaimer reclaimer_;
-  Leaf<K> leaf_;
+  Block& block_ = *new (arena_.allocate(sizeof(Block))) Block{};
+  Leaf<K>& leaf_ = *new (arena_.allocate(Leaf<K>::bytes(kSmallCapacity)))
+                       Leaf<K>(block_, kSmallCapacity, nullptr, {});
   std::vector<std::unique_ptr<Owned>> all_;
-  std::vector<Position<K>*> positions_;
+  Position<K>* first_ = nullptr;
   std::set<void*> released_;
   Top<K> top_{arena_, reclaimer_, release, this};
 };
@@ -209,10 +215,30 @@ TYPED_TEST(TopTest, ABoundThatIsGoneMayComeBackBeforeItHasLeft) {
   const epoch::Guard guard;
   for (std::uint64_t i = 0; i < kBounds; ++i) {
     EXPECT_TRUE(this->released_.contains(first[i])) << i;
-    EXPECT_EQ(this->top_.floor(second[i]->low), second[i]) << i;
-    EXPECT_EQ(this->top_.below(second[i]->low), i == 0 ? this->positions_[0] : second[i - 1]) << i;
+    EXPECT_EQ(this->top_.floor(second[i]->low()), second[i]) << i;
+    EXPECT_EQ(this->top_.linked_below(second[i]->low()), i == 0 ? this->first_ : second[i - 1])
+        << i;
   }
   EXPECT_EQ(this->released_.size(), kBounds);
+}
+
+TYPED_TEST(TopTest, WhatHasGoneAndNotLeftIsPassedOver) {
+  constexpr std::uint64_t kBounds = 500, kLeft = 130;  // from the second on, all go up to kLeft
+  const epoch::Guard guard;
+  std::vector<Position<TypeParam>*> positions{this->first_};
+  for (std::uint64_t i = 1; i <= kBounds; ++i)
+    this->top_.wish(*positions.emplace_back(this->position(i)), Top<TypeParam>::kAdd);
+  const auto low = [&](std::uint64_t i) { return positions[i]->low(); };
+  for (std::uint64_t i = 2; i < kBounds; ++i)
+    EXPECT_EQ(this->top_.linked_floor(low(i)), positions[i]);
+  for (std::uint64_t i = 2; i <= kLeft; ++i) {
+    const auto bound = low(i), following = low(i + 1);
+    this->absorb(*positions[i]);
+    this->reuse_anchor(*positions[i]);
+    EXPECT_EQ(this->top_.floor(bound), positions[i]) << i;
+    EXPECT_EQ(this->top_.linked_floor(bound), positions[1]) << i;
+    EXPECT_EQ(this->top_.linked_below(following), positions[1]) << i;
+  }
 }
 
 TEST(NbTreeDrop, FreesEverything) {

@@ -70,9 +70,10 @@ Tree<K, V>::~Tree() {
   } catch (const std::exception&) {
     // What is still named is freed when the index is opened again.
   }
-  for (Position<K>* at = head_; at != nullptr;) {  // long bounds are mappings of their own
+  // The arena takes all with it, but long bounds are mappings of their own.
+  for (Position<K>* at = Keys::kInline ? nullptr : head_; at != nullptr;) {
     const Leaf<K>* leaf = at->leaf.load();
-    Position<K>* next = leaf == &cold_ ? at->next : leaf->next;
+    Position<K>* next = is_cold(leaf) ? next_of_cold(leaf) : leaf->next();
     release(at);
     at = next;
   }
@@ -118,24 +119,23 @@ void Tree<K, V>::create() {
 }
 
 template <class K, class V>
-Position<K>* Tree<K, V>::new_position(Anchor& anchor, Key low) const {
-  auto* position = new (arena_.allocate(sizeof(Position<K>))) Position<K>;
-  position->anchor = &anchor;
-  if constexpr (Keys::kInline) {
-    position->low = low;
-  } else if (!low.empty()) {
-    auto* bytes = static_cast<char*>(arena_.allocate(low.size()));
-    std::memcpy(bytes, low.data(), low.size());
-    position->low = {bytes, low.size()};
+Position<K>* Tree<K, V>::new_position(Anchor& anchor, Key low, Leaf<K>* leaf) const {
+  void* memory = arena_.allocate(sizeof(Position<K>));
+  if constexpr (!Keys::kInline) {
+    if (!low.empty()) {
+      auto* bytes = static_cast<char*>(arena_.allocate(low.size()));
+      std::memcpy(bytes, low.data(), low.size());
+      low = {bytes, low.size()};
+    }
   }
-  return position;
+  return new (memory) Position<K>(anchor, low, leaf);
 }
 
 template <class K, class V>
 void Tree<K, V>::release(Position<K>* position) const {
   if constexpr (!Keys::kInline) {
-    if (!position->low.empty())
-      arena_.release(const_cast<char*>(position->low.data()), position->low.size());
+    const Key low = position->low();
+    if (!low.empty()) arena_.release(const_cast<char*>(low.data()), low.size());
   }
   arena_.release(position, sizeof *position);
 }
@@ -146,18 +146,21 @@ template <class K, class V>
 void Tree<K, V>::recover() {
   Root& root = checked_root(pool(), pm::load(handle_.root()));
   ledger_.emplace(pool(), root);
-  std::vector<Position<K>*> positions;
+  std::vector<typename Top<K>::Child> positions;
   const auto anchors = listed_anchors(pool(), keys_, root, *ledger_);
   positions.reserve(anchors.size());
+  Position<K>* before = nullptr;
   for (const auto& [low, anchor] : anchors) {
-    Position<K>* at = new_position(*anchor, low);
-    at->leaf.store(&cold_, std::memory_order_relaxed);
-    if (!positions.empty()) positions.back()->next = at;
-    positions.push_back(at);
+    Position<K>* at = new_position(*anchor, low, cold_before<K>(nullptr));
+    if (before != nullptr)
+      before->leaf.store(cold_before(at), std::memory_order_relaxed);
+    else
+      head_ = at;
+    positions.push_back({Keys::kInline ? low : at->low(), at});
+    before = at;
   }
-  head_ = positions[0];
   leaves_at_opening_ = positions.size();
-  top_.build(positions);
+  top_.build(std::move(positions));
   ledger_->settle(Ledger::Purpose::modification);
 }
 
@@ -246,24 +249,26 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
 
 template Tree<std::uint64_t, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
 template Tree<std::uint64_t, std::uint64_t>::~Tree();
-template Position<std::uint64_t>* Tree<std::uint64_t, std::uint64_t>::new_position(Anchor&,
-                                                                                   Key) const;
+template Position<std::uint64_t>* Tree<std::uint64_t, std::uint64_t>::new_position(
+    Anchor&, Key, Leaf<std::uint64_t>*) const;
 template void Tree<std::uint64_t, std::uint64_t>::release(Position<std::uint64_t>*) const;
 template void destroy<std::uint64_t, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
 template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
 template Tree<std::uint64_t, std::string>::~Tree();
-template Position<std::uint64_t>* Tree<std::uint64_t, std::string>::new_position(Anchor&,
-                                                                                 Key) const;
+template Position<std::uint64_t>* Tree<std::uint64_t, std::string>::new_position(
+    Anchor&, Key, Leaf<std::uint64_t>*) const;
 template void Tree<std::uint64_t, std::string>::release(Position<std::uint64_t>*) const;
 template void destroy<std::uint64_t, std::string>(pool::PoolCore&, std::uint64_t&);
 template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
 template Tree<std::string, std::uint64_t>::~Tree();
-template Position<std::string>* Tree<std::string, std::uint64_t>::new_position(Anchor&, Key) const;
+template Position<std::string>* Tree<std::string, std::uint64_t>::new_position(
+    Anchor&, Key, Leaf<std::string>*) const;
 template void Tree<std::string, std::uint64_t>::release(Position<std::string>*) const;
 template void destroy<std::string, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
 template Tree<std::string, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
 template Tree<std::string, std::string>::~Tree();
-template Position<std::string>* Tree<std::string, std::string>::new_position(Anchor&, Key) const;
+template Position<std::string>* Tree<std::string, std::string>::new_position(
+    Anchor&, Key, Leaf<std::string>*) const;
 template void Tree<std::string, std::string>::release(Position<std::string>*) const;
 template void destroy<std::string, std::string>(pool::PoolCore&, std::uint64_t&);
 

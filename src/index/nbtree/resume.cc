@@ -53,9 +53,9 @@ void Tree<K, V>::resume(const std::stop_token& stop) const {
     const epoch::Guard guard;
     Leaf<K>* leaf = locate(from).leaf;
     for (unsigned i = 0; leaf != nullptr && i < kLeavesOfAGuard; ++i) {
-      if (leaf->next == nullptr) return resumption_.set_done();
-      from = leaf->end;
-      leaf = leaf_of(*leaf->next);
+      if (leaf->next() == nullptr) return resumption_.set_done();
+      from = leaf->end();
+      leaf = leaf_of(*leaf->next());
     }
   }
 }
@@ -86,56 +86,55 @@ void Tree<K, V>::settle_leftovers() const {
 
 // --- One leaf ------------------------------------------------------------------------------------
 
-/// Makes a leaf warm that was cold. Null if it has been joined with its neighbour meanwhile. The
-/// caller holds a guard.
+/// Makes a leaf warm that was cold before that position. Null if it has been joined with its
+/// neighbour meanwhile. The caller holds a guard.
 template <class K, class V>
-Leaf<K>* Tree<K, V>::warm(Position<K>& at) const {
-  Block& block = checked_block(pool(), *at.anchor);
-  const pm::Offset next = at.next == nullptr ? pm::kNull : pool().offset(at.next->anchor);
-  if (pm::load(block.next) != next && at.leaf.load() == &cold_)
+Leaf<K>* Tree<K, V>::warm(Position<K>& at, Position<K>* next) const {
+  Block& block = checked_block(pool(), at.anchor());
+  const pm::Offset following = next == nullptr ? pm::kNull : pool().offset(&next->anchor());
+  if (pm::load(block.next) != following && is_cold(at.leaf.load()))
     throw_corrupt(pool(), "a successor", pool().offset(&block));
-  prefetch_cold(at.next);
-  Leaf<K>* leaf = new_leaf(pool().offset(&block), capacity_of(block), at.next);
+  prefetch_cold(next);
+  Leaf<K>* leaf = new_leaf(pool().offset(&block), capacity_of(block), next);
   Leaf<K>* there = nullptr;
   try {
-    there = warm(at, *leaf);
+    there = warm_as(at, *leaf);
   } catch (...) {
-    arena_.release(leaf, sizeof *leaf);
+    release(leaf);
     throw;
   }
-  if (there != leaf) arena_.release(leaf, sizeof *leaf);
+  if (there != leaf) release(leaf);
   return there;
 }
 
-/// The same with a leaf that is there, if it comes first. Returns the one that did.
+/// Makes this the leaf of a position where it is cold, if it comes first. Returns the one that did.
 template <class K, class V>
-Leaf<K>* Tree<K, V>::warm(Position<K>& at, Leaf<K>& leaf) const {
-  Block& block = *leaf.block;
+Leaf<K>* Tree<K, V>::warm_as(Position<K>& at, Leaf<K>& leaf) const {
+  Block& block = leaf.block();
   std::array<Word, kCapacity> copy;
-  const std::span<Word> words(copy.data(), leaf.capacity);
+  const std::span<Word> words(copy.data(), leaf.capacity());
   for (unsigned i = 0; i < words.size(); ++i) words[i] = pm::load(block.entries[i].key);
   // If it is still cold, the words are those of a cold leaf.
   Leaf<K>* there = at.leaf.load(std::memory_order_seq_cst);
-  if (there != &cold_) return there;
-  const Survey found = survey<K>(keys_, at.low, words);
+  if (!is_cold(there)) return there;
+  const Key low = at.low();
+  const Survey found = survey<K>(keys_, low, words);
   decide_leftovers(block, words, found);
   std::int64_t blob_bytes = 0;
   const Leftovers& leftovers = ledger_->leftovers(Ledger::Purpose::operation);
   for (std::uint64_t left = kInline ? 0 : found.counts; left != 0; left &= left - 1) {
     const auto i = static_cast<unsigned>(std::countr_zero(left));
-    const Word key = Code::key(words[i], at.low), value = pm::load(block.entries[i].value);
+    const Word key = Code::key(words[i], low), value = pm::load(block.entries[i].value);
     blob_bytes += keys_.footprint(key) + values_.footprint(value);
     if (!leftovers.empty()) leftovers.template reached_entry<K, V>(key, value);
   }
-  for (unsigned i = 0; i < words.size(); ++i)
-    leaf.fingerprints[i].store(found.fingerprints[i], std::memory_order_relaxed);
-  leaf.visible.store(found.counts, std::memory_order_relaxed);
-  leaf.closing.store(found.frozen != 0, std::memory_order_relaxed);
+  for (unsigned i = 0; i < words.size(); ++i) leaf.set_fingerprint(i, found.fingerprints[i]);
+  leaf.set_visible(found.counts, found.frozen != 0);
   if (!at.leaf.compare_exchange_strong(there, &leaf)) return there;
   pairs_.add(std::popcount(found.counts));
   leaves_.add(1);
-  if (leaf.capacity == kSmallCapacity) small_leaves_.add(1);
-  blob_bytes_.add(blob_bytes + keys_.footprint(pm::load(at.anchor->low)));
+  if (leaf.capacity() == kSmallCapacity) small_leaves_.add(1);
+  blob_bytes_.add(blob_bytes + keys_.footprint(pm::load(at.anchor().low)));
   return &leaf;
 }
 
@@ -169,28 +168,32 @@ void Tree<K, V>::decide_leftovers(Block& block, std::span<const Word> words,
 /// Asks for a block that is needed next, and for the anchor of the one after that.
 template <class K, class V>
 void Tree<K, V>::prefetch_cold(const Position<K>* at) const {
-  if (at == nullptr || at->leaf.load(std::memory_order_relaxed) != &cold_) return;
-  const pm::Offset offset = pm::load(at->anchor->block);
+  if (at == nullptr) return;
+  const Leaf<K>* leaf = at->leaf.load(std::memory_order_relaxed);
+  if (!is_cold(leaf)) return;
+  const pm::Offset offset = pm::load(at->anchor().block);
   if (!pool().contains(offset, block_bytes(kSmallCapacity))) return;  // found out when it is used
   const char* block = pool().template at<char>(offset);
   for (std::size_t i = 0; i < block_bytes(kSmallCapacity); i += pm::kLineSize)
     __builtin_prefetch(block + i);
-  if (at->next != nullptr) __builtin_prefetch(at->next->anchor);
+  if (const Position<K>* next = next_of_cold(leaf)) __builtin_prefetch(&next->anchor());
 }
 
 template void Tree<std::uint64_t, std::uint64_t>::start_resuming(bool);
 template void Tree<std::uint64_t, std::uint64_t>::require_resumed() const;
 template Leaf<std::uint64_t>* Tree<std::uint64_t, std::uint64_t>::warm(
-    Position<std::uint64_t>&) const;
+    Position<std::uint64_t>&, Position<std::uint64_t>*) const;
 template void Tree<std::uint64_t, std::string>::start_resuming(bool);
 template void Tree<std::uint64_t, std::string>::require_resumed() const;
 template Leaf<std::uint64_t>* Tree<std::uint64_t, std::string>::warm(
-    Position<std::uint64_t>&) const;
+    Position<std::uint64_t>&, Position<std::uint64_t>*) const;
 template void Tree<std::string, std::uint64_t>::start_resuming(bool);
 template void Tree<std::string, std::uint64_t>::require_resumed() const;
-template Leaf<std::string>* Tree<std::string, std::uint64_t>::warm(Position<std::string>&) const;
+template Leaf<std::string>* Tree<std::string, std::uint64_t>::warm(Position<std::string>&,
+                                                                   Position<std::string>*) const;
 template void Tree<std::string, std::string>::start_resuming(bool);
 template void Tree<std::string, std::string>::require_resumed() const;
-template Leaf<std::string>* Tree<std::string, std::string>::warm(Position<std::string>&) const;
+template Leaf<std::string>* Tree<std::string, std::string>::warm(Position<std::string>&,
+                                                                 Position<std::string>*) const;
 
 }  // namespace perdix::index::nbtree

@@ -30,10 +30,10 @@ bool Tree<K, V>::collect(const Place& place, Key from, Snapshot& into) const {
   into.size = 0;
   into.slots = leaf.visible_slots();
   for (std::uint64_t left = into.slots; left != 0; left &= left - 1) {
-    const Entry& entry = leaf.block->entries[__builtin_ctzll(left)];
+    const Entry& entry = leaf.block().entries[__builtin_ctzll(left)];
     const Word word = pm::load(entry.key);
     if (Code::state(word) == State::special) continue;
-    const Key key = key_at(*place.at, word);
+    const Key key = keys_.view(Code::key(word, from));  // which the leaf's range has
     if (!(key < from)) into.pairs[into.size++] = {key, pm::load(entry.value)};
   }
   settle_doubts(leaf, into.slots);
@@ -54,8 +54,8 @@ void Tree<K, V>::scan(Key from, Visitor<K, V> visit) const {
       const auto& pair = snapshot.pairs[i];
       if (!visit(pair.key, values_.view(pair.value))) return;
     }
-    if (place.leaf->next == nullptr) return;
-    position = place.leaf->end;
+    if (place.leaf->next() == nullptr) return;
+    position = place.leaf->end();
   }
 }
 

@@ -72,21 +72,20 @@ void Tree<K, V>::reform(const Place& place, const Key* key) const {
 template <class K, class V>
 bool Tree<K, V>::try_reform(const Place& place, const Key* key) const {
   Leaf<K>& leaf = *place.leaf;
-  Smo<K>* smo = leaf.smo.load();
-  if (smo == &to_be_absorbed_) {
+  if (leaf.to_be_absorbed()) {
     absorb(place);
     return true;
   }
-  if (smo != nullptr) {
+  if (const Smo<K>* smo = leaf.smo()) {
     link(place, *smo);
     return true;
   }
   Hold hold(*ledger_, Ledger::Purpose::modification);
   Draft draft;
-  if (leaf.next != nullptr) {
-    Leaf<K>* right = leaf.next->leaf.load();
-    if (right != nullptr && right->smo.load() == &to_be_absorbed_) {
-      draft.absorbed = leaf.next;
+  if (Position<K>* next = leaf.next()) {
+    Leaf<K>* right = next->leaf.load();
+    if (right != nullptr && !is_cold(right) && right->to_be_absorbed()) {
+      draft.absorbed = next;
       draft.absorbed_leaf = right;
     }
   }
@@ -138,8 +137,7 @@ template <class K, class V>
 bool Tree<K, V>::install(const Place& place, Draft& draft, Hold& hold) const {
   Smo<K>* mine = copy(place, draft);
   if (mine == nullptr) return false;
-  Smo<K>* none = nullptr;
-  if (!place.leaf->smo.compare_exchange_strong(none, mine)) {
+  if (!place.leaf->replace_by(*mine)) {
     discard(*mine);
     return false;
   }
@@ -153,9 +151,9 @@ bool Tree<K, V>::install(const Place& place, Draft& draft, Hold& hold) const {
 /// Closes a leaf: afterwards all its entries are dead or frozen, and nothing in it changes.
 template <class K, class V>
 void Tree<K, V>::freeze(Leaf<K>& leaf) const {
-  leaf.closing.store(true);
-  for (unsigned i = 0; i < leaf.capacity; ++i) {
-    std::uint64_t& key = leaf.block->entries[i].key;
+  leaf.close();
+  for (unsigned i = 0; i < leaf.capacity(); ++i) {
+    std::uint64_t& key = leaf.block().entries[i].key;
     for (Word word = pm::load(key);;) {
       const State state = Code::state(word);
       if (state == State::frozen || (state == State::special && word != kEmpty)) break;
@@ -170,11 +168,12 @@ void Tree<K, V>::freeze(Leaf<K>& leaf) const {
 /// Adds the entries of a leaf that count.
 template <class K, class V>
 void Tree<K, V>::gather(const Position<K>& at, const Leaf<K>& leaf, Draft& draft) const {
-  for (unsigned i = 0; i < leaf.capacity; ++i) {
-    const Entry& entry = leaf.block->entries[i];
+  const Key low = at.low();
+  for (unsigned i = 0; i < leaf.capacity(); ++i) {
+    const Entry& entry = leaf.block().entries[i];
     const Word word = pm::load(entry.key);
     if (Code::state(word) == State::special) continue;
-    const Word key_word = Code::key(word, at.low);
+    const Word key_word = Code::key(word, low);
     draft.items[draft.size] = {keys_.view(key_word), key_word, pm::load(entry.value), draft.size};
     ++draft.size;
   }
@@ -202,7 +201,7 @@ template <class K, class V>
 void Tree<K, V>::plan(const Place& place, const Key* key, Draft& draft) const {
   collect_items(place, draft);
   const Leaf<K>& rightmost = draft.absorbed == nullptr ? *place.leaf : *draft.absorbed_leaf;
-  const bool last = rightmost.next == nullptr || Code::begins_region(rightmost.end);
+  const bool last = rightmost.next() == nullptr || Code::begins_region(rightmost.end());
   const unsigned size = draft.size;
   draft.split = size > kSplitAbove;
   if (draft.split && last && key != nullptr && size <= kCapacity &&
@@ -250,11 +249,11 @@ void Tree<K, V>::allocate(const Place& place, Draft& draft, Hold& hold) const {
 template <class K, class V>
 void Tree<K, V>::name_replaced(const Place& place, const Draft& draft, Hold& hold) const {
   hold.make_room(4);
-  hold.name(0, pool().offset(place.leaf->block));
+  hold.name(0, pool().offset(&place.leaf->block()));
   if (draft.absorbed != nullptr) {
-    const Anchor& anchor = *draft.absorbed->anchor;
+    const Anchor& anchor = draft.absorbed->anchor();
     const Word low = pm::load(anchor.low);
-    hold.name(1, pool().offset(draft.absorbed_leaf->block));
+    hold.name(1, pool().offset(&draft.absorbed_leaf->block()));
     hold.name(2, pool().offset(&anchor) | kAnchorTag);
     if (Keys::blobs(low) != 0) hold.name(3, blob_offset(low));
   }
@@ -270,18 +269,18 @@ Smo<K>* Tree<K, V>::copy(const Place& place, Draft& draft) const {
   Smo<K>* smo = new (arena_.allocate(sizeof(Smo<K>))) Smo<K>;
   smo->absorbed = draft.absorbed;
   smo->absorbed_leaf = draft.absorbed_leaf;
-  Position<K>* next = draft.absorbed == nullptr ? place.leaf->next : draft.absorbed_leaf->next;
+  smo->next = place.leaf->next();
+  Position<K>* next = draft.absorbed == nullptr ? smo->next : draft.absorbed_leaf->next();
   const unsigned kept = draft.kept();
   if (draft.split) {
     Anchor& anchor = *pool().template at<Anchor>(draft.blocks[2] & ~kAnchorTag);
-    smo->right = new_position(anchor, draft.separator);
     Leaf<K>* right = new_leaf(draft.blocks[1], draft.right_capacity, next);
+    smo->right = new_position(anchor, draft.separator, right);
     fill(*right, draft, kept, draft.size);
     pm().store(anchor.low, draft.low);
     pm().store(anchor.block, draft.blocks[1]);  // last: the place is not free any more
     pm().flush(&anchor, sizeof anchor);         // fenced below, before it can be linked
     smo->right_leaf = right;
-    smo->right->leaf.store(right, std::memory_order_relaxed);
     next = smo->right;
   }
   smo->left = new_leaf(draft.blocks[0], draft.left_capacity, next);
@@ -292,12 +291,8 @@ Smo<K>* Tree<K, V>::copy(const Place& place, Draft& draft) const {
 
 template <class K, class V>
 Leaf<K>* Tree<K, V>::new_leaf(pm::Offset block, unsigned capacity, Position<K>* next) const {
-  Leaf<K>* leaf = new (arena_.allocate(sizeof(Leaf<K>))) Leaf<K>;
-  leaf->block = pool().template at<Block>(block);
-  leaf->capacity = static_cast<std::uint8_t>(capacity);
-  leaf->next = next;
-  if (next != nullptr) leaf->end = next->low;
-  return leaf;
+  return new (arena_.allocate(Leaf<K>::bytes(capacity))) Leaf<K>(
+      *pool().template at<Block>(block), capacity, next, next == nullptr ? Key{} : next->low());
 }
 
 /// Writes a new block with the pairs [begin, end), and what the leaf knows of them. Flushed.
@@ -308,17 +303,16 @@ void Tree<K, V>::fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsigne
     pm::Offset next;
     std::array<Entry, kCapacity> entries;
   } image{};
-  image.meta = Meta{leaf.capacity}.pack();
-  image.next = leaf.next == nullptr ? pm::kNull : pool().offset(leaf.next->anchor);
+  image.meta = Meta{leaf.capacity()}.pack();
+  image.next = leaf.next() == nullptr ? pm::kNull : pool().offset(&leaf.next()->anchor());
   for (unsigned i = begin; i < end; ++i) {
     const Item& item = draft.items[i];
     image.entries[i - begin] = {Code::pack(item.key_word, State::live), item.value};
-    leaf.fingerprints[i - begin].store(fingerprint_of(Keys::hash16_of_word(item.key_word)),
-                                       std::memory_order_relaxed);
+    leaf.set_fingerprint(i - begin, fingerprint_of(Keys::hash16_of_word(item.key_word)));
   }
-  leaf.visible.store((std::uint64_t{1} << (end - begin)) - 1, std::memory_order_relaxed);
-  pm().copy(leaf.block, &image, block_bytes(leaf.capacity));
-  pm().flush(leaf.block, block_bytes(leaf.capacity));  // the caller fences
+  leaf.set_visible((std::uint64_t{1} << (end - begin)) - 1, false);
+  pm().copy(&leaf.block(), &image, block_bytes(leaf.capacity()));
+  pm().flush(&leaf.block(), block_bytes(leaf.capacity()));  // the caller fences
 }
 
 /// Puts the new leaf in the place of the old one, in PM and in DRAM.
@@ -329,9 +323,9 @@ void Tree<K, V>::link(const Place& place, const Smo<K>& smo) const {
     Leaf<K>* gone = smo.absorbed_leaf;
     smo.absorbed->leaf.compare_exchange_strong(gone, nullptr);
   }
-  std::uint64_t& word = place.at->anchor->block;
-  const pm::Offset block = pool().offset(smo.left->block);
-  pm::Offset seen = pool().offset(place.leaf->block);
+  std::uint64_t& word = place.at->anchor().block;
+  const pm::Offset block = pool().offset(&smo.left->block());
+  pm::Offset seen = pool().offset(&place.leaf->block());
   // The commit. Who finds it made persists it too: its maker may be suspended. Who finds yet
   // another block there is late: that one came after this one was durable.
   if (pm().compare_exchange(word, seen, block) || seen == block) pm().persist(&word, sizeof word);
@@ -344,20 +338,20 @@ template <class K, class V>
 void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
   const auto count = [&](const Leaf<K>& leaf, int sign) {
     leaves_.add(sign);
-    if (leaf.capacity == kSmallCapacity) small_leaves_.add(sign);
+    if (leaf.capacity() == kSmallCapacity) small_leaves_.add(sign);
   };
   count(*place.leaf, -1);
   count(*smo.left, +1);
   if (smo.absorbed != nullptr) {
     count(*smo.absorbed_leaf, -1);
-    count_blobs(pm::load(smo.absorbed->anchor->low), 0, -1);
+    count_blobs(pm::load(smo.absorbed->anchor().low), 0, -1);
     retire(smo.absorbed_leaf);
     top_.wish(*smo.absorbed, Top<K>::kRemove);
   }
   if (smo.right != nullptr) {
     // Its first leaf may have been replaced already, which subtracts what is added here.
     count(*smo.right_leaf, +1);
-    count_blobs(pm::load(smo.right->anchor->low), 0, +1);
+    count_blobs(pm::load(smo.right->anchor().low), 0, +1);
     top_.wish(*smo.right, Top<K>::kAdd);
   }
   retire(place.leaf);
@@ -367,28 +361,28 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
 /// Takes back what was built and not taken.
 template <class K, class V>
 void Tree<K, V>::discard(Smo<K>& smo) const {
-  const auto drop = [&](auto* object) { arena_.release(object, sizeof *object); };
   if (smo.right != nullptr) {
-    drop(smo.right_leaf);
+    release(smo.right_leaf);
     release(smo.right);
   }
-  drop(smo.left);
-  drop(&smo);
+  release(smo.left);
+  arena_.release(&smo, sizeof smo);
 }
 
 /// The leaf on the left, if the position is still linked.
 template <class K, class V>
 auto Tree<K, V>::left_neighbour(const Position<K>& at) const -> std::optional<Place> {
-  Position<K>* left = top_.below(at.low);
+  const Key low = at.low();
+  Position<K>* left = top_.linked_below(low);
   for (;;) {
     Leaf<K>* leaf = leaf_of(*left);
     if (leaf == nullptr) {
-      left = top_.below(left->low);
+      left = top_.linked_below(low);
       continue;
     }
-    Position<K>* next = leaf->next;
+    Position<K>* next = leaf->next();
     if (next == &at) return Place{left, leaf};
-    if (next == nullptr || at.low < next->low) return std::nullopt;
+    if (next == nullptr || low < leaf->end()) return std::nullopt;
     if (next->leaf.load() == nullptr) {
       reform({left, leaf}, nullptr);  // somebody is at it
       continue;
@@ -413,6 +407,14 @@ bool Tree<K, V>::may_join(const Leaf<K>& left, const Leaf<K>& right) const {
   return a == 0 || b == 0 || static_cast<unsigned>(a + b) <= kJoinUpTo;
 }
 
+/// Whether the position is the first of a region. Their anchors, and no others, lie in the root
+/// (N3), so nothing is read for it.
+template <class K, class V>
+bool Tree<K, V>::begins_region(const Position<K>& at) const {
+  const Anchor* first = &head_->anchor();
+  return &at.anchor() >= first && &at.anchor() < first + Code::kRegions;
+}
+
 /// After an erase: joins the leaf with a neighbour, if both are sparse. The left one is found by a
 /// search, so only now and then.
 template <class K, class V>
@@ -420,12 +422,12 @@ void Tree<K, V>::join_sparse(const Place& place) const {
   const int count = std::popcount(place.leaf->visible_slots());
   if (count != 0 && count != kJoinUpTo / 2) return;
   try {
-    if (!Code::begins_region(place.at->low)) {
+    if (!begins_region(*place.at)) {
       const auto left = left_neighbour(*place.at);
       if (left && may_join(*left->leaf, *place.leaf)) return join(*left, place);
     }
-    Position<K>* next = place.leaf->next;
-    if (next == nullptr || Code::begins_region(next->low)) return;
+    Position<K>* next = place.leaf->next();
+    if (next == nullptr || Code::begins_region(place.leaf->end())) return;
     Leaf<K>* right = leaf_of(*next);
     if (right != nullptr && may_join(*place.leaf, *right)) join(place, {next, right});
   } catch (const Error& error) {
@@ -445,9 +447,7 @@ void Tree<K, V>::join(const Place& left, const Place& right) const {
     draft.absorbed_leaf = right.leaf;
     plan(left, nullptr, draft);
     allocate(left, draft, hold);
-    Smo<K>* none = nullptr;
-    if (left.leaf->smo.load() != nullptr ||
-        !right.leaf->smo.compare_exchange_strong(none, &to_be_absorbed_))
+    if (left.leaf->smo() != nullptr || left.leaf->to_be_absorbed() || !right.leaf->let_absorb())
       return;
     if (install(left, draft, hold)) return;
   }

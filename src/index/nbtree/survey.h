@@ -40,6 +40,7 @@ Survey survey(const Words<K>& keys, View<K> low, std::span<const Word> words) {
   }
   const auto same_key = [&](unsigned a, unsigned b) {
     const Word first = Code::key(words[a], low), second = Code::key(words[b], low);
+    if constexpr (Words<K>::kInline) return first == second;
     return Words<K>::hash16_of_word(first) == Words<K>::hash16_of_word(second) &&
            keys.view(first) == keys.view(second);
   };

@@ -5,9 +5,10 @@
 //
 // Readers take no lock and wait for nobody: a node's keys never change, and a child pointer changes
 // to a copy of that child only. Writers copy nodes (the paper shifts entries in place, which needs
-// hardware transactions, and readers that notice it). One at a time writes: whoever wants something
-// of it leaves a wish at the position and tries the lock; if another holds it, that one grants the
-// wish, or the next who comes by. So nobody waits for a suspended writer either.
+// hardware transactions, and readers that notice it), so each is as large as it must be. One at a
+// time writes: whoever wants something of it leaves a wish and tries the lock; if another holds it,
+// that one grants the wish, or the next who comes by. So nobody waits for a suspended writer
+// either.
 //
 // Readers and whoever calls wish() hold an epoch::Guard.
 #pragma once
@@ -21,6 +22,7 @@
 #include <new>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "epoch/reclaimer.h"
@@ -44,20 +46,25 @@ class Top {
   Top(const Top&) = delete;
   Top& operator=(const Top&) = delete;
 
-  /// Fills the tree, which was empty, with positions in ascending order, at least one.
-  void build(const std::vector<Position<K>*>& positions);
+  /// A position, or a node with its first one.
+  struct Child {
+    Key low;
+    void* child;
+  };
 
-  /// The position of the greatest low bound that is not above the key.
-  Position<K>* floor(Key key) const {
-    return find(key, [](Key a, Key b) { return !(b < a); });
-  }
+  /// Fills the tree, which was empty, with positions in ascending order, at least one.
+  void build(std::vector<Child> positions);
+
+  /// The position of the greatest low bound that is not above the key. It may have been joined.
+  Position<K>* floor(Key key) const { return position(find_floor(key)); }
+
+  /// The same, leaving out those that have been joined.
+  Position<K>* linked_floor(Key key) const { return linked(find_floor(key)); }
 
   /// The same, but below the key; the key is not the least one.
-  Position<K>* below(Key key) const {
-    return find(key, [](Key a, Key b) { return a < b; });
-  }
+  Position<K>* linked_below(Key key) const { return linked(find_below(key)); }
 
-  enum Wish : std::uint8_t { kAdd = 1, kRemove = 2, kQueued = 4 };
+  enum Wish : std::uint8_t { kAdd = 1, kRemove = 2 };
 
   /// Adds a position, or removes it and then releases it. Each once, in any order; the first
   /// position of all is never removed. If a position is added with the low bound of another one,
@@ -66,58 +73,101 @@ class Top {
 
  private:
   static constexpr unsigned kFanout = 60;
+  static constexpr unsigned kOfAGroup = 4;
   static constexpr std::size_t kMostLevels = 32;
 
-  struct Node {
-    bool bottom = true;  // children are positions
-    unsigned count = 0;
-    std::array<Key, kFanout> keys;  // low bound of the first position below each child
-    std::array<std::atomic<void*>, kFanout> children;
+  // What a position has in its four bits: which wishes have come, and which were granted.
+  static constexpr unsigned kCome = kAdd | kRemove, kGrantedShift = 2;
+  static constexpr unsigned kAdded = kAdd << kGrantedShift, kRemoved = kRemove << kGrantedShift;
 
-    Node* node(unsigned i) const {
-      return static_cast<Node*>(children[i].load(std::memory_order_acquire));
+  /// Some keys, and their children beside them: so a search, which reads all keys of a node if they
+  /// are integers, has the child as well, and waits for memory once.
+  struct Group {
+    std::array<Key, kOfAGroup> keys;  // low bound of the first position below each child
+    std::array<std::atomic<void*>, kOfAGroup> children;
+  };
+
+  struct Node {
+    bool bottom;  // children are positions
+    std::uint8_t count;
+    Group groups[];  // behind `count` children the greatest of all keys, if they are integers
+
+    static std::size_t bytes(unsigned count) {
+      return sizeof(Node) + groups_for(count) * sizeof(Group);
     }
-    Position<K>* position(unsigned i) const {
-      return static_cast<Position<K>*>(children[i].load(std::memory_order_acquire));
+    static unsigned groups_for(unsigned count) { return (count + kOfAGroup - 1) / kOfAGroup; }
+
+    Key key(unsigned i) const { return groups[i / kOfAGroup].keys[i % kOfAGroup]; }
+    std::atomic<void*>& slot(unsigned i) { return groups[i / kOfAGroup].children[i % kOfAGroup]; }
+    void* child(unsigned i) const {
+      return groups[i / kOfAGroup].children[i % kOfAGroup].load(std::memory_order_acquire);
     }
-    /// Asks for the children, of which a search needs one, so that it waits for memory once.
-    void prefetch_children() const {
-      for (std::size_t i = 0; i < sizeof children; i += util::kCacheLine)
-        __builtin_prefetch(reinterpret_cast<const char*>(&children) + i);
-    }
-    void set(unsigned i, Key key, void* child) {
-      keys[i] = key;
-      children[i].store(child, std::memory_order_relaxed);
+    Node* node(unsigned i) const { return static_cast<Node*>(child(i)); }
+
+    /// Asks for as many lines as a node can have: how many it has says the first of them.
+    void prefetch() const {
+      for (std::size_t i = 0; i < bytes(kFanout); i += util::kCacheLine)
+        __builtin_prefetch(reinterpret_cast<const char*>(this) + i);
     }
   };
 
-  /// What becomes of a node: the same one, one or two copies, or none.
+  /// What a node has, or shall have.
+  struct Children {
+    std::array<Child, kFanout + 1> items;
+    unsigned count = 0;
+
+    explicit Children(const Node& node) : count(node.count) {
+      for (unsigned i = 0; i < count; ++i) items[i] = {node.key(i), node.child(i)};
+    }
+    void insert(unsigned at, Child child) {
+      std::copy_backward(items.begin() + at, items.begin() + count, items.begin() + count + 1);
+      items[at] = child;
+      ++count;
+    }
+    void erase(unsigned at) {
+      std::copy(items.begin() + at + 1, items.begin() + count, items.begin() + at);
+      --count;
+    }
+  };
+
+  /// What becomes of a node: the same one, one or two new ones, or none.
   struct Change {
     Node* first = nullptr;
     Node* second = nullptr;
   };
 
+  /// What somebody has wished for.
+  struct Wanted {
+    Position<K>* position;
+    Key low;  // the position's anchor may be another's when the wish is granted
+    Wish what;
+    Wanted* next;
+  };
+
+  static Position<K>* position(Child child) { return static_cast<Position<K>*>(child.child); }
+
   template <class Reaches>
-  Position<K>* find(Key key, Reaches reaches) const;
+  Child find(Key key, Reaches reaches) const;
+  Child find_floor(Key key) const {
+    return find(key, [](Key a, Key b) { return !(b < a); });
+  }
+  Child find_below(Key key) const {
+    return find(key, [](Key a, Key b) { return a < b; });
+  }
+  Position<K>* linked(Child found) const;
   template <class Reached>
   static unsigned last(const Node& node, Reached reached);
 
-  Node* copy(const Node& node, unsigned begin, unsigned end);
-  Node* make(bool bottom) {
-    Node* node = new (arena_.allocate(sizeof(Node))) Node;
-    if constexpr (std::is_integral_v<K>) node->keys.fill(std::numeric_limits<K>::max());
-    node->bottom = bottom;
-    return node;
-  }
-  Change with_child(const Node& node, unsigned at, Key key, void* child);
-  Change with_successor(const Node& node, unsigned at, Position<K>& position);
+  Node* make(bool bottom, const Child* begin, const Child* end);
+  void discard(Node* node) { arena_.release(node, Node::bytes(node->count)); }
+  Change with(bool bottom, const Children& children, unsigned added);
   static bool same_key(Key a, Key b);
   Change replaced(Node& node, unsigned at, Change below);
-  Change add(Node& node, Position<K>& position);
-  Change remove(Node& node, Position<K>& position);
+  Change add(Node& node, Child position);
+  Change remove(Node& node, Key low);
   void retire(Node* node);
   void grant_all();
-  void grant(Position<K>& position);
+  void grant(const Wanted& wanted);
   void set_root(Node* root, Change change);
 
   util::Arena& arena_;
@@ -125,23 +175,30 @@ class Top {
   Release release_;
   void* context_;
   std::atomic<Node*> root_{nullptr};
-  std::atomic<Position<K>*> wishes_{nullptr};  // a stack, all of which is taken at once
+  std::atomic<Wanted*> wishes_{nullptr};  // a stack, all of which is taken at once
   util::SpinLock writer_;
-  std::vector<Node*> replaced_;       // by copies, in the change that the writer is at
+  std::vector<Node*> replaced_;       // by others, in the change that the writer is at
   Position<K>* succeeded_ = nullptr;  // by a new one, in that change
 };
 
 template <class K>
 template <class Reaches>
-Position<K>* Top<K>::find(Key key, Reaches reaches) const {
+auto Top<K>::find(Key key, Reaches reaches) const -> Child {
   const Node* node = root_.load(std::memory_order_acquire);
   for (;;) {
-    node->prefetch_children();
-    const auto reached = [&](Key low) { return reaches(low, key); };
-    void* child = node->children[last(*node, reached)].load(std::memory_order_acquire);
-    if (node->bottom) return static_cast<Position<K>*>(child);
+    node->prefetch();
+    const unsigned at = last(*node, [&](Key low) { return reaches(low, key); });
+    void* child = node->child(at);
+    if (node->bottom) return {node->key(at), child};
     node = static_cast<const Node*>(child);
   }
+}
+
+/// From what was found to the first one at its left that has a leaf.
+template <class K>
+Position<K>* Top<K>::linked(Child found) const {
+  while (position(found)->leaf.load() == nullptr) found = find_below(found.low);
+  return position(found);
 }
 
 /// The last of the node's keys that reached(key) is true for; the first one, if it is for none.
@@ -150,77 +207,74 @@ template <class Reached>
 unsigned Top<K>::last(const Node& node, Reached reached) {
   unsigned count = 0;
   if constexpr (std::is_integral_v<K>) {
-    // All of them, without a branch: their lines are waited for together. Those behind the last one
-    // are the greatest key.
-    for (const Key low : node.keys) count += reached(low) ? 1 : 0;
-    count = std::min(count, node.count);
+    // All of them, without a branch: their lines are waited for together.
+    std::array<std::uint64_t, kOfAGroup> counts{};
+    for (unsigned i = 0; i < Node::groups_for(node.count); ++i) {
+      for (unsigned j = 0; j < kOfAGroup; ++j) counts[j] += reached(node.groups[i].keys[j]) ? 1 : 0;
+    }
+    for (const std::uint64_t some : counts) count += static_cast<unsigned>(some);
+    count = std::min<unsigned>(count, node.count);
   } else {
-    const auto begin = node.keys.begin();
-    count = static_cast<unsigned>(std::partition_point(begin, begin + node.count, reached) - begin);
+    for (unsigned end = node.count; count < end;) {
+      const unsigned middle = (count + end) / 2;
+      if (reached(node.key(middle)))
+        count = middle + 1;
+      else
+        end = middle;
+    }
   }
   return std::max(count, 1U) - 1;
 }
 
 template <class K>
-void Top<K>::build(const std::vector<Position<K>*>& positions) {
-  constexpr unsigned kFill = kFanout * 3 / 4;  // room to grow
-  std::vector<Node*> level;
-  for (std::size_t i = 0; i < positions.size(); i += kFill) {
-    Node* node = level.emplace_back(make(true));
-    for (std::size_t j = i; j < std::min(i + kFill, positions.size()); ++j) {
-      positions[j]->done = kAdd;
-      positions[j]->wishes.store(kAdd, std::memory_order_relaxed);
-      node->set(node->count++, positions[j]->low, positions[j]);
-    }
-  }
-  while (level.size() > 1) {
-    std::vector<Node*> above;
+void Top<K>::build(std::vector<Child> positions) {
+  constexpr std::size_t kFill = kFanout * 3 / 4;  // what comes later splits few nodes at once
+  for (const Child& child : positions) position(child)->set_top_state(kAdd | kAdded);
+  std::vector<Child> level = std::move(positions);
+  for (bool bottom = true; bottom || level.size() > 1; bottom = false) {
+    std::vector<Child> above;
+    above.reserve(level.size() / kFill + 1);
     for (std::size_t i = 0; i < level.size(); i += kFill) {
-      Node* node = above.emplace_back(make(false));
-      for (std::size_t j = i; j < std::min(i + kFill, level.size()); ++j)
-        node->set(node->count++, level[j]->keys[0], level[j]);
+      const Child* begin = level.data() + i;
+      above.push_back({begin->low, make(bottom, begin, begin + std::min(kFill, level.size() - i))});
     }
     level = std::move(above);
   }
-  root_.store(level[0], std::memory_order_release);
+  root_.store(static_cast<Node*>(level[0].child), std::memory_order_release);
 }
 
 template <class K>
-auto Top<K>::copy(const Node& node, unsigned begin, unsigned end) -> Node* {
-  Node* fresh = make(node.bottom);
-  for (unsigned i = begin; i < end; ++i)
-    fresh->set(fresh->count++, node.keys[i], node.children[i].load(std::memory_order_relaxed));
-  return fresh;
+auto Top<K>::make(bool bottom, const Child* begin, const Child* end) -> Node* {
+  const auto count = static_cast<unsigned>(end - begin);
+  Node* node = new (arena_.allocate(Node::bytes(count))) Node;
+  node->bottom = bottom;
+  node->count = static_cast<std::uint8_t>(count);
+  for (unsigned i = 0; i < Node::groups_for(count) * kOfAGroup; ++i) {
+    Child child{{}, nullptr};
+    if constexpr (std::is_integral_v<K>) child.low = std::numeric_limits<K>::max();
+    if (i < count) child = begin[i];
+    node->groups[i / kOfAGroup].keys[i % kOfAGroup] = child.low;
+    node->slot(i).store(child.child, std::memory_order_relaxed);
+  }
+  return node;
 }
 
-/// The node with one more child, at `at`; as two nodes if one can't hold them.
+/// A node with these children, of which one was just added; two nodes if one can't hold them.
 template <class K>
-auto Top<K>::with_child(const Node& node, unsigned at, Key key, void* child) -> Change {
-  const unsigned half = node.count < kFanout ? node.count : at == node.count ? at : node.count / 2;
-  Change change{copy(node, 0, half), nullptr};
+auto Top<K>::with(bool bottom, const Children& children, unsigned added) -> Change {
+  const Child* begin = children.items.data();
+  const Child* end = begin + children.count;
+  if (children.count <= kFanout) return {make(bottom, begin, end)};
+  // Behind the last one there may come more: then nodes become full.
+  const Child* half = begin + (added == kFanout ? kFanout : children.count / 2);
+  Change change{make(bottom, begin, half)};
   try {
-    if (node.count == kFanout) change.second = copy(node, half, node.count);
+    change.second = make(bottom, half, end);
   } catch (const std::bad_alloc&) {
-    arena_.release(change.first, sizeof(Node));
+    discard(change.first);
     throw;
   }
-  const bool right = change.second != nullptr && (at > half || at == node.count);
-  Node& into = right ? *change.second : *change.first;
-  if (right) at -= half;
-  for (unsigned i = into.count; i > at; --i)
-    into.set(i, into.keys[i - 1], into.children[i - 1].load(std::memory_order_relaxed));
-  into.set(at, key, child);
-  ++into.count;
   return change;
-}
-
-/// The node with a new position in place of a gone one that has the same low bound.
-template <class K>
-auto Top<K>::with_successor(const Node& node, unsigned at, Position<K>& position) -> Change {
-  Node* fresh = copy(node, 0, node.count);
-  fresh->set(at, position.low, &position);
-  succeeded_ = node.position(at);
-  return {fresh};
 }
 
 /// Whether it is the same key, and of a string the same bytes in memory: they go with their
@@ -240,66 +294,61 @@ auto Top<K>::replaced(Node& node, unsigned at, Change below) -> Change {
   Node* child = node.node(at);
   if (below.first == child) return {&node};
   Change change{&node};
-  if (below.first == nullptr) {
-    if (node.count == 1) {
-      change = {};
-    } else {
-      Node* fresh = copy(node, 0, node.count - 1);
-      for (unsigned i = at; i < fresh->count; ++i)
-        fresh->set(i, node.keys[i + 1], node.children[i + 1].load(std::memory_order_relaxed));
-      change = {fresh};
-    }
-  } else if (below.second != nullptr) {
-    change = with_child(node, at + 1, below.second->keys[0], below.second);
-    Node& left = at < change.first->count ? *change.first : *change.second;
-    const unsigned i = at < change.first->count ? at : at - change.first->count;
-    left.set(i, below.first->keys[0], below.first);
-  } else if (!same_key(below.first->keys[0], node.keys[at])) {
-    Node* fresh = copy(node, 0, node.count);
-    fresh->set(at, below.first->keys[0], below.first);
-    change = {fresh};
+  if (below.first == nullptr && node.count == 1) {
+    change = {};
+  } else if (below.first == nullptr || below.second != nullptr ||
+             !same_key(below.first->key(0), node.key(at))) {
+    Children children(node);
+    children.erase(at);
+    if (below.first != nullptr) children.insert(at, {below.first->key(0), below.first});
+    if (below.second != nullptr) children.insert(at + 1, {below.second->key(0), below.second});
+    change = with(false, children, at + 1);
   } else {
-    node.children[at].store(below.first, std::memory_order_release);
+    node.slot(at).store(below.first, std::memory_order_release);
   }
   replaced_.push_back(child);
   return change;
 }
 
 template <class K>
-auto Top<K>::add(Node& node, Position<K>& position) -> Change {
+auto Top<K>::add(Node& node, Child position) -> Change {
   const unsigned at = last(node, [&](Key low) { return !(position.low < low); });
   if (node.bottom) {
-    if (node.keys[at] == position.low) return with_successor(node, at, position);
-    return with_child(node, at + 1, position.low, &position);
+    Children children(node);
+    if (node.key(at) == position.low) {  // of one that is gone
+      succeeded_ = static_cast<Position<K>*>(node.child(at));
+      children.items[at] = position;
+    } else {
+      children.insert(at + 1, position);
+    }
+    return with(true, children, at + 1);
   }
   const Change below = add(*node.node(at), position);
   try {
     return replaced(node, at, below);
   } catch (const std::bad_alloc&) {
-    arena_.release(below.first, sizeof(Node));
-    if (below.second != nullptr) arena_.release(below.second, sizeof(Node));
+    discard(below.first);
+    if (below.second != nullptr) discard(below.second);
     throw;
   }
 }
 
 template <class K>
-auto Top<K>::remove(Node& node, Position<K>& position) -> Change {
-  const unsigned at = last(node, [&](Key low) { return !(position.low < low); });
+auto Top<K>::remove(Node& node, Key removed) -> Change {
+  const unsigned at = last(node, [&](Key low) { return !(removed < low); });
   if (!node.bottom) {
-    const Change below = remove(*node.node(at), position);
+    const Change below = remove(*node.node(at), removed);
     try {
       return replaced(node, at, below);
     } catch (const std::bad_alloc&) {
-      if (below.first != nullptr && below.first != node.node(at))
-        arena_.release(below.first, sizeof(Node));
+      if (below.first != nullptr && below.first != node.node(at)) discard(below.first);
       throw;
     }
   }
   if (node.count == 1) return {};
-  Node* fresh = copy(node, 0, node.count - 1);
-  for (unsigned i = at; i < fresh->count; ++i)
-    fresh->set(i, node.keys[i + 1], node.children[i + 1].load(std::memory_order_relaxed));
-  return {fresh};
+  Children children(node);
+  children.erase(at);
+  return with(true, children, at);
 }
 
 template <class K>
@@ -307,19 +356,22 @@ void Top<K>::retire(Node* node) {
   reclaimer_.retire(
       node,
       [](void* object, void* arena) {
-        static_cast<util::Arena*>(arena)->release(object, sizeof(Node));
+        const unsigned count = static_cast<Node*>(object)->count;
+        static_cast<util::Arena*>(arena)->release(object, Node::bytes(count));
       },
       &arena_);
 }
 
 template <class K>
 void Top<K>::wish(Position<K>& position, Wish what) {
-  const auto before = position.wishes.fetch_or(static_cast<std::uint8_t>(what | kQueued));
-  if ((before & kQueued) == 0) {
-    Position<K>* head = wishes_.load(std::memory_order_relaxed);
-    do {
-      position.next_wish = head;
-    } while (!wishes_.compare_exchange_weak(head, &position));
+  Wanted* wanted = nullptr;
+  try {
+    wanted = new (arena_.allocate(sizeof(Wanted))) Wanted{&position, position.low(), what, nullptr};
+  } catch (const std::bad_alloc&) {
+    return;  // the tree lags behind for ever; see grant_all()
+  }
+  wanted->next = wishes_.load(std::memory_order_relaxed);
+  while (!wishes_.compare_exchange_weak(wanted->next, wanted)) {
   }
   grant_all();
 }
@@ -330,40 +382,44 @@ void Top<K>::grant_all() {
   while (wishes_.load() != nullptr) {
     if (!writer_.try_lock()) return;
     const std::lock_guard lock(writer_, std::adopt_lock);
-    Position<K>* position = wishes_.exchange(nullptr);
-    while (position != nullptr) {
-      Position<K>* following = position->next_wish;
+    Wanted* wanted = wishes_.exchange(nullptr);
+    while (wanted != nullptr) {
       try {
-        grant(*position);
+        grant(*wanted);
       } catch (const std::bad_alloc&) {
         // The tree lags behind for ever; `next` of the leaf at the left still leads there.
       }
-      position = following;
+      arena_.release(std::exchange(wanted, wanted->next), sizeof(Wanted));
     }
   }
 }
 
 template <class K>
-void Top<K>::grant(Position<K>& position) {
-  const auto wishes = position.wishes.fetch_and(static_cast<std::uint8_t>(~kQueued));
-  const bool gone = (wishes & kRemove) != 0;
+void Top<K>::grant(const Wanted& wanted) {
+  Position<K>& position = *wanted.position;
+  unsigned state = position.top_state() | wanted.what;
+  position.set_top_state(state);
   Node* root = root_.load(std::memory_order_relaxed);
   replaced_.clear();
   replaced_.reserve(kMostLevels);
-  // What has gone before it came need not come: another one may have its bound by now.
-  if (position.done == 0 && position.leaf.load() == nullptr) position.done = kAdd | kRemove;
-  if (!gone && position.done == 0) {
-    succeeded_ = nullptr;
-    set_root(root, add(*root, position));
-    position.done = kAdd;
-    if (succeeded_ != nullptr) succeeded_->done |= kRemove;
-  } else if (gone && position.done == kAdd) {
-    set_root(root, remove(*root, position));
-    position.done = kAdd | kRemove;
+  const unsigned granted = state & ~kCome;
+  if (wanted.what == kAdd && granted == 0) {
+    // What has gone before it came need not come: another one may have its bound by now.
+    state |= kAdded | kRemoved;
+    if (position.leaf.load() != nullptr) {
+      succeeded_ = nullptr;
+      set_root(root, add(*root, {wanted.low, &position}));
+      if (succeeded_ != nullptr) succeeded_->set_top_state(succeeded_->top_state() | kRemoved);
+      state &= ~kRemoved;
+    }
+  } else if (wanted.what == kRemove && granted == kAdded) {
+    set_root(root, remove(*root, wanted.low));
+    state |= kRemoved;
   }
+  position.set_top_state(state);
   for (Node* node : replaced_) retire(node);
   // Both wishes have come, so nobody will name it any more.
-  if (gone && (wishes & kAdd) != 0) reclaimer_.retire(&position, release_, context_);
+  if ((state & kCome) == kCome) reclaimer_.retire(&position, release_, context_);
 }
 
 /// Makes what a change has left of the root the new one.
@@ -371,16 +427,14 @@ template <class K>
 void Top<K>::set_root(Node* root, Change change) {
   if (change.first == root) return;
   if (change.second != nullptr) {
-    Node* above = make(false);
-    above->set(0, change.first->keys[0], change.first);
-    above->set(1, change.second->keys[0], change.second);
-    above->count = 2;
-    change.first = above;
+    const std::array<Child, 2> both{
+        {{change.first->key(0), change.first}, {change.second->key(0), change.second}}};
+    change.first = make(false, both.data(), both.data() + both.size());
   }
   while (!change.first->bottom && change.first->count == 1) {
     Node* single = change.first;
     change.first = single->node(0);
-    arena_.release(single, sizeof(Node));
+    discard(single);
   }
   root_.store(change.first, std::memory_order_release);
   replaced_.push_back(root);

@@ -1,0 +1,115 @@
+#include "nbtree/providers.h"
+
+#include <string_view>
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "epoch/guard.h"
+#include "index/nbtree/ledger.h"
+#include "pool/pool_core.h"
+
+namespace perdix::bench::figures {
+namespace {
+
+using index::nbtree::Ledger;
+
+class CallocProvider final : public Provider {
+ public:
+  CallocProvider(const std::filesystem::path& directory, DomainChoice domain)
+      : pool_(Pool::create(directory / "calloc.pool", options(domain))),
+        ledger_(core(), make_root()) {}
+
+  std::string name() const override { return "Calloc"; }
+
+  BlockId allocate(std::size_t bytes) override {
+    alloc::Session session = core().allocator().session();
+    const BlockId block = session.reserve(bytes);
+    session.log();
+    session.finish();
+    return block;
+  }
+
+  // As in src/index/nbtree/smo.cc. Between claim() and linked() the index would write the blocks
+  // and link them, which is its own affair.
+  std::array<BlockId, 2> replace(const Replacement& replacement, BlockId old) override {
+    const epoch::Guard guard;
+    Ledger::Hold hold(ledger_, Ledger::Purpose::modification);
+    hold.make_room(4);
+    hold.name(0, old);
+    std::array<pm::Offset, 4> blocks{};
+    if (replacement.split())
+      blocks[2] = core().offset(&hold.take_anchor()) | index::nbtree::kAnchorTag;
+    hold.claim([&](alloc::Session& session) {
+      for (std::size_t i = 0; i < replacement.fresh.size(); ++i)
+        if (replacement.fresh[i] != 0) blocks[i] = session.reserve(replacement.fresh[i]);
+      return blocks;
+    });
+    hold.linked();
+    hold.unlinked();
+    return {blocks[0], blocks[1]};
+  }
+
+ private:
+  static PoolOptions options(DomainChoice domain) {
+    PoolOptions options;
+    options.domain = domain;
+    return options;
+  }
+
+  pool::PoolCore& core() const { return *pool_.core(); }
+
+  /// A block with an empty ledger.
+  index::nbtree::Root& make_root() {
+    auto& root = *core().at<index::nbtree::Root>(allocate(sizeof(index::nbtree::Root)));
+    core().pm().zero(&root, sizeof root);
+    return root;
+  }
+
+  Pool pool_;
+  Ledger ledger_;
+};
+
+class NaiveProvider final : public Provider {
+ public:
+  std::string name() const override { return "naive"; }
+
+  BlockId allocate(std::size_t bytes) override {
+    const BlockId block = next_;
+    next_ += bytes;
+    return block;
+  }
+
+  std::array<BlockId, 2> replace(const Replacement& replacement, BlockId) override {
+    const BlockId first = allocate(replacement.fresh[0]);
+    return {first, allocate(replacement.fresh[1])};
+  }
+
+ private:
+  BlockId next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Provider> calloc_provider(const std::filesystem::path& directory,
+                                          DomainChoice domain) {
+  return std::make_unique<CallocProvider>(directory, domain);
+}
+
+std::unique_ptr<Provider> naive_provider() { return std::make_unique<NaiveProvider>(); }
+
+DomainChoice pmemobj_domain() {
+  const char* choice = std::getenv("PMEM_NO_FLUSH");
+  return choice != nullptr && std::string_view(choice) == "0" ? DomainChoice::memory_controller
+                                                              : DomainChoice::cpu_cache;
+}
+
+void set_pmemobj_up(char** arguments) {
+  if (std::getenv("PMEM_IS_PMEM_FORCE") != nullptr) return;
+  ::setenv("PMEM_IS_PMEM_FORCE", "1", 0);
+  ::setenv("PMEM_NO_FLUSH", "1", 0);
+  ::execv("/proc/self/exe", arguments);
+}
+
+}  // namespace perdix::bench::figures
