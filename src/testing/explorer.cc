@@ -17,6 +17,10 @@ constexpr std::uint64_t kStrayCheck = 1024;
 
 constexpr std::uint64_t kLargeOneIn = 16;
 
+/// Of a deep round: so many times fewer images, and sessions that are crashed in turn.
+constexpr std::uint64_t kDeepImages = 4;
+constexpr std::uint64_t kDeepNestedOneIn = 2;
+
 /// Images that are written to before anybody has looked, and by how many steps at most.
 constexpr std::uint64_t kWritesFirstOneIn = 3;
 constexpr unsigned kFirstSteps = 4;
@@ -109,6 +113,7 @@ std::optional<Failure> Explorer::replay(std::uint64_t seed, const Path& path) {
 
 std::optional<Failure> Explorer::start(std::uint64_t seed) {
   seed_ = seed;
+  deep_ = util::Random(~seed).one_in(options_.deep_one_in);
   stop_ = false;
   failure_.reset();
   verdicts_.clear();
@@ -169,7 +174,7 @@ std::vector<Explorer::Moment> Explorer::moments(const Level& level) {
   std::uint64_t stretch = 0;
   for (std::uint64_t i = 0; i < trace.size(); ++i) {
     const bool new_version = models.apply(trace[i]);
-    if (trace[i].kind == Event::Kind::fence) ++stretch;
+    if (trace[i].kind == Event::Kind::fence || trace[i].kind == Event::Kind::flush) ++stretch;
     if (!is_moment(trace[i], new_version)) continue;
     const ImageSet images = models.images(new_version, limits, 0);
     moments.push_back({i, images.size(), images.due(), stretch, 0});
@@ -177,9 +182,9 @@ std::vector<Explorer::Moment> Explorer::moments(const Level& level) {
   return moments;
 }
 
-/// Draws moments until their images are as many as wanted. All stretches have a moment before any
-/// has a second one: a stretch with many stores (pairs that are copied) would push aside those with
-/// few, where the commits are.
+/// Draws moments until their images are as many as wanted. All stretches, from one flush or fence
+/// to the next, have a moment before any has a second one: a stretch with many stores (pairs that
+/// are copied) would push aside those with few, where the commits are.
 std::vector<bool> Explorer::choose_moments(const Level& level) {
   std::vector<Moment> all = moments(level);
   util::Random random(seed_of(level.path));
@@ -188,8 +193,8 @@ std::vector<bool> Explorer::choose_moments(const Level& level) {
   for (Moment& moment : all) moment.turn = turns[moment.stretch]++;
   std::stable_sort(all.begin(), all.end(),
                    [](const Moment& a, const Moment& b) { return a.turn < b.turn; });
-  const std::uint64_t wanted =
-      level.path.empty() ? options_.images_of_round : options_.images_of_nested;
+  const std::uint64_t of_round = options_.images_of_round / (deep_ ? kDeepImages : 1);
+  const std::uint64_t wanted = level.path.empty() ? of_round : options_.images_of_nested;
   std::vector<bool> chosen(level.session.trace.size());
   std::uint64_t images = 0;
   const auto choose = [&](const Moment& moment, std::uint64_t cost, std::uint64_t limit) {
@@ -291,8 +296,9 @@ bool Explorer::writes_first(const Path& path) const {
 /// Whether the session that opens the image is crashed in turn.
 bool Explorer::crashes_again(const Path& path) const {
   if (path.size() > kNestedLevels) return false;
-  return wanted_.empty() ? util::Random(~seed_of(path)).one_in(options_.nested_one_in)
-                         : path.size() < wanted_.size();
+  if (!wanted_.empty()) return path.size() < wanted_.size();
+  const bool deep = deep_ && path.size() == 1;
+  return util::Random(~seed_of(path)).one_in(deep ? kDeepNestedOneIn : options_.nested_one_in);
 }
 
 void Explorer::fail(const Level& level, const Expectation& expected, const Path& path,
