@@ -21,6 +21,11 @@ constexpr std::uint64_t kLargeOneIn = 16;
 constexpr std::uint64_t kDeepImages = 4;
 constexpr std::uint64_t kDeepNestedOneIn = 2;
 
+/// How often threads change turns: at one in 2 events, in other rounds in up to 32, so that one can
+/// come to the end of its call while another is between a store and its fence.
+constexpr std::uint64_t kFastestSwitching = 2;
+constexpr std::uint64_t kSwitchings = 5;
+
 /// Images that are written to before anybody has looked, and by how many steps at most.
 constexpr std::uint64_t kWritesFirstOneIn = 3;
 constexpr unsigned kFirstSteps = 4;
@@ -123,8 +128,9 @@ std::optional<Failure> Explorer::start(std::uint64_t seed) {
   const State first = subject_.create(stage_.medium(), random);
   stage_.adopt();
   first_hash_ = content_hash(stage_.bytes(), subject_.size());
-  const Session workload = run_session(subject_, stage_.medium(), recorder_,
-                                       {random(), options_.threads, options_.steps});
+  SessionPlan plan{random(), options_.threads, options_.steps};
+  plan.switching = kFastestSwitching << random.below(kSwitchings);
+  const Session workload = run_session(subject_, stage_.medium(), recorder_, plan);
   counts_.events += workload.trace.size();
   stage_.restore(workload.trace);
   Problems problems = workload.problems;
@@ -177,7 +183,9 @@ std::vector<Explorer::Moment> Explorer::moments(const Level& level) {
     if (trace[i].kind == Event::Kind::fence || trace[i].kind == Event::Kind::flush) ++stretch;
     if (!is_moment(trace[i], new_version)) continue;
     const ImageSet images = models.images(new_version, limits, 0);
-    moments.push_back({i, images.size(), images.due(), stretch, 0});
+    // The returns of steps are stretches of their own: there what was seen must be durable.
+    const bool returns = trace[i].kind == Event::Kind::end;
+    moments.push_back({i, images.size(), images.due(), 2 * stretch + (returns ? 1 : 0), 0});
   }
   return moments;
 }

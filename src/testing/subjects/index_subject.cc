@@ -11,6 +11,8 @@
 
 #include <perdix/index.h>
 
+#include "index/nbtree/nbtree.h"
+#include "index/sptree/layout.h"
 #include "pm/file.h"
 #include "pool/pool_core.h"
 #include "testing/subjects/index_keys.h"
@@ -24,7 +26,10 @@ using Keys = std::vector<std::string>;
 /// Pairs of an index that nobody uses: fewer than so many.
 constexpr unsigned kPairsOfAnother = 400;
 /// Pairs that a full leaf holds.
-constexpr unsigned kOfALeaf = 64;
+unsigned of_a_leaf(const std::string& engine) {
+  return engine == index::nbtree::kEngineName ? index::nbtree::kCapacity
+                                              : index::sptree::kLeafPairs;
+}
 /// Pairs that a write buffer holds.
 constexpr unsigned kBuffered = 14;
 /// A drop takes all pairs along, so that little is left to explore after it.
@@ -33,8 +38,8 @@ constexpr unsigned kDropOneIn = 40;
 constexpr unsigned kReopenOneIn = 12;
 /// Rounds whose keys all want the same places, of which full leaves have none left.
 constexpr unsigned kCrowdedOneIn = 3;
-/// Keys of a thread where threads shall meet, and one thread its own traces.
-constexpr unsigned kFewKeys = 3;
+/// Keys of a thread, at most, where threads shall meet, and one thread its own traces.
+constexpr unsigned kFewKeys = 2;
 
 enum Action : unsigned { kPut, kInsert, kUpdate, kErase, kGet, kDrop, kReopen, kActions };
 /// Added to an action: afterwards, wait until what it freed may be used again, so that a run of one
@@ -162,6 +167,7 @@ class IndexSubject final : public Subject {
     const bool crowded = random.one_in(kCrowdedOneIn);
     keys_ = crowded ? &crowded_keys(info_.key_kind) : &any_keys(info_.key_kind);
     first_key_ = random.below(kIndexKeys);
+    few_keys_ = 1 + random.below(kFewKeys);
     static constexpr std::array<Mood, 5> kMoods = {Mood::grow, Mood::grow, Mood::shrink,
                                                    Mood::mixed, Mood::few};
     mood_ = crowded ? Mood::grow : kMoods[random.below(kMoods.size())];
@@ -196,8 +202,9 @@ class IndexSubject final : public Subject {
 
   Step next_step(util::Random& random, const State& state, unsigned thread,
                  unsigned threads) override {
-    const Own own{mood_ == Mood::few ? kFewKeys : kIndexKeys / threads, thread, threads};
-    if (threads > 1 && random.one_in(mood_ == Mood::few ? 2 : 4))
+    const bool few = mood_ == Mood::few || (threads > 1 && mood_ == Mood::mixed);
+    const Own own{few ? few_keys_ : kIndexKeys / threads, thread, threads};
+    if (threads > 1 && random.one_in(few ? 2 : 4))
       return {kGet, nth_key(random.below(own.count * threads)), ""};
     if (threads == 1 && random.one_in(kDropOneIn)) return {kDrop | kSettle, "", ""};
     if (threads == 1 && random.one_in(kReopenOneIn)) return {kReopen, "", ""};
@@ -275,8 +282,9 @@ class IndexSubject final : public Subject {
     keys.resize(count);
     if (random.one_in(2)) return keys;
     std::sort(keys.begin(), keys.end());
-    for (std::size_t begin = 0; begin < keys.size(); begin += kOfALeaf) {
-      const std::size_t end = std::min<std::size_t>(begin + kOfALeaf, keys.size());
+    const std::size_t leaf = of_a_leaf(info_.engine);
+    for (std::size_t begin = 0; begin < keys.size(); begin += leaf) {
+      const std::size_t end = std::min(begin + leaf, keys.size());
       std::shuffle(keys.begin() + static_cast<long>(begin), keys.begin() + static_cast<long>(end),
                    random);
     }
@@ -304,6 +312,7 @@ class IndexSubject final : public Subject {
   Mood mood_ = Mood::mixed;
   const Keys* keys_ = nullptr;  // of the round
   std::uint64_t first_key_ = 0;
+  std::uint64_t few_keys_ = 1;
 };
 
 }  // namespace
