@@ -99,8 +99,8 @@ crash-campaign: ## explore crash states for TIME seconds (default 600); options 
 
 persist-mutation: ## suppress each flush and fence in turn, and see that the crash tests notice; options in ARGS
 	@scripts/setup test
-	@scripts/build instrumented crash_explorer
-	@tests/crash/persist_mutation.py --explorer build/instrumented/tests/crash/crash_explorer $(ARGS)
+	@scripts/build instrumented crash_explorer schedule_fuzzer
+	@tests/crash/persist_mutation.py --tests build/instrumented/tests $(ARGS)
 
 planted-bugs: ## plant one bug at a time in a copy of the sources, and see that the tests notice; options in ARGS
 	@scripts/setup test

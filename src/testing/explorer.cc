@@ -17,6 +17,15 @@ constexpr std::uint64_t kStrayCheck = 1024;
 
 constexpr std::uint64_t kLargeOneIn = 16;
 
+/// Of a deep round: so many times fewer images, and sessions that are crashed in turn.
+constexpr std::uint64_t kDeepImages = 4;
+constexpr std::uint64_t kDeepNestedOneIn = 2;
+
+/// How often threads change turns: at one in 2 events, in other rounds in up to 32, so that one can
+/// come to the end of its call while another is between a store and its fence.
+constexpr std::uint64_t kFastestSwitching = 2;
+constexpr std::uint64_t kSwitchings = 5;
+
 /// Images that are written to before anybody has looked, and by how many steps at most.
 constexpr std::uint64_t kWritesFirstOneIn = 3;
 constexpr unsigned kFirstSteps = 4;
@@ -109,6 +118,7 @@ std::optional<Failure> Explorer::replay(std::uint64_t seed, const Path& path) {
 
 std::optional<Failure> Explorer::start(std::uint64_t seed) {
   seed_ = seed;
+  deep_ = util::Random(~seed).one_in(options_.deep_one_in);
   stop_ = false;
   failure_.reset();
   verdicts_.clear();
@@ -118,8 +128,9 @@ std::optional<Failure> Explorer::start(std::uint64_t seed) {
   const State first = subject_.create(stage_.medium(), random);
   stage_.adopt();
   first_hash_ = content_hash(stage_.bytes(), subject_.size());
-  const Session workload = run_session(subject_, stage_.medium(), recorder_,
-                                       {random(), options_.threads, options_.steps});
+  SessionPlan plan{random(), options_.threads, options_.steps};
+  plan.switching = kFastestSwitching << random.below(kSwitchings);
+  const Session workload = run_session(subject_, stage_.medium(), recorder_, plan);
   counts_.events += workload.trace.size();
   stage_.restore(workload.trace);
   Problems problems = workload.problems;
@@ -169,17 +180,19 @@ std::vector<Explorer::Moment> Explorer::moments(const Level& level) {
   std::uint64_t stretch = 0;
   for (std::uint64_t i = 0; i < trace.size(); ++i) {
     const bool new_version = models.apply(trace[i]);
-    if (trace[i].kind == Event::Kind::fence) ++stretch;
+    if (trace[i].kind == Event::Kind::fence || trace[i].kind == Event::Kind::flush) ++stretch;
     if (!is_moment(trace[i], new_version)) continue;
     const ImageSet images = models.images(new_version, limits, 0);
-    moments.push_back({i, images.size(), images.due(), stretch, 0});
+    // The returns of steps are stretches of their own: there what was seen must be durable.
+    const bool returns = trace[i].kind == Event::Kind::end;
+    moments.push_back({i, images.size(), images.due(), 2 * stretch + (returns ? 1 : 0), 0});
   }
   return moments;
 }
 
-/// Draws moments until their images are as many as wanted. All stretches have a moment before any
-/// has a second one: a stretch with many stores (pairs that are copied) would push aside those with
-/// few, where the commits are.
+/// Draws moments until their images are as many as wanted. All stretches, from one flush or fence
+/// to the next, have a moment before any has a second one: a stretch with many stores (pairs that
+/// are copied) would push aside those with few, where the commits are.
 std::vector<bool> Explorer::choose_moments(const Level& level) {
   std::vector<Moment> all = moments(level);
   util::Random random(seed_of(level.path));
@@ -188,8 +201,8 @@ std::vector<bool> Explorer::choose_moments(const Level& level) {
   for (Moment& moment : all) moment.turn = turns[moment.stretch]++;
   std::stable_sort(all.begin(), all.end(),
                    [](const Moment& a, const Moment& b) { return a.turn < b.turn; });
-  const std::uint64_t wanted =
-      level.path.empty() ? options_.images_of_round : options_.images_of_nested;
+  const std::uint64_t of_round = options_.images_of_round / (deep_ ? kDeepImages : 1);
+  const std::uint64_t wanted = level.path.empty() ? of_round : options_.images_of_nested;
   std::vector<bool> chosen(level.session.trace.size());
   std::uint64_t images = 0;
   const auto choose = [&](const Moment& moment, std::uint64_t cost, std::uint64_t limit) {
@@ -291,8 +304,9 @@ bool Explorer::writes_first(const Path& path) const {
 /// Whether the session that opens the image is crashed in turn.
 bool Explorer::crashes_again(const Path& path) const {
   if (path.size() > kNestedLevels) return false;
-  return wanted_.empty() ? util::Random(~seed_of(path)).one_in(options_.nested_one_in)
-                         : path.size() < wanted_.size();
+  if (!wanted_.empty()) return path.size() < wanted_.size();
+  const bool deep = deep_ && path.size() == 1;
+  return util::Random(~seed_of(path)).one_in(deep ? kDeepNestedOneIn : options_.nested_one_in);
 }
 
 void Explorer::fail(const Level& level, const Expectation& expected, const Path& path,

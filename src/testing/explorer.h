@@ -57,6 +57,8 @@ struct ExplorerOptions {
   std::uint64_t images_of_nested = 14;  ///< the same for a session that opened an image
   std::uint64_t nested_one_in =
       24;  ///< of the sessions that opened an image, one in so many is crashed in turn
+  std::uint64_t deep_one_in =
+      6;  ///< one round in so many has few images, but of their sessions half are crashed
   ImageLimits limits;
   std::string suppressed_site;  ///< "src/a.cc:1:2", or empty
   Event::Kind suppressed_kind = Event::Kind::flush;
@@ -125,7 +127,7 @@ class Explorer {
     std::uint64_t event;
     std::uint64_t images;
     std::uint64_t due;      // of the images, to the suppression
-    std::uint64_t stretch;  // between two fences
+    std::uint64_t stretch;  // from one flush or fence to the next
     std::uint64_t turn;     // how many of the same stretch come before it
   };
 
@@ -151,7 +153,8 @@ class Explorer {
   Stage stage_;
   Counts counts_;
   std::uint64_t seed_ = 0;
-  Path wanted_;  // of a replay
+  Path wanted_;        // of a replay
+  bool deep_ = false;  // this round
   bool stop_ = false;
   std::optional<Failure> failure_;
   std::uint64_t first_hash_ = 0;  // of the first state; hashes of images are relative to it

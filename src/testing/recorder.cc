@@ -65,11 +65,11 @@ unsigned Recorder::number_in_turns() {
   return takes_turns(thread) ? thread - first_worker_ : kStranger;
 }
 
-void Recorder::take_turn(bool storing) {
+void Recorder::take_turn(Turns::At at) {
   Turns* const turns = turns_.load(std::memory_order_acquire);
   if (turns == nullptr) return;
   const unsigned worker = number_in_turns();
-  if (worker != kStranger) turns->event(worker, storing);
+  if (worker != kStranger) turns->event(worker, at);
 }
 
 void Recorder::on_yield() {
@@ -91,14 +91,14 @@ bool Recorder::watched(const void* p, std::size_t n) const {
 void Recorder::add(Event event) { trace_.push_back(event); }
 
 void Recorder::mark(Event::Kind kind, std::uint32_t id) {
-  take_turn(false);
+  take_turn(Turns::At::other);
   const std::lock_guard lock(mutex_);
   add({kind, static_cast<std::uint8_t>(thread_number()), 0, id, 0, 0});
 }
 
-void Recorder::on_read(const void*, std::size_t) { take_turn(false); }
+void Recorder::on_read(const void*, std::size_t) { take_turn(Turns::At::other); }
 
-void Recorder::before_write(const void*, std::size_t) { take_turn(true); }
+void Recorder::before_write(const void*, std::size_t) { take_turn(Turns::At::store); }
 
 void Recorder::on_write(const void* p, std::size_t n) {
   const std::lock_guard lock(mutex_);
@@ -130,7 +130,7 @@ void Recorder::add_store(unsigned thread, std::uint64_t offset, std::uint64_t en
 }
 
 bool Recorder::on_flush(const void* p, std::size_t n, const pm::Site& site) {
-  take_turn(false);
+  take_turn(Turns::At::persist);
   const std::lock_guard lock(mutex_);
   if (!watched(p, n)) return true;
   const std::uint32_t number = sites_.number(site);
@@ -140,7 +140,7 @@ bool Recorder::on_flush(const void* p, std::size_t n, const pm::Site& site) {
 }
 
 bool Recorder::on_fence(const pm::Site& site) {
-  take_turn(false);
+  take_turn(Turns::At::persist);
   const std::lock_guard lock(mutex_);
   if (!recording_) return true;
   const std::uint32_t number = sites_.number(site);

@@ -64,7 +64,7 @@ class Recorder final : public YieldingProbe {
   unsigned thread_number();
   bool takes_turns(unsigned thread) const { return thread >= first_worker_ && thread != kStranger; }
   unsigned number_in_turns();
-  void take_turn(bool storing);
+  void take_turn(Turns::At at);
   bool watched(const void* p, std::size_t n) const;
   std::uint64_t offset_of(const void* p) const {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_);

@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "testing/asleep.h"
 
 namespace perdix::testing {
@@ -25,13 +27,14 @@ Turns::Turns(unsigned threads, std::uint64_t seed, std::uint64_t one_in)
   current_ = static_cast<unsigned>(random_.below(threads));
 }
 
-void Turns::event(unsigned thread, bool storing) {
+void Turns::event(unsigned thread, At at) {
   std::unique_lock lock(mutex_);
   ++events_;
   if (identities_[thread].id == 0) identities_[thread] = this_thread();
-  if (current_ == thread && random_.one_in(one_in_)) pass_on(thread);
+  const std::uint64_t one_in = at == At::persist ? std::min<std::uint64_t>(one_in_, 2) : one_in_;
+  if (current_ == thread && random_.one_in(one_in)) pass_on(thread);
   wait(lock, thread);
-  storing_ = storing;
+  storing_ = at == At::store;
 }
 
 void Turns::yield(unsigned thread) {

@@ -29,12 +29,15 @@ class Turns {
   using Time = std::chrono::nanoseconds;
   static constexpr Time kPatience = std::chrono::microseconds(200);
 
-  /// At each event the turn goes to another thread with probability 1 / one_in.
+  enum class At { other, store, persist };
+
+  /// At each event the turn goes to another thread with probability 1 / one_in; before a flush or a
+  /// fence with at least one half, so that others go on while something is visible and not durable.
   Turns(unsigned threads, std::uint64_t seed, std::uint64_t one_in);
 
-  /// An event of a thread: returns when it is this thread's turn. `storing`: until done() the turn
+  /// An event of a thread: returns when it is this thread's turn. At a store: until done() the turn
   /// can't be taken from it.
-  void event(unsigned thread, bool storing = false);
+  void event(unsigned thread, At at);
   void done(unsigned thread);
 
   /// The thread waits for what another one must do: returns when it has the turn again.

@@ -146,7 +146,7 @@ Counts counts_of(Domain domain) {
   options.steps = 1;
   options.steps_after = 0;
   options.images_of_round = 1 << 20;
-  options.nested_one_in = std::uint64_t{1} << 62;
+  options.nested_one_in = options.deep_one_in = std::uint64_t{1} << 62;
   S subject(domain);
   Explorer explorer(subject, options);
   EXPECT_FALSE(explorer.round(1).has_value());
@@ -218,7 +218,7 @@ TEST(Explorer, UnderASuppressionOpensOnlyWhatIsDueToIt) {
   using Sound = toys::Numbers<toys::Cells<CellBug::none>>;
   ExplorerOptions options = thorough(Domain::memory_controller);
   options.steps = 1;
-  options.nested_one_in = std::uint64_t{1} << 62;
+  options.nested_one_in = options.deep_one_in = std::uint64_t{1} << 62;
   Sound subject(options.domain);
   {
     Explorer explorer(subject, options);

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Persist mutation: suppresses one flush or fence call site at a time and expects the crash-state
-explorer to notice. A site whose suppression nothing notices is useless (remove it) or untested
-(test it).
+explorer, or else the schedule fuzzer, to notice. A site whose suppression nothing notices is
+useless (remove it) or untested (test it).
 
-    tests/crash/persist_mutation.py --explorer build/instrumented/tests/crash/crash_explorer
+    tests/crash/persist_mutation.py --tests build/instrumented/tests
 
 Nothing is edited or rebuilt: a site is a place in a source file, and the explorer takes away what
 it does at run time, and opens only the images that a crash could not leave otherwise. First it
 lists the sites that each subject uses; then, for each site and for flush and fence apart, it
-explores the subjects that use the site until one fails, with more and more rounds. A site in the
-sources that no subject uses counts as a survivor. Ends with 1 if there are survivors.
+explores the subjects that use the site until one fails, with more and more rounds. What that does
+not notice or never reaches, since the explorer's threads have keys of their own, is left to
+schedules in which threads write the same keys. A site in the sources that nothing uses counts as a
+survivor. Ends with 1 if there are survivors.
 """
 
 import argparse
@@ -23,8 +25,13 @@ from pathlib import Path
 
 # In the cpu_cache domain flushes and fences do nothing.
 DOMAINS = ("memory_controller", "page_cache")
+SCHEDULES = "schedules of "
+SCHEDULED_DOMAIN = "memory_controller"
+FEW_SCHEDULES, MANY_SCHEDULES = 100, 2000
 FOLDERS = ("src/pool", "src/alloc", "src/wal", "src/index")
 ROOT = Path(__file__).resolve().parents[2]
+# An engine with its kinds of keys and values, opened in the usual way.
+_ENGINE = re.compile(r"^\w+:\w+:\w+$")
 _SITE = re.compile(r"^site (\S+) flushes (\d+) fences (\d+) (.*)$")
 _CALL = re.compile(r"(?:\.|->)\s*(?:flush|fence|persist|publish)\(")
 
@@ -45,22 +52,40 @@ def sites_in_sources():
 
 
 def explore(arguments, subject, domain, *more):
-    command = [arguments.explorer, "--engine", subject, "--domain", domain, *more]
+    explorer = str(arguments.tests / "crash/crash_explorer")
+    command = [explorer, "--engine", subject, "--domain", domain, *more]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def schedule(arguments, subject, domain, *more):
+    """The same with the schedule fuzzer."""
+    fuzzer = str(arguments.tests / "linearizability/schedule_fuzzer")
+    engine, keys, values = subject.removeprefix(SCHEDULES).split(":")
+    kinds = ["--engine", engine, "--keys", keys, "--values", values]
+    command = [fuzzer, *kinds, "--domain", domain, "--reopen", *more]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def subjects(arguments):
-    command = [arguments.explorer, "--list"]
+    command = [str(arguments.tests / "crash/crash_explorer"), "--list"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True)
     return [name for name in listed.stdout.split() if name.startswith(arguments.engine)]
 
 
 def find_sites(arguments, pool):
     """{(site, kind): [(subject, domain), ...]} and {site: function}."""
-    runs = [(s, d) for d in DOMAINS for s in subjects(arguments)]
-    # Some recoveries of each round are enough to see what it calls.
-    brief = ("--sites", "--rounds", "16", "--images", "40", "--seed", str(arguments.seed))
-    results = pool.map(lambda run: explore(arguments, *run, *brief), runs)
+    names = subjects(arguments)
+    runs = [(s, d) for d in DOMAINS for s in names]
+    runs += [(SCHEDULES + s, SCHEDULED_DOMAIN) for s in names if _ENGINE.match(s)]
+
+    def list_sites(run):
+        seed = ("--sites", "--seed", str(arguments.seed))
+        if run[0].startswith(SCHEDULES):
+            return schedule(arguments, *run, *seed, "--runs", str(FEW_SCHEDULES))
+        # Some recoveries of each round are enough to see what it calls.
+        return explore(arguments, *run, *seed, "--rounds", "16", "--images", "40")
+
+    results = pool.map(list_sites, runs)
     uses, functions = collections.defaultdict(list), {}
     for (subject, domain), result in zip(runs, results):
         if result.returncode != 0:
@@ -86,11 +111,17 @@ def at_home(site, subject):
 
 def who_notices(arguments, mutant, users):
     """Subject and domain of the first exploration that fails, or None. First the subjects of the
-    site's own layer, with more and more rounds; then the others. Of each all with few rounds, of
-    one thread, before any with many."""
-    home = [user for user in users if at_home(mutant[0], user[0])]
-    others = [user for user in users if user not in home]
-    return explore_all(arguments, mutant, home) or explore_all(arguments, mutant, others)
+    site's own layer, with more and more rounds; then the others; then schedules. Of each all with
+    few rounds, of one thread, before any with many."""
+    explored = [user for user in users if not user[0].startswith(SCHEDULES)]
+    home = [user for user in explored if at_home(mutant[0], user[0])]
+    others = [user for user in explored if user not in home]
+    scheduled = [user for user in users if user not in explored]
+    return (
+        explore_all(arguments, mutant, home)
+        or explore_all(arguments, mutant, others)
+        or schedule_all(arguments, mutant, scheduled)
+    )
 
 
 def explore_all(arguments, mutant, users):
@@ -100,12 +131,26 @@ def explore_all(arguments, mutant, users):
         for subject, domain in users:
             more = ["--rounds", str(rounds), "--seed", str(first), *threads]
             result = explore(arguments, subject, domain, *more, "--suppress", ":".join(mutant))
-            if result.returncode == 2:
-                raise RuntimeError(f"can't explore {subject}: {result.stderr}")
-            if result.returncode != 0:  # 1: a failure was reported; a signal: recovery crashed
+            if fails(result, subject):
                 return f"{subject} in {domain}"
         first += rounds
     return None
+
+
+def schedule_all(arguments, mutant, users):
+    for runs in (FEW_SCHEDULES, MANY_SCHEDULES):
+        for subject, domain in users:
+            more = ["--runs", str(runs), "--seed", str(arguments.seed)]
+            result = schedule(arguments, subject, domain, *more, "--suppress", ":".join(mutant))
+            if fails(result, subject):
+                return f"{subject} in {domain}"
+    return None
+
+
+def fails(result, subject):
+    if result.returncode == 2:
+        raise RuntimeError(f"can't try {subject}: {result.stderr}")
+    return result.returncode != 0  # 1: a failure was reported; a signal: recovery crashed
 
 
 def mutate(arguments, pool, uses):
@@ -125,7 +170,9 @@ def mutate(arguments, pool, uses):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--explorer", required=True, help="path of crash_explorer")
+    parser.add_argument(
+        "--tests", type=Path, required=True, help="folder of the tests in an instrumented build"
+    )
     parser.add_argument("--engine", default="", help="only subjects whose name begins so")
     parser.add_argument("--site", default="", help="only sites whose name contains this")
     parser.add_argument(
@@ -142,10 +189,10 @@ def main():
         print(f"survivor: {kind} of {site} in {functions[site]}")
     reached = {site.rsplit(":", 1)[0] for site, _ in uses}
     unreached = sorted(s for s in sites_in_sources() - reached if arguments.site in s)
-    if arguments.engine:
-        unreached = []  # others may use them
+    if arguments.engine and arguments.engine not in arguments.site:
+        unreached = []  # other engines may use them
     for site in unreached:
-        print(f"no subject uses {site}")
+        print(f"nothing uses {site}")
     print(
         f"{len(mutants) - len(survivors)} of {len(mutants)} suppressions noticed, "
         f"{len(unreached)} call sites unused, {time.monotonic() - start:.0f} s"

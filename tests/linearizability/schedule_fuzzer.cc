@@ -28,6 +28,8 @@ struct Options {
   std::uint64_t runs = 100;
   double seconds = 0;
   bool reopen = false;
+  std::string suppress;
+  bool sites = false;
 };
 
 /// A folder that is removed at the end; on a tmpfs, where there is one.
@@ -45,17 +47,26 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--seconds", options.seconds, "Go on for so long instead of --runs");
   app.add_flag("--reopen", options.reopen,
                "Half of the indexes are closed and opened again before");
+  app.add_option("--suppress", options.suppress,
+                 "Leave out a call site: file:line:column:flush or ...:fence");
+  app.add_flag("--sites", options.sites, "List the call sites that were seen");
   for (CLI::Option* option : app.get_options()) option->capture_default_str();
 }
 
 class Campaign {
  public:
   explicit Campaign(const Options& options)
-      : options_(options), make_(index_systems(system_options())) {}
+      : options_(options), make_(index_systems(system_options())) {
+    if (options_.suppress.empty()) return;
+    const std::size_t colon = options_.suppress.rfind(':');
+    sites_.suppress(
+        options_.suppress.substr(0, colon),
+        options_.suppress.substr(colon + 1) == "fence" ? Event::Kind::fence : Event::Kind::flush);
+  }
 
   int run() {
     for (std::uint64_t seed = options_.seed; !over(seed); ++seed) {
-      const ScheduleOutcome outcome = run_schedule(make_, seed);
+      const ScheduleOutcome outcome = run_schedule(make_, seed, sites_);
       operations_ += outcome.operations;
       points_ += outcome.points;
       crashes_ += outcome.crashed;
@@ -66,6 +77,7 @@ class Campaign {
         "{}: {} schedules from seed {}, {} operations, {} scheduling points, {} crashes: all "
         "durably linearizable\n",
         what(), runs_, options_.seed, operations_, points_, crashes_);
+    if (options_.sites) show_sites();
     return 0;
   }
 
@@ -96,19 +108,28 @@ class Campaign {
                        options_.domain);
   }
 
+  void show_sites() const {
+    for (const Sites::Use& use : sites_.uses()) {
+      std::cout << fmt::format("site {} flushes {} fences {} {}\n", use.name, use.flushes,
+                               use.fences, use.function);
+    }
+  }
+
   int show(const ScheduleOutcome& outcome, std::uint64_t seed) const {
     std::cout << fmt::format("{}: seed {} is not durably linearizable\n", what(), seed);
     for (const std::string& problem : outcome.problems) std::cout << problem << '\n';
     std::cout << fmt::format(
-        "schedule_fuzzer --engine {} --keys {} --values {} --domain {} --seed {} --runs 1{}\n",
+        "schedule_fuzzer --engine {} --keys {} --values {} --domain {} --seed {} --runs 1{}{}\n",
         options_.engine, options_.keys, options_.values, options_.domain, seed,
-        options_.reopen ? " --reopen" : "");
+        options_.reopen ? " --reopen" : "",
+        options_.suppress.empty() ? "" : " --suppress " + options_.suppress);
     return 1;
   }
 
   testing_files::TempDirectory folder_{testing_files::memory_directory()};
   const Options& options_;
   MakeSystem make_;
+  CallSites sites_;
   SteadyClock::time_point begin_ = SteadyClock::now();
   std::uint64_t runs_ = 0;
   std::uint64_t operations_ = 0;

@@ -1,6 +1,7 @@
 """Bugs of the log."""
 
 from bug import (
+    BUFFERS,
     HEAD_TABLE,
     LOG,
     SEGMENTS,
@@ -87,5 +88,21 @@ BUGS = [
         "  freed_ = freed;\n",
         "  freed_ = start();\n",
         LOG,
+    ),
+    Bug(
+        "a drop frees the header of a log before its segments, which a crash then leaks",
+        WAL,
+        "  // The header last: until then the word leads to what is left.\n"
+        "  free_from(pool, header.checkpoint);\n"
+        "  for (StripeLayout& stripe : header.stripes) {\n"
+        "    for (pm::Offset& segment : stripe.segments) free_from(pool, segment);\n"
+        "  }\n"
+        "  free_from(pool, header_word);\n",
+        "  free_from(pool, header_word);\n"
+        "  free_from(pool, header.checkpoint);\n"
+        "  for (StripeLayout& stripe : header.stripes) {\n"
+        "    for (pm::Offset& segment : stripe.segments) free_from(pool, segment);\n"
+        "  }\n",
+        BUFFERS,
     ),
 ]

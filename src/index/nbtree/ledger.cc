@@ -127,6 +127,14 @@ unsigned Ledger::occupied(Purpose purpose) const {
 }
 
 void Ledger::settle(Purpose purpose) {
+  const auto free_unlinked = [&](bool anchors) {
+    leftovers(purpose).for_each_unlinked([&](pm::Offset& word) {
+      if (names_anchor(pm::load(word)) == anchors) free_word(lanes_.back(), word);
+    });
+  };
+  // Places of anchors come before all blobs: what is not free can be read. The words can't be used
+  // again before the next opening, which finds them free.
+  free_unlinked(true);
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];
     if (purpose_of(i) != purpose || !lane.occupied) continue;
@@ -135,13 +143,7 @@ void Ledger::settle(Purpose purpose) {
     lane.occupied = false;
     lane.lock.unlock();
   }
-  // The words can't be used again before the next opening, which finds them free. Places of anchors
-  // come before the blobs of their low bounds.
-  for (const bool anchors : {true, false}) {
-    leftovers(purpose).for_each_unlinked([&](pm::Offset& word) {
-      if (names_anchor(pm::load(word)) == anchors) free_word(lanes_.back(), word);
-    });
-  }
+  free_unlinked(false);
 }
 
 /// Frees what a stripe claims.
@@ -173,7 +175,9 @@ void Ledger::free_word(Lane& lane, pm::Offset& word) {
   const pm::Offset name = pm::load(word);
   if (names_anchor(name)) {
     free_place(lane, name);
-    pm().publish(word, pm::kNull);  // durable before the place can be used again
+    // Never flushed for its own sake: a name that comes back after a crash does no harm. If the
+    // place is in use again, it is reached; if it is claimed only, settle() frees it first.
+    pm().store(word, pm::kNull);
     return;
   }
   alloc::Session session = pool_.allocator().session();

@@ -126,8 +126,7 @@ bool Tree<K, V>::use_reserve(const Place& place, Draft& draft) const {
   if (!reserve_ || reserve_->claims()[0] == pm::kNull) return false;
   draft.left_capacity = kCapacity;
   draft.blocks = reserve_->claims();
-  name_replaced(place, draft, *reserve_);
-  pm().fence();  // the names are durable before anything is unlinked
+  name_replaced(place, draft, *reserve_);  // copy() fences before anything is unlinked
   if (!install(place, draft, *reserve_)) reserve_->unname();
   return true;
 }

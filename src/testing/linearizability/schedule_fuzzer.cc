@@ -32,8 +32,8 @@ constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 /// fence acts afterwards.
 class PointProbe final : public YieldingProbe {
  public:
-  PointProbe(Scheduler& scheduler, SurvivingMemory& memory)
-      : scheduler_(scheduler), memory_(memory) {}
+  PointProbe(Scheduler& scheduler, SurvivingMemory& memory, CallSites& sites)
+      : scheduler_(scheduler), memory_(memory), sites_(sites) {}
 
   void on_yield() override { scheduler_.yield(); }
   void on_read(const void*, std::size_t) override { scheduler_.point(); }
@@ -41,20 +41,22 @@ class PointProbe final : public YieldingProbe {
     memory_.wrote(p, n);
     scheduler_.point();
   }
-  bool on_flush(const void* p, std::size_t n, const pm::Site&) override {
+  bool on_flush(const void* p, std::size_t n, const pm::Site& site) override {
     scheduler_.point();
-    memory_.flushed(p, n);  // a note of the instruction that follows
+    // A note of the instruction that follows.
+    if (sites_.counts(site, Event::Kind::flush)) memory_.flushed(p, n);
     return true;
   }
-  bool on_fence(const pm::Site&) override {
+  bool on_fence(const pm::Site& site) override {
     scheduler_.point();
-    memory_.fenced();
+    if (sites_.counts(site, Event::Kind::fence)) memory_.fenced();
     return true;
   }
 
  private:
   Scheduler& scheduler_;
   SurvivingMemory& memory_;
+  CallSites& sites_;
 };
 
 class InstalledProbe {
@@ -75,9 +77,10 @@ struct Crash {
 
 class Run {
  public:
-  Run(const MakeSystem& make, std::uint64_t seed)
+  Run(const MakeSystem& make, std::uint64_t seed, CallSites& sites)
       : seed_(seed),
         random_(seed),
+        sites_(sites),
         system_(make()),
         plan_(draw_plan(random_, system_->map().ordered())) {}
 
@@ -108,7 +111,7 @@ class Run {
       const Tick now = clock_.tick();  // before the image, in which all is that returned before
       crash_ = {now, memory.image(random)};
     });
-    PointProbe probe(scheduler, memory);
+    PointProbe probe(scheduler, memory, sites_);
     const InstalledProbe installed(probe);
     std::vector<std::jthread> threads;
     for (unsigned t = 0; t < plan_.threads.size(); ++t)
@@ -178,6 +181,7 @@ class Run {
 
   std::uint64_t seed_;
   util::Random random_;
+  CallSites& sites_;
   std::unique_ptr<System> system_;
   SchedulePlan plan_;
   Clock clock_;
@@ -189,8 +193,13 @@ class Run {
 
 }  // namespace
 
+ScheduleOutcome run_schedule(const MakeSystem& make, std::uint64_t seed, CallSites& sites) {
+  return Run(make, seed, sites).run();
+}
+
 ScheduleOutcome run_schedule(const MakeSystem& make, std::uint64_t seed) {
-  return Run(make, seed).run();
+  CallSites sites;
+  return run_schedule(make, seed, sites);
 }
 
 }  // namespace perdix::testing

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "testing/linearizability/call_sites.h"
 #include "testing/linearizability/map.h"
 
 namespace perdix::testing {
@@ -22,7 +23,9 @@ struct ScheduleOutcome {
   bool crashed = false;      ///< the moment of the crash came
 };
 
-/// One run. Not while other threads use instrumented memory: installs a probe.
+/// One run. Not while other threads use instrumented memory: installs a probe. What `sites`
+/// suppresses has no effect on what the crash leaves.
+ScheduleOutcome run_schedule(const MakeSystem& make, std::uint64_t seed, CallSites& sites);
 ScheduleOutcome run_schedule(const MakeSystem& make, std::uint64_t seed);
 
 }  // namespace perdix::testing

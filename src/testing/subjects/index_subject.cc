@@ -7,51 +7,48 @@
 #include <iterator>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <perdix/index.h>
 
+#include "index/nbtree/nbtree.h"
+#include "index/sptree/layout.h"
 #include "pm/file.h"
 #include "pool/pool_core.h"
+#include "testing/subjects/index_keys.h"
 #include "testing/subjects/pool_medium.h"
 
 namespace perdix::testing {
 namespace {
 
-constexpr unsigned kKeys = 240;
+using Keys = std::vector<std::string>;
+
+/// Pairs of an index that nobody uses: fewer than so many.
+constexpr unsigned kPairsOfAnother = 400;
+/// Pairs that a full leaf holds.
+unsigned of_a_leaf(const std::string& engine) {
+  return engine == index::nbtree::kEngineName ? index::nbtree::kCapacity
+                                              : index::sptree::kLeafPairs;
+}
 /// Pairs that a write buffer holds.
 constexpr unsigned kBuffered = 14;
 /// A drop takes all pairs along, so that little is left to explore after it.
 constexpr unsigned kDropOneIn = 40;
 /// Steps after it meet what opening leaves for later.
 constexpr unsigned kReopenOneIn = 12;
+/// Rounds whose keys all want the same places, of which full leaves have none left.
+constexpr unsigned kCrowdedOneIn = 3;
+/// Keys of a thread, at most, where threads shall meet, and one thread its own traces.
+constexpr unsigned kFewKeys = 2;
 
 enum Action : unsigned { kPut, kInsert, kUpdate, kErase, kGet, kDrop, kReopen, kActions };
 /// Added to an action: afterwards, wait until what it freed may be used again, so that a run of one
 /// thread depends on nothing else.
 constexpr unsigned kSettle = 16;
 
-std::string bytes_of(std::uint64_t value) {
-  const auto bytes = encode_u64(value);
-  return {bytes.begin(), bytes.end()};
-}
-
-/// Key `i`: for numbers the ends of the range and what lies anywhere between, most of it in the
-/// first quarter, since no leaf of NbTree crosses one; for bytes the empty one, prefixes of others,
-/// and lengths from short to several lines.
-std::string key_of(Kind kind, std::uint64_t i) {
-  if (kind == Kind::u64) {
-    if (i < 2) return bytes_of(i == 0 ? 0 : ~std::uint64_t{0});
-    const std::uint64_t anywhere = i * 0x9e3779b97f4a7c15;
-    return bytes_of(i % 8 == 0 ? anywhere : anywhere >> 2);
-  }
-  static constexpr std::array<std::size_t, 6> kPadding = {0, 0, 3, 20, 70, 300};
-  if (i == 0) return "";
-  return std::to_string(i) + std::string(kPadding[i % kPadding.size()], 'x');
-}
-
 std::string value_of(Kind kind, util::Random& random) {
   const std::uint64_t number = random();
-  if (kind == Kind::u64) return bytes_of(random.one_in(16) ? (number & 1) - 1 : number);
+  if (kind == Kind::u64) return bytes_of_number(random.one_in(16) ? (number & 1) - 1 : number);
   static constexpr std::array<std::size_t, 6> kLengths = {0, 1, 8, 40, 200, 1500};
   std::string value = std::to_string(number);
   value.resize(kLengths[random.below(kLengths.size())], 'v');
@@ -60,9 +57,11 @@ std::string value_of(Kind kind, util::Random& random) {
 
 class OpenedIndex final : public Opened {
  public:
-  OpenedIndex(Medium& medium, const IndexInfo& info, const IndexOptions& options, pm::Domain domain)
+  OpenedIndex(Medium& medium, const IndexInfo& info, const IndexOptions& options, pm::Domain domain,
+              const Keys& keys)
       : info_(info),
         options_(options),
+        keys_(keys),
         pool_(Pool::open(medium.path(), pool_options(domain))),
         index_(Index::open_or_create(pool_, info, options)) {}
 
@@ -70,7 +69,7 @@ class OpenedIndex final : public Opened {
     // Key by key first, in no order: an index that was just opened may have much to do at each.
     State found = contents_by_get();
     if (!index_->ordered()) return found;
-    return contents_from(info_.key_kind == Kind::u64 ? bytes_of(0) : "");
+    return contents_from(info_.key_kind == Kind::u64 ? bytes_of_number(0) : "");
   }
 
   Problems check() override {
@@ -113,8 +112,7 @@ class OpenedIndex final : public Opened {
 
   State contents_by_get() const {
     State state;
-    for (unsigned i = 0; i < kKeys; ++i) {
-      const std::string key = key_of(info_.key_kind, i);
+    for (const std::string& key : keys_) {
       if (auto value = index_->get(key)) state.emplace(key, std::move(*value));
     }
     return state;
@@ -149,6 +147,7 @@ class OpenedIndex final : public Opened {
 
   const IndexInfo& info_;
   const IndexOptions& options_;
+  const Keys& keys_;
   Pool pool_;
   std::unique_ptr<Index> index_;
 };
@@ -164,39 +163,49 @@ class IndexSubject final : public Subject {
     medium.empty();
     pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain_))->close();
     medium.restore_length();
-    mood_ = static_cast<Mood>(random.below(3));
+    take_space(medium, random);
+    const bool crowded = random.one_in(kCrowdedOneIn);
+    keys_ = crowded ? &crowded_keys(info_.key_kind) : &any_keys(info_.key_kind);
+    first_key_ = random.below(kIndexKeys);
+    few_keys_ = 1 + random.below(kFewKeys);
+    static constexpr std::array<Mood, 5> kMoods = {Mood::grow, Mood::grow, Mood::shrink,
+                                                   Mood::mixed, Mood::few};
+    mood_ = crowded ? Mood::grow : kMoods[random.below(kMoods.size())];
     // None: the workload makes the index. Else around what one, two or three leaves hold, so that
-    // they split and merge; 46: NbTree's smaller ones.
-    static constexpr std::array<unsigned, 9> kFills = {0, 3, 30, 46, 62, 64, 90, 128, 180};
+    // they split and merge; 46, 53: NbTree's smaller ones; 70: its larger one of numbers, of which
+    // seven in eight are in the first quarter.
+    static constexpr std::array<unsigned, 11> kFills = {0, 3, 30, 46, 53, 62, 64, 70, 90, 128, 180};
     unsigned fill = mood_ == Mood::shrink ? 64 + static_cast<unsigned>(random.below(120))
                                           : kFills[random.below(kFills.size())];
     // With a write buffer a leaf takes some more before it splits.
     if (fill != 0 && options_.dram_budget != 0 && random.one_in(2)) fill += kBuffered;
     State state;
     if (fill == 0) return state;
-    OpenedIndex opened(medium, info_, options_, domain_);
+    OpenedIndex opened(medium, info_, options_, domain_, *keys_);
     const auto apply = [&](Action action, const std::string& key) {
-      const unsigned settle = state.contains(key) ? kSettle : 0;  // else nothing is freed
+      const unsigned settle = action == kErase ? kSettle : 0;  // else nothing is freed
       const Step step{action | settle, key, value_of(info_.value_kind, random)};
       apply_effects(effects(step, state), state);
       opened.apply(step);
     };
-    while (state.size() < fill) apply(kPut, key_of(info_.key_kind, random.below(kKeys)));
+    for (const std::string& key : first_keys(random, fill)) apply(kPut, key);
     // Two sparse leaves, with few more pairs than makes one of them.
     const std::size_t left = mood_ == Mood::shrink ? 33 + random.below(4) : fill;
-    while (state.size() > left) apply(kErase, any_key(random, state, 0, 1, true));
+    while (state.size() > left) apply(kErase, any_key(random, state, {kIndexKeys, 0, 1}, true));
     opened.close();
     return state;
   }
 
   std::unique_ptr<Opened> open(Medium& medium) override {
-    return std::make_unique<OpenedIndex>(medium, info_, options_, domain_);
+    return std::make_unique<OpenedIndex>(medium, info_, options_, domain_, *keys_);
   }
 
   Step next_step(util::Random& random, const State& state, unsigned thread,
                  unsigned threads) override {
-    if (threads > 1 && random.one_in(4))
-      return {kGet, key_of(info_.key_kind, random.below(kKeys)), ""};
+    const bool few = mood_ == Mood::few || (threads > 1 && mood_ == Mood::mixed);
+    const Own own{few ? few_keys_ : kIndexKeys / threads, thread, threads};
+    if (threads > 1 && random.one_in(few ? 2 : 4))
+      return {kGet, nth_key(random.below(own.count * threads)), ""};
     if (threads == 1 && random.one_in(kDropOneIn)) return {kDrop | kSettle, "", ""};
     if (threads == 1 && random.one_in(kReopenOneIn)) return {kReopen, "", ""};
     const bool usual = !random.one_in(4);
@@ -205,7 +214,7 @@ class IndexSubject final : public Subject {
     if (usual && mood_ == Mood::shrink) action = kErase;
     const bool present =
         action == kUpdate || action == kErase ? !random.one_in(8) : random.one_in(4);
-    const std::string key = any_key(random, state, thread, threads, present);
+    const std::string& key = any_key(random, state, own, present);
     return {threads == 1 ? action | kSettle : action, key, value_of(info_.value_kind, random)};
   }
 
@@ -230,7 +239,28 @@ class IndexSubject final : public Subject {
   }
 
  private:
-  enum class Mood { grow, shrink, mixed };
+  enum class Mood { grow, shrink, mixed, few };
+
+  /// A thread's own keys: so many, of which it has each one of `threads`.
+  struct Own {
+    std::uint64_t count;
+    unsigned thread;
+    unsigned threads;
+
+    std::uint64_t number(std::uint64_t i) const { return i % count * threads + thread; }
+  };
+
+  /// Gives the pool another index, so that blocks do not lie at the same offsets in each round.
+  void take_space(Medium& medium, util::Random& random) const {
+    Pool pool = Pool::open(medium.path(), pool_options(domain_));
+    IndexInfo info = info_;
+    info.name = "another";
+    IndexOptions options;
+    options.resume_in_background = false;
+    const std::unique_ptr<Index> another = Index::open_or_create(pool, info, options);
+    for (std::uint64_t i = random.below(kPairsOfAnother); i > 0; --i)
+      another->put(bytes_of_number(i), bytes_of_number(i));
+  }
 
   static Effects erasure_of(const State& state) {
     Effects effects;
@@ -244,21 +274,45 @@ class IndexSubject final : public Subject {
                            : fmt::format("'{}'", key);
   }
 
+  /// Keys to begin with: in any order, or, since that leaves full leaves behind, ascending but for
+  /// those of one leaf.
+  Keys first_keys(util::Random& random, unsigned count) const {
+    Keys keys = *keys_;
+    std::shuffle(keys.begin(), keys.end(), random);
+    keys.resize(count);
+    if (random.one_in(2)) return keys;
+    std::sort(keys.begin(), keys.end());
+    const std::size_t leaf = of_a_leaf(info_.engine);
+    for (std::size_t begin = 0; begin < keys.size(); begin += leaf) {
+      const std::size_t end = std::min(begin + leaf, keys.size());
+      std::shuffle(keys.begin() + static_cast<long>(begin), keys.begin() + static_cast<long>(end),
+                   random);
+    }
+    return keys;
+  }
+
+  const std::string& nth_key(std::uint64_t number) const {
+    return (*keys_)[(first_key_ + number) % kIndexKeys];
+  }
+
   /// A key of a thread's own that is present or not, if there is one near the one that is drawn.
-  std::string any_key(util::Random& random, const State& state, unsigned thread, unsigned threads,
-                      bool present) const {
-    const std::uint64_t own = kKeys / threads, start = random.below(own);
-    for (std::uint64_t i = 0; i < own; ++i) {
-      std::string key = key_of(info_.key_kind, (start + i) % own * threads + thread);
+  const std::string& any_key(util::Random& random, const State& state, const Own& own,
+                             bool present) const {
+    const std::uint64_t start = random.below(own.count);
+    for (std::uint64_t i = 0; i < own.count; ++i) {
+      const std::string& key = nth_key(own.number(start + i));
       if (state.contains(key) == present) return key;
     }
-    return key_of(info_.key_kind, start * threads + thread);
+    return nth_key(own.number(start));
   }
 
   const IndexInfo info_;
   const IndexOptions options_;
   pm::Domain domain_;
   Mood mood_ = Mood::mixed;
+  const Keys* keys_ = nullptr;  // of the round
+  std::uint64_t first_key_ = 0;
+  std::uint64_t few_keys_ = 1;
 };
 
 }  // namespace

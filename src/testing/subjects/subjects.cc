@@ -6,6 +6,7 @@
 
 #include "testing/subjects/calloc_subject.h"
 #include "testing/subjects/index_subject.h"
+#include "testing/subjects/lost_entries_subject.h"
 #include "testing/subjects/pool_subject.h"
 #include "testing/subjects/small_fastfair_subject.h"
 #include "testing/subjects/wal_subject.h"
@@ -24,16 +25,17 @@ IndexOptions options_with(std::uint64_t dram_budget) {
   return options;
 }
 
+using MakeSubject = decltype(&make_index_subject);
+
 /// An engine with all kinds of keys and values, opened in one way.
 void add_kinds(std::vector<SubjectEntry>& all, const std::string& name, const std::string& engine,
-               const IndexOptions& options) {
+               const IndexOptions& options, MakeSubject make = make_index_subject) {
   for (const Kind key : {Kind::u64, Kind::bytes}) {
     for (const Kind value : {Kind::u64, Kind::bytes}) {
       const IndexInfo info{"index", engine, key, value};
-      all.push_back({fmt::format("{}:{}:{}", name, to_string(key), to_string(value)), 4,
-                     [info, options](pm::Domain domain) {
-                       return make_index_subject(info, options, domain);
-                     }});
+      all.push_back(
+          {fmt::format("{}:{}:{}", name, to_string(key), to_string(value)), 4,
+           [info, options, make](pm::Domain domain) { return make(info, options, domain); }});
     }
   }
 }
@@ -57,6 +59,7 @@ std::vector<SubjectEntry> subjects() {
   }
   // Buffers for fewer leaves than there are, so that they also change hands.
   add_kinds(all, "sptree+buffers", "sptree", options_with(kSmallBudget));
+  add_kinds(all, "nbtree+lost", "nbtree", options_with(0), make_lost_entries_subject);
   return all;
 }
 

@@ -1,0 +1,66 @@
+#include "testing/subjects/index_keys.h"
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include <perdix/index.h>
+
+#include "index/common/word.h"
+#include "index/nbtree/leaf.h"
+#include "index/sptree/filter.h"
+
+namespace perdix::testing {
+namespace {
+
+/// One of very many keys.
+std::string key_of(Kind kind, std::uint64_t i) {
+  if (kind == Kind::u64) {
+    if (i < 2) return bytes_of_number(i == 0 ? 0 : ~std::uint64_t{0});
+    const std::uint64_t anywhere = i * 0x9e3779b97f4a7c15;
+    return bytes_of_number(i % 8 == 0 ? anywhere : anywhere >> 2);
+  }
+  static constexpr std::array<std::size_t, 6> kPadding = {0, 0, 3, 20, 70, 300};
+  if (i == 0) return "";
+  return std::to_string(i) + std::string(kPadding[i % kPadding.size()], 'x');
+}
+
+bool is_crowded(Kind kind, const std::string& key) {
+  const index::Hash16 hash = kind == Kind::u64
+                                 ? index::Words<std::uint64_t>::hash16(decode_u64(key))
+                                 : index::Words<std::string>::hash16(key);
+  return index::sptree::column(hash) == 0 && index::nbtree::fingerprint_of(hash) == 1;
+}
+
+std::vector<std::string> find_keys(Kind kind, bool crowded) {
+  std::vector<std::string> keys;
+  for (std::uint64_t i = 0; keys.size() < kIndexKeys; ++i) {
+    std::string key = key_of(kind, i);
+    if (!crowded || is_crowded(kind, key)) keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+}  // namespace
+
+std::string bytes_of_number(std::uint64_t number) {
+  const auto bytes = encode_u64(number);
+  return {bytes.begin(), bytes.end()};
+}
+
+const std::vector<std::string>& any_keys(Kind kind) {
+  static const std::vector<std::string> numbers = find_keys(Kind::u64, false);
+  static const std::vector<std::string> strings = find_keys(Kind::bytes, false);
+  return kind == Kind::u64 ? numbers : strings;
+}
+
+const std::vector<std::string>& crowded_keys(Kind kind) {
+  if (kind == Kind::u64) {
+    static const std::vector<std::string> numbers = find_keys(Kind::u64, true);
+    return numbers;
+  }
+  static const std::vector<std::string> strings = find_keys(Kind::bytes, true);
+  return strings;
+}
+
+}  // namespace perdix::testing
