@@ -52,7 +52,7 @@ bool Tree<K, V>::contains(Key key) const {
 /// and calls again.
 template <class K, class V>
 template <class Change>
-bool Tree<K, V>::retry_when_full(Change change) {
+bool Tree<K, V>::retry_when_full(const Change& change) {
   try {
     return change();
   } catch (const Error& error) {
@@ -122,27 +122,33 @@ void Tree<K, V>::load_cargo(Cargo& cargo, const Key* key, Hash16 hash, Value val
   }
 }
 
+/// Exchanges a live entry, which was `old`, for fresh(old). False if it is not live any more.
+template <class K, class V>
+template <class Fresh>
+bool Tree<K, V>::exchange(Entry& entry, pm::WordPair& old, const Fresh& fresh) {
+  for (;;) {
+    old.first = pm::load(entry.key);
+    old.second = pm::load(entry.value);
+    if (Code::state(old.first) != State::live) return false;
+    if (pm().compare_exchange(reinterpret_cast<pm::WordPair&>(entry), old, fresh(old))) return true;
+  }
+}
+
 /// Replaces a value in place. False if the key is not there any more, or the leaf is not.
 template <class K, class V>
 bool Tree<K, V>::replace(const Place& place, unsigned slot, Cargo& cargo) {
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block().entries[slot];
-  auto& pair = reinterpret_cast<pm::WordPair&>(entry);
   if constexpr (!Values::kInline) cargo.hold->make_room(1);
   begin_doubt(leaf);  // before anybody can see the value
-  bool done = false;
   pm::WordPair old{};
-  for (;;) {
-    old.first = pm::load(entry.key);
-    old.second = pm::load(entry.value);
-    if (Code::state(old.first) != State::live) break;
+  const bool done = exchange(entry, old, [&](const pm::WordPair& now) {
     if constexpr (!Values::kInline) {
-      cargo.hold->name(0, blob_offset(old.second));
+      cargo.hold->name(0, blob_offset(now.second));
       pm().fence();  // the name is durable before the blob can be unlinked
     }
-    done = pm().compare_exchange(pair, old, {old.first, cargo.value});
-    if (done) break;
-  }
+    return pm::WordPair{now.first, cargo.value};
+  });
   if (done) pm().persist(&entry.value, sizeof entry.value);  // the commit
   end_doubt(leaf);
   if (done) {
@@ -192,27 +198,21 @@ template <class K, class V>
 bool Tree<K, V>::remove(const Place& place, unsigned slot, Cargo& cargo) {
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block().entries[slot];
-  auto& pair = reinterpret_cast<pm::WordPair&>(entry);
   if constexpr (!kInline) {
     cargo.hold.emplace(*ledger_, Ledger::Purpose::operation);
     cargo.hold->make_room(2);
   }
   begin_doubt(leaf);  // before anybody can miss the key
-  bool done = false;
   pm::WordPair old{};
-  for (;;) {
-    old.first = pm::load(entry.key);
-    old.second = pm::load(entry.value);
-    if (Code::state(old.first) != State::live) break;
+  const bool done = exchange(entry, old, [&](const pm::WordPair& now) {
     if constexpr (!kInline) {
-      const Word key = old.first & Code::kKeyBits;
+      const Word key = now.first & Code::kKeyBits;
       cargo.hold->name(0, Keys::blobs(key) == 0 ? pm::kNull : blob_offset(key));
-      cargo.hold->name(1, Values::blobs(old.second) == 0 ? pm::kNull : blob_offset(old.second));
+      cargo.hold->name(1, Values::blobs(now.second) == 0 ? pm::kNull : blob_offset(now.second));
       pm().fence();  // the names are durable before the blobs can be unlinked
     }
-    done = pm().compare_exchange(pair, old, {Code::kDead, old.second});
-    if (done) break;
-  }
+    return pm::WordPair{Code::kDead, now.second};
+  });
   if (done) {
     pm().persist(&entry.key, sizeof entry.key);  // the commit
     leaf.hide(slot);

@@ -151,9 +151,11 @@ class Tree {
   Found find(const Leaf<K>& leaf, Key key, Hash16 hash) const;
   Found find_settled(Place& place, Key key, Hash16 hash) const;
   template <class Change>
-  bool retry_when_full(Change change);
+  bool retry_when_full(const Change& change);
   bool write(Key key, Value value, Mode mode);
   bool try_write(Key key, Value value, Mode mode);
+  template <class Fresh>
+  bool exchange(Entry& entry, pm::WordPair& old, const Fresh& fresh);
   bool replace(const Place& place, unsigned slot, Cargo& cargo);
   bool try_erase(Key key);
   bool remove(const Place& place, unsigned slot, Cargo& cargo);
