@@ -30,7 +30,7 @@ __attribute__((no_sanitize("thread"))) inline Line load_line(const void* p) {
 }
 
 /// Reads `n` bytes at `p`, which is aligned to 8; n is 16, 32, 48 or 64. The others count as 0.
-[[gnu::no_sanitize("thread")]] inline Line load_part_of_line(const void* p, std::size_t n) {
+__attribute__((no_sanitize("thread"))) inline Line load_part_of_line(const void* p, std::size_t n) {
   return _mm512_maskz_loadu_epi8(~std::uint64_t{0} >> (64 - n), p);
 }
 
@@ -51,7 +51,7 @@ __attribute__((no_sanitize("thread"))) inline Line load_line(const void* p) {
   return line;
 }
 
-[[gnu::no_sanitize("thread")]] inline Line load_part_of_line(const void* p, std::size_t n) {
+__attribute__((no_sanitize("thread"))) inline Line load_part_of_line(const void* p, std::size_t n) {
   Line line{};
   for (std::size_t i = 0; i < n / sizeof line[0]; ++i) {
     line[i] = __atomic_load_n(static_cast<const std::uint64_t*>(p) + i, __ATOMIC_RELAXED);
