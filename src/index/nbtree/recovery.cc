@@ -177,10 +177,13 @@ std::vector<Word> words_of(const Block& block) {
 template <class K, class V>
 void free_entries(pool::PoolCore& pool, const Words<K>& keys, Block& block, View<K> low) {
   const Survey found = survey<K>(keys, low, words_of(block));
-  // Those that lost first, as long as there is something to compare with: durably, or after a crash
-  // one of them could be the first of its key, and count.
-  for (std::uint64_t left = found.lost; left != 0; left &= left - 1)
-    pool.pm().publish(block.entries[__builtin_ctzll(left)].key, Codec<K>::kDead);
+  // Those that lost first, as long as there is something to compare with: after a crash one of them
+  // could be the first of its key, and count.
+  for (std::uint64_t left = found.lost; left != 0; left &= left - 1) {
+    Entry& entry = block.entries[__builtin_ctzll(left)];
+    pool.pm().store(entry.key, Codec<K>::kDead);
+    pool.pm().flush(&entry.key, sizeof entry.key);  // log() below fences before any is freed
+  }
   for (std::uint64_t left = found.counts; left != 0; left &= left - 1) {
     Entry& entry = block.entries[__builtin_ctzll(left)];
     alloc::Session session = pool.allocator().session();

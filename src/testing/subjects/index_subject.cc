@@ -37,7 +37,7 @@ constexpr unsigned kDropOneIn = 40;
 /// Steps after it meet what opening leaves for later.
 constexpr unsigned kReopenOneIn = 12;
 /// Rounds whose keys all want the same places, of which full leaves have none left.
-constexpr unsigned kCrowdedOneIn = 3;
+constexpr unsigned kCrowdedOneIn = 4;
 /// Keys of a thread, at most, where threads shall meet, and one thread its own traces.
 constexpr unsigned kFewKeys = 2;
 
