@@ -129,13 +129,13 @@ const Contract full(
     "a_pool_fills_up_under_threads", bytes_values,
     [](Rig& rig) {
       constexpr unsigned kThreads = 4;
-      constexpr std::size_t kKeys = 1200;
+      constexpr std::size_t kKeys = 600;
       PoolOptions options = rig.options();
-      options.max_size = 32 << 20;
+      options.max_size = 16 << 20;
       rig.replace_pool(options);
       auto index = rig.open();
       const auto keys = rig.keys_of(kKeys, KeyStyle::dense);
-      const std::size_t steps = std::max<std::size_t>(600, rig.count(3000));
+      const std::size_t steps = std::max<std::size_t>(300, rig.count(1500));
       std::vector<std::uint64_t> held(keys.size(),
                                       0);  // by key: its version, 0 if none; one writer
       const std::uint64_t seed = rig.rng()();
