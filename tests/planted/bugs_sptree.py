@@ -348,10 +348,9 @@ BUGS = [
     ),
     Bug(
         "a slot is used again while its tombstone is in the log",
-        SPTREE,
-        "buffer != nullptr ? 0 : free_slot(taken_slots(node), hash);\n",
-        "buffer != nullptr\n"
-        "      ? 0 : free_slot({planted} ? node.slots() : taken_slots(node), hash);\n",
+        BUFFERED,
+        "place_pairs(leaf, taken_slots(node), count, ",
+        "place_pairs(leaf, {planted} ? node.slots() : taken_slots(node), count, ",
         BUFFERS,
     ),
     Bug(
