@@ -11,7 +11,7 @@
 namespace perdix::index::sptree {
 
 template <class K, class V>
-auto Tree<K, V>::lock_node(Key key, Hash16 hash) -> LockedNode {
+auto Tree<K, V>::lock_node(Key key, Hash16 hash, bool may_add) -> LockedNode {
   for (Node* node = locate(key);;) {
     const std::uint64_t version = node->lock.read_begin();
     if (epoch::VersionLock::obsolete(version)) {
@@ -22,16 +22,18 @@ auto Tree<K, V>::lock_node(Key key, Hash16 hash) -> LockedNode {
       node = go_right(node, version, key);
       continue;
     }
-    prefetch_for_write(*node, hash);
+    prefetch_for_write(*node, hash, may_add);
     if (node->lock.try_upgrade(version)) return LockedNode(node);
   }
 }
 
-/// Asks for the lines that a new pair would be stored in, so that they are on their way while the
-/// fingerprints are.
+/// Asks for the lines that a write goes to, so that they are on their way while the fingerprints
+/// are. Those of a new pair only where the filter says that the key is new: a pair that is present
+/// stays where it is, and the line of a free slot would be read for nothing.
 template <class K, class V>
-void Tree<K, V>::prefetch_for_write(const Node& node, Hash16 hash) const {
+void Tree<K, V>::prefetch_for_write(const Node& node, Hash16 hash, bool may_add) const {
   if (const Buffer* buffer = buffer_of(node)) return buffer->prefetch();
+  if (!may_add || node.bloom.may_contain(hash)) return;
   const Leaf& leaf = *node.leaf();
   __builtin_prefetch(&leaf.bitmap, 1);
   __builtin_prefetch(&leaf.pairs[free_slot(node.slots(), hash) % kLeafPairs], 1);
@@ -77,7 +79,7 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
   if (log_ != nullptr && maintenance_due(hash)) maintain();
   const epoch::Guard guard;
   for (;;) {
-    const LockedNode node = lock_node(key, hash);
+    const LockedNode node = lock_node(key, hash, mode != Mode::update);
     const Found found = find(*node, key, hash);
     if (found.present()) {
       if (mode == Mode::insert) return false;
@@ -237,7 +239,7 @@ bool Tree<K, V>::erase(Key key) {
   if (log_ != nullptr && maintenance_due(hash)) maintain();
   const epoch::Guard guard;
   for (;;) {
-    LockedNode node = lock_node(key, hash);
+    LockedNode node = lock_node(key, hash, false);
     const Found found = find(*node, key, hash);
     if (!found.present()) return false;
     if (found.buffered >= 0 && !can_grow(*node)) {

@@ -147,8 +147,8 @@ class Tree {
   template <class Read>
   auto read_node_from(Node* node, Key key, Read read) const;
   Node* go_right(Node* node, std::uint64_t version, Key key) const;
-  LockedNode lock_node(Key key, Hash16 hash);
-  void prefetch_for_write(const Node& node, Hash16 hash) const;
+  LockedNode lock_node(Key key, Hash16 hash, bool may_add);
+  void prefetch_for_write(const Node& node, Hash16 hash, bool may_add) const;
   Found find(const Node& node, Key key, Hash16 hash) const;
   bool write(Key key, Value value, Mode mode);
   bool try_write(Key key, Value value, Mode mode);
