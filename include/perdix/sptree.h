@@ -23,7 +23,7 @@ class Tree;
 /// Cost of get(): lines of one leaf at most; usually none in PM if the key is absent (Bloom
 /// filter). get_many() takes about a third of that time where the index is larger than the
 /// processor's caches. The first size() after opening brings back all that is not back yet; stats()
-/// visits the backup of the top layer, some 2 % of the index.
+/// visits the backup of the top layer, which has one leaf of four.
 template <Storable K, Storable V>
 class SpTree : public OrderedIndex<index::sptree::Tree<K, V>, K, V> {
  public:

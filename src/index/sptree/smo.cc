@@ -269,6 +269,7 @@ void Tree<K, V>::merge_with_next(Node& node) {
   alloc::Session session = pool().allocator().session();
   session.free(pool().offset(&right));
   Keys::free(session, right.low);
+  // Before the node changes: this throws where the pool is damaged.
   session.commit_when(left.next, ~std::uint64_t{0}, right.next);
   for (std::uint64_t from = right_node->slots(); from != 0; from &= from - 1) {
     const unsigned source = static_cast<unsigned>(std::countr_zero(from));
