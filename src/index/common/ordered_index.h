@@ -3,7 +3,8 @@
 
 #include <perdix/ordered_index.h>
 
-#include "pool/pool_core.h"
+#include <memory>
+#include <utility>
 
 namespace perdix {
 

@@ -3,6 +3,7 @@
 
 #include "index/common/ordered_index.h"
 #include "index/nbtree/nbtree.h"
+#include "pool/pool_core.h"
 
 namespace perdix {
 
