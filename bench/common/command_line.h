@@ -3,7 +3,6 @@
 
 #include <exception>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 #include <ostream>
 
@@ -59,12 +58,15 @@ ExitStatus run_and_report(Config& config, const Outputs& outputs, Display displa
   return report.wrong_answers() == 0 ? kAllRight : kWrongAnswers;
 }
 
-/// Reads the command line and calls `run`. What goes wrong is an error message.
-inline int run_command_line(CLI::App& app, int argc, char** argv,
-                            const std::function<ExitStatus()>& run) {
+/// Reads the command line, whose options of its own `app` has already, and runs what it says. What
+/// goes wrong is an error message.
+template <class Config, class Display>
+int run_program(CLI::App& app, int argc, char** argv, Config& config, Display display) {
+  Outputs outputs;
+  add_places(app, config.pool_dir, outputs);
   try {
     app.parse(argc, argv);
-    return run();
+    return run_and_report(config, outputs, display);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? kAllRight : kFailed;
   } catch (const std::exception& e) {

@@ -65,9 +65,6 @@ int main(int argc, char** argv) {
   CLI::App app(figures::kDescription, "nbtree_bench");
   app.footer(figures::kFooter);
   figures::Config config;
-  Outputs outputs;
   figures::add_options(app, config);
-  add_places(app, config.pool_dir, outputs);
-  return run_command_line(app, argc, argv,
-                          [&] { return run_and_report(config, outputs, progress_display); });
+  return run_program(app, argc, argv, config, progress_display);
 }

@@ -68,10 +68,6 @@ int main(int argc, char** argv) {
   CLI::App app(resumption::kDescription, "resume_bench");
   app.footer(resumption::kFooter);
   resumption::Config config;
-  Outputs outputs;
   resumption::add_options(app, config);
-  add_places(app, config.pool_dir, outputs);
-  return run_command_line(app, argc, argv, [&] {
-    return run_and_report(config, outputs, resumption::progress_display);
-  });
+  return run_program(app, argc, argv, config, resumption::progress_display);
 }
