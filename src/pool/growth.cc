@@ -57,7 +57,8 @@ void Growth::make_ready(std::uint64_t size) {
   // A superblock that says this size may reach the device only after the size itself.
   if (durable_) file_.sync();
   mapping_.grow(size);
-  untouched_.push_back({before, size});
+  // A pool that was small until now has not been touched ahead of use (growth.h).
+  untouched_.push_back({before == kGrowthUnit ? 0 : before, size});
 }
 
 bool Growth::has_work() const { return !untouched_.empty() || wanted_ > mapping_.size(); }
