@@ -16,6 +16,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <thread>
 
@@ -160,6 +161,9 @@ struct Act {
   Number key;
   bool cold = false;  // the index was just opened
 };
+
+/// For the names of the tests.
+void PrintTo(const Act& act, std::ostream* out) { *out << act.name; }
 
 void fill(const std::function<void(Number)>& put, Number count) {
   for (Number i = 1; i <= count; ++i) put(10 * i);
