@@ -37,7 +37,7 @@ namespace perdix::testing {
 class Scheduler {
  public:
   static constexpr std::chrono::milliseconds kPatience{1000};
-  static constexpr std::chrono::milliseconds kLook{5};
+  static constexpr std::chrono::milliseconds kLook{1};
 
   /// `expected_points`: about how many points there will be in all.
   Scheduler(unsigned threads, std::uint64_t seed, std::uint64_t expected_points);
