@@ -98,7 +98,9 @@ class Resuming : public Map {
 
 /// "pool: durability process, domain cpu_cache": what the options come to on this machine.
 inline std::string pool_settings(const Setup& setup) {
-  const Pool pool = Pool::open_or_create(setup.directory / "settings.pool", pool_options(setup));
+  PoolOptions options = pool_options(setup);
+  options.initial_size = std::uint64_t{32} << 20;  // the smallest pool gets no huge pages
+  const Pool pool = Pool::open_or_create(setup.directory / "settings.pool", options);
   const PoolInfo info = pool.info();
   return "pool with durability " +
          std::string(info.durability == Durability::power ? "power" : "process") +

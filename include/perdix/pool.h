@@ -87,8 +87,9 @@ class Pool {
 
   PoolInfo info() const;
 
-  /// Whether huge pages map the pool now, at least in part. Cost: reads /proc/self/smaps, for which
-  /// the kernel walks all pages that the process has at lower addresses too.
+  /// Whether huge pages map the pool now, at least in part; a pool of the smallest size gets none
+  /// before it grows. Cost: reads /proc/self/smaps, for which the kernel walks all pages that the
+  /// process has at lower addresses too.
   bool huge_pages() const;
   std::vector<IndexInfo> indexes() const;
 

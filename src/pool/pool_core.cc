@@ -107,6 +107,7 @@ void PoolCore::format(std::uint64_t size, const PoolOptions& options) {
   const std::uint64_t max_size = checked_max_size(options, size, path);
   file_.allocate(size);
   map(size, max_size);
+  if (size > kGrowthUnit) mapping_->populate(0, kGrowthUnit);
   choose_domain(options.durability, options.domain);
   // The marker and all that follows may reach the device only in a file of full length.
   if (decision_.survives_power()) file_.sync();
@@ -125,9 +126,8 @@ void PoolCore::format(std::uint64_t size, const PoolOptions& options) {
   file_.publish();
   was_clean_ = true;  // there is nothing that a crash could have left
   start();
-  // On a disk touching would write all of it; a small pool is touched as it is used (growth.h).
-  const bool in_memory = file_.in_memory() || mapping_->dax();
-  if (in_memory && size > kGrowthUnit) growth_->touch(0, size);
+  // On a disk touching would write all of it.
+  if (file_.in_memory() || mapping_->dax()) growth_->touch(kGrowthUnit, size);
 }
 
 void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
