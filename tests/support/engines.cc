@@ -27,7 +27,7 @@ void add(std::vector<IndexType>& types, const std::string& engine) {
   const auto add_kinds = [&]<Storable K, Storable V>() {
     const std::string name = engine + (kDramBudget == 0 ? "" : "+buffers");
     types.push_back({name, engine, kKindOf<K>, kKindOf<V>, OrderedIndex<Index<K, V>>,
-                     open<Index<K, V>, kDramBudget>});
+                     kDramBudget != 0, open<Index<K, V>, kDramBudget>});
   };
   add_kinds.template operator()<Number, Number>();
   add_kinds.template operator()<Number, Bytes>();

@@ -18,7 +18,8 @@ struct IndexType {
   std::string engine;  ///< the name that pools know it by
   Kind key_kind;
   Kind value_kind;
-  bool ordered;  ///< it has scan(); hash indexes have none, and the cases for scans skip them
+  bool ordered;   ///< it has scan(); hash indexes have none, and the cases for scans skip them
+  bool buffered;  ///< opened with write buffers, which come with a write-ahead log
   AnyIndex (*open)(const Pool& pool, std::string_view name);
 
   /// "u64_bytes" for keys that are numbers and values that are strings.
