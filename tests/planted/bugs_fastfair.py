@@ -48,11 +48,21 @@ BUGS = [
         FAIR,
     ),
     Bug(
-        "fastfair: erase flushes the wrong line (FAST&FAIR)",
+        "fastfair: erase of the last pair flushes the wrong line (FAST&FAIR)",
         SHIFT,
-        "  pm.publish(commit.word, commit.value);  // the commit\n",
-        "  pm.store(commit.word, commit.value);\n  pm.persist(&node.meta, sizeof node.meta);\n",
+        "    pm.publish(commit.word, commit.value);  // the commit\n    return;\n",
+        "    pm.store(commit.word, commit.value);\n"
+        "    pm.persist(&node.entries[at], sizeof(Entry));\n"
+        "    return;\n",
         FAIR,
+    ),
+    Bug(
+        "fastfair: erase flushes the wrong line, and frees what the pair had (FAST&FAIR)",
+        FASTFAIR,
+        "    pm().publish(commit.word, commit.value);  // the commit\n",
+        "    pm().store(commit.word, commit.value);\n"
+        "    pm().persist(&leaf.meta, sizeof leaf.meta);\n",
+        FAIR_STRINGS,
     ),
     Bug(
         "fastfair: closing a gap goes into the next line before the last one is durable",
@@ -106,13 +116,6 @@ BUGS = [
         FAIR,
     ),
     Bug(
-        "fastfair: the gap of an erased pair stays open",
-        FASTFAIR,
-        "    if (!last) close_gap(pm(), leaf, at);\n",
-        "    if (last) pm().fence();\n",
-        FAIR_STRINGS,
-    ),
-    Bug(
         "fastfair: erase leaks the key",
         FASTFAIR,
         "    Keys::free(session, entry.key);\n",
@@ -152,13 +155,6 @@ BUGS = [
         "fastfair: the new root is used before it is durable (FAST&FAIR: root split)",
         FAIR_SMO,
         "  pm().flush(&top, offsetof(Node, entries) + sizeof(Entry));  // log() fences\n",
-        "",
-        FAIR,
-    ),
-    Bug(
-        "fastfair: an entry above a node is given twice",
-        FAIR_SMO,
-        "    if (after > 0 && pm::load(node.entries[after - 1].key) == word) return true;\n",
         "",
         FAIR,
     ),
@@ -213,6 +209,13 @@ BUGS = [
         "fastfair: dropping leaks the bounds of leaves",
         FAIR_RECOVERY,
         "    Words<K>::free(session, pm::load(node.low));\n",
+        "",
+        FAIR_STRINGS,
+    ),
+    Bug(
+        "fastfair: dropping frees what a copy refers to, which the pair beside it has, too",
+        FAIR_RECOVERY,
+        "  mend(pool.pm(), leaf);  // what a copy refers to would be freed twice\n",
         "",
         FAIR_STRINGS,
     ),

@@ -99,8 +99,13 @@ void insert_entry(const pm::Persister& pm, Node& node, unsigned at, Entry entry)
 void remove_entry(const pm::Persister& pm, Node& node, unsigned at) {
   const bool last = at + 1 == meta_of(node).count;
   const Commit commit = removal_of(node, at);
-  pm.publish(commit.word, commit.value);  // the commit
-  if (!last) close_gap(pm, node, at);
+  if (last) {
+    pm.publish(commit.word, commit.value);  // the commit
+    return;
+  }
+  // The commit. Not persisted: close_gap() persists its line before it changes another one.
+  pm.store(commit.word, commit.value);
+  close_gap(pm, node, at);
 }
 
 }  // namespace perdix::index::fastfair

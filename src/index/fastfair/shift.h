@@ -57,14 +57,15 @@ void commit_insert(const pm::Persister& pm, Node& node, unsigned at, Entry entry
 /// The commit of that insert.
 Commit insertion_of(Node& node, unsigned at, Entry entry);
 
-/// What takes entry `at` away, to be published. Then close_gap(at) follows, unless it was the last.
+/// What takes entry `at` away. Then close_gap(at) follows, unless it was the last; if nothing
+/// relies on the commit before, it need not be persisted apart.
 Commit removal_of(Node& node, unsigned at);
 
 /// Whether an entry's key equals its right neighbour's, so that it does not count.
 bool repeated(const Node& node, unsigned i);
 
 /// Moves what follows to the left, over an entry that does not count. The node holds the same in
-/// each state. Cost: as an insert.
+/// each state. The line of entry `at` is durable before another one changes. Cost: as an insert.
 void close_gap(const pm::Persister& pm, Node& node, unsigned at);
 
 /// Takes the copies away that crashes in the middle of shifts have left. True if there were any, so
