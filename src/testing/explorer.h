@@ -52,8 +52,9 @@ struct ExplorerOptions {
   unsigned threads = 1;
   unsigned steps = 16;       ///< of each thread
   unsigned steps_after = 3;  ///< once an image was opened
-  std::uint64_t images_of_round =
-      240;  ///< about so many; moments are drawn until their images are as many
+  /// About so many; moments are drawn until their images are as many. More rounds show more than
+  /// more images of one: what a round costs besides is what a dozen of images do.
+  std::uint64_t images_of_round = 100;
   std::uint64_t images_of_nested = 14;  ///< the same for a session that opened an image
   std::uint64_t nested_one_in =
       24;  ///< of the sessions that opened an image, one in so many is crashed in turn

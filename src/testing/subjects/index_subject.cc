@@ -11,6 +11,7 @@
 
 #include <perdix/index.h>
 
+#include "index/fastfair/fastfair.h"
 #include "index/nbtree/nbtree.h"
 #include "index/sptree/layout.h"
 #include "pm/file.h"
@@ -27,8 +28,9 @@ using Keys = std::vector<std::string>;
 constexpr unsigned kPairsOfAnother = 400;
 /// Pairs that a full leaf holds.
 unsigned of_a_leaf(const std::string& engine) {
-  return engine == index::nbtree::kEngineName ? index::nbtree::kCapacity
-                                              : index::sptree::kLeafPairs;
+  if (engine == index::nbtree::kEngineName) return index::nbtree::kCapacity;
+  if (engine == index::fastfair::kEngineName) return index::fastfair::kCapacity;
+  return index::sptree::kLeafPairs;
 }
 /// Pairs that a write buffer holds.
 constexpr unsigned kBuffered = 14;
@@ -171,12 +173,8 @@ class IndexSubject final : public Subject {
     static constexpr std::array<Mood, 5> kMoods = {Mood::grow, Mood::grow, Mood::shrink,
                                                    Mood::mixed, Mood::few};
     mood_ = crowded ? Mood::grow : kMoods[random.below(kMoods.size())];
-    // None: the workload makes the index. Else around what one, two or three leaves hold, so that
-    // they split and merge; 46, 53: NbTree's smaller ones; 70: its larger one of numbers, of which
-    // seven in eight are in the first quarter.
-    static constexpr std::array<unsigned, 11> kFills = {0, 3, 30, 46, 53, 62, 64, 70, 90, 128, 180};
-    unsigned fill = mood_ == Mood::shrink ? 64 + static_cast<unsigned>(random.below(120))
-                                          : kFills[random.below(kFills.size())];
+    unsigned fill =
+        mood_ == Mood::shrink ? 64 + static_cast<unsigned>(random.below(120)) : any_fill(random);
     // With a write buffer a leaf takes some more before it splits.
     if (fill != 0 && options_.dram_budget != 0 && random.one_in(2)) fill += kBuffered;
     State state;
@@ -274,13 +272,30 @@ class IndexSubject final : public Subject {
                            : fmt::format("'{}'", key);
   }
 
+  /// How many pairs to begin with. None: the workload makes the index. Else around what one, two or
+  /// three leaves hold, so that they split and merge.
+  unsigned any_fill(util::Random& random) const {
+    if (info_.engine == index::nbtree::kEngineName) {
+      // 46, 53: its smaller leaves; 70: its larger one of numbers, of which seven in eight are in
+      // the first quarter.
+      static constexpr std::array<unsigned, 11> kFills = {0,  3,  30, 46,  53, 62,
+                                                          64, 70, 90, 128, 180};
+      return kFills[random.below(kFills.size())];
+    }
+    const unsigned leaf = of_a_leaf(info_.engine);
+    // Three full ones twice: it is the third leaf to which a restart needs the backup of a way.
+    const std::array<unsigned, 10> fills = {
+        0, 3, leaf / 2, leaf - 2, leaf, leaf * 3 / 2, leaf * 2, leaf * 3, leaf * 3, 180};
+    return fills[random.below(fills.size())];
+  }
+
   /// Keys to begin with: in any order, or, since that leaves full leaves behind, ascending but for
   /// those of one leaf.
   Keys first_keys(util::Random& random, unsigned count) const {
     Keys keys = *keys_;
     std::shuffle(keys.begin(), keys.end(), random);
     keys.resize(count);
-    if (random.one_in(2)) return keys;
+    if (random.one_in(3)) return keys;
     std::sort(keys.begin(), keys.end());
     const std::size_t leaf = of_a_leaf(info_.engine);
     for (std::size_t begin = 0; begin < keys.size(); begin += leaf) {

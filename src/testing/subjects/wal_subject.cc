@@ -143,8 +143,9 @@ class OpenedWal final : public Opened {
     merge(leaf);
   }
 
-  /// Whatever can be freed is, and can be used again.
+  /// No chain holds anything back, so all segments but the last are freed, and can be used again.
   void clean() {
+    for (unsigned leaf = 0; leaf < kLeaves; ++leaf) merge(leaf);
     log_->checkpoint();
     log_->reclaim();
     core_->reclaimer().drain();
@@ -350,7 +351,7 @@ class WalSubject final : public Subject {
     if (threads == 1 && random.one_in(60)) return {kReplace | settle, "", ""};
     if (threads == 1 && random.one_in(15)) return {kReopen | settle, "", ""};
     if (random.one_in(6)) return {kCheckpoint | settle, "", ""};
-    if (random.one_in(8)) return {kReclaim | settle, "", ""};
+    if (random.one_in(6)) return {kReclaim | settle, "", ""};
     if (random.one_in(3)) return {kMerge | settle, key, ""};
     const unsigned action = state.contains(key) && random.one_in(3)
                                 ? kErase
@@ -376,13 +377,15 @@ class WalSubject final : public Subject {
  private:
   static void fill(OpenedWal& opened, util::Random& random) {
     const auto leaf = static_cast<unsigned>(random.below(kLeaves));
-    // Often so many that the next ring words are not in the line of the stripe's start.
-    opened.fill(leaf, random.one_in(2) ? random.below(4) : 7 + random.below(3), 0);
-    // Then segments that were freed are used again, while those of positions behind them are not.
-    if (!random.one_in(3)) opened.clean();
+    // Mostly so many that the next ring words are not in the line of the stripe's start.
+    opened.fill(leaf, random.one_in(3) ? random.below(4) : 7 + random.below(3), 0);
+    // Then segments that were freed are used again, while those of positions behind them are not;
+    // and others are behind the start, to be freed by the next reclamation.
+    const bool clean = !random.one_in(3);
+    if (clean) opened.clean();
     // Shortly before the headroom ends, or the segment.
     const std::uint64_t place = random.one_in(2) ? wal::kSegmentSize : wal::kSegmentSize / 4 * 3;
-    opened.fill(leaf, random.below(3),
+    opened.fill(leaf, clean ? 1 + random.below(2) : random.below(3),
                 place - (1 + random.below(kRecordsAhead)) * sizeof(wal::Record));
   }
 
