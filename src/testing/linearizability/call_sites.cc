@@ -7,6 +7,11 @@ void CallSites::suppress(const std::string& site, Event::Kind kind) {
   suppressed_ = Suppression{sites_.number(site), kind};
 }
 
+bool CallSites::suppresses() const {
+  const std::lock_guard lock(mutex_);
+  return suppressed_.has_value();
+}
+
 bool CallSites::counts(const pm::Site& site, Event::Kind kind) {
   const std::lock_guard lock(mutex_);
   const std::uint32_t number = sites_.number(site);

@@ -17,6 +17,8 @@ class CallSites {
   /// From now on the flushes, or the fences, of this site ("src/a.cc:1:2") are left out.
   void suppress(const std::string& site, Event::Kind kind);
 
+  bool suppresses() const;
+
   /// Counts a flush or a fence; false if it is left out.
   bool counts(const pm::Site& site, Event::Kind kind);
 

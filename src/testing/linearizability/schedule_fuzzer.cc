@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -26,14 +27,18 @@ constexpr unsigned kBefore = 97;  // numbers of the thread that prepares and loo
 constexpr unsigned kAfterCrash = 98;
 constexpr unsigned kAfter = 99;
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+/// With a suppression the crash comes when one of the next 64 calls returns, rather an early one.
+constexpr unsigned kMostReturnsLog = 6;
 
 /// Every event of the probe is a scheduling point, and is told to what survives. A store has
 /// happened when its event comes, so it counts before the thread waits for its turn; a flush or a
 /// fence acts afterwards.
 class PointProbe final : public YieldingProbe {
  public:
-  PointProbe(Scheduler& scheduler, SurvivingMemory& memory, CallSites& sites)
-      : scheduler_(scheduler), memory_(memory), sites_(sites) {}
+  /// `missed` is called when the suppressed call was left out.
+  PointProbe(Scheduler& scheduler, SurvivingMemory& memory, CallSites& sites,
+             std::function<void()> missed)
+      : scheduler_(scheduler), memory_(memory), sites_(sites), missed_(std::move(missed)) {}
 
   void on_yield() override { scheduler_.yield(); }
   void on_read(const void*, std::size_t) override { scheduler_.point(); }
@@ -44,12 +49,22 @@ class PointProbe final : public YieldingProbe {
   bool on_flush(const void* p, std::size_t n, const pm::Site& site) override {
     scheduler_.point();
     // A note of the instruction that follows.
-    if (sites_.counts(site, Event::Kind::flush)) memory_.flushed(p, n);
+    if (sites_.counts(site, Event::Kind::flush)) {
+      memory_.flushed(p, n);
+    } else {
+      memory_.missed_flush(p, n);
+      missed_();
+    }
     return true;
   }
   bool on_fence(const pm::Site& site) override {
     scheduler_.point();
-    if (sites_.counts(site, Event::Kind::fence)) memory_.fenced();
+    if (sites_.counts(site, Event::Kind::fence)) {
+      memory_.fenced();
+    } else {
+      memory_.missed_fence();
+      missed_();
+    }
     return true;
   }
 
@@ -57,6 +72,7 @@ class PointProbe final : public YieldingProbe {
   Scheduler& scheduler_;
   SurvivingMemory& memory_;
   CallSites& sites_;
+  std::function<void()> missed_;
 };
 
 class InstalledProbe {
@@ -90,7 +106,7 @@ class Run {
     log.move_to(history_);
     system_->prepared(seed_);
     execute();
-    if (outcome_.problems.empty()) check_end();
+    if (outcome_.problems.empty() && !sites_.suppresses()) check_end();
     if (outcome_.problems.empty() && crash_) check_crash();
     outcome_.operations = history_.operations.size() + history_.scans.size();
     outcome_.crashed = crash_.has_value();
@@ -105,29 +121,46 @@ class Run {
     const std::uint64_t expected = kPointsPerCall * plan_.threads.size() * plan_.threads[0].size();
     Scheduler scheduler(static_cast<unsigned>(plan_.threads.size()), random_(), expected);
     SurvivingMemory memory(system_->memory(), system_->needs_flushes());
-    const std::uint64_t crash_seed = random_();
-    scheduler.at_point(1 + random_.below(expected), [&] {
-      util::Random random(crash_seed);
-      const Tick now = clock_.tick();  // before the image, in which all is that returned before
-      crash_ = {now, memory.image(random)};
-    });
-    PointProbe probe(scheduler, memory, sites_);
+    crash_random_ = util::Random(random_());
+    if (!sites_.suppresses())
+      scheduler.at_point(1 + random_.below(expected), [&] { crash(memory); });
+    PointProbe probe(scheduler, memory, sites_, [&] { missed(); });
     const InstalledProbe installed(probe);
     std::vector<std::jthread> threads;
     for (unsigned t = 0; t < plan_.threads.size(); ++t)
-      threads.emplace_back([&, t] { work(scheduler, t); });
+      threads.emplace_back([&, t] { work(scheduler, memory, t); });
     scheduler.watch();
     threads.clear();  // joins
     outcome_.points = scheduler.points();
   }
 
-  void work(Scheduler& scheduler, unsigned number) {
+  void crash(const SurvivingMemory& memory) {
+    const Tick now = clock_.tick();  // before the image, in which all is that returned before
+    crash_ = {now, memory.image(crash_random_)};
+  }
+
+  /// The suppressed call was left out.
+  void missed() {
+    const std::lock_guard lock(mutex_);
+    if (crash_ || returns_left_ != 0) return;
+    const std::uint64_t most = std::uint64_t{1} << crash_random_.below(kMostReturnsLog + 1);
+    returns_left_ = 1 + crash_random_.below(most);
+  }
+
+  /// A call has returned, and the others are stopped.
+  void returned(const SurvivingMemory& memory) {
+    const std::lock_guard lock(mutex_);
+    if (returns_left_ != 0 && --returns_left_ == 0 && memory.misses()) crash(memory);
+  }
+
+  void work(Scheduler& scheduler, const SurvivingMemory& memory, unsigned number) {
     Log log(system_->map(), clock_, number);
     const Scheduler::Member member(scheduler, number);
     try {
       for (const PlannedCall& call : plan_.threads[number]) {
         scheduler.point_between();
         call(log);
+        returned(memory);
       }
     } catch (const std::exception& error) {
       report(fmt::format("thread {}: an unexpected exception: {}", number, error.what()));
@@ -185,9 +218,11 @@ class Run {
   std::unique_ptr<System> system_;
   SchedulePlan plan_;
   Clock clock_;
-  std::mutex mutex_;  // guards history_ and outcome_ while threads run
+  std::mutex mutex_;  // guards what follows while threads run
   History history_;
   ScheduleOutcome outcome_;
+  util::Random crash_random_{0};
+  std::uint64_t returns_left_ = 0;  // until the crash that follows a suppressed call
   std::optional<Crash> crash_;
 };
 

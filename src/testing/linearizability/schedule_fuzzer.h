@@ -24,7 +24,8 @@ struct ScheduleOutcome {
 };
 
 /// One run. Not while other threads use instrumented memory: installs a probe. What `sites`
-/// suppresses has no effect on what the crash leaves.
+/// suppresses has no effect on what the crash leaves; then the crash comes when a call returns soon
+/// after the suppressed one, and only if it leaves less because of that. All else is not checked.
 ScheduleOutcome run_schedule(const MakeSystem& make, std::uint64_t seed, CallSites& sites);
 ScheduleOutcome run_schedule(const MakeSystem& make, std::uint64_t seed);
 

@@ -14,13 +14,16 @@ class Planner {
   Planner(util::Random& random, bool ordered) : random_(random), ordered_(ordered) {}
 
   SchedulePlan draw() {
-    const std::uint64_t beginning = random_.below(3);
-    make_keys(beginning == 0 ? 1 + random_.below(6) : 80);
-    if (beginning == 0) put_some(random_.below(plan_.keys.size() + 1));
+    const std::uint64_t beginning = random_.below(4);
+    const bool contested = beginning == 3;
+    make_keys(beginning == 0 || contested ? 1 + random_.below(6) : 80);
+    if (beginning == 0 || contested) put_some(random_.below(plan_.keys.size() + 1));
     if (beginning == 1) put_some(61 + random_.below(4));
     if (beginning == 2) leave_little();
     draw_weights(beginning == 2);
+    if (contested) insert_much();
     for (Key& key : hot_) key = any_key();
+    if (contested) hot_.fill(hot_[0]);
     plan_.threads.resize(2 + random_.below(3));
     const std::uint64_t calls = 6 + random_.below(25);
     for (PlannedCalls& thread : plan_.threads) {
@@ -55,6 +58,13 @@ class Planner {
     for (std::uint64_t& weight : weights_) weight = 1 + random_.below(8);
     if (erase_much) weights_[static_cast<std::size_t>(Action::erase)] += 12;
     scan_one_in_ = 4 + random_.below(16);
+  }
+
+  // Of one new key, again and again, since it is also erased.
+  void insert_much() {
+    weights_[static_cast<std::size_t>(Action::insert)] += 16;
+    weights_[static_cast<std::size_t>(Action::erase)] += 8;
+    weights_[static_cast<std::size_t>(Action::get)] += 8;
   }
 
   PlannedCall draw_call() {

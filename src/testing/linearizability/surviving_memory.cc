@@ -43,9 +43,27 @@ void SurvivingMemory::fenced() {
     std::uint64_t& order = durable_order_[flush.line];
     if (flush.order < order) continue;
     order = flush.order;
+    missed_.erase(flush.line);
     std::ranges::copy(flush.content, durable_.begin() + static_cast<long>(flush.line * kLine));
   }
   flushes.clear();
+}
+
+void SurvivingMemory::missed_flush(const void* p, std::size_t n) {
+  if (!needs_flushes_) return;
+  const std::lock_guard lock(mutex_);
+  each_line(p, n, [&](std::size_t line) { missed_.insert(line); });
+}
+
+void SurvivingMemory::missed_fence() {
+  const std::lock_guard lock(mutex_);
+  for (const Flush& flush : flushes_[std::this_thread::get_id()]) missed_.insert(flush.line);
+}
+
+bool SurvivingMemory::misses() const {
+  const std::lock_guard lock(mutex_);
+  const std::vector<std::size_t> lines = dirty();
+  return std::ranges::any_of(lines, [&](std::size_t line) { return missed_.contains(line); });
 }
 
 /// The lines whose content is not durable.
@@ -64,13 +82,17 @@ std::vector<std::byte> SurvivingMemory::image(util::Random& random) const {
   const std::lock_guard lock(mutex_);
   const std::vector<std::size_t> lines = dirty();
   std::vector<std::byte> image = durable_;
-  enum { one_survives, one_is_lost, some_survive, kinds };
-  const std::uint64_t kind = random.below(kinds);
+  enum { one_survives, one_is_lost, some_survive, kinds, none_survives, missed_are_lost };
+  const std::uint64_t kind =
+      missed_.empty() ? random.below(kinds) : none_survives + random.below(2);
   const std::uint64_t one = lines.empty() ? 0 : random.below(lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const bool survives =
-        kind == some_survive ? random.one_in(2) : (kind == one_survives) == (i == one);
-    if (!survives) continue;
+    const auto survives = [&] {
+      if (kind == none_survives) return false;
+      if (kind == missed_are_lost) return !missed_.contains(lines[i]);
+      return kind == some_survive ? random.one_in(2) : (kind == one_survives) == (i == one);
+    };
+    if (!survives()) continue;
     const auto content = region_.subspan(lines[i] * kLine, kLine);
     std::ranges::copy(content, image.begin() + static_cast<long>(lines[i] * kLine));
   }

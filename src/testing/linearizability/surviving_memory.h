@@ -1,6 +1,7 @@
 // What a crash leaves of a region of PM: everything that was stored where caches survive; else what
 // was flushed and fenced, and of each other line its last durable state or its present one: only
-// one line survives, or only one is lost, or chance decides for each.
+// one line survives, or only one is lost, or chance decides for each. If flushes or fences were
+// left out, all is lost that is not durable, or only what is due to that.
 //
 // A probe tells it of stores, flushes and fences. Thread-safe.
 #pragma once
@@ -26,6 +27,13 @@ class SurvivingMemory {
   void wrote(const void* p, std::size_t n);
   void flushed(const void* p, std::size_t n);
   void fenced();
+
+  /// Instead of flushed() or fenced(), where the call is left out.
+  void missed_flush(const void* p, std::size_t n);
+  void missed_fence();
+
+  /// Whether something would be durable now if nothing had been left out.
+  bool misses() const;
 
   /// What is left if the crash comes now.
   std::vector<std::byte> image(util::Random& random) const;
@@ -54,6 +62,7 @@ class SurvivingMemory {
   std::map<std::size_t, std::uint64_t> durable_order_;
   std::map<std::thread::id, std::vector<Flush>> flushes_;
   std::uint64_t flush_count_ = 0;
+  std::set<std::size_t> missed_;  // lines that would be durable
 };
 
 }  // namespace perdix::testing

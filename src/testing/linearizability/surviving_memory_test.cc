@@ -75,6 +75,36 @@ TEST(SurvivingMemory, AFenceIsOfItsThread) {
   EXPECT_EQ(Region::outcomes(memory, 3), (Values{0, 7}));
 }
 
+TEST(SurvivingMemory, WhatAMissedFlushWouldKeepIsLost) {
+  Region region;
+  SurvivingMemory memory(region.bytes(), true);
+  region.store(memory, 3, 7);
+  region.store(memory, 16, 9);  // in another line
+  EXPECT_FALSE(memory.misses());
+  memory.missed_flush(&region.words[3], 8);
+  EXPECT_TRUE(memory.misses());
+  EXPECT_EQ(Region::outcomes(memory, 3), Values{0});
+  EXPECT_EQ(Region::outcomes(memory, 16), (Values{0, 9}));
+  memory.flushed(&region.words[3], 8);
+  memory.fenced();
+  EXPECT_FALSE(memory.misses()) << "another flush has made up for it";
+  EXPECT_EQ(Region::outcomes(memory, 3), Values{7});
+}
+
+TEST(SurvivingMemory, WhatAMissedFenceWouldKeepIsLost) {
+  Region region;
+  SurvivingMemory memory(region.bytes(), true);
+  region.store(memory, 3, 7);
+  memory.missed_fence();
+  EXPECT_FALSE(memory.misses()) << "nothing was flushed";
+  memory.flushed(&region.words[3], 8);
+  memory.missed_fence();
+  EXPECT_TRUE(memory.misses());
+  EXPECT_EQ(Region::outcomes(memory, 3), Values{0});
+  memory.fenced();
+  EXPECT_FALSE(memory.misses());
+}
+
 TEST(SurvivingMemory, AnOldFlushDoesNotUndoANewerOne) {
   Region region;
   SurvivingMemory memory(region.bytes(), true);
