@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <charconv>
 #include <numeric>
 #include <utility>
@@ -125,7 +126,12 @@ std::optional<Failure> Explorer::start(std::uint64_t seed) {
   ++counts_.rounds;
   util::Random random(seed);
   recorder_.draw_from(random());
-  const State first = subject_.create(stage_.medium(), random);
+  State first;
+  try {
+    first = subject_.create(stage_.medium(), random);
+  } catch (const std::exception& error) {
+    return Failure{seed, {}, "the first state, without a crash", {error.what()}};
+  }
   stage_.adopt();
   first_hash_ = content_hash(stage_.bytes(), subject_.size());
   SessionPlan plan{random(), options_.threads, options_.steps};
