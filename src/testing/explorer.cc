@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 #include <charconv>
+#include <exception>
 #include <numeric>
 #include <utility>
 
