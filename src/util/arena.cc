@@ -53,13 +53,29 @@ Arena::~Arena() {
 
 void* Arena::allocate(std::size_t bytes) {
   assert(bytes > 0);
-  return bytes <= kLargestClass ? allocate_small(round_up(bytes, kGranule))
-                                : allocate_mapping(mapping_size(bytes));
+  if (bytes > kLargestClass) return allocate_mapping(mapping_size(bytes));
+  bytes = round_up(bytes, kGranule);
+  const std::lock_guard guard(lock_);
+  return take(classes_[bytes / kGranule], bytes);
 }
 
-void* Arena::allocate_small(std::size_t bytes) {
+void Arena::allocate(std::size_t bytes, std::span<void*> pieces) {
+  assert(bytes > 0 && bytes <= kLargestClass);
+  bytes = round_up(bytes, kGranule);
   const std::lock_guard guard(lock_);
   SizeClass& size_class = classes_[bytes / kGranule];
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    try {
+      pieces[i] = take(size_class, bytes);
+    } catch (const std::bad_alloc&) {
+      while (i > 0) give_back(size_class, pieces[--i], bytes);
+      throw;
+    }
+  }
+}
+
+/// A piece of the class. The caller holds the lock, here and below.
+void* Arena::take(SizeClass& size_class, std::size_t bytes) {
   if (FreeChunk* chunk = size_class.freed) {
     size_class.freed = chunk->next;
     in_use_ += bytes;
@@ -84,6 +100,11 @@ void Arena::refill(SizeClass& size_class) {
   slab_ += kSlab;
 }
 
+void Arena::give_back(SizeClass& size_class, void* memory, std::size_t bytes) noexcept {
+  size_class.freed = new (memory) FreeChunk{size_class.freed};
+  in_use_ -= bytes;
+}
+
 void* Arena::allocate_mapping(std::size_t bytes) {
   std::byte* const memory = bytes < kHugePage ? map(bytes) : map_huge(bytes);
   const std::lock_guard guard(lock_);
@@ -103,9 +124,7 @@ void Arena::release(void* memory, std::size_t bytes) noexcept {
   }
   bytes = round_up(bytes, kGranule);
   const std::lock_guard guard(lock_);
-  SizeClass& size_class = classes_[bytes / kGranule];
-  size_class.freed = new (memory) FreeChunk{size_class.freed};
-  in_use_ -= bytes;
+  give_back(classes_[bytes / kGranule], memory, bytes);
 }
 
 std::size_t Arena::bytes_in_use() const noexcept {

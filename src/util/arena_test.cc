@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <map>
 #include <thread>
@@ -89,6 +90,23 @@ TEST(Arena, ReusesWhatWasReleased) {
   arena.release(first, 160);
   EXPECT_EQ(arena.allocate(155), first) << "155 rounds to the same class";
   EXPECT_EQ(arena.bytes_in_use(), 160u);
+}
+
+TEST(Arena, GivesManyPiecesAtOnce) {
+  Arena arena;
+  void* const released = arena.allocate(100);
+  arena.release(released, 100);
+  std::array<void*, 2000> pieces{};  // of several slabs
+  arena.allocate(100, pieces);
+  EXPECT_EQ(arena.bytes_in_use(), pieces.size() * 112);
+  EXPECT_EQ(pieces[0], released);
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    fill({static_cast<std::byte*>(pieces[i]), 100, static_cast<int>(i % 250)});
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    EXPECT_TRUE(intact({static_cast<std::byte*>(pieces[i]), 100, static_cast<int>(i % 250)})) << i;
+    arena.release(pieces[i], 100);
+  }
+  EXPECT_EQ(arena.bytes_in_use(), 0u);
 }
 
 TEST(Arena, ReturnsLargeMappingsAtOnce) {

@@ -76,8 +76,8 @@ BUGS = [
     Bug(
         "nbtree: opening leaves what the ledger names of structure modifications",
         NB_RECOVERY,
-        "  top_.build(std::move(positions));\n  ledger_->settle(Ledger::Purpose::modification);\n",
-        "  top_.build(std::move(positions));\n",
+        "  });\n  ledger_->settle(Ledger::Purpose::modification);\n",
+        "  });\n",
         NB,
     ),
     Bug(

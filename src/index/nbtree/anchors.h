@@ -3,15 +3,19 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "index/common/word.h"
 #include "index/nbtree/entry.h"
 #include "index/nbtree/ledger.h"
 #include "index/nbtree/reference.h"
+#include "util/huge_vector.h"
 
 namespace perdix::index::nbtree {
 
@@ -21,42 +25,55 @@ struct ListedAnchor {
   Anchor* anchor;
 };
 
-/// Sorts by low bounds. Integers are first distributed to buckets, which saves most of the time
-/// that opening an index would take where they are spread evenly, and costs little where they are
-/// not.
-template <class K>
-void sort_by_low(std::vector<ListedAnchor<K>>& anchors) {
-  const auto less = [](const auto& a, const auto& b) { return a.low < b.low; };
-  constexpr std::size_t kOfABucket = 4;
-  const std::size_t buckets = anchors.size() / kOfABucket;
-  if constexpr (Words<K>::kInline) {
-    if (buckets == 0) return std::sort(anchors.begin(), anchors.end(), less);
-    const auto [least, most] = std::minmax_element(anchors.begin(), anchors.end(), less);
-    const auto bucket_of = [&, low = least->low,
-                            range =
-                                static_cast<double>(most->low - least->low) + 1](const auto& a) {
-      const double share = static_cast<double>(a.low - low) / range;
-      return std::min(static_cast<std::size_t>(share * static_cast<double>(buckets)), buckets - 1);
+/// Sorts integers by their high bits, by a radix sort that goes from digit to digit upwards; then
+/// what has the same high bits by comparisons. These have more values than there are anchors: so
+/// where keys are spread evenly little is left to be compared. Digits are small, so that the places
+/// that a pass writes to stay in the nearest cache.
+template <class Item>
+void radix_sort_by_low(util::HugeVector<Item>& items) {
+  constexpr unsigned kDigitBits = 6;
+  const auto less = [](const Item& a, const Item& b) { return a.low < b.low; };
+  const auto [least, most] = std::minmax_element(items.begin(), items.end(), less);
+  const std::uint64_t origin = least->low;
+  const auto bits = static_cast<unsigned>(std::bit_width(most->low - origin));
+  const unsigned passes = static_cast<unsigned>(std::bit_width(items.size())) / kDigitBits + 1;
+  const unsigned shift = bits - std::min(bits, passes * kDigitBits);
+
+  util::HugeVector<Item> sorted(items.size());
+  for (unsigned pass = 0; pass < passes; ++pass) {
+    const auto digit = [=](const Item& item) {
+      return (item.low - origin) >> (shift + pass * kDigitBits) & ((1U << kDigitBits) - 1);
     };
-    std::vector<std::uint32_t> begins(buckets + 1);
-    for (const auto& item : anchors) ++begins[bucket_of(item) + 1];
-    std::partial_sum(begins.begin(), begins.end(), begins.begin());
-    std::vector<ListedAnchor<K>> sorted(anchors.size());
-    std::vector<std::uint32_t> next(begins.begin(), begins.end() - 1);
-    for (const auto& item : anchors) sorted[next[bucket_of(item)]++] = item;
-    for (std::size_t i = 0; i < buckets; ++i)
-      std::sort(sorted.begin() + begins[i], sorted.begin() + begins[i + 1], less);
-    anchors.swap(sorted);
+    std::array<std::size_t, (1U << kDigitBits) + 1> ends{};
+    for (const Item& item : items) ++ends[digit(item) + 1];
+    std::partial_sum(ends.begin(), ends.end(), ends.begin());
+    for (const Item& item : items) sorted[ends[digit(item)]++] = item;
+    items.swap(sorted);
+  }
+  const auto high_bits = [=](const Item& item) { return (item.low - origin) >> shift; };
+  for (auto begin = items.begin(); begin != items.end();) {
+    auto end = begin + 1;
+    while (end != items.end() && high_bits(*end) == high_bits(*begin)) ++end;
+    if (end - begin > 1) std::sort(begin, end, less);
+    begin = end;
+  }
+}
+
+template <class K>
+void sort_by_low(util::HugeVector<ListedAnchor<K>>& anchors) {
+  if constexpr (Words<K>::kInline) {
+    radix_sort_by_low(anchors);
   } else {
-    std::sort(anchors.begin(), anchors.end(), less);
+    std::sort(anchors.begin(), anchors.end(),
+              [](const auto& a, const auto& b) { return a.low < b.low; });
   }
 }
 
 /// The root's anchors and those in pages, free places left out, ascending.
 template <class K>
-std::vector<ListedAnchor<K>> sorted_anchors(const pool::PoolCore& pool, const Words<K>& keys,
-                                            Root& root, const Ledger& ledger) {
-  std::vector<ListedAnchor<K>> anchors;
+util::HugeVector<ListedAnchor<K>> sorted_anchors(const pool::PoolCore& pool, const Words<K>& keys,
+                                                 Root& root, const Ledger& ledger) {
+  util::HugeVector<ListedAnchor<K>> anchors;
   anchors.reserve(kMostRegions + ledger.page_bytes() / sizeof(Anchor));
   const auto add = [&](Anchor& anchor) {
     anchors.push_back({keys.view(pm::load(anchor.low)), &anchor});
@@ -67,7 +84,11 @@ std::vector<ListedAnchor<K>> sorted_anchors(const pool::PoolCore& pool, const Wo
       throw_corrupt(pool, "an anchor", pool.offset(&anchor));
     add(anchor);
   }
-  ledger.for_each_anchor(add);
+  ledger.for_each_place([&](std::span<Anchor> places) {
+    for (Anchor& place : places) {
+      if (pm::load(place.block) != pm::kNull) add(place);
+    }
+  });
   sort_by_low(anchors);
   return anchors;
 }
@@ -75,10 +96,10 @@ std::vector<ListedAnchor<K>> sorted_anchors(const pool::PoolCore& pool, const Wo
 /// All anchors of the list, ascending. What the list reaches is told to the ledger's leftovers: an
 /// anchor that the ledger names is in it if its predecessor leads to it (N8). Throws corrupt.
 template <class K>
-std::vector<ListedAnchor<K>> listed_anchors(const pool::PoolCore& pool, const Words<K>& keys,
-                                            Root& root, const Ledger& ledger) {
+util::HugeVector<ListedAnchor<K>> listed_anchors(const pool::PoolCore& pool, const Words<K>& keys,
+                                                 Root& root, const Ledger& ledger) {
   const Leftovers& leftovers = ledger.leftovers(Ledger::Purpose::modification);
-  std::vector<ListedAnchor<K>> anchors = sorted_anchors(pool, keys, root, ledger);
+  util::HugeVector<ListedAnchor<K>> anchors = sorted_anchors(pool, keys, root, ledger);
   std::size_t listed = 0;
   for (const ListedAnchor<K>& item : anchors) {
     const pm::Offset offset = pool.offset(item.anchor);

@@ -231,13 +231,10 @@ void Ledger::add_anchors(Lane& lane) {
   for (std::size_t i = anchors.size(); i-- > 0;) lane.anchors.push_back(&anchors[i]);
 }
 
-void Ledger::for_each_anchor(const std::function<void(Anchor&)>& visit) const {
+void Ledger::for_each_place(const std::function<void(std::span<Anchor>)>& visit) const {
   for (const Lane& lane : lanes_) {
-    for_each_page<AnchorPage>(pm::load(lane.stripe->anchors), [&](AnchorPage& page) {
-      for (Anchor& anchor : page.anchors) {
-        if (pm::load(anchor.block) != pm::kNull) visit(anchor);
-      }
-    });
+    for_each_page<AnchorPage>(pm::load(lane.stripe->anchors),
+                              [&](AnchorPage& page) { visit(page.anchors); });
   }
 }
 

@@ -28,6 +28,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "alloc/limbo.h"
@@ -65,9 +66,9 @@ class Ledger {
   /// can call reached() any more.
   void settle(Purpose purpose);
 
-  /// Calls visit(anchor) for all places of anchors that are not free. Nobody else may use the
+  /// Calls visit(places) with all places of anchors, a page at a time. Nobody else may use the
   /// ledger.
-  void for_each_anchor(const std::function<void(Anchor&)>& visit) const;
+  void for_each_place(const std::function<void(std::span<Anchor>)>& visit) const;
 
   /// Waits for a grace period and frees what was unlinked before the call. The caller holds neither
   /// a Guard nor a Hold.

@@ -206,6 +206,7 @@ class Tree {
   void create();
   void recover();
   Position<K>* new_position(Anchor& anchor, Key low, Leaf<K>* leaf) const;
+  Key own_bound(Key low) const;
   void release(Position<K>* position) const;
   template <class Object>
   void retire(Object* object) const;

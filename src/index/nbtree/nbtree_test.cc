@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "index/nbtree/anchors.h"
 #include "index/nbtree/test_tree.h"
 
 namespace perdix::index::nbtree {
@@ -140,7 +142,7 @@ class TopTest : public ::testing::Test {
  protected:
   TopTest() {
     first_ = position(0);
-    top_.build({{first_->low(), first_}});
+    top_.build(1, [this](auto children) { children[0] = {first_->low(), first_}; });
   }
 
   /// Low bounds are bytes of the position's own, as in a tree.
@@ -238,6 +240,33 @@ TYPED_TEST(TopTest, WhatHasGoneAndNotLeftIsPassedOver) {
     EXPECT_EQ(this->top_.floor(bound), positions[i]) << i;
     EXPECT_EQ(this->top_.linked_floor(bound), positions[1]) << i;
     EXPECT_EQ(this->top_.linked_below(following), positions[1]) << i;
+  }
+}
+
+TEST(NbTreeOpening, SortsAnchorsHoweverTheirBoundsAreSpread) {
+  using Anchors = util::HugeVector<ListedAnchor<std::uint64_t>>;
+  constexpr std::uint64_t kMost = ~std::uint64_t{0};
+  std::mt19937_64 random(11);
+  const std::map<std::string, std::function<std::uint64_t(std::uint64_t)>> spreads{
+      {"evenly", [&](std::uint64_t) { return random(); }},
+      {"densely", [](std::uint64_t i) { return 1000 - i; }},
+      {"in one place, but for the first",
+       [&](std::uint64_t i) { return i == 0 ? 0 : kMost - random() % 5000; }},
+      {"at both ends",
+       [&](std::uint64_t i) { return i % 2 == 0 ? random() % 5000 : kMost - random() % 5000; }},
+      {"by powers of two", [](std::uint64_t i) { return (i / 64 + 1) << i % 64; }}};
+  for (const auto& [spread, low_of] : spreads) {
+    for (const std::uint64_t count : {1, 2, 3, 63, 64, 65, 1000}) {
+      Anchors anchors;
+      for (std::uint64_t i = 0; i < count; ++i) anchors.push_back({low_of(i), nullptr});
+      Anchors expected = anchors;
+      const auto less = [](const auto& a, const auto& b) { return a.low < b.low; };
+      std::sort(expected.begin(), expected.end(), less);
+      sort_by_low(anchors);
+      EXPECT_TRUE(std::equal(anchors.begin(), anchors.end(), expected.begin(), expected.end(),
+                             [](const auto& a, const auto& b) { return a.low == b.low; }))
+          << count << " " << spread;
+    }
   }
 }
 

@@ -5,9 +5,11 @@
 //
 // Opening writes to PM what it finds out about the ledger's names; a crash during it leaves less to
 // do.
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <new>
+#include <span>
 #include <vector>
 
 #include <perdix/error.h>
@@ -121,14 +123,19 @@ void Tree<K, V>::create() {
 template <class K, class V>
 Position<K>* Tree<K, V>::new_position(Anchor& anchor, Key low, Leaf<K>* leaf) const {
   void* memory = arena_.allocate(sizeof(Position<K>));
+  return new (memory) Position<K>(anchor, own_bound(low), leaf);
+}
+
+/// A low bound whose bytes are a position's own.
+template <class K, class V>
+auto Tree<K, V>::own_bound(Key low) const -> Key {
   if constexpr (!Keys::kInline) {
-    if (!low.empty()) {
-      auto* bytes = static_cast<char*>(arena_.allocate(low.size()));
-      std::memcpy(bytes, low.data(), low.size());
-      low = {bytes, low.size()};
-    }
+    if (low.empty()) return low;
+    auto* bytes = static_cast<char*>(arena_.allocate(low.size()));
+    std::memcpy(bytes, low.data(), low.size());
+    low = {bytes, low.size()};
   }
-  return new (memory) Position<K>(anchor, low, leaf);
+  return low;
 }
 
 template <class K, class V>
@@ -146,21 +153,24 @@ template <class K, class V>
 void Tree<K, V>::recover() {
   Root& root = checked_root(pool(), pm::load(handle_.root()));
   ledger_.emplace(pool(), root);
-  std::vector<typename Top<K>::Child> positions;
   const auto anchors = listed_anchors(pool(), keys_, root, *ledger_);
-  positions.reserve(anchors.size());
+  leaves_at_opening_ = anchors.size();
+  auto anchor = anchors.begin();
   Position<K>* before = nullptr;
-  for (const auto& [low, anchor] : anchors) {
-    Position<K>* at = new_position(*anchor, low, cold_before<K>(nullptr));
-    if (before != nullptr)
-      before->leaf.store(cold_before(at), std::memory_order_relaxed);
-    else
-      head_ = at;
-    positions.push_back({Keys::kInline ? low : at->low(), at});
-    before = at;
-  }
-  leaves_at_opening_ = positions.size();
-  top_.build(std::move(positions));
+  top_.build(anchors.size(), [&](std::span<typename Top<K>::Child> children) {
+    std::array<void*, Top<K>::kBuilt> memory;
+    arena_.allocate(sizeof(Position<K>), std::span(memory.data(), children.size()));
+    for (std::size_t i = 0; i < children.size(); ++i, ++anchor) {
+      const Key low = own_bound(anchor->low);
+      auto* at = new (memory[i]) Position<K>(*anchor->anchor, low, cold_before<K>(nullptr));
+      if (before != nullptr)
+        before->leaf.store(cold_before(at), std::memory_order_relaxed);
+      else
+        head_ = at;
+      children[i] = {low, at};
+      before = at;
+    }
+  });
   ledger_->settle(Ledger::Purpose::modification);
 }
 

@@ -20,6 +20,7 @@
 #include <limits>
 #include <mutex>
 #include <new>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -52,8 +53,13 @@ class Top {
     void* child;
   };
 
-  /// Fills the tree, which was empty, with positions in ascending order, at least one.
-  void build(std::vector<Child> positions);
+  /// As many positions as build() fills a node with: what comes later splits few of them at once.
+  static constexpr std::size_t kBuilt = 45;
+
+  /// Fills the tree, which was empty, with so many positions in ascending order, at least one:
+  /// next(children) has the next ones, as many as the array has, which are up to kBuilt.
+  template <class Next>
+  void build(std::size_t positions, const Next& next);
 
   /// The position of the greatest low bound that is not above the key. It may have been joined.
   Position<K>* floor(Key key) const { return position(find_floor(key)); }
@@ -227,17 +233,26 @@ unsigned Top<K>::last(const Node& node, Reached reached) {
 }
 
 template <class K>
-void Top<K>::build(std::vector<Child> positions) {
-  constexpr std::size_t kFill = kFanout * 3 / 4;  // what comes later splits few nodes at once
-  for (const Child& child : positions) position(child)->set_top_state(kAdd | kAdded);
-  std::vector<Child> level = std::move(positions);
-  for (bool bottom = true; bottom || level.size() > 1; bottom = false) {
+template <class Next>
+void Top<K>::build(std::size_t positions, const Next& next) {
+  const auto make_from = [this](bool bottom, std::span<const Child> children) {
+    return Child{children[0].low, make(bottom, children.data(), children.data() + children.size())};
+  };
+  std::vector<Child> level;
+  level.reserve(positions / kBuilt + 1);
+  std::array<Child, kBuilt> some;
+  for (std::size_t left = positions; left > 0;) {
+    const std::span<Child> children(some.data(), std::min(kBuilt, left));
+    next(children);
+    for (const Child& child : children) position(child)->set_top_state(kAdd | kAdded);
+    level.push_back(make_from(true, children));
+    left -= children.size();
+  }
+  while (level.size() > 1) {
     std::vector<Child> above;
-    above.reserve(level.size() / kFill + 1);
-    for (std::size_t i = 0; i < level.size(); i += kFill) {
-      const Child* begin = level.data() + i;
-      above.push_back({begin->low, make(bottom, begin, begin + std::min(kFill, level.size() - i))});
-    }
+    for (std::size_t i = 0; i < level.size(); i += kBuilt)
+      above.push_back(
+          make_from(false, std::span(level).subspan(i, std::min(kBuilt, level.size() - i))));
     level = std::move(above);
   }
   root_.store(static_cast<Node*>(level[0].child), std::memory_order_release);
