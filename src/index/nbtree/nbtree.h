@@ -131,6 +131,7 @@ class Tree {
   struct Draft {
     std::array<Item, 2 * kCapacity> items;
     unsigned size = 0;
+    unsigned gathered = 0;  // the size with those that do not count (N4)
     bool split = false;
     Key separator{};
     unsigned left_capacity = 0;

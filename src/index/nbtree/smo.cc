@@ -18,6 +18,7 @@
 // Joining: the leaf that goes is marked to be absorbed and frozen; the next modification of its
 // left neighbour takes its entries along. Whoever needs the leaf makes that modification.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <mutex>
 #include <new>
@@ -181,13 +182,24 @@ void Tree<K, V>::gather(const Position<K>& at, const Leaf<K>& leaf, Draft& draft
 /// What there is to copy: exact if the leaves are frozen.
 template <class K, class V>
 void Tree<K, V>::collect_items(const Place& place, Draft& draft) const {
+  std::array<unsigned, 2 * kCapacity> order;  // that they had the last time
+  const unsigned counted = draft.size, gathered = draft.gathered;
+  for (unsigned i = 0; i < counted; ++i) order[i] = draft.items[i].order;
   draft.size = 0;
   gather(*place.at, *place.leaf, draft);
   if (draft.absorbed != nullptr) gather(*draft.absorbed, *draft.absorbed_leaf, draft);
+  draft.gathered = draft.size;
+  if (draft.size == counted && counted == gathered) {
+    // Most likely they are the same again, and need not be sorted.
+    std::array<Item, 2 * kCapacity> items;
+    std::copy_n(draft.items.begin(), draft.size, items.begin());
+    for (unsigned i = 0; i < draft.size; ++i) draft.items[i] = items[order[i]];
+  }
   const auto begin = draft.items.begin(), end = begin + draft.size;
-  std::sort(begin, end, [](const Item& a, const Item& b) {
+  const auto less = [](const Item& a, const Item& b) {
     return a.key < b.key || (a.key == b.key && a.order < b.order);
-  });
+  };
+  if (!std::is_sorted(begin, end, less)) std::sort(begin, end, less);
   // Of equal keys the first one counts (N4).
   const auto last =
       std::unique(begin, end, [](const Item& a, const Item& b) { return a.key == b.key; });
