@@ -8,6 +8,8 @@
 // by several. The words are nobody else's until the ledger has settled.
 #pragma once
 
+#include <bitset>
+#include <cstddef>
 #include <unordered_map>
 
 #include "index/common/word.h"
@@ -26,11 +28,12 @@ class Leftovers {
   /// A word that names a block. One name of each block is enough, and no more may be, since it is
   /// freed once.
   void add(pm::Offset block, pm::Offset& word, Kind kind) {
+    filter_.set(filter_bit(block));
     if (!names_.try_emplace(block, Name{&word, kind}).second) drop(word, kind);
   }
 
   bool empty() const { return names_.empty(); }
-  bool names(pm::Offset block) const { return names_.contains(block); }
+  bool names(pm::Offset block) const { return may_name(block) && names_.contains(block); }
 
   /// Calls visit(name) for all that was named.
   template <class Visit>
@@ -40,6 +43,7 @@ class Leftovers {
 
   /// The index reaches a block.
   void reached(pm::Offset block) const {
+    if (!may_name(block)) return;
     const auto found = names_.find(block);
     if (found == names_.end()) return;
     const auto& [word, kind] = found->second;
@@ -67,12 +71,22 @@ class Leftovers {
     Kind kind;
   };
 
+  /// False for nearly all blocks that are not named: opening asks for each of the index, and the
+  /// filter stays in the nearest cache.
+  bool may_name(pm::Offset block) const { return filter_.test(filter_bit(block)); }
+  static std::size_t filter_bit(pm::Offset block) {
+    return block * 0x9e37'79b9'7f4a'7c15 >> (64 - kFilterBits);  // multiplicative hashing
+  }
+
   /// Durable when it returns.
   void drop(pm::Offset& word, Kind kind) const {
     pm_.publish(word, kind == Kind::first_claim ? kNoBlock : pm::kNull);
   }
 
+  static constexpr unsigned kFilterBits = 16;
+
   const pm::Persister& pm_;
+  std::bitset<std::size_t{1} << kFilterBits> filter_;
   std::unordered_map<pm::Offset, Name> names_;
 };
 
