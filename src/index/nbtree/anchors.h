@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <vector>
 
 #include "index/common/word.h"
 #include "index/nbtree/entry.h"
