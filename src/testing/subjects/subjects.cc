@@ -6,6 +6,7 @@
 
 #include "testing/subjects/calloc_subject.h"
 #include "testing/subjects/index_subject.h"
+#include "testing/subjects/ledger_subject.h"
 #include "testing/subjects/lost_entries_subject.h"
 #include "testing/subjects/pool_subject.h"
 #include "testing/subjects/small_fastfair_subject.h"
@@ -49,7 +50,8 @@ std::vector<SubjectEntry> subjects() {
   std::vector<SubjectEntry> all = {{"calloc:any", 4, calloc(CallocStart::any)},
                                    {"calloc:full", 1, calloc(CallocStart::full)},
                                    {"pool", 1, make_pool_subject},
-                                   {"wal", 4, make_wal_subject}};
+                                   {"wal", 4, make_wal_subject},
+                                   {"nbtree-ledger", 4, make_ledger_subject}};
   for (const std::string& engine : Index::engines())
     add_kinds(all, engine, engine, options_with(0));
   for (const Kind kind : {Kind::u64, Kind::bytes}) {
