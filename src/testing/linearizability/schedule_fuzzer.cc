@@ -29,6 +29,9 @@ constexpr unsigned kAfter = 99;
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 /// With a suppression the crash comes when one of the next 64 calls returns, rather an early one.
 constexpr unsigned kMostReturnsLog = 6;
+/// The same where all threads but one stay where they are, after fewer points than this.
+constexpr unsigned kFewReturnsLog = 2;
+constexpr std::uint64_t kMostPoints = 8;
 
 /// Every event of the probe is a scheduling point, and is told to what survives. A store has
 /// happened when its event comes, so it counts before the thread waits for its turn; a flush or a
@@ -124,7 +127,7 @@ class Run {
     crash_random_ = util::Random(random_());
     if (!sites_.suppresses())
       scheduler.at_point(1 + random_.below(expected), [&] { crash(memory); });
-    PointProbe probe(scheduler, memory, sites_, [&] { missed(); });
+    PointProbe probe(scheduler, memory, sites_, [&] { missed(scheduler); });
     const InstalledProbe installed(probe);
     std::vector<std::jthread> threads;
     for (unsigned t = 0; t < plan_.threads.size(); ++t)
@@ -139,11 +142,15 @@ class Run {
     crash_ = {now, memory.image(crash_random_)};
   }
 
-  /// The suppressed call was left out.
-  void missed() {
+  /// The suppressed call was left out. In half of the schedules its thread goes on a little and
+  /// then stays there until an early crash: one of its next calls may make up for what was left out.
+  void missed(Scheduler& scheduler) {
     const std::lock_guard lock(mutex_);
     if (crash_ || returns_left_ != 0) return;
-    const std::uint64_t most = std::uint64_t{1} << crash_random_.below(kMostReturnsLog + 1);
+    const bool stays = crash_random_.one_in(2);
+    if (stays) scheduler.pass_for_good_after(crash_random_.below(kMostPoints));
+    const std::uint64_t log = crash_random_.below((stays ? kFewReturnsLog : kMostReturnsLog) + 1);
+    const std::uint64_t most = std::uint64_t{1} << log;
     returns_left_ = 1 + crash_random_.below(most);
   }
 

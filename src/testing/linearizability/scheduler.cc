@@ -83,6 +83,11 @@ void Scheduler::at_point(std::uint64_t point, std::function<void()> action) {
   action_ = std::move(action);
 }
 
+void Scheduler::pass_for_good_after(std::uint64_t points) {
+  const std::lock_guard lock(mutex_);
+  last_change_ = points_ + 1 + points;
+}
+
 std::uint64_t Scheduler::points() const {
   const std::lock_guard lock(mutex_);
   return points_;
@@ -90,6 +95,7 @@ std::uint64_t Scheduler::points() const {
 
 /// Whether the turn leaves the current thread at this point.
 bool Scheduler::passes_on() {
+  if (last_change_ && points_ >= *last_change_) return points_ == *last_change_;
   return one_in_ ? random_.one_in(*one_in_) : changes_.contains(points_);
 }
 

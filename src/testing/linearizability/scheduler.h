@@ -70,6 +70,10 @@ class Scheduler {
   /// Calls `action` at the given point (the first is 1), while every thread is stopped.
   void at_point(std::uint64_t point, std::function<void()> action);
 
+  /// After so many more points the turn passes on once, and then only from a thread that waits or
+  /// has ended: so all others stay where they are.
+  void pass_for_good_after(std::uint64_t points);
+
   /// Takes the turn from threads that sleep or hang, until all members have left.
   void watch();
 
@@ -106,6 +110,7 @@ class Scheduler {
   util::Random random_;
   std::optional<std::uint64_t> one_in_;  // by chance; else by priorities
   std::set<std::uint64_t> changes_;
+  std::optional<std::uint64_t> last_change_;
   std::int64_t lowest_ = 0;
 };
 

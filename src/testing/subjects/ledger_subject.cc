@@ -114,7 +114,7 @@ class OpenedLedger final : public Opened {
     Ledger::Hold hold(*ledger_, Ledger::Purpose::operation);
     hold.make_room(1);
     hold.name(0, pm::load(table_->slots[slot]));
-    core_->pm().fence();
+    core_->pm().fence();  // the name is durable, as it is before anything is unlinked
     hold.abandon();
   }
 
@@ -200,7 +200,11 @@ class OpenedLedger final : public Opened {
     hold.make_room(kMostNames);
     for (unsigned i = 0; i < kMostNames; ++i)
       hold.name(i, pm::load(table_->slots[(first + i) % kSlots]));
-    number == 0 ? core_->pm().fence() : claim(hold, number);
+    if (number == 0) {
+      core_->pm().fence();  // as before the block would be unlinked
+    } else {
+      claim(hold, number);
+    }
     hold.unname();
     hold.unclaim();
   }
