@@ -27,9 +27,14 @@ constexpr std::uint64_t kDeepNestedOneIn = 2;
 constexpr std::uint64_t kFastestSwitching = 2;
 constexpr std::uint64_t kSwitchings = 5;
 
-/// Images that are written to before anybody has looked, and by how many steps at most.
+/// Sessions that write before they have looked, and how many steps at most.
 constexpr std::uint64_t kWritesFirstOneIn = 3;
-constexpr unsigned kFirstSteps = 4;
+constexpr unsigned kFirstSteps = 12;
+
+void write_first(SessionPlan& plan, const Expectation& known) {
+  plan.known = &known;
+  plan.first_steps = kFirstSteps;
+}
 
 /// Sessions that open an image are crashed at few moments, so at none with very many images.
 constexpr std::uint64_t kNestedExhaustive = 64;
@@ -136,15 +141,18 @@ std::optional<Failure> Explorer::start(std::uint64_t seed) {
   first_hash_ = content_hash(stage_.bytes(), subject_.size());
   SessionPlan plan{random(), options_.threads, options_.steps};
   plan.switching = kFastestSwitching << random.below(kSwitchings);
+  const Expectation known(subject_, first);
+  if (random.one_in(kWritesFirstOneIn)) write_first(plan, known);
   const Session workload = run_session(subject_, stage_.medium(), recorder_, plan);
   counts_.events += workload.trace.size();
   stage_.restore(workload.trace);
   Problems problems = workload.problems;
-  if (workload.opened && workload.observed != first)
-    problems.push_back("the first state is not what was created");
+  const Expectation at_look = known.at_first_look(workload.trace, workload.calls);
+  if (workload.opened && !at_look.allows(digest(workload.observed)))
+    problems.push_back("the first state is not what was created, and written to since");
   if (!problems.empty()) return Failure{seed, {}, "the workload, without a crash", problems};
   check_for_strays({});
-  if (!failure_) explore({workload, Expectation(subject_, first), {}, 0});
+  if (!failure_) explore({workload, known, {}, 0});
   return failure_;
 }
 
@@ -295,8 +303,7 @@ void Explorer::judge(const Level& level, const Image& image, Place place) {
 
 Session Explorer::open_image(const Path& path, const Expectation* known) {
   SessionPlan plan{seed_of(path), 1, options_.steps_after};
-  plan.known = known;
-  plan.first_steps = kFirstSteps;
+  if (known != nullptr) write_first(plan, *known);
   Session session = run_session(subject_, stage_.medium(), recorder_, plan);
   stage_.restore(session.trace);
   return session;

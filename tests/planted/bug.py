@@ -18,6 +18,7 @@ NB_STRINGS = ("nbtree:bytes:bytes", "nbtree")
 STRINGS = ("sptree:bytes:bytes", "sptree")
 BUFFERS = ("sptree+buffers:u64:u64", "sptree+buffers")
 BUFFERED_STRINGS = ("sptree+buffers:bytes:bytes", "sptree+buffers")
+STALE_STRINGS = ("sptree+stale:bytes:bytes", "sptree+stale")
 ALLOCATOR = ("calloc:full", "calloc:any", "sptree")
 LANES = ("calloc:any", "sptree")  # by several threads
 POOL_ALONE = ("pool", "sptree")

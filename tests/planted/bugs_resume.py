@@ -1,6 +1,6 @@
 """Bugs of SpTree's resumption after a restart, and of the backup of its top layer."""
 
-from bug import BUFFERED_STRINGS, BUFFERS, SMO, SPTREE_RECOVERY, SPTREE_RESUME, TREE, Bug
+from bug import BUFFERS, SMO, SPTREE_RECOVERY, SPTREE_RESUME, STALE_STRINGS, TREE, Bug
 
 BUGS = [
     Bug(
@@ -25,7 +25,7 @@ BUGS = [
         SPTREE_RESUME,
         "    if (!survivor || !survivor->replay.stale) break;\n",
         "    break;\n",
-        BUFFERED_STRINGS,
+        STALE_STRINGS,
     ),
     Bug(
         "recovery takes erased slots for pairs",

@@ -143,7 +143,8 @@ class Run {
   }
 
   /// The suppressed call was left out. In half of the schedules its thread goes on a little and
-  /// then stays there until an early crash: one of its next calls may make up for what was left out.
+  /// then stays there until an early crash: one of its next calls may make up for what was left
+  /// out.
   void missed(Scheduler& scheduler) {
     const std::lock_guard lock(mutex_);
     if (crash_ || returns_left_ != 0) return;

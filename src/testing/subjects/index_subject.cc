@@ -332,6 +332,12 @@ class IndexSubject final : public Subject {
 
 }  // namespace
 
+Step erase_step(std::string key) { return {kErase | kSettle, std::move(key), ""}; }
+
+Step put_step(std::string key, Kind value_kind, util::Random& random) {
+  return {kPut | kSettle, std::move(key), value_of(value_kind, random)};
+}
+
 std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, const IndexOptions& options,
                                             pm::Domain domain) {
   return std::make_unique<IndexSubject>(info, options, domain);

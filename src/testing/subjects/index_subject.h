@@ -15,6 +15,10 @@
 
 namespace perdix::testing {
 
+/// Steps of one thread, for a subject that has this one inside. A put's value is drawn.
+Step erase_step(std::string key);
+Step put_step(std::string key, Kind value_kind, util::Random& random);
+
 std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, const IndexOptions& options,
                                             pm::Domain domain);
 

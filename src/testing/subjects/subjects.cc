@@ -10,6 +10,7 @@
 #include "testing/subjects/lost_entries_subject.h"
 #include "testing/subjects/pool_subject.h"
 #include "testing/subjects/small_fastfair_subject.h"
+#include "testing/subjects/stale_chain_subject.h"
 #include "testing/subjects/wal_subject.h"
 
 namespace perdix::testing {
@@ -62,6 +63,7 @@ std::vector<SubjectEntry> subjects() {
   // Buffers for fewer leaves than there are, so that they also change hands.
   add_kinds(all, "sptree+buffers", "sptree", options_with(kSmallBudget));
   add_kinds(all, "nbtree+lost", "nbtree", options_with(0), make_lost_entries_subject);
+  add_kinds(all, "sptree+stale", "sptree", options_with(0), make_stale_chain_subject);
   return all;
 }
 

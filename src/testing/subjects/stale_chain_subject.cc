@@ -1,0 +1,141 @@
+#include "testing/subjects/stale_chain_subject.h"
+
+#include <bit>
+#include <string>
+#include <vector>
+
+#include <perdix/index.h>
+
+#include "index/adapter.h"
+#include "index/sptree/replay.h"
+#include "pool/pool_core.h"
+#include "testing/subjects/index_subject.h"
+#include "testing/subjects/pool_medium.h"
+
+namespace perdix::testing {
+namespace {
+
+namespace sptree = index::sptree;
+
+constexpr unsigned kMostMoved = 14;  // as many as a buffer has
+constexpr wal::Log::Limits kNoLimit{~std::uint64_t{0}};
+
+/// An empty log for an index that has none.
+void make_log(pool::PoolCore& pool, sptree::Root& root) {
+  alloc::Session session = pool.allocator().session();
+  const pm::Offset log = wal::Log::create(session, pool);
+  session.commit_when(root.log, ~std::uint64_t{0}, log);
+  session.log();
+  pool.pm().publish(root.log, log);  // the commit
+  session.finish();
+}
+
+/// Gives a leaf of a closed index, whose log is empty, a chain that should have ended.
+template <class K>
+class StaleChain {
+ public:
+  StaleChain(pool::PoolCore& pool, const sptree::Root& root)
+      : pool_(pool), root_(root), keys_(pool), log_(pool, pm::load(root.log), kNoLimit) {}
+
+  /// Returns the keys that it names. None if there is only one leaf.
+  std::vector<std::string> add(util::Random& random) {
+    std::vector<sptree::Leaf*> lefts;
+    for (sptree::Leaf* leaf = &leaf_at(pm::load(root_.first)); next(*leaf) != nullptr;
+         leaf = next(*leaf))
+      lefts.push_back(leaf);
+    return lefts.empty() ? std::vector<std::string>()
+                         : add(*lefts[random.below(lefts.size())], random);
+  }
+
+ private:
+  sptree::Leaf& leaf_at(pm::Offset offset) const { return sptree::leaf_at(pool_, offset); }
+  sptree::Leaf* next(const sptree::Leaf& leaf) const {
+    const pm::Offset offset = pm::load(leaf.next);
+    return offset == pm::kNull ? nullptr : &leaf_at(offset);
+  }
+  wal::Owner owner_of(const sptree::Leaf& leaf) const {
+    return sptree::owner_of(pool_.offset(&leaf));
+  }
+
+  /// A record of each pair that moved out of the left leaf's buffer.
+  std::vector<std::string> add(const sptree::Leaf& left, util::Random& random) {
+    wal::Chain chain;
+    log_.add(chain);
+    chain.assign(owner_of(left));
+    std::vector<std::string> moved;
+    const sptree::Leaf& right = *next(left);
+    for (std::uint64_t bits = pm::load(right.bitmap); bits != 0 && moved.size() < kMostMoved;
+         bits &= bits - 1) {
+      if (random.one_in(3)) continue;
+      const sptree::Pair& pair = right.pairs[std::countr_zero(bits)];
+      log_.admit(owner_of(left));
+      log_.append(chain, wal::Type::put, pm::load(pair.key), pm::load(pair.value));
+      moved.emplace_back(index::Bytes<K>::encode(keys_.view(pm::load(pair.key))));
+    }
+    return moved;
+  }
+
+  pool::PoolCore& pool_;
+  const sptree::Root& root_;
+  const index::Words<K> keys_;
+  wal::Log log_;
+};
+
+template <class K>
+class StaleChainSubject final : public Subject {
+ public:
+  StaleChainSubject(const IndexInfo& info, const IndexOptions& options, pm::Domain domain)
+      : index_(make_index_subject(info, options, domain)), info_(info), domain_(domain) {}
+
+  std::uint64_t size() const override { return index_->size(); }
+
+  State create(Medium& medium, util::Random& random) override {
+    State state = index_->create(medium, random);
+    moved_.clear();
+    if (state.empty()) return state;
+    const auto core = pool::PoolCore::open(medium.path(), pool_options(domain_));
+    {
+      const pool::IndexHandle handle =
+          core->open_index(info_.name, info_.engine, info_.key_kind, info_.value_kind);
+      sptree::Root& root = sptree::root_at(*core, handle.root());
+      make_log(*core, root);
+      moved_ = StaleChain<K>(*core, root).add(random);
+    }
+    core->close();
+    return state;
+  }
+
+  std::unique_ptr<Opened> open(Medium& medium) override { return index_->open(medium); }
+
+  Step next_step(util::Random& random, const State& state, unsigned thread,
+                 unsigned threads) override {
+    if (threads == 1 && !moved_.empty() && random.one_in(2)) {
+      const std::string& key = moved_[random.below(moved_.size())];
+      return random.one_in(2) ? erase_step(key) : put_step(key, info_.value_kind, random);
+    }
+    return index_->next_step(random, state, thread, threads);
+  }
+
+  Effects effects(const Step& step, const State& state) const override {
+    return index_->effects(step, state);
+  }
+
+  std::string describe(const Step& step) const override { return index_->describe(step); }
+
+ private:
+  std::unique_ptr<Subject> index_;
+  const IndexInfo info_;
+  pm::Domain domain_;
+  std::vector<std::string> moved_;  // keys that the stale chain of the round names
+};
+
+}  // namespace
+
+std::unique_ptr<Subject> make_stale_chain_subject(const IndexInfo& info,
+                                                  const IndexOptions& options, pm::Domain domain) {
+  if (info.key_kind == Kind::u64)
+    return std::make_unique<StaleChainSubject<std::uint64_t>>(info, options, domain);
+  return std::make_unique<StaleChainSubject<std::string>>(info, options, domain);
+}
+
+}  // namespace perdix::testing
