@@ -1,6 +1,6 @@
 """Bugs of SpTree's resumption after a restart, and of the backup of its top layer."""
 
-from bug import BUFFERS, SMO, SPTREE_RECOVERY, SPTREE_RESUME, STALE_STRINGS, TREE, Bug
+from bug import BUFFERS, SMO, SPTREE_RECOVERY, SPTREE_RESUME, STALE, TREE, Bug
 
 BUGS = [
     Bug(
@@ -25,7 +25,7 @@ BUGS = [
         SPTREE_RESUME,
         "    if (!survivor || !survivor->replay.stale) break;\n",
         "    break;\n",
-        STALE_STRINGS,
+        STALE,
     ),
     Bug(
         "recovery takes erased slots for pairs",

@@ -6,7 +6,6 @@
 
 #include <perdix/index.h>
 
-#include "index/adapter.h"
 #include "index/sptree/replay.h"
 #include "pool/pool_core.h"
 #include "testing/subjects/index_subject.h"
@@ -18,6 +17,7 @@ namespace {
 namespace sptree = index::sptree;
 
 constexpr unsigned kMostMoved = 14;  // as many as a buffer has
+const IndexInfo kInfo{"index", "sptree", Kind::bytes, Kind::bytes};
 constexpr wal::Log::Limits kNoLimit{~std::uint64_t{0}};
 
 /// An empty log for an index that has none.
@@ -31,7 +31,6 @@ void make_log(pool::PoolCore& pool, sptree::Root& root) {
 }
 
 /// Gives a leaf of a closed index, whose log is empty, a chain that should have ended.
-template <class K>
 class StaleChain {
  public:
   StaleChain(pool::PoolCore& pool, const sptree::Root& root)
@@ -59,9 +58,8 @@ class StaleChain {
 
   /// A record of each pair that moved out of the left leaf's buffer.
   std::vector<std::string> add(const sptree::Leaf& left, util::Random& random) {
-    wal::Chain chain;
-    log_.add(chain);
-    chain.assign(owner_of(left));
+    log_.add(chain_);
+    chain_.assign(owner_of(left));
     std::vector<std::string> moved;
     const sptree::Leaf& right = *next(left);
     for (std::uint64_t bits = pm::load(right.bitmap); bits != 0 && moved.size() < kMostMoved;
@@ -69,23 +67,23 @@ class StaleChain {
       if (random.one_in(3)) continue;
       const sptree::Pair& pair = right.pairs[std::countr_zero(bits)];
       log_.admit(owner_of(left));
-      log_.append(chain, wal::Type::put, pm::load(pair.key), pm::load(pair.value));
-      moved.emplace_back(index::Bytes<K>::encode(keys_.view(pm::load(pair.key))));
+      log_.append(chain_, wal::Type::put, pm::load(pair.key), pm::load(pair.value));
+      moved.emplace_back(keys_.view(pm::load(pair.key)));
     }
     return moved;
   }
 
   pool::PoolCore& pool_;
   const sptree::Root& root_;
-  const index::Words<K> keys_;
+  const index::Words<std::string> keys_;
+  wal::Chain chain_;  // outlives the log, which knows it
   wal::Log log_;
 };
 
-template <class K>
 class StaleChainSubject final : public Subject {
  public:
-  StaleChainSubject(const IndexInfo& info, const IndexOptions& options, pm::Domain domain)
-      : index_(make_index_subject(info, options, domain)), info_(info), domain_(domain) {}
+  StaleChainSubject(const IndexOptions& options, pm::Domain domain)
+      : index_(make_index_subject(kInfo, options, domain)), domain_(domain) {}
 
   std::uint64_t size() const override { return index_->size(); }
 
@@ -96,10 +94,10 @@ class StaleChainSubject final : public Subject {
     const auto core = pool::PoolCore::open(medium.path(), pool_options(domain_));
     {
       const pool::IndexHandle handle =
-          core->open_index(info_.name, info_.engine, info_.key_kind, info_.value_kind);
+          core->open_index(kInfo.name, kInfo.engine, kInfo.key_kind, kInfo.value_kind);
       sptree::Root& root = sptree::root_at(*core, handle.root());
       make_log(*core, root);
-      moved_ = StaleChain<K>(*core, root).add(random);
+      moved_ = StaleChain(*core, root).add(random);
     }
     core->close();
     return state;
@@ -111,7 +109,7 @@ class StaleChainSubject final : public Subject {
                  unsigned threads) override {
     if (threads == 1 && !moved_.empty() && random.one_in(2)) {
       const std::string& key = moved_[random.below(moved_.size())];
-      return random.one_in(2) ? erase_step(key) : put_step(key, info_.value_kind, random);
+      return random.one_in(2) ? erase_step(key) : put_step(key, kInfo.value_kind, random);
     }
     return index_->next_step(random, state, thread, threads);
   }
@@ -124,18 +122,14 @@ class StaleChainSubject final : public Subject {
 
  private:
   std::unique_ptr<Subject> index_;
-  const IndexInfo info_;
   pm::Domain domain_;
   std::vector<std::string> moved_;  // keys that the stale chain of the round names
 };
 
 }  // namespace
 
-std::unique_ptr<Subject> make_stale_chain_subject(const IndexInfo& info,
-                                                  const IndexOptions& options, pm::Domain domain) {
-  if (info.key_kind == Kind::u64)
-    return std::make_unique<StaleChainSubject<std::uint64_t>>(info, options, domain);
-  return std::make_unique<StaleChainSubject<std::string>>(info, options, domain);
+std::unique_ptr<Subject> make_stale_chain_subject(const IndexOptions& options, pm::Domain domain) {
+  return std::make_unique<StaleChainSubject>(options, domain);
 }
 
 }  // namespace perdix::testing

@@ -63,7 +63,9 @@ std::vector<SubjectEntry> subjects() {
   // Buffers for fewer leaves than there are, so that they also change hands.
   add_kinds(all, "sptree+buffers", "sptree", options_with(kSmallBudget));
   add_kinds(all, "nbtree+lost", "nbtree", options_with(0), make_lost_entries_subject);
-  add_kinds(all, "sptree+stale", "sptree", options_with(0), make_stale_chain_subject);
+  all.push_back({"sptree+stale:bytes:bytes", 4, [options = options_with(0)](pm::Domain domain) {
+                   return make_stale_chain_subject(options, domain);
+                 }});
   return all;
 }
 
