@@ -32,6 +32,7 @@ FOLDERS = ("src/pool", "src/alloc", "src/wal", "src/index")
 ROOT = Path(__file__).resolve().parents[2]
 # An engine with its kinds of keys and values, opened in the usual way.
 _ENGINE = re.compile(r"^\w+:\w+:\w+$")
+_KINDS = re.compile(r":(u64|bytes):(u64|bytes)$")
 _SITE = re.compile(r"^site (\S+) flushes (\d+) fences (\d+) (.*)$")
 _CALL = re.compile(r"(?:\.|->)\s*(?:flush|fence|persist|publish)\(")
 
@@ -110,15 +111,18 @@ def at_home(site, subject):
 
 
 def who_notices(arguments, mutant, users):
-    """Subject and domain of the first exploration that fails, or None. First the subjects of the
-    site's own layer, with more and more rounds; then the others; then schedules. Of each all with
-    few rounds, of one thread, before any with many."""
+    """Subject and domain of the first exploration that fails, or None. First the subjects that are
+    parts of the site's own layer or engine, with more and more rounds; then that as a whole; then
+    the others; then schedules. Of each all with few rounds, of one thread, before any with many."""
     explored = [user for user in users if not user[0].startswith(SCHEDULES)]
     home = [user for user in explored if at_home(mutant[0], user[0])]
+    parts = [user for user in home if not _KINDS.search(user[0])]
+    wholes = [user for user in home if user not in parts]
     others = [user for user in explored if user not in home]
     scheduled = [user for user in users if user not in explored]
     return (
-        explore_all(arguments, mutant, home)
+        explore_all(arguments, mutant, parts)
+        or explore_all(arguments, mutant, wholes)
         or explore_all(arguments, mutant, others)
         or schedule_all(arguments, mutant, scheduled)
     )
@@ -153,9 +157,13 @@ def fails(result, subject):
     return result.returncode != 0  # 1: a failure was reported; a signal: recovery crashed
 
 
+def is_wanted(arguments, site):
+    return any(part in site for part in arguments.site)
+
+
 def mutate(arguments, pool, uses):
     """Suppresses each site and prints who notices. Returns the mutants that nobody noticed."""
-    mutants = sorted(mutant for mutant in uses if arguments.site in mutant[0])
+    mutants = sorted(mutant for mutant in uses if is_wanted(arguments, mutant[0]))
     sites = {site for site, _ in mutants}
     print(f"{len(sites)} call sites, {len(mutants)} suppressions", flush=True)
     survivors = []
@@ -174,7 +182,9 @@ def main():
         "--tests", type=Path, required=True, help="folder of the tests in an instrumented build"
     )
     parser.add_argument("--engine", default="", help="only subjects whose name begins so")
-    parser.add_argument("--site", default="", help="only sites whose name contains this")
+    parser.add_argument(
+        "--site", nargs="+", default=[""], help="only sites whose name contains one of these"
+    )
     parser.add_argument(
         "--rounds", type=int, default=64, help="for each site, subject and domain, at most"
     )
@@ -188,8 +198,8 @@ def main():
     for site, kind in survivors:
         print(f"survivor: {kind} of {site} in {functions[site]}")
     reached = {site.rsplit(":", 1)[0] for site, _ in uses}
-    unreached = sorted(s for s in sites_in_sources() - reached if arguments.site in s)
-    if arguments.engine and arguments.engine not in arguments.site:
+    unreached = sorted(s for s in sites_in_sources() - reached if is_wanted(arguments, s))
+    if arguments.engine and not any(arguments.engine in site for site in arguments.site):
         unreached = []  # other engines may use them
     for site in unreached:
         print(f"nothing uses {site}")
