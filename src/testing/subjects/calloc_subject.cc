@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include <perdix/error.h>
 
 #include "alloc/calloc.h"
 #include "pm/access.h"
+#include "testing/subjects/census.h"
 
 namespace perdix::testing {
 namespace {
@@ -119,19 +121,12 @@ class OpenedCalloc final : public Opened {
   Problems check() override {
     CheckReport report;
     calloc_->check(report);
-    std::vector<pm::Offset> linked, allocated;
+    std::vector<pm::Offset> linked;
     for (unsigned i = 0; i < kWords; ++i) {
       for (pm::Offset block = pm::load(word(i)); block != pm::kNull; block = next_of(block))
         linked.push_back(block);
     }
-    calloc_->for_each_allocated(
-        [&](pm::Offset block, std::uint64_t) { allocated.push_back(block); });
-    std::sort(linked.begin(), linked.end());
-    if (linked != allocated) {
-      report.problems.push_back(
-          fmt::format("{} blocks are allocated and {} linked, or not the same ones",
-                      allocated.size(), linked.size()));
-    }
+    expect_allocated(*calloc_, std::move(linked), report.problems);
     return report.problems;
   }
 

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "epoch/guard.h"
@@ -13,6 +13,7 @@
 #include "pm/access.h"
 #include "pm/file.h"
 #include "pool/pool_core.h"
+#include "testing/subjects/census.h"
 #include "testing/subjects/pool_medium.h"
 
 namespace perdix::testing {
@@ -60,8 +61,7 @@ class OpenedLedger final : public Opened {
   OpenedLedger(Medium& medium, pm::Domain domain)
       : core_(pool::PoolCore::open(medium.path(), pool_options(domain))),
         handle_(core_->open_index("ledger", "none", Kind::u64, Kind::u64)) {
-    if (handle_->root() == pm::kNull) make_table();
-    table_ = core_->at<Table>(handle_->root());
+    table_ = &root_of<Table>(*core_, *handle_);
     ledger_.emplace(*core_, table_->root);
     const auto& leftovers = ledger_->leftovers(Ledger::Purpose::operation);
     for (const pm::Offset& slot : table_->slots) leftovers.reached(pm::load(slot));
@@ -78,20 +78,14 @@ class OpenedLedger final : public Opened {
   Problems check() override {
     CheckReport report;
     core_->allocator().check(report);
-    std::vector<pm::Offset> linked = {handle_->root()}, allocated;
+    std::vector<pm::Offset> in_use = {handle_->root()};
     const auto add = [&](pm::Offset block) {
-      if (block != pm::kNull) linked.push_back(block);
+      if (block != pm::kNull) in_use.push_back(block);
     };
     for (const pm::Offset& slot : table_->slots) add(pm::load(slot));
     for (const pm::Offset& other : table_->others) add(pm::load(other));
     ledger_->for_each_block(add);
-    core_->allocator().for_each_allocated(
-        [&](pm::Offset block, std::uint64_t) { allocated.push_back(block); });
-    std::sort(linked.begin(), linked.end());
-    if (linked != allocated) {
-      report.problems.push_back(fmt::format("{} blocks are allocated and {} in use, or others",
-                                            allocated.size(), linked.size()));
-    }
+    expect_allocated(core_->allocator(), std::move(in_use), report.problems);
     return report.problems;
   }
 
@@ -130,18 +124,6 @@ class OpenedLedger final : public Opened {
       case kTake: return replace_other(place_of(step.key), number());
       default: return replace_other(place_of(step.key), 0);
     }
-  }
-
-  void make_table() {
-    alloc::Session session = core_->allocator().session();
-    const pm::Offset block = session.reserve(sizeof(Table));
-    Table& table = *core_->at<Table>(block);
-    core_->pm().zero(&table, sizeof table);
-    core_->pm().flush(&table, sizeof table);  // log() fences
-    session.commit_when(handle_->root(), ~std::uint64_t{0}, block);
-    session.log();
-    core_->pm().publish(handle_->root(), block);  // the commit
-    session.finish();
   }
 
   void show(const pm::Offset& word, const std::string& key, State& state) const {

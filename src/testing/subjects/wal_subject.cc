@@ -2,15 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <iterator>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "pm/access.h"
 #include "pm/file.h"
 #include "pool/pool_core.h"
+#include "testing/subjects/census.h"
 #include "testing/subjects/pool_medium.h"
 #include "wal/log.h"
 
@@ -77,8 +78,7 @@ class OpenedWal final : public Opened {
   OpenedWal(Medium& medium, pm::Domain domain)
       : core_(pool::PoolCore::open(medium.path(), pool_options(domain))),
         handle_(core_->open_index("log", "none", Kind::u64, Kind::u64)) {
-    if (handle_->root() == pm::kNull) make_root();
-    root_ = core_->at<Root>(handle_->root());
+    root_ = &root_of<Root>(*core_, *handle_);
     if (pm::load(root_->replacing) != 0) replace_log();
     if (pm::load(root_->log) == pm::kNull) make_log();
     open_log();
@@ -99,20 +99,14 @@ class OpenedWal final : public Opened {
     CheckReport report;
     log_->check(report);
     core_->allocator().check(report);
-    std::vector<pm::Offset> linked = {handle_->root()}, allocated;
-    log_->for_each_block([&](pm::Offset block) { linked.push_back(block); });
+    std::vector<pm::Offset> in_use = {handle_->root()};
+    log_->for_each_block([&](pm::Offset block) { in_use.push_back(block); });
     for (unsigned leaf = 0; leaf < kLeaves; ++leaf) {
       for (const Word value : read(leaf)) {
-        if ((value & kInBlock) != 0) linked.push_back(value & ~kInBlock);
+        if ((value & kInBlock) != 0) in_use.push_back(value & ~kInBlock);
       }
     }
-    core_->allocator().for_each_allocated(
-        [&](pm::Offset block, std::uint64_t) { allocated.push_back(block); });
-    std::sort(linked.begin(), linked.end());
-    if (linked != allocated) {
-      report.problems.push_back(fmt::format("{} blocks are allocated and {} in use, or others",
-                                            allocated.size(), linked.size()));
-    }
+    expect_allocated(core_->allocator(), std::move(in_use), report.problems);
     return report.problems;
   }
 
@@ -167,17 +161,6 @@ class OpenedWal final : public Opened {
   }
 
   // --- The log's life ---
-
-  void make_root() {
-    alloc::Session session = core_->allocator().session();
-    const pm::Offset block = session.reserve(sizeof(Root));
-    core_->pm().zero(core_->at<Root>(block), sizeof(Root));
-    core_->pm().flush(core_->at<Root>(block), sizeof(Root));  // log() fences
-    session.commit_when(handle_->root(), ~std::uint64_t{0}, block);
-    session.log();
-    core_->pm().publish(handle_->root(), block);  // the commit
-    session.finish();
-  }
 
   void make_log() {
     const std::uint64_t seed = pm::load(root_->seed) + 1;

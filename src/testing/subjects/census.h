@@ -1,0 +1,44 @@
+// What subjects that are layers alone have in common: a zeroed root, and a census of blocks.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "alloc/calloc.h"
+#include "pool/pool_core.h"
+#include "testing/subject.h"
+
+namespace perdix::testing {
+
+/// The root block of an index, made of zeros if there is none yet.
+template <class Root>
+Root& root_of(pool::PoolCore& core, pool::IndexHandle& handle) {
+  if (handle.root() == pm::kNull) {
+    alloc::Session session = core.allocator().session();
+    const pm::Offset block = session.reserve(sizeof(Root));
+    core.pm().zero(core.at<Root>(block), sizeof(Root));
+    core.pm().flush(core.at<Root>(block), sizeof(Root));  // log() fences
+    session.commit_when(handle.root(), ~std::uint64_t{0}, block);
+    session.log();
+    core.pm().publish(handle.root(), block);  // the commit
+    session.finish();
+  }
+  return *core.at<Root>(handle.root());
+}
+
+/// A problem unless exactly the blocks in use, each once, are allocated.
+inline void expect_allocated(alloc::Calloc& calloc, std::vector<pm::Offset> in_use,
+                             Problems& problems) {
+  std::vector<pm::Offset> allocated;
+  calloc.for_each_allocated([&](pm::Offset block, std::uint64_t) { allocated.push_back(block); });
+  std::sort(in_use.begin(), in_use.end());
+  if (in_use != allocated) {
+    problems.push_back(fmt::format("{} blocks are allocated and {} in use, or not the same ones",
+                                   allocated.size(), in_use.size()));
+  }
+}
+
+}  // namespace perdix::testing
