@@ -62,18 +62,23 @@ void Expectation::apply(const Event& event, const std::vector<Call>& calls, cons
           happened(static_cast<std::size_t>(it - undecided_.begin()));
         }
       }
-      return saw(calls[event.id]);
+      return returned(event.id);
     }
     case Event::Kind::observe:
       state_ = observed;
       digest_ = digest(state_);
       undecided_.clear();
+      readings_.clear();
       return;
     default: return;
   }
 }
 
 void Expectation::begin(std::uint32_t step, const Call& call) {
+  if (call.result.reads) {
+    readings_.push_back({step, call.step.key, call.result.value, false});
+    explain_readings();
+  }
   Undecided entry{step, subject_->effects(call.step, state_), 0, subject_->describe(call.step)};
   if (entry.effects.empty()) return;
   for (const Effect& effect : entry.effects) {
@@ -88,14 +93,27 @@ void Expectation::happened(std::size_t undecided) {
   apply_effects(undecided_[undecided].effects, state_);
   digest_ += undecided_[undecided].change;
   undecided_.erase(undecided_.begin() + static_cast<std::ptrdiff_t>(undecided));
+  explain_readings();
 }
 
-void Expectation::saw(const Call& call) {
-  if (!call.result.reads || value_at(state_, call.step.key) == call.result.value) return;
+void Expectation::explain_readings() {
+  for (Reading& reading : readings_)
+    reading.explained |= value_at(state_, reading.key) == reading.value;
+}
+
+void Expectation::returned(std::uint32_t step) {
+  const auto reading = std::ranges::find(readings_, step, &Reading::step);
+  if (reading == readings_.end()) return;
+  if (!reading->explained) saw(*reading);
+  readings_.erase(reading);
+}
+
+/// A read has returned what only a step under way can have written.
+void Expectation::saw(const Reading& reading) {
   for (std::size_t i = 0; i < undecided_.size(); ++i) {
     const Effects& effects = undecided_[i].effects;
     const bool seen = std::any_of(effects.begin(), effects.end(), [&](const Effect& effect) {
-      return effect.key == call.step.key && effect.after == call.result.value;
+      return effect.key == reading.key && effect.after == reading.value;
     });
     if (seen) return happened(i);
   }
@@ -120,6 +138,7 @@ bool Expectation::is_settled(const Step& step) const {
 Expectation Expectation::after_crash() const {
   Expectation expected = *this;
   for (Undecided& step : expected.undecided_) step.step = kOfAnEarlierSession;
+  expected.readings_.clear();
   return expected;
 }
 

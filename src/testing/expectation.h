@@ -3,6 +3,8 @@
 // A step that has returned must have happened. So must one whose effect somebody saw. One that is
 // under way has happened entirely or not at all. Nothing else may differ. Steps under way touch
 // different keys, so their effects add up; contents are compared by a sum of hashes of their pairs.
+// A read shows the effect of a step under way only if its value can come from nothing else: the key
+// has not had it since the read began.
 #pragma once
 
 #include <cstdint>
@@ -61,14 +63,25 @@ class Expectation {
     std::string what;
   };
 
+  /// A read under way. It may have found what was there at any time since it began.
+  struct Reading {
+    std::uint32_t step;
+    std::string key;
+    std::optional<std::string> value;
+    bool explained;  // its key has had the value that it returns
+  };
+
   void begin(std::uint32_t step, const Call& call);
   void happened(std::size_t undecided);
-  void saw(const Call& call);
+  void returned(std::uint32_t step);
+  void saw(const Reading& reading);
+  void explain_readings();
 
   const Subject* subject_;
   State state_;
   std::uint64_t digest_;
   std::vector<Undecided> undecided_;
+  std::vector<Reading> readings_;
   std::map<std::string, std::string>
       writers_;  // by key: the step that was the last to begin, in words
 };

@@ -236,6 +236,39 @@ TEST(Explorer, UnderASuppressionOpensOnlyWhatIsDueToIt) {
   EXPECT_EQ(nowhere.counts().opened, 0u);
 }
 
+/// With steps that only read, which have no value.
+class ReadNumbers final : public toys::Numbers<toys::Cells<CellBug::none>> {
+ public:
+  using Numbers::Numbers;
+  Effects effects(const Step& step, const State& state) const override {
+    return step.value.empty() ? Effects() : Numbers::effects(step, state);
+  }
+};
+
+// A read says something about a step under way only if nothing that was there since it began
+// explains what it found: a thread may have stopped between looking and returning.
+TEST(Expectation, AReadMayHaveFoundWhatWasThereWhenItBegan) {
+  using Kind = Event::Kind;
+  const ReadNumbers subject(Domain::memory_controller);
+  enum : std::uint32_t { kAway, kBack, kRead };
+  const std::vector<Call> calls = {{{0, "0", "2"}, StepResult::write(true)},
+                                   {{0, "0", "1"}, StepResult::write(true)},
+                                   {{0, "0", ""}, StepResult::read("1")}};
+  const auto mark = [](Kind kind, std::uint32_t step) { return Event{kind, 0, 0, step, 0, 0}; };
+  const State one = {{"0", "1"}}, two = {{"0", "2"}};
+  for (const bool early : {true, false}) {
+    Expectation expected(subject, one);
+    if (early) expected.apply(mark(Kind::begin, kRead), calls, {});
+    expected.apply(mark(Kind::begin, kAway), calls, {});
+    expected.apply(mark(Kind::end, kAway), calls, {});
+    if (!early) expected.apply(mark(Kind::begin, kRead), calls, {});
+    expected.apply(mark(Kind::begin, kBack), calls, {});
+    expected.apply(mark(Kind::end, kRead), calls, {});
+    EXPECT_TRUE(expected.allows(digest(one)));
+    EXPECT_EQ(expected.allows(digest(two)), early) << "not if only the step under way explains it";
+  }
+}
+
 // The hash that tells images apart is that of their bytes, whatever way led to them.
 TEST(Explorer, HashesOfImagesAreThoseOfTheirBytes) {
   std::vector<std::byte> memory(4096);
