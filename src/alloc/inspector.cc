@@ -52,7 +52,11 @@ std::vector<Offset> Inspector::ring_blocks() const {
 }
 
 void Inspector::for_each_allocated(const std::function<void(Offset, std::uint64_t)>& fn) const {
-  const std::vector<Offset> in_ring = ring_blocks();
+  for_each_allocated(ring_blocks(), fn);
+}
+
+void Inspector::for_each_allocated(const std::vector<Offset>& in_ring,
+                                   const std::function<void(Offset, std::uint64_t)>& fn) const {
   const auto show = [&](Offset block, std::uint64_t size) {
     if (!std::binary_search(in_ring.begin(), in_ring.end(), block)) fn(block, size);
   };
@@ -110,7 +114,8 @@ void add_problem(CheckReport& report, std::string sentence) {
 }
 
 void Inspector::check(CheckReport& report) const {
-  check_lanes(report);
+  const std::vector<Offset> in_ring = ring_blocks();
+  check_lanes(in_ring, report);
   ChunkWord word;
   std::uint64_t chunk = 0;
   for (; chunk < chunks_.count(); chunk += word.count) {
@@ -123,25 +128,24 @@ void Inspector::check(CheckReport& report) const {
   if (chunk != chunks_.count() || chunk != pm::load(view_.header().alloc_num)) {
     add_problem(report, fmt::format("the chunks do not end at chunk {}", chunks_.count()));
   }
-  for_each_allocated([&](Offset, std::uint64_t) { ++report.blocks; });
+  for_each_allocated(in_ring, [&](Offset, std::uint64_t) { ++report.blocks; });
 }
 
-void Inspector::check_lanes(CheckReport& report) const {
+void Inspector::check_lanes(const std::vector<Offset>& in_ring, CheckReport& report) const {
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     if (pm::load(view_.lane(lane).record[0]) != 0) {
       add_problem(report,
                   fmt::format("lane {} holds the record of an operation that has not ended", lane));
     }
   }
-  const std::vector<Offset> blocks = ring_blocks();
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const FoundBlock found = find(blocks[i]);
+  for (std::size_t i = 0; i < in_ring.size(); ++i) {
+    const FoundBlock found = find(in_ring[i]);
     if (!found.small || !marked(found)) {
-      add_problem(report,
-                  fmt::format("a ring holds {:#x}, which is no block with its bit set", blocks[i]));
+      add_problem(report, fmt::format("a ring holds {:#x}, which is no block with its bit set",
+                                      in_ring[i]));
     }
-    if (i > 0 && blocks[i] == blocks[i - 1]) {
-      add_problem(report, fmt::format("block {:#x} is in two ring slots", blocks[i]));
+    if (i > 0 && in_ring[i] == in_ring[i - 1]) {
+      add_problem(report, fmt::format("block {:#x} is in two ring slots", in_ring[i]));
     }
   }
 }

@@ -40,9 +40,11 @@ class Inspector {
 
  private:
   std::vector<Offset> ring_blocks() const;
+  void for_each_allocated(const std::vector<Offset>& in_ring,
+                          const std::function<void(Offset, std::uint64_t)>& fn) const;
   void for_each_in_span(Offset span, unsigned size_class,
                         const std::function<void(Offset, std::uint64_t)>& fn) const;
-  void check_lanes(CheckReport& report) const;
+  void check_lanes(const std::vector<Offset>& in_ring, CheckReport& report) const;
   void check_chunk(std::uint64_t chunk, CheckReport& report) const;
   void check_span(Offset span, unsigned size_class, CheckReport& report) const;
 

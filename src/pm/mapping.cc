@@ -7,6 +7,7 @@
 
 #include <cassert>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -56,9 +57,10 @@ struct SmapsField {
 
 /// A line that starts a mapping: "begin-end rwxp ...", addresses in hexadecimal.
 bool parse_range(const std::string& line, std::uintptr_t& begin, std::uintptr_t& end) {
-  std::istringstream in(line);
-  char dash = 0;
-  return static_cast<bool>(in >> std::hex >> begin >> dash >> end) && dash == '-';
+  const char* const last = line.data() + line.size();
+  const auto [dash, error] = std::from_chars(line.data(), last, begin, 16);
+  return error == std::errc() && dash != last && *dash == '-' &&
+         std::from_chars(dash + 1, last, end, 16).ec == std::errc();
 }
 
 /// libpmem2 aligns a reservation to a GiB, maps one GiB more for that, and never gives the rest

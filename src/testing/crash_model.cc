@@ -1,7 +1,10 @@
 #include "testing/crash_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "util/random.h"
@@ -29,11 +32,15 @@ std::uint64_t word_at(const std::vector<std::byte>& unit, std::uint64_t at) {
 }  // namespace
 
 std::uint64_t content_hash(const std::byte* bytes, std::uint64_t size) {
+  using Line = std::array<std::uint64_t, pm::kLineSize / sizeof(std::uint64_t)>;
   std::uint64_t sum = 0;
-  for (std::uint64_t at = 0; at < size; at += sizeof(std::uint64_t)) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes + at, sizeof word);
-    sum += word_hash(at / sizeof word, word);
+  for (std::uint64_t at = 0; at < size; at += sizeof(Line)) {
+    Line line;
+    std::memcpy(&line, bytes + at, sizeof line);
+    // Most of a medium is zeros, which add nothing.
+    if (std::accumulate(line.begin(), line.end(), std::uint64_t{0}, std::bit_or()) == 0) continue;
+    for (std::uint64_t i = 0; i < line.size(); ++i)
+      sum += word_hash(at / sizeof line[0] + i, line[i]);
   }
   return sum;
 }

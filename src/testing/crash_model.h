@@ -26,7 +26,7 @@
 namespace perdix::testing {
 
 /// Of bytes from offset 0 on, such that adding the hash of an image relative to them gives the
-/// image's own. `size` is a multiple of 8. Words of zero add nothing.
+/// image's own. `size` is a multiple of a line's. Words of zero add nothing.
 std::uint64_t content_hash(const std::byte* bytes, std::uint64_t size);
 
 class CrashModel {
