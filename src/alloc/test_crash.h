@@ -158,7 +158,7 @@ class CrashTracker {
 /// Sends each event to the tracker of its memory, and fences to the one that is at work.
 class TrackingProbe final : public pm::Probe {
  public:
-  TrackingProbe() : previous_(pm::install_probe(this)) {}
+  TrackingProbe() : previous_(pm::install_probe(this)) { pm::watch_reads(false); }
   ~TrackingProbe() override { pm::install_probe(previous_); }
 
   /// While it lives, fences belong to `tracker`.

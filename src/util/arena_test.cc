@@ -21,11 +21,10 @@ struct Piece {
 
 void fill(const Piece& piece) { std::memset(piece.memory, piece.mark, piece.bytes); }
 
+/// Whether the first byte is the mark, and each other one is as the one before it.
 bool intact(const Piece& piece) {
-  for (std::size_t i = 0; i < piece.bytes; ++i) {
-    if (piece.memory[i] != static_cast<std::byte>(piece.mark)) return false;
-  }
-  return true;
+  return piece.memory[0] == static_cast<std::byte>(piece.mark) &&
+         std::memcmp(piece.memory, piece.memory + 1, piece.bytes - 1) == 0;
 }
 
 std::size_t random_size(Random& random) {
