@@ -59,9 +59,9 @@ bool Tree<K, V>::admitted(const Node& node) {
 }
 
 template <class K, class V>
-auto Tree<K, V>::find_buffered(const Node& node, Key key, Hash16 hash) const -> Found {
+auto Tree<K, V>::find_buffered(const Node& node, const Buffer& buffer, Key key, Hash16 hash) const
+    -> Found {
   if (!node.bloom.may_contain(hash)) return {};
-  const Buffer& buffer = *buffer_of(node);
   for (unsigned left = buffer.candidates(hash); left != 0; left &= left - 1) {
     const int i = std::countr_zero(left);
     const Word word = buffer.key(static_cast<unsigned>(i));

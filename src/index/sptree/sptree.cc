@@ -46,7 +46,8 @@ auto Tree<K, V>::find(const Node& node, Key key, Hash16 hash) const -> Found {
     const Pair& pair = node.leaf()->pairs[slot];
     if (keys_.equal(pm::load(pair.key), key, hash)) return {slot, -1, pm::load(pair.value)};
   }
-  return node.buffer() == 0 ? Found{} : find_buffered(node, key, hash);
+  const Buffer* buffer = buffer_of(node);  // looked at once: another may get it at any time
+  return buffer == nullptr ? Found{} : find_buffered(node, *buffer, key, hash);
 }
 
 template <class K, class V>

@@ -167,7 +167,7 @@ class Tree {
   }
   Buffer* buffer_of(const Node& node) const;
   Buffer* buffer_for_change(Node& node);
-  Found find_buffered(const Node& node, Key key, Hash16 hash) const;
+  Found find_buffered(const Node& node, const Buffer& buffer, Key key, Hash16 hash) const;
   std::uint64_t taken_slots(const Node& node) const;
   unsigned count_with_buffer(const Node& node) const;
   void add_to_buffer(Node& node, Buffer& buffer, Key key, Value value, Hash16 hash);

@@ -3,15 +3,19 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <limits>
 #include <random>
 #include <set>
+#include <thread>
 
 #include <perdix/pool.h>
 #include <perdix/sptree.h>
 
 #include "index/sptree/layout.h"
+#include "index/sptree/mnode.h"
+#include "index/sptree/write_buffer.h"
 
 namespace perdix {
 namespace {
@@ -155,6 +159,30 @@ TEST_F(SpTreeTest, BufferedPairsSurviveReopeningWithoutABudget) {
   EXPECT_EQ(found, expected);
   for (const std::uint64_t key : expected) EXPECT_TRUE(tree.erase(key));
   EXPECT_EQ(tree.size(), 0u);
+  expect_sound(tree);
+}
+
+// The only buffer goes from one leaf to the other and back, while somebody looks for what it has.
+TEST_F(SpTreeTest, AReaderMayLoseTheBufferThatItLooksAt) {
+  SpTree<std::uint64_t, std::uint64_t> tree(
+      pool_, "t",
+      IndexOptions{sizeof(index::sptree::WriteBuffer<index::sptree::Mnode<std::uint64_t>>)});
+  constexpr std::uint64_t kFar = std::uint64_t{1} << 32, kFew = 8;
+  constexpr int kTurn = 2048;  // long enough for the other leaf to count as cold
+  for (std::uint64_t key = 0; key < 2 * kLeafPairs; ++key) tree.put(key * kFar, 0);
+  std::atomic<bool> done = false;
+  std::jthread reader([&] {
+    for (std::uint64_t i = 0; !done.load(); ++i) {
+      EXPECT_EQ(tree.get(i % kFew + 1).value_or(1), 1u);
+      EXPECT_EQ(tree.get(kFar * kLeafPairs * 3 / 2 + i % kFew + 1).value_or(1), 1u);
+    }
+  });
+  for (int i = 0; i < 3'000'000; ++i) {
+    const std::uint64_t key = i % kFew + 1 + (i / kTurn % 2 == 0 ? 0 : kFar * kLeafPairs * 3 / 2);
+    if (!tree.insert(key, 1)) tree.erase(key);
+  }
+  done = true;
+  reader.join();
   expect_sound(tree);
 }
 
