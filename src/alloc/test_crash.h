@@ -158,8 +158,10 @@ class CrashTracker {
 /// Sends each event to the tracker of its memory, and fences to the one that is at work.
 class TrackingProbe final : public pm::Probe {
  public:
-  TrackingProbe() : previous_(pm::install_probe(this)) { pm::watch_reads(false); }
-  ~TrackingProbe() override { pm::install_probe(previous_); }
+  TrackingProbe() : previous_(pm::install_probe(this)) {
+    pm::watch_reads(false);  // what a crash leaves doesn't depend on them
+  }
+  ~TrackingProbe() override { pm::install_probe(previous_); }  // which watches reads again
 
   /// While it lives, fences belong to `tracker`.
   class Scope {

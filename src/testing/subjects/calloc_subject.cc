@@ -11,7 +11,7 @@
 
 #include "alloc/calloc.h"
 #include "pm/access.h"
-#include "testing/subjects/census.h"
+#include "testing/subjects/pool_blocks.h"
 
 namespace perdix::testing {
 namespace {

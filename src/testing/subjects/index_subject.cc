@@ -14,7 +14,6 @@
 #include "index/fastfair/fastfair.h"
 #include "index/nbtree/nbtree.h"
 #include "index/sptree/layout.h"
-#include "pm/file.h"
 #include "pool/pool_core.h"
 #include "testing/subjects/index_keys.h"
 #include "testing/subjects/pool_medium.h"
@@ -44,8 +43,7 @@ constexpr unsigned kCrowdedOneIn = 4;
 constexpr unsigned kFewKeys = 2;
 
 enum Action : unsigned { kPut, kInsert, kUpdate, kErase, kGet, kDrop, kReopen, kActions };
-/// Added to an action: afterwards, wait until what it freed may be used again, so that a run of one
-/// thread depends on nothing else.
+/// Added to an action: it settles, so that a run of one thread depends on nothing else.
 constexpr unsigned kSettle = 16;
 
 std::string value_of(Kind kind, util::Random& random) {
@@ -65,11 +63,14 @@ class OpenedIndex final : public Opened {
         options_(options),
         keys_(keys),
         pool_(Pool::open(medium.path(), pool_options(domain))),
-        index_(Index::open_or_create(pool_, info, options)) {}
+        index_(Index::open_or_create(pool_, info, options)) {
+    settle();
+  }
 
   State contents() override {
     // Key by key first, in no order: an index that was just opened may have much to do at each.
     State found = contents_by_get();
+    settle();
     if (!index_->ordered()) return found;
     return contents_from(least_key());
   }
@@ -93,7 +94,7 @@ class OpenedIndex final : public Opened {
 
   StepResult apply(const Step& step) override {
     const StepResult result = call(step);
-    if ((step.action & kSettle) != 0) pool_.core()->reclaimer().drain();
+    if ((step.action & kSettle) != 0) settle();
     return result;
   }
 
@@ -105,6 +106,9 @@ class OpenedIndex final : public Opened {
   }
 
  private:
+  /// Waits until what was freed may be used again. Else the clock decides which blocks come next.
+  void settle() { pool_.core()->reclaimer().drain(); }
+
   std::string least_key() const { return info_.key_kind == Kind::u64 ? bytes_of_number(0) : ""; }
 
   State contents_from(const std::string& first) const {
@@ -162,6 +166,7 @@ class OpenedIndex final : public Opened {
     const bool changes = index_->size() > 0;
     index_.reset();
     pool_.drop(info_.name);
+    settle();
     index_ = Index::open_or_create(pool_, info_, options_);
     return changes;
   }
@@ -181,9 +186,7 @@ class IndexSubject final : public Subject {
   std::uint64_t size() const override { return kPoolSize; }
 
   State create(Medium& medium, util::Random& random) override {
-    medium.empty();
-    pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain_))->close();
-    medium.restore_length();
+    make_pool(medium, domain_);
     take_space(medium, random);
     const bool crowded = random.one_in(kCrowdedOneIn);
     keys_ = crowded ? &crowded_keys(info_.key_kind) : &any_keys(info_.key_kind);
@@ -224,7 +227,7 @@ class IndexSubject final : public Subject {
     if (threads > 1 && random.one_in(few ? 2 : 4))
       return {kGet, nth_key(random.below(own.count * threads)), ""};
     if (threads == 1 && random.one_in(kDropOneIn)) return {kDrop | kSettle, "", ""};
-    if (threads == 1 && random.one_in(kReopenOneIn)) return {kReopen, "", ""};
+    if (threads == 1 && random.one_in(kReopenOneIn)) return {kReopen | kSettle, "", ""};
     const bool usual = !random.one_in(4);
     unsigned action = static_cast<unsigned>(random.below(kDrop));
     if (usual && mood_ == Mood::grow) action = kInsert;

@@ -11,9 +11,8 @@
 #include "epoch/guard.h"
 #include "index/nbtree/ledger.h"
 #include "pm/access.h"
-#include "pm/file.h"
 #include "pool/pool_core.h"
-#include "testing/subjects/census.h"
+#include "testing/subjects/pool_blocks.h"
 #include "testing/subjects/pool_medium.h"
 
 namespace perdix::testing {
@@ -223,9 +222,7 @@ class LedgerSubject final : public Subject {
   std::uint64_t size() const override { return kPoolSize; }
 
   State create(Medium& medium, util::Random& random) override {
-    medium.empty();
-    pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain_))->close();
-    medium.restore_length();
+    make_pool(medium, domain_);
     OpenedLedger opened(medium, domain_);
     State state;
     for (std::uint64_t i = random.below(30); i > 0; --i) {

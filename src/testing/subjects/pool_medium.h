@@ -6,6 +6,9 @@
 #include <perdix/pool.h>
 
 #include "pm/domain.h"
+#include "pm/file.h"
+#include "pool/pool_core.h"
+#include "testing/medium.h"
 
 namespace perdix::testing {
 
@@ -19,6 +22,13 @@ inline PoolOptions pool_options(pm::Domain domain) {
   options.durability = domain == pm::Domain::cpu_cache ? Durability::process : Durability::power;
   options.domain = static_cast<DomainChoice>(domain);
   return options;
+}
+
+/// A new pool in place of what is on the medium, closed.
+inline void make_pool(Medium& medium, pm::Domain domain) {
+  medium.empty();
+  pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain))->close();
+  medium.restore_length();
 }
 
 }  // namespace perdix::testing

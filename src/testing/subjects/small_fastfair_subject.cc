@@ -119,9 +119,7 @@ class TreeSubject final : public Subject {
   std::uint64_t size() const override { return kPoolSize; }
 
   State create(Medium& medium, util::Random& random) override {
-    medium.empty();
-    pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain_))->close();
-    medium.restore_length();
+    make_pool(medium, domain_);
     grows_ = random.one_in(2);
     State state;
     OpenedTree<K, V> opened(medium, domain_);

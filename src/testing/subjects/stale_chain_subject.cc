@@ -6,29 +6,24 @@
 
 #include <perdix/index.h>
 
+#include "index/common/word.h"
+#include "index/sptree/leaf_at.h"
 #include "index/sptree/replay.h"
+#include "index/sptree/sptree.h"
+#include "index/sptree/write_buffer.h"
 #include "pool/pool_core.h"
 #include "testing/subjects/index_subject.h"
+#include "testing/subjects/pool_blocks.h"
 #include "testing/subjects/pool_medium.h"
+#include "wal/log.h"
 
 namespace perdix::testing {
 namespace {
 
 namespace sptree = index::sptree;
 
-constexpr unsigned kMostMoved = 14;  // as many as a buffer has
-const IndexInfo kInfo{"index", "sptree", Kind::bytes, Kind::bytes};
+const IndexInfo kInfo{"index", std::string(sptree::kEngineName), Kind::bytes, Kind::bytes};
 constexpr wal::Log::Limits kNoLimit{~std::uint64_t{0}};
-
-/// An empty log for an index that has none.
-void make_log(pool::PoolCore& pool, sptree::Root& root) {
-  alloc::Session session = pool.allocator().session();
-  const pm::Offset log = wal::Log::create(session, pool);
-  session.commit_when(root.log, ~std::uint64_t{0}, log);
-  session.log();
-  pool.pm().publish(root.log, log);  // the commit
-  session.finish();
-}
 
 /// Gives a leaf of a closed index, whose log is empty, a chain that should have ended.
 class StaleChain {
@@ -62,8 +57,8 @@ class StaleChain {
     chain_.assign(owner_of(left));
     std::vector<std::string> moved;
     const sptree::Leaf& right = *next(left);
-    for (std::uint64_t bits = pm::load(right.bitmap); bits != 0 && moved.size() < kMostMoved;
-         bits &= bits - 1) {
+    for (std::uint64_t bits = pm::load(right.bitmap);
+         bits != 0 && moved.size() < sptree::kBufferPairs; bits &= bits - 1) {
       if (random.one_in(3)) continue;
       const sptree::Pair& pair = right.pairs[std::countr_zero(bits)];
       log_.admit(owner_of(left));
@@ -96,7 +91,8 @@ class StaleChainSubject final : public Subject {
       const pool::IndexHandle handle =
           core->open_index(kInfo.name, kInfo.engine, kInfo.key_kind, kInfo.value_kind);
       sptree::Root& root = sptree::root_at(*core, handle.root());
-      make_log(*core, root);
+      link_block(*core, root.log,
+                 [&](alloc::Session& session) { return wal::Log::create(session, *core); });
       moved_ = StaleChain(*core, root).add(random);
     }
     core->close();

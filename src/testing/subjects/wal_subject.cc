@@ -9,9 +9,8 @@
 #include <utility>
 
 #include "pm/access.h"
-#include "pm/file.h"
 #include "pool/pool_core.h"
-#include "testing/subjects/census.h"
+#include "testing/subjects/pool_blocks.h"
 #include "testing/subjects/pool_medium.h"
 #include "wal/log.h"
 
@@ -165,12 +164,8 @@ class OpenedWal final : public Opened {
   void make_log() {
     const std::uint64_t seed = pm::load(root_->seed) + 1;
     core_->pm().publish(root_->seed, seed);  // never the same again, whatever becomes of this one
-    alloc::Session session = core_->allocator().session();
-    const pm::Offset log = wal::Log::create(session, *core_, seed);
-    session.commit_when(root_->log, ~std::uint64_t{0}, log);
-    session.log();
-    core_->pm().publish(root_->log, log);  // the commit
-    session.finish();
+    link_block(*core_, root_->log,
+               [&](alloc::Session& session) { return wal::Log::create(session, *core_, seed); });
   }
 
   /// Goes on where a crash interrupted it.
@@ -308,9 +303,7 @@ class WalSubject final : public Subject {
   std::uint64_t size() const override { return kPoolSize; }
 
   State create(Medium& medium, util::Random& random) override {
-    medium.empty();
-    pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain_))->close();
-    medium.restore_length();
+    make_pool(medium, domain_);
     OpenedWal opened(medium, domain_);
     State state;
     for (std::uint64_t i = random.below(10); i > 0; --i) take(opened, random, state);

@@ -1,9 +1,10 @@
-// What subjects that are layers alone have in common: a zeroed root, and a census of blocks.
+// Blocks of a pool, for subjects that go below an index: linking one, a zeroed root, and a census.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -13,18 +14,28 @@
 
 namespace perdix::testing {
 
+/// Links the block that `make(session)` reserves and flushes: it is allocated exactly if `word`
+/// names it.
+template <class Make>
+void link_block(pool::PoolCore& core, std::uint64_t& word, Make make) {
+  alloc::Session session = core.allocator().session();
+  const pm::Offset block = make(session);
+  session.commit_when(word, ~std::uint64_t{0}, block);
+  session.log();                   // fences what was flushed
+  core.pm().publish(word, block);  // the commit
+  session.finish();
+}
+
 /// The root block of an index, made of zeros if there is none yet.
 template <class Root>
 Root& root_of(pool::PoolCore& core, pool::IndexHandle& handle) {
   if (handle.root() == pm::kNull) {
-    alloc::Session session = core.allocator().session();
-    const pm::Offset block = session.reserve(sizeof(Root));
-    core.pm().zero(core.at<Root>(block), sizeof(Root));
-    core.pm().flush(core.at<Root>(block), sizeof(Root));  // log() fences
-    session.commit_when(handle.root(), ~std::uint64_t{0}, block);
-    session.log();
-    core.pm().publish(handle.root(), block);  // the commit
-    session.finish();
+    link_block(core, handle.root(), [&](alloc::Session& session) {
+      const pm::Offset block = session.reserve(sizeof(Root));
+      core.pm().zero(core.at<Root>(block), sizeof(Root));
+      core.pm().flush(core.at<Root>(block), sizeof(Root));  // log() fences
+      return block;
+    });
   }
   return *core.at<Root>(handle.root());
 }

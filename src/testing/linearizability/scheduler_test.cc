@@ -1,0 +1,67 @@
+// The turns of threads, without an index: what they announce is all that the scheduler sees.
+#include "testing/linearizability/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace perdix::testing {
+namespace {
+
+constexpr unsigned kThreads = 3;
+constexpr std::uint64_t kPointsEach = 200;
+
+/// The threads in the order of their points. One thread at a time runs, so it needs no lock.
+using Order = std::vector<unsigned>;
+
+/// Every thread announces its points. After `last` points in all, if there are so many, the turn
+/// passes for good.
+Order run(std::uint64_t seed, std::uint64_t last) {
+  Scheduler scheduler(kThreads, seed, kThreads * kPointsEach);
+  Order order;
+  std::vector<std::jthread> threads;
+  for (unsigned number = 0; number < kThreads; ++number) {
+    threads.emplace_back([&, number] {
+      const Scheduler::Member member(scheduler, number);
+      for (std::uint64_t i = 0; i < kPointsEach; ++i) {
+        if (order.size() == last) scheduler.pass_for_good_after(0);
+        order.push_back(number);
+        scheduler.point();
+      }
+    });
+  }
+  scheduler.watch();
+  return order;
+}
+
+/// How often the turn goes from a thread to another after the first `from` points.
+std::size_t changes(const Order& order, std::size_t from) {
+  std::size_t found = 0;
+  for (std::size_t i = from + 1; i < order.size(); ++i) found += order[i] != order[i - 1];
+  return found;
+}
+
+TEST(Scheduler, AfterTheTurnHasPassedForGoodThreadsRunToTheirEnds) {
+  constexpr std::uint64_t kLast = 60;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    const Order order = run(seed, kLast);
+    ASSERT_EQ(order.size(), kThreads * kPointsEach);
+    EXPECT_NE(order[kLast], order[kLast + 1]) << "seed " << seed;  // it passes at that point
+    // Then it is for each of the others to end, and for the one that it was taken from.
+    EXPECT_EQ(changes(order, kLast + 1), kThreads - 1) << "seed " << seed;
+  }
+}
+
+TEST(Scheduler, OtherwiseTheTurnPassesAllTheTime) {
+  std::size_t often = 0;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    often += changes(run(seed, kThreads * kPointsEach), 60) > 20;
+  }
+  EXPECT_GE(often, 10u);  // the other half of the seeds go by priorities
+}
+
+}  // namespace
+}  // namespace perdix::testing
