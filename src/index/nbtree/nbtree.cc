@@ -9,7 +9,7 @@
 namespace perdix::index::nbtree {
 
 template <class K, class V>
-void Tree<K, V>::settle_doubts(const Leaf<K>& leaf, std::uint64_t slots) const {
+[[gnu::noinline]] void Tree<K, V>::settle_doubts(const Leaf<K>& leaf, std::uint64_t slots) const {
   if (!doubtful_ || slots == 0 || !leaf.in_doubt()) return;
   for (; slots != 0; slots &= slots - 1) {
     const Entry& entry = leaf.block().entries[__builtin_ctzll(slots)];
@@ -29,8 +29,9 @@ auto Tree<K, V>::find_settled(Place& place, Key key, Hash16 hash) const -> Found
   }
 }
 
+// Inlined as a whole (flatten), but for what is rare: see SpTree's.
 template <class K, class V>
-std::optional<V> Tree<K, V>::get(Key key) const {
+[[gnu::flatten]] std::optional<V> Tree<K, V>::get(Key key) const {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   Place place = locate(key);
@@ -40,7 +41,7 @@ std::optional<V> Tree<K, V>::get(Key key) const {
 }
 
 template <class K, class V>
-bool Tree<K, V>::contains(Key key) const {
+[[gnu::flatten]] bool Tree<K, V>::contains(Key key) const {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   Place place = locate(key);

@@ -94,7 +94,7 @@ class Top {
   };
 
   struct Node {
-    bool bottom;  // children are positions
+    std::uint8_t level;  // 0: children are positions
     std::uint8_t count;
     Group groups[];  // behind `count` children the greatest of all keys, if they are integers
 
@@ -164,9 +164,9 @@ class Top {
   template <class Reached>
   static unsigned last(const Node& node, Reached reached);
 
-  Node* make(bool bottom, const Child* begin, const Child* end);
+  Node* make(unsigned level, const Child* begin, const Child* end);
   void discard(Node* node) { arena_.release(node, Node::bytes(node->count)); }
-  Change with(bool bottom, const Children& children, unsigned added);
+  Change with(unsigned level, const Children& children, unsigned added);
   static bool same_key(Key a, Key b);
   Change replaced(Node& node, unsigned at, Change below);
   Change add(Node& node, Child position);
@@ -192,11 +192,13 @@ template <class Reaches>
 auto Top<K>::find(Key key, Reaches reaches) const -> Child {
   const Node* node = root_.load(std::memory_order_acquire);
   for (;;) {
-    node->prefetch();
     const unsigned at = last(*node, [&](Key low) { return reaches(low, key); });
     void* child = node->child(at);
-    if (node->bottom) return {node->key(at), child};
+    if (node->level == 0) return {node->key(at), child};
+    // The levels above are in the caches, as long as the lines of the lowest leave them alone.
+    const bool at_last_but_one = node->level == 1;
     node = static_cast<const Node*>(child);
+    if (at_last_but_one) node->prefetch();
   }
 }
 
@@ -213,13 +215,16 @@ template <class Reached>
 unsigned Top<K>::last(const Node& node, Reached reached) {
   unsigned count = 0;
   if constexpr (std::is_integral_v<K>) {
-    // All of them, without a branch: their lines are waited for together.
-    std::array<std::uint64_t, kOfAGroup> counts{};
-    for (unsigned i = 0; i < Node::groups_for(node.count); ++i) {
-      for (unsigned j = 0; j < kOfAGroup; ++j) counts[j] += reached(node.groups[i].keys[j]) ? 1 : 0;
+    // Without a branch on a key, which would be guessed wrong as often as not: then nothing of the
+    // caller's next lookup could begin before the key has come from memory.
+    unsigned group = 0;
+    for (unsigned groups = Node::groups_for(node.count); groups > 1;) {
+      const unsigned half = groups / 2;
+      group += reached(node.groups[group + half].keys[0]) ? half : 0;
+      groups -= half;
     }
-    for (const std::uint64_t some : counts) count += static_cast<unsigned>(some);
-    count = std::min<unsigned>(count, node.count);
+    for (const Key key : node.groups[group].keys) count += reached(key) ? 1 : 0;
+    count = std::min<unsigned>(group * kOfAGroup + count, node.count);
   } else {
     for (unsigned end = node.count; count < end;) {
       const unsigned middle = (count + end) / 2;
@@ -235,34 +240,34 @@ unsigned Top<K>::last(const Node& node, Reached reached) {
 template <class K>
 template <class Next>
 void Top<K>::build(std::size_t positions, const Next& next) {
-  const auto make_from = [this](bool bottom, std::span<const Child> children) {
-    return Child{children[0].low, make(bottom, children.data(), children.data() + children.size())};
+  const auto make_from = [this](unsigned level, std::span<const Child> children) {
+    return Child{children[0].low, make(level, children.data(), children.data() + children.size())};
   };
-  std::vector<Child> level;
-  level.reserve(positions / kBuilt + 1);
+  std::vector<Child> lower;
+  lower.reserve(positions / kBuilt + 1);
   std::array<Child, kBuilt> some;
   for (std::size_t left = positions; left > 0;) {
     const std::span<Child> children(some.data(), std::min(kBuilt, left));
     next(children);
     for (const Child& child : children) position(child)->set_top_state(kAdd | kAdded);
-    level.push_back(make_from(true, children));
+    lower.push_back(make_from(0, children));
     left -= children.size();
   }
-  while (level.size() > 1) {
+  for (unsigned level = 1; lower.size() > 1; ++level) {
     std::vector<Child> above;
-    for (std::size_t i = 0; i < level.size(); i += kBuilt)
+    for (std::size_t i = 0; i < lower.size(); i += kBuilt)
       above.push_back(
-          make_from(false, std::span(level).subspan(i, std::min(kBuilt, level.size() - i))));
-    level = std::move(above);
+          make_from(level, std::span(lower).subspan(i, std::min(kBuilt, lower.size() - i))));
+    lower = std::move(above);
   }
-  root_.store(static_cast<Node*>(level[0].child), std::memory_order_release);
+  root_.store(static_cast<Node*>(lower[0].child), std::memory_order_release);
 }
 
 template <class K>
-auto Top<K>::make(bool bottom, const Child* begin, const Child* end) -> Node* {
+auto Top<K>::make(unsigned level, const Child* begin, const Child* end) -> Node* {
   const auto count = static_cast<unsigned>(end - begin);
   Node* node = new (arena_.allocate(Node::bytes(count))) Node;
-  node->bottom = bottom;
+  node->level = static_cast<std::uint8_t>(level);
   node->count = static_cast<std::uint8_t>(count);
   for (unsigned i = 0; i < Node::groups_for(count) * kOfAGroup; ++i) {
     Child child{{}, nullptr};
@@ -276,15 +281,15 @@ auto Top<K>::make(bool bottom, const Child* begin, const Child* end) -> Node* {
 
 /// A node with these children, of which one was just added; two nodes if one can't hold them.
 template <class K>
-auto Top<K>::with(bool bottom, const Children& children, unsigned added) -> Change {
+auto Top<K>::with(unsigned level, const Children& children, unsigned added) -> Change {
   const Child* begin = children.items.data();
   const Child* end = begin + children.count;
-  if (children.count <= kFanout) return {make(bottom, begin, end)};
+  if (children.count <= kFanout) return {make(level, begin, end)};
   // Behind the last one there may come more: then nodes become full.
   const Child* half = begin + (added == kFanout ? kFanout : children.count / 2);
-  Change change{make(bottom, begin, half)};
+  Change change{make(level, begin, half)};
   try {
-    change.second = make(bottom, half, end);
+    change.second = make(level, half, end);
   } catch (const std::bad_alloc&) {
     discard(change.first);
     throw;
@@ -317,7 +322,7 @@ auto Top<K>::replaced(Node& node, unsigned at, Change below) -> Change {
     children.erase(at);
     if (below.first != nullptr) children.insert(at, {below.first->key(0), below.first});
     if (below.second != nullptr) children.insert(at + 1, {below.second->key(0), below.second});
-    change = with(false, children, at + 1);
+    change = with(node.level, children, at + 1);
   } else {
     node.slot(at).store(below.first, std::memory_order_release);
   }
@@ -328,7 +333,7 @@ auto Top<K>::replaced(Node& node, unsigned at, Change below) -> Change {
 template <class K>
 auto Top<K>::add(Node& node, Child position) -> Change {
   const unsigned at = last(node, [&](Key low) { return !(position.low < low); });
-  if (node.bottom) {
+  if (node.level == 0) {
     Children children(node);
     if (node.key(at) == position.low) {  // of one that is gone
       succeeded_ = static_cast<Position<K>*>(node.child(at));
@@ -336,7 +341,7 @@ auto Top<K>::add(Node& node, Child position) -> Change {
     } else {
       children.insert(at + 1, position);
     }
-    return with(true, children, at + 1);
+    return with(0, children, at + 1);
   }
   const Change below = add(*node.node(at), position);
   try {
@@ -351,7 +356,7 @@ auto Top<K>::add(Node& node, Child position) -> Change {
 template <class K>
 auto Top<K>::remove(Node& node, Key removed) -> Change {
   const unsigned at = last(node, [&](Key low) { return !(removed < low); });
-  if (!node.bottom) {
+  if (node.level != 0) {
     const Change below = remove(*node.node(at), removed);
     try {
       return replaced(node, at, below);
@@ -363,7 +368,7 @@ auto Top<K>::remove(Node& node, Key removed) -> Change {
   if (node.count == 1) return {};
   Children children(node);
   children.erase(at);
-  return with(true, children, at);
+  return with(0, children, at);
 }
 
 template <class K>
@@ -444,9 +449,9 @@ void Top<K>::set_root(Node* root, Change change) {
   if (change.second != nullptr) {
     const std::array<Child, 2> both{
         {{change.first->key(0), change.first}, {change.second->key(0), change.second}}};
-    change.first = make(false, both.data(), both.data() + both.size());
+    change.first = make(root->level + 1U, both.data(), both.data() + both.size());
   }
-  while (!change.first->bottom && change.first->count == 1) {
+  while (change.first->level != 0 && change.first->count == 1) {
     Node* single = change.first;
     change.first = single->node(0);
     discard(single);
