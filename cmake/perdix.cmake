@@ -39,6 +39,13 @@ target_compile_options(perdix_options INTERFACE
 if(PERDIX_MARCH)
   target_compile_options(perdix_options INTERFACE -march=${PERDIX_MARCH})
 endif()
+# The thread-local variables of other libraries (liburcu's) are plain pointers: no access needs to
+# ask whether they must be initialized first. GCC's option; clang never asks about those of C.
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag(-fno-extern-tls-init PERDIX_HAS_NO_EXTERN_TLS_INIT)
+if(PERDIX_HAS_NO_EXTERN_TLS_INIT)
+  target_compile_options(perdix_options INTERFACE -fno-extern-tls-init)
+endif()
 if(PERDIX_INSTRUMENTED)
   target_compile_definitions(perdix_options INTERFACE PERDIX_INSTRUMENTED)
 endif()

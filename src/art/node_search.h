@@ -4,7 +4,7 @@
 //   child(node, entry)       the child for a byte or for the key's end; null if there is none
 //   next(node, entry)        the first child at or after the entry, in key order; null if none
 //   previous(node, entry)    the last child at or before the entry
-//   has_after(node, entry)   whether there is any strictly after
+//   has_before, has_after    whether there is any strictly before or after the entry
 //   floor_in(node, entry)    child, previous and whether there is any before it, in one look
 //
 // Entries are kEnd, then the bytes 0 to 255; kBeyond is after all.
@@ -201,6 +201,11 @@ Floor floor_in(const Node& node, Entry entry) noexcept {
   if (floor.ref.is_null()) return {end};
   floor.more |= !end.is_null();
   return floor;
+}
+
+template <class Node>
+bool has_before(const Node& node, Entry entry) noexcept {
+  return entry != kEnd && (!node.end().is_null() || has_byte_before(node, entry));
 }
 
 template <class Node>

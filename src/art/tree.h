@@ -67,8 +67,9 @@ class Tree {
   Value find_floor(Key key) const;
 
   /// find_floor one node at a time, for callers that search for many keys at once: while one waits
-  /// for its node, the others go on. Nothing is validated, so the value is a guess: one that was in
-  /// the tree, whose key is usually the greatest <= key. One Guard covers all steps.
+  /// for its node, the others go on. Nothing is validated, which also makes it the shortest way for
+  /// one key, but the value is a guess: one that was in the tree, whose key is usually the greatest
+  /// <= key. One Guard covers all steps.
   class Lookahead;
   Lookahead look_ahead() const;
 
@@ -132,17 +133,10 @@ class Tree {
     Edge edge;           // the edge to `ref`
     Ref ref;             // a value or null; or a node if at_prefix()
     unsigned depth = 0;  // bytes of the key that lead to `ref`
-    Edge beside;         // the last edge passed that has others after it, if wanted; or no lock
+    Edge beside;         // the last edge passed that has others on the wanted side; or no lock
     std::optional<PrefixStop> prefix;
 
     bool at_prefix() const noexcept { return prefix.has_value(); }
-  };
-
-  // The last node passed with a child before the key's own, as a reader saw it.
-  struct Turn {
-    Ref node{};
-    std::uint64_t version = 0;
-    Entry entry = 0;
   };
 
   enum class Side { none, before, after };
@@ -162,8 +156,8 @@ class Tree {
   std::optional<Value> outermost(const Edge& edge, Ref ref) const;
   template <Side kSide>
   std::optional<Value> outermost_below(const Stop& stop) const;
-  std::optional<Value> after(const Edge& edge) const;
-  std::optional<Value> before(const Turn& turn) const;
+  template <Side kSide>
+  std::optional<Value> next_to(const Edge& edge) const;
   std::optional<Value> try_find(Key key) const;
   std::optional<Value> try_below(Key key, bool or_equal) const;
   std::optional<Value> try_above(Key key, bool or_equal) const;

@@ -1,8 +1,7 @@
-// Tree: searching. One descent serves all operations but the search for the greatest key below,
-// which is the hot path of SpTree; it notes on its way what the operation may need at its end.
+// Tree: searching. One descent serves all operations; it notes on its way what the operation may
+// need at its end.
 //
-// Why one pass with a validated version per node is enough for find_above (try_below mirrors it,
-// with a `Turn` in the place of `beside`):
+// Why one pass with a validated version per node is enough for find_above (find_below mirrors it):
 //   1. `descend` couples versions: a node's version is taken before its parent's is validated, so
 //      at that moment the node was in the tree, at the place that the key's bytes lead to. (For
 //      the same reason nobody asks whether a version is obsolete: no valid edge leads to such a
@@ -66,7 +65,9 @@ template <class Value, class KeyOf, class Memory>
 template <typename Tree<Value, KeyOf, Memory>::Side kSide>
 Ref Tree<Value, KeyOf, Memory>::step(Ref ref, const Edge& edge, Stop& stop) {
   return visit<Key>(ref, [&](const auto& node) {
-    if constexpr (kSide == Side::after) {
+    if constexpr (kSide == Side::before) {
+      if (has_before(node, edge.entry)) stop.beside = edge;
+    } else if constexpr (kSide == Side::after) {
       if (has_after(node, edge.entry)) stop.beside = edge;
     }
     const Ref found = child(node, edge.entry);
@@ -140,22 +141,15 @@ std::optional<Value> Tree<Value, KeyOf, Memory>::outermost_below(const Stop& sto
                           }));
 }
 
-/// The smallest value after the edge's child.
+/// The greatest value before the edge's child, or the smallest one after it.
 template <class Value, class KeyOf, class Memory>
-std::optional<Value> Tree<Value, KeyOf, Memory>::after(const Edge& edge) const {
+template <typename Tree<Value, KeyOf, Memory>::Side kSide>
+std::optional<Value> Tree<Value, KeyOf, Memory>::next_to(const Edge& edge) const {
   if (edge.lock == nullptr) return Value{};
-  const Ref ref =
-      visit<Key>(edge.node, [&](const auto& node) { return next(node, edge.entry + 1); });
-  return outermost<Side::after>(edge, ref);
-}
-
-/// The greatest value before the key's own child of the node.
-template <class Value, class KeyOf, class Memory>
-std::optional<Value> Tree<Value, KeyOf, Memory>::before(const Turn& turn) const {
-  if (turn.node.is_null()) return Value{};
-  const Ref ref =
-      visit<Key>(turn.node, [&](const auto& node) { return previous(node, turn.entry - 1); });
-  return outermost<Side::before>(Edge{&turn.node.template node<Head>()->lock, turn.version}, ref);
+  const Ref ref = visit<Key>(edge.node, [&](const auto& node) {
+    return kSide == Side::before ? previous(node, edge.entry - 1) : next(node, edge.entry + 1);
+  });
+  return outermost<kSide>(edge, ref);
 }
 
 template <class Value, class KeyOf, class Memory>
@@ -167,44 +161,20 @@ std::optional<Value> Tree<Value, KeyOf, Memory>::try_find(Key key) const {
   return key_of_(value) == key ? value : Value{};
 }
 
-/// The hot path of SpTree, so it has a descent of its own, which asks each node once for all that
-/// it may have to say.
 template <class Value, class KeyOf, class Memory>
 std::optional<Value> Tree<Value, KeyOf, Memory>::try_below(Key key, bool or_equal) const {
-  Edge edge{&root_lock_, root_lock_.read_begin()};
-  Turn turn;
-  Ref ref = root_.load();
-  for (unsigned depth = 0; ref.is_node(); ++depth) {
-    const Ref node = ref;
-    const Head& head = *node.node<Head>();
-    const std::uint64_t version = head.lock.read_begin();
-    if (!edge.valid()) return std::nullopt;
-    edge = {&head.lock, version};
-    if (head.shape().prefix_length != 0) {
-      Stop stop;
-      if (!pass_prefix(node, version, key, depth, stop)) return std::nullopt;
-      if (stop.at_prefix()) {
-        const Entry own = Traits::entry(key, depth + stop.prefix->agreed);
-        return stop.prefix->other < own ? outermost_below<Side::before>(stop) : before(turn);
-      }
-    }
-    const Entry entry = Traits::entry(key, depth);
-    const Floor floor = visit<Key>(node, [&](const auto& n) { return floor_in(n, entry); });
-    ref = floor.ref;
-    prefetch(ref);
-    if (!floor.exact) {
-      if (ref.is_null()) break;
-      return outermost<Side::before>(edge, ref);
-    }
-    if (floor.more) turn = {node, version, entry};
-  }
-  if (!edge.valid()) return std::nullopt;
-  if (!ref.is_null()) {
-    const auto value = ref.template value<Value>();
+  Stop stop;
+  if (!descend<Side::before>(key, stop)) return std::nullopt;
+  if (stop.at_prefix()) {
+    const bool all_smaller =
+        stop.prefix->other < Traits::entry(key, stop.depth + stop.prefix->agreed);
+    if (all_smaller) return outermost_below<Side::before>(stop);
+  } else if (!stop.ref.is_null()) {
+    const auto value = stop.ref.template value<Value>();
     const Key found = key_of_(value);
     if (found < key || (or_equal && found == key)) return value;
   }
-  return before(turn);
+  return next_to<Side::before>(stop.beside);
 }
 
 template <class Value, class KeyOf, class Memory>
@@ -220,7 +190,7 @@ std::optional<Value> Tree<Value, KeyOf, Memory>::try_above(Key key, bool or_equa
     const Key found = key_of_(value);
     if (found > key || (or_equal && found == key)) return value;
   }
-  return after(stop.beside);
+  return next_to<Side::after>(stop.beside);
 }
 
 template <class Value, class KeyOf, class Memory>

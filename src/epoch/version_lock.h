@@ -88,7 +88,7 @@ class VersionLock {
   static constexpr std::uint64_t kLocked = 2;
   static constexpr std::uint64_t kVersion = 4;
 
-  std::uint64_t wait_unlocked() const noexcept {
+  [[gnu::noinline]] std::uint64_t wait_unlocked() const noexcept {
     util::Backoff backoff;
     for (;;) {
       const std::uint64_t word = word_.load(std::memory_order_acquire);

@@ -59,8 +59,8 @@ bool Tree<K, V>::admitted(const Node& node) {
 }
 
 template <class K, class V>
-auto Tree<K, V>::find_buffered(const Node& node, const Buffer& buffer, Key key, Hash16 hash) const
-    -> Found {
+[[gnu::noinline]] auto Tree<K, V>::find_buffered(const Node& node, const Buffer& buffer, Key key,
+                                                 Hash16 hash) const -> Found {
   if (!node.bloom.may_contain(hash)) return {};
   for (unsigned left = buffer.candidates(hash); left != 0; left &= left - 1) {
     const int i = std::countr_zero(left);

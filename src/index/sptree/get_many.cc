@@ -45,13 +45,8 @@ void Tree<K, V>::find_nodes(std::span<const Key> keys, std::span<Pending> group)
     on_the_way = false;
     for (std::size_t i = 0; i < keys.size(); ++i) on_the_way |= group[i].way.step(keys[i]);
   }
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    Node* node = group[i].way.value();
-    if (node == nullptr) node = head_;
-    // The way was a guess. Any node that doesn't begin after the key will do: `next` leads on.
-    group[i].start = keys[i] < NodeBounds::view(node->low) ? locate(keys[i]) : node;
-    __builtin_prefetch(&group[i].start->fingerprints);
-  }
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    group[i].start = start_at(group[i].way.value(), keys[i]);
 }
 
 /// Asks for the line of the slot where the key may be.

@@ -142,6 +142,8 @@ class Tree {
 
   // sptree.cc
   Node* locate(Key key) const;
+  Node* start_at(Node* guess, Key key) const;
+  Node* locate_surely(Key key) const;
   template <class Read>
   auto read_node(Key key, Read read) const;
   template <class Read>
@@ -268,18 +270,40 @@ class Tree {
 template <class K, class V>
 void destroy(pool::PoolCore& pool, std::uint64_t& root);
 
+/// A node that doesn't begin after the key, as a rule the one whose range covers it. Nothing on the
+/// way is validated and few branches depend on what memory holds, so that the processor can begin
+/// the caller's next lookup while it waits for this one.
 template <class K, class V>
 auto Tree<K, V>::locate(Key key) const -> Node* {
+  auto way = top_.look_ahead();
+  while (way.step(key)) {
+  }
+  return start_at(way.value(), key);
+}
+
+/// What a guess of the top layer is good for: any node that doesn't begin after the key will do,
+/// since `next` leads on. Else the search is made again, validated.
+template <class K, class V>
+auto Tree<K, V>::start_at(Node* guess, Key key) const -> Node* {
+  if (guess == nullptr) [[unlikely]]
+    return locate_surely(key);
+  __builtin_prefetch(&guess->fingerprints);  // the second line, at the same time as the first
+  if (key < NodeBounds::view(guess->low)) [[unlikely]]
+    return locate_surely(key);
+  return guess;
+}
+
+template <class K, class V>
+[[gnu::noinline]] auto Tree<K, V>::locate_surely(Key key) const -> Node* {
   Node* node = top_.find_floor(key);
-  if (node == nullptr) node = head_;
-  __builtin_prefetch(&node->fingerprints);  // the second line, at the same time as the first
-  return node;
+  return node != nullptr ? node : head_;
 }
 
 /// Where to look on for a key behind the node's range: it was split since the top layer was asked,
 /// as in a B-link tree, or the key's leaf is cold. The node itself if it has changed meanwhile.
 template <class K, class V>
-auto Tree<K, V>::go_right(Node* node, std::uint64_t version, Key key) const -> Node* {
+[[gnu::noinline]] auto Tree<K, V>::go_right(Node* node, std::uint64_t version, Key key) const
+    -> Node* {
   Node* next = node->next.load(std::memory_order_acquire);
   if (!node->lock.read_validate(version)) return node;
   if (next != nullptr) return next;
