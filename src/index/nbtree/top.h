@@ -86,8 +86,8 @@ class Top {
   static constexpr unsigned kCome = kAdd | kRemove, kGrantedShift = 2;
   static constexpr unsigned kAdded = kAdd << kGrantedShift, kRemoved = kRemove << kGrantedShift;
 
-  /// Some keys, and their children beside them: so a search, which reads all keys of a node if they
-  /// are integers, has the child as well, and waits for memory once.
+  /// Some keys, and their children beside them: so a search that has found a key has its child as
+  /// well, and does not wait for memory again.
   struct Group {
     std::array<Key, kOfAGroup> keys;  // low bound of the first position below each child
     std::array<std::atomic<void*>, kOfAGroup> children;
