@@ -9,7 +9,7 @@
 namespace perdix::index::nbtree {
 
 template <class K, class V>
-[[gnu::noinline]] void Tree<K, V>::settle_doubts(const Leaf<K>& leaf, std::uint64_t slots) const {
+void Tree<K, V>::settle_doubts(const Leaf<K>& leaf, std::uint64_t slots) const {
   if (!doubtful_ || slots == 0 || !leaf.in_doubt()) return;
   for (; slots != 0; slots &= slots - 1) {
     const Entry& entry = leaf.block().entries[__builtin_ctzll(slots)];
@@ -29,9 +29,8 @@ auto Tree<K, V>::find_settled(Place& place, Key key, Hash16 hash) const -> Found
   }
 }
 
-// Inlined as a whole (flatten), but for what is rare: see SpTree's.
 template <class K, class V>
-[[gnu::flatten]] std::optional<V> Tree<K, V>::get(Key key) const {
+std::optional<V> Tree<K, V>::get(Key key) const {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   Place place = locate(key);
@@ -41,7 +40,7 @@ template <class K, class V>
 }
 
 template <class K, class V>
-[[gnu::flatten]] bool Tree<K, V>::contains(Key key) const {
+bool Tree<K, V>::contains(Key key) const {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   Place place = locate(key);
