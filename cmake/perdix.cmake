@@ -40,7 +40,7 @@ if(PERDIX_MARCH)
   target_compile_options(perdix_options INTERFACE -march=${PERDIX_MARCH})
 endif()
 # The thread-local variables of other libraries (liburcu's) are plain pointers: no access needs to
-# ask whether they must be initialized first. GCC's option; clang never asks about those of C.
+# ask whether they must be initialized first. GCC's option; clang has none like it, and asks.
 include(CheckCXXCompilerFlag)
 check_cxx_compiler_flag(-fno-extern-tls-init PERDIX_HAS_NO_EXTERN_TLS_INIT)
 if(PERDIX_HAS_NO_EXTERN_TLS_INIT)
