@@ -27,6 +27,9 @@ class Tree;
 /// what replacing leaves costs; strings cost what their allocation costs, too. A get() reads one PM
 /// line, and those of the strings. The first size() after opening brings back all that is not back
 /// yet; stats() costs no PM.
+///
+/// An index has up to 64 GiB of DRAM, which is enough for more than 20 billion pairs of integers;
+/// what would need more throws std::bad_alloc.
 template <Storable K, Storable V>
 class NbTree : public OrderedIndex<index::nbtree::Tree<K, V>, K, V> {
  public:

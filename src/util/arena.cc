@@ -5,6 +5,7 @@
 #include <cassert>
 #include <mutex>
 #include <new>
+#include <utility>
 
 namespace perdix::util {
 namespace {
@@ -16,9 +17,11 @@ constexpr std::size_t round_up(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-std::byte* map(std::size_t bytes) {
-  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+constexpr int kAccess = PROT_READ | PROT_WRITE;
+
+/// What is mapped without access are addresses only.
+std::byte* map(std::size_t bytes, int access = kAccess) {
+  void* p = mmap(nullptr, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();
   return static_cast<std::byte*>(p);
 }
@@ -28,8 +31,8 @@ void unmap(std::byte* p, std::size_t bytes) {
 }
 
 // Maps more than is needed and cuts off both ends, since mmap aligns to small pages only.
-std::byte* map_huge(std::size_t bytes) {
-  std::byte* const mapped = map(bytes + kHugePage);
+std::byte* map_huge(std::size_t bytes, int access = kAccess) {
+  std::byte* const mapped = map(bytes + kHugePage, access);
   const auto address = reinterpret_cast<std::uintptr_t>(mapped);
   const std::size_t head = round_up(address, kHugePage) - address;
   unmap(mapped, head);
@@ -43,12 +46,35 @@ std::size_t mapping_size(std::size_t bytes) {
   return round_up(bytes, bytes < kHugePage ? kPage : kHugePage);
 }
 
+/// As many addresses, or half of them, and so on: a limit on them is no reason to have none.
+std::span<std::byte> reserve(std::size_t bytes) {
+  constexpr std::size_t kLeast = std::size_t{64} << 20;
+  for (bytes = round_up(bytes, kHugePage);; bytes = round_up(bytes / 2, kHugePage)) {
+    try {
+      return {map_huge(bytes, PROT_NONE), bytes};
+    } catch (const std::bad_alloc&) {
+      if (bytes <= kLeast) throw;
+    }
+  }
+}
+
 }  // namespace
+
+Arena::Arena(std::size_t range) {
+  assert(range <= kMostRange);
+  const std::span<std::byte> addresses = reserve(range);
+  before_range_ = reinterpret_cast<std::uintptr_t>(addresses.data()) - kGranule;
+  range_ = addresses.data();
+  range_end_ = range_ + addresses.size();
+}
 
 Arena::~Arena() {
   for (std::byte* block : blocks_) {
     if (block != nullptr) unmap(block, kBlock);
   }
+  if (before_range_ == 0) return;
+  auto* const begin = reinterpret_cast<std::byte*>(before_range_ + kGranule);
+  unmap(begin, static_cast<std::size_t>(range_end_ - begin));
 }
 
 void* Arena::allocate(std::size_t bytes) {
@@ -90,14 +116,22 @@ void* Arena::take(SizeClass& size_class, std::size_t bytes) {
 
 void Arena::refill(SizeClass& size_class) {
   if (slab_ == slab_end_) {
-    blocks_.push_back(nullptr);  // first, so that nothing can fail once the block is mapped
-    slab_ = blocks_.back() = map_huge(kBlock);
+    slab_ = next_block();
     slab_end_ = slab_ + kBlock;
     reserved_ += kBlock;
   }
   size_class.fresh = slab_;
   size_class.fresh_end = slab_ + kSlab;
   slab_ += kSlab;
+}
+
+std::byte* Arena::next_block() {
+  if (before_range_ == 0) {
+    blocks_.push_back(nullptr);  // first, so that nothing can fail once the block is mapped
+    return blocks_.back() = map_huge(kBlock);
+  }
+  if (range_ == range_end_ || mprotect(range_, kBlock, kAccess) != 0) throw std::bad_alloc();
+  return std::exchange(range_, range_ + kBlock);
 }
 
 void Arena::give_back(SizeClass& size_class, void* memory, std::size_t bytes) noexcept {

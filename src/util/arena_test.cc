@@ -1,10 +1,15 @@
 #include "util/arena.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -106,6 +111,50 @@ TEST(Arena, GivesManyPiecesAtOnce) {
     arena.release(pieces[i], 100);
   }
   EXPECT_EQ(arena.bytes_in_use(), 0u);
+}
+
+TEST(Arena, ThirtyTwoBitsNameAPieceOfARange) {
+  Arena arena(Arena::kMostRange);
+  churn(arena, 3, 3'000);
+  std::map<Arena::Ref, void*> pieces;
+  for (int i = 0; i < 100'000; ++i) {
+    void* const piece = arena.allocate(16 * (1 + i % 10));
+    const Arena::Ref ref = arena.ref(piece);
+    EXPECT_NE(ref, 0u);
+    EXPECT_EQ(arena.piece(ref), piece);
+    EXPECT_TRUE(pieces.emplace(ref, piece).second);
+  }
+  EXPECT_EQ(arena.ref(nullptr), 0u);
+  EXPECT_EQ(arena.piece(0), nullptr);
+}
+
+TEST(Arena, ARangeComesToAnEnd) {
+  constexpr std::size_t kRange = std::size_t{4} << 20, kPiece = 4096;
+  Arena arena(kRange);
+  std::vector<void*> pieces(kRange / kPiece);
+  for (void*& piece : pieces) piece = arena.allocate(kPiece);
+  EXPECT_THROW(arena.allocate(kPiece), std::bad_alloc);
+  arena.release(arena.allocate(2 * kPiece), 2 * kPiece);  // no piece of the range
+  arena.release(pieces[0], kPiece);
+  EXPECT_EQ(arena.allocate(kPiece), pieces[0]);
+}
+
+/// Ends the process: with 0 if there is an arena where the process may have 4 GiB of addresses
+/// more.
+[[noreturn]] void use_an_arena_of_few_addresses() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const std::size_t bytes =
+      pages * static_cast<std::size_t>(getpagesize()) + (std::size_t{4} << 30);
+  const rlimit limit{bytes, bytes};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(2);
+  Arena arena(Arena::kMostRange);
+  std::memset(arena.allocate(16), 1, 16);
+  std::_Exit(0);
+}
+
+TEST(Arena, ALimitOnAddressesLeavesASmallerRange) {
+  EXPECT_EXIT(use_an_arena_of_few_addresses(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(Arena, ReturnsLargeMappingsAtOnce) {

@@ -114,7 +114,11 @@ CheckReport Tree<K, V>::check() const {
     }
     check_leaf(*at, report);
     check_entries(*at, *at->leaf.load(), report);
-    problems.expect(top_.floor(at->low()) == at, "the layers above miss block {:#x}",
+    const auto [found, leaf] = top_.floor(at->low());
+    problems.expect(found == at, "the layers above miss block {:#x}",
+                    pool().offset(&at->leaf.load()->block()));
+    problems.expect(leaf == nullptr || leaf == at->leaf.load(),
+                    "the layers above lead to a leaf that block {:#x} has replaced",
                     pool().offset(&at->leaf.load()->block()));
   }
   problems.expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),

@@ -14,26 +14,22 @@ void Tree<K, V>::get_many(std::span<const Key> keys, std::span<std::optional<V>>
 
 template <class K, class V>
 void Tree<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-  std::array<Position<K>*, kGroup> at;
+  std::array<typename Top<K>::Spot, kGroup> spots;
   std::array<Hash16, kGroup> hashes;
   const epoch::Guard guard;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    at[i] = top_.floor(keys[i]);
+    spots[i] = top_.floor(keys[i]);
     hashes[i] = Keys::hash16(keys[i]);
-    __builtin_prefetch(at[i]);
+    if (spots[i].leaf != nullptr) spots[i].leaf->prefetch();
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const Leaf<K>* leaf = at[i]->leaf.load(std::memory_order_acquire);
-    if (leaf != nullptr && !is_cold(leaf)) leaf->prefetch();
-  }
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const Leaf<K>* leaf = at[i]->leaf.load(std::memory_order_acquire);
-    if (leaf == nullptr || is_cold(leaf)) continue;
+    const Leaf<K>* leaf = spots[i].leaf;
+    if (leaf == nullptr) continue;
     const std::uint64_t slots = leaf->taken_for(fingerprint_of(hashes[i])) & leaf->visible_slots();
     if (slots != 0) __builtin_prefetch(&leaf->block().entries[__builtin_ctzll(slots)]);
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    Place place = locate_from(at[i], keys[i]);
+    Place place = locate_from(spots[i], keys[i]);
     const Found found = find_settled(place, keys[i], hashes[i]);
     out[i] = found.slot < 0 ? std::nullopt : std::optional<V>(values_.own(found.value));
   }

@@ -52,7 +52,7 @@ class Position {
   std::atomic<Leaf<K>*> leaf;  // null: joined; or cold_before()
 
   Anchor& anchor() const {
-    return *reinterpret_cast<Anchor*>(anchor_.load(std::memory_order_relaxed) & ~kTopBits);
+    return *reinterpret_cast<Anchor*>(anchor_.load(std::memory_order_relaxed) & kAnchorBits);
   }
 
   View<K> low() const {
@@ -63,21 +63,35 @@ class Position {
     }
   }
 
-  /// Four bits for the top layer's writer; nobody else looks at them.
-  unsigned top_state() const {
-    return static_cast<unsigned>(anchor_.load(std::memory_order_relaxed) & kTopBits);
+  /// Four bits for the top layer's writer; nobody else sets them.
+  unsigned top_state() const { return state_of(anchor_.load(std::memory_order_relaxed)); }
+
+  void add_top_state(unsigned bits) { anchor_.fetch_or(bits, std::memory_order_acq_rel); }
+
+  /// Announces news of the position to the top layer's writer, who does not release it before he
+  /// has heard them. False if the state has all of `gone` already: then there are none for him.
+  bool announce_news(unsigned gone) {
+    auto word = anchor_.load(std::memory_order_acquire);
+    do {
+      if ((state_of(word) & gone) == gone) return false;
+    } while (!anchor_.compare_exchange_weak(word, word + kNews, std::memory_order_acq_rel));
+    return true;
   }
-  void set_top_state(unsigned state) {
-    const auto anchor = anchor_.load(std::memory_order_relaxed) & ~kTopBits;
-    anchor_.store(anchor | state, std::memory_order_relaxed);  // the address doesn't change
-  }
+  void hear_news() { anchor_.fetch_sub(kNews, std::memory_order_acq_rel); }
+  bool has_news() const { return anchor_.load(std::memory_order_acquire) >> kNewsShift != 0; }
 
  private:
   static constexpr bool kHasLow = !std::is_integral_v<K>;  // else it is in PM only
   static constexpr std::uintptr_t kTopBits = alignof(Anchor) - 1;
+  // Addresses have 48 bits; no 65,536 threads are at one position at once.
+  static constexpr unsigned kNewsShift = 48;
+  static constexpr std::uintptr_t kNews = std::uintptr_t{1} << kNewsShift;
+  static constexpr std::uintptr_t kAnchorBits = (kNews - 1) & ~kTopBits;
   struct Nothing {};
 
-  std::atomic<std::uintptr_t> anchor_;
+  static unsigned state_of(std::uintptr_t word) { return static_cast<unsigned>(word & kTopBits); }
+
+  std::atomic<std::uintptr_t> anchor_;  // its address, the state, and how many news there are
   [[no_unique_address]] std::conditional_t<kHasLow, View<K>, Nothing> low_{};
 };
 

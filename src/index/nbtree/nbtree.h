@@ -55,6 +55,9 @@ namespace perdix::index::nbtree {
 inline constexpr std::string_view kEngineName = "nbtree";
 
 template <class K, class V>
+class TestTree;
+
+template <class K, class V>
 class Tree {
  public:
   using Key = View<K>;
@@ -83,6 +86,8 @@ class Tree {
   void for_each_block(const BlockVisitor& visit) const;
 
  private:
+  friend class TestTree<K, V>;
+
   using Keys = Words<K>;
   using Values = Words<V>;
   using Code = Codec<K>;
@@ -97,8 +102,11 @@ class Tree {
     Position<K>* at = nullptr;
     Leaf<K>* leaf = nullptr;
 
-    /// Whether it still is: then what was read of the leaf since is true.
-    bool current() const { return at->leaf.load(std::memory_order_seq_cst) == leaf; }
+    /// Whether it still is: then what was read of the leaf since is true. A leaf that is not
+    /// closing is at its position, whose memory need not be waited for.
+    bool current() const {
+      return !leaf->closing() || at->leaf.load(std::memory_order_seq_cst) == leaf;
+    }
   };
 
   struct Found {
@@ -148,7 +156,7 @@ class Tree {
 
   // nbtree.cc
   Place locate(Key key) const { return locate_from(top_.floor(key), key); }
-  Place locate_from(Position<K>* at, Key key) const;
+  Place locate_from(typename Top<K>::Spot spot, Key key) const;
   Found find(const Leaf<K>& leaf, Key key, Hash16 hash) const;
   Found find_settled(Place& place, Key key, Hash16 hash) const;
   template <class Change>
@@ -265,7 +273,8 @@ class Tree {
   const bool doubtful_;  // whether what is visible may not be durable
   Keys keys_;
   Values values_;
-  mutable util::Arena arena_;  // leaves, positions, their bounds, SMOs and the top layer
+  mutable util::Arena arena_{
+      util::Arena::kMostRange};  // leaves, positions, their bounds, SMOs and the top layer
   DrainFirst drain_;  // before the arena goes away, what was retired must have come back to it
   mutable Top<K> top_;
   mutable std::optional<Ledger> ledger_;
@@ -306,15 +315,24 @@ void Tree<K, V>::retire(Object* object) const {
 
 /// From there to the leaf whose range has the key. The caller holds a guard.
 template <class K, class V>
-auto Tree<K, V>::locate_from(Position<K>* at, Key key) const -> Place {
+auto Tree<K, V>::locate_from(typename Top<K>::Spot spot, Key key) const -> Place {
+  Position<K>* at = spot.at;
+  if (spot.leaf != nullptr) [[likely]] {
+    spot.leaf->prefetch();  // its two lines are waited for together
+    if (!spot.leaf->closing() && spot.leaf->covers(key)) [[likely]]
+      return {at, spot.leaf};
+  }
   for (;;) {
     Leaf<K>* leaf = leaf_of(*at);
     if (leaf == nullptr) {  // joined with its left neighbour
       at = top_.linked_floor(key);
       continue;
     }
-    leaf->prefetch();  // its two lines are waited for together
-    if (leaf->covers(key)) return {at, leaf};
+    leaf->prefetch();
+    if (leaf->covers(key)) {
+      if (spot.leaf == nullptr) top_.renew(std::array{at});
+      return {at, leaf};
+    }
     Position<K>* next = leaf->next();
     if (next->leaf.load(std::memory_order_acquire) == nullptr) {
       reform({at, leaf}, nullptr);  // somebody is at it

@@ -142,7 +142,7 @@ class TopTest : public ::testing::Test {
  protected:
   TopTest() {
     first_ = position(0);
-    top_.build(1, [this](auto children) { children[0] = {first_->low(), first_}; });
+    top_.build(1, [this](auto bounds) { bounds[0] = {first_->low(), first_}; });
   }
 
   /// Low bounds are bytes of the position's own, as in a tree.
@@ -158,8 +158,17 @@ class TopTest : public ::testing::Test {
   Position<K>* position(std::uint64_t number) {
     Owned& owned = *all_.emplace_back(std::make_unique<Owned>());
     owned.anchor.low = number;
-    return &owned.position.emplace(owned.anchor, low_of(number, owned.bytes), &leaf_);
+    void* memory = arena_.allocate(sizeof(Position<K>));
+    owned.position = new (memory) Position<K>(owned.anchor, low_of(number, owned.bytes), leaf_);
+    return owned.position;
   }
+
+  Leaf<K>* new_leaf() {
+    return new (arena_.allocate(Leaf<K>::bytes(kSmallCapacity)))
+        Leaf<K>(block_, kSmallCapacity, nullptr, {});
+  }
+
+  Leaf<K>* leaf_found(const Position<K>& position) const { return top_.floor(position.low()).leaf; }
 
   /// The position is not in the list any more.
   static void absorb(Position<K>& position) { position.leaf = nullptr; }
@@ -169,7 +178,7 @@ class TopTest : public ::testing::Test {
     auto& released = static_cast<TopTest*>(test)->released_;
     released.insert(position);
     for (auto& owned : static_cast<TopTest*>(test)->all_) {
-      if (&*owned->position == position) std::fill(owned->bytes.begin(), owned->bytes.end(), 'z');
+      if (owned->position == position) std::fill(owned->bytes.begin(), owned->bytes.end(), 'z');
     }
   }
 
@@ -179,14 +188,13 @@ class TopTest : public ::testing::Test {
   struct Owned {
     Anchor anchor{};
     std::string bytes;
-    std::optional<Position<K>> position;
+    Position<K>* position = nullptr;
   };
 
-  util::Arena arena_;
+  util::Arena arena_{util::Arena::kMostRange};
   epoch::Reclaimer reclaimer_;
   Block& block_ = *new (arena_.allocate(sizeof(Block))) Block{};
-  Leaf<K>& leaf_ = *new (arena_.allocate(Leaf<K>::bytes(kSmallCapacity)))
-                       Leaf<K>(block_, kSmallCapacity, nullptr, {});
+  Leaf<K>* leaf_ = new_leaf();
   std::vector<std::unique_ptr<Owned>> all_;
   Position<K>* first_ = nullptr;
   std::set<void*> released_;
@@ -217,7 +225,7 @@ TYPED_TEST(TopTest, ABoundThatIsGoneMayComeBackBeforeItHasLeft) {
   const epoch::Guard guard;
   for (std::uint64_t i = 0; i < kBounds; ++i) {
     EXPECT_TRUE(this->released_.contains(first[i])) << i;
-    EXPECT_EQ(this->top_.floor(second[i]->low()), second[i]) << i;
+    EXPECT_EQ(this->top_.floor(second[i]->low()).at, second[i]) << i;
     EXPECT_EQ(this->top_.linked_below(second[i]->low()), i == 0 ? this->first_ : second[i - 1])
         << i;
   }
@@ -237,10 +245,101 @@ TYPED_TEST(TopTest, WhatHasGoneAndNotLeftIsPassedOver) {
     const auto bound = low(i), following = low(i + 1);
     this->absorb(*positions[i]);
     this->reuse_anchor(*positions[i]);
-    EXPECT_EQ(this->top_.floor(bound), positions[i]) << i;
+    EXPECT_EQ(this->top_.floor(bound).at, positions[i]) << i;
     EXPECT_EQ(this->top_.linked_floor(bound), positions[1]) << i;
     EXPECT_EQ(this->top_.linked_below(following), positions[1]) << i;
   }
+}
+
+TYPED_TEST(TopTest, ASearchFindsTheLeafThatIsThere) {
+  using Wishes = Top<TypeParam>;
+  auto& position = *this->position(1);
+  const auto* first = this->leaf_;
+  auto* second = this->new_leaf();
+  const std::size_t before = this->arena_.bytes_in_use();
+  {
+    const epoch::Guard guard;
+    EXPECT_EQ(this->leaf_found(*this->first_), first);
+    this->top_.wish(position, Wishes::kAdd);
+    EXPECT_EQ(this->leaf_found(position), first);
+    position.leaf = second;
+    EXPECT_EQ(this->leaf_found(position), first) << "nobody has told";
+    this->top_.wish(position, Wishes::kRenew, this->new_leaf());  // which was there in between
+    EXPECT_EQ(this->leaf_found(position), second);
+    this->absorb(position);
+    this->top_.wish(position, Wishes::kRemove, second);
+    EXPECT_EQ(this->top_.floor(position.low()).at, this->first_);
+  }
+  this->reclaimer_.drain();
+  EXPECT_EQ(this->released_, std::set<void*>{&position});
+  const std::size_t of_a_leaf = (Leaf<TypeParam>::bytes(kSmallCapacity) + 15) / 16 * 16;
+  EXPECT_EQ(this->arena_.bytes_in_use(), before - of_a_leaf) << "both are released";
+}
+
+TYPED_TEST(TopTest, ASearchFindsNoLeafThatIsCold) {
+  auto& position = *this->position(1);
+  position.leaf = cold_before<TypeParam>(nullptr);
+  const epoch::Guard guard;
+  this->top_.wish(position, Top<TypeParam>::kAdd);
+  EXPECT_EQ(this->leaf_found(position), nullptr);
+  position.leaf = this->leaf_;
+  this->top_.renew(std::array{this->first_, &position});
+  EXPECT_EQ(this->leaf_found(position), this->leaf_);
+}
+
+TYPED_TEST(TopTest, APositionIsNotReleasedBeforeItsNewsAreHeard) {
+  using Wishes = Top<TypeParam>;
+  auto& position = *this->position(1);
+  {
+    const epoch::Guard guard;
+    this->top_.wish(position, Wishes::kAdd);
+    EXPECT_TRUE(position.announce_news(Wishes::kAdd | Wishes::kRemove));
+    this->absorb(position);
+    this->top_.wish(position, Wishes::kRemove, this->new_leaf());
+  }
+  this->reclaimer_.drain();
+  EXPECT_TRUE(this->released_.empty()) << "somebody is about to tell";
+}
+
+TYPED_TEST(TopTest, NewsOfAPositionThatHasGoneComeTooLate) {
+  using Wishes = Top<TypeParam>;
+  auto& position = *this->position(1);
+  const std::size_t before = this->arena_.bytes_in_use();
+  {
+    const epoch::Guard guard;
+    this->top_.wish(position, Wishes::kAdd);
+    this->absorb(position);
+    this->top_.wish(position, Wishes::kRemove, this->new_leaf());
+    this->top_.wish(position, Wishes::kRenew, this->new_leaf());
+  }
+  this->reclaimer_.drain();
+  EXPECT_EQ(this->released_, std::set<void*>{&position});
+  EXPECT_EQ(this->arena_.bytes_in_use(), before) << "both leaves are released";
+}
+
+TEST(NbTreeTop, LeadsToTheLeafWhateverBecameOfIt) {
+  Numbers tree;
+  std::mt19937_64 random(5);
+  std::vector<std::uint64_t> keys(100 * kCapacity);
+  for (auto& key : keys) key = random();
+  const auto found_at_once = [&] {
+    return std::count_if(keys.begin(), keys.end(),
+                         [&](std::uint64_t key) { return tree.finds_leaf_at_once(key); });
+  };
+  const auto all = static_cast<std::ptrdiff_t>(keys.size());
+  for (const std::uint64_t key : keys) tree->put(key, key);
+  EXPECT_EQ(found_at_once(), all) << "after splits";
+  for (const std::uint64_t key : keys) {
+    if (key % 8 != 0) tree->erase(key);
+  }
+  EXPECT_EQ(found_at_once(), all) << "after joins";
+  tree.reopen_cold();
+  EXPECT_EQ(found_at_once(), 0) << "while all leaves are cold";
+  tree->get(keys[0]);
+  EXPECT_TRUE(tree.finds_leaf_at_once(keys[0])) << "when somebody has needed it";
+  EXPECT_LT(found_at_once(), all / 2);
+  tree->size();
+  EXPECT_EQ(found_at_once(), all) << "when all are warm";
 }
 
 TEST(NbTreeOpening, SortsAnchorsHoweverTheirBoundsAreSpread) {

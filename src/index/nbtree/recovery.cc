@@ -157,17 +157,17 @@ void Tree<K, V>::recover() {
   leaves_at_opening_ = anchors.size();
   auto anchor = anchors.begin();
   Position<K>* before = nullptr;
-  top_.build(anchors.size(), [&](std::span<typename Top<K>::Child> children) {
+  top_.build(anchors.size(), [&](std::span<typename Top<K>::Bound> bounds) {
     std::array<void*, Top<K>::kBuilt> memory;
-    arena_.allocate(sizeof(Position<K>), std::span(memory.data(), children.size()));
-    for (std::size_t i = 0; i < children.size(); ++i, ++anchor) {
+    arena_.allocate(sizeof(Position<K>), std::span(memory.data(), bounds.size()));
+    for (std::size_t i = 0; i < bounds.size(); ++i, ++anchor) {
       const Key low = own_bound(anchor->low);
       auto* at = new (memory[i]) Position<K>(*anchor->anchor, low, cold_before<K>(nullptr));
       if (before != nullptr)
         before->leaf.store(cold_before(at), std::memory_order_relaxed);
       else
         head_ = at;
-      children[i] = {low, at};
+      bounds[i] = {low, at};
       before = at;
     }
   });

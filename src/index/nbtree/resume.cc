@@ -52,11 +52,15 @@ void Tree<K, V>::resume(const std::stop_token& stop) const {
   while (!stop.stop_requested()) {
     const epoch::Guard guard;
     Leaf<K>* leaf = locate(from).leaf;
-    for (unsigned i = 0; leaf != nullptr && i < kLeavesOfAGuard; ++i) {
-      if (leaf->next() == nullptr) return resumption_.set_done();
+    std::array<Position<K>*, kLeavesOfAGuard> warm;
+    unsigned count = 0;
+    while (leaf != nullptr && leaf->next() != nullptr && count < warm.size()) {
       from = leaf->end();
+      warm[count++] = leaf->next();
       leaf = leaf_of(*leaf->next());
     }
+    top_.renew(std::span(warm.data(), count));
+    if (leaf != nullptr && leaf->next() == nullptr) return resumption_.set_done();
   }
 }
 

@@ -356,8 +356,7 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
   if (smo.absorbed != nullptr) {
     count(*smo.absorbed_leaf, -1);
     count_blobs(pm::load(smo.absorbed->anchor().low), 0, -1);
-    retire(smo.absorbed_leaf);
-    top_.wish(*smo.absorbed, Top<K>::kRemove);
+    top_.wish(*smo.absorbed, Top<K>::kRemove, smo.absorbed_leaf);
   }
   if (smo.right != nullptr) {
     // Its first leaf may have been replaced already, which subtracts what is added here.
@@ -365,7 +364,7 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
     count_blobs(pm::load(smo.right->anchor().low), 0, +1);
     top_.wish(*smo.right, Top<K>::kAdd);
   }
-  retire(place.leaf);
+  top_.wish(*place.at, Top<K>::kRenew, place.leaf);
   retire(&smo);
 }
 

@@ -39,6 +39,13 @@ class TestTree : public TestPool<TestTree<K, V>> {
   Block& first_block() { return *core().template at<Block>(root().anchors[0].block); }
   Root& root() { return *core().template at<Root>(root_); }
 
+  /// Whether a search for the key finds its leaf without asking the leaf's position.
+  bool finds_leaf_at_once(View<K> key) {
+    const epoch::Guard guard;
+    const Leaf<K>* leaf = tree_->top_.floor(key).leaf;
+    return leaf != nullptr && !leaf->closing() && leaf->covers(key);
+  }
+
   /// Allocates two blocks, as so many operations do that a crash interrupts before they have linked
   /// them.
   void claim_and_forget(std::uint64_t bytes, unsigned operations = 1) {

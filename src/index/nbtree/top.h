@@ -1,7 +1,9 @@
-// The layers above the leaves: a B+-tree in DRAM that finds a position by its low bound.
+// The layers above the leaves: a B+-tree in DRAM that finds a position by its low bound, and the
+// leaf that is there, so that a search need not wait for the position's memory, too.
 //
 // It may lag behind: it leads to the right position or to one at its left, or to one that was
-// joined with its left neighbour; `next` of the leaves leads on.
+// joined with its left neighbour; `next` of the leaves leads on. The leaf may have been replaced,
+// and then is closing; it is not retired before the tree has heard of it.
 //
 // Readers take no lock and wait for nobody: a node's keys never change, and a child pointer changes
 // to a copy of that child only. Writers copy nodes (the paper shifts entries in place, which needs
@@ -47,22 +49,27 @@ class Top {
   Top(const Top&) = delete;
   Top& operator=(const Top&) = delete;
 
-  /// A position, or a node with its first one.
-  struct Child {
+  struct Bound {
     Key low;
-    void* child;
+    Position<K>* position;
+  };
+
+  /// A position, and a leaf that was there; null if that is not known.
+  struct Spot {
+    Position<K>* at;
+    Leaf<K>* leaf;
   };
 
   /// As many positions as build() fills a node with: what comes later splits few of them at once.
   static constexpr std::size_t kBuilt = 45;
 
   /// Fills the tree, which was empty, with so many positions in ascending order, at least one:
-  /// next(children) has the next ones, as many as the array has, which are up to kBuilt.
+  /// next(bounds) has the next ones, as many as the array has, which are up to kBuilt.
   template <class Next>
   void build(std::size_t positions, const Next& next);
 
   /// The position of the greatest low bound that is not above the key. It may have been joined.
-  Position<K>* floor(Key key) const { return position(find_floor(key)); }
+  Spot floor(Key key) const { return spot(find_floor(key).below); }
 
   /// The same, leaving out those that have been joined.
   Position<K>* linked_floor(Key key) const { return linked(find_floor(key)); }
@@ -70,12 +77,19 @@ class Top {
   /// The same, but below the key; the key is not the least one.
   Position<K>* linked_below(Key key) const { return linked(find_below(key)); }
 
-  enum Wish : std::uint8_t { kAdd = 1, kRemove = 2 };
+  enum Wish : std::uint8_t { kRenew = 0, kAdd = 1, kRemove = 2 };
 
   /// Adds a position, or removes it and then releases it. Each once, in any order; the first
   /// position of all is never removed. If a position is added with the low bound of another one,
   /// that one is gone from the list and takes no part in searches any more.
-  void wish(Position<K>& position, Wish what);
+  ///
+  /// To be removed, or renewed: `former` is no more the position's leaf. It is retired when no
+  /// search finds it any more.
+  void wish(Position<K>& position, Wish what, Leaf<K>* former = nullptr);
+
+  /// Has searches find the leaves of these positions, which were cold. Does nothing if another
+  /// thread is writing: a search then asks the position.
+  void renew(std::span<Position<K>* const> positions);
 
  private:
   static constexpr unsigned kFanout = 60;
@@ -86,11 +100,20 @@ class Top {
   static constexpr unsigned kCome = kAdd | kRemove, kGrantedShift = 2;
   static constexpr unsigned kAdded = kAdd << kGrantedShift, kRemoved = kRemove << kGrantedShift;
 
+  /// What a child is: a node, or at level 0 a position and its leaf, in 32 bits each.
+  using Below = std::uint64_t;
+  static constexpr unsigned kLeafShift = 32;
+
+  struct Child {
+    Key low;
+    Below below;
+  };
+
   /// Some keys, and their children beside them: so a search that has found a key has its child as
   /// well, and does not wait for memory again.
   struct Group {
     std::array<Key, kOfAGroup> keys;  // low bound of the first position below each child
-    std::array<std::atomic<void*>, kOfAGroup> children;
+    std::array<std::atomic<Below>, kOfAGroup> children;
   };
 
   struct Node {
@@ -104,11 +127,11 @@ class Top {
     static unsigned groups_for(unsigned count) { return (count + kOfAGroup - 1) / kOfAGroup; }
 
     Key key(unsigned i) const { return groups[i / kOfAGroup].keys[i % kOfAGroup]; }
-    std::atomic<void*>& slot(unsigned i) { return groups[i / kOfAGroup].children[i % kOfAGroup]; }
-    void* child(unsigned i) const {
+    std::atomic<Below>& slot(unsigned i) { return groups[i / kOfAGroup].children[i % kOfAGroup]; }
+    Below below(unsigned i) const {
       return groups[i / kOfAGroup].children[i % kOfAGroup].load(std::memory_order_acquire);
     }
-    Node* node(unsigned i) const { return static_cast<Node*>(child(i)); }
+    Node* node(unsigned i) const { return node_of(below(i)); }
 
     /// Asks for as many lines as a node can have: how many it has says the first of them.
     void prefetch() const {
@@ -123,7 +146,7 @@ class Top {
     unsigned count = 0;
 
     explicit Children(const Node& node) : count(node.count) {
-      for (unsigned i = 0; i < count; ++i) items[i] = {node.key(i), node.child(i)};
+      for (unsigned i = 0; i < count; ++i) items[i] = {node.key(i), node.below(i)};
     }
     void insert(unsigned at, Child child) {
       std::copy_backward(items.begin() + at, items.begin() + count, items.begin() + count + 1);
@@ -147,10 +170,20 @@ class Top {
     Position<K>* position;
     Key low;  // the position's anchor may be another's when the wish is granted
     Wish what;
+    Leaf<K>* former;
     Wanted* next;
   };
 
-  static Position<K>* position(Child child) { return static_cast<Position<K>*>(child.child); }
+  static Node* node_of(Below below) { return reinterpret_cast<Node*>(below); }
+  static Child child_of(Node* node) {
+    return {node->key(0), reinterpret_cast<std::uintptr_t>(node)};
+  }
+  Spot spot(Below below) const {
+    return {
+        static_cast<Position<K>*>(arena_.piece(static_cast<util::Arena::Ref>(below))),
+        static_cast<Leaf<K>*>(arena_.piece(static_cast<util::Arena::Ref>(below >> kLeafShift)))};
+  }
+  Below below_of(const Position<K>& position) const;
 
   template <class Reaches>
   Child find(Key key, Reaches reaches) const;
@@ -172,8 +205,10 @@ class Top {
   Change add(Node& node, Child position);
   Change remove(Node& node, Key low);
   void retire(Node* node);
+  void retire(Leaf<K>* leaf);
   void grant_all();
   void grant(const Wanted& wanted);
+  void renew(const Position<K>& position, Key low);
   void set_root(Node* root, Change change);
 
   util::Arena& arena_;
@@ -193,11 +228,11 @@ auto Top<K>::find(Key key, Reaches reaches) const -> Child {
   const Node* node = root_.load(std::memory_order_acquire);
   for (;;) {
     const unsigned at = last(*node, [&](Key low) { return reaches(low, key); });
-    void* child = node->child(at);
-    if (node->level == 0) return {node->key(at), child};
+    const Below below = node->below(at);
+    if (node->level == 0) return {node->key(at), below};
     // The levels above are in the caches, as long as the lines of the lowest leave them alone.
     const bool at_last_but_one = node->level == 1;
-    node = static_cast<const Node*>(child);
+    node = node_of(below);
     if (at_last_but_one) node->prefetch();
   }
 }
@@ -205,8 +240,15 @@ auto Top<K>::find(Key key, Reaches reaches) const -> Child {
 /// From what was found to the first one at its left that has a leaf.
 template <class K>
 Position<K>* Top<K>::linked(Child found) const {
-  while (position(found)->leaf.load() == nullptr) found = find_below(found.low);
-  return position(found);
+  while (spot(found.below).at->leaf.load() == nullptr) found = find_below(found.low);
+  return spot(found.below).at;
+}
+
+/// What a search finds of a position from now on.
+template <class K>
+auto Top<K>::below_of(const Position<K>& position) const -> Below {
+  const Leaf<K>* leaf = position.leaf.load();
+  return arena_.ref(&position) | Below{is_cold(leaf) ? 0 : arena_.ref(leaf)} << kLeafShift;
 }
 
 /// The last of the node's keys that reached(key) is true for; the first one, if it is for none.
@@ -241,17 +283,21 @@ template <class K>
 template <class Next>
 void Top<K>::build(std::size_t positions, const Next& next) {
   const auto make_from = [this](unsigned level, std::span<const Child> children) {
-    return Child{children[0].low, make(level, children.data(), children.data() + children.size())};
+    return child_of(make(level, children.data(), children.data() + children.size()));
   };
   std::vector<Child> lower;
   lower.reserve(positions / kBuilt + 1);
-  std::array<Child, kBuilt> some;
+  std::array<Bound, kBuilt> some;
+  std::array<Child, kBuilt> children;
   for (std::size_t left = positions; left > 0;) {
-    const std::span<Child> children(some.data(), std::min(kBuilt, left));
-    next(children);
-    for (const Child& child : children) position(child)->set_top_state(kAdd | kAdded);
-    lower.push_back(make_from(0, children));
-    left -= children.size();
+    const std::span<Bound> bounds(some.data(), std::min(kBuilt, left));
+    next(bounds);
+    for (std::size_t i = 0; i < bounds.size(); ++i) {
+      bounds[i].position->add_top_state(kAdd | kAdded);
+      children[i] = {bounds[i].low, below_of(*bounds[i].position)};
+    }
+    lower.push_back(make_from(0, std::span(children.data(), bounds.size())));
+    left -= bounds.size();
   }
   for (unsigned level = 1; lower.size() > 1; ++level) {
     std::vector<Child> above;
@@ -260,7 +306,7 @@ void Top<K>::build(std::size_t positions, const Next& next) {
           make_from(level, std::span(lower).subspan(i, std::min(kBuilt, lower.size() - i))));
     lower = std::move(above);
   }
-  root_.store(static_cast<Node*>(lower[0].child), std::memory_order_release);
+  root_.store(node_of(lower[0].below), std::memory_order_release);
 }
 
 template <class K>
@@ -270,11 +316,11 @@ auto Top<K>::make(unsigned level, const Child* begin, const Child* end) -> Node*
   node->level = static_cast<std::uint8_t>(level);
   node->count = static_cast<std::uint8_t>(count);
   for (unsigned i = 0; i < Node::groups_for(count) * kOfAGroup; ++i) {
-    Child child{{}, nullptr};
+    Child child{};
     if constexpr (std::is_integral_v<K>) child.low = std::numeric_limits<K>::max();
     if (i < count) child = begin[i];
     node->groups[i / kOfAGroup].keys[i % kOfAGroup] = child.low;
-    node->slot(i).store(child.child, std::memory_order_relaxed);
+    node->slot(i).store(child.below, std::memory_order_relaxed);
   }
   return node;
 }
@@ -320,11 +366,11 @@ auto Top<K>::replaced(Node& node, unsigned at, Change below) -> Change {
              !same_key(below.first->key(0), node.key(at))) {
     Children children(node);
     children.erase(at);
-    if (below.first != nullptr) children.insert(at, {below.first->key(0), below.first});
-    if (below.second != nullptr) children.insert(at + 1, {below.second->key(0), below.second});
+    if (below.first != nullptr) children.insert(at, child_of(below.first));
+    if (below.second != nullptr) children.insert(at + 1, child_of(below.second));
     change = with(node.level, children, at + 1);
   } else {
-    node.slot(at).store(below.first, std::memory_order_release);
+    node.slot(at).store(child_of(below.first).below, std::memory_order_release);
   }
   replaced_.push_back(child);
   return change;
@@ -336,7 +382,7 @@ auto Top<K>::add(Node& node, Child position) -> Change {
   if (node.level == 0) {
     Children children(node);
     if (node.key(at) == position.low) {  // of one that is gone
-      succeeded_ = static_cast<Position<K>*>(node.child(at));
+      succeeded_ = spot(node.below(at)).at;
       children.items[at] = position;
     } else {
       children.insert(at + 1, position);
@@ -383,10 +429,24 @@ void Top<K>::retire(Node* node) {
 }
 
 template <class K>
-void Top<K>::wish(Position<K>& position, Wish what) {
+void Top<K>::retire(Leaf<K>* leaf) {
+  reclaimer_.retire(
+      leaf,
+      [](void* object, void* arena) {
+        const std::size_t bytes = static_cast<Leaf<K>*>(object)->bytes();
+        static_cast<util::Arena*>(arena)->release(object, bytes);
+      },
+      &arena_);
+}
+
+template <class K>
+void Top<K>::wish(Position<K>& position, Wish what, Leaf<K>* former) {
+  // Out of the tree, and perhaps out of reach once the caller's guard ends.
+  if (what == kRenew && !position.announce_news(kCome)) return retire(former);
   Wanted* wanted = nullptr;
   try {
-    wanted = new (arena_.allocate(sizeof(Wanted))) Wanted{&position, position.low(), what, nullptr};
+    wanted = new (arena_.allocate(sizeof(Wanted)))
+        Wanted{&position, position.low(), what, former, nullptr};
   } catch (const std::bad_alloc&) {
     return;  // the tree lags behind for ever; see grant_all()
   }
@@ -417,8 +477,11 @@ void Top<K>::grant_all() {
 template <class K>
 void Top<K>::grant(const Wanted& wanted) {
   Position<K>& position = *wanted.position;
+  if (wanted.former != nullptr) {
+    renew(position, wanted.low);  // its leaf is another one now, so no search finds this any more
+    retire(wanted.former);
+  }
   unsigned state = position.top_state() | wanted.what;
-  position.set_top_state(state);
   Node* root = root_.load(std::memory_order_relaxed);
   replaced_.clear();
   replaced_.reserve(kMostLevels);
@@ -428,18 +491,43 @@ void Top<K>::grant(const Wanted& wanted) {
     state |= kAdded | kRemoved;
     if (position.leaf.load() != nullptr) {
       succeeded_ = nullptr;
-      set_root(root, add(*root, {wanted.low, &position}));
-      if (succeeded_ != nullptr) succeeded_->set_top_state(succeeded_->top_state() | kRemoved);
+      set_root(root, add(*root, {wanted.low, below_of(position)}));
+      if (succeeded_ != nullptr) succeeded_->add_top_state(kRemoved);
       state &= ~kRemoved;
     }
   } else if (wanted.what == kRemove && granted == kAdded) {
     set_root(root, remove(*root, wanted.low));
     state |= kRemoved;
   }
-  position.set_top_state(state);
+  position.add_top_state(state);  // after the change: who sees that it has gone finds it nowhere
+  if (wanted.what == kRenew) position.hear_news();
   for (Node* node : replaced_) retire(node);
-  // Both wishes have come, so nobody will name it any more.
-  if ((state & kCome) == kCome) reclaimer_.retire(&position, release_, context_);
+  // Both wishes have come, and after them no news, so nobody will name it any more.
+  if ((state & kCome) == kCome && !position.has_news())
+    reclaimer_.retire(&position, release_, context_);
+}
+
+/// Has searches find a position's leaf, if they find the position.
+template <class K>
+void Top<K>::renew(const Position<K>& position, Key low) {
+  Node* node = root_.load(std::memory_order_relaxed);
+  const auto slot_in = [low](Node* where) {
+    return last(*where, [&](Key key) { return !(low < key); });
+  };
+  while (node->level != 0) node = node->node(slot_in(node));
+  const unsigned at = slot_in(node);
+  if (spot(node->below(at)).at == &position)
+    node->slot(at).store(below_of(position), std::memory_order_release);
+}
+
+template <class K>
+void Top<K>::renew(std::span<Position<K>* const> positions) {
+  {
+    const std::unique_lock lock(writer_, std::try_to_lock);
+    if (!lock) return;
+    for (const Position<K>* position : positions) renew(*position, position->low());
+  }
+  grant_all();  // what others have left to us meanwhile
 }
 
 /// Makes what a change has left of the root the new one.
@@ -447,8 +535,7 @@ template <class K>
 void Top<K>::set_root(Node* root, Change change) {
   if (change.first == root) return;
   if (change.second != nullptr) {
-    const std::array<Child, 2> both{
-        {{change.first->key(0), change.first}, {change.second->key(0), change.second}}};
+    const std::array<Child, 2> both{child_of(change.first), child_of(change.second)};
     change.first = make(root->level + 1U, both.data(), both.data() + both.size());
   }
   while (change.first->level != 0 && change.first->count == 1) {
