@@ -146,9 +146,10 @@ class Contender {
 std::vector<Contender> make_contenders(const std::filesystem::path& directory,
                                        const IndexStats& stats, std::size_t events) {
   std::vector<Contender> contenders;
-  contenders.emplace_back(calloc_provider(directory, pmemobj_domain()), stats);
+  const Capacity capacity{stats.leaves + 2 * events + 2, kFull};
+  contenders.emplace_back(calloc_provider(directory, capacity, pmemobj_domain()), stats);
   contenders.emplace_back(naive_provider(), stats);
-  if (auto pmemobj = pmemobj_provider(directory, stats.leaves + 2 * events + 2, kFull))
+  if (auto pmemobj = pmemobj_provider(directory, capacity))
     contenders.emplace_back(std::move(pmemobj), stats);
   return contenders;
 }

@@ -3,8 +3,7 @@
 
 namespace perdix::bench::figures {
 
-std::unique_ptr<Provider> pmemobj_provider(const std::filesystem::path&, std::uint64_t,
-                                           std::size_t) {
+std::unique_ptr<Provider> pmemobj_provider(const std::filesystem::path&, Capacity) {
   return nullptr;
 }
 

@@ -11,12 +11,12 @@ namespace {
 /// word. A replacement is one atomic step, made of reservations (libpmemobj's cheapest way).
 class PmemobjProvider final : public Provider {
  public:
-  PmemobjProvider(const std::filesystem::path& directory, std::uint64_t blocks, std::size_t bytes)
-      : pool_(pmemobj_create((directory / "pmemobj.pool").c_str(), "bench",
-                             (64 << 20) + blocks * (bytes + 128), 0600)) {
+  PmemobjProvider(const std::filesystem::path& directory, Capacity capacity)
+      : pool_(pmemobj_create((directory / "pmemobj.pool").c_str(), "bench", capacity.pool_bytes(),
+                             0600)) {
     if (pool_ == nullptr) throw Error(Errc::io_error, pmemobj_errormsg());
     PMEMoid table = OID_NULL;
-    require(pmemobj_zalloc(pool_, &table, blocks * sizeof(std::uint64_t), 0) == 0);
+    require(pmemobj_zalloc(pool_, &table, capacity.blocks * sizeof(std::uint64_t), 0) == 0);
     links_ = static_cast<std::uint64_t*>(pmemobj_direct(table));
     pool_id_ = table.pool_uuid_lo;
   }
@@ -72,8 +72,8 @@ class PmemobjProvider final : public Provider {
 }  // namespace
 
 std::unique_ptr<Provider> pmemobj_provider(const std::filesystem::path& directory,
-                                           std::uint64_t blocks, std::size_t bytes) {
-  return std::make_unique<PmemobjProvider>(directory, blocks, bytes);
+                                           Capacity capacity) {
+  return std::make_unique<PmemobjProvider>(directory, capacity);
 }
 
 }  // namespace perdix::bench::figures

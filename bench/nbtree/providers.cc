@@ -17,9 +17,11 @@ using index::nbtree::Ledger;
 
 class CallocProvider final : public Provider {
  public:
-  CallocProvider(const std::filesystem::path& directory, DomainChoice domain)
-      : pool_(Pool::create(directory / "calloc.pool", options(domain))),
-        ledger_(core(), make_root()) {}
+  CallocProvider(const std::filesystem::path& directory, Capacity capacity, DomainChoice domain)
+      : pool_(Pool::create(directory / "calloc.pool", options(capacity, domain))),
+        ledger_(core(), make_root()) {
+    core().wait_for_growth();  // what it has is made ready by a thread, which would be in the way
+  }
 
   std::string name() const override { return "Calloc"; }
 
@@ -52,8 +54,9 @@ class CallocProvider final : public Provider {
   }
 
  private:
-  static PoolOptions options(DomainChoice domain) {
+  static PoolOptions options(Capacity capacity, DomainChoice domain) {
     PoolOptions options;
+    options.initial_size = capacity.pool_bytes();
     options.domain = domain;
     return options;
   }
@@ -92,9 +95,9 @@ class NaiveProvider final : public Provider {
 
 }  // namespace
 
-std::unique_ptr<Provider> calloc_provider(const std::filesystem::path& directory,
+std::unique_ptr<Provider> calloc_provider(const std::filesystem::path& directory, Capacity capacity,
                                           DomainChoice domain) {
-  return std::make_unique<CallocProvider>(directory, domain);
+  return std::make_unique<CallocProvider>(directory, capacity, domain);
 }
 
 std::unique_ptr<Provider> naive_provider() { return std::make_unique<NaiveProvider>(); }

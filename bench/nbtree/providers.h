@@ -36,17 +36,25 @@ class Provider {
   virtual std::array<BlockId, 2> replace(const Replacement& replacement, BlockId old) = 0;
 };
 
+/// How many blocks a provider may have to give out, and how large they are at most.
+struct Capacity {
+  std::uint64_t blocks = 0;
+  std::size_t bytes = 0;
+
+  /// Of a pool that never has to grow, which would cost each allocator the same.
+  std::uint64_t pool_bytes() const { return (64 << 20) + blocks * (bytes + 128); }
+};
+
 /// Calloc, with NbTree's ledger: what the index itself does. A pool of its own.
-std::unique_ptr<Provider> calloc_provider(const std::filesystem::path& directory,
+std::unique_ptr<Provider> calloc_provider(const std::filesystem::path& directory, Capacity capacity,
                                           DomainChoice domain);
 
 /// Addresses one after the other, and nothing is freed or remembered: the paper's naive allocator.
 std::unique_ptr<Provider> naive_provider();
 
-/// libpmemobj, for up to so many blocks of up to `bytes`, half of which may be in use at once. Null
-/// where it is not installed.
+/// libpmemobj. Null where it is not installed.
 std::unique_ptr<Provider> pmemobj_provider(const std::filesystem::path& directory,
-                                           std::uint64_t blocks, std::size_t bytes);
+                                           Capacity capacity);
 
 /// What libpmemobj does in this process, which was decided before main(): writes lines back if the
 /// environment has PMEM_NO_FLUSH=0.
