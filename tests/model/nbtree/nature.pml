@@ -64,7 +64,8 @@ inline crash()
   }
   for (p : 0 .. POSITIONS - 1) {
     block[p] = dblock[p];
-    leaf_at[p] = 0
+    leaf_at[p] = 0;
+    named[p] = 0
   }
   for (l : 0 .. LEAVES - 1) {
     visible[l] = 0;
@@ -120,7 +121,8 @@ inline rebuild()
     fi
   }
   for (p : 0 .. POSITIONS - 1) {
-    leaf_at[p] = ((used_positions & BIT(p)) -> block[p] : NONE)
+    leaf_at[p] = ((used_positions & BIT(p)) -> block[p] : NONE);
+    named[p] = ((used_positions & BIT(p)) -> block[p] : 0)
   }
   known = used_positions;
   p = 0;

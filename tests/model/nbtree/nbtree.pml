@@ -127,6 +127,8 @@
 #define absorbed_not_frozen 25
 #define losers_survive_recovery 26
 #define helpers_wait 27
+#define name_trusted 28
+#define freeze_without_closing 29
 #define PLANTED(bug) (BUG == bug)
 
 /* What freezing leaves as it is. */
@@ -151,6 +153,7 @@ byte absorbed[LEAVES];      /* of the SMO: a position, or NONE */
 byte absorbed_leaf[LEAVES]; /* of the SMO */
 byte leaf_at[POSITIONS];    /* NONE: joined with its left neighbour */
 byte known;                 /* set of positions that the layers above may lead to */
+byte named[POSITIONS];      /* leaf that these name: the first one, as if nobody ever told them */
 
 /* --- The model's own -------------------------------------------------------------------------- */
 

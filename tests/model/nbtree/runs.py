@@ -205,6 +205,8 @@ BUGS = (
     Bug("erase_hidden_first", "read", "an entry is hidden before its death is durable"),
     Bug("doubt_ends_first", "read", "the doubt about an update ends before that is durable"),
     Bug("reader_ignores_doubt", "read", "a reader ignores doubts"),
+    Bug("name_trusted", "stop", "a search does not ask whether the leaf that it finds is closing"),
+    Bug("freeze_without_closing", "stop", "a leaf is replaced that is not closing"),
     Bug("empty_slots_not_frozen", "split", "freezing leaves empty slots to those who took them"),
     Bug("copied_unfrozen", "replace", "a leaf is copied that is not frozen"),
     Bug("last_of_a_key_copied", "frozen", "of entries with one key the last is copied"),

@@ -150,6 +150,7 @@ inline copy()
      take_number(used_positions, POSITIONS, n);
      low[n] = separator;
      leaf_at[n] = r;
+     named[n] = r;
      block[n] = r;
      dblock[n] = r; /* persisted with the copies */
      next[r] = next[m];
@@ -218,12 +219,16 @@ inline respond(answer)
   goto end_idle
 }
 
-/* locate(): the layers above lead to the position or to one at its left. */
+/* locate(): the layers above lead to the position or to one at its left, and name a leaf of it. */
 inline enter()
 {
   p = POSITIONS - 1;
   do :: p == 0 -> break :: p > 0 && (known & BIT(p)) && low[p] <= k -> break :: p > 0 -> p-- od;
-  visit()
+  l = named[p];
+  if
+  :: (!closing[l] || PLANTED(name_trusted)) && COVERS(l, k) -> goto find
+  :: else -> visit()
+  fi
 }
 
 /* locate_from(): a step further. */

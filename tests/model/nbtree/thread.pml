@@ -101,7 +101,8 @@ end_idle:
        };
   current:
        atomic {
-         if :: leaf_at[p] != l -> goto retry :: else fi;
+         /* A leaf that is not closing is at its position, which need not be asked. */
+         if :: closing[l] && leaf_at[p] != l -> goto retry :: else fi;
          if
          :: IS(op, GET) && slot != NONE -> respond(x)
          :: IS(op, GET) && slot == NONE -> respond(0)
@@ -370,7 +371,7 @@ end_idle:
        };
 
   freeze:
-       atomic { closing[f] = 1; freeze_on() };
+       atomic { closing[f] = !PLANTED(freeze_without_closing); freeze_on() };
   freeze_slot: /* unless another thread has just done it */
        atomic {
          do :: i < SLOTS && SKIPPED(key[E(f, i)]) -> i++ :: else -> break od;
