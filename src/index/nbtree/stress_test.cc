@@ -1,8 +1,10 @@
 // Many threads in few leaves, so that splits, joins and everything else meet.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <atomic>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -38,6 +40,43 @@ TEST(NbTreeStress, OneOfSeveralInsertsWins) {
   for (std::uint64_t key = 0; key < kShared; ++key)
     EXPECT_EQ(there[key].load(), tree->contains(key) ? 1 : 0) << key;
   tree.expect_sound_pool();
+}
+
+/// Each thread fills and empties a range that all share: positions come and go, and leaves are
+/// replaced at positions that are about to go, while others search there.
+template <class K, class KeyOf>
+void fill_and_empty(KeyOf key_of) {
+  constexpr std::uint64_t kKeys = 6 * kCapacity, kRounds = 15;
+  TestTree<K, std::uint64_t> tree;
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned t = 0; t < kCrewThreads; ++t) {
+      threads.emplace_back([&] {
+        for (std::uint64_t round = 0; round < kRounds; ++round) {
+          for (std::uint64_t i = 0; i < kKeys; ++i) tree->put(key_of(i), i);
+          for (std::uint64_t i = 0; i < kKeys; ++i) {
+            if (const auto found = tree->get(key_of(i))) {
+              EXPECT_EQ(*found, i);
+            }
+          }
+          for (std::uint64_t i = 0; i < kKeys; ++i) tree->erase(key_of(i));
+        }
+      });
+    }
+  }
+  EXPECT_EQ(tree->size(), 0u);
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    EXPECT_EQ(tree->get(key_of(i)), std::nullopt) << i;
+    EXPECT_TRUE(tree.finds_leaf_at_once(key_of(i))) << i;
+  }
+  tree.expect_sound_pool();
+}
+
+TEST(NbTreeStress, PositionsOfNumbersComeAndGo) {
+  fill_and_empty<std::uint64_t>([](std::uint64_t i) { return i; });
+}
+TEST(NbTreeStress, PositionsOfStringsComeAndGo) {
+  fill_and_empty<std::string>([](std::uint64_t i) { return fmt::format("{:08}", i); });
 }
 
 TEST(NbTreeStress, Numbers) { Crew<TestTree<std::uint64_t, std::uint64_t>, std::uint64_t>().run(); }

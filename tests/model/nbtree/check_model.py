@@ -3,6 +3,7 @@
 
     check_model.py                     all runs, and all bugs (minutes)
     check_model.py --quick             the short runs, and the bugs that they find
+    check_model.py --large --memory 16000
     check_model.py --only join         runs and bugs whose name contains "join"
     check_model.py --list              what there is
     check_model.py --trail DIRECTORY   keeps the verifiers, and the paths to what they found, there
@@ -29,7 +30,7 @@ HERE = Path(__file__).resolve().parent
 MODEL = ("nbtree.pml", "steps.pml", "thread.pml", "nature.pml", "history.h")
 # Of the verifier: states are compressed; steps are atomic blocks already, and the way in which
 # threads are halted does not go with partial order reduction.
-OPTIONS = ("-DNOREDUCE", "-DCOLLAPSE", "-DVECTORSZ=4096", "-DMEMLIM=2000")
+OPTIONS = ("-DNOREDUCE", "-DCOLLAPSE", "-DVECTORSZ=4096")
 DEPTH = 1_000_000
 # clang needs half the time that gcc needs for such files.
 COMPILERS = tuple(filter(None, (os.environ.get("CC"), "clang-14", "clang", "cc", "gcc")))
@@ -61,7 +62,7 @@ def execute(command, folder):
     return done.returncode, done.stdout
 
 
-def build(run, bug, folder):
+def build(run, bug, megabytes, folder):
     """Makes the verifier of a run in the folder. Returns an error message, or None."""
     for name in MODEL:
         shutil.copy(HERE / name, folder)
@@ -75,7 +76,8 @@ def build(run, bug, folder):
     compiler = next(filter(shutil.which, COMPILERS))
     kind = "-DNP" if run.stops else "-DSAFETY"
     # Without optimisation: to compile it takes longer than it saves.
-    compile_it = (compiler, "-w", "-O0", "-I.", *OPTIONS, kind, "-o", "pan", "pan.c")
+    options = (*OPTIONS, f"-DMEMLIM={megabytes}", kind)
+    compile_it = (compiler, "-w", "-O0", "-I.", *options, "-o", "pan", "pan.c")
     for command in (("spin", "-a", "run.pml"), compile_it):
         status, output = execute(command, folder)
         if status != 0 or not (folder / "pan.c").is_file():
@@ -97,8 +99,8 @@ def verdict_on(output):
     return None, None
 
 
-def explore(run, bug, folder):
-    wrong = build(run, bug, folder)
+def explore(run, bug, megabytes, folder):
+    wrong = build(run, bug, megabytes, folder)
     if wrong:
         return Result(0, 0.0, 0.0, None, wrong)
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
@@ -151,7 +153,7 @@ def list_all():
         print(f"bug  {bug.name:<28} {bug.about} ({bug.run})")
 
 
-def check(jobs, keep):
+def check(jobs, megabytes, keep):
     failed = 0
     for number, (run, bug) in enumerate(jobs):
         name = run.name if bug is None else f"{bug.name} in {run.name}"
@@ -161,7 +163,7 @@ def check(jobs, keep):
             if keep is not None:
                 folder = keep / (run.name if bug is None else bug.name)
                 folder.mkdir(parents=True, exist_ok=True)
-            good, line = line_about(run, bug, explore(run, bug, folder))
+            good, line = line_about(run, bug, explore(run, bug, megabytes, folder))
         progress("")
         print(line, flush=True)
         failed += not good
@@ -176,6 +178,7 @@ def main():
     parser.add_argument("--large", action="store_true", help="runs that may not end, too")
     parser.add_argument("--only", default="", metavar="TEXT", help="names that contain this")
     parser.add_argument("--list", action="store_true", help="names and meanings of all")
+    parser.add_argument("--memory", type=int, default=2000, metavar="MB", help="of a run, at most")
     parser.add_argument("--trail", type=Path, metavar="DIRECTORY", help="keep verifiers there")
     arguments = parser.parse_args()
     if arguments.list:
@@ -187,7 +190,7 @@ def main():
     jobs = chosen(arguments)
     if not jobs:
         parser.error(f"no run and no bug has {arguments.only!r} in its name; see --list")
-    failed = check(jobs, arguments.trail)
+    failed = check(jobs, arguments.memory, arguments.trail)
     print(f"{len(jobs) - failed} of {len(jobs)} as they should be")
     return 1 if failed else 0
 
