@@ -197,6 +197,7 @@ class Tree {
   void link(const Place& place, const Smo<K>& smo) const;
   void finish(const Place& place, Smo<K>& smo) const;
   void discard(Smo<K>& smo) const;
+  void retire(Smo<K>& smo) const;
   void absorb(const Place& place) const;
   std::optional<Place> left_neighbour(const Position<K>& at) const;
   void join_sparse(const Place& place) const;
@@ -217,8 +218,6 @@ class Tree {
   Position<K>* new_position(Anchor& anchor, Key low, Leaf<K>* leaf) const;
   Key own_bound(Key low) const;
   void release(Position<K>* position) const;
-  template <class Object>
-  void retire(Object* object) const;
 
   // resume.cc
   void start_resuming(bool in_background);
@@ -298,22 +297,8 @@ class Tree {
 template <class K, class V>
 void destroy(pool::PoolCore& pool, std::uint64_t& root);
 
-/// Releases a leaf or an SMO that is out of reach of new readers.
-template <class K, class V>
-template <class Object>
-void Tree<K, V>::retire(Object* object) const {
-  pool().reclaimer().retire(
-      object,
-      [](void* retired, void* arena) {
-        std::size_t bytes = sizeof(Object);
-        if constexpr (std::is_same_v<Object, Leaf<K>>)
-          bytes = static_cast<Leaf<K>*>(retired)->bytes();
-        static_cast<util::Arena*>(arena)->release(retired, bytes);
-      },
-      &arena_);
-}
-
-/// From there to the leaf whose range has the key. The caller holds a guard.
+/// From there to the leaf whose range has the key; by the position only where the leaf is not
+/// known, or is closing. The caller holds a guard.
 template <class K, class V>
 auto Tree<K, V>::locate_from(typename Top<K>::Spot spot, Key key) const -> Place {
   Position<K>* at = spot.at;

@@ -365,7 +365,7 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
     top_.wish(*smo.right, Top<K>::kAdd);
   }
   top_.wish(*place.at, Top<K>::kRenew, place.leaf);
-  retire(&smo);
+  retire(smo);
 }
 
 /// Takes back what was built and not taken.
@@ -377,6 +377,17 @@ void Tree<K, V>::discard(Smo<K>& smo) const {
   }
   release(smo.left);
   arena_.release(&smo, sizeof smo);
+}
+
+/// Releases what is out of reach of new readers.
+template <class K, class V>
+void Tree<K, V>::retire(Smo<K>& smo) const {
+  pool().reclaimer().retire(
+      &smo,
+      [](void* retired, void* arena) {
+        static_cast<util::Arena*>(arena)->release(retired, sizeof(Smo<K>));
+      },
+      &arena_);
 }
 
 /// The leaf on the left, if the position is still linked.

@@ -68,7 +68,8 @@ class Top {
   template <class Next>
   void build(std::size_t positions, const Next& next);
 
-  /// The position of the greatest low bound that is not above the key. It may have been joined.
+  /// The position of the greatest low bound that is not above the key. It may have been joined, and
+  /// its leaf replaced.
   Spot floor(Key key) const { return spot(find_floor(key).below); }
 
   /// The same, leaving out those that have been joined.
