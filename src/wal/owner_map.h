@@ -7,9 +7,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "util/hash.h"
+#include "util/huge_vector.h"
 #include "wal/layout.h"
 
 namespace perdix::wal {
@@ -27,6 +27,11 @@ class OwnerMap {
     TableEntry& entry = entries_[place_of(owner)];
     if (entry.owner == 0) ++size_;
     entry = {owner, position};
+  }
+
+  /// Asks for the memory where set() or find() will look for the owner.
+  void prefetch(Owner owner) const noexcept {
+    if (!entries_.empty()) __builtin_prefetch(&entries_[first_place_of(owner)], 1);
   }
 
   /// nullptr if there is no such owner.
@@ -47,23 +52,27 @@ class OwnerMap {
  private:
   static constexpr std::size_t kLeast = 64;
 
+  std::size_t first_place_of(Owner owner) const noexcept {
+    return util::hash(owner) & (entries_.size() - 1);
+  }
+
   /// The owner's entry, or the free one that would be.
   std::size_t place_of(Owner owner) const noexcept {
     const std::size_t mask = entries_.size() - 1;
-    std::size_t i = util::hash(owner) & mask;
+    std::size_t i = first_place_of(owner);
     while (entries_[i].owner != 0 && entries_[i].owner != owner) i = (i + 1) & mask;
     return i;
   }
 
   void grow_to(std::size_t capacity) {
-    std::vector<TableEntry> before(capacity);
+    util::HugeVector<TableEntry> before(capacity, TableEntry{});  // {}: all free, not unset
     before.swap(entries_);
     for (const TableEntry& entry : before) {
       if (entry.owner != 0) entries_[place_of(entry.owner)] = entry;
     }
   }
 
-  std::vector<TableEntry> entries_;  // a power of two of them, or none; owner 0: free
+  util::HugeVector<TableEntry> entries_;  // a power of two of them, or none; owner 0: free
   std::size_t size_ = 0;
 };
 

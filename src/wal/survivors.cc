@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "wal/owned_block.h"
 #include "wal/record.h"
 #include "wal/segments.h"
@@ -27,17 +29,24 @@ Position Survivors::checkpointed(const Segments& segments, unsigned stripe) cons
 }
 
 Position Survivors::scan(const Segments& segments, unsigned stripe) {
+  constexpr unsigned kAtOnce = 16;  // records whose places in the map come from memory together
   Position position = checkpointed(segments, stripe);
   // Not further than a ring can reach, whatever a file holds.
   const Position last = segments.start() + kSegmentsPerStripe * kSegmentSize;
-  for (; position < last; position += sizeof(Record)) {
-    const std::optional<Content> record = segments.read(seed_, position);
-    if (!record) break;
-    if (record->owner == 0 || stripe_of_owner(record->owner) != stripe) {
-      throw_corrupt(pool_, fmt::format("the record at {:#x} is in the wrong stripe", position));
+  std::array<TableEntry, kAtOnce> heads;
+  unsigned count = 0;
+  do {
+    for (count = 0; count < kAtOnce && position < last; ++count, position += sizeof(Record)) {
+      const std::optional<Content> record = segments.read(seed_, position);
+      if (!record) break;
+      if (record->owner == 0 || stripe_of_owner(record->owner) != stripe) {
+        throw_corrupt(pool_, fmt::format("the record at {:#x} is in the wrong stripe", position));
+      }
+      suffix_.prefetch(record->owner);
+      heads[count] = {record->owner, record->type == Type::end ? 0 : position};
     }
-    suffix_.set(record->owner, record->type == Type::end ? 0 : position);
-  }
+    for (unsigned i = 0; i < count; ++i) suffix_.set(heads[i].owner, heads[i].head);
+  } while (count == kAtOnce);
   return position;
 }
 
