@@ -78,8 +78,9 @@ BUGS = [
     Bug(
         "an END behind the checkpoint does not overrule the head table: a closed chain comes back",
         SURVIVORS,
-        "    suffix_.set(record->owner, record->type == Type::end ? 0 : position);\n",
-        "    if (record->type != Type::end) suffix_.set(record->owner, position);\n",
+        "    for (unsigned i = 0; i < count; ++i) suffix_.set(heads[i].owner, heads[i].head);\n",
+        "    for (unsigned i = 0; i < count; ++i)\n"
+        "      if (heads[i].head != 0) suffix_.set(heads[i].owner, heads[i].head);\n",
         LOG,
     ),
     Bug(
