@@ -45,6 +45,9 @@ class Calloc {
   /// Starts an operation. Waits if as many as there are lanes are running.
   Session session();
 
+  /// Asks for the memory that Session::free() of a block will look at. No more than a hint.
+  void prefetch_for_free(Offset block) const noexcept { heap_.prefetch(block); }
+
   /// The bytes that a block for `bytes` has; 0 if that is above kMaxObject.
   static std::uint64_t size_for(std::uint64_t bytes) noexcept;
 

@@ -386,6 +386,23 @@ TEST_F(CallocTest, ABlockIsNotUsedAgainWhileAReaderMaySeeIt) {
   EXPECT_EQ(again, freed);
 }
 
+TEST_F(CallocTest, WhatNoReaderCanSeeIsThereAtOnce) {
+  space_.set_limit(3 * kChunkSize);
+  const epoch::Guard reader;
+  for (const std::uint64_t bytes : {std::uint64_t{100}, std::uint64_t{30'000}, 10 * kMiB}) {
+    for (const Offset block : fill(bytes)) {
+      {
+        Session session = calloc_->session();
+        session.free_unread(block);
+        session.log();
+      }
+      EXPECT_EQ(allocate(*calloc_, bytes), block);
+    }
+    for (const Offset block : blocks_of(*calloc_)) deallocate(*calloc_, block);
+    reopen();
+  }
+}
+
 TEST_F(CallocTest, LargeObjectsWaitForReadersToo) {
   space_.set_limit(3 * kChunkSize);
   for (const std::uint64_t bytes : {10 * kMiB, 30 * kMiB}) {

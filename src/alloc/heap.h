@@ -66,6 +66,16 @@ class Heap {
     return learn_span_at(offset);
   }
 
+  /// Asks for what is known of the span that covers an offset, and for its bitmap.
+  void prefetch(Offset offset) const noexcept {
+    const std::uint64_t chunk = chunk_of(offset);
+    if (chunk >= chunks_.count()) return;
+    const SpanMap* map = maps_[chunk].load(std::memory_order_acquire);
+    if (map == nullptr) return;
+    __builtin_prefetch(map->spans[span_index(offset)].load(std::memory_order_acquire));
+    __builtin_prefetch(&view_.span(span_offset(chunk, span_index(offset))));
+  }
+
   /// Takes a run of spans, 1 < units <= kMaxRun, or of chunks. kNull if there is none.
   Offset take_run(std::uint16_t spans, unsigned node, Effort effort);
   Offset take_chunks(std::uint16_t chunks, Effort effort);

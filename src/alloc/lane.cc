@@ -40,6 +40,7 @@ bool Lane::take(unsigned size_class, Block& block) noexcept {
       current.word * 64 + static_cast<std::uint32_t>(std::countr_zero(current.blocks));
   current.blocks &= current.blocks - 1;
   block = {current.span->block(index), current.span, index, kNoSlot};
+  marks_.prefetch(current.span->offset, index);
   return true;
 }
 
@@ -85,21 +86,25 @@ void Lane::freed(Offset offset, Slot slot) {
   limbo_.push(pack(offset, slot), reclaimer_);
 }
 
+void Lane::freed_unread(Offset offset, Slot slot) {
+  if (slot != kNoSlot) block_[slot] = offset;
+  make_available(offset, slot);
+}
+
 std::size_t Lane::settle(std::size_t count) {
   std::size_t settled = 0;
   std::uint64_t entry = 0;
   while (settled < count && limbo_.pop(entry, reclaimer_)) {
-    settle_one(entry);
+    make_available(entry & kOffsetMask, slot_of(entry));
     ++settled;
   }
   return settled;
 }
 
-void Lane::settle_one(std::uint64_t entry) {
-  const Offset offset = entry & kOffsetMask;
+void Lane::make_available(Offset offset, Slot slot) {
   if (is_large(offset)) return heap_.give_back_chunks(offset);
   if (is_run(offset)) return heap_.give_back_run(offset);
-  if (const Slot slot = slot_of(entry); slot != kNoSlot) return push_ready(slot);
+  if (slot != kNoSlot) return push_ready(slot);
   give_back(offset);
 }
 

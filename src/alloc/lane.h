@@ -31,6 +31,7 @@ struct Block {
   Span* span = nullptr;     ///< null if it came from a ring slot
   std::uint32_t index = 0;  ///< in the span
   Slot slot = kNoSlot;      ///< where it came from, or goes to
+  bool unread = false;      ///< of one that is freed: no reader can see it
 };
 
 /// What the holder of a lane is doing.
@@ -73,6 +74,9 @@ class alignas(util::kCacheLine) Lane {
   /// called.
   void freed(Offset offset, Slot slot);
 
+  /// The same for what no reader can see: it is available at once.
+  void freed_unread(Offset offset, Slot slot);
+
   /// Makes up to `count` freed blocks available again whose readers are gone. Returns how many.
   std::size_t settle(std::size_t count);
 
@@ -94,7 +98,7 @@ class alignas(util::kCacheLine) Lane {
   };
 
   bool advance(Current& current) noexcept;
-  void settle_one(std::uint64_t entry);
+  void make_available(Offset offset, Slot slot);
   void push_ready(Slot slot);
   void surrender_spans() noexcept;
   void surrender_ring();

@@ -24,6 +24,11 @@ class Marks {
   Marks(const pm::Persister& pm, View view, Chunks& chunks) noexcept
       : pm_(pm), view_(view), chunks_(chunks) {}
 
+  /// Asks for the memory of the mark that allocate() or free() will change.
+  void prefetch(Offset span, std::uint32_t index) const {
+    __builtin_prefetch(&view_.span(span).bitmap[index / 64]);
+  }
+
   /// Of block `index` of the span at `span`.
   void allocate(Offset span, std::uint32_t index) const {
     std::uint64_t& word = view_.span(span).bitmap[index / 64];

@@ -73,6 +73,12 @@ void Session::free(Offset block) {
   operation.record.freed.push({block, 0});
 }
 
+void Session::free_unread(Offset block) {
+  free(block);
+  Operation& operation = lane_->operation;
+  operation.freed[operation.record.freed.size() - 1].unread = true;
+}
+
 void Session::commit_when(const std::uint64_t& word, std::uint64_t mask, std::uint64_t expected) {
   Record& record = lane_->operation.record;
   record.commit_word = calloc_->offset_in_pool(word);
@@ -161,7 +167,9 @@ void Session::remember() {
     if (operation.reserved[i].slot != kNoSlot) lane_->unclaim_slot(operation.reserved[i].slot);
   }
   for (unsigned i = 0; i < operation.record.freed.size(); ++i) {
-    lane_->freed(operation.freed[i].offset, operation.freed[i].slot);
+    const Block& block = operation.freed[i];
+    block.unread ? lane_->freed_unread(block.offset, block.slot)
+                 : lane_->freed(block.offset, block.slot);
   }
 }
 

@@ -20,7 +20,8 @@
 //       publishing would fence for nothing: finish() fences before it drops the record, and until
 //       then recovery frees what is reserved if the commit is not in PM.
 //   R4. A block that is freed is out of reach of new readers once the operation has committed. It
-//       is used again only after a grace period of the pool's Reclaimer.
+//       is used again only after a grace period of the pool's Reclaimer, or, by free_unread(), at
+//       once.
 //   R5. A block is freed once, by one operation.
 //
 // A Session is the exclusive use of a lane; it belongs to one thread at a time. Hold it for one
@@ -57,6 +58,10 @@ class Session {
   /// The operation frees a block, up to kMaxBlocks of them. Throws Errc::corrupt if none is
   /// allocated there.
   void free(Offset block);
+
+  /// The same for a block that no reader can see: it never was within reach, or a grace period has
+  /// passed since. It can be used again when finish() returns.
+  void free_unread(Offset block);
 
   /// The operation is committed if and only if (word & mask) == expected; `word` lies in the pool.
   /// Without this call it is committed when log() returns, and the caller makes its stores between

@@ -152,7 +152,7 @@ void Ledger::free_claims(Lane& lane, alloc::Session& session) {
   for (const pm::Offset& word : claims) {
     const pm::Offset name = pm::load(word);
     if (names_anchor(name)) free_place(lane, name);
-    if (names_block(name)) session.free(name);
+    if (names_block(name)) session.free(name);  // others may have read an entry that lost
   }
   session.commit_when(claims[0], kWholeWord, pm::kNull);
   session.log();
@@ -170,7 +170,7 @@ void Ledger::free_place(Lane& lane, pm::Offset name) {
   lane.anchors.push_back(&anchor);
 }
 
-/// Frees what a word names.
+/// Frees what a word names. No reader is left, and so one grace period is enough.
 void Ledger::free_word(Lane& lane, pm::Offset& word) {
   const pm::Offset name = pm::load(word);
   if (names_anchor(name)) {
@@ -181,7 +181,7 @@ void Ledger::free_word(Lane& lane, pm::Offset& word) {
     return;
   }
   alloc::Session session = pool_.allocator().session();
-  session.free(name);
+  session.free_unread(name);
   session.commit_when(word, kWholeWord, pm::kNull);
   session.log();
   pm().publish(word, pm::kNull);  // the commit
@@ -190,13 +190,26 @@ void Ledger::free_word(Lane& lane, pm::Offset& word) {
 
 /// Frees some of what was unlinked and has no readers any more.
 void Ledger::free_named(Lane& lane, unsigned most) {
+  constexpr unsigned kAtOnce = 8;                     // whose memory is waited for together
   reserve_more(lane.anchors, most + std::size_t{1});  // and one that is taken and comes back
-  std::uint64_t offset;
-  while (most-- > 0 && lane.unlinked.pop(offset, pool_.reclaimer())) {
-    pm::Offset& word = *pool_.at<pm::Offset>(offset);
-    free_word(lane, word);
-    lane.words.push_back(&word);  // has room: add_words() kept it
-  }
+  std::array<pm::Offset*, kAtOnce> words;
+  unsigned count = 0;
+  do {
+    std::uint64_t offset;
+    for (count = 0; count < std::min(most, kAtOnce); ++count) {
+      if (!lane.unlinked.pop(offset, pool_.reclaimer())) break;
+      words[count] = pool_.at<pm::Offset>(offset);
+    }
+    for (unsigned i = 0; i < count; ++i) {
+      if (const pm::Offset name = pm::load(*words[i]); names_block(name))
+        pool_.allocator().prefetch_for_free(name);
+    }
+    for (unsigned i = 0; i < count; ++i) {
+      free_word(lane, *words[i]);
+      lane.words.push_back(words[i]);  // has room: add_words() kept it
+    }
+    most -= count;
+  } while (count == kAtOnce);
 }
 
 /// Adds a page to a list.
