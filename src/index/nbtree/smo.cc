@@ -40,6 +40,12 @@ constexpr unsigned kSmallUpTo = 36;
 /// Two neighbours with up to so many pairs are joined.
 constexpr unsigned kJoinUpTo = 24;
 
+/// Asks for all lines of a block, so that they are waited for together.
+void prefetch_block(const Block& block, unsigned capacity) {
+  for (std::size_t i = 0; i < block_bytes(capacity); i += pm::kLineSize)
+    __builtin_prefetch(reinterpret_cast<const char*>(&block) + i);
+}
+
 constexpr unsigned capacity_for(unsigned pairs) {
   return pairs <= kSmallUpTo ? kSmallCapacity : kCapacity;
 }
@@ -81,6 +87,7 @@ bool Tree<K, V>::try_reform(const Place& place, const Key* key) const {
     link(place, *smo);
     return true;
   }
+  prefetch_block(leaf.block(), leaf.capacity());
   Hold hold(*ledger_, Ledger::Purpose::modification);
   Draft draft;
   if (Position<K>* next = leaf.next()) {
