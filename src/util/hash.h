@@ -18,7 +18,11 @@
 
 namespace perdix::util {
 
-inline std::uint64_t hash(std::uint64_t key) noexcept { return XXH3_64bits(&key, sizeof key); }
+// flatten: of a length that is known little is left, but too much was there for the compiler to
+// inline it by itself.
+[[gnu::flatten]] inline std::uint64_t hash(std::uint64_t key) noexcept {
+  return XXH3_64bits(&key, sizeof key);
+}
 
 inline std::uint64_t hash(std::string_view key) noexcept {
   return XXH3_64bits(key.data(), key.size());

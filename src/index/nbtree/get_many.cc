@@ -29,7 +29,7 @@ void Tree<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>
     if (slots != 0) __builtin_prefetch(&leaf->block().entries[__builtin_ctzll(slots)]);
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    Place place = locate_from(spots[i], keys[i]);
+    Place place = locate_at(spots[i], keys[i]);
     const Found found = find_settled(place, keys[i], hashes[i]);
     out[i] = found.slot < 0 ? std::nullopt : std::optional<V>(values_.own(found.value));
   }

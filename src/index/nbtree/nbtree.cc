@@ -9,8 +9,7 @@
 namespace perdix::index::nbtree {
 
 template <class K, class V>
-void Tree<K, V>::settle_doubts(const Leaf<K>& leaf, std::uint64_t slots) const {
-  if (!doubtful_ || slots == 0 || !leaf.in_doubt()) return;
+void Tree<K, V>::persist_entries(const Leaf<K>& leaf, std::uint64_t slots) const {
   for (; slots != 0; slots &= slots - 1) {
     const Entry& entry = leaf.block().entries[__builtin_ctzll(slots)];
     pm().flush(&entry, sizeof entry);  // fenced below
@@ -20,7 +19,8 @@ void Tree<K, V>::settle_doubts(const Leaf<K>& leaf, std::uint64_t slots) const {
 
 /// What there is of the key, at a moment when the leaf was at its position; durable.
 template <class K, class V>
-auto Tree<K, V>::find_settled(Place& place, Key key, Hash16 hash) const -> Found {
+[[gnu::always_inline]] inline auto Tree<K, V>::find_settled(Place& place, Key key,
+                                                            Hash16 hash) const -> Found {
   for (;;) {
     const Found found = find(*place.leaf, key, hash);
     settle_doubts(*place.leaf, found.slot >= 0 ? std::uint64_t{1} << found.slot : found.dead);

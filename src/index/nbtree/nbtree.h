@@ -155,7 +155,8 @@ class Tree {
   };
 
   // nbtree.cc
-  Place locate(Key key) const { return locate_from(top_.floor(key), key); }
+  Place locate(Key key) const { return locate_at(top_.floor(key), key); }
+  Place locate_at(typename Top<K>::Spot spot, Key key) const;
   Place locate_from(typename Top<K>::Spot spot, Key key) const;
   Found find(const Leaf<K>& leaf, Key key, Hash16 hash) const;
   Found find_settled(Place& place, Key key, Hash16 hash) const;
@@ -246,7 +247,10 @@ class Tree {
   }
 
   /// Makes entries durable that may not be so (leaf.h, 3).
-  void settle_doubts(const Leaf<K>& leaf, std::uint64_t slots) const;
+  void settle_doubts(const Leaf<K>& leaf, std::uint64_t slots) const {
+    if (doubtful_ && slots != 0 && leaf.in_doubt()) persist_entries(leaf, slots);
+  }
+  void persist_entries(const Leaf<K>& leaf, std::uint64_t slots) const;
   void begin_doubt(Leaf<K>& leaf) const {
     if (doubtful_) leaf.begin_doubt();
   }
@@ -297,16 +301,25 @@ class Tree {
 template <class K, class V>
 void destroy(pool::PoolCore& pool, std::uint64_t& root);
 
-/// From there to the leaf whose range has the key; by the position only where the leaf is not
-/// known, or is closing. The caller holds a guard.
+// Inlined, as find() is, and what is rare is not: the fewer instructions a lookup takes, the more
+// of the next one the processor can begin while this one waits for memory.
+
+/// From there to the leaf whose range has the key. The caller holds a guard.
 template <class K, class V>
-auto Tree<K, V>::locate_from(typename Top<K>::Spot spot, Key key) const -> Place {
-  Position<K>* at = spot.at;
+[[gnu::always_inline]] inline auto Tree<K, V>::locate_at(typename Top<K>::Spot spot, Key key) const
+    -> Place {
   if (spot.leaf != nullptr) [[likely]] {
     spot.leaf->prefetch();  // its two lines are waited for together
     if (!spot.leaf->closing() && spot.leaf->covers(key)) [[likely]]
-      return {at, spot.leaf};
+      return {spot.at, spot.leaf};
   }
+  return locate_from(spot, key);
+}
+
+/// The same by the position, where the leaf is not known, is closing, or is not the key's.
+template <class K, class V>
+[[gnu::noinline]] auto Tree<K, V>::locate_from(typename Top<K>::Spot spot, Key key) const -> Place {
+  Position<K>* at = spot.at;
   for (;;) {
     Leaf<K>* leaf = leaf_of(*at);
     if (leaf == nullptr) {  // joined with its left neighbour
@@ -328,7 +341,8 @@ auto Tree<K, V>::locate_from(typename Top<K>::Spot spot, Key key) const -> Place
 }
 
 template <class K, class V>
-auto Tree<K, V>::find(const Leaf<K>& leaf, Key key, Hash16 hash) const -> Found {
+[[gnu::always_inline]] inline auto Tree<K, V>::find(const Leaf<K>& leaf, Key key, Hash16 hash) const
+    -> Found {
   Found found;
   // Before the fingerprints: what is visible has one.
   const std::uint64_t visible = leaf.visible_slots();
