@@ -170,7 +170,8 @@ void Ledger::free_place(Lane& lane, pm::Offset name) {
   lane.anchors.push_back(&anchor);
 }
 
-/// Frees what a word names. No reader is left, and so one grace period is enough.
+/// Frees what a word names. No reader is left: its grace period has passed, or, after a crash,
+/// the index has never led to it (settle()).
 void Ledger::free_word(Lane& lane, pm::Offset& word) {
   const pm::Offset name = pm::load(word);
   if (names_anchor(name)) {
