@@ -17,6 +17,11 @@ void Tree<K, V>::persist_entries(const Leaf<K>& leaf, std::uint64_t slots) const
   pm().fence();  // before anybody learns what they say
 }
 
+template <class K, class V>
+[[gnu::noinline]] auto Tree<K, V>::locate_again(Key key) const -> Place {
+  return locate(key);
+}
+
 /// What there is of the key, at a moment when the leaf was at its position; durable.
 template <class K, class V>
 [[gnu::always_inline]] inline auto Tree<K, V>::find_settled(Place& place, Key key,
@@ -24,27 +29,26 @@ template <class K, class V>
   for (;;) {
     const Found found = find(*place.leaf, key, hash);
     settle_doubts(*place.leaf, found.slot >= 0 ? std::uint64_t{1} << found.slot : found.dead);
-    if (place.current()) return found;
-    place = locate(key);
+    if (place.current()) [[likely]]
+      return found;
+    place = locate_again(key);
   }
 }
 
 template <class K, class V>
 std::optional<V> Tree<K, V>::get(Key key) const {
-  const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   Place place = locate(key);
-  const Found found = find_settled(place, key, hash);
+  const Found found = find_settled(place, key, Keys::hash16(key));
   if (found.slot < 0) return std::nullopt;
   return values_.own(found.value);
 }
 
 template <class K, class V>
 bool Tree<K, V>::contains(Key key) const {
-  const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   Place place = locate(key);
-  return find_settled(place, key, hash).slot >= 0;
+  return find_settled(place, key, Keys::hash16(key)).slot >= 0;
 }
 
 /// Calls change(). What was unlinked and waits for its grace period may be all the space that a

@@ -155,7 +155,8 @@ class Tree {
   };
 
   // nbtree.cc
-  Place locate(Key key) const { return locate_at(top_.floor(key), key); }
+  Place locate(Key key) const;
+  Place locate_again(Key key) const;
   Place locate_at(typename Top<K>::Spot spot, Key key) const;
   Place locate_from(typename Top<K>::Spot spot, Key key) const;
   Found find(const Leaf<K>& leaf, Key key, Hash16 hash) const;
@@ -304,7 +305,13 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root);
 // Inlined, as find() is, and what is rare is not: the fewer instructions a lookup takes, the more
 // of the next one the processor can begin while this one waits for memory.
 
-/// From there to the leaf whose range has the key. The caller holds a guard.
+/// The leaf whose range has the key. The caller holds a guard.
+template <class K, class V>
+[[gnu::always_inline]] inline auto Tree<K, V>::locate(Key key) const -> Place {
+  return locate_at(top_.floor(key), key);
+}
+
+/// From there to the leaf whose range has the key.
 template <class K, class V>
 [[gnu::always_inline]] inline auto Tree<K, V>::locate_at(typename Top<K>::Spot spot, Key key) const
     -> Place {
@@ -343,7 +350,7 @@ template <class K, class V>
 template <class K, class V>
 [[gnu::always_inline]] inline auto Tree<K, V>::find(const Leaf<K>& leaf, Key key, Hash16 hash) const
     -> Found {
-  Found found;
+  std::uint64_t dead = 0;
   // Before the fingerprints: what is visible has one.
   const std::uint64_t visible = leaf.visible_slots();
   for (std::uint64_t left = leaf.taken_for(fingerprint_of(hash)) & visible; left != 0;
@@ -353,15 +360,12 @@ template <class K, class V>
     const Word word = pm::load(entry.key);
     const State state = Code::state(word);
     if (state == State::special) {
-      found.dead |= left & -left;
+      dead |= left & -left;
     } else if (matches(word, key, hash)) {
-      found.slot = slot;
-      found.state = state;
-      found.value = pm::load(entry.value);
-      return found;
+      return {slot, state, pm::load(entry.value), dead};
     }
   }
-  return found;
+  return {-1, State::special, 0, dead};
 }
 
 }  // namespace perdix::index::nbtree

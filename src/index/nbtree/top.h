@@ -31,6 +31,7 @@
 #include "epoch/reclaimer.h"
 #include "index/nbtree/leaf.h"
 #include "util/arena.h"
+#include "util/rank.h"
 #include "util/spin_lock.h"
 #include "util/stripe.h"
 
@@ -70,13 +71,16 @@ class Top {
 
   /// The position of the greatest low bound that is not above the key. It may have been joined, and
   /// its leaf replaced.
-  Spot floor(Key key) const { return spot(find_floor(key).below); }
+  Spot floor(Key key) const {
+    const Found found = find(Goal::floor(key));
+    return spot(found.node->below(found.at));
+  }
 
   /// The same, leaving out those that have been joined.
-  Position<K>* linked_floor(Key key) const { return linked(find_floor(key)); }
+  Position<K>* linked_floor(Key key) const { return linked(find(Goal::floor(key))); }
 
   /// The same, but below the key; the key is not the least one.
-  Position<K>* linked_below(Key key) const { return linked(find_below(key)); }
+  Position<K>* linked_below(Key key) const { return linked(find(Goal::below(key))); }
 
   enum Wish : std::uint8_t { kRenew = 0, kAdd = 1, kRemove = 2 };
 
@@ -93,8 +97,9 @@ class Top {
   void renew(std::span<Position<K>* const> positions);
 
  private:
-  static constexpr unsigned kFanout = 60;
+  static constexpr unsigned kGroups = 16;
   static constexpr unsigned kOfAGroup = 4;
+  static constexpr unsigned kFanout = kGroups * kOfAGroup;
   static constexpr std::size_t kMostLevels = 32;
 
   // What a position has in its four bits: which wishes have come, and which were granted.
@@ -110,24 +115,31 @@ class Top {
     Below below;
   };
 
-  /// Some keys, and their children beside them: so a search that has found a key has its child as
-  /// well, and does not wait for memory again.
+  /// Some children, and beside them the keys that tell them apart: so a search that has found a key
+  /// has its child as well, and does not wait for memory again.
   struct Group {
-    std::array<Key, kOfAGroup> keys;  // low bound of the first position below each child
+    std::array<Key, kOfAGroup - 1>
+        keys;  // low bound of the first position below each but the first
     std::array<std::atomic<Below>, kOfAGroup> children;
   };
 
+  /// Two levels in one: a search compares all `firsts` at once, and then the keys of one group.
   struct Node {
     std::uint8_t level;  // 0: children are positions
     std::uint8_t count;
-    Group groups[];  // behind `count` children the greatest of all keys, if they are integers
+    std::array<Key, kGroups> firsts;  // low bound of the first position below each group
+    Group groups[];  // in place of keys that are not there is the greatest, if they are integers
 
     static std::size_t bytes(unsigned count) {
       return sizeof(Node) + groups_for(count) * sizeof(Group);
     }
     static unsigned groups_for(unsigned count) { return (count + kOfAGroup - 1) / kOfAGroup; }
 
-    Key key(unsigned i) const { return groups[i / kOfAGroup].keys[i % kOfAGroup]; }
+    Key& key(unsigned i) {
+      return i % kOfAGroup == 0 ? firsts[i / kOfAGroup]
+                                : groups[i / kOfAGroup].keys[i % kOfAGroup - 1];
+    }
+    Key key(unsigned i) const { return const_cast<Node*>(this)->key(i); }
     std::atomic<Below>& slot(unsigned i) { return groups[i / kOfAGroup].children[i % kOfAGroup]; }
     Below below(unsigned i) const {
       return groups[i / kOfAGroup].children[i % kOfAGroup].load(std::memory_order_acquire);
@@ -160,6 +172,29 @@ class Top {
     }
   };
 
+  /// What a search looks for: the greatest low bound that is not above a key, or that is below it.
+  struct Goal {
+    static Goal floor(Key key) { return {key, false}; }
+    /// The key is not the least one.
+    static Goal below(Key key) {
+      if constexpr (std::is_integral_v<K>) {
+        return {key - 1, false};
+      } else {
+        return {key, true};
+      }
+    }
+    bool reached_by(Key low) const { return excluded ? low < key : !(key < low); }
+
+    Key key;
+    bool excluded;
+  };
+
+  /// What it has found, in a node of the lowest level.
+  struct Found {
+    const Node* node;
+    unsigned at;
+  };
+
   /// What becomes of a node: the same one, one or two new ones, or none.
   struct Change {
     Node* first = nullptr;
@@ -186,17 +221,9 @@ class Top {
   }
   Below below_of(const Position<K>& position) const;
 
-  template <class Reaches>
-  Child find(Key key, Reaches reaches) const;
-  Child find_floor(Key key) const {
-    return find(key, [](Key a, Key b) { return !(b < a); });
-  }
-  Child find_below(Key key) const {
-    return find(key, [](Key a, Key b) { return a < b; });
-  }
-  Position<K>* linked(Child found) const;
-  template <class Reached>
-  static unsigned last(const Node& node, Reached reached);
+  Found find(Goal goal) const;
+  Position<K>* linked(Found found) const;
+  static unsigned last(const Node& node, Goal goal);
 
   Node* make(unsigned level, const Child* begin, const Child* end);
   void discard(Node* node) { arena_.release(node, Node::bytes(node->count)); }
@@ -224,25 +251,26 @@ class Top {
 };
 
 template <class K>
-template <class Reaches>
-auto Top<K>::find(Key key, Reaches reaches) const -> Child {
+[[gnu::always_inline]] inline auto Top<K>::find(Goal goal) const -> Found {
   const Node* node = root_.load(std::memory_order_acquire);
   for (;;) {
-    const unsigned at = last(*node, [&](Key low) { return reaches(low, key); });
-    const Below below = node->below(at);
-    if (node->level == 0) return {node->key(at), below};
+    const unsigned at = last(*node, goal);
+    if (node->level == 0) return {node, at};
     // The levels above are in the caches, as long as the lines of the lowest leave them alone.
     const bool at_last_but_one = node->level == 1;
-    node = node_of(below);
+    node = node->node(at);
     if (at_last_but_one) node->prefetch();
   }
 }
 
 /// From what was found to the first one at its left that has a leaf.
 template <class K>
-Position<K>* Top<K>::linked(Child found) const {
-  while (spot(found.below).at->leaf.load() == nullptr) found = find_below(found.low);
-  return spot(found.below).at;
+Position<K>* Top<K>::linked(Found found) const {
+  for (;;) {
+    Position<K>* at = spot(found.node->below(found.at)).at;
+    if (at->leaf.load() != nullptr) return at;
+    found = find(Goal::below(found.node->key(found.at)));
+  }
 }
 
 /// What a search finds of a position from now on.
@@ -252,32 +280,28 @@ auto Top<K>::below_of(const Position<K>& position) const -> Below {
   return arena_.ref(&position) | Below{is_cold(leaf) ? 0 : arena_.ref(leaf)} << kLeafShift;
 }
 
-/// The last of the node's keys that reached(key) is true for; the first one, if it is for none.
+/// The last of the node's keys that reaches the goal; the first one, if none does.
 template <class K>
-template <class Reached>
-unsigned Top<K>::last(const Node& node, Reached reached) {
-  unsigned count = 0;
+[[gnu::always_inline]] inline unsigned Top<K>::last(const Node& node, Goal goal) {
   if constexpr (std::is_integral_v<K>) {
     // Without a branch on a key, which would be guessed wrong as often as not: then nothing of the
     // caller's next lookup could begin before the key has come from memory.
-    unsigned group = 0;
-    for (unsigned groups = Node::groups_for(node.count); groups > 1;) {
-      const unsigned half = groups / 2;
-      group += reached(node.groups[group + half].keys[0]) ? half : 0;
-      groups -= half;
-    }
-    for (const Key key : node.groups[group].keys) count += reached(key) ? 1 : 0;
-    count = std::min<unsigned>(group * kOfAGroup + count, node.count);
+    const unsigned group =
+        std::clamp(util::count_not_above(node.firsts, goal.key), 1U, Node::groups_for(node.count)) -
+        1;
+    const unsigned in_group = util::count_not_above(node.groups[group].keys, goal.key);
+    return std::min(group * kOfAGroup + in_group, node.count - 1U);
   } else {
+    unsigned count = 0;
     for (unsigned end = node.count; count < end;) {
       const unsigned middle = (count + end) / 2;
-      if (reached(node.key(middle)))
+      if (goal.reached_by(node.key(middle)))
         count = middle + 1;
       else
         end = middle;
     }
+    return std::max(count, 1U) - 1;
   }
-  return std::max(count, 1U) - 1;
 }
 
 template <class K>
@@ -316,11 +340,12 @@ auto Top<K>::make(unsigned level, const Child* begin, const Child* end) -> Node*
   Node* node = new (arena_.allocate(Node::bytes(count))) Node;
   node->level = static_cast<std::uint8_t>(level);
   node->count = static_cast<std::uint8_t>(count);
+  Child none{};
+  if constexpr (std::is_integral_v<K>) none.low = std::numeric_limits<K>::max();
+  node->firsts.fill(none.low);
   for (unsigned i = 0; i < Node::groups_for(count) * kOfAGroup; ++i) {
-    Child child{};
-    if constexpr (std::is_integral_v<K>) child.low = std::numeric_limits<K>::max();
-    if (i < count) child = begin[i];
-    node->groups[i / kOfAGroup].keys[i % kOfAGroup] = child.low;
+    const Child& child = i < count ? begin[i] : none;
+    node->key(i) = child.low;
     node->slot(i).store(child.below, std::memory_order_relaxed);
   }
   return node;
@@ -379,7 +404,7 @@ auto Top<K>::replaced(Node& node, unsigned at, Change below) -> Change {
 
 template <class K>
 auto Top<K>::add(Node& node, Child position) -> Change {
-  const unsigned at = last(node, [&](Key low) { return !(position.low < low); });
+  const unsigned at = last(node, Goal::floor(position.low));
   if (node.level == 0) {
     Children children(node);
     if (node.key(at) == position.low) {  // of one that is gone
@@ -402,7 +427,7 @@ auto Top<K>::add(Node& node, Child position) -> Change {
 
 template <class K>
 auto Top<K>::remove(Node& node, Key removed) -> Change {
-  const unsigned at = last(node, [&](Key low) { return !(removed < low); });
+  const unsigned at = last(node, Goal::floor(removed));
   if (node.level != 0) {
     const Change below = remove(*node.node(at), removed);
     try {
@@ -512,11 +537,9 @@ void Top<K>::grant(const Wanted& wanted) {
 template <class K>
 void Top<K>::renew(const Position<K>& position, Key low) {
   Node* node = root_.load(std::memory_order_relaxed);
-  const auto slot_in = [low](Node* where) {
-    return last(*where, [&](Key key) { return !(low < key); });
-  };
-  while (node->level != 0) node = node->node(slot_in(node));
-  const unsigned at = slot_in(node);
+  const Goal goal = Goal::floor(low);
+  while (node->level != 0) node = node->node(last(*node, goal));
+  const unsigned at = last(*node, goal);
   if (spot(node->below(at)).at == &position)
     node->slot(at).store(below_of(position), std::memory_order_release);
 }
