@@ -45,7 +45,16 @@ class OrderedIndex {
   bool erase(Key key);
 
   /// The value of a key.
-  std::optional<V> get(Key key) const;
+  std::optional<V> get(Key key) const {
+    // Made in the caller's function, where a compiler can keep a number in a register.
+    V value{};
+    if (!get(key, value)) return std::nullopt;
+    return value;
+  }
+
+  /// The same into an object of the caller's, whose memory is used again if it is a string; false,
+  /// and `value` is as before, if the key is not there.
+  bool get(Key key, V& value) const;
 
   bool contains(Key key) const;
 

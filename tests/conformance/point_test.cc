@@ -47,6 +47,21 @@ const Contract insert_keeps_the_first_value("insert_keeps_the_first_value", [](R
   }
 });
 
+const Contract get_fills_an_object("get_fills_an_object_of_the_caller", [](Rig& rig) {
+  auto index = rig.open();
+  const auto keys = rig.keys(200);
+  Datum value = rig.small_value();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const Datum before = value;
+    EXPECT_FALSE(index.get(keys[i], value)) << show(keys[i]);
+    EXPECT_EQ(value, before) << "nothing was found, nothing may change";
+    const Datum written = rig.small_value();  // longer or shorter than what the object holds
+    index.put(keys[i], written);
+    EXPECT_TRUE(index.get(keys[i], value)) << show(keys[i]);
+    EXPECT_EQ(value, written) << show(keys[i]);
+  }
+});
+
 const Contract get_many_is_many_gets("get_many_is_many_gets", [](Rig& rig) {
   auto index = rig.open();
   auto keys = rig.keys(3000);

@@ -32,6 +32,7 @@ class ErasedIndex {
   virtual bool update(DatumView key, DatumView value) = 0;
   virtual bool erase(DatumView key) = 0;
   virtual std::optional<Datum> get(DatumView key) const = 0;
+  virtual bool get(DatumView key, Datum& value) const = 0;
   virtual bool contains(DatumView key) const = 0;
   virtual std::vector<std::optional<Datum>> get_many(const std::vector<Datum>& keys) const = 0;
   virtual void scan(DatumView from, const ShowPair& visit) const = 0;
@@ -66,6 +67,7 @@ class AnyIndex {
   bool update(DatumView key, DatumView value) { return index_->update(key, value); }
   bool erase(DatumView key) { return index_->erase(key); }
   std::optional<Datum> get(DatumView key) const { return index_->get(key); }
+  bool get(DatumView key, Datum& value) const { return index_->get(key, value); }
   bool contains(DatumView key) const { return index_->contains(key); }
   std::vector<std::optional<Datum>> get_many(const std::vector<Datum>& keys) const {
     return index_->get_many(keys);

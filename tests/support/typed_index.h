@@ -55,6 +55,13 @@ class TypedIndex final : public ErasedIndex {
     return value ? std::optional<Datum>(std::move(*value)) : std::nullopt;
   }
 
+  bool get(DatumView key, Datum& value) const override {
+    Owned owned(typed<Value>(value));
+    const bool found = index_.get(typed<Key>(key), owned);
+    value = Datum(std::move(owned));
+    return found;
+  }
+
   bool contains(DatumView key) const override { return index_.contains(typed<Key>(key)); }
 
   std::vector<std::optional<Datum>> get_many(const std::vector<Datum>& keys) const override {

@@ -43,8 +43,8 @@ bool OrderedIndex<Engine, K, V>::erase(Key key) {
 }
 
 template <class Engine, Storable K, Storable V>
-std::optional<V> OrderedIndex<Engine, K, V>::get(Key key) const {
-  return engine_->get(key);
+bool OrderedIndex<Engine, K, V>::get(Key key, V& value) const {
+  return engine_->get(key, value);
 }
 
 template <class Engine, Storable K, Storable V>

@@ -36,6 +36,7 @@
 
 #include "alloc/session.h"
 #include "epoch/guard.h"
+#include "index/common/value_of.h"
 #include "index/common/word.h"
 #include "index/fastfair/latches.h"
 #include "index/fastfair/layout.h"
@@ -89,7 +90,8 @@ class Tree {
   /// rather than wait for a grace period.
   bool insert_at_once(Key key, Value value);
 
-  std::optional<V> get(Key key) const;
+  bool get(Key key, V& value) const;
+  std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
   bool contains(Key key) const;
   void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
 

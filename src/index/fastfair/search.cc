@@ -140,11 +140,11 @@ std::optional<Word> Tree<K, V>::find_from(Seen leaf, Key key) const {
 }
 
 template <class K, class V>
-std::optional<V> Tree<K, V>::get(Key key) const {
+bool Tree<K, V>::get(Key key, V& value) const {
   const epoch::Guard guard;
-  const std::optional<Word> value = find_from({}, key);
-  if (!value) return std::nullopt;
-  return values_.own(*value);
+  const std::optional<Word> word = find_from({}, key);
+  if (word) values_.copy(*word, value);
+  return word.has_value();
 }
 
 template <class K, class V>
@@ -176,7 +176,7 @@ template auto Tree<std::uint64_t, std::uint64_t>::approach(Target, unsigned, Nod
 template std::optional<Word> Tree<std::uint64_t, std::uint64_t>::find_from(Seen, Key) const;
 template auto Tree<std::uint64_t, std::uint64_t>::seek(Target, unsigned, Node**) const -> Seen;
 template bool Tree<std::uint64_t, std::uint64_t>::lock_node(Locked&, Key, unsigned, Node**) const;
-template std::optional<std::uint64_t> Tree<std::uint64_t, std::uint64_t>::get(Key) const;
+template bool Tree<std::uint64_t, std::uint64_t>::get(Key, std::uint64_t&) const;
 template bool Tree<std::uint64_t, std::uint64_t>::contains(Key) const;
 template std::optional<std::pair<std::uint64_t, std::uint64_t>>
     Tree<std::uint64_t, std::uint64_t>::find_last(Target) const;
@@ -186,7 +186,7 @@ template auto Tree<std::uint64_t, std::string>::approach(Target, unsigned, Node*
 template std::optional<Word> Tree<std::uint64_t, std::string>::find_from(Seen, Key) const;
 template auto Tree<std::uint64_t, std::string>::seek(Target, unsigned, Node**) const -> Seen;
 template bool Tree<std::uint64_t, std::string>::lock_node(Locked&, Key, unsigned, Node**) const;
-template std::optional<std::string> Tree<std::uint64_t, std::string>::get(Key) const;
+template bool Tree<std::uint64_t, std::string>::get(Key, std::string&) const;
 template bool Tree<std::uint64_t, std::string>::contains(Key) const;
 template std::optional<std::pair<std::uint64_t, std::string>>
     Tree<std::uint64_t, std::string>::find_last(Target) const;
@@ -196,7 +196,7 @@ template auto Tree<std::string, std::uint64_t>::approach(Target, unsigned, Node*
 template std::optional<Word> Tree<std::string, std::uint64_t>::find_from(Seen, Key) const;
 template auto Tree<std::string, std::uint64_t>::seek(Target, unsigned, Node**) const -> Seen;
 template bool Tree<std::string, std::uint64_t>::lock_node(Locked&, Key, unsigned, Node**) const;
-template std::optional<std::uint64_t> Tree<std::string, std::uint64_t>::get(Key) const;
+template bool Tree<std::string, std::uint64_t>::get(Key, std::uint64_t&) const;
 template bool Tree<std::string, std::uint64_t>::contains(Key) const;
 template std::optional<std::pair<std::string, std::uint64_t>>
     Tree<std::string, std::uint64_t>::find_last(Target) const;
@@ -206,7 +206,7 @@ template auto Tree<std::string, std::string>::approach(Target, unsigned, Node**)
 template std::optional<Word> Tree<std::string, std::string>::find_from(Seen, Key) const;
 template auto Tree<std::string, std::string>::seek(Target, unsigned, Node**) const -> Seen;
 template bool Tree<std::string, std::string>::lock_node(Locked&, Key, unsigned, Node**) const;
-template std::optional<std::string> Tree<std::string, std::string>::get(Key) const;
+template bool Tree<std::string, std::string>::get(Key, std::string&) const;
 template bool Tree<std::string, std::string>::contains(Key) const;
 template std::optional<std::pair<std::string, std::string>>
     Tree<std::string, std::string>::find_last(Target) const;

@@ -36,12 +36,13 @@ template <class K, class V>
 }
 
 template <class K, class V>
-std::optional<V> Tree<K, V>::get(Key key) const {
+bool Tree<K, V>::get(Key key, V& value) const {
   const epoch::Guard guard;
   Place place = locate(key);
   const Found found = find_settled(place, key, Keys::hash16(key));
-  if (found.slot < 0) return std::nullopt;
-  return values_.own(found.value);
+  if (found.slot < 0) return false;
+  values_.copy(found.value, value);
+  return true;
 }
 
 template <class K, class V>

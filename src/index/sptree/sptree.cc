@@ -53,12 +53,12 @@ auto Tree<K, V>::find(const Node& node, Key key, Hash16 hash) const -> Found {
 // Inlined as a whole (flatten), but for what is rare: the fewer instructions a lookup takes, the
 // more of the next one the processor can begin while this one waits for memory.
 template <class K, class V>
-[[gnu::flatten]] std::optional<V> Tree<K, V>::get(Key key) const {
+[[gnu::flatten]] bool Tree<K, V>::get(Key key, V& value) const {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   const Found found = read_node(key, [&](const Node& node) { return find(node, key, hash); });
-  if (!found.present()) return std::nullopt;
-  return values_.own(found.value);
+  if (found.present()) values_.copy(found.value, value);
+  return found.present();
 }
 
 template <class K, class V>

@@ -40,6 +40,7 @@
 
 #include "art/tree.h"
 #include "epoch/guard.h"
+#include "index/common/value_of.h"
 #include "index/common/word.h"
 #include "index/sptree/backup.h"
 #include "index/sptree/buffer_pool.h"
@@ -73,7 +74,8 @@ class Tree {
   bool insert(Key key, Value value) { return write(key, value, Mode::insert); }
   bool update(Key key, Value value) { return write(key, value, Mode::update); }
   bool erase(Key key);
-  std::optional<V> get(Key key) const;
+  bool get(Key key, V& value) const;
+  std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
   bool contains(Key key) const;
   void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
   void scan(Key from, Visitor<K, V> visit) const;

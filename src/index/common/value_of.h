@@ -1,0 +1,16 @@
+// The value of a key as an object of its own, for an engine that fills one of its caller's.
+#pragma once
+
+#include <optional>
+
+namespace perdix::index {
+
+/// What engine.get(key, value) gives. Inline: in a register, if it is a number.
+template <class V, class Engine, class Key>
+std::optional<V> value_of(const Engine& engine, Key key) {
+  V value{};
+  if (!engine.get(key, value)) return std::nullopt;
+  return value;
+}
+
+}  // namespace perdix::index
