@@ -38,10 +38,20 @@ struct KeyTraits<std::uint64_t> {
     return static_cast<Entry>((key >> (56 - 8 * depth)) & 0xff);
   }
 
+  /// The byte at `depth`, or 0 after the key's end.
+  static constexpr std::uint8_t byte_or_zero(std::uint64_t key, unsigned depth) noexcept {
+    return depth < 8 ? static_cast<std::uint8_t>(entry(key, depth)) : 0;
+  }
+
   /// The eight bytes from `depth` on, the first one most significant, with zeros after the key's
   /// end.
   static constexpr std::uint64_t word(std::uint64_t key, unsigned depth) noexcept {
     return key << (8 * depth);
+  }
+
+  /// What is left of a key's bytes as a key of its own, with zeros after its end; count < 8.
+  static constexpr std::uint64_t without_first(std::uint64_t key, unsigned count) noexcept {
+    return key << (8 * count);
   }
 
   static constexpr unsigned common_prefix(std::uint64_t a, std::uint64_t b,
@@ -61,12 +71,20 @@ struct KeyTraits<std::string_view> {
     return depth < key.size() ? static_cast<unsigned char>(key[depth]) : kEnd;
   }
 
+  static std::uint8_t byte_or_zero(std::string_view key, unsigned depth) noexcept {
+    return depth < key.size() ? static_cast<std::uint8_t>(key[depth]) : 0;
+  }
+
   static std::uint64_t word(std::string_view key, unsigned depth) noexcept {
     std::uint64_t bytes = 0;
     if (depth < key.size()) {
       std::memcpy(&bytes, key.data() + depth, std::min<std::size_t>(8, key.size() - depth));
     }
     return __builtin_bswap64(bytes);
+  }
+
+  static std::string_view without_first(std::string_view key, unsigned count) noexcept {
+    return key.substr(std::min<std::size_t>(count, key.size()));
   }
 
   static unsigned common_prefix(std::string_view a, std::string_view b, unsigned depth) noexcept {

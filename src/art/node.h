@@ -7,8 +7,9 @@
 //      from count on are null.
 //   3. Node48: index[b] is 0, or 1 + the place of b's child. Node48 and Node256: `present` has
 //      exactly the bytes with a child.
+//   4. The least byte in a child's reference is that of the keys below the child.
 // And at every moment:
-//   4. A slot holds null, or a reference to what is part of the tree, or was while this reader's
+//   5. A slot holds null, or a reference to what is part of the tree, or was while this reader's
 //      Guard lived: so a reader may follow what it read before it validates.
 //
 // All fields are atomics: a reader reads them while a writer stores, and validates the lock's
@@ -133,19 +134,11 @@ static_assert(std::atomic<Shape>::is_always_lock_free);
 /// Calls f with the node that ref refers to, as its own type.
 template <class Key, class F>
 [[gnu::always_inline]] inline decltype(auto) visit(Ref ref, F&& f) {
-  switch (ref.kind()) {
-    case Kind::node4: return f(*ref.node<Node4<Key>>());
-    case Kind::node16: return f(*ref.node<Node16<Key>>());
-    case Kind::node48: return f(*ref.node<Node48<Key>>());
-    case Kind::node256: return f(*ref.node<Node256<Key>>());
-    case Kind::value: break;
-  }
-  __builtin_unreachable();
-}
-
-template <class Node>
-Ref ref_to(const Node& node) noexcept {
-  return Ref::of(&node, Node::kKind);
+  const Kind kind = ref.kind();
+  if (kind == Kind::node256) return f(*ref.node<Node256<Key>>());
+  if (kind == Kind::node4) return f(*ref.node<Node4<Key>>());
+  if (kind == Kind::node16) return f(*ref.node<Node16<Key>>());
+  return f(*ref.node<Node48<Key>>());
 }
 
 }  // namespace perdix::art

@@ -5,13 +5,16 @@
 //   next(node, entry)        the first child at or after the entry, in key order; null if none
 //   previous(node, entry)    the last child at or before the entry
 //   has_before, has_after    whether there is any strictly before or after the entry
-//   floor_in(node, entry)    child, previous and whether there is any before it, in one look
+//   floor_in(node, entry, following)   the child below which the greatest key at or before the
+//                            entry and the byte that follows it should be
+//   ref_to(node)             a reference to it
 //
 // Entries are kEnd, then the bytes 0 to 255; kBeyond is after all.
 #pragma once
 
 #include <emmintrin.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -104,14 +107,18 @@ Ref previous_byte_child(const Node& node, Entry from) noexcept {
 }
 
 template <class Key, unsigned kSlots>
-bool has_byte_before(const SortedNode<Key, kSlots>& node, Entry byte) noexcept {
-  return node.shape().count > 0 &&
-         static_cast<Entry>(node.keys[0].load(std::memory_order_relaxed) & 0xff) < byte;
+Entry first_byte(const SortedNode<Key, kSlots>& node) noexcept {
+  return static_cast<Entry>(node.keys[0].load(std::memory_order_relaxed) & 0xff);
+}
+
+template <class Node>
+Entry first_byte(const Node& node) noexcept {
+  return node.present.next(0);
 }
 
 template <class Node>
 bool has_byte_before(const Node& node, Entry byte) noexcept {
-  return node.present.next(0) < byte;
+  return node.shape().count > 0 && first_byte(node) < byte;
 }
 
 template <class Key, unsigned kSlots>
@@ -167,13 +174,12 @@ Ref previous(const Node& node, Entry from) noexcept {
 
 /// What a search for the greatest key below asks of a node.
 struct Floor {
-  Ref ref{};           ///< the last child at or before the entry; null if there is none
+  Ref ref{};           ///< the last child with a key that seems not to be above; may be null
   bool exact = false;  ///< whether it is the entry's own
-  bool more = false;   ///< if exact: whether others come before it; else meaningless
 };
 
 template <class Key, unsigned kSlots>
-Floor floor_in_bytes(const SortedNode<Key, kSlots>& node, Entry byte) noexcept {
+Floor floor_in_bytes(const SortedNode<Key, kSlots>& node, Entry byte, Entry following) noexcept {
   const __m128i all = sorted::keys(node);
   const __m128i wanted = _mm_set1_epi8(static_cast<char>(byte));
   const unsigned valid = sorted::valid_mask(node.shape().count);
@@ -183,24 +189,25 @@ Floor floor_in_bytes(const SortedNode<Key, kSlots>& node, Entry byte) noexcept {
   const auto rank =
       static_cast<unsigned>(std::popcount(in_mask(_mm_cmpeq_epi8(_mm_min_epu8(all, wanted), all))));
   if (rank == 0) return {};
-  return {node.children[rank - 1].load(), in_mask(_mm_cmpeq_epi8(all, wanted)) != 0, rank > 1};
+  const Ref last = node.children[rank - 1].load();
+  if (in_mask(_mm_cmpeq_epi8(all, wanted)) == 0) return {last};
+  if (last.least_byte() <= following) return {last, true};
+  return {rank > 1 ? node.children[rank - 2].load() : Ref{}};
 }
 
 template <class Node>
-Floor floor_in_bytes(const Node& node, Entry byte) noexcept {
+Floor floor_in_bytes(const Node& node, Entry byte, Entry following) noexcept {
   const Ref own = byte_child(node, byte);
-  if (own.is_null()) return {previous_byte_child(node, byte)};
-  return {own, true, has_byte_before(node, byte)};
+  if (!own.is_null() && own.least_byte() <= following) return {own, true};
+  return {previous_byte_child(node, byte - 1)};
 }
 
 template <class Node>
-Floor floor_in(const Node& node, Entry entry) noexcept {
+Floor floor_in(const Node& node, Entry entry, Entry following) noexcept {
   const Ref end = node.end();
   if (Node::kMayEnd && entry == kEnd) return {end, !end.is_null()};
-  Floor floor = floor_in_bytes(node, entry);
-  if (floor.ref.is_null()) return {end};
-  floor.more |= !end.is_null();
-  return floor;
+  const Floor floor = floor_in_bytes(node, entry, following);
+  return floor.ref.is_null() ? Floor{end} : floor;
 }
 
 template <class Node>
@@ -211,6 +218,19 @@ bool has_before(const Node& node, Entry entry) noexcept {
 template <class Node>
 bool has_after(const Node& node, Entry entry) noexcept {
   return has_byte_after(node, entry);
+}
+
+/// The least byte of keys that have this prefix and then the entry.
+template <class Key>
+std::uint8_t least_byte(const Prefix<Key>& prefix, Entry entry) noexcept {
+  return prefix.length() != 0 ? prefix.byte(0) : static_cast<std::uint8_t>(std::max(entry, 0));
+}
+
+/// For whoever knows that nobody changes the node, which has a child.
+template <class Node>
+Ref ref_to(const Node& node) noexcept {
+  const Entry first = node.end().is_null() ? first_byte(node) : kEnd;
+  return Ref::of(&node, Node::kKind, least_byte(node.prefix(), first));
 }
 
 }  // namespace perdix::art

@@ -14,7 +14,10 @@ using Model = std::map<Entry, Ref>;
 
 alignas(8) char targets[257 * 8];  // any addresses do
 
-Ref target(Entry entry) { return Ref::of_value(&targets[8 * (entry + 1)]); }
+/// Below a larger entry keys go on with any byte, not with a larger one.
+Ref target(Entry entry) {
+  return Ref::of_value(&targets[8 * (entry + 1)], static_cast<std::uint8_t>(entry * 57));
+}
 
 Ref at_or_null(const Model& model, Model::const_iterator it) {
   return it == model.end() ? Ref{} : it->second;
@@ -25,18 +28,26 @@ Ref before_or_null(const Model& model, Model::const_iterator it) {
 }
 
 template <class Node>
+void expect_floor(const Node& node, const Model& model, Entry entry, Entry following) {
+  const auto own = model.find(entry);
+  const bool leads_on =
+      own != model.end() && (entry == kEnd || own->second.least_byte() <= following);
+  const Floor floor = floor_in(node, entry, following);
+  ASSERT_EQ(floor.exact, leads_on) << entry << ", " << following;
+  ASSERT_EQ(floor.ref, leads_on ? own->second : before_or_null(model, model.lower_bound(entry)))
+      << entry << ", " << following;
+}
+
+template <class Node>
 void expect_equal(const Node& node, const Model& model) {
   for (Entry entry = Node::kMayEnd ? kEnd : 0; entry <= 255; ++entry) {
     const auto found = model.find(entry);
     ASSERT_EQ(child(node, entry), at_or_null(model, found)) << entry;
     ASSERT_EQ(next(node, entry), at_or_null(model, model.lower_bound(entry))) << entry;
     ASSERT_EQ(previous(node, entry), before_or_null(model, model.upper_bound(entry))) << entry;
-    const Floor floor = floor_in(node, entry);
-    ASSERT_EQ(floor.ref, previous(node, entry)) << entry;
-    ASSERT_EQ(floor.exact, model.contains(entry)) << entry;
-    if (floor.exact) {
-      ASSERT_EQ(floor.more, model.begin()->first < entry) << entry;
-    }
+    for (const Entry following : {0, 1, 127, 128, 254, 255})
+      expect_floor(node, model, entry, following);
+    ASSERT_EQ(has_before(node, entry), !model.empty() && model.begin()->first < entry) << entry;
     ASSERT_EQ(has_after(node, entry), model.upper_bound(entry) != model.end()) << entry;
   }
   ASSERT_EQ(next(node, kEnd), at_or_null(model, model.begin()));
@@ -85,6 +96,28 @@ TYPED_TEST(NodeTest, BehavesLikeAMap) {
     if (step % 7 == 0) expect_equal(node, model);
     if (this->HasFatalFailure()) FAIL() << "seed " << kSeed << " step " << step;
   }
+}
+
+TYPED_TEST(NodeTest, ReferencesKnowTheLeastByte) {
+  using Key = typename TypeParam::KeyType;
+  TypeParam node;
+  add(node, 200, target(200));
+  EXPECT_EQ(ref_to(node).least_byte(), 200);
+  add(node, 7, target(7));
+  EXPECT_EQ(ref_to(node).least_byte(), 7);
+  EXPECT_EQ(ref_to(node).address(), &node);
+  EXPECT_EQ(ref_to(node).kind(), TypeParam::kKind);
+  if (TypeParam::kMayEnd) {
+    add(node, kEnd, target(kEnd));
+    EXPECT_EQ(ref_to(node).least_byte(), 0) << "a key ends there";
+  }
+  Key key{};
+  if constexpr (TypeParam::kMayEnd)
+    key = "\xff\xfe";
+  else
+    key = 0xfffe'0000'0000'0000;
+  node.set_prefix(Prefix<Key>::of(key, 0, 2));
+  EXPECT_EQ(ref_to(node).least_byte(), 0xff) << "the prefix comes first";
 }
 
 template <class To, class From, class Key>

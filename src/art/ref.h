@@ -1,8 +1,9 @@
 // What a slot of the tree holds: nothing, a value, or a node with its kind in the low bits of the
-// pointer.
+// pointer; and in the high bits the least byte that follows in any key below.
 //
-// The kind is in the pointer rather than in the node, so that a search knows how to read a node
-// before its memory arrives. A value is its own address, for which values are aligned to 8 bytes.
+// Both are in the pointer rather than in what it refers to, so that a search knows before that
+// memory arrives how to read it, and whether all keys below are greater than the wanted one. Values
+// are aligned to 8 bytes, and all addresses are the user's half of them.
 #pragma once
 
 #include <atomic>
@@ -17,12 +18,19 @@ class Ref {
  public:
   constexpr Ref() = default;
 
-  static Ref of_value(const void* value) noexcept { return of(value, Kind::value); }
+  static Ref of_value(const void* value, std::uint8_t least_byte) noexcept {
+    return of(value, Kind::value, least_byte);
+  }
 
-  static Ref of(const void* object, Kind kind) noexcept {
+  static Ref of(const void* object, Kind kind, std::uint8_t least_byte) noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(object);
-    assert((address & kKindMask) == 0);
-    return Ref(address | static_cast<std::uintptr_t>(kind));
+    assert((address & ~kAddressMask) == 0);
+    return Ref(address | static_cast<std::uintptr_t>(kind)).with_least_byte(least_byte);
+  }
+
+  /// The same object, where another byte comes first.
+  Ref with_least_byte(std::uint8_t byte) const noexcept {
+    return Ref((word_ & (kAddressMask | kKindMask)) | std::uintptr_t{byte} << kLeastByteShift);
   }
 
   static constexpr Ref from_word(std::uintptr_t word) noexcept { return Ref(word); }
@@ -32,27 +40,37 @@ class Ref {
   constexpr bool is_node() const noexcept { return (word_ & kKindMask) != 0; }
   constexpr bool is_null() const noexcept { return word_ == 0; }
 
+  /// Of the keys below, the least byte that follows the one which leads here; 0 if a key ends.
+  constexpr std::uint8_t least_byte() const noexcept {
+    return static_cast<std::uint8_t>(word_ >> kLeastByteShift);
+  }
+
   /// The value, or nullptr if this is null. Not for nodes.
   template <class Value>
   Value value() const noexcept {
     assert(!is_node());
-    return reinterpret_cast<Value>(word_);
+    return reinterpret_cast<Value>(word_ & kAddressMask);
   }
 
   /// Node is the type that belongs to kind(), or the common header of all.
   template <class Node>
   Node* node() const noexcept {
     assert(is_node());
-    return reinterpret_cast<Node*>(word_ & ~kKindMask);
+    return reinterpret_cast<Node*>(word_ & kAddressMask);
   }
 
   /// Of the node or the value; nullptr if this is null.
-  const void* address() const noexcept { return reinterpret_cast<const void*>(word_ & ~kKindMask); }
+  const void* address() const noexcept {
+    return reinterpret_cast<const void*>(word_ & kAddressMask);
+  }
 
   friend constexpr bool operator==(Ref, Ref) = default;
 
  private:
   static constexpr std::uintptr_t kKindMask = 7;
+  static constexpr unsigned kLeastByteShift = 56;
+  static constexpr std::uintptr_t kAddressMask =
+      (std::uintptr_t{1} << kLeastByteShift) - 1 - kKindMask;
 
   constexpr explicit Ref(std::uintptr_t word) : word_(word) {}
 

@@ -69,9 +69,9 @@ class Tree {
   /// find_floor one node at a time, for callers that search for many keys at once: while one waits
   /// for its node, the others go on. Nothing is validated, which also makes it the shortest way for
   /// one key, but the value is a guess: one that was in the tree, whose key is usually the greatest
-  /// <= key. One Guard covers all steps.
+  /// <= key; or nullptr. One Guard covers all steps. A key must outlive its search.
   class Lookahead;
-  Lookahead look_ahead() const;
+  Lookahead look_ahead(Key key) const;
 
   /// The value of the greatest key < key, likewise.
   Value find_below(Key key) const;
@@ -176,6 +176,9 @@ class Tree {
   bool collapse(const Stop& stop, Node& node);
   template <class To, class From, class Change>
   bool rebuild(const Stop& stop, From& from, Change change);
+  template <class Node, class Change>
+  bool change(const Stop& stop, Node& node, Change change);
+  static Ref ref_of(Value value, Key key, unsigned depth) noexcept;
   void store(const Edge& edge, Ref ref) noexcept;
   template <class Node>
   void retire(Node& node) noexcept;

@@ -17,94 +17,74 @@ template <class Value, class KeyOf, class Memory>
 class Tree<Value, KeyOf, Memory>::Lookahead {
  public:
   Lookahead() = default;
-  explicit Lookahead(const Tree& tree) : key_of_(&tree.key_of_), ref_(tree.root_.load()) {
-    prefetch(ref_);
-  }
+  Lookahead(const Tree& tree, Key key) : ref_(tree.root_.load()), rest_(key) { prefetch(ref_); }
 
-  /// Goes on by one node or value; false if the search had ended.
-  bool step(Key key) {
-    if (ref_.is_node()) {
-      greatest_ ? go_to_greatest(ref_, kBeyond) : descend(key);
-      return true;
-    }
-    if (greatest_ || ref_.is_null()) return false;
-    greatest_ = true;  // all that follows is smaller
-    if (key < (*key_of_)(value())) turn_back();
+  /// Goes on by one node; false if the search had ended.
+  bool step() {
+    if (!ref_.is_node()) return false;
+    greatest_ ? go_to_greatest() : descend();
+    prefetch(ref_);
     return true;
   }
 
-  /// Where the search ended; nullptr if no key seemed to be below.
+  /// Where the search ended; nullptr if it lost its way.
   Value value() const { return ref_.template value<Value>(); }
 
  private:
-  void descend(Key key) {
-    const Entry own = pass_prefix(key);
-    if (greatest_) return;
-    const Ref node = ref_;
-    const Floor floor = visit<Key>(node, [&](const auto& n) { return floor_in(n, own); });
-    if (floor.ref.is_null()) return turn_back();  // also of the root: nothing is below then
-    if (!floor.exact) greatest_ = true;
-    if (floor.exact && floor.more) {
-      turn_ = node;
-      turn_entry_ = own;
-    }
+  void descend() {
+    const unsigned prefix_length = ref_.template node<Header<Key>>()->shape().prefix_length;
+    if (prefix_length != 0 && !pass_prefix()) return;
+    const Entry own = Traits::entry(rest_, 0);
+    const Entry following = Traits::byte_or_zero(rest_, 1);
+    const Floor floor =
+        visit<Key>(ref_, [&](const auto& node) { return floor_in(node, own, following); });
+    if (floor.ref.is_null()) return turn_back();
+    greatest_ = !floor.exact;
+    above_ = ref_;
+    entry_ = own;
     ref_ = floor.ref;
-    ++depth_;
-    prefetch(ref_);
+    rest_ = Traits::without_first(rest_, 1);
   }
 
-  /// The key's entry after the node's prefix. If there is none, or the prefix differs from the key,
-  /// the search goes on with the greatest key below this node or before it. What a node doesn't
-  /// store of its prefix is taken to agree.
-  Entry pass_prefix(Key key) {
-    const auto& head = *ref_.template node<Header<Key>>();
-    if (head.shape().prefix_length != 0 && may_lead_on(key, depth_)) {
-      const Prefix<Key> prefix = head.prefix();
-      const unsigned agreed = prefix.agree(key, depth_);
-      if (agreed < prefix.stored() && may_lead_on(key, depth_ + agreed)) {
-        const bool all_below = prefix.byte(agreed) < Traits::entry(key, depth_ + agreed);
-        all_below ? go_to_greatest(ref_, kBeyond) : turn_back();
-        return kEnd;
-      }
-      depth_ += prefix.length();
+  /// Whether the key leads on, past the node's prefix; if not, the search does so without it. What
+  /// a node doesn't store of its prefix is taken to agree.
+  bool pass_prefix() {
+    const Prefix<Key> prefix = ref_.template node<Header<Key>>()->prefix();
+    const unsigned agreed = prefix.agree(rest_, 0);
+    if (agreed == prefix.stored()) {
+      rest_ = Traits::without_first(rest_, prefix.length());
+      return true;
     }
-    if (may_lead_on(key, depth_)) return Traits::entry(key, depth_);
-    turn_back();
-    return kEnd;
+    const bool all_below = prefix.byte(agreed) < Traits::entry(rest_, agreed);
+    all_below ? go_to_greatest() : turn_back();
+    return false;
   }
 
-  /// False only if a writer's half-made change led deeper than the key is long.
-  static bool may_lead_on(Key key, unsigned depth) {
-    return Traits::kMayEnd || depth < Traits::size(key);
-  }
-
+  /// All keys below are greater, which the byte in the reference to the node could not tell: it is
+  /// the key's as well.
   void turn_back() {
-    if (turn_.is_null()) {
-      greatest_ = true;
-      ref_ = Ref{};
-    } else {
-      go_to_greatest(turn_, turn_entry_ - 1);
-    }
-  }
-
-  /// To the last child of the node at or before the entry, from where only last children follow.
-  void go_to_greatest(Ref node, Entry entry) {
     greatest_ = true;
-    ref_ = visit<Key>(node, [&](const auto& n) { return previous(n, entry); });
-    prefetch(ref_);
+    ref_ = above_.is_null()
+               ? Ref{}
+               : visit<Key>(above_, [&](const auto& node) { return previous(node, entry_ - 1); });
   }
 
-  const KeyOf* key_of_ = nullptr;
+  /// To the last child, from where only last children follow.
+  void go_to_greatest() {
+    greatest_ = true;
+    ref_ = visit<Key>(ref_, [](const auto& node) { return previous(node, kBeyond); });
+  }
+
   Ref ref_{};
-  Ref turn_{};  // the last node passed with a child before the key's own
-  Entry turn_entry_ = 0;
-  unsigned depth_ = 0;
+  Key rest_{};             // of the key, behind what led here
+  Ref above_{};            // the node before
+  Entry entry_ = 0;        // what led from there to here
   bool greatest_ = false;  // all that is left below is smaller than the key
 };
 
 template <class Value, class KeyOf, class Memory>
-auto Tree<Value, KeyOf, Memory>::look_ahead() const -> Lookahead {
-  return Lookahead(*this);
+auto Tree<Value, KeyOf, Memory>::look_ahead(Key key) const -> Lookahead {
+  return {*this, key};
 }
 
 }  // namespace perdix::art

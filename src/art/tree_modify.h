@@ -114,12 +114,12 @@ std::optional<Value> Tree<Value, KeyOf, Memory>::try_put(Key key, Value value, b
   if (stop.at_prefix()) {
     done = split_prefix(stop, key, value);
   } else if (stop.ref.is_null()) {
-    done = add_value(stop, Ref::of_value(value));
+    done = add_value(stop, ref_of(value, key, stop.depth));
   } else {
     const auto former = stop.ref.template value<Value>();
     const Key other = key_of_(former);
     if (other == key) {
-      if (replace && !set_slot(stop.edge, Ref::of_value(value))) return std::nullopt;
+      if (replace && !set_slot(stop.edge, ref_of(value, key, stop.depth))) return std::nullopt;
       return former;
     }
     done = fork(stop, key, value, other);
@@ -148,11 +148,28 @@ bool Tree<Value, KeyOf, Memory>::add_value(const Stop& stop, Ref value) {
         return rebuild<Larger>(stop, node, [&](Larger& larger) { add(larger, entry, value); });
       }
     }
+    return change(stop, node, [&] { add(node, entry, value); });
+  });
+}
+
+/// Changes the node's child in place. If it is the first one, the reference to the node changes
+/// with it.
+template <class Value, class KeyOf, class Memory>
+template <class Node, class Change>
+bool Tree<Value, KeyOf, Memory>::change(const Stop& stop, Node& node, Change change) {
+  if (node.shape().prefix_length == 0 && !has_before(node, stop.edge.entry)) {
+    const WriteLock upper_lock(stop.upper);
+    if (!upper_lock) return false;
     const WriteLock lock(stop.edge);
     if (!lock) return false;
-    add(node, entry, value);
+    change();
+    store(stop.upper, ref_to(node));
     return true;
-  });
+  }
+  const WriteLock lock(stop.edge);
+  if (!lock) return false;
+  change();
+  return true;
 }
 
 /// Puts a node with both values in the place of a value with another key (lazy expansion ends
@@ -162,8 +179,10 @@ bool Tree<Value, KeyOf, Memory>::fork(const Stop& stop, Key key, Value value, Ke
   const unsigned common = Traits::common_prefix(key, other, stop.depth);
   Fresh<Node4<Key>> node(*this);
   (*node).set_prefix(Prefix<Key>::of(key, stop.depth, common));
-  add(*node, Traits::entry(key, stop.depth + common), Ref::of_value(value));
-  add(*node, Traits::entry(other, stop.depth + common), stop.ref);
+  const auto former = stop.ref.template value<Value>();
+  const unsigned depth = stop.depth + common;
+  add(*node, Traits::entry(key, depth), ref_of(value, key, depth + 1));
+  add(*node, Traits::entry(other, depth), ref_of(former, other, depth + 1));
   const WriteLock lock(stop.edge);
   if (!lock) return false;
   store(stop.edge, node.release());
@@ -178,8 +197,8 @@ bool Tree<Value, KeyOf, Memory>::split_prefix(const Stop& stop, Key key, Value v
   if (!rest) return false;
   Fresh<Node4<Key>> upper(*this);
   (*upper).set_prefix(Prefix<Key>::of(key, stop.depth, agreed));
-  add(*upper, Traits::entry(key, stop.depth + agreed), Ref::of_value(value));
-  add(*upper, stop.prefix->other, stop.ref);
+  const unsigned depth = stop.depth + agreed;
+  add(*upper, Traits::entry(key, depth), ref_of(value, key, depth + 1));
 
   Head& lower = *stop.ref.template node<Head>();
   const WriteLock edge_lock(stop.edge);
@@ -187,6 +206,8 @@ bool Tree<Value, KeyOf, Memory>::split_prefix(const Stop& stop, Key key, Value v
   const WriteLock lower_lock({&lower.lock, stop.prefix->version});
   if (!lower_lock) return false;
   lower.set_prefix(*rest);
+  add(*upper, stop.prefix->other,
+      visit<Key>(stop.ref, [](const auto& node) { return ref_to(node); }));
   store(stop.edge, upper.release());
   return true;
 }
@@ -237,10 +258,7 @@ bool Tree<Value, KeyOf, Memory>::remove_value(const Stop& stop, Node& node) {
   } else if (entries(node) == 2) {
     return collapse(stop, node);
   }
-  const WriteLock lock(stop.edge);
-  if (!lock) return false;
-  remove(node, entry);
-  return true;
+  return change(stop, node, [&] { remove(node, entry); });
 }
 
 /// Takes out a node that would keep one entry: what it leads to takes its place, and if that is a
@@ -256,7 +274,7 @@ bool Tree<Value, KeyOf, Memory>::collapse(const Stop& stop, Node& node) {
     Ref survivor;
     for_each_child(node, [&](Entry entry, Ref ref) {
       if (entry == stop.edge.entry) return;
-      survivor = ref;
+      survivor = ref.with_least_byte(least_byte(node.prefix(), entry));
       if (!ref.is_node()) return;
       Head& lower = *ref.template node<Head>();
       // It can't be obsolete: taking it out would need the lock of `node`.
@@ -289,6 +307,12 @@ bool Tree<Value, KeyOf, Memory>::rebuild(const Stop& stop, From& from, Change ch
   }
   retire(from);
   return true;
+}
+
+/// A reference to a value whose key has `depth` bytes that lead there.
+template <class Value, class KeyOf, class Memory>
+Ref Tree<Value, KeyOf, Memory>::ref_of(Value value, Key key, unsigned depth) noexcept {
+  return Ref::of_value(value, Traits::byte_or_zero(key, depth));
 }
 
 /// Sets the child of an edge whose lock is held.

@@ -10,7 +10,6 @@
 // version.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -46,19 +45,19 @@ inline unsigned free_slot(std::uint64_t taken, Hash16 hash) {
   return static_cast<unsigned>(std::countr_zero(free));
 }
 
-/// A Bloom filter of 120 bits, two per key: the optimum for the 45 keys of an average leaf. And two
-/// bits for each column, which say whether keys of it had to go to its partner, or further.
+/// A Bloom filter of 120 bits, two per key: the optimum for the 45 keys of an average leaf. Each of
+/// the two has a word of its own, so that a lookup finds it with one shift. And two bits for each
+/// column, which say whether keys of it had to go to its partner, or further.
 ///
 /// A key that is not there passes the filter with a chance of 1 in 4, and then meets the
 /// fingerprints of its column: together 1 to 2 %.
 class Bloom {
  public:
-  static constexpr unsigned kBits = 120;
   static constexpr unsigned kBitsPerKey = 2;
 
   void add(Hash16 hash) {
-    set(first(hash));
-    set(second(hash));
+    set(0, first(hash));
+    set(1, second(hash));
   }
 
   /// Of a key that lies in this slot.
@@ -66,21 +65,20 @@ class Bloom {
     add(hash);
     const unsigned own = column(hash), actual = column_of_slot(slot);
     if (actual == own) return;
-    set((actual == partner(own) ? kWithPartner : kFurther) + own);
+    set(1, flags_at(own) + (actual == partner(own) ? 0 : 1));
   }
 
   bool may_contain(Hash16 hash) const { return pass_mask(hash) != 0; }
 
   /// All ones if the filter may contain the hash, else 0: for callers that go on without a branch.
   std::uint64_t pass_mask(Hash16 hash) const {
-    return -(bit(first(hash)) & bit(second(hash)) & std::uint64_t{1});
+    return -(word(0) >> first(hash) & word(1) >> second(hash) & std::uint64_t{1});
   }
 
   /// The slots where a key with this hash may lie.
   std::uint64_t slots(Hash16 hash) const {
     const unsigned own = column(hash);
-    return slots_of_column(own) | -(bit(kFurther + own) & std::uint64_t{1}) |
-           (-(bit(kWithPartner + own) & std::uint64_t{1}) & slots_of_column(partner(own)));
+    return kSlots[own][word(1) >> flags_at(own) & 3];
   }
 
   void clear() {
@@ -89,19 +87,31 @@ class Bloom {
 
   /// Of the filter.
   unsigned bits_set() const {
-    constexpr std::uint64_t kFilter = (std::uint64_t{1} << kBits % 64) - 1;
+    constexpr std::uint64_t kFilter = (std::uint64_t{1} << kBitsBesideFlags) - 1;
     return static_cast<unsigned>(std::popcount(word(0)) + std::popcount(word(1) & kFilter));
   }
 
  private:
-  static constexpr unsigned kWithPartner = kBits, kFurther = kBits + kColumns;
+  static constexpr unsigned kBitsBesideFlags = 64 - 2 * kColumns;
 
-  // The first position uses bits that the fingerprint doesn't, so that the two filters are nearly
-  // independent.
-  static unsigned first(Hash16 hash) { return position(hash >> 9); }
-  static unsigned second(Hash16 hash) { return position(static_cast<Hash16>(hash * 0x9E37u) >> 9); }
-  static unsigned position(int seven_bits) {
-    return std::min(static_cast<unsigned>(seven_bits), kBits - 1);
+  // By column and its flags: with the partner, further.
+  static constexpr auto kSlots = [] {
+    std::array<std::array<std::uint64_t, 4>, kColumns> slots{};
+    for (unsigned own = 0; own < kColumns; ++own) {
+      slots[own][0] = slots_of_column(own);
+      slots[own][1] = slots_of_column(own) | slots_of_column(partner(own));
+      slots[own][2] = slots[own][3] = ~std::uint64_t{0};
+    }
+    return slots;
+  }();
+
+  static constexpr unsigned flags_at(unsigned column) { return kBitsBesideFlags + 2 * column; }
+
+  // The first position uses bits that neither fingerprint nor column do, so that the filters are
+  // nearly independent.
+  static unsigned first(Hash16 hash) { return hash >> 10; }
+  static unsigned second(Hash16 hash) {
+    return static_cast<Hash16>(hash * 0x9E37u) * kBitsBesideFlags >> 16;
   }
 
   // relaxed: readers validate the leaf's version, which orders the reads.
@@ -110,10 +120,7 @@ class Bloom {
     words_[i].store(value, std::memory_order_relaxed);
   }
 
-  void set(unsigned bit) { store(bit / 64, word(bit / 64) | std::uint64_t{1} << (bit % 64)); }
-
-  /// Bit 0 of the result says whether the bit is set; the others mean nothing.
-  std::uint64_t bit(unsigned position) const { return word(position / 64) >> (position % 64); }
+  void set(std::size_t i, unsigned bit) { store(i, word(i) | std::uint64_t{1} << bit); }
 
   std::array<std::atomic<std::uint64_t>, 2> words_{};
 };

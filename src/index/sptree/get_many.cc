@@ -40,10 +40,10 @@ void Tree<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>
 template <class K, class V>
 void Tree<K, V>::find_nodes(std::span<const Key> keys, std::span<Pending> group) const {
   for (std::size_t i = 0; i < keys.size(); ++i)
-    group[i] = {top_.look_ahead(), Keys::hash16(keys[i]), nullptr};
+    group[i] = {top_.look_ahead(keys[i]), Keys::hash16(keys[i]), nullptr};
   for (bool on_the_way = true; on_the_way;) {
     on_the_way = false;
-    for (std::size_t i = 0; i < keys.size(); ++i) on_the_way |= group[i].way.step(keys[i]);
+    for (std::size_t i = 0; i < keys.size(); ++i) on_the_way |= group[i].way.step();
   }
   for (std::size_t i = 0; i < keys.size(); ++i)
     group[i].start = start_at(group[i].way.value(), keys[i]);

@@ -150,6 +150,8 @@ class Tree {
   auto read_node(Key key, Read read) const;
   template <class Read>
   auto read_node_from(Node* node, Key key, Read read) const;
+  template <class Read>
+  auto keep_reading(Node* node, Key key, Read read) const;
   Node* go_right(Node* node, std::uint64_t version, Key key) const;
   LockedNode lock_node(Key key, Hash16 hash, bool may_add);
   void prefetch_for_write(const Node& node, Hash16 hash, bool may_add) const;
@@ -277,8 +279,8 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root);
 /// the caller's next lookup while it waits for this one.
 template <class K, class V>
 auto Tree<K, V>::locate(Key key) const -> Node* {
-  auto way = top_.look_ahead();
-  while (way.step(key)) {
+  auto way = top_.look_ahead(key);
+  while (way.step()) {
   }
   return start_at(way.value(), key);
 }
@@ -314,18 +316,9 @@ template <class K, class V>
   return locate(key);
 }
 
-/// Calls read(node) on the node whose range covers the key until the result is consistent. The
-/// caller holds a guard.
 template <class K, class V>
 template <class Read>
-auto Tree<K, V>::read_node(Key key, Read read) const {
-  return read_node_from(locate(key), key, read);
-}
-
-/// The same, beginning at a node that doesn't begin after the key.
-template <class K, class V>
-template <class Read>
-auto Tree<K, V>::read_node_from(Node* node, Key key, Read read) const {
+[[gnu::noinline]] auto Tree<K, V>::keep_reading(Node* node, Key key, Read read) const {
   for (;;) {
     const std::uint64_t version = node->lock.read_begin();
     if (epoch::VersionLock::obsolete(version)) {
@@ -339,6 +332,28 @@ auto Tree<K, V>::read_node_from(Node* node, Key key, Read read) const {
     auto result = read(*node);
     if (node->lock.read_validate(version)) return result;
   }
+}
+
+/// Calls read(node) on the node whose range covers the key until the result is consistent. The
+/// caller holds a guard.
+template <class K, class V>
+template <class Read>
+auto Tree<K, V>::read_node(Key key, Read read) const {
+  return read_node_from(locate(key), key, read);
+}
+
+/// The same, beginning at a node that doesn't begin after the key. The first attempt is not in the
+/// loop: a compiler would calculate before it whatever is the same in each pass, and keep it.
+template <class K, class V>
+template <class Read>
+auto Tree<K, V>::read_node_from(Node* node, Key key, Read read) const {
+  const std::uint64_t version = node->lock.read_begin();
+  if (!epoch::VersionLock::obsolete(version) && node->covers(key)) [[likely]] {
+    auto result = read(*node);
+    if (node->lock.read_validate(version)) [[likely]]
+      return result;
+  }
+  return keep_reading(node, key, read);
 }
 
 }  // namespace perdix::index::sptree
