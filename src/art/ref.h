@@ -37,7 +37,7 @@ class Ref {
   constexpr std::uintptr_t word() const noexcept { return word_; }
 
   constexpr Kind kind() const noexcept { return static_cast<Kind>(word_ & kKindMask); }
-  constexpr bool is_node() const noexcept { return (word_ & kKindMask) != 0; }
+  constexpr bool is_node() const noexcept { return kind() != Kind::value; }
   constexpr bool is_null() const noexcept { return word_ == 0; }
 
   /// Of the keys below, the least byte that follows the one which leads here; 0 if a key ends.

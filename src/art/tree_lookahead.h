@@ -36,14 +36,21 @@ class Tree<Value, KeyOf, Memory>::Lookahead {
     if (prefix_length != 0 && !pass_prefix()) return;
     const Entry own = Traits::entry(rest_, 0);
     const Entry following = Traits::byte_or_zero(rest_, 1);
-    const Floor floor =
-        visit<Key>(ref_, [&](const auto& node) { return floor_in(node, own, following); });
-    if (floor.ref.is_null()) return turn_back();
-    greatest_ = !floor.exact;
-    above_ = ref_;
-    entry_ = own;
-    ref_ = floor.ref;
-    rest_ = Traits::without_first(rest_, 1);
+    visit<Key>(ref_, [&](const auto& node) { go_on(floor_in(node, own, following), own); });
+  }
+
+  void go_on(Floor floor, Entry own) {
+    if (floor.exact) {
+      above_ = ref_;
+      entry_ = own;
+      ref_ = floor.ref;
+      rest_ = Traits::without_first(rest_, 1);
+    } else if (!floor.ref.is_null()) {
+      greatest_ = true;
+      ref_ = floor.ref;
+    } else {
+      turn_back();
+    }
   }
 
   /// Whether the key leads on, past the node's prefix; if not, the search does so without it. What
