@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <exception>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -17,6 +18,10 @@ namespace {
 constexpr std::uint64_t kStrayCheck = 1024;
 
 constexpr std::uint64_t kLargeOneIn = 16;
+
+/// Of the images of a round or a nested session, the share that another such moment gets.
+constexpr std::uint64_t kOfALargeOneIn = 4;
+constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
 /// Of a deep round: so many times fewer images, and sessions that are crashed in turn.
 constexpr std::uint64_t kDeepImages = 4;
@@ -165,8 +170,8 @@ void Explorer::explore(Level level) {
                 fmt::format("there is no event {} at level {}: the session has {}", wanted,
                             level.path.size(), trace.size()));
   }
-  const std::vector<bool> chosen =
-      replaying ? std::vector<bool>(trace.size()) : choose_moments(level);
+  const std::vector<std::uint64_t> chosen =
+      replaying ? std::vector<std::uint64_t>(trace.size()) : choose_moments(level);
   Models models = this->models();
   const std::size_t mark = stage_.mark();
   for (std::uint64_t i = 0; i < trace.size() && !stop_; ++i) {
@@ -174,7 +179,7 @@ void Explorer::explore(Level level) {
     models.apply(trace[i]);
     for (const CrashModel::Unit* unit : models.model.changes())
       stage_.patch(unit->offset, unit->persisted.data(), unit->persisted.size());
-    if (chosen[i] || (replaying && i == wanted)) look_at(level, models, i);
+    if (chosen[i] != 0 || (replaying && i == wanted)) look_at(level, models, i, chosen[i]);
   }
   stage_.rollback(mark);
 }
@@ -206,8 +211,9 @@ std::vector<Explorer::Moment> Explorer::moments(const Level& level) {
 
 /// Draws moments until their images are as many as wanted. All stretches, from one flush or fence
 /// to the next, have a moment before any has a second one: a stretch with many stores (pairs that
-/// are copied) would push aside those with few, where the commits are.
-std::vector<bool> Explorer::choose_moments(const Level& level) {
+/// are copied) would push aside those with few, where the commits are. Returns how many images are
+/// to be looked at, by event.
+std::vector<std::uint64_t> Explorer::choose_moments(const Level& level) {
   std::vector<Moment> all = moments(level);
   util::Random random(seed_of(level.path));
   std::shuffle(all.begin(), all.end(), random);
@@ -217,11 +223,11 @@ std::vector<bool> Explorer::choose_moments(const Level& level) {
                    [](const Moment& a, const Moment& b) { return a.turn < b.turn; });
   const std::uint64_t of_round = options_.images_of_round / (deep_ ? kDeepImages : 1);
   const std::uint64_t wanted = level.path.empty() ? of_round : options_.images_of_nested;
-  std::vector<bool> chosen(level.session.trace.size());
+  std::vector<std::uint64_t> chosen(level.session.trace.size());
   std::uint64_t images = 0;
   const auto choose = [&](const Moment& moment, std::uint64_t cost, std::uint64_t limit) {
-    if (chosen[moment.event] || images + cost > limit) return;
-    chosen[moment.event] = true;
+    if (chosen[moment.event] != 0 || images + cost > limit) return;
+    chosen[moment.event] = kAll;
     images += cost;
   };
   if (suppression()) {
@@ -235,15 +241,24 @@ std::vector<bool> Explorer::choose_moments(const Level& level) {
     choose(all.front(), all.front().images, all.front().images);
   }
   for (const Moment& moment : all) choose(moment, moment.images, wanted);
+  if (!suppression()) {
+    // And of one with more images than that, such as the commit behind a block that was copied, the
+    // first ones: all is old but the last store, or one unit is new.
+    const auto large =
+        std::ranges::find_if(all, [&](const Moment& moment) { return moment.images > wanted; });
+    if (large != all.end() && chosen[large->event] == 0)
+      chosen[large->event] = 1 + wanted / kOfALargeOneIn;
+  }
   return chosen;
 }
 
-void Explorer::look_at(const Level& level, const Models& models, std::uint64_t event) {
+void Explorer::look_at(const Level& level, const Models& models, std::uint64_t event,
+                       std::uint64_t most) {
   const bool only_new = level.session.trace[event].kind == Event::Kind::store;
   const ImageSet images = models.images(only_new, limits_of(options_, !level.path.empty()),
                                         seed_of(level.path) ^ event);
   ++counts_.moments;
-  if (images.exhaustive()) ++counts_.exhaustive;
+  if (images.exhaustive() && images.size() <= most) ++counts_.exhaustive;
   if (!wanted_.empty()) {
     const std::uint64_t wanted = wanted_[level.path.size()].image;
     if (wanted >= images.size())
@@ -251,7 +266,7 @@ void Explorer::look_at(const Level& level, const Models& models, std::uint64_t e
                   fmt::format("event {} has only {} images", event, images.size()));
     return judge(level, images.image(wanted), {event, wanted});
   }
-  for (std::uint64_t i = 0; i < images.size() && !stop_; ++i)
+  for (std::uint64_t i = 0; i < std::min(images.size(), most) && !stop_; ++i)
     judge(level, images.image(i), {event, i});
 }
 

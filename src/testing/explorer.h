@@ -136,8 +136,8 @@ class Explorer {
   void explore(Level level);
   Models models();
   std::vector<Moment> moments(const Level& level);
-  std::vector<bool> choose_moments(const Level& level);
-  void look_at(const Level& level, const Models& models, std::uint64_t event);
+  std::vector<std::uint64_t> choose_moments(const Level& level);
+  void look_at(const Level& level, const Models& models, std::uint64_t event, std::uint64_t most);
   void judge(const Level& level, const Image& image, Place place);
   Session open_image(const Path& path, const Expectation* known);
   bool writes_first(const Path& path) const;

@@ -89,6 +89,18 @@ TEST(Explorer, FindsAMissingFence) {
       {Domain::memory_controller, Domain::page_cache});
 }
 
+// Any moment of the copied block has more images than a round may.
+TEST(Explorer, FindsAMissingFenceBehindManyLines) {
+  ExplorerOptions options;
+  options.images_of_round = 24;
+  const auto torn =
+      explore<toys::Numbers<toys::WideCells<false>>>(Domain::memory_controller, options, 20);
+  EXPECT_TRUE(torn.has_value());
+  const auto whole =
+      explore<toys::Numbers<toys::WideCells<true>>>(Domain::memory_controller, options, 20);
+  EXPECT_FALSE(whole.has_value()) << text_of(*whole);
+}
+
 TEST(Explorer, FindsAFlushOfTheWrongLine) {
   expect_found<toys::Numbers<toys::Cells<CellBug::wrong_line>>>(
       {Domain::memory_controller, Domain::page_cache});

@@ -131,6 +131,49 @@ class Cells : public Toy {
   }
 };
 
+// --- A block of many lines and a word that makes it valid
+// --------------------------------------------------------
+
+/// Number i has two copies, each in all of many lines, and a selector, as Cells.
+template <bool fenced>
+class WideCells : public Toy {
+ public:
+  using Toy::Toy;
+
+  State contents() override {
+    State state;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::uint64_t selected = pm::load(words_[i * kLine]);
+      if (selected == 0) continue;
+      const std::uint64_t value = pm::load(*copy(i, selected));
+      for (std::size_t line = 0; line < kLines; ++line) {
+        const bool whole = pm::load(copy(i, selected)[line * kLine]) == value;
+        state[std::to_string(i)] = whole ? std::to_string(value) : "torn";
+        if (!whole) break;
+      }
+    }
+    return state;
+  }
+
+  StepResult apply(const Step& step) override {
+    const std::size_t i = number(step.key);
+    const std::uint64_t other = pm::load(words_[i * kLine]) == 1 ? 2 : 1;
+    for (std::size_t line = 0; line < kLines; ++line)
+      pm_.store(copy(i, other)[line * kLine], number(step.value));
+    pm_.flush(copy(i, other), kLines * pm::kLineSize);
+    if (fenced) pm_.fence();
+    pm_.publish(words_[i * kLine], other);
+    return StepResult::write(true);
+  }
+
+ private:
+  static constexpr std::size_t kLines = 20;
+
+  std::uint64_t* copy(std::size_t i, std::uint64_t which) {
+    return words_ + which * 2048 + i * kLines * kLine;
+  }
+};
+
 // --- Two words that belong together
 // ----------------------------------------------------------------
 
