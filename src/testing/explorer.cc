@@ -19,8 +19,8 @@ constexpr std::uint64_t kStrayCheck = 1024;
 
 constexpr std::uint64_t kLargeOneIn = 16;
 
-/// Of the images of a round or a nested session, the share that another such moment gets.
-constexpr std::uint64_t kOfALargeOneIn = 4;
+/// Of the images of a round or a nested session, those that other such moments get, one each.
+constexpr std::uint64_t kOfLargeOneIn = 4;
 constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
 /// Of a deep round: so many times fewer images, and sessions that are crashed in turn.
@@ -242,12 +242,15 @@ std::vector<std::uint64_t> Explorer::choose_moments(const Level& level) {
   }
   for (const Moment& moment : all) choose(moment, moment.images, wanted);
   if (!suppression()) {
-    // And of one with more images than that, such as the commit behind a block that was copied, the
-    // first ones: all is old but the last store, or one unit is new.
-    const auto large =
-        std::ranges::find_if(all, [&](const Moment& moment) { return moment.images > wanted; });
-    if (large != all.end() && chosen[large->event] == 0)
-      chosen[large->event] = 1 + wanted / kOfALargeOneIn;
+    // And of some with more images than that, such as the commit behind a block that was copied,
+    // the first one: all is old but the last store.
+    std::uint64_t left = 1 + wanted / kOfLargeOneIn;
+    for (const Moment& moment : all) {
+      if (left == 0) break;
+      if (moment.images <= wanted || chosen[moment.event] != 0) continue;
+      chosen[moment.event] = 1;
+      --left;
+    }
   }
   return chosen;
 }
