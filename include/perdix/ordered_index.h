@@ -46,7 +46,8 @@ class OrderedIndex {
 
   /// The value of a key.
   std::optional<V> get(Key key) const {
-    // Made in the caller's function, where a compiler can keep a number in a register.
+    // Inline, so that no optional is returned: compilers do that through the stack, a byte and a
+    // word stored apart and loaded in one, which waits for the stores to complete.
     V value{};
     if (!get(key, value)) return std::nullopt;
     return value;

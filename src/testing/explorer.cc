@@ -17,10 +17,13 @@ namespace {
 /// Reads all of the medium, so only after one in so many images.
 constexpr std::uint64_t kStrayCheck = 1024;
 
+/// Rounds that may begin with all images of a moment that has too many for a round.
 constexpr std::uint64_t kLargeOneIn = 16;
 
 /// Of the images of a round or a nested session, those that other such moments get, one each.
 constexpr std::uint64_t kOfLargeOneIn = 4;
+
+/// As many images as a moment has.
 constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
 /// Of a deep round: so many times fewer images, and sessions that are crashed in turn.
@@ -243,7 +246,7 @@ std::vector<std::uint64_t> Explorer::choose_moments(const Level& level) {
   for (const Moment& moment : all) choose(moment, moment.images, wanted);
   if (!suppression()) {
     // And of some with more images than that, such as the commit behind a block that was copied,
-    // the first one: all is old but the last store.
+    // the first one: all is old, at a store all but this one.
     std::uint64_t left = 1 + wanted / kOfLargeOneIn;
     for (const Moment& moment : all) {
       if (left == 0) break;

@@ -5,7 +5,7 @@
 
 namespace perdix::index {
 
-/// What engine.get(key, value) gives. Inline: in a register, if it is a number.
+/// What engine.get(key, value) gives. Inline, see OrderedIndex::get.
 template <class V, class Engine, class Key>
 std::optional<V> value_of(const Engine& engine, Key key) {
   V value{};

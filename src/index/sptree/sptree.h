@@ -316,6 +316,7 @@ template <class K, class V>
   return locate(key);
 }
 
+/// What read_node_from() does if its first attempt failed: attempts until one is consistent.
 template <class K, class V>
 template <class Read>
 [[gnu::noinline]] auto Tree<K, V>::keep_reading(Node* node, Key key, Read read) const {
