@@ -13,6 +13,7 @@
 #include "common/place.h"
 #include "engines/engines.h"
 #include "nbtree/allocators.h"
+#include "nbtree/handover.h"
 #include "terminal/format.h"
 #include "ycsb/phase.h"
 #include "ycsb/plan.h"
@@ -35,11 +36,25 @@ std::uint64_t most_records(const Config& config) {
   return std::max(config.records + config.operations, config.pairs.back());
 }
 
+bool has_figure(const Config& config, std::string_view name) {
+  return std::ranges::find(config.figures, name) != config.figures.end();
+}
+
+std::uint64_t most_threads(const Config& config) { return std::ranges::max(config.threads); }
+
+/// How many indexes figure "skew" has loaded at once: one that n threads share, for each n, and one
+/// for each thread alone; with one thread these are the same.
+std::uint64_t indexes_of_skew(const Config& config) {
+  const auto shared = std::ranges::count_if(config.threads, [](auto n) { return n > 1; });
+  return static_cast<std::uint64_t>(shared) + most_threads(config);
+}
+
 // Files of the largest contender, with what it frees late. (Figure "allocator" has three pools of
 // less than half as much each.)
 std::uint64_t needed_space(const Config& config) {
   constexpr std::uint64_t kFixed = 512 << 20;
-  return kFixed + most_records(config) * 64;
+  const std::uint64_t at_once = has_figure(config, "skew") ? indexes_of_skew(config) : 1;
+  return at_once * (kFixed + most_records(config) * 64);
 }
 
 /// Reads and updates of records that are chosen by popularity.
@@ -64,8 +79,12 @@ std::uint64_t phases_of(const Config& config) {
     if (name == "latency") phases += engines * kOfLatency;
     if (name == "domain") phases += persistent * 2 * kOfLatency;
     if (name == "space") phases += engines * config.pairs.size();
-    if (name == "skew")
-      phases += engines * config.threads.size() * (1 + config.thetas.size() * config.writes.size());
+    if (name == "skew") {
+      const auto shared = std::ranges::count_if(config.threads, [](auto n) { return n > 1; });
+      const std::uint64_t measured = config.threads.size() + static_cast<std::uint64_t>(shared);
+      const std::uint64_t mixes = config.thetas.size() * config.writes.size();
+      phases += engines * (indexes_of_skew(config) + mixes * measured);
+    }
     if (name == "allocator") phases += kAllocatorPhases;
   }
   return phases;
@@ -117,19 +136,26 @@ class Round {
   }
 
   PhaseResult phase(Trial& trial, const Workload& workload, std::uint64_t operations) {
-    const auto plan = planner_.plan(workload, workload.distribution, operations, trial.threads,
+    Store* const store = trial.store.get();
+    return phase(trial, {&store, 1}, trial.threads, workload, operations);
+  }
+
+  /// On several stores that have the records of the trial, the threads in turn.
+  PhaseResult phase(Trial& trial, std::span<Store* const> stores, unsigned threads,
+                    const Workload& workload, std::uint64_t operations) {
+    const auto plan = planner_.plan(workload, workload.distribution, operations, threads,
                                     config_.seed, trial.records);
     PhaseOptions options;
     options.seed = config_.seed;
     options.stop = config_.stop;
     if (config_.on_progress) {
       options.on_progress = [&](std::uint64_t done) {
-        config_.on_progress({trial.engine.name, workload.name, trial.threads, done, operations,
+        config_.on_progress({trial.engine.name, workload.name, threads, done, operations,
                              phases_done_, config_.repeat * phases_of(config_)});
       };
       options.on_progress(0);  // short phases have no more to say
     }
-    const PhaseResult result = run_phase(*trial.store, plan, options);
+    const PhaseResult result = run_phase(stores, plan, options);
     if (config_.stop != nullptr && config_.stop->load(std::memory_order_relaxed)) throw Cancelled();
     wrong_ += result.wrong;
     ++phases_done_;
@@ -203,32 +229,74 @@ class Round {
     return by_group(std::move(figure));
   }
 
-  /// Figure 11: how often popular records are chosen, and how many operations write.
+  /// Figure 11: how often popular records are chosen, and how many operations write. Beside the
+  /// threads that share an index, as many that have one each: what the machine gives two threads
+  /// changes with who else uses it. So all of a mix is measured without a pause.
   Figure skew() {
     Figure figure{"skew",
                   "Throughput by skew and share of writes (fig. 11)",
-                  {{"throughput", Unit::operations_per_second}, {"p99", Unit::nanoseconds}},
+                  {{"throughput", Unit::operations_per_second},
+                   {"p99", Unit::nanoseconds},
+                   {"to 1 thread", Unit::ratio},
+                   {"handover", Unit::nanoseconds}},
                   {}};
     for (const std::string& name : config_.engines) {
-      for (const std::uint64_t threads : config_.threads) {
-        Trial trial(*this, name, static_cast<unsigned>(threads), DomainChoice::detect);
-        phase(trial, find_workload("load"), config_.records);
-        for (const double theta : config_.thetas) {
-          for (const std::uint64_t writes : config_.writes)
-            add_throughput(figure, trial, writes, theta);
-        }
+      Loaded loaded(*this, name);
+      for (const double theta : config_.thetas) {
+        for (const std::uint64_t writes : config_.writes)
+          add_throughputs(figure, loaded, mix_of(writes, theta),
+                          fmt::format("theta {}, {} % writes", theta, writes));
       }
     }
     return by_group(std::move(figure));
   }
 
-  void add_throughput(Figure& figure, Trial& trial, std::uint64_t writes, double theta) {
-    const PhaseResult result = phase(trial, mix_of(writes, theta), config_.operations);
-    figure.rows.push_back({fmt::format("theta {}, {} % writes", theta, writes),
-                           fmt::format("{}, {} thread{}", trial.engine.name, trial.threads,
-                                       trial.threads == 1 ? "" : "s"),
-                           {static_cast<double>(result.done) / result.seconds,
-                            static_cast<double>(result.latency.percentile(99))}});
+  /// Indexes of one kind that were loaded alike.
+  struct Loaded {
+    Loaded(Round& round, const std::string& name) {
+      const auto load = [&](auto& trials, unsigned threads) {
+        trials.push_back(std::make_unique<Trial>(round, name, threads, DomainChoice::detect));
+        round.phase(*trials.back(), find_workload("load"), round.config_.records);
+      };
+      for (std::uint64_t i = 0; i < most_threads(round.config_); ++i) {
+        load(own, 1);
+        stores.push_back(own.back()->store.get());
+      }
+      for (const std::uint64_t threads : round.config_.threads) {
+        if (threads > 1) load(shared, static_cast<unsigned>(threads));
+      }
+    }
+
+    std::vector<std::unique_ptr<Trial>> own;     // for one thread each
+    std::vector<std::unique_ptr<Trial>> shared;  // for each number of threads above one
+    std::vector<Store*> stores;                  // of `own`
+  };
+
+  void add_throughputs(Figure& figure, Loaded& loaded, const Workload& mix,
+                       const std::string& group) {
+    const std::string& name = loaded.own.front()->engine.name;
+    double of_one_thread = 0;
+    const auto add = [&](const std::string& contender, Trial& trial, std::span<Store* const> stores,
+                         unsigned threads) {
+      const double before = handover_nanoseconds();
+      const PhaseResult result = phase(trial, stores, threads, mix, config_.operations);
+      const double throughput = static_cast<double>(result.done) / result.seconds;
+      if (threads == 1) of_one_thread = throughput;
+      figure.rows.push_back({group,
+                             contender,
+                             {throughput, static_cast<double>(result.latency.percentile(99)),
+                              of_one_thread == 0 ? 0 : throughput / of_one_thread,
+                              (before + handover_nanoseconds()) / 2}});
+    };
+    const std::span<Store* const> own = loaded.stores;
+    if (std::ranges::find(config_.threads, 1) != config_.threads.end())
+      add(name + ", 1 thread", *loaded.own.front(), own.first(1), 1);
+    for (const auto& trial : loaded.shared) {
+      Store* const store = trial->store.get();
+      add(fmt::format("{}, {} threads", name, trial->threads), *trial, {&store, 1}, trial->threads);
+      add(fmt::format("{}, {} x 1 thread", name, trial->threads), *loaded.own.front(),
+          own.first(trial->threads), trial->threads);
+    }
   }
 
   /// Figure 15: NbTree's inserts, and what the allocator takes of them.

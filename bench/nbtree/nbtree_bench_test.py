@@ -64,14 +64,19 @@ class Report(RunOnce, unittest.TestCase):
                 self.assertGreaterEqual(row["DRAM"], 16)
 
     def test_each_skew_with_each_share_of_writes(self):
-        wanted = {
-            (f"theta {theta}, {writes} % writes", f"{name}, {threads} thread{'s'[: threads - 1]}")
-            for theta in THETAS for writes in WRITES for name in ENGINES for threads in THREADS
-        }
-        seen = {(row["group"], row["contender"]) for row in self.rows("skew")}
+        wanted = [
+            (f"theta {theta}, {writes} % writes", f"{name}, {threads}")
+            for theta in THETAS for writes in WRITES for name in ENGINES
+            for threads in ("1 thread", "2 threads", "2 x 1 thread")
+        ]
+        seen = [(row["group"], row["contender"]) for row in self.rows("skew")]
         self.assertEqual(seen, wanted)
         for row in self.rows("skew"):
             self.assertGreater(row["throughput"], 0)
+            self.assertGreater(row["handover"], 0)
+            self.assertGreater(row["to 1 thread"], 0)
+            if row["contender"].endswith(", 1 thread"):
+                self.assertEqual(row["to 1 thread"], 1)
 
     def test_allocators_by_what_they_take_of_the_same_inserts(self):
         rows = {row["contender"]: row for row in self.rows("allocator")}
@@ -101,8 +106,15 @@ class OneRound(RunOnce, unittest.TestCase):
     def setUpClass(cls):
         cls.run_once(
             PROGRAM,
-            "--figures", "allocator", "--records", "20k", "--operations", "4k", "--repeat", "1",
+            "--figures", "allocator,skew", "--engines", "nbtree", "--thetas", "0.9", "--writes", "50",
+            "--records", "20k", "--operations", "4k", "--repeat", "1",
         )
+
+    def test_ratios_are_of_the_throughputs_beside_them(self):
+        rows = self.report["figures"]["skew"]["rows"]
+        for row in rows:
+            ratio = row["throughput"] / rows[0]["throughput"]
+            self.assertAlmostEqual(row["to 1 thread"], ratio, delta=1e-9 * ratio)
 
     def test_allocators_differ_by_nothing_but_their_own_time(self):
         rows = self.report["figures"]["allocator"]["rows"]

@@ -19,16 +19,17 @@ std::string text_of(double value, Unit unit) {
     case Unit::nanoseconds: return terminal::format_nanoseconds(value);
     case Unit::operations_per_second: return terminal::format_number(value / 1e6) + " M/s";
     case Unit::bytes: return terminal::format_number(value) + " B";
+    case Unit::ratio: return value == 0 ? "-" : fmt::format("{:.2f}", value);
   }
   return {};
 }
 
 void write_figure(std::ostream& out, const Figure& figure) {
-  fmt::print(out, "\n{}\n{:<28}{:<24}", figure.title, "", "");
+  fmt::print(out, "\n{}\n{:<26}{:<26}", figure.title, "", "");
   for (const Metric& metric : figure.metrics) fmt::print(out, "{:>16}", metric.name);
   out << '\n';
   for (const Row& row : figure.rows) {
-    fmt::print(out, "{:<28}{:<24}", row.group, row.contender);
+    fmt::print(out, "{:<26}{:<26}", row.group, row.contender);
     for (std::size_t i = 0; i < row.values.size(); ++i)
       fmt::print(out, "{:>16}", text_of(row.values[i], figure.metrics[i].unit));
     out << '\n';

@@ -12,7 +12,7 @@
 
 namespace perdix::bench::figures {
 
-enum class Unit : std::uint8_t { nanoseconds, operations_per_second, bytes };
+enum class Unit : std::uint8_t { nanoseconds, operations_per_second, bytes, ratio };
 
 struct Metric {
   std::string name;

@@ -48,7 +48,7 @@ PhaseResult combine(const std::vector<ShareResult>& shares) {
 
 }  // namespace
 
-PhaseResult run_phase(Store& store, const std::vector<std::span<const Op>>& plan,
+PhaseResult run_phase(std::span<Store* const> stores, const std::vector<std::span<const Op>>& plan,
                       const PhaseOptions& options) {
   std::vector<Mark> marks(plan.size());
   std::barrier start(static_cast<std::ptrdiff_t>(plan.size()));
@@ -61,7 +61,7 @@ PhaseResult run_phase(Store& store, const std::vector<std::span<const Op>>& plan
       const Share share{plan[t],      options.seed + t, options.sample_every,
                         options.stop, &marks[t].done,   options.meter};
       try {
-        return store.run(share, [&] {
+        return stores[t % stores.size()]->run(share, [&] {
           arrived = true;
           start.arrive_and_wait();
         });

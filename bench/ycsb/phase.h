@@ -1,4 +1,4 @@
-// Executes one plan on one store, with as many threads as the plan has shares.
+// Executes one plan with as many threads as it has shares, on one store or on several.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,14 @@ struct PhaseResult {
   util::Histogram latency;
 };
 
-/// Rethrows what a thread threw.
-PhaseResult run_phase(Store& store, const std::vector<std::span<const Op>>& plan,
+/// Share t is executed on stores[t % stores.size()]. Rethrows what a thread threw.
+PhaseResult run_phase(std::span<Store* const> stores, const std::vector<std::span<const Op>>& plan,
                       const PhaseOptions& options);
+
+inline PhaseResult run_phase(Store& store, const std::vector<std::span<const Op>>& plan,
+                             const PhaseOptions& options) {
+  Store* const one = &store;
+  return run_phase({&one, 1}, plan, options);
+}
 
 }  // namespace perdix::bench
