@@ -106,8 +106,8 @@ class OneRound(RunOnce, unittest.TestCase):
     def setUpClass(cls):
         cls.run_once(
             PROGRAM,
-            "--figures", "allocator,skew", "--engines", "nbtree", "--thetas", "0.9", "--writes", "50",
-            "--records", "20k", "--operations", "4k", "--repeat", "1",
+            "--figures", "allocator,skew", "--engines", "nbtree", "--thetas", "0.9",
+            "--writes", "50", "--records", "20k", "--operations", "4k", "--repeat", "1",
         )
 
     def test_ratios_are_of_the_throughputs_beside_them(self):
