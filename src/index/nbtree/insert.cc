@@ -126,17 +126,24 @@ auto Tree<K, V>::decide(const Place& place, unsigned slot, Key key, Hash16 hash)
 }
 
 /// What became of an entry that was frozen before it was decided: replacing the leaf keeps the
-/// first of each key.
+/// first of each key. A crash may find the old block, and before it the entry that this one
+/// succeeds, unless the death of that is durable by now.
 template <class K, class V>
 auto Tree<K, V>::fate_when_frozen(const Place& place, unsigned slot, Key key, Hash16 hash) -> Fate {
   Leaf<K>& leaf = *place.leaf;
   freeze(leaf);
   const std::uint64_t before = (std::uint64_t{1} << slot) - 1;
+  std::uint64_t dead = 0;
   for (std::uint64_t left = leaf.taken_for(fingerprint_of(hash)) & before; left != 0;
        left &= left - 1) {
     const Word word = pm::load(leaf.block().entries[__builtin_ctzll(left)].key);
-    if (Code::state(word) == State::frozen && matches(word, key, hash)) return Fate::lost;
+    if (Code::state(word) == State::special) {
+      dead |= left & -left;
+    } else if (matches(word, key, hash)) {
+      return Fate::lost;
+    }
   }
+  settle_doubts(leaf, dead);
   leaf.show(slot);
   return Fate::won;
 }

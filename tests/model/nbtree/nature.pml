@@ -56,34 +56,36 @@ inline find_used()
 
 inline crash()
 {
-  crashes++;
-  for (e : 0 .. ENTRIES - 1) {
-    key[e] = dkey[e];
-    value[e] = dvalue[e];
-    fingerprints[e] = 0
+  d_step {
+    crashes++;
+    for (e : 0 .. ENTRIES - 1) {
+      key[e] = dkey[e];
+      value[e] = dvalue[e];
+      fingerprints[e] = 0
+    }
+    for (p : 0 .. POSITIONS - 1) {
+      block[p] = dblock[p];
+      leaf_at[p] = 0;
+      named[p] = 0
+    }
+    for (l : 0 .. LEAVES - 1) {
+      visible[l] = 0;
+      doubts[l] = 0;
+      closing[l] = 0;
+      smo[l] = 0;
+      absorbed[l] = 0;
+      absorbed_leaf[l] = 0
+    }
+    for (i : 0 .. THREADS - 1) {
+      doing[i] = NOTHING;
+      then_doing[i] = NOTHING
+    }
+    known = 0;
+    busy = 0;
+    c_code { history_crash(&now.history); };
+    find_used();
+    e = 0
   }
-  for (p : 0 .. POSITIONS - 1) {
-    block[p] = dblock[p];
-    leaf_at[p] = 0;
-    named[p] = 0
-  }
-  for (l : 0 .. LEAVES - 1) {
-    visible[l] = 0;
-    doubts[l] = 0;
-    closing[l] = 0;
-    smo[l] = 0;
-    absorbed[l] = 0;
-    absorbed_leaf[l] = 0
-  }
-  for (i : 0 .. THREADS - 1) {
-    doing[i] = NOTHING;
-    then_doing[i] = NOTHING
-  }
-  known = 0;
-  busy = 0;
-  c_code { history_crash(&now.history); };
-  find_used();
-  e = 0
 }
 
 /* Whether an entry before this one has the same key. */
@@ -105,8 +107,10 @@ inline loses(entry, verdict)
 inline rebuild()
 {
   for (e : 0 .. ENTRIES - 1) {
-    lost = 0;
-    loses(e, lost);
+    d_step {
+      lost = 0;
+      loses(e, lost)
+    };
     if
     :: key[e] == EMPTY
     :: key[e] == DEAD || lost -> fingerprints[e] = FINGERPRINT(0)

@@ -28,8 +28,8 @@
 #define SLOTS 2 /* entries of a leaf */
 #endif
 #ifndef LEAVES
-#define LEAVES 2 /* in one run, with those that were replaced */
-#endif
+#define LEAVES 2 /* in one run, with those that were replaced; more are an error, or, with */
+#endif           /* FEW_LEAVES, a thread that needs another one stops */
 #ifndef POSITIONS
 #define POSITIONS 1
 #endif
@@ -92,6 +92,7 @@
 #define FOR_EVER 1
 #define TO_BE_ABSORBED 254 /* in `smo`: the left neighbour takes the entries along */
 #define ENTRIES (LEAVES * SLOTS)
+#define ALL_LEAVES_USED ((used_leaves | 1) == BIT(LEAVES) - 1)
 #define E(leaf, slot) ((leaf) * SLOTS + (slot))
 #define BIT(i) (1 << (i))
 #define COVERS(leaf, k) (next[leaf] == NONE || (k) < low[next[leaf]])
@@ -129,6 +130,7 @@
 #define helpers_wait 27
 #define name_trusted 28
 #define freeze_without_closing 29
+#define frozen_winner_ignores_doubt 30
 #define PLANTED(bug) (BUG == bug)
 
 /* What freezing leaves as it is. */

@@ -48,12 +48,14 @@ inline take_number(set, limit, number)
 /* N4: an entry has become live; it is the only one of its key. */
 inline assert_only_live(leaf, k)
 {
-  i = 0;
-  j = 0;
-  do :: i < SLOTS -> j = j + (key[E(leaf, i)] == LIVE(k)); i++ :: else -> break od;
-  assert(j == 1);
-  i = 0;
-  j = 0
+  d_step {
+    i = 0;
+    j = 0;
+    do :: i < SLOTS -> j = j + (key[E(leaf, i)] == LIVE(k)); i++ :: else -> break od;
+    assert(j == 1);
+    i = 0;
+    j = 0
+  }
 }
 
 /* Looks for the key in slots of the leaf: the first one that counts, into e. */
@@ -95,20 +97,22 @@ inline count_items(from, to)
 /* Whether leaf l is split, and where: the right one gets keys from `separator` on. */
 inline plan()
 {
-  separator = KEYS + 1;
-  count_items(1, separator);
-  if
-  :: sum > SPLIT_ABOVE ->
-     n = (sum + 1) / 2; /* so many stay */
-     separator = 1;
-     do
-     :: count_items(1, separator + 1);
-        if :: sum > n -> break :: else -> separator++ fi
-     od
-  :: else
-  fi;
-  sum = 0;
-  n = 0
+  d_step {
+    separator = KEYS + 1;
+    count_items(1, separator);
+    if
+    :: sum > SPLIT_ABOVE ->
+       n = (sum + 1) / 2; /* so many stay */
+       separator = 1;
+       do
+       :: count_items(1, separator + 1);
+          if :: sum > n -> break :: else -> separator++ fi
+       od
+    :: else
+    fi;
+    sum = 0;
+    n = 0
+  }
 }
 
 /* Writes the items with keys in [from, to) to a new block, and what its leaf knows of them. */
@@ -140,34 +144,38 @@ inline fill(leaf, from, to)
 /* Makes the new leaves of the modification m. */
 inline copy()
 {
-  take_number(used_leaves, LEAVES, m);
-  absorbed[m] = ap;
-  absorbed_leaf[m] = al;
-  next[m] = (ap == NONE -> next[l] : next[al]);
-  if
-  :: separator <= KEYS ->
-     take_number(used_leaves, LEAVES, r);
-     take_number(used_positions, POSITIONS, n);
-     low[n] = separator;
-     leaf_at[n] = r;
-     named[n] = r;
-     block[n] = r;
-     dblock[n] = r; /* persisted with the copies */
-     next[r] = next[m];
-     next[m] = n;
-     fill(r, separator, KEYS + 1);
-     r = 0
-  :: else
-  fi;
-  fill(m, 1, separator)
+  d_step {
+    take_number(used_leaves, LEAVES, m);
+    absorbed[m] = ap;
+    absorbed_leaf[m] = al;
+    next[m] = (ap == NONE -> next[l] : next[al]);
+    if
+    :: separator <= KEYS ->
+       take_number(used_leaves, LEAVES, r);
+       take_number(used_positions, POSITIONS, n);
+       low[n] = separator;
+       leaf_at[n] = r;
+       named[n] = r;
+       block[n] = r;
+       dblock[n] = r; /* persisted with the copies */
+       next[r] = next[m];
+       next[m] = n;
+       fill(r, separator, KEYS + 1);
+       r = 0
+    :: else
+    fi;
+    fill(m, 1, separator)
+  }
 }
 
 inline forget()
 {
-  op = 0; k = 0; p = 0; l = 0; slot = 0; mask = 0; settle = 0; before = 0; word = 0; x = 0;
-  m = 0; separator = 0; f = 0; after_freeze = 0; wins = 0; joining = 0;
-  i = 0; j = 0; n = 0; r = 0; e = 0; sum = 0;
-  ap = NONE; al = NONE; op_p = NONE; op_l = NONE
+  d_step {
+    op = 0; k = 0; p = 0; l = 0; slot = 0; mask = 0; settle = 0; before = 0; word = 0; x = 0;
+    m = 0; separator = 0; f = 0; after_freeze = 0; wins = 0; joining = 0;
+    i = 0; j = 0; n = 0; r = 0; e = 0; sum = 0;
+    ap = NONE; al = NONE; op_p = NONE; op_l = NONE
+  }
 }
 
 inline link()
@@ -188,20 +196,22 @@ inline linked_block()
 /* join(): whether two leaves should become one. A guess. */
 inline may_join(left, right, verdict)
 {
-  i = 0;
-  n = 0;
-  j = 0;
-  do
-  :: i < SLOTS ->
-     n = n + ((visible[left] & BIT(i)) -> 1 : 0);
-     j = j + ((visible[right] & BIT(i)) -> 1 : 0);
-     i++
-  :: else -> break
-  od;
-  verdict = (n == 0 || j == 0 || n + j <= JOIN_UP_TO);
-  i = 0;
-  n = 0;
-  j = 0
+  d_step {
+    i = 0;
+    n = 0;
+    j = 0;
+    do
+    :: i < SLOTS ->
+       n = n + ((visible[left] & BIT(i)) -> 1 : 0);
+       j = j + ((visible[right] & BIT(i)) -> 1 : 0);
+       i++
+    :: else -> break
+    od;
+    verdict = (n == 0 || j == 0 || n + j <= JOIN_UP_TO);
+    i = 0;
+    n = 0;
+    j = 0
+  }
 }
 
 #define INSTALL 0 /* what comes after freezing */

@@ -46,18 +46,20 @@ end_idle:
 
   find:
        atomic {
-         mask = 0;
-         slot = NONE;
-         settle = 0;
-         n = visible[l];
-         do
-         :: i < SLOTS ->
-            mask = mask | ((n & BIT(i)) && fingerprints[E(l, i)] == FINGERPRINT(k) -> BIT(i) : 0);
-            i++
-         :: else -> break
-         od;
-         i = 0;
-         n = 0;
+         d_step {
+           mask = 0;
+           slot = NONE;
+           settle = 0;
+           n = visible[l];
+           do
+           :: i < SLOTS ->
+              mask = mask | ((n & BIT(i)) && fingerprints[E(l, i)] == FINGERPRINT(k) -> BIT(i) : 0);
+              i++
+           :: else -> break
+           od;
+           i = 0;
+           n = 0
+         };
          if :: mask == 0 -> goto current :: else -> goto find_in_slot fi
        };
   find_in_slot:
@@ -315,16 +317,32 @@ end_idle:
        atomic { doubts[l] = doubts[l] - !PLANTED(loser_without_doubt); decided() };
   fate_when_frozen: /* nothing in the leaf changes any more */
        atomic {
+         mask = 0;
          do
-         :: i < slot && (before & BIT(i)) && key[E(l, i)] == FROZEN(k) &&
-              !PLANTED(frozen_insert_wins) -> goto retry
-         :: i < slot && !((before & BIT(i)) && key[E(l, i)] == FROZEN(k) &&
-              !PLANTED(frozen_insert_wins)) -> i++
          :: i == slot -> break
+         :: i < slot && (before & BIT(i)) && key[E(l, i)] == FROZEN(k) &&
+              !PLANTED(frozen_insert_wins) -> i = 0; goto retry
+         :: else -> mask = mask | ((before & BIT(i)) && key[E(l, i)] == DEAD -> BIT(i) : 0); i++
          od;
-         visible[l] = visible[l] | BIT(slot);
-         respond(1)
+         i = 0;
+         if :: mask == 0 -> goto show_frozen :: else fi
        };
+       atomic {
+         if
+         :: doubts[l] == 0 || PLANTED(frozen_winner_ignores_doubt) -> goto show_frozen
+         :: else
+         fi
+       };
+  settle_before: /* or it might come back, and count before ours */
+       atomic {
+         least(mask, i);
+         flush(E(l, i));
+         mask = mask & ~BIT(i);
+         i = 0;
+         if :: mask == 0 -> goto show_frozen :: else -> goto settle_before fi
+       };
+  show_frozen:
+       atomic { visible[l] = visible[l] | BIT(slot); respond(1) };
 
        /* --- smo.cc --- */
 
@@ -387,9 +405,11 @@ end_idle:
 
   install:
        atomic {
-         count_items(1, separator);
-         n = sum;
-         count_items(separator, KEYS + 1);
+         d_step {
+           count_items(1, separator);
+           n = sum;
+           count_items(separator, KEYS + 1)
+         };
          if
          :: smo[l] != 0 || n > SLOTS || sum > SLOTS ->
             n = 0;
@@ -398,9 +418,19 @@ end_idle:
             :: joining && op_l == NONE -> p = ap; l = al; f = al; after_freeze = ABSORB; goto freeze
             :: else -> goto reform
             fi
+#ifdef FEW_LEAVES
+         :: smo[l] == 0 && n <= SLOTS && sum <= SLOTS && ALL_LEAVES_USED ->
+            n = 0;
+            sum = 0;
+            goto end_without_leaf
+#endif
          :: else -> n = 0; sum = 0; copy(); smo[l] = m; link()
          fi
        };
+#ifdef FEW_LEAVES
+  end_without_leaf: /* for ever, or until a crash */
+       false;
+#endif
 
   unlink_absorbed: /* first, so that nobody finds a leaf there that has gone into another */
        atomic {
