@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Checks the model of NbTree's protocol with Spin, and that it finds bugs that are planted in it.
 
-    check_model.py                     all runs, and all bugs (minutes)
+    check_model.py                     all runs but the large ones, and all bugs (minutes)
     check_model.py --quick             the short runs, and the bugs that they find
-    check_model.py --large --memory 16000
+    check_model.py --large --memory 9000
     check_model.py --only join         runs and bugs whose name contains "join"
     check_model.py --list              what there is
     check_model.py --trail DIRECTORY   keeps the verifiers, and the paths to what they found, there
 
 A run is exhaustive: all interleavings, all crashes, all that a crash may leave. It fails if one
-of them breaks a promise; a bug's run fails if none does. Ends with 1 if anything failed, with 2 if
-Spin or a C compiler is missing. How to read a path: docs/durability/nbtree.md, "The model".
+of them breaks a promise; a bug's run fails if none does. Of a large run, states are remembered as
+three bits each (Spin's bitstate search): few of them are taken for others if the hash factor, bits
+by state, is above 100. Ends with 1 if anything failed, with 2 if Spin or a C compiler is missing.
+How to read a path: docs/durability/nbtree.md, "The model".
 """
 
 import argparse
@@ -28,10 +30,15 @@ from runs import BUGS, RUNS
 
 HERE = Path(__file__).resolve().parent
 MODEL = ("nbtree.pml", "steps.pml", "thread.pml", "nature.pml", "history.h")
-# Of the verifier: states are compressed; steps are atomic blocks already, and the way in which
-# threads are halted does not go with partial order reduction.
-OPTIONS = ("-DNOREDUCE", "-DCOLLAPSE", "-DVECTORSZ=4096")
+# Of the verifier: steps are atomic blocks already, and the way in which threads are halted does not
+# go with partial order reduction.
+OPTIONS = ("-DNOREDUCE", "-DVECTORSZ=4096")
+# Without optimisation, short runs take longer to compile than it saves. States are compressed.
+OPTIONS_OF_SHORT = ("-O0", "-DCOLLAPSE")
+OPTIONS_OF_LARGE = ("-O2", "-DBITSTATE")
 DEPTH = 1_000_000
+# What a verifier needs besides the bits of states.
+MEGABYTES_BESIDE = 200
 # clang needs half the time that gcc needs for such files.
 COMPILERS = tuple(filter(None, (os.environ.get("CC"), "clang-14", "clang", "cc", "gcc")))
 
@@ -44,7 +51,8 @@ PROMISES = {
 }
 
 # found: a promise that was broken, or None. wrong: why there is no verdict, or None.
-Result = collections.namedtuple("Result", "states seconds megabytes found wrong")
+# factor: the hash factor of a large run.
+Result = collections.namedtuple("Result", "states seconds megabytes factor found wrong")
 
 
 def missing_tools():
@@ -75,9 +83,9 @@ def build(run, bug, megabytes, folder):
     (folder / "run.pml").write_text("".join(lines) + '#include "nbtree.pml"\n')
     compiler = next(filter(shutil.which, COMPILERS))
     kind = "-DNP" if run.stops else "-DSAFETY"
-    # Without optimisation: to compile it takes longer than it saves.
-    options = (*OPTIONS, f"-DMEMLIM={megabytes}", kind)
-    compile_it = (compiler, "-w", "-O0", "-I.", *options, "-o", "pan", "pan.c")
+    size = OPTIONS_OF_LARGE if run.large else OPTIONS_OF_SHORT
+    options = (*OPTIONS, *size, f"-DMEMLIM={megabytes}", kind)
+    compile_it = (compiler, "-w", "-I.", *options, "-o", "pan", "pan.c")
     for command in (("spin", "-a", "run.pml"), compile_it):
         status, output = execute(command, folder)
         if status != 0 or not (folder / "pan.c").is_file():
@@ -102,26 +110,30 @@ def verdict_on(output):
 def explore(run, bug, megabytes, folder):
     wrong = build(run, bug, megabytes, folder)
     if wrong:
-        return Result(0, 0.0, 0.0, None, wrong)
+        return Result(0, 0.0, 0.0, None, None, wrong)
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     options = ["-l"] if run.stops else []
+    if run.large:
+        bits = ((megabytes - MEGABYTES_BESIDE) << 23).bit_length() - 1  # half of that, or more
+        options += [f"-w{bits}", "-k3"]
     _, output = execute(["./pan", f"-m{DEPTH}", *options], folder)
     seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-    states = re.search(r"(\d+) states, stored", output)
+    states = re.search(r"([\d.e+]+) states, stored", output)
     memory = re.search(r"([\d.]+)\ttotal actual memory", output)
+    factor = re.search(r"hash factor: ([\d.]+)", output)
     return Result(
-        int(states[1]) if states else 0,
+        int(float(states[1])) if states else 0,
         seconds,
         float(memory[1]) if memory else 0.0,
+        float(factor[1]) if factor else None,
         *verdict_on(output),
     )
 
 
 def chosen(arguments):
     """(run, bug or None) of each verifier."""
-    wanted = [run for run in RUNS if run.quick or not arguments.quick]
-    runs = {run.name: run for run in wanted if arguments.large or not run.large}
-    jobs = [(run, None) for run in runs.values()]
+    runs = {run.name: run for run in RUNS if run.quick or not arguments.quick}
+    jobs = [(run, None) for run in runs.values() if arguments.large or not run.large]
     jobs += [(runs[bug.run], bug) for bug in BUGS if bug.run in runs]
     return [job for job in jobs if arguments.only in (job[1] or job[0]).name]
 
@@ -135,6 +147,8 @@ def line_about(run, bug, result):
     """(whether it is as it should be, what to print)."""
     name = (bug or run).name
     figures = f"{result.states:>9} states {result.seconds:6.1f} s {result.megabytes:5.0f} MB"
+    if result.factor is not None:
+        figures += f"  hash factor {result.factor:.0f}"
     if result.wrong:
         return False, f"FAILED  {name:<28} {result.wrong}"
     if bug is None and result.found:
@@ -175,7 +189,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="only the short runs and their bugs")
-    parser.add_argument("--large", action="store_true", help="runs that may not end, too")
+    parser.add_argument("--large", action="store_true", help="the large runs, too (hours)")
     parser.add_argument("--only", default="", metavar="TEXT", help="names that contain this")
     parser.add_argument("--list", action="store_true", help="names and meanings of all")
     parser.add_argument("--memory", type=int, default=2000, metavar="MB", help="of a run, at most")

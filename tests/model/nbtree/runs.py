@@ -3,8 +3,8 @@
 import collections
 
 # defines: of nbtree.pml. stops: threads may stop for ever, and nobody may go on for ever; otherwise
-# there are crashes. quick: in the test suite. large: nobody has seen its end; only --large begins
-# it and looks for its bugs.
+# there are crashes. quick: in the test suite. large: has too many states to remember them; only
+# --large begins it, but its bugs are looked for in any case.
 Run = collections.namedtuple(
     "Run", "name about defines stops quick large", defaults=(False, False, False)
 )
@@ -14,6 +14,7 @@ Bug = collections.namedtuple("Bug", "name run about")
 # A leaf that is full of dead entries is replaced by the first insert.
 _FULL = "put(0, 1); bury(1)"
 _TWO_LEAVES = {"POSITIONS": "2", "KEYS": "2", "SECOND_LOW": "2", "INITIAL": "put(0, 1); put(2, 2)"}
+_OF_THREE = {"THREADS": "3", "AFTER": "NOTHING, NOTHING", "FEW_LEAVES": "1"}
 
 RUNS = (
     Run(
@@ -81,7 +82,8 @@ RUNS = (
             "T2": "INSERT(1), NOTHING",
             "THREADS": "3",
             "AFTER": "NOTHING, NOTHING",
-            "LEAVES": "12",
+            "LEAVES": "4",
+            "FEW_LEAVES": "1",
         },
         large=True,
     ),
@@ -109,6 +111,7 @@ RUNS = (
             "T0": "INSERT(1), ERASE(1)",
             "T1": "INSERT(1), NOTHING",
             "T2": "INSERT(1), NOTHING",
+            "AFTER": "NOTHING, NOTHING",
             "LEAVES": "5",
         },
         large=True,
@@ -122,10 +125,10 @@ RUNS = (
             "T0": "INSERT(1), ERASE(1)",
             "T1": "INSERT(1), NOTHING",
             "T2": "INSERT(1), NOTHING",
+            "AFTER": "NOTHING, NOTHING",
             "LEAVES": "5",
             "PERSISTENT_CACHE": "1",
         },
-        large=True,
     ),
     Run(
         "frozen",
@@ -138,9 +141,66 @@ RUNS = (
             "T0": "INSERT(1), NOTHING",
             "T1": "INSERT(1), NOTHING",
             "T2": "INSERT(2), NOTHING",
-            "LEAVES": "16",
+            "AFTER": "NOTHING, NOTHING",
+            "LEAVES": "12",
         },
         large=True,
+    ),
+    Run(
+        "three-read",
+        "a full leaf is replaced while its entry is updated and read",
+        dict(
+            _OF_THREE,
+            INITIAL=_FULL,
+            KEYS="2",
+            T0="UPDATE(1), NOTHING",
+            T1="INSERT(2), NOTHING",
+            T2="GET(1), NOTHING",
+            LEAVES="5",
+        ),
+    ),
+    Run(
+        "three-replace",
+        "a full leaf is replaced while its entry is updated, read, erased and inserted again",
+        dict(
+            _OF_THREE,
+            INITIAL=_FULL,
+            KEYS="2",
+            T0="UPDATE(1), ERASE(1)",
+            T1="INSERT(2), GET(1)",
+            T2="GET(1), INSERT(1)",
+            LEAVES="5",
+        ),
+        large=True,
+    ),
+    Run(
+        "three-split",
+        "two inserts of one new key, the second of which splits the leaf; an update",
+        dict(
+            _OF_THREE,
+            SLOTS="3",
+            INITIAL="put(0, 1); bury(1)",
+            KEYS="2",
+            SPLIT_ABOVE="1",
+            POSITIONS="4",
+            T0="INSERT(2), NOTHING",
+            T1="INSERT(2), NOTHING",
+            T2="UPDATE(1), NOTHING",
+            LEAVES="7",
+        ),
+        large=True,
+    ),
+    Run(
+        "three-join",
+        "a leaf is emptied and joined, while its key is inserted again and read",
+        dict(
+            _OF_THREE,
+            **_TWO_LEAVES,
+            T0="ERASE(2), NOTHING",
+            T1="INSERT(2), NOTHING",
+            T2="GET(2), NOTHING",
+            LEAVES="6",
+        ),
     ),
     Run(
         "join",
@@ -198,6 +258,7 @@ BUGS = (
     Bug("loser_not_persisted", "insert-insert", "the death of an insert that lost is not durable"),
     Bug("loser_without_doubt", "three", "an insert that lost dies without a doubt"),
     Bug("frozen_insert_wins", "frozen", "the owner of a frozen insert takes it for the winner"),
+    Bug("frozen_winner_ignores_doubt", "three", "a frozen insert wins over a death in doubt"),
     Bug("update_of_value_alone", "replace", "an update does not compare the key's word"),
     Bug("update_not_persisted", "read", "an update is not persisted"),
     Bug("update_without_doubt", "read", "an update is visible without a doubt"),
