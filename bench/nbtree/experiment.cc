@@ -36,25 +36,31 @@ std::uint64_t most_records(const Config& config) {
   return std::max(config.records + config.operations, config.pairs.back());
 }
 
-bool has_figure(const Config& config, std::string_view name) {
-  return std::ranges::find(config.figures, name) != config.figures.end();
+/// How many of the numbers of threads are above one.
+std::uint64_t numbers_above_one(const Config& config) {
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(config.threads, [](std::uint64_t threads) { return threads > 1; }));
+}
+
+bool has_one_thread(const Config& config) {
+  return std::ranges::find(config.threads, 1) != config.threads.end();
 }
 
 std::uint64_t most_threads(const Config& config) { return std::ranges::max(config.threads); }
 
-/// How many indexes figure "skew" has loaded at once: one that n threads share, for each n, and one
-/// for each thread alone; with one thread these are the same.
+/// How many indexes figure "skew" has loaded at once: one for each thread alone, and one that n
+/// threads share, for each n above one.
 std::uint64_t indexes_of_skew(const Config& config) {
-  const auto shared = std::ranges::count_if(config.threads, [](auto n) { return n > 1; });
-  return static_cast<std::uint64_t>(shared) + most_threads(config);
+  return most_threads(config) + numbers_above_one(config);
 }
 
 // Files of the largest contender, with what it frees late. (Figure "allocator" has three pools of
 // less than half as much each.)
 std::uint64_t needed_space(const Config& config) {
-  constexpr std::uint64_t kFixed = 512 << 20;
-  const std::uint64_t at_once = has_figure(config, "skew") ? indexes_of_skew(config) : 1;
-  return at_once * (kFixed + most_records(config) * 64);
+  constexpr std::uint64_t kFixed = 512 << 20, kRecord = 64;
+  const std::uint64_t one = kFixed + most_records(config) * kRecord;
+  if (std::ranges::find(config.figures, "skew") == config.figures.end()) return one;
+  return std::max(one, indexes_of_skew(config) * (kFixed + config.records * kRecord));
 }
 
 /// Reads and updates of records that are chosen by popularity.
@@ -80,10 +86,9 @@ std::uint64_t phases_of(const Config& config) {
     if (name == "domain") phases += persistent * 2 * kOfLatency;
     if (name == "space") phases += engines * config.pairs.size();
     if (name == "skew") {
-      const auto shared = std::ranges::count_if(config.threads, [](auto n) { return n > 1; });
-      const std::uint64_t measured = config.threads.size() + static_cast<std::uint64_t>(shared);
       const std::uint64_t mixes = config.thetas.size() * config.writes.size();
-      phases += engines * (indexes_of_skew(config) + mixes * measured);
+      const std::uint64_t of_a_mix = 2 * numbers_above_one(config) + has_one_thread(config);
+      phases += engines * (indexes_of_skew(config) + mixes * of_a_mix);
     }
     if (name == "allocator") phases += kAllocatorPhases;
   }
@@ -289,8 +294,7 @@ class Round {
                               (before + handover_nanoseconds()) / 2}});
     };
     const std::span<Store* const> own = loaded.stores;
-    if (std::ranges::find(config_.threads, 1) != config_.threads.end())
-      add(name + ", 1 thread", *loaded.own.front(), own.first(1), 1);
+    if (has_one_thread(config_)) add(name + ", 1 thread", *loaded.own.front(), own.first(1), 1);
     for (const auto& trial : loaded.shared) {
       Store* const store = trial->store.get();
       add(fmt::format("{}, {} threads", name, trial->threads), *trial, {&store, 1}, trial->threads);
