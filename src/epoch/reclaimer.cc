@@ -32,7 +32,9 @@ void block_signals() {
 
 }  // namespace
 
-Reclaimer::Reclaimer() : thread_([this] { run(); }) {}
+Reclaimer::Reclaimer(bool background) {
+  if (background) thread_ = std::thread([this] { run(); });
+}
 
 Reclaimer::~Reclaimer() {
   {
@@ -40,7 +42,7 @@ Reclaimer::~Reclaimer() {
     stopping_ = true;
   }
   wake_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   while (pending() > 0) advance();  // a dispose function may have retired more
 }
 

@@ -10,8 +10,8 @@
 //      advancing_.
 //   2. Objects are taken from the pending lists before a period starts and disposed of after it
 //      ended.
-//   3. The background thread advances while requested_ > completed_, that is, while someone waits
-//      for something, and sleeps otherwise.
+//   3. The background thread, if there is one, advances while requested_ > completed_, that is,
+//      while someone waits for something, and sleeps otherwise.
 //
 // Thread-safe. `retire` and `ticket` may be called inside a Guard, and by a dispose function.
 #pragma once
@@ -35,15 +35,17 @@ class Reclaimer {
   using Ticket = std::uint64_t;
   using Dispose = void (*)(void* object, void* context);
 
-  Reclaimer();
+  /// Without a background thread grace periods end only in calls of advance(), drain() and
+  /// settle(): for runs that must repeat.
+  explicit Reclaimer(bool background = true);
   Reclaimer(const Reclaimer&) = delete;
   Reclaimer& operator=(const Reclaimer&) = delete;
 
   /// Disposes of everything that is pending. No Guard may be held by this thread.
   ~Reclaimer();
 
-  /// For something that the caller has just unlinked. Also makes sure that `passed` will become
-  /// true without further calls.
+  /// For something that the caller has just unlinked. With a background thread, `passed` will
+  /// become true without further calls.
   Ticket ticket();
 
   /// Whether every Guard has ended that might have seen what was unlinked before the ticket was
@@ -96,7 +98,7 @@ class Reclaimer {
   std::mutex sleep_mutex_;  // guards stopping_, and the sleep on wake_
   std::condition_variable wake_;
   bool stopping_ = false;
-  std::thread thread_;  // last: uses all of the above
+  std::thread thread_;  // last: uses all of the above; none without background
 };
 
 }  // namespace perdix::epoch

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <semaphore>
 #include <thread>
@@ -37,6 +38,19 @@ TEST(Reclaimer, BackgroundThreadNeedsNoHelp) {
   }
   const Reclaimer::Ticket ticket = reclaimer.ticket();
   while (!reclaimer.passed(ticket)) std::this_thread::yield();
+}
+
+TEST(Reclaimer, WithoutBackgroundThreadOnlyCallsEndGracePeriods) {
+  std::atomic<int> disposed{0};
+  Reclaimer reclaimer(false);
+  reclaimer.retire(new int(1), count_dispose, &disposed);
+  const Reclaimer::Ticket ticket = reclaimer.ticket();
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));  // ten times its pause
+  EXPECT_EQ(disposed, 0);
+  EXPECT_FALSE(reclaimer.passed(ticket));
+  reclaimer.settle();
+  EXPECT_EQ(disposed, 1);
+  EXPECT_TRUE(reclaimer.passed(ticket));
 }
 
 TEST(Reclaimer, SettleLetsEveryTicketPass) {

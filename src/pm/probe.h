@@ -35,6 +35,9 @@ class Probe {
   /// A random number that goes into persistent memory; what is returned goes there instead, so that
   /// a run can be repeated.
   virtual std::uint64_t on_draw(std::uint64_t random) { return random; }
+  /// Whether what is freed may be used again at a time that the clock decides; if not, only a call
+  /// that waits for it brings that about, so that a run can be repeated.
+  virtual bool allows_background_reclamation() { return true; }
   /// A pool is mapped: offset 0 is at `base`, and it may grow to `n` bytes.
   virtual void on_map(const void* /*base*/, std::size_t /*n*/) {}
 };
@@ -72,6 +75,10 @@ inline std::uint64_t on_draw(std::uint64_t random) {
   Probe* probe = installed_probe();
   return probe == nullptr ? random : probe->on_draw(random);
 }
+inline bool background_reclamation() {
+  Probe* probe = installed_probe();
+  return probe == nullptr || probe->allows_background_reclamation();
+}
 inline bool on_flush(const void* p, std::size_t n, const Site& site) {
   Probe* probe = installed_probe();
   return probe == nullptr || probe->on_flush(p, n, site);
@@ -95,6 +102,7 @@ inline void on_write(const void*, std::size_t) {}
 inline void before_write(const void*, std::size_t) {}
 inline void on_map(const void*, std::size_t) {}
 inline std::uint64_t on_draw(std::uint64_t random) { return random; }
+inline bool background_reclamation() { return true; }
 inline bool on_flush(const void*, std::size_t, const Site&) { return true; }
 inline bool on_fence(const Site&) { return true; }
 

@@ -10,6 +10,7 @@
 
 #include <perdix/error.h>
 
+#include "pm/probe.h"
 #include "pool/boot_id.h"
 
 namespace perdix::pool {
@@ -113,7 +114,7 @@ void PoolCore::format(std::uint64_t size, const PoolOptions& options) {
   if (decision_.survives_power()) file_.sync();
   superblock_.emplace(base_, *pm_);
   directory_.emplace(area<DirectoryEntry>(kDirectoryOffset), *pm_, path);  // fresh space: all free
-  reclaimer_ = std::make_unique<epoch::Reclaimer>();
+  reclaimer_ = std::make_unique<epoch::Reclaimer>(pm::background_reclamation());
   alloc::Calloc::format(*this);
 
   Superblock first{};
@@ -155,7 +156,7 @@ void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
   directory_->check();
   was_clean_ = !unclean(before);
   if (!needs_check_) mark_open();  // invariant 1
-  reclaimer_ = std::make_unique<epoch::Reclaimer>();
+  reclaimer_ = std::make_unique<epoch::Reclaimer>(pm::background_reclamation());
   start();
 }
 

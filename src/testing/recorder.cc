@@ -17,8 +17,9 @@ Recorder::Recorder(std::uint64_t size) : size_(size), previous_(pm::install_prob
 
 Recorder::~Recorder() { pm::install_probe(previous_); }
 
-void Recorder::start(std::uint64_t seed) {
+void Recorder::start(std::uint64_t seed, bool alone) {
   const std::lock_guard lock(mutex_);
+  alone_ = alone;
   trace_.clear();
   random_ = util::Random(seed);
   draws_ = util::Random(~seed);
@@ -29,6 +30,7 @@ void Recorder::start(std::uint64_t seed) {
 
 void Recorder::draw_from(std::uint64_t seed) {
   const std::lock_guard lock(mutex_);
+  alone_ = true;
   draws_ = util::Random(seed);
 }
 

@@ -28,8 +28,9 @@ class Recorder final : public YieldingProbe {
   explicit Recorder(std::uint64_t size);
   ~Recorder() override;
 
-  /// The calling thread is the session's own, thread 0 in the recording.
-  void start(std::uint64_t seed);
+  /// The calling thread is the session's own, thread 0 in the recording. If it is to be the only
+  /// one, the session depends on the seed and on nothing else.
+  void start(std::uint64_t seed, bool alone);
   Trace stop();
 
   /// The calling thread is worker `number` of those that take turns. In the recording workers are
@@ -41,8 +42,8 @@ class Recorder final : public YieldingProbe {
   /// thread, while no worker is at an event.
   void take_turns(Turns* turns);
 
-  /// Numbers that are drawn for persistent memory follow from this seed until start(), and then
-  /// from that of the session.
+  /// Until start() the calling thread is alone, and numbers that are drawn for persistent memory
+  /// follow from this seed; then from that of the session.
   void draw_from(std::uint64_t seed);
 
   void mark(Event::Kind kind, std::uint32_t id);
@@ -55,6 +56,7 @@ class Recorder final : public YieldingProbe {
   bool on_flush(const void* p, std::size_t n, const pm::Site& site) override;
   bool on_fence(const pm::Site& site) override;
   std::uint64_t on_draw(std::uint64_t random) override;
+  bool allows_background_reclamation() override { return !alone_; }
   void on_map(const void* base, std::size_t n) override;
   void on_yield() override;
 
@@ -74,6 +76,7 @@ class Recorder final : public YieldingProbe {
 
   std::uint64_t size_;
   pm::Probe* previous_;
+  bool alone_ = true;  // changes only while no pool is open
   std::atomic<Turns*> turns_{
       nullptr};       // outside of the mutex: reads, of which there are many, look at nothing else
   std::mutex mutex_;  // guards what follows

@@ -17,7 +17,7 @@ class Run {
       : subject_(subject), medium_(medium), recorder_(recorder), plan_(plan), random_(plan.seed) {}
 
   Session run() {
-    recorder_.start(random_());
+    recorder_.start(random_(), plan_.threads == 1);
     try {
       live();
     } catch (const std::exception& error) {

@@ -11,6 +11,7 @@
 
 #include "alloc/calloc.h"
 #include "pm/access.h"
+#include "pm/probe.h"
 #include "testing/subjects/pool_blocks.h"
 
 namespace perdix::testing {
@@ -76,7 +77,7 @@ class MediumSpace final : public alloc::Space {
  private:
   Medium& medium_;
   pm::Persister pm_;
-  mutable epoch::Reclaimer reclaimer_;
+  mutable epoch::Reclaimer reclaimer_{pm::background_reclamation()};
 };
 
 /// A block holds its request's size and a number in its first word and the number again in its
@@ -133,7 +134,7 @@ class OpenedCalloc final : public Opened {
   StepResult apply(const Step& step) override {
     try {
       const StepResult result = call(step);
-      if ((step.action & kSettle) != 0) space_.reclaimer().drain();
+      if ((step.action & kSettle) != 0) settle(*calloc_, space_.reclaimer());
       return result;
     } catch (const Error& error) {
       if (error.code() != Errc::out_of_space) throw;

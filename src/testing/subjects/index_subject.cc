@@ -16,6 +16,7 @@
 #include "index/sptree/layout.h"
 #include "pool/pool_core.h"
 #include "testing/subjects/index_keys.h"
+#include "testing/subjects/pool_blocks.h"
 #include "testing/subjects/pool_medium.h"
 
 namespace perdix::testing {
@@ -62,7 +63,7 @@ class OpenedIndex final : public Opened {
       : info_(info),
         options_(options),
         keys_(keys),
-        pool_(Pool::open(medium.path(), pool_options(domain))),
+        pool_(open_pool(medium, domain)),
         index_(Index::open_or_create(pool_, info, options)) {
     settle();
   }
@@ -106,8 +107,13 @@ class OpenedIndex final : public Opened {
   }
 
  private:
-  /// Waits until what was freed may be used again. Else the clock decides which blocks come next.
-  void settle() { pool_.core()->reclaimer().drain(); }
+  static Pool open_pool(const Medium& medium, pm::Domain domain) {
+    Pool pool = Pool::open(medium.path(), pool_options(domain));
+    testing::settle(*pool.core());
+    return pool;
+  }
+
+  void settle() { testing::settle(*pool_.core()); }
 
   std::string least_key() const { return info_.key_kind == Kind::u64 ? bytes_of_number(0) : ""; }
 
@@ -157,6 +163,7 @@ class OpenedIndex final : public Opened {
 
   StepResult reopen() {
     index_.reset();
+    settle();
     index_ = Index::open_or_create(pool_, info_, options_);
     return StepResult::write(false);
   }

@@ -90,7 +90,7 @@ class OpenedLedger final : public Opened {
 
   StepResult apply(const Step& step) override {
     const bool changed = call(step);
-    if ((step.action & kSettle) != 0) core_->reclaimer().drain();
+    if ((step.action & kSettle) != 0) settle(*core_);
     return StepResult::write(changed);
   }
 
@@ -192,7 +192,7 @@ class OpenedLedger final : public Opened {
 
   void free_unlinked() {
     ledger_->free_unlinked();
-    core_->reclaimer().drain();
+    settle(*core_);
   }
 
   /// A new block for the second table; 0: none.

@@ -1,4 +1,5 @@
-// Blocks of a pool, for subjects that go below an index: linking one, a zeroed root, and a census.
+// Blocks of a pool, for subjects: linking one, a zeroed root, a census, and waiting until those
+// that were freed can be used again.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,10 +10,21 @@
 #include <vector>
 
 #include "alloc/calloc.h"
+#include "epoch/reclaimer.h"
 #include "pool/pool_core.h"
 #include "testing/subject.h"
 
 namespace perdix::testing {
+
+/// Waits until all that was freed can be allocated again: what is retired is disposed of, and then
+/// what that has freed has its grace period too. Else the clock decides which blocks come next. The
+/// caller must be in no epoch::Guard.
+inline void settle(alloc::Calloc& calloc, epoch::Reclaimer& reclaimer) {
+  reclaimer.drain();
+  calloc.reclaim();
+}
+
+inline void settle(pool::PoolCore& core) { settle(core.allocator(), core.reclaimer()); }
 
 /// Links the block that `make(session)` reserves and flushes: it is allocated exactly if `word`
 /// names it.

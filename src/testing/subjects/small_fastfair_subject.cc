@@ -14,6 +14,7 @@
 #include "index/adapter.h"
 #include "index/fastfair/fastfair.h"
 #include "pool/pool_core.h"
+#include "testing/subjects/pool_blocks.h"
 #include "testing/subjects/pool_medium.h"
 
 namespace perdix::testing {
@@ -79,7 +80,7 @@ class OpenedTree final : public Opened {
 
   StepResult apply(const Step& step) override {
     const StepResult result = call(step);
-    if ((step.action & kThenSettle) != 0) pool_.core()->reclaimer().drain();
+    if ((step.action & kThenSettle) != 0) settle(*pool_.core());
     return result;
   }
 

@@ -111,7 +111,7 @@ class OpenedWal final : public Opened {
 
   StepResult apply(const Step& step) override {
     const StepResult result = call(step);
-    if ((step.action & kSettle) != 0) core_->reclaimer().drain();
+    if ((step.action & kSettle) != 0) settle(*core_);
     return result;
   }
 
@@ -141,7 +141,7 @@ class OpenedWal final : public Opened {
     for (unsigned leaf = 0; leaf < kLeaves; ++leaf) merge(leaf);
     log_->checkpoint();
     log_->reclaim();
-    core_->reclaimer().drain();
+    settle(*core_);
   }
 
  private:
