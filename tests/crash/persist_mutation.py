@@ -27,7 +27,7 @@ from pathlib import Path
 DOMAINS = ("memory_controller", "page_cache")
 SCHEDULES = "schedules of "
 SCHEDULED_DOMAIN = "memory_controller"
-FEW_SCHEDULES, MANY_SCHEDULES = 100, 2000
+FEW_SCHEDULES, MANY_SCHEDULES = 100, 4000
 FOLDERS = ("src/pool", "src/alloc", "src/wal", "src/index")
 ROOT = Path(__file__).resolve().parents[2]
 # An engine with its kinds of keys and values, opened in the usual way.
