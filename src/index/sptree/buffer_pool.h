@@ -7,6 +7,9 @@
 // Which nodes have one: whoever asks while there are some left; then CLOCK. A hand goes round,
 // takes the mark from buffers that were written to since it last came by, and offers the others.
 //
+// Whoever asks may prefer a number. So a node can have a buffer whose place is known before the
+// node has been read, and a write waits for the lines of both at once.
+//
 // Thread-safe. A buffer in use belongs to the holder of its node's lock.
 #pragma once
 
@@ -20,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "index/sptree/mnode.h"
 #include "index/sptree/write_buffer.h"
 #include "util/arena.h"
 
@@ -37,41 +41,51 @@ class BufferPool {
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
   ~BufferPool() {
-    for (Number first = 0; first < made_; first += kSlab) {
+    for (Number first = 0; first < end_; first += slab_) {
       Buffer* slab = slab_of(first);
-      std::destroy_n(slab, kSlab);
-      arena_->release(slab, kSlab * sizeof(Buffer));
+      if (slab == nullptr) continue;
+      std::destroy_n(slab, slab_);
+      arena_->release(slab, slab_ * sizeof(Buffer));
     }
   }
 
-  /// How many buffers may be in use, in bytes of DRAM.
+  /// How many buffers may be in use, in bytes of DRAM. Before the first use.
   void set_budget(std::uint64_t bytes) {
+    if (slabs_ == nullptr) slabs_ = std::make_unique<Slabs>();
     budget_ = static_cast<Number>(std::min<std::uint64_t>(bytes / sizeof(Buffer), kMost));
+    slab_ = budget_ < 8 * kLargeSlab ? kSmallSlab : kLargeSlab;
   }
   Number budget() const { return budget_; }
   Number in_use() const { return in_use_.load(std::memory_order_relaxed); }
 
-  Buffer& at(Number number) const { return slab_of(number - 1)[(number - 1) % kSlab]; }
+  Buffer& at(Number number) const { return slab_of(number - 1)[(number - 1) % slab_]; }
 
-  /// A buffer that nobody has; 0 if the budget is used up. Throws bad_alloc.
-  Number acquire() {
+  /// Asks for the lines that a change of this buffer needs, if there is one. Any number but 0, up
+  /// to the budget.
+  void prefetch(Number number) const {
+    if (const Buffer* slab = slab_of(number - 1)) slab[(number - 1) % slab_].prefetch();
+  }
+
+  /// A buffer that nobody has, if possible the preferred one, which is at most the budget; 0 if the
+  /// budget is used up. Throws bad_alloc.
+  Number acquire(Number preferred) {
     if (in_use() >= budget_) return 0;
-    return acquire_beyond_budget();
+    return acquire_beyond_budget(preferred);
   }
 
   /// The same for changes that exist already, after a restart.
-  Number acquire_beyond_budget() {
+  Number acquire_beyond_budget(Number preferred) {
     const std::lock_guard lock(mutex_);
-    if (free_.empty()) make_slab();
-    const Number number = free_.back();
-    free_.pop_back();
+    const Number number = is_free(preferred) ? preferred : next_free();
+    taken_[number] = true;
     in_use_.fetch_add(1, std::memory_order_relaxed);
     return number;
   }
 
   void release(Number number) {
     const std::lock_guard lock(mutex_);
-    free_.push_back(number);
+    taken_[number] = false;
+    list(number);
     in_use_.fetch_sub(1, std::memory_order_relaxed);
   }
 
@@ -79,9 +93,10 @@ class BufferPool {
   /// a few steps. Its owner may change at any time.
   Number cold() {
     constexpr unsigned kSteps = 4;
-    const Number made = made_.load(std::memory_order_acquire);
-    for (unsigned i = 0; i < kSteps && made != 0; ++i) {
-      const Number number = hand_.fetch_add(1, std::memory_order_relaxed) % made + 1;
+    const Number end = end_.load(std::memory_order_acquire);
+    for (unsigned i = 0; i < kSteps && end != 0; ++i) {
+      const Number number = hand_.fetch_add(1, std::memory_order_relaxed) % end + 1;
+      if (slab_of(number - 1) == nullptr) continue;
       Buffer& buffer = at(number);
       if (buffer.node.load(std::memory_order_acquire) == nullptr) continue;
       if (!buffer.hot.exchange(false, std::memory_order_relaxed)) return number;
@@ -90,27 +105,62 @@ class BufferPool {
   }
 
  private:
-  static constexpr Number kSlab = 256;
+  // Buffers in a slab. Large ones are for huge pages, which the arena maps from 2 MiB on; a budget
+  // for few buffers is not exceeded by much either.
+  static constexpr Number kSmallSlab = 256;
+  static constexpr Number kLargeSlab = (4 << 20) / sizeof(Buffer);
   static constexpr Number kSlabs = 1 << 14;
-  static constexpr Number kMost = kSlab * kSlabs - 1;
+  // So that all numbers of its slab fit in a node.
+  static constexpr Number kMost = (1 << LeafAndBuffer::kBufferBits) - 1 - kLargeSlab;
+  static_assert(kMost / kSmallSlab < kSlabs);
 
   Buffer* slab_of(Number index) const {
-    return (*slabs_)[index / kSlab].load(std::memory_order_acquire);
+    return (*slabs_)[index / slab_].load(std::memory_order_acquire);
   }
 
-  void make_slab() {
-    if (slabs_ == nullptr) slabs_ = std::make_unique<Slabs>();
-    const Number made = made_.load(std::memory_order_relaxed);
-    if (made / kSlab >= kSlabs) throw std::bad_alloc();
-    free_.reserve(made + kSlab);
-    auto* slab = static_cast<Buffer*>(arena_->allocate(kSlab * sizeof(Buffer)));
-    std::uninitialized_default_construct_n(slab, kSlab);
-    (*slabs_)[made / kSlab].store(slab, std::memory_order_release);
-    for (Number i = kSlab; i > 0; --i) {
-      on_new_(slab[i - 1]);
-      free_.push_back(made + i);
+  // Under mutex_, as all that follow.
+  bool is_free(Number number) {
+    if (number == 0) return false;
+    if (slab_of(number - 1) == nullptr) make_slab((number - 1) / slab_);
+    return !taken_[number];
+  }
+
+  Number next_free() {
+    for (;;) {
+      if (free_.empty()) make_slab(first_without_slab());
+      const Number number = free_.back();
+      free_.pop_back();
+      listed_[number] = false;
+      if (!taken_[number]) return number;  // else somebody preferred it
     }
-    made_.store(made + kSlab, std::memory_order_release);
+  }
+
+  void list(Number number) {
+    if (!listed_[number]) free_.push_back(number);  // make_slab() has reserved a place
+    listed_[number] = true;
+  }
+
+  Number first_without_slab() const {
+    Number index = 0;
+    while (index < kSlabs && slab_of(index * slab_) != nullptr) ++index;
+    return index;
+  }
+
+  void make_slab(Number index) {
+    if (index > kMost / slab_) throw std::bad_alloc();
+    const Number first = index * slab_;
+    const Number end = std::max(first + slab_, end_.load(std::memory_order_relaxed));
+    if (free_.capacity() < end) free_.reserve(std::size_t{2} * end);
+    taken_.resize(end + 1);
+    listed_.resize(end + 1);
+    auto* slab = static_cast<Buffer*>(arena_->allocate(slab_ * sizeof(Buffer)));
+    std::uninitialized_default_construct_n(slab, slab_);
+    for (Number i = slab_; i > 0; --i) {
+      on_new_(slab[i - 1]);
+      list(first + i);
+    }
+    (*slabs_)[index].store(slab, std::memory_order_release);
+    end_.store(end, std::memory_order_release);
   }
 
   using Slabs = std::array<std::atomic<Buffer*>, kSlabs>;
@@ -118,12 +168,15 @@ class BufferPool {
   util::Arena* arena_;
   std::function<void(Buffer&)> on_new_;
   Number budget_ = 0;
+  Number slab_ = kSmallSlab;  // buffers in each; constant since set_budget()
   std::atomic<Number> in_use_{0};
-  std::atomic<Number> made_{0};
+  std::atomic<Number> end_{0};  // the greatest number of a slab
   std::atomic<Number> hand_{0};
-  std::unique_ptr<Slabs> slabs_;  // made before the first number is handed out
+  std::unique_ptr<Slabs> slabs_;  // constant since set_budget()
   std::mutex mutex_;              // guards what follows
-  std::vector<Number> free_;
+  std::vector<bool> taken_;       // by number
+  std::vector<bool> listed_;      // by number: it is in free_
+  std::vector<Number> free_;      // all that are not taken, and some that are
 };
 
 }  // namespace perdix::index::sptree

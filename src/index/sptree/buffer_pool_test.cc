@@ -14,7 +14,7 @@ using Pool = BufferPool<Owner>;
 class BufferPoolTest : public testing::Test {
  protected:
   Pool::Number acquire_for(Owner& owner) {
-    const Pool::Number number = pool_.acquire();
+    const Pool::Number number = pool_.acquire(0);
     if (number != 0) pool_.at(number).node.store(&owner);
     return number;
   }
@@ -26,18 +26,54 @@ class BufferPoolTest : public testing::Test {
 };
 
 TEST_F(BufferPoolTest, GivesAsManyAsTheBudgetAllows) {
-  EXPECT_EQ(pool_.acquire(), 0u) << "none without a budget";
+  EXPECT_EQ(pool_.acquire(0), 0u) << "none without a budget";
   pool_.set_budget(600 * sizeof(Pool::Buffer) + 1);
   std::set<Pool::Number> numbers;
-  while (const Pool::Number number = pool_.acquire()) EXPECT_TRUE(numbers.insert(number).second);
+  while (const Pool::Number number = pool_.acquire(0)) EXPECT_TRUE(numbers.insert(number).second);
   EXPECT_EQ(numbers.size(), 600u);
   EXPECT_FALSE(numbers.contains(0));
   for (const Pool::Number number : numbers) EXPECT_TRUE(made_.contains(&pool_.at(number)));
-  EXPECT_NE(pool_.acquire_beyond_budget(), 0u) << "what survived a restart must go somewhere";
+  EXPECT_NE(pool_.acquire_beyond_budget(0), 0u) << "what survived a restart must go somewhere";
   pool_.release(*numbers.begin());
-  EXPECT_EQ(pool_.acquire(), 0u) << "that one was over the budget";
+  EXPECT_EQ(pool_.acquire(0), 0u) << "that one was over the budget";
   pool_.release(*numbers.rbegin());
-  EXPECT_NE(pool_.acquire(), 0u);
+  EXPECT_NE(pool_.acquire(0), 0u);
+}
+
+TEST_F(BufferPoolTest, GivesThePreferredBufferIfNobodyHasIt) {
+  constexpr Pool::Number kBudget = 600, kPreferred = 555;
+  pool_.set_budget(kBudget * sizeof(Pool::Buffer));
+  EXPECT_EQ(pool_.acquire(kPreferred), kPreferred);
+  EXPECT_TRUE(made_.contains(&pool_.at(kPreferred)));
+  std::set<Pool::Number> others;
+  for (Pool::Number i = 1; i < kBudget; ++i) {
+    const Pool::Number number = pool_.acquire(i % 2 == 0 ? kPreferred : 0);
+    EXPECT_NE(number, kPreferred);
+    EXPECT_TRUE(others.insert(number).second) << number << " was given away twice";
+    EXPECT_LE(number, made_.size()) << "memory beyond the budget";
+  }
+  EXPECT_EQ(pool_.acquire(0), 0u);
+  pool_.release(kPreferred);
+  EXPECT_EQ(pool_.acquire(kPreferred), kPreferred) << "again";
+}
+
+TEST_F(BufferPoolTest, WhatWasPreferredAndReleasedIsGivenOnce) {
+  pool_.set_budget(4 * sizeof(Pool::Buffer));
+  for (int round = 0; round < 1000; ++round) {
+    EXPECT_EQ(pool_.acquire(3), 3u);
+    const Pool::Number other = pool_.acquire(0);
+    EXPECT_NE(other, 3u);
+    pool_.release(3);
+    pool_.release(other);
+  }
+  EXPECT_EQ(pool_.in_use(), 0u);
+  EXPECT_EQ(made_.size(), 256u) << "of one slab";
+}
+
+TEST_F(BufferPoolTest, AsksForLinesOfAnyBuffer) {
+  pool_.set_budget(600 * sizeof(Pool::Buffer));
+  for (Pool::Number number = 1; number <= 600; ++number) pool_.prefetch(number);
+  EXPECT_TRUE(made_.empty()) << "it makes none";
 }
 
 TEST_F(BufferPoolTest, OffersBuffersThatNobodyWritesTo) {
@@ -63,7 +99,7 @@ TEST_F(BufferPoolTest, OffersNoBufferThatNobodyHas) {
   EXPECT_EQ(pool_.cold(), 0u);
   pool_.set_budget(4 * sizeof(Pool::Buffer));
   const Pool::Number mine = acquire_for(owner_);
-  pool_.acquire();  // by somebody who has not said for whom
+  pool_.acquire(0);  // by somebody who has not said for whom
   for (int i = 0; i < 1000; ++i) {
     const Pool::Number cold = pool_.cold();
     EXPECT_TRUE(cold == 0 || cold == mine);

@@ -33,6 +33,15 @@ auto Tree<K, V>::buffer_of(const Node& node) const -> Buffer* {
   return number == 0 ? nullptr : &buffers_.at(number);
 }
 
+/// The number of the buffer that the node has, if nothing kept it from getting that one: a function
+/// of the node's address, for whoever has not read the node yet. 0: the node gets any. The budget
+/// bounds it, so that a small one takes no more memory than its buffers.
+template <class K, class V>
+std::uint32_t Tree<K, V>::own_number(const Node& node) const {
+  const std::uint64_t index = nodes_.ref(&node) * util::Arena::kGranule / sizeof(Node);
+  return index < buffers_.budget() ? static_cast<std::uint32_t>(index) + 1 : 0;
+}
+
 /// The buffer that takes the next change of the locked node, and has room in the log for it;
 /// nullptr if the change must go to the leaf.
 template <class K, class V>
@@ -223,7 +232,7 @@ bool Tree<K, V>::merge_buffer(Node& node) {
 template <class K, class V>
 bool Tree<K, V>::attach(Node& node) {
   constexpr std::uint64_t kAskOneIn = 8;  // so only a node that is written to often gets another's
-  std::uint32_t number = buffers_.acquire();
+  std::uint32_t number = buffers_.acquire(own_number(node));
   if (number == 0 && node.lock.version() % kAskOneIn == 0) number = take_cold();
   if (number == 0) return false;
   give(node, number);

@@ -84,7 +84,7 @@ template <class K, class V>
 auto Tree<K, V>::new_node(Leaf* leaf, Key low, typename NodeBounds::High high) -> Node* {
   const auto bound = NodeBounds::make(arena_, low);
   try {
-    return new (arena_.allocate(sizeof(Node))) Node(leaf, bound, high);
+    return new (nodes_.allocate(sizeof(Node))) Node(leaf, bound, high);
   } catch (const std::bad_alloc&) {
     NodeBounds::release(arena_, bound);
     throw;
@@ -107,13 +107,13 @@ void Tree<K, V>::fill_filter(Node& node) const {
 /// Gives an unlinked node's memory back after a grace period.
 template <class K, class V>
 void Tree<K, V>::retire(Node* node) {
-  const auto dispose = [](void* object, void* arena) {
+  const auto dispose = [](void* object, void* owner) {
     auto* retired = static_cast<Node*>(object);
-    auto& owner = *static_cast<util::Arena*>(arena);
-    NodeBounds::release(owner, retired->low);
-    owner.release(retired, sizeof(Node));
+    auto* tree = static_cast<Tree*>(owner);
+    NodeBounds::release(tree->arena_, retired->low);
+    tree->nodes_.release(retired, sizeof(Node));
   };
-  pool().reclaimer().retire(node, dispose, &arena_);
+  pool().reclaimer().retire(node, dispose, this);
 }
 
 namespace {

@@ -194,7 +194,7 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
     survivor.reset();
   }
   const bool filed = pm::load(leaf.low) != 0;  // all leaves but the first (L1, L2)
-  const std::uint32_t buffer = survivor ? buffer_for(*survivor, leaf) : 0;
+  std::uint32_t buffer = 0;
   Node* node = nullptr;
   try {
     const Leaf* following = next_leaf(leaf);
@@ -205,13 +205,14 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
       high = NodeBounds::end_at(next != nullptr ? next->low
                                                 : NodeBounds::make(arena_, low_of(*following)));
     }
-    node = new (arena_.allocate(sizeof(Node))) Node(&leaf, low, high);
+    node = new (nodes_.allocate(sizeof(Node))) Node(&leaf, low, high);
     node->next.store(next, std::memory_order_relaxed);
     node->lock.lock();  // until it is complete
+    if (survivor) buffer = buffer_for(*node, *survivor);
     if (filed) top_.insert(NodeBounds::view(low), node);
   } catch (...) {
     // What is left of the bounds stays in the arena until the index is closed.
-    if (node != nullptr) arena_.release(node, sizeof(Node));
+    if (node != nullptr) nodes_.release(node, sizeof(Node));
     if (buffer != 0) buffers_.release(buffer);
     throw;
   }
@@ -228,12 +229,12 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
 
 /// A buffer for the chain, and what else must not fail later.
 template <class K, class V>
-std::uint32_t Tree<K, V>::buffer_for(const Survivor& survivor, const Leaf& leaf) {
+std::uint32_t Tree<K, V>::buffer_for(const Node& node, const Survivor& survivor) {
   const Replay& chain = survivor.replay;
   if (chain.pairs.size() + static_cast<unsigned>(std::popcount(chain.erased)) > kBufferPairs)
-    throw_corrupt(pool(), pool().offset(&leaf), "has too much in the log");
+    throw_corrupt(pool(), pool().offset(node.leaf()), "has too much in the log");
   log_->prepare_adoption();
-  return buffers_.acquire_beyond_budget();
+  return buffers_.acquire_beyond_budget(own_number(node));
 }
 
 /// Gives a node the buffer, with what the chain says.

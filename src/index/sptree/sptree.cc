@@ -12,7 +12,10 @@ namespace perdix::index::sptree {
 
 template <class K, class V>
 [[gnu::flatten]] auto Tree<K, V>::lock_node(Key key, Hash16 hash, bool may_add) -> LockedNode {
-  for (Node* node = locate(key);;) {
+  Node* node = locate(key);
+  // At the same time as the node's lines, which say whether the guess is right.
+  if (const std::uint32_t number = own_number(*node)) buffers_.prefetch(number);
+  for (;;) {
     const std::uint64_t version = node->lock.read_begin();
     if (epoch::VersionLock::obsolete(version)) {
       node = locate(key);
@@ -278,7 +281,7 @@ IndexStats Tree<K, V>::stats() const {
   stats.pm_bytes = sizeof(Root) + stats.leaves * sizeof(Leaf) +
                    static_cast<std::uint64_t>(blob_bytes_.sum()) + backup.pm_bytes +
                    (log_ == nullptr ? 0 : log_->pm_bytes());
-  stats.dram_bytes = arena_.bytes_in_use() + backup.dram_bytes;
+  stats.dram_bytes = nodes_.bytes_in_use() + arena_.bytes_in_use() + backup.dram_bytes;
   stats.recovery_seconds = recovery_seconds_;
   return stats;
 }

@@ -172,6 +172,7 @@ class Tree {
     return sptree::owner_of(pool().offset(node.leaf()));
   }
   Buffer* buffer_of(const Node& node) const;
+  std::uint32_t own_number(const Node& node) const;
   Buffer* buffer_for_change(Node& node);
   Found find_buffered(const Node& node, const Buffer& buffer, Key key, Hash16 hash) const;
   std::uint64_t taken_slots(const Node& node) const;
@@ -235,7 +236,7 @@ class Tree {
   Leaf* next_leaf(const Leaf& leaf) const;
   Key low_of(const Leaf& leaf) const { return keys_.view(pm::load(leaf.low)); }
   Node* make_warm(Leaf& leaf, typename NodeBounds::Low low);
-  std::uint32_t buffer_for(const Survivor& survivor, const Leaf& leaf);
+  std::uint32_t buffer_for(const Node& node, const Survivor& survivor);
   void adopt(Node& node, const Survivor& survivor, std::uint32_t number);
   void close_stale_chain(Leaf& leaf, const Survivor& survivor);
   void count_pairs(const Node& node);
@@ -253,7 +254,8 @@ class Tree {
   pool::IndexHandle handle_;
   Keys keys_;
   Values values_;
-  util::Arena arena_;  // middle nodes, their bounds, write buffers, and the top layer
+  util::Arena nodes_{util::Arena::kMostRange};  // middle nodes, side by side
+  util::Arena arena_;                           // their bounds, write buffers, and the top layer
   BufferPool<Node> buffers_;
   std::unique_ptr<wal::Log> log_;  // of the buffers; nullptr if the index never had any
   std::mutex maintenance_;         // held by whoever cleans the log
