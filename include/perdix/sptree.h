@@ -24,6 +24,9 @@ class Tree;
 /// filter). get_many() takes about a third of that time where the index is larger than the
 /// processor's caches. The first size() after opening brings back all that is not back yet; stats()
 /// visits the backup of the top layer, which has one leaf of four.
+///
+/// An index has up to 64 GiB of DRAM for the nodes of its leaves, which is enough for more than 20
+/// billion pairs; what would need more throws std::bad_alloc.
 template <Storable K, Storable V>
 class SpTree : public OrderedIndex<index::sptree::Tree<K, V>, K, V> {
  public:

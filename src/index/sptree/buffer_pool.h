@@ -105,8 +105,8 @@ class BufferPool {
   }
 
  private:
-  // Buffers in a slab. Large ones are for huge pages, which the arena maps from 2 MiB on; a budget
-  // for few buffers is not exceeded by much either.
+  // Buffers in a slab. Large ones are for huge pages, which the arena maps from 2 MiB on, and for
+  // budgets that they exceed by an eighth at most.
   static constexpr Number kSmallSlab = 256;
   static constexpr Number kLargeSlab = (4 << 20) / sizeof(Buffer);
   static constexpr Number kSlabs = 1 << 14;

@@ -254,7 +254,7 @@ class Tree {
   pool::IndexHandle handle_;
   Keys keys_;
   Values values_;
-  util::Arena nodes_{util::Arena::kMostRange};  // middle nodes, side by side
+  util::Arena nodes_{util::Arena::kMostRange};  // middle nodes only: own_number() counts them
   util::Arena arena_;                           // their bounds, write buffers, and the top layer
   BufferPool<Node> buffers_;
   std::unique_ptr<wal::Log> log_;  // of the buffers; nullptr if the index never had any
