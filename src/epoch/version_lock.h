@@ -1,4 +1,4 @@
-// Optimistic lock: a version counter and a lock in 8 bytes (V. Leis et al., "The ART of Practical
+// Optimistic lock: a version counter and a lock in one word (V. Leis et al., "The ART of Practical
 // Synchronization", 2016).
 //
 // Readers don't write: they take the version, read the data, and validate that the version is still
@@ -10,13 +10,17 @@
 //   ... read the data with relaxed atomic loads; use nothing of it yet ...
 //   if (!lock.read_validate(v)) start over;
 //
-// Layout: bit 0 obsolete, bit 1 locked, bits 2-63 the version. Not recursive. `lock` and `try_lock`
-// also take an obsolete lock: who may have been overtaken by the unlinking asks `is_obsolete`
-// afterwards.
+// Layout: bit 0 obsolete, bit 1 locked, the others the version. Not recursive. `lock` and
+// `try_lock` also take an obsolete lock: who may have been overtaken by the unlinking asks
+// `is_obsolete` afterwards.
+//
+// VersionLock has 8 bytes. SmallVersionLock has 4, and its versions return after 2^30 changes: a
+// reader would have to be away for exactly so many of one object between two of its loads.
 #pragma once
 
 #include <atomic>
 #include <cassert>
+#include <concepts>
 #include <cstdint>
 
 #include "epoch/tsan.h"
@@ -24,18 +28,21 @@
 
 namespace perdix::epoch {
 
-class VersionLock {
+template <std::unsigned_integral Word>
+class BasicVersionLock {
  public:
+  using Version = Word;
+
   /// Waits while a writer holds the lock; writers hold it for a few stores.
-  std::uint64_t read_begin() const noexcept {
-    std::uint64_t word = word_.load(std::memory_order_acquire);
+  Version read_begin() const noexcept {
+    Version word = word_.load(std::memory_order_acquire);
     if (word & kLocked) [[unlikely]]
       word = wait_unlocked();
     return word;
   }
 
   /// Whether what was read since `read_begin` returned `version` is consistent.
-  bool read_validate(std::uint64_t version) const noexcept {
+  bool read_validate(Version version) const noexcept {
     // Keeps the data's loads before the load of the word. A datum of a later writer that was read
     // would pair with that writer's release fence in `try_upgrade`, so that the word read here
     // shows at least its lock.
@@ -43,7 +50,7 @@ class VersionLock {
     return word_.load(std::memory_order_acquire) == version;
   }
 
-  static constexpr bool obsolete(std::uint64_t version) noexcept { return version & kObsolete; }
+  static constexpr bool obsolete(Version version) noexcept { return version & kObsolete; }
 
   void lock() noexcept {
     util::Backoff backoff;
@@ -52,13 +59,13 @@ class VersionLock {
 
   /// False if the lock is held.
   bool try_lock() noexcept {
-    const std::uint64_t word = word_.load(std::memory_order_relaxed);
+    const Version word = word_.load(std::memory_order_relaxed);
     return !(word & kLocked) && try_upgrade(word);
   }
 
   /// Takes the lock if nobody has locked it since `read_begin` returned `version`, so what was read
   /// still holds.
-  bool try_upgrade(std::uint64_t version) noexcept {
+  bool try_upgrade(Version version) noexcept {
     if (!word_.compare_exchange_strong(version, version | kLocked, std::memory_order_acquire,
                                        std::memory_order_relaxed)) {
       return false;
@@ -77,36 +84,37 @@ class VersionLock {
   bool is_obsolete() const noexcept { return obsolete(word_.load(std::memory_order_relaxed)); }
 
   /// How often it was locked; for the holder of the lock.
-  std::uint64_t version() const noexcept {
-    return word_.load(std::memory_order_relaxed) / kVersion;
-  }
+  Version version() const noexcept { return word_.load(std::memory_order_relaxed) / kVersion; }
 
   bool locked() const noexcept { return word_.load(std::memory_order_relaxed) & kLocked; }
 
  private:
-  static constexpr std::uint64_t kObsolete = 1;
-  static constexpr std::uint64_t kLocked = 2;
-  static constexpr std::uint64_t kVersion = 4;
+  static constexpr Version kObsolete = 1;
+  static constexpr Version kLocked = 2;
+  static constexpr Version kVersion = 4;
 
-  [[gnu::noinline]] std::uint64_t wait_unlocked() const noexcept {
+  [[gnu::noinline]] Version wait_unlocked() const noexcept {
     util::Backoff backoff;
     for (;;) {
-      const std::uint64_t word = word_.load(std::memory_order_acquire);
+      const Version word = word_.load(std::memory_order_acquire);
       if (!(word & kLocked)) return word;
       backoff.pause();
     }
   }
 
   // No read-modify-write is needed: while the lock is held, nobody else stores.
-  void advance_by(std::uint64_t amount) noexcept {
-    const std::uint64_t word = word_.load(std::memory_order_relaxed);
+  void advance_by(Version amount) noexcept {
+    const Version word = word_.load(std::memory_order_relaxed);
     assert(word & kLocked);
     word_.store(word + amount, std::memory_order_release);
   }
 
-  std::atomic<std::uint64_t> word_{0};
+  std::atomic<Version> word_{0};
 };
 
-static_assert(sizeof(VersionLock) == 8);
+using VersionLock = BasicVersionLock<std::uint64_t>;
+using SmallVersionLock = BasicVersionLock<std::uint32_t>;
+
+static_assert(sizeof(VersionLock) == 8 && sizeof(SmallVersionLock) == 4);
 
 }  // namespace perdix::epoch

@@ -9,9 +9,15 @@
 namespace perdix::epoch {
 namespace {
 
-TEST(VersionLock, EachUnlockIsANewVersion) {
-  VersionLock lock;
-  const std::uint64_t before = lock.read_begin();
+template <class Lock>
+class VersionLockTest : public testing::Test {};
+
+using Locks = testing::Types<VersionLock, SmallVersionLock>;
+TYPED_TEST_SUITE(VersionLockTest, Locks);
+
+TYPED_TEST(VersionLockTest, EachUnlockIsANewVersion) {
+  TypeParam lock;
+  const auto before = lock.read_begin();
   EXPECT_TRUE(lock.read_validate(before));
   lock.lock();
   EXPECT_TRUE(lock.locked());
@@ -22,12 +28,12 @@ TEST(VersionLock, EachUnlockIsANewVersion) {
   EXPECT_FALSE(lock.locked());
   EXPECT_FALSE(lock.read_validate(before));
   EXPECT_NE(lock.read_begin(), before);
-  EXPECT_FALSE(VersionLock::obsolete(lock.read_begin()));
+  EXPECT_FALSE(TypeParam::obsolete(lock.read_begin()));
 }
 
-TEST(VersionLock, UpgradesOnlyTheVersionThatWasRead) {
-  VersionLock lock;
-  const std::uint64_t first = lock.read_begin();
+TYPED_TEST(VersionLockTest, UpgradesOnlyTheVersionThatWasRead) {
+  TypeParam lock;
+  const auto first = lock.read_begin();
   EXPECT_TRUE(lock.try_upgrade(first));
   lock.unlock();
   EXPECT_FALSE(lock.try_upgrade(first));
@@ -36,23 +42,23 @@ TEST(VersionLock, UpgradesOnlyTheVersionThatWasRead) {
   lock.unlock();
 }
 
-TEST(VersionLock, ObsoleteIsForEver) {
-  VersionLock lock;
-  const std::uint64_t before = lock.read_begin();
+TYPED_TEST(VersionLockTest, ObsoleteIsForEver) {
+  TypeParam lock;
+  const auto before = lock.read_begin();
   lock.lock();
   EXPECT_FALSE(lock.is_obsolete());
   lock.unlock_obsolete();
   EXPECT_TRUE(lock.is_obsolete());
-  EXPECT_TRUE(VersionLock::obsolete(lock.read_begin()));
+  EXPECT_TRUE(TypeParam::obsolete(lock.read_begin()));
   EXPECT_FALSE(lock.read_validate(before));
   EXPECT_FALSE(lock.locked());
 }
 
 // Writers keep all words equal; a reader that validates must have seen them equal, and never an
 // older state than before.
-TEST(VersionLock, ValidatedReadsAreConsistent) {
+TYPED_TEST(VersionLockTest, ValidatedReadsAreConsistent) {
   constexpr std::uint64_t kWrites = 20'000;
-  VersionLock lock;
+  TypeParam lock;
   std::array<std::atomic<std::uint64_t>, 8> words{};
   std::atomic<int> writers{2};
   auto write = [&] {
@@ -67,7 +73,7 @@ TEST(VersionLock, ValidatedReadsAreConsistent) {
   auto read = [&] {
     std::uint64_t last = 0;
     while (writers > 0) {
-      const std::uint64_t version = lock.read_begin();
+      const auto version = lock.read_begin();
       std::array<std::uint64_t, 8> seen;
       for (std::size_t i = 0; i < words.size(); ++i)
         seen[i] = words[i].load(std::memory_order_relaxed);
@@ -87,12 +93,12 @@ TEST(VersionLock, ValidatedReadsAreConsistent) {
 }
 
 // Upgrading is compare-and-swap on the version, so increments by optimistic upgrade are never lost.
-TEST(VersionLock, UpgradesExcludeEachOther) {
-  VersionLock lock;
+TYPED_TEST(VersionLockTest, UpgradesExcludeEachOther) {
+  TypeParam lock;
   std::atomic<std::uint64_t> value{0};
   auto increment = [&] {
     for (int done = 0; done < 20'000;) {
-      const std::uint64_t version = lock.read_begin();
+      const auto version = lock.read_begin();
       const std::uint64_t seen = value.load(std::memory_order_relaxed);
       if (!lock.try_upgrade(version)) continue;
       value.store(seen + 1, std::memory_order_relaxed);
