@@ -48,7 +48,7 @@ std::vector<std::pair<wal::Position, Change>> open_changes(pool::PoolCore& core,
                    changes.emplace_back(place, Change{survivor->owner, key, value});
                  });
     }
-    at = pm::load(leaf.next);
+    at = sptree::successor_of(leaf);
   }
   std::sort(changes.begin(), changes.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -43,7 +43,7 @@ struct IndexOptions {
 
   /// Bytes of DRAM that may go into write buffers, for engines that have them (SpTree; others
   /// ignore it). 0: none, every write goes to its place in the pool. kUnlimited: each leaf that is
-  /// written to has one (320 bytes a leaf, and up to as much for each of the others: memory is
+  /// written to has one (576 bytes a leaf, and up to as much for each of the others: memory is
   /// taken for leaves side by side). In between, the leaves written to most have one.
   std::uint64_t dram_budget = 0;
 

@@ -1,9 +1,8 @@
 // One cache line read as a vector, and compared with a byte in all positions at once.
 //
-// `load_line` and `load_part_of_line` are the one place where perdix reads memory that another
-// thread may be writing without atomics: their callers validate a version afterwards and discard
-// what they found if it changed, or look at what it stands for. They are hidden from
-// ThreadSanitizer for that reason.
+// What loads here is the one place where perdix reads memory that another thread may be writing
+// without atomics: callers validate a version afterwards and discard what they found if it changed,
+// or look at what it stands for. It is hidden from ThreadSanitizer for that reason.
 //
 // Uses AVX-512 where the compiler may, else SSE2, which every x86-64 has. Pure functions.
 #pragma once
@@ -39,6 +38,14 @@ inline std::uint64_t equal_bytes(Line line, std::uint8_t byte) {
   return _mm512_cmpeq_epi8_mask(line, _mm512_set1_epi8(static_cast<char>(byte)));
 }
 
+/// The same of the 32 bytes at `p`, which is aligned to 32.
+__attribute__((no_sanitize("thread"))) inline std::uint32_t equal_bytes_of_half_line(
+    const void* p, std::uint8_t byte) {
+  const __m256i equal = _mm256_cmpeq_epi8(_mm256_load_si256(static_cast<const __m256i*>(p)),
+                                          _mm256_set1_epi8(static_cast<char>(byte)));
+  return static_cast<std::uint32_t>(_mm256_movemask_epi8(equal));
+}
+
 #else
 
 using Line = std::array<std::uint64_t, 8>;
@@ -59,16 +66,26 @@ __attribute__((no_sanitize("thread"))) inline Line load_part_of_line(const void*
   return line;
 }
 
+inline std::uint64_t equal_in_two_words(std::uint64_t low, std::uint64_t high, std::uint8_t byte) {
+  const __m128i bytes = _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
+  const __m128i equal = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(static_cast<char>(byte)));
+  return static_cast<unsigned>(_mm_movemask_epi8(equal));
+}
+
 inline std::uint64_t equal_bytes(Line line, std::uint8_t byte) {
-  const __m128i wanted = _mm_set1_epi8(static_cast<char>(byte));
   std::uint64_t mask = 0;
-  for (std::size_t i = 0; i < line.size(); i += 2) {
-    const __m128i bytes =
-        _mm_set_epi64x(static_cast<long long>(line[i + 1]), static_cast<long long>(line[i]));
-    const auto equal = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, wanted)));
-    mask |= std::uint64_t{equal} << (8 * i);
-  }
+  for (std::size_t i = 0; i < line.size(); i += 2)
+    mask |= equal_in_two_words(line[i], line[i + 1], byte) << (8 * i);
   return mask;
+}
+
+__attribute__((no_sanitize("thread"))) inline std::uint32_t equal_bytes_of_half_line(
+    const void* p, std::uint8_t byte) {
+  std::array<std::uint64_t, 4> words;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    words[i] = __atomic_load_n(static_cast<const std::uint64_t*>(p) + i, __ATOMIC_RELAXED);
+  return static_cast<std::uint32_t>(equal_in_two_words(words[0], words[1], byte) |
+                                    equal_in_two_words(words[2], words[3], byte) << 16);
 }
 
 #endif

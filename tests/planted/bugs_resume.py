@@ -13,11 +13,9 @@ BUGS = [
     Bug(
         "the backup leads to a leaf that no crash may know yet",
         SMO,
-        "  session.commit_when(left.next, ~std::uint64_t{0}, offset);\n"
-        "  session.redo(left.bitmap, kept_bits);\n",
+        "  const std::uint64_t link = staged_link(left, offset);\n",
         "  backup_->add(division.separator, offset);\n"
-        "  session.commit_when(left.next, ~std::uint64_t{0}, offset);\n"
-        "  session.redo(left.bitmap, kept_bits);\n",
+        "  const std::uint64_t link = staged_link(left, offset);\n",
         TREE,
     ),
     Bug(
@@ -30,7 +28,7 @@ BUGS = [
     Bug(
         "recovery takes erased slots for pairs",
         SPTREE_RESUME,
-        "  node.bitmap.store(node.slots() & ~chain.erased, std::memory_order_relaxed);\n",
+        "    slots = slots - survivor->replay.erased;\n",
         "",
         BUFFERS,
     ),
@@ -52,14 +50,14 @@ BUGS = [
     Bug(
         "pairs that a split had not merged yet are lost when its chain is closed",
         SPTREE_RESUME,
-        "  pm().publish(leaf.bitmap, placed.taken & ~chain.erased);  // before the END\n",
+        "  publish_slots(pm(), leaf, placed.taken - chain.erased);  // before the END\n",
         "",
         BUFFERS,
     ),
     Bug(
         "a stale chain ends before what it says is merged",
         SPTREE_RESUME,
-        """  pm().publish(leaf.bitmap, placed.taken & ~chain.erased);  // before the END
+        """  publish_slots(pm(), leaf, placed.taken - chain.erased);  // before the END
   log_->prepare_adoption();
   log_->adopt(closing, survivor.owner, survivor.head, chain.oldest);
   log_->end(closing);
@@ -67,14 +65,14 @@ BUGS = [
         """  log_->prepare_adoption();
   log_->adopt(closing, survivor.owner, survivor.head, chain.oldest);
   log_->end(closing);
-  pm().publish(leaf.bitmap, placed.taken & ~chain.erased);
+  publish_slots(pm(), leaf, placed.taken - chain.erased);
 """,
         BUFFERS,
     ),
     Bug(
         "the node to the left of the gap does not learn of its neighbour",
         SPTREE_RESUME,
-        "    left.next.store(node, std::memory_order_release);\n",
+        "    set_next(left, node);\n",
         "",
         TREE,
     ),

@@ -25,10 +25,10 @@ BUGS = [
         "and value)",
         SPTREE,
         """    store_pair(key, value);
-    pm().fence();                         // phase 1: the pair is durable before its bit can be
-    pm().publish(leaf.bitmap, with_bit);  // phase 2: the commit
+    pm().fence();                    // phase 1: the pair is durable before its bit can be
+    pm().publish(bitmap, with_bit);  // phase 2: the commit
 """,
-        """    pm().publish(leaf.bitmap, with_bit);
+        """    pm().publish(bitmap, with_bit);
     store_pair(key, value);
     pm().fence();
 """,
@@ -44,13 +44,13 @@ BUGS = [
     Bug(
         "insert of a string does not log: blocks leak or are given out twice",
         SPTREE,
-        """    session.commit_when(leaf.bitmap, bit, bit);
-    session.log();                                 // phase 1: pair, blobs and record are durable
-    pm().store(leaf.bitmap, with_bit);             // phase 2: the commit
+        """    session.commit_when(bitmap, bit, bit);
+    session.log();                       // phase 1: pair, blobs and record are durable
+    pm().store(bitmap, with_bit);        // phase 2: the commit
 """,
-        """    session.commit_when(leaf.bitmap, bit, bit);
+        """    session.commit_when(bitmap, bit, bit);
     pm().fence();
-    pm().store(leaf.bitmap, with_bit);
+    pm().store(bitmap, with_bit);
     session.log();
 """,
         STRINGS,
@@ -58,8 +58,8 @@ BUGS = [
     Bug(
         "insert names the wrong slot's bit as its commit",
         SPTREE,
-        "    session.commit_when(leaf.bitmap, bit, bit);\n    session.log();    ",
-        "    session.commit_when(leaf.bitmap, bit << 1, bit << 1);\n    session.log();    ",
+        "    session.commit_when(bitmap, bit, bit);\n    session.log();    ",
+        "    session.commit_when(bitmap, bit << 1, bit << 1);\n    session.log();    ",
         TREE,
     ),
     Bug(
@@ -82,10 +82,10 @@ BUGS = [
         SPTREE,
         """    Keys::free(session, pm::load(pair.key));
     Values::free(session, pm::load(pair.value));
-    session.commit_when(leaf.bitmap, bit, 0);
+    session.commit_when(bitmap, bit, 0);
 """,
         """    Values::free(session, pm::load(pair.value));
-    session.commit_when(leaf.bitmap, bit, 0);
+    session.commit_when(bitmap, bit, 0);
 """,
         STRINGS,
     ),
@@ -94,19 +94,19 @@ BUGS = [
         SPTREE,
         """    Keys::free(session, pm::load(pair.key));
     Values::free(session, pm::load(pair.value));
-    session.commit_when(leaf.bitmap, bit, 0);
+    session.commit_when(bitmap, bit, 0);
 """,
         """    Keys::free(session, pm::load(pair.key));
-    session.commit_when(leaf.bitmap, bit, 0);
+    session.commit_when(bitmap, bit, 0);
 """,
         STRINGS,
     ),
     Bug(
         "erase clears the bit in DRAM only: the pair comes back (FAST&FAIR, wrong line flushed)",
         SPTREE,
-        """    pm().publish(leaf.bitmap, without_bit);  // the commit
+        """    pm().publish(bitmap, without_bit);  // the commit
   } else {""",
-        """    pm().publish(leaf.bitmap, taken_slots(node));
+        """    pm().publish(bitmap, pm::load(bitmap));
   } else {""",
         TREE,
     ),
@@ -119,81 +119,82 @@ BUGS = [
     ),
     # --- SpTree: structure modifications ---
     Bug(
-        "split leaves copies behind after a crash: no redo (SPTree, stale copies)",
+        "split links the new leaf before the left one lets go of its pairs (SPTree, stale copies)",
         SMO,
-        "  session.redo(left.bitmap, kept_bits);\n",
-        "",
+        """  pm().store(left.link, link);  // the commit: from here on the new leaf owns what moved
+""",
+        """  pm().store(left.link, link ^ kSelector);
+  pm().store(left.link, link);
+""",
         TREE,
     ),
     Bug(
         "split clears the left leaf's bits before the new leaf is linked",
         SMO,
-        """  pm().store(left.next, offset);
-  pm().store(left.bitmap, kept_bits);
+        """  stage(pm(), left, taken_slots(node) - moved_slots);
 """,
-        """  pm().store(left.bitmap, kept_bits);
-  pm().store(left.next, offset);
+        """  publish_slots(pm(), left, taken_slots(node) - moved_slots);
+  stage(pm(), left, taken_slots(node) - moved_slots);
 """,
         TREE,
     ),
     Bug(
         "split drops the next pointer of the new leaf",
         SMO,
-        "  pm().store(right.next, left.next);\n",
-        "  pm().store(right.next, pm::kNull);\n",
+        "  pm().store(right.link, successor_of(left));\n",
+        "  pm().store(right.link, pm::kNull);\n",
         TREE,
     ),
     Bug(
         "split does not flush the moved pairs",
         SMO,
-        "  pm().flush(&right, offsetof(Leaf, pairs) + "
-        "std::bit_width(right_slots) * sizeof(Pair));\n",
-        "  pm().flush(&right, offsetof(Leaf, pairs));\n",
+        "  flush_pairs(pm(), right, right_slots);\n",
+        "",
         TREE,
     ),
     Bug(
         "split links the new leaf before its record is there: it leaks",
         SMO,
         """  session.log();
-  // The commit: from here on the moved pairs belong to the new leaf. Both words lie in one line, so
-  // the bits are never cleared in PM before.
-  pm().store(left.next, offset);
-""",
+  stage(pm(), left, taken_slots(node) - moved_slots);
+  pm().store(left.link, link);  """,
         """  pm().fence();
-  pm().store(left.next, offset);
+  stage(pm(), left, taken_slots(node) - moved_slots);
+  pm().store(left.link, link);
   session.log();
-""",
+  """,
         TREE,
     ),
     Bug(
         "split does not clear the moved pairs' bits at all",
         SMO,
-        "  pm().store(left.bitmap, kept_bits);\n",
-        "",
+        "  stage(pm(), left, taken_slots(node) - moved_slots);\n",
+        "  stage(pm(), left, taken_slots(node));\n",
         TREE,
     ),
     Bug(
         "split keeps one pair in both leaves",
         SMO,
-        "    if (!entry.buffered()) moved_slots |= bit_of(entry.place);\n",
-        "    if (!entry.buffered() && i > 0) moved_slots |= bit_of(entry.place);\n",
+        "    if (!entry.buffered()) moved_slots.add(entry.place);\n",
+        "    if (!entry.buffered() && i > 0) moved_slots.add(entry.place);\n",
         TREE,
     ),
     Bug(
-        "merge leaves copies behind after a crash: no undo (SPTree, stale copies)",
+        "merge gives the left leaf its pairs before the right one is unlinked (SPTree, stale "
+        "copies)",
         SMO,
-        "  session.undo(left.bitmap, old_slots);\n",
-        "",
+        "  stage(pm(), left, node.slots());\n",
+        "  publish_slots(pm(), left, node.slots());\n"
+        "  stage(pm(), left, node.slots());\n",
         TREE,
     ),
     Bug(
         "merge unlinks the right leaf before the left one owns its pairs",
         SMO,
-        """  pm().store(left.bitmap, node.slots());  // its slots, durable since log()
-  pm().publish(left.next, right.next);    // the commit
+        """  pm().publish(left.link, link);  // the commit
 """,
-        """  pm().store(left.next, right.next);
-  pm().publish(left.bitmap, node.slots());
+        """  pm().publish(left.link, link ^ kSelector);
+  pm().publish(left.link, link);
 """,
         TREE,
     ),
@@ -214,24 +215,25 @@ BUGS = [
     Bug(
         "merge flushes only the first of the moved pairs",
         SMO,
-        "  flush_pairs(left, node.slots() & ~old_slots);  // log() fences before their bits are "
-        "set\n",
-        "  const std::uint64_t moved = node.slots() & ~old_slots;\n"
-        "  flush_pairs(left, moved & -moved);\n",
+        "  flush_pairs(pm(), left, node.slots() - old_slots);  // log() fences before their bits "
+        "count\n",
+        "  const SlotSet moved = node.slots() - old_slots;\n"
+        "  flush_pairs(pm(), left, SlotSet::of(moved.first() % kLeafPairs));\n",
         TREE,
     ),
     Bug(
         "pairs go back to their columns before their copies are durable",
         SMO,
-        "  pm().fence();  // phase 1: the copies are durable before their bits can be\n",
+        "    pm().fence();                      // phase 1: the copies are durable before their "
+        "bits can be\n",
         "",
         TREE,
     ),
     Bug(
         "pairs that go back to their columns also stay where they were",
         SMO,
-        "  const std::uint64_t slots = (before | added) & ~left;\n",
-        "  const std::uint64_t slots = (before | added) & ~({planted} ? 0 : left);\n",
+        "  const SlotSet slots = (before | added) - left;\n",
+        "  const SlotSet slots = (before | added) - ({planted} ? SlotSet() : left);\n",
         TREE,
     ),
     Bug(
@@ -254,9 +256,10 @@ BUGS = [
     Bug(
         "recovery forgets the filters: lookups deny keys that are there",
         SPTREE_RESUME,
-        """  fill_filter(*node);
+        """  fill_filter(*node, slots);
   count_pairs(*node);
 """,
+        "  for (const unsigned slot : slots) node->fingerprints[slot] = 1;\n"
         "  count_pairs(*node);\n",
         TREE,
     ),
@@ -272,17 +275,17 @@ BUGS = [
         SPTREE_RESUME,
         "  if (offset == pm::kNull) return nullptr;\n",
         "  if (offset == pm::kNull) return nullptr;\n"
-        "  if ({planted} && pm::load(leaf_at(pool(), offset).next) == pm::kNull) return nullptr;\n",
+        "  if ({planted} && successor_of(leaf_at(pool(), offset)) == pm::kNull) return nullptr;\n",
         TREE,
     ),
     Bug(
         "dropping frees the strings after the leaf that leads to them",
         SPTREE_RECOVERY,
-        """      pool_.pm().publish(leaf.bitmap, left & (left - 1));  // the commit
+        """      pool_.pm().publish(bitmap, pm::load(bitmap) & ~bit);  // the commit
       session.finish();
 """,
         """      session.finish();
-      pool_.pm().publish(leaf.bitmap, left & (left - 1));
+      pool_.pm().publish(bitmap, pm::load(bitmap) & ~bit);
 """,
         STRINGS,
     ),
@@ -318,10 +321,10 @@ BUGS = [
     Bug(
         "a buffer's chain ends before the leaf says the same",
         BUFFERED,
-        "  pm().publish(leaf.bitmap, slots);  // phase 2: durable before the chain that says the "
+        "  publish_slots(pm(), leaf, slots);  // phase 2: durable before the chain that says the "
         "same ends\n"
         "  log_->end(*buffer);\n",
-        "  log_->end(*buffer);\n  pm().publish(leaf.bitmap, slots);\n",
+        "  log_->end(*buffer);\n  publish_slots(pm(), leaf, slots);\n",
         BUFFERS,
     ),
     Bug(
@@ -334,9 +337,9 @@ BUGS = [
     Bug(
         "merging a buffer forgets its tombstones",
         BUFFERED,
-        "  const std::uint64_t slots = placed.taken & ~buffer->erased_slots();\n",
-        "  const std::uint64_t slots =\n"
-        "      {planted} ? placed.taken : placed.taken & ~buffer->erased_slots();\n",
+        "  const SlotSet slots = placed.taken - buffer->erased_slots();\n",
+        "  const SlotSet slots =\n"
+        "      {planted} ? placed.taken : placed.taken - buffer->erased_slots();\n",
         BUFFERS,
     ),
     Bug(

@@ -12,20 +12,12 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cassert>
 
 #include "alloc/session.h"
 #include "index/sptree/sptree.h"
 
 namespace perdix::index::sptree {
-
-inline bool on_one_line(const Pair& a, const Pair& b) {
-  const auto line = [](const Pair& pair) {
-    return reinterpret_cast<std::uintptr_t>(&pair) / pm::kLineSize;
-  };
-  return line(a) == line(b);
-}
 
 template <class K, class V>
 auto Tree<K, V>::buffer_of(const Node& node) const -> Buffer* {
@@ -81,9 +73,20 @@ template <class K, class V>
 
 /// The leaf's bitmap in PM.
 template <class K, class V>
-std::uint64_t Tree<K, V>::taken_slots(const Node& node) const {
+SlotSet Tree<K, V>::taken_slots(const Node& node) const {
   const Buffer* buffer = buffer_of(node);
   return buffer == nullptr ? node.slots() : node.slots() | buffer->erased_slots();
+}
+
+/// Where the leaf takes a new key with this hash; kLeafPairs if it is full.
+template <class K, class V>
+unsigned Tree<K, V>::free_slot_of(const Node& node, Hash16 hash) const {
+  if (node.buffer() == 0) {  // so no slot is erased but taken
+    const unsigned slot = node.free_slot_near(hash);
+    if (slot != kLeafPairs) [[likely]]
+      return slot;
+  }
+  return free_slot(taken_slots(node), hash);
 }
 
 template <class K, class V>
@@ -150,16 +153,15 @@ void Tree<K, V>::bury(Node& node, Buffer& buffer, unsigned slot) {
   if constexpr (Keys::kInline && Values::kInline) {
     log_->append(buffer, wal::Type::erase_slot, slot, 0);
   } else {
-    const Pair& pair = node.leaf()->pairs[slot];
+    const Pair& pair = pair_at(*node.leaf(), slot);
     count_blobs(pair.key, pair.value, -1);
     alloc::Session session = pool().allocator().session();
     Keys::free(session, pm::load(pair.key));
     Values::free(session, pm::load(pair.value));
     log_->append(buffer, wal::Type::erase_slot, slot, 0, session);
   }
-  const std::uint64_t bit = std::uint64_t{1} << slot;
-  node.bitmap.store(node.slots() & ~bit, std::memory_order_relaxed);
-  buffer.erased.store(buffer.erased_slots() | bit, std::memory_order_relaxed);
+  node.remove(slot);
+  buffer.set_erased(buffer.erased_slots() | SlotSet::of(slot));
   ++buffer.records;
 }
 
@@ -170,37 +172,30 @@ bool Tree<K, V>::can_grow(const Node& node) {
   return buffer_of(node)->records < kChainRecords && admitted(node);
 }
 
-/// Flushes the lines of these slots, each once, with its last pair.
-template <class K, class V>
-void Tree<K, V>::flush_pairs(const Leaf& leaf, std::uint64_t slots) const {
-  while (slots != 0) {
-    const Pair& pair = leaf.pairs[std::countr_zero(slots)];
-    slots &= slots - 1;
-    // The caller fences before the pairs' bits can be set.
-    if (slots == 0 || !on_one_line(pair, leaf.pairs[std::countr_zero(slots)]))
-      pm().flush(&pair, sizeof pair);
-  }
-}
-
 /// Writes pairs into free slots of a leaf, durably; their bits come later (phase 1 of two-phase
 /// insertion). Nothing happens if there are too few slots.
 template <class K, class V>
 template <class PairAt>
-auto Tree<K, V>::place_pairs(Leaf& leaf, std::uint64_t taken, unsigned count, PairAt pair_at)
+auto Tree<K, V>::place_pairs(Leaf& leaf, SlotSet taken, unsigned count, PairAt pair_to_place)
     -> Placed {
   Placed placed;
   placed.taken = taken;
-  placed.complete = count <= kLeafPairs - static_cast<unsigned>(std::popcount(taken));
+  placed.complete = count <= kLeafPairs - taken.count();
   if (!placed.complete) return placed;
+  __builtin_prefetch(&leaf, 1);  // for the commit
   for (unsigned i = 0; i < count; ++i) {
-    const Pair pair = pair_at(i);
-    const unsigned slot = free_slot(placed.taken, Keys::hash16_of_word(pair.key));
-    placed.taken |= std::uint64_t{1} << slot;
+    const unsigned slot = free_slot(placed.taken, Keys::hash16_of_word(pair_to_place(i).key));
+    placed.taken.add(slot);
     placed.slots[i] = static_cast<std::uint8_t>(slot);
-    pm().store(leaf.pairs[slot].key, pair.key);
-    pm().store(leaf.pairs[slot].value, pair.value);
+    __builtin_prefetch(&pair_at(leaf, slot), 1);  // stores to them would wait one by one
   }
-  flush_pairs(leaf, placed.taken & ~taken);
+  for (unsigned i = 0; i < count; ++i) {
+    const Pair pair = pair_to_place(i);
+    Pair& place = pair_at(leaf, placed.slots[i]);
+    pm().store(place.key, pair.key);
+    pm().store(place.value, pair.value);
+  }
+  flush_pairs(pm(), leaf, placed.taken - taken);
   if (count > 0) pm().fence();  // the pairs are durable before their bits can be
   return placed;
 }
@@ -217,13 +212,12 @@ bool Tree<K, V>::merge_buffer(Node& node) {
     return Pair{buffer->key(i), buffer->value(i)};
   });
   if (!placed.complete) return false;
-  const std::uint64_t slots = placed.taken & ~buffer->erased_slots();
-  pm().publish(leaf.bitmap, slots);  // phase 2: durable before the chain that says the same ends
+  const SlotSet slots = placed.taken - buffer->erased_slots();
+  publish_slots(pm(), leaf, slots);  // phase 2: durable before the chain that says the same ends
   log_->end(*buffer);
 
   for (unsigned i = 0; i < count; ++i)
     node.add(placed.slots[i], Keys::hash16_of_word(buffer->key(i)));
-  node.bitmap.store(slots, std::memory_order_relaxed);
   buffer->clear();
   return true;
 }

@@ -37,9 +37,8 @@ void Tree<K, V>::check_pairs(const Node& node, CheckReport& report) const {
     problems.expect(found.present() && found.value == value_word,
                     "leaf {:#x}: the filter denies the key in {} (M2)", offset, place);
   };
-  for (std::uint64_t left = node.slots(); left != 0; left &= left - 1) {
-    const int slot = std::countr_zero(left);
-    const Pair& pair = node.leaf()->pairs[slot];
+  for (const unsigned slot : node.slots()) {
+    const Pair& pair = pair_at(*node.leaf(), slot);
     check_pair(pair.key, pair.value, fmt::format("slot {}", slot));
   }
   const Buffer* buffer = buffer_of(node);
@@ -60,7 +59,7 @@ void Tree<K, V>::check_buffer(const Node& node, CheckReport& report) const {
   const wal::Owner owner = owner_of(node);
   problems.expect(buffer->node.load() == &node && buffer->owner.load() == owner,
                   "leaf {:#x}: its write buffer belongs to another leaf", offset);
-  problems.expect((node.slots() & buffer->erased_slots()) == 0,
+  problems.expect((node.slots() & buffer->erased_slots()).empty(),
                   "leaf {:#x}: a pair is there and erased (B3)", offset);
   const Replay chain = replay(*log_, owner, buffer->head.load(), *node.leaf(), [&](Word word) {
     const Key key = keys_.view(word);
@@ -81,14 +80,14 @@ void Tree<K, V>::check_node(const Node& node, CheckReport& report) const {
   Problems problems(report);
   const Leaf& leaf = *node.leaf();
   const pm::Offset offset = pool().offset(&leaf);
-  const Node* next = node.next.load(std::memory_order_acquire);
+  const Node* next = next_of(node);
   ++report.blocks;
   problems.expect(pool().allocator().validate_block(offset, sizeof(Leaf)),
                   "leaf {:#x} lies in free memory (L6)", offset);
   problems.expect(leaf.magic == kLeafMagic, "leaf {:#x} has no magic number", offset);
-  problems.expect(leaf.next == (next == nullptr ? pm::kNull : pool().offset(next->leaf())),
+  problems.expect(successor_of(leaf) == (next == nullptr ? pm::kNull : pool().offset(next->leaf())),
                   "leaf {:#x}: DRAM and PM disagree on the next leaf (L2)", offset);
-  problems.expect(leaf.bitmap == taken_slots(node),
+  problems.expect(slots_of(leaf) == taken_slots(node),
                   "leaf {:#x}: DRAM and PM disagree on the bitmap (M2)", offset);
   const auto high = node.high.load(std::memory_order_acquire);
   if (next == nullptr) {
@@ -137,8 +136,7 @@ CheckReport Tree<K, V>::check() const {
   if (log_ != nullptr) log_->check(report);
   check_backup(report);
   problems.expect(head_->leaf()->low == 0, "the first leaf has a low bound (L1)");
-  for (const Node* node = head_; node != nullptr;
-       node = node->next.load(std::memory_order_acquire)) {
+  for (const Node* node = head_; node != nullptr; node = next_of(*node)) {
     check_node(*node, report);
     check_pairs(*node, report);
     check_buffer(*node, report);
@@ -161,12 +159,11 @@ void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
   visit(pool().offset(&root()));
   if (log_ != nullptr) log_->for_each_block(visit);
   backup_->tree().for_each_block(visit);
-  for (const Node* node = head_; node != nullptr;
-       node = node->next.load(std::memory_order_acquire)) {
+  for (const Node* node = head_; node != nullptr; node = next_of(*node)) {
     visit(pool().offset(node->leaf()));
     if (Keys::blobs(node->leaf()->low) != 0) visit(blob_offset(node->leaf()->low));
-    for (std::uint64_t left = node->slots(); left != 0; left &= left - 1) {
-      const Pair& pair = node->leaf()->pairs[std::countr_zero(left)];
+    for (const unsigned slot : node->slots()) {
+      const Pair& pair = pair_at(*node->leaf(), slot);
       visit_words(pair.key, pair.value);
     }
     const Buffer* buffer = buffer_of(*node);

@@ -16,38 +16,36 @@
 #include <cstdint>
 
 #include "index/common/word.h"
+#include "index/sptree/slots.h"
 
 namespace perdix::index::sptree {
 
-inline std::uint8_t fingerprint(Hash16 hash) { return static_cast<std::uint8_t>(hash); }
+/// Never 0, which stands for a free slot. (1 is twice as frequent, at no price worth mentioning.)
+inline std::uint8_t fingerprint(Hash16 hash) {
+  const auto low = static_cast<std::uint8_t>(hash);
+  return low != 0 ? low : 1;
+}
 
-// A leaf's slots are four columns, one slot of each in a row of 64 bytes. A key prefers a slot in
-// the column that its hash names, so that a lookup compares a quarter of the fingerprints: what the
-// place says need not be in the fingerprint. Rows are filled from the first one on, so that pairs
-// which are written together share lines, as they would without columns.
-
-inline constexpr unsigned kColumns = 4;
+// A key prefers a slot in the column that its hash names, so that a lookup compares an eighth of
+// the fingerprints: what the place says need not be in the fingerprint. Columns are filled from the
+// first row on.
 
 inline unsigned column(Hash16 hash) { return hash >> 8 & (kColumns - 1); }
-constexpr unsigned column_of_slot(unsigned slot) { return slot % kColumns; }
 constexpr unsigned partner(unsigned column) { return column ^ 1; }
-constexpr std::uint64_t slots_of_column(unsigned column) {
-  return std::uint64_t{0x1111'1111'1111'1111} << column;
-}
 
 /// Where a key with this hash goes: to the first free slot of its column, or, if that is full, of
 /// the column's partner, or of all. kLeafPairs if none is free.
-inline unsigned free_slot(std::uint64_t taken, Hash16 hash) {
+inline unsigned free_slot(SlotSet taken, Hash16 hash) {
   const unsigned own = column(hash);
-  std::uint64_t free = ~taken & slots_of_column(own);
-  if (free == 0) free = ~taken & slots_of_column(partner(own));
-  if (free == 0) free = ~taken;
-  return static_cast<unsigned>(std::countr_zero(free));
+  SlotSet free = slots_of_column(own) - taken;
+  if (free.empty()) free = slots_of_column(partner(own)) - taken;
+  if (free.empty()) free = ~taken;
+  return free.first();
 }
 
-/// A Bloom filter of 120 bits, two per key: the optimum for the 45 keys of an average leaf. Each of
-/// the two has a word of its own, so that a lookup finds it with one shift. And two bits for each
-/// column, which say whether keys of it had to go to its partner, or further.
+/// A Bloom filter of 240 bits, two per key: the optimum for the 90 keys of an average leaf. The
+/// first is in the first two words, the second in the others. And two bits for each column, which
+/// say whether keys of it had to go to its partner, or further.
 ///
 /// A key that is not there passes the filter with a chance of 1 in 4, and then meets the
 /// fingerprints of its column: together 1 to 2 %.
@@ -56,8 +54,8 @@ class Bloom {
   static constexpr unsigned kBitsPerKey = 2;
 
   void add(Hash16 hash) {
-    set(0, first(hash));
-    set(1, second(hash));
+    set(first(hash));
+    set(second(hash));
   }
 
   /// Of a key that lies in this slot.
@@ -65,64 +63,58 @@ class Bloom {
     add(hash);
     const unsigned own = column(hash), actual = column_of_slot(slot);
     if (actual == own) return;
-    set(1, flags_at(own) + (actual == partner(own) ? 0 : 1));
+    set(flag_at(own, actual == partner(own) ? kInPartner : kFurther));
   }
 
   bool may_contain(Hash16 hash) const { return pass_mask(hash) != 0; }
 
   /// All ones if the filter may contain the hash, else 0: for callers that go on without a branch.
-  std::uint64_t pass_mask(Hash16 hash) const {
-    return -(word(0) >> first(hash) & word(1) >> second(hash) & std::uint64_t{1});
-  }
+  std::uint64_t pass_mask(Hash16 hash) const { return -(bit(first(hash)) & bit(second(hash))); }
 
-  /// The slots where a key with this hash may lie.
-  std::uint64_t slots(Hash16 hash) const {
-    const unsigned own = column(hash);
-    return kSlots[own][word(1) >> flags_at(own) & 3];
-  }
+  /// Keys of this one's column may be in its partner, or further away; 0 or 1.
+  std::uint64_t in_partner(Hash16 hash) const { return bit(flag_at(column(hash), kInPartner)); }
+  std::uint64_t further(Hash16 hash) const { return bit(flag_at(column(hash), kFurther)); }
 
   void clear() {
-    for (std::size_t i = 0; i < words_.size(); ++i) store(i, 0);
+    for (auto& word : words_) word.store(0, std::memory_order_relaxed);
   }
 
   /// Of the filter.
   unsigned bits_set() const {
-    constexpr std::uint64_t kFilter = (std::uint64_t{1} << kBitsBesideFlags) - 1;
-    return static_cast<unsigned>(std::popcount(word(0)) + std::popcount(word(1) & kFilter));
+    unsigned bits = 0;
+    for (const auto& word : words_)
+      bits += static_cast<unsigned>(std::popcount(word.load(std::memory_order_relaxed)));
+    const std::uint64_t flags = words_.back().load(std::memory_order_relaxed) >> (kFlags % 64);
+    return bits - static_cast<unsigned>(std::popcount(flags));
   }
 
  private:
-  static constexpr unsigned kBitsBesideFlags = 64 - 2 * kColumns;
+  static constexpr unsigned kSecond = 128;                // positions of the second bits
+  static constexpr unsigned kFlags = 256 - 2 * kColumns;  // and of the flags
+  static constexpr unsigned kInPartner = 0, kFurther = 1;
 
-  // By column and its flags: with the partner, further.
-  static constexpr auto kSlots = [] {
-    std::array<std::array<std::uint64_t, 4>, kColumns> slots{};
-    for (unsigned own = 0; own < kColumns; ++own) {
-      slots[own][0] = slots_of_column(own);
-      slots[own][1] = slots_of_column(own) | slots_of_column(partner(own));
-      slots[own][2] = slots[own][3] = ~std::uint64_t{0};
-    }
-    return slots;
-  }();
+  static constexpr unsigned flag_at(unsigned column, unsigned which) {
+    return kFlags + 2 * column + which;
+  }
 
-  static constexpr unsigned flags_at(unsigned column) { return kBitsBesideFlags + 2 * column; }
-
-  // The first position uses bits that neither fingerprint nor column do, so that the filters are
-  // nearly independent.
-  static unsigned first(Hash16 hash) { return hash >> 10; }
+  // The first position uses few bits that fingerprint or column do, so that the filters are nearly
+  // independent.
+  static unsigned first(Hash16 hash) { return hash >> 9; }
   static unsigned second(Hash16 hash) {
-    return static_cast<Hash16>(hash * 0x9E37u) * kBitsBesideFlags >> 16;
+    return kSecond + (static_cast<Hash16>(hash * 0x9E37u) * (kFlags - kSecond) >> 16);
   }
 
   // relaxed: readers validate the leaf's version, which orders the reads.
-  std::uint64_t word(std::size_t i) const { return words_[i].load(std::memory_order_relaxed); }
-  void store(std::size_t i, std::uint64_t value) {
-    words_[i].store(value, std::memory_order_relaxed);
+  std::uint64_t bit(unsigned i) const {
+    return words_[i / 64].load(std::memory_order_relaxed) >> i % 64 & 1;
+  }
+  void set(unsigned i) {
+    auto& word = words_[i / 64];
+    word.store(word.load(std::memory_order_relaxed) | std::uint64_t{1} << i % 64,
+               std::memory_order_relaxed);
   }
 
-  void set(std::size_t i, unsigned bit) { store(i, word(i) | std::uint64_t{1} << bit); }
-
-  std::array<std::atomic<std::uint64_t>, 2> words_{};
+  std::array<std::atomic<std::uint64_t>, 4> words_{};
 };
 
 }  // namespace perdix::index::sptree

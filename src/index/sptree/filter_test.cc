@@ -1,6 +1,8 @@
 // How selective a leaf's filter and fingerprints are, and that they never deny a key that is there.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "index/sptree/mnode.h"
 
 namespace perdix::index::sptree {
@@ -20,7 +22,7 @@ double false_positives(unsigned pairs) {
     Node node(nullptr, 0, 0);
     for (unsigned i = 0; i < pairs; ++i, ++key)
       node.add(free_slot(node.slots(), hash_of(key)), hash_of(key));
-    for (unsigned i = 0; i < kTried; ++i) passed += node.candidates(hash_of(key++)) != 0;
+    for (unsigned i = 0; i < kTried; ++i) passed += !node.candidates(hash_of(key++)).empty();
   }
   return static_cast<double>(passed) / (kNodes * kTried);
 }
@@ -30,37 +32,59 @@ TEST(Filter, NeverDeniesAKeyThatIsThere) {
   for (unsigned slot = 0; slot < kLeafPairs; ++slot) {
     node.add(slot, hash_of(slot * 7919));
     for (unsigned i = 0; i <= slot; ++i) {
-      EXPECT_TRUE(node.candidates(hash_of(i * 7919)) >> i & 1) << "slot " << i << " of " << slot;
+      EXPECT_TRUE(node.candidates(hash_of(i * 7919)).contains(i)) << "slot " << i << " of " << slot;
     }
   }
-  EXPECT_EQ(node.slots(), kFullBitmap);
+  EXPECT_EQ(node.slots(), SlotSet::all());
 }
 
-TEST(Filter, SlotsWithoutABitAreNoCandidates) {
+TEST(Filter, FreeSlotsAreNoCandidates) {
+  for (Hash16 hash = 0; hash < 0xff00; hash = static_cast<Hash16>(hash + 0x80)) {
+    Node node(nullptr, 0, 0);
+    EXPECT_TRUE(node.candidates(hash).empty());
+    const unsigned slot = free_slot(node.slots(), hash);
+    node.add(slot, hash);
+    EXPECT_EQ(node.candidates(hash), SlotSet::of(slot));
+    EXPECT_EQ(node.slots(), SlotSet::of(slot));
+    node.remove(slot);
+    EXPECT_TRUE(node.candidates(hash).empty());
+    EXPECT_TRUE(node.slots().empty());
+  }
+}
+
+TEST(Filter, FindsWhatOthersKeptOutOfItsColumn) {
+  const Hash16 hash = 0x0542;  // column 5
   Node node(nullptr, 0, 0);
-  node.add(3, hash_of(42));
-  node.bitmap.store(0);
-  EXPECT_EQ(node.candidates(hash_of(42)), 0u);
+  std::set<unsigned> columns;
+  for (unsigned i = 0; i < kLeafPairs; ++i) {
+    const unsigned slot = free_slot(node.slots(), hash);
+    columns.insert(column_of_slot(slot));
+    node.add(slot, hash);
+    EXPECT_EQ(node.candidates(hash), node.slots()) << i;
+    if (i < kRows) EXPECT_EQ(column_of_slot(slot), 5u);
+    if (i >= kRows && i < 2 * kRows) EXPECT_EQ(column_of_slot(slot), 4u);
+  }
+  EXPECT_EQ(columns.size(), kColumns);
 }
 
 TEST(Filter, DeniesMostAbsentKeys) {
   EXPECT_EQ(false_positives(0), 0.0);
-  EXPECT_LT(false_positives(32), 0.01);
-  EXPECT_LT(false_positives(45), 0.02);
-  EXPECT_LT(false_positives(64), 0.12);
+  EXPECT_LT(false_positives(64), 0.01);
+  EXPECT_LT(false_positives(90), 0.02);
+  EXPECT_LT(false_positives(128), 0.12);
 }
 
 TEST(FreeSlot, IsTheFirstOfTheColumnWhileThereIsOne) {
   const Hash16 hash = 2 << 8;  // column 2
-  std::uint64_t taken = 0;
-  for (unsigned row = 0; row < kLeafPairs / kColumns; ++row) {
-    EXPECT_EQ(free_slot(taken, hash), row * kColumns + 2);
-    taken |= std::uint64_t{1} << free_slot(taken, hash);
+  SlotSet taken;
+  for (unsigned row = 0; row < kRows; ++row) {
+    EXPECT_EQ(free_slot(taken, hash), 2 * kRows + row);
+    taken.add(free_slot(taken, hash));
   }
-  EXPECT_EQ(free_slot(taken, hash), 3u) << "the column is full";
+  EXPECT_EQ(free_slot(taken, hash), 3 * kRows) << "the column is full";
   EXPECT_EQ(free_slot(taken | slots_of_column(3), hash), 0u) << "its partner is full, too";
-  EXPECT_EQ(free_slot(kFullBitmap & ~(std::uint64_t{1} << 33), hash), 33u);
-  EXPECT_EQ(free_slot(kFullBitmap, hash), kLeafPairs);
+  EXPECT_EQ(free_slot(SlotSet::all() - SlotSet::of(97), hash), 97u);
+  EXPECT_EQ(free_slot(SlotSet::all(), hash), kLeafPairs);
 }
 
 TEST(Bloom, ForgetsWhenCleared) {
@@ -69,14 +93,27 @@ TEST(Bloom, ForgetsWhenCleared) {
   bloom.add(0xffff, 0);
   EXPECT_TRUE(bloom.may_contain(hash_of(1)));
   EXPECT_LE(bloom.bits_set(), 2 * Bloom::kBitsPerKey);
-  EXPECT_EQ(bloom.slots(0xffff), kFullBitmap) << "one of its column lies in another";
-  bloom.add(0x01ff, 4);
-  EXPECT_EQ(bloom.slots(0x01ff), slots_of_column(0) | slots_of_column(1)) << "with the partner";
-  EXPECT_EQ(bloom.slots(0), slots_of_column(0));
+  EXPECT_TRUE(bloom.further(0xffff)) << "one of its column lies far away";
+  EXPECT_FALSE(bloom.in_partner(0xffff));
+  bloom.add(0x01ff, 0);
+  EXPECT_TRUE(bloom.in_partner(0x01ff));
+  EXPECT_FALSE(bloom.further(0x01ff));
+  EXPECT_FALSE(bloom.in_partner(0));
   bloom.clear();
   EXPECT_EQ(bloom.bits_set(), 0u);
   EXPECT_FALSE(bloom.may_contain(hash_of(1)));
-  EXPECT_EQ(bloom.slots(0xffff), slots_of_column(3));
+  EXPECT_FALSE(bloom.further(0xffff));
+  EXPECT_FALSE(bloom.in_partner(0x01ff));
+}
+
+TEST(Bloom, AllBitsOfTheFilterAreUsedAndNoFlags) {
+  Bloom bloom;
+  for (unsigned hash = 0; hash <= 0xffff; ++hash) bloom.add(static_cast<Hash16>(hash));
+  EXPECT_EQ(bloom.bits_set(), 240u);
+  for (unsigned column = 0; column < kColumns; ++column) {
+    EXPECT_FALSE(bloom.in_partner(static_cast<Hash16>(column << 8)));
+    EXPECT_FALSE(bloom.further(static_cast<Hash16>(column << 8)));
+  }
 }
 
 }  // namespace

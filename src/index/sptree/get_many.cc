@@ -45,23 +45,25 @@ void Tree<K, V>::find_nodes(std::span<const Key> keys, std::span<Pending> group)
     on_the_way = false;
     for (std::size_t i = 0; i < keys.size(); ++i) on_the_way |= group[i].way.step();
   }
-  for (std::size_t i = 0; i < keys.size(); ++i)
+  for (std::size_t i = 0; i < keys.size(); ++i) {
     group[i].start = start_at(group[i].way.value(), keys[i]);
+    group[i].start->prefetch_fingerprints(group[i].hash);
+  }
 }
 
 /// Asks for the line of the slot where the key may be.
 template <class K, class V>
 void Tree<K, V>::prefetch_pair(const Node& node, Hash16 hash) const {
-  const std::uint64_t candidates = node.candidates(hash);
-  if (candidates != 0) __builtin_prefetch(&node.leaf()->pairs[std::countr_zero(candidates)]);
+  const SlotSet candidates = node.candidates(hash);
+  if (!candidates.empty()) __builtin_prefetch(&pair_at(*node.leaf(), candidates.first()));
 }
 
 /// Asks for the bytes of the key and the value that may be the ones.
 template <class K, class V>
 void Tree<K, V>::prefetch_blobs(const Node& node, Hash16 hash) const {
-  const std::uint64_t candidates = node.candidates(hash);
-  if (candidates == 0) return;
-  const Pair& pair = node.leaf()->pairs[std::countr_zero(candidates)];
+  const SlotSet candidates = node.candidates(hash);
+  if (candidates.empty()) return;
+  const Pair& pair = pair_at(*node.leaf(), candidates.first());
   keys_.prefetch(pm::load(pair.key));
   values_.prefetch(pm::load(pair.value));
 }

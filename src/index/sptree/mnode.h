@@ -1,12 +1,13 @@
-// A middle node ("Mnode", sptree.txt §4.1): the DRAM side of one leaf, in two cache lines.
+// A middle node ("Mnode", sptree.txt §4.1): the DRAM side of one leaf, in three cache lines, of
+// which a lookup needs two.
 //
 // Invariants while the lock is free:
 //   M1. `low`, `leaf()` never change. `high` ends the range where the successor's begins. `next` is
-//       the successor's node, or nullptr: the leaf is the last one, or its successor is cold, which
-//       is to say that it has no middle node since the index was opened (resume.cc).
-//   M2. `bitmap` equals the leaf's, without the slots that the node's write buffer has erased (B3).
-//       For each of its bits, fingerprints[i] and the filter belong to pairs[i].key. The filter
-//       also has the keys in the buffer.
+//       the successor's node, or 0: the leaf is the last one, or its successor is cold, which is to
+//       say that it has no middle node since the index was opened (resume.cc).
+//   M2. fingerprints[i] is not 0 for the slots of the leaf, without those that the node's write
+//       buffer has erased (B3). It and the filter belong to the key in slot i. The filter also has
+//       the keys in the buffer.
 //   M3. A node whose lock is marked obsolete was merged into its left neighbour and is no longer
 //       reachable; its memory stays until no epoch::Guard can hold it.
 // Written by the holder of the lock only. Readers are optimistic: lock.read_begin(), read,
@@ -23,7 +24,7 @@
 #include "index/sptree/bound.h"
 #include "index/sptree/filter.h"
 #include "index/sptree/layout.h"
-#include "pm/access.h"
+#include "util/arena.h"
 #include "util/line.h"
 
 namespace perdix::index::sptree {
@@ -61,6 +62,7 @@ class LeafAndBuffer {
 
 template <Storable K>
 struct alignas(64) Mnode {
+  using Lock = epoch::SmallVersionLock;
   using Low = typename Bounds<K>::Low;
   using High = typename Bounds<K>::High;
 
@@ -68,42 +70,81 @@ struct alignas(64) Mnode {
       : home(the_leaf), low(the_low), high(the_high) {}
 
   // The first line: whether the key can be here, and where the next one is.
-  epoch::VersionLock lock;
+  Lock lock;
+  std::atomic<util::Arena::Ref> next{0};
   LeafAndBuffer home;
   const Low low;
   std::atomic<High> high;
-  std::atomic<Mnode*> next{nullptr};
-  std::atomic<std::uint64_t> bitmap{0};
   Bloom bloom;
-  // The second line: in which slots it can be.
+  // Two lines of four columns each: in which slots it can be.
   alignas(64) std::array<std::uint8_t, kLeafPairs> fingerprints{};
 
   Leaf* leaf() const { return home.leaf(); }
   std::uint32_t buffer() const { return home.buffer(); }  ///< BufferPool's number; 0: none
 
-  // relaxed below: readers validate the version, writers hold the lock.
-  std::uint64_t slots() const { return bitmap.load(std::memory_order_relaxed); }
-  unsigned count() const { return static_cast<unsigned>(std::popcount(slots())); }
+  // Readers validate the version, writers hold the lock.
+  SlotSet slots() const { return ~alike(0); }
+  unsigned count() const { return slots().count(); }
   bool covers(View<K> key) const {
     return Bounds<K>::covers(high.load(std::memory_order_acquire), key);
   }
 
-  /// Slots whose key may have this hash. No PM is read. Without a branch: a wrong guess at the
-  /// filter's answer would keep the processor from beginning the caller's next lookup meanwhile.
-  std::uint64_t candidates(Hash16 hash) const {
-    const std::uint64_t alike =
-        util::equal_bytes(util::load_line(fingerprints.data()), fingerprint(hash));
-    return alike & slots() & bloom.slots(hash) & bloom.pass_mask(hash);
+  /// Asks for the line with the fingerprints of the key's column and its partner.
+  void prefetch_fingerprints(Hash16 hash) const {
+    __builtin_prefetch(&fingerprints[first_slot_near(hash)]);
+  }
+
+  /// Slots whose key may have this hash. No PM is read. Nearly without a branch: a wrong guess at
+  /// the filter's answer would keep the processor from beginning the caller's next lookup
+  /// meanwhile.
+  SlotSet candidates(Hash16 hash) const {
+    const std::uint8_t print = fingerprint(hash);
+    const std::uint64_t pass = bloom.pass_mask(hash);
+    if ((pass & bloom.further(hash)) != 0) [[unlikely]]
+      return alike(print);
+    const unsigned begin = first_slot_near(hash);
+    const std::uint64_t near = util::equal_bytes_of_half_line(&fingerprints[begin], print) &
+                               (kOwnOrBoth[column(hash) % 2][bloom.in_partner(hash)] & pass);
+    return begin < 64 ? SlotSet({near << begin, 0}) : SlotSet({0, near << (begin - 64)});
+  }
+
+  /// A free slot for a key with this hash, as free_slot() has it, but from the line that a lookup
+  /// needs too: of its column, or the column's partner. kLeafPairs if both are full.
+  unsigned free_slot_near(Hash16 hash) const {
+    const unsigned begin = first_slot_near(hash), own = column(hash) % 2;
+    const std::uint32_t free = util::equal_bytes_of_half_line(&fingerprints[begin], 0);
+    if (free == 0) return kLeafPairs;
+    const auto in_own = free & static_cast<std::uint32_t>(kOwnOrBoth[own][0]);
+    return begin + static_cast<unsigned>(std::countr_zero(in_own != 0 ? in_own : free));
   }
 
   /// Records that `slot` holds a key with this hash; its bit in the leaf is set already.
   void add(unsigned slot, Hash16 hash) {
     fingerprints[slot] = fingerprint(hash);
     bloom.add(hash, slot);
-    bitmap.store(slots() | std::uint64_t{1} << slot, std::memory_order_relaxed);
+  }
+
+  /// The filter may go on containing its key.
+  void remove(unsigned slot) { fingerprints[slot] = 0; }
+
+  void clear() {
+    fingerprints.fill(0);
+    bloom.clear();
+  }
+
+ private:
+  // Of two partners' slots: those of one, of both.
+  static constexpr std::array<std::array<std::uint64_t, 2>, 2> kOwnOrBoth = {
+      {{0x0000'ffff, 0xffff'ffff}, {0xffff'0000, 0xffff'ffff}}};
+
+  static unsigned first_slot_near(Hash16 hash) { return column(hash) / 2 * (2 * kRows); }
+
+  SlotSet alike(std::uint8_t print) const {
+    return SlotSet({util::equal_bytes(util::load_line(&fingerprints[0]), print),
+                    util::equal_bytes(util::load_line(&fingerprints[64]), print)});
   }
 };
 
-static_assert(sizeof(Mnode<std::uint64_t>) == 128 && sizeof(Mnode<std::string>) == 128);
+static_assert(sizeof(Mnode<std::uint64_t>) == 192 && sizeof(Mnode<std::string>) == 192);
 
 }  // namespace perdix::index::sptree

@@ -41,9 +41,7 @@ void Tree<K, V>::create() {
   const pm::Offset offset = session.reserve(sizeof(Leaf));
   Leaf& leaf = *pool().template at<Leaf>(offset);
   pm().store(leaf.magic, kLeafMagic);
-  pm().store(leaf.bitmap, 0);
-  pm().store(leaf.next, pm::kNull);
-  pm().store(leaf.low, 0);
+  pm().zero(&leaf.link, offsetof(Leaf, pairs) - offsetof(Leaf, link));
   pm().flush(&leaf, offsetof(Leaf, pairs));  // as below: log() fences before the root can be linked
   const pm::Offset root_offset = session.reserve(sizeof(Root));
   Root& root = *pool().template at<Root>(root_offset);
@@ -93,12 +91,10 @@ auto Tree<K, V>::new_node(Leaf* leaf, Key low, typename NodeBounds::High high) -
 
 /// Computes fingerprints and filter anew from the pairs in PM and in the buffer (M2).
 template <class K, class V>
-void Tree<K, V>::fill_filter(Node& node) const {
-  node.bloom.clear();
-  for (std::uint64_t left = node.slots(); left != 0; left &= left - 1) {
-    const unsigned slot = static_cast<unsigned>(std::countr_zero(left));
-    node.add(slot, Keys::hash16_of_word(pm::load(node.leaf()->pairs[slot].key)));
-  }
+void Tree<K, V>::fill_filter(Node& node, SlotSet slots) const {
+  node.clear();
+  for (const unsigned slot : slots)
+    node.add(slot, Keys::hash16_of_word(pm::load(pair_at(*node.leaf(), slot).key)));
   const Buffer* buffer = buffer_of(node);
   for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
     node.bloom.add(Keys::hash16_of_word(buffer->key(i)));
@@ -128,14 +124,16 @@ class LeafStrings {
 
   void free(Leaf& leaf) {
     if (log_ != nullptr) free_chain(leaf);
-    for (std::uint64_t left = pm::load(leaf.bitmap); left != 0; left &= left - 1) {
-      const Pair& pair = leaf.pairs[std::countr_zero(left)];
+    for (const unsigned slot : slots_of(leaf)) {
+      const Pair& pair = pair_at(leaf, slot);
+      const std::uint64_t bit = std::uint64_t{1} << slot % 64;
+      std::uint64_t& bitmap = word_of_slot(leaf, slot);
       alloc::Session session = pool_.allocator().session();
       Words<K>::free(session, pm::load(pair.key));
       Words<V>::free(session, pm::load(pair.value));
-      session.commit_when(leaf.bitmap, left & -left, 0);
+      session.commit_when(bitmap, bit, 0);
       session.log();
-      pool_.pm().publish(leaf.bitmap, left & (left - 1));  // the commit
+      pool_.pm().publish(bitmap, pm::load(bitmap) & ~bit);  // the commit
       session.finish();
     }
   }
@@ -155,7 +153,7 @@ class LeafStrings {
       Words<V>::free(session, value);
       log_->append(chain_, wal::Type::erase_key, key, 0, session);
     }
-    pool_.pm().publish(leaf.bitmap, pm::load(leaf.bitmap) & ~chain.erased);  // before the END
+    publish_slots(pool_.pm(), leaf, slots_of(leaf) - chain.erased);  // before the END
     log_->end(chain_);
   }
 
@@ -196,7 +194,7 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
       alloc::Session session = pool.allocator().session();
       session.free(offset);
       Words<K>::free(session, pm::load(leaf.low));
-      const pm::Offset next = pm::load(leaf.next);
+      const pm::Offset next = successor_of(leaf);
       session.commit_when(root.first, ~std::uint64_t{0}, next);
       session.log();
       pm.publish(root.first, next);  // the commit
@@ -215,22 +213,22 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
 
 template Tree<std::uint64_t, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
 template auto Tree<std::uint64_t, std::uint64_t>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
-template void Tree<std::uint64_t, std::uint64_t>::fill_filter(Node&) const;
+template void Tree<std::uint64_t, std::uint64_t>::fill_filter(Node&, SlotSet) const;
 template void Tree<std::uint64_t, std::uint64_t>::retire(Node*);
 template void destroy<std::uint64_t, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
 template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
 template auto Tree<std::uint64_t, std::string>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
-template void Tree<std::uint64_t, std::string>::fill_filter(Node&) const;
+template void Tree<std::uint64_t, std::string>::fill_filter(Node&, SlotSet) const;
 template void Tree<std::uint64_t, std::string>::retire(Node*);
 template void destroy<std::uint64_t, std::string>(pool::PoolCore&, std::uint64_t&);
 template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
 template auto Tree<std::string, std::uint64_t>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
-template void Tree<std::string, std::uint64_t>::fill_filter(Node&) const;
+template void Tree<std::string, std::uint64_t>::fill_filter(Node&, SlotSet) const;
 template void Tree<std::string, std::uint64_t>::retire(Node*);
 template void destroy<std::string, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
 template Tree<std::string, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
 template auto Tree<std::string, std::string>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
-template void Tree<std::string, std::string>::fill_filter(Node&) const;
+template void Tree<std::string, std::string>::fill_filter(Node&, SlotSet) const;
 template void Tree<std::string, std::string>::retire(Node*);
 template void destroy<std::string, std::string>(pool::PoolCore&, std::uint64_t&);
 

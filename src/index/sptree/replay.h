@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "index/common/word.h"
-#include "index/sptree/layout.h"
+#include "index/sptree/leaf.h"
 #include "index/sptree/leaf_at.h"
 #include "pm/access.h"
 #include "wal/log.h"
@@ -24,7 +24,7 @@ namespace perdix::index::sptree {
 
 struct Replay {
   std::vector<std::pair<Word, Word>> pairs;  ///< buffered keys and values
-  std::uint64_t erased = 0;                  ///< slots of the leaf
+  SlotSet erased;                            ///< slots of the leaf
   wal::Position oldest = 0;                  ///< record
   unsigned records = 0;
   bool stale = false;
@@ -38,14 +38,14 @@ Replay replay(const wal::Log& log, wal::Owner owner, wal::Position head, const L
   Replay result;
   std::vector<Word> seen;
   std::vector<std::pair<Word, Word>> live;
-  const std::uint64_t bitmap = pm::load(leaf.bitmap);
+  const SlotSet slots = slots_of(leaf);
   log.follow(owner, head, [&](wal::Type type, Word key, Word value, wal::Position position) {
     result.oldest = position;
     ++result.records;
     if (type == wal::Type::erase_slot) {
-      const std::uint64_t bit = std::uint64_t{1} << (key % kLeafPairs);
-      result.erased |= bitmap & bit;
-      if ((bitmap & bit) == 0) result.stale = true;
+      const SlotSet slot = SlotSet::of(key % kLeafPairs);
+      result.erased = result.erased | (slots & slot);
+      if ((slots & slot).empty()) result.stale = true;
       return;
     }
     if (std::find(seen.begin(), seen.end(), key) != seen.end()) return;
@@ -53,8 +53,8 @@ Replay replay(const wal::Log& log, wal::Owner owner, wal::Position head, const L
     if (type == wal::Type::put) live.emplace_back(key, value);
   });
   const auto in_leaf = [&](Word key) {
-    for (std::uint64_t left = bitmap & ~result.erased; left != 0; left &= left - 1) {
-      if (pm::load(leaf.pairs[std::countr_zero(left)].key) == key) return true;
+    for (const unsigned slot : slots - result.erased) {
+      if (pm::load(pair_at(leaf, slot).key) == key) return true;
     }
     return false;
   };
@@ -84,7 +84,7 @@ std::optional<Survivor> survivor_of(const pool::PoolCore& pool, const Words<K>& 
   const wal::Owner owner = owner_of(pool.offset(&leaf));
   const wal::Position head = log.surviving(owner);
   if (head == 0) return std::nullopt;
-  const pm::Offset next = pm::load(leaf.next);
+  const pm::Offset next = successor_of(leaf);
   const auto in_range = [&](Word word) {
     const auto key = keys.view(word);
     return !(key < keys.view(pm::load(leaf.low))) &&

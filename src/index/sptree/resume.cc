@@ -17,7 +17,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <exception>
 #include <optional>
 #include <system_error>
@@ -56,7 +55,7 @@ void Tree<K, V>::start_resuming(bool in_background) {
     const auto lock = resumption_.lock();
     head_ = make_warm(first, NodeBounds::least());
   }
-  if (pm::load(first.next) == pm::kNull) return finish_resuming();
+  if (successor_of(first) == pm::kNull) return finish_resuming();
   if (!in_background) return;
   try {
     resumption_.start_thread([this](const std::stop_token& stop) {
@@ -77,8 +76,9 @@ void Tree<K, V>::resume(const std::stop_token& stop) {
   for (K position(NodeBounds::view(NodeBounds::least())); !stop.stop_requested();) {
     resumption_.give_way();
     const epoch::Guard guard;
-    const auto high = read_node(
-        position, [](const Node& node) { return node.high.load(std::memory_order_acquire); });
+    const auto high = read_node_from(locate(position), position, [](const Node& node) {
+      return node.high.load(std::memory_order_acquire);
+    });
     if (NodeBounds::is_open(high)) return finish_resuming();
     position = NodeBounds::after(high);
   }
@@ -114,12 +114,12 @@ void Tree<K, V>::warm(Key key) {
 template <class K, class V>
 auto Tree<K, V>::lock_before_gap(Key key) -> LockedNode {
   for (Node* node = locate(key);;) {
-    const std::uint64_t version = node->lock.read_begin();
-    if (epoch::VersionLock::obsolete(version)) {
+    const Version version = node->lock.read_begin();
+    if (Node::Lock::obsolete(version)) {
       node = locate(key);
     } else if (node->covers(key)) {
       if (node->lock.read_validate(version)) return LockedNode(nullptr);
-    } else if (Node* next = node->next.load(std::memory_order_acquire); next == nullptr) {
+    } else if (Node* next = next_of(*node); next == nullptr) {
       if (node->lock.try_upgrade(version)) return LockedNode(node);
     } else if (node->lock.read_validate(version)) {
       node = next;
@@ -146,7 +146,7 @@ void Tree<K, V>::warm_one(Node& left, Key key) {
     make_warm(*leaf, NodeBounds::make(arena_, low_of(*leaf)));
   } else {
     Node* node = make_warm(*leaf, NodeBounds::successor(high));
-    left.next.store(node, std::memory_order_release);
+    set_next(left, node);
   }
 }
 
@@ -175,7 +175,7 @@ Leaf& Tree<K, V>::last_cold(Leaf& first, Key key, bool strictly_below) const {
 /// is greater, so that a damaged list can't lead round in a circle.
 template <class K, class V>
 Leaf* Tree<K, V>::next_leaf(const Leaf& leaf) const {
-  const pm::Offset offset = pm::load(leaf.next);
+  const pm::Offset offset = successor_of(leaf);
   if (offset == pm::kNull) return nullptr;
   Leaf& next = leaf_at(pool(), offset);
   if (!(low_of(leaf) < low_of(next)))
@@ -206,7 +206,7 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
                                                 : NodeBounds::make(arena_, low_of(*following)));
     }
     node = new (nodes_.allocate(sizeof(Node))) Node(&leaf, low, high);
-    node->next.store(next, std::memory_order_relaxed);
+    set_next(*node, next);
     node->lock.lock();  // until it is complete
     if (survivor) buffer = buffer_for(*node, *survivor);
     if (filed) top_.insert(NodeBounds::view(low), node);
@@ -217,9 +217,12 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
     throw;
   }
   const LockedNode locked(node);
-  node->bitmap.store(pm::load(leaf.bitmap), std::memory_order_relaxed);
-  if (survivor) adopt(*node, *survivor, buffer);
-  fill_filter(*node);
+  SlotSet slots = slots_of(leaf);
+  if (survivor) {
+    adopt(*node, *survivor, buffer);
+    slots = slots - survivor->replay.erased;
+  }
+  fill_filter(*node, slots);
   count_pairs(*node);
   if (filed) backup_->add(NodeBounds::view(low), pool().offset(&leaf));
   return node;
@@ -231,7 +234,7 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
 template <class K, class V>
 std::uint32_t Tree<K, V>::buffer_for(const Node& node, const Survivor& survivor) {
   const Replay& chain = survivor.replay;
-  if (chain.pairs.size() + static_cast<unsigned>(std::popcount(chain.erased)) > kBufferPairs)
+  if (chain.pairs.size() + chain.erased.count() > kBufferPairs)
     throw_corrupt(pool(), pool().offset(node.leaf()), "has too much in the log");
   log_->prepare_adoption();
   return buffers_.acquire_beyond_budget(own_number(node));
@@ -245,8 +248,7 @@ void Tree<K, V>::adopt(Node& node, const Survivor& survivor, std::uint32_t numbe
   give(node, number);
   log_->adopt(buffer, survivor.owner, survivor.head, chain.oldest);
   buffer.records = static_cast<std::uint8_t>(std::min(chain.records, kChainRecords));
-  buffer.erased.store(chain.erased, std::memory_order_relaxed);
-  node.bitmap.store(node.slots() & ~chain.erased, std::memory_order_relaxed);
+  buffer.set_erased(chain.erased);
   for (const auto& [key, value] : chain.pairs) buffer.push(key, value, Keys::hash16_of_word(key));
 }
 
@@ -256,13 +258,15 @@ template <class K, class V>
 void Tree<K, V>::close_stale_chain(Leaf& leaf, const Survivor& survivor) {
   const Replay& chain = survivor.replay;
   wal::Chain& closing = resumption_.closing;
+  if (chain.pairs.size() > kBufferPairs)
+    throw_corrupt(pool(), pool().offset(&leaf), "has too much in the log");
   log_->end(closing);  // of a former attempt, if it found no space; what it says is merged
-  const Placed placed = place_pairs(leaf, pm::load(leaf.bitmap),
-                                    static_cast<unsigned>(chain.pairs.size()), [&](unsigned i) {
-                                      return Pair{chain.pairs[i].first, chain.pairs[i].second};
-                                    });
+  const Placed placed =
+      place_pairs(leaf, slots_of(leaf), static_cast<unsigned>(chain.pairs.size()), [&](unsigned i) {
+        return Pair{chain.pairs[i].first, chain.pairs[i].second};
+      });
   if (!placed.complete) throw_corrupt(pool(), pool().offset(&leaf), "has no room for its log");
-  pm().publish(leaf.bitmap, placed.taken & ~chain.erased);  // before the END
+  publish_slots(pm(), leaf, placed.taken - chain.erased);  // before the END
   log_->prepare_adoption();
   log_->adopt(closing, survivor.owner, survivor.head, chain.oldest);
   log_->end(closing);
@@ -275,8 +279,8 @@ void Tree<K, V>::count_pairs(const Node& node) {
   blob_bytes_.add(keys_.footprint(pm::load(node.leaf()->low)));
   pairs_.add(count_with_buffer(node));
   if constexpr (!Keys::kInline || !Values::kInline) {
-    for (std::uint64_t left = node.slots(); left != 0; left &= left - 1) {
-      const Pair& pair = node.leaf()->pairs[std::countr_zero(left)];
+    for (const unsigned slot : node.slots()) {
+      const Pair& pair = pair_at(*node.leaf(), slot);
       count_blobs(pm::load(pair.key), pm::load(pair.value), +1);
     }
     const Buffer* buffer = buffer_of(node);

@@ -194,10 +194,11 @@ class BackupOf {
     using index::sptree::Leaf;
     Numbers found;
     pool::PoolCore& pool = handle_.pool();
-    for (pm::Offset at = pool.at<Leaf>(root_.first)->next; at != pm::kNull;) {
+    for (pm::Offset at = index::sptree::successor_of(*pool.at<Leaf>(root_.first));
+         at != pm::kNull;) {
       const Leaf& leaf = *pool.at<Leaf>(at);
       if (index::sptree::Backup<std::uint64_t>::has(at)) found[leaf.low] = at;
-      at = leaf.next;
+      at = index::sptree::successor_of(leaf);
     }
     return found;
   }
@@ -276,7 +277,7 @@ std::string name_of(const testing::TestParamInfo<std::uint64_t>& budget) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Buffers, ResumeTest,
-                         testing::Values(0, 32 * 320, IndexOptions::kUnlimited), name_of);
+                         testing::Values(0, 32 * 576, IndexOptions::kUnlimited), name_of);
 
 }  // namespace
 }  // namespace perdix

@@ -35,8 +35,8 @@ void Tree<K, V>::collect(const Node& node, Key from, Snapshot& into) const {
     const Key key = keys_.view(key_word);
     if (!(key < from)) into.entries[into.size++] = {key, value};
   };
-  for (std::uint64_t left = node.slots(); left != 0; left &= left - 1) {
-    const Pair& pair = node.leaf()->pairs[std::countr_zero(left)];
+  for (const unsigned slot : node.slots()) {
+    const Pair& pair = pair_at(*node.leaf(), slot);
     add(pm::load(pair.key), pm::load(pair.value));
   }
   if (const Buffer* buffer = buffer_of(node)) {
@@ -52,7 +52,7 @@ void Tree<K, V>::scan(Key from, Visitor<K, V> visit) const {
     // One guard a leaf: strings stay where they are while they are shown, and a long scan doesn't
     // hold up reclamation.
     const epoch::Guard guard;
-    read_node(position, [&](const Node& node) {
+    read_node_from(locate(position), position, [&](const Node& node) {
       collect(node, position, snapshot);
       return true;
     });

@@ -1,13 +1,11 @@
 // Structure modifications (sptree.txt §4.5): split a full leaf, merge two sparse neighbours.
 //
-// Both commit by one publish of the left leaf's `next`. The other word that must change with it,
-// the left leaf's bitmap, is covered by the allocator's recyclable log: its record carries the
-// bitmap to store if the commit happened (split: redo) or if it didn't (merge: undo). So no crash
-// leaves a pair in a leaf whose range excludes it (the "stale copies" that the paper's protocol
-// tolerates and a later merge brings back), and no leaf leaks.
+// Both commit by one store of the left leaf's `link`, which changes the successor and selects the
+// other bitmap at once. So no crash leaves a pair in a leaf whose range excludes it (the "stale
+// copies" that the paper's protocol tolerates and a later merge brings back); and no leaf leaks, by
+// the allocator's recyclable log.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cassert>
 #include <new>
 
@@ -20,8 +18,6 @@ namespace {
 
 /// Two neighbours with fewer pairs than this together are merged: half of a leaf (§4.5).
 constexpr unsigned kMergeBelow = kLeafPairs / 2;
-
-constexpr std::uint64_t bit_of(unsigned slot) { return std::uint64_t{1} << slot; }
 
 /// A pair of a node: in a slot of the leaf, or, from kLeafPairs on, in the write buffer.
 template <class Key>
@@ -83,10 +79,8 @@ void Tree<K, V>::split(Node& node, Key key) {
   Leaf& left = *node.leaf();
   const Buffer* buffer = buffer_of(node);
   Division<Key> division;
-  for (std::uint64_t rest = node.slots(); rest != 0; rest &= rest - 1) {
-    const unsigned slot = static_cast<unsigned>(std::countr_zero(rest));
-    division.add(keys_.view(pm::load(left.pairs[slot].key)), slot);
-  }
+  for (const unsigned slot : node.slots())
+    division.add(keys_.view(pm::load(pair_at(left, slot).key)), slot);
   for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
     division.add(keys_.view(buffer->key(i)), kLeafPairs + i);
   divide(division, NodeBounds::is_open(node.high.load(std::memory_order_relaxed)),
@@ -102,47 +96,46 @@ void Tree<K, V>::split(Node& node, Key key) {
       new_node(&right, division.separator, node.high.load(std::memory_order_relaxed));
 
   const unsigned moved = division.size - division.kept;
+  pm().zero(&right, offsetof(Leaf, pairs));
   pm().store(right.magic, kLeafMagic);
-  pm().store(right.next, left.next);
+  pm().store(right.link, successor_of(left));
   pm().store(right.low, low);
-  std::uint64_t moved_slots = 0, right_slots = 0;
+  SlotSet moved_slots, right_slots;
   for (unsigned i = 0; i < moved; ++i) {
     const Entry<Key>& entry = division.middle()[i];
     const Pair pair = entry.buffered()
                           ? Pair{buffer->key(entry.in_buffer()), buffer->value(entry.in_buffer())}
-                          : left.pairs[entry.place];
+                          : pair_at(left, entry.place);
     const Hash16 hash = Keys::hash16_of_word(pair.key);
     const unsigned slot = free_slot(right_slots, hash);
-    pm().copy(&right.pairs[slot], &pair, sizeof(Pair));
-    right_slots |= bit_of(slot);
+    pm().copy(&pair_at(right, slot), &pair, sizeof(Pair));
+    right_slots.add(slot);
     right_node->add(slot, hash);
-    if (!entry.buffered()) moved_slots |= bit_of(entry.place);
+    if (!entry.buffered()) moved_slots.add(entry.place);
   }
-  pm().store(right.bitmap, right_slots);
+  for (unsigned i = 0; i < SlotSet::kWords; ++i)
+    pm().store(right.bitmaps[0][i], right_slots.word(i));
   // Flushed only: log() fences before the new leaf can be linked.
-  pm().flush(&right, offsetof(Leaf, pairs) + std::bit_width(right_slots) * sizeof(Pair));
+  pm().flush(&right, offsetof(Leaf, pairs));
+  flush_pairs(pm(), right, right_slots);
 
-  const std::uint64_t kept_bits = taken_slots(node) & ~moved_slots;
-  session.commit_when(left.next, ~std::uint64_t{0}, offset);
-  session.redo(left.bitmap, kept_bits);
+  const std::uint64_t link = staged_link(left, offset);
+  session.commit_when(left.link, ~std::uint64_t{0}, link);
   session.log();
-  // The commit: from here on the moved pairs belong to the new leaf. Both words lie in one line, so
-  // the bits are never cleared in PM before.
-  pm().store(left.next, offset);
-  pm().store(left.bitmap, kept_bits);
-  // finish() fences: nothing is freed (rule R3), and until then the record's redo stands in.
-  pm().flush(&left, offsetof(Leaf, pairs));
+  stage(pm(), left, taken_slots(node) - moved_slots);
+  pm().store(left.link, link);  // the commit: from here on the new leaf owns what moved
+  pm().flush(&left, offsetof(Leaf, pairs));  // finish() fences: nothing is freed (rule R3)
   session.finish();
   blob_bytes_.add(keys_.footprint(low));
 
-  keep(node, node.slots() & ~moved_slots, division.separator);
+  for (const unsigned slot : moved_slots) node.remove(slot);
+  keep(node, division.separator);
   link_right(node, right_node);
 }
 
-/// What is left of a node that was split: these slots, and the buffered pairs below the separator.
+/// What is left of a node that was split: its slots, and the buffered pairs below the separator.
 template <class K, class V>
-void Tree<K, V>::keep(Node& node, std::uint64_t slots, Key below) {
-  node.bitmap.store(slots, std::memory_order_relaxed);
+void Tree<K, V>::keep(Node& node, Key below) {
   if (Buffer* buffer = buffer_of(node)) {
     for (unsigned i = buffer->size(); i > 0; --i) {
       if (!(keys_.view(buffer->key(i - 1)) < below)) buffer->remove(i - 1);
@@ -151,7 +144,6 @@ void Tree<K, V>::keep(Node& node, std::uint64_t slots, Key below) {
     assert(merged);
   }
   straighten(node);
-  fill_filter(node);
 }
 
 /// Brings pairs that a full column kept out back into it, now that half of the leaf is free: else
@@ -160,34 +152,34 @@ void Tree<K, V>::keep(Node& node, std::uint64_t slots, Key below) {
 template <class K, class V>
 void Tree<K, V>::straighten(Node& node) {
   Leaf& leaf = *node.leaf();
-  const std::uint64_t before = node.slots();
-  std::uint64_t added = 0, left = 0;
-  for (std::uint64_t rest = before; rest != 0; rest &= rest - 1) {
-    const unsigned slot = static_cast<unsigned>(std::countr_zero(rest));
-    const Pair& pair = leaf.pairs[slot];
+  const SlotSet before = node.slots();
+  SlotSet added, left;
+  for (const unsigned slot : before) {
+    const Pair& pair = pair_at(leaf, slot);
     const Hash16 hash = Keys::hash16_of_word(pm::load(pair.key));
-    const std::uint64_t free = slots_of_column(column(hash)) & ~(before | added);
-    if (column_of_slot(slot) == column(hash) || free == 0) continue;
-    const unsigned better = static_cast<unsigned>(std::countr_zero(free));
-    pm().store(leaf.pairs[better].key, pm::load(pair.key));
-    pm().store(leaf.pairs[better].value, pm::load(pair.value));
-    added |= bit_of(better);
-    left |= bit_of(slot);
+    const SlotSet free = slots_of_column(column(hash)) - (before | added);
+    if (column_of_slot(slot) == column(hash) || free.empty()) continue;
+    const unsigned better = free.first();
+    pm().store(pair_at(leaf, better).key, pm::load(pair.key));
+    pm().store(pair_at(leaf, better).value, pm::load(pair.value));
+    added.add(better);
+    left.add(slot);
   }
-  if (added == 0) return;
-  flush_pairs(leaf, added);
-  pm().fence();  // phase 1: the copies are durable before their bits can be
-  const std::uint64_t slots = (before | added) & ~left;
-  pm().publish(leaf.bitmap, slots);  // phase 2: the commit
-  node.bitmap.store(slots, std::memory_order_relaxed);
+  const SlotSet slots = (before | added) - left;
+  if (!added.empty()) {
+    flush_pairs(pm(), leaf, added);
+    pm().fence();                      // phase 1: the copies are durable before their bits can be
+    publish_slots(pm(), leaf, slots);  // phase 2: the commit
+  }
+  fill_filter(node, slots);
 }
 
 /// Makes the new right neighbour of the locked node reachable in DRAM. Readers of `node` retry,
 /// since its lock is held.
 template <class K, class V>
 void Tree<K, V>::link_right(Node& node, Node* right) {
-  right->next.store(node.next.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  node.next.store(right, std::memory_order_release);
+  set_next(*right, next_of(node));
+  set_next(node, right);
   node.high.store(NodeBounds::end_at(right->low), std::memory_order_release);
   leaves_.add(1);
   try {
@@ -203,7 +195,7 @@ void Tree<K, V>::link_right(Node& node, Node* right) {
 /// them is empty.
 template <class K, class V>
 bool Tree<K, V>::mergeable(const Node& node) const {
-  const Node* next = node.next.load(std::memory_order_acquire);
+  const Node* next = next_of(node);
   if (next == nullptr) return false;
   const unsigned count = count_with_buffer(node);
   const unsigned next_count = count_with_buffer(*next);
@@ -232,9 +224,8 @@ auto Tree<K, V>::lock_left_of(Key key) -> LockedNode {
   for (;;) {
     Node* left = top_.find_below(key);
     if (left == nullptr) left = head_;
-    const std::uint64_t version = left->lock.read_begin();
-    if (!epoch::VersionLock::obsolete(version) && left->lock.try_upgrade(version))
-      return LockedNode(left);
+    const Version version = left->lock.read_begin();
+    if (!Node::Lock::obsolete(version) && left->lock.try_upgrade(version)) return LockedNode(left);
   }
 }
 
@@ -254,7 +245,7 @@ bool Tree<K, V>::hide(const Node& node) {
 /// Moves the pairs of the right neighbour into the locked node, and removes the neighbour.
 template <class K, class V>
 void Tree<K, V>::merge_with_next(Node& node) {
-  Node* right_node = node.next.load(std::memory_order_acquire);
+  Node* right_node = next_of(node);
   right_node->lock.lock();  // left to right; it can't be obsolete: only the holder of its left
                             // neighbour's lock makes it so
   LockedNode right_lock(right_node);
@@ -265,33 +256,31 @@ void Tree<K, V>::merge_with_next(Node& node) {
 
   Leaf& left = *node.leaf();
   Leaf& right = *right_node->leaf();
-  const std::uint64_t old_slots = node.slots();
+  const SlotSet old_slots = node.slots();
   alloc::Session session = pool().allocator().session();
   session.free(pool().offset(&right));
   Keys::free(session, right.low);
   // Before the node changes: this throws where the pool is damaged.
-  session.commit_when(left.next, ~std::uint64_t{0}, right.next);
-  for (std::uint64_t from = right_node->slots(); from != 0; from &= from - 1) {
-    const unsigned source = static_cast<unsigned>(std::countr_zero(from));
-    const Hash16 hash = Keys::hash16_of_word(right.pairs[source].key);
+  const std::uint64_t link = staged_link(left, successor_of(right));
+  session.commit_when(left.link, ~std::uint64_t{0}, link);
+  for (const unsigned source : right_node->slots()) {
+    const Pair& pair = pair_at(right, source);
+    const Hash16 hash = Keys::hash16_of_word(pair.key);
     const unsigned target = free_slot(node.slots(), hash);
     // Stored by words: a reader that will retry may be looking at the slot.
-    pm().store(left.pairs[target].key, right.pairs[source].key);
-    pm().store(left.pairs[target].value, right.pairs[source].value);
+    pm().store(pair_at(left, target).key, pair.key);
+    pm().store(pair_at(left, target).value, pair.value);
     node.add(target, hash);
   }
-  flush_pairs(left, node.slots() & ~old_slots);  // log() fences before their bits are set
+  flush_pairs(pm(), left, node.slots() - old_slots);  // log() fences before their bits count
 
   blob_bytes_.add(-keys_.footprint(right.low));
-  session.undo(left.bitmap, old_slots);
   session.log();
-  // The bits must not come after the commit, which gives their keys to the left leaf; a crash in
-  // between takes them back (undo). Not persisted apart: both words lie in one line.
-  pm().store(left.bitmap, node.slots());  // its slots, durable since log()
-  pm().publish(left.next, right.next);    // the commit
+  stage(pm(), left, node.slots());
+  pm().publish(left.link, link);  // the commit
   session.finish();
 
-  node.next.store(right_node->next.load(std::memory_order_relaxed), std::memory_order_release);
+  set_next(node, next_of(*right_node));
   node.high.store(right_node->high.load(std::memory_order_relaxed), std::memory_order_release);
   leaves_.add(-1);
   if (right_node->buffer() != 0) buffers_.release(take_from(*right_node));

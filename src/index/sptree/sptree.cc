@@ -13,11 +13,12 @@ namespace perdix::index::sptree {
 template <class K, class V>
 [[gnu::flatten]] auto Tree<K, V>::lock_node(Key key, Hash16 hash, bool may_add) -> LockedNode {
   Node* node = locate(key);
+  node->prefetch_fingerprints(hash);
   // At the same time as the node's lines, which say whether the guess is right.
   if (const std::uint32_t number = own_number(*node)) buffers_.prefetch(number);
   for (;;) {
-    const std::uint64_t version = node->lock.read_begin();
-    if (epoch::VersionLock::obsolete(version)) {
+    const Version version = node->lock.read_begin();
+    if (Node::Lock::obsolete(version)) {
       node = locate(key);
       continue;
     }
@@ -38,16 +39,16 @@ void Tree<K, V>::prefetch_for_write(const Node& node, Hash16 hash, bool may_add)
   if (const Buffer* buffer = buffer_of(node)) return buffer->prefetch();
   if (!may_add || node.bloom.may_contain(hash)) return;
   const Leaf& leaf = *node.leaf();
-  __builtin_prefetch(&leaf.bitmap, 1);
-  __builtin_prefetch(&leaf.pairs[free_slot(node.slots(), hash) % kLeafPairs], 1);
+  __builtin_prefetch(&leaf, 1);
+  __builtin_prefetch(&pair_at(leaf, node.free_slot_near(hash) % kLeafPairs), 1);
 }
 
 template <class K, class V>
 auto Tree<K, V>::find(const Node& node, Key key, Hash16 hash) const -> Found {
-  for (std::uint64_t left = node.candidates(hash); left != 0; left &= left - 1) {
-    const int slot = std::countr_zero(left);
-    const Pair& pair = node.leaf()->pairs[slot];
-    if (keys_.equal(pm::load(pair.key), key, hash)) return {slot, -1, pm::load(pair.value)};
+  for (const unsigned slot : node.candidates(hash)) {
+    const Pair& pair = pair_at(*node.leaf(), slot);
+    if (keys_.equal(pm::load(pair.key), key, hash))
+      return {static_cast<int>(slot), -1, pm::load(pair.value)};
   }
   const Buffer* buffer = buffer_of(node);  // looked at once: another may get it at any time
   return buffer == nullptr ? Found{} : find_buffered(node, *buffer, key, hash);
@@ -59,7 +60,7 @@ template <class K, class V>
 [[gnu::flatten]] bool Tree<K, V>::get(Key key, V& value) const {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
-  const Found found = read_node(key, [&](const Node& node) { return find(node, key, hash); });
+  const Found found = read_node(key, hash, [&](const Node& node) { return find(node, key, hash); });
   if (found.present()) values_.copy(found.value, value);
   return found.present();
 }
@@ -68,7 +69,7 @@ template <class K, class V>
 [[gnu::flatten]] bool Tree<K, V>::contains(Key key) const {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
-  return read_node(key, [&](const Node& node) { return find(node, key, hash); }).present();
+  return read_node(key, hash, [&](const Node& node) { return find(node, key, hash); }).present();
 }
 
 template <class K, class V>
@@ -107,7 +108,7 @@ template <class K, class V>
 bool Tree<K, V>::add(Node& node, Key key, Value value, Hash16 hash) {
   Buffer* const buffer = buffer_for_change(node);
   if (buffer != nullptr && buffer->full() && !merge_buffer(node)) return false;
-  const unsigned slot = buffer != nullptr ? 0 : free_slot(taken_slots(node), hash);
+  const unsigned slot = buffer != nullptr ? 0 : free_slot_of(node, hash);
   if (slot == kLeafPairs) return false;
   // Counted before the stores: an atomic addition waits for those that came before it, and they go
   // to lines that are in no cache.
@@ -129,10 +130,11 @@ bool Tree<K, V>::add(Node& node, Key key, Value value, Hash16 hash) {
 /// Adds a pair by two-phase insertion (§4.1): the pair, then its bit. The bit is the commit.
 template <class K, class V>
 void Tree<K, V>::add_to_leaf(Node& node, unsigned slot, Key key, Value value, Hash16 hash) {
-  const std::uint64_t bit = std::uint64_t{1} << slot;
-  const std::uint64_t with_bit = taken_slots(node) | bit;
   Leaf& leaf = *node.leaf();
-  Pair& pair = leaf.pairs[slot];
+  Pair& pair = pair_at(leaf, slot);
+  const std::uint64_t bit = std::uint64_t{1} << slot % 64;
+  std::uint64_t& bitmap = word_of_slot(leaf, slot);
+  const std::uint64_t with_bit = pm::load(bitmap) | bit;
   const auto store_pair = [&](Word key_word, Word value_word) {
     pm().store(pair.key, key_word);
     pm().store(pair.value, value_word);
@@ -140,15 +142,15 @@ void Tree<K, V>::add_to_leaf(Node& node, unsigned slot, Key key, Value value, Ha
   };
   if constexpr (Keys::kInline && Values::kInline) {
     store_pair(key, value);
-    pm().fence();                         // phase 1: the pair is durable before its bit can be
-    pm().publish(leaf.bitmap, with_bit);  // phase 2: the commit
+    pm().fence();                    // phase 1: the pair is durable before its bit can be
+    pm().publish(bitmap, with_bit);  // phase 2: the commit
   } else {
     alloc::Session session = pool().allocator().session();
     store_pair(keys_.write(session, key, hash), values_.write(session, value));
-    session.commit_when(leaf.bitmap, bit, bit);
-    session.log();                                 // phase 1: pair, blobs and record are durable
-    pm().store(leaf.bitmap, with_bit);             // phase 2: the commit
-    pm().flush(&leaf.bitmap, sizeof leaf.bitmap);  // finish() fences: nothing is freed (rule R3)
+    session.commit_when(bitmap, bit, bit);
+    session.log();                       // phase 1: pair, blobs and record are durable
+    pm().store(bitmap, with_bit);        // phase 2: the commit
+    pm().flush(&bitmap, sizeof bitmap);  // finish() fences: nothing is freed (rule R3)
     session.finish();
     count_blobs(pair.key, pair.value, +1);
   }
@@ -168,7 +170,7 @@ void Tree<K, V>::replace(Node& node, const Found& found, Value value) {
 /// Replaces the value of a pair; the value word is the commit.
 template <class K, class V>
 void Tree<K, V>::replace_in_leaf(Node& node, unsigned slot, Value value) {
-  Word& word = node.leaf()->pairs[slot].value;
+  Word& word = pair_at(*node.leaf(), slot).value;
   if constexpr (Values::kInline) {
     pm().publish(word, value);  // the commit; the key and its bit are durable already
   } else {
@@ -203,23 +205,23 @@ void Tree<K, V>::remove(Node& node, const Found& found) {
 template <class K, class V>
 void Tree<K, V>::remove_from_leaf(Node& node, unsigned slot) {
   Leaf& leaf = *node.leaf();
-  const std::uint64_t bit = std::uint64_t{1} << slot;
-  const std::uint64_t without_bit = taken_slots(node) & ~bit;
+  const std::uint64_t bit = std::uint64_t{1} << slot % 64;
+  std::uint64_t& bitmap = word_of_slot(leaf, slot);
+  const std::uint64_t without_bit = pm::load(bitmap) & ~bit;
   if constexpr (Keys::kInline && Values::kInline) {
-    pm().publish(leaf.bitmap, without_bit);  // the commit
+    pm().publish(bitmap, without_bit);  // the commit
   } else {
-    const Pair& pair = leaf.pairs[slot];
+    const Pair& pair = pair_at(leaf, slot);
     count_blobs(pair.key, pair.value, -1);
     alloc::Session session = pool().allocator().session();
     Keys::free(session, pm::load(pair.key));
     Values::free(session, pm::load(pair.value));
-    session.commit_when(leaf.bitmap, bit, 0);
+    session.commit_when(bitmap, bit, 0);
     session.log();
-    pm().publish(leaf.bitmap, without_bit);  // the commit
+    pm().publish(bitmap, without_bit);  // the commit
     session.finish();
   }
-  // relaxed: the unlock that follows orders it.
-  node.bitmap.store(node.slots() & ~bit, std::memory_order_relaxed);
+  node.remove(slot);
 }
 
 /// Keeps the statistics of the blobs that a pair refers to.
@@ -232,9 +234,9 @@ void Tree<K, V>::count_blobs(Word key, Word value, int sign) {
 /// bits per key.
 template <class K, class V>
 void Tree<K, V>::shed_stale_filter(Node& node) {
-  constexpr unsigned kTolerated = 24;
+  constexpr unsigned kTolerated = 48;
   const unsigned fresh = Bloom::kBitsPerKey * count_with_buffer(node);
-  if (node.bloom.bits_set() > fresh + kTolerated) fill_filter(node);
+  if (node.bloom.bits_set() > fresh + kTolerated) fill_filter(node, node.slots());
 }
 
 template <class K, class V>

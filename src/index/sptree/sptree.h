@@ -44,7 +44,7 @@
 #include "index/common/word.h"
 #include "index/sptree/backup.h"
 #include "index/sptree/buffer_pool.h"
-#include "index/sptree/layout.h"
+#include "index/sptree/leaf.h"
 #include "index/sptree/mnode.h"
 #include "index/sptree/replay.h"
 #include "index/sptree/resumption.h"
@@ -90,6 +90,7 @@ class Tree {
 
  private:
   using Node = Mnode<K>;
+  using Version = typename Node::Lock::Version;
   using Buffer = WriteBuffer<Node>;
   using Keys = Words<K>;
   using Values = Words<V>;
@@ -132,8 +133,8 @@ class Tree {
 
   /// Slots of a leaf that have been filled.
   struct Placed {
-    std::uint64_t taken = 0;  ///< all of the leaf that are taken now
-    bool complete = false;    ///< there were enough
+    SlotSet taken;          ///< all of the leaf that are taken now
+    bool complete = false;  ///< there were enough
     std::array<std::uint8_t, kBufferPairs> slots{};
   };
 
@@ -143,16 +144,18 @@ class Tree {
   };
 
   // sptree.cc
+  Node* next_of(const Node& node) const;
+  void set_next(Node& node, const Node* next);
   Node* locate(Key key) const;
   Node* start_at(Node* guess, Key key) const;
   Node* locate_surely(Key key) const;
   template <class Read>
-  auto read_node(Key key, Read read) const;
+  auto read_node(Key key, Hash16 hash, Read read) const;
   template <class Read>
   auto read_node_from(Node* node, Key key, Read read) const;
   template <class Read>
   auto keep_reading(Node* node, Key key, Read read) const;
-  Node* go_right(Node* node, std::uint64_t version, Key key) const;
+  Node* go_right(Node* node, Version version, Key key) const;
   LockedNode lock_node(Key key, Hash16 hash, bool may_add);
   void prefetch_for_write(const Node& node, Hash16 hash, bool may_add) const;
   Found find(const Node& node, Key key, Hash16 hash) const;
@@ -175,7 +178,8 @@ class Tree {
   std::uint32_t own_number(const Node& node) const;
   Buffer* buffer_for_change(Node& node);
   Found find_buffered(const Node& node, const Buffer& buffer, Key key, Hash16 hash) const;
-  std::uint64_t taken_slots(const Node& node) const;
+  SlotSet taken_slots(const Node& node) const;
+  unsigned free_slot_of(const Node& node, Hash16 hash) const;
   unsigned count_with_buffer(const Node& node) const;
   void add_to_buffer(Node& node, Buffer& buffer, Key key, Value value, Hash16 hash);
   void replace_in_buffer(Buffer& buffer, unsigned i, Value value);
@@ -183,8 +187,7 @@ class Tree {
   void bury(Node& node, Buffer& buffer, unsigned slot);
   bool can_grow(const Node& node);
   template <class PairAt>
-  Placed place_pairs(Leaf& leaf, std::uint64_t taken, unsigned count, PairAt pair_at);
-  void flush_pairs(const Leaf& leaf, std::uint64_t slots) const;
+  Placed place_pairs(Leaf& leaf, SlotSet taken, unsigned count, PairAt pair_at);
   bool merge_buffer(Node& node);
   bool attach(Node& node);
   void give(Node& node, std::uint32_t number);
@@ -204,7 +207,7 @@ class Tree {
 
   // smo.cc
   void split(Node& node, Key key);
-  void keep(Node& node, std::uint64_t slots, Key below);
+  void keep(Node& node, Key below);
   void straighten(Node& node);
   void link_right(Node& node, Node* right);
   bool mergeable(const Node& node) const;
@@ -221,7 +224,7 @@ class Tree {
   void create();
   void open_log(const IndexOptions& options);
   Node* new_node(Leaf* leaf, Key low, typename NodeBounds::High high);
-  void fill_filter(Node& node) const;
+  void fill_filter(Node& node, SlotSet slots) const;
   void retire(Node* node);
 
   // resume.cc
@@ -276,6 +279,16 @@ class Tree {
 template <class K, class V>
 void destroy(pool::PoolCore& pool, std::uint64_t& root);
 
+template <class K, class V>
+auto Tree<K, V>::next_of(const Node& node) const -> Node* {
+  return static_cast<Node*>(nodes_.piece(node.next.load(std::memory_order_acquire)));
+}
+
+template <class K, class V>
+void Tree<K, V>::set_next(Node& node, const Node* next) {
+  node.next.store(nodes_.ref(next), std::memory_order_release);
+}
+
 /// A node that doesn't begin after the key, as a rule the one whose range covers it. Nothing on the
 /// way is validated and few branches depend on what memory holds, so that the processor can begin
 /// the caller's next lookup while it waits for this one.
@@ -293,7 +306,6 @@ template <class K, class V>
 auto Tree<K, V>::start_at(Node* guess, Key key) const -> Node* {
   if (guess == nullptr) [[unlikely]]
     return locate_surely(key);
-  __builtin_prefetch(&guess->fingerprints);  // the second line, at the same time as the first
   if (key < NodeBounds::view(guess->low)) [[unlikely]]
     return locate_surely(key);
   return guess;
@@ -308,9 +320,8 @@ template <class K, class V>
 /// Where to look on for a key behind the node's range: it was split since the top layer was asked,
 /// as in a B-link tree, or the key's leaf is cold. The node itself if it has changed meanwhile.
 template <class K, class V>
-[[gnu::noinline]] auto Tree<K, V>::go_right(Node* node, std::uint64_t version, Key key) const
-    -> Node* {
-  Node* next = node->next.load(std::memory_order_acquire);
+[[gnu::noinline]] auto Tree<K, V>::go_right(Node* node, Version version, Key key) const -> Node* {
+  Node* next = next_of(*node);
   if (!node->lock.read_validate(version)) return node;
   if (next != nullptr) return next;
   // A reader, too, brings back what it needs: the DRAM layers are a cache of what is in PM.
@@ -323,8 +334,8 @@ template <class K, class V>
 template <class Read>
 [[gnu::noinline]] auto Tree<K, V>::keep_reading(Node* node, Key key, Read read) const {
   for (;;) {
-    const std::uint64_t version = node->lock.read_begin();
-    if (epoch::VersionLock::obsolete(version)) {
+    const Version version = node->lock.read_begin();
+    if (Node::Lock::obsolete(version)) {
       node = locate(key);
       continue;
     }
@@ -341,8 +352,10 @@ template <class Read>
 /// caller holds a guard.
 template <class K, class V>
 template <class Read>
-auto Tree<K, V>::read_node(Key key, Read read) const {
-  return read_node_from(locate(key), key, read);
+auto Tree<K, V>::read_node(Key key, Hash16 hash, Read read) const {
+  Node* node = locate(key);
+  node->prefetch_fingerprints(hash);  // at the same time as the first line
+  return read_node_from(node, key, read);
 }
 
 /// The same, beginning at a node that doesn't begin after the key. The first attempt is not in the
@@ -350,8 +363,8 @@ auto Tree<K, V>::read_node(Key key, Read read) const {
 template <class K, class V>
 template <class Read>
 auto Tree<K, V>::read_node_from(Node* node, Key key, Read read) const {
-  const std::uint64_t version = node->lock.read_begin();
-  if (!epoch::VersionLock::obsolete(version) && node->covers(key)) [[likely]] {
+  const Version version = node->lock.read_begin();
+  if (!Node::Lock::obsolete(version) && node->covers(key)) [[likely]] {
     auto result = read(*node);
     if (node->lock.read_validate(version)) [[likely]]
       return result;

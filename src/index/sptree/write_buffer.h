@@ -2,44 +2,49 @@
 // until a batch of them is merged into the leaf.
 //
 // Invariants while the node's lock is free:
-//   B1. Its chain in the log says the same: replaying the chain's records gives `erased` and the
-//       pairs.
+//   B1. Its chain in the log says the same: replaying the chain's records gives the erased
+//       slots and the pairs.
 //   B2. Its keys are in the node's range, and none of them is in the leaf, but in slots of
-//       `erased`.
-//   B3. `erased` has the slots of the leaf whose pair is erased though its bit in PM is still set.
-//       They are not used for other pairs before the buffer has been merged, since the chain would
-//       take those for erased after a crash.
+//       erased slots.
+//   B3. `erased_slots()` has the slots of the leaf whose pair is erased though its bit in PM is
+//       still set. They are not used for other pairs before the buffer has been merged, since the
+//       chain would take those for erased after a crash.
 // Written by the holder of the node's lock; readers are optimistic and validate the node's version.
 #pragma once
 
-#include <emmintrin.h>
-
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cassert>
 #include <cstdint>
 
 #include "index/sptree/filter.h"
+#include "util/line.h"
 #include "wal/chain.h"
 
 namespace perdix::index::sptree {
 
-inline constexpr unsigned kBufferPairs = 14;  ///< changes that a buffer holds: pairs and tombstones
+/// Changes that a buffer holds: pairs and tombstones. The paper's 14 for each 64 slots of the leaf.
+inline constexpr unsigned kBufferPairs = 28;
 
 /// Records after which a chain is merged though the buffer has room: updates of buffered pairs add
 /// records, and what follows a chain after a restart must be able to trust in its length.
 inline constexpr unsigned kChainRecords = 4 * kBufferPairs;
 
-/// Five lines. The first two are all that a change needs, besides the line of its pair.
+/// Nine lines. The first two are all that a change needs, besides the line of its pair.
 template <class Node>
 struct alignas(64) WriteBuffer : wal::Chain {
-  std::uint64_t erased_slots() const { return erased.load(std::memory_order_relaxed); }
+  SlotSet erased_slots() const {
+    return SlotSet(
+        {erased_[0].load(std::memory_order_relaxed), erased_[1].load(std::memory_order_relaxed)});
+  }
+  void set_erased(SlotSet slots) {
+    for (unsigned i = 0; i < SlotSet::kWords; ++i)
+      erased_[i].store(slots.word(i), std::memory_order_relaxed);
+  }
   unsigned size() const { return size_.load(std::memory_order_acquire); }
-  bool empty() const { return size() == 0 && erased_slots() == 0; }
+  bool empty() const { return size() == 0 && erased_slots().empty(); }
   bool full() const {
-    return size() + static_cast<unsigned>(std::popcount(erased_slots())) >= kBufferPairs ||
-           records >= kChainRecords;
+    return size() + erased_slots().count() >= kBufferPairs || records >= kChainRecords;
   }
 
   // acquire and release: who sees a word sees the bytes of its string, also a reader that counts
@@ -60,11 +65,9 @@ struct alignas(64) WriteBuffer : wal::Chain {
 
   /// Bit i: the key of pair i may have this hash.
   unsigned candidates(Hash16 hash) const {
-    const auto low = static_cast<long long>(fingerprints_[0].load(std::memory_order_relaxed));
-    const auto high = static_cast<long long>(fingerprints_[1].load(std::memory_order_relaxed));
-    const __m128i equal = _mm_cmpeq_epi8(_mm_set_epi64x(high, low),
-                                         _mm_set1_epi8(static_cast<char>(fingerprint(hash))));
-    return static_cast<unsigned>(_mm_movemask_epi8(equal)) & ((1u << size()) - 1);
+    const unsigned alike =
+        util::equal_bytes_of_half_line(fingerprints_.data(), sptree::fingerprint(hash));
+    return alike & ((1u << size()) - 1);
   }
 
   void push(Word key, Word value, Hash16 hash) {
@@ -85,7 +88,7 @@ struct alignas(64) WriteBuffer : wal::Chain {
   /// Nothing is left; the chain is another matter.
   void clear() {
     size_.store(0, std::memory_order_relaxed);
-    erased.store(0, std::memory_order_relaxed);
+    set_erased(SlotSet());
     records = 0;
   }
 
@@ -101,28 +104,22 @@ struct alignas(64) WriteBuffer : wal::Chain {
   void set(unsigned i, Word key, Word value, std::uint8_t print) {
     pairs_[i].key.store(key, std::memory_order_release);
     pairs_[i].value.store(value, std::memory_order_release);
-    auto& word = fingerprints_[i / 8];
-    const unsigned shift = 8 * (i % 8);
-    const std::uint64_t others = word.load(std::memory_order_relaxed) & ~(0xffULL << shift);
-    word.store(others | std::uint64_t{print} << shift, std::memory_order_relaxed);
+    fingerprints_[i] = print;
   }
 
-  std::uint8_t fingerprint_at(unsigned i) const {
-    return static_cast<std::uint8_t>(fingerprints_[i / 8].load(std::memory_order_relaxed) >>
-                                     (8 * (i % 8)));
-  }
+  std::uint8_t fingerprint_at(unsigned i) const { return fingerprints_[i]; }
 
   std::atomic<std::uint8_t> size_{0};
 
  public:
-  std::atomic<std::uint64_t> erased{0};  ///< B3
-  std::atomic<Node*> node{nullptr};      ///< whose changes it holds; nullptr: nobody's
+  std::atomic<Node*> node{nullptr};  ///< whose changes it holds; nullptr: nobody's
 
  private:
-  std::array<std::atomic<std::uint64_t>, 2> fingerprints_{};
+  std::array<std::atomic<std::uint64_t>, SlotSet::kWords> erased_{};  // B3
+  alignas(32) std::array<std::uint8_t, 32> fingerprints_{};
   std::array<Pair, kBufferPairs> pairs_{};
 };
 
-static_assert(sizeof(WriteBuffer<int>) == 320);
+static_assert(sizeof(WriteBuffer<int>) == 576);
 
 }  // namespace perdix::index::sptree

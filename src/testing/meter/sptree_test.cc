@@ -17,11 +17,11 @@
 namespace perdix::testing {
 namespace {
 
-constexpr std::uint64_t kRecords = 100'000;
+constexpr std::uint64_t kRecords = 200'000;
 constexpr std::uint64_t kRange = ~std::uint64_t{0} / 16;
-constexpr std::uint64_t kInsertsOfAPhase = 8'000;
-constexpr std::uint64_t kBuffer = 320;                                // bytes
-constexpr std::uint64_t kBudgetOfSome = kBuffer * kRecords / 44 / 5;  // a fifth of the leaves
+constexpr std::uint64_t kInsertsOfAPhase = 16'000;
+constexpr std::uint64_t kBuffer = 576;                                // bytes
+constexpr std::uint64_t kBudgetOfSome = kBuffer * kRecords / 88 / 5;  // a fifth of the leaves
 
 /// Inserts into one sixteenth of the keys at a time; the media bytes written by the second half of
 /// the inserts into each, by when the buffers should be there.

@@ -9,7 +9,7 @@
 
 namespace perdix::testing {
 
-inline constexpr unsigned kIndexKeys = 240;
+inline constexpr unsigned kIndexKeys = 480;
 
 /// A number as a key or a value.
 std::string bytes_of_number(std::uint64_t number);

@@ -32,8 +32,13 @@ unsigned of_a_leaf(const std::string& engine) {
   if (engine == index::fastfair::kEngineName) return index::fastfair::kCapacity;
   return index::sptree::kLeafPairs;
 }
+/// Two neighbours with fewer pairs together than so many become one, in some engines.
+unsigned of_sparse_neighbours(const std::string& engine) {
+  constexpr unsigned kFewest = 32;  // a state of fewer pairs is explored sooner
+  return std::max(of_a_leaf(engine) / 2, kFewest);
+}
 /// Pairs that a write buffer holds.
-constexpr unsigned kBuffered = 14;
+constexpr unsigned kBuffered = 28;
 /// A drop takes all pairs along, so that little is left to explore after it.
 constexpr unsigned kDropOneIn = 40;
 /// Steps after it meet what opening leaves for later.
@@ -202,8 +207,10 @@ class IndexSubject final : public Subject {
     static constexpr std::array<Mood, 5> kMoods = {Mood::grow, Mood::grow, Mood::shrink,
                                                    Mood::mixed, Mood::few};
     mood_ = crowded ? Mood::grow : kMoods[random.below(kMoods.size())];
-    unsigned fill =
-        mood_ == Mood::shrink ? 64 + static_cast<unsigned>(random.below(120)) : any_fill(random);
+    const unsigned sparse = of_sparse_neighbours(info_.engine);
+    unsigned fill = mood_ == Mood::shrink
+                        ? 2 * sparse + static_cast<unsigned>(random.below(4 * sparse - 8))
+                        : any_fill(random);
     // With a write buffer a leaf takes some more before it splits.
     if (fill != 0 && options_.dram_budget != 0 && random.one_in(2)) fill += kBuffered;
     State state;
@@ -217,7 +224,7 @@ class IndexSubject final : public Subject {
     };
     for (const std::string& key : first_keys(random, fill)) apply(kPut, key);
     // Two sparse leaves, with few more pairs than makes one of them.
-    const std::size_t left = mood_ == Mood::shrink ? 33 + random.below(4) : fill;
+    const std::size_t left = mood_ == Mood::shrink ? sparse + 1 + random.below(4) : fill;
     while (state.size() > left) apply(kErase, any_key(random, state, {kIndexKeys, 0, 1}, true));
     opened.close();
     return state;

@@ -1,6 +1,5 @@
 #include "testing/subjects/stale_chain_subject.h"
 
-#include <bit>
 #include <string>
 #include <vector>
 
@@ -44,7 +43,7 @@ class StaleChain {
  private:
   sptree::Leaf& leaf_at(pm::Offset offset) const { return sptree::leaf_at(pool_, offset); }
   sptree::Leaf* next(const sptree::Leaf& leaf) const {
-    const pm::Offset offset = pm::load(leaf.next);
+    const pm::Offset offset = sptree::successor_of(leaf);
     return offset == pm::kNull ? nullptr : &leaf_at(offset);
   }
   wal::Owner owner_of(const sptree::Leaf& leaf) const {
@@ -57,10 +56,10 @@ class StaleChain {
     chain_.assign(owner_of(left));
     std::vector<std::string> moved;
     const sptree::Leaf& right = *next(left);
-    for (std::uint64_t bits = pm::load(right.bitmap);
-         bits != 0 && moved.size() < sptree::kBufferPairs; bits &= bits - 1) {
+    for (const unsigned slot : sptree::slots_of(right)) {
+      if (moved.size() == sptree::kBufferPairs) break;
       if (random.one_in(3)) continue;
-      const sptree::Pair& pair = right.pairs[std::countr_zero(bits)];
+      const sptree::Pair& pair = sptree::pair_at(right, slot);
       log_.admit(owner_of(left));
       log_.append(chain_, wal::Type::put, pm::load(pair.key), pm::load(pair.value));
       moved.emplace_back(keys_.view(pm::load(pair.key)));

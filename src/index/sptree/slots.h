@@ -1,0 +1,113 @@
+// The slots of a leaf, and sets of them.
+//
+// Slots are eight columns of sixteen, numbered column by column: in the middle node the
+// fingerprints of a column lie together. In the leaf the slots of a row do, one of each column, so
+// that pairs which are written together share lines though their columns differ. A line of a leaf
+// holds half of a row, and both halves of all rows have a word of the set each.
+//
+// Pure functions.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cassert>
+#include <cstdint>
+
+namespace perdix::index::sptree {
+
+inline constexpr unsigned kLeafPairs = 128;
+inline constexpr unsigned kColumns = 8;
+inline constexpr unsigned kRows = kLeafPairs / kColumns;
+
+constexpr unsigned column_of_slot(unsigned slot) { return slot / kRows; }
+
+/// Where a slot's pair lies in the leaf.
+constexpr unsigned place_of_slot(unsigned slot) {
+  return slot % kRows * kColumns + column_of_slot(slot);
+}
+
+/// A set of slots: bit i of word w is slot 64 * w + i.
+class SlotSet {
+ public:
+  static constexpr unsigned kWords = kLeafPairs / 64;
+
+  constexpr SlotSet() = default;
+  constexpr explicit SlotSet(std::array<std::uint64_t, kWords> words) : words_(words) {}
+
+  static constexpr SlotSet all() { return SlotSet({~std::uint64_t{0}, ~std::uint64_t{0}}); }
+  static constexpr SlotSet of(unsigned slot) {
+    SlotSet set;
+    set.add(slot);
+    return set;
+  }
+
+  /// The slots of a word: 64 * number + i for each bit i.
+  constexpr std::uint64_t word(unsigned number) const { return words_[number]; }
+
+  constexpr bool empty() const { return (words_[0] | words_[1]) == 0; }
+  constexpr unsigned count() const {
+    return static_cast<unsigned>(std::popcount(words_[0]) + std::popcount(words_[1]));
+  }
+  constexpr bool contains(unsigned slot) const { return words_[slot / 64] >> slot % 64 & 1; }
+
+  /// The least; kLeafPairs if there is none.
+  constexpr unsigned first() const {
+    return static_cast<unsigned>(words_[0] != 0 ? std::countr_zero(words_[0])
+                                                : 64 + std::countr_zero(words_[1]));
+  }
+
+  constexpr void add(unsigned slot) { words_[slot / 64] |= std::uint64_t{1} << slot % 64; }
+
+  friend constexpr SlotSet operator|(SlotSet a, SlotSet b) {
+    return SlotSet({a.words_[0] | b.words_[0], a.words_[1] | b.words_[1]});
+  }
+  friend constexpr SlotSet operator&(SlotSet a, SlotSet b) {
+    return SlotSet({a.words_[0] & b.words_[0], a.words_[1] & b.words_[1]});
+  }
+  /// Those of `a` that are not in `b`.
+  friend constexpr SlotSet operator-(SlotSet a, SlotSet b) {
+    return SlotSet({a.words_[0] & ~b.words_[0], a.words_[1] & ~b.words_[1]});
+  }
+  constexpr SlotSet operator~() const { return all() - *this; }
+  friend constexpr bool operator==(SlotSet, SlotSet) = default;
+
+  /// Visits the slots in ascending order.
+  class Iterator;
+  constexpr Iterator begin() const;
+  constexpr Iterator end() const;
+
+ private:
+  std::array<std::uint64_t, kWords> words_{};
+};
+
+class SlotSet::Iterator {
+ public:
+  constexpr explicit Iterator(SlotSet left) : left_(left) {}
+  constexpr unsigned operator*() const { return left_.first(); }
+  constexpr Iterator& operator++() {
+    std::uint64_t& word = left_.words_[left_.words_[0] != 0 ? 0 : 1];
+    word &= word - 1;
+    return *this;
+  }
+  friend constexpr bool operator==(Iterator a, Iterator b) { return a.left_ == b.left_; }
+
+ private:
+  SlotSet left_;
+};
+
+constexpr SlotSet::Iterator SlotSet::begin() const { return Iterator(*this); }
+constexpr SlotSet::Iterator SlotSet::end() const { return Iterator(SlotSet()); }
+
+constexpr SlotSet slots_of_column(unsigned column) {
+  constexpr std::uint64_t kColumn = (std::uint64_t{1} << kRows) - 1;
+  const std::uint64_t word = kColumn << (column * kRows % 64);
+  return column * kRows < 64 ? SlotSet({word, 0}) : SlotSet({0, word});
+}
+
+/// Rows of which a word of a set has a slot: bit i for row i.
+constexpr std::uint16_t rows_of_word(std::uint64_t word) {
+  const std::uint64_t folded = word | word >> 2 * kRows;
+  return static_cast<std::uint16_t>(folded | folded >> kRows);
+}
+
+}  // namespace perdix::index::sptree
