@@ -44,7 +44,7 @@ class Report(RunOnce, unittest.TestCase):
             for measured in row["rounds"]:
                 self.assertGreater(measured["first_answer_seconds"], 0)
                 self.assertGreater(measured["rebuilt_seconds"], 0)
-                self.assertGreaterEqual(measured["leaves"], row["keys"] // 64)
+                self.assertGreaterEqual(measured["leaves"], row["keys"] // 128)
                 self.assertGreater(measured["dram_bytes"], 0)
             self.assertAlmostEqual(
                 row["keys_per_second"] * row["rebuilt_seconds"], row["keys"], delta=1

@@ -1,9 +1,11 @@
 // The nodes of the adaptive radix tree (V. Leis et al., "The Adaptive Radix Tree", 2013): four
-// sizes, for 4, 16, 48 and 256 children.
+// sizes, for 4, 16, 48 and 256 children; and for keys that don't end in nodes a fifth one, for two
+// children and no prefix. Most nodes above random numbers are such, and two of them are a line.
 //
 // Invariants, whenever the lock is free:
 //   1. A node has at least two entries; the value of a key that ends in the node is one.
-//   2. Node4 and Node16: keys[0, count) ascend strictly, child i belongs to keys[i], and slots
+//   2. Node2, Node4 and Node16: keys[0, count) ascend strictly, child i belongs to keys[i], and
+//   slots
 //      from count on are null.
 //   3. Node48: index[b] is 0, or 1 + the place of b's child. Node48 and Node256: `present` has
 //      exactly the bytes with a child.
@@ -18,6 +20,7 @@
 
 #include <array>
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -54,6 +57,7 @@ struct Header : EndSlot<KeyTraits<Key>::kMayEnd> {
   using KeyType = Key;
   static constexpr bool kMayEnd = KeyTraits<Key>::kMayEnd;
   static constexpr std::size_t kAlignment = kMayEnd ? 16 : 64;  // integers: Node4 is a cache line
+  static constexpr bool kHasNode2 = !kMayEnd;
 
   Shape shape() const noexcept { return shape_.load(std::memory_order_relaxed); }
 
@@ -83,7 +87,13 @@ struct Header : EndSlot<KeyTraits<Key>::kMayEnd> {
   void set_link(Ref ref) noexcept { prefix_[0].store(ref.word(), std::memory_order_relaxed); }
   Ref link() const noexcept { return Ref::from_word(prefix_[0].load(std::memory_order_relaxed)); }
 
-  mutable epoch::VersionLock lock;
+  using Lock = epoch::SmallVersionLock;
+  mutable Lock lock;
+
+ protected:
+  /// Of the prefix, for nodes that never have one.
+  std::atomic<std::uint64_t>& first_prefix_word() noexcept { return prefix_[0]; }
+  const std::atomic<std::uint64_t>& first_prefix_word() const noexcept { return prefix_[0]; }
 
  private:
   std::atomic<Shape> shape_{Shape{}};
@@ -97,9 +107,36 @@ struct alignas(Header<Key>::kAlignment) SortedNode : Header<Key> {
   static constexpr unsigned kCapacity = kSlots;
   static constexpr unsigned kKeyWords = (kSlots + 7) / 8;
 
-  // Byte i of the words, in memory order, belongs to child i.
-  std::array<std::atomic<std::uint64_t>, kKeyWords> keys{};
+  /// Byte i of the words, in memory order, belongs to child i.
+  std::atomic<std::uint64_t>& key_word(unsigned i) noexcept { return keys_[i]; }
+  const std::atomic<std::uint64_t>& key_word(unsigned i) const noexcept { return keys_[i]; }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, kKeyWords> keys_{};
+
+ public:
   std::array<Slot, kSlots> children{};
+};
+
+/// Node2: the bytes are where others have their prefix.
+template <class Key>
+struct alignas(32) SortedNode<Key, 2> : Header<Key> {
+  static_assert(Header<Key>::kHasNode2);
+  static constexpr Kind kKind = Kind::node2;
+  static constexpr unsigned kCapacity = 2;
+  static constexpr unsigned kKeyWords = 1;
+
+  std::atomic<std::uint64_t>& key_word(unsigned) noexcept { return this->first_prefix_word(); }
+  const std::atomic<std::uint64_t>& key_word(unsigned) const noexcept {
+    return this->first_prefix_word();
+  }
+
+  Prefix<Key> prefix() const noexcept { return {}; }
+  void set_prefix([[maybe_unused]] const Prefix<Key>& prefix) noexcept {
+    assert(prefix.length() == 0);
+  }
+
+  std::array<Slot, 2> children{};
 };
 
 template <class Key>
@@ -122,10 +159,13 @@ struct alignas(Header<Key>::kAlignment) Node256 : Header<Key> {
 };
 
 template <class Key>
+using Node2 = SortedNode<Key, 2>;
+template <class Key>
 using Node4 = SortedNode<Key, 4>;
 template <class Key>
 using Node16 = SortedNode<Key, 16>;
 
+static_assert(sizeof(Node2<std::uint64_t>) == 32);
 static_assert(sizeof(Node4<std::uint64_t>) == 64);
 static_assert(sizeof(Node16<std::uint64_t>) == 192);
 static_assert(sizeof(Node256<std::uint64_t>) == 2112);
@@ -136,6 +176,9 @@ template <class Key, class F>
 [[gnu::always_inline]] inline decltype(auto) visit(Ref ref, F&& f) {
   const Kind kind = ref.kind();
   if (kind == Kind::node256) return f(*ref.node<Node256<Key>>());
+  if constexpr (Header<Key>::kHasNode2) {
+    if (kind == Kind::node2) return f(*ref.node<Node2<Key>>());
+  }
   if (kind == Kind::node4) return f(*ref.node<Node4<Key>>());
   if (kind == Kind::node16) return f(*ref.node<Node16<Key>>());
   return f(*ref.node<Node48<Key>>());

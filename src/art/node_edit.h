@@ -4,7 +4,8 @@
 //   add(node, entry, ref)     adds one that isn't; for a byte, !is_full(node)
 //   remove(node, entry)       removes one that is there
 //   for_each_child(node, f)   calls f(entry, ref) in key order
-//   copy(from, to)            children and prefix, into an empty node of any kind with enough room
+//   copy(from, to, but)       children and prefix, into an empty node of any kind with enough room;
+//                            without the child for the entry `but`, if that is given
 #pragma once
 
 #include <array>
@@ -37,7 +38,7 @@ template <class Node>
 Bytes<Node> load_bytes(const Node& node) noexcept {
   Bytes<Node> bytes;
   for (unsigned i = 0; i < Node::kKeyWords; ++i) {
-    const std::uint64_t word = node.keys[i].load(std::memory_order_relaxed);
+    const std::uint64_t word = node.key_word(i).load(std::memory_order_relaxed);
     std::memcpy(&bytes[8 * i], &word, 8);
   }
   return bytes;
@@ -48,7 +49,7 @@ void store_bytes(Node& node, const Bytes<Node>& bytes) noexcept {
   for (unsigned i = 0; i < Node::kKeyWords; ++i) {
     std::uint64_t word;
     std::memcpy(&word, &bytes[8 * i], 8);
-    node.keys[i].store(word, std::memory_order_relaxed);
+    node.key_word(i).store(word, std::memory_order_relaxed);
   }
 }
 
@@ -184,9 +185,11 @@ void for_each_child(const Node& node, F f) {
 }
 
 template <class From, class To>
-void copy(const From& from, To& to) noexcept {
+void copy(const From& from, To& to, Entry but = kBeyond) noexcept {
   to.set_prefix(from.prefix());
-  for_each_child(from, [&](Entry entry, Ref ref) { add(to, entry, ref); });
+  for_each_child(from, [&](Entry entry, Ref ref) {
+    if (entry != but) add(to, entry, ref);
+  });
 }
 
 }  // namespace perdix::art

@@ -31,11 +31,11 @@ template <class Key, unsigned kSlots>
 __m128i keys(const SortedNode<Key, kSlots>& node) noexcept {
   // Two relaxed loads rather than one of 16 bytes: each is atomic, so reading beside a writer is
   // defined.
-  const auto low = static_cast<long long>(node.keys[0].load(std::memory_order_relaxed));
+  const auto low = static_cast<long long>(node.key_word(0).load(std::memory_order_relaxed));
   if constexpr (kSlots <= 8)
     return _mm_cvtsi64_si128(low);
   else
-    return _mm_set_epi64x(static_cast<long long>(node.keys[1].load(std::memory_order_relaxed)),
+    return _mm_set_epi64x(static_cast<long long>(node.key_word(1).load(std::memory_order_relaxed)),
                           low);
 }
 
@@ -108,7 +108,7 @@ Ref previous_byte_child(const Node& node, Entry from) noexcept {
 
 template <class Key, unsigned kSlots>
 Entry first_byte(const SortedNode<Key, kSlots>& node) noexcept {
-  return static_cast<Entry>(node.keys[0].load(std::memory_order_relaxed) & 0xff);
+  return static_cast<Entry>(node.key_word(0).load(std::memory_order_relaxed) & 0xff);
 }
 
 template <class Node>

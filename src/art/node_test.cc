@@ -63,9 +63,9 @@ template <class Node>
 class NodeTest : public ::testing::Test {};
 
 using AllNodes =
-    ::testing::Types<Node4<std::uint64_t>, Node16<std::uint64_t>, Node48<std::uint64_t>,
-                     Node256<std::uint64_t>, Node4<std::string_view>, Node16<std::string_view>,
-                     Node48<std::string_view>, Node256<std::string_view>>;
+    ::testing::Types<Node2<std::uint64_t>, Node4<std::uint64_t>, Node16<std::uint64_t>,
+                     Node48<std::uint64_t>, Node256<std::uint64_t>, Node4<std::string_view>,
+                     Node16<std::string_view>, Node48<std::string_view>, Node256<std::string_view>>;
 TYPED_TEST_SUITE(NodeTest, AllNodes);
 
 TYPED_TEST(NodeTest, BehavesLikeAMap) {
@@ -116,6 +116,7 @@ TYPED_TEST(NodeTest, ReferencesKnowTheLeastByte) {
     key = "\xff\xfe";
   else
     key = 0xfffe'0000'0000'0000;
+  if (TypeParam::kKind == Kind::node2) return;
   node.set_prefix(Prefix<Key>::of(key, 0, 2));
   EXPECT_EQ(ref_to(node).least_byte(), 0xff) << "the prefix comes first";
 }
@@ -131,6 +132,7 @@ void expect_copied(const From& from, const Model& model, Key key) {
 
 TYPED_TEST(NodeTest, CopiesToEveryKindWithRoom) {
   using Key = typename TypeParam::KeyType;
+  if (TypeParam::kCapacity < 4) return;  // below
   TypeParam node;
   Model model;
   for (Entry byte : {0, 127, 128, 255}) {
@@ -151,6 +153,29 @@ TYPED_TEST(NodeTest, CopiesToEveryKindWithRoom) {
   expect_copied<Node16<Key>>(node, model, key);
   expect_copied<Node48<Key>>(node, model, key);
   expect_copied<Node256<Key>>(node, model, key);
+}
+
+TEST(Node2, IsCopiedToLargerKindsAndBackWithoutAChild) {
+  using Key = std::uint64_t;
+  Node2<Key> node;
+  Model model;
+  for (Entry byte : {0, 255}) {
+    add(node, byte, target(byte));
+    model[byte] = target(byte);
+  }
+  Node4<Key> larger;
+  copy(node, larger);
+  EXPECT_EQ(larger.prefix().length(), 0u);
+  expect_equal(larger, model);
+  add(larger, 7, target(7));
+  for (const Entry but : {0, 7, 255}) {
+    Model rest = model;
+    rest[7] = target(7);
+    rest.erase(but);
+    Node2<Key> smaller;
+    copy(larger, smaller, but);
+    expect_equal(smaller, rest);
+  }
 }
 
 TEST(Prefix, OfIntegers) {

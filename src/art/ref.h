@@ -12,7 +12,14 @@
 
 namespace perdix::art {
 
-enum class Kind : std::uint8_t { value = 0, node4 = 1, node16 = 2, node48 = 3, node256 = 4 };
+enum class Kind : std::uint8_t {
+  value = 0,
+  node2 = 1,
+  node4 = 2,
+  node16 = 3,
+  node48 = 4,
+  node256 = 5
+};
 
 class Ref {
  public:

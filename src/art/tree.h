@@ -105,13 +105,13 @@ class Tree {
  private:
   using Traits = KeyTraits<Key>;
   using Head = Header<Key>;
-  using Lock = epoch::VersionLock;
+  using Lock = typename Head::Lock;
 
   // The way from a node to a child, as a reader saw it: valid while the node's version is still the
   // same. The root slot is reached from a lock of its own, without a node.
   struct Edge {
     Lock* lock = nullptr;
-    std::uint64_t version = 0;
+    typename Lock::Version version = 0;
     Ref node{};
     Entry entry = 0;
 
@@ -120,9 +120,9 @@ class Tree {
 
   // Where a node's prefix and the key part.
   struct PrefixStop {
-    std::uint64_t version;  // of the node
-    unsigned agreed;        // bytes of the prefix that the key has too
-    Entry other;            // the byte of the prefix that the key doesn't have
+    typename Lock::Version version;  // of the node
+    unsigned agreed;                 // bytes of the prefix that the key has too
+    Entry other;                     // the byte of the prefix that the key doesn't have
     Prefix<Key> prefix;
     Value witness;  // a value below the node if its key was needed, else nullptr
   };
@@ -152,7 +152,8 @@ class Tree {
   bool descend(Key key, Stop& stop) const;
   template <Side kSide>
   static Ref step(Ref ref, const Edge& edge, Stop& stop);
-  bool pass_prefix(Ref ref, std::uint64_t version, Key key, unsigned& depth, Stop& stop) const;
+  bool pass_prefix(Ref ref, typename Lock::Version version, Key key, unsigned& depth,
+                   Stop& stop) const;
   template <Side kSide>
   std::optional<Value> outermost(const Edge& edge, Ref ref) const;
   template <Side kSide>
@@ -175,8 +176,12 @@ class Tree {
   bool remove_value(const Stop& stop, Node& node);
   template <class Node>
   bool collapse(const Stop& stop, Node& node);
-  template <class To, class From, class Change>
-  bool rebuild(const Stop& stop, From& from, Change change);
+  template <class Node>
+  Ref with_prefix_below(const Node& upper, Entry entry, Ref ref);
+  template <class Build>
+  bool with_smallest_node(const Prefix<Key>& prefix, Build build);
+  template <class To, class From, class Fill>
+  bool rebuild(const Stop& stop, From& from, Fill fill);
   template <class Node, class Change>
   bool change(const Stop& stop, Node& node, Change change);
   static Ref ref_of(Value value, Key key, unsigned depth) noexcept;

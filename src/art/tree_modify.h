@@ -17,8 +17,18 @@ template <class Node>
 struct Neighbours;  // the next larger and smaller kinds of node
 
 template <class Key>
+struct Neighbours<Node2<Key>> {
+  using Larger = Node4<Key>;
+};
+template <class Key>
 struct Neighbours<Node4<Key>> {
   using Larger = Node16<Key>;
+};
+template <class Key>
+requires(Header<Key>::kHasNode2) struct Neighbours<Node4<Key>> {
+  using Larger = Node16<Key>;
+  using Smaller = Node2<Key>;
+  static constexpr unsigned kShrinkAt = 2;
 };
 template <class Key>
 struct Neighbours<Node16<Key>> {
@@ -145,7 +155,10 @@ bool Tree<Value, KeyOf, Memory>::add_value(const Stop& stop, Ref value) {
     if constexpr (detail::CanGrow<Node>) {
       if (entry != kEnd && is_full(node)) {
         using Larger = typename detail::Neighbours<Node>::Larger;
-        return rebuild<Larger>(stop, node, [&](Larger& larger) { add(larger, entry, value); });
+        return rebuild<Larger>(stop, node, [&](Larger& larger) {
+          copy(node, larger);
+          add(larger, entry, value);
+        });
       }
     }
     return change(stop, node, [&] { add(node, entry, value); });
@@ -177,16 +190,31 @@ bool Tree<Value, KeyOf, Memory>::change(const Stop& stop, Node& node, Change cha
 template <class Value, class KeyOf, class Memory>
 bool Tree<Value, KeyOf, Memory>::fork(const Stop& stop, Key key, Value value, Key other) {
   const unsigned common = Traits::common_prefix(key, other, stop.depth);
-  Fresh<Node4<Key>> node(*this);
-  (*node).set_prefix(Prefix<Key>::of(key, stop.depth, common));
   const auto former = stop.ref.template value<Value>();
   const unsigned depth = stop.depth + common;
-  add(*node, Traits::entry(key, depth), ref_of(value, key, depth + 1));
-  add(*node, Traits::entry(other, depth), ref_of(former, other, depth + 1));
-  const WriteLock lock(stop.edge);
-  if (!lock) return false;
-  store(stop.edge, node.release());
-  return true;
+  return with_smallest_node(Prefix<Key>::of(key, stop.depth, common), [&](auto& node) {
+    add(*node, Traits::entry(key, depth), ref_of(value, key, depth + 1));
+    add(*node, Traits::entry(other, depth), ref_of(former, other, depth + 1));
+    const WriteLock lock(stop.edge);
+    if (!lock) return false;
+    store(stop.edge, node.release());
+    return true;
+  });
+}
+
+/// Calls build(fresh) for a new node of the smallest kind that has the prefix and two children.
+template <class Value, class KeyOf, class Memory>
+template <class Build>
+bool Tree<Value, KeyOf, Memory>::with_smallest_node(const Prefix<Key>& prefix, Build build) {
+  if constexpr (Head::kHasNode2) {
+    if (prefix.length() == 0) {
+      Fresh<Node2<Key>> node(*this);
+      return build(node);
+    }
+  }
+  Fresh<Node4<Key>> node(*this);
+  (*node).set_prefix(prefix);
+  return build(node);
 }
 
 /// Puts a node above the one whose prefix the key doesn't have.
@@ -195,21 +223,20 @@ bool Tree<Value, KeyOf, Memory>::split_prefix(const Stop& stop, Key key, Value v
   const unsigned agreed = stop.prefix->agreed;
   const auto rest = prefix_after_split(stop);
   if (!rest) return false;
-  Fresh<Node4<Key>> upper(*this);
-  (*upper).set_prefix(Prefix<Key>::of(key, stop.depth, agreed));
   const unsigned depth = stop.depth + agreed;
-  add(*upper, Traits::entry(key, depth), ref_of(value, key, depth + 1));
-
-  Head& lower = *stop.ref.template node<Head>();
-  const WriteLock edge_lock(stop.edge);
-  if (!edge_lock) return false;
-  const WriteLock lower_lock({&lower.lock, stop.prefix->version});
-  if (!lower_lock) return false;
-  lower.set_prefix(*rest);
-  add(*upper, stop.prefix->other,
-      visit<Key>(stop.ref, [](const auto& node) { return ref_to(node); }));
-  store(stop.edge, upper.release());
-  return true;
+  return with_smallest_node(Prefix<Key>::of(key, stop.depth, agreed), [&](auto& upper) {
+    add(*upper, Traits::entry(key, depth), ref_of(value, key, depth + 1));
+    Head& lower = *stop.ref.template node<Head>();
+    const WriteLock edge_lock(stop.edge);
+    if (!edge_lock) return false;
+    const WriteLock lower_lock({&lower.lock, stop.prefix->version});
+    if (!lower_lock) return false;
+    lower.set_prefix(*rest);
+    add(*upper, stop.prefix->other,
+        visit<Key>(stop.ref, [](const auto& node) { return ref_to(node); }));
+    store(stop.edge, upper.release());
+    return true;
+  });
 }
 
 template <class Value, class KeyOf, class Memory>
@@ -250,13 +277,13 @@ template <class Value, class KeyOf, class Memory>
 template <class Node>
 bool Tree<Value, KeyOf, Memory>::remove_value(const Stop& stop, Node& node) {
   const Entry entry = stop.edge.entry;
+  if (entries(node) == 2) return collapse(stop, node);
   if constexpr (detail::CanShrink<Node>) {
     using Smaller = typename detail::Neighbours<Node>::Smaller;
-    if (entry != kEnd && node.shape().count - 1u <= detail::Neighbours<Node>::kShrinkAt) {
-      return rebuild<Smaller>(stop, node, [&](Smaller& smaller) { remove(smaller, entry); });
+    const bool fits = Smaller::kKind != Kind::node2 || node.shape().prefix_length == 0;
+    if (fits && entry != kEnd && node.shape().count - 1u <= detail::Neighbours<Node>::kShrinkAt) {
+      return rebuild<Smaller>(stop, node, [&](Smaller& smaller) { copy(node, smaller, entry); });
     }
-  } else if (entries(node) == 2) {
-    return collapse(stop, node);
   }
   return change(stop, node, [&] { remove(node, entry); });
 }
@@ -266,6 +293,7 @@ bool Tree<Value, KeyOf, Memory>::remove_value(const Stop& stop, Node& node) {
 template <class Value, class KeyOf, class Memory>
 template <class Node>
 bool Tree<Value, KeyOf, Memory>::collapse(const Stop& stop, Node& node) {
+  Head* replaced = nullptr;
   {
     const WriteLock upper_lock(stop.upper);
     if (!upper_lock) return false;
@@ -276,32 +304,57 @@ bool Tree<Value, KeyOf, Memory>::collapse(const Stop& stop, Node& node) {
       if (entry == stop.edge.entry) return;
       survivor = ref.with_least_byte(least_byte(node.prefix(), entry));
       if (!ref.is_node()) return;
-      Head& lower = *ref.template node<Head>();
-      // It can't be obsolete: taking it out would need the lock of `node`.
-      lower.lock.lock();
-      lower.set_prefix(
-          Prefix<Key>::joined(node.prefix(), static_cast<std::uint8_t>(entry), lower.prefix()));
-      lower.lock.unlock();
+      if (const Ref wider = with_prefix_below(node, entry, ref); !wider.is_null()) {
+        replaced = ref.template node<Head>();
+        survivor = wider;
+      }
     });
     store(stop.upper, survivor);
     lock.unlock_obsolete();
+  }
+  if constexpr (Head::kHasNode2) {
+    if (replaced != nullptr) retire(static_cast<Node2<Key>&>(*replaced));
   }
   retire(node);
   return true;
 }
 
-/// Replaces a node by one of another kind with the same children, changed by `change`.
+/// The node below `upper`, which goes away, gets the upper one's prefix and what led to it. A Node2
+/// has no place for them: it becomes obsolete, and a new node, which is returned, has its children.
 template <class Value, class KeyOf, class Memory>
-template <class To, class From, class Change>
-bool Tree<Value, KeyOf, Memory>::rebuild(const Stop& stop, From& from, Change change) {
+template <class Node>
+Ref Tree<Value, KeyOf, Memory>::with_prefix_below(const Node& upper, Entry entry, Ref ref) {
+  // It can't be obsolete: taking it out would need the lock of `upper`.
+  const auto byte = static_cast<std::uint8_t>(entry);
+  if constexpr (Head::kHasNode2) {
+    if (ref.kind() == Kind::node2) {
+      Fresh<Node4<Key>> wider(*this);
+      auto& lower = *ref.template node<Node2<Key>>();
+      lower.lock.lock();
+      copy(lower, *wider);
+      (*wider).set_prefix(Prefix<Key>::joined(upper.prefix(), byte, {}));
+      lower.lock.unlock_obsolete();
+      return wider.release();
+    }
+  }
+  Head& lower = *ref.template node<Head>();
+  lower.lock.lock();
+  lower.set_prefix(Prefix<Key>::joined(upper.prefix(), byte, lower.prefix()));
+  lower.lock.unlock();
+  return {};
+}
+
+/// Replaces a node by one of another kind, which fill(node) gives its children and its prefix.
+template <class Value, class KeyOf, class Memory>
+template <class To, class From, class Fill>
+bool Tree<Value, KeyOf, Memory>::rebuild(const Stop& stop, From& from, Fill fill) {
   Fresh<To> to(*this);
   {
     const WriteLock upper_lock(stop.upper);
     if (!upper_lock) return false;
     WriteLock lock(stop.edge);
     if (!lock) return false;
-    copy(from, *to);
-    change(*to);
+    fill(*to);
     store(stop.upper, to.release());
     lock.unlock_obsolete();
   }

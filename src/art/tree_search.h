@@ -42,7 +42,7 @@ bool Tree<Value, KeyOf, Memory>::descend(Key key, Stop& stop) const {
   unsigned depth = 0;
   while (ref.is_node()) {
     const Head& head = *ref.node<Head>();
-    const std::uint64_t version = head.lock.read_begin();
+    const auto version = head.lock.read_begin();
     if (!edge.valid()) return false;
     stop.upper = edge;
     if (head.shape().prefix_length != 0) {
@@ -79,7 +79,7 @@ Ref Tree<Value, KeyOf, Memory>::step(Ref ref, const Edge& edge, Stop& stop) {
 /// Goes past the prefix of the node, or stops in it. Leaves nothing unvalidated, since `depth` must
 /// be right to go on.
 template <class Value, class KeyOf, class Memory>
-bool Tree<Value, KeyOf, Memory>::pass_prefix(Ref ref, std::uint64_t version, Key key,
+bool Tree<Value, KeyOf, Memory>::pass_prefix(Ref ref, typename Lock::Version version, Key key,
                                              unsigned& depth, Stop& stop) const {
   const Head& head = *ref.node<Head>();
   const Prefix<Key> prefix = head.prefix();
@@ -119,7 +119,7 @@ std::optional<Value> Tree<Value, KeyOf, Memory>::outermost(const Edge& from, Ref
   Edge edge = from;
   while (ref.is_node()) {
     const Head& head = *ref.node<Head>();
-    const std::uint64_t version = head.lock.read_begin();
+    const auto version = head.lock.read_begin();
     if (!edge.valid()) return std::nullopt;
     edge = {&head.lock, version};
     ref = visit<Key>(ref, [](const auto& node) {

@@ -205,6 +205,31 @@ std::vector<KeySource<std::string>> string_sources() {
   };
 }
 
+// Integers: a node for two children has no place for a prefix.
+TEST(Tree, ANodeForTwoIsReplacedWhenItGetsAPrefix) {
+  constexpr std::uint64_t kAlone = 0x0100'0000'0000'0000, kLow = 0x0201'0000'0000'0000,
+                          kHigh = 0x0202'0000'0000'0000;
+  Pair<IntItem> pair;
+  const auto expect = [&](std::size_t bytes) {
+    EXPECT_EQ(pair.tree()->bytes(), bytes);
+    for (const std::uint64_t key : {kAlone, kLow, kHigh}) {
+      for (const std::uint64_t near : {key - 1, key, key + 1}) pair.check(near);
+    }
+    pair.check_order();
+  };
+  for (const std::uint64_t key : {kAlone, kLow, kHigh}) pair.insert(key);
+  expect(2 * sizeof(Node2<std::uint64_t>));
+  for (int i = 0; i < 3; ++i) {
+    pair.erase(kAlone);
+    expect(sizeof(Node4<std::uint64_t>));
+    pair.insert(kAlone);  // splits the prefix
+    expect(sizeof(Node2<std::uint64_t>) + sizeof(Node4<std::uint64_t>));
+  }
+  pair.insert(kHigh + (kHigh - kLow));
+  pair.erase(kHigh);
+  expect(2 * sizeof(Node2<std::uint64_t>));
+}
+
 TEST(TreeOfInts, EqualsAMap) {
   for (std::uint64_t seed : {1, 2, 3}) run_all_ints(seed);
 }

@@ -422,7 +422,7 @@ class InfoCheckDrop(ToolTest):
         self.output("load", self.pool, "many", "-", "--keys", "u64", "--values", "u64", stdin=rows)
         index = json.loads(self.output("info", self.pool, "--stats", "--json"))["indexes"][0]
         self.assertEqual((index["name"], index["pairs"], index["resumed"]), ("many", 20000, 1))
-        self.assertGreater(index["leaves"], 20000 // 64)
+        self.assertGreater(index["leaves"], 20000 // 128)
         self.assertGreater(index["recovery_seconds"], 0)
         self.assertGreater(index["resumption_seconds"], 0)
         text = self.output("info", self.pool, "--stats").decode()
