@@ -131,10 +131,10 @@ BUGS = [
     Bug(
         "split clears the left leaf's bits before the new leaf is linked",
         SMO,
-        """  stage(pm(), left, taken_slots(node) - moved_slots);
+        """  stage(pm(), left, taken - moved_slots);
 """,
-        """  publish_slots(pm(), left, taken_slots(node) - moved_slots);
-  stage(pm(), left, taken_slots(node) - moved_slots);
+        """  publish_slots(pm(), left, taken - moved_slots);
+  stage(pm(), left, taken - moved_slots);
 """,
         TREE,
     ),
@@ -156,10 +156,10 @@ BUGS = [
         "split links the new leaf before its record is there: it leaks",
         SMO,
         """  session.log();
-  stage(pm(), left, taken_slots(node) - moved_slots);
+  stage(pm(), left, taken - moved_slots);
   pm().store(left.link, link);  """,
         """  pm().fence();
-  stage(pm(), left, taken_slots(node) - moved_slots);
+  stage(pm(), left, taken - moved_slots);
   pm().store(left.link, link);
   session.log();
   """,
@@ -168,15 +168,16 @@ BUGS = [
     Bug(
         "split does not clear the moved pairs' bits at all",
         SMO,
-        "  stage(pm(), left, taken_slots(node) - moved_slots);\n",
-        "  stage(pm(), left, taken_slots(node));\n",
+        "  stage(pm(), left, taken - moved_slots);\n",
+        "  stage(pm(), left, taken);\n",
         TREE,
     ),
     Bug(
         "split keeps one pair in both leaves",
         SMO,
         "    if (!entry.buffered()) moved_slots.add(entry.place);\n",
-        "    if (!entry.buffered() && i > 0) moved_slots.add(entry.place);\n",
+        "    if (!entry.buffered() && &entry != &division.moving().front()) "
+        "moved_slots.add(entry.place);\n",
         TREE,
     ),
     Bug(
@@ -224,16 +225,15 @@ BUGS = [
     Bug(
         "pairs go back to their columns before their copies are durable",
         SMO,
-        "    pm().fence();                      // phase 1: the copies are durable before their "
-        "bits can be\n",
+        "    pm().fence();  // phase 1: the copies are durable before their bits can be\n",
         "",
         TREE,
     ),
     Bug(
         "pairs that go back to their columns also stay where they were",
         SMO,
-        "  const SlotSet slots = (before | added) - left;\n",
-        "  const SlotSet slots = (before | added) - ({planted} ? SlotSet() : left);\n",
+        "  const SlotSet slots = (taken | added) - left - erased;\n",
+        "  const SlotSet slots = (taken | added) - ({planted} ? SlotSet() : left) - erased;\n",
         TREE,
     ),
     Bug(
@@ -381,9 +381,32 @@ BUGS = [
     Bug(
         "a split leaves the chain open: what moved away stays in it",
         SMO,
-        "    [[maybe_unused]] const bool merged = merge_buffer(node);\n    assert(merged);\n",
+        "    log_->end(*buffer);  // what it says is durable\n",
         "",
         BUFFERED_STRINGS,
+    ),
+    Bug(
+        "a split ends the chain before what stays has reached the leaf",
+        SMO,
+        "  if (slots != taken) publish_slots(pm(), leaf, slots);  // phase 2: the commit\n",
+        "  if (buffer != nullptr) log_->end(*buffer);\n"
+        "  if (slots != taken) publish_slots(pm(), leaf, slots);\n",
+        BUFFERS,
+    ),
+    Bug(
+        "what a split merges goes to slots that the chain erases",
+        SMO,
+        "    if (entry.buffered()) store_in(free_slot(taken | added, entry.hash), entry);\n",
+        "    if (entry.buffered()) store_in(free_slot(node.slots() | added, entry.hash), entry);\n",
+        BUFFERED_STRINGS,
+    ),
+    Bug(
+        "a split keeps what the buffer has erased",
+        SMO,
+        "  const SlotSet erased = buffer == nullptr ? SlotSet() : buffer->erased_slots();\n",
+        "  const SlotSet erased =\n"
+        "      {planted} || buffer == nullptr ? SlotSet() : buffer->erased_slots();\n",
+        BUFFERS,
     ),
     Bug(
         "leaves merge with open chains (SPTree, stale copies)",

@@ -17,6 +17,22 @@ inline const Pair& pair_at(const Leaf& leaf, unsigned slot) {
 }
 inline Pair& pair_at(Leaf& leaf, unsigned slot) { return leaf.pairs[place_of_slot(slot)]; }
 
+/// Asks for all lines with pairs, for whoever reads most of them.
+inline void prefetch_pairs(const Leaf& leaf) {
+  for (unsigned i = 0; i < kLeafPairs; i += pm::kLineSize / sizeof(Pair)) {
+    __builtin_prefetch(&leaf.pairs[i]);
+  }
+}
+
+/// Asks for the lines that half of the pairs take, which come first where columns are filled
+/// evenly.
+inline void prefetch_half_for_write(Leaf& leaf) {
+  __builtin_prefetch(&leaf, 1);
+  for (unsigned i = 0; i < kLeafPairs / 2; i += pm::kLineSize / sizeof(Pair)) {
+    __builtin_prefetch(&leaf.pairs[i], 1);
+  }
+}
+
 /// Slots with a pair.
 inline SlotSet slots_of(const Leaf& leaf) {
   const Leaf::Bitmap& bitmap = leaf.bitmaps[pm::load(leaf.link) & kSelector];

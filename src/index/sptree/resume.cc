@@ -28,12 +28,6 @@
 namespace perdix::index::sptree {
 namespace {
 
-void prefetch_pairs(const Leaf& leaf) {
-  for (unsigned i = 0; i < kLeafPairs; i += pm::kLineSize / sizeof(Pair)) {
-    __builtin_prefetch(&leaf.pairs[i]);
-  }
-}
-
 [[noreturn]] void throw_corrupt(const pool::PoolCore& pool, pm::Offset leaf, const char* what) {
   throw Error(Errc::corrupt, fmt::format("{}: the leaf of an index at offset {:#x} {}; restore the "
                                          "pool from a copy",

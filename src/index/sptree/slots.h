@@ -85,8 +85,12 @@ class SlotSet::Iterator {
   constexpr explicit Iterator(SlotSet left) : left_(left) {}
   constexpr unsigned operator*() const { return left_.first(); }
   constexpr Iterator& operator++() {
-    std::uint64_t& word = left_.words_[left_.words_[0] != 0 ? 0 : 1];
-    word &= word - 1;
+    // Each word by a constant number, so that both stay in registers.
+    if (left_.words_[0] != 0) {
+      left_.words_[0] &= left_.words_[0] - 1;
+    } else {
+      left_.words_[1] &= left_.words_[1] - 1;
+    }
     return *this;
   }
   friend constexpr bool operator==(Iterator a, Iterator b) { return a.left_ == b.left_; }

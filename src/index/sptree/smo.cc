@@ -19,57 +19,82 @@ namespace {
 /// Two neighbours with fewer pairs than this together are merged: half of a leaf (§4.5).
 constexpr unsigned kMergeBelow = kLeafPairs / 2;
 
+}  // namespace
+
 /// A pair of a node: in a slot of the leaf, or, from kLeafPairs on, in the write buffer.
-template <class Key>
-struct Entry {
+template <class K, class V>
+struct Tree<K, V>::Entry {
   Key key;
-  unsigned place;
+  Hash16 hash;
+  std::uint8_t place;
 
   bool buffered() const { return place >= kLeafPairs; }
-  unsigned in_buffer() const { return place - kLeafPairs; }
 
   friend bool operator<(const Entry& a, const Entry& b) { return a.key < b.key; }
 };
 
 /// How a node's pairs are divided: entries[0, kept) stay, the others move; `separator` is the new
 /// leaf's low bound.
-template <class Key>
-struct Division {
-  std::array<Entry<Key>, kLeafPairs + kBufferPairs> entries;
+template <class K, class V>
+struct Tree<K, V>::Division {
+  std::array<Entry, kLeafPairs + kBufferPairs> entries;
   unsigned size = 0;
   unsigned kept = 0;
   Key separator{};
 
-  void add(Key key, unsigned place) { entries[size++] = {key, place}; }
   auto begin() { return entries.begin(); }
   auto middle() { return entries.begin() + kept; }
   auto end() { return entries.begin() + size; }
+
+  std::span<Entry> staying() { return {begin(), middle()}; }
+  std::span<Entry> moving() { return {middle(), end()}; }
+
+  void divide(bool last_leaf, bool roomy, Key key);
 };
 
 /// The upper half moves. But in the last leaf, if `key` would be the index's largest, only what a
 /// leaf can't hold does, often nothing: the new leaf is for the key and its successors, so that
 /// ascending loads fill leaves completely. `roomy`: the leaf has a slot for each pair it keeps.
-template <class Key>
-void divide(Division<Key>& division, bool last_leaf, bool roomy, Key key) {
+template <class K, class V>
+void Tree<K, V>::Division::divide(bool last_leaf, bool roomy, Key key) {
   if (last_leaf && roomy) {
-    const Key largest = std::max_element(division.begin(), division.end())->key;
+    const Key largest = std::max_element(begin(), end())->key;
     if (largest < key) {
-      division.kept = std::min(division.size, kLeafPairs);
-      std::nth_element(division.begin(), division.middle(), division.end());
-      const bool all_stay = division.kept == division.size;
-      division.separator = shortest_separator(
-          std::max_element(division.begin(), division.middle())->key,
-          all_stay ? key : std::min_element(division.middle(), division.end())->key);
+      kept = std::min(size, kLeafPairs);
+      std::nth_element(begin(), middle(), end());
+      const bool all_stay = kept == size;
+      separator = shortest_separator(std::max_element(begin(), middle())->key,
+                                     all_stay ? key : std::min_element(middle(), end())->key);
       return;
     }
   }
-  division.kept = division.size / 2;
-  std::nth_element(division.begin(), division.middle(), division.end());
-  division.separator = shortest_separator(
-      std::max_element(division.begin(), division.middle())->key, division.middle()->key);
+  kept = size / 2;
+  std::nth_element(begin(), middle(), end());
+  separator = shortest_separator(std::max_element(begin(), middle())->key, middle()->key);
 }
 
-}  // namespace
+/// All pairs of the locked node.
+template <class K, class V>
+auto Tree<K, V>::undivided(const Node& node) const -> Division {
+  Division division;
+  const auto add = [&](Word key, unsigned place) {
+    division.entries[division.size++] = {keys_.view(key), Keys::hash16_of_word(key),
+                                         static_cast<std::uint8_t>(place)};
+  };
+  for (const unsigned slot : node.slots()) add(pm::load(pair_at(*node.leaf(), slot).key), slot);
+  const Buffer* buffer = buffer_of(node);
+  for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
+    add(buffer->key(i), kLeafPairs + i);
+  return division;
+}
+
+template <class K, class V>
+Pair Tree<K, V>::pair_of(const Node& node, const Entry& entry) const {
+  if (!entry.buffered()) return pair_at(*node.leaf(), entry.place);
+  const Buffer& buffer = *buffer_of(node);
+  const unsigned i = entry.place - kLeafPairs;
+  return {buffer.key(i), buffer.value(i)};
+}
 
 /// Splits the locked node, so that `key` finds room in it or in its new right neighbour. What of
 /// its write buffer moves becomes a part of the new leaf; the rest is merged, since the left leaf
@@ -77,40 +102,33 @@ void divide(Division<Key>& division, bool last_leaf, bool roomy, Key key) {
 template <class K, class V>
 void Tree<K, V>::split(Node& node, Key key) {
   Leaf& left = *node.leaf();
-  const Buffer* buffer = buffer_of(node);
-  Division<Key> division;
-  for (const unsigned slot : node.slots())
-    division.add(keys_.view(pm::load(pair_at(left, slot).key)), slot);
-  for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
-    division.add(keys_.view(buffer->key(i)), kLeafPairs + i);
-  divide(division, NodeBounds::is_open(node.high.load(std::memory_order_relaxed)),
-         taken_slots(node) == node.slots(), key);
-
+  prefetch_pairs(left);
   alloc::Session session = pool().allocator().session();
   const pm::Offset offset = session.reserve(sizeof(Leaf));
   Leaf& right = *pool().template at<Leaf>(offset);
+  prefetch_half_for_write(right);
+
+  Division division = undivided(node);
+  const SlotSet taken = taken_slots(node);
+  division.divide(NodeBounds::is_open(node.high.load(std::memory_order_relaxed)),
+                  taken == node.slots(), key);
   const Word low = keys_.write(session, division.separator);
   // DRAM before the commit: when it runs out, the session gives its blocks back and nothing has
   // changed.
   Node* right_node =
       new_node(&right, division.separator, node.high.load(std::memory_order_relaxed));
 
-  const unsigned moved = division.size - division.kept;
   pm().zero(&right, offsetof(Leaf, pairs));
   pm().store(right.magic, kLeafMagic);
   pm().store(right.link, successor_of(left));
   pm().store(right.low, low);
   SlotSet moved_slots, right_slots;
-  for (unsigned i = 0; i < moved; ++i) {
-    const Entry<Key>& entry = division.middle()[i];
-    const Pair pair = entry.buffered()
-                          ? Pair{buffer->key(entry.in_buffer()), buffer->value(entry.in_buffer())}
-                          : pair_at(left, entry.place);
-    const Hash16 hash = Keys::hash16_of_word(pair.key);
-    const unsigned slot = free_slot(right_slots, hash);
+  for (const Entry& entry : division.moving()) {
+    const Pair pair = pair_of(node, entry);
+    const unsigned slot = free_slot(right_slots, entry.hash);
     pm().copy(&pair_at(right, slot), &pair, sizeof(Pair));
     right_slots.add(slot);
-    right_node->add(slot, hash);
+    right_node->add(slot, entry.hash);
     if (!entry.buffered()) moved_slots.add(entry.place);
   }
   for (unsigned i = 0; i < SlotSet::kWords; ++i)
@@ -122,56 +140,57 @@ void Tree<K, V>::split(Node& node, Key key) {
   const std::uint64_t link = staged_link(left, offset);
   session.commit_when(left.link, ~std::uint64_t{0}, link);
   session.log();
-  stage(pm(), left, taken_slots(node) - moved_slots);
+  stage(pm(), left, taken - moved_slots);
   pm().store(left.link, link);  // the commit: from here on the new leaf owns what moved
   pm().flush(&left, offsetof(Leaf, pairs));  // finish() fences: nothing is freed (rule R3)
   session.finish();
   blob_bytes_.add(keys_.footprint(low));
 
-  for (const unsigned slot : moved_slots) node.remove(slot);
-  keep(node, division.separator);
+  keep(node, division.staying(), taken - moved_slots);
   link_right(node, right_node);
 }
 
-/// What is left of a node that was split: its slots, and the buffered pairs below the separator.
+/// Puts in order what is left of a node that was split. `taken`: the leaf's bitmap. The buffered
+/// pairs reach the leaf, and pairs that a full column kept out come back into it, now that half of
+/// the leaf is free: else they would make lookups of that column compare others for ever. By
+/// two-phase insertion: a crash finds each pair of the leaf in one place. Slots that the chain
+/// erases are not used before it has ended.
 template <class K, class V>
-void Tree<K, V>::keep(Node& node, Key below) {
-  if (Buffer* buffer = buffer_of(node)) {
-    for (unsigned i = buffer->size(); i > 0; --i) {
-      if (!(keys_.view(buffer->key(i - 1)) < below)) buffer->remove(i - 1);
-    }
-    [[maybe_unused]] const bool merged = merge_buffer(node);
-    assert(merged);
-  }
-  straighten(node);
-}
-
-/// Brings pairs that a full column kept out back into it, now that half of the leaf is free: else
-/// they would make lookups of that column compare others for ever. By two-phase insertion: a crash
-/// finds each of them in one place. The chain is closed, so no slot means anything to the log.
-template <class K, class V>
-void Tree<K, V>::straighten(Node& node) {
+void Tree<K, V>::keep(Node& node, std::span<Entry> entries, SlotSet taken) {
   Leaf& leaf = *node.leaf();
-  const SlotSet before = node.slots();
   SlotSet added, left;
-  for (const unsigned slot : before) {
-    const Pair& pair = pair_at(leaf, slot);
-    const Hash16 hash = Keys::hash16_of_word(pm::load(pair.key));
-    const SlotSet free = slots_of_column(column(hash)) - (before | added);
-    if (column_of_slot(slot) == column(hash) || free.empty()) continue;
-    const unsigned better = free.first();
-    pm().store(pair_at(leaf, better).key, pm::load(pair.key));
-    pm().store(pair_at(leaf, better).value, pm::load(pair.value));
-    added.add(better);
-    left.add(slot);
+  const auto store_in = [&](unsigned slot, Entry& entry) {
+    const Pair pair = pair_of(node, entry);
+    // Stored by words: a reader that will retry may be looking at the slot.
+    pm().store(pair_at(leaf, slot).key, pair.key);
+    pm().store(pair_at(leaf, slot).value, pair.value);
+    added.add(slot);
+    entry.place = static_cast<std::uint8_t>(slot);
+  };
+  for (Entry& entry : entries) {
+    if (entry.buffered()) store_in(free_slot(taken | added, entry.hash), entry);
   }
-  const SlotSet slots = (before | added) - left;
+  for (Entry& entry : entries) {
+    if (column_of_slot(entry.place) == column(entry.hash)) continue;
+    const SlotSet free = slots_of_column(column(entry.hash)) - (taken | added);
+    if (free.empty()) continue;
+    left.add(entry.place);
+    store_in(free.first(), entry);
+  }
+  Buffer* buffer = buffer_of(node);
+  const SlotSet erased = buffer == nullptr ? SlotSet() : buffer->erased_slots();
+  const SlotSet slots = (taken | added) - left - erased;
   if (!added.empty()) {
     flush_pairs(pm(), leaf, added);
-    pm().fence();                      // phase 1: the copies are durable before their bits can be
-    publish_slots(pm(), leaf, slots);  // phase 2: the commit
+    pm().fence();  // phase 1: the copies are durable before their bits can be
   }
-  fill_filter(node, slots);
+  if (slots != taken) publish_slots(pm(), leaf, slots);  // phase 2: the commit
+  if (buffer != nullptr) {
+    log_->end(*buffer);  // what it says is durable
+    buffer->clear();
+  }
+  node.clear();
+  for (const Entry& entry : entries) node.add(entry.place, entry.hash);
 }
 
 /// Makes the new right neighbour of the locked node reachable in DRAM. Readers of `node` retry,

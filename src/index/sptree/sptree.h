@@ -133,8 +133,8 @@ class Tree {
 
   /// Slots of a leaf that have been filled.
   struct Placed {
-    SlotSet taken;          ///< all of the leaf that are taken now
-    bool complete = false;  ///< there were enough
+    SlotSet taken;                                 ///< all of the leaf that are taken now
+    bool complete = false;                         ///< there were enough
     std::array<std::uint8_t, kBufferPairs> slots{};
   };
 
@@ -206,9 +206,12 @@ class Tree {
   void prefetch_blobs(const Node& node, Hash16 hash) const;
 
   // smo.cc
+  struct Entry;
+  struct Division;
+  Division undivided(const Node& node) const;
+  Pair pair_of(const Node& node, const Entry& entry) const;
   void split(Node& node, Key key);
-  void keep(Node& node, Key below);
-  void straighten(Node& node);
+  void keep(Node& node, std::span<Entry> entries, SlotSet taken);
   void link_right(Node& node, Node* right);
   bool mergeable(const Node& node) const;
   void merge_around(LockedNode node);
