@@ -37,6 +37,8 @@ Position Stripe::write(const Chain& chain, Type type, Word key, Word value, Comm
   const Position position = tail_.load(std::memory_order_relaxed);
   const Position head = chain.head.load(std::memory_order_relaxed);
   Record& record = place(position);
+  // The next line: nobody waits for it then.
+  __builtin_prefetch(&record + 2, 1);
   const std::uint64_t where = pack_where(chain.owner.load(std::memory_order_relaxed), type,
                                          head == 0 ? 0 : position - head);
   // Not flushed: the commit flushes their line.
@@ -73,6 +75,7 @@ void Stripe::append(Chain& chain, Type type, Word key, Word value, alloc::Sessio
 
 void Stripe::end(Chain& chain) {
   const std::lock_guard guard(lock_);
+  chains_.prefetch_neighbours(chain);  // while the record becomes durable
   const Position position =
       write(chain, Type::end, 0, 0, [this](Record& record, std::uint64_t check) {
         pm_.store(record.check, check);

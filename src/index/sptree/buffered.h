@@ -184,7 +184,8 @@ auto Tree<K, V>::place_pairs(Leaf& leaf, SlotSet taken, unsigned count, PairAt p
   if (!placed.complete) return placed;
   __builtin_prefetch(&leaf, 1);  // for the commit
   for (unsigned i = 0; i < count; ++i) {
-    const unsigned slot = free_slot(placed.taken, Keys::hash16_of_word(pair_to_place(i).key));
+    placed.hashes[i] = Keys::hash16_of_word(pair_to_place(i).key);
+    const unsigned slot = free_slot(placed.taken, placed.hashes[i]);
     placed.taken.add(slot);
     placed.slots[i] = static_cast<std::uint8_t>(slot);
     __builtin_prefetch(&pair_at(leaf, slot), 1);  // stores to them would wait one by one
@@ -216,8 +217,7 @@ bool Tree<K, V>::merge_buffer(Node& node) {
   publish_slots(pm(), leaf, slots);  // phase 2: durable before the chain that says the same ends
   log_->end(*buffer);
 
-  for (unsigned i = 0; i < count; ++i)
-    node.add(placed.slots[i], Keys::hash16_of_word(buffer->key(i)));
+  for (unsigned i = 0; i < count; ++i) node.add(placed.slots[i], placed.hashes[i]);
   buffer->clear();
   return true;
 }

@@ -135,7 +135,8 @@ class Tree {
   struct Placed {
     SlotSet taken;                                 ///< all of the leaf that are taken now
     bool complete = false;                         ///< there were enough
-    std::array<std::uint8_t, kBufferPairs> slots{};
+    std::array<std::uint8_t, kBufferPairs> slots;  ///< of each pair
+    std::array<Hash16, kBufferPairs> hashes;
   };
 
   struct DrainFirst {
