@@ -10,6 +10,9 @@
 // Whoever asks may prefer a number. So a node can have a buffer whose place is known before the
 // node has been read, and a write waits for the lines of both at once.
 //
+// The first touch of a large slab takes milliseconds, and whoever needs one holds a node's lock. So
+// once half of the newest one is taken, a thread makes the next one ready.
+//
 // Thread-safe. A buffer in use belongs to the holder of its node's lock.
 #pragma once
 
@@ -18,8 +21,10 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -41,11 +46,9 @@ class BufferPool {
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
   ~BufferPool() {
+    drop_ready();
     for (Number first = 0; first < end_; first += slab_) {
-      Buffer* slab = slab_of(first);
-      if (slab == nullptr) continue;
-      std::destroy_n(slab, slab_);
-      arena_->release(slab, slab_ * sizeof(Buffer));
+      if (Buffer* slab = slab_of(first)) delete_slab(slab);
     }
   }
 
@@ -78,7 +81,8 @@ class BufferPool {
     const std::lock_guard lock(mutex_);
     const Number number = is_free(preferred) ? preferred : next_free();
     taken_[number] = true;
-    in_use_.fetch_add(1, std::memory_order_relaxed);
+    const Number before = in_use_.fetch_add(1, std::memory_order_relaxed);
+    if (slab_ == kLargeSlab && before % slab_ == slab_ / 2) make_ready(before);
     return number;
   }
 
@@ -153,14 +157,43 @@ class BufferPool {
     if (free_.capacity() < end) free_.reserve(std::size_t{2} * end);
     taken_.resize(end + 1);
     listed_.resize(end + 1);
-    auto* slab = static_cast<Buffer*>(arena_->allocate(slab_ * sizeof(Buffer)));
-    std::uninitialized_default_construct_n(slab, slab_);
+    Buffer* slab = ready_.valid() ? ready_.get() : new_slab();
     for (Number i = slab_; i > 0; --i) {
       on_new_(slab[i - 1]);
       list(first + i);
     }
     (*slabs_)[index].store(slab, std::memory_order_release);
     end_.store(end, std::memory_order_release);
+  }
+
+  /// Begins to make a slab ready, unless that was done or the rest of the budget has no use for it.
+  void make_ready(Number in_use) {
+    if (ready_.valid() || in_use + slab_ > budget_) return;
+    try {
+      ready_ = std::async(std::launch::async, [this] { return new_slab(); });
+    } catch (const std::system_error&) {
+      // There are too many threads: whoever needs the slab makes it.
+    }
+  }
+
+  Buffer* new_slab() const {
+    auto* slab = static_cast<Buffer*>(arena_->allocate(slab_ * sizeof(Buffer)));
+    std::uninitialized_default_construct_n(slab, slab_);
+    return slab;
+  }
+
+  void drop_ready() {
+    if (!ready_.valid()) return;
+    try {
+      delete_slab(ready_.get());
+    } catch (const std::bad_alloc&) {
+      // It was never made.
+    }
+  }
+
+  void delete_slab(Buffer* slab) {
+    std::destroy_n(slab, slab_);
+    arena_->release(slab, slab_ * sizeof(Buffer));
   }
 
   using Slabs = std::array<std::atomic<Buffer*>, kSlabs>;
@@ -174,6 +207,7 @@ class BufferPool {
   std::atomic<Number> hand_{0};
   std::unique_ptr<Slabs> slabs_;  // constant since set_budget()
   std::mutex mutex_;              // guards what follows
+  std::future<Buffer*> ready_;    // a slab that has no place yet
   std::vector<bool> taken_;       // by number
   std::vector<bool> listed_;      // by number: it is in free_
   std::vector<Number> free_;      // all that are not taken, and some that are

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
+#include <thread>
 
 namespace perdix::index::sptree {
 namespace {
@@ -68,6 +70,42 @@ TEST_F(BufferPoolTest, WhatWasPreferredAndReleasedIsGivenOnce) {
   }
   EXPECT_EQ(pool_.in_use(), 0u);
   EXPECT_EQ(made_.size(), 256u) << "of one slab";
+}
+
+TEST(BufferPoolAhead, MakesALargeSlabReadyWhenHalfOfTheOneBeforeIsTaken) {
+  util::Arena arena;
+  std::size_t made = 0;
+  std::optional<Pool> pool(std::in_place, arena, [&](Pool::Buffer&) { ++made; });
+  pool->set_budget(~std::uint64_t{0});
+  std::set<Pool::Number> numbers{pool->acquire(0)};
+  const std::size_t in_slab = made, slab = arena.bytes_in_use();
+  ASSERT_GE(slab, in_slab * sizeof(Pool::Buffer));
+  while (numbers.size() < in_slab / 2) numbers.insert(pool->acquire(0));
+  EXPECT_EQ(arena.bytes_in_use(), slab);
+  numbers.insert(pool->acquire(0));
+  while (arena.bytes_in_use() < 2 * slab) std::this_thread::yield();  // for ever if nobody does it
+  EXPECT_EQ(made, in_slab) << "it has no place yet";
+  while (numbers.size() < in_slab + 1) EXPECT_TRUE(numbers.insert(pool->acquire(0)).second);
+  EXPECT_EQ(made, 2 * in_slab);
+  EXPECT_EQ(arena.bytes_in_use(), 2 * slab) << "the one that was ready";
+  while (numbers.size() < in_slab + in_slab / 2 + 1) numbers.insert(pool->acquire(0));
+  pool.reset();
+  EXPECT_EQ(arena.bytes_in_use(), 0u) << "also what was ready and not needed";
+}
+
+TEST(BufferPoolAhead, MakesNoSlabThatTheBudgetHasNoUseFor) {
+  util::Arena arena;
+  std::size_t made = 0;
+  std::optional<Pool> pool(std::in_place, arena, [&](Pool::Buffer&) { ++made; });
+  pool->set_budget(~std::uint64_t{0});
+  pool->acquire(0);
+  const std::size_t in_slab = made, slabs = 8;
+  pool.emplace(arena, [](Pool::Buffer&) {});
+  pool->set_budget(slabs * in_slab * sizeof(Pool::Buffer));
+  while (pool->acquire(0) != 0) {
+  }
+  EXPECT_EQ(pool->in_use(), slabs * in_slab);
+  EXPECT_LT(arena.bytes_in_use(), (slabs + 1) * in_slab * sizeof(Pool::Buffer));
 }
 
 TEST_F(BufferPoolTest, AsksForLinesOfAnyBuffer) {
