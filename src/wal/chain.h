@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <cassert>
+#include <cstdint>
 
 #include "wal/layout.h"
+#include "wal/record.h"
 
 namespace perdix::wal {
 
@@ -26,6 +28,7 @@ struct Chain {
   /// Gives an empty chain to an owner, or to nobody.
   void assign(Owner to) noexcept {
     assert(head.load(std::memory_order_relaxed) == 0 && to <= kMaxOwner);
+    stripe_ = static_cast<std::uint8_t>(stripe_of_owner(to));
     // release: who reads this owner sees the head of the one before gone.
     owner.store(to, std::memory_order_release);
   }
@@ -37,7 +40,8 @@ struct Chain {
   Chain* older_ = nullptr;  // guarded by the lock of the stripe, as the next two
   Chain* newer_ = nullptr;
   bool listed_ = false;
-  Chain* known_ = nullptr;  // the chain that was added before this one; constant
+  std::uint8_t stripe_ = 0;  // of the owner, for whoever may append; others calculate it
+  Chain* known_ = nullptr;   // the chain that was added before this one; constant
 };
 
 /// Chains that have records, by ascending `first`. Intrusive, so that appending allocates nothing.

@@ -99,6 +99,9 @@ class Log {
   /// maintenance may help too, followed by Calloc::reclaim().
   bool admit(Owner owner) { return stripe(owner).admit(stripe_limit()); }
 
+  /// The same for the owner of a chain.
+  bool admit(const Chain& chain) { return stripe(chain).admit(stripe_limit()); }
+
   /// Appends a record to the chain of chain.owner; durable when this returns. Cost: a line, a flush
   /// and a fence; the record of a stripe's first place in a segment also reads a word of the ring.
   void append(Chain& chain, Type type, Word key, Word value) {
@@ -199,9 +202,7 @@ class Log {
   };
 
   Stripe& stripe(Owner owner) noexcept { return stripes_[stripe_of_owner(owner)]; }
-  Stripe& stripe(const Chain& chain) noexcept {
-    return stripe(chain.owner.load(std::memory_order_relaxed));
-  }
+  Stripe& stripe(const Chain& chain) noexcept { return stripes_[chain.stripe_]; }
   std::uint64_t stripe_limit() const noexcept {
     return stripe_limit_.load(std::memory_order_relaxed);  // relaxed: it orders nothing
   }

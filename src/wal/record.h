@@ -59,9 +59,10 @@ constexpr std::uint64_t pack_where(Owner owner, Type type, std::uint64_t distanc
          distance / sizeof(Record) << (kOwnerBits + 2);
 }
 
-/// W1.
-inline std::uint64_t check_of(std::uint64_t seed, Position position, std::uint64_t where, Word key,
-                              Word value) noexcept {
+/// W1. One function with all that it calls inside: of a length that is known little of it is left.
+[[gnu::flatten, gnu::noinline]] inline std::uint64_t check_of(std::uint64_t seed, Position position,
+                                                              std::uint64_t where, Word key,
+                                                              Word value) noexcept {
   const std::array<std::uint64_t, 4> words = {position, where, key, value};
   const std::uint64_t check = util::checksum(words.data(), sizeof words, seed);
   return check != 0 ? check : 1;

@@ -19,6 +19,9 @@
 
 namespace perdix::index::sptree {
 
+/// One write of so many looks at the log, and then cleans up to so many chains.
+inline constexpr unsigned kLookOneIn = 32;
+
 template <class K, class V>
 auto Tree<K, V>::buffer_of(const Node& node) const -> Buffer* {
   const std::uint32_t number = node.buffer();
@@ -46,12 +49,13 @@ auto Tree<K, V>::buffer_for_change(Node& node) -> Buffer* {
   return admitted(node) ? buffer : nullptr;
 }
 
-/// Whether the log has room for another record of the node. If not, the leaf may have some.
+/// Whether the log has room for another record of the node, which has a buffer. If not, the leaf
+/// may have some.
 template <class K, class V>
 bool Tree<K, V>::admitted(const Node& node) {
   if (log_is_full_.load(std::memory_order_relaxed)) return false;
   try {
-    if (log_->admit(owner_of(node))) return true;
+    if (log_->admit(*buffer_of(node))) return true;
   } catch (const Error& error) {
     if (error.code() != Errc::out_of_space) throw;
   }
@@ -203,14 +207,19 @@ auto Tree<K, V>::place_pairs(Leaf& leaf, SlotSet taken, unsigned count, PairAt p
 
 /// Moves what the locked node's buffer holds into the leaf, and closes the chain. False, and
 /// nothing changes, if the leaf has no room: it must be split. A node without a buffer is merged.
+/// `another`: a new pair for a full buffer, which joins the batch instead of the log. The batch's
+/// commit is its own, too.
 template <class K, class V>
-bool Tree<K, V>::merge_buffer(Node& node) {
+bool Tree<K, V>::merge_buffer(Node& node, std::optional<Pair> another) {
   Buffer* buffer = buffer_of(node);
-  if (buffer == nullptr || buffer->head.load(std::memory_order_relaxed) == 0) return true;
-  const unsigned count = buffer->size();
+  if (buffer == nullptr || buffer->head.load(std::memory_order_relaxed) == 0) {
+    assert(!another);
+    return true;
+  }
+  const unsigned buffered = buffer->size(), count = buffered + (another ? 1 : 0);
   Leaf& leaf = *node.leaf();
   const Placed placed = place_pairs(leaf, taken_slots(node), count, [&](unsigned i) {
-    return Pair{buffer->key(i), buffer->value(i)};
+    return i < buffered ? Pair{buffer->key(i), buffer->value(i)} : *another;
   });
   if (!placed.complete) return false;
   const SlotSet slots = placed.taken - buffer->erased_slots();
@@ -265,12 +274,14 @@ std::uint32_t Tree<K, V>::take_cold() {
   return take_from(*owner);
 }
 
-/// A look at the log is for some writers only. Where it is full they try again even more rarely: to
-/// find no space in a full pool takes long, and meanwhile writes go to the leaves.
+/// A look at the log is for some writers only: it needs lines that all writers change, and those
+/// who look clean as many chains as others may have opened meanwhile. Where it is full they try
+/// again even more rarely: to find no space in a full pool takes long, and meanwhile writes go to
+/// the leaves.
 template <class K, class V>
 bool Tree<K, V>::maintenance_due(Hash16 hash) const {
-  constexpr unsigned kOneIn = 8, kOneInIfFull = 64;
-  if (hash % kOneIn != 0) return false;
+  constexpr unsigned kOneInIfFull = 64;
+  if (hash % kLookOneIn != 0) return false;
   if (log_->crowded() || log_->checkpoint_due()) return true;
   return hash % kOneInIfFull == 0 && log_is_full_.load(std::memory_order_relaxed);
 }
@@ -279,11 +290,10 @@ bool Tree<K, V>::maintenance_due(Hash16 hash) const {
 /// guard is held.
 template <class K, class V>
 void Tree<K, V>::maintain() {
-  constexpr unsigned kChainsAtOnce = 32;
   const std::unique_lock lock(maintenance_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   try {
-    for (unsigned i = 0; i < kChainsAtOnce && log_->crowded(); ++i) {
+    for (unsigned i = 0; i < kLookOneIn && log_->crowded(); ++i) {
       wal::Chain* chain = log_->oldest();
       if (chain == nullptr) break;
       clean(*chain);

@@ -107,7 +107,16 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
 template <class K, class V>
 bool Tree<K, V>::add(Node& node, Key key, Value value, Hash16 hash) {
   Buffer* const buffer = buffer_for_change(node);
-  if (buffer != nullptr && buffer->full() && !merge_buffer(node)) return false;
+  if (buffer != nullptr && buffer->full()) {
+    if constexpr (Keys::kInline && Values::kInline) {
+      const bool merged = merge_buffer(node, Pair{key, value});
+      if (merged) pairs_.add(1);
+      pool().require_healthy();
+      return merged;
+    } else if (!merge_buffer(node)) {
+      return false;
+    }
+  }
   const unsigned slot = buffer != nullptr ? 0 : free_slot_of(node, hash);
   if (slot == kLeafPairs) return false;
   // Counted before the stores: an atomic addition waits for those that came before it, and they go

@@ -133,10 +133,10 @@ class Tree {
 
   /// Slots of a leaf that have been filled.
   struct Placed {
-    SlotSet taken;                                 ///< all of the leaf that are taken now
-    bool complete = false;                         ///< there were enough
-    std::array<std::uint8_t, kBufferPairs> slots;  ///< of each pair
-    std::array<Hash16, kBufferPairs> hashes;
+    SlotSet taken;                                     ///< all of the leaf that are taken now
+    bool complete = false;                             ///< there were enough
+    std::array<std::uint8_t, kBufferPairs + 1> slots;  ///< of each pair
+    std::array<Hash16, kBufferPairs + 1> hashes;
   };
 
   struct DrainFirst {
@@ -189,7 +189,7 @@ class Tree {
   bool can_grow(const Node& node);
   template <class PairAt>
   Placed place_pairs(Leaf& leaf, SlotSet taken, unsigned count, PairAt pair_at);
-  bool merge_buffer(Node& node);
+  bool merge_buffer(Node& node, std::optional<Pair> another = std::nullopt);
   bool attach(Node& node);
   void give(Node& node, std::uint32_t number);
   std::uint32_t take_from(Node& node);

@@ -1,5 +1,5 @@
-// SpTree's write buffers by the meter: a budget for some of the leaves goes to those that are
-// written to, also when others are from now on.
+// SpTree's write buffers by the meter: what an insert costs, and that a budget for some of the
+// leaves goes to those that are written to, also when others are from now on.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -23,6 +23,26 @@ constexpr std::uint64_t kInsertsOfAPhase = 16'000;
 constexpr std::uint64_t kBuffer = 576;                                // bytes
 constexpr std::uint64_t kBudgetOfSome = kBuffer * kRecords / 88 / 5;  // a fifth of the leaves
 
+struct Index {
+  explicit Index(std::uint64_t dram_budget) : tree(pool, "t", index_options(dram_budget)) {}
+
+  static PoolOptions pool_options() {
+    PoolOptions options;
+    options.durability = Durability::process;
+    options.domain = DomainChoice::memory_controller;
+    return options;
+  }
+  static IndexOptions index_options(std::uint64_t dram_budget) {
+    IndexOptions options;
+    options.dram_budget = dram_budget;
+    return options;
+  }
+
+  testing_files::TempDirectory folder{testing_files::memory_directory()};
+  Pool pool = Pool::create(folder.path() / "pool", pool_options());
+  SpTree<std::uint64_t, std::uint64_t> tree;
+};
+
 /// Inserts into one sixteenth of the keys at a time; the media bytes written by the second half of
 /// the inserts into each, by when the buffers should be there.
 std::vector<std::uint64_t> written_by_a_moving_load(std::uint64_t dram_budget) {
@@ -30,14 +50,8 @@ std::vector<std::uint64_t> written_by_a_moving_load(std::uint64_t dram_budget) {
   pm::Probe* const before = pm::install_probe(&meter);
   std::vector<std::uint64_t> written;
   {
-    const testing_files::TempDirectory folder{testing_files::memory_directory()};
-    PoolOptions options;
-    options.durability = Durability::process;
-    options.domain = DomainChoice::memory_controller;
-    Pool pool = Pool::create(folder.path() / "pool", options);
-    IndexOptions index_options;
-    index_options.dram_budget = dram_budget;
-    SpTree<std::uint64_t, std::uint64_t> tree(pool, "t", index_options);
+    Index index(dram_budget);
+    auto& tree = index.tree;
     util::Random random(7);
     for (std::uint64_t i = 0; i < kRecords; ++i) tree.insert(random(), i);
     Meter::Kind kind = Meter::kOutside;
@@ -57,6 +71,29 @@ std::vector<std::uint64_t> written_by_a_moving_load(std::uint64_t dram_budget) {
   }
   pm::install_probe(before);
   return written;
+}
+
+TEST(SpTreeTraffic, ABufferedInsertHasOneFenceAndTheBatchThree) {
+  constexpr Meter::Kind kFirst = 1, kBuffered = 2, kBatch = 3;
+  constexpr std::uint64_t kChanges = 28;  // of a buffer
+  Index index(IndexOptions::kUnlimited);
+  Meter meter;
+  pm::Probe* const before = pm::install_probe(&meter);
+  for (std::uint64_t key = 0; key < 3 * (kChanges + 1); ++key) {
+    const std::uint64_t nth = key % (kChanges + 1);
+    // The log's first record also needs a segment.
+    const Meter::Operation operation(meter, key == 0          ? kFirst
+                                            : nth == kChanges ? kBatch
+                                                              : kBuffered);
+    index.tree.insert(key, key);
+  }
+  pm::install_probe(before);
+  const Traffic buffered = meter.traffic(kBuffered), batch = meter.traffic(kBatch);
+  EXPECT_EQ(buffered.operations, 3 * kChanges - 1);
+  EXPECT_EQ(buffered.fences, buffered.operations) << "the record's";
+  EXPECT_EQ(buffered.flushes, buffered.operations);
+  EXPECT_EQ(batch.operations, 3u);
+  EXPECT_EQ(batch.fences, 3 * batch.operations) << "of the pairs, of the commit, of the END";
 }
 
 TEST(SpTreeTraffic, TheBudgetFollowsTheLoad) {
