@@ -53,6 +53,7 @@ TEST(Filter, FreeSlotsAreNoCandidates) {
 }
 
 TEST(Filter, FindsWhatOthersKeptOutOfItsColumn) {
+  constexpr unsigned kGuestRows = kRows - kGuestRow;
   const Hash16 hash = 0x0542;  // column 5
   Node node(nullptr, 0, 0);
   std::set<unsigned> columns;
@@ -61,8 +62,12 @@ TEST(Filter, FindsWhatOthersKeptOutOfItsColumn) {
     columns.insert(column_of_slot(slot));
     node.add(slot, hash);
     EXPECT_EQ(node.candidates(hash), node.slots()) << i;
-    if (i < kRows) EXPECT_EQ(column_of_slot(slot), 5u);
-    if (i >= kRows && i < 2 * kRows) EXPECT_EQ(column_of_slot(slot), 4u);
+    if (i < kRows) {
+      EXPECT_EQ(column_of_slot(slot), 5u);
+    } else if (i < kRows + kGuestRows) {
+      EXPECT_EQ(column_of_slot(slot), 4u);
+    }
+    if (i >= kRows && i < kRows + (kColumns - 1) * kGuestRows) EXPECT_GE(slot % kRows, kGuestRow);
   }
   EXPECT_EQ(columns.size(), kColumns);
 }
@@ -71,7 +76,17 @@ TEST(Filter, DeniesMostAbsentKeys) {
   EXPECT_EQ(false_positives(0), 0.0);
   EXPECT_LT(false_positives(64), 0.01);
   EXPECT_LT(false_positives(90), 0.02);
-  EXPECT_LT(false_positives(128), 0.12);
+  EXPECT_LT(false_positives(128), 0.08);
+}
+
+TEST(Filter, DeniesNearlyAllOverLeavesAsRandomInsertsLeaveThem) {
+  // Of n pairs there are as many leaves as is proportional to 1 / n.
+  double weighed = 0, weights = 0;
+  for (unsigned pairs = kLeafPairs / 2; pairs <= kLeafPairs; pairs += 4) {
+    weighed += false_positives(pairs) / pairs;
+    weights += 1.0 / pairs;
+  }
+  EXPECT_LT(weighed / weights, 0.02);
 }
 
 TEST(FreeSlot, IsTheFirstOfTheColumnWhileThereIsOne) {
@@ -81,8 +96,11 @@ TEST(FreeSlot, IsTheFirstOfTheColumnWhileThereIsOne) {
     EXPECT_EQ(free_slot(taken, hash), 2 * kRows + row);
     taken.add(free_slot(taken, hash));
   }
-  EXPECT_EQ(free_slot(taken, hash), 3 * kRows) << "the column is full";
-  EXPECT_EQ(free_slot(taken | slots_of_column(3), hash), 0u) << "its partner is full, too";
+  EXPECT_EQ(free_slot(taken, hash), 3 * kRows + 15) << "the column is full";
+  EXPECT_EQ(free_slot(taken | slots_of_column(3), hash), 15u) << "its partner is full, too";
+  EXPECT_EQ(free_slot(taken | slots_of_last_rows(15), hash), 3 * kRows + 14);
+  EXPECT_EQ(free_slot(taken | slots_of_column(3) | slots_of_last_rows(13), hash), 12u);
+  EXPECT_EQ(free_slot(taken | kGuestSlots, hash), 0u) << "no room for guests";
   EXPECT_EQ(free_slot(SlotSet::all() - SlotSet::of(97), hash), 97u);
   EXPECT_EQ(free_slot(SlotSet::all(), hash), kLeafPairs);
 }
@@ -90,12 +108,16 @@ TEST(FreeSlot, IsTheFirstOfTheColumnWhileThereIsOne) {
 TEST(Bloom, ForgetsWhenCleared) {
   Bloom bloom;
   bloom.add(hash_of(1));
-  bloom.add(0xffff, 0);
+  bloom.add(0xffff, 15);
   EXPECT_TRUE(bloom.may_contain(hash_of(1)));
   EXPECT_LE(bloom.bits_set(), 2 * Bloom::kBitsPerKey);
-  EXPECT_TRUE(bloom.further(0xffff)) << "one of its column lies far away";
-  EXPECT_FALSE(bloom.in_partner(0xffff));
-  bloom.add(0x01ff, 0);
+  EXPECT_TRUE(bloom.further(0xffff)) << "one of its column is a far guest";
+  EXPECT_FALSE(bloom.anywhere(0xffff));
+  bloom.add(0xffff, 6 * kRows + 15);
+  EXPECT_FALSE(bloom.anywhere(0xffff)) << "another is near";
+  bloom.add(0xffff, 0);
+  EXPECT_TRUE(bloom.further(0xffff) && bloom.anywhere(0xffff));
+  bloom.add(0x01ff, 15);
   EXPECT_TRUE(bloom.in_partner(0x01ff));
   EXPECT_FALSE(bloom.further(0x01ff));
   EXPECT_FALSE(bloom.in_partner(0));

@@ -101,21 +101,24 @@ struct alignas(64) Mnode {
     const std::uint8_t print = fingerprint(hash);
     const std::uint64_t pass = bloom.pass_mask(hash);
     if ((pass & bloom.further(hash)) != 0) [[unlikely]]
-      return alike(print);
+      return bloom.anywhere(hash) ? alike(print)
+                                  : alike(print) & (slots_of_column(column(hash)) | kGuestSlots);
     const unsigned begin = first_slot_near(hash);
     const std::uint64_t near = util::equal_bytes_of_half_line(&fingerprints[begin], print) &
-                               (kOwnOrBoth[column(hash) % 2][bloom.in_partner(hash)] & pass);
+                               (kOwnAndGuests[column(hash) % 2][bloom.in_partner(hash)] & pass);
     return begin < 64 ? SlotSet({near << begin, 0}) : SlotSet({0, near << (begin - 64)});
   }
 
   /// A free slot for a key with this hash, as free_slot() has it, but from the line that a lookup
-  /// needs too: of its column, or the column's partner. kLeafPairs if both are full.
+  /// needs too: of its column, or as a guest of the column's partner. kLeafPairs if there is none.
   unsigned free_slot_near(Hash16 hash) const {
     const unsigned begin = first_slot_near(hash), own = column(hash) % 2;
-    const std::uint32_t free = util::equal_bytes_of_half_line(&fingerprints[begin], 0);
+    const std::uint32_t free = util::equal_bytes_of_half_line(&fingerprints[begin], 0) &
+                               static_cast<std::uint32_t>(kOwnAndGuests[own][1]);
     if (free == 0) return kLeafPairs;
-    const auto in_own = free & static_cast<std::uint32_t>(kOwnOrBoth[own][0]);
-    return begin + static_cast<unsigned>(std::countr_zero(in_own != 0 ? in_own : free));
+    const auto in_own = free & static_cast<std::uint32_t>(kOwnAndGuests[own][0]);
+    return begin + static_cast<unsigned>(in_own != 0 ? std::countr_zero(in_own)
+                                                     : 31 - std::countl_zero(free));
   }
 
   /// Records that `slot` holds a key with this hash; its bit in the leaf is set already.
@@ -133,9 +136,10 @@ struct alignas(64) Mnode {
   }
 
  private:
-  // Of two partners' slots: those of one, of both.
-  static constexpr std::array<std::array<std::uint64_t, 2>, 2> kOwnOrBoth = {
-      {{0x0000'ffff, 0xffff'ffff}, {0xffff'0000, 0xffff'ffff}}};
+  // Of two partners' slots: those of one; the same, and where guests of the other are.
+  static constexpr std::array<std::array<std::uint64_t, 2>, 2> kOwnAndGuests = {
+      {{0x0000'ffff, 0xf000'ffff}, {0xffff'0000, 0xffff'f000}}};
+  static_assert(kGuestRow == 12 && kRows == 16);
 
   static unsigned first_slot_near(Hash16 hash) { return column(hash) / 2 * (2 * kRows); }
 

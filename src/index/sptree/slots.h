@@ -56,6 +56,12 @@ class SlotSet {
                                                 : 64 + std::countr_zero(words_[1]));
   }
 
+  /// The greatest; there is one.
+  constexpr unsigned last() const {
+    return static_cast<unsigned>(words_[1] != 0 ? 127 - std::countl_zero(words_[1])
+                                                : 63 - std::countl_zero(words_[0]));
+  }
+
   constexpr void add(unsigned slot) { words_[slot / 64] |= std::uint64_t{1} << slot % 64; }
 
   friend constexpr SlotSet operator|(SlotSet a, SlotSet b) {
@@ -106,6 +112,13 @@ constexpr SlotSet slots_of_column(unsigned column) {
   constexpr std::uint64_t kColumn = (std::uint64_t{1} << kRows) - 1;
   const std::uint64_t word = kColumn << (column * kRows % 64);
   return column * kRows < 64 ? SlotSet({word, 0}) : SlotSet({0, word});
+}
+
+/// Rows from `first` on, of all columns.
+constexpr SlotSet slots_of_last_rows(unsigned first) {
+  constexpr std::uint64_t kOfEachColumn = 0x0001'0001'0001'0001;  // in a word
+  const std::uint64_t word = kOfEachColumn * ((std::uint64_t{1} << kRows) - (1u << first));
+  return SlotSet({word, word});
 }
 
 /// Rows of which a word of a set has a slot: bit i for row i.
