@@ -1,7 +1,8 @@
 // Write buffers (sptree.txt §4.1, §4.4, §4.7): new pairs and erased slots go into the node's buffer
 // and the log, one sequential line each, and reach the leaf in batches.
 //
-// The record is the commit. What the paper buffers is buffered here: new keys, what becomes of them
+// The record is the commit; of an integer whose insert finds the buffer full, the batch's. What the
+// paper buffers is buffered here: new keys, what becomes of them
 // while they are in the buffer, and tombstones. A tombstone names the slot of the leaf's pair, not
 // its key, so that after a crash nobody needs the key's bytes, which are free by then.
 //

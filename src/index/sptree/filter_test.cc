@@ -80,7 +80,7 @@ TEST(Filter, DeniesMostAbsentKeys) {
 }
 
 TEST(Filter, DeniesNearlyAllOverLeavesAsRandomInsertsLeaveThem) {
-  // Of n pairs there are as many leaves as is proportional to 1 / n.
+  // An absent key meets a leaf of n pairs with a chance that is proportional to 1 / n.
   double weighed = 0, weights = 0;
   for (unsigned pairs = kLeafPairs / 2; pairs <= kLeafPairs; pairs += 4) {
     weighed += false_positives(pairs) / pairs;
