@@ -14,6 +14,8 @@
 
 #include <perdix/error.h>
 
+#include "pm/huge_pages.h"
+
 namespace perdix::pm {
 namespace {
 
@@ -72,6 +74,12 @@ struct stat status(int fd, const std::filesystem::path& path) {
                 fmt::format("can't examine '{}': {}", path.string(), reason(errno)));
   }
   return result;
+}
+
+/// The magic number of the file's file system; 0 if the kernel doesn't say.
+auto file_system(int fd) noexcept {
+  struct statfs device {};
+  return ::fstatfs(fd, &device) == 0 ? device.f_type : 0;
 }
 
 void sync_directory(const std::filesystem::path& path) {
@@ -141,6 +149,7 @@ std::uint64_t File::size() const { return static_cast<std::uint64_t>(status(fd_,
 void File::allocate(std::uint64_t size) {
   const std::uint64_t before = this->size();
   try {
+    if (file_system(fd_) == TMPFS_MAGIC) allocate_huge_pages(fd_, before, size);
     give_space(before, size);
   } catch (const Error&) {
     // A failed allocation may have been done in part. If it can't be undone the file is merely
@@ -208,10 +217,8 @@ std::size_t File::read(std::uint64_t offset, void* to, std::size_t n) const {
 }
 
 bool File::in_memory() const noexcept {
-  struct statfs device {};
-  if (::fstatfs(fd_, &device) != 0) return false;
-  return device.f_type == TMPFS_MAGIC || device.f_type == HUGETLBFS_MAGIC ||
-         device.f_type == RAMFS_MAGIC;
+  const auto type = file_system(fd_);
+  return type == TMPFS_MAGIC || type == HUGETLBFS_MAGIC || type == RAMFS_MAGIC;
 }
 
 }  // namespace perdix::pm

@@ -45,7 +45,8 @@ class File {
   std::uint64_t size() const;
 
   /// Makes the file `size` bytes long, every byte with space on the device, so that no later store
-  /// can fail. Throws out_of_space (nothing changed) or io_error.
+  /// can fail; on tmpfs as huge pages, if it gives them. Throws out_of_space (nothing changed) or
+  /// io_error.
   void allocate(std::uint64_t size);
 
   /// Gives holes of the file their space, for example after a copy that skipped zeros. Throws as

@@ -20,17 +20,6 @@
 namespace perdix::pm {
 namespace {
 
-#ifdef MADV_COLLAPSE
-constexpr int kCollapse = MADV_COLLAPSE;
-#else
-constexpr int kCollapse = 25;       // Linux 6.1; glibc names it later. Older kernels answer EINVAL.
-#endif
-#ifdef MADV_POPULATE_WRITE
-constexpr int kPopulateWrite = MADV_POPULATE_WRITE;
-#else
-constexpr int kPopulateWrite = 23;  // Linux 5.14. Older kernels answer EINVAL.
-#endif
-
 struct DeleteConfig {
   void operator()(pmem2_config* config) const noexcept { pmem2_config_delete(&config); }
 };
@@ -150,10 +139,10 @@ void Mapping::populate(std::uint64_t offset, std::uint64_t n) const noexcept {
   // First touch, then collapse, never the other way round: collapsing a huge page of tmpfs that was
   // allocated but never touched maps it as it is, neither zeroed nor known to hold data, and stores
   // to it are lost (seen with Linux 6.18, huge=always).
-  if (::madvise(base_ + offset, n, kPopulateWrite) != 0) return;
-  // Unless it was mounted with huge=always, tmpfs gives small pages to fallocate; collapsing them
-  // halves the cost of a later random read. File systems that can't answer EINVAL at once.
-  ::madvise(base_ + offset, n, kCollapse);
+  if (!touch_pages(base_ + offset, n)) return;
+  // For what has no huge pages yet, as a file that came from elsewhere: they halve the cost of a
+  // later random read. File systems that can't answer EINVAL at once.
+  collapse_pages(base_ + offset, n);
 }
 
 void Mapping::sync(std::uint64_t offset, std::uint64_t n) const {

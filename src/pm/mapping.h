@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "pm/file.h"
+#include "pm/huge_pages.h"
 
 struct pmem2_map;
 struct pmem2_source;
@@ -30,8 +31,8 @@ enum class Granularity : std::uint8_t {
 
 class Mapping {
  public:
-  /// The alignment of the base: the size of a huge page on x86.
-  static constexpr std::uint64_t kAlignment = std::uint64_t{2} << 20;
+  /// The alignment of the base.
+  static constexpr std::uint64_t kAlignment = kHugePage;
 
   /// Reserves `max_size` bytes of addresses and maps the first `size` bytes of the file, which must
   /// be there. `file` must outlive the mapping. Sizes are multiples of kAlignment, size > 0. Throws

@@ -3,7 +3,8 @@
 // Allocating and first touching 16 MiB takes milliseconds. So once a pool has grown, a thread of
 // its own makes one more unit ready and sleeps until that one is taken; a pool is never more than
 // one unit larger than needed. A pool that doesn't grow has no such thread, and its only unit is
-// touched as it is used: huge pages gain little there, and making them takes longer than opening.
+// touched as it is used: that takes no time where the file has huge pages, and elsewhere less than
+// to touch all of it would.
 //
 // Thread-safe. Lock order: the pool's locks before this one's.
 #pragma once

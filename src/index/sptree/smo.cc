@@ -6,7 +6,6 @@
 // the allocator's recyclable log.
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <new>
 
 #include "alloc/session.h"
