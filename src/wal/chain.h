@@ -1,5 +1,5 @@
-// The log's side of one write buffer, in DRAM, and the list that orders the chains of a stripe by
-// age.
+// The log's side of one write buffer, in DRAM, and the list that orders the chains that began in a
+// stripe by age.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "wal/layout.h"
-#include "wal/record.h"
+#include "wal/marks.h"
 
 namespace perdix::wal {
 
@@ -28,7 +28,6 @@ struct Chain {
   /// Gives an empty chain to an owner, or to nobody.
   void assign(Owner to) noexcept {
     assert(head.load(std::memory_order_relaxed) == 0 && to <= kMaxOwner);
-    stripe_ = static_cast<std::uint8_t>(stripe_of_owner(to));
     // release: who reads this owner sees the head of the one before gone.
     owner.store(to, std::memory_order_release);
   }
@@ -37,56 +36,76 @@ struct Chain {
   friend class ChainList;
   friend class Log;
 
-  Chain* older_ = nullptr;  // guarded by the lock of the stripe, as the next two
-  Chain* newer_ = nullptr;
+  // Guarded by the lock of the stripe that the chain began in; atomic for those who only ask ahead
+  // for what they lead to.
+  std::atomic<Chain*> older_{nullptr};
+  std::atomic<Chain*> newer_{nullptr};
+  Chain* known_ = nullptr;  // the chain that was added before this one; constant
+  Generation generation_ = 0;
   bool listed_ = false;
-  std::uint8_t stripe_ = 0;  // of the owner, for whoever may append; others calculate it
-  Chain* known_ = nullptr;   // the chain that was added before this one; constant
 };
 
-/// Chains that have records, by ascending `first`. Intrusive, so that appending allocates nothing.
-/// Guarded by the lock of the stripe.
+/// Chains that have records, by ascending generation. Intrusive, so that appending allocates
+/// nothing. Guarded by the lock of the stripe.
 class ChainList {
  public:
-  Chain* oldest() const noexcept { return oldest_; }
+  Chain* oldest() const noexcept { return get(oldest_); }
 
-  /// A chain that is newer than all in the list.
-  void push_newest(Chain& chain) noexcept {
+  /// The generation of the oldest chain; kNoGeneration without one.
+  Generation oldest_generation() const noexcept {
+    const Chain* chain = oldest();
+    return chain == nullptr ? kNoGeneration : chain->generation_;
+  }
+
+  /// A chain that began now, in this generation.
+  void push_newest(Chain& chain, Generation generation) noexcept {
     assert(!chain.listed_);
-    chain.older_ = newest_;
-    chain.newer_ = nullptr;
-    (newest_ != nullptr ? newest_->newer_ : oldest_) = &chain;
-    newest_ = &chain;
+    chain.generation_ = generation;
+    Chain* const before = get(newest_);
+    set(chain.older_, before);
+    set(chain.newer_, nullptr);
+    set(before != nullptr ? before->newer_ : oldest_, &chain);
+    set(newest_, &chain);
     chain.listed_ = true;
   }
 
-  /// A chain that is older than all in the list.
+  /// A chain whose generation, which it has, is none later than those in the list.
   void push_oldest(Chain& chain) noexcept {
-    assert(!chain.listed_);
-    chain.older_ = nullptr;
-    chain.newer_ = oldest_;
-    (oldest_ != nullptr ? oldest_->older_ : newest_) = &chain;
-    oldest_ = &chain;
+    assert(!chain.listed_ && chain.generation_ <= oldest_generation());
+    Chain* const after = get(oldest_);
+    set(chain.older_, nullptr);
+    set(chain.newer_, after);
+    set(after != nullptr ? after->older_ : newest_, &chain);
+    set(oldest_, &chain);
     chain.listed_ = true;
   }
 
-  /// Asks for what remove() changes.
-  void prefetch_neighbours(const Chain& chain) const noexcept {
-    __builtin_prefetch(chain.older_, 1);
-    __builtin_prefetch(chain.newer_, 1);
+  /// Asks for what remove() changes. Needs no lock.
+  static void prefetch_neighbours(const Chain& chain) noexcept {
+    __builtin_prefetch(get(chain.older_), 1);
+    __builtin_prefetch(get(chain.newer_), 1);
   }
 
   /// Nothing if the chain isn't listed: one that was adopted, and the log isn't resumed yet.
   void remove(Chain& chain) noexcept {
     if (!chain.listed_) return;
-    (chain.older_ != nullptr ? chain.older_->newer_ : oldest_) = chain.newer_;
-    (chain.newer_ != nullptr ? chain.newer_->older_ : newest_) = chain.older_;
+    Chain *const older = get(chain.older_), *const newer = get(chain.newer_);
+    set(older != nullptr ? older->newer_ : oldest_, newer);
+    set(newer != nullptr ? newer->older_ : newest_, older);
     chain.listed_ = false;
   }
 
  private:
-  Chain* oldest_ = nullptr;
-  Chain* newest_ = nullptr;
+  using Place = std::atomic<Chain*>;
+
+  // relaxed: the stripe's lock orders them.
+  static Chain* get(const Place& place) noexcept { return place.load(std::memory_order_relaxed); }
+  static void set(Place& place, Chain* chain) noexcept {
+    place.store(chain, std::memory_order_relaxed);
+  }
+
+  Place oldest_{nullptr};
+  Place newest_{nullptr};
 };
 
 }  // namespace perdix::wal

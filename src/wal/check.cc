@@ -15,7 +15,8 @@ void expect(CheckReport& report, bool holds, std::string problem) {
   if (!holds && report.problems.size() < kMost) report.problems.push_back(std::move(problem));
 }
 
-void check_stripe(const Stripe& stripe, unsigned number, Position found_tail, CheckReport& report) {
+void check_stripe(const Stripe& stripe, unsigned number, Position found_tail, Position bound,
+                  CheckReport& report) {
   const Segments& segments = stripe.segments();
   expect(report, found_tail == stripe.tail(),
          fmt::format("log stripe {}: the tail is {:#x}, but valid records end at {:#x} (W2)",
@@ -24,10 +25,8 @@ void check_stripe(const Stripe& stripe, unsigned number, Position found_tail, Ch
          fmt::format("log stripe {}: a segment belongs to no position (W3)", number));
   expect(report, stripe.checkpointed() >= segments.start(),
          fmt::format("log stripe {}: records behind the checkpoint are reclaimed (W5)", number));
-  const Chain* oldest = stripe.oldest();
-  expect(report,
-         oldest == nullptr || oldest->first.load(std::memory_order_relaxed) >= segments.start(),
-         fmt::format("log stripe {}: records of an open chain are reclaimed (W5)", number));
+  expect(report, bound >= segments.start(),
+         fmt::format("log stripe {}: records of open chains are reclaimed (W5)", number));
 }
 
 }  // namespace
@@ -37,9 +36,11 @@ void Log::check(CheckReport& report) const {
     for_each_block([&](pm::Offset) { ++report.blocks; });
     require_distinct_blocks();
     // As a restart would find it.
-    Survivors found(pool_, pm::load(header_.checkpoint), seed_);
+    Survivors found(pool_, pm::load(header_.checkpoint), seed_, rings());
+    const Generation oldest = oldest_generation();
     for (unsigned i = 0; i < kStripes; ++i) {
-      check_stripe(stripes_[i], i, found.scan(stripes_[i].segments(), i), report);
+      const Position bound = oldest == kNoGeneration ? stripes_[i].tail() : marks_.at(oldest, i);
+      check_stripe(stripes_[i], i, found.scan(i), bound, report);
     }
     check_heads(found, report);
   } catch (const Error& error) {
@@ -62,14 +63,19 @@ void Log::check_heads(const Survivors& found, CheckReport& report) const {
         fmt::format("log: the newest record of owner {} is {:#x}, a restart would find {:#x} (W4)",
                     owner, head, found.find(owner)));
     Position last = 0;
-    follow(owner, head, [&](Type, Word, Word, Position at) { last = at; });
+    follow(owner, head, [&](Type, Word, Word, Position at) {
+      last = at;
+      const bool behind = at >= marks_.at(chain->generation_, stripe_of_position(at));
+      expect(report, behind || resuming(),
+             fmt::format("log: a record of owner {} lies before its generation's mark", owner));
+    });
     expect(report, last == chain->first.load(std::memory_order_relaxed),
            fmt::format("log: the chain of owner {} ends at {:#x} (W1, W5)", owner, last));
   }
   found.for_each([&](Owner owner, Position head) {
     // Before resumed() there are chains that nobody has adopted yet.
     const bool known = open.contains(owner) || resuming();
-    expect(report, known && link(owner, head).has_value(),
+    expect(report, known && at(owner, head).has_value(),
            fmt::format("log: a restart would find a chain of owner {} (W4)", owner));
   });
 }

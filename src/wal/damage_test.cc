@@ -15,12 +15,15 @@ using testing_files::expect_error;
 class LogDamage : public ::testing::Test {
  protected:
   LogDamage() {
+    rig_.log().go_to(kStripe);
     for (Owner owner = 1; owner <= kOwners; ++owner) rig_.put(owner, owner, 1);
     rig_.log().checkpoint();
     for (Owner owner = 1; owner <= kOwners; owner += 3) rig_.put(owner, owner, 2);
   }
 
   Header& header() { return rig_.header(); }
+  /// The one that has all records.
+  StripeLayout& stripe() { return header().stripes[kStripe]; }
   TableHeader& table() { return *rig_.pool().at<TableHeader>(header().checkpoint); }
   TableEntry* entries() { return reinterpret_cast<TableEntry*>(&table() + 1); }
 
@@ -37,6 +40,7 @@ class LogDamage : public ::testing::Test {
   }
 
   static constexpr Owner kOwners = 60;
+  static constexpr unsigned kStripe = 2;
   Rig rig_;
 };
 
@@ -58,21 +62,21 @@ TEST_F(LogDamage, InTheHeader) {
 }
 
 TEST_F(LogDamage, InAWordOfTheRing) {
-  pm::Offset& word = header().stripes[2].segments[1];
+  pm::Offset& word = stripe().segments[1];
   const pm::Offset sound = word;
-  const pm::Offset other = header().stripes[3].segments[1];
+  const pm::Offset other = stripe().segments[2];
   for (const pm::Offset wrong : {pm::Offset{0}, pm::Offset{64}, sound + 64, sound + 1, other,
                                  rig_.word(), rig_.pool().size(), ~pm::Offset{0}}) {
     word = wrong;
     expect_corrupt();
   }
   word = sound;
-  header().stripes[2].segments[700] = sound;  // of no position
+  stripe().segments[700] = sound;  // of no position
   expect_corrupt();
 }
 
 TEST_F(LogDamage, InAStart) {
-  Position& start = header().stripes[4].start;
+  Position& start = stripe().start;
   const Position sound = start;
   for (const Position wrong : {Position{0}, sound + 1, sound + 32, sound - kSegmentSize,
                                sound + kSegmentSize, ~Position{0}, std::uint64_t{1} << 63}) {
@@ -89,8 +93,8 @@ TEST_F(LogDamage, InTheTablesHeader) {
     *word ^= 64;
   }
   const pm::Offset sound = header().checkpoint;
-  for (const pm::Offset wrong : {pm::Offset{16}, sound + 16, sound + 1, rig_.word(),
-                                 header().stripes[0].segments[1], ~pm::Offset{0}}) {
+  for (const pm::Offset wrong :
+       {pm::Offset{16}, sound + 16, sound + 1, rig_.word(), stripe().segments[1], ~pm::Offset{0}}) {
     header().checkpoint = wrong;
     expect_corrupt();
   }
@@ -137,6 +141,22 @@ TEST_F(LogDamage, ATableWithoutFreeEntriesEndsASearch) {
 TEST_F(LogDamage, InARecordBeforeTheCheckpoint) {
   rig_.record_at(rig_.chain(2).head.load()).key ^= 1;
   expect_corrupt();
+}
+
+// With checks that fit: of a file that was made to do harm.
+TEST_F(LogDamage, AChainThatLeadsBackToItselfEnds) {
+  const Position position = rig_.chain(2).head.load(), other = rig_.chain(3).head.load();
+  const auto link = [&](Position from, Position to) {
+    Record& record = rig_.record_at(from);
+    record.where = pack_where(2, Type::put, link_to(to));
+    record.check = check_of(header().seed, from, record.where, record.key, record.value);
+  };
+  link(position, other);
+  link(other, position);
+  rig_.open_log();
+  std::uint64_t records = 0;
+  rig_.log().follow(2, position, [&](Type, Word, Word, Position) { ++records; });
+  EXPECT_EQ(records, kStripes * kRingSize / sizeof(Record));
 }
 
 TEST_F(LogDamage, DestroyingRefusesWordsThatOwnNothing) {

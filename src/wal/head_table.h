@@ -14,11 +14,9 @@
 #include "alloc/session.h"
 #include "pm/access.h"
 #include "pool/pool_core.h"
-#include "wal/layout.h"
+#include "wal/marks.h"
 
 namespace perdix::wal {
-
-using Tails = std::array<Position, kStripes>;
 
 class HeadTable {
  public:

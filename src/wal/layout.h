@@ -5,15 +5,16 @@
 //   W1. A record is valid if its check fits its content, its position and the log's seed. Neither
 //       old bytes of a reused segment nor those of another log pass.
 //   W2. The records of a stripe are whole from its start to its tail: the tail is the first
-//   position
-//       behind the checkpoint that has no valid record. Each segment between them is in the ring.
+//       position behind the checkpoint that has no valid record. Each segment between them is in
+//       the ring.
 //   W3. Ring words that are not 0 name distinct allocated blocks: those of the segments from the
 //       start on to at most two behind the tail's; and, if a crash interrupted a reclamation, of
 //       segments right before the start.
 //   W4. The head table and the records behind its tails name the newest record of every chain that
-//       has no END: what the records behind the tails say of an owner counts, else the table.
-//   W5. Every record of a chain without END lies at or behind its stripe's start; so do the tails
-//       of the head table.
+//       has no END: what the records behind the tails say of an owner counts, else the table. If a
+//       record lies behind the tails, so do those that its owner got later.
+//   W5. Every record of a chain without END lies at or behind the start of the stripe that it is
+//       in; so do the tails of the head table.
 #pragma once
 
 #include <array>
@@ -30,7 +31,7 @@ using Word = std::uint64_t;
 
 /// Whom a chain belongs to: 1 .. kMaxOwner.
 using Owner = std::uint64_t;
-inline constexpr unsigned kOwnerBits = 38;
+inline constexpr unsigned kOwnerBits = 37;
 inline constexpr Owner kMaxOwner = (Owner{1} << kOwnerBits) - 1;
 
 /// Of a record: bytes since its stripe began, a multiple of 32, plus the number of the stripe. No
@@ -54,8 +55,7 @@ static_assert(sizeof(Type) == 1);
 /// A change. Never straddles a line. Written once, under the stripe's lock, in the order of its
 /// fields; `check` is the commit word of whatever the record says.
 struct Record {
-  std::uint64_t where;  ///< owner:38 | type:2 | back:24, the distance to the chain's record before
-                        ///< this one in records; 0: it is the chain's first
+  std::uint64_t where;  ///< owner:37 | type:2 | link:25
   Word key;
   Word value;
   std::uint64_t check;  ///< W1; never 0
@@ -66,8 +66,20 @@ static_assert(std::has_unique_object_representations_v<Record>);
 static_assert(sizeof(Record) == 32 && offsetof(Record, check) == 24);
 static_assert(pm::kLineSize % sizeof(Record) == 0 && kSegmentSize % pm::kLineSize == 0);
 static_assert(kStripes <= sizeof(Record), "the low bits of a position hold its stripe");
-static_assert(kSegmentsPerStripe * (kSegmentSize / sizeof(Record)) < (std::uint64_t{1} << 24),
-              "the distance between any two records of a stripe fits `back`");
+
+/// A position in 25 bits: the stripe in the low three, above them the record's number in two rounds
+/// of the ring. A record links to the one before it in its chain, an END to the last one, the first
+/// of a chain to itself.
+///
+/// Why two rounds: opening the log reads links of records behind the checkpoint, and must know
+/// those that lead before it, to records that may be reclaimed by then. They were there when it
+/// was taken, so less than a round before its tail; and the tail now is less than a round behind
+/// the start, which is not behind that.
+using Link = std::uint32_t;
+inline constexpr unsigned kLinkBits = 25;
+inline constexpr std::uint64_t kRingSize = kSegmentsPerStripe * kSegmentSize;
+inline constexpr std::uint64_t kLinkedRecords = 2 * kRingSize / sizeof(Record);  // of a stripe
+static_assert(kStripes * kLinkedRecords == std::uint64_t{1} << kLinkBits);
 
 struct StripeLayout {
   /// All records before it are reclaimed; a position, of a segment's first record. Changed under
@@ -81,7 +93,7 @@ static_assert(sizeof(StripeLayout) == 8 + 8 * kSegmentsPerStripe);
 
 /// One block. The index keeps its offset.
 struct Header {
-  static constexpr std::uint64_t kMagic = 0x3147'4f4c'5744'5250;  // "PRDWLOG1"
+  static constexpr std::uint64_t kMagic = 0x3247'4f4c'5744'5250;  // "PRDWLOG2"
 
   // Written once, by create().
   std::uint64_t magic;

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
+#include <exception>
+#include <limits>
 #include <random>
 
 #include "pm/access.h"
@@ -20,12 +23,21 @@ constexpr std::uint64_t kLeastLimit = 4 * kSegmentSize;
 constexpr std::uint64_t kMostLimit = 640 * kSegmentSize;
 static_assert(kMostLimit / 2 * 3 + 8 * kSegmentSize < kSegmentsPerStripe * kSegmentSize);
 
-/// Of a stripe: what a restart reads at most, if checkpoints are taken when due and the head table
-/// is small. All stripes together 4 MiB, which take some ten milliseconds.
-constexpr std::uint64_t kMostSuffix = 8 * kSegmentSize;
+/// What a restart reads at most, if checkpoints are taken when due and the head table is small:
+/// 4 MiB, which take some ten milliseconds.
+constexpr std::uint64_t kMostSuffix = kStripes * 8 * kSegmentSize;
 
 /// Else so many times the table: a record then pays for 16 bytes of it.
 constexpr std::uint64_t kSuffixPerTable = 2;
+
+/// Into so many ages the chains that survived are divided, by where their records lie.
+constexpr Generation kAges = 16;
+/// Of the first age. The last one ends where the log did, and a generation of new chains begins.
+constexpr Generation kFirstAge = 1;
+
+/// Generations that begin while the limit's bytes are appended. A chain holds back what is as old
+/// as its generation, so at most this part of the limit is kept for nothing.
+constexpr std::uint64_t kGenerationsPerLimit = 64;
 
 std::uint64_t limit_per_stripe(std::uint64_t bytes) {
   return std::clamp(bytes / kStripes, kLeastLimit, kMostLimit);
@@ -51,12 +63,15 @@ Log::Log(pool::PoolCore& pool, pm::Offset header, Limits limits)
       header_(checked_header(pool, header)),
       seed_(pm::load(header_.seed)),
       stripe_limit_(limit_per_stripe(limits.bytes)) {
-  auto found = std::make_unique<Survivors>(pool, pm::load(header_.checkpoint), seed_);
+  for (unsigned i = 0; i < kStripes; ++i)
+    stripes_.emplace_back(pool, header_.stripes[i], seed_, i, marks_);
+  for (unsigned i = 0; i < util::kStripes; ++i) cursors_[i].stripe = i % kStripes;
+  auto found = std::make_unique<Survivors>(pool, pm::load(header_.checkpoint), seed_, rings());
   for (unsigned i = 0; i < kStripes; ++i) {
-    Stripe& stripe = stripes_.emplace_back(pool, header_.stripes[i], seed_, i);
-    stripe.open(found->scan(stripe.segments(), i));
-    stripe.set_checkpointed(found->checkpointed(stripe.segments(), i));
+    stripes_[i].open(found->scan(i));
+    stripes_[i].set_checkpointed(found->checkpointed(i));
   }
+  mark_the_past(read_tails());
   require_distinct_blocks();
   survivors_.store(found.release(), std::memory_order_release);
 }
@@ -92,9 +107,63 @@ void destroy(pool::PoolCore& pool, std::uint64_t& header_word) {
 
 // --- Writers -------------------------------------------------------------------------------------
 
+/// The tail of the calling thread is taken, or has too little room: the next one that is free. The
+/// thread stays there.
+[[gnu::noinline]] Stripe& Log::lock_another_tail(std::uint64_t headroom) {
+  const unsigned own = cursor();
+  const auto first_with = [&](std::uint64_t room, auto lock) -> Stripe* {
+    for (unsigned i = 0; i < kStripes; ++i) {
+      Stripe& stripe = stripes_[(own + i) % kStripes];
+      if (!lock(stripe)) continue;
+      if (stripe.has_headroom(room)) {
+        set_cursor((own + i) % kStripes);
+        return &stripe;
+      }
+      stripe.unlock();
+    }
+    return nullptr;
+  };
+  const auto try_to_lock = [](Stripe& one) { return one.try_lock(); };
+  const auto wait_for = [](Stripe& one) { return one.lock(), true; };
+  if (Stripe* stripe = first_with(headroom, try_to_lock)) return *stripe;
+  if (Stripe* stripe = first_with(headroom, wait_for)) return *stripe;
+  // Nobody asked for admission. If there is no place at all, the caller throws.
+  if (Stripe* stripe = first_with(sizeof(Record), wait_for)) return *stripe;
+  return *first_with(0, wait_for);
+}
+
+/// The calling thread has filled a segment.
+[[gnu::noinline]] void Log::go_on() {
+  set_cursor((cursor() + 1) % kStripes);
+  begin_generation_if_due();
+}
+
+[[gnu::noinline]] bool Log::admit_anywhere() {
+  const unsigned own = cursor();
+  std::exception_ptr full;
+  for (unsigned i = 0; i < kStripes; ++i) {
+    const unsigned number = (own + i) % kStripes;
+    try {
+      if (!stripes_[number].admit(stripe_limit())) continue;
+      set_cursor(number);
+      return true;
+    } catch (const Error& error) {
+      if (error.code() != Errc::out_of_space) throw;
+      full = std::current_exception();
+    }
+  }
+  if (full) std::rethrow_exception(full);
+  return false;
+}
+
 void Log::end(Chain& chain) {
   if (chain.head.load(std::memory_order_relaxed) == 0) return;
-  stripe(chain).end(chain);
+  Stripe& home = stripes_[stripe_of_position(chain.first.load(std::memory_order_relaxed))];
+  {
+    LockedTail tail(*this, kEnd);
+    tail->end(chain);
+  }
+  home.remove(chain);  // only now: until the END is durable, recovery needs the chain's records
 }
 
 void Log::add(Chain& chain) noexcept {
@@ -108,28 +177,53 @@ void Log::add(Chain& chain) noexcept {
 
 // --- Maintenance ---------------------------------------------------------------------------------
 
+Generation Log::oldest_generation() const noexcept {
+  Generation oldest = kNoGeneration;
+  for (const Stripe& stripe : stripes_) oldest = std::min(oldest, stripe.oldest_generation());
+  return oldest;
+}
+
 bool Log::crowded() const noexcept {
-  const std::uint64_t half = stripe_limit() / 2;
-  return std::any_of(stripes_.begin(), stripes_.end(),
-                     [=](const Stripe& stripe) { return stripe.live() > half; });
+  const Generation oldest = oldest_generation();
+  if (oldest == kNoGeneration) return false;
+  for (unsigned i = 0; i < kStripes; ++i) {
+    const Position mark = marks_.at(oldest, i);  // before the tail, so that it is not behind it
+    if (stripes_[i].tail() - mark > stripe_limit() / 2) return true;
+  }
+  return false;
 }
 
 Chain* Log::oldest() {
   const auto stripe =
-      std::max_element(stripes_.begin(), stripes_.end(),
-                       [](const Stripe& a, const Stripe& b) { return a.live() < b.live(); });
+      std::min_element(stripes_.begin(), stripes_.end(), [](const Stripe& a, const Stripe& b) {
+        return a.oldest_generation() < b.oldest_generation();
+      });
   Chain* chain = stripe->oldest();
-  if (chain != nullptr) stripe->make_room_for_ends();
+  if (chain != nullptr) stripes_[cursor()].make_room_for_ends();
   return chain;
+}
+
+/// Often enough for Marks, and so rarely that a mark has time to be used.
+void Log::begin_generation_if_due() {
+  const std::unique_lock lock(marking_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  const std::uint64_t limit = kStripes * stripe_limit();
+  const std::uint64_t bytes = appended() * sizeof(Record);
+  if (bytes - marked_ < std::max(kSegmentSize, limit / kGenerationsPerLimit)) return;
+  // Chains that nobody has adopted yet have the first ages.
+  if (!marks_.has_room(resuming() ? kFirstAge : oldest_generation())) return;
+  marks_.begin(read_tails());
+  marked_ = bytes;
 }
 
 bool Log::checkpoint_due() const noexcept {
   if (resuming()) return false;
   const std::uint64_t table = table_bytes_.load(std::memory_order_relaxed);  // orders nothing
   const std::uint64_t most =
-      std::min(stripe_limit() / 4, std::max(kMostSuffix, kSuffixPerTable * table / kStripes));
-  return std::any_of(stripes_.begin(), stripes_.end(),
-                     [=](const Stripe& stripe) { return stripe.suffix() >= most; });
+      std::min(kStripes * stripe_limit() / 4, std::max(kMostSuffix, kSuffixPerTable * table));
+  std::uint64_t suffix = 0;
+  for (const Stripe& stripe : stripes_) suffix += stripe.suffix();
+  return suffix >= most;
 }
 
 Tails Log::read_tails() const noexcept {
@@ -138,12 +232,21 @@ Tails Log::read_tails() const noexcept {
   return tails;
 }
 
+/// The tails of one moment: if a record lies behind them, so does whatever its chain got later
+/// (W4).
+Tails Log::cut() noexcept {
+  for (Stripe& stripe : stripes_) stripe.lock();
+  const Tails tails = read_tails();
+  for (Stripe& stripe : stripes_) stripe.unlock();
+  return tails;
+}
+
 void Log::checkpoint() {
   if (resuming()) return;
   const std::lock_guard guard(maintenance_);
-  // The tails before the chains: whatever happens to a chain from here on has a record behind its
-  // stripe's tail, which recovery reads, and so what is found of the chain doesn't matter.
-  const Tails tails = read_tails();
+  // The tails before the chains: whatever happens to a chain from here on has a record behind
+  // them, which recovery reads, and so what is found of the chain doesn't matter.
+  const Tails tails = cut();
   bool changed = false;
   for (unsigned i = 0; i < kStripes; ++i) changed |= tails[i] != stripes_[i].checkpointed();
   if (!changed) return;
@@ -181,7 +284,17 @@ void Log::publish_table(const Tails& tails, const std::vector<TableEntry>& heads
 
 void Log::reclaim() {
   if (resuming()) return;
-  for (Stripe& stripe : stripes_) stripe.reclaim();
+  Tails bounds;
+  bounds.fill(std::numeric_limits<Position>::max());
+  {
+    // So that the generation keeps its mark while that is read. A chain that begins later begins
+    // behind all tails, and so behind the checkpoint's.
+    const std::lock_guard guard(marking_);
+    const Generation oldest = oldest_generation();
+    for (unsigned i = 0; oldest != kNoGeneration && i < kStripes; ++i)
+      bounds[i] = marks_.at(oldest, i);
+  }
+  for (unsigned i = 0; i < kStripes; ++i) stripes_[i].reclaim(bounds[i]);
 }
 
 // --- After a restart -----------------------------------------------------------------------------
@@ -190,16 +303,50 @@ Position Log::surviving(Owner owner) const {
   const Survivors* survivors = survivors_.load(std::memory_order_acquire);
   if (survivors == nullptr || owner == 0 || owner > kMaxOwner) return 0;
   const Position head = survivors->find(owner);
-  if (head != 0) link(owner, head);
+  if (head != 0) at(owner, head);
   return head;
 }
 
+Survivors::Rings Log::rings() const noexcept {
+  Survivors::Rings rings;
+  for (unsigned i = 0; i < kStripes; ++i) rings[i] = &stripes_[i].segments();
+  return rings;
+}
+
+/// Marks for the chains that survive, as if they had been made while those were written: of each
+/// stripe as much for every age. Then the mark for those that begin now.
+void Log::mark_the_past(const Tails& tails) {
+  for (Generation age = 0; age < kAges; ++age) {
+    Tails mark;
+    for (unsigned i = 0; i < kStripes; ++i) {
+      const Position start = stripes_[i].segments().start();
+      const std::uint64_t records = (tails[i] - start) / sizeof(Record);
+      mark[i] = start + (records * age + kAges - 1) / kAges * sizeof(Record);
+    }
+    marks_.begin(mark);
+  }
+  marks_.begin(tails);
+  assert(marks_.current() == kFirstAge + kAges);
+  marked_ = appended() * sizeof(Record);
+}
+
+/// The last one whose mark is not behind a position. Before resumed().
+Generation Log::generation_of(Position position) const noexcept {
+  const unsigned stripe = stripe_of_position(position);
+  Generation generation = kFirstAge;
+  while (generation < kFirstAge + kAges && marks_.at(generation + 1, stripe) <= position)
+    ++generation;
+  return generation;
+}
+
 /// The record of a chain at a position that came from PM.
-std::optional<Content> Log::link(Owner owner, Position position) const {
-  const unsigned number = stripe_of_owner(owner);
+std::optional<Content> Log::at(Owner owner, Position position) const {
+  const unsigned number = stripe_of_position(position);
+  if (number >= kStripes) {
+    throw_corrupt(pool_, fmt::format("the chain of owner {} leads to {:#x}", owner, position));
+  }
   const Segments& segments = stripes_[number].segments();
-  if (stripe_of_position(position) == number && position >= segments.start() &&
-      position < segments.end()) {
+  if (position >= segments.start() && position < segments.end()) {
     const std::optional<Content> record = segments.read(seed_, position);
     if (record && record->owner == owner && record->type != Type::end) return record;
   }
@@ -214,13 +361,20 @@ void Log::prepare_adoption() {
   if (adopted_.size() == adopted_.capacity()) adopted_.reserve(2 * adopted_.size() + 1);
 }
 
-void Log::adopt(Chain& chain, Owner owner, Position head, Position first) {
-  assert(resuming() && first <= head && stripe_of_position(head) == stripe_of_owner(owner));
+void Log::adopt(Chain& chain, Owner owner, Position head) {
+  assert(resuming() && head != 0);
+  Position first = 0;
+  Generation generation = kNoGeneration;
+  follow(owner, head, [&](Type, Word, Word, Position position) {
+    first = position;
+    generation = std::min(generation, generation_of(position));
+  });
+  const std::lock_guard guard(adopting_);
+  adopted_.push_back({generation, first, &chain});
   chain.assign(owner);
+  chain.generation_ = generation;
   chain.first.store(first, std::memory_order_release);
   chain.head.store(head, std::memory_order_release);
-  const std::lock_guard guard(adopting_);
-  adopted_.push_back({first, &chain});
 }
 
 void Log::resumed() {
@@ -232,10 +386,9 @@ void Log::resumed() {
   // The youngest first, each put before all others of its stripe; chains that began after the
   // restart are younger still.
   std::sort(adopted.begin(), adopted.end(),
-            [](const Adopted& a, const Adopted& b) { return a.first > b.first; });
-  for (const auto& [first, chain] : adopted) {
-    stripes_[stripe_of_position(first)].list_oldest(*chain, first);
-  }
+            [](const Adopted& a, const Adopted& b) { return a.generation > b.generation; });
+  for (const Adopted& one : adopted)
+    stripes_[stripe_of_position(one.first)].list_oldest(*one.chain, one.first);
   // Last: from here on what is not listed may be reclaimed.
   const Survivors* survivors = survivors_.exchange(nullptr, std::memory_order_acq_rel);
   if (survivors == nullptr) return;

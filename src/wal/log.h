@@ -2,11 +2,13 @@
 // holds survive a crash as records in PM, and can be looked up at once after a restart.
 //
 // The records of one buffer form a chain, linked backwards; an END closes it once the buffer's
-// pairs have been merged into the index. Chains belong to owners (for SpTree: leaves), and an owner
-// hashes to one of several stripes, so that writers don't wait for one tail. How it is put
-// together:
+// pairs have been merged into the index. Chains belong to owners (for SpTree: leaves). There are
+// several stripes, each with a tail. A thread appends at one of them, whichever chain it is for, so
+// that a tail stays in the cache of its processor; it takes the next one at the end of a segment,
+// so that all are used, and when it finds its own taken. How it is put together:
 //
 //   Stripe      a tail: appends, the order of chains by age        stripe.h, chain.h
+//   Marks       what a chain of an age holds back of each stripe   marks.h
 //   Segments    a stripe's ring of 64 KiB blocks                   segments.h
 //   HeadTable   a checkpoint: the newest record of each chain      head_table.h
 //   Survivors   what is found after a restart                      survivors.h
@@ -51,8 +53,11 @@
 
 #include "alloc/session.h"
 #include "pool/pool_core.h"
+#include "util/spin_lock.h"
+#include "util/stripe.h"
 #include "wal/chain.h"
 #include "wal/layout.h"
+#include "wal/marks.h"
 #include "wal/record.h"
 #include "wal/stripe.h"
 #include "wal/survivors.h"
@@ -92,44 +97,48 @@ class Log {
 
   // --- Writers -----------------------------------------------------------------------------------
 
-  /// Makes sure that an operation of that owner can append; allocates a segment now and then, with
-  /// a Session of its own: the caller holds none. False if the owner's stripe is at its limit:
-  /// maintenance must run first (before resumed(): the surviving chains must be dealt with).
-  /// Usually two loads. Throws Errc::out_of_space if the pool has no space for a segment: then
+  /// Makes sure that an operation of the calling thread can append; allocates a segment now and
+  /// then, with a Session of its own: the caller holds none. False if all stripes are at their
+  /// limit: maintenance must run first (before resumed(): the surviving chains must be dealt with).
+  /// Usually three loads. Throws Errc::out_of_space if the pool has no space for a segment: then
   /// maintenance may help too, followed by Calloc::reclaim().
-  bool admit(Owner owner) { return stripe(owner).admit(stripe_limit()); }
-
-  /// The same for the owner of a chain.
-  bool admit(const Chain& chain) { return stripe(chain).admit(stripe_limit()); }
+  bool admit() { return stripes_[cursor()].has_headroom(Stripe::kHeadroom) || admit_anywhere(); }
 
   /// Appends a record to the chain of chain.owner; durable when this returns. Cost: a line, a flush
   /// and a fence; the record of a stripe's first place in a segment also reads a word of the ring.
   void append(Chain& chain, Type type, Word key, Word value) {
-    stripe(chain).append(chain, type, key, value);
+    LockedTail tail(*this, kEveryAppend);
+    tail->append(chain, type, key, value);
   }
 
   /// The same, and the record is the commit of the session's operation: what the session reserved
   /// and freed counts if and only if the record does. The session is finished when this returns.
   void append(Chain& chain, Type type, Word key, Word value, alloc::Session& session) {
-    stripe(chain).append(chain, type, key, value, session);
+    {
+      LockedTail tail(*this, kEveryAppend);
+      tail->append(chain, type, key, value, session);
+    }
     session.finish();
   }
 
   /// Appends an END, durably; then the chain is empty. A chain without records is left alone. Needs
-  /// no admit() if the chain came from oldest(), which cares for room.
+  /// no admit() if the thread has the chain from oldest(), which cares for room.
   void end(Chain& chain);
+
+  /// The calling thread goes on at that stripe. For tests, which can't wait until it does.
+  void go_to(unsigned stripe) noexcept { set_cursor(stripe); }
 
   /// Makes a chain known to checkpoints; once for each Chain, before its first record.
   void add(Chain& chain) noexcept;
 
   // --- Maintenance: any thread, no locks and no Session held, in no epoch::Guard -----------------
 
-  /// Open chains keep more than half of a stripe's limit from being reclaimed. 16 loads.
+  /// Open chains keep more than half of a stripe's limit from being reclaimed. 24 loads.
   bool crowded() const noexcept;
 
-  /// The chain whose oldest record keeps most from being reclaimed; nullptr if no chain has
-  /// records. It may change before the caller has its lock. Makes room for its END, if the pool has
-  /// space: allocates a segment now and then, with a Session of its own.
+  /// A chain that is as old as any; nullptr if no chain has records. It may change before the
+  /// caller has its lock. Makes room for its END, if the pool has space: allocates a segment now
+  /// and then, with a Session of its own.
   Chain* oldest();
 
   /// A restart would have to read much, compared with the head table that a checkpoint writes, or
@@ -156,10 +165,12 @@ class Log {
   /// meanwhile, which can be only after resumed(), it ends early.
   template <class F>
   void follow(Owner owner, Position head, F f) const {
-    for (Position at = head; at != 0;) {
-      const std::optional<Content> record = link(owner, at);
-      if (!record || !show(f, *record, at)) return;
-      at = record->previous;
+    if (head == 0) return;
+    // As many records as there can be: a damaged chain might lead back to itself.
+    for (std::uint64_t left = kStripes * kRingSize / sizeof(Record); left > 0; --left) {
+      const std::optional<Content> record = at(owner, head);
+      if (!record || !show(f, *record, head) || record->first) return;
+      head = previous(*record);
     }
   }
 
@@ -167,9 +178,10 @@ class Log {
   /// that no other thread adopts meanwhile. Throws bad_alloc.
   void prepare_adoption();
 
-  /// A surviving chain goes on in this buffer, which is empty and known: `head` and `first` are the
-  /// first and the last position that follow() shows. Throws bad_alloc.
-  void adopt(Chain& chain, Owner owner, Position head, Position first);
+  /// A surviving chain goes on in this buffer, which is empty and known: `head` is what surviving()
+  /// said. Throws bad_alloc, and what follow() throws; after prepare_adoption() and a whole
+  /// follow() neither. Cost: reads the chain.
+  void adopt(Chain& chain, Owner owner, Position head);
 
   /// Every surviving chain has been adopted (or adopted and ended): from now on there are
   /// checkpoints and reclamation. Once.
@@ -197,17 +209,75 @@ class Log {
 
  private:
   struct Adopted {
+    Generation generation;
     Position first;
     Chain* chain;
   };
 
-  Stripe& stripe(Owner owner) noexcept { return stripes_[stripe_of_owner(owner)]; }
-  Stripe& stripe(const Chain& chain) noexcept { return stripes_[chain.stripe_]; }
+  /// The number of the stripe at which a thread appends; of several threads if chance will have it.
+  struct alignas(util::kCacheLine) Cursor {
+    std::atomic<unsigned> stripe{0};
+  };
+
+  /// A stripe at which the calling thread appends a record, locked. `headroom`: what the record
+  /// must leave, as long as a stripe has that.
+  class LockedTail {
+   public:
+    LockedTail(Log& log, std::uint64_t headroom) : log_(log), stripe_(log.lock_tail(headroom)) {}
+    LockedTail(const LockedTail&) = delete;
+    LockedTail& operator=(const LockedTail&) = delete;
+    ~LockedTail() {
+      const bool segment_ended = place_in_segment(stripe_.tail()) == 0;
+      stripe_.unlock();
+      if (segment_ended) [[unlikely]]
+        log_.go_on();
+    }
+    Stripe* operator->() const { return &stripe_; }
+
+   private:
+    Log& log_;
+    Stripe& stripe_;
+  };
+
+  static constexpr std::uint64_t kEveryAppend = Stripe::kEndsHeadroom + sizeof(Record);
+  static constexpr std::uint64_t kEnd = sizeof(Record);
+
+  // relaxed: a stripe is as good as any.
+  unsigned cursor() const noexcept {
+    return cursors_[util::current_stripe()].stripe.load(std::memory_order_relaxed);
+  }
+  void set_cursor(unsigned stripe) noexcept {
+    cursors_[util::current_stripe()].stripe.store(stripe, std::memory_order_relaxed);
+  }
+
+  Stripe& lock_tail(std::uint64_t headroom) {
+    Stripe& stripe = stripes_[cursor()];
+    if (stripe.try_lock()) [[likely]] {
+      if (stripe.has_headroom(headroom)) [[likely]]
+        return stripe;
+      stripe.unlock();
+    }
+    return lock_another_tail(headroom);
+  }
+
+  Stripe& lock_another_tail(std::uint64_t headroom);
+  void go_on();
+  bool admit_anywhere();
+
   std::uint64_t stripe_limit() const noexcept {
     return stripe_limit_.load(std::memory_order_relaxed);  // relaxed: it orders nothing
   }
 
-  std::optional<Content> link(Owner owner, Position position) const;
+  Survivors::Rings rings() const noexcept;
+  void mark_the_past(const Tails& tails);
+  Generation generation_of(Position position) const noexcept;
+  Generation oldest_generation() const noexcept;
+  void begin_generation_if_due();
+
+  std::optional<Content> at(Owner owner, Position position) const;
+  Position previous(const Content& record) const noexcept {
+    return position_of(record.link, stripes_[stripe_of_link(record.link)].segments().start());
+  }
 
   template <class F>
   static bool show(F& f, const Content& record, Position at) {
@@ -222,6 +292,7 @@ class Log {
 
   void require_distinct_blocks() const;
   Tails read_tails() const noexcept;
+  Tails cut() noexcept;
   std::vector<TableEntry> open_chains(const Tails& tails) const;
   void publish_table(const Tails& tails, const std::vector<TableEntry>& heads);
   void check_heads(const Survivors& found, CheckReport& report) const;
@@ -230,7 +301,11 @@ class Log {
   Header& header_;
   const std::uint64_t seed_;
   std::atomic<std::uint64_t> stripe_limit_;
-  std::atomic<std::uint64_t> table_bytes_{0};         // of the last table that this opening wrote
+  std::atomic<std::uint64_t> table_bytes_{0};  // of the last table that this opening wrote
+  Marks marks_;
+  util::SpinLock marking_;                            // guards the begin of generations
+  std::uint64_t marked_ = 0;                          // bytes ever appended then; guarded by it
+  std::array<Cursor, util::kStripes> cursors_;        // of threads, by their stripes
   std::deque<Stripe> stripes_;                        // a stripe neither moves nor is copied
   std::atomic<Chain*> known_{nullptr};                // the last that was added
   std::mutex maintenance_;                            // guards checkpoints

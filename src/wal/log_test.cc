@@ -1,6 +1,8 @@
 // One log, step by step: what chains hold, and what is found of them after a restart.
 #include "wal/log.h"
 
+#include <array>
+
 #include "wal/test_log.h"
 
 namespace perdix::wal {
@@ -54,6 +56,60 @@ TEST(Log, AnEndClosesTheChainAndAnotherBegins) {
   EXPECT_EQ(rig.read(7), (Changes{{Type::put, 3, 30}}));
 }
 
+TEST(Log, AChainGoesFromStripeToStripe) {
+  Rig rig;
+  Changes changes;
+  for (Word key = 0; key < 40; ++key) {
+    rig.put_at(key * 5 % kStripes, 7, key, ~key);
+    rig.put_at(key % kStripes, 8, key, key);
+    changes.emplace_back(Type::put, key, ~key);
+    if (key == 20) rig.log().checkpoint();
+  }
+  rig.restart(true, {7, 8});
+  EXPECT_EQ(rig.read(7), changes);
+  EXPECT_EQ(rig.read(8).size(), 40u);
+  EXPECT_EQ(rig.problems(), Strings{});
+  rig.put_at(3, 7, 40, 0);
+  changes.emplace_back(Type::put, 40, 0);
+  rig.log().go_to(5);
+  rig.end(8);
+  rig.restart(true, {7, 8});
+  EXPECT_EQ(rig.read(7), changes);
+  EXPECT_EQ(rig.read(8), Changes{});
+  EXPECT_EQ(rig.problems(), Strings{});
+}
+
+// Stripes have no order in time: what came last must be found by the links.
+TEST(Log, ChainsOfOneOwnerInDifferentStripes) {
+  for (const auto& [first, second, third] :
+       {std::array{0u, 1u, 2u}, {2u, 1u, 0u}, {1u, 2u, 0u}, {0u, 0u, 1u}, {1u, 0u, 0u}}) {
+    Rig rig;
+    rig.put_at(first, 7, 1, 10);
+    rig.log().go_to(second);
+    rig.end(7);
+    rig.put_at(third, 7, 2, 20);
+    rig.put_at(first, 7, 3, 30);
+    rig.restart(true, {7});
+    EXPECT_EQ(rig.read(7), (Changes{{Type::put, 2, 20}, {Type::put, 3, 30}}));
+    rig.log().go_to(second);
+    rig.end(7);
+    rig.open_log();
+    EXPECT_EQ(rig.log().surviving(7), 0u);
+  }
+}
+
+TEST(Log, AFullSegmentSendsTheThreadToTheNextStripe) {
+  Rig rig;
+  rig.log().go_to(6);
+  std::array<std::uint64_t, kStripes> records{};
+  for (Word key = 0; key < 3 * kSegmentSize / sizeof(Record); ++key) {
+    rig.put(7, key, 0);
+    ++records.at(stripe_of_position(rig.chain(7).head.load()));
+  }
+  constexpr std::uint64_t kWhole = kSegmentSize / sizeof(Record);
+  EXPECT_EQ(records, (std::array<std::uint64_t, kStripes>{kWhole, 0, 0, 0, 0, 0, kWhole, kWhole}));
+}
+
 TEST(Log, TheEndOfAnEmptyChainIsNoRecord) {
   Rig rig;
   rig.log().end(rig.chain(7));
@@ -93,26 +149,26 @@ TEST(Log, ACopyOfAValidRecordPassesNowhereElse) {
   rig.put(7, 1, 10);
   const Position position = rig.chain(7).head.load();
   const Record copy = rig.record_at(position);
-  const auto other = owners_of_stripe((stripe_of_owner(7) + 1) % kStripes, 1)[0];
-  rig.put(other, 1, 10);
+  rig.put_at((stripe_of_position(position) + 1) % kStripes, 8, 1, 10);
   // The next of the same stripe, and the same of another one.
   rig.record_at(position + sizeof(Record)) = copy;
-  rig.record_at(rig.chain(other).head.load()) = copy;
-  rig.restart(true, {7, other});
+  rig.record_at(rig.chain(8).head.load()) = copy;
+  rig.restart(true, {7, 8});
   EXPECT_EQ(rig.read(7), (Changes{{Type::put, 1, 10}}));
-  EXPECT_EQ(rig.read(other), Changes{});
+  EXPECT_EQ(rig.read(8), Changes{});
 }
 
 TEST(Log, RecordsOfAnotherLogDontPass) {
   Rig rig;
   for (Word key = 0; key < 10; ++key) rig.put(7, key, 0);
-  const Position first = first_position(stripe_of_owner(7));
+  const Position first = rig.chain(7).first.load();
   const std::vector<Record> records(&rig.record_at(first), &rig.record_at(first) + 10);
   rig.open_log();
   destroy(rig.pool(), rig.word());
   rig.create_log();
   rig.open_log();
-  ASSERT_TRUE(rig.log().admit(7));  // the same positions, with whatever bytes
+  rig.log().go_to(stripe_of_position(first));
+  ASSERT_TRUE(rig.log().admit());  // the same positions, with whatever bytes
   std::copy(records.begin(), records.end(), &rig.record_at(first));
   rig.open_log();
   EXPECT_EQ(rig.log().surviving(7), 0u);
@@ -123,7 +179,7 @@ TEST(Log, ARecordCommitsWhatItsSessionAllocatedAndFreed) {
   Rig rig;
   std::vector<pm::Offset> blobs;
   const auto put_blob = [&](pm::Offset old) {
-    ASSERT_TRUE(rig.log().admit(7));
+    ASSERT_TRUE(rig.log().admit());
     alloc::Session session = rig.pool().allocator().session();
     blobs.push_back(session.reserve(100));
     if (old != pm::kNull) session.free(old);
@@ -140,7 +196,7 @@ TEST(Log, ARecordCommitsWhatItsSessionAllocatedAndFreed) {
 
 TEST(Log, WithoutRoomNothingHappensToTheSession) {
   Rig rig;
-  ASSERT_TRUE(rig.log().admit(7));
+  ASSERT_TRUE(rig.log().admit());
   Chain& chain = rig.chain(7);
   // Nobody is asked for admission.
   const auto fill = [&] {
@@ -156,7 +212,7 @@ TEST(Log, WithoutRoomNothingHappensToTheSession) {
   testing_files::expect_error(Errc::out_of_space, "", put_blob);
   EXPECT_EQ(rig.log().appended(), appended);
   EXPECT_EQ(rig.problems(), Strings{});
-  EXPECT_TRUE(rig.log().admit(7));
+  EXPECT_TRUE(rig.log().admit());
   rig.put(7, 3, 4);
   rig.restart(true, {7});
   EXPECT_EQ(rig.read(7).back(), (Change{Type::put, 3, 4}));
@@ -217,7 +273,7 @@ TEST(Log, BeforeItIsResumedNothingIsReclaimedOrCheckpointed) {
 
 TEST(Log, AdoptedChainsAreOrderedByAge) {
   Rig rig;
-  const std::vector<Owner> owners = owners_of_stripe(3, 4);
+  const std::vector<Owner> owners = first_owners(4);
   for (const Owner owner : owners) rig.put(owner, 1, 1);
   rig.open_log();
   for (const std::size_t i : {2, 0, 3, 1}) rig.adopt(owners[i]);

@@ -22,14 +22,19 @@ class OwnerMap {
     if (capacity > entries_.size()) grow_to(capacity);
   }
 
-  void set(Owner owner, Position position) {
+  /// The owner's position, for changing it; 0 if there was no such owner. Valid until the next
+  /// call.
+  Position& at(Owner owner) {
     if (2 * (size_ + 1) > entries_.size()) reserve(2 * (size_ + 1));
     TableEntry& entry = entries_[place_of(owner)];
-    if (entry.owner == 0) ++size_;
-    entry = {owner, position};
+    if (entry.owner == 0) {
+      ++size_;
+      entry = {owner, 0};
+    }
+    return entry.head;
   }
 
-  /// Asks for the memory where set() or find() will look for the owner.
+  /// Asks for the memory where at() or find() will look for the owner.
   void prefetch(Owner owner) const noexcept {
     if (!entries_.empty()) __builtin_prefetch(&entries_[first_place_of(owner)], 1);
   }

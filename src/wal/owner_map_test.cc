@@ -23,7 +23,8 @@ TEST(OwnerMap, KeepsTheLastPositionOfEachOwner) {
     for (int i = 0; i < 20'000; ++i) {
       const Owner owner = 1 + random() % 3000;
       const Position position = random() % 5;  // 0, too
-      map.set(owner, position);
+      ASSERT_EQ(map.at(owner), model[owner]);
+      map.at(owner) = position;
       model[owner] = position;
     }
     for (Owner owner = 1; owner <= 3500; ++owner) {

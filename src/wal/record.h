@@ -8,7 +8,6 @@
 
 #include "pm/access.h"
 #include "util/checksum.h"
-#include "util/hash.h"
 #include "wal/layout.h"
 
 namespace perdix::wal {
@@ -36,9 +35,18 @@ constexpr Position segment_begin(Position position) noexcept {
   return position - place_in_segment(position);
 }
 
-/// The stripe of all records of an owner.
-inline unsigned stripe_of_owner(Owner owner) noexcept {
-  return static_cast<unsigned>(util::hash(owner) >> 61) % kStripes;
+constexpr Link link_to(Position position) noexcept {
+  return static_cast<Link>(position / sizeof(Record) % kLinkedRecords * kStripes +
+                           stripe_of_position(position));
+}
+
+constexpr unsigned stripe_of_link(Link link) noexcept { return link % kStripes; }
+
+/// The position that a link leads to, given where the link's stripe starts: the only one less than
+/// a round of the ring away. Of a damaged link it may be any.
+constexpr Position position_of(Link link, Position start) noexcept {
+  const Position begin = start - kRingSize;  // this and the difference may wrap around
+  return begin + (link / kStripes - begin / sizeof(Record)) % kLinkedRecords * sizeof(Record);
 }
 
 // --- Records -------------------------------------------------------------------------------------
@@ -47,17 +55,18 @@ inline unsigned stripe_of_owner(Owner owner) noexcept {
 struct Content {
   Owner owner = 0;
   Type type = Type::put;
-  Position previous = 0;  ///< of the chain's record before this one, 0 if it is the first
+  Link link = 0;
+  bool first = false;  ///< of its chain: the link says nothing else
   Word key = 0;
   Word value = 0;
 };
 
-/// `distance`: to the chain's record before, in bytes; 0 if there is none.
-constexpr std::uint64_t pack_where(Owner owner, Type type, std::uint64_t distance) noexcept {
+constexpr std::uint64_t pack_where(Owner owner, Type type, Link link) noexcept {
   assert(owner != 0 && owner <= kMaxOwner);
   return owner | std::uint64_t{static_cast<std::uint8_t>(type)} << kOwnerBits |
-         distance / sizeof(Record) << (kOwnerBits + 2);
+         std::uint64_t{link} << (kOwnerBits + 2);
 }
+static_assert(kOwnerBits + 2 + kLinkBits == 64);
 
 /// W1. One function with all that it calls inside: of a length that is known little of it is left.
 [[gnu::flatten, gnu::noinline]] inline std::uint64_t check_of(std::uint64_t seed, Position position,
@@ -78,9 +87,8 @@ inline std::optional<Content> read_record(const Record& record, std::uint64_t se
   if (check != check_of(seed, position, where, content.key, content.value)) return std::nullopt;
   content.owner = where & kMaxOwner;
   content.type = static_cast<Type>(where >> kOwnerBits & 3);
-  const std::uint64_t distance = (where >> (kOwnerBits + 2)) * sizeof(Record);
-  if (distance >= position) return std::nullopt;  // nobody writes that
-  content.previous = distance == 0 ? 0 : position - distance;
+  content.link = static_cast<Link>(where >> (kOwnerBits + 2));
+  content.first = content.link == link_to(position);
   return content;
 }
 

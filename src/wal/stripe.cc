@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 #include <perdix/error.h>
 
-#include <algorithm>
+#include <mutex>
 
 namespace perdix::wal {
 
-Stripe::Stripe(pool::PoolCore& pool, StripeLayout& layout, std::uint64_t seed, unsigned number)
-    : pm_(pool.pm()), seed_(seed), pool_(pool), segments_(pool, layout, number) {
+Stripe::Stripe(pool::PoolCore& pool, StripeLayout& layout, std::uint64_t seed, unsigned number,
+               const Marks& marks)
+    : pm_(pool.pm()), seed_(seed), marks_(marks), pool_(pool), segments_(pool, layout, number) {
   set_checkpointed(segments_.start());
 }
 
@@ -40,7 +41,7 @@ Position Stripe::write(const Chain& chain, Type type, Word key, Word value, Comm
   // The next line: nobody waits for it then.
   __builtin_prefetch(&record + 2, 1);
   const std::uint64_t where = pack_where(chain.owner.load(std::memory_order_relaxed), type,
-                                         head == 0 ? 0 : position - head);
+                                         link_to(head == 0 ? position : head));
   // Not flushed: the commit flushes their line.
   pm_.store(record.where, where);
   pm_.store(record.key, key);
@@ -52,7 +53,6 @@ Position Stripe::write(const Chain& chain, Type type, Word key, Word value, Comm
 }
 
 void Stripe::append(Chain& chain, Type type, Word key, Word value) {
-  const std::lock_guard guard(lock_);
   const Position position =
       write(chain, type, key, value, [this](Record& record, std::uint64_t check) {
         pm_.store(record.check, check);
@@ -63,7 +63,6 @@ void Stripe::append(Chain& chain, Type type, Word key, Word value) {
 }
 
 void Stripe::append(Chain& chain, Type type, Word key, Word value, alloc::Session& session) {
-  const std::lock_guard guard(lock_);
   const Position position =
       write(chain, type, key, value, [&](Record& record, std::uint64_t check) {
         session.commit_when(record.check, ~std::uint64_t{0}, check);
@@ -74,26 +73,29 @@ void Stripe::append(Chain& chain, Type type, Word key, Word value, alloc::Sessio
 }
 
 void Stripe::end(Chain& chain) {
-  const std::lock_guard guard(lock_);
-  chains_.prefetch_neighbours(chain);  // while the record becomes durable
+  ChainList::prefetch_neighbours(chain);  // for remove(), while the record becomes durable
   const Position position =
       write(chain, Type::end, 0, 0, [this](Record& record, std::uint64_t check) {
         pm_.store(record.check, check);
         // Durable before the buffer is used for others: their records might be all that is found.
         pm_.persist(&record, sizeof record);
       });
+  chain.head.store(0, std::memory_order_release);
+  passed(position);
+}
+
+void Stripe::remove(Chain& chain) {
+  const std::lock_guard guard(lock_);
   chains_.remove(chain);
   note_oldest();
   chain.first.store(0, std::memory_order_release);
-  chain.head.store(0, std::memory_order_release);
-  passed(position);
 }
 
 /// The record at the tail belongs to the chain. Under lock_.
 void Stripe::joined(Chain& chain, Position position) noexcept {
   if (chain.first.load(std::memory_order_relaxed) == 0) {
     chain.first.store(position, std::memory_order_release);
-    chains_.push_newest(chain);
+    chains_.push_newest(chain, marks_.current());
     note_oldest();
   }
   chain.head.store(position, std::memory_order_release);
@@ -106,15 +108,7 @@ void Stripe::passed(Position position) noexcept {
 }
 
 void Stripe::note_oldest() noexcept {
-  const Chain* chain = chains_.oldest();
-  oldest_.store(chain == nullptr ? 0 : chain->first.load(std::memory_order_relaxed),
-                std::memory_order_release);
-}
-
-std::uint64_t Stripe::live() const noexcept {
-  // The tail after the oldest, so that it is not before it.
-  const Position oldest = oldest_.load(std::memory_order_acquire);
-  return oldest == 0 ? 0 : tail() - oldest;
+  oldest_generation_.store(chains_.oldest_generation(), std::memory_order_release);
 }
 
 Chain* Stripe::oldest() const {
@@ -131,18 +125,6 @@ void Stripe::make_room_for_ends() {
     // What admit() left of it is still there.
     if (error.code() != Errc::out_of_space) throw;
   }
-}
-
-void Stripe::reclaim() {
-  Position keep = checkpointed();
-  {
-    // Under the lock, which a chain's first record is appended under: one that begins later begins
-    // behind the tail, and so behind the checkpoint's.
-    const std::lock_guard guard(lock_);
-    const Position oldest = oldest_.load(std::memory_order_relaxed);
-    if (oldest != 0) keep = std::min(keep, oldest);
-  }
-  segments_.free_before(keep);
 }
 
 void Stripe::list_oldest(Chain& chain, Position first) {

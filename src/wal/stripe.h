@@ -1,17 +1,17 @@
-// A stripe: one of the tails at which writers append, with the records of the owners that hash to
-// it.
+// A stripe: one of the tails at which writers append.
 //
-// The stripe's lock is held from the choice of a position until the record there is durable, so
-// there are no holes: behind the first position without a valid record there is none that anybody
-// was told of. Whoever reads a tail (acquire) sees the heads of all chains as of the records before
-// it, or later ones.
+// Its lock is held from the choice of a position until the record there is durable, so there are no
+// holes: behind the first position without a valid record there is none that anybody was told of.
+// Whoever reads a tail (acquire) sees the heads of all chains as of the records before it, or later
+// ones.
 //
-// Thread-safe. Lock order: the caller's lock of the chain, its Session, the stripe's lock.
+// A Lockable: what is said to need the lock is called by its holder. Otherwise thread-safe. Lock
+// order: the caller's lock of the chain, its Session, one stripe; stripes by number.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <span>
 
 #include "alloc/session.h"
@@ -19,14 +19,15 @@
 #include "util/spin_lock.h"
 #include "util/stripe.h"
 #include "wal/chain.h"
+#include "wal/marks.h"
 #include "wal/segments.h"
 
 namespace perdix::wal {
 
 class alignas(util::kCacheLine) Stripe {
  public:
-  /// For the ENDs of all chains that begin in one segment, so that cleaning goes on when nobody
-  /// else is admitted, and the segment can be reclaimed.
+  /// For as many ENDs as there can be chains in one segment, so that cleaning goes on when nobody
+  /// else is admitted, and a segment can be reclaimed.
   static constexpr std::uint64_t kEndsHeadroom = kSegmentSize;
   /// What admit() makes sure of: the same, and room for operations that were admitted before.
   static constexpr std::uint64_t kHeadroom = kEndsHeadroom + kSegmentSize / 4;
@@ -34,12 +35,22 @@ class alignas(util::kCacheLine) Stripe {
   static constexpr std::uint64_t kLeast = 3;
 
   /// Of a log that was made before. Throws Errc::corrupt.
-  Stripe(pool::PoolCore& pool, StripeLayout& layout, std::uint64_t seed, unsigned number);
+  Stripe(pool::PoolCore& pool, StripeLayout& layout, std::uint64_t seed, unsigned number,
+         const Marks& marks);
 
   /// Completes the opening. `tail`: behind the last valid record. Throws Errc::corrupt.
   void open(Position tail);
 
+  void lock() noexcept { lock_.lock(); }
+  bool try_lock() noexcept { return lock_.try_lock(); }
+  void unlock() noexcept { lock_.unlock(); }
+
   // --- Writers -----------------------------------------------------------------------------------
+
+  bool has_headroom(std::uint64_t bytes) const noexcept {
+    const Position next = tail();  // before the end, so that it is not behind it
+    return segments_.end() - next >= bytes;
+  }
 
   /// Whether there is headroom; allocates it if less than `limit` bytes are used. Throws
   /// Errc::out_of_space. Usually two loads.
@@ -49,19 +60,23 @@ class alignas(util::kCacheLine) Stripe {
                           [&] { return used() < limit || few_segments(); });
   }
 
-  /// Makes room for the ENDs of one segment, if the pool has space. Whatever the limit: they will
-  /// free as much.
+  /// Makes room for ENDs, if the pool has space. Whatever the limit: they will free as much.
   void make_room_for_ends();
 
   /// Appends a record that is durable when this returns. Throws Errc::out_of_space, nothing
-  /// changed, where admit() was not asked.
+  /// changed, where admit() was not asked. Under the lock.
   void append(Chain& chain, Type type, Word key, Word value);
 
-  /// The same, and the record is what commits the session. The caller calls finish().
+  /// The same, and the record is what commits the session. The caller calls finish(). Under the
+  /// lock.
   void append(Chain& chain, Type type, Word key, Word value, alloc::Session& session);
 
-  /// Appends an END, durably, then the chain is empty.
+  /// Appends an END, durably, then the chain is empty. Under the lock. Then the chain is removed
+  /// from the stripe that it began in.
   void end(Chain& chain);
+
+  /// An empty chain that began here holds nothing back any more. Takes the lock.
+  void remove(Chain& chain);
 
   // --- Maintenance -------------------------------------------------------------------------------
 
@@ -73,16 +88,18 @@ class alignas(util::kCacheLine) Stripe {
     return tail() - start;
   }
 
-  /// Bytes from the oldest record of an open chain to the tail. Two loads.
-  std::uint64_t live() const noexcept;
-
   /// Bytes that a scan would read now.
   std::uint64_t suffix() const noexcept {
     const Position begin = checkpointed();
     return tail() - begin;
   }
 
-  /// A chain with the oldest record, nullptr if none has any.
+  /// Of the chains that began here: the generation of the oldest; kNoGeneration without one.
+  Generation oldest_generation() const noexcept {
+    return oldest_generation_.load(std::memory_order_acquire);
+  }
+
+  /// The oldest chain that began here, nullptr if there is none.
   Chain* oldest() const;
 
   /// The tail of the head table: nothing at or behind it is reclaimed.
@@ -91,8 +108,9 @@ class alignas(util::kCacheLine) Stripe {
     checkpointed_.store(tail, std::memory_order_release);
   }
 
-  /// Frees the segments that no recovery needs.
-  void reclaim();
+  /// Frees the segments that no recovery needs: neither the checkpoint's nor chains do, which have
+  /// no record before `bound`.
+  void reclaim(Position bound) { segments_.free_before(std::min(checkpointed(), bound)); }
 
   /// Takes a chain that was adopted with that first record into the order by age, before all that
   /// are in it; unless it has ended since.
@@ -101,10 +119,6 @@ class alignas(util::kCacheLine) Stripe {
   const Segments& segments() const noexcept { return segments_; }
 
  private:
-  bool has_headroom(std::uint64_t bytes) const noexcept {
-    const Position next = tail();  // before the end, so that it is not behind it
-    return segments_.end() - next >= bytes;
-  }
   bool few_segments() const noexcept { return segments_.count() < kLeast; }
 
   Record& place(Position position);
@@ -117,11 +131,12 @@ class alignas(util::kCacheLine) Stripe {
   const pm::Persister& pm_;
   const std::uint64_t seed_;
   mutable util::SpinLock lock_;
-  std::atomic<Position> tail_{0};    // changed under lock_
-  std::byte* segment_ = nullptr;     // the tail's; guarded by lock_
-  ChainList chains_;                 // guarded by lock_
-  std::atomic<Position> oldest_{0};  // first record of the oldest chain, 0: none; under lock_
+  std::atomic<Generation> oldest_generation_{kNoGeneration};  // of chains_; changed under lock_
+  std::atomic<Position> tail_{0};                             // changed under lock_
+  std::byte* segment_ = nullptr;                              // the tail's; guarded by lock_
+  ChainList chains_;  // those that began here; guarded by lock_
   std::atomic<Position> checkpointed_{0};
+  const Marks& marks_;
   pool::PoolCore& pool_;
   Segments segments_;
 };

@@ -10,17 +10,19 @@
 
 namespace perdix::wal {
 
-Survivors::Survivors(pool::PoolCore& pool, pm::Offset table, std::uint64_t seed)
-    : pool_(pool), seed_(seed) {
-  if (table == pm::kNull) return;
-  table_.emplace(pool, table, seed);
-  suffix_.reserve(table_->count());  // most chains that were open have gone on since
+Survivors::Survivors(pool::PoolCore& pool, pm::Offset table, std::uint64_t seed, const Rings& rings)
+    : pool_(pool), seed_(seed), rings_(rings) {
+  if (table != pm::kNull) {
+    table_.emplace(pool, table, seed);
+    suffix_.reserve(table_->count());  // most chains that were open have gone on since
+  }
+  for (unsigned i = 0; i < kStripes; ++i) tails_[i] = checked_tail(i);
 }
 
-Position Survivors::checkpointed(const Segments& segments, unsigned stripe) const {
-  if (!table_) return segments.start();
+Position Survivors::checked_tail(unsigned stripe) const {
+  const Position start = rings_[stripe]->start();
+  if (!table_) return start;
   const Position tail = table_->tail(stripe);
-  const Position start = segments.start();
   if (tail < start || tail - start > kSegmentsPerStripe * kSegmentSize ||
       stripe_of_position(tail) != stripe) {
     throw_corrupt(pool_, fmt::format("the checkpoint of stripe {} is at {:#x}", stripe, tail));
@@ -28,9 +30,17 @@ Position Survivors::checkpointed(const Segments& segments, unsigned stripe) cons
   return tail;
 }
 
-Position Survivors::scan(const Segments& segments, unsigned stripe) {
+/// The position that a link leads to, 0 if it lies before the tails of the table.
+Position Survivors::in_suffix(Link link) const noexcept {
+  const unsigned stripe = stripe_of_link(link);
+  const Position position = position_of(link, rings_[stripe]->start());
+  return position >= tails_[stripe] ? position : 0;
+}
+
+Position Survivors::scan(unsigned stripe) {
   constexpr unsigned kAtOnce = 16;  // records whose places in the map come from memory together
-  Position position = checkpointed(segments, stripe);
+  const Segments& segments = *rings_[stripe];
+  Position position = tails_[stripe];
   // Not further than a ring can reach, whatever a file holds.
   const Position last = segments.start() + kSegmentsPerStripe * kSegmentSize;
   std::array<TableEntry, kAtOnce> heads;
@@ -39,13 +49,14 @@ Position Survivors::scan(const Segments& segments, unsigned stripe) {
     for (count = 0; count < kAtOnce && position < last; ++count, position += sizeof(Record)) {
       const std::optional<Content> record = segments.read(seed_, position);
       if (!record) break;
-      if (record->owner == 0 || stripe_of_owner(record->owner) != stripe) {
-        throw_corrupt(pool_, fmt::format("the record at {:#x} is in the wrong stripe", position));
+      if (record->owner == 0) {
+        throw_corrupt(pool_, fmt::format("the record at {:#x} has no owner", position));
       }
       suffix_.prefetch(record->owner);
-      heads[count] = {record->owner, record->type == Type::end ? 0 : position};
+      const Position itself = record->type == Type::end ? 0 : position;
+      heads[count] = {record->owner, itself ^ (record->first ? 0 : in_suffix(record->link))};
     }
-    for (unsigned i = 0; i < count; ++i) suffix_.set(heads[i].owner, heads[i].head);
+    for (unsigned i = 0; i < count; ++i) suffix_.at(heads[i].owner) ^= heads[i].head;
   } while (count == kAtOnce);
   return position;
 }

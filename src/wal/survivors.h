@@ -1,15 +1,22 @@
 // What is found of the chains after a restart: the head table of the last checkpoint in place, and
 // in DRAM what the records behind its tails say (sptree.txt §4.7). W4.
 //
+// The records of an owner lie in any stripes, and stripes have no common order; but each record
+// links to the one before it, so they need none. In the exclusive or of all that they are and all
+// that they link to, every record between two others is there twice and cancels out, and so does
+// all of a chain that has ended: what is left is the head of the open chain, or 0.
+//
 // Building it writes nothing. Constant afterwards, and so thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
 #include "pool/pool_core.h"
 #include "wal/head_table.h"
 #include "wal/layout.h"
+#include "wal/marks.h"
 #include "wal/owner_map.h"
 
 namespace perdix::wal {
@@ -18,12 +25,15 @@ class Segments;
 
 class Survivors {
  public:
-  /// `table`: offset of the head table, 0 if there is none.
-  Survivors(pool::PoolCore& pool, pm::Offset table, std::uint64_t seed);
+  using Rings = std::array<const Segments*, kStripes>;
+
+  /// `table`: offset of the head table, 0 if there is none. Throws Errc::corrupt.
+  Survivors(pool::PoolCore& pool, pm::Offset table, std::uint64_t seed, const Rings& rings);
 
   /// Reads the records of a stripe from the table's tail (from the start without a table) to the
-  /// first that is not valid. Returns where that is: the tail. Throws Errc::corrupt.
-  Position scan(const Segments& segments, unsigned stripe);
+  /// first that is not valid. Returns where that is: the tail. Throws Errc::corrupt. Once for each
+  /// stripe, before anything is found.
+  Position scan(unsigned stripe);
 
   /// The newest record of an owner's chain, 0 if it has none. What the table says is not verified.
   Position find(Owner owner) const;
@@ -41,15 +51,20 @@ class Survivors {
   }
 
   /// Where the table's knowledge of a stripe ends.
-  Position checkpointed(const Segments& segments, unsigned stripe) const;
+  Position checkpointed(unsigned stripe) const noexcept { return tails_[stripe]; }
 
   const std::optional<HeadTable>& table() const noexcept { return table_; }
 
  private:
+  Position checked_tail(unsigned stripe) const;
+  Position in_suffix(Link link) const noexcept;
+
   pool::PoolCore& pool_;
   const std::uint64_t seed_;
+  const Rings rings_;
   std::optional<HeadTable> table_;
-  OwnerMap suffix_;  // 0: the last record is an END
+  Tails tails_{};    // of the table
+  OwnerMap suffix_;  // of the records behind them; 0: the owner's last chain has ended
 };
 
 }  // namespace perdix::wal

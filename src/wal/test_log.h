@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -22,12 +23,9 @@ using Strings = std::vector<std::string>;
 /// The smallest limit that there is.
 inline constexpr std::uint64_t kSmallest = 0;
 
-/// Owners of one stripe, the smallest first.
-inline std::vector<Owner> owners_of_stripe(unsigned stripe, std::size_t count) {
-  std::vector<Owner> owners;
-  for (Owner owner = 1; owners.size() < count; ++owner) {
-    if (stripe_of_owner(owner) == stripe) owners.push_back(owner);
-  }
+inline std::vector<Owner> first_owners(std::size_t count) {
+  std::vector<Owner> owners(count);
+  std::iota(owners.begin(), owners.end(), Owner{1});
   return owners;
 }
 
@@ -83,9 +81,7 @@ class Rig {
   void adopt(Owner owner) {
     const Position head = log_->surviving(owner);
     if (head == 0) return;
-    Position first = 0;
-    log_->follow(owner, head, [&](Type, Word, Word, Position at) { first = at; });
-    log_->adopt(spare_chain(), owner, head, first);
+    log_->adopt(spare_chain(), owner, head);
     open_[owner] = spare_.back();
     spare_.pop_back();
   }
@@ -102,11 +98,17 @@ class Rig {
   }
 
   void put(Owner owner, Word key, Word value, Type type = Type::put) {
-    if (!log_->admit(owner)) {
+    if (!log_->admit()) {
       clean();
-      ASSERT_TRUE(log_->admit(owner));
+      ASSERT_TRUE(log_->admit());
     }
     log_->append(chain(owner), type, key, value);
+  }
+
+  /// The same at a stripe, if that has room.
+  void put_at(unsigned stripe, Owner owner, Word key, Word value) {
+    log_->go_to(stripe);
+    put(owner, key, value);
   }
 
   void end(Owner owner) {

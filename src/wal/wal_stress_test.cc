@@ -47,7 +47,7 @@ class LogStress : public ::testing::Test {
     for (unsigned i = 0; i < operations; ++i) {
       Buffer& buffer = buffers_[random.below(kBuffers)];
       util::Backoff backoff;
-      while (!log_->admit(buffer.owner)) backoff.pause();
+      while (!log_->admit()) backoff.pause();
       if (random.one_in(8)) {
         put_blob(buffer, random());
       } else {
@@ -89,14 +89,12 @@ class LogStress : public ::testing::Test {
 
   /// Before resumed(): the buffer's chain goes on, and is written to.
   void adopt(Buffer& buffer, const Changes& before) {
-    ASSERT_TRUE(log_->admit(buffer.owner));
+    ASSERT_TRUE(log_->admit());
     const std::lock_guard guard(buffer.lock);
     const Position head = log_->surviving(buffer.owner);
     ASSERT_EQ(head == 0, before.empty());
     if (head == 0) return;
-    Position first = 0;
-    log_->follow(buffer.owner, head, [&](Type, Word, Word, Position at) { first = at; });
-    log_->adopt(buffer.chain, buffer.owner, head, first);
+    log_->adopt(buffer.chain, buffer.owner, head);
     buffer.changes = before;
     log_->append(buffer.chain, Type::erase_key, 1, 2);
     buffer.changes.emplace_back(Type::erase_key, 1, 2);

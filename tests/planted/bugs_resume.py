@@ -59,11 +59,11 @@ BUGS = [
         SPTREE_RESUME,
         """  publish_slots(pm(), leaf, placed.taken - chain.erased);  // before the END
   log_->prepare_adoption();
-  log_->adopt(closing, survivor.owner, survivor.head, chain.oldest);
+  log_->adopt(closing, survivor.owner, survivor.head);
   log_->end(closing);
 """,
         """  log_->prepare_adoption();
-  log_->adopt(closing, survivor.owner, survivor.head, chain.oldest);
+  log_->adopt(closing, survivor.owner, survivor.head);
   log_->end(closing);
   publish_slots(pm(), leaf, placed.taken - chain.erased);
 """,

@@ -6,6 +6,7 @@ from bug import (
     LOG,
     SEGMENTS,
     STRIPE,
+    STRIPE_H,
     SURVIVORS,
     WAL,
     WAL_RECORD,
@@ -56,9 +57,47 @@ BUGS = [
     ),
     Bug(
         "reclamation passes the checkpoint's tails: the ENDs that correct its table are gone",
+        STRIPE_H,
+        "segments_.free_before(std::min(checkpointed(), bound));",
+        "segments_.free_before(std::min({planted} ? tail() : checkpointed(), bound));",
+        LOG,
+    ),
+    Bug(
+        "the tails of a checkpoint are not those of one moment: a chain's later record is before "
+        "them and an earlier one is behind",
+        WAL,
+        "  const Tails tails = cut();\n",
+        "  const Tails tails = {planted} ? read_tails() : cut();\n",
+        LOG,
+    ),
+    Bug(
+        "reclamation heeds only the stripe that a chain began in",
+        WAL,
+        "      bounds[i] = marks_.at(oldest, i);\n",
+        "      if (!{planted} || stripes_[i].oldest_generation() == oldest)\n"
+        "        bounds[i] = marks_.at(oldest, i);\n",
+        LOG,
+    ),
+    Bug(
+        "a chain that goes on after a restart holds back what it held back when it began anew",
+        WAL,
+        "    generation = std::min(generation, generation_of(position));\n",
+        "    generation = {planted} ? generation_of(head)\n"
+        "                           : std::min(generation, generation_of(position));\n",
+        LOG,
+    ),
+    Bug(
+        "an END does not link to the record that it closes: the chain comes back",
         STRIPE,
-        "  Position keep = checkpointed();\n",
-        "  Position keep = {planted} ? tail() : checkpointed();\n",
+        "link_to(head == 0 ? position : head)",
+        "link_to(head == 0 || ({planted} && type == Type::end) ? position : head)",
+        LOG,
+    ),
+    Bug(
+        "a link to a record before the checkpoint counts among those behind it",
+        SURVIVORS,
+        "  return position >= tails_[stripe] ? position : 0;\n",
+        "  return {planted} || position >= tails_[stripe] ? position : 0;\n",
         LOG,
     ),
     Bug(
@@ -78,9 +117,9 @@ BUGS = [
     Bug(
         "an END behind the checkpoint does not overrule the head table: a closed chain comes back",
         SURVIVORS,
-        "    for (unsigned i = 0; i < count; ++i) suffix_.set(heads[i].owner, heads[i].head);\n",
-        "    for (unsigned i = 0; i < count; ++i)\n"
-        "      if (heads[i].head != 0) suffix_.set(heads[i].owner, heads[i].head);\n",
+        "  if (const Position* head = suffix_.find(owner)) return *head;\n",
+        "  if (const Position* head = suffix_.find(owner); head != nullptr && *head != 0)\n"
+        "    return *head;\n",
         LOG,
     ),
     Bug(

@@ -47,16 +47,16 @@ auto Tree<K, V>::buffer_for_change(Node& node) -> Buffer* {
   Buffer* buffer = buffer_of(node);
   buffer->hot.store(true, std::memory_order_relaxed);
   buffer->prefetch_next_pair();
-  return admitted(node) ? buffer : nullptr;
+  return admitted() ? buffer : nullptr;
 }
 
-/// Whether the log has room for another record of the node, which has a buffer. If not, the leaf
+/// Whether the log has room for another record. If not, the leaf
 /// may have some.
 template <class K, class V>
-bool Tree<K, V>::admitted(const Node& node) {
+bool Tree<K, V>::admitted() {
   if (log_is_full_.load(std::memory_order_relaxed)) return false;
   try {
-    if (log_->admit(*buffer_of(node))) return true;
+    if (log_->admit()) return true;
   } catch (const Error& error) {
     if (error.code() != Errc::out_of_space) throw;
   }
@@ -174,7 +174,7 @@ void Tree<K, V>::bury(Node& node, Buffer& buffer, unsigned slot) {
 /// changes of pairs that are in it already. If not, the buffer must be merged.
 template <class K, class V>
 bool Tree<K, V>::can_grow(const Node& node) {
-  return buffer_of(node)->records < kChainRecords && admitted(node);
+  return buffer_of(node)->records < kChainRecords && admitted();
 }
 
 /// Writes pairs into free slots of a leaf, durably; their bits come later (phase 1 of two-phase

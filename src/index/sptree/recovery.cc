@@ -145,9 +145,9 @@ class LeafStrings {
     if (!survivor) return;
     const auto& [owner, head, chain] = *survivor;
     log_->prepare_adoption();
-    log_->adopt(chain_, owner, head, chain.oldest);
+    log_->adopt(chain_, owner, head);
     for (const auto& [key, value] : chain.pairs) {
-      if (!log_->admit(owner)) throw_full();
+      if (!log_->admit()) throw_full();
       alloc::Session session = pool_.allocator().session();
       Words<K>::free(session, key);
       Words<V>::free(session, value);

@@ -18,6 +18,7 @@
 #include "index/sptree/leaf.h"
 #include "index/sptree/leaf_at.h"
 #include "pm/access.h"
+#include "pool/layout.h"
 #include "wal/log.h"
 
 namespace perdix::index::sptree {
@@ -25,7 +26,6 @@ namespace perdix::index::sptree {
 struct Replay {
   std::vector<std::pair<Word, Word>> pairs;  ///< buffered keys and values
   SlotSet erased;                            ///< slots of the leaf
-  wal::Position oldest = 0;                  ///< record
   unsigned records = 0;
   bool stale = false;
 };
@@ -39,8 +39,7 @@ Replay replay(const wal::Log& log, wal::Owner owner, wal::Position head, const L
   std::vector<Word> seen;
   std::vector<std::pair<Word, Word>> live;
   const SlotSet slots = slots_of(leaf);
-  log.follow(owner, head, [&](wal::Type type, Word key, Word value, wal::Position position) {
-    result.oldest = position;
+  log.follow(owner, head, [&](wal::Type type, Word key, Word value, wal::Position) {
     ++result.records;
     if (type == wal::Type::erase_slot) {
       const SlotSet slot = SlotSet::of(key % kLeafPairs);
@@ -68,7 +67,12 @@ Replay replay(const wal::Log& log, wal::Owner owner, wal::Position head, const L
   return result;
 }
 
-inline wal::Owner owner_of(pm::Offset leaf) { return leaf / kLeafAlignment; }
+/// A number that no other leaf has: two of them are further apart than that.
+inline wal::Owner owner_of(pm::Offset leaf) {
+  constexpr pm::Offset kUnit = 2048;
+  static_assert(kUnit < sizeof(Leaf) && pool::kMaxPoolSize / kUnit <= wal::kMaxOwner + 1);
+  return leaf / kUnit;
+}
 
 /// A chain of before a restart.
 struct Survivor {

@@ -240,7 +240,7 @@ void Tree<K, V>::adopt(Node& node, const Survivor& survivor, std::uint32_t numbe
   const Replay& chain = survivor.replay;
   Buffer& buffer = buffers_.at(number);
   give(node, number);
-  log_->adopt(buffer, survivor.owner, survivor.head, chain.oldest);
+  log_->adopt(buffer, survivor.owner, survivor.head);
   buffer.records = static_cast<std::uint8_t>(std::min(chain.records, kChainRecords));
   buffer.set_erased(chain.erased);
   for (const auto& [key, value] : chain.pairs) buffer.push(key, value, Keys::hash16_of_word(key));
@@ -262,7 +262,7 @@ void Tree<K, V>::close_stale_chain(Leaf& leaf, const Survivor& survivor) {
   if (!placed.complete) throw_corrupt(pool(), pool().offset(&leaf), "has no room for its log");
   publish_slots(pm(), leaf, placed.taken - chain.erased);  // before the END
   log_->prepare_adoption();
-  log_->adopt(closing, survivor.owner, survivor.head, chain.oldest);
+  log_->adopt(closing, survivor.owner, survivor.head);
   log_->end(closing);
 }
 

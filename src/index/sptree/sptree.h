@@ -194,7 +194,7 @@ class Tree {
   void give(Node& node, std::uint32_t number);
   std::uint32_t take_from(Node& node);
   std::uint32_t take_cold();
-  bool admitted(const Node& node);
+  bool admitted();
   bool maintenance_due(Hash16 hash) const;
   void maintain();
   void clean(wal::Chain& chain);

@@ -60,7 +60,7 @@ class StaleChain {
       if (moved.size() == sptree::kBufferPairs) break;
       if (random.one_in(3)) continue;
       const sptree::Pair& pair = sptree::pair_at(right, slot);
-      log_.admit(owner_of(left));
+      log_.admit();
       log_.append(chain_, wal::Type::put, pm::load(pair.key), pm::load(pair.value));
       moved.emplace_back(keys_.view(pm::load(pair.key)));
     }

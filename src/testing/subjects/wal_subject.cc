@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <functional>
 #include <iterator>
 #include <mutex>
 #include <optional>
@@ -53,16 +54,11 @@ struct Root {
   std::array<std::array<Word, kKeys>, kLeaves> leaves;
 };
 
-/// Leaves of two stripes, so that writers meet in one.
-wal::Owner owner_of(unsigned leaf) {
-  wal::Owner owner = 0;
-  for (unsigned found = 0; found <= leaf; ++found) {
-    do {
-      ++owner;
-    } while (wal::stripe_of_owner(owner) > 1);
-  }
-  return owner;
-}
+/// The stripes at which records are appended: so few that writers meet in one, and chains lie in
+/// both.
+constexpr unsigned kStripes = 2;
+
+wal::Owner owner_of(unsigned leaf) { return leaf + 1; }
 
 std::string key_of(unsigned leaf, unsigned key) { return fmt::format("{}/{}", leaf, key); }
 
@@ -122,17 +118,18 @@ class OpenedWal final : public Opened {
     return {};
   }
 
-  /// Appends records of a leaf that have no effect: fills some segments of its stripe, and one up
-  /// to a place.
-  void fill(unsigned leaf, std::uint64_t segments, std::uint64_t place) {
-    const wal::Owner owner = owner_of(leaf);
+  /// Appends records of a leaf that have no effect: fills some segments of a stripe, and one up to
+  /// a place.
+  void fill(unsigned stripe, unsigned leaf, std::uint64_t segments, std::uint64_t place) {
     wal::Position last = 0;
     for (std::uint64_t i = 0;
          i < segments * kRecordsPerSegment || wal::place_in_segment(last) != place; ++i) {
-      log_->admit(owner);
+      log_->go_to(stripe);
+      log_->admit();
       log_->append(chain_of(leaf), wal::Type::erase_slot, 0, i);
       last = chain_of(leaf).head.load();
     }
+    log_->go_to(stripe);
     merge(leaf);
   }
 
@@ -148,6 +145,8 @@ class OpenedWal final : public Opened {
   using Values = std::array<Word, kKeys>;
 
   StepResult call(const Step& step) {
+    // Of the step alone, so that a run can be repeated.
+    log_->go_to(static_cast<unsigned>(std::hash<std::string>()(step.key + step.value) % kStripes));
     switch (step.action & ~kSettle) {
       case kMerge: merge(leaf_of(step.key)); break;
       case kCheckpoint: log_->checkpoint(); break;
@@ -202,12 +201,9 @@ class OpenedWal final : public Opened {
     const wal::Owner owner = owner_of(leaf);
     const wal::Position head = log_->surviving(owner);
     if (head == 0) return;
-    wal::Position first = 0;
-    log_->follow(owner, head,
-                 [&](wal::Type, Word, Word, wal::Position position) { first = position; });
     chains_[leaf] = spare_.back();
     spare_.pop_back();
-    log_->adopt(*chains_[leaf], owner, head, first);
+    log_->adopt(*chains_[leaf], owner, head);
   }
 
   // --- Leaves ---
@@ -250,7 +246,7 @@ class OpenedWal final : public Opened {
     const unsigned action = step.action & ~kSettle;
     if (action == kErase && old == kAbsent) return false;
     const Word number = action == kErase ? kAbsent : std::stoull(step.value);
-    if (!log_->admit(owner_of(leaf))) throw std::logic_error("the log is full");
+    if (!log_->admit()) throw std::logic_error("the log is full");
     wal::Chain& chain = chain_of(leaf);
     const auto type = action == kErase ? wal::Type::erase_key : wal::Type::put;
     if (action != kPutBlock && (old & kInBlock) == 0) {
@@ -328,7 +324,7 @@ class WalSubject final : public Subject {
     if (threads == 1 && random.one_in(15)) return {kReopen | settle, "", ""};
     if (random.one_in(6)) return {kCheckpoint | settle, "", ""};
     if (random.one_in(6)) return {kReclaim | settle, "", ""};
-    if (random.one_in(3)) return {kMerge | settle, key, ""};
+    if (random.one_in(3)) return {kMerge | settle, key, number};  // the number: for the stripe
     const unsigned action = state.contains(key) && random.one_in(3)
                                 ? kErase
                                 : static_cast<unsigned>(random.below(kErase));
@@ -352,16 +348,17 @@ class WalSubject final : public Subject {
 
  private:
   static void fill(OpenedWal& opened, util::Random& random) {
+    const auto stripe = static_cast<unsigned>(random.below(kStripes));
     const auto leaf = static_cast<unsigned>(random.below(kLeaves));
     // Mostly so many that the next ring words are not in the line of the stripe's start.
-    opened.fill(leaf, random.one_in(3) ? random.below(4) : 7 + random.below(3), 0);
+    opened.fill(stripe, leaf, random.one_in(3) ? random.below(4) : 7 + random.below(3), 0);
     // Then segments that were freed are used again, while those of positions behind them are not;
     // and others are behind the start, to be freed by the next reclamation.
     const bool clean = !random.one_in(3);
     if (clean) opened.clean();
     // Shortly before the headroom ends, or the segment.
     const std::uint64_t place = random.one_in(2) ? wal::kSegmentSize : wal::kSegmentSize / 4 * 3;
-    opened.fill(leaf, clean ? 1 + random.below(2) : random.below(3),
+    opened.fill(stripe, leaf, clean ? 1 + random.below(2) : random.below(3),
                 place - (1 + random.below(kRecordsAhead)) * sizeof(wal::Record));
   }
 

@@ -1,0 +1,61 @@
+// The age of chains, and what a chain of an age can hold back: its records may lie in all stripes,
+// since each writer appends to a stripe of its own.
+//
+// A generation is a time. Its mark has a position of each stripe that the stripe's tail had reached
+// when the generation began, so that no chain of this or a later generation has a record before it.
+// One is begun every so many bytes, so that few are needed.
+//
+// begin() is one thread's business at a time; the rest is thread-safe. What is read of a generation
+// that no chain has any more may be another's mark.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <limits>
+
+#include "wal/layout.h"
+
+namespace perdix::wal {
+
+/// A position of each stripe.
+using Tails = std::array<Position, kStripes>;
+
+using Generation = std::uint32_t;
+inline constexpr Generation kNoGeneration = std::numeric_limits<Generation>::max();
+
+class Marks {
+ public:
+  /// Generations that can have chains at a time.
+  static constexpr Generation kMost = 256;
+
+  /// What a chain that begins now belongs to.
+  Generation current() const noexcept { return current_.load(std::memory_order_acquire); }
+
+  /// Whether another can begin while there are chains of the given one.
+  bool has_room(Generation oldest) const noexcept {
+    return oldest == kNoGeneration || current() - oldest + 1 < kMost;
+  }
+
+  /// `tails`: read before the call.
+  void begin(const Tails& tails) noexcept {
+    const Generation next = current() + 1;
+    for (unsigned i = 0; i < kStripes; ++i) of(next)[i].store(tails[i], std::memory_order_relaxed);
+    // release: whoever sees the generation appends behind its mark.
+    current_.store(next, std::memory_order_release);
+  }
+
+  Position at(Generation generation, unsigned stripe) const noexcept {
+    return marks_[generation % kMost][stripe].load(std::memory_order_relaxed);
+  }
+
+ private:
+  using Mark = std::array<std::atomic<Position>, kStripes>;
+
+  Mark& of(Generation generation) noexcept { return marks_[generation % kMost]; }
+
+  std::atomic<Generation> current_{0};
+  std::array<Mark, kMost> marks_{};
+};
+
+}  // namespace perdix::wal
