@@ -63,14 +63,6 @@ BUGS = [
         LOG,
     ),
     Bug(
-        "the tails of a checkpoint are not those of one moment: a chain's later record is before "
-        "them and an earlier one is behind",
-        WAL,
-        "  const Tails tails = cut();\n",
-        "  const Tails tails = {planted} ? read_tails() : cut();\n",
-        LOG,
-    ),
-    Bug(
         "reclamation heeds only the stripe that a chain began in",
         WAL,
         "      bounds[i] = marks_.at(oldest, i);\n",
