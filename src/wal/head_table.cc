@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 
 #include "util/checksum.h"
 #include "util/hash.h"
+#include "util/huge_vector.h"
 #include "wal/owned_block.h"
 
 namespace perdix::wal {
@@ -15,6 +14,17 @@ namespace {
 
 /// So that a damaged capacity doesn't overflow when it becomes bytes.
 constexpr std::uint64_t kMaxCapacity = std::uint64_t{1} << 40;
+
+/// Where the search for an owner begins: each entry gets as many hashes as any other.
+std::uint64_t home_of(Owner owner, std::uint64_t capacity) noexcept {
+  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(util::hash(owner)) * capacity >>
+                                    64);
+}
+
+/// The entry behind another one.
+constexpr std::uint64_t next(std::uint64_t entry, std::uint64_t capacity) noexcept {
+  return entry + 1 == capacity ? 0 : entry + 1;
+}
 
 constexpr std::uint64_t bytes_of(std::uint64_t capacity) noexcept {
   return sizeof(TableHeader) + capacity * sizeof(TableEntry);
@@ -26,8 +36,8 @@ std::uint64_t checksum_of(const TableHeader& header) noexcept {
 
 bool sound(const TableHeader& header, std::uint64_t seed) noexcept {
   return header.magic == TableHeader::kMagic && header.seed == seed &&
-         header.checksum == checksum_of(header) && std::has_single_bit(header.capacity) &&
-         header.capacity <= kMaxCapacity && header.count < header.capacity;
+         header.checksum == checksum_of(header) && header.capacity <= kMaxCapacity &&
+         header.count < header.capacity;
 }
 
 }  // namespace
@@ -46,10 +56,10 @@ HeadTable::HeadTable(pool::PoolCore& pool, pm::Offset offset, std::uint64_t seed
 std::uint64_t HeadTable::bytes() const noexcept { return bytes_of(capacity_); }
 
 Position HeadTable::find(Owner owner) const noexcept {
-  const std::uint64_t mask = capacity_ - 1;
+  std::uint64_t at = home_of(owner, capacity_);
   // A damaged table may have no free entry.
-  for (std::uint64_t i = util::hash(owner), probes = 0; probes < capacity_; ++i, ++probes) {
-    const TableEntry& entry = entries()[i & mask];
+  for (std::uint64_t left = capacity_; left > 0; --left, at = next(at, capacity_)) {
+    const TableEntry& entry = entries()[at];
     const Owner found = pm::load(entry.owner);
     if (found == owner) return pm::load(entry.head);
     if (found == 0) return 0;
@@ -58,14 +68,14 @@ Position HeadTable::find(Owner owner) const noexcept {
 }
 
 pm::Offset write_table(alloc::Session& session, pool::PoolCore& pool, std::uint64_t seed,
-                       const Tails& tails, const std::vector<TableEntry>& heads) {
-  // At most half full, so that a probe is short.
-  const std::uint64_t capacity = std::bit_ceil(std::max<std::uint64_t>(2 * heads.size(), 2));
-  std::vector<TableEntry> entries(capacity);
+                       const Tails& tails, std::span<const TableEntry> heads) {
+  // Two thirds full at most, so that a probe is short.
+  const std::uint64_t capacity = heads.size() + heads.size() / 2 + 2;
+  util::HugeVector<TableEntry> entries(capacity, TableEntry{});  // {}: all free, not unset
   for (const TableEntry& head : heads) {
-    std::uint64_t i = util::hash(head.owner);
-    while (entries[i & (capacity - 1)].owner != 0) ++i;
-    entries[i & (capacity - 1)] = head;
+    std::uint64_t at = home_of(head.owner, capacity);
+    while (entries[at].owner != 0) at = next(at, capacity);
+    entries[at] = head;
   }
   TableHeader header{TableHeader::kMagic, seed, capacity, heads.size(), tails, 0, {}};
   header.checksum = checksum_of(header);

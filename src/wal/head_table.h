@@ -7,9 +7,8 @@
 // A table never changes, so lookups are thread-safe as long as it isn't freed.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "alloc/session.h"
 #include "pm/access.h"
@@ -56,6 +55,6 @@ class HeadTable {
 /// Writes a table to a new block of the session, flushed: the session's log() makes it durable.
 /// Owners are distinct. Returns the block. Throws Errc::out_of_space, too_large.
 pm::Offset write_table(alloc::Session& session, pool::PoolCore& pool, std::uint64_t seed,
-                       const Tails& tails, const std::vector<TableEntry>& heads);
+                       const Tails& tails, std::span<const TableEntry> heads);
 
 }  // namespace perdix::wal

@@ -118,14 +118,14 @@ struct TableEntry {
 static_assert(sizeof(TableEntry) == 16);
 
 /// The head table: one block, this followed by `capacity` entries. Never changes. An
-/// open-addressing hash table: an owner's entry is at hash(owner) % capacity, or follows it without
-/// a free entry between.
+/// open-addressing hash table: an owner's entry is at hash(owner) * capacity / 2^64, or follows it
+/// without a free entry between.
 struct TableHeader {
   static constexpr std::uint64_t kMagic = 0x3142'4154'5744'5250;  // "PRDWTAB1"
 
   std::uint64_t magic;
   std::uint64_t seed;                    ///< of the log
-  std::uint64_t capacity;                ///< a power of two, more than `count`
+  std::uint64_t capacity;                ///< more than `count`
   std::uint64_t count;                   ///< entries that are not free
   std::array<Position, kStripes> tails;  ///< the table speaks of the records before these
   std::uint64_t checksum;                ///< of the fields above

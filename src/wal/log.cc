@@ -27,8 +27,8 @@ static_assert(kMostLimit / 2 * 3 + 8 * kSegmentSize < kSegmentsPerStripe * kSegm
 /// 4 MiB, which take some ten milliseconds.
 constexpr std::uint64_t kMostSuffix = kStripes * 8 * kSegmentSize;
 
-/// Else so many times the table: a record then pays for 16 bytes of it.
-constexpr std::uint64_t kSuffixPerTable = 2;
+/// Else so many times the table: a record then pays for 8 bytes of it.
+constexpr std::uint64_t kSuffixPerTable = 4;
 
 /// Into so many ages the chains that survived are divided, by where their records lie.
 constexpr Generation kAges = 16;
@@ -255,8 +255,9 @@ void Log::checkpoint() {
 }
 
 /// The chains whose newest record lies before the tails.
-std::vector<TableEntry> Log::open_chains(const Tails& tails) const {
-  std::vector<TableEntry> heads;
+Log::Heads Log::open_chains(const Tails& tails) const {
+  Heads heads;
+  heads.reserve(table_bytes_.load(std::memory_order_relaxed) / sizeof(TableEntry));  // likely enough
   for (const Chain* chain = known_.load(std::memory_order_acquire); chain != nullptr;
        chain = chain->known_) {
     const Position head = chain->head.load(std::memory_order_acquire);
@@ -269,7 +270,7 @@ std::vector<TableEntry> Log::open_chains(const Tails& tails) const {
   return heads;
 }
 
-void Log::publish_table(const Tails& tails, const std::vector<TableEntry>& heads) {
+void Log::publish_table(const Tails& tails, const Heads& heads) {
   alloc::Session session = pool_.allocator().session();
   if (const pm::Offset old = pm::load(header_.checkpoint); old != pm::kNull) session.free(old);
   const pm::Offset table = write_table(session, pool_, seed_, tails, heads);
