@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "util/checksum.h"
@@ -69,8 +70,11 @@ Position HeadTable::find(Owner owner) const noexcept {
 
 pm::Offset write_table(alloc::Session& session, pool::PoolCore& pool, std::uint64_t seed,
                        const Tails& tails, std::span<const TableEntry> heads) {
-  // Two thirds full at most, so that a probe is short.
-  const std::uint64_t capacity = heads.size() + heads.size() / 2 + 2;
+  // Two thirds full at most, so that a probe is short. Small ones have one size: where the pool is
+  // full, there is a block for the next.
+  constexpr std::uint64_t kLeast = 8;
+  const std::uint64_t capacity =
+      std::max<std::uint64_t>(heads.size() + heads.size() / 2 + 1, kLeast);
   util::HugeVector<TableEntry> entries(capacity, TableEntry{});  // {}: all free, not unset
   for (const TableEntry& head : heads) {
     std::uint64_t at = home_of(head.owner, capacity);

@@ -257,7 +257,8 @@ void Log::checkpoint() {
 /// The chains whose newest record lies before the tails.
 Log::Heads Log::open_chains(const Tails& tails) const {
   Heads heads;
-  heads.reserve(table_bytes_.load(std::memory_order_relaxed) / sizeof(TableEntry));  // likely enough
+  // As many as the last table had entries, free ones included: likely enough.
+  heads.reserve(table_bytes_.load(std::memory_order_relaxed) / sizeof(TableEntry));
   for (const Chain* chain = known_.load(std::memory_order_acquire); chain != nullptr;
        chain = chain->known_) {
     const Position head = chain->head.load(std::memory_order_acquire);
