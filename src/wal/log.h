@@ -29,8 +29,9 @@
 // Thread-safe, within these rules:
 //   R1. A chain is changed (append, end, assign, adopt) by one thread at a time: the lock that
 //       guards the buffer is held. It may be held together with a Session.
-//   R2. admit() is called before that lock is taken, in the same operation; one operation appends
-//       few records (all that are under way together at most kAdmitted), ENDs included.
+//   R2. admit() is called in the same operation, by the thread that appends, without a Session; one
+//       operation appends few records (all that are under way together at most kAdmitted), ENDs
+//       included.
 //   R3. An owner's records are in one Chain at a time; a Chain gets another owner only by assign()
 //       or adopt(), while it is empty.
 //   R4. surviving() and follow() run in an epoch::Guard, or not while resumed() does.
