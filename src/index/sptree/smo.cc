@@ -83,9 +83,10 @@ bool Tree<K, V>::Division::bisect() {
   return false;
 }
 
-/// The upper half moves, about. But in the last leaf, if `key` would be the index's largest, only what a
-/// leaf can't hold does, often nothing: the new leaf is for the key and its successors, so that
-/// ascending loads fill leaves completely. `roomy`: the leaf has a slot for each pair it keeps.
+/// The upper half moves, about. But in the last leaf, if `key` would be the index's largest, only
+/// what a leaf can't hold does, often nothing: the new leaf is for the key and its successors, so
+/// that ascending loads fill leaves completely. `roomy`: the leaf has a slot for each pair it
+/// keeps.
 template <class K, class V>
 void Tree<K, V>::Division::divide(bool last_leaf, bool roomy, Key key) {
   if (last_leaf && roomy) {

@@ -1,5 +1,6 @@
 #include "testing/subjects/stale_chain_subject.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -30,14 +31,22 @@ class StaleChain {
   StaleChain(pool::PoolCore& pool, const sptree::Root& root)
       : pool_(pool), root_(root), keys_(pool), log_(pool, pm::load(root.log), kNoLimit) {}
 
-  /// Returns the keys that it names. None if there is only one leaf.
-  std::vector<std::string> add(util::Random& random) {
+  /// Its keys.
+  struct Names {
+    std::vector<std::string> moved;  ///< those that it names
+    std::vector<std::string> left;   ///< some of its leaf
+  };
+
+  /// Nothing if there is only one leaf.
+  Names add(util::Random& random) {
     std::vector<sptree::Leaf*> lefts;
     for (sptree::Leaf* leaf = &leaf_at(pm::load(root_.first)); next(*leaf) != nullptr;
          leaf = next(*leaf))
       lefts.push_back(leaf);
-    return lefts.empty() ? std::vector<std::string>()
-                         : add(*lefts[random.below(lefts.size())], random);
+    if (lefts.empty()) return {};
+    // Mostly not the first, which is closed before anything else is done.
+    const std::size_t first = lefts.size() > 1 && !random.one_in(4) ? 1 : 0;
+    return add(*lefts[first + random.below(lefts.size() - first)], random);
   }
 
  private:
@@ -51,10 +60,13 @@ class StaleChain {
   }
 
   /// A record of each pair that moved out of the left leaf's buffer.
-  std::vector<std::string> add(const sptree::Leaf& left, util::Random& random) {
+  Names add(const sptree::Leaf& left, util::Random& random) {
     log_.add(chain_);
     chain_.assign(owner_of(left));
-    std::vector<std::string> moved;
+    Names names;
+    std::vector<std::string>& moved = names.moved;
+    for (const unsigned slot : sptree::slots_of(left))
+      names.left.emplace_back(keys_.view(pm::load(sptree::pair_at(left, slot).key)));
     const sptree::Leaf& right = *next(left);
     for (const unsigned slot : sptree::slots_of(right)) {
       if (moved.size() == sptree::kBufferPairs) break;
@@ -64,7 +76,7 @@ class StaleChain {
       log_.append(chain_, wal::Type::put, pm::load(pair.key), pm::load(pair.value));
       moved.emplace_back(keys_.view(pm::load(pair.key)));
     }
-    return moved;
+    return names;
   }
 
   pool::PoolCore& pool_;
@@ -83,7 +95,7 @@ class StaleChainSubject final : public Subject {
 
   State create(Medium& medium, util::Random& random) override {
     State state = index_->create(medium, random);
-    moved_.clear();
+    names_ = {};
     if (state.empty()) return state;
     const auto core = pool::PoolCore::open(medium.path(), pool_options(domain_));
     {
@@ -92,7 +104,7 @@ class StaleChainSubject final : public Subject {
       sptree::Root& root = sptree::root_at(*core, handle.root());
       link_block(*core, root.log,
                  [&](alloc::Session& session) { return wal::Log::create(session, *core); });
-      moved_ = StaleChain(*core, root).add(random);
+      names_ = StaleChain(*core, root).add(random);
     }
     core->close();
     return state;
@@ -102,9 +114,11 @@ class StaleChainSubject final : public Subject {
 
   Step next_step(util::Random& random, const State& state, unsigned thread,
                  unsigned threads) override {
-    if (threads == 1 && !moved_.empty() && random.one_in(2)) {
-      const std::string& key = moved_[random.below(moved_.size())];
-      return random.one_in(2) ? erase_step(key) : put_step(key, kInfo.value_kind, random);
+    if (threads == 1 && !names_.moved.empty() && !random.one_in(3)) {
+      if (random.one_in(2)) return erase_step(any_moved(random));
+      Step step = put_step(any_moved(random), kInfo.value_kind, random);
+      if (random.one_in(2)) step.value = like_a_key(random);
+      return step;
     }
     return index_->next_step(random, state, thread, threads);
   }
@@ -116,9 +130,22 @@ class StaleChainSubject final : public Subject {
   std::string describe(const Step& step) const override { return index_->describe(step); }
 
  private:
+  const std::string& any_moved(util::Random& random) const {
+    return names_.moved[random.below(names_.moved.size())];
+  }
+
+  /// A value that takes the place of a key which moved, once that is erased, and looks like one of
+  /// the left leaf: who follows the chain then takes it for that.
+  std::string like_a_key(util::Random& random) const {
+    if (names_.left.empty()) return any_moved(random);
+    std::string value = names_.left[random.below(names_.left.size())];
+    value.resize(std::max(value.size() + 1, any_moved(random).size()), 'a');
+    return value;
+  }
+
   std::unique_ptr<Subject> index_;
   pm::Domain domain_;
-  std::vector<std::string> moved_;  // keys that the stale chain of the round names
+  StaleChain::Names names_;  // of the stale chain of the round
 };
 
 }  // namespace
