@@ -41,6 +41,7 @@ struct Config {
   Durability durability = Durability::automatic;
   DomainChoice domain = DomainChoice::detect;
   std::uint64_t dram_budget = ~std::uint64_t{0};  ///< for contenders with write buffers
+  std::uint64_t pool_size = 0;                    ///< that pools begin with; 0: the smallest
   unsigned repeat = 1;              ///< rounds; in each, all contenders take their turn
   std::uint32_t sample_every = 32;  ///< one operation in so many is timed for the percentiles
 

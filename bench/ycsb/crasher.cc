@@ -35,6 +35,7 @@ struct Job {
   Durability durability = Durability::process;
   DomainChoice domain = DomainChoice::detect;
   std::uint64_t dram_budget = 0;
+  std::uint64_t pool_size = 0;
 };
 static_assert(std::is_trivially_copyable_v<Job>);
 
@@ -80,7 +81,7 @@ void bind_to_parent() {
 
 std::unique_ptr<Store> load(const Job& job) {
   const Setup setup{job.data,       job.directory.data(), job.max_records, job.threads,
-                    job.durability, job.domain,           job.dram_budget};
+                    job.durability, job.domain,           job.dram_budget, job.pool_size};
   std::unique_ptr<Store> store = find_engine(job.engine.data()).open(setup);
   Planner planner(job.records);
   Records none;
@@ -166,6 +167,7 @@ void Crasher::load_and_kill(std::string_view engine, const Setup& setup, std::ui
   job.durability = setup.durability;
   job.domain = setup.domain;
   job.dram_budget = setup.dram_budget;
+  job.pool_size = setup.pool_size;
   Answer answer{};
   if (!send(channel_, job) || !receive(channel_, answer)) fill(answer, "the helper process died");
   if (answer.front() != '\0') {

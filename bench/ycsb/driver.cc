@@ -120,8 +120,8 @@ class Driver {
   }
 
   Setup setup_in(const ScratchDirectory& directory, unsigned threads) const {
-    return {config().data,      directory.path(), max_records_,        threads,
-            report_.durability, config().domain,  config().dram_budget};
+    return {config().data,      directory.path(), max_records_,         threads,
+            report_.durability, config().domain,  config().dram_budget, config().pool_size};
   }
 
   void run_engine(const Engine& engine, unsigned threads) {

@@ -128,6 +128,10 @@ void add_where(CLI::App& command, Config& config) {
              "Where stores of perdix are taken to be safe; memory_controller forces cache-line "
              "write-backs")
       ->default_str("detect");
+  command
+      .add_option("--pool-size", config.pool_size,
+                  "Bytes that perdix's pools begin with (default: they grow while they are loaded)")
+      ->transform(CLI::AsSizeValue(false));
 }
 
 void add_budget(CLI::App& command, Config& config) {

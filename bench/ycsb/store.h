@@ -32,6 +32,7 @@ struct Setup {
   Durability durability = Durability::process;  ///< process or power
   DomainChoice domain = DomainChoice::detect;
   std::uint64_t dram_budget = 0;  ///< IndexOptions::dram_budget of contenders with write buffers
+  std::uint64_t pool_size = 0;    ///< PoolOptions::initial_size of perdix; 0: the smallest
 
   /// Whether a write must be on the medium when the call returns.
   bool synced() const noexcept { return durability == Durability::power; }
