@@ -1,6 +1,7 @@
 #include "pm/huge_pages.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -48,6 +49,14 @@ class Window {
   std::byte* pages_ = nullptr;
 };
 
+/// Never cuts a file off.
+bool make_as_long(int fd, std::uint64_t size) noexcept {
+  struct stat now {};
+  if (::fstat(fd, &now) != 0) return false;
+  return static_cast<std::uint64_t>(now.st_size) >= size ||
+         ::ftruncate(fd, static_cast<off_t>(size)) == 0;
+}
+
 }  // namespace
 
 bool touch_pages(void* address, std::size_t n) noexcept {
@@ -61,7 +70,7 @@ bool collapse_pages(void* address, std::size_t n) noexcept {
 void allocate_huge_pages(int fd, std::uint64_t begin, std::uint64_t end) noexcept {
   const std::uint64_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
   const std::uint64_t last = end / kHugePage * kHugePage;
-  if (first >= last || ::ftruncate(fd, static_cast<off_t>(end)) != 0) return;
+  if (first >= last || !make_as_long(fd, end)) return;
   const Window window(fd, first, last - first);
   if (window.pages() == nullptr) return;
   ::madvise(window.pages(), last - first, MADV_HUGEPAGE);

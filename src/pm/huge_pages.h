@@ -21,8 +21,9 @@ bool touch_pages(void* address, std::size_t n) noexcept;
 bool collapse_pages(void* address, std::size_t n) noexcept;
 
 /// Gives the whole huge pages in [begin, end) of a file on tmpfs their space, as huge pages, if the
-/// range has none yet; the file is then `end` bytes long at least. Stops where the first one fails.
-/// Cost: writes all of it, a sixth of a millisecond per MiB at most.
+/// range has none yet; a file that is shorter becomes `end` bytes long, also where it fails. Stops
+/// at the first one that fails. Cost: writes all of it, about an eighth of a millisecond per MiB,
+/// and more where a hypervisor must provide the memory first.
 void allocate_huge_pages(int fd, std::uint64_t begin, std::uint64_t end) noexcept;
 
 }  // namespace perdix::pm

@@ -56,6 +56,8 @@ TEST(HugePages, KeepWhatIsThere) {
   std::vector<char> bytes(kHugePage + 12345);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i % 251 + 1);
   ASSERT_EQ(::pwrite(file.fd(), bytes.data(), bytes.size(), 0), ssize_t(bytes.size()));
+  allocate_huge_pages(file.fd(), 0, kHugePage);
+  EXPECT_EQ(file.size(), bytes.size()) << "it was cut off";
   allocate_huge_pages(file.fd(), 0, 3 * kHugePage);
   file.allocate(4 * kHugePage);
   std::vector<char> found(4 * kHugePage);

@@ -21,7 +21,7 @@ constexpr std::uint64_t kLeastLimit = 4 * kSegmentSize;
 /// Of a stripe. The ring has room for what is allocated ahead too, and for the ENDs that cleaning
 /// appends until half of the limit is free: at most half of it again.
 constexpr std::uint64_t kMostLimit = 640 * kSegmentSize;
-static_assert(kMostLimit / 2 * 3 + 8 * kSegmentSize < kSegmentsPerStripe * kSegmentSize);
+static_assert(kMostLimit / 2 * 3 + 8 * kSegmentSize < kRingSize);
 
 /// What a restart reads at most, if checkpoints are taken when due and the head table is small:
 /// 4 MiB, which take some ten milliseconds.
@@ -89,10 +89,6 @@ void Log::require_distinct_blocks() const {
   }
 }
 
-void Log::set_limit(std::uint64_t bytes) noexcept {
-  stripe_limit_.store(limit_per_stripe(bytes), std::memory_order_relaxed);
-}
-
 void destroy(pool::PoolCore& pool, std::uint64_t& header_word) {
   const pm::Offset offset = pm::load(header_word);
   if (offset == pm::kNull) return;
@@ -144,7 +140,7 @@ void destroy(pool::PoolCore& pool, std::uint64_t& header_word) {
   for (unsigned i = 0; i < kStripes; ++i) {
     const unsigned number = (own + i) % kStripes;
     try {
-      if (!stripes_[number].admit(stripe_limit())) continue;
+      if (!stripes_[number].admit(stripe_limit_)) continue;
       set_cursor(number);
       return true;
     } catch (const Error& error) {
@@ -188,7 +184,7 @@ bool Log::crowded() const noexcept {
   if (oldest == kNoGeneration) return false;
   for (unsigned i = 0; i < kStripes; ++i) {
     const Position mark = marks_.at(oldest, i);  // before the tail, so that it is not behind it
-    if (stripes_[i].tail() - mark > stripe_limit() / 2) return true;
+    if (stripes_[i].tail() - mark > stripe_limit_ / 2) return true;
   }
   return false;
 }
@@ -207,7 +203,7 @@ Chain* Log::oldest() {
 void Log::begin_generation_if_due() {
   const std::unique_lock lock(marking_, std::try_to_lock);
   if (!lock.owns_lock()) return;
-  const std::uint64_t limit = kStripes * stripe_limit();
+  const std::uint64_t limit = kStripes * stripe_limit_;
   const std::uint64_t bytes = appended() * sizeof(Record);
   if (bytes - marked_ < std::max(kSegmentSize, limit / kGenerationsPerLimit)) return;
   // Chains that nobody has adopted yet have the first ages.
@@ -220,7 +216,7 @@ bool Log::checkpoint_due() const noexcept {
   if (resuming()) return false;
   const std::uint64_t table = table_bytes_.load(std::memory_order_relaxed);  // orders nothing
   const std::uint64_t most =
-      std::min(kStripes * stripe_limit() / 4, std::max(kMostSuffix, kSuffixPerTable * table));
+      std::min(kStripes * stripe_limit_ / 4, std::max(kMostSuffix, kSuffixPerTable * table));
   std::uint64_t suffix = 0;
   for (const Stripe& stripe : stripes_) suffix += stripe.suffix();
   return suffix >= most;

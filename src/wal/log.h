@@ -95,8 +95,6 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
-  void set_limit(std::uint64_t bytes) noexcept;
-
   // --- Writers -----------------------------------------------------------------------------------
 
   /// Makes sure that an operation of the calling thread can append; allocates a segment now and
@@ -268,10 +266,6 @@ class Log {
   void go_on();
   bool admit_anywhere();
 
-  std::uint64_t stripe_limit() const noexcept {
-    return stripe_limit_.load(std::memory_order_relaxed);  // relaxed: it orders nothing
-  }
-
   Survivors::Rings rings() const noexcept;
   void mark_the_past(const Tails& tails);
   Generation generation_of(Position position) const noexcept;
@@ -304,7 +298,7 @@ class Log {
   pool::PoolCore& pool_;
   Header& header_;
   const std::uint64_t seed_;
-  std::atomic<std::uint64_t> stripe_limit_;
+  const std::uint64_t stripe_limit_;           // bytes
   std::atomic<std::uint64_t> table_bytes_{0};  // of the last table that this opening wrote
   Marks marks_;
   util::SpinLock marking_;                            // guards the begin of generations

@@ -43,14 +43,13 @@ void Segments::open(Position tail) {
     }
   }
   // `end` is the first segment that begins at or behind the tail.
-  const Position last =
-      std::min(end + kAhead * kSegmentSize, start() + kSegmentsPerStripe * kSegmentSize);
+  const Position last = std::min(end + kAhead * kSegmentSize, start() + kRingSize);
   while (end < last && has_word(end)) end += kSegmentSize;
   // What a reclamation has not freed, unless that was taken for segments ahead of the tail: they
   // are freed later then.
   Position freed = start();
   while (freed > first_position(stripe_) && has_word(freed - kSegmentSize) &&
-         end - freed < kSegmentsPerStripe * kSegmentSize) {
+         end - freed < kRingSize) {
     freed -= kSegmentSize;
   }
   freed_ = freed;

@@ -85,7 +85,7 @@ class Segments {
   bool has_word(Position position) const noexcept {
     return pm::load(layout_.segments[slot_of(position)]) != pm::kNull;
   }
-  bool ring_is_full() const noexcept { return end() - freed_ >= kSegmentsPerStripe * kSegmentSize; }
+  bool ring_is_full() const noexcept { return end() - freed_ >= kRingSize; }
   void add();
 
   pool::PoolCore& pool_;

@@ -23,8 +23,7 @@ Position Survivors::checked_tail(unsigned stripe) const {
   const Position start = rings_[stripe]->start();
   if (!table_) return start;
   const Position tail = table_->tail(stripe);
-  if (tail < start || tail - start > kSegmentsPerStripe * kSegmentSize ||
-      stripe_of_position(tail) != stripe) {
+  if (tail < start || tail - start > kRingSize || stripe_of_position(tail) != stripe) {
     throw_corrupt(pool_, fmt::format("the checkpoint of stripe {} is at {:#x}", stripe, tail));
   }
   return tail;
@@ -42,7 +41,7 @@ Position Survivors::scan(unsigned stripe) {
   const Segments& segments = *rings_[stripe];
   Position position = tails_[stripe];
   // Not further than a ring can reach, whatever a file holds.
-  const Position last = segments.start() + kSegmentsPerStripe * kSegmentSize;
+  const Position last = segments.start() + kRingSize;
   std::array<TableEntry, kAtOnce> heads;
   unsigned count = 0;
   do {

@@ -2,9 +2,9 @@
 // and the log, one sequential line each, and reach the leaf in batches.
 //
 // The record is the commit; of an integer whose insert finds the buffer full, the batch's. What the
-// paper buffers is buffered here: new keys, what becomes of them
-// while they are in the buffer, and tombstones. A tombstone names the slot of the leaf's pair, not
-// its key, so that after a crash nobody needs the key's bytes, which are free by then.
+// paper buffers is buffered here: new keys, what becomes of them while they are in the buffer, and
+// tombstones. A tombstone names the slot of the leaf's pair, not its key, so that after a crash
+// nobody needs the key's bytes, which are free by then.
 //
 // Merging writes the pairs, then the bitmap, then END (two-phase insertion, and the end of the
 // chain). A crash between the last two leaves a chain whose every record has been carried out; it
@@ -50,8 +50,7 @@ auto Tree<K, V>::buffer_for_change(Node& node) -> Buffer* {
   return admitted() ? buffer : nullptr;
 }
 
-/// Whether the log has room for another record. If not, the leaf
-/// may have some.
+/// Whether the log has room for another record. If not, the leaf may have some.
 template <class K, class V>
 bool Tree<K, V>::admitted() {
   if (log_is_full_.load(std::memory_order_relaxed)) return false;

@@ -60,6 +60,9 @@ struct Tree<K, V>::Division {
 /// depends on a key.
 template <class K, class V>
 bool Tree<K, V>::Division::bisect() {
+  // Each side gets so many sixteenths at least; what stays has room beside what the chain erases.
+  constexpr unsigned kLeast = 7;
+  static_assert((kLeafPairs + kBufferPairs) * (16 - kLeast) / 16 + 1 + kBufferPairs <= kLeafPairs);
   if constexpr (Keys::kInline) {
     Key least = begin()->key, largest = least;
     for (const Entry& entry : std::span(begin(), end())) {
@@ -78,7 +81,7 @@ bool Tree<K, V>::Division::bisect() {
     std::copy_n(above.begin(), size - below, entries.begin() + below);
     kept = below;
     separator = last_below + 1;
-    return std::min(below, size - below) >= size * 7 / 16;
+    return std::min(below, size - below) >= size * kLeast / 16;
   }
   return false;
 }

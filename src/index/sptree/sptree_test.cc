@@ -203,6 +203,20 @@ TEST_F(SpTreeTest, TheLogStaysShortThoughSomeLeavesAreNeverWrittenToAgain) {
   expect_sound(tree);
 }
 
+// Where the middle of the values is far from the middle of the keys.
+TEST_F(SpTreeTest, SplitsOfSkewedKeysLeaveLeavesHalfFull) {
+  SpTree<std::uint64_t, std::uint64_t> tree(pool_, "t");
+  std::mt19937_64 generator(3);
+  for (int i = 0; i < 30'000; ++i) {
+    const std::uint64_t key = generator();
+    tree.put(key >> key % 40, 0);
+  }
+  const IndexStats stats = tree.stats();
+  EXPECT_GT(stats.leaves, 100u);
+  EXPECT_LT(stats.leaves, stats.pairs / 64);
+  expect_sound(tree);
+}
+
 TEST_F(SpTreeTest, GetManyNeedsRoomForItsAnswers) {
   SpTree<std::uint64_t, std::uint64_t> tree(pool_, "t");
   tree.put(1, 10);
