@@ -18,11 +18,24 @@ namespace perdix::wal {
 /// lock: since positions never repeat, it knows from an unchanged head that the owner that it read
 /// in between is the head's.
 ///
+/// What each append needs, and a checkpoint, comes last: a buffer has it in one line with the most
+/// of its own.
+///
 /// Its memory stays valid, and in place, as long as the log is open: buffers are recycled, not
 /// freed.
 struct Chain {
-  std::atomic<Owner> owner{0};     ///< 0: not in use
-  std::atomic<Position> head{0};   ///< newest record, 0: empty
+ private:
+  friend class ChainList;
+  friend class Log;
+
+  // Guarded by the lock of the stripe that the chain began in; atomic for those who only ask ahead
+  // for what they lead to.
+  std::atomic<Chain*> older_{nullptr};
+  std::atomic<Chain*> newer_{nullptr};
+  Generation generation_ = 0;
+  bool listed_ = false;
+
+ public:
   std::atomic<Position> first{0};  ///< oldest record, 0: empty
 
   /// Gives an empty chain to an owner, or to nobody.
@@ -33,16 +46,11 @@ struct Chain {
   }
 
  private:
-  friend class ChainList;
-  friend class Log;
-
-  // Guarded by the lock of the stripe that the chain began in; atomic for those who only ask ahead
-  // for what they lead to.
-  std::atomic<Chain*> older_{nullptr};
-  std::atomic<Chain*> newer_{nullptr};
   Chain* known_ = nullptr;  // the chain that was added before this one; constant
-  Generation generation_ = 0;
-  bool listed_ = false;
+
+ public:
+  std::atomic<Owner> owner{0};    ///< 0: not in use
+  std::atomic<Position> head{0};  ///< newest record, 0: empty
 };
 
 /// Chains that have records, by ascending generation. Intrusive, so that appending allocates
@@ -57,6 +65,8 @@ class ChainList {
     return chain == nullptr ? kNoGeneration : chain->generation_;
   }
 
+  std::uint64_t size() const noexcept { return size_; }
+
   /// A chain that began now, in this generation.
   void push_newest(Chain& chain, Generation generation) noexcept {
     assert(!chain.listed_);
@@ -67,6 +77,7 @@ class ChainList {
     set(before != nullptr ? before->newer_ : oldest_, &chain);
     set(newest_, &chain);
     chain.listed_ = true;
+    ++size_;
   }
 
   /// A chain whose generation, which it has, is none later than those in the list.
@@ -78,6 +89,7 @@ class ChainList {
     set(after != nullptr ? after->older_ : newest_, &chain);
     set(oldest_, &chain);
     chain.listed_ = true;
+    ++size_;
   }
 
   /// Asks for what remove() changes. Needs no lock.
@@ -93,6 +105,7 @@ class ChainList {
     set(older != nullptr ? older->newer_ : oldest_, newer);
     set(newer != nullptr ? newer->older_ : newest_, older);
     chain.listed_ = false;
+    --size_;
   }
 
  private:
@@ -106,6 +119,7 @@ class ChainList {
 
   Place oldest_{nullptr};
   Place newest_{nullptr};
+  std::uint64_t size_ = 0;
 };
 
 }  // namespace perdix::wal

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 
 #include "util/checksum.h"
 #include "util/hash.h"
-#include "util/huge_vector.h"
 #include "wal/owned_block.h"
 
 namespace perdix::wal {
@@ -33,6 +33,13 @@ constexpr std::uint64_t bytes_of(std::uint64_t capacity) noexcept {
 
 std::uint64_t checksum_of(const TableHeader& header) noexcept {
   return util::checksum(&header, offsetof(TableHeader, checksum));
+}
+
+/// Two thirds full at most, so that a probe is short. Small ones have one size: where the pool is
+/// full, there is a block for the next.
+constexpr std::uint64_t capacity_for(std::uint64_t entries) noexcept {
+  constexpr std::uint64_t kLeast = 8;
+  return std::max<std::uint64_t>(entries + entries / 2 + 1, kLeast);
 }
 
 bool sound(const TableHeader& header, std::uint64_t seed) noexcept {
@@ -68,27 +75,32 @@ Position HeadTable::find(Owner owner) const noexcept {
   return 0;
 }
 
-pm::Offset write_table(alloc::Session& session, pool::PoolCore& pool, std::uint64_t seed,
-                       const Tails& tails, std::span<const TableEntry> heads) {
-  // Two thirds full at most, so that a probe is short. Small ones have one size: where the pool is
-  // full, there is a block for the next.
-  constexpr std::uint64_t kLeast = 8;
-  const std::uint64_t capacity =
-      std::max<std::uint64_t>(heads.size() + heads.size() / 2 + 1, kLeast);
-  util::HugeVector<TableEntry> entries(capacity, TableEntry{});  // {}: all free, not unset
-  for (const TableEntry& head : heads) {
-    std::uint64_t at = home_of(head.owner, capacity);
-    while (entries[at].owner != 0) at = next(at, capacity);
-    entries[at] = head;
-  }
-  TableHeader header{TableHeader::kMagic, seed, capacity, heads.size(), tails, 0, {}};
+TableWriter::TableWriter(alloc::Session& session, pool::PoolCore& pool, std::uint64_t most)
+    : pool_(pool),
+      capacity_(capacity_for(most)),
+      offset_(session.reserve(bytes_of(capacity_))),
+      header_(pool.at<TableHeader>(offset_)) {
+  pool.pm().zero(entries(), capacity_ * sizeof(TableEntry));  // all free
+}
+
+void TableWriter::prefetch(Owner owner) const noexcept {
+  __builtin_prefetch(&entries()[home_of(owner, capacity_)], 1);
+}
+
+void TableWriter::enter(const TableEntry& entry) noexcept {
+  std::uint64_t at = home_of(entry.owner, capacity_);
+  while (entries()[at].owner != 0) at = next(at, capacity_);
+  pool_.pm().copy(&entries()[at], &entry, sizeof entry);
+}
+
+pm::Offset TableWriter::finish(std::uint64_t seed, const Tails& tails) noexcept {
+  assert(added_ < capacity_);
+  for (unsigned i = 0; i < std::min<std::uint64_t>(added_, kWaiting); ++i) enter(waiting_[i]);
+  TableHeader header{TableHeader::kMagic, seed, capacity_, added_, tails, 0, {}};
   header.checksum = checksum_of(header);
-  const pm::Offset offset = session.reserve(bytes_of(capacity));
-  auto* to = pool.at<TableHeader>(offset);
-  pool.pm().copy(to, &header, sizeof header);
-  pool.pm().copy(to + 1, entries.data(), capacity * sizeof(TableEntry));
-  pool.pm().flush(to, bytes_of(capacity));  // log() fences, before the table can be found
-  return offset;
+  pool_.pm().copy(header_, &header, sizeof header);
+  pool_.pm().flush(header_, bytes_of(capacity_));  // log() fences, before the table can be found
+  return offset_;
 }
 
 }  // namespace perdix::wal

@@ -7,8 +7,8 @@
 // A table never changes, so lookups are thread-safe as long as it isn't freed.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <span>
 
 #include "alloc/session.h"
 #include "pm/access.h"
@@ -52,9 +52,38 @@ class HeadTable {
   std::uint64_t capacity_;
 };
 
-/// Writes a table to a new block of the session, flushed: the session's log() makes it durable.
-/// Owners are distinct. Returns the block. Throws Errc::out_of_space, too_large.
-pm::Offset write_table(alloc::Session& session, pool::PoolCore& pool, std::uint64_t seed,
-                       const Tails& tails, std::span<const TableEntry> heads);
+/// Writes a table in place, to a new block of a session.
+class TableWriter {
+ public:
+  /// For so many entries at most. Throws Errc::out_of_space, too_large.
+  TableWriter(alloc::Session& session, pool::PoolCore& pool, std::uint64_t most);
+
+  /// No owner twice.
+  void add(Owner owner, Position head) noexcept {
+    TableEntry& place = waiting_[added_ % kWaiting];
+    if (added_ >= kWaiting) enter(place);
+    place = {owner, head};
+    prefetch(owner);
+    ++added_;
+  }
+
+  /// The block, complete and flushed: the session's log() makes it durable.
+  pm::Offset finish(std::uint64_t seed, const Tails& tails) noexcept;
+
+ private:
+  /// Entries that wait for the lines that they belong to.
+  static constexpr unsigned kWaiting = 16;
+
+  TableEntry* entries() const noexcept { return reinterpret_cast<TableEntry*>(header_ + 1); }
+  void prefetch(Owner owner) const noexcept;
+  void enter(const TableEntry& entry) noexcept;
+
+  pool::PoolCore& pool_;
+  const std::uint64_t capacity_;
+  const pm::Offset offset_;
+  TableHeader* const header_;
+  std::uint64_t added_ = 0;
+  std::array<TableEntry, kWaiting> waiting_;
+};
 
 }  // namespace perdix::wal

@@ -43,6 +43,16 @@ std::uint64_t limit_per_stripe(std::uint64_t bytes) {
   return std::clamp(bytes / kStripes, kLeastLimit, kMostLimit);
 }
 
+/// Asks for what comes some places behind `next`, if it lies as far from that as that from `from`:
+/// things that were made together do.
+template <class T>
+void prefetch_beyond(const T& from, const T& next) noexcept {
+  constexpr std::uintptr_t kPlaces = 16;
+  const auto end = reinterpret_cast<std::uintptr_t>(&next);
+  const std::uintptr_t distance = end - reinterpret_cast<std::uintptr_t>(&from);  // wraps
+  __builtin_prefetch(reinterpret_cast<const void*>(end + kPlaces * distance));
+}
+
 }  // namespace
 
 std::uint64_t draw_seed() {
@@ -157,9 +167,15 @@ void Log::end(Chain& chain) {
   Stripe& home = stripes_[stripe_of_position(chain.first.load(std::memory_order_relaxed))];
   {
     LockedTail tail(*this, kEnd);
+    // Taken before the END if it is free: a lock that is taken behind it waits until it is durable.
+    // Never waited for, since stripes are locked by number.
+    const std::unique_lock at_home(home, std::try_to_lock);
     tail->end(chain);
+    // Only now: until the END is durable, recovery needs the chain's records.
+    if (at_home || tail.is(home)) return home.remove(chain);
   }
-  home.remove(chain);  // only now: until the END is durable, recovery needs the chain's records
+  const std::lock_guard at_home(home);
+  home.remove(chain);
 }
 
 void Log::add(Chain& chain) noexcept {
@@ -228,13 +244,13 @@ Tails Log::read_tails() const noexcept {
   return tails;
 }
 
-/// The tails of one moment: if a record lies behind them, so does whatever its chain got later
-/// (W4).
-Tails Log::cut() noexcept {
+/// If a record lies behind these tails, so does whatever its chain got later (W4).
+auto Log::cut() noexcept -> Cut {
   for (Stripe& stripe : stripes_) stripe.lock();
-  const Tails tails = read_tails();
+  Cut cut{read_tails(), 0};
+  for (const Stripe& stripe : stripes_) cut.open += stripe.open_chains();
   for (Stripe& stripe : stripes_) stripe.unlock();
-  return tails;
+  return cut;
 }
 
 void Log::checkpoint() {
@@ -242,35 +258,20 @@ void Log::checkpoint() {
   const std::lock_guard guard(maintenance_);
   // The tails before the chains: whatever happens to a chain from here on has a record behind
   // them, which recovery reads, and so what is found of the chain doesn't matter.
-  const Tails tails = cut();
+  const Cut now = cut();
   bool changed = false;
-  for (unsigned i = 0; i < kStripes; ++i) changed |= tails[i] != stripes_[i].checkpointed();
+  for (unsigned i = 0; i < kStripes; ++i) changed |= now.tails[i] != stripes_[i].checkpointed();
   if (!changed) return;
-  publish_table(tails, open_chains(tails));
-  for (unsigned i = 0; i < kStripes; ++i) stripes_[i].set_checkpointed(tails[i]);
+  publish_table(now);
+  for (unsigned i = 0; i < kStripes; ++i) stripes_[i].set_checkpointed(now.tails[i]);
 }
 
-/// The chains whose newest record lies before the tails.
-Log::Heads Log::open_chains(const Tails& tails) const {
-  Heads heads;
-  // As many as the last table had entries, free ones included: likely enough.
-  heads.reserve(table_bytes_.load(std::memory_order_relaxed) / sizeof(TableEntry));
-  for (const Chain* chain = known_.load(std::memory_order_acquire); chain != nullptr;
-       chain = chain->known_) {
-    const Position head = chain->head.load(std::memory_order_acquire);
-    if (head == 0 || head >= tails[stripe_of_position(head)]) continue;
-    const Owner owner = chain->owner.load(std::memory_order_acquire);
-    // No position is the head twice, so an unchanged one was there all the time, and a chain with a
-    // head doesn't change its owner. A changed one is behind the tails, or there is an END.
-    if (chain->head.load(std::memory_order_relaxed) == head) heads.push_back({owner, head});
-  }
-  return heads;
-}
-
-void Log::publish_table(const Tails& tails, const Heads& heads) {
+void Log::publish_table(const Cut& cut) {
   alloc::Session session = pool_.allocator().session();
   if (const pm::Offset old = pm::load(header_.checkpoint); old != pm::kNull) session.free(old);
-  const pm::Offset table = write_table(session, pool_, seed_, tails, heads);
+  TableWriter writer(session, pool_, cut.open);
+  add_open_chains(cut.tails, writer);
+  const pm::Offset table = writer.finish(seed_, cut.tails);
   session.commit_when(header_.checkpoint, ~std::uint64_t{0}, table);
   session.log();  // also fences the table
   // The commit. Durable before anything before the tails is reclaimed: checkpointed() still says
@@ -278,6 +279,20 @@ void Log::publish_table(const Tails& tails, const Heads& heads) {
   pool_.pm().publish(header_.checkpoint, table);
   session.finish();
   table_bytes_.store(pool_.allocator().block_size(table), std::memory_order_relaxed);
+}
+
+/// The chains whose newest record lies before the tails. They were open when the log was cut.
+void Log::add_open_chains(const Tails& tails, TableWriter& table) const {
+  for (const Chain* chain = known_.load(std::memory_order_acquire); chain != nullptr;
+       chain = chain->known_) {
+    if (chain->known_ != nullptr) prefetch_beyond(chain->head, chain->known_->head);
+    const Position head = chain->head.load(std::memory_order_acquire);
+    if (head == 0 || head >= tails[stripe_of_position(head)]) continue;
+    const Owner owner = chain->owner.load(std::memory_order_acquire);
+    // No position is the head twice, so an unchanged one was there all the time, and a chain with a
+    // head doesn't change its owner. A changed one is behind the tails, or there is an END.
+    if (chain->head.load(std::memory_order_relaxed) == head) table.add(owner, head);
+  }
 }
 
 void Log::reclaim() {

@@ -54,7 +54,6 @@
 
 #include "alloc/session.h"
 #include "pool/pool_core.h"
-#include "util/huge_vector.h"
 #include "util/spin_lock.h"
 #include "util/stripe.h"
 #include "wal/chain.h"
@@ -233,13 +232,18 @@ class Log {
         log_.go_on();
     }
     Stripe* operator->() const { return &stripe_; }
+    bool is(const Stripe& stripe) const { return &stripe_ == &stripe; }
 
    private:
     Log& log_;
     Stripe& stripe_;
   };
 
-  using Heads = util::HugeVector<TableEntry>;
+  /// The log at one moment.
+  struct Cut {
+    Tails tails;
+    std::uint64_t open;  ///< chains
+  };
 
   static constexpr std::uint64_t kEveryAppend = Stripe::kEndsHeadroom + sizeof(Record);
   static constexpr std::uint64_t kEnd = sizeof(Record);
@@ -290,9 +294,9 @@ class Log {
 
   void require_distinct_blocks() const;
   Tails read_tails() const noexcept;
-  Tails cut() noexcept;
-  Heads open_chains(const Tails& tails) const;
-  void publish_table(const Tails& tails, const Heads& heads);
+  Cut cut() noexcept;
+  void publish_table(const Cut& cut);
+  void add_open_chains(const Tails& tails, TableWriter& table) const;
   void check_heads(const Survivors& found, CheckReport& report) const;
 
   pool::PoolCore& pool_;

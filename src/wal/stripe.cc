@@ -85,7 +85,6 @@ void Stripe::end(Chain& chain) {
 }
 
 void Stripe::remove(Chain& chain) {
-  const std::lock_guard guard(lock_);
   chains_.remove(chain);
   note_oldest();
   chain.first.store(0, std::memory_order_release);
@@ -93,7 +92,7 @@ void Stripe::remove(Chain& chain) {
 
 /// The record at the tail belongs to the chain. Under lock_.
 void Stripe::joined(Chain& chain, Position position) noexcept {
-  if (chain.first.load(std::memory_order_relaxed) == 0) {
+  if (chain.head.load(std::memory_order_relaxed) == 0) {
     chain.first.store(position, std::memory_order_release);
     chains_.push_newest(chain, marks_.current());
     note_oldest();

@@ -75,7 +75,7 @@ class alignas(util::kCacheLine) Stripe {
   /// from the stripe that it began in.
   void end(Chain& chain);
 
-  /// An empty chain that began here holds nothing back any more. Takes the lock.
+  /// An empty chain that began here holds nothing back any more. Under the lock.
   void remove(Chain& chain);
 
   // --- Maintenance -------------------------------------------------------------------------------
@@ -101,6 +101,9 @@ class alignas(util::kCacheLine) Stripe {
 
   /// The oldest chain that began here, nullptr if there is none.
   Chain* oldest() const;
+
+  /// Chains that began here and are open. Under the lock.
+  std::uint64_t open_chains() const noexcept { return chains_.size(); }
 
   /// The tail of the head table: nothing at or behind it is reclaimed.
   Position checkpointed() const noexcept { return checkpointed_.load(std::memory_order_acquire); }

@@ -322,8 +322,7 @@ BUGS = [
         "a buffer's chain ends before the leaf says the same",
         BUFFERED,
         "  publish_slots(pm(), leaf, slots);  // phase 2: durable before the chain that says the "
-        "same ends\n"
-        "  log_->end(*buffer);\n",
+        "same ends\n",
         "  log_->end(*buffer);\n  publish_slots(pm(), leaf, slots);\n",
         BUFFERS,
     ),

@@ -51,8 +51,8 @@ BUGS = [
     Bug(
         "a head table counts before it is flushed",
         HEAD_TABLE,
-        "pool.pm().flush(to, bytes_of(capacity));",
-        "pool.pm().flush(to, {planted} ? sizeof header : bytes_of(capacity));",
+        "pool_.pm().flush(header_, bytes_of(capacity_));",
+        "pool_.pm().flush(header_, {planted} ? sizeof header : bytes_of(capacity_));",
         LOG,
     ),
     Bug(
@@ -95,8 +95,8 @@ BUGS = [
     Bug(
         "the tails of a checkpoint are read after its chains",
         WAL,
-        "write_table(session, pool_, seed_, tails, heads)",
-        "write_table(session, pool_, seed_, {planted} ? read_tails() : tails, heads)",
+        "writer.finish(seed_, cut.tails)",
+        "writer.finish(seed_, {planted} ? read_tails() : cut.tails)",
         LOG,
     ),
     Bug(

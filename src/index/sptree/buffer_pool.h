@@ -63,10 +63,10 @@ class BufferPool {
 
   Buffer& at(Number number) const { return slab_of(number - 1)[(number - 1) % slab_]; }
 
-  /// Asks for the lines that a change of this buffer needs, if there is one. Any number but 0, up
+  /// Asks for the line that a change of this buffer needs, if there is one. Any number but 0, up
   /// to the budget.
   void prefetch(Number number) const {
-    if (const Buffer* slab = slab_of(number - 1)) slab[(number - 1) % slab_].prefetch();
+    if (const Buffer* slab = slab_of(number - 1)) slab[(number - 1) % slab_].prefetch_for_change();
   }
 
   /// A buffer that nobody has, if possible the preferred one, which is at most the budget; 0 if the

@@ -108,6 +108,16 @@ TEST(BufferPoolAhead, MakesNoSlabThatTheBudgetHasNoUseFor) {
   EXPECT_LT(arena.bytes_in_use(), (slabs + 1) * in_slab * sizeof(Pool::Buffer));
 }
 
+TEST_F(BufferPoolTest, AChangeNeedsOneLineBesidesThatOfItsPair) {
+  pool_.set_budget(sizeof(Pool::Buffer));
+  const Pool::Buffer& buffer = pool_.at(pool_.acquire(0));
+  const auto line = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) / 64; };
+  EXPECT_EQ(line(&buffer.owner), line(&buffer.head));
+  EXPECT_EQ(line(&buffer.node), line(&buffer.head)) << "and so what lies between";
+  EXPECT_EQ(line(&buffer.records), line(&buffer.head));
+  EXPECT_EQ(line(&buffer.hot), line(&buffer.head));
+}
+
 TEST_F(BufferPoolTest, AsksForLinesOfAnyBuffer) {
   pool_.set_budget(600 * sizeof(Pool::Buffer));
   for (Pool::Number number = 1; number <= 600; ++number) pool_.prefetch(number);

@@ -224,9 +224,9 @@ bool Tree<K, V>::merge_buffer(Node& node, std::optional<Pair> another) {
   if (!placed.complete) return false;
   const SlotSet slots = placed.taken - buffer->erased_slots();
   publish_slots(pm(), leaf, slots);  // phase 2: durable before the chain that says the same ends
-  log_->end(*buffer);
-
+  // Before the END, whose lock waits for what has been published.
   for (unsigned i = 0; i < count; ++i) node.add(placed.slots[i], placed.hashes[i]);
+  log_->end(*buffer);
   buffer->clear();
   return true;
 }

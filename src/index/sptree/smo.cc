@@ -221,12 +221,13 @@ void Tree<K, V>::keep(Node& node, std::span<Entry> entries, SlotSet taken) {
     pm().fence();  // phase 1: the copies are durable before their bits can be
   }
   if (slots != taken) publish_slots(pm(), leaf, slots);  // phase 2: the commit
+  // Before the END, whose lock waits for what has been published.
+  node.clear();
+  for (const Entry& entry : entries) node.add(entry.place, entry.hash);
   if (buffer != nullptr) {
     log_->end(*buffer);  // what it says is durable
     buffer->clear();
   }
-  node.clear();
-  for (const Entry& entry : entries) node.add(entry.place, entry.hash);
 }
 
 /// Makes the new right neighbour of the locked node reachable in DRAM. Readers of `node` retry,

@@ -36,7 +36,7 @@ template <class K, class V>
 /// stays where it is, and the line of a free slot would be read for nothing.
 template <class K, class V>
 void Tree<K, V>::prefetch_for_write(const Node& node, Hash16 hash, bool may_add) const {
-  if (const Buffer* buffer = buffer_of(node)) return buffer->prefetch();
+  if (const Buffer* buffer = buffer_of(node)) return buffer->prefetch_for_change();
   if (!may_add || node.bloom.may_contain(hash)) return;
   const Leaf& leaf = *node.leaf();
   __builtin_prefetch(&leaf, 1);

@@ -14,6 +14,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cassert>
 #include <cstdint>
 
@@ -30,22 +31,37 @@ inline constexpr unsigned kBufferPairs = 28;
 /// records, and what follows a chain after a restart must be able to trust in its length.
 inline constexpr unsigned kChainRecords = 4 * kBufferPairs;
 
-/// Nine lines. The first two are all that a change needs, besides the line of its pair.
-template <class Node>
-struct alignas(64) WriteBuffer : wal::Chain {
-  SlotSet erased_slots() const {
+/// The part of a buffer's first line that a chain leaves: slots of the leaf whose pair is erased
+/// (B3).
+class ErasedSlots {
+ public:
+  SlotSet get() const {
     return SlotSet(
-        {erased_[0].load(std::memory_order_relaxed), erased_[1].load(std::memory_order_relaxed)});
+        {words_[0].load(std::memory_order_relaxed), words_[1].load(std::memory_order_relaxed)});
   }
-  void set_erased(SlotSet slots) {
+  void set(SlotSet slots) {
     for (unsigned i = 0; i < SlotSet::kWords; ++i)
-      erased_[i].store(slots.word(i), std::memory_order_relaxed);
+      words_[i].store(slots.word(i), std::memory_order_relaxed);
   }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, SlotSet::kWords> words_{};
+  // So that what each append needs of the chain begins the next line.
+  [[maybe_unused]] std::array<std::uint64_t, 2> unused_{};
+};
+
+/// Nine lines. The second is all that a change needs, besides the line of its pair.
+template <class Node>
+struct alignas(64) WriteBuffer : private ErasedSlots, wal::Chain {
+  SlotSet erased_slots() const { return ErasedSlots::get(); }
+  void set_erased(SlotSet slots) {
+    ErasedSlots::set(slots);
+    erased_ = static_cast<std::uint8_t>(slots.count());
+  }
+
   unsigned size() const { return size_.load(std::memory_order_acquire); }
-  bool empty() const { return size() == 0 && erased_slots().empty(); }
-  bool full() const {
-    return size() + erased_slots().count() >= kBufferPairs || records >= kChainRecords;
-  }
+  bool empty() const { return size() == 0 && erased_ == 0; }
+  bool full() const { return size() + erased_ >= kBufferPairs || records >= kChainRecords; }
 
   // acquire and release: who sees a word sees the bytes of its string, also a reader that counts
   // pairs which are gone meanwhile.
@@ -55,13 +71,16 @@ struct alignas(64) WriteBuffer : wal::Chain {
     pairs_[i].value.store(value, std::memory_order_release);
   }
 
-  /// Asks for the lines of a change, and for that of the next pair.
-  void prefetch() const {
-    const auto* lines = reinterpret_cast<const char*>(this);
-    __builtin_prefetch(lines, 1);
-    __builtin_prefetch(lines + 64, 1);
-  }
+  /// Asks for the line that a change needs, and then for that of the next pair.
+  void prefetch_for_change() const { __builtin_prefetch(&head, 1); }
   void prefetch_next_pair() const { __builtin_prefetch(&pairs_[size() % kBufferPairs], 1); }
+
+  /// The same for a lookup, and then for the pair that may be the key's.
+  void prefetch_for_lookup() const { __builtin_prefetch(&head); }
+  void prefetch_pair(Hash16 hash) const {
+    if (const unsigned alike = candidates(hash); alike != 0)
+      __builtin_prefetch(&pairs_[std::countr_zero(alike)]);
+  }
 
   /// Bit i: the key of pair i may have this hash.
   unsigned candidates(Hash16 hash) const {
@@ -92,9 +111,6 @@ struct alignas(64) WriteBuffer : wal::Chain {
     records = 0;
   }
 
-  std::uint8_t records = 0;      ///< of the chain
-  std::atomic<bool> hot{false};  ///< written to since the last look for a cold one
-
  private:
   struct Pair {
     std::atomic<Word> key;
@@ -109,14 +125,19 @@ struct alignas(64) WriteBuffer : wal::Chain {
 
   std::uint8_t fingerprint_at(unsigned i) const { return fingerprints_[i]; }
 
-  std::atomic<std::uint8_t> size_{0};
-
  public:
   std::atomic<Node*> node{nullptr};  ///< whose changes it holds; nullptr: nobody's
 
  private:
-  std::array<std::atomic<std::uint64_t>, SlotSet::kWords> erased_{};  // B3
-  alignas(32) std::array<std::uint8_t, 32> fingerprints_{};
+  alignas(32) std::array<std::uint8_t, kBufferPairs> fingerprints_{};
+  std::atomic<std::uint8_t> size_{0};
+  std::uint8_t erased_ = 0;  // slots
+
+ public:
+  std::uint8_t records = 0;      ///< of the chain
+  std::atomic<bool> hot{false};  ///< written to since the last look for a cold one
+
+ private:
   std::array<Pair, kBufferPairs> pairs_{};
 };
 
