@@ -1,6 +1,7 @@
 // Many lookups at once: a lookup waits for memory most of its time (a radix node, the middle node,
 // the line of the pair), so the keys of a group take each step together, and their waits overlap.
 #include <array>
+#include <bit>
 
 #include "index/common/groups.h"
 #include "index/sptree/sptree.h"
@@ -11,7 +12,8 @@ template <class K, class V>
 struct Tree<K, V>::Pending {
   typename TopLayer::Lookahead way;
   Hash16 hash;
-  Node* start;  // where the search for the key's node begins
+  Node* start;           // where the search for the key's node begins
+  const Buffer* buffer;  // where the pair may be; nullptr: in the leaf, or nowhere
 };
 
 template <class K, class V>
@@ -21,12 +23,16 @@ void Tree<K, V>::get_many(std::span<const Key> keys, std::span<std::optional<V>>
 
 template <class K, class V>
 void Tree<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-  std::array<Pending, kGroup> group;
+  std::array<Pending, kGroup> pending_keys;
+  const std::span group = std::span(pending_keys).first(keys.size());
   const epoch::Guard guard;
   find_nodes(keys, group);
-  for (std::size_t i = 0; i < keys.size(); ++i) prefetch_pair(*group[i].start, group[i].hash);
+  for (Pending& pending : group) pending.buffer = prefetch_pair(*pending.start, pending.hash);
+  for (const Pending& pending : group) {
+    if (pending.buffer != nullptr) pending.buffer->prefetch_pair(pending.hash);
+  }
   if constexpr (!Keys::kInline || !Values::kInline) {
-    for (std::size_t i = 0; i < keys.size(); ++i) prefetch_blobs(*group[i].start, group[i].hash);
+    for (const Pending& pending : group) prefetch_blobs(pending);
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const Found found = read_node_from(group[i].start, keys[i], [&](const Node& node) {
@@ -40,7 +46,7 @@ void Tree<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>
 template <class K, class V>
 void Tree<K, V>::find_nodes(std::span<const Key> keys, std::span<Pending> group) const {
   for (std::size_t i = 0; i < keys.size(); ++i)
-    group[i] = {top_.look_ahead(keys[i]), Keys::hash16(keys[i]), nullptr};
+    group[i] = {top_.look_ahead(keys[i]), Keys::hash16(keys[i]), nullptr, nullptr};
   for (bool on_the_way = true; on_the_way;) {
     on_the_way = false;
     for (std::size_t i = 0; i < keys.size(); ++i) on_the_way |= group[i].way.step();
@@ -51,19 +57,35 @@ void Tree<K, V>::find_nodes(std::span<const Key> keys, std::span<Pending> group)
   }
 }
 
-/// Asks for the line of the slot where the key may be.
+/// Asks for the line of the slot where the key may be; else for that of the node's write buffer
+/// which says if it may be there, and returns the buffer.
 template <class K, class V>
-void Tree<K, V>::prefetch_pair(const Node& node, Hash16 hash) const {
+auto Tree<K, V>::prefetch_pair(const Node& node, Hash16 hash) const -> const Buffer* {
   const SlotSet candidates = node.candidates(hash);
-  if (!candidates.empty()) __builtin_prefetch(&pair_at(*node.leaf(), candidates.first()));
+  if (!candidates.empty()) {
+    __builtin_prefetch(&pair_at(*node.leaf(), candidates.first()));
+    return nullptr;
+  }
+  if (!node.bloom.may_contain(hash)) return nullptr;
+  const Buffer* buffer = buffer_of(node);
+  if (buffer != nullptr) buffer->prefetch_for_lookup();
+  return buffer;
 }
 
 /// Asks for the bytes of the key and the value that may be the ones.
 template <class K, class V>
-void Tree<K, V>::prefetch_blobs(const Node& node, Hash16 hash) const {
-  const SlotSet candidates = node.candidates(hash);
+void Tree<K, V>::prefetch_blobs(const Pending& pending) const {
+  if (pending.buffer != nullptr) {
+    const unsigned alike = pending.buffer->candidates(pending.hash);
+    if (alike == 0) return;
+    const auto i = static_cast<unsigned>(std::countr_zero(alike));
+    keys_.prefetch(pending.buffer->key(i));
+    values_.prefetch(pending.buffer->value(i));
+    return;
+  }
+  const SlotSet candidates = pending.start->candidates(pending.hash);
   if (candidates.empty()) return;
-  const Pair& pair = pair_at(*node.leaf(), candidates.first());
+  const Pair& pair = pair_at(*pending.start->leaf(), candidates.first());
   keys_.prefetch(pm::load(pair.key));
   values_.prefetch(pm::load(pair.value));
 }

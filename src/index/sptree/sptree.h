@@ -203,8 +203,8 @@ class Tree {
   struct Pending;
   void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const;
   void find_nodes(std::span<const Key> keys, std::span<Pending> group) const;
-  void prefetch_pair(const Node& node, Hash16 hash) const;
-  void prefetch_blobs(const Node& node, Hash16 hash) const;
+  const Buffer* prefetch_pair(const Node& node, Hash16 hash) const;
+  void prefetch_blobs(const Pending& pending) const;
 
   // smo.cc
   struct Entry;
