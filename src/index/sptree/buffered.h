@@ -64,9 +64,8 @@ bool Tree<K, V>::admitted() {
 }
 
 template <class K, class V>
-[[gnu::noinline]] auto Tree<K, V>::find_buffered(const Node& node, const Buffer& buffer, Key key,
-                                                 Hash16 hash) const -> Found {
-  if (!node.bloom.may_contain(hash)) return {};
+[[gnu::noinline]] auto Tree<K, V>::find_buffered(const Buffer& buffer, Key key, Hash16 hash) const
+    -> Found {
   for (unsigned left = buffer.candidates(hash); left != 0; left &= left - 1) {
     const int i = std::countr_zero(left);
     const Word word = buffer.key(static_cast<unsigned>(i));
@@ -100,7 +99,7 @@ unsigned Tree<K, V>::count_with_buffer(const Node& node) const {
 }
 
 template <class K, class V>
-void Tree<K, V>::add_to_buffer(Node& node, Buffer& buffer, Key key, Value value, Hash16 hash) {
+void Tree<K, V>::add_to_buffer(Buffer& buffer, Key key, Value value, Hash16 hash) {
   if constexpr (Keys::kInline && Values::kInline) {
     log_->append(buffer, wal::Type::put, key, value);
     buffer.push(key, value, hash);
@@ -113,7 +112,6 @@ void Tree<K, V>::add_to_buffer(Node& node, Buffer& buffer, Key key, Value value,
     buffer.push(key_word, value_word, hash);
   }
   ++buffer.records;
-  node.bloom.add(hash);
 }
 
 /// The new record takes the place of the pair's former one: after a restart the newest counts.

@@ -58,7 +58,7 @@ void Tree<K, V>::find_nodes(std::span<const Key> keys, std::span<Pending> group)
 }
 
 /// Asks for the line of the slot where the key may be; else for that of the node's write buffer
-/// which says if it may be there, and returns the buffer.
+/// which says where it may be there, and returns the buffer.
 template <class K, class V>
 auto Tree<K, V>::prefetch_pair(const Node& node, Hash16 hash) const -> const Buffer* {
   const SlotSet candidates = node.candidates(hash);
@@ -66,7 +66,6 @@ auto Tree<K, V>::prefetch_pair(const Node& node, Hash16 hash) const -> const Buf
     __builtin_prefetch(&pair_at(*node.leaf(), candidates.first()));
     return nullptr;
   }
-  if (!node.bloom.may_contain(hash)) return nullptr;
   const Buffer* buffer = buffer_of(node);
   if (buffer != nullptr) buffer->prefetch_for_lookup();
   return buffer;

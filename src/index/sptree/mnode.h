@@ -6,8 +6,8 @@
 //       the successor's node, or 0: the leaf is the last one, or its successor is cold, which is to
 //       say that it has no middle node since the index was opened (resume.cc).
 //   M2. fingerprints[i] is not 0 for the slots of the leaf, without those that the node's write
-//       buffer has erased (B3). It and the filter belong to the key in slot i. The filter also has
-//       the keys in the buffer.
+//       buffer has erased (B3). It and the filter belong to the key in slot i. (Keys in the buffer
+//       are not in the filter: they would send more lookups of absent keys to PM.)
 //   M3. A node whose lock is marked obsolete was merged into its left neighbour and is no longer
 //       reachable; its memory stays until no epoch::Guard can hold it.
 // Written by the holder of the lock only. Readers are optimistic: lock.read_begin(), read,

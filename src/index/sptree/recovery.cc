@@ -89,15 +89,12 @@ auto Tree<K, V>::new_node(Leaf* leaf, Key low, typename NodeBounds::High high) -
   }
 }
 
-/// Computes fingerprints and filter anew from the pairs in PM and in the buffer (M2).
+/// Computes fingerprints and filter anew from the pairs in PM (M2).
 template <class K, class V>
 void Tree<K, V>::fill_filter(Node& node, SlotSet slots) const {
   node.clear();
   for (const unsigned slot : slots)
     node.add(slot, Keys::hash16_of_word(pm::load(pair_at(*node.leaf(), slot).key)));
-  const Buffer* buffer = buffer_of(node);
-  for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
-    node.bloom.add(Keys::hash16_of_word(buffer->key(i)));
 }
 
 /// Gives an unlinked node's memory back after a grace period.

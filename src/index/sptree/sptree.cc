@@ -51,7 +51,7 @@ auto Tree<K, V>::find(const Node& node, Key key, Hash16 hash) const -> Found {
       return {static_cast<int>(slot), -1, pm::load(pair.value)};
   }
   const Buffer* buffer = buffer_of(node);  // looked at once: another may get it at any time
-  return buffer == nullptr ? Found{} : find_buffered(node, *buffer, key, hash);
+  return buffer == nullptr ? Found{} : find_buffered(*buffer, key, hash);
 }
 
 // Inlined as a whole (flatten), but for what is rare: the fewer instructions a lookup takes, the
@@ -124,7 +124,7 @@ bool Tree<K, V>::add(Node& node, Key key, Value value, Hash16 hash) {
   pairs_.add(1);
   try {
     if (buffer != nullptr) {
-      add_to_buffer(node, *buffer, key, value, hash);
+      add_to_buffer(*buffer, key, value, hash);
     } else {
       add_to_leaf(node, slot, key, value, hash);
     }
@@ -244,7 +244,7 @@ void Tree<K, V>::count_blobs(Word key, Word value, int sign) {
 template <class K, class V>
 void Tree<K, V>::shed_stale_filter(Node& node) {
   constexpr unsigned kTolerated = 48;
-  const unsigned fresh = Bloom::kBitsPerKey * count_with_buffer(node);
+  const unsigned fresh = Bloom::kBitsPerKey * node.count();
   if (node.bloom.bits_set() > fresh + kTolerated) fill_filter(node, node.slots());
 }
 

@@ -178,11 +178,11 @@ class Tree {
   Buffer* buffer_of(const Node& node) const;
   std::uint32_t own_number(const Node& node) const;
   Buffer* buffer_for_change(Node& node);
-  Found find_buffered(const Node& node, const Buffer& buffer, Key key, Hash16 hash) const;
+  Found find_buffered(const Buffer& buffer, Key key, Hash16 hash) const;
   SlotSet taken_slots(const Node& node) const;
   unsigned free_slot_of(const Node& node, Hash16 hash) const;
   unsigned count_with_buffer(const Node& node) const;
-  void add_to_buffer(Node& node, Buffer& buffer, Key key, Value value, Hash16 hash);
+  void add_to_buffer(Buffer& buffer, Key key, Value value, Hash16 hash);
   void replace_in_buffer(Buffer& buffer, unsigned i, Value value);
   void remove_from_buffer(Buffer& buffer, unsigned i);
   void bury(Node& node, Buffer& buffer, unsigned slot);

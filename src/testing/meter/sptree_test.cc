@@ -73,6 +73,32 @@ std::vector<std::uint64_t> written_by_a_moving_load(std::uint64_t dram_budget) {
   return written;
 }
 
+/// Lines of PM that are read for lookups of keys that are not there.
+std::uint64_t read_for_absent_keys(std::uint64_t dram_budget, std::uint64_t lookups) {
+  constexpr Meter::Kind kAbsent = 1;
+  Index index(dram_budget);
+  util::Random random(7);
+  for (std::uint64_t i = 0; i < kRecords; ++i) index.tree.insert(random(), i);
+  Meter meter;
+  pm::Probe* const before = pm::install_probe(&meter);
+  for (std::uint64_t i = 0; i < lookups; ++i) {
+    const Meter::Operation operation(meter, kAbsent);
+    EXPECT_FALSE(index.tree.contains(random()));
+  }
+  pm::install_probe(before);
+  return meter.traffic(kAbsent).lines_read;
+}
+
+TEST(SpTreeTraffic, WhatIsInBuffersSendsNoLookupOfAnAbsentKeyToPm) {
+  constexpr std::uint64_t kLookups = 100'000;
+  const std::uint64_t none = read_for_absent_keys(0, kLookups);
+  const std::uint64_t all = read_for_absent_keys(IndexOptions::kUnlimited, kLookups);
+  EXPECT_GT(all, 0u);
+  // The filters and fingerprints have a sixth less: what is in the buffers. (Were that in the
+  // filters, too, it would be 87 % of the lines.)
+  EXPECT_LT(all * 100, none * 82);
+}
+
 TEST(SpTreeTraffic, ABufferedInsertHasOneFenceAndTheBatchThree) {
   constexpr Meter::Kind kFirst = 1, kBuffered = 2, kBatch = 3;
   constexpr std::uint64_t kChanges = 28;  // of a buffer
