@@ -85,6 +85,19 @@ TEST_F(DriverTest, KilledSpTreeAnswersBeforeAllIsBack) {
   }
 }
 
+TEST_F(DriverTest, PoolsBeginWithTheSizeThatIsAskedFor) {
+  constexpr std::uint64_t kSize = std::uint64_t{64} << 20;
+  config_.engines = {"sptree"};
+  config_.baseline = "sptree";
+  config_.workloads = {"load"};
+  const auto files = [&] {
+    return run(config_).find("sptree", "load", 1)->rounds[0].footprint.files;
+  };
+  EXPECT_LT(files(), kSize);
+  config_.pool_size = kSize;
+  EXPECT_GE(files(), kSize);
+}
+
 class CountingMeter final : public Meter {
  public:
   void start() override { ++started_; }

@@ -18,8 +18,8 @@ namespace perdix::wal {
 /// lock: since positions never repeat, it knows from an unchanged head that the owner that it read
 /// in between is the head's.
 ///
-/// What each append needs, and a checkpoint, comes last: a buffer has it in one line with the most
-/// of its own.
+/// What each append needs, and a checkpoint, comes last: a buffer has it in one line with what a
+/// change needs of its own.
 ///
 /// Its memory stays valid, and in place, as long as the log is open: buffers are recycled, not
 /// freed.

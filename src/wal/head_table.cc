@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cstddef>
 
 #include "util/checksum.h"
@@ -87,14 +86,13 @@ void TableWriter::prefetch(Owner owner) const noexcept {
   __builtin_prefetch(&entries()[home_of(owner, capacity_)], 1);
 }
 
-void TableWriter::enter(const TableEntry& entry) noexcept {
+void TableWriter::enter(const TableEntry& entry) {
   std::uint64_t at = home_of(entry.owner, capacity_);
   while (entries()[at].owner != 0) at = next(at, capacity_);
   pool_.pm().copy(&entries()[at], &entry, sizeof entry);
 }
 
-pm::Offset TableWriter::finish(std::uint64_t seed, const Tails& tails) noexcept {
-  assert(added_ < capacity_);
+pm::Offset TableWriter::finish(std::uint64_t seed, const Tails& tails) {
   for (unsigned i = 0; i < std::min<std::uint64_t>(added_, kWaiting); ++i) enter(waiting_[i]);
   TableHeader header{TableHeader::kMagic, seed, capacity_, added_, tails, 0, {}};
   header.checksum = checksum_of(header);

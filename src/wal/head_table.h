@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstdint>
 
 #include "alloc/session.h"
@@ -59,7 +60,8 @@ class TableWriter {
   TableWriter(alloc::Session& session, pool::PoolCore& pool, std::uint64_t most);
 
   /// No owner twice.
-  void add(Owner owner, Position head) noexcept {
+  void add(Owner owner, Position head) {
+    assert(added_ + 1 < capacity_);  // else there would be no end to a probe
     TableEntry& place = waiting_[added_ % kWaiting];
     if (added_ >= kWaiting) enter(place);
     place = {owner, head};
@@ -68,7 +70,7 @@ class TableWriter {
   }
 
   /// The block, complete and flushed: the session's log() makes it durable.
-  pm::Offset finish(std::uint64_t seed, const Tails& tails) noexcept;
+  pm::Offset finish(std::uint64_t seed, const Tails& tails);
 
  private:
   /// Entries that wait for the lines that they belong to.
@@ -76,7 +78,7 @@ class TableWriter {
 
   TableEntry* entries() const noexcept { return reinterpret_cast<TableEntry*>(header_ + 1); }
   void prefetch(Owner owner) const noexcept;
-  void enter(const TableEntry& entry) noexcept;
+  void enter(const TableEntry& entry);
 
   pool::PoolCore& pool_;
   const std::uint64_t capacity_;

@@ -43,13 +43,12 @@ std::uint64_t limit_per_stripe(std::uint64_t bytes) {
   return std::clamp(bytes / kStripes, kLeastLimit, kMostLimit);
 }
 
-/// Asks for what comes some places behind `next`, if it lies as far from that as that from `from`:
-/// things that were made together do.
-template <class T>
-void prefetch_beyond(const T& from, const T& next) noexcept {
+/// Asks for what comes some places behind `next` if each lies as far behind the one before as
+/// `next` behind `from`: chains that were made together do.
+void prefetch_beyond(const void* from, const void* next) noexcept {
   constexpr std::uintptr_t kPlaces = 16;
-  const auto end = reinterpret_cast<std::uintptr_t>(&next);
-  const std::uintptr_t distance = end - reinterpret_cast<std::uintptr_t>(&from);  // wraps
+  const auto end = reinterpret_cast<std::uintptr_t>(next);
+  const std::uintptr_t distance = end - reinterpret_cast<std::uintptr_t>(from);  // wraps
   __builtin_prefetch(reinterpret_cast<const void*>(end + kPlaces * distance));
 }
 
@@ -285,7 +284,7 @@ void Log::publish_table(const Cut& cut) {
 void Log::add_open_chains(const Tails& tails, TableWriter& table) const {
   for (const Chain* chain = known_.load(std::memory_order_acquire); chain != nullptr;
        chain = chain->known_) {
-    if (chain->known_ != nullptr) prefetch_beyond(chain->head, chain->known_->head);
+    if (chain->known_ != nullptr) prefetch_beyond(&chain->head, &chain->known_->head);
     const Position head = chain->head.load(std::memory_order_acquire);
     if (head == 0 || head >= tails[stripe_of_position(head)]) continue;
     const Owner owner = chain->owner.load(std::memory_order_acquire);

@@ -6,7 +6,8 @@
 // ones.
 //
 // A Lockable: what is said to need the lock is called by its holder. Otherwise thread-safe. Lock
-// order: the caller's lock of the chain, its Session, one stripe; stripes by number.
+// order: the caller's lock of the chain, its Session, one stripe; stripes by number, but one that
+// is only tried (Log::end).
 #pragma once
 
 #include <algorithm>

@@ -50,7 +50,8 @@ class ErasedSlots {
   [[maybe_unused]] std::array<std::uint64_t, 2> unused_{};
 };
 
-/// Nine lines. The second is all that a change needs, besides the line of its pair.
+/// Nine lines. The second is all that most changes need, besides the line of their pair; the first
+/// of a chain, and those that erase a pair of the leaf, need the first, too.
 template <class Node>
 struct alignas(64) WriteBuffer : private ErasedSlots, wal::Chain {
   SlotSet erased_slots() const { return ErasedSlots::get(); }
@@ -131,7 +132,7 @@ struct alignas(64) WriteBuffer : private ErasedSlots, wal::Chain {
  private:
   alignas(32) std::array<std::uint8_t, kBufferPairs> fingerprints_{};
   std::atomic<std::uint8_t> size_{0};
-  std::uint8_t erased_ = 0;  // slots
+  std::uint8_t erased_ = 0;  // how many slots are, in the line that each change needs
 
  public:
   std::uint8_t records = 0;      ///< of the chain
