@@ -93,7 +93,7 @@ static_assert(sizeof(StripeLayout) == 8 + 8 * kSegmentsPerStripe);
 
 /// One block. The index keeps its offset.
 struct Header {
-  static constexpr std::uint64_t kMagic = 0x3247'4f4c'5744'5250;  // "PRDWLOG2"
+  static constexpr std::uint64_t kMagic = 0x3347'4f4c'5744'5250;  // "PRDWLOG3"
 
   // Written once, by create().
   std::uint64_t magic;

@@ -30,6 +30,18 @@ constexpr std::uint64_t place_in_segment(Position position) noexcept {
   return position % kSegmentSize - stripe_of_position(position);
 }
 
+/// Bytes from the begin of the segment to where the record is written. Records that follow each
+/// other go to lines of their own, eight of them, before a line gets its second record: to write
+/// back a line that was written back a moment ago takes longer.
+constexpr std::uint64_t written_at(Position position) noexcept {
+  constexpr std::uint64_t kLines = 8, kPerLine = pm::kLineSize / sizeof(Record);
+  constexpr std::uint64_t kGroup = kLines * kPerLine;
+  static_assert(kSegmentSize / sizeof(Record) % kGroup == 0);
+  const std::uint64_t number = place_in_segment(position) / sizeof(Record);
+  const std::uint64_t line = number % kLines, half = number / kLines % kPerLine;
+  return (number / kGroup * kGroup + line * kPerLine + half) * sizeof(Record);
+}
+
 /// The first position of the segment.
 constexpr Position segment_begin(Position position) noexcept {
   return position - place_in_segment(position);

@@ -42,7 +42,7 @@ class Segments {
   Record* at(Position position) const noexcept {
     const pm::Offset segment = pm::load(layout_.segments[slot_of(position)]);
     if (!possible(segment)) return nullptr;
-    return pool_.at<Record>(segment + place_in_segment(position));
+    return pool_.at<Record>(segment + written_at(position));
   }
 
   /// The content of a record if it is valid.

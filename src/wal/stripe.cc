@@ -20,15 +20,14 @@ void Stripe::open(Position tail) {
 
 /// Where the record of a position is written. Under lock_.
 Record& Stripe::place(Position position) {
-  const std::uint64_t place = place_in_segment(position);
-  if (place == 0 || segment_ == nullptr) {
+  if (place_in_segment(position) == 0 || segment_ == nullptr) {
     if (position >= segments_.end()) {
       throw Error(Errc::out_of_space,
                   fmt::format("{}: the log of an index is full", pool_.path().string()));
     }
     segment_ = reinterpret_cast<std::byte*>(segments_.at(segment_begin(position)));
   }
-  return *reinterpret_cast<Record*>(segment_ + place);
+  return *reinterpret_cast<Record*>(segment_ + written_at(position));
 }
 
 /// Writes the record that follows a chain's head, to the tail. `commit(record, check)` stores
@@ -38,8 +37,8 @@ Position Stripe::write(const Chain& chain, Type type, Word key, Word value, Comm
   const Position position = tail_.load(std::memory_order_relaxed);
   const Position head = chain.head.load(std::memory_order_relaxed);
   Record& record = place(position);
-  // The next line: nobody waits for it then.
-  __builtin_prefetch(&record + 2, 1);
+  // The line after the next: nobody waits for it then.
+  __builtin_prefetch(segment_ + written_at(position + 2 * sizeof(Record)), 1);
   const std::uint64_t where = pack_where(chain.owner.load(std::memory_order_relaxed), type,
                                          link_to(head == 0 ? position : head));
   // Not flushed: the commit flushes their line.

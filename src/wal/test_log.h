@@ -165,7 +165,7 @@ class Rig {
   /// Where a record lies, whatever the ring says.
   Record& record_at(Position position) {
     StripeLayout& stripe = header().stripes[stripe_of_position(position)];
-    return *core_->at<Record>(stripe.segments[slot_of(position)] + place_in_segment(position));
+    return *core_->at<Record>(stripe.segments[slot_of(position)] + written_at(position));
   }
 
  private:
