@@ -38,6 +38,46 @@ std::uint32_t Tree<K, V>::own_number(const Node& node) const {
   return index < buffers_.budget() ? static_cast<std::uint32_t>(index) + 1 : 0;
 }
 
+/// Lets writers know where the node is, if there are buffers: else they wait for two fences, and
+/// have time to search meanwhile. Its range doesn't change meanwhile.
+template <class K, class V>
+void Tree<K, V>::leave_hint(const Node& node) {
+  if constexpr (Keys::kInline) {
+    if (buffers_.budget() == 0) return;
+    hints_.note(node.low, node.high.load(std::memory_order_relaxed), nodes_.ref(&node));
+  }
+}
+
+/// Gives the hints more room if there are so many nodes by now. Keys are taken to lie about where
+/// the bounds of leaves do: but for the first, whose bound is not a key's. No lock is held: it may
+/// take milliseconds.
+template <class K, class V>
+void Tree<K, V>::grow_hints() {
+  if constexpr (Keys::kInline) {
+    const auto nodes = static_cast<std::uint64_t>(leaves_.sum());
+    if (buffers_.budget() == 0 || !hints_.growth_due(nodes)) return;
+    const epoch::Guard guard;
+    const Node* second = next_of(*head_);
+    const Node* last = top_.find_floor(NodeBounds::open());
+    if (second == nullptr || last == nullptr) return;
+    try {
+      if (!hints_.grow(nodes, second->low, last->low)) return;
+    } catch (const std::bad_alloc&) {
+      return;  // searches take as long as they did
+    }
+    for (const Node* node = second; node != nullptr; node = next_of(*node)) leave_hint(*node);
+  }
+}
+
+template <class K, class V>
+bool Tree<K, V>::hinted(Key key) const {
+  if constexpr (Keys::kInline) {
+    const epoch::Guard guard;
+    return nodes_.piece(hints_.of(key)) == locate(key);
+  }
+  return false;
+}
+
 /// The buffer that takes the next change of the locked node, and has room in the log for it;
 /// nullptr if the change must go to the leaf.
 template <class K, class V>
@@ -96,6 +136,21 @@ template <class K, class V>
 unsigned Tree<K, V>::count_with_buffer(const Node& node) const {
   const Buffer* buffer = buffer_of(node);
   return node.count() + (buffer == nullptr ? 0 : buffer->size());
+}
+
+/// Adds a pair to the buffer of the locked node, or, if the buffer is full, to the batch that is
+/// merged then. False, and nothing has changed, if the leaf has no room for that.
+template <class K, class V>
+bool Tree<K, V>::add_buffered(Node& node, Buffer& buffer, Key key, Value value, Hash16 hash) {
+  if (buffer.full()) {
+    if constexpr (Keys::kInline && Values::kInline) {
+      return merge_buffer(node, Pair{key, value});
+    } else if (!merge_buffer(node)) {
+      return false;
+    }
+  }
+  add_to_buffer(buffer, key, value, hash);
+  return true;
 }
 
 template <class K, class V>
@@ -299,6 +354,7 @@ void Tree<K, V>::maintain() {
     if (log_->checkpoint_due()) log_->checkpoint();
     log_->reclaim();
     log_is_full_.store(false, std::memory_order_relaxed);  // as far as is known
+    grow_hints();
   } catch (const Error& error) {
     if (error.code() != Errc::out_of_space) throw;
     // The log stays as long as it is; writers that find no room in it write to the leaves.

@@ -21,6 +21,7 @@ Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options)
       keys_(pool()),
       values_(pool()),
       buffers_(arena_, [this](Buffer& buffer) { log_->add(buffer); }),
+      hints_(arena_, pool().reclaimer()),
       drain_{pool().reclaimer()},
       top_(art::DramMemory(arena_, pool().reclaimer())) {
   const auto start = std::chrono::steady_clock::now();

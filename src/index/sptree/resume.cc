@@ -81,10 +81,13 @@ void Tree<K, V>::resume(const std::stop_token& stop) {
 /// Nothing is cold any more: the log may forget what was before the restart.
 template <class K, class V>
 void Tree<K, V>::finish_resuming() {
-  const auto lock = resumption_.lock();
-  if (resumption_.done()) return;
-  if (log_ != nullptr) log_->resumed();
-  resumption_.set_done();
+  {
+    const auto lock = resumption_.lock();
+    if (resumption_.done()) return;
+    if (log_ != nullptr) log_->resumed();
+    resumption_.set_done();
+  }
+  grow_hints();
 }
 
 /// For calls that need all leaves: waits for the background, which would only be slower if it
@@ -219,6 +222,7 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   fill_filter(*node, slots);
   count_pairs(*node);
   if (filed) backup_->add(NodeBounds::view(low), pool().offset(&leaf));
+  leave_hint(*node);
   return node;
 }
 

@@ -10,6 +10,7 @@
 
 #include "alloc/session.h"
 #include "index/common/separator.h"
+#include "index/sptree/buffered.h"
 #include "index/sptree/sptree.h"
 
 namespace perdix::index::sptree {
@@ -180,7 +181,7 @@ void Tree<K, V>::split(Node& node, Key key) {
   pm().store(left.link, link);  // the commit: from here on the new leaf owns what moved
   pm().flush(&left, offsetof(Leaf, pairs));  // finish() fences: nothing is freed (rule R3)
   session.finish();
-  blob_bytes_.add(keys_.footprint(low));
+  if constexpr (!Keys::kInline) blob_bytes_.add(keys_.footprint(low));
 
   keep(node, division.staying(), taken - moved_slots);
   link_right(node, right_node);
@@ -237,14 +238,16 @@ void Tree<K, V>::link_right(Node& node, Node* right) {
   set_next(*right, next_of(node));
   set_next(node, right);
   node.high.store(NodeBounds::end_at(right->low), std::memory_order_release);
-  leaves_.add(1);
   try {
     top_.insert(NodeBounds::view(right->low), right);
   } catch (const std::bad_alloc&) {
     // The top layer may lag behind: the node is found by `next` of its left neighbour.
   }
+  leave_hint(node);
+  leave_hint(*right);
   // Under the lock, which keeps the new leaf from being merged away.
   backup_->add(NodeBounds::view(right->low), pool().offset(right->leaf()));
+  leaves_.add(1);  // last: it waits for all stores before it
 }
 
 /// Whether the locked node and its right neighbour should become one: they are sparse, or one of
@@ -339,6 +342,7 @@ void Tree<K, V>::merge_with_next(Node& node) {
   set_next(node, next_of(*right_node));
   node.high.store(right_node->high.load(std::memory_order_relaxed), std::memory_order_release);
   leaves_.add(-1);
+  leave_hint(node);
   if (right_node->buffer() != 0) buffers_.release(take_from(*right_node));
   right_lock.release()->lock.unlock_obsolete();
   retire(right_node);

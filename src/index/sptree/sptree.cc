@@ -12,10 +12,9 @@ namespace perdix::index::sptree {
 
 template <class K, class V>
 [[gnu::flatten]] auto Tree<K, V>::lock_node(Key key, Hash16 hash, bool may_add) -> LockedNode {
+  prefetch_by_hint(key, hash);  // while the top layer is searched
   Node* node = locate(key);
-  node->prefetch_fingerprints(hash);
-  // At the same time as the node's lines, which say whether the guess is right.
-  if (const std::uint32_t number = own_number(*node)) buffers_.prefetch(number);
+  prefetch_node(node, hash);
   for (;;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
@@ -29,6 +28,24 @@ template <class K, class V>
     prefetch_for_write(*node, hash, may_add);
     if (node->lock.try_upgrade(version)) return LockedNode(node);
   }
+}
+
+/// Asks for the lines that a write needs of the key's node, if there is a hint.
+template <class K, class V>
+void Tree<K, V>::prefetch_by_hint(Key key, Hash16 hash) const {
+  if constexpr (Keys::kInline) {
+    const auto* node = static_cast<const Node*>(nodes_.piece(hints_.of(key)));
+    if (node != nullptr) prefetch_node(node, hash);
+  }
+}
+
+/// Asks for the lines of a node that a write needs, and of the buffer that the node has unless
+/// something kept it from getting that one. Reads nothing: there may be no node any more.
+template <class K, class V>
+void Tree<K, V>::prefetch_node(const Node* node, Hash16 hash) const {
+  __builtin_prefetch(node, 1);
+  node->prefetch_fingerprints(hash);
+  if (const std::uint32_t number = own_number(*node)) buffers_.prefetch(number);
 }
 
 /// Asks for the lines that a write goes to, so that they are on their way while the fingerprints
@@ -107,24 +124,15 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
 template <class K, class V>
 bool Tree<K, V>::add(Node& node, Key key, Value value, Hash16 hash) {
   Buffer* const buffer = buffer_for_change(node);
-  if (buffer != nullptr && buffer->full()) {
-    if constexpr (Keys::kInline && Values::kInline) {
-      const bool merged = merge_buffer(node, Pair{key, value});
-      if (merged) pairs_.add(1);
-      pool().require_healthy();
-      return merged;
-    } else if (!merge_buffer(node)) {
-      return false;
-    }
-  }
   const unsigned slot = buffer != nullptr ? 0 : free_slot_of(node, hash);
   if (slot == kLeafPairs) return false;
   // Counted before the stores: an atomic addition waits for those that came before it, and they go
   // to lines that are in no cache.
   pairs_.add(1);
+  bool added = true;
   try {
     if (buffer != nullptr) {
-      add_to_buffer(*buffer, key, value, hash);
+      added = add_buffered(node, *buffer, key, value, hash);
     } else {
       add_to_leaf(node, slot, key, value, hash);
     }
@@ -132,8 +140,9 @@ bool Tree<K, V>::add(Node& node, Key key, Value value, Hash16 hash) {
     pairs_.add(-1);
     throw;
   }
+  if (!added) pairs_.add(-1);
   pool().require_healthy();
-  return true;
+  return added;
 }
 
 /// Adds a pair by two-phase insertion (§4.1): the pair, then its bit. The bit is the commit.

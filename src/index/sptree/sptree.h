@@ -3,6 +3,7 @@
 //
 //   sptree.cc    point operations: get, put, insert, update, erase
 //   buffered.h   the same where a write buffer takes them, and merging a buffer into its leaf
+//   hints.h      where the node of a key probably is, for writes with buffers
 //   smo.cc       split and merge, the structure modifications
 //   get_many.cc  many lookups at once
 //   scan.cc      ordered iteration
@@ -44,6 +45,7 @@
 #include "index/common/word.h"
 #include "index/sptree/backup.h"
 #include "index/sptree/buffer_pool.h"
+#include "index/sptree/hints.h"
 #include "index/sptree/leaf.h"
 #include "index/sptree/mnode.h"
 #include "index/sptree/replay.h"
@@ -82,6 +84,9 @@ class Tree {
   std::uint64_t size() const;
   IndexStats stats() const;
   CheckReport check() const;
+
+  /// Whether a hint leads to the key's node, at a moment in which nobody writes. For tests.
+  bool hinted(Key key) const;
 
   /// Shows every block of the pool that this index reaches. Writers must be idle.
   void for_each_block(const BlockVisitor& visit) const;
@@ -159,6 +164,8 @@ class Tree {
   Node* go_right(Node* node, Version version, Key key) const;
   LockedNode lock_node(Key key, Hash16 hash, bool may_add);
   void prefetch_for_write(const Node& node, Hash16 hash, bool may_add) const;
+  void prefetch_by_hint(Key key, Hash16 hash) const;
+  void prefetch_node(const Node* node, Hash16 hash) const;
   Found find(const Node& node, Key key, Hash16 hash) const;
   bool write(Key key, Value value, Mode mode);
   bool try_write(Key key, Value value, Mode mode);
@@ -177,11 +184,14 @@ class Tree {
   }
   Buffer* buffer_of(const Node& node) const;
   std::uint32_t own_number(const Node& node) const;
+  void leave_hint(const Node& node);
+  void grow_hints();
   Buffer* buffer_for_change(Node& node);
   Found find_buffered(const Buffer& buffer, Key key, Hash16 hash) const;
   SlotSet taken_slots(const Node& node) const;
   unsigned free_slot_of(const Node& node, Hash16 hash) const;
   unsigned count_with_buffer(const Node& node) const;
+  bool add_buffered(Node& node, Buffer& buffer, Key key, Value value, Hash16 hash);
   void add_to_buffer(Buffer& buffer, Key key, Value value, Hash16 hash);
   void replace_in_buffer(Buffer& buffer, unsigned i, Value value);
   void remove_from_buffer(Buffer& buffer, unsigned i);
@@ -264,6 +274,7 @@ class Tree {
   util::Arena nodes_{util::Arena::kMostRange};  // middle nodes only: own_number() counts them
   util::Arena arena_;                           // their bounds, write buffers, and the top layer
   BufferPool<Node> buffers_;
+  Hints hints_;                    // of integer keys, for writes with buffers
   std::unique_ptr<wal::Log> log_;  // of the buffers; nullptr if the index never had any
   std::mutex maintenance_;         // held by whoever cleans the log
   std::atomic<bool> log_is_full_{false};
