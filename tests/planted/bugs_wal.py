@@ -30,6 +30,14 @@ BUGS = [
         LOG,
     ),
     Bug(
+        "a record is written over the one that has the first half of its line",
+        STRIPE,
+        "(segment_ + written_at(position));",
+        "(segment_ + (written_at(position) & "
+        "({planted} ? ~std::uint64_t{32} : ~std::uint64_t{0})));",
+        LOG,
+    ),
+    Bug(
         "a record is flushed before its check is stored",
         STRIPE,
         "        pm_.store(record.check, check);\n"
