@@ -39,7 +39,7 @@ std::uint32_t Tree<K, V>::own_number(const Node& node) const {
 }
 
 /// Lets writers know where the node is, if there are buffers: else they wait for two fences, and
-/// have time to search meanwhile. Its range doesn't change meanwhile.
+/// have time to search meanwhile. If its range changes at the same time, the hint is out of date.
 template <class K, class V>
 void Tree<K, V>::leave_hint(const Node& node) {
   if constexpr (Keys::kInline) {
@@ -59,7 +59,7 @@ void Tree<K, V>::grow_hints() {
     const epoch::Guard guard;
     const Node* second = next_of(*head_);
     const Node* last = top_.find_floor(NodeBounds::open());
-    if (second == nullptr || last == nullptr) return;
+    if (second == nullptr || last == nullptr || last->low < second->low) return;
     try {
       if (!hints_.grow(nodes, second->low, last->low)) return;
     } catch (const std::bad_alloc&) {

@@ -209,7 +209,6 @@ TEST(HintedTree, HasNoneWhereThereAreNoBuffers) {
 
 TEST(HintedTree, KeysInClustersAreFoundWithoutHints) {
   HintedTree tree(IndexOptions::kUnlimited);
-  std::mt19937_64 random(1);
   constexpr std::uint64_t kClusters = 8, kKeys = 700'000;
   const auto key_of = [](std::uint64_t i) { return (i % kClusters << 61) + i / kClusters * 3; };
   for (std::uint64_t i = 0; i < kKeys; ++i) tree->put(key_of(i), i);
