@@ -81,13 +81,11 @@ void Tree<K, V>::resume(const std::stop_token& stop) {
 /// Nothing is cold any more: the log may forget what was before the restart.
 template <class K, class V>
 void Tree<K, V>::finish_resuming() {
-  {
-    const auto lock = resumption_.lock();
-    if (resumption_.done()) return;
-    if (log_ != nullptr) log_->resumed();
-    resumption_.set_done();
-  }
   grow_hints();
+  const auto lock = resumption_.lock();
+  if (resumption_.done()) return;
+  if (log_ != nullptr) log_->resumed();
+  resumption_.set_done();
 }
 
 /// For calls that need all leaves: waits for the background, which would only be slower if it
