@@ -15,6 +15,7 @@ namespace perdix::util {
 class StripedCounter {
  public:
   void add(std::int64_t delta) noexcept {
+    if (delta == 0) return;  // an atomic addition waits for the stores before it
     // relaxed: a count orders nothing.
     stripes_[current_stripe()].value.fetch_add(delta, std::memory_order_relaxed);
   }

@@ -34,9 +34,9 @@ using Owner = std::uint64_t;
 inline constexpr unsigned kOwnerBits = 37;
 inline constexpr Owner kMaxOwner = (Owner{1} << kOwnerBits) - 1;
 
-/// Of a record: bytes since its stripe began, a multiple of 32, plus the number of the stripe. No
-/// two records of a log ever have the same, also not those of one place in different rounds of the
-/// ring. 0: none.
+/// Of a record: bytes of those before it since its stripe began, a multiple of 32, plus the number
+/// of the stripe. No two records of a log ever have the same, also not those of one place in
+/// different rounds of the ring. Where in its segment a record lies: written_at(). 0: none.
 using Position = std::uint64_t;
 
 inline constexpr unsigned kStripes = 8;

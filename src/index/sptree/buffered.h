@@ -54,9 +54,10 @@ void Tree<K, V>::leave_hint(const Node& node) {
 template <class K, class V>
 void Tree<K, V>::grow_hints() {
   if constexpr (Keys::kInline) {
+    if (buffers_.budget() == 0) return;
+    const epoch::Guard guard;  // for the table, too: another thread may make a new one
     const auto nodes = static_cast<std::uint64_t>(leaves_.sum());
-    if (buffers_.budget() == 0 || !hints_.growth_due(nodes)) return;
-    const epoch::Guard guard;
+    if (!hints_.growth_due(nodes)) return;
     const Node* second = next_of(*head_);
     const Node* last = top_.find_floor(NodeBounds::open());
     if (second == nullptr || last == nullptr || last->low < second->low) return;

@@ -181,7 +181,7 @@ void Tree<K, V>::split(Node& node, Key key) {
   pm().store(left.link, link);  // the commit: from here on the new leaf owns what moved
   pm().flush(&left, offsetof(Leaf, pairs));  // finish() fences: nothing is freed (rule R3)
   session.finish();
-  if constexpr (!Keys::kInline) blob_bytes_.add(keys_.footprint(low));
+  blob_bytes_.add(keys_.footprint(low));
 
   keep(node, division.staying(), taken - moved_slots);
   link_right(node, right_node);
