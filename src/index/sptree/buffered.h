@@ -1,5 +1,5 @@
 // Write buffers (sptree.txt §4.1, §4.4, §4.7): new pairs and erased slots go into the node's buffer
-// and the log, one sequential line each, and reach the leaf in batches.
+// and the log, a line each near the one before, and reach the leaf in batches.
 //
 // The record is the commit; of an integer whose insert finds the buffer full, the batch's. What the
 // paper buffers is buffered here: new keys, what becomes of them while they are in the buffer, and
