@@ -42,6 +42,8 @@ struct Config {
   DomainChoice domain = DomainChoice::detect;
   std::uint64_t dram_budget = ~std::uint64_t{0};  ///< for contenders with write buffers
   std::uint64_t pool_size = 0;                    ///< that pools begin with; 0: the smallest
+  std::optional<std::uint64_t>
+      warm_memory;                  ///< for each contender (warm_memory.h); by default enough
   unsigned repeat = 1;              ///< rounds; in each, all contenders take their turn
   std::uint32_t sample_every = 32;  ///< one operation in so many is timed for the percentiles
 

@@ -134,10 +134,16 @@ void add_where(CLI::App& command, Config& config) {
       ->transform(CLI::AsSizeValue(false));
 }
 
-void add_budget(CLI::App& command, Config& config) {
+void add_memory(CLI::App& command, Config& config) {
   command
       .add_option("--dram-budget", config.dram_budget,
                   "DRAM for write buffers of sptree+buffers, in bytes (default: one for each leaf)")
+      ->transform(CLI::AsSizeValue(false));
+  command
+      .add_option(
+          "--warm-memory", config.warm_memory,
+          "Bytes of memory that are touched before each contender begins, and given back as "
+          "it grows (default: about what it takes; 0: none)")
       ->transform(CLI::AsSizeValue(false));
 }
 
@@ -162,7 +168,7 @@ void add_options(CLI::App& command, Options& options) {
   add_what(command, options.config);
   add_data(command, options.config);
   add_where(command, options.config);
-  add_budget(command, options.config);
+  add_memory(command, options.config);
   add_how(command, options);
   add_meter(command, options);
 }

@@ -54,13 +54,13 @@ void write_phase_head(std::ostream& out, const Report& report, const Result& res
 }
 
 void write_mix(std::ostream& out, const Report& report, const std::vector<const Result*>& group) {
-  fmt::print(out, "  {:<12}{:>10}{:>10}{:>10}{:>10}{:>10}{:>15}\n", "", "Mops/s", "ns/op", "p50",
+  fmt::print(out, "  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}{:>15}\n", "", "Mops/s", "ns/op", "p50",
              "p99", "p99.9", "vs " + report.config.baseline);
   for (const Result* result : group) {
     const auto percentile = [&](double p) {
       return format_nanoseconds(static_cast<double>(result->latency.percentile(p)));
     };
-    fmt::print(out, "  {:<12}{:>10}{:>10}{:>10}{:>10}{:>10}{:>15}\n", result->engine,
+    fmt::print(out, "  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}{:>15}\n", result->engine,
                format_number(result->operations_per_second() / 1e6),
                format_number(result->nanoseconds_per_operation()), percentile(50), percentile(99),
                percentile(99.9), optional_ratio(report.ratio(*result)));
@@ -90,7 +90,7 @@ void write_counts(std::ostream& out, const Result& result) {
 }
 
 void write_memory(std::ostream& out, const std::vector<const Result*>& group) {
-  fmt::print(out, "\n  {:<12}{:>12}{:>12}{:>12}{:>12}{:>14}{:>14}\n", "memory", "DRAM",
+  fmt::print(out, "\n  {:<16}{:>12}{:>12}{:>12}{:>12}{:>14}{:>14}\n", "memory", "DRAM",
              "DRAM (RSS)", "stored", "files", "DRAM B/pair", "stored B/pair");
   for (const Result* result : group) {
     const Footprint& size = result->rounds.front().footprint;
@@ -98,7 +98,7 @@ void write_memory(std::ostream& out, const std::vector<const Result*>& group) {
       return format_number(static_cast<double>(bytes) /
                            static_cast<double>(std::max<std::uint64_t>(size.records, 1)));
     };
-    fmt::print(out, "  {:<12}{:>12}{:>12}{:>12}{:>12}{:>14}{:>14}\n", result->engine,
+    fmt::print(out, "  {:<16}{:>12}{:>12}{:>12}{:>12}{:>14}{:>14}\n", result->engine,
                optional_bytes(size.own_dram), format_bytes(static_cast<double>(size.resident)),
                optional_bytes(size.own_stored), format_bytes(static_cast<double>(size.files)),
                per_pair(size.own_dram.value_or(size.resident)),
@@ -166,7 +166,7 @@ void write_summary_line(std::ostream& out, const Report& report, const Workload&
   fmt::print(out, "  {:<8}", workload.name);
   for (const std::string& engine : report.config.engines) {
     const Result* result = report.find(engine, workload.name, threads);
-    fmt::print(out, "{:>12}",
+    fmt::print(out, "{:>16}",
                result == nullptr ? "-" : format_number(result->operations_per_second() / 1e6));
   }
   fmt::print(out, "   {}\n", workload.title);
@@ -178,7 +178,7 @@ void write_summary(std::ostream& out, const Report& report) {
   for (const unsigned threads : report.config.threads) {
     fmt::print(out, "  million operations per second, {} thread{}\n  {:<8}", threads,
                threads == 1 ? "" : "s", "");
-    for (const std::string& engine : report.config.engines) fmt::print(out, "{:>12}", engine);
+    for (const std::string& engine : report.config.engines) fmt::print(out, "{:>16}", engine);
     out << '\n';
     for (const Workload& workload : workloads()) {
       const auto group = group_of(report, workload.name, threads);
