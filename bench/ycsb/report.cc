@@ -19,6 +19,15 @@ double round_ratio(const Round& round, const Round& baseline) {
   return throughput(round) / throughput(baseline);
 }
 
+std::optional<double> median_ratio(const Result& result, const Result* baseline) {
+  if (baseline == nullptr) return std::nullopt;
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < std::min(result.rounds.size(), baseline->rounds.size()); ++i) {
+    ratios.push_back(round_ratio(result.rounds[i], baseline->rounds[i]));
+  }
+  return median(std::move(ratios));
+}
+
 void append_checksum_problem(const Report& report, const Result& result,
                              std::vector<std::string>& problems) {
   if (result.threads != 1 || result.is_reopen())
@@ -73,13 +82,13 @@ const Result* Report::find(std::string_view engine, std::string_view workload,
 }
 
 std::optional<double> Report::ratio(const Result& result) const {
-  const Result* baseline = find(config.baseline, result.workload, result.threads);
-  if (baseline == nullptr) return std::nullopt;
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < std::min(result.rounds.size(), baseline->rounds.size()); ++i) {
-    ratios.push_back(round_ratio(result.rounds[i], baseline->rounds[i]));
-  }
-  return median(std::move(ratios));
+  return median_ratio(result, find(config.baseline, result.workload, result.threads));
+}
+
+std::optional<double> Report::scaling(const Result& result) const {
+  const unsigned first = config.threads.front();
+  if (result.threads == first) return std::nullopt;
+  return median_ratio(result, find(result.engine, result.workload, first));
 }
 
 std::vector<std::string> Report::problems() const {

@@ -86,6 +86,10 @@ struct Report {
   /// round; nothing without a baseline to compare with. For `reopen`: how many times faster.
   std::optional<double> ratio(const Result& result) const;
 
+  /// The same to this contender with the number of threads that was named first; nothing for that
+  /// one itself.
+  std::optional<double> scaling(const Result& result) const;
+
   /// One sentence for each answer that was wrong, record that was lost, or disagreement between
   /// contenders.
   std::vector<std::string> problems() const;

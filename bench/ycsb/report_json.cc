@@ -52,6 +52,7 @@ json to_json(const Report& report, const Result& result) {
       {"engine", result.engine}, {"workload", result.workload}, {"threads", result.threads}};
   if (!result.is_reopen()) add_throughput(out, report, result);
   if (const auto ratio = report.ratio(result)) out["ratio_to_baseline"] = *ratio;
+  if (const auto scaling = report.scaling(result)) out["ratio_to_first_threads"] = *scaling;
   for (const Round& round : result.rounds) out["rounds"].push_back(to_json(round));
   return out;
 }

@@ -60,6 +60,20 @@ TEST(Report, HasNoRatioWithoutABaseline) {
   EXPECT_FALSE(report.ratio(report.results[0]).has_value());
 }
 
+TEST(Report, ScalingIsTheMedianOfTheRatiosToTheFirstNumberOfThreads) {
+  Report report = report_of({result_of("x", {1, 2, 4}), result_of("x", {1, 1, 1})});
+  report.config.engines = {"x"};
+  report.config.threads = {1, 2};
+  report.results[1].threads = 2;
+  EXPECT_FALSE(report.scaling(report.results[0]).has_value());
+  EXPECT_DOUBLE_EQ(*report.scaling(report.results[1]), 2);
+  EXPECT_EQ(to_json(report)["results"][1]["ratio_to_first_threads"], 2.0);
+  std::ostringstream text;
+  write_summary(text, report);
+  EXPECT_THAT(text.str(), HasSubstr("the same by that of 1 thread\n"));
+  EXPECT_THAT(text.str(), HasSubstr("2.00x"));
+}
+
 TEST(Report, NamesWrongAnswersAndDisagreement) {
   Report report = report_of({result_of("base", {1}), result_of("x", {1})});
   EXPECT_THAT(report.problems(), IsEmpty());

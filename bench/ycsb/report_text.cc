@@ -24,6 +24,10 @@ std::string optional_ratio(const std::optional<double>& ratio) {
   return ratio ? format_number(*ratio) + "x" : "-";
 }
 
+std::string in_words(unsigned threads) {
+  return fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
+}
+
 std::string describe(const Shape& shape) {
   const auto kind = [](Kind k, std::size_t size) {
     return k == Kind::u64 ? std::string("u64") : fmt::format("{} bytes", size);
@@ -50,7 +54,7 @@ void write_phase_head(std::ostream& out, const Report& report, const Result& res
   const Distribution distribution = report.config.distribution.value_or(workload.distribution);
   fmt::print(out, "{}: {}", workload.name, workload.title);
   if (workload.phase == PhaseKind::mix) fmt::print(out, ", {}", to_string(distribution));
-  fmt::print(out, ", {} thread{}\n", result.threads, result.threads == 1 ? "" : "s");
+  fmt::print(out, ", {}\n", in_words(result.threads));
 }
 
 void write_mix(std::ostream& out, const Report& report, const std::vector<const Result*>& group) {
@@ -156,35 +160,41 @@ void write_group(std::ostream& out, const Report& report, const std::vector<cons
 
 void write_notes(std::ostream& out, const Report& report) {
   for (const EngineNote& note : report.notes) {
-    fmt::print(out, "{} ({} thread{}): {}\n", note.engine, note.threads,
-               note.threads == 1 ? "" : "s", note.text);
+    fmt::print(out, "{} ({}): {}\n", note.engine, in_words(note.threads), note.text);
   }
 }
 
-void write_summary_line(std::ostream& out, const Report& report, const Workload& workload,
-                        unsigned threads) {
-  fmt::print(out, "  {:<8}", workload.name);
-  for (const std::string& engine : report.config.engines) {
-    const Result* result = report.find(engine, workload.name, threads);
-    fmt::print(out, "{:>16}",
-               result == nullptr ? "-" : format_number(result->operations_per_second() / 1e6));
+// A line per workload and a column per contender, of cell(result).
+template <class Cell>
+void write_table(std::ostream& out, const Report& report, unsigned threads, Cell cell) {
+  fmt::print(out, "  {:<8}", "");
+  for (const std::string& engine : report.config.engines) fmt::print(out, "{:>16}", engine);
+  out << '\n';
+  for (const Workload& workload : workloads()) {
+    if (workload.phase == PhaseKind::reopen || group_of(report, workload.name, threads).empty())
+      continue;
+    fmt::print(out, "  {:<8}", workload.name);
+    for (const std::string& engine : report.config.engines) {
+      const Result* result = report.find(engine, workload.name, threads);
+      fmt::print(out, "{:>16}", result == nullptr ? "-" : cell(*result));
+    }
+    fmt::print(out, "   {}\n", workload.title);
   }
-  fmt::print(out, "   {}\n", workload.title);
 }
 
 }  // namespace
 
 void write_summary(std::ostream& out, const Report& report) {
+  const unsigned first = report.config.threads.front();
   for (const unsigned threads : report.config.threads) {
-    fmt::print(out, "  million operations per second, {} thread{}\n  {:<8}", threads,
-               threads == 1 ? "" : "s", "");
-    for (const std::string& engine : report.config.engines) fmt::print(out, "{:>16}", engine);
-    out << '\n';
-    for (const Workload& workload : workloads()) {
-      const auto group = group_of(report, workload.name, threads);
-      if (!group.empty() && workload.phase != PhaseKind::reopen)
-        write_summary_line(out, report, workload, threads);
-    }
+    fmt::print(out, "  million operations per second, {}\n", in_words(threads));
+    write_table(out, report, threads, [](const Result& result) {
+      return format_number(result.operations_per_second() / 1e6);
+    });
+    if (threads == first) continue;
+    fmt::print(out, "  the same by that of {}\n", in_words(first));
+    write_table(out, report, threads,
+                [&](const Result& result) { return optional_ratio(report.scaling(result)); });
   }
 }
 
