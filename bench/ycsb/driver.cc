@@ -58,6 +58,7 @@ void require(bool condition, const std::string& message) {
 void validate(const Config& config) {
   require(!config.engines.empty(), "name at least one engine");
   require(!config.workloads.empty(), "name at least one workload");
+  require(!config.threads.empty(), "name at least one number of threads");
   require(config.records > 0 && config.records < (std::uint64_t{1} << 40),
           "records must be between 1 and 2^40");
   require(config.operations > 0 && config.operations < (std::uint64_t{1} << 40),
@@ -111,8 +112,8 @@ class Driver {
     return kFixed + max_records_ * 8 * (config.data.shape.pair_size() + 16);
   }
 
-  // As much as the hungriest contender takes, in DRAM and in files that lie there. A run that
-  // counts instead of taking the time needs none.
+  // About what a contender takes, in DRAM and in files that lie there. A run that counts instead of
+  // taking the time needs none.
   std::uint64_t contender_memory() const {
     if (config().meter != nullptr) return 0;
     return max_records_ * 2 * (config().data.shape.pair_size() + 48);

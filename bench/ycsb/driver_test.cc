@@ -123,6 +123,11 @@ TEST_F(DriverTest, StopsWhenAsked) {
   EXPECT_THROW(run(config_), Cancelled);
 }
 
+TEST_F(DriverTest, RefusesToRunWithoutThreads) {
+  config_.threads.clear();
+  EXPECT_THROW(run(config_), Error);
+}
+
 TEST_F(DriverTest, LeavesNothingBehind) {
   run(config_);
   EXPECT_TRUE(std::filesystem::is_empty(directory_));

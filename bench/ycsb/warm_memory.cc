@@ -10,10 +10,13 @@
 namespace perdix::bench {
 namespace {
 
-std::size_t round_up(std::uint64_t bytes) {
-  constexpr std::uint64_t kUnit = WarmMemory::kAhead;
-  return static_cast<std::size_t>((bytes + kUnit - 1) / kUnit * kUnit);
+constexpr std::uint64_t kUnit = WarmMemory::kAhead;
+
+std::size_t round_down(std::uint64_t bytes) {
+  return static_cast<std::size_t>(bytes / kUnit * kUnit);
 }
+
+std::size_t round_up(std::uint64_t bytes) { return round_down(bytes + kUnit - 1); }
 
 }  // namespace
 
@@ -25,7 +28,7 @@ std::uint64_t free_memory() {
 
 WarmMemory::WarmMemory(std::uint64_t bytes, std::function<std::uint64_t()> free)
     : free_(std::move(free)),
-      memory_(round_up(std::min(bytes, free_() / 2)), std::byte{1}),
+      memory_(std::min(round_up(bytes), round_down(free_() / 2)), std::byte{1}),
       held_(memory_.size()) {}
 
 void WarmMemory::begin_phase() {

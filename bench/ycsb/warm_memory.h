@@ -28,8 +28,8 @@ class WarmMemory {
   /// This is given back ahead of what a contender takes, and is the unit of giving back.
   static constexpr std::uint64_t kAhead = std::uint64_t{16} << 20;
 
-  /// Takes and touches so many bytes, rounded up, but at most half of the free memory. `free` is
-  /// asked for that, and by follow(). Throws bad_alloc.
+  /// Takes and touches so many bytes, in whole units, but at most half of the free memory. `free`
+  /// is asked for that, and by follow(). Throws bad_alloc.
   explicit WarmMemory(std::uint64_t bytes, std::function<std::uint64_t()> free = free_memory);
   WarmMemory(const WarmMemory&) = delete;
   WarmMemory& operator=(const WarmMemory&) = delete;
@@ -38,7 +38,8 @@ class WarmMemory {
   /// more, since it may have lain there for long. From now on as much shall be free.
   void begin_phase();
 
-  /// Gives back as much as was taken since. Cost: a system call, and one more for each kAhead.
+  /// Gives back as much as was taken since. Cost: a system call, and another where it gives some
+  /// back.
   void follow();
 
   /// Resident bytes of this process that are here.

@@ -40,7 +40,7 @@ TEST(WarmMemory, TakesWholeUnitsAndAtMostHalfOfWhatIsFree) {
   System system;
   EXPECT_EQ(WarmMemory(1, system.meter()).held(), kUnit);
   EXPECT_EQ(WarmMemory(0, system.meter()).held(), 0U);
-  system.free = 8 * kUnit;
+  system.free = 9 * kUnit;
   EXPECT_EQ(WarmMemory(100 * kUnit, system.meter()).held(), 4 * kUnit);
 }
 

@@ -10,8 +10,8 @@
 // again is treated as before, and no order of splits makes a long row of leaves without.
 //
 // The paper's background threads keep it up to date. Here the writer that splits or merges does,
-// with the lock that it holds: one pair of a hundred that it inserts is one more, which costs
-// less than handing it over. Thread-safe.
+// with the lock that it holds: one insert of some four hundred is one more.
+// docs/durability/sptree.md has what that costs. Thread-safe.
 #pragma once
 
 #include <perdix/error.h>
