@@ -1,14 +1,13 @@
 #include "epoch/reclaimer.h"
 
-#include <pthread.h>
 #include <urcu/urcu-bp.h>
 
 #include <cassert>
 #include <chrono>
-#include <csignal>
 #include <utility>
 
 #include "epoch/guard.h"
+#include "util/signals.h"
 
 namespace perdix::epoch {
 namespace {
@@ -21,13 +20,6 @@ void wait_for_readers() {
   assert(!Guard::held() && "a thread would wait for its own Guard to end");
   urcu_bp_synchronize_rcu();
   tsan::acquire(&urcu_bp_gp);
-}
-
-// Signals are for the program's own threads.
-void block_signals() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
 }  // namespace
@@ -118,7 +110,7 @@ bool Reclaimer::work_requested() const noexcept {
 }
 
 void Reclaimer::run() {
-  block_signals();
+  util::block_signals();
   std::unique_lock lock(sleep_mutex_);
   while (!stopping_) {
     wake_.wait(lock, [this] { return stopping_ || work_requested(); });

@@ -1,26 +1,14 @@
 #include "pool/growth.h"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <csignal>
 #include <system_error>
 
 #include <perdix/error.h>
 
 #include "pool/layout.h"
+#include "util/signals.h"
 
 namespace perdix::pool {
-namespace {
-
-// Signals are for the program's own threads.
-void block_signals() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
-}
-
-}  // namespace
 
 Growth::~Growth() {
   {
@@ -73,7 +61,7 @@ void Growth::wake_thread() {
 }
 
 void Growth::run() {
-  block_signals();
+  util::block_signals();
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     if (has_work()) {

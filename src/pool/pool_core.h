@@ -31,6 +31,7 @@
 #include "pm/file.h"
 #include "pm/mapping.h"
 #include "pm/persist.h"
+#include "pool/background.h"
 #include "pool/directory.h"
 #include "pool/durability.h"
 #include "pool/file_lock.h"
@@ -65,6 +66,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   const pm::Persister& pm() const noexcept override { return *pm_; }
   alloc::Calloc& allocator() noexcept { return *allocator_; }
   epoch::Reclaimer& reclaimer() const noexcept override { return *reclaimer_; }
+  Background& background() noexcept { return background_; }
 
   std::byte* base() const noexcept override { return base_; }
   std::uint64_t size() const noexcept override { return size_.load(std::memory_order_acquire); }
@@ -197,6 +199,8 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   std::vector<bool> in_use_;             // directory slots that a handle holds
   bool open_ = false;
   bool needs_check_ = false;
+
+  Background background_;  // idle unless an index is open, and then the pool is
 };
 
 }  // namespace perdix::pool

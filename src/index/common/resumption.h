@@ -8,6 +8,8 @@
 #include <system_error>
 #include <thread>
 
+#include "util/signals.h"
+
 namespace perdix::index {
 
 /// Thread-safe, but for start_thread() and stop().
@@ -35,6 +37,7 @@ class Resumption {
     working_.store(true, std::memory_order_relaxed);
     try {
       thread_ = std::jthread([this, work](const std::stop_token& stop) {
+        util::block_signals();
         work(stop);
         set_idle();
       });
