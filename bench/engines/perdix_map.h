@@ -32,8 +32,7 @@ class PerdixMap {
 
   class Session {
    public:
-    Session(Index<K, V>& index, epoch::Reclaimer& reclaimer)
-        : index_(index), reclaimer_(reclaimer) {}
+    Session(Index<K, V>& index, pool::PoolCore& core) : index_(index), core_(core) {}
 
     bool get(View<K> key, Sink& sink) {
       const auto value = index_.get(key);
@@ -66,15 +65,18 @@ class PerdixMap {
       return found;
     }
 
-    void settle() { reclaimer_.settle(); }
+    void settle() {
+      core_.background().drain();
+      core_.reclaimer().settle();
+    }
 
    private:
     std::vector<std::optional<V>> values_;
     Index<K, V>& index_;
-    epoch::Reclaimer& reclaimer_;
+    pool::PoolCore& core_;
   };
 
-  Session session() { return Session(index_, pool_.core()->reclaimer()); }
+  Session session() { return Session(index_, *pool_.core()); }
 
   OwnFootprint footprint() const {
     const IndexStats stats = index_.stats();

@@ -37,7 +37,7 @@ class SpTree : public OrderedIndex<index::sptree::Tree<K, V>, K, V> {
   /// may therefore throw corrupt, and in the background.
   ///
   /// `options.dram_budget` buys write buffers (paper §4.1, §4.7): a leaf's changes are collected in
-  /// DRAM and in a log, which a write extends by one line, and reach the leaf in batches of 14.
+  /// DRAM and in a log, which a write extends by one line, and reach the leaf in batches of 28.
   /// That saves most of the media traffic where the media's unit is larger than a pair.
   SpTree(const Pool& pool, std::string_view name, const IndexOptions& options = {});
 };

@@ -11,6 +11,13 @@ BUGS = [
         TREE,
     ),
     Bug(
+        "a leaf that was merged away on its way to the backup gets its entry there all the same",
+        SMO,
+        "    if (there) backup_->add(low, leaf);\n",
+        "    backup_->add(low, leaf);\n",
+        TREE,
+    ),
+    Bug(
         "the backup leads to a leaf that no crash may know yet",
         SMO,
         "  const std::uint64_t link = staged_link(left, offset);\n",

@@ -9,9 +9,9 @@
 // into another tree while a leaf is split. Which ones is told by a hash, so that a leaf that is met
 // again is treated as before, and no order of splits makes a long row of leaves without.
 //
-// The paper's background threads keep it up to date. Here the writer that splits or merges does,
-// with the lock that it holds: one insert of some four hundred is one more.
-// docs/durability/sptree.md has what that costs. Thread-safe.
+// Leaves that splits make come here by backup_queue.h, in the background; leaves that a restart
+// finds missing, as they come back (resume.cc). One that is merged away goes at once: an entry that
+// outlived its leaf would lead a restart to memory that has become something else. Thread-safe.
 #pragma once
 
 #include <perdix/error.h>

@@ -127,6 +127,7 @@ void Tree<K, V>::check_backup(CheckReport& report) const {
 template <class K, class V>
 CheckReport Tree<K, V>::check() const {
   require_resumed();
+  unfiled_.finish();
   CheckReport report;
   Problems problems(report);
   const epoch::Guard guard;
@@ -151,6 +152,7 @@ CheckReport Tree<K, V>::check() const {
 template <class K, class V>
 void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
   require_resumed();
+  unfiled_.finish();
   const epoch::Guard guard;
   const auto visit_words = [&](Word key, Word value) {
     if (Keys::blobs(key) != 0) visit(blob_offset(key));

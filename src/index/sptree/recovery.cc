@@ -23,7 +23,8 @@ Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options)
       buffers_(arena_, [this](Buffer& buffer) { log_->add(buffer); }),
       hints_(arena_, pool().reclaimer()),
       drain_{pool().reclaimer()},
-      top_(art::DramMemory(arena_, pool().reclaimer())) {
+      top_(art::DramMemory(arena_, pool().reclaimer())),
+      unfiled_(pool().background(), [this](Key low, pm::Offset leaf) { file(low, leaf); }) {
   const auto start = std::chrono::steady_clock::now();
   if (pm::load(handle_.root()) == pm::kNull) create();
   Root& root = root_at(pool(), pm::load(handle_.root()));

@@ -14,12 +14,13 @@
 #include <perdix/pool.h>
 #include <perdix/sptree.h>
 
-#include "index/sptree/sptree.h"
+#include "index/sptree/test_backup.h"
 #include "pool/pool_core.h"
 
 namespace perdix {
 namespace {
 
+using BackupOf = index::sptree::BackupOf<std::uint64_t>;
 using index::sptree::kLeafPairs;
 using Numbers = std::map<std::uint64_t, std::uint64_t>;
 
@@ -171,43 +172,6 @@ TEST_P(ResumeTest, AnIndexMayBeClosedBeforeAllIsBack) {
   }
   expect_same(reopened(), numbers);
 }
-
-/// The backup of the index "t", opened by itself; the index is not open.
-class BackupOf {
- public:
-  explicit BackupOf(const Pool& pool)
-      : handle_(pool.core()->open_index("t", index::sptree::kEngineName, Kind::u64, Kind::u64)),
-        root_(*pool.core()->at<index::sptree::Root>(handle_.root())),
-        tree_(*pool.core(), root_.backup) {}
-
-  index::fastfair::Tree<std::uint64_t, std::uint64_t>& tree() { return tree_; }
-
-  /// Low bound and offset of each.
-  Numbers leaves() const {
-    Numbers found;
-    tree_.scan(0, [&](std::uint64_t low, std::uint64_t leaf) { return found[low] = leaf, true; });
-    return found;
-  }
-
-  /// The same, by the list of leaves. The first leaf is found through the root.
-  Numbers leaves_it_should_have() const {
-    using index::sptree::Leaf;
-    Numbers found;
-    pool::PoolCore& pool = handle_.pool();
-    for (pm::Offset at = index::sptree::successor_of(*pool.at<Leaf>(root_.first));
-         at != pm::kNull;) {
-      const Leaf& leaf = *pool.at<Leaf>(at);
-      if (index::sptree::Backup<std::uint64_t>::has(at)) found[leaf.low] = at;
-      at = index::sptree::successor_of(leaf);
-    }
-    return found;
-  }
-
- private:
-  pool::IndexHandle handle_;
-  index::sptree::Root& root_;
-  index::fastfair::Tree<std::uint64_t, std::uint64_t> tree_;
-};
 
 TEST_P(ResumeTest, TheBackupHasAQuarterOfTheLeavesAndNothingElse) {
   Numbers numbers = fill(300 * kLeafPairs);

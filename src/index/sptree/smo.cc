@@ -6,6 +6,7 @@
 // the allocator's recyclable log.
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <new>
 
 #include "alloc/session.h"
@@ -245,9 +246,31 @@ void Tree<K, V>::link_right(Node& node, Node* right) {
   }
   leave_hint(node);
   leave_hint(*right);
-  // Under the lock, which keeps the new leaf from being merged away.
-  backup_->add(NodeBounds::view(right->low), pool().offset(right->leaf()));
+  file_later(*right);
   leaves_.add(1);  // last: it waits for all stores before it
+}
+
+/// Sees to it that a new leaf, whose left neighbour is locked, comes into the backup.
+template <class K, class V>
+void Tree<K, V>::file_later(const Node& node) {
+  const Key low = NodeBounds::view(node.low);
+  const pm::Offset leaf = pool().offset(node.leaf());
+  if (!Backup<K>::has(leaf) || unfiled_.push(low, leaf)) return;
+  backup_->add(low, leaf);  // the lock keeps it from being merged away
+}
+
+/// Adds a leaf to the backup that was linked some time ago, unless it has been merged away since.
+/// The lock keeps it in the list meanwhile (L8).
+template <class K, class V>
+void Tree<K, V>::file(Key low, pm::Offset leaf) noexcept {
+  try {
+    const epoch::Guard guard;
+    const LockedNode node = lock_node(low, Keys::hash16(low), false);
+    const bool there = pool().offset(node->leaf()) == leaf && NodeBounds::view(node->low) == low;
+    if (there) backup_->add(low, leaf);
+  } catch (const std::exception&) {
+    // The backup lags behind. Who needs what is damaged gets the error from his own call.
+  }
 }
 
 /// Whether the locked node and its right neighbour should become one: they are sparse, or one of
@@ -289,7 +312,8 @@ auto Tree<K, V>::lock_left_of(Key key) -> LockedNode {
 }
 
 /// Takes a node that is about to be merged away out of the backup (L8) and the top layer; false if
-/// there was no space or memory for it. The backup first: it may lack a leaf that stays.
+/// there was no space or memory for it. The backup first: it may lack a leaf that stays. What is
+/// still on its way there finds out for itself (file()).
 template <class K, class V>
 bool Tree<K, V>::hide(const Node& node) {
   if (!backup_->remove(NodeBounds::view(node.low), pool().offset(node.leaf()))) return false;
@@ -352,6 +376,10 @@ template void Tree<std::uint64_t, std::uint64_t>::split(Node&, Key);
 template void Tree<std::uint64_t, std::string>::split(Node&, Key);
 template void Tree<std::string, std::uint64_t>::split(Node&, Key);
 template void Tree<std::string, std::string>::split(Node&, Key);
+template void Tree<std::uint64_t, std::uint64_t>::file(Key, pm::Offset) noexcept;
+template void Tree<std::uint64_t, std::string>::file(Key, pm::Offset) noexcept;
+template void Tree<std::string, std::uint64_t>::file(Key, pm::Offset) noexcept;
+template void Tree<std::string, std::string>::file(Key, pm::Offset) noexcept;
 template void Tree<std::uint64_t, std::uint64_t>::merge_around(LockedNode);
 template void Tree<std::uint64_t, std::string>::merge_around(LockedNode);
 template void Tree<std::string, std::uint64_t>::merge_around(LockedNode);

@@ -10,6 +10,7 @@
 //   recovery.cc  what happens on open: creation; and destruction
 //   resume.cc    rebuilding the DRAM layers after that, leaf by leaf, while the index is in use
 //   backup.h     where the leaves are, in PM: with what resume.cc finds the one it needs
+//   backup_queue.h  leaves that are on their way there
 //   check.cc     verification of the invariants of layout.h, mnode.h and write_buffer.h
 //
 // Concurrency (§4.2): a writer holds the lock of the middle node that it changes; for a merge those
@@ -44,6 +45,7 @@
 #include "index/common/value_of.h"
 #include "index/common/word.h"
 #include "index/sptree/backup.h"
+#include "index/sptree/backup_queue.h"
 #include "index/sptree/buffer_pool.h"
 #include "index/sptree/hints.h"
 #include "index/sptree/leaf.h"
@@ -224,6 +226,8 @@ class Tree {
   void split(Node& node, Key key);
   void keep(Node& node, std::span<Entry> entries, SlotSet taken);
   void link_right(Node& node, Node* right);
+  void file_later(const Node& node);
+  void file(Key low, pm::Offset leaf) noexcept;
   bool mergeable(const Node& node) const;
   void merge_around(LockedNode node);
   LockedNode lock_left_of(Key key);
@@ -286,7 +290,9 @@ class Tree {
   util::StripedCounter leaves_;
   util::StripedCounter blob_bytes_;
   double recovery_seconds_ = 0;
-  Resumption resumption_;  // last: its thread ends before anything else goes away
+  // Last: what they do ends before anything else goes away.
+  mutable BackupQueue<K> unfiled_;
+  Resumption resumption_;
 };
 
 /// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a

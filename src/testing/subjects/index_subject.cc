@@ -13,7 +13,7 @@
 
 #include "index/fastfair/fastfair.h"
 #include "index/nbtree/nbtree.h"
-#include "index/sptree/layout.h"
+#include "index/sptree/sptree.h"
 #include "pool/pool_core.h"
 #include "testing/subjects/index_keys.h"
 #include "testing/subjects/pool_blocks.h"
@@ -51,6 +51,10 @@ constexpr unsigned kFewKeys = 2;
 enum Action : unsigned { kPut, kInsert, kUpdate, kErase, kGet, kDrop, kReopen, kActions };
 /// Added to an action: it settles, so that a run of one thread depends on nothing else.
 constexpr unsigned kSettle = 16;
+/// Added to an action: its thread then does what waits for the pool's background thread.
+constexpr unsigned kBackground = 32;
+constexpr unsigned kActionMask = kSettle - 1;
+constexpr unsigned kBackgroundOneIn = 4;
 
 std::string value_of(Kind kind, util::Random& random) {
   const std::uint64_t number = random();
@@ -100,6 +104,7 @@ class OpenedIndex final : public Opened {
 
   StepResult apply(const Step& step) override {
     const StepResult result = call(step);
+    if ((step.action & kBackground) != 0) pool_.core()->background().drain();
     if ((step.action & kSettle) != 0) settle();
     return result;
   }
@@ -155,7 +160,7 @@ class OpenedIndex final : public Opened {
   }
 
   StepResult call(const Step& step) {
-    switch (step.action & ~kSettle) {
+    switch (step.action & kActionMask) {
       case kPut: index_->put(step.key, step.value); return StepResult::write(true);
       case kInsert: return StepResult::write(index_->insert(step.key, step.value));
       case kUpdate: return StepResult::write(index_->update(step.key, step.value));
@@ -249,12 +254,14 @@ class IndexSubject final : public Subject {
     const bool present =
         action == kUpdate || action == kErase ? !random.one_in(8) : random.one_in(4);
     const std::string& key = any_key(random, state, own, present);
-    return {threads == 1 ? action | kSettle : action, key, value_of(info_.value_kind, random)};
+    if (threads == 1) action |= kSettle;
+    if (works_in_background() && random.one_in(kBackgroundOneIn)) action |= kBackground;
+    return {action, key, value_of(info_.value_kind, random)};
   }
 
   Effects effects(const Step& step, const State& state) const override {
     const bool there = state.contains(step.key);
-    switch (step.action & ~kSettle) {
+    switch (step.action & kActionMask) {
       case kPut: return {{step.key, step.value}};
       case kInsert: return there ? Effects{} : Effects{{step.key, step.value}};
       case kUpdate: return there ? Effects{{step.key, step.value}} : Effects{};
@@ -267,9 +274,11 @@ class IndexSubject final : public Subject {
   std::string describe(const Step& step) const override {
     static constexpr std::array<const char*, kActions> kNames = {"put", "insert", "update", "erase",
                                                                  "get", "drop",   "reopen"};
-    const unsigned action = step.action & ~kSettle;
+    const unsigned action = step.action & kActionMask;
     if (action == kDrop || action == kReopen) return fmt::format("{}()", kNames[action]);
-    return fmt::format("{}({}, {} bytes)", kNames[action], show(step.key), step.value.size());
+    const bool background = (step.action & kBackground) != 0;
+    return fmt::format("{}({}, {} bytes){}", kNames[action], show(step.key), step.value.size(),
+                       background ? ", then what waits for the background" : "");
   }
 
  private:
@@ -295,6 +304,8 @@ class IndexSubject final : public Subject {
     for (std::uint64_t i = random.below(kPairsOfAnother); i > 0; --i)
       another->put(bytes_of_number(i), bytes_of_number(i));
   }
+
+  bool works_in_background() const { return info_.engine == index::sptree::kEngineName; }
 
   static Effects erasure_of(const State& state) {
     Effects effects;

@@ -1,0 +1,95 @@
+// Leaves on their way to the backup of the top layer (sptree.txt §4.1): whoever splits a leaf puts
+// the new one here, and the pool's background thread files it.
+//
+// An entry says what was true when it was put here. Meanwhile the leaf may have been merged away,
+// and its block be another leaf; so whoever files it looks whether it is still there. An entry has
+// the low bound, by which that can be asked, and not the leaf's node, which may be gone.
+//
+// Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <perdix/types.h>
+
+#include "pm/offset.h"
+#include "pool/background.h"
+#include "util/spin_lock.h"
+
+namespace perdix::index::sptree {
+
+template <Storable K>
+class BackupQueue {
+ public:
+  using File = std::function<void(View<K> low, pm::Offset leaf)>;
+
+  /// file() is called once for each entry, on any thread, and must not throw. What is left at the
+  /// end is filed by the destructor.
+  BackupQueue(pool::Background& background, File file)
+      : file_(std::move(file)), job_(background, [this] { file_all(); }) {}
+
+  /// Returns at once. False, and nothing has happened, if there is no room or no memory.
+  bool push(View<K> low, pm::Offset leaf) {
+    const std::optional<bool> first = add(low, leaf);
+    if (first == true) job_.request();
+    return first.has_value();
+  }
+
+  /// Returns when all that was put here before the call is filed; helps with it.
+  void finish() { job_.finish(); }
+
+ private:
+  struct Entry {
+    K low;
+    pm::Offset leaf;
+
+    std::size_t bytes() const {
+      if constexpr (std::is_same_v<K, std::string>) return sizeof(Entry) + low.size();
+      return sizeof(Entry);
+    }
+  };
+
+  /// Whether it is the first; nothing if it has no room.
+  std::optional<bool> add(View<K> low, pm::Offset leaf) {
+    try {
+      Entry entry{K(low), leaf};
+      const std::lock_guard lock(lock_);
+      const std::size_t bytes = bytes_ + entry.bytes();
+      if (bytes > kMostBytes) return std::nullopt;
+      entries_.push_back(std::move(entry));
+      bytes_ = bytes;
+      return entries_.size() == 1;
+    } catch (const std::bad_alloc&) {
+      return std::nullopt;
+    }
+  }
+
+  void file_all() {
+    std::vector<Entry> entries;
+    {
+      const std::lock_guard lock(lock_);
+      entries.swap(entries_);
+      bytes_ = 0;
+    }
+    for (const Entry& entry : entries) file_(entry.low, entry.leaf);
+  }
+
+  /// 4,096 entries of integers: so many come together only if the thread gets no processor.
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 16;
+
+  const File file_;
+  util::SpinLock lock_;  // guards what follows
+  std::vector<Entry> entries_;
+  std::size_t bytes_ = 0;
+  pool::Background::Job job_;  // last: finishes before anything else goes away
+};
+
+}  // namespace perdix::index::sptree

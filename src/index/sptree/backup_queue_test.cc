@@ -1,0 +1,124 @@
+#include "index/sptree/backup_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace perdix::index::sptree {
+namespace {
+
+using Numbers = std::map<std::uint64_t, pm::Offset>;
+
+/// A queue of integers, and what it has filed.
+struct Rig {
+  pool::Background background;
+  Numbers filed;
+  std::optional<BackupQueue<std::uint64_t>> queue{
+      std::in_place, background,
+      [this](std::uint64_t low, pm::Offset leaf) { filed.emplace(low, leaf); }};
+};
+
+TEST(BackupQueue, FilesInTheBackground) {
+  pool::Background background;
+  std::atomic<std::uint64_t> filed{0};
+  BackupQueue<std::uint64_t> queue(
+      background, [&](std::uint64_t low, pm::Offset leaf) { filed += low * leaf; });
+  EXPECT_TRUE(queue.push(2, 3));
+  while (filed < 6) std::this_thread::yield();
+  EXPECT_TRUE(queue.push(5, 7));  // empty again
+  while (filed < 41) std::this_thread::yield();
+  EXPECT_EQ(filed, 41U);
+}
+
+TEST(BackupQueue, EachEntryIsFiledOnce) {
+  Rig rig;
+  Numbers pushed;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    EXPECT_TRUE(rig.queue->push(i, 1000 - i));
+    pushed.emplace(i, 1000 - i);
+    if (i % 300 == 0) rig.queue->finish();
+  }
+  rig.queue->finish();
+  EXPECT_EQ(rig.filed, pushed);
+}
+
+TEST(BackupQueue, TheEndFilesWhatIsLeft) {
+  Rig rig;
+  EXPECT_TRUE(rig.queue->push(1, 2));
+  EXPECT_TRUE(rig.queue->push(3, 4));
+  rig.queue.reset();
+  EXPECT_EQ(rig.filed, (Numbers{{1, 2}, {3, 4}}));
+}
+
+TEST(BackupQueue, KeepsAStringThatItsOwnerGivesUp) {
+  pool::Background background;
+  std::vector<std::string> filed;
+  BackupQueue<std::string> queue(
+      background, [&](std::string_view low, pm::Offset) { filed.emplace_back(low); });
+  std::string low(100, 'a');
+  EXPECT_TRUE(queue.push(low, 1));
+  low.assign(100, 'b');
+  queue.finish();
+  ASSERT_EQ(filed.size(), 1U);
+  EXPECT_EQ(filed[0], std::string(100, 'a'));
+}
+
+/// Pushed until there is no room, by a thread that the one in the background can't keep up with:
+/// that waits in the first entry.
+TEST(BackupQueue, IsBounded) {
+  pool::Background background;
+  std::atomic<bool> begun{false}, go_on{false};
+  std::atomic<std::size_t> filed{0};
+  const auto file = [&](std::string_view, pm::Offset) {
+    begun = true;
+    go_on.wait(false);
+    ++filed;
+  };
+  BackupQueue<std::string> queue(background, file);
+  EXPECT_TRUE(queue.push("first", 1));
+  while (!begun) std::this_thread::yield();
+  const std::string low(1000, 'k');
+  std::size_t pushed = 0;
+  while (pushed < 1000 && queue.push(low, 2)) ++pushed;
+  EXPECT_GT(pushed, 50U);
+  EXPECT_LT(pushed, 66U) << "64 KiB";
+  EXPECT_FALSE(queue.push(low, 2));
+  EXPECT_FALSE(queue.push(std::string(1 << 17, 'k'), 2));
+  go_on = true;
+  go_on.notify_all();
+  queue.finish();
+  EXPECT_EQ(filed, 1 + pushed);
+  EXPECT_TRUE(queue.push(low, 2)) << "there is room again";
+  EXPECT_FALSE(queue.push(std::string(1 << 17, 'k'), 2)) << "never for so much";
+}
+
+TEST(BackupQueue, ThreadsLoseNothing) {
+  pool::Background background;
+  std::atomic<std::uint64_t> filed{0};
+  BackupQueue<std::uint64_t> queue(background,
+                                   [&](std::uint64_t low, pm::Offset) { filed += low; });
+  std::atomic<std::uint64_t> pushed{0};
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint64_t t = 0; t < 3; ++t) {
+      threads.emplace_back([&, t] {
+        for (std::uint64_t i = 0; i < 20'000; ++i) {
+          if (queue.push(i, t)) pushed += i;
+          if (i % 1000 == 0) queue.finish();
+        }
+      });
+    }
+  }
+  queue.finish();
+  EXPECT_EQ(filed, pushed);
+  EXPECT_GT(pushed, 0U);
+}
+
+}  // namespace
+}  // namespace perdix::index::sptree
