@@ -28,6 +28,7 @@ struct Options {
   std::uint64_t runs = 100;
   double seconds = 0;
   bool reopen = false;
+  std::uint64_t dram_budget = 0;
   std::string suppress;
   bool sites = false;
 };
@@ -47,6 +48,8 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--seconds", options.seconds, "Go on for so long instead of --runs");
   app.add_flag("--reopen", options.reopen,
                "Half of the indexes are closed and opened again before");
+  app.add_option("--dram-budget", options.dram_budget, "Bytes for write buffers")
+      ->transform(CLI::AsSizeValue(false));
   app.add_option("--suppress", options.suppress,
                  "Leave out a call site: file:line:column:flush or ...:fence");
   app.add_flag("--sites", options.sites, "List the call sites that were seen");
@@ -92,7 +95,8 @@ class Campaign {
     return {
         options_.engine,       kind(options_.keys),
         kind(options_.values), flushes ? DomainChoice::memory_controller : DomainChoice::cpu_cache,
-        folder_.path(),        options_.reopen};
+        folder_.path(),        options_.reopen,
+        options_.dram_budget};
   }
 
   bool over(std::uint64_t seed) const {
@@ -119,9 +123,10 @@ class Campaign {
     std::cout << fmt::format("{}: seed {} is not durably linearizable\n", what(), seed);
     for (const std::string& problem : outcome.problems) std::cout << problem << '\n';
     std::cout << fmt::format(
-        "schedule_fuzzer --engine {} --keys {} --values {} --domain {} --seed {} --runs 1{}{}\n",
+        "schedule_fuzzer --engine {} --keys {} --values {} --domain {} --seed {} --runs 1{}{}{}\n",
         options_.engine, options_.keys, options_.values, options_.domain, seed,
         options_.reopen ? " --reopen" : "",
+        options_.dram_budget == 0 ? "" : fmt::format(" --dram-budget {}", options_.dram_budget),
         options_.suppress.empty() ? "" : " --suppress " + options_.suppress);
     return 1;
   }

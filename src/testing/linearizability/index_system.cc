@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "index/sptree/sptree.h"
 #include "pool/pool_core.h"
 
 namespace perdix::testing {
@@ -61,23 +62,29 @@ class Encoding {
 };
 
 /// Nothing happens but what the schedule says.
-IndexOptions index_options() {
+IndexOptions index_options(const IndexSystemOptions& system) {
   IndexOptions options;
+  options.dram_budget = system.dram_budget;
   options.resume_in_background = false;
   return options;
 }
 
 class IndexMap final : public Map {
  public:
-  IndexMap(std::unique_ptr<Index> index, const Encoding& encoding)
-      : index_(std::move(index)), encoding_(encoding) {}
+  IndexMap(const Pool& pool, const IndexInfo& info, const IndexSystemOptions& options)
+      : options_(index_options(options)),
+        index_(Index::open_or_create(pool, info, options_)),
+        encoding_(options),
+        background_(pool.core()->background()) {}
 
   std::optional<Value> get(Key key) override {
     const auto found = index_->get(encoding_.key(key));
     return found ? std::optional(encoding_.value_of(*found)) : std::nullopt;
   }
+  /// Some are followed by what waits for the pool's background thread.
   void put(Key key, Value value) override {
     index_->put(encoding_.key(key), encoding_.value(value));
+    if (value % kPutsPerTurn == 0) background_.drain();
   }
   bool insert(Key key, Value value) override {
     return index_->insert(encoding_.key(key), encoding_.value(value));
@@ -96,12 +103,16 @@ class IndexMap final : public Map {
   CheckReport check() const { return index_->check(); }
   void close() { index_.reset(); }
   void open(const Pool& pool, const std::string& name) {
-    index_ = Index::open(pool, name, index_options());
+    index_ = Index::open(pool, name, options_);
   }
 
  private:
+  static constexpr Value kPutsPerTurn = 8;
+
+  const IndexOptions options_;
   std::unique_ptr<Index> index_;
   Encoding encoding_;
+  pool::Background& background_;
 };
 
 /// A file that is removed at the end.
@@ -131,17 +142,22 @@ class IndexSystem final : public System {
       : shared_(std::move(shared)),
         file_(shared_->options.folder / fmt::format("pool-{}", shared_->files.fetch_add(1))),
         pool_(open(image)),
-        map_(Index::open_or_create(pool_, info(), index_options()), Encoding(shared_->options)) {}
+        map_(pool_, info(), shared_->options) {}
 
   Map& map() override { return map_; }
   std::span<std::byte> memory() override { return {pool_.core()->base(), pool_.core()->size()}; }
   bool needs_flushes() const override {
     return shared_->options.domain == DomainChoice::memory_controller;
   }
+  unsigned leaf_pairs() const override {
+    const bool is_sptree = shared_->options.engine == index::sptree::kEngineName;
+    return is_sptree ? index::sptree::kLeafPairs : System::leaf_pairs();
+  }
   std::unique_ptr<System> recover(std::span<const std::byte> image) const override {
     return std::make_unique<IndexSystem>(shared_, image);
   }
   void prepared(std::uint64_t seed) override {
+    pool_.core()->background().drain();  // else its thread might go on after the first call
     if (!shared_->options.reopen || seed % 4 < 2) return;
     map_.close();
     map_.open(pool_, info().name);

@@ -22,6 +22,7 @@ struct IndexSystemOptions {
   /// In half of the runs threads find the index as it is after its opening, which may have left
   /// things to them.
   bool reopen = false;
+  std::uint64_t dram_budget = 0;  ///< as in IndexOptions
 };
 
 /// Systems made from these options; each is a new pool in a file of its own, removed at the end.

@@ -40,6 +40,9 @@ class System {
   /// Whether stores survive only once their lines were flushed and fenced.
   virtual bool needs_flushes() const = 0;
 
+  /// With so many pairs a leaf is full, with about half as many in two of them they may become one.
+  virtual unsigned leaf_pairs() const { return 64; }
+
   /// A system of its own that finds this memory after a crash. Throws what opening throws.
   virtual std::unique_ptr<System> recover(std::span<const std::byte> image) const = 0;
 

@@ -101,7 +101,7 @@ class Run {
         random_(seed),
         sites_(sites),
         system_(make()),
-        plan_(draw_plan(random_, system_->map().ordered())) {}
+        plan_(draw_plan(random_, system_->map().ordered(), system_->leaf_pairs())) {}
 
   ScheduleOutcome run() {
     Log log(system_->map(), clock_, kBefore);

@@ -11,14 +11,15 @@ namespace {
 /// Draws the calls of a plan.
 class Planner {
  public:
-  Planner(util::Random& random, bool ordered) : random_(random), ordered_(ordered) {}
+  Planner(util::Random& random, bool ordered, unsigned leaf_pairs)
+      : random_(random), ordered_(ordered), leaf_pairs_(leaf_pairs) {}
 
   SchedulePlan draw() {
     const std::uint64_t beginning = random_.below(4);
     const bool contested = beginning == 3;
-    make_keys(beginning == 0 || contested ? 1 + random_.below(6) : 80);
+    make_keys(beginning == 0 || contested ? 1 + random_.below(6) : leaf_pairs_ * 5 / 4);
     if (beginning == 0 || contested) put_some(random_.below(plan_.keys.size() + 1));
-    if (beginning == 1) put_some(61 + random_.below(4));
+    if (beginning == 1) put_some(leaf_pairs_ - 3 + random_.below(4));
     if (beginning == 2) leave_little();
     draw_weights(beginning == 2);
     if (contested) insert_much();
@@ -48,9 +49,10 @@ class Planner {
 
   // Two leaves, from which so much is erased that they have little more than half of one.
   void leave_little() {
-    put_some(70);
-    const std::uint64_t left = 31 + random_.below(4);
-    for (std::uint64_t i = left; i < 70; ++i)
+    const std::uint64_t most = leaf_pairs_ + 6;
+    put_some(most);
+    const std::uint64_t left = leaf_pairs_ / 2 - 1 + random_.below(4);
+    for (std::uint64_t i = left; i < most; ++i)
       plan_.before.push_back({false, Action::erase, shuffled_[i], 0, 0});
   }
 
@@ -89,6 +91,7 @@ class Planner {
 
   util::Random& random_;
   bool ordered_;
+  std::uint64_t leaf_pairs_;
   SchedulePlan plan_;
   std::vector<Key> shuffled_;
   std::array<Key, 4> hot_{};
@@ -116,8 +119,8 @@ std::uint64_t SchedulePlan::calls() const {
   return calls;
 }
 
-SchedulePlan draw_plan(util::Random& random, bool ordered) {
-  return Planner(random, ordered).draw();
+SchedulePlan draw_plan(util::Random& random, bool ordered, unsigned leaf_pairs) {
+  return Planner(random, ordered, leaf_pairs).draw();
 }
 
 }  // namespace perdix::testing

@@ -32,9 +32,9 @@ struct SchedulePlan {
   std::uint64_t calls() const;
 };
 
-/// Four kinds of beginning: few keys; as many as a leaf of 64 holds, so that the next insert
-/// splits; so few left of two leaves that the next erase merges; and few keys of which one is
+/// Four kinds of beginning: few keys; as many as a leaf holds, so that the next insert splits;
+/// so few left of two leaves that the next erase merges; and few keys of which one is
 /// inserted and erased by all threads. Else most calls go to four keys.
-SchedulePlan draw_plan(util::Random& random, bool ordered);
+SchedulePlan draw_plan(util::Random& random, bool ordered, unsigned leaf_pairs);
 
 }  // namespace perdix::testing
