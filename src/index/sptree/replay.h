@@ -23,12 +23,32 @@
 
 namespace perdix::index::sptree {
 
+/// Of a chain: a buffer holds 28 changes, and a few more follow where keys are written twice.
+inline constexpr unsigned kUsualRecords = 32;
+
 struct Replay {
   std::vector<std::pair<Word, Word>> pairs;  ///< buffered keys and values
   SlotSet erased;                            ///< slots of the leaf
   unsigned records = 0;
   bool stale = false;
 };
+
+/// Words of keys of a leaf, among them all that are one of `live`: few others, so that whoever
+/// looks for each of those need not look at the whole leaf.
+inline std::vector<Word> keys_like(const std::vector<std::pair<Word, Word>>& live, const Leaf& leaf,
+                                   SlotSet slots) {
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;  // spreads them
+  const auto bit = [](Word key) { return std::uint64_t{1} << (key * kGolden >> 58); };
+  std::uint64_t bits = 0;
+  for (const auto& [key, value] : live) bits |= bit(key);
+  std::vector<Word> keys;
+  keys.reserve(kLeafPairs);
+  for (const unsigned slot : slots) {
+    const Word key = pm::load(pair_at(leaf, slot).key);
+    if ((bits & bit(key)) != 0) keys.push_back(key);
+  }
+  return keys;
+}
 
 /// `in_range(word)`: whether the key of that word belongs to the leaf. Asked of live pairs only, so
 /// the key's bytes are there.
@@ -38,6 +58,9 @@ Replay replay(const wal::Log& log, wal::Owner owner, wal::Position head, const L
   Replay result;
   std::vector<Word> seen;
   std::vector<std::pair<Word, Word>> live;
+  seen.reserve(kUsualRecords);
+  live.reserve(kUsualRecords);
+  result.pairs.reserve(kUsualRecords);
   const SlotSet slots = slots_of(leaf);
   log.follow(owner, head, [&](wal::Type type, Word key, Word value, wal::Position) {
     ++result.records;
@@ -51,14 +74,10 @@ Replay replay(const wal::Log& log, wal::Owner owner, wal::Position head, const L
     seen.push_back(key);
     if (type == wal::Type::put) live.emplace_back(key, value);
   });
-  const auto in_leaf = [&](Word key) {
-    for (const unsigned slot : slots - result.erased) {
-      if (pm::load(pair_at(leaf, slot).key) == key) return true;
-    }
-    return false;
-  };
+  const std::vector<Word> in_leaf = keys_like(live, leaf, slots - result.erased);
   for (const auto& [key, value] : live) {
-    if (in_leaf(key) || !in_range(key)) {
+    const bool merged = std::find(in_leaf.begin(), in_leaf.end(), key) != in_leaf.end();
+    if (merged || !in_range(key)) {
       result.stale = true;
     } else {
       result.pairs.emplace_back(key, value);

@@ -68,8 +68,8 @@ void Tree<K, V>::start_resuming(bool in_background) {
 template <class K, class V>
 void Tree<K, V>::resume(const std::stop_token& stop) {
   for (K position(NodeBounds::view(NodeBounds::least())); !stop.stop_requested();) {
-    resumption_.give_way();
     const epoch::Guard guard;
+    warm(position, resumption_.lock_for_all());
     const auto high = read_node_from(locate(position), position, [](const Node& node) {
       return node.high.load(std::memory_order_acquire);
     });
@@ -98,10 +98,9 @@ void Tree<K, V>::require_resumed() const {
 
 // --- One leaf ------------------------------------------------------------------------------------
 
-/// Makes the key's leaf warm. The caller holds a guard and no lock.
+/// Makes the key's leaf warm. The caller holds a guard and no lock but this one.
 template <class K, class V>
-void Tree<K, V>::warm(Key key) {
-  const auto lock = resumption_.lock();
+void Tree<K, V>::warm(Key key, WarmingLock::Turn /*held*/) {
   while (const LockedNode left = lock_before_gap(key)) warm_one(*left, key);
 }
 
@@ -287,15 +286,15 @@ void Tree<K, V>::count_pairs(const Node& node) {
 
 template void Tree<std::uint64_t, std::uint64_t>::start_resuming(bool);
 template void Tree<std::uint64_t, std::uint64_t>::require_resumed() const;
-template void Tree<std::uint64_t, std::uint64_t>::warm(Key);
+template void Tree<std::uint64_t, std::uint64_t>::warm(Key, WarmingLock::Turn);
 template void Tree<std::uint64_t, std::string>::start_resuming(bool);
 template void Tree<std::uint64_t, std::string>::require_resumed() const;
-template void Tree<std::uint64_t, std::string>::warm(Key);
+template void Tree<std::uint64_t, std::string>::warm(Key, WarmingLock::Turn);
 template void Tree<std::string, std::uint64_t>::start_resuming(bool);
 template void Tree<std::string, std::uint64_t>::require_resumed() const;
-template void Tree<std::string, std::uint64_t>::warm(Key);
+template void Tree<std::string, std::uint64_t>::warm(Key, WarmingLock::Turn);
 template void Tree<std::string, std::string>::start_resuming(bool);
 template void Tree<std::string, std::string>::require_resumed() const;
-template void Tree<std::string, std::string>::warm(Key);
+template void Tree<std::string, std::string>::warm(Key, WarmingLock::Turn);
 
 }  // namespace perdix::index::sptree

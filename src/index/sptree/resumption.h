@@ -1,36 +1,46 @@
 // The resumption of an SpTree (resume.cc), and the lock that it needs.
 #pragma once
 
-#include <atomic>
 #include <mutex>
-#include <thread>
 
 #include "index/common/resumption.h"
+#include "util/ticket_lock.h"
 #include "wal/chain.h"
 
 namespace perdix::index::sptree {
 
-/// Thread-safe where not said otherwise.
+/// Whoever makes leaves warm holds it. The thread in the background gets every second turn, and
+/// those that need a certain leaf share the others. Were it given only what they leave, a leaf
+/// would come back with each lookup and hardly any besides, until all of a large index is back.
 class WarmingLock {
  public:
-  /// The lock that whoever makes leaves warm holds.
-  std::unique_lock<std::mutex> lock() {
-    waiting_.fetch_add(1, std::memory_order_relaxed);
-    std::unique_lock lock(mutex_);
-    waiting_.fetch_sub(1, std::memory_order_relaxed);
-    return lock;
+  class Turn {
+   private:
+    friend class WarmingLock;
+    std::unique_lock<std::mutex> among_callers_;
+    std::unique_lock<util::TicketLock> lock_;
+  };
+
+  /// For a call that needs a certain leaf.
+  Turn lock() {
+    Turn turn;
+    turn.among_callers_ = std::unique_lock(among_callers_);
+    turn.lock_ = std::unique_lock(lock_);
+    return turn;
   }
 
-  /// Lets those go first that need a certain leaf. Called without the lock.
-  void give_way() const {
-    while (waiting_.load(std::memory_order_relaxed) != 0) std::this_thread::yield();
+  /// For whoever makes all leaves warm.
+  Turn lock_for_all() {
+    Turn turn;
+    turn.lock_ = std::unique_lock(lock_);
+    return turn;
   }
 
   wal::Chain closing;  ///< the stale chain that gets its END; guarded by the lock
 
  private:
-  std::mutex mutex_;
-  std::atomic<unsigned> waiting_{0};
+  std::mutex among_callers_;  // so that one of them at most waits for the lock
+  util::TicketLock lock_;
 };
 
 /// Done: every leaf has a middle node, and every chain of the log a buffer. Set with the lock held.

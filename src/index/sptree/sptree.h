@@ -250,7 +250,7 @@ class Tree {
   void resume(const std::stop_token& stop);
   void finish_resuming();
   void require_resumed() const;
-  void warm(Key key);
+  void warm(Key key, WarmingLock::Turn held);
   LockedNode lock_before_gap(Key key);
   void warm_one(Node& left, Key key);
   Leaf& last_cold(Leaf& first, Key key, bool strictly_below) const;
@@ -346,7 +346,8 @@ template <class K, class V>
   if (!node->lock.read_validate(version)) return node;
   if (next != nullptr) return next;
   // A reader, too, brings back what it needs: the DRAM layers are a cache of what is in PM.
-  const_cast<Tree*>(this)->warm(key);
+  auto* const self = const_cast<Tree*>(this);
+  self->warm(key, self->resumption_.lock());
   return locate(key);
 }
 
