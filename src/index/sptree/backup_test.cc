@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Keeps the background at rest; calls a function once before a write.
+/// Keeps the background at rest; calls a function once before a read of persistent memory.
 class Rest final : public pm::Probe {
  public:
   Rest() : previous_(pm::install_probe(this)) {}
@@ -33,10 +33,9 @@ class Rest final : public pm::Probe {
   Rest& operator=(const Rest&) = delete;
   ~Rest() override { pm::install_probe(previous_); }
 
-  void before_next_write(std::function<void()> call) { call_ = std::move(call); }
+  void before_next_read(std::function<void()> call) { call_ = std::move(call); }
 
-  void on_read(const void*, std::size_t) override {}
-  void before_write(const void*, std::size_t) override {
+  void on_read(const void*, std::size_t) override {
     if (const auto call = std::exchange(call_, nullptr)) call();
   }
   void on_write(const void*, std::size_t) override {}
@@ -127,8 +126,8 @@ TYPED_TEST(BackupTest, AnEntryOfAnEarlierLeafOfTheSameBlockIsNotFiled) {
   this->expect_sound();
 }
 
-/// Else the merge would find no entry to take out, and the filing would add one for a leaf that is
-/// gone.
+/// Else it would find no entry to take out, and the filing would add one for a leaf that is gone.
+/// The first read is that of the backup, once the leaf has been found in its place.
 TYPED_TEST(BackupTest, AMergeWaitsUntilItsLeafIsFiled) {
   std::uint64_t last = 0;
   const auto ends_with_a_leaf_to_file = [&] {
@@ -141,7 +140,7 @@ TYPED_TEST(BackupTest, AMergeWaitsUntilItsLeafIsFiled) {
   }
   std::thread eraser;
   std::atomic<bool> merged{false};
-  this->rest().before_next_write([&] {
+  this->rest().before_next_read([&] {
     eraser = std::thread([&] {
       this->tree().erase(this->key(last));
       merged = true;
