@@ -368,6 +368,21 @@ std::optional<Content> Log::at(Owner owner, Position position) const {
                                    owner, position));
 }
 
+void Log::prefetch(std::span<Position> heads) const noexcept {
+  constexpr unsigned kMostRecords = 64;  // of each: a damaged chain might have no end
+  const auto segments_of = [&](Position position) -> const Segments& {
+    return stripes_[stripe_of_position(position) % kStripes].segments();
+  };
+  for (unsigned i = 0; i < kMostRecords; ++i) {
+    for (Position& position : heads) {
+      if (position == 0) continue;
+      const std::optional<Content> record = segments_of(position).read(seed_, position);
+      position = record && !record->first ? previous(*record) : 0;
+      if (position != 0) __builtin_prefetch(segments_of(position).at(position));
+    }
+  }
+}
+
 void Log::prepare_adoption() {
   const std::lock_guard guard(adopting_);
   if (adopted_.size() == adopted_.capacity()) adopted_.reserve(2 * adopted_.size() + 1);

@@ -173,6 +173,10 @@ class Log {
     }
   }
 
+  /// Brings chains into the processor's cache, all of them at once: one by itself is a memory
+  /// access after the other. `heads`: what surviving() said, or 0; spent.
+  void prefetch(std::span<Position> heads) const noexcept;
+
   /// Takes the memory that the next adopt() of this thread needs, which then can't fail, provided
   /// that no other thread adopts meanwhile. Throws bad_alloc.
   void prepare_adoption();

@@ -127,6 +127,25 @@ TEST(Log, FollowingStopsWhenItIsTold) {
   EXPECT_EQ(last, 2u);
 }
 
+/// Of chains that aren't there it makes nothing.
+TEST(Log, PrefetchingFollowsAllChainsToTheirEnds) {
+  Rig rig;
+  for (Word key = 0; key < 20; ++key) {
+    rig.put(7, key, key);
+    rig.put_at(key % kStripes, 8, key, key);
+  }
+  rig.open_log();
+  const Position head = rig.log().surviving(7);
+  const Position behind = head + 1000 * sizeof(Record);
+  std::array<Position, 5> heads = {head, 0, rig.log().surviving(8), behind, rig.log().surviving(9)};
+  rig.log().prefetch(heads);
+  EXPECT_EQ(heads, (std::array<Position, 5>{}));
+  rig.restart(false, {7, 8});
+  EXPECT_EQ(rig.read(7).size(), 20U);
+  EXPECT_EQ(rig.read(8).size(), 20U);
+  EXPECT_EQ(rig.problems(), Strings{});
+}
+
 TEST(Log, ATornRecordIsTheTailAndIsOverwritten) {
   for (std::uint64_t Record::*word :
        {&Record::where, &Record::key, &Record::value, &Record::check}) {

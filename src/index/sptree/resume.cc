@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <optional>
 #include <system_error>
@@ -27,6 +28,9 @@
 
 namespace perdix::index::sptree {
 namespace {
+
+/// Leaves whose chains are asked for at a time: they use a fraction of the nearest cache.
+constexpr unsigned kAhead = 8;
 
 [[noreturn]] void throw_corrupt(const pool::PoolCore& pool, pm::Offset leaf, const char* what) {
   throw Error(Errc::corrupt, fmt::format("{}: the leaf of an index at offset {:#x} {}; restore the "
@@ -67,15 +71,37 @@ void Tree<K, V>::start_resuming(bool in_background) {
 /// Makes all leaves warm, unless it is told to stop.
 template <class K, class V>
 void Tree<K, V>::resume(const std::stop_token& stop) {
-  for (K position(NodeBounds::view(NodeBounds::least())); !stop.stop_requested();) {
+  K position(NodeBounds::view(NodeBounds::least()));
+  for (unsigned i = 0; !stop.stop_requested(); ++i) {
     const epoch::Guard guard;
-    warm(position, resumption_.lock_for_all());
+    {
+      auto turn = resumption_.lock_for_all();
+      if (i % kAhead == 0) prefetch_chains(position);
+      warm(position, std::move(turn));
+    }
     const auto high = read_node_from(locate(position), position, [](const Node& node) {
       return node.high.load(std::memory_order_acquire);
     });
     if (NodeBounds::is_open(high)) return finish_resuming();
     position = NodeBounds::after(high);
   }
+}
+
+/// Asks for the chains of the next leaves in the key's gap, if it is in one. Whoever makes leaves
+/// warm does it, with the lock; what is meant is a good guess, and needs no more.
+template <class K, class V>
+void Tree<K, V>::prefetch_chains(Key key) {
+  if (log_ == nullptr) return;
+  const LockedNode left = lock_before_gap(key);
+  if (!left) return;
+  std::array<wal::Position, kAhead> chains{};
+  const Leaf* leaf = left->leaf();
+  for (wal::Position& chain : chains) {
+    leaf = next_leaf(*leaf);
+    if (leaf == nullptr) break;
+    chain = log_->surviving(sptree::owner_of(pool().offset(leaf)));
+  }
+  log_->prefetch(chains);
 }
 
 /// Nothing is cold any more: the log may forget what was before the restart.

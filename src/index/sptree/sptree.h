@@ -249,6 +249,7 @@ class Tree {
   void start_resuming(bool in_background);
   void resume(const std::stop_token& stop);
   void finish_resuming();
+  void prefetch_chains(Key key);
   void require_resumed() const;
   void warm(Key key, WarmingLock::Turn held);
   LockedNode lock_before_gap(Key key);
