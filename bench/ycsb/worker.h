@@ -21,7 +21,7 @@
 //
 // and, where what an operation does depends on what threads in the background have done so far,
 //
-//   void settle();                     waits until they have nothing left to do
+//   void settle();                     returns once they have nothing left to do
 //
 // A Map that serves before all that it keeps in DRAM is back after opening also has
 //

@@ -1,4 +1,5 @@
-// What indexes leave for later: a thread of the pool's does it soon, and no call waits for it.
+// What indexes leave for later: a thread of the pool's does it soon. Nobody waits for it but who
+// needs it done: finish(), drain().
 //
 // An index has a Job for each kind of such work, and requests it when there is some. The thread
 // pauses before it begins, so that one turn serves all requests of that time and few of them wake

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace perdix::util {
@@ -30,20 +32,28 @@ TEST(TicketLock, ExcludesOthers) {
   EXPECT_EQ(turns, kThreads * kTurns);
 }
 
-/// One thread takes it again and again, without a pause in which another could get it by chance;
-/// the others get it all the same.
+/// Two threads that give it back only to take it again have it in turns, but for when one of them
+/// was not running; of one that holds it long and one that doesn't, neither is passed over.
 TEST(TicketLock, NobodyIsPassedOver) {
+  using Clock = std::chrono::steady_clock;
   TicketLock lock;
-  std::atomic<bool> done{false};
-  std::jthread greedy([&] {
-    while (!done) {
+  std::uint64_t long_turns = 0;  // the lock guards it
+  std::jthread holder([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
       const std::lock_guard guard(lock);
+      ++long_turns;
+      const auto end = Clock::now() + std::chrono::microseconds(20);
+      while (Clock::now() < end) {
+      }
     }
   });
-  for (int i = 0; i < 1000; ++i) {
+  std::vector<std::uint64_t> between(201);
+  for (std::uint64_t& turns : between) {
     const std::lock_guard guard(lock);
+    turns = std::exchange(long_turns, 0);
   }
-  done = true;
+  std::nth_element(between.begin(), between.begin() + 100, between.end());
+  EXPECT_EQ(between[100], 1U);
 }
 
 }  // namespace

@@ -373,12 +373,16 @@ void Log::prefetch(std::span<Position> heads) const noexcept {
   const auto segments_of = [&](Position position) -> const Segments& {
     return stripes_[stripe_of_position(position) % kStripes].segments();
   };
-  for (unsigned i = 0; i < kMostRecords; ++i) {
+  bool more = true;
+  for (unsigned i = 0; more && i < kMostRecords; ++i) {
+    more = false;
     for (Position& position : heads) {
       if (position == 0) continue;
       const std::optional<Content> record = segments_of(position).read(seed_, position);
       position = record && !record->first ? previous(*record) : 0;
-      if (position != 0) __builtin_prefetch(segments_of(position).at(position));
+      if (position == 0) continue;
+      __builtin_prefetch(segments_of(position).at(position));
+      more = true;
     }
   }
 }

@@ -33,10 +33,13 @@ class Rest final : public pm::Probe {
   Rest& operator=(const Rest&) = delete;
   ~Rest() override { pm::install_probe(previous_); }
 
-  void before_next_read(std::function<void()> call) { call_ = std::move(call); }
+  void before_next_read(std::function<void()> call) {
+    call_ = std::move(call);
+    armed_ = true;
+  }
 
   void on_read(const void*, std::size_t) override {
-    if (const auto call = std::exchange(call_, nullptr)) call();
+    if (armed_.exchange(false)) call_();
   }
   void on_write(const void*, std::size_t) override {}
   bool on_flush(const void*, std::size_t, const pm::Site&) override { return true; }
@@ -45,6 +48,7 @@ class Rest final : public pm::Probe {
  private:
   pm::Probe* previous_;
   std::function<void()> call_;
+  std::atomic<bool> armed_{false};  // reads come from several threads
 };
 
 template <class K>

@@ -8,8 +8,8 @@
 // where nothing is cold.
 //
 // The way to the leaf that is needed: the backup leads to it, or to one left of it; the list of
-// leaves leads on. A thread in the background makes all leaves warm in the order of their keys, by
-// asking for them as everybody does.
+// leaves leads on. A thread in the background makes all leaves warm in the order of their keys, in
+// turns with those that need certain ones.
 //
 // Locks: the resumption's, and under it that of the node to the left of the gap, so that the gap
 // does not change. Nobody takes the former with a node's lock held. Neither is held during a wait
@@ -87,8 +87,9 @@ void Tree<K, V>::resume(const std::stop_token& stop) {
   }
 }
 
-/// Asks for the chains of the next leaves in the key's gap, if it is in one. Whoever makes leaves
-/// warm does it, with the lock; what is meant is a good guess, and needs no more.
+/// Brings the chains of the next leaves in the key's gap into the cache, if the key is in one. The
+/// caller holds the resumption's lock and a guard, so leaves behind the gap may be looked at, too.
+/// Throws corrupt, as it would when the damaged leaf's turn came.
 template <class K, class V>
 void Tree<K, V>::prefetch_chains(Key key) {
   if (log_ == nullptr) return;

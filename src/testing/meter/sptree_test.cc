@@ -10,6 +10,7 @@
 #include <perdix/pool.h>
 #include <perdix/sptree.h>
 
+#include "pool/pool_core.h"
 #include "testing/meter/meter.h"
 #include "util/random.h"
 #include "util/test_directory.h"
@@ -64,6 +65,7 @@ std::vector<std::uint64_t> written_by_a_moving_load(std::uint64_t dram_budget) {
         } else {
           const Meter::Operation operation(meter, kind);
           tree.insert(key, i);
+          index.pool.core()->background().drain();  // which belongs to its cost
         }
       }
       written.push_back(meter.traffic(kind).device.media_written);
