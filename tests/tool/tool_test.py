@@ -398,6 +398,23 @@ class ScanAndDump(ToolTest):
                 self.output("load", copy, "copy", "-", stdin=dump)
                 self.assertEqual(self.output("dump", copy, "copy"), dump)
 
+    def test_a_dump_that_was_cut_off_is_noticed(self):
+        rows = b"".join(b"key%03d\tvalue number %d\n" % (i, i * i) for i in range(300))
+        self.output("load", self.pool, "a", "-", stdin=rows)
+        dump = self.output("dump", self.pool, "a")
+        lines = dump.splitlines(keepends=True)
+        ends = [len(dump) - len(lines[-1]), len(b"".join(lines[:150])), len(lines[0]), 0]
+        for end in [*ends, *(end + 9 for end in ends[1:3]), ends[0] - 1]:
+            copy = self.path(f"cut at {end}")
+            self.output("create", copy)
+            self.error("load", copy, "a", "-", stdin=dump[:end])
+            if end <= len(lines[0]):
+                continue
+            stored = self.output("dump", copy, "a", "--no-header").splitlines(keepends=True)
+            self.assertEqual(stored, lines[1 : 1 + len(stored)], "rows are whole, in order")
+        for wrong in (dump + b"more\t1\n", dump.replace(lines[7], b""), dump[:-2] + b"\n"):
+            self.error("load", self.pool, "b", "-", stdin=wrong)
+
     def test_dump_of_a_later_version_is_refused(self):
         self.error("load", self.pool, "x", "-", stdin=b"#perdix-dump\t9\tsptree\tu64\tu64\n")
 
@@ -428,6 +445,18 @@ class InfoCheckDrop(ToolTest):
         text = self.output("info", self.pool, "--stats").decode()
         self.assertRegex(text, r"opened in +resumed\n")
         self.assertRegex(text, r"many .* 20,000 .* 100 % in [0-9.]+ [num]?s\n")
+
+    def test_names_cannot_steer_a_terminal(self):
+        name = "a\u009b2J\u202e"  # the control characters that names may hold
+        self.output("load", self.pool, name, "-", stdin=b"k\tv\n")
+        shown = [self.output("info", self.pool), self.output("info", self.pool, "--json")]
+        shown.append(self.error("drop", self.pool, name + "?").encode())
+        shown.append(self.error("get", self.pool, name, "absent", status=1).encode())
+        shown.append(self.output("load", self.pool, name, "-", stdin=b"l\tv\n"))
+        for text in shown:
+            for code in "\u009b\u202e":
+                self.assertNotIn(code, text.decode())
+        self.assertIn(b"a\\xc2\\x9b2J\\xe2\\x80\\xae", shown[0])
 
     def test_check(self):
         self.assertIn(b"sound", self.output("check", self.pool))

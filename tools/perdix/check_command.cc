@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "perdix/commands.h"
+#include "perdix/notation.h"
 #include "perdix/output.h"
 #include "terminal/format.h"
 
@@ -17,16 +18,16 @@ std::string as_json(const CheckOptions& o, const CheckReport& report) {
                     {"pairs", report.pairs},
                     {"blocks", report.blocks},
                     {"problems", report.problems}};
-  return out.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return out.dump(2, ' ', true, json::error_handler_t::replace) + "\n";
 }
 
 std::string as_text(const CheckOptions& o, const CheckReport& report) {
   std::string text;
-  for (const std::string& problem : report.problems) text += problem + "\n";
+  for (const std::string& problem : report.problems) text += printable(problem) + "\n";
   const std::string seen = fmt::format("{} pairs, {} blocks checked", format_count(report.pairs),
                                        format_count(report.blocks));
-  return text + (report.ok() ? fmt::format("{} is sound; {}\n", o.pool, seen)
-                             : fmt::format("{} is damaged: {} problems; {}\n", o.pool,
+  return text + (report.ok() ? fmt::format("{} is sound; {}\n", printable(o.pool), seen)
+                             : fmt::format("{} is damaged: {} problems; {}\n", printable(o.pool),
                                            report.problems.size(), seen));
 }
 

@@ -13,6 +13,7 @@
 
 #include "perdix/bench_command.h"
 #include "perdix/commands.h"
+#include "perdix/notation.h"
 #include "perdix/output.h"
 
 namespace perdix::tool {
@@ -275,7 +276,7 @@ void add_commands(CLI::App& app, ExitStatus& status) {
 }
 
 int fail(std::string_view message) {
-  fmt::print(stderr, "perdix: {}\n", message);
+  fmt::print(stderr, "perdix: {}\n", printable(message));
   return static_cast<int>(ExitStatus::failed);
 }
 

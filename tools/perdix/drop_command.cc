@@ -3,7 +3,9 @@
 namespace perdix::tool {
 
 ExitStatus drop(const Target& target) {
-  Pool::open(target.pool).drop(target.index);
+  Pool pool = Pool::open(target.pool);
+  pool.drop(target.index);
+  pool.close();
   return ExitStatus::ok;
 }
 

@@ -6,7 +6,8 @@
 namespace perdix::tool {
 namespace {
 
-// A "#" at the start of a key is escaped, so that no row is taken for the first line of a dump.
+// A "#" at the start of a key is escaped, so that no row is taken for the first line of a dump or
+// for its last one.
 std::string key_text(std::string_view key, Kind kind) {
   std::string text = to_text(key, kind, Notation::escaped);
   if (text.starts_with('#')) text.replace(0, 1, "\\x23");
@@ -21,12 +22,15 @@ ExitStatus dump(const DumpOptions& o) {
   const IndexInfo& info = index->info();
   Output out;
   if (o.header) out.write(DumpHeader{info.engine, info.key_kind, info.value_kind}.line());
+  std::uint64_t rows = 0;
   const auto show = [&](std::string_view key, std::string_view value) {
+    ++rows;
     out.write(key_text(key, info.key_kind) + "\t" +
               to_text(value, info.value_kind, Notation::escaped) + "\n");
     return true;
   };
   index->scan(info.key_kind == Kind::u64 ? to_bytes("0", Kind::u64, Notation::plain) : "", show);
+  if (o.header) out.write(DumpEnd{rows}.line());
   out.flush();
   return ExitStatus::ok;
 }

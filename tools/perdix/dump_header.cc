@@ -1,5 +1,7 @@
 #include "perdix/dump_header.h"
 
+#include <charconv>
+
 #include <fmt/format.h>
 
 #include <perdix/error.h>
@@ -8,7 +10,8 @@ namespace perdix::tool {
 namespace {
 
 constexpr const char* kMark = "#perdix-dump";
-constexpr const char* kVersion = "1";
+constexpr const char* kEndMark = "#perdix-end";
+constexpr const char* kVersion = "2";  // 1 had no last line
 
 Kind parse_kind(const std::string& word) {
   for (const Kind kind : {Kind::u64, Kind::bytes}) {
@@ -35,6 +38,20 @@ std::optional<DumpHeader> DumpHeader::parse(const std::vector<std::string>& fiel
                     kVersion));
   }
   return DumpHeader{fields[2], parse_kind(fields[3]), parse_kind(fields[4])};
+}
+
+std::string DumpEnd::line() const { return fmt::format("{}\t{}\n", kEndMark, rows); }
+
+std::optional<DumpEnd> DumpEnd::parse(const std::vector<std::string>& fields) {
+  if (fields[0] != kEndMark) return std::nullopt;
+  DumpEnd end;
+  const std::string number = fields.size() == 2 ? fields[1] : "";
+  const char* last = number.data() + number.size();
+  const auto [rest, failure] = std::from_chars(number.data(), last, end.rows);
+  if (failure != std::errc() || rest != last) {
+    throw Error(Errc::invalid_argument, "the last line of the dump is damaged");
+  }
+  return end;
 }
 
 }  // namespace perdix::tool

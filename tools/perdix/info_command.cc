@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "perdix/commands.h"
+#include "perdix/notation.h"
 #include "perdix/output.h"
 #include "terminal/format.h"
 
@@ -38,9 +39,10 @@ const char* name_of(Durability durability) {
   return durability == Durability::power ? "power" : "process";
 }
 
-// Names may hold any bytes; what is no UTF-8 is replaced, as JSON can't hold it.
+// Names may hold any bytes; what is no UTF-8 is replaced, as JSON can't hold it, and what is not
+// ASCII is escaped, as a terminal may act on it.
 std::string to_string(const json& value) {
-  return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return value.dump(2, ' ', true, json::error_handler_t::replace) + "\n";
 }
 
 json to_json(const IndexFacts& index) {
@@ -87,7 +89,7 @@ void write_pool(Output& out, const Pool& pool) {
   const auto line = [&](const char* what, const std::string& text) {
     out.write(fmt::format("{:<12}{}\n", what, text));
   };
-  line("pool", info.path.string());
+  line("pool", printable(info.path.string()));
   line("format", std::to_string(info.format_version));
   line("size", size_text(info.size));
   line("allocated", size_text(info.allocated));
@@ -113,8 +115,8 @@ void write_indexes(Output& out, const std::vector<IndexFacts>& indexes, bool wit
                           "opened in", "resumed"));
   out.write("\n");
   for (const IndexFacts& index : indexes) {
-    out.write(fmt::format("  {:<24}{:<12}{:<8}{:<8}", index.info.name, index.info.engine,
-                          perdix::to_string(index.info.key_kind),
+    out.write(fmt::format("  {:<24}{:<12}{:<8}{:<8}", escape(index.info.name),
+                          escape(index.info.engine), perdix::to_string(index.info.key_kind),
                           perdix::to_string(index.info.value_kind)));
     if (const auto& stats = index.stats) {
       out.write(fmt::format(

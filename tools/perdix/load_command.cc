@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
 #include "perdix/commands.h"
-#include "perdix/dump_header.h"
+#include "perdix/load_rows.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
-#include "perdix/rows.h"
 #include "terminal/format.h"
 #include "terminal/interrupt.h"
 #include "terminal/progress.h"
@@ -33,43 +32,59 @@ class Loader {
         pool_(Pool::open(options.target.pool)),
         source_(options.file, stop),
         reader_(source_, source_.name(), format_of(options)),
-        notation_(notation_of(options)),
-        wishes_(options.wishes) {}
+        rows_to_store_(reader_, options.header, stop),
+        notation_(notation_of(options)) {}
 
   void run() {
-    bool more = reader_.next(row_);
-    more = more && (!take_header() || reader_.next(row_));
-    index_ = open_or_create(pool_, options_.target.index, wishes_);
+    refuse_silence();
+    index_ = open_or_create(pool_, options_.target.index, wishes());
     const auto style = terminal::progress_style(options_.progress ? terminal::ProgressStyle::log
                                                                   : terminal::ProgressStyle::none);
-    terminal::ProgressBar bar(style, "loading " + options_.target.index, "rows", source_.size());
-    for (; more && !stop_; more = reader_.next(row_)) {
+    terminal::ProgressBar bar(style, "loading " + escape(options_.target.index), "rows",
+                              source_.size());
+    while (next_row()) {
       store_row();
       ++rows_;
       bar.update(source_.bytes_read(), rows_);
     }
     if (stop_) interrupted();
+    description_ = describe();
+    index_.reset();
+    pool_.close();
   }
 
   std::uint64_t rows() const { return rows_; }
 
+  /// The index, once run() has returned.
+  const std::string& description() const { return description_; }
+
+ private:
   std::string describe() const {
     const IndexInfo& info = index_->info();
-    return fmt::format("index '{}' ({}, {} -> {})", info.name, info.engine,
+    return fmt::format("index '{}' ({}, {} -> {})", escape(info.name), escape(info.engine),
                        to_string(info.key_kind), to_string(info.value_kind));
   }
 
- private:
-  // A first row that names the columns, or the first line of a dump, which says what the index was.
-  bool take_header() {
-    if (options_.header) return true;
-    const std::optional<DumpHeader> header = DumpHeader::parse(row_.fields);
-    if (!header) return false;
-    wishes_.engine = wishes_.engine.value_or(header->engine);
-    wishes_.keys = wishes_.keys.value_or(header->keys);
-    wishes_.values = wishes_.values.value_or(header->values);
-    return true;
+  // A dump that fails before its first line leaves nothing; an empty file may be meant.
+  void refuse_silence() const {
+    if (options_.file != "-" || source_.bytes_read() > 0 || stop_) return;
+    throw Error(Errc::invalid_argument,
+                "standard input is empty; see whether the command that writes to it failed");
   }
+
+  // What the command line leaves open is as the first line of a dump says.
+  IndexWishes wishes() const {
+    IndexWishes wishes = options_.wishes;
+    const std::optional<DumpHeader>& dump = rows_to_store_.dump();
+    if (!dump) return wishes;
+    wishes.engine = wishes.engine.value_or(dump->engine);
+    wishes.keys = wishes.keys.value_or(dump->keys);
+    wishes.values = wishes.values.value_or(dump->values);
+    return wishes;
+  }
+
+  // An interrupt ends the source early, so the row that was read then may be a part of one.
+  bool next_row() { return !stop_ && rows_to_store_.next(row_) && !stop_; }
 
   const std::string& column(std::uint64_t number) const {
     if (number <= row_.fields.size()) return row_.fields[number - 1];
@@ -104,9 +119,10 @@ class Loader {
   std::unique_ptr<Index> index_;
   FileSource source_;
   RowReader reader_;
+  LoadRows rows_to_store_;
   Notation notation_;
-  IndexWishes wishes_;
   Row row_;
+  std::string description_;
   std::uint64_t rows_ = 0;
 };
 
@@ -122,7 +138,7 @@ ExitStatus load(const LoadOptions& options) {
   Output out;
   out.write(fmt::format(
       "{} rows loaded into {} in {:.2f} s, {} rows/s\n", format_count(loader.rows()),
-      loader.describe(), seconds,
+      loader.description(), seconds,
       format_count(static_cast<std::uint64_t>(static_cast<double>(loader.rows()) / seconds))));
   out.flush();
   return ExitStatus::ok;

@@ -37,6 +37,21 @@ std::size_t utf8_length(std::string_view bytes, std::size_t i) {
   return overlong || surrogate || too_large ? 0 : length;
 }
 
+// Whether a terminal would act on the sequence of that length at `i` in place of showing it: C1
+// controls, separators of lines, and controls of bidirectional text (Unicode 15, 23.1 and 23.2).
+bool is_control(std::string_view bytes, std::size_t i, std::size_t length) {
+  const unsigned second = byte_at(bytes, i + 1) & 0x3fU;
+  if (length == 2) {
+    const unsigned code = (byte_at(bytes, i) & 0x1fU) << 6 | second;
+    return code < 0xa0 || code == 0x61c;
+  }
+  if (length != 3) return false;
+  const unsigned code =
+      (byte_at(bytes, i) & 0x0fU) << 12 | second << 6 | (byte_at(bytes, i + 2) & 0x3fU);
+  return code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2066 && code <= 0x2069);
+}
+
 void append_hex(std::string& out, unsigned char byte) {
   out += kHexDigits[byte >> 4];
   out += kHexDigits[byte & 15];
@@ -115,30 +130,45 @@ std::string number_to_bytes(std::string_view text) {
   return {bytes.data(), bytes.size()};
 }
 
+void append_escaped(std::string& out, char c) {
+  if (stands_for_itself(c)) {
+    out += c;
+  } else if (const char letter = escape_letter(c)) {
+    out += '\\';
+    out += letter;
+  } else {
+    out += "\\x";
+    append_hex(out, static_cast<unsigned char>(c));
+  }
+}
+
 }  // namespace
 
 std::string escape(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size());
   for (std::size_t i = 0; i < bytes.size();) {
-    const char c = bytes[i];
-    if (const std::size_t length = byte_at(bytes, i) >= 0x80 ? utf8_length(bytes, i) : 0) {
+    const std::size_t length = byte_at(bytes, i) >= 0x80 ? utf8_length(bytes, i) : 0;
+    if (length > 0 && !is_control(bytes, i, length)) {
       out += bytes.substr(i, length);
       i += length;
-      continue;
-    }
-    if (stands_for_itself(c)) {
-      out += c;
-    } else if (const char letter = escape_letter(c)) {
-      out += '\\';
-      out += letter;
     } else {
-      out += "\\x";
-      append_hex(out, static_cast<unsigned char>(c));
+      append_escaped(out, bytes[i]);
+      ++i;
     }
-    ++i;
   }
   return out;
+}
+
+std::string printable(std::string_view message) {
+  std::string out;
+  for (;;) {
+    const std::size_t backslash = message.find('\\');
+    out += escape(message.substr(0, backslash));
+    if (backslash == std::string_view::npos) return out;
+    out += '\\';
+    message.remove_prefix(backslash + 1);
+  }
 }
 
 std::string unescape(std::string_view text) {

@@ -33,6 +33,21 @@ TEST(Escape, WritesBytesThatAreNoUtf8) {
   EXPECT_EQ(escape("\xc3\xa9\xa9"), "\xc3\xa9\\xa9");             // a stray continuation
 }
 
+TEST(Escape, WritesWhatATerminalWouldActOn) {
+  EXPECT_EQ(escape("\x1b[2J"), "\\x1b[2J");
+  EXPECT_EQ(escape("\xc2\x9b"), "\\xc2\\x9b");           // CSI, a C1 control
+  EXPECT_EQ(escape("\xc2\xa0"), "\xc2\xa0");             // the first one that is none
+  EXPECT_EQ(escape("\xd8\x9c"), "\\xd8\\x9c");           // Arabic letter mark
+  EXPECT_EQ(escape("\xe2\x80\xae"), "\\xe2\\x80\\xae");  // right-to-left override
+  EXPECT_EQ(escape("\xe2\x81\xa6"), "\\xe2\\x81\\xa6");  // an isolate
+  EXPECT_EQ(escape("\xe2\x80\x99"), "\xe2\x80\x99");     // an apostrophe
+}
+
+TEST(Printable, KeepsBackslashes) {
+  EXPECT_EQ(printable("C:\\dir"), "C:\\dir");
+  EXPECT_EQ(printable("an index named \x1b]0;x\x07\n"), "an index named \\x1b]0;x\\x07\\n");
+}
+
 TEST(Escape, AnyBytesComeBack) {
   constexpr std::uint64_t kSeed = 5;
   util::Random random(kSeed);
@@ -81,8 +96,8 @@ TEST(Hex, GoesBothWays) {
 
 TEST(DumpHeader, GoesBothWays) {
   const DumpHeader header{"sptree", Kind::u64, Kind::bytes};
-  EXPECT_EQ(header.line(), "#perdix-dump\t1\tsptree\tu64\tbytes\n");
-  const auto parsed = DumpHeader::parse({"#perdix-dump", "1", "sptree", "u64", "bytes"});
+  EXPECT_EQ(header.line(), "#perdix-dump\t2\tsptree\tu64\tbytes\n");
+  const auto parsed = DumpHeader::parse({"#perdix-dump", "2", "sptree", "u64", "bytes"});
   ASSERT_TRUE(parsed.has_value());
   EXPECT_EQ(parsed->engine, "sptree");
   EXPECT_EQ(parsed->keys, Kind::u64);
@@ -91,9 +106,9 @@ TEST(DumpHeader, GoesBothWays) {
 
 TEST(DumpHeader, IsToldFromRowsAndFromLaterVersions) {
   EXPECT_FALSE(DumpHeader::parse({"word", "1"}).has_value());
-  EXPECT_THROW(DumpHeader::parse({"#perdix-dump", "2", "sptree", "u64", "bytes"}), Error);
+  EXPECT_THROW(DumpHeader::parse({"#perdix-dump", "3", "sptree", "u64", "bytes"}), Error);
   EXPECT_THROW(DumpHeader::parse({"#perdix-dump"}), Error);
-  EXPECT_THROW(DumpHeader::parse({"#perdix-dump", "1", "sptree", "u64", "float"}), Error);
+  EXPECT_THROW(DumpHeader::parse({"#perdix-dump", "2", "sptree", "u64", "float"}), Error);
 }
 
 }  // namespace

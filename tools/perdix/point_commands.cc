@@ -12,8 +12,8 @@ namespace {
 Notation input_of(const PointOptions& o) { return o.hex ? Notation::hex : Notation::plain; }
 
 ExitStatus report_absent(const PointOptions& o) {
-  fmt::print(stderr, "perdix: index '{}' of {} has no key {}\n", o.target.index, o.target.pool,
-             escape(o.key));
+  fmt::print(stderr, "perdix: index '{}' of {} has no key {}\n", escape(o.target.index),
+             printable(o.target.pool), escape(o.key));
   return ExitStatus::negative;
 }
 
@@ -36,17 +36,21 @@ ExitStatus get(const PointOptions& o) {
 }
 
 ExitStatus put(const PointOptions& o) {
-  const Pool pool = Pool::open(o.target.pool);
-  const auto index = open_or_create(pool, o.target.index, o.wishes);
+  Pool pool = Pool::open(o.target.pool);
+  auto index = open_or_create(pool, o.target.index, o.wishes);
   index->put(to_bytes(o.key, index->info().key_kind, input_of(o)),
              to_bytes(o.value, index->info().value_kind, input_of(o)));
+  index.reset();
+  pool.close();
   return ExitStatus::ok;
 }
 
 ExitStatus del(const PointOptions& o) {
-  const Pool pool = Pool::open(o.target.pool);
-  const auto index = Index::open(pool, o.target.index);
+  Pool pool = Pool::open(o.target.pool);
+  auto index = Index::open(pool, o.target.index);
   const bool erased = index->erase(to_bytes(o.key, index->info().key_kind, input_of(o)));
+  index.reset();
+  pool.close();
   return erased ? ExitStatus::ok : report_absent(o);
 }
 

@@ -1,10 +1,9 @@
 #include "perdix/rows.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "perdix/test_source.h"
 
 namespace perdix::tool {
 namespace {
@@ -12,24 +11,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using Fields = std::vector<std::string>;
-
-// Gives a text in pieces, so that rows straddle blocks.
-class TextSource final : public Source {
- public:
-  TextSource(std::string text, std::size_t piece) : text_(std::move(text)), piece_(piece) {}
-
-  std::size_t read(char* buffer, std::size_t size) override {
-    const std::size_t n = std::min({size, piece_, text_.size() - at_});
-    std::memcpy(buffer, text_.data() + at_, n);
-    at_ += n;
-    return n;
-  }
-
- private:
-  std::string text_;
-  std::size_t piece_;
-  std::size_t at_ = 0;
-};
 
 std::vector<Row> rows_of(const std::string& text, RowFormat format, std::size_t piece = 1 << 20) {
   TextSource source(text, piece);
