@@ -32,6 +32,9 @@ class Probe {
 
   /// Before a write; a probe may hold the thread back here to decide the order of threads.
   virtual void before_write(const void* /*p*/, std::size_t /*n*/) {}
+  /// A protocol has taken a step that no access to PM shows: it changes what lies in DRAM, or has
+  /// met another thread's work. `name` is a literal. A probe may hold the thread back here.
+  virtual void on_step(const char* /*name*/) {}
   /// A random number that goes into persistent memory; what is returned goes there instead, so that
   /// a run can be repeated.
   virtual std::uint64_t on_draw(std::uint64_t random) { return random; }
@@ -68,6 +71,10 @@ inline void on_write(const void* p, std::size_t n) {
 inline void before_write(const void* p, std::size_t n) {
   if (Probe* probe = installed_probe()) probe->before_write(p, n);
 }
+/// Names a step of a protocol for the instruments, which count it and may stop a thread there.
+inline void on_step(const char* name) {
+  if (Probe* probe = installed_probe()) probe->on_step(name);
+}
 inline void on_map(const void* base, std::size_t n) {
   if (Probe* probe = installed_probe()) probe->on_map(base, n);
 }
@@ -103,6 +110,7 @@ inline constexpr bool kInstrumented = false;
 inline void on_read(const void*, std::size_t) {}
 inline void on_write(const void*, std::size_t) {}
 inline void before_write(const void*, std::size_t) {}
+inline void on_step(const char*) {}
 inline void on_map(const void*, std::size_t) {}
 inline std::uint64_t on_draw(std::uint64_t random) { return random; }
 inline bool background_reclamation() { return true; }

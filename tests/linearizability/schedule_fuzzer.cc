@@ -31,6 +31,7 @@ struct Options {
   std::uint64_t dram_budget = 0;
   std::string suppress;
   bool sites = false;
+  bool steps = false;
 };
 
 /// A folder that is removed at the end; on a tmpfs, where there is one.
@@ -53,6 +54,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--suppress", options.suppress,
                  "Leave out a call site: file:line:column:flush or ...:fence");
   app.add_flag("--sites", options.sites, "List the call sites that were seen");
+  app.add_flag("--steps", options.steps, "List how often each named step was taken");
   for (CLI::Option* option : app.get_options()) option->capture_default_str();
 }
 
@@ -73,6 +75,7 @@ class Campaign {
       operations_ += outcome.operations;
       points_ += outcome.points;
       crashes_ += outcome.crashed;
+      for (const auto& [name, count] : outcome.steps) steps_[name] += count;
       ++runs_;
       if (!outcome.problems.empty()) return show(outcome, seed);
     }
@@ -81,6 +84,7 @@ class Campaign {
         "durably linearizable\n",
         what(), runs_, options_.seed, operations_, points_, crashes_);
     if (options_.sites) show_sites();
+    if (options_.steps) show_steps();
     return 0;
   }
 
@@ -119,6 +123,10 @@ class Campaign {
     }
   }
 
+  void show_steps() const {
+    for (const auto& [name, count] : steps_) std::cout << fmt::format("step {} {}\n", count, name);
+  }
+
   int show(const ScheduleOutcome& outcome, std::uint64_t seed) const {
     std::cout << fmt::format("{}: seed {} is not durably linearizable\n", what(), seed);
     for (const std::string& problem : outcome.problems) std::cout << problem << '\n';
@@ -135,6 +143,7 @@ class Campaign {
   const Options& options_;
   MakeSystem make_;
   CallSites sites_;
+  Steps steps_;
   SteadyClock::time_point begin_ = SteadyClock::now();
   std::uint64_t runs_ = 0;
   std::uint64_t operations_ = 0;

@@ -55,6 +55,9 @@ namespace perdix::index::nbtree {
 
 inline constexpr std::string_view kEngineName = "nbtree";
 
+/// Two neighbours with up to so many pairs in all are joined.
+inline constexpr unsigned kJoinUpTo = 24;
+
 template <class K, class V>
 class TestTree;
 

@@ -37,9 +37,6 @@ constexpr unsigned kSplitAbove = 48;
 /// As many pairs as a small leaf begins with.
 constexpr unsigned kSmallUpTo = 36;
 
-/// Two neighbours with up to so many pairs are joined.
-constexpr unsigned kJoinUpTo = 24;
-
 /// Asks for all lines of a block, so that they are waited for together.
 void prefetch_block(const Block& block, unsigned capacity) {
   for (std::size_t i = 0; i < block_bytes(capacity); i += pm::kLineSize)

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "index/fastfair/fastfair.h"
+#include "index/nbtree/nbtree.h"
 #include "index/sptree/sptree.h"
 #include "pool/pool_core.h"
 
@@ -17,6 +19,23 @@ namespace perdix::testing {
 namespace {
 
 constexpr Value kDamaged = ~Value{0};  // no operation writes it
+
+/// Throws for an engine whose sizes nobody has written down here.
+LeafSizes leaf_sizes_of(std::string_view engine) {
+  namespace fastfair = index::fastfair;
+  namespace nbtree = index::nbtree;
+  namespace sptree = index::sptree;
+  if (engine == sptree::kEngineName) {
+    return {sptree::kLeafPairs, sptree::kLeafPairs, sptree::kLeafPairs / 2};
+  }
+  if (engine == fastfair::kEngineName) {
+    return {fastfair::kCapacity, fastfair::kCapacity, fastfair::kCapacity / 2};
+  }
+  if (engine == nbtree::kEngineName) {
+    return {nbtree::kSmallCapacity, nbtree::kCapacity, nbtree::kJoinUpTo};
+  }
+  throw Error(Errc::invalid_argument, fmt::format("the sizes of {}'s leaves are unknown", engine));
+}
 
 /// Numbers as keys and values of an index, and back.
 class Encoding {
@@ -149,10 +168,7 @@ class IndexSystem final : public System {
   bool needs_flushes() const override {
     return shared_->options.domain == DomainChoice::memory_controller;
   }
-  unsigned leaf_pairs() const override {
-    const bool is_sptree = shared_->options.engine == index::sptree::kEngineName;
-    return is_sptree ? index::sptree::kLeafPairs : System::leaf_pairs();
-  }
+  LeafSizes leaf_sizes() const override { return leaf_sizes_of(shared_->options.engine); }
   std::unique_ptr<System> recover(std::span<const std::byte> image) const override {
     return std::make_unique<IndexSystem>(shared_, image);
   }

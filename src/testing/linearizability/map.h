@@ -28,6 +28,13 @@ class Map {
   virtual void scan(Key from, const std::function<bool(Key, Value)>& visit) = 0;
 };
 
+/// When the leaves of an index change their structure, in pairs.
+struct LeafSizes {
+  unsigned full = 64;      ///< an insert into a leaf with so many splits it, or makes it larger
+  unsigned most = 64;      ///< what a leaf has at most; more than `full` if leaves grow first
+  unsigned joinable = 32;  ///< two neighbours with so many in all, or few less, become one
+};
+
 /// A map and what it lies in.
 class System {
  public:
@@ -40,8 +47,7 @@ class System {
   /// Whether stores survive only once their lines were flushed and fenced.
   virtual bool needs_flushes() const = 0;
 
-  /// With so many pairs a leaf is full, with about half as many in two of them they may become one.
-  virtual unsigned leaf_pairs() const { return 64; }
+  virtual LeafSizes leaf_sizes() const { return {}; }
 
   /// A system of its own that finds this memory after a crash. Throws what opening throws.
   virtual std::unique_ptr<System> recover(std::span<const std::byte> image) const = 0;

@@ -33,17 +33,41 @@ constexpr unsigned kMostReturnsLog = 6;
 constexpr unsigned kFewReturnsLog = 2;
 constexpr std::uint64_t kMostPoints = 8;
 
+/// How often each named step was taken. Thread-safe.
+class StepCounts {
+ public:
+  void count(const char* name) {
+    const std::lock_guard lock(mutex_);
+    ++counts_[name];
+  }
+  Steps take() { return std::move(counts_); }
+
+ private:
+  std::mutex mutex_;
+  Steps counts_;
+};
+
 /// Every event of the probe is a scheduling point, and is told to what survives. A store has
 /// happened when its event comes, so it counts before the thread waits for its turn; a flush or a
-/// fence acts afterwards.
+/// fence acts afterwards. The point before a store lies behind the load that it depends on, so a
+/// compare-and-swap may find that another thread was faster.
 class PointProbe final : public YieldingProbe {
  public:
   /// `missed` is called when the suppressed call was left out.
-  PointProbe(Scheduler& scheduler, SurvivingMemory& memory, CallSites& sites,
+  PointProbe(Scheduler& scheduler, SurvivingMemory& memory, CallSites& sites, StepCounts& steps,
              std::function<void()> missed)
-      : scheduler_(scheduler), memory_(memory), sites_(sites), missed_(std::move(missed)) {}
+      : scheduler_(scheduler),
+        memory_(memory),
+        sites_(sites),
+        steps_(steps),
+        missed_(std::move(missed)) {}
 
   void on_yield() override { scheduler_.yield(); }
+  void before_write(const void*, std::size_t) override { scheduler_.point(); }
+  void on_step(const char* name) override {
+    steps_.count(name);
+    scheduler_.point();
+  }
   void on_read(const void*, std::size_t) override { scheduler_.point(); }
   void on_write(const void* p, std::size_t n) override {
     memory_.wrote(p, n);
@@ -75,6 +99,7 @@ class PointProbe final : public YieldingProbe {
   Scheduler& scheduler_;
   SurvivingMemory& memory_;
   CallSites& sites_;
+  StepCounts& steps_;
   std::function<void()> missed_;
 };
 
@@ -101,7 +126,7 @@ class Run {
         random_(seed),
         sites_(sites),
         system_(make()),
-        plan_(draw_plan(random_, system_->map().ordered(), system_->leaf_pairs())) {}
+        plan_(draw_plan(random_, system_->map().ordered(), system_->leaf_sizes())) {}
 
   ScheduleOutcome run() {
     Log log(system_->map(), clock_, kBefore);
@@ -120,14 +145,15 @@ class Run {
   void execute() {
     std::optional<epoch::Guard> nothing_is_reclaimed;
     if (seed_ % 2 == 1) nothing_is_reclaimed.emplace();
-    constexpr std::uint64_t kPointsPerCall = 8;  // about
+    constexpr std::uint64_t kPointsPerCall = 12;  // about
     const std::uint64_t expected = kPointsPerCall * plan_.threads.size() * plan_.threads[0].size();
     Scheduler scheduler(static_cast<unsigned>(plan_.threads.size()), random_(), expected);
     SurvivingMemory memory(system_->memory(), system_->needs_flushes());
     crash_random_ = util::Random(random_());
     if (!sites_.suppresses())
       scheduler.at_point(1 + random_.below(expected), [&] { crash(memory); });
-    PointProbe probe(scheduler, memory, sites_, [&] { missed(scheduler); });
+    StepCounts steps;
+    PointProbe probe(scheduler, memory, sites_, steps, [&] { missed(scheduler); });
     const InstalledProbe installed(probe);
     std::vector<std::jthread> threads;
     for (unsigned t = 0; t < plan_.threads.size(); ++t)
@@ -135,6 +161,7 @@ class Run {
     scheduler.watch();
     threads.clear();  // joins
     outcome_.points = scheduler.points();
+    outcome_.steps = steps.take();
   }
 
   void crash(const SurvivingMemory& memory) {

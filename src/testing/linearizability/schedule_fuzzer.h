@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,15 @@
 
 namespace perdix::testing {
 
+/// How often the threads took each step that has a name (pm::on_step).
+using Steps = std::map<std::string, std::uint64_t>;
+
 struct ScheduleOutcome {
   std::vector<std::string> problems;  ///< empty: all was right
   std::uint64_t operations = 0;
   std::uint64_t points = 0;  ///< scheduling points
-  bool crashed = false;      ///< the moment of the crash came
+  Steps steps;
+  bool crashed = false;  ///< the moment of the crash came
 };
 
 /// One run. Not while other threads use instrumented memory: installs a probe. What `sites`

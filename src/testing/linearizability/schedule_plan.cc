@@ -11,19 +11,25 @@ namespace {
 /// Draws the calls of a plan.
 class Planner {
  public:
-  Planner(util::Random& random, bool ordered, unsigned leaf_pairs)
-      : random_(random), ordered_(ordered), leaf_pairs_(leaf_pairs) {}
+  Planner(util::Random& random, bool ordered, const LeafSizes& leaf)
+      : random_(random),
+        ordered_(ordered),
+        full_(random.one_in(2) ? leaf.full : leaf.most),
+        most_(leaf.most),
+        joinable_(leaf.joinable) {}
 
   SchedulePlan draw() {
-    const std::uint64_t beginning = random_.below(4);
-    const bool contested = beginning == 3;
-    make_keys(beginning == 0 || contested ? 1 + random_.below(6) : leaf_pairs_ * 5 / 4);
-    if (beginning == 0 || contested) put_some(random_.below(plan_.keys.size() + 1));
-    if (beginning == 1) put_some(leaf_pairs_ - 3 + random_.below(4));
+    const std::uint64_t beginning = random_.below(5);
+    const bool few = beginning == 0 || beginning == 3;
+    const bool contested = beginning >= 3;
+    make_keys(few ? 1 + random_.below(6) : most_ * 5 / 4);
+    if (few) put_some(random_.below(plan_.keys.size() + 1));
+    if (beginning == 1 || beginning == 4) put_some(full_ - 3 + random_.below(4));
     if (beginning == 2) leave_little();
     draw_weights(beginning == 2);
     if (contested) insert_much();
     for (Key& key : hot_) key = any_key();
+    if (beginning == 4) hot_[0] = absent_key();
     if (contested) hot_.fill(hot_[0]);
     plan_.threads.resize(2 + random_.below(3));
     const std::uint64_t calls = 6 + random_.below(25);
@@ -47,12 +53,12 @@ class Planner {
       plan_.before.push_back({false, Action::put, shuffled_[i], next_value(), 0});
   }
 
-  // Two leaves, from which so much is erased that they have little more than half of one.
+  // Two leaves, from which so much is erased that a few erasures more let them become one.
   void leave_little() {
-    const std::uint64_t most = leaf_pairs_ + 6;
-    put_some(most);
-    const std::uint64_t left = leaf_pairs_ / 2 - 1 + random_.below(4);
-    for (std::uint64_t i = left; i < most; ++i)
+    const std::uint64_t put = most_ + 6;
+    put_some(put);
+    const std::uint64_t left = joinable_ - 1 + random_.below(6);
+    for (std::uint64_t i = left; i < put; ++i)
       plan_.before.push_back({false, Action::erase, shuffled_[i], 0, 0});
   }
 
@@ -86,12 +92,17 @@ class Planner {
     return static_cast<Action>(action);
   }
 
+  /// One that was not put before the threads start.
+  Key absent_key() { return shuffled_[random_.below(shuffled_.size() - full_) + full_]; }
+
   Key any_key() { return plan_.keys[random_.below(plan_.keys.size())]; }
   Value next_value() { return ++last_value_; }
 
   util::Random& random_;
   bool ordered_;
-  std::uint64_t leaf_pairs_;
+  std::uint64_t full_;
+  std::uint64_t most_;
+  std::uint64_t joinable_;
   SchedulePlan plan_;
   std::vector<Key> shuffled_;
   std::array<Key, 4> hot_{};
@@ -119,8 +130,8 @@ std::uint64_t SchedulePlan::calls() const {
   return calls;
 }
 
-SchedulePlan draw_plan(util::Random& random, bool ordered, unsigned leaf_pairs) {
-  return Planner(random, ordered, leaf_pairs).draw();
+SchedulePlan draw_plan(util::Random& random, bool ordered, const LeafSizes& leaf) {
+  return Planner(random, ordered, leaf).draw();
 }
 
 }  // namespace perdix::testing

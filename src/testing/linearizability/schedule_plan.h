@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "testing/linearizability/map.h"
 #include "testing/linearizability/operation.h"
 #include "testing/linearizability/recorder.h"
 #include "util/random.h"
@@ -32,9 +33,10 @@ struct SchedulePlan {
   std::uint64_t calls() const;
 };
 
-/// Four kinds of beginning: few keys; as many as a leaf holds, so that the next insert splits;
-/// so few left of two leaves that the next erase merges; and few keys of which one is
-/// inserted and erased by all threads. Else most calls go to four keys.
-SchedulePlan draw_plan(util::Random& random, bool ordered, unsigned leaf_pairs);
+/// Five kinds of beginning: few keys; as many as a leaf holds, so that the next insert splits it;
+/// so few left of two leaves that the next erase merges them; few keys of which one is inserted and
+/// erased by all threads; and the same in a leaf that is nearly full, so that it is replaced while
+/// they do. Else most calls go to four keys.
+SchedulePlan draw_plan(util::Random& random, bool ordered, const LeafSizes& leaf);
 
 }  // namespace perdix::testing
