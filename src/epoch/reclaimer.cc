@@ -16,6 +16,10 @@ namespace {
 // retired objects this pause makes one period serve all that comes within it.
 constexpr auto kPause = std::chrono::milliseconds(1);
 
+/// liburcu blocks all signals of the thread in here, so this must not take long. It does not: it
+/// waits for Guards only, and each of them ends with the call of the library that holds it, in
+/// which no code of a user runs. (A process that is stopped, or one whose disk does not answer an
+/// msync, has its signals pending until that is over.)
 void wait_for_readers() {
   urcu_bp_synchronize_rcu();
   tsan::acquire(&urcu_bp_gp);

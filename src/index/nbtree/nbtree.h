@@ -37,6 +37,7 @@
 #include <perdix/types.h>
 
 #include "epoch/guard.h"
+#include "index/common/batch.h"
 #include "index/common/resumption.h"
 #include "index/common/value_of.h"
 #include "index/common/word.h"
@@ -80,7 +81,10 @@ class Tree final : public pool::OpenIndex {
   std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
   bool contains(Key key) const;
   void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
-  void scan(Key from, Visitor<K, V> visit) const;
+
+  /// At most `limit` pairs.
+  void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
+
   std::uint64_t size() const;
   IndexStats stats() const;
   CheckReport check() const;
@@ -212,8 +216,9 @@ class Tree final : public pool::OpenIndex {
   bool begins_region(const Position<K>& at) const;
 
   // scan.cc
-  struct Snapshot;
-  bool collect(const Place& place, Key from, Snapshot& into) const;
+  struct ScanBatch;
+  bool collect(const Place& place, Key from, ScanBatch& into) const;
+  bool read_batch(ScanBatch& batch, K& position, std::size_t limit) const;
 
   // get_many.cc
   void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const;

@@ -42,6 +42,7 @@
 
 #include "art/tree.h"
 #include "epoch/guard.h"
+#include "index/common/batch.h"
 #include "index/common/value_of.h"
 #include "index/common/word.h"
 #include "index/sptree/backup.h"
@@ -83,7 +84,10 @@ class Tree final : public pool::OpenIndex {
   std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
   bool contains(Key key) const;
   void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
-  void scan(Key from, Visitor<K, V> visit) const;
+
+  /// At most `limit` pairs.
+  void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
+
   std::uint64_t size() const;
   IndexStats stats() const;
   CheckReport check() const;
@@ -231,8 +235,9 @@ class Tree final : public pool::OpenIndex {
   void merge_with_next(Node& node);
 
   // scan.cc
-  struct Snapshot;
-  void collect(const Node& node, Key from, Snapshot& into) const;
+  struct ScanBatch;
+  void collect(const Node& node, Key from, ScanBatch& into) const;
+  bool read_batch(ScanBatch& batch, K& position, std::size_t limit) const;
 
   // recovery.cc
   void create();
