@@ -18,7 +18,8 @@ class Tree;
 /// A durable ordered map, see OrderedIndex.
 ///
 /// Readers take no lock and write nothing shared, but wait for a writer that is inside a node on
-/// their way. A scan shows each leaf as it was at one moment.
+/// their way. A scan shows each leaf, or as much of one as it copies at once, as it was at one
+/// moment.
 ///
 /// Cost of get(): lines of one node on each level, half of a node's on average, and one of its
 /// neighbour. size() reads all leaves, until once after opening no writer was active meanwhile;

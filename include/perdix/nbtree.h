@@ -20,8 +20,8 @@ class Tree;
 /// Calls do not wait for one that is suspended (nbtree.txt IV), as long as fewer than 32 are
 /// suspended while they allocate or free, and none is while the pool takes more space into use;
 /// size(), check() and destruction do wait. docs/durability/nbtree.md lists who may wait for whom.
-/// Each pair that a scan shows was there at some moment between the showing of the one before and
-/// its own, and each key that is passed over was not.
+/// A scan reads leaf by leaf: the pairs of one leaf are read together, but each at a moment of its
+/// own.
 ///
 /// An insert, update or erase of integers flushes one line and fences once (Table I), apart from
 /// what replacing leaves costs; strings cost what their allocation costs, too. A get() reads one PM

@@ -63,12 +63,23 @@ class OrderedIndex {
   /// `out` is shorter than `keys`. Cost: the lookups of sixteen keys wait for memory together.
   void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
 
-  /// Shows the pairs with key >= from in ascending order until the visitor returns false. Each pair
-  /// was there at some moment of the scan; keys ascend strictly. No lock is held while the visitor
-  /// runs, and it may call this index.
+  /// Shows the pairs with key >= from in ascending order until the visitor returns false. A scan is
+  /// not a snapshot: each pair was present at some moment between the call and its showing, and
+  /// each key that is passed over was absent at such a moment. Keys ascend strictly, and none is
+  /// shown twice.
+  ///
+  /// The scan reads some pairs, at most those of one leaf, then shows them from a copy. While the
+  /// visitor runs, its thread holds nothing of this library. So it may do what it may do elsewhere:
+  /// write to this index, scan it again, open, close and drop others, throw. It may take any time:
+  /// neither writers nor the reclamation of memory wait for it. A view that it is shown is valid
+  /// until it returns. Must not destroy this index.
+  ///
+  /// Cost: strings are copied, a leaf's at once or, of large ones, 16 KiB to 1 MiB at once (a
+  /// larger pair alone), into memory that the scan uses again; integers need no allocation.
   void scan(Key from, Visitor<K, V> visit) const;
 
-  /// At most `limit` pairs with key >= from, ascending.
+  /// At most `limit` pairs with key >= from, ascending. Reads no string behind the last of them,
+  /// but for keys of the same leaf.
   std::vector<std::pair<K, V>> scan(Key from, std::size_t limit) const;
 
   /// Number of keys: exact when no writer is active.

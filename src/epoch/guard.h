@@ -2,8 +2,12 @@
 // began is disposed of.
 //
 // Over liburcu's `bp` flavour: threads need no registration, a Guard costs a few nanoseconds and
-// writes only memory of its own thread. Guards nest. A Guard belongs to the thread that made it,
-// and must not be held while waiting for a grace period (Reclaimer::advance, drain).
+// writes only memory of its own thread. Guards nest. A Guard belongs to the thread that made it.
+//
+// Rule: no Guard is held while code of the library's users runs (index/common/batch.h). So a Guard
+// lasts no longer than one call needs, and nobody waits for a user.
+// What waits for a grace period (Reclaimer::advance, drain, settle) asks held() and does not wait
+// for its own thread.
 #pragma once
 
 extern "C" {
@@ -33,7 +37,7 @@ class Guard {
     _urcu_bp_read_unlock();
   }
 
-  /// Whether the current thread is inside a Guard; for assertions.
+  /// Whether the current thread is inside a Guard.
   static bool held() noexcept { return _urcu_bp_read_ongoing() != 0; }
 };
 

@@ -53,6 +53,24 @@ TEST(Reclaimer, WithoutBackgroundThreadOnlyCallsEndGracePeriods) {
   EXPECT_TRUE(reclaimer.passed(ticket));
 }
 
+TEST(Reclaimer, AThreadInAGuardNeverWaits) {
+  std::atomic<int> disposed{0};
+  Reclaimer reclaimer(false);
+  reclaimer.retire(new int(1), count_dispose, &disposed);
+  const Reclaimer::Ticket ticket = reclaimer.ticket();
+  {
+    const Guard guard;
+    EXPECT_FALSE(reclaimer.advance());
+    EXPECT_FALSE(reclaimer.drain());
+    EXPECT_FALSE(reclaimer.settle());
+    EXPECT_EQ(reclaimer.pending(), 1u);
+    EXPECT_FALSE(reclaimer.passed(ticket));
+  }
+  EXPECT_EQ(disposed, 0);
+  EXPECT_TRUE(reclaimer.settle());
+  EXPECT_EQ(disposed, 1);
+}
+
 TEST(Reclaimer, SettleLetsEveryTicketPass) {
   Reclaimer reclaimer;
   for (int i = 0; i < 100; ++i) {

@@ -6,7 +6,9 @@
 #include <thread>
 #include <utility>
 
+#include "epoch/guard.h"
 #include "pool/boot_id.h"
+#include "pool/open_index.h"
 #include "pool/test_pool.h"
 
 namespace perdix::pool {
@@ -274,6 +276,73 @@ TEST_F(PoolCoreTest, AllocatorReportsWhenMaxSizeIsReached) {
                [&] { replace_root_block(index, 3 * kGrowthUnit, 8); });
   EXPECT_EQ(*core->at<std::uint64_t>(index.root()), 7u);
   EXPECT_LE(core->size(), options.max_size);
+}
+
+/// Keeps blocks below the root of an index until the pool asks for them.
+class Hoarder final : public OpenIndex {
+ public:
+  Hoarder(const std::shared_ptr<PoolCore>& core, std::string_view name)
+      : index_(open_sptree(core, name)), entry_(core->open_indexes(), *this) {}
+
+  void hoard(std::uint64_t bytes) { replace_root_block(index_, bytes, 1); }
+  int times_asked() const { return times_asked_; }
+
+  bool reclaim_space() noexcept override {
+    ++times_asked_;
+    if (index_.root() == pm::kNull) return false;
+    PoolCore& core = index_.pool();
+    alloc::Session session = core.allocator().session();
+    session.free(index_.root());
+    session.commit_when(index_.root(), ~std::uint64_t{0}, pm::kNull);
+    session.log();
+    core.pm().publish(index_.root(), pm::kNull);
+    session.finish();
+    return true;
+  }
+
+ private:
+  IndexHandle index_;
+  int times_asked_ = 0;
+  OpenIndexes::Entry entry_;
+};
+
+// Most of a unit, so that a pool of one unit has no room for a second one.
+constexpr std::uint64_t kMostOfAUnit = kGrowthUnit / 2;
+
+TEST_F(PoolCoreTest, AFullPoolGetsBackWhatItsIndexesDoNotNeed) {
+  PoolOptions options = small_options();
+  options.max_size = kGrowthUnit;
+  const auto core = PoolCore::create(path_, options);
+  const IndexHandle index = open_sptree(core, "in need");
+  const auto in_need = [&] { replace_root_block(index, kMostOfAUnit, 2); };
+  Hoarder other(core, "other");
+  {
+    Hoarder hoarder(core, "hoarder");
+    hoarder.hoard(kMostOfAUnit);
+    expect_error(Errc::out_of_space, "max_size", in_need);
+    EXPECT_EQ(hoarder.times_asked(), 0);
+    EXPECT_TRUE(core->reclaim_space());
+    EXPECT_EQ(hoarder.times_asked(), 1);
+    in_need();
+    EXPECT_FALSE(core->reclaim_space()) << "there was nothing more";
+    EXPECT_EQ(hoarder.times_asked(), 2);
+  }
+  EXPECT_FALSE(core->reclaim_space());
+  EXPECT_EQ(other.times_asked(), 3) << "a list of the indexes that are open";
+}
+
+TEST_F(PoolCoreTest, AReaderIsNotMadeToWaitForItself) {
+  const auto core = create();
+  Hoarder hoarder(core, "hoarder");
+  hoarder.hoard(64);
+  {
+    const epoch::Guard guard;
+    EXPECT_FALSE(core->reclaim_space());
+    EXPECT_EQ(hoarder.times_asked(), 0);
+    ASSERT_TRUE(hoarder.reclaim_space());
+    EXPECT_FALSE(core->allocator().reclaim());
+  }
+  EXPECT_TRUE(core->allocator().reclaim());
 }
 
 TEST_F(PoolCoreTest, ContainsIsSafeForAnyOffset) {

@@ -299,8 +299,8 @@ BUGS = [
     Bug(
         "a scan skips a leaf's first key if it is where the leaf begins",
         SCAN,
-        "    if (!(key < from)) into.entries[into.size++] = {key, value};\n",
-        "    if (from < key || into.size > 0) into.entries[into.size++] = {key, value};\n",
+        "    if (!(key < from)) into.add(key, value);\n",
+        "    if (from < key) into.add(key, value);\n",
         TREE,
     ),
     Bug(

@@ -66,11 +66,8 @@ void OrderedIndex<Engine, K, V>::scan(Key from, Visitor<K, V> visit) const {
 template <class Engine, Storable K, Storable V>
 std::vector<std::pair<K, V>> OrderedIndex<Engine, K, V>::scan(Key from, std::size_t limit) const {
   std::vector<std::pair<K, V>> pairs;
-  if (limit == 0) return pairs;
-  engine_->scan(from, [&](Key key, Value value) {
-    pairs.emplace_back(key, value);
-    return pairs.size() < limit;
-  });
+  const auto keep = [&](Key key, Value value) { return pairs.emplace_back(key, value), true; };
+  engine_->scan(from, keep, limit);
   return pairs;
 }
 

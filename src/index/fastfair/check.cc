@@ -137,7 +137,7 @@ void Tree<K, V>::for_each_leaf(Visit visit) const {
   Snapshot snapshot;
   for (Seen leaf = approach({Key{}}, 0); leaf.node != nullptr; leaf = snapshot.following) {
     // One that is merged away keeps what it had at that moment, and its `next`.
-    while (!collect(leaf, Key{}, snapshot)) leaf = look(*leaf.node);
+    while (!take_snapshot(leaf, snapshot)) leaf = look(*leaf.node);
     visit(*leaf.node, snapshot);
   }
 }

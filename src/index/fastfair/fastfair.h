@@ -36,6 +36,7 @@
 
 #include "alloc/session.h"
 #include "epoch/guard.h"
+#include "index/common/batch.h"
 #include "index/common/value_of.h"
 #include "index/common/word.h"
 #include "index/fastfair/latches.h"
@@ -101,7 +102,8 @@ class Tree {
   /// The pair of the greatest key below `key`.
   std::optional<std::pair<K, V>> find_below(Key key) const { return find_last({key, true}); }
 
-  void scan(Key from, Visitor<K, V> visit) const;
+  /// At most `limit` pairs.
+  void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
 
   /// Cost: counts the whole tree, until once no writer was active meanwhile; then none.
   std::uint64_t size() const;
@@ -197,8 +199,11 @@ class Tree {
     unsigned size = 0;
     Seen following;
   };
-  bool scan_some(K& position, Visitor<K, V>& visit) const;
-  bool collect(const Seen& leaf, Key from, Snapshot& into) const;
+  struct ScanBatch;
+  template <class Add>
+  bool collect(const Seen& leaf, Key from, Seen& following, Add add) const;
+  bool take_snapshot(const Seen& leaf, Snapshot& into) const;
+  bool read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const;
 
   // recovery.cc
   void create();

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "alloc/session.h"
+#include "index/common/retry.h"
 #include "index/fastfair/fastfair.h"
 
 namespace perdix::index::fastfair {
@@ -24,7 +25,7 @@ Tree<K, V>::Tree(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout, uns
     : pool_(pool), root_(root), fanout_(fanout), keys_(pool), values_(pool), latches_(latch_bits) {
   check_fanout(fanout);
   const auto start = std::chrono::steady_clock::now();
-  if (pm::load(root_) == pm::kNull) create();
+  if (pm::load(root_) == pm::kNull) retry_when_full(pool_, [&] { create(); });
   node_at(pm::load(root_));
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -2,69 +2,80 @@
 #include "index/fastfair/fastfair.h"
 
 namespace perdix::index::fastfair {
-namespace {
 
-/// Leaves that are shown under one guard. More hold up reclamation for longer, fewer cost a search
-/// from the root more often.
-constexpr unsigned kLeavesPerGuard = 16;
-
-}  // namespace
-
-/// Copies the leaf's pairs with key >= from. False if it changed meanwhile.
 template <class K, class V>
-bool Tree<K, V>::collect(const Seen& leaf, Key from, Snapshot& into) const {
+struct Tree<K, V>::ScanBatch : Batch<K, V, kCapacity> {};
+
+/// Calls add(entry) for the leaf's pairs with key >= from, and sets `following` to its right
+/// neighbour. False if the leaf changed meanwhile.
+template <class K, class V>
+template <class Add>
+bool Tree<K, V>::collect(const Seen& leaf, Key from, Seen& following, Add add) const {
   const Node& node = *leaf.node;
   const unsigned count = meta_of(node).count;
-  into.size = 0;
-  for (unsigned i = rank(node, {from, true}); i < count; ++i) {
-    const Entry entry = load_entry(node, i);
-    // Of two equal keys the right one counts (F3).
-    if (into.size > 0 && into.entries[into.size - 1].key == entry.key) --into.size;
-    into.entries[into.size++] = entry;
+  unsigned i = rank(node, {from, true});
+  for (Entry entry = i < count ? load_entry(node, i) : Entry{}; i < count;) {
+    const Entry next = ++i < count ? load_entry(node, i) : Entry{};
+    if (i == count || next.key != entry.key) add(entry);  // of two equal keys the right one (F3)
+    entry = next;
   }
-  Node* next = after(node);
-  into.following = next == nullptr ? Seen{} : look(*next);
+  Node* right = after(node);
+  following = right == nullptr ? Seen{} : look(*right);
   return leaf.valid();
 }
 
-/// Shows some leaves from `position` on, and moves it behind them; false when the scan is over. A
-/// guard for each few leaves: strings stay where they are while they are shown, and a long scan
-/// doesn't hold up reclamation.
+/// The pairs of one leaf, as they were at one moment.
 template <class K, class V>
-bool Tree<K, V>::scan_some(K& position, Visitor<K, V>& visit) const {
+bool Tree<K, V>::take_snapshot(const Seen& leaf, Snapshot& into) const {
+  into.size = 0;
+  return collect(leaf, Key{}, into.following,
+                 [&](const Entry& entry) { into.entries[into.size++] = entry; });
+}
+
+/// As scan_by_batches() wants it: what there is in the leaf of a position. `leaf` is that one, if
+/// it is valid, and becomes the next one. It was found under an earlier guard, so it may be freed
+/// by now; but as long as its version is the same it is part of the tree, and if it is so under
+/// this guard, it stays readable until the guard ends.
+template <class K, class V>
+bool Tree<K, V>::read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const {
   const epoch::Guard guard;
-  Seen leaf = seek({position}, 0);
-  for (unsigned shown = 0; shown < kLeavesPerGuard; ++shown) {
-    Snapshot snapshot;
-    while (!collect(leaf, position, snapshot)) leaf = seek({position}, 0);
-    for (unsigned i = 0; i < snapshot.size; ++i) {
-      const Entry& entry = snapshot.entries[i];
-      if (!visit(keys_.view(entry.key), values_.view(entry.value))) return false;
-    }
-    leaf = snapshot.following;
-    if (leaf.node == nullptr) return false;
-    position = K(low_of(*leaf.node));
+  if (leaf.node == nullptr || !leaf.valid()) leaf = seek({position}, 0);
+  Seen following;
+  const auto add = [&](const Entry& entry) { batch.add(keys_.view(entry.key), entry.value); };
+  for (batch.clear(); !collect(leaf, position, following, add); batch.clear())
+    leaf = seek({position}, 0);
+  batch.own(values_, limit);
+  if (!batch.complete()) {
+    position = batch.next_key();
+  } else if (following.node != nullptr) {
+    leaf = following;
+    position = low_of(*leaf.node);
+  } else {
+    return false;
   }
   return true;
 }
 
 template <class K, class V>
-void Tree<K, V>::scan(Key from, Visitor<K, V> visit) const {
-  K position(from);
-  while (scan_some(position, visit)) {
-  }
+void Tree<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
+  Seen leaf;
+  scan_by_batches<ScanBatch, K, V>(from, visit, limit,
+                                   [&](ScanBatch& batch, K& position, std::size_t left) {
+                                     return read_batch(batch, leaf, position, left);
+                                   });
 }
 
-template bool Tree<std::uint64_t, std::uint64_t>::collect(const Seen&, Key, Snapshot&) const;
-template void Tree<std::uint64_t, std::uint64_t>::scan(Key,
-                                                       Visitor<std::uint64_t, std::uint64_t>) const;
-template bool Tree<std::uint64_t, std::string>::collect(const Seen&, Key, Snapshot&) const;
-template void Tree<std::uint64_t, std::string>::scan(Key,
-                                                     Visitor<std::uint64_t, std::string>) const;
-template bool Tree<std::string, std::uint64_t>::collect(const Seen&, Key, Snapshot&) const;
-template void Tree<std::string, std::uint64_t>::scan(Key,
-                                                     Visitor<std::string, std::uint64_t>) const;
-template bool Tree<std::string, std::string>::collect(const Seen&, Key, Snapshot&) const;
-template void Tree<std::string, std::string>::scan(Key, Visitor<std::string, std::string>) const;
+template bool Tree<std::uint64_t, std::uint64_t>::take_snapshot(const Seen&, Snapshot&) const;
+template void Tree<std::uint64_t, std::uint64_t>::scan(Key, Visitor<std::uint64_t, std::uint64_t>,
+                                                       std::size_t) const;
+template bool Tree<std::uint64_t, std::string>::take_snapshot(const Seen&, Snapshot&) const;
+template void Tree<std::uint64_t, std::string>::scan(Key, Visitor<std::uint64_t, std::string>,
+                                                     std::size_t) const;
+template bool Tree<std::string, std::uint64_t>::take_snapshot(const Seen&, Snapshot&) const;
+template void Tree<std::string, std::uint64_t>::scan(Key, Visitor<std::string, std::uint64_t>,
+                                                     std::size_t) const;
+template bool Tree<std::string, std::string>::take_snapshot(const Seen&, Snapshot&) const;
+template void Tree<std::string, std::string>::scan(Key, Visitor<std::string, std::string>,
+                                                   std::size_t) const;
 
 }  // namespace perdix::index::fastfair

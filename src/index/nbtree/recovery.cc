@@ -14,6 +14,7 @@
 
 #include <perdix/error.h>
 
+#include "index/common/retry.h"
 #include "index/nbtree/anchors.h"
 #include "index/nbtree/nbtree.h"
 #include "index/nbtree/reference.h"
@@ -56,15 +57,17 @@ Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options)
           },
           this) {
   const auto start = std::chrono::steady_clock::now();
-  create();
+  retry_when_full(pool(), [&] { create(); });  // it goes on where it was
   recover();
   start_resuming(options.resume_in_background);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  entry_.emplace(pool().open_indexes(), *this);
 }
 
 template <class K, class V>
 Tree<K, V>::~Tree() {
+  entry_.reset();
   resumption_.stop();
   try {
     reserve_.reset();

@@ -76,7 +76,8 @@ void Tree<K, V>::require_resumed() const {
 /// Frees what a crash has left on its way into the index or out of it. Everything is warm.
 template <class K, class V>
 void Tree<K, V>::settle_leftovers() const {
-  // In a visitor, for example: then somebody else does it, or the next opening.
+  // In a Guard (of check(), for example) the lock must not be waited for either: its holder may be
+  // waiting for that Guard.
   if (!resumption_.done() || epoch::Guard::held()) return;
   const std::lock_guard lock(settling_);
   if (settled_) return;

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "alloc/session.h"
+#include "index/common/retry.h"
 #include "index/sptree/leaf_at.h"
 #include "index/sptree/sptree.h"
 
@@ -26,13 +27,14 @@ Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options)
       top_(art::DramMemory(arena_, pool().reclaimer())),
       unfiled_(pool().background(), [this](Key low, pm::Offset leaf) { file(low, leaf); }) {
   const auto start = std::chrono::steady_clock::now();
-  if (pm::load(handle_.root()) == pm::kNull) create();
+  if (pm::load(handle_.root()) == pm::kNull) retry_when_full(pool(), [&] { create(); });
   Root& root = root_at(pool(), pm::load(handle_.root()));
   backup_.emplace(pool(), root.backup);
-  open_log(options);
+  retry_when_full(pool(), [&] { open_log(options); });
   start_resuming(options.resume_in_background);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  entry_.emplace(pool().open_indexes(), *this);
 }
 
 /// Gives a new index its root block and its first leaf, which is empty and responsible for all

@@ -42,6 +42,7 @@
 
 #include "art/tree.h"
 #include "epoch/guard.h"
+#include "index/common/batch.h"
 #include "index/common/value_of.h"
 #include "index/common/word.h"
 #include "index/sptree/backup.h"
@@ -53,6 +54,7 @@
 #include "index/sptree/replay.h"
 #include "index/sptree/resumption.h"
 #include "pool/index_handle.h"
+#include "pool/open_index.h"
 #include "util/arena.h"
 #include "util/striped_counter.h"
 #include "wal/log.h"
@@ -64,7 +66,7 @@ inline constexpr std::string_view kEngineName = "sptree";
 using BlockVisitor = std::function<void(pm::Offset)>;
 
 template <class K, class V>
-class Tree {
+class Tree final : public pool::OpenIndex {
  public:
   using Key = View<K>;
   using Value = View<V>;
@@ -82,7 +84,10 @@ class Tree {
   std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
   bool contains(Key key) const;
   void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
-  void scan(Key from, Visitor<K, V> visit) const;
+
+  /// At most `limit` pairs.
+  void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
+
   std::uint64_t size() const;
   IndexStats stats() const;
   CheckReport check() const;
@@ -144,11 +149,6 @@ class Tree {
     bool complete = false;                             ///< there were enough
     std::array<std::uint8_t, kBufferPairs + 1> slots;  ///< of each pair
     std::array<Hash16, kBufferPairs + 1> hashes;
-  };
-
-  struct DrainFirst {
-    epoch::Reclaimer& reclaimer;
-    ~DrainFirst() { reclaimer.drain(); }
   };
 
   // sptree.cc
@@ -235,8 +235,9 @@ class Tree {
   void merge_with_next(Node& node);
 
   // scan.cc
-  struct Snapshot;
-  void collect(const Node& node, Key from, Snapshot& into) const;
+  struct ScanBatch;
+  void collect(const Node& node, Key from, ScanBatch& into) const;
+  bool read_batch(ScanBatch& batch, K& position, std::size_t limit) const;
 
   // recovery.cc
   void create();
@@ -284,7 +285,8 @@ class Tree {
   std::mutex maintenance_;         // held by whoever cleans the log
   std::atomic<bool> log_is_full_{false};
   std::optional<Backup<K>> backup_;  // made once the root block is there
-  DrainFirst drain_;  // before the arena goes away, what was retired must have come back to it
+  // Before the arena goes away, what was retired must have come back to it.
+  epoch::DrainFirst drain_;
   TopLayer top_;
   Node* head_ = nullptr;  // of the first leaf; not in the top layer, never obsolete
   util::StripedCounter pairs_;
@@ -294,6 +296,7 @@ class Tree {
   // Last: what they do ends before anything else goes away.
   mutable BackupQueue<K> unfiled_;
   Resumption resumption_;
+  std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
 
 /// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a

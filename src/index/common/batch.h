@@ -1,0 +1,180 @@
+// What the scans of all engines share: pairs are copied under an epoch::Guard and shown without
+// one. So a visitor may do whatever its thread may do elsewhere, waits for grace periods included,
+// and as long as it likes: it holds up nobody's reclamation.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <perdix/types.h>
+
+#include "index/common/word.h"
+
+namespace perdix::index {
+
+/// For scans that end where the visitor wants, or at the last key.
+inline constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
+
+/// Bytes that are appended, and memory that is used again. (A std::string would do, but it looks at
+/// its capacity and writes a zero for each string that is appended.)
+class ByteBuffer {
+ public:
+  /// Empties it; gives memory of more than `most_kept` bytes back.
+  void clear(std::size_t most_kept) {
+    if (capacity_ > most_kept) *this = {};
+    size_ = 0;
+  }
+
+  void make_room(std::size_t bytes) {
+    if (capacity_ - size_ < bytes) [[unlikely]]
+      grow(bytes);
+  }
+
+  /// There is room.
+  void append(std::string_view bytes) {
+    std::memcpy(bytes_.get() + size_, bytes.data(), bytes.size());
+    size_ += bytes.size();
+  }
+
+  std::size_t size() const { return size_; }
+  const char* begin() const { return bytes_.get(); }
+
+ private:
+  [[gnu::noinline]] void grow(std::size_t bytes) {
+    const std::size_t capacity = std::max(2 * capacity_, size_ + bytes);
+    auto larger = std::make_unique_for_overwrite<char[]>(capacity);
+    if (size_ > 0) std::memcpy(larger.get(), bytes_.get(), size_);
+    bytes_ = std::move(larger);
+    capacity_ = capacity;
+  }
+
+  std::unique_ptr<char[]> bytes_;
+  std::size_t capacity_ = 0;
+  std::size_t size_ = 0;
+};
+
+/// The pairs of one leaf, on their way to a visitor. Under a Guard: clear(), add(), sort(), own().
+/// After that show(), in no Guard: nothing in it refers to the pool any more. Not thread-safe.
+///
+/// Memory: integers lie in the object. The bytes of strings lie in a buffer that is used again by
+/// the next batch; a batch ends before it would have more than its budget of them, which is small
+/// at first, since many scans are short, and doubles up to kMostBytes. One pair fits always.
+template <Storable K, Storable V, unsigned kCapacity>
+class Batch {
+ public:
+  using Key = View<K>;
+
+  static constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+
+  void clear() { size_ = 0; }
+
+  /// A pair of the leaf. The key's bytes stay where they are until own() has returned.
+  void add(Key key, Word value) { pairs_[size_++] = {key, value}; }
+
+  void sort() { std::sort(pairs_.begin(), pairs_.begin() + size_); }
+
+  /// Copies the pairs that will be shown, beginning with the first: as many as the budget has room
+  /// for, at most `limit`. Throws corrupt, bad_alloc.
+  void own(const Words<V>& values, std::size_t limit) {
+    count_ = static_cast<unsigned>(std::min<std::size_t>(size_, limit));
+    if constexpr (!kInline) count_ = copy_bytes(values, count_);
+  }
+
+  /// How many pairs own() copied, and whether those were all.
+  std::size_t size() const { return count_; }
+  bool complete() const { return count_ == size_; }
+
+  /// The key of the first pair that was not copied. In the Guard only.
+  Key next_key() const { return pairs_[count_].key; }
+
+  /// Shows the copied pairs; false if the visitor has seen enough.
+  bool show(const Visitor<K, V>& visit) const {
+    const char* bytes = bytes_.begin();
+    for (unsigned i = 0; i < count_; ++i) {
+      const Pair& pair = pairs_[i];
+      const View<K> key = take(pair.key, bytes);
+      if (!visit(key, take_value(pair.value, bytes))) return false;
+    }
+    return true;
+  }
+
+ private:
+  struct Pair {
+    Key key;
+    Word value;  // of a string that was copied: its length
+    friend bool operator<(const Pair& a, const Pair& b) { return a.key < b.key; }
+  };
+
+  static constexpr bool kInline = Words<K>::kInline && Words<V>::kInline;
+
+  /// The bytes of the first pairs into the buffer, key after value after key. Returns how many
+  /// pairs.
+  unsigned copy_bytes(const Words<V>& values, unsigned count) {
+    bytes_.clear(2 * kMostBytes);
+    for (unsigned i = 0; i < count; ++i) values.prefetch(pairs_[i].value);
+    for (unsigned i = 0; i < count; ++i) {
+      Pair& pair = pairs_[i];
+      const View<V> value = values.view(pair.value);
+      if (i > 0 && bytes_.size() + length(pair.key) + length(value) > budget_) {
+        count = i;
+        break;
+      }
+      bytes_.make_room(length(pair.key) + length(value));
+      append(pair.key);
+      append(value);
+      if constexpr (!Words<V>::kInline) pair.value = value.size();
+    }
+    budget_ = std::min(2 * budget_, kMostBytes);
+    return count;
+  }
+
+  static std::size_t length(std::uint64_t) { return 0; }
+  static std::size_t length(std::string_view bytes) { return bytes.size(); }
+  void append(std::uint64_t) {}
+  void append(std::string_view bytes) { bytes_.append(bytes); }
+
+  // What append() put at `bytes`, which moves behind it.
+  static std::uint64_t take(std::uint64_t value, const char*&) { return value; }
+  static std::string_view take(std::string_view copied, const char*& bytes) {
+    const std::string_view taken(bytes, copied.size());
+    bytes += taken.size();
+    return taken;
+  }
+  static View<V> take_value(Word value, const char*& bytes) {
+    if constexpr (Words<V>::kInline) {
+      return value;
+    } else {
+      return take(std::string_view(bytes, value), bytes);
+    }
+  }
+
+  std::array<Pair, kCapacity> pairs_;
+  unsigned size_ = 0;
+  unsigned count_ = 0;
+  std::size_t budget_ = kFirstBytes;
+  ByteBuffer bytes_;
+};
+
+/// Shows the pairs with key >= from, at most `limit`, until the visitor returns false. `read(batch,
+/// position, limit)` fills the batch, in a Guard of its own, with pairs with key >= position, at
+/// most `limit`, and moves `position` behind them; it returns false if no pairs come after them.
+template <class Batch, Storable K, Storable V, class Read>
+void scan_by_batches(View<K> from, const Visitor<K, V>& visit, std::size_t limit, Read read) {
+  K position(from);
+  Batch batch;
+  for (bool more = true; more && limit > 0; limit -= batch.size()) {
+    more = read(batch, position, limit);
+    if (!batch.show(visit)) return;
+  }
+}
+
+}  // namespace perdix::index
