@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "pool/boot_id.h"
+#include "pool/origin.h"
 #include "pool/test_pool.h"
 
 namespace perdix::pool {

@@ -12,6 +12,7 @@
 
 #include "index/sptree/sptree.h"
 #include "pool/pool_core.h"
+#include "pool/test_image.h"
 
 namespace perdix::testing {
 namespace {
@@ -182,6 +183,7 @@ class IndexSystem final : public System {
                static_cast<std::streamsize>(image.size()));
     file.close();
     if (!file) throw Error(Errc::io_error, "can't write " + file_.path().string());
+    pool::claim_image(file_.path());
     return Pool::open(file_.path(), options);
   }
 
