@@ -13,10 +13,10 @@
 #include "alloc/calloc.h"
 #include "alloc/layout.h"
 #include "alloc/session.h"
+#include "pool/claim_image.h"
 #include "pool/layout.h"
 #include "pool/pool_core.h"
 #include "pool/superblock.h"
-#include "pool/test_image.h"
 #include "util/checksum.h"
 
 namespace perdix::fuzz {

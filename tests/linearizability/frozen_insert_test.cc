@@ -19,7 +19,7 @@
 #include <perdix/pool.h>
 
 #include "pm/probe.h"
-#include "pool/test_image.h"
+#include "pool/claim_image.h"
 #include "util/test_directory.h"
 
 namespace perdix::testing {

@@ -11,8 +11,8 @@
 #include <iterator>
 
 #include "index/sptree/sptree.h"
+#include "pool/claim_image.h"
 #include "pool/pool_core.h"
-#include "pool/test_image.h"
 
 namespace perdix::testing {
 namespace {

@@ -1,4 +1,4 @@
-// For tests that write what a crash left of a pool into another file.
+// For tests and benchmarks that open what a crash left of a pool in another file.
 #pragma once
 
 #include <unistd.h>
