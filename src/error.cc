@@ -9,6 +9,7 @@ std::string_view to_string(Errc code) noexcept {
     case Errc::not_a_pool: return "not_a_pool";
     case Errc::truncated: return "truncated";
     case Errc::newer_format: return "newer_format";
+    case Errc::older_format: return "older_format";
     case Errc::corrupt: return "corrupt";
     case Errc::wrong_engine: return "wrong_engine";
     case Errc::wrong_kind: return "wrong_kind";

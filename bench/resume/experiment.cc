@@ -8,6 +8,7 @@
 
 #include "common/environment.h"
 #include "common/place.h"
+#include "pool/claim_image.h"
 #include "resume/loader.h"
 #include "resume/process.h"
 #include "terminal/format.h"
@@ -143,6 +144,7 @@ class Experiment {
                   fmt::format("can't copy {}: {}; name another directory with --pool-dir",
                               pool.string(), error.message()));
     }
+    pool::claim_image(measured());  // it was copied while nobody had it open
   }
 
   static void remove(const std::filesystem::path& path) { std::filesystem::remove(path); }

@@ -15,16 +15,19 @@ enum class Errc {
   not_a_pool,      ///< the file is empty, foreign, or its superblock is damaged in both copies
   truncated,       ///< the file is shorter than its superblock says
   newer_format,  ///< the pool was written by a later release with a format or feature unknown here
+  older_format,  ///< the pool has a format of before the first release, which is not read any more
   corrupt,       ///< a structure in the pool contradicts itself; nothing was changed
   wrong_engine,  ///< the index exists with another engine
   wrong_kind,    ///< the index exists with another kind of keys or values
   in_use,        ///< another process owns the pool, or the index is open already
-  needs_check,   ///< the machine went down while a pool that only survives process crashes was open
+  needs_check,   ///< stores may be missing: the machine went down while a pool that only survives
+                 ///< process crashes was open, or the file is a copy of a pool that was not closed
   out_of_space,  ///< the disk or max_size is full; the operation changed nothing
   too_large,     ///< a key, value, name or size above its documented limit
   invalid_argument,  ///< an option or a name that has no meaning
   io_error,          ///< the operating system failed to read, write or sync the file
-  unsupported,       ///< the engine has no such operation, or the machine lacks a needed feature
+  unsupported,       ///< the engine has no such operation or is not known to this release, or the
+                     ///< machine lacks a needed feature
 };
 
 /// The name of a code as it is written in the enumeration, for example "in_use".

@@ -36,23 +36,12 @@ enum class DomainChoice : std::uint8_t {
 struct PoolOptions {
   std::uint64_t initial_size =
       0;  ///< bytes to allocate at creation, rounded up; 0: the smallest pool (16 MiB)
-  std::uint64_t max_size =
-      std::uint64_t{1} << 40;  ///< bytes of address space to reserve; the pool never grows beyond
+  /// Bytes of address space to reserve; the pool never grows beyond. Remembered by the pool.
+  /// 0: what was asked for last, at first 1 TiB; less where the process has not as many addresses
+  /// left (a process has 128 TiB: 127 pools of 1 TiB, fewer with indexes in them).
+  std::uint64_t max_size = 0;
   Durability durability = Durability::automatic;
   DomainChoice domain = DomainChoice::detect;
-};
-
-/// Facts about an open pool.
-struct PoolInfo {
-  std::filesystem::path path;
-  std::uint32_t format_version = 0;
-  std::uint64_t size = 0;       ///< bytes of the file, all really allocated
-  std::uint64_t allocated = 0;  ///< bytes of it that blocks of indexes occupy
-  std::uint64_t max_size = 0;
-  Durability durability = Durability::process;  ///< never `automatic`
-  std::string domain;      ///< "cpu_cache", "memory_controller" or "page_cache"
-  bool dax = false;        ///< mapped directly from persistent memory
-  bool was_clean = false;  ///< the pool had been closed before this open
 };
 
 struct IndexInfo {
@@ -60,6 +49,29 @@ struct IndexInfo {
   std::string engine;  ///< "sptree", …
   Kind key_kind = Kind::u64;
   Kind value_kind = Kind::u64;
+};
+
+/// An index that was dropped, but still occupies space: see Pool::drop().
+struct UnfinishedDrop {
+  IndexInfo index;
+  std::string why;  ///< a sentence
+};
+
+/// Facts about an open pool.
+struct PoolInfo {
+  std::filesystem::path path;
+  std::uint32_t format_version = 0;
+  std::uint64_t size = 0;                       ///< bytes of the file, all really allocated
+  std::uint64_t allocated = 0;                  ///< bytes of it that blocks of indexes occupy
+  std::uint64_t max_size = 0;                   ///< bytes that it can grow to while it is open
+  Durability durability = Durability::process;  ///< never `automatic`
+  std::string domain;      ///< "cpu_cache", "memory_controller" or "page_cache"
+  bool dax = false;        ///< mapped directly from persistent memory
+  bool was_clean = false;  ///< the pool had been closed before this open
+  /// The file system copies on write, or another file shares extents with this one: so a write to
+  /// the pool may need space all the same, and if there is none the process gets SIGBUS.
+  bool may_copy_on_write = false;
+  std::vector<UnfinishedDrop> unfinished_drops;
 };
 
 /// An open pool. Copies refer to the same pool; it closes with its last copy and index.
@@ -74,14 +86,17 @@ class Pool {
   static Pool create(const std::filesystem::path& path, const PoolOptions& options = {});
 
   /// Opens a pool and repairs what a crash left. Throws not_found, not_a_pool, truncated,
-  /// newer_format, corrupt, in_use, needs_check (see verify()), io_error. Cost: independent of the
-  /// size of the pool, but for one line per 16 MiB.
+  /// newer_format, older_format, corrupt, in_use, needs_check (see verify()), out_of_space,
+  /// io_error; the file is then what it was. An index that is damaged, or of an engine that is not
+  /// known, keeps no other one from being used. Cost: independent of the size of the pool, but for
+  /// one line per 16 MiB; a copy that skipped zeros gets its space back where indexes use it.
   static Pool open(const std::filesystem::path& path, const PoolOptions& options = {});
 
   /// open() if the file exists, else create().
   static Pool open_or_create(const std::filesystem::path& path, const PoolOptions& options = {});
 
-  /// Opens a pool even if the machine went down while a `process` pool was open, and checks every
+  /// Opens a pool even if stores may be missing (Errc::needs_check): the machine went down while a
+  /// `process` pool was open, or the file is a copy of a pool that was not closed. Checks every
   /// index and block of it. If the report is clean the pool may be opened again from then on.
   static CheckReport verify(const std::filesystem::path& path, const PoolOptions& options = {});
 
@@ -97,9 +112,12 @@ class Pool {
   /// open or in use.
   CheckReport check() const;
 
-  /// Removes an index and frees its blocks. Throws not_found, or in_use while it is open.
+  /// Removes an index and frees its blocks. Throws not_found, in_use while it is open, or
+  /// unsupported if its engine is not known to this release; then nothing has changed.
   /// Crash-atomic: after a crash the index is whole, or gone (what was not yet freed is freed at
-  /// the next open).
+  /// the next open). What can't be freed, since the index is damaged, stays occupied: the index is
+  /// gone all the same, info() lists it under `unfinished_drops`, check() as a problem, and each
+  /// opening tries again.
   void drop(std::string_view name);
 
   /// Marks the pool clean and releases the file. Throws in_use while an index is open. Further

@@ -70,7 +70,10 @@ struct IndexStats {
 /// Result of verifying every invariant of an index or a pool.
 struct CheckReport {
   std::vector<std::string>
-      problems;              ///< one sentence each; empty if sound (at most a hundred are listed)
+      problems;  ///< one sentence each; empty if sound (at most a hundred are listed)
+  /// What could not be checked, and is no damage: indexes of engines that this release doesn't
+  /// know.
+  std::vector<std::string> unknown;
   std::uint64_t pairs = 0;   ///< pairs visited
   std::uint64_t blocks = 0;  ///< pool blocks visited
 

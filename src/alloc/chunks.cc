@@ -10,6 +10,17 @@
 
 namespace perdix::alloc {
 
+namespace {
+
+[[noreturn]] void throw_no_space(std::uint64_t chunks) {
+  throw Error(Errc::out_of_space,
+              fmt::format("the pool's file has holes that need {} MiB, and its file system has no "
+                          "space for them; free some",
+                          chunks * (kChunkSize >> 20)));
+}
+
+}  // namespace
+
 Chunks::Chunks(Space& space)
     : space_(space),
       pm_(space.pm()),
@@ -75,9 +86,9 @@ void Chunks::write(std::uint64_t chunk, ChunkWord word) {
 std::uint64_t Chunks::take(std::uint64_t count, bool grow_pool) {
   std::uint64_t chunk = take_free(count);
   if (chunk == 0 && grow_pool) {
-    grow(count - std::min(count, free_at_end()));
+    if (const std::uint64_t there = free_at_end(); there < count) grow(count - there);
     chunk = take_free(count);
-    assert(chunk != 0);
+    if (chunk == 0) throw_no_space(count);  // what is free is a hole of the file
   }
   return chunk;
 }
@@ -86,6 +97,9 @@ std::uint64_t Chunks::take_free(std::uint64_t count) {
   for (auto run = free_.begin(); run != free_.end(); ++run) {
     if (run->second < count) continue;
     const auto [chunk, length] = *run;
+    // With the header of what is left of the run, which carve() writes.
+    const std::uint64_t rest = length > count ? sizeof(ChunkLayout) : 0;
+    if (!space_.provide(chunk * kChunkSize, count * kChunkSize + rest)) continue;
     if (length > count) free_.emplace(chunk + count, length - count);
     free_.erase(run);
     carve(chunk, count);
@@ -126,7 +140,11 @@ void Chunks::grow(std::uint64_t added) {
                                                 "erase something",
                                                 needed >> 20, space_.max_size() >> 20));
   }
-  if (needed > space_.size()) space_.extend(needed);
+  if (needed > space_.size()) {
+    space_.extend(needed);
+  } else if (!space_.provide(first * kChunkSize, added * kChunkSize)) {
+    throw_no_space(added);
+  }
   write(first, {ChunkKind::free, 0, static_cast<std::uint32_t>(added)});
   // The header must be there before alloc_num says so.
   pm_.fence();

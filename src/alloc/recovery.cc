@@ -32,6 +32,7 @@ class Recovery {
         marks_(marks),
         inspector_(inspector) {}
 
+  void validate(unsigned lane) const;
   void resolve(unsigned lane);
   void drain_rings();
 
@@ -51,6 +52,17 @@ class Recovery {
   const Marks& marks_;
   const Inspector& inspector_;
 };
+
+/// Whether the lane's record and ring are what recovery can work with. Throws corrupt.
+void Recovery::validate(unsigned lane) const {
+  if (const std::optional<Record> record = read_record(view_.lane(lane).record))
+    validate(lane, *record);
+  for (const std::uint64_t& slot : view_.lane(lane).ring) {
+    const Offset block = pm::load(slot);
+    if (block != pm::kNull && !inspector_.find(block).small)
+      throw_corrupt(lane, "a free block at", block);
+  }
+}
 
 /// Completes or takes back the operation that a lane was at, if any. Records of different lanes are
 /// independent: by rules R1 and R5 no two name the same words or blocks.
@@ -190,6 +202,30 @@ void recover(Space& space, Chunks& chunks, const Marks& marks, const Inspector& 
   Recovery recovery(space, chunks, marks, inspector);
   for (unsigned lane = 0; lane < kLanes; ++lane) recovery.resolve(lane);
   recovery.drain_rings();
+}
+
+std::vector<pm::FileRange> validate(Space& space) {
+  const View view(space.base());
+  check_header(view.header());
+  Chunks chunks(space);
+  chunks.open();
+  const Marks marks(space.pm(), view, chunks);
+  const Inspector inspector(view, chunks);
+  const Recovery recovery(space, chunks, marks, inspector);
+  for (unsigned lane = 0; lane < kLanes; ++lane) recovery.validate(lane);
+  std::vector<pm::FileRange> used;
+  ChunkWord word;
+  for (std::uint64_t chunk = 0; chunk < chunks.count(); chunk += word.count) {
+    chunks.tile(chunk, word);
+    if (word.kind == ChunkKind::free) continue;
+    const std::uint64_t begin = chunk * kChunkSize, end = begin + word.count * kChunkSize;
+    if (!used.empty() && used.back().end == begin) {
+      used.back().end = end;
+    } else {
+      used.push_back({begin, end});
+    }
+  }
+  return used;
 }
 
 void Calloc::format(Space& space) {

@@ -2,12 +2,20 @@
 // are completed or taken back.
 #pragma once
 
+#include <vector>
+
 #include "alloc/chunks.h"
 #include "alloc/inspector.h"
 #include "alloc/marks.h"
 #include "alloc/space.h"
+#include "pm/file.h"
 
 namespace perdix::alloc {
+
+/// Reads all that recover() relies on, and changes nothing: what is damaged is found before the
+/// pool is touched. Returns the chunks that are in use, as ranges that don't touch each other.
+/// Throws as recover().
+std::vector<pm::FileRange> validate(Space& space);
 
 /// Opens `chunks`, resolves the record of every lane, and empties every ring into the bitmaps.
 /// Afterwards the marks alone say what is allocated. A crash at any moment of it is repaired by

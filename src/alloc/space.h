@@ -29,6 +29,11 @@ class Space {
   /// the pool. Throws Errc::out_of_space or io_error, and then nothing has changed.
   virtual void extend(std::uint64_t new_size) = 0;
 
+  /// Gives [offset, offset + bytes), which is part of the range, its space if the file has a hole
+  /// there: free chunks of a copy that skipped zeros. False if there is none, and then nothing has
+  /// changed.
+  virtual bool provide(Offset /*offset*/, std::uint64_t /*bytes*/) { return true; }
+
   /// Says that [offset, offset + bytes) will be written soon, for example so that its pages are
   /// touched in advance.
   virtual void prepare(Offset /*offset*/, std::uint64_t /*bytes*/) {}

@@ -37,4 +37,10 @@ std::span<const Engine> engines();
 /// The engine of that name. Throws invalid_argument, with the names that there are.
 const Engine& find_engine(std::string_view name);
 
+/// The engine of an index that exists. Throws unsupported if this release doesn't know it.
+const Engine& engine_of(const IndexInfo& info, std::string_view pool);
+
+/// Whether this release knows the engine.
+bool is_known_engine(std::string_view name) noexcept;
+
 }  // namespace perdix::index

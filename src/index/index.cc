@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "index/common/open_or_remove.h"
 #include "index/engine.h"
 #include "pool/pool_core.h"
 
@@ -38,15 +39,17 @@ std::unique_ptr<Index> Index::open(const Pool& pool, std::string_view name,
                 fmt::format("{}: there is no index '{}'; `perdix info` lists those that there are",
                             pool.core()->path().string(), name));
   }
+  index::engine_of(*it, pool.core()->path().string());
   return open_or_create(pool, *it, options);
 }
 
 std::unique_ptr<Index> Index::open_or_create(const Pool& pool, const IndexInfo& info,
                                              const IndexOptions& options) {
   const index::Engine& engine = index::find_engine(info.engine);
-  return engine.open(
-      pool.core()->open_index(info.name, info.engine, info.key_kind, info.value_kind), info,
-      options);
+  return index::open_or_remove(
+      *pool.core(), {info.name, info.engine, info.key_kind, info.value_kind},
+      [&](std::uint64_t& root) { engine.destroy(*pool.core(), info, root); },
+      [&](pool::IndexHandle handle) { return engine.open(std::move(handle), info, options); });
 }
 
 std::vector<std::string> Index::engines() {

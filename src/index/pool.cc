@@ -20,11 +20,16 @@ void add_problem(CheckReport& report, std::string problem) {
   if (report.problems.size() < kMostProblems) report.problems.push_back(std::move(problem));
 }
 
-/// Frees what a hidden index reaches, and its name. Restartable: a crash in it is continued at the
-/// next open.
+/// Frees what a hidden index reaches, and its entry. Restartable: a crash in it is continued at the
+/// next open. What can't be freed, for example since it is damaged, stays where it is, and so does
+/// the entry: the index is gone for users all the same, and must not keep the others from them.
 void destroy(pool::PoolCore& core, pool::IndexHandle handle) {
   const IndexInfo info = handle.info();
-  index::find_engine(info.engine).destroy(core, info, handle.root());
+  try {
+    index::engine_of(info, core.path().string()).destroy(core, info, handle.root());
+  } catch (const std::exception& error) {
+    return core.postpone_drop(std::move(handle), error.what());
+  }
   core.finish_drop(std::move(handle));
 }
 
@@ -36,6 +41,13 @@ std::shared_ptr<pool::PoolCore> finish_drops(std::shared_ptr<pool::PoolCore> cor
 /// Checks one index and adds the blocks that it reaches.
 void check_index(pool::PoolCore& core, const IndexInfo& info, CheckReport& report,
                  std::vector<pm::Offset>& reached) {
+  if (!index::is_known_engine(info.engine)) {
+    report.unknown.push_back(
+        fmt::format("index '{}' has the engine '{}', which this release doesn't know: it was not "
+                    "checked",
+                    info.name, info.engine));
+    return;
+  }
   try {
     const index::Engine& engine = index::find_engine(info.engine);
     const auto index = engine.open(
@@ -53,8 +65,10 @@ void check_index(pool::PoolCore& core, const IndexInfo& info, CheckReport& repor
   }
 }
 
-/// Every allocated block is reached exactly once, and nothing else is.
-void compare_blocks(pool::PoolCore& core, std::vector<pm::Offset>& reached, CheckReport& report) {
+/// Every allocated block is reached exactly once, and nothing else is. Unless `complete`, blocks
+/// may belong to indexes that were not followed.
+void compare_blocks(pool::PoolCore& core, std::vector<pm::Offset>& reached, bool complete,
+                    CheckReport& report) {
   std::vector<pm::Offset> allocated;
   core.allocator().for_each_allocated(
       [&](pm::Offset block, std::uint64_t) { allocated.push_back(block); });
@@ -69,9 +83,10 @@ void compare_blocks(pool::PoolCore& core, std::vector<pm::Offset>& reached, Chec
   std::vector<pm::Offset> difference;
   std::set_difference(allocated.begin(), allocated.end(), reached.begin(), reached.end(),
                       std::back_inserter(difference));
-  for (const pm::Offset block : difference) {
-    add_problem(report,
-                fmt::format("block {:#x} is allocated, but no index reaches it (leak)", block));
+  if (complete) {
+    for (const pm::Offset block : difference)
+      add_problem(report,
+                  fmt::format("block {:#x} is allocated, but no index reaches it (leak)", block));
   }
   difference.clear();
   std::set_difference(reached.begin(), reached.end(), allocated.begin(), allocated.end(),
@@ -86,8 +101,20 @@ CheckReport check_pool(pool::PoolCore& core) {
   core.allocator().check(report);
   std::vector<pm::Offset> reached;
   for (const IndexInfo& info : core.indexes()) check_index(core, info, report, reached);
-  if (report.ok()) compare_blocks(core, reached, report);
+  const std::vector<UnfinishedDrop> unfinished = core.unfinished_drops();
+  if (report.ok())
+    compare_blocks(core, reached, unfinished.empty() && report.unknown.empty(), report);
+  for (const UnfinishedDrop& drop : unfinished) {
+    add_problem(report, fmt::format("index '{}' was dropped, but its space could not be freed: {}",
+                                    drop.index.name, drop.why));
+  }
   return report;
+}
+
+/// A pool that may lack stores is sound only if all of it was checked.
+void require_all_known(CheckReport& report) {
+  for (const std::string& unknown : report.unknown)
+    add_problem(report, unknown + ", so the pool stays refused");
 }
 
 }  // namespace
@@ -119,6 +146,7 @@ Pool Pool::open_or_create(const std::filesystem::path& path, const PoolOptions& 
 CheckReport Pool::verify(const std::filesystem::path& path, const PoolOptions& options) {
   const auto core = finish_drops(pool::PoolCore::open(path, options, pool::Purpose::verification));
   CheckReport report = check_pool(*core);
+  if (core->needs_check()) require_all_known(report);
   if (report.ok()) core->accept_after_check();
   core->close();
   return report;
@@ -132,7 +160,11 @@ std::vector<IndexInfo> Pool::indexes() const { return core_->indexes(); }
 
 CheckReport Pool::check() const { return check_pool(*core_); }
 
-void Pool::drop(std::string_view name) { destroy(*core_, core_->begin_drop(name)); }
+void Pool::drop(std::string_view name) {
+  // Before anything is changed: an index of an engine that isn't known is left alone.
+  index::engine_of(core_->index_info(name), core_->path().string());
+  destroy(*core_, core_->begin_drop(name));
+}
 
 void Pool::close() { core_->close(); }
 

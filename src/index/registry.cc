@@ -35,14 +35,29 @@ constexpr std::array kEngines = {
     Engine{nbtree::kEngineName, open_adapter<nbtree::Tree>, destroy_nbtree},
 };
 
+const Engine* look_up(std::string_view name) noexcept {
+  const auto it = std::find_if(kEngines.begin(), kEngines.end(),
+                               [&](const Engine& engine) { return engine.name == name; });
+  return it == kEngines.end() ? nullptr : it;
+}
+
 }  // namespace
 
 std::span<const Engine> engines() { return kEngines; }
 
+bool is_known_engine(std::string_view name) noexcept { return look_up(name) != nullptr; }
+
+const Engine& engine_of(const IndexInfo& info, std::string_view pool) {
+  if (const Engine* engine = look_up(info.engine)) return *engine;
+  throw Error(
+      Errc::unsupported,
+      fmt::format("index '{}' of pool '{}' has the engine '{}', which this release of perdix "
+                  "doesn't know (it has: {}); use a release that does",
+                  info.name, pool, info.engine, fmt::join(Index::engines(), ", ")));
+}
+
 const Engine& find_engine(std::string_view name) {
-  const auto it = std::find_if(kEngines.begin(), kEngines.end(),
-                               [&](const Engine& engine) { return engine.name == name; });
-  if (it != kEngines.end()) return *it;
+  if (const Engine* engine = look_up(name)) return *engine;
   throw Error(Errc::invalid_argument, fmt::format("no engine is called '{}'; there are: {}", name,
                                                   fmt::join(Index::engines(), ", ")));
 }

@@ -2,19 +2,27 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <perdix/error.h>
 
 #include "pm/huge_pages.h"
+#include "util/signals.h"
 
 namespace perdix::pm {
 namespace {
@@ -58,6 +66,12 @@ std::filesystem::path directory_of(const std::filesystem::path& path) {
   }
 }
 
+[[noreturn]] void throw_no_directory(const std::filesystem::path& path) {
+  throw Error(Errc::not_found, fmt::format("there is no directory '{}' to create '{}' in; make it "
+                                           "first, or check the path",
+                                           directory_of(path).string(), path.string()));
+}
+
 [[noreturn]] void throw_exists(const std::filesystem::path& path) {
   throw Error(Errc::already_exists,
               fmt::format("'{}' exists already; open it, or remove it first", path.string()));
@@ -82,18 +96,80 @@ auto file_system(int fd) noexcept {
   return ::fstatfs(fd, &device) == 0 ? device.f_type : 0;
 }
 
-void sync_directory(const std::filesystem::path& path) {
-  const std::filesystem::path directory = directory_of(path);
-  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool done = fd >= 0 && ::fsync(fd) == 0;
-  const int error = errno;
-  if (fd >= 0) ::close(fd);
-  // Some file systems have no directories to sync (EINVAL); some directories may be written but
-  // not read (EACCES). The pool is whole in either case.
-  if (!done && error != EINVAL && error != EACCES) {
-    throw Error(Errc::io_error, fmt::format("can't make the name of '{}' durable: {}",
-                                            path.string(), reason(error)));
+/// A directory that a name in it was or will be changed in.
+class Directory {
+ public:
+  explicit Directory(const std::filesystem::path& path)
+      : fd_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), error_(errno) {}
+  ~Directory() {
+    if (fd_ >= 0) ::close(fd_);
   }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+
+  /// 0, or the error. Some directories may be written but not read (EACCES), and some file systems
+  /// have none to sync (EINVAL): there, names are as durable as they can be.
+  int opened() const noexcept { return fd_ >= 0 || error_ == EACCES ? 0 : error_; }
+  int sync() const noexcept {
+    if (fd_ < 0 || ::fsync(fd_) == 0 || errno == EINVAL) return 0;
+    return errno;
+  }
+
+ private:
+  int fd_;
+  int error_;
+};
+
+std::string name_in_proc(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
+
+/// Whether a file without a name can get one: unprivileged processes do that by its entry in /proc.
+bool can_be_named(int fd) { return ::access(name_in_proc(fd).c_str(), F_OK) == 0; }
+
+/// Stores to the file, which is empty, will go to the space that it has. Advice: files of other
+/// systems than btrfs know nothing of it, or need nothing.
+void exempt_from_copy_on_write(int fd) noexcept {
+  if (file_system(fd) != BTRFS_SUPER_MAGIC) return;
+  int flags = 0;
+  if (::ioctl(fd, FS_IOC_GETFLAGS, &flags) != 0) return;
+  flags |= FS_NOCOW_FL;
+  ::ioctl(fd, FS_IOC_SETFLAGS, &flags);
+}
+
+bool is_exempt_from_copy_on_write(int fd) noexcept {
+  int flags = 0;
+  return ::ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_NOCOW_FL) != 0;
+}
+
+/// Whether the file shares extents with others; false where the file system doesn't tell.
+bool shares_extents(int fd) noexcept {
+  constexpr unsigned kExtents = 64;
+  alignas(fiemap) std::array<std::byte, sizeof(fiemap) + kExtents * sizeof(fiemap_extent)> buffer;
+  for (std::uint64_t from = 0;;) {
+    buffer = {};
+    auto& request = *new (buffer.data()) fiemap;
+    request.fm_start = from;
+    request.fm_length = FIEMAP_MAX_OFFSET - from;
+    request.fm_extent_count = kExtents;
+    if (::ioctl(fd, FS_IOC_FIEMAP, &request) != 0 || request.fm_mapped_extents == 0) return false;
+    for (unsigned i = 0; i < std::min(request.fm_mapped_extents, kExtents); ++i) {
+      const fiemap_extent& extent = request.fm_extents[i];
+      if ((extent.fe_flags & FIEMAP_EXTENT_SHARED) != 0) return true;
+      if ((extent.fe_flags & FIEMAP_EXTENT_LAST) != 0) return false;
+      from = extent.fe_logical + extent.fe_length;
+    }
+  }
+}
+
+/// Gives [begin, end) of a file its space; 0 or an error. Signals wait meanwhile: one that comes
+/// again and again, such as a profiler's timer, would interrupt the call each time (EINTR) before
+/// it could end; and the limit of file sizes is to be an error, not a signal that ends the process.
+int allocate_range(int fd, std::uint64_t begin, std::uint64_t end) {
+  constexpr int kMostTries = 100;  // what else may interrupt the call does it now and then
+  const util::SignalsBlocked blocked(SIGXFSZ);
+  int error = EINTR;
+  for (int i = 0; i < kMostTries && error == EINTR; ++i)
+    error = ::posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(end - begin));
+  return error;
 }
 
 }  // namespace
@@ -110,15 +186,25 @@ File File::create(const std::filesystem::path& path) {
   struct stat ignored {};
   if (::lstat(path.c_str(), &ignored) == 0) throw_exists(path);
   const int fd = ::open(directory_of(path).c_str(), kOpenFlags | O_TMPFILE, kMode);
-  if (fd >= 0) return File(fd, path, State::nameless);
+  if (fd >= 0) {
+    File file(fd, path, State::nameless);
+    if (!can_be_named(fd)) return create_in_place(path);
+    exempt_from_copy_on_write(fd);
+    return file;
+  }
   if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL) return create_in_place(path);
+  if (errno == ENOENT || errno == ENOTDIR) throw_no_directory(path);
   throw_open_error(path, errno);
 }
 
 File File::create_in_place(const std::filesystem::path& path) {
   const int fd = ::open(path.c_str(), kOpenFlags | O_CREAT | O_EXCL, kMode);
-  if (fd >= 0) return File(fd, path, State::unpublished);
+  if (fd >= 0) {
+    exempt_from_copy_on_write(fd);
+    return File(fd, path, State::unpublished);
+  }
   if (errno == EEXIST) throw_exists(path);
+  if (errno == ENOENT || errno == ENOTDIR) throw_no_directory(path);
   throw_open_error(path, errno);
 }
 
@@ -132,24 +218,51 @@ void File::close() noexcept {
 }
 
 void File::publish() {
-  if (state_ == State::nameless) {
-    // The only way to name such a file without privileges goes through its entry in /proc.
-    const std::string self = fmt::format("/proc/self/fd/{}", fd_);
-    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0) {
-      if (errno == EEXIST) throw_exists(path_);
-      throw_open_error(path_, errno);
-    }
+  // Opened before there is a name, so that the lack of a descriptor leaves none.
+  const Directory directory(directory_of(path_));
+  int error = directory.opened();
+  if (error == 0) {
+    if (state_ == State::nameless) give_name();
+    state_ = State::unpublished;  // close() removes it again
+    error = directory.sync();
+  }
+  if (error != 0) {
+    throw Error(Errc::io_error, fmt::format("can't make the name of '{}' durable: {}",
+                                            path_.string(), reason(error)));
   }
   state_ = State::named;
-  sync_directory(path_);
+}
+
+void File::give_name() {
+  if (::linkat(AT_FDCWD, name_in_proc(fd_).c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) ==
+      0)
+    return;
+  if (errno == EEXIST) throw_exists(path_);
+  throw Error(Errc::io_error, fmt::format("can't give the new pool its name '{}': {}",
+                                          path_.string(), reason(errno)));
 }
 
 std::uint64_t File::size() const { return static_cast<std::uint64_t>(status(fd_, path_).st_size); }
 
-void File::allocate(std::uint64_t size) {
+FileId File::id() const {
+  const struct stat now = status(fd_, path_);
+  FileId id{now.st_dev, now.st_ino, 0};
+  struct statx more {};
+  if (::statx(fd_, "", AT_EMPTY_PATH, STATX_BTIME, &more) == 0 &&
+      (more.stx_mask & STATX_BTIME) != 0) {
+    id.birth =
+        static_cast<std::uint64_t>(more.stx_btime.tv_sec) * 1'000'000'000 + more.stx_btime.tv_nsec;
+  }
+  return id;
+}
+
+void File::allocate(std::uint64_t size, bool huge_pages) {
   const std::uint64_t before = this->size();
   try {
-    if (file_system(fd_) == TMPFS_MAGIC) allocate_huge_pages(fd_, before, size);
+    if (huge_pages && file_system(fd_) == TMPFS_MAGIC) {
+      const util::SignalsBlocked blocked(SIGXFSZ);  // as in allocate_range()
+      allocate_huge_pages(fd_, before, size);
+    }
     give_space(before, size);
   } catch (const Error&) {
     // A failed allocation may have been done in part. If it can't be undone the file is merely
@@ -159,32 +272,48 @@ void File::allocate(std::uint64_t size) {
   }
 }
 
-void File::fill_holes() {
-  const struct stat now = status(fd_, path_);
-  const auto size = static_cast<std::uint64_t>(now.st_size);
-  const auto present = static_cast<std::uint64_t>(now.st_blocks) * kStatBlock;
-  if (present >= size) return;
+bool File::has_holes() const { return allocated() < size(); }
+
+std::uint64_t File::allocated() const {
+  return static_cast<std::uint64_t>(status(fd_, path_).st_blocks) * kStatBlock;
+}
+
+std::uint64_t File::available() const noexcept {
   struct statvfs device {};
-  const bool known = ::fstatvfs(fd_, &device) == 0;
-  const std::uint64_t available = std::uint64_t{device.f_bavail} * device.f_frsize;
-  if (known && available < size - present) {  // better to say so than to fill the disk first
+  const bool known = ::fstatvfs(fd_, &device) == 0 && device.f_blocks > 0;  // not without a limit
+  if (!known) return ~std::uint64_t{0};
+  return std::uint64_t{device.f_bavail} * device.f_frsize;
+}
+
+void File::fill_holes(std::span<const FileRange> ranges) {
+  std::uint64_t size = 0;
+  for (const FileRange& range : ranges) size += range.end - range.begin;
+  const std::uint64_t present = allocated();
+  if (present < size && available() < size - present) {  // better than to fill the disk first
     throw Error(Errc::out_of_space,
                 fmt::format("'{}' has holes that need {} bytes, but its file system has only {} "
                             "left; free some space",
-                            path_.string(), size - present, available));
+                            path_.string(), size - present, available()));
   }
-  give_space(0, size);
+  for (const FileRange& range : ranges) give_space(range.begin, range.end);
+}
+
+bool File::may_copy_on_write() const noexcept {
+  if (file_system(fd_) == BTRFS_SUPER_MAGIC && !is_exempt_from_copy_on_write(fd_)) return true;
+  return shares_extents(fd_);
 }
 
 void File::give_space(std::uint64_t begin, std::uint64_t end) {
-  int error = EINTR;
-  while (error == EINTR)
-    error = ::posix_fallocate(fd_, static_cast<off_t>(begin), static_cast<off_t>(end - begin));
+  constexpr std::uint64_t kStep = std::uint64_t{64} << 20;  // signals wait that long
+  const std::uint64_t first = begin;
+  int error = 0;
+  for (; begin < end && error == 0; begin = std::min(begin + kStep, end))
+    error = allocate_range(fd_, begin, std::min(begin + kStep, end));
   if (error == 0) return;
   throw Error(is_full(error) ? Errc::out_of_space : Errc::io_error,
               fmt::format("can't allocate {} more bytes for '{}' ({}); free some space, or raise "
                           "the quota or the limit of file sizes",
-                          end - begin, path_.string(), reason(error)));
+                          end - first, path_.string(), reason(error)));
 }
 
 void File::truncate(std::uint64_t size) {

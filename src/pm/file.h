@@ -8,9 +8,25 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 
 namespace perdix::pm {
+
+/// What tells a file from every other one, copies of it included. It outlives renaming, and on a
+/// disk also the machine's runs, but for `device`, which the kernel numbers anew at each.
+struct FileId {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;  ///< 0: unknown
+  std::uint64_t birth = 0;  ///< nanoseconds; 0: the file system doesn't say. Tells a file from one
+                            ///< that had the same inode before it
+};
+
+/// Bytes [begin, end) of a file.
+struct FileRange {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
 
 class File {
  public:
@@ -18,12 +34,14 @@ class File {
   /// directory, device, pipe or socket), io_error (no permission, a loop of symbolic links, ...).
   static File open(const std::filesystem::path& path);
 
-  /// Makes a new, empty file of mode 0600. Where the file system can, it has no name before
-  /// publish(), so a crash leaves nothing behind; elsewhere it stands at its path from the start.
+  /// Makes a new, empty file of mode 0600. Where it can, it has no name before publish(), so a
+  /// crash leaves nothing behind; elsewhere it stands at its path from the start. Where the file
+  /// system can, stores to it never need new space (btrfs: no copy on write).
   /// Throws already_exists, not_found (no such directory), io_error.
   static File create(const std::filesystem::path& path);
 
-  /// The variant of create() that is used where files can't be nameless.
+  /// The variant of create() that is used where files can't be nameless: the file system has no
+  /// such files, or /proc, which is needed to name them, is not mounted.
   static File create_in_place(const std::filesystem::path& path);
 
   File(File&& other) noexcept;
@@ -32,7 +50,8 @@ class File {
   /// Closes; a created file that was not published is removed.
   ~File() { close(); }
 
-  /// Gives a created file its name, atomically, and makes the name durable. Throws already_exists.
+  /// Gives a created file its name, atomically, and makes the name durable. Throws already_exists
+  /// or io_error, and then the name is gone again. Needs one more file descriptor for a moment.
   void publish();
 
   /// Closes early. Only path() may be called afterwards.
@@ -44,14 +63,25 @@ class File {
   /// Bytes of the file.
   std::uint64_t size() const;
 
-  /// Makes the file `size` bytes long, every byte with space on the device, so that no later store
-  /// can fail; on tmpfs as huge pages, if it gives them. Throws out_of_space (nothing changed) or
-  /// io_error.
-  void allocate(std::uint64_t size);
+  /// The file's identity.
+  FileId id() const;
 
-  /// Gives holes of the file their space, for example after a copy that skipped zeros. Throws as
-  /// allocate().
-  void fill_holes();
+  /// Makes the file `size` bytes long, every byte with space on the device, so that no later store
+  /// can fail; on tmpfs as huge pages, if it gives them and `huge_pages` says so (which costs
+  /// milliseconds for each 16 MiB). Throws out_of_space (nothing changed) or io_error.
+  void allocate(std::uint64_t size, bool huge_pages = true);
+
+  /// True unless every byte of the file has space on the device: a copy may have skipped zeros.
+  bool has_holes() const;
+
+  /// Gives the holes in these ranges their space. Throws as allocate(), and before anything is
+  /// filled if the file system has not enough left for all of them.
+  void fill_holes(std::span<const FileRange> ranges);
+
+  /// True if a store to a page that has space may need new space all the same, and raise SIGBUS if
+  /// there is none: the file system copies on write (btrfs, unless the file is exempt), or another
+  /// file shares extents with this one (a reflink copy or a snapshot). Cost: asks for all extents.
+  bool may_copy_on_write() const noexcept;
 
   /// Cuts the file off.
   void truncate(std::uint64_t size);
@@ -72,6 +102,9 @@ class File {
   File(int fd, std::filesystem::path path, State state)
       : fd_(fd), path_(std::move(path)), state_(state) {}
 
+  std::uint64_t allocated() const;
+  std::uint64_t available() const noexcept;
+  void give_name();
   void give_space(std::uint64_t begin, std::uint64_t end);
 
   int fd_;

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include <csignal>
@@ -151,11 +152,123 @@ TEST(File, FailedAllocationChangesNothing) {
   File file = File::create(directory.file("pool"));
   file.allocate(kMiB);
   EXPECT_TRUE(true_in_child([&] {  // the limit is the process's
-    ::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{2 * kMiB, 2 * kMiB};
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
     expect_error(Errc::out_of_space, "free some space", [&] { file.allocate(3 * kMiB); });
     return file.size() == kMiB && !::testing::Test::HasFailure();
+  }));
+}
+
+// On tmpfs too, where huge pages are allocated in another way.
+TEST(File, LimitOfFileSizesSendsNoSignal) {
+  for (const auto& parent : {std::filesystem::temp_directory_path(),
+                             std::filesystem::path(testing_files::memory_directory())}) {
+    const TempDirectory directory(parent);
+    EXPECT_TRUE(true_in_child([&] {
+      File file = File::create(directory.file("pool"));
+      const rlimit limit{16 * kMiB, 16 * kMiB};
+      if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
+      expect_error(Errc::out_of_space, "limit", [&] { file.allocate(32 * kMiB); });
+      sigset_t pending, blocked;
+      ::sigpending(&pending);
+      ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+      EXPECT_EQ(::sigismember(&pending, SIGXFSZ), 0) << "it would arrive later";
+      EXPECT_EQ(::sigismember(&blocked, SIGXFSZ), 0) << "the mask is the program's";
+      struct sigaction action {};
+      ::sigaction(SIGXFSZ, nullptr, &action);
+      EXPECT_EQ(action.sa_handler, SIG_DFL) << "and so is what a signal does";
+      return !::testing::Test::HasFailure();
+    })) << parent;
+  }
+}
+
+// A signal that the program had sent before is not lost, and others arrive.
+TEST(File, OtherSignalsArrive) {
+  const TempDirectory directory;
+  EXPECT_TRUE(true_in_child([&] {
+    static volatile std::sig_atomic_t arrived = 0;
+    ::signal(SIGUSR1, [](int) { arrived = arrived + 1; });
+    ::signal(SIGXFSZ, [](int) { arrived = arrived + 10; });
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGXFSZ);
+    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    ::raise(SIGUSR1);
+    ::raise(SIGXFSZ);
+    File::create(directory.file("pool")).allocate(kMiB);
+    EXPECT_EQ(arrived, 0);
+    ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    EXPECT_EQ(arrived, 11);
+    return !::testing::Test::HasFailure();
+  }));
+}
+
+// A timer that fires faster than space can be allocated must not keep it from ending.
+TEST(File, AllocationEndsUnderATimer) {
+  const TempDirectory directory(testing_files::memory_directory());
+  EXPECT_TRUE(true_in_child([&] {
+    ::signal(SIGALRM, [](int) {});
+    const itimerval often{{0, 50}, {0, 50}};
+    if (::setitimer(ITIMER_REAL, &often, nullptr) != 0) return false;
+    File file = File::create(directory.file("pool"));
+    file.allocate(64 * kMiB, false);
+    return file.size() == 64 * kMiB;
+  }));
+}
+
+TEST(File, IsKnownFromItsCopiesAndByAnyName) {
+  const TempDirectory directory;
+  const auto path = directory.file("pool"), copy = directory.file("copy");
+  std::ofstream(path) << "1234";
+  const FileId id = File::open(path).id();
+  EXPECT_NE(id.inode, 0u);
+  std::filesystem::copy_file(path, copy);
+  EXPECT_NE(File::open(copy).id().inode, id.inode);
+  std::filesystem::rename(path, directory.file("renamed"));
+  const FileId renamed = File::open(directory.file("renamed")).id();
+  EXPECT_EQ(renamed.device, id.device);
+  EXPECT_EQ(renamed.inode, id.inode);
+  EXPECT_EQ(renamed.birth, id.birth);
+}
+
+// One descriptor is enough to make a file without a name, but not to make its name durable.
+TEST(File, ThatCannotBePublishedIsGone) {
+  const TempDirectory directory;
+  for (const bool in_place : {false, true}) {
+    const auto path = directory.file("pool");
+    EXPECT_TRUE(true_in_child([&] {
+      const int next = ::open("/dev/null", O_RDONLY);
+      ::close(next);
+      const auto limit = static_cast<rlim_t>(next) + 1;
+      const rlimit one_more{limit, limit};
+      if (::setrlimit(RLIMIT_NOFILE, &one_more) != 0) return false;
+      expect_error(Errc::io_error, "Too many open files", [&] {
+        File file = in_place ? File::create_in_place(path) : File::create(path);
+        file.publish();
+      });
+      return !::testing::Test::HasFailure();
+    }));
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
+}
+
+// Without /proc a file can't be named later, so it has its name from the start.
+TEST(File, IsCreatedWithoutProc) {
+  const TempDirectory directory;
+  EXPECT_TRUE(true_in_child([&] {
+    if (::chroot(directory.path().c_str()) != 0) return ::geteuid() != 0;  // may not be tried
+    {
+      File file = File::create("/pool");
+      file.allocate(kMiB);
+      EXPECT_TRUE(std::filesystem::exists("/pool"));
+      file.publish();
+    }
+    EXPECT_EQ(std::filesystem::file_size("/pool"), kMiB);
+    { File::create("/other").allocate(kMiB); }
+    EXPECT_FALSE(std::filesystem::exists("/other"));
+    expect_error(Errc::not_found, "no directory '/absent'", [] { File::create("/absent/pool"); });
+    return !::testing::Test::HasFailure();
   }));
 }
 
@@ -166,7 +279,10 @@ TEST(File, FillsHoles) {
   std::filesystem::resize_file(path, 4 * kMiB);
   ASSERT_LT(blocks_of(path), 4 * kMiB);
   File file = File::open(path);
-  file.fill_holes();
+  EXPECT_TRUE(file.has_holes());
+  const FileRange all{0, 4 * kMiB};
+  file.fill_holes({&all, 1});
+  EXPECT_FALSE(file.has_holes());
   EXPECT_GE(blocks_of(path), 4 * kMiB);
   char first = 0;
   EXPECT_EQ(file.read(0, &first, 1), 1u);
@@ -182,7 +298,8 @@ TEST(File, HolesLargerThanTheDeviceAreRefusedAtOnce) {
   if (failed) GTEST_SKIP() << "no sparse file of 4 TiB here: " << failed.message();
   File file = File::open(path);
   const auto before = blocks_of(path);
-  expect_error(Errc::out_of_space, "holes", [&] { file.fill_holes(); });
+  const FileRange all{0, std::uint64_t{1} << 42};
+  expect_error(Errc::out_of_space, "holes", [&] { file.fill_holes({&all, 1}); });
   EXPECT_EQ(blocks_of(path), before);
 }
 

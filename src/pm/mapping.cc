@@ -55,7 +55,7 @@ bool parse_range(const std::string& line, std::uintptr_t& begin, std::uintptr_t&
 /// libpmem2 aligns a reservation to a GiB, maps one GiB more for that, and never gives the rest
 /// back; so a process could open some hundred pools in its life. Unmaps the rest, where the kernel
 /// shows exactly such a mapping around the reservation: one that has become one with a neighbour
-/// stays as it is.
+/// stays as it is, and so does any where /proc is not mounted.
 void unmap_rest(const std::byte* base, std::uint64_t size) {
   constexpr std::uint64_t kMore = std::uint64_t{1} << 30;
   const auto from = reinterpret_cast<std::uintptr_t>(base), to = from + size;

@@ -89,6 +89,9 @@ inline bool background_reclamation() {
 /// Whether a thread may change persistent memory at a time that the clock decides. Not while a
 /// probe watches: such work is done in calls then, so that a run can be repeated.
 inline bool background_work() { return installed_probe() == nullptr; }
+/// Whether a pool remembers which file it is in. Not while a probe watches: an explorer opens
+/// images of one pool in several files.
+inline bool files_have_identity() { return installed_probe() == nullptr; }
 inline bool on_flush(const void* p, std::size_t n, const Site& site) {
   Probe* probe = installed_probe();
   return probe == nullptr || probe->on_flush(p, n, site);
@@ -115,6 +118,7 @@ inline void on_map(const void*, std::size_t) {}
 inline std::uint64_t on_draw(std::uint64_t random) { return random; }
 inline bool background_reclamation() { return true; }
 inline bool background_work() { return true; }
+inline bool files_have_identity() { return true; }
 inline bool on_flush(const void*, std::size_t, const Site&) { return true; }
 inline bool on_fence(const Site&) { return true; }
 

@@ -1,7 +1,12 @@
 // Every file that is no pool, or no pool any more, is refused with an Error that says so.
+#include <sys/stat.h>
+
 #include <array>
 #include <string>
+#include <vector>
 
+#include "alloc/record.h"
+#include "alloc/session.h"
 #include "pool/test_pool.h"
 
 namespace perdix::pool {
@@ -12,11 +17,35 @@ using testing_files::TempDirectory;
 
 class BadFile : public ::testing::Test {
  protected:
+  /// Refused, and left as it is.
   void expect_refused(Errc code, const std::string& part) {
+    std::error_code none;
+    const std::uint64_t size = std::filesystem::file_size(path_, none);
+    const auto before = none ? std::vector<char>{} : read_bytes(path_, 0, size);
+    expect_refused_by_error(code, part);
+    if (none) return;
+    EXPECT_EQ(std::filesystem::file_size(path_), size);
+    EXPECT_TRUE(read_bytes(path_, 0, size) == before) << "a refusal has changed the file";
+  }
+  void expect_refused_by_error(Errc code, const std::string& part) {
     expect_error(code, part, [&] { PoolCore::open(path_, small_options()); });
     expect_error(code, path_.string(), [&] { PoolCore::open(path_, small_options()); });
     expect_error(code, part,
                  [&] { PoolCore::open(path_, small_options(), Purpose::verification); });
+  }
+  void make_larger_pool() {
+    const auto core = PoolCore::create(path_, small_options());
+    {
+      alloc::Session session = core->allocator().session();
+      for (int i = 0; i < 3; ++i) session.reserve(kGrowthUnit);
+      core->wait_for_growth();
+    }
+    core->close();
+  }
+  static std::uint64_t space_of(const std::filesystem::path& path) {
+    struct stat status {};
+    EXPECT_EQ(::stat(path.c_str(), &status), 0);
+    return static_cast<std::uint64_t>(status.st_blocks) * 512;
   }
   void write_file(const std::string& contents) { std::ofstream(path_) << contents; }
 
@@ -102,10 +131,16 @@ TEST_F(BadFile, BothSuperblocksDamaged) {
 TEST_F(BadFile, NewerFormat) {
   make_pool(path_);
   edit_superblock(path_, [](Superblock& s) { s.format_version = kFormatVersion + 1; });
-  expect_refused(Errc::newer_format, "format 2");
+  expect_refused(Errc::newer_format, "format 3");
   // A later format may compute its checksum in another way.
   for (int copy : {0, 1}) flip(path_, kSuperblockOffset[copy] + offsetof(Superblock, checksum), 1);
   expect_refused(Errc::newer_format, "later release");
+}
+
+TEST_F(BadFile, FormatOfBeforeTheFirstRelease) {
+  make_pool(path_);
+  edit_superblock(path_, [](Superblock& s) { s.format_version = 1; });
+  expect_refused(Errc::older_format, "format 1");
 }
 
 TEST_F(BadFile, UnknownFeature) {
@@ -137,16 +172,68 @@ TEST_F(BadFile, SuperblockThatContradictsItself) {
   PoolCore::open(path_, small_options());
 }
 
-TEST_F(BadFile, PoolThatIsLargerThanTheDevice) {
+// Superblocks of an earlier time, as a partial restore leaves them: what lies behind their size is
+// evidence, not garbage.
+TEST_F(BadFile, SuperblocksOfASmallerPool) {
+  PoolCore::create(path_, small_options())->close();
+  const auto old = read_bytes(path_, 0, 2 * kBlockSize);
+  std::filesystem::remove(path_);
+  make_larger_pool();
+  ASSERT_GT(std::filesystem::file_size(path_), 3 * kGrowthUnit);
+  write_bytes(path_, 0, old.data(), old.size());
+  expect_refused(Errc::truncated, "chunks");
+}
+
+// Whatever is damaged is found before the file is cut to the size of its superblock, or marked.
+TEST_F(BadFile, AllocatorDamagedInAFileThatIsTooLong) {
+  make_larger_pool();
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) + 4096);
+  const auto refused = [&](pm::Offset word, std::uint64_t value, Errc code) {
+    const auto good = read_struct<std::uint64_t>(path_, word);
+    write_bytes(path_, word, &value, sizeof value);
+    expect_refused(code, "");
+    write_bytes(path_, word, &good, sizeof good);
+  };
+  const pm::Offset lane = alloc::kLanesOffset + 17 * sizeof(alloc::LaneLayout);
+  refused(alloc::kHeaderOffset, 1, Errc::corrupt);
+  refused(alloc::kHeaderOffset + offsetof(alloc::HeaderLayout, alloc_num), 0, Errc::corrupt);
+  refused(alloc::kHeaderOffset + offsetof(alloc::HeaderLayout, alloc_num), 99, Errc::truncated);
+  refused(alloc::chunk_header_offset(0), 7, Errc::corrupt);
+  refused(alloc::chunk_header_offset(1), 7, Errc::corrupt);
+  refused(lane + offsetof(alloc::LaneLayout, ring) + 8, 12345, Errc::corrupt);
+  const alloc::RecordWords good = read_struct<alloc::RecordWords>(path_, lane);
+  alloc::Record record;
+  record.reserved.push({12345, 0});
+  alloc::RecordWords words{};
+  alloc::write_record(pm::Persister(pm::Domain::cpu_cache, false), words, record);
+  write_bytes(path_, lane, &words, sizeof words);
+  expect_refused(Errc::corrupt, "a block at");
+  write_bytes(path_, lane, &good, sizeof good);
+  EXPECT_NO_THROW(PoolCore::open(path_, small_options())) << "but for all that it is a pool";
+}
+
+// A small file may claim any size: only what its allocator has in use gets space.
+TEST_F(BadFile, ClaimedSizeIsNotAllocated) {
   make_pool(path_);
-  const std::uint64_t size = std::uint64_t{1} << 42;
+  const std::uint64_t size = std::uint64_t{1} << 36;
   std::error_code failed;
   std::filesystem::resize_file(path_, size, failed);
-  if (failed) GTEST_SKIP() << "no sparse file of 4 TiB here: " << failed.message();
+  if (failed) GTEST_SKIP() << "no sparse file of 64 GiB here: " << failed.message();
   edit_superblock(path_, [&](Superblock& s) { s.size = s.max_size = size; });
-  PoolOptions options;
-  options.max_size = size;
-  expect_error(Errc::out_of_space, "holes", [&] { PoolCore::open(path_, options); });
+  for (const Purpose purpose : {Purpose::use, Purpose::verification}) {
+    const auto core = PoolCore::open(path_, {}, purpose);
+    EXPECT_EQ(core->size(), size);
+    core->info();
+    core->close();
+    EXPECT_LE(space_of(path_), 2 * kGrowthUnit);
+  }
+  // A damaged one gets none but for the headers.
+  const auto damaged = directory_.file("damaged.pool");
+  const auto area = read_bytes(path_, 0, 2 * kBlockSize);
+  { std::ofstream(damaged, std::ios::binary).write(area.data(), std::streamsize(area.size())); }
+  std::filesystem::resize_file(damaged, size);
+  expect_error(Errc::corrupt, "", [&] { PoolCore::open(damaged, {}); });
+  EXPECT_LE(space_of(damaged), 2 * alloc::kLanesEnd);
 }
 
 TEST_F(BadFile, DirectoryEntryDamaged) {

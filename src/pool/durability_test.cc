@@ -3,11 +3,12 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <set>
 
-#include "pool/boot_id.h"
+#include "pool/origin.h"
 #include "pool/test_pool.h"
 
 namespace perdix::pool {
@@ -147,8 +148,113 @@ TEST_F(DurabilityTest, UncleanPoolOfAnUnknownBootIsRefused) {
   edit_superblock(path_, [](Superblock& s) {
     s.cleanness = static_cast<std::uint8_t>(Cleanness::unclean);
     std::memset(s.boot_id, 0, sizeof(s.boot_id));
+    s.boot_witness = 0;
   });
   expect_error(Errc::needs_check, "machine", [&] { PoolCore::open(path_, small_options()); });
+}
+
+// Where the boot id could not be read, an inode of a tmpfs that is still there proves the same.
+TEST_F(DurabilityTest, AnotherWitnessTellsARunOfTheMachine) {
+  const TempDirectory in_memory(testing_files::memory_directory());
+  for (const auto& path : {path_, in_memory.file("test.pool")}) {
+    make_pool(path);
+    const std::uint64_t witness = read_copy(path, 0).boot_witness;
+    if (witness == 0) GTEST_SKIP() << "there is no tmpfs whose inodes the kernel names";
+    const auto forget = [&](std::uint64_t with) {
+      edit_superblock(path, [&](Superblock& s) {
+        s.cleanness = static_cast<std::uint8_t>(Cleanness::unclean);
+        std::memset(s.boot_id, 0, sizeof(s.boot_id));
+        s.boot_witness = with;
+      });
+    };
+    forget(witness ^ 1);
+    expect_error(Errc::needs_check, "machine", [&] { PoolCore::open(path, small_options()); });
+    forget(witness);
+    EXPECT_FALSE(PoolCore::open(path, small_options())->info().was_clean);
+  }
+}
+
+// A known boot id that is another one can't be outvoted.
+TEST_F(DurabilityTest, AWitnessDoesNotReplaceABootId) {
+  make_pool(path_);
+  machine_went_down(Cleanness::unclean);
+  ASSERT_EQ(read_copy(path_, 0).boot_witness, read_copy(path_, 1).boot_witness);
+  expect_error(Errc::needs_check, "machine", [&] { PoolCore::open(path_, small_options()); });
+}
+
+TEST_F(DurabilityTest, CopyOfAnOpenPoolIsRefusedUntilItIsChecked) {
+  const auto copy = directory_.file("copy.pool");
+  for (const Durability durability : {Durability::process, Durability::power}) {
+    const auto core = PoolCore::create(path_, with(durability));
+    std::filesystem::copy_file(path_, copy);
+    core->close();
+    std::filesystem::remove(path_);
+    for (int i = 0; i < 2; ++i)
+      expect_error(Errc::needs_check, "copy", [&] { PoolCore::open(copy, small_options()); });
+    {
+      const auto checked = PoolCore::open(copy, small_options(), Purpose::verification);
+      EXPECT_TRUE(checked->needs_check());
+      checked->accept_after_check();
+    }
+    EXPECT_TRUE(PoolCore::open(copy, small_options())->info().was_clean);
+    std::filesystem::remove(copy);
+  }
+}
+
+// The file keeps its inode, and gets another number in the run of a later machine's disks.
+TEST_F(DurabilityTest, UncleanPoolIsTheSameFileUnderAnotherName) {
+  make_pool(path_);
+  const auto renamed = directory_.file("renamed.pool");
+  const auto unclean = [](Superblock& s) {
+    s.cleanness = static_cast<std::uint8_t>(Cleanness::unclean);
+  };
+  edit_superblock(path_, unclean);
+  std::filesystem::rename(path_, renamed);
+  EXPECT_FALSE(PoolCore::open(renamed, small_options())->info().was_clean);
+  edit_superblock(renamed, unclean);
+  edit_superblock(renamed, [](Superblock& s) { ++s.file_device; });
+  expect_error(Errc::needs_check, "copy", [&] { PoolCore::open(renamed, small_options()); });
+  edit_superblock(renamed, [](Superblock& s) {
+    s.durability = s.requested_durability = static_cast<std::uint8_t>(Durability::power);
+  });
+  EXPECT_FALSE(PoolCore::open(renamed, small_options())->info().was_clean);
+}
+
+TEST_F(DurabilityTest, AFileThatGotTheInodeOfThePoolIsAnotherOne) {
+  make_pool(path_);
+  if (read_copy(path_, 0).file_birth == 0) GTEST_SKIP() << "no times of birth here";
+  edit_superblock(path_, [](Superblock& s) {
+    s.cleanness = static_cast<std::uint8_t>(Cleanness::unclean);
+    --s.file_birth;
+  });
+  expect_error(Errc::needs_check, "copy", [&] { PoolCore::open(path_, small_options()); });
+}
+
+TEST_F(DurabilityTest, CleanPoolMayBeCopied) {
+  make_pool(path_);
+  const auto copy = directory_.file("copy.pool");
+  std::filesystem::copy_file(path_, copy);
+  EXPECT_EQ(PoolCore::open(copy, small_options())->indexes().size(), 2u);
+  edit_superblock(
+      copy, [](Superblock& s) { s.cleanness = static_cast<std::uint8_t>(Cleanness::unclean); });
+  EXPECT_FALSE(PoolCore::open(copy, small_options())->info().was_clean) << "it is that file now";
+}
+
+// After kill -9, with one spare descriptor: enough for the pool's file.
+TEST_F(DurabilityTest, FewDescriptorsAreEnough) {
+  make_pool(path_);
+  testing_files::wait_for(testing_files::start_child([&] {
+    const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ::close(next);
+    const auto limit = static_cast<rlim_t>(next) + 1;
+    const rlimit one_more{limit, limit};
+    if (::setrlimit(RLIMIT_NOFILE, &one_more) != 0) return false;
+    const auto core = PoolCore::open(path_, small_options());
+    ::kill(::getpid(), SIGKILL);
+    return true;
+  }));
+  EXPECT_NE(read_copy(path_, 0).boot_id[6], 0) << "a random id of version 4";
+  EXPECT_FALSE(PoolCore::open(path_, small_options())->info().was_clean);
 }
 
 TEST_F(DurabilityTest, PowerPoolSurvivesTheMachine) {

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <thread>
 
+#include "alloc/session.h"
 #include "pool/test_pool.h"
 
 namespace perdix::pool {
@@ -77,13 +78,50 @@ TEST_F(GrowthTest, StopsAtMaxSize) {
   EXPECT_EQ(core->size(), max);
 }
 
-TEST_F(GrowthTest, MaxSizeIsWhatTheOpeningSays) {
+TEST_F(GrowthTest, MaxSizeIsRememberedUnlessAskedOtherwise) {
   PoolOptions options = small_options();
   options.max_size = kGrowthUnit;
   PoolCore::create(path_, options)->close();
-  const auto core = PoolCore::open(path_, small_options());
-  core->extend(2 * kGrowthUnit);
-  EXPECT_EQ(core->size(), 2 * kGrowthUnit);
+  {
+    const auto core = PoolCore::open(path_, {});
+    EXPECT_EQ(core->info().max_size, kGrowthUnit);
+    expect_error(Errc::out_of_space, "max_size", [&] { core->extend(2 * kGrowthUnit); });
+  }
+  {
+    const auto core = PoolCore::open(path_, small_options());
+    core->extend(2 * kGrowthUnit);
+    EXPECT_EQ(core->size(), 2 * kGrowthUnit);
+  }
+  EXPECT_EQ(PoolCore::open(path_, {})->info().max_size, small_options().max_size);
+  expect_error(Errc::invalid_argument, "smaller than its size",
+               [&] { PoolCore::open(path_, options); });
+  EXPECT_EQ(PoolCore::open(path_, {})->info().max_size, small_options().max_size);
+}
+
+TEST_F(GrowthTest, MaxSizeIsOneTebibyteAtFirst) {
+  PoolCore::create(path_, {})->close();
+  EXPECT_EQ(read_copy(path_, 0).max_size, std::uint64_t{1} << 40);
+}
+
+// A limit of addresses makes an opening do with less, unless it asks for a size.
+TEST_F(GrowthTest, FewAddressesAreEnoughForASmallPool) {
+  PoolCore::create(path_, {})->close();
+  EXPECT_TRUE(true_in_child([&] {
+    const rlimit limit{rlim_t{8} << 30, rlim_t{8} << 30};
+    if (::setrlimit(RLIMIT_AS, &limit) != 0) return false;
+    PoolOptions options;
+    options.max_size = std::uint64_t{1} << 40;
+    expect_error(Errc::out_of_space, "ulimit -v", [&] { PoolCore::open(path_, options); });
+    const auto core = PoolCore::open(path_, {});
+    const std::uint64_t most = core->info().max_size;
+    EXPECT_GE(most, 2 * kGrowthUnit);
+    EXPECT_LT(most, limit.rlim_cur);
+    core->extend(2 * kGrowthUnit);
+    expect_error(Errc::out_of_space, "ulimit -v", [&] { core->extend(most + kGrowthUnit); });
+    return !HasFailure();
+  }));
+  EXPECT_EQ(PoolCore::open(path_, {})->info().max_size, std::uint64_t{1} << 40)
+      << "what one process lacked is not remembered";
 }
 
 // What a crash may leave: space that the superblock doesn't count yet.
@@ -109,6 +147,67 @@ TEST_F(GrowthTest, HolesAreFilledWhenOpened) {
   struct stat status {};
   ASSERT_EQ(::stat(copy.c_str(), &status), 0);
   EXPECT_GE(static_cast<std::uint64_t>(status.st_blocks) * 512, kGrowthUnit);
+}
+
+/// A closed pool of 8 units, of which only the first is in use, copied without its zeros.
+void make_sparse_copy(const std::filesystem::path& path, const std::filesystem::path& copy) {
+  PoolOptions options = small_options();
+  options.initial_size = 8 * kGrowthUnit;
+  PoolCore::create(path, options)->close();
+  const auto area = read_bytes(path, 0, 2 * kPoolAreaSize);
+  { std::ofstream(copy, std::ios::binary).write(area.data(), std::streamsize(area.size())); }
+  std::filesystem::resize_file(copy, 8 * kGrowthUnit);
+}
+
+std::uint64_t space_of(const std::filesystem::path& path) {
+  struct stat status {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0);
+  return static_cast<std::uint64_t>(status.st_blocks) * 512;
+}
+
+// What nobody uses stays a hole, until it is taken into use.
+TEST_F(GrowthTest, HolesOfFreeChunksAreFilledWhenTheyAreTaken) {
+  const auto copy = directory_.file("sparse.pool");
+  make_sparse_copy(path_, copy);
+  const auto core = PoolCore::open(copy, small_options());
+  EXPECT_LT(space_of(copy), 2 * kGrowthUnit);
+  alloc::Session session = core->allocator().session();
+  const pm::Offset large = session.reserve(3 * kGrowthUnit);
+  EXPECT_GE(space_of(copy), 5 * kGrowthUnit);
+  EXPECT_LT(space_of(copy), 7 * kGrowthUnit);
+  std::memset(core->at<std::byte>(large), 1, 3 * kGrowthUnit);
+}
+
+TEST_F(GrowthTest, HolesThatCanNotBeFilledAreAnError) {
+  TempDirectory mounted(testing_files::memory_directory());
+  const MountedTmpfs small(mounted.path(), "size=56m");
+  if (!small) GTEST_SKIP() << "may not mount a tmpfs";
+  const auto copy = mounted.file("sparse.pool");
+  make_sparse_copy(path_, copy);
+  const auto core = PoolCore::open(copy, small_options());
+  {
+    alloc::Session session = core->allocator().session();
+    expect_error(Errc::out_of_space, "holes", [&] { session.reserve(4 * kGrowthUnit); });
+  }
+  {
+    alloc::Session session = core->allocator().session();
+    const pm::Offset object = session.reserve(kGrowthUnit / 2);
+    std::memset(core->at<std::byte>(object), 1, kGrowthUnit / 2);
+  }
+  CheckReport report;
+  core->allocator().check(report);
+  EXPECT_TRUE(report.ok()) << report.problems.front();
+}
+
+// Space is made at once, huge pages of it in the background: they take a second per GiB and more.
+TEST_F(GrowthTest, ALargePoolIsAllocatedAtOnce) {
+  PoolOptions options;
+  options.initial_size = options.max_size = 8 * kGrowthUnit;
+  const auto core = PoolCore::create(path_, options);
+  EXPECT_GE(space_of(path_), 8 * kGrowthUnit);
+  core->wait_for_growth();
+  const auto* const bytes = core->at<std::uint64_t>(2 * kGrowthUnit);
+  for (std::uint64_t i = 0; i < 6 * kGrowthUnit / 8; i += 512) ASSERT_EQ(bytes[i], 0u);
 }
 
 TEST_F(GrowthTest, ThreadsMayAskAtOnce) {
@@ -152,7 +251,6 @@ void fill_up(const std::filesystem::path& path, const std::filesystem::path& oth
 
 TEST_F(GrowthTest, LimitOfFileSizesIsAnError) {
   EXPECT_TRUE(true_in_child([&] {  // the limit is the process's
-    ::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{kGrowthUnit + 4096, kGrowthUnit + 4096};
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
     fill_up(path_, directory_.file("other.pool"));

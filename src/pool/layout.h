@@ -36,7 +36,7 @@ inline constexpr std::uint64_t kGrowthUnit = alloc::kChunkSize;
 /// References have 48 bits for an offset.
 inline constexpr std::uint64_t kMaxPoolSize = std::uint64_t{1} << alloc::kOffsetBits;
 
-inline constexpr std::uint32_t kFormatVersion = 1;
+inline constexpr std::uint32_t kFormatVersion = 2;
 inline constexpr std::uint64_t kKnownFeatures = 0;
 
 inline constexpr std::uint64_t kMagic = 0x004c4f4f50524450;          // "PDRPOOL\0"
@@ -53,20 +53,24 @@ static_assert(sizeof(Cleanness) == 1);
 /// every later format.
 struct Superblock {
   std::uint64_t magic;           // kMagic; kCreationMagic (copy 0 only) until creation is complete
-  std::uint32_t format_version;  // a higher one than kFormatVersion is refused
+  std::uint32_t format_version;  // another one than kFormatVersion is refused
   std::uint32_t reserved0;
   std::uint64_t features;             // bits; one that is not in kKnownFeatures is refused
   std::uint64_t generation;           // counts updates, from 1
   std::uint64_t size;                 // bytes that the allocator may use; the file is never shorter
-  std::uint64_t max_size;             // limit of `size` as of the last opening
+  std::uint64_t max_size;             // limit of `size` that was asked for last
   std::uint8_t uuid[16];              // random, from creation on
   std::uint8_t boot_id[16];           // of the machine's run in which the pool was opened last
   std::uint8_t domain;                // pm::Domain of the last opening
   std::uint8_t durability;            // perdix::Durability of the last opening, never automatic
   std::uint8_t requested_durability;  // as asked for, automatic included; the default for openings
   std::uint8_t cleanness;             // Cleanness
-  std::uint8_t reserved1[36];
-  std::uint64_t checksum;  // XXH3 of the bytes before it
+  std::uint8_t reserved1[4];
+  std::uint64_t file_device;   // st_dev and st_ino of the file in which the pool was opened last
+  std::uint64_t file_inode;    // 0: unknown
+  std::uint64_t file_birth;    // nanoseconds; 0: unknown
+  std::uint64_t boot_witness;  // of the run of the machine (origin.h); 0: there was none
+  std::uint64_t checksum;      // XXH3 of the bytes before it
 };
 
 inline constexpr std::size_t kSuperblockSize = 128;
@@ -84,6 +88,10 @@ static_assert(offsetof(Superblock, domain) == 80);
 static_assert(offsetof(Superblock, durability) == 81);
 static_assert(offsetof(Superblock, requested_durability) == 82);
 static_assert(offsetof(Superblock, cleanness) == 83);
+static_assert(offsetof(Superblock, file_device) == 88);
+static_assert(offsetof(Superblock, file_inode) == 96);
+static_assert(offsetof(Superblock, file_birth) == 104);
+static_assert(offsetof(Superblock, boot_witness) == 112);
 static_assert(offsetof(Superblock, checksum) == 120);
 
 /// At kOwnerOffset. Not covered by a checksum: only the text of an error depends on it.

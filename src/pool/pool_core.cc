@@ -10,9 +10,9 @@
 
 #include <perdix/error.h>
 
+#include "alloc/recovery.h"
 #include "epoch/guard.h"
 #include "pm/probe.h"
-#include "pool/boot_id.h"
 
 namespace perdix::pool {
 namespace {
@@ -21,19 +21,22 @@ constexpr std::uint64_t round_up(std::uint64_t size) {
   return (size + kGrowthUnit - 1) / kGrowthUnit * kGrowthUnit;
 }
 
-/// The limit of growth that the options ask for, in whole units.
-std::uint64_t checked_max_size(const PoolOptions& options, std::uint64_t size,
-                               const std::string& path) {
-  if (options.max_size > kMaxPoolSize) {
+constexpr std::uint64_t kDefaultMaxSize = std::uint64_t{1} << 40;
+
+/// The limit of growth, in whole units: what the options ask for, else what the pool remembers.
+std::uint64_t checked_max_size(const PoolOptions& options, std::uint64_t remembered,
+                               std::uint64_t size, const std::string& path) {
+  const std::uint64_t wanted = options.max_size != 0 ? options.max_size : remembered;
+  if (wanted > kMaxPoolSize) {
     throw Error(Errc::invalid_argument,
-                fmt::format("max_size {} of pool '{}' is above the limit of {}", options.max_size,
-                            path, kMaxPoolSize));
+                fmt::format("max_size {} of pool '{}' is above the limit of {}", wanted, path,
+                            kMaxPoolSize));
   }
-  const std::uint64_t limit = options.max_size / kGrowthUnit * kGrowthUnit;
+  const std::uint64_t limit = wanted / kGrowthUnit * kGrowthUnit;
   if (size > limit) {
     throw Error(Errc::invalid_argument,
                 fmt::format("max_size {} of pool '{}' is smaller than its size, {}; ask for more",
-                            options.max_size, path, size));
+                            wanted, path, size));
   }
   return limit;
 }
@@ -47,12 +50,6 @@ std::uint64_t checked_initial_size(const PoolOptions& options, const std::string
   return round_up(std::max<std::uint64_t>(options.initial_size, 1));
 }
 
-BootId boot_id_of(const Superblock& superblock) {
-  BootId id;
-  std::copy(std::begin(superblock.boot_id), std::end(superblock.boot_id), id.begin());
-  return id;
-}
-
 bool unclean(const Superblock& superblock) {
   return superblock.cleanness == static_cast<std::uint8_t>(Cleanness::unclean);
 }
@@ -61,11 +58,12 @@ bool process_only(const Superblock& superblock) {
   return superblock.durability == static_cast<std::uint8_t>(Durability::process);
 }
 
-/// Whether stores of the last run may be lost: they were only meant to survive the process, and the
-/// machine went down with it.
-bool may_have_lost_stores(const Superblock& superblock) {
-  return unclean(superblock) && process_only(superblock) &&
-         !same_boot(boot_id_of(superblock), current_boot_id());
+[[noreturn]] void throw_needs_check(const std::string& path, const std::string& why) {
+  throw Error(
+      Errc::needs_check,
+      fmt::format("{}; run `perdix check {}`: if it finds no problem the pool can be opened "
+                  "again, else restore a backup",
+                  why, path));
 }
 
 std::string both(std::string_view engine, Kind key, Kind value) {
@@ -88,27 +86,36 @@ void require_same(const IndexInfo& found, std::string_view engine, Kind key, Kin
 
 std::shared_ptr<PoolCore> PoolCore::create(const std::filesystem::path& path,
                                            const PoolOptions& options) {
-  return create(pm::File::create(path), options);
+  const BootId boot = current_boot_id();
+  return create(boot, pm::File::create(path), options);
 }
 
 std::shared_ptr<PoolCore> PoolCore::create(pm::File file, const PoolOptions& options) {
-  std::shared_ptr<PoolCore> core(new PoolCore(std::move(file)));
+  return create(current_boot_id(), std::move(file), options);
+}
+
+std::shared_ptr<PoolCore> PoolCore::create(const BootId& boot, pm::File file,
+                                           const PoolOptions& options) {
+  std::shared_ptr<PoolCore> core(new PoolCore(boot, std::move(file)));
   core->format(checked_initial_size(options, core->path().string()), options);
   return core;
 }
 
 std::shared_ptr<PoolCore> PoolCore::open(const std::filesystem::path& path,
                                          const PoolOptions& options, Purpose purpose) {
-  std::shared_ptr<PoolCore> core(new PoolCore(pm::File::open(path)));
+  const BootId boot = current_boot_id();
+  std::shared_ptr<PoolCore> core(new PoolCore(boot, pm::File::open(path)));
   core->recover(options, purpose);
   return core;
 }
 
 void PoolCore::format(std::uint64_t size, const PoolOptions& options) {
   const std::string path = file_.path().string();
-  const std::uint64_t max_size = checked_max_size(options, size, path);
-  file_.allocate(size);
-  map(size, max_size);
+  requested_max_size_ = checked_max_size(options, kDefaultMaxSize, size, path);
+  file_.allocate(kGrowthUnit);
+  // Huge pages take seconds for a large pool: the rest gets them in the background, below.
+  file_.allocate(size, false);
+  map(size, options);
   if (size > kGrowthUnit) mapping_->populate(0, kGrowthUnit);
   choose_domain(options.durability, options.domain);
   // The marker and all that follows may reach the device only in a file of full length.
@@ -136,35 +143,75 @@ void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
   const FoundSuperblock found = read_superblock(file_);
   const Superblock& before = found.superblock;
   const std::string path = file_.path().string();
-  needs_check_ = may_have_lost_stores(before);
-  if (needs_check_ && purpose != Purpose::verification) {
-    throw Error(Errc::needs_check,
-                fmt::format("the machine went down while pool '{}' was open, and the pool was only "
-                            "meant to survive the end of a process; run `perdix check {}`: if it "
-                            "finds no problem the pool can be opened again, else restore a backup",
-                            path, path));
+  require_complete(before, purpose);
+  requested_max_size_ = checked_max_size(options, before.max_size, before.size, path);
+  sparse_ = file_.has_holes();
+  if (sparse_) {  // of what is read next: to read a hole of a full tmpfs would raise SIGBUS
+    const pm::FileRange headers{0, alloc::kLanesEnd};
+    file_.fill_holes({&headers, 1});
   }
-  const std::uint64_t max_size = checked_max_size(options, before.size, path);
-  // Growth that a crash interrupted, or that was made ready and not taken: nobody has used it.
-  if (file_.size() > before.size) file_.truncate(before.size);
-  file_.fill_holes();
-  map(before.size, max_size);
+  map(before.size, options);
   const auto remembered = static_cast<Durability>(before.requested_durability);
   choose_domain(options.durability == Durability::automatic ? remembered : options.durability,
                 options.domain);
   superblock_.emplace(base_, *pm_, found);
   directory_.emplace(area<DirectoryEntry>(kDirectoryOffset), *pm_, path);
   directory_->check();
+  const std::vector<pm::FileRange> used = chunks_in_use();
+  reclaimer_ = std::make_unique<epoch::Reclaimer>(pm::background_reclamation());
+  // Here the file is changed for the first time: all that opening relies on has been found sound.
+  if (sparse_) file_.fill_holes(used);
+  // Growth that a crash interrupted, or that was made ready and not taken: nobody has used it.
+  if (file_.size() > before.size) file_.truncate(before.size);
   was_clean_ = !unclean(before);
   if (!needs_check_) mark_open();  // invariant 1
-  reclaimer_ = std::make_unique<epoch::Reclaimer>(pm::background_reclamation());
   start();
+  if (sparse_) file_.fill_holes(chunks_in_use());  // what recovery has brought into use
 }
 
-void PoolCore::map(std::uint64_t size, std::uint64_t max_size) {
-  mapping_.emplace(file_, size, max_size);
+/// Throws what is wrong with the allocator's structures.
+std::vector<pm::FileRange> PoolCore::chunks_in_use() {
+  try {
+    return alloc::validate(*this);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("pool '{}': {}", path().string(), error.what()));
+  }
+}
+
+/// Throws needs_check if stores of the last run may be missing; a verification only remembers it.
+void PoolCore::require_complete(const Superblock& before, Purpose purpose) {
+  if (!unclean(before)) return;
+  const bool other_run = process_only(before) && !origin_.same_run(before);
+  const bool other_file = !origin_.same_file(before);
+  needs_check_ = other_run || other_file;
+  if (!needs_check_ || purpose == Purpose::verification) return;
+  const std::string name = path().string();
+  if (other_run) {
+    throw_needs_check(name, fmt::format("the machine went down while pool '{}' was open, and the "
+                                        "pool was only meant to survive the end of a process",
+                                        name));
+  }
+  throw_needs_check(name,
+                    fmt::format("'{}' is a copy of a pool that was not closed, so it may hold "
+                                "half of what was written while it was copied",
+                                name));
+}
+
+/// A limit that nobody asks for now is lowered where the process has not as many addresses, in
+/// quarters, so that it keeps some for other uses.
+void PoolCore::map(std::uint64_t size, const PoolOptions& options) {
+  max_size_ = requested_max_size_;
+  while (!mapping_) {
+    try {
+      mapping_.emplace(file_, size, max_size_);
+    } catch (const Error& error) {
+      const bool lower =
+          error.code() == Errc::out_of_space && options.max_size == 0 && max_size_ > size;
+      if (!lower) throw;
+      max_size_ = std::max(size, max_size_ / 4 / kGrowthUnit * kGrowthUnit);
+    }
+  }
   base_ = mapping_->base();
-  max_size_ = max_size;
   size_.store(size, std::memory_order_release);
 }
 
@@ -176,9 +223,8 @@ void PoolCore::choose_domain(Durability requested, DomainChoice choice) {
 }
 
 void PoolCore::set_opened(Superblock& superblock) const {
-  superblock.max_size = max_size_;
-  const BootId boot = current_boot_id();
-  std::copy(boot.begin(), boot.end(), superblock.boot_id);
+  superblock.max_size = requested_max_size_;
+  origin_.store(superblock);
   superblock.domain = static_cast<std::uint8_t>(decision_.domain);
   superblock.durability = static_cast<std::uint8_t>(decision_.durability);
   superblock.requested_durability = static_cast<std::uint8_t>(requested_);
@@ -212,10 +258,16 @@ void PoolCore::extend(std::uint64_t new_size) {
   const std::lock_guard guard(superblock_mutex_);
   require_healthy();
   if (new_size > max_size_) {  // a whole number of units, so rounding up doesn't exceed it
-    throw Error(Errc::out_of_space,
-                fmt::format("pool '{}' has {} bytes and can't grow to {}: its max_size is {}; open "
-                            "it with a larger one",
-                            path().string(), size(), new_size, max_size_));
+    const bool lowered = max_size_ < requested_max_size_;
+    throw Error(
+        Errc::out_of_space,
+        fmt::format("pool '{}' has {} bytes and can't grow to {}: {} {}; {}", path().string(),
+                    size(), new_size,
+                    lowered ? "the process that opened it had addresses for" : "its max_size is",
+                    max_size_,
+                    lowered ? "raise the limit of address space (ulimit -v), or open fewer "
+                              "pools at once"
+                            : "open it with a larger one"));
   }
   Superblock next = superblock_->current();
   next.size = round_up(new_size);
@@ -224,6 +276,17 @@ void PoolCore::extend(std::uint64_t new_size) {
   superblock_->update(next);  // invariant 2: the space is there, now it counts, then it is used
   require_healthy();
   size_.store(next.size, std::memory_order_release);
+}
+
+bool PoolCore::provide(pm::Offset offset, std::uint64_t bytes) {
+  if (!sparse_) return true;
+  try {
+    const pm::FileRange range{offset, offset + bytes};
+    file_.fill_holes({&range, 1});
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 void PoolCore::prepare(pm::Offset offset, std::uint64_t bytes) {
@@ -292,19 +355,25 @@ std::vector<IndexInfo> PoolCore::indexes() const {
   return result;
 }
 
+Directory::Slot PoolCore::slot_of(std::string_view name) const {
+  require_open();
+  if (const auto slot = directory_->find(name)) return *slot;
+  throw Error(Errc::not_found, fmt::format("pool '{}' has no index '{}'", path().string(), name));
+}
+
+IndexInfo PoolCore::index_info(std::string_view name) const {
+  const std::lock_guard guard(mutex_);
+  return directory_->info(slot_of(name));
+}
+
 IndexHandle PoolCore::begin_drop(std::string_view name) {
   const std::lock_guard guard(mutex_);
-  require_open();
+  const Directory::Slot slot = slot_of(name);
   require_healthy();
-  const auto slot = directory_->find(name);
-  if (!slot) {
-    throw Error(Errc::not_found,
-                fmt::format("pool '{}' has no index '{}' to drop", path().string(), name));
-  }
-  require_not_in_use(*slot);
-  directory_->begin_drop(*slot);
+  require_not_in_use(slot);
+  directory_->begin_drop(slot);
   require_healthy();
-  return handle(*slot, false);
+  return handle(slot, false);
 }
 
 std::vector<IndexHandle> PoolCore::dropping() {
@@ -321,13 +390,21 @@ void PoolCore::finish_drop(IndexHandle index) {
   assert(&index.pool() == this);
   const std::lock_guard guard(mutex_);
   directory_->finish_drop(index.slot_);
+  postponed_.erase(index.slot_);
   require_healthy();
 }
 
+void PoolCore::postpone_drop(IndexHandle index, std::string_view why) {
+  assert(&index.pool() == this);
+  const std::lock_guard guard(mutex_);
+  postponed_.insert_or_assign(index.slot_, std::string(why));
+}
+
 IndexHandle PoolCore::handle(Directory::Slot slot, bool created) {
-  in_use_[slot] = true;
-  return IndexHandle(shared_from_this(), slot, directory_->root(slot), directory_->info(slot),
+  IndexHandle handle(shared_from_this(), slot, directory_->root(slot), directory_->info(slot),
                      created);
+  in_use_[slot] = true;
+  return handle;
 }
 
 void PoolCore::release(Directory::Slot slot) noexcept {
@@ -344,6 +421,18 @@ void PoolCore::require_not_in_use(Directory::Slot slot) const {
                   directory_->info(slot).name, path().string()));
 }
 
+std::vector<UnfinishedDrop> PoolCore::list_unfinished_drops() const {
+  std::vector<UnfinishedDrop> drops;
+  for (const auto& [slot, why] : postponed_) drops.push_back({directory_->info(slot), why});
+  return drops;
+}
+
+std::vector<UnfinishedDrop> PoolCore::unfinished_drops() const {
+  const std::lock_guard guard(mutex_);
+  require_open();
+  return list_unfinished_drops();
+}
+
 PoolInfo PoolCore::info() const {
   const std::lock_guard guard(mutex_);
   require_open();
@@ -357,6 +446,8 @@ PoolInfo PoolCore::info() const {
   info.domain = to_string(decision_.domain);
   info.dax = mapping_->dax();
   info.was_clean = was_clean_;
+  info.may_copy_on_write = file_.may_copy_on_write();
+  info.unfinished_drops = list_unfinished_drops();
   return info;
 }
 

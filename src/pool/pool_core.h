@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,6 +39,7 @@
 #include "pool/growth.h"
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
+#include "pool/origin.h"
 #include "pool/superblock.h"
 
 namespace perdix::pool {
@@ -45,7 +47,7 @@ namespace perdix::pool {
 /// Why a pool is opened.
 enum class Purpose {
   use,
-  verification,  ///< also if the machine went down while a `process` pool was open
+  verification,  ///< also if stores of the last run may be missing (PoolCore::needs_check())
 };
 
 class PoolCore final : public alloc::Space, public std::enable_shared_from_this<PoolCore> {
@@ -77,6 +79,8 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   /// Makes [size(), new_size) part of the pool, zeroed; new_size is rounded up to whole units.
   /// Throws out_of_space or io_error, nothing changed.
   void extend(std::uint64_t new_size) override;
+
+  bool provide(pm::Offset offset, std::uint64_t bytes) override;
 
   /// Touches [offset, offset + bytes) in the background.
   void prepare(pm::Offset offset, std::uint64_t bytes) override;
@@ -119,25 +123,36 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
 
   std::vector<IndexInfo> indexes() const;
 
+  /// What an index is. Throws not_found.
+  IndexInfo index_info(std::string_view name) const;
+
   /// Hides an index for ever; the caller then frees what its root reaches and calls finish_drop().
   /// Throws not_found, or in_use while it is open.
   IndexHandle begin_drop(std::string_view name);
 
-  /// Hidden indexes whose drop a crash interrupted; the caller frees what their roots reach and
-  /// calls finish_drop() on each.
+  /// Hidden indexes whose drop has not been finished; the caller frees what their roots reach and
+  /// calls finish_drop() on each, or postpone_drop().
   std::vector<IndexHandle> dropping();
 
   /// Frees the directory entry of a hidden index.
   void finish_drop(IndexHandle index);
 
-  /// Cost: reads all bitmaps of the allocator.
+  /// Leaves an index hidden, with what it still occupies; the next opening tries again. info() says
+  /// so, and why.
+  void postpone_drop(IndexHandle index, std::string_view why);
+
+  /// Drops that this opening could not finish.
+  std::vector<UnfinishedDrop> unfinished_drops() const;
+
+  /// Cost: reads all bitmaps of the allocator, and asks for all extents of the file.
   PoolInfo info() const;
   /// As perdix::Pool::huge_pages().
   bool huge_pages() const;
   const std::filesystem::path& path() const noexcept { return file_.path(); }
 
-  /// True if the machine went down while this `process` pool was open and nobody has verified it
-  /// since. Then the pool stays refused unless accept_after_check() is called.
+  /// True if stores of the last run may be missing, and the pool has not been verified since: the
+  /// machine went down while this `process` pool was open, or the file is a copy that was made
+  /// while the pool was open. Then it stays refused unless accept_after_check() is called.
   bool needs_check() const;
 
   /// The pool was verified and may be opened again.
@@ -156,11 +171,17 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
  private:
   friend class IndexHandle;  // releases its slot
 
-  explicit PoolCore(pm::File file) : file_(std::move(file)), lock_(file_) {}
+  /// The boot id is read before the file is opened: then it needs no descriptor that the file has.
+  PoolCore(const BootId& boot, pm::File file)
+      : file_(std::move(file)), lock_(file_), origin_(boot, file_) {}
 
+  static std::shared_ptr<PoolCore> create(const BootId& boot, pm::File file,
+                                          const PoolOptions& options);
   void format(std::uint64_t size, const PoolOptions& options);
   void recover(const PoolOptions& options, Purpose purpose);
-  void map(std::uint64_t size, std::uint64_t max_size);
+  void require_complete(const Superblock& before, Purpose purpose);
+  std::vector<pm::FileRange> chunks_in_use();
+  void map(std::uint64_t size, const PoolOptions& options);
   void choose_domain(Durability requested, DomainChoice choice);
   void start();
   void set_opened(Superblock& superblock) const;
@@ -171,6 +192,8 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
     return reinterpret_cast<T*>(base_ + offset);
   }
 
+  std::vector<UnfinishedDrop> list_unfinished_drops() const;
+  Directory::Slot slot_of(std::string_view name) const;
   IndexHandle handle(Directory::Slot slot, bool created);
   void release(Directory::Slot slot) noexcept;
   void require_open() const;
@@ -185,6 +208,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
 
   pm::File file_;
   std::optional<FileLock> lock_;
+  Origin origin_;
   std::optional<pm::Mapping> mapping_;
   std::optional<pm::Persister> pm_;
   std::optional<SuperblockStore> superblock_;
@@ -196,7 +220,9 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   DomainDecision decision_;
   Durability requested_ = Durability::automatic;
   std::byte* base_ = nullptr;
-  std::uint64_t max_size_ = 0;
+  std::uint64_t requested_max_size_ = 0;
+  std::uint64_t max_size_ = 0;  // less, if the process had not as many addresses
+  bool sparse_ = false;         // free chunks may be holes of the file
   std::atomic<std::uint64_t> size_{0};
   bool was_clean_ = false;
 
@@ -207,6 +233,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   std::vector<bool> in_use_;             // directory slots that a handle holds
   bool open_ = false;
   bool needs_check_ = false;
+  std::map<Directory::Slot, std::string> postponed_;  // drops, and why
 
   OpenIndexes open_indexes_;
   Background background_;  // idle unless an index is open, and then the pool is

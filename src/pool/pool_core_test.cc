@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "epoch/guard.h"
-#include "pool/boot_id.h"
 #include "pool/open_index.h"
+#include "pool/origin.h"
 #include "pool/test_pool.h"
 
 namespace perdix::pool {

@@ -48,6 +48,15 @@ std::optional<FoundSuperblock> newest_valid(const Copies& copies) {
                   path, version, kFormatVersion));
 }
 
+[[noreturn]] void throw_older(const std::string& path, std::uint32_t version) {
+  throw Error(
+      Errc::older_format,
+      fmt::format("'{}' has the format {}, which no release of perdix has had (this one has "
+                  "{}); dump its indexes with the version that wrote it, and load them into "
+                  "a new pool",
+                  path, version, kFormatVersion));
+}
+
 [[noreturn]] void throw_not_a_pool(const std::string& path, const Copies& copies) {
   const Superblock first = copies.copy(0), second = copies.copy(1);
   for (const Superblock& s : {first, second}) {
@@ -111,6 +120,8 @@ FoundSuperblock read_superblock(const pm::File& file) {
                             "{:#x}); open it with the release that wrote it",
                             path, s.features & ~kKnownFeatures));
   }
+  if (s.format_version > 0 && s.format_version < kFormatVersion)
+    throw_older(path, s.format_version);
   if (s.format_version == 0 || !sound(s)) {
     throw Error(Errc::corrupt,
                 fmt::format("the superblock of pool '{}' contradicts itself; restore "

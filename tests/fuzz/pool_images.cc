@@ -13,6 +13,7 @@
 #include "alloc/calloc.h"
 #include "alloc/layout.h"
 #include "alloc/session.h"
+#include "pool/claim_image.h"
 #include "pool/layout.h"
 #include "pool/pool_core.h"
 #include "pool/superblock.h"
@@ -165,6 +166,7 @@ void PoolImages::write(std::span<const std::uint8_t> input,
   if (choice & 16) repair_records(bytes);
   if (choice & 2) repair_superblocks(bytes);
   write_file(path, std::span(bytes).first(end));
+  pool::claim_image(path);  // else no image of a pool that was open would be looked at
 }
 
 }  // namespace perdix::fuzz

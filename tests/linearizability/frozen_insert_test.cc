@@ -19,6 +19,7 @@
 #include <perdix/pool.h>
 
 #include "pm/probe.h"
+#include "pool/claim_image.h"
 #include "util/test_directory.h"
 
 namespace perdix::testing {
@@ -249,6 +250,7 @@ TEST(FrozenInsert, SucceedsAnEntryThatNoCrashBringsBack) {
   }
   pm::install_probe(before);
 
+  pool::claim_image(left);
   Pool pool = Pool::open(left, options());
   Index index(pool, "t");
   EXPECT_EQ(index.get(kKey), 2) << "its insert had returned";

@@ -13,17 +13,16 @@ using nlohmann::json;
 using terminal::format_count;
 
 std::string as_json(const CheckOptions& o, const CheckReport& report) {
-  const json out = {{"path", o.pool},
-                    {"sound", report.ok()},
-                    {"pairs", report.pairs},
-                    {"blocks", report.blocks},
-                    {"problems", report.problems}};
+  const json out = {
+      {"path", o.pool},          {"sound", report.ok()},        {"pairs", report.pairs},
+      {"blocks", report.blocks}, {"problems", report.problems}, {"unknown", report.unknown}};
   return out.dump(2, ' ', true, json::error_handler_t::replace) + "\n";
 }
 
 std::string as_text(const CheckOptions& o, const CheckReport& report) {
   std::string text;
   for (const std::string& problem : report.problems) text += printable(problem) + "\n";
+  for (const std::string& unknown : report.unknown) text += printable(unknown) + "\n";
   const std::string seen = fmt::format("{} pairs, {} blocks checked", format_count(report.pairs),
                                        format_count(report.blocks));
   return text + (report.ok() ? fmt::format("{} is sound; {}\n", printable(o.pool), seen)

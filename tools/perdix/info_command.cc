@@ -74,7 +74,11 @@ json to_json(const Pool& pool, const std::vector<IndexFacts>& indexes) {
               {"dax", info.dax},
               {"huge_pages", pool.huge_pages()},
               {"was_clean", info.was_clean},
+              {"may_copy_on_write", info.may_copy_on_write},
+              {"unfinished_drops", json::array()},
               {"indexes", json::array()}};
+  for (const UnfinishedDrop& drop : info.unfinished_drops)
+    out["unfinished_drops"].push_back({{"name", drop.index.name}, {"why", drop.why}});
   for (const IndexFacts& index : indexes) out["indexes"].push_back(to_json(index));
   return out;
 }
@@ -98,6 +102,13 @@ void write_pool(Output& out, const Pool& pool) {
   line("domain", info.domain);
   line("mapping", fmt::format("{}, {}", info.dax ? "DAX" : "no DAX",
                               pool.huge_pages() ? "huge pages" : "4 KiB pages"));
+  if (info.may_copy_on_write) {
+    line("warning",
+         "its file is copied on write or shares space with another one: on a full disk a write may "
+         "end the process (SIGBUS)");
+  }
+  for (const UnfinishedDrop& drop : info.unfinished_drops)
+    line("dropped", fmt::format("{}, but still occupies space: {}", drop.index.name, drop.why));
   line("last close", info.was_clean ? "clean" : "none: a crash was repaired by this opening");
 }
 

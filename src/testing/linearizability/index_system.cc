@@ -13,6 +13,7 @@
 #include "index/fastfair/fastfair.h"
 #include "index/nbtree/nbtree.h"
 #include "index/sptree/sptree.h"
+#include "pool/claim_image.h"
 #include "pool/pool_core.h"
 
 namespace perdix::testing {
@@ -198,6 +199,7 @@ class IndexSystem final : public System {
                static_cast<std::streamsize>(image.size()));
     file.close();
     if (!file) throw Error(Errc::io_error, "can't write " + file_.path().string());
+    pool::claim_image(file_.path());
     return Pool::open(file_.path(), options);
   }
 

@@ -1,0 +1,51 @@
+// Where a pool was opened: in which run of the machine, and as which file. An unclean pool that is
+// found elsewhere may lack stores of its last run: the machine went down under a `process` pool, or
+// somebody copied the file while its owner wrote.
+//
+// The run is known by the kernel's random boot id. Where that can't be read (no /proc, a sandbox)
+// there is another witness: an inode of a tmpfs. Such an inode exists in the kernel's memory only,
+// so one that is found again proves that the kernel has not ended; and no other one is taken for
+// it, since the kernel gives each a random number of 32 bits, which is part of its file handle
+// (Linux 4.20; older kernels give the time). Clocks prove nothing: one that no battery keeps
+// running starts at the same time in every run.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "pm/file.h"
+#include "pool/layout.h"
+
+namespace perdix::pool {
+
+using BootId = std::array<std::uint8_t, 16>;
+
+/// The kernel's random boot id; all zeros where the kernel doesn't tell. Needs a descriptor for a
+/// moment.
+BootId current_boot_id();
+
+/// True if both are known and equal.
+bool same_boot(const BootId& a, const BootId& b) noexcept;
+
+/// 16 random bytes that identify a pool.
+std::array<std::uint8_t, 16> random_uuid();
+
+class Origin {
+ public:
+  /// This run of the machine, and an open file.
+  Origin(const BootId& boot, const pm::File& file);
+
+  /// Where a superblock says that the pool was opened last: in this run? As this file?
+  bool same_run(const Superblock& superblock) const;
+  bool same_file(const Superblock& superblock) const;
+
+  void store(Superblock& superblock) const;
+
+ private:
+  BootId boot_;
+  std::vector<std::uint64_t> witnesses_;  // of the run; the first of them is stored
+  pm::FileId file_;
+};
+
+}  // namespace perdix::pool
