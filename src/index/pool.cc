@@ -82,6 +82,7 @@ void compare_blocks(pool::PoolCore& core, std::vector<pm::Offset>& reached, Chec
 }
 
 CheckReport check_pool(pool::PoolCore& core) {
+  const pool::PoolCore::Checking checking(core);
   CheckReport report;
   core.allocator().check(report);
   std::vector<pm::Offset> reached;

@@ -12,6 +12,7 @@
 
 #include "pm/probe.h"
 #include "pool/boot_id.h"
+#include "pool/forks.h"
 
 namespace perdix::pool {
 namespace {
@@ -56,6 +57,10 @@ bool unclean(const Superblock& superblock) {
   return superblock.cleanness == static_cast<std::uint8_t>(Cleanness::unclean);
 }
 
+bool on_page_cache(const Superblock& superblock) {
+  return superblock.domain == static_cast<std::uint8_t>(pm::Domain::page_cache);
+}
+
 bool process_only(const Superblock& superblock) {
   return superblock.durability == static_cast<std::uint8_t>(Durability::process);
 }
@@ -85,20 +90,38 @@ void require_same(const IndexInfo& found, std::string_view engine, Kind key, Kin
 
 }  // namespace
 
+/// From the opening of the file until children are kept from it, nobody may fork.
+template <class MakeFile>
+std::shared_ptr<PoolCore> PoolCore::own(MakeFile file) {
+  const auto give_up = [](PoolCore* core) {
+    core->health().forked() ? leave_to_parent(core) : delete core;
+  };
+  std::unique_ptr<PoolCore> core;
+  {
+    const NoFork no_fork;
+    core.reset(new PoolCore(file(), no_fork));
+  }
+  return std::shared_ptr<PoolCore>(core.release(), give_up);
+}
+
 std::shared_ptr<PoolCore> PoolCore::create(const std::filesystem::path& path,
                                            const PoolOptions& options) {
-  return create(pm::File::create(path), options);
+  return format(own([&] { return pm::File::create(path); }), options);
 }
 
 std::shared_ptr<PoolCore> PoolCore::create(pm::File file, const PoolOptions& options) {
-  std::shared_ptr<PoolCore> core(new PoolCore(std::move(file)));
+  return format(own([&] { return std::move(file); }), options);
+}
+
+std::shared_ptr<PoolCore> PoolCore::format(std::shared_ptr<PoolCore> core,
+                                           const PoolOptions& options) {
   core->format(checked_initial_size(options, core->path().string()), options);
   return core;
 }
 
 std::shared_ptr<PoolCore> PoolCore::open(const std::filesystem::path& path,
                                          const PoolOptions& options, Purpose purpose) {
-  std::shared_ptr<PoolCore> core(new PoolCore(pm::File::open(path)));
+  std::shared_ptr<PoolCore> core = own([&] { return pm::File::open(path); });
   core->recover(options, purpose);
   return core;
 }
@@ -123,16 +146,16 @@ void PoolCore::format(std::uint64_t size, const PoolOptions& options) {
   std::copy(uuid.begin(), uuid.end(), first.uuid);
   set_opened(first);
   superblock_->update(first);  // the commit: it is a pool
-  require_healthy();
-  file_.publish();
-  was_clean_ = true;  // there is nothing that a crash could have left
+  was_clean_ = true;           // there is nothing that a crash could have left
   start();
   // On a disk touching would write all of it.
   if (file_.in_memory() || mapping_->dax()) growth_->touch(kGrowthUnit, size);
+  file_.publish();  // the last that may fail: what was created is open, or it is not there
+  open_ = true;
 }
 
 void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
-  const FoundSuperblock found = read_superblock(file_);
+  const FoundSuperblock found = read_superblock_on_device();
   const Superblock& before = found.superblock;
   const std::string path = file_.path().string();
   needs_check_ = may_have_lost_stores(before);
@@ -158,9 +181,20 @@ void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
   if (!needs_check_) mark_open();  // invariant 1
   reclaimer_ = std::make_unique<epoch::Reclaimer>(pm::background_reclamation());
   start();
+  open_ = true;
+}
+
+/// A pool whose syncs failed, or may have, is opened as its device has it: what the kernel has
+/// cached of it may be newer, marked as written, and gone after the next power failure.
+FoundSuperblock PoolCore::read_superblock_on_device() {
+  FoundSuperblock found = read_superblock(file_);
+  if (!unclean(found.superblock) || !on_page_cache(found.superblock)) return found;
+  file_.forget_cached();
+  return read_superblock(file_);
 }
 
 void PoolCore::map(std::uint64_t size, std::uint64_t max_size) {
+  const NoFork no_fork;
   mapping_.emplace(file_, size, max_size);
   base_ = mapping_->base();
   max_size_ = max_size;
@@ -170,8 +204,17 @@ void PoolCore::map(std::uint64_t size, std::uint64_t max_size) {
 void PoolCore::choose_domain(Durability requested, DomainChoice choice) {
   requested_ = requested;
   decision_ = decide_domain(requested, choice, mapping_->granularity());
-  pm_.emplace(decision_.domain, decision_.survives_power());
-  growth_.emplace(file_, *mapping_, decision_.survives_power());
+  pm_.emplace(decision_.domain, decision_.survives_power(), [this] { stop_reaching_file(); });
+  growth_.emplace(file_, *mapping_, *pm_, decision_.survives_power());
+}
+
+/// The first failed sync of a pool ends here, before its thread or any other that relied on a sync
+/// stores more (PageSync): what the file gets from now on would rest on what it may not have.
+/// Operations that are going on end in memory of their own, and throw.
+void PoolCore::stop_reaching_file() {
+  health_->set_sync_failed();
+  const NoFork no_fork;
+  mapping_->make_private();
 }
 
 void PoolCore::set_opened(Superblock& superblock) const {
@@ -195,11 +238,15 @@ void PoolCore::start() {
   in_use_.assign(kDirectoryEntries, false);
   // Not persisted: it matters only while this process lives.
   pm_->store(area<OwnerBlock>(kOwnerOffset)->pid, static_cast<std::uint64_t>(::getpid()));
-  open_ = true;
+  require_usable();
 }
 
 PoolCore::~PoolCore() {
-  if (!open_) return;
+  if (!open_) {  // closed, or never quite opened
+    end_work();
+    unmap();
+    return;
+  }
   try {
     shut_down();
   } catch (const Error&) {
@@ -209,7 +256,7 @@ PoolCore::~PoolCore() {
 
 void PoolCore::extend(std::uint64_t new_size) {
   const std::lock_guard guard(superblock_mutex_);
-  require_healthy();
+  require_usable();
   if (new_size > max_size_) {  // a whole number of units, so rounding up doesn't exceed it
     throw Error(Errc::out_of_space,
                 fmt::format("pool '{}' has {} bytes and can't grow to {}: its max_size is {}; open "
@@ -221,7 +268,7 @@ void PoolCore::extend(std::uint64_t new_size) {
   if (next.size <= size()) return;
   growth_->take(next.size);
   superblock_->update(next);  // invariant 2: the space is there, now it counts, then it is used
-  require_healthy();
+  require_usable();
   size_.store(next.size, std::memory_order_release);
 }
 
@@ -229,7 +276,13 @@ void PoolCore::prepare(pm::Offset offset, std::uint64_t bytes) {
   if (contains(offset, bytes)) growth_->touch(offset, offset + bytes);
 }
 
-void PoolCore::throw_unhealthy() const {
+void PoolCore::throw_unusable() const {
+  if (health_->forked()) {
+    throw Error(Errc::forked,
+                fmt::format("pool '{}' belongs to the process that opened it, of which this one is "
+                            "a child; open pools after the fork (daemon(3) is one)",
+                            path().string()));
+  }
   throw Error(Errc::io_error,
               fmt::format("pool '{}' could not be written to its device, so what the device holds "
                           "is unknown; close the pool, check the device and open it again",
@@ -242,6 +295,15 @@ void PoolCore::require_open() const {
               fmt::format("pool '{}' has been closed; open it again", path().string()));
 }
 
+/// What each call begins with. In this order: in a child the mutex may be locked for ever.
+PoolCore::Lock PoolCore::lock_open() const {
+  if (health_->forked()) throw_unusable();
+  Lock lock(mutex_);
+  require_open();
+  require_usable();
+  return lock;
+}
+
 bool PoolCore::is_open() const {
   const std::lock_guard guard(mutex_);
   return open_;
@@ -250,9 +312,7 @@ bool PoolCore::is_open() const {
 IndexHandle PoolCore::open_index(std::string_view name, std::string_view engine, Kind key_kind,
                                  Kind value_kind) {
   require_index_name(name);
-  const std::lock_guard guard(mutex_);
-  require_open();
-  require_healthy();
+  const Lock lock = lock_open();
   if (const auto slot = directory_->find(name)) {
     require_same(directory_->info(*slot), engine, key_kind, value_kind, path().string());
     require_not_in_use(*slot);
@@ -260,14 +320,12 @@ IndexHandle PoolCore::open_index(std::string_view name, std::string_view engine,
   }
   const Directory::Slot slot =
       directory_->add({std::string(name), std::string(engine), key_kind, value_kind});
-  require_healthy();
+  require_usable();
   return handle(slot, true);
 }
 
 std::optional<IndexHandle> PoolCore::open_existing_index(std::string_view name) {
-  const std::lock_guard guard(mutex_);
-  require_open();
-  require_healthy();
+  const Lock lock = lock_open();
   const auto slot = directory_->find(name);
   if (!slot) return std::nullopt;
   require_not_in_use(*slot);
@@ -275,8 +333,7 @@ std::optional<IndexHandle> PoolCore::open_existing_index(std::string_view name) 
 }
 
 std::vector<IndexInfo> PoolCore::indexes() const {
-  const std::lock_guard guard(mutex_);
-  require_open();
+  const Lock lock = lock_open();
   std::vector<IndexInfo> result;
   for (const Directory::Slot slot : directory_->live()) result.push_back(directory_->info(slot));
   std::sort(result.begin(), result.end(),
@@ -285,9 +342,7 @@ std::vector<IndexInfo> PoolCore::indexes() const {
 }
 
 IndexHandle PoolCore::begin_drop(std::string_view name) {
-  const std::lock_guard guard(mutex_);
-  require_open();
-  require_healthy();
+  const Lock lock = lock_open();
   const auto slot = directory_->find(name);
   if (!slot) {
     throw Error(Errc::not_found,
@@ -295,13 +350,12 @@ IndexHandle PoolCore::begin_drop(std::string_view name) {
   }
   require_not_in_use(*slot);
   directory_->begin_drop(*slot);
-  require_healthy();
+  require_usable();
   return handle(*slot, false);
 }
 
 std::vector<IndexHandle> PoolCore::dropping() {
-  const std::lock_guard guard(mutex_);
-  require_open();
+  const Lock lock = lock_open();
   std::vector<IndexHandle> result;
   for (const Directory::Slot slot : directory_->dropping()) {
     if (!in_use_[slot]) result.push_back(handle(slot, false));
@@ -313,7 +367,7 @@ void PoolCore::finish_drop(IndexHandle index) {
   assert(&index.pool() == this);
   const std::lock_guard guard(mutex_);
   directory_->finish_drop(index.slot_);
-  require_healthy();
+  require_usable();
 }
 
 IndexHandle PoolCore::handle(Directory::Slot slot, bool created) {
@@ -337,8 +391,7 @@ void PoolCore::require_not_in_use(Directory::Slot slot) const {
 }
 
 PoolInfo PoolCore::info() const {
-  const std::lock_guard guard(mutex_);
-  require_open();
+  const Lock lock = lock_open();
   PoolInfo info;
   info.path = path();
   info.format_version = kFormatVersion;  // there is no other one that can be open
@@ -353,8 +406,7 @@ PoolInfo PoolCore::info() const {
 }
 
 bool PoolCore::huge_pages() const {
-  const std::lock_guard guard(mutex_);
-  require_open();
+  const Lock lock = lock_open();
   return mapping_->huge_pages();
 }
 
@@ -364,20 +416,37 @@ bool PoolCore::needs_check() const {
 }
 
 void PoolCore::accept_after_check() {
-  const std::lock_guard guard(mutex_);
-  require_open();
+  const Lock lock = lock_open();
   if (!needs_check_) return;
   mark_open();
   needs_check_ = false;
 }
 
 void PoolCore::close() {
+  if (health_->forked()) return;
   const std::lock_guard guard(mutex_);
   require_open();
+  require_unused();
+  shut_down();
+}
+
+void PoolCore::require_unused() const {
   const auto used = std::find(in_use_.begin(), in_use_.end(), true);
   if (used != in_use_.end())
     require_not_in_use(static_cast<Directory::Slot>(used - in_use_.begin()));
-  shut_down();
+  if (checks_ == 0) return;
+  throw Error(Errc::in_use,
+              fmt::format("pool '{}' is being checked; close it after that", path().string()));
+}
+
+PoolCore::Checking::Checking(PoolCore& core) : core_(core) {
+  const Lock lock = core.lock_open();
+  ++core.checks_;
+}
+
+PoolCore::Checking::~Checking() {
+  const std::lock_guard guard(core_.mutex_);
+  --core_.checks_;
 }
 
 template <class Change>
@@ -386,14 +455,14 @@ void PoolCore::change_cleanness(Change change) {
   Superblock next = superblock_->current();
   change(next);
   superblock_->update(next);
-  require_healthy();
+  require_usable();
   // After a power failure "clean" must be true of any pool. In a `process` pool persist() doesn't
   // reach the device, so this one word of it is synced explicitly.
   if (!decision_.survives_power()) mapping_->sync(0, 2 * kBlockSize);
 }
 
 void PoolCore::mark_clean() {
-  require_healthy();
+  require_usable();
   if (needs_check_) return;  // opened for verification, and not accepted: it stays refused
   // All stores of a `process` pool go to the device before the pool is called clean.
   if (!decision_.survives_power()) file_.sync();
@@ -406,9 +475,7 @@ void PoolCore::shut_down() {
   std::exception_ptr failure;
   // What is retired may still free blocks. Disposing of it may retire more.
   while (reclaimer_->pending() > 0) reclaimer_->drain();
-  allocator_.reset();
-  reclaimer_.reset();
-  growth_.reset();
+  end_work();
   pm_->store(area<OwnerBlock>(kOwnerOffset)->pid, 0);
   try {
     mark_clean();
@@ -419,13 +486,26 @@ void PoolCore::shut_down() {
   if (failure) std::rethrow_exception(failure);
 }
 
-void PoolCore::let_go() noexcept {
-  const std::uint64_t used = size();
+/// Ends all that may still change the pool.
+void PoolCore::end_work() noexcept {
+  allocator_.reset();
+  reclaimer_.reset();
+  growth_.reset();
+}
+
+void PoolCore::unmap() noexcept {
   directory_.reset();
   superblock_.reset();
+  const NoFork no_fork;
   mapping_.reset();
+}
+
+void PoolCore::let_go() noexcept {
+  const std::uint64_t used = size();
+  unmap();
   try {
-    if (file_.size() > used) file_.truncate(used);  // made ready ahead of use, and not used
+    // Made ready ahead of use, and not used. A file whose sync has failed is left as it is.
+    if (health_->usable() && file_.size() > used) file_.truncate(used);
   } catch (const Error&) {
     // Then the next opening cuts it off.
   }

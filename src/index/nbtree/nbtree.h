@@ -87,6 +87,8 @@ class Tree {
   /// Shows every block of the pool that this index reaches. Writers must be idle.
   void for_each_block(const BlockVisitor& visit) const;
 
+  pool::PoolCore& pool() const { return handle_.pool(); }
+
  private:
   friend class TestTree<K, V>;
 
@@ -266,7 +268,6 @@ class Tree {
       blob_bytes_.add(sign * (keys_.footprint(key & Code::kKeyBits) + values_.footprint(value)));
   }
 
-  pool::PoolCore& pool() const { return handle_.pool(); }
   const pm::Persister& pm() const { return pool().pm(); }
   Root& root() const { return *pool().template at<Root>(pm::load(handle_.root())); }
 
