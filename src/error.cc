@@ -20,6 +20,8 @@ std::string_view to_string(Errc code) noexcept {
     case Errc::invalid_argument: return "invalid_argument";
     case Errc::io_error: return "io_error";
     case Errc::unsupported: return "unsupported";
+    case Errc::no_threads: return "no_threads";
+    case Errc::forked: return "forked";
   }
   return "unknown";
 }

@@ -28,6 +28,8 @@ enum class Errc {
   io_error,          ///< the operating system failed to read, write or sync the file
   unsupported,       ///< the engine has no such operation or is not known to this release, or the
                      ///< machine lacks a needed feature
+  no_threads,        ///< the operating system gives the process no thread that a pool needs
+  forked,            ///< a child process inherited the pool, which stays its parent's
 };
 
 /// The name of a code as it is written in the enumeration, for example "in_use".

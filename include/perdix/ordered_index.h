@@ -14,6 +14,10 @@
 
 namespace perdix {
 
+namespace pool {
+class Health;
+}
+
 /// A durable ordered map. `K` and `V` are each std::uint64_t or std::string; `Engine` implements
 /// it. SpTree, NbTree and FastFair are such maps: each says what the calls cost in it, what a scan
 /// shows besides what is promised here, and who waits for whom.
@@ -21,8 +25,11 @@ namespace perdix {
 /// Every call is thread-safe, and durably linearizable: it survives a crash once it has returned,
 /// its effect survives once any thread could have observed it, and a call in flight at the crash
 /// happened entirely or not at all. Calls throw too_large for keys above 64 KiB - 1 or values above
-/// 4 GiB - 1, out_of_space when the pool can't grow, and io_error once a sync to disk has failed; a
-/// call that throws changed nothing.
+/// 4 GiB - 1, and out_of_space when the pool can't grow; such a call changed nothing. Once a sync
+/// to disk has failed every call throws io_error, reads included: nothing is shown that might be
+/// lost. What the calls were to change that were going on at that moment is undecided, see Pool. In
+/// a child of the process that opened the index every call throws forked, and the destructor does
+/// nothing.
 template <class Engine, Storable K, Storable V>
 class OrderedIndex {
  public:
@@ -94,8 +101,20 @@ class OrderedIndex {
   explicit OrderedIndex(std::unique_ptr<Engine> engine);
   ~OrderedIndex();
 
+  Engine& engine() const noexcept { return *engine_; }
+
  private:
-  std::unique_ptr<Engine> engine_;
+  /// Ends the engine; in a child of the process that opened it, leaves it alone.
+  struct Close {
+    void operator()(Engine* engine) const noexcept;
+  };
+
+  void require_usable() const;
+  template <class Call>
+  auto run(Call call) const;
+
+  const pool::Health* health_;  // of the pool, which the engine keeps open
+  std::unique_ptr<Engine, Close> engine_;
 };
 
 }  // namespace perdix

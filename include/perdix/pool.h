@@ -80,16 +80,33 @@ struct PoolInfo {
 /// One process owns a pool at a time: a second opener gets Errc::in_use with the owner's pid. The
 /// file is created with mode 0600. Whatever bytes a file holds, opening it gives a pool or an
 /// Error.
+///
+/// A process that forks keeps its pools, and the child has none. In the child every call of an
+/// inherited pool or index throws Errc::forked, but close() and destructors, which do nothing. The
+/// file lock ends with the owner, whatever its children do. So call daemon(3) before opening a
+/// pool, not after. A child may open pools of its own. fork() waits for grace periods and for pools
+/// that other threads are opening or closing.
+///
+/// A pool of durability `power` on an ordinary file may meet a device that can't write. The calls
+/// that were going on when the first sync failed throw Errc::io_error. What they were to change is
+/// *undecided*: the next opening shows it entirely or not at all. Every later call throws io_error,
+/// reads and info() included; close() releases the file without writing to it, and throws too. What
+/// was acknowledged before is on the device. Open the pool again once the device works: the opening
+/// shows what the device holds. If the kernel can't even keep later stores from the file, because a
+/// limit of data or memory leaves no private mapping, the process ends as in a crash.
 class Pool {
  public:
-  /// Creates a pool. Throws already_exists, out_of_space, invalid_argument, io_error.
+  /// Creates a pool. Throws already_exists, out_of_space, invalid_argument, no_threads, io_error;
+  /// then no file is left.
   static Pool create(const std::filesystem::path& path, const PoolOptions& options = {});
 
   /// Opens a pool and repairs what a crash left. Throws not_found, not_a_pool, truncated,
   /// newer_format, older_format, corrupt, in_use, needs_check (see verify()), out_of_space,
-  /// io_error; the file is then what it was. An index that is damaged, or of an engine that is not
-  /// known, keeps no other one from being used. Cost: independent of the size of the pool, but for
-  /// one line per 16 MiB; a copy that skipped zeros gets its space back where indexes use it.
+  /// no_threads, io_error; the file is then what it was. An index that is damaged, or of an engine
+  /// that is not known, keeps no other one from being used. Cost: independent of the size of the
+  /// pool, but for one line per 16 MiB; a copy that skipped zeros gets its space back where indexes
+  /// use it. After a crash of a pool whose stores are synced by page, what the kernel has cached of
+  /// it is dropped and read again.
   static Pool open(const std::filesystem::path& path, const PoolOptions& options = {});
 
   /// open() if the file exists, else create().
@@ -109,7 +126,7 @@ class Pool {
   std::vector<IndexInfo> indexes() const;
 
   /// Checks every index and that exactly the blocks that they reach are allocated. No index may be
-  /// open or in use.
+  /// open or in use. Until it returns, close() throws in_use.
   CheckReport check() const;
 
   /// Removes an index and frees its blocks. Throws not_found, in_use while it is open, or
@@ -120,8 +137,9 @@ class Pool {
   /// opening tries again.
   void drop(std::string_view name);
 
-  /// Marks the pool clean and releases the file. Throws in_use while an index is open. Further
-  /// calls throw invalid_argument.
+  /// Marks the pool clean and releases the file. Throws in_use while an index is open or the pool
+  /// is being checked, and io_error if the device failed: the file is released, and repaired when
+  /// it is opened. Further calls throw invalid_argument.
   void close();
 
   /// For the indexes of this library.

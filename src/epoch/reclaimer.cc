@@ -1,10 +1,14 @@
 #include "epoch/reclaimer.h"
 
+#include <fmt/format.h>
 #include <urcu/urcu-bp.h>
 
 #include <cassert>
 #include <chrono>
+#include <system_error>
 #include <utility>
+
+#include <perdix/error.h>
 
 #include "epoch/guard.h"
 #include "util/signals.h"
@@ -28,7 +32,15 @@ void wait_for_readers() {
 }  // namespace
 
 Reclaimer::Reclaimer(bool background) {
-  if (background) thread_ = std::thread([this] { run(); });
+  if (!background) return;
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    throw Error(Errc::no_threads,
+                fmt::format("can't start a thread ({}); every open pool needs one: raise the limit "
+                            "of processes (ulimit -u, or pids.max of the control group)",
+                            error.what()));
+  }
 }
 
 Reclaimer::~Reclaimer() {

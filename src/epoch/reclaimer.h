@@ -36,7 +36,7 @@ class Reclaimer {
   using Dispose = void (*)(void* object, void* context);
 
   /// Without a background thread grace periods end only in calls of advance(), drain() and
-  /// settle(): for runs that must repeat.
+  /// settle(): for runs that must repeat. Throws no_threads if there are too many for one more.
   explicit Reclaimer(bool background = true);
   Reclaimer(const Reclaimer&) = delete;
   Reclaimer& operator=(const Reclaimer&) = delete;

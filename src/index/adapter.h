@@ -1,10 +1,12 @@
-// Turns any engine's typed class into the interface of bytes, and calls a template with the types
-// of two kinds.
+// Turns any engine into the interface of bytes, through the calls that its typed class has too, and
+// calls a template with the types of two kinds.
 #pragma once
 
 #include <string>
 #include <type_traits>
 #include <utility>
+
+#include <perdix/ordered_index.h>
 
 #include "index/engine.h"
 
@@ -68,16 +70,24 @@ class Adapter final : public EngineIndex {
   IndexStats stats() const override { return index_.stats(); }
   CheckReport check() const override { return index_.check(); }
   void for_each_block(const std::function<void(pm::Offset)>& visit) const override {
-    index_.for_each_block(visit);
+    index_.engine().for_each_block(visit);
   }
 
  private:
+  using Engine = Typed<K, V>;
+
+  class Opened : public OrderedIndex<Engine, K, V> {
+   public:
+    explicit Opened(std::unique_ptr<Engine> tree) : OrderedIndex<Engine, K, V>(std::move(tree)) {}
+    using OrderedIndex<Engine, K, V>::engine;
+  };
+
   /// Engines without options take none.
-  static Typed<K, V> open(pool::IndexHandle handle, const IndexOptions& options) {
-    if constexpr (std::is_constructible_v<Typed<K, V>, pool::IndexHandle, const IndexOptions&>)
-      return Typed<K, V>(std::move(handle), options);
+  static std::unique_ptr<Engine> open(pool::IndexHandle handle, const IndexOptions& options) {
+    if constexpr (std::is_constructible_v<Engine, pool::IndexHandle, const IndexOptions&>)
+      return std::make_unique<Engine>(std::move(handle), options);
     else
-      return Typed<K, V>(std::move(handle));
+      return std::make_unique<Engine>(std::move(handle));
   }
 
   static View<K> start_of(std::string_view from) {
@@ -91,7 +101,7 @@ class Adapter final : public EngineIndex {
   }
 
   IndexInfo info_;
-  Typed<K, V> index_;
+  Opened index_;
 };
 
 /// Calls f.template operator()<K, V>() with the types that two kinds stand for.

@@ -97,6 +97,7 @@ void compare_blocks(pool::PoolCore& core, std::vector<pm::Offset>& reached, bool
 }
 
 CheckReport check_pool(pool::PoolCore& core) {
+  const pool::PoolCore::Checking checking(core);
   CheckReport report;
   core.allocator().check(report);
   std::vector<pm::Offset> reached;

@@ -329,6 +329,13 @@ void File::sync() {
                                           path_.string(), reason(errno)));
 }
 
+void File::forget_cached() {
+  sync();
+  // Pages that a process has mapped or that are being written would stay: there are none, of a file
+  // that nobody else owns and that was just synced.
+  ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 std::size_t File::read(std::uint64_t offset, void* to, std::size_t n) const {
   std::size_t done = 0;
   while (done < n) {

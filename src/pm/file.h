@@ -89,6 +89,12 @@ class File {
   /// Waits until contents and size are on the device, stores through a mapping included.
   void sync();
 
+  /// Has the kernel forget what it has cached of the file, once all that it knows to be unwritten
+  /// is on the device: what is read from then on is what the device holds. Without effect on files
+  /// that have no device. Throws io_error. Cost: writes what is dirty; the first reads of all pages
+  /// come from the device.
+  void forget_cached();
+
   /// Reads up to n bytes at an offset; returns how many there were.
   std::size_t read(std::uint64_t offset, void* to, std::size_t n) const;
 

@@ -1,13 +1,16 @@
 #include "pm/file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <csignal>
+#include <vector>
 
 #include "pm/test_files.h"
 
@@ -270,6 +273,31 @@ TEST(File, IsCreatedWithoutProc) {
     expect_error(Errc::not_found, "no directory '/absent'", [] { File::create("/absent/pool"); });
     return !::testing::Test::HasFailure();
   }));
+}
+
+TEST(File, ForgetsWhatIsCached) {
+  const TempDirectory directory;
+  const auto path = directory.file("pool");
+  File file = File::create(path);
+  file.allocate(4 * kMiB);
+  file.publish();
+  if (file.in_memory()) GTEST_SKIP() << "the directory for temporary files has no disk behind it";
+  std::ofstream(path, std::ios::in) << std::string(4 * kMiB, 'x');
+  const auto cached = [&] {
+    void* const view = ::mmap(nullptr, 4 * kMiB, PROT_READ, MAP_SHARED, file.fd(), 0);
+    EXPECT_NE(view, MAP_FAILED);
+    std::vector<unsigned char> pages(4 * kMiB / 4096);
+    EXPECT_EQ(::mincore(view, 4 * kMiB, pages.data()), 0);
+    ::munmap(view, 4 * kMiB);
+    return std::count_if(pages.begin(), pages.end(), [](unsigned char p) { return p & 1; });
+  };
+  const auto before = cached();
+  EXPECT_GT(before, 0);
+  file.forget_cached();
+  EXPECT_LT(cached(), before);
+  char last = 0;
+  EXPECT_EQ(file.read(4 * kMiB - 1, &last, 1), 1u);
+  EXPECT_EQ(last, 'x');
 }
 
 TEST(File, FillsHoles) {

@@ -126,12 +126,40 @@ void Mapping::grow(std::uint64_t new_size) {
   const std::uint64_t old_size = size();
   assert(new_size % kAlignment == 0 && new_size <= max_size_);
   if (new_size <= old_size) return;
+  if (private_) {
+    throw Error(Errc::io_error,
+                fmt::format("'{}' can't grow: a sync of it has failed", file_.path().string()));
+  }
   maps_.reserve(maps_.size() + 1);
-  maps_.push_back(map(old_size, new_size));
+  Map added = map(old_size, new_size);
+  keep_from_children(old_size, new_size);
+  maps_.push_back(std::move(added));
   // Before the first touch, so that faults may use huge pages. Advice: refused without harm where
   // the kernel has none.
   ::madvise(base_ + old_size, new_size - old_size, MADV_HUGEPAGE);
   size_.store(new_size, std::memory_order_release);
+}
+
+/// A child that had the mapping would keep the file open, and with it the owner's lock.
+void Mapping::keep_from_children(std::uint64_t begin, std::uint64_t end) const {
+  if (::madvise(base_ + begin, end - begin, MADV_DONTFORK) == 0) return;
+  throw Error(Errc::io_error, fmt::format("can't keep the mapping of '{}' from child processes: {}",
+                                          file_.path().string(), std::strerror(errno)));
+}
+
+void Mapping::make_private() {
+  // One call for all pieces: no thread sees an address without a page. MAP_NORESERVE, since a pool
+  // may be larger than memory, and only what is stored to from now on takes some.
+  if (::mmap(base_, size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+             file_.fd(), 0) == MAP_FAILED) {
+    throw Error(Errc::io_error,
+                fmt::format("a sync of '{}' has failed, and stores to it can't be kept from the "
+                            "file either ({}); check the device, and open the pool again",
+                            file_.path().string(), std::strerror(errno)));
+  }
+  private_ = true;
+  // Refused, it would only leave children the owner's lock.
+  ::madvise(base_, size(), MADV_DONTFORK);
 }
 
 void Mapping::populate(std::uint64_t offset, std::uint64_t n) const noexcept {

@@ -2,8 +2,9 @@
 // which it grows in place, so that pointers stay valid.
 //
 // Invariants: the base address is a multiple of 2 MiB and never changes; [base, base + size) is
-// mapped and backed by space of the file. grow() is serialised by the owner; the rest is
-// thread-safe.
+// mapped and backed by space of the file. grow() and make_private() are serialised by the owner;
+// the rest is thread-safe. A child of fork() does not inherit the mapping, if the owner lets nobody
+// fork during grow() and make_private().
 #pragma once
 
 #include <atomic>
@@ -54,6 +55,12 @@ class Mapping {
   /// nothing.
   void grow(std::uint64_t new_size);
 
+  /// From now on nothing that is stored reaches the file: stores go to private copies of its pages,
+  /// and what was mapped stays readable and writable at its address. Other threads may use it
+  /// meanwhile; the kernel has them wait. The mapping doesn't grow any more. Throws io_error if the
+  /// kernel refuses (a limit of data or of committed memory): then it is as before.
+  void make_private();
+
   /// Touches [offset, offset + n) ahead of use, as huge pages where the file system can give them,
   /// so that later stores don't fault. Advice: a failure only costs time later.
   void populate(std::uint64_t offset, std::uint64_t n) const noexcept;
@@ -78,6 +85,7 @@ class Mapping {
   using Map = std::unique_ptr<pmem2_map, DeleteMap>;
 
   Map map(std::uint64_t begin, std::uint64_t end) const;
+  void keep_from_children(std::uint64_t begin, std::uint64_t end) const;
 
   const File& file_;
   std::uint64_t max_size_;
@@ -87,6 +95,7 @@ class Mapping {
   std::byte* base_ = nullptr;
   std::atomic<std::uint64_t> size_{0};
   Granularity granularity_ = Granularity::page;
+  bool private_ = false;
 };
 
 }  // namespace perdix::pm

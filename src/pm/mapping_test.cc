@@ -2,7 +2,9 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 #include "pm/persist.h"
 #include "pm/test_files.h"
@@ -14,6 +16,7 @@ using testing_files::expect_error;
 using testing_files::MountedTmpfs;
 using testing_files::smaps_kib;
 using testing_files::TempDirectory;
+using testing_files::true_in_child;
 
 constexpr std::uint64_t kUnit = std::uint64_t{16} << 20;
 constexpr std::uint64_t kMax = 8 * kUnit;
@@ -211,6 +214,88 @@ TEST(PageCacheDomain, PersistSyncsThePages) {
   persister.fence();
   EXPECT_EQ(dirty(), 0u);
   EXPECT_FALSE(persister.failed());
+}
+
+TEST(Mapping, MadePrivateReachesTheFileNoMore) {
+  const TempDirectory directory;
+  File file = make_file(directory, kUnit);
+  Mapping mapping(file, kUnit, kMax);
+  file.allocate(2 * kUnit);
+  mapping.grow(2 * kUnit);  // a second piece
+  const auto word = [&](std::uint64_t offset) {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(mapping.base() + offset);
+  };
+  const auto in_file = [&](std::uint64_t offset) {
+    std::uint64_t value = 0;
+    EXPECT_EQ(file.read(offset, &value, sizeof value), sizeof value);
+    return value;
+  };
+  word(0)->store(1);
+  word(2 * kUnit - 8)->store(2);
+  std::atomic<bool> done{false};
+  std::thread user([&] {  // is not disturbed
+    while (!done) word(kUnit)->store(word(kUnit)->load() + 1);
+  });
+  while (word(kUnit)->load() == 0) std::this_thread::yield();
+  mapping.make_private();
+  const std::uint64_t reached = in_file(kUnit);
+  for (const std::uint64_t offset : {std::uint64_t{0}, 2 * kUnit - 8}) {
+    EXPECT_EQ(word(offset)->load(), offset == 0 ? 1u : 2u);
+    word(offset)->store(7);
+    EXPECT_EQ(word(offset)->load(), 7u);
+    EXPECT_EQ(in_file(offset), offset == 0 ? 1u : 2u);
+  }
+  while (word(kUnit)->load() < reached + 10) std::this_thread::yield();
+  done = true;
+  user.join();
+  EXPECT_EQ(in_file(kUnit), reached);
+  file.allocate(3 * kUnit);
+  expect_error(Errc::io_error, "sync", [&] { mapping.grow(3 * kUnit); });
+  EXPECT_EQ(mapping.size(), 2 * kUnit);
+}
+
+TEST(Mapping, ChildHasNone) {
+  const TempDirectory directory;
+  File file = make_file(directory, kUnit);
+  Mapping mapping(file, kUnit, kMax);
+  file.allocate(2 * kUnit);
+  mapping.grow(2 * kUnit);
+  const auto mapped = [&](std::uint64_t offset) {
+    unsigned char ignored = 0;
+    return ::mincore(mapping.base() + offset, 4096, &ignored) == 0;
+  };
+  const auto none_is_mapped = [&] { return !mapped(0) && !mapped(kUnit); };
+  EXPECT_TRUE(mapped(0) && mapped(kUnit));
+  EXPECT_TRUE(true_in_child(none_is_mapped));
+  mapping.make_private();
+  EXPECT_TRUE(true_in_child(none_is_mapped));
+}
+
+TEST(PageCacheDomain, FailedSyncIsToldOnceAndIsTheLast) {
+  int failures = 0;
+  const Persister persister(Domain::page_cache, true, [&] { ++failures; });
+  const TempDirectory directory;
+  File file = make_file(directory, kUnit);
+  persister.sync_file(file);
+  void* unmapped = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(unmapped, MAP_FAILED);
+  ::munmap(unmapped, 4096);
+  EXPECT_EQ(failures, 0);
+  for (int i = 0; i < 3; ++i) persister.persist(unmapped, 8);
+  EXPECT_EQ(failures, 1);
+  expect_error(Errc::io_error, "earlier", [&] { persister.sync_file(file); });
+  EXPECT_EQ(failures, 1);
+}
+
+TEST(PageCacheDomain, FailedSyncOfTheFileIsOne) {
+  int failures = 0;
+  const Persister persister(Domain::page_cache, true, [&] { ++failures; });
+  const TempDirectory directory;
+  File file = make_file(directory, kUnit);
+  file.close();
+  expect_error(Errc::io_error, "unknown", [&] { persister.sync_file(file); });
+  EXPECT_TRUE(persister.failed());
+  EXPECT_EQ(failures, 1);
 }
 
 TEST(PageCacheDomain, FailedSyncIsRemembered) {

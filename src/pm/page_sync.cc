@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include <perdix/error.h>
+
 namespace perdix::pm {
 namespace {
 std::uintptr_t page_size() {
@@ -38,14 +40,36 @@ std::vector<PageSync::Run> PageSync::take_noted() {
 
 void PageSync::sync() {
   const std::vector<Run> runs = take_noted();
+  if (runs.empty()) return;  // what the caller stores from now on relies on no sync of its own
+  const std::lock_guard lock(syncing_);
   for (std::size_t i = 0; i < runs.size();) {
     Run merged = runs[i++];
     while (i < runs.size() && runs[i].begin <= merged.end)
       merged.end = std::max(merged.end, runs[i++].end);
-    if (::msync(reinterpret_cast<void*>(merged.begin), merged.end - merged.begin, MS_SYNC) != 0) {
-      failed_.store(true, std::memory_order_release);
-    }
+    if (failed()) return;
+    if (!sync_run(merged)) fail();
   }
+}
+
+bool PageSync::sync_run(Run run) {
+  return ::msync(reinterpret_cast<void*>(run.begin), run.end - run.begin, MS_SYNC) == 0;
+}
+
+void PageSync::sync_file(File& file) {
+  const std::lock_guard lock(syncing_);
+  if (failed()) throw Error(Errc::io_error, "an earlier sync has failed");
+  try {
+    file.sync();
+  } catch (const Error&) {
+    fail();
+    throw;
+  }
+}
+
+/// noexcept: a process that can't keep its stores from the file ends here, as in a crash.
+void PageSync::fail() noexcept {
+  if (on_failure_) on_failure_();
+  failed_.store(true, std::memory_order_release);
 }
 
 }  // namespace perdix::pm

@@ -7,7 +7,7 @@
 // domain once it is globally visible.
 //
 // One Persister serves a pool and all its threads; every call is const, inline and free of virtual
-// calls. An msync that fails (page_cache domain) is remembered: see failed().
+// calls. In the page_cache domain a sync may fail: see page_sync.h.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <type_traits>
+#include <utility>
 
 #include "pm/domain.h"
+#include "pm/file.h"
 #include "pm/flush_instruction.h"
 #include "pm/offset.h"
 #include "pm/page_sync.h"
@@ -33,11 +36,14 @@ class Persister {
   /// domain that decides whether a fence waits for global visibility (sfence) or only keeps the
   /// compiler from moving stores: a store of a process that is killed still leaves its store
   /// buffer.
-  explicit Persister(Domain domain, bool survives_power = true)
+  /// `on_failed_sync`: as PageSync has it.
+  explicit Persister(Domain domain, bool survives_power = true,
+                     std::function<void()> on_failed_sync = nullptr)
       : domain_(domain),
         survives_power_(survives_power),
         instruction_(best_flush_instruction()),
-        pages_(domain == Domain::page_cache ? std::make_unique<PageSync>() : nullptr) {}
+        pages_(domain == Domain::page_cache ? std::make_unique<PageSync>(std::move(on_failed_sync))
+                                            : nullptr) {}
 
   Domain domain() const noexcept { return domain_; }
 
@@ -123,6 +129,10 @@ class Persister {
     std::memset(to, 0, n);
     on_write(to, n);
   }
+
+  /// Waits until contents and size of the pool's file are on the device. Throws io_error. In the
+  /// page_cache domain a failure is that of a sync.
+  void sync_file(File& file) const { pages_ != nullptr ? pages_->sync_file(file) : file.sync(); }
 
   /// True once a sync has failed, for ever: what the disk holds is unknown, and the pool must
   /// refuse further work.

@@ -342,13 +342,13 @@ TEST_F(DurabilityTest, CloseWritesAProcessPoolOut) {
 
 TEST_F(DurabilityTest, FailedSyncStopsThePoolForGood) {
   const auto core = PoolCore::create(path_, with(Durability::power));
-  core->require_healthy();
+  core->require_usable();
   // A page that isn't mapped can't be synced: ENOMEM from msync.
   void* unmapped = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ::munmap(unmapped, 4096);
   core->pm().persist(unmapped, 8);
   const auto refuses = [&](auto call) { expect_error(Errc::io_error, "device", call); };
-  refuses([&] { core->require_healthy(); });
+  refuses([&] { core->require_usable(); });
   refuses([&] { core->extend(2 * kGrowthUnit); });
   refuses([&] { core->open_index("a", "sptree", Kind::u64, Kind::u64); });
   refuses([&] { core->close(); });

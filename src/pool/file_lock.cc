@@ -31,8 +31,11 @@ std::string owner_of(const pm::File& file) {
 
 }  // namespace
 
-FileLock::FileLock(const pm::File& file) : file_(file) {
-  if (set_lock(file, F_WRLCK) == 0) return;
+FileLock::FileLock(const pm::File& file, const NoFork& no_fork) : file_(file) {
+  if (set_lock(file, F_WRLCK) == 0) {
+    no_fork.list(file.fd());
+    return;
+  }
   const std::string path = file.path().string();
   if (errno == EAGAIN || errno == EACCES) {
     throw Error(Errc::in_use, fmt::format("pool '{}' is in use by {}; one process owns a pool at a "
@@ -42,6 +45,9 @@ FileLock::FileLock(const pm::File& file) : file_(file) {
   throw Error(Errc::io_error, fmt::format("can't lock '{}': {}", path, std::strerror(errno)));
 }
 
-FileLock::~FileLock() { set_lock(file_, F_UNLCK); }
+FileLock::~FileLock() {
+  set_lock(file_, F_UNLCK);
+  NoFork().unlist(file_.fd());  // a child that gets the descriptor from now on gets no lock
+}
 
 }  // namespace perdix::pool

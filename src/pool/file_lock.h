@@ -2,21 +2,22 @@
 //
 // Unlike the older POSIX locks it also excludes a second opening in the same process, and isn't
 // lost when another descriptor of the file closes. The kernel frees it when the owner ends, however
-// that happens. (A child of fork() that doesn't exec shares it until it ends; the descriptor closes
-// on exec.)
+// that happens and whatever its children do: they have no descriptor of the file (forks.h).
 #pragma once
 
 #include "pm/file.h"
+#include "pool/forks.h"
 
 namespace perdix::pool {
 
 class FileLock {
  public:
   /// Takes the lock, or throws in_use with the pid that the owner left in the file. `file` must
-  /// outlive it.
-  explicit FileLock(const pm::File& file);
+  /// outlive it, and was opened since the same NoFork began: no child has the descriptor.
+  FileLock(const pm::File& file, const NoFork& no_fork);
 
-  /// Frees the lock, also if a child process shares the descriptor.
+  /// Frees the lock, also if a child that was made by other means than fork() shares the
+  /// descriptor.
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;

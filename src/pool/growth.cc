@@ -5,6 +5,7 @@
 
 #include <perdix/error.h>
 
+#include "pool/forks.h"
 #include "pool/layout.h"
 #include "util/signals.h"
 
@@ -43,8 +44,11 @@ void Growth::make_ready(std::uint64_t size) {
   const std::uint64_t before = mapping_.size();
   file_.allocate(size);
   // A superblock that says this size may reach the device only after the size itself.
-  if (durable_) file_.sync();
-  mapping_.grow(size);
+  if (durable_) pm_.sync_file(file_);
+  {
+    const NoFork no_fork;
+    mapping_.grow(size);
+  }
   // A pool that was small until now has not been touched ahead of use (growth.h).
   untouched_.push_back({before == kGrowthUnit ? 0 : before, size});
 }

@@ -17,14 +17,15 @@
 
 #include "pm/file.h"
 #include "pm/mapping.h"
+#include "pm/persist.h"
 
 namespace perdix::pool {
 
 class Growth {
  public:
   /// `durable`: the file's new length must survive a power failure before it is used.
-  Growth(pm::File& file, pm::Mapping& mapping, bool durable)
-      : file_(file), mapping_(mapping), durable_(durable) {}
+  Growth(pm::File& file, pm::Mapping& mapping, const pm::Persister& pm, bool durable)
+      : file_(file), mapping_(mapping), pm_(pm), durable_(durable) {}
 
   /// Ends the thread. What was made ready and never taken stays in the file.
   ~Growth();
@@ -55,6 +56,7 @@ class Growth {
 
   pm::File& file_;
   pm::Mapping& mapping_;
+  const pm::Persister& pm_;
   const bool durable_;
 
   std::mutex mutex_;  // guards the growth of file_ and mapping_, and what follows

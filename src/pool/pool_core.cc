@@ -13,6 +13,7 @@
 #include "alloc/recovery.h"
 #include "epoch/guard.h"
 #include "pm/probe.h"
+#include "pool/forks.h"
 
 namespace perdix::pool {
 namespace {
@@ -54,6 +55,10 @@ bool unclean(const Superblock& superblock) {
   return superblock.cleanness == static_cast<std::uint8_t>(Cleanness::unclean);
 }
 
+bool on_page_cache(const Superblock& superblock) {
+  return superblock.domain == static_cast<std::uint8_t>(pm::Domain::page_cache);
+}
+
 bool process_only(const Superblock& superblock) {
   return superblock.durability == static_cast<std::uint8_t>(Durability::process);
 }
@@ -84,27 +89,39 @@ void require_same(const IndexInfo& found, std::string_view engine, Kind key, Kin
 
 }  // namespace
 
+/// From the opening of the file until children are kept from it, nobody may fork.
+template <class MakeFile>
+std::shared_ptr<PoolCore> PoolCore::own(MakeFile file) {
+  const auto give_up = [](PoolCore* core) {
+    core->health().forked() ? leave_to_parent(core) : delete core;
+  };
+  const BootId boot = current_boot_id();
+  std::unique_ptr<PoolCore> core;
+  {
+    const NoFork no_fork;
+    core.reset(new PoolCore(boot, file(), no_fork));
+  }
+  return std::shared_ptr<PoolCore>(core.release(), give_up);
+}
+
 std::shared_ptr<PoolCore> PoolCore::create(const std::filesystem::path& path,
                                            const PoolOptions& options) {
-  const BootId boot = current_boot_id();
-  return create(boot, pm::File::create(path), options);
+  return format(own([&] { return pm::File::create(path); }), options);
 }
 
 std::shared_ptr<PoolCore> PoolCore::create(pm::File file, const PoolOptions& options) {
-  return create(current_boot_id(), std::move(file), options);
+  return format(own([&] { return std::move(file); }), options);
 }
 
-std::shared_ptr<PoolCore> PoolCore::create(const BootId& boot, pm::File file,
+std::shared_ptr<PoolCore> PoolCore::format(std::shared_ptr<PoolCore> core,
                                            const PoolOptions& options) {
-  std::shared_ptr<PoolCore> core(new PoolCore(boot, std::move(file)));
   core->format(checked_initial_size(options, core->path().string()), options);
   return core;
 }
 
 std::shared_ptr<PoolCore> PoolCore::open(const std::filesystem::path& path,
                                          const PoolOptions& options, Purpose purpose) {
-  const BootId boot = current_boot_id();
-  std::shared_ptr<PoolCore> core(new PoolCore(boot, pm::File::open(path)));
+  std::shared_ptr<PoolCore> core = own([&] { return pm::File::open(path); });
   core->recover(options, purpose);
   return core;
 }
@@ -131,16 +148,16 @@ void PoolCore::format(std::uint64_t size, const PoolOptions& options) {
   std::copy(uuid.begin(), uuid.end(), first.uuid);
   set_opened(first);
   superblock_->update(first);  // the commit: it is a pool
-  require_healthy();
-  file_.publish();
-  was_clean_ = true;  // there is nothing that a crash could have left
+  was_clean_ = true;           // there is nothing that a crash could have left
   start();
   // On a disk touching would write all of it.
   if (file_.in_memory() || mapping_->dax()) growth_->touch(kGrowthUnit, size);
+  file_.publish();  // the last that may fail: what was created is open, or it is not there
+  open_ = true;
 }
 
 void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
-  const FoundSuperblock found = read_superblock(file_);
+  const FoundSuperblock found = read_superblock_on_device();
   const Superblock& before = found.superblock;
   const std::string path = file_.path().string();
   require_complete(before, purpose);
@@ -167,6 +184,16 @@ void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
   if (!needs_check_) mark_open();  // invariant 1
   start();
   if (sparse_) file_.fill_holes(chunks_in_use());  // what recovery has brought into use
+  open_ = true;
+}
+
+/// A pool whose syncs failed, or may have, is opened as its device has it: what the kernel has
+/// cached of it may be newer, marked as written, and gone after the next power failure.
+FoundSuperblock PoolCore::read_superblock_on_device() {
+  FoundSuperblock found = read_superblock(file_);
+  if (!unclean(found.superblock) || !on_page_cache(found.superblock)) return found;
+  file_.forget_cached();
+  return read_superblock(file_);
 }
 
 /// Throws what is wrong with the allocator's structures.
@@ -203,6 +230,7 @@ void PoolCore::map(std::uint64_t size, const PoolOptions& options) {
   max_size_ = requested_max_size_;
   while (!mapping_) {
     try {
+      const NoFork no_fork;
       mapping_.emplace(file_, size, max_size_);
     } catch (const Error& error) {
       const bool lower =
@@ -218,8 +246,17 @@ void PoolCore::map(std::uint64_t size, const PoolOptions& options) {
 void PoolCore::choose_domain(Durability requested, DomainChoice choice) {
   requested_ = requested;
   decision_ = decide_domain(requested, choice, mapping_->granularity());
-  pm_.emplace(decision_.domain, decision_.survives_power());
-  growth_.emplace(file_, *mapping_, decision_.survives_power());
+  pm_.emplace(decision_.domain, decision_.survives_power(), [this] { stop_reaching_file(); });
+  growth_.emplace(file_, *mapping_, *pm_, decision_.survives_power());
+}
+
+/// The first failed sync of a pool ends here, before its thread or any other that relied on a sync
+/// stores more (PageSync): what the file gets from now on would rest on what it may not have.
+/// Operations that are going on end in memory of their own, and throw.
+void PoolCore::stop_reaching_file() {
+  health_->set_sync_failed();
+  const NoFork no_fork;
+  mapping_->make_private();
 }
 
 void PoolCore::set_opened(Superblock& superblock) const {
@@ -242,11 +279,15 @@ void PoolCore::start() {
   in_use_.assign(kDirectoryEntries, false);
   // Not persisted: it matters only while this process lives.
   pm_->store(area<OwnerBlock>(kOwnerOffset)->pid, static_cast<std::uint64_t>(::getpid()));
-  open_ = true;
+  require_usable();
 }
 
 PoolCore::~PoolCore() {
-  if (!open_) return;
+  if (!open_) {  // closed, or never quite opened
+    end_work();
+    unmap();
+    return;
+  }
   try {
     shut_down();
   } catch (const Error&) {
@@ -256,7 +297,7 @@ PoolCore::~PoolCore() {
 
 void PoolCore::extend(std::uint64_t new_size) {
   const std::lock_guard guard(superblock_mutex_);
-  require_healthy();
+  require_usable();
   if (new_size > max_size_) {  // a whole number of units, so rounding up doesn't exceed it
     const bool lowered = max_size_ < requested_max_size_;
     throw Error(
@@ -274,7 +315,7 @@ void PoolCore::extend(std::uint64_t new_size) {
   if (next.size <= size()) return;
   growth_->take(next.size);
   superblock_->update(next);  // invariant 2: the space is there, now it counts, then it is used
-  require_healthy();
+  require_usable();
   size_.store(next.size, std::memory_order_release);
 }
 
@@ -300,7 +341,13 @@ bool PoolCore::reclaim_space() {
   return given_back || freed;
 }
 
-void PoolCore::throw_unhealthy() const {
+void PoolCore::throw_unusable() const {
+  if (health_->forked()) {
+    throw Error(Errc::forked,
+                fmt::format("pool '{}' belongs to the process that opened it, of which this one is "
+                            "a child; open pools after the fork (daemon(3) is one)",
+                            path().string()));
+  }
   throw Error(Errc::io_error,
               fmt::format("pool '{}' could not be written to its device, so what the device holds "
                           "is unknown; close the pool, check the device and open it again",
@@ -313,6 +360,15 @@ void PoolCore::require_open() const {
               fmt::format("pool '{}' has been closed; open it again", path().string()));
 }
 
+/// What each call begins with. In this order: in a child the mutex may be locked for ever.
+PoolCore::Lock PoolCore::lock_open() const {
+  if (health_->forked()) throw_unusable();
+  Lock lock(mutex_);
+  require_open();
+  require_usable();
+  return lock;
+}
+
 bool PoolCore::is_open() const {
   const std::lock_guard guard(mutex_);
   return open_;
@@ -321,9 +377,7 @@ bool PoolCore::is_open() const {
 IndexHandle PoolCore::open_index(std::string_view name, std::string_view engine, Kind key_kind,
                                  Kind value_kind) {
   require_index_name(name);
-  const std::lock_guard guard(mutex_);
-  require_open();
-  require_healthy();
+  const Lock lock = lock_open();
   if (const auto slot = directory_->find(name)) {
     require_same(directory_->info(*slot), engine, key_kind, value_kind, path().string());
     require_not_in_use(*slot);
@@ -331,14 +385,12 @@ IndexHandle PoolCore::open_index(std::string_view name, std::string_view engine,
   }
   const Directory::Slot slot =
       directory_->add({std::string(name), std::string(engine), key_kind, value_kind});
-  require_healthy();
+  require_usable();
   return handle(slot, true);
 }
 
 std::optional<IndexHandle> PoolCore::open_existing_index(std::string_view name) {
-  const std::lock_guard guard(mutex_);
-  require_open();
-  require_healthy();
+  const Lock lock = lock_open();
   const auto slot = directory_->find(name);
   if (!slot) return std::nullopt;
   require_not_in_use(*slot);
@@ -346,8 +398,7 @@ std::optional<IndexHandle> PoolCore::open_existing_index(std::string_view name) 
 }
 
 std::vector<IndexInfo> PoolCore::indexes() const {
-  const std::lock_guard guard(mutex_);
-  require_open();
+  const Lock lock = lock_open();
   std::vector<IndexInfo> result;
   for (const Directory::Slot slot : directory_->live()) result.push_back(directory_->info(slot));
   std::sort(result.begin(), result.end(),
@@ -356,29 +407,26 @@ std::vector<IndexInfo> PoolCore::indexes() const {
 }
 
 Directory::Slot PoolCore::slot_of(std::string_view name) const {
-  require_open();
   if (const auto slot = directory_->find(name)) return *slot;
   throw Error(Errc::not_found, fmt::format("pool '{}' has no index '{}'", path().string(), name));
 }
 
 IndexInfo PoolCore::index_info(std::string_view name) const {
-  const std::lock_guard guard(mutex_);
+  const Lock lock = lock_open();
   return directory_->info(slot_of(name));
 }
 
 IndexHandle PoolCore::begin_drop(std::string_view name) {
-  const std::lock_guard guard(mutex_);
+  const Lock lock = lock_open();
   const Directory::Slot slot = slot_of(name);
-  require_healthy();
   require_not_in_use(slot);
   directory_->begin_drop(slot);
-  require_healthy();
+  require_usable();
   return handle(slot, false);
 }
 
 std::vector<IndexHandle> PoolCore::dropping() {
-  const std::lock_guard guard(mutex_);
-  require_open();
+  const Lock lock = lock_open();
   std::vector<IndexHandle> result;
   for (const Directory::Slot slot : directory_->dropping()) {
     if (!in_use_[slot]) result.push_back(handle(slot, false));
@@ -391,7 +439,7 @@ void PoolCore::finish_drop(IndexHandle index) {
   const std::lock_guard guard(mutex_);
   directory_->finish_drop(index.slot_);
   postponed_.erase(index.slot_);
-  require_healthy();
+  require_usable();
 }
 
 void PoolCore::postpone_drop(IndexHandle index, std::string_view why) {
@@ -428,14 +476,12 @@ std::vector<UnfinishedDrop> PoolCore::list_unfinished_drops() const {
 }
 
 std::vector<UnfinishedDrop> PoolCore::unfinished_drops() const {
-  const std::lock_guard guard(mutex_);
-  require_open();
+  const Lock lock = lock_open();
   return list_unfinished_drops();
 }
 
 PoolInfo PoolCore::info() const {
-  const std::lock_guard guard(mutex_);
-  require_open();
+  const Lock lock = lock_open();
   PoolInfo info;
   info.path = path();
   info.format_version = kFormatVersion;  // there is no other one that can be open
@@ -452,8 +498,7 @@ PoolInfo PoolCore::info() const {
 }
 
 bool PoolCore::huge_pages() const {
-  const std::lock_guard guard(mutex_);
-  require_open();
+  const Lock lock = lock_open();
   return mapping_->huge_pages();
 }
 
@@ -463,20 +508,37 @@ bool PoolCore::needs_check() const {
 }
 
 void PoolCore::accept_after_check() {
-  const std::lock_guard guard(mutex_);
-  require_open();
+  const Lock lock = lock_open();
   if (!needs_check_) return;
   mark_open();
   needs_check_ = false;
 }
 
 void PoolCore::close() {
+  if (health_->forked()) return;
   const std::lock_guard guard(mutex_);
   require_open();
+  require_unused();
+  shut_down();
+}
+
+void PoolCore::require_unused() const {
   const auto used = std::find(in_use_.begin(), in_use_.end(), true);
   if (used != in_use_.end())
     require_not_in_use(static_cast<Directory::Slot>(used - in_use_.begin()));
-  shut_down();
+  if (checks_ == 0) return;
+  throw Error(Errc::in_use,
+              fmt::format("pool '{}' is being checked; close it after that", path().string()));
+}
+
+PoolCore::Checking::Checking(PoolCore& core) : core_(core) {
+  const Lock lock = core.lock_open();
+  ++core.checks_;
+}
+
+PoolCore::Checking::~Checking() {
+  const std::lock_guard guard(core_.mutex_);
+  --core_.checks_;
 }
 
 template <class Change>
@@ -485,14 +547,14 @@ void PoolCore::change_cleanness(Change change) {
   Superblock next = superblock_->current();
   change(next);
   superblock_->update(next);
-  require_healthy();
+  require_usable();
   // After a power failure "clean" must be true of any pool. In a `process` pool persist() doesn't
   // reach the device, so this one word of it is synced explicitly.
   if (!decision_.survives_power()) mapping_->sync(0, 2 * kBlockSize);
 }
 
 void PoolCore::mark_clean() {
-  require_healthy();
+  require_usable();
   if (needs_check_) return;  // opened for verification, and not accepted: it stays refused
   // All stores of a `process` pool go to the device before the pool is called clean.
   if (!decision_.survives_power()) file_.sync();
@@ -505,9 +567,7 @@ void PoolCore::shut_down() {
   std::exception_ptr failure;
   // What is retired may still free blocks. Disposing of it may retire more.
   while (reclaimer_->pending() > 0) reclaimer_->drain_for_good();
-  allocator_.reset();
-  reclaimer_.reset();
-  growth_.reset();
+  end_work();
   pm_->store(area<OwnerBlock>(kOwnerOffset)->pid, 0);
   try {
     mark_clean();
@@ -518,13 +578,26 @@ void PoolCore::shut_down() {
   if (failure) std::rethrow_exception(failure);
 }
 
-void PoolCore::let_go() noexcept {
-  const std::uint64_t used = size();
+/// Ends all that may still change the pool.
+void PoolCore::end_work() noexcept {
+  allocator_.reset();
+  reclaimer_.reset();
+  growth_.reset();
+}
+
+void PoolCore::unmap() noexcept {
   directory_.reset();
   superblock_.reset();
+  const NoFork no_fork;
   mapping_.reset();
+}
+
+void PoolCore::let_go() noexcept {
+  const std::uint64_t used = size();
+  unmap();
   try {
-    if (file_.size() > used) file_.truncate(used);  // made ready ahead of use, and not used
+    // Made ready ahead of use, and not used. A file whose sync has failed is left as it is.
+    if (health_->usable() && file_.size() > used) file_.truncate(used);
   } catch (const Error&) {
     // Then the next opening cuts it off.
   }

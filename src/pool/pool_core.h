@@ -7,6 +7,10 @@
 //   2. [0, size()) has space on the device, is mapped, and is covered by the superblock, which is
 //      durable before the allocator may use what was added.
 //   3. An index is open at most once; an IndexHandle keeps its pool open.
+//   4. Once a sync has failed, nothing that is stored reaches the file any more, and no call
+//      returns a result: the pool can only be closed, which writes nothing.
+//   5. In a child of fork() every call throws `forked` before it takes a lock or looks at the pool;
+//      only close() and the end of the last reference do nothing.
 //
 // Thread-safe, close() included. Memory stays where it is until close().
 #pragma once
@@ -37,6 +41,7 @@
 #include "pool/durability.h"
 #include "pool/file_lock.h"
 #include "pool/growth.h"
+#include "pool/health.h"
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
 #include "pool/origin.h"
@@ -108,10 +113,14 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   /// holds neither a lock nor a Session.
   bool reclaim_space();
 
-  /// Throws io_error if a sync has failed: what the device holds is unknown then.
-  void require_healthy() const {
-    if (pm_->failed()) throw_unhealthy();
+  /// Throws forked in a child of the process that opened the pool, and io_error once a sync has
+  /// failed. One load.
+  void require_usable() const {
+    if (!health_->usable()) [[unlikely]]
+      throw_unusable();
   }
+
+  const Health& health() const noexcept { return *health_; }
 
   /// Opens the index, or creates it with root 0. Throws wrong_engine, wrong_kind, in_use,
   /// out_of_space (directory full), invalid_argument or too_large (name).
@@ -159,9 +168,22 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   void accept_after_check();
 
   /// Marks the pool clean and releases the file; nothing of it may be used afterwards. Throws
-  /// in_use while an index is open, invalid_argument if closed already, io_error (the pool is
-  /// released and stays unclean).
+  /// in_use while an index is open or the pool is being checked, invalid_argument if closed
+  /// already, io_error (the pool is released and stays unclean). In a child of fork() it does
+  /// nothing.
   void close();
+
+  /// Keeps the pool open while it is checked. Throws as any call of a closed pool.
+  class Checking {
+   public:
+    explicit Checking(PoolCore& core);
+    Checking(const Checking&) = delete;
+    Checking& operator=(const Checking&) = delete;
+    ~Checking();
+
+   private:
+    PoolCore& core_;
+  };
 
   bool is_open() const;
 
@@ -170,20 +192,26 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
 
  private:
   friend class IndexHandle;  // releases its slot
+  using Lock = std::unique_lock<std::mutex>;
 
   /// The boot id is read before the file is opened: then it needs no descriptor that the file has.
-  PoolCore(const BootId& boot, pm::File file)
-      : file_(std::move(file)), lock_(file_), origin_(boot, file_) {}
+  PoolCore(const BootId& boot, pm::File file, const NoFork& no_fork)
+      : file_(std::move(file)), lock_(std::in_place, file_, no_fork), origin_(boot, file_) {}
 
-  static std::shared_ptr<PoolCore> create(const BootId& boot, pm::File file,
+  template <class MakeFile>
+  static std::shared_ptr<PoolCore> own(MakeFile file);
+
+  static std::shared_ptr<PoolCore> format(std::shared_ptr<PoolCore> core,
                                           const PoolOptions& options);
   void format(std::uint64_t size, const PoolOptions& options);
+  FoundSuperblock read_superblock_on_device();
   void recover(const PoolOptions& options, Purpose purpose);
   void require_complete(const Superblock& before, Purpose purpose);
   std::vector<pm::FileRange> chunks_in_use();
   void map(std::uint64_t size, const PoolOptions& options);
   void choose_domain(Durability requested, DomainChoice choice);
   void start();
+  void stop_reaching_file();
   void set_opened(Superblock& superblock) const;
   void mark_open();
 
@@ -196,16 +224,21 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   Directory::Slot slot_of(std::string_view name) const;
   IndexHandle handle(Directory::Slot slot, bool created);
   void release(Directory::Slot slot) noexcept;
+  Lock lock_open() const;
   void require_open() const;
   void require_not_in_use(Directory::Slot slot) const;
-  [[noreturn]] void throw_unhealthy() const;
+  void require_unused() const;
+  [[noreturn]] void throw_unusable() const;
 
   template <class Change>
   void change_cleanness(Change change);
   void mark_clean();
   void shut_down();
+  void end_work() noexcept;
+  void unmap() noexcept;
   void let_go() noexcept;
 
+  const Health::Owner health_ = Health::create();
   pm::File file_;
   std::optional<FileLock> lock_;
   Origin origin_;
@@ -231,6 +264,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   mutable std::mutex superblock_mutex_;  // guards superblock_, and size_ against other writers
   mutable std::mutex mutex_;             // guards opening and closing, directory_, and what follows
   std::vector<bool> in_use_;             // directory slots that a handle holds
+  unsigned checks_ = 0;                  // that are going on
   bool open_ = false;
   bool needs_check_ = false;
   std::map<Directory::Slot, std::string> postponed_;  // drops, and why

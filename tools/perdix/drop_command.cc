@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "perdix/commands.h"
+#include "perdix/notation.h"
 #include "perdix/output.h"
 
 namespace perdix::tool {

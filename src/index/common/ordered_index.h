@@ -6,11 +6,36 @@
 #include <memory>
 #include <utility>
 
+#include "pool/forks.h"
+#include "pool/pool_core.h"
+
 namespace perdix {
 
 template <class Engine, Storable K, Storable V>
 OrderedIndex<Engine, K, V>::OrderedIndex(std::unique_ptr<Engine> engine)
-    : engine_(std::move(engine)) {}
+    : health_(&engine->pool().health()), engine_(engine.release()) {}
+
+template <class Engine, Storable K, Storable V>
+void OrderedIndex<Engine, K, V>::Close::operator()(Engine* engine) const noexcept {
+  engine->pool().health().forked() ? pool::leave_to_parent(engine) : delete engine;
+}
+
+/// Before an engine is called, and before what it found is returned: by then a sync may have failed
+/// of what was read.
+template <class Engine, Storable K, Storable V>
+void OrderedIndex<Engine, K, V>::require_usable() const {
+  if (!health_->usable()) [[unlikely]]
+    engine_->pool().require_usable();
+}
+
+template <class Engine, Storable K, Storable V>
+template <class Call>
+auto OrderedIndex<Engine, K, V>::run(Call call) const {
+  require_usable();
+  auto result = call(*engine_);
+  require_usable();
+  return result;
+}
 
 template <class Engine, Storable K, Storable V>
 OrderedIndex<Engine, K, V>::~OrderedIndex() = default;
@@ -24,66 +49,82 @@ OrderedIndex<Engine, K, V>& OrderedIndex<Engine, K, V>::operator=(OrderedIndex&&
 
 template <class Engine, Storable K, Storable V>
 void OrderedIndex<Engine, K, V>::put(Key key, Value value) {
+  require_usable();
   engine_->put(key, value);
+  require_usable();
 }
 
 template <class Engine, Storable K, Storable V>
 bool OrderedIndex<Engine, K, V>::insert(Key key, Value value) {
-  return engine_->insert(key, value);
+  return run([&](Engine& engine) { return engine.insert(key, value); });
 }
 
 template <class Engine, Storable K, Storable V>
 bool OrderedIndex<Engine, K, V>::update(Key key, Value value) {
-  return engine_->update(key, value);
+  return run([&](Engine& engine) { return engine.update(key, value); });
 }
 
 template <class Engine, Storable K, Storable V>
 bool OrderedIndex<Engine, K, V>::erase(Key key) {
-  return engine_->erase(key);
+  return run([&](Engine& engine) { return engine.erase(key); });
 }
 
 template <class Engine, Storable K, Storable V>
 bool OrderedIndex<Engine, K, V>::get(Key key, V& value) const {
-  return engine_->get(key, value);
+  return run([&](const Engine& engine) { return engine.get(key, value); });
 }
 
 template <class Engine, Storable K, Storable V>
 bool OrderedIndex<Engine, K, V>::contains(Key key) const {
-  return engine_->contains(key);
+  return run([&](const Engine& engine) { return engine.contains(key); });
 }
 
 template <class Engine, Storable K, Storable V>
 void OrderedIndex<Engine, K, V>::get_many(std::span<const Key> keys,
                                           std::span<std::optional<V>> out) const {
+  require_usable();
   engine_->get_many(keys, out);
+  require_usable();
 }
 
+/// What a pair says may have been read before a sync failed, so the pool is looked at before the
+/// pair is shown; and after, since the visitor may have forked, and in the child the engine must
+/// not go on.
 template <class Engine, Storable K, Storable V>
 void OrderedIndex<Engine, K, V>::scan(Key from, Visitor<K, V> visit) const {
-  engine_->scan(from, visit);
+  require_usable();
+  engine_->scan(from, [&](Key key, Value value) {
+    require_usable();
+    const bool more = visit(key, value);
+    require_usable();
+    return more;
+  });
+  require_usable();
 }
 
 template <class Engine, Storable K, Storable V>
 std::vector<std::pair<K, V>> OrderedIndex<Engine, K, V>::scan(Key from, std::size_t limit) const {
   std::vector<std::pair<K, V>> pairs;
+  require_usable();
   const auto keep = [&](Key key, Value value) { return pairs.emplace_back(key, value), true; };
   engine_->scan(from, keep, limit);
+  require_usable();
   return pairs;
 }
 
 template <class Engine, Storable K, Storable V>
 std::uint64_t OrderedIndex<Engine, K, V>::size() const {
-  return engine_->size();
+  return run([](const Engine& engine) { return engine.size(); });
 }
 
 template <class Engine, Storable K, Storable V>
 IndexStats OrderedIndex<Engine, K, V>::stats() const {
-  return engine_->stats();
+  return run([](const Engine& engine) { return engine.stats(); });
 }
 
 template <class Engine, Storable K, Storable V>
 CheckReport OrderedIndex<Engine, K, V>::check() const {
-  return engine_->check();
+  return run([](const Engine& engine) { return engine.check(); });
 }
 
 }  // namespace perdix

@@ -23,12 +23,10 @@ bool Tree<K, V>::insert_at_once(Key key, Value value) {
 /// the write is done and holds no latch.
 template <class K, class V>
 bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
-  pool_.require_healthy();
   const epoch::Guard guard;
   Node* stray = nullptr;
   std::optional<bool> done;
   while (!done) done = write_leaf(key, value, mode, stray);
-  pool_.require_healthy();
   if (stray != nullptr) install(*stray);
   return *done;
 }
@@ -119,7 +117,6 @@ void Tree<K, V>::remove(Node& leaf, unsigned at) {
 template <class K, class V>
 bool Tree<K, V>::erase(Key key) {
   check_key(key);
-  pool_.require_healthy();
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   Node* stray = nullptr;
@@ -134,7 +131,6 @@ bool Tree<K, V>::erase(Key key) {
     left = meta_of(*leaf.node).count;
     done = true;
   }
-  pool_.require_healthy();
   if (stray != nullptr) install(*stray);
   if (sparse(left)) merge_around(key);
   return true;

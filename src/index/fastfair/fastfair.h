@@ -115,6 +115,8 @@ class Tree {
   /// Shows every block of the pool that this tree reaches. Writers must be idle.
   void for_each_block(const BlockVisitor& visit) const;
 
+  pool::PoolCore& pool() const { return pool_; }
+
  private:
   using Keys = Words<K>;
   using Values = Words<V>;

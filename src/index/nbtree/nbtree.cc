@@ -71,7 +71,6 @@ bool Tree<K, V>::write(Key key, Value value, Mode mode) {
 
 template <class K, class V>
 bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
-  pool().require_healthy();
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   Cargo cargo;  // after the guard: what the ledger names is taken back inside of it
@@ -89,7 +88,6 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
       if (fate != Fate::won) continue;  // if it lost, the key is there now
       pairs_.add(1);
     }
-    pool().require_healthy();
     return true;
   }
 }
@@ -173,7 +171,6 @@ bool Tree<K, V>::erase(Key key) {
 
 template <class K, class V>
 bool Tree<K, V>::try_erase(Key key) {
-  pool().require_healthy();
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   for (;;) {
@@ -185,7 +182,6 @@ bool Tree<K, V>::try_erase(Key key) {
       if (!remove(place, static_cast<unsigned>(found.slot), cargo)) continue;
     }
     pairs_.add(-1);
-    pool().require_healthy();
     join_sparse(place);
     return true;
   }

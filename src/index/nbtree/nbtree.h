@@ -98,6 +98,8 @@ class Tree final : public pool::OpenIndex {
   /// Shows every block of the pool that this index reaches. Writers must be idle.
   void for_each_block(const BlockVisitor& visit) const;
 
+  pool::PoolCore& pool() const { return handle_.pool(); }
+
  private:
   friend class TestTree<K, V>;
 
@@ -276,7 +278,6 @@ class Tree final : public pool::OpenIndex {
       blob_bytes_.add(sign * (keys_.footprint(key & Code::kKeyBits) + values_.footprint(value)));
   }
 
-  pool::PoolCore& pool() const { return handle_.pool(); }
   const pm::Persister& pm() const { return pool().pm(); }
   Root& root() const { return *pool().template at<Root>(pm::load(handle_.root())); }
 

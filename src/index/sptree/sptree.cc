@@ -98,7 +98,6 @@ bool Tree<K, V>::write(Key key, Value value, Mode mode) {
 
 template <class K, class V>
 bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
-  pool().require_healthy();
   const Hash16 hash = Keys::hash16(key);
   if (log_ != nullptr && maintenance_due(hash)) maintain();
   const epoch::Guard guard;
@@ -141,7 +140,6 @@ bool Tree<K, V>::add(Node& node, Key key, Value value, Hash16 hash) {
     throw;
   }
   if (!added) pairs_.add(-1);
-  pool().require_healthy();
   return added;
 }
 
@@ -182,7 +180,6 @@ void Tree<K, V>::replace(Node& node, const Found& found, Value value) {
   } else {
     replace_in_buffer(*buffer_of(node), static_cast<unsigned>(found.buffered), value);
   }
-  pool().require_healthy();
 }
 
 /// Replaces the value of a pair; the value word is the commit.
@@ -216,7 +213,6 @@ void Tree<K, V>::remove(Node& node, const Found& found) {
     remove_from_leaf(node, static_cast<unsigned>(found.slot));
   }
   pairs_.add(-1);
-  pool().require_healthy();
 }
 
 /// Removes a pair; clearing its bit is the commit.
@@ -260,7 +256,6 @@ void Tree<K, V>::shed_stale_filter(Node& node) {
 template <class K, class V>
 bool Tree<K, V>::erase(Key key) {
   check_key(key);
-  pool().require_healthy();
   const Hash16 hash = Keys::hash16(key);
   if (log_ != nullptr && maintenance_due(hash)) maintain();
   const epoch::Guard guard;

@@ -100,6 +100,8 @@ class Tree final : public pool::OpenIndex {
 
   const pool::IndexHandle& handle() const { return handle_; }
 
+  pool::PoolCore& pool() const { return handle_.pool(); }
+
  private:
   using Node = Mnode<K>;
   using Version = typename Node::Lock::Version;
@@ -271,7 +273,6 @@ class Tree final : public pool::OpenIndex {
   void check_buffer(const Node& node, CheckReport& report) const;
 
   Root& root() const { return *pool().template at<Root>(pm::load(handle_.root())); }
-  pool::PoolCore& pool() const { return handle_.pool(); }
   const pm::Persister& pm() const { return pool().pm(); }
 
   pool::IndexHandle handle_;

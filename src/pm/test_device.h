@@ -1,0 +1,36 @@
+// A model of the device under one pool's file, and of the kernel's cache between: this program's
+// own msync(), fsync() and posix_fadvise().
+//
+// A sync copies pages from the file, which is the cache, to the device. One that fails copies
+// nothing, and from then on the pages that it was for count as clean, as with most file systems:
+// no later sync writes them. So the cache shows them until it is told to forget what is clean, and
+// then they are as the device has them.
+//
+// There is one device at a time. Thread-safe, but for attach() and detach().
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <vector>
+
+namespace perdix::testing_files {
+
+class Device {
+ public:
+  /// The file is on the device as it is.
+  static void attach(const std::filesystem::path& path);
+
+  /// All calls go to the kernel again.
+  static void detach();
+
+  /// The n-th sync from now on fails, from 1 on, and if `for_ever` all that follow; 0: none.
+  static void fail(std::size_t n, bool for_ever);
+
+  static std::size_t syncs();         ///< since fail()
+  static std::size_t failed_syncs();  ///< of these
+
+  /// What a power failure leaves of the file, put into another one.
+  static void copy_to(const std::filesystem::path& path);
+};
+
+}  // namespace perdix::testing_files

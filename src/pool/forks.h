@@ -1,0 +1,51 @@
+// What happens to open pools at a fork: the parent keeps them, the child has none.
+//
+// A pool's file is locked by its open file description, and the kernel frees such a lock when the
+// last descriptor *and the last mapping* of it is gone, in whatever process. So a child must have
+// neither: mappings are not inherited (pm::Mapping), descriptors are closed in the child before
+// fork() returns there. For that, the descriptors of all open pools are listed in one place for the
+// process, where a handler of pthread_atfork() finds them: such a handler has no argument. This
+// list is the only global state of the library. (Without it: a thread of each pool with a table of
+// descriptors of its own, which costs a thread and an opening that fails where none can be had.)
+//
+// A fork also waits for threads that are in the middle of something that the child would find
+// half done: opening and closing of pools, (un)mapping (libpmem2 has locks of its own), and the end
+// of a grace period. liburcu then forgets the readers that the child has not.
+//
+// What was made with a bare clone() or _Fork() runs no handlers: such a child holds the lock until
+// it ends or executes another program, but finds the pool unusable (Health) as any other.
+// posix_spawn(), system() and vfork() share memory until they execute, and are not concerned:
+// descriptors close on exec.
+#pragma once
+
+#include <mutex>
+
+namespace perdix::pool {
+
+/// While one lives, no thread of the process forks. Held for a few system calls; not recursive.
+/// Order of locks: after all others.
+class NoFork {
+ public:
+  /// Throws forked in a process that was forked inside a Guard: the state of the readers is unknown
+  /// in it.
+  NoFork();
+  NoFork(const NoFork&) = delete;
+  NoFork& operator=(const NoFork&) = delete;
+  ~NoFork() = default;
+
+  /// Has the descriptor closed in children. No room for it: bad_alloc.
+  void list(int descriptor) const;
+
+  /// No more.
+  void unlist(int descriptor) const noexcept;
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
+
+/// Gives an object up in a child that inherited it: it is neither destroyed nor freed, since other
+/// threads, which the child has not, may have been at work in it, and their locks, waits and
+/// mappings are no good to it. It stays reachable, as checkers of leaks want it.
+void leave_to_parent(const void* object) noexcept;
+
+}  // namespace perdix::pool

@@ -1,0 +1,35 @@
+#include "pool/health.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include <perdix/error.h>
+
+namespace perdix::pool {
+namespace {
+
+[[noreturn]] void throw_no_page(const char* what) {
+  throw Error(Errc::io_error,
+              fmt::format("can't {} a page for the state of a pool: {}; perdix needs Linux 4.14 or "
+                          "later, and some memory",
+                          what, std::strerror(errno)));
+}
+
+}  // namespace
+
+Health::Owner Health::create() {
+  void* const page =
+      ::mmap(nullptr, sizeof(Health), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) throw_no_page("map");
+  Owner health(new (page) Health());
+  if (::madvise(page, sizeof(Health), MADV_WIPEONFORK) != 0) throw_no_page("keep from children");
+  return health;
+}
+
+void Health::Unmap::operator()(Health* health) const noexcept { ::munmap(health, sizeof(Health)); }
+
+}  // namespace perdix::pool

@@ -1,0 +1,48 @@
+// Whether this process may use a pool: one word, which every public call reads before it touches
+// the pool, and a read once more before it shows what it found.
+//
+// The word lies on a page of its own that the kernel hands to a child of fork() as zeros
+// (MADV_WIPEONFORK). So a child finds `forked`, whichever way it was made, and its children do too.
+//
+// A pool becomes usable when this object is made, and stops to be so once, for good.
+//
+// Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace perdix::pool {
+
+class Health {
+ public:
+  enum class State : std::uint32_t {
+    forked = 0,  ///< a child inherited the pool, which stays its parent's
+    usable = 1,
+    sync_failed = 2,  ///< what the device holds is unknown
+  };
+
+  struct Unmap {
+    void operator()(Health* health) const noexcept;
+  };
+  using Owner = std::unique_ptr<Health, Unmap>;
+
+  /// Usable. Throws io_error if the kernel gives no such page.
+  static Owner create();
+
+  /// Comes after what the caller has read of the pool, since words of a pool are read with acquire.
+  State state() const noexcept { return state_.load(std::memory_order_acquire); }
+
+  bool usable() const noexcept { return state() == State::usable; }
+  bool forked() const noexcept { return state() == State::forked; }
+
+  void set_sync_failed() noexcept { state_.store(State::sync_failed, std::memory_order_release); }
+
+ private:
+  Health() = default;
+
+  std::atomic<State> state_{State::usable};
+};
+
+}  // namespace perdix::pool

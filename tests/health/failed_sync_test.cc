@@ -1,0 +1,299 @@
+// A failing device under a pool that must survive power failures: for every engine x kinds, the
+// n-th sync fails. What the device holds is then sound and has all that was acknowledged; no call
+// returns what it has not; and the next opening shows what the device holds, not what the kernel
+// has cached.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "health/name_of.h"
+#include "pm/test_device.h"
+#include "support/engines.h"
+#include "support/model.h"
+#include "support/settings.h"
+#include "support/values.h"
+#include "util/random.h"
+#include "util/test_directory.h"
+
+namespace perdix::test {
+namespace {
+
+using testing_files::Device;
+using testing_files::TempDirectory;
+
+constexpr std::uint64_t kKeys = 300;
+constexpr int kSteps = 120;
+
+/// An operation that was called, and whether it returned.
+struct InFlight {
+  Datum key;
+  std::optional<Datum> before;
+  std::optional<Datum> after;
+};
+
+class FailedSync : public ::testing::TestWithParam<IndexType> {
+ protected:
+  static PoolOptions options() {
+    PoolOptions options;
+    options.durability = Durability::power;
+    options.domain = DomainChoice::page_cache;
+    options.max_size = 64 << 20;
+    return options;
+  }
+
+  static Datum key(std::uint64_t i) {
+    const std::uint64_t mixed = i * 0x9e3779b97f4a7c15ull % 100000;
+    return GetParam().key_kind == Kind::u64 ? Datum(mixed)
+                                            : Datum("key " + std::to_string(100000 + mixed));
+  }
+  static Datum value(std::uint64_t tag) { return tagged_value(GetParam().value_kind, tag); }
+  static AnyIndex open(const Pool& pool) { return GetParam().open(pool, "index"); }
+
+  /// A closed pool with half of the keys.
+  void SetUp() override {
+    auto pool = Pool::create(base_, options());
+    {
+      AnyIndex index = open(pool);
+      for (std::uint64_t i = 0; i < kKeys / 2; ++i) {
+        index.put(key(i), value(i));
+        before_.put(key(i), value(i));
+      }
+    }
+    pool.close();
+  }
+  void TearDown() override { Device::detach(); }
+
+  void restart_from_base() {
+    Device::detach();
+    std::filesystem::copy_file(base_, path_, std::filesystem::copy_options::overwrite_existing);
+    Device::attach(path_);
+  }
+
+  /// Random operations until one fails; what returned is in `model`, what did not is returned.
+  static std::optional<InFlight> work(AnyIndex& index, std::uint64_t seed, Model& model) {
+    util::Random random(seed);
+    for (int step = 0; step < kSteps; ++step) {
+      const Datum k = key(random.below(kKeys));
+      const Datum v = value(1000 + static_cast<std::uint64_t>(step));
+      const std::uint64_t which = random.below(4);
+      InFlight now{k, model.get(k), model.get(k)};
+      if (which == 0 || now.before.has_value() == (which == 2)) now.after = v;
+      if (which == 3) now.after.reset();
+      try {
+        switch (which) {
+          case 0: index.put(k, v); break;
+          case 1: index.insert(k, v); break;
+          case 2: index.update(k, v); break;
+          default: index.erase(k); break;
+        }
+      } catch (const Error& error) {
+        EXPECT_EQ(to_string(error.code()), to_string(Errc::io_error)) << error.what();
+        return now;
+      }
+      if (now.after)
+        model.put(k, *now.after);
+      else
+        model.erase(k);
+    }
+    return std::nullopt;
+  }
+
+  static void expect_refused(Pool& pool, AnyIndex& index) {
+    const auto refused = [](const char* what, auto call) {
+      try {
+        call();
+        ADD_FAILURE() << what << " returned";
+      } catch (const Error& error) {
+        EXPECT_EQ(to_string(error.code()), to_string(Errc::io_error)) << what;
+        EXPECT_NE(std::string(error.what()).find("open it again"), std::string::npos) << what;
+      }
+    };
+    refused("put", [&] { index.put(key(0), value(1)); });
+    refused("insert", [&] { index.insert(key(0), value(1)); });
+    refused("update", [&] { index.update(key(0), value(1)); });
+    refused("erase", [&] { index.erase(key(0)); });
+    refused("get", [&] { index.get(key(0)); });
+    refused("contains", [&] { index.contains(key(0)); });
+    refused("get_many", [&] { index.get_many({key(0), key(1)}); });
+    refused("scan", [&] { index.scan(key(0), 10); });
+    refused("visit", [&] { index.scan(key(0), [](DatumView, DatumView) { return true; }); });
+    refused("size", [&] { index.size(); });
+    refused("stats", [&] { index.stats(); });
+    refused("check", [&] { index.check(); });
+    refused("info", [&] { pool.info(); });
+    refused("indexes", [&] { pool.indexes(); });
+    refused("check of the pool", [&] { pool.check(); });
+    refused("drop", [&] { pool.drop("index"); });
+    refused("opening an index", [&] { GetParam().open(pool, "another"); });
+  }
+
+  static std::vector<char> bytes_of_file(const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::vector<char> bytes(std::filesystem::file_size(path));
+    in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    return bytes;
+  }
+
+  /// Opens the pool: it is sound, and has what was acknowledged, and what was in flight or what was
+  /// before that. Returns what is there of the key that was in flight.
+  static std::optional<Datum> expect_consistent(const std::filesystem::path& path,
+                                                const Model& model, const InFlight& in_flight) {
+    auto pool = Pool::open(path, options());
+    EXPECT_FALSE(pool.info().was_clean);
+    std::optional<Datum> found;
+    {
+      const AnyIndex index = open(pool);
+      found = index.get(in_flight.key);
+      const auto is = [&](const std::optional<Datum>& value) {
+        return value.has_value() == found.has_value() &&
+               (!found || DatumView(*value) == DatumView(*found));
+      };
+      EXPECT_TRUE(is(in_flight.before) || is(in_flight.after)) << "torn";
+      Model expected = model;
+      expected.erase(in_flight.key);
+      if (found) expected.put(in_flight.key, *found);
+      const Rows rows = index.scan(Datum::least(GetParam().key_kind), 10 * kKeys);
+      EXPECT_TRUE(std::equal(rows.begin(), rows.end(), expected.begin(), expected.end(),
+                             [](const auto& a, const auto& b) {
+                               return DatumView(a.first) == DatumView(b.first) &&
+                                      DatumView(a.second) == DatumView(b.second);
+                             }))
+          << "acknowledged pairs are missing, or others are there";
+      const CheckReport report = index.check();
+      EXPECT_TRUE(report.ok()) << report.problems.front();
+    }
+    const CheckReport report = pool.check();
+    EXPECT_TRUE(report.ok()) << report.problems.front();
+    return found;
+  }
+
+  TempDirectory directory_{testing_files::memory_directory()};
+  std::filesystem::path base_ = directory_.file("base.pool");
+  std::filesystem::path path_ = directory_.file("test.pool");
+  std::filesystem::path image_ = directory_.file("image.pool");
+  Model before_;
+};
+
+TEST_P(FailedSync, LeavesWhatWasAcknowledged) {
+  restart_from_base();
+  std::size_t total = 0;
+  {
+    auto pool = Pool::open(path_, options());
+    AnyIndex index = open(pool);
+    Model model = before_;
+    Device::fail(0, false);
+    ASSERT_FALSE(work(index, 1, model));
+    total = Device::syncs();
+  }
+  util::Random random(GetParam().name.size() * 100 + GetParam().kinds().size());
+  const auto runs = static_cast<int>(scaled(16));
+  int failures = 0;
+  for (int run = 0; run < runs; ++run) {
+    SCOPED_TRACE(run);
+    restart_from_base();
+    Model model = before_;
+    std::optional<InFlight> in_flight;
+    {
+      auto pool = Pool::open(path_, options());
+      {
+        AnyIndex index = open(pool);
+        Device::fail(1 + random.below(total), random.below(2) == 0);
+        in_flight = work(index, 1, model);
+        if (!in_flight) continue;  // threads of the pool synced less than in the first run
+        ++failures;
+        const std::size_t syncs = Device::syncs();
+        expect_refused(pool, index);
+        EXPECT_EQ(Device::syncs(), syncs);
+      }
+      const std::vector<char> at_failure = bytes_of_file(path_);
+      EXPECT_THROW(pool.close(), Error);
+      EXPECT_TRUE(at_failure == bytes_of_file(path_)) << "close() wrote";
+      EXPECT_EQ(Device::failed_syncs(), 1u);
+    }
+    Device::copy_to(image_);
+    Device::fail(0, false);
+    const auto shown = expect_consistent(path_, model, *in_flight);  // and has it on the device
+    Device::detach();
+    const auto left = expect_consistent(image_, model, *in_flight);
+    EXPECT_EQ(shown.has_value(), left.has_value());
+    EXPECT_TRUE(!shown || !left || DatumView(*shown) == DatumView(*left));
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(failures, runs / 2);
+}
+
+// Writers, each with keys of its own, whose values only grow; and readers. What anybody was told,
+// the device has.
+TEST_P(FailedSync, NobodyIsToldWhatIsLost) {
+  constexpr std::uint64_t kOfAWriter = 20, kWriters = 2, kReaders = 2;
+  constexpr std::uint64_t kAll = kOfAWriter * kWriters;
+  util::Random random(7);
+  const auto runs = static_cast<int>(scaled(6));
+  for (int run = 0; run < runs; ++run) {
+    SCOPED_TRACE(run);
+    restart_from_base();
+    std::array<std::atomic<std::uint64_t>, kAll> told{};
+    {
+      auto pool = Pool::open(path_, options());
+      AnyIndex index = open(pool);
+      for (std::uint64_t i = 0; i < kAll; ++i) index.put(key(i), value(0));
+      Device::fail(20 + random.below(300), run % 2 == 0);
+      const auto tell = [&](std::uint64_t i, std::uint64_t tag) {
+        std::uint64_t known = told[i].load();
+        while (known < tag && !told[i].compare_exchange_weak(known, tag)) {
+        }
+      };
+      const auto until_refused = [&](auto step) {
+        try {
+          for (std::uint64_t n = 0;; ++n) step(n);
+        } catch (const Error& error) {
+          EXPECT_EQ(to_string(error.code()), to_string(Errc::io_error)) << error.what();
+        }
+      };
+      std::vector<std::thread> threads;
+      for (std::uint64_t w = 0; w < kWriters; ++w) {
+        threads.emplace_back([&, w] {
+          until_refused([&](std::uint64_t n) {
+            const std::uint64_t i = w * kOfAWriter + n % kOfAWriter;
+            index.put(key(i), value(n + 1));
+            tell(i, n + 1);
+          });
+        });
+      }
+      for (std::uint64_t r = 0; r < kReaders; ++r) {
+        threads.emplace_back([&, r] {
+          until_refused([&](std::uint64_t n) {
+            const std::uint64_t i = (n + r * 7) % kAll;
+            const auto found = index.get(key(i));
+            ASSERT_TRUE(found);
+            tell(i, *tag_of(*found));
+          });
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+    }
+    Device::copy_to(image_);
+    Device::detach();
+    auto pool = Pool::open(image_, options());
+    const AnyIndex index = open(pool);
+    for (std::uint64_t i = 0; i < kAll; ++i) {
+      const auto found = index.get(key(i));
+      ASSERT_TRUE(found) << i;
+      EXPECT_GE(*tag_of(*found), told[i].load()) << "key " << i << " has an older value";
+    }
+    EXPECT_TRUE(index.check().ok());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, FailedSync, ::testing::ValuesIn(index_types()), name_of);
+
+}  // namespace
+}  // namespace perdix::test

@@ -1,0 +1,128 @@
+// Where the system gives no threads: opening a pool is an Error that leaves nothing half done, and
+// what is open works without those that it would have started.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "health/name_of.h"
+#include "support/engines.h"
+#include "support/values.h"
+#include "util/test_directory.h"
+
+namespace perdix::test {
+namespace {
+
+using testing_files::TempDirectory;
+
+constexpr uid_t kNobody = 65534;
+
+class ThreadLimit : public ::testing::TestWithParam<IndexType> {
+ protected:
+  void SetUp() override {
+    std::filesystem::permissions(directory_.path(), std::filesystem::perms::all);
+  }
+
+  /// Runs `body` in a child that may not start threads after limit() was called.
+  template <class Body>
+  static void in_child(Body body) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const bool failed_before = HasFailure();
+      // Root has no limit.
+      if (::geteuid() == 0 && ::setresuid(kNobody, kNobody, kNobody) != 0) ::_exit(9);
+      try {
+        body();
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << "the child threw: " << error.what();
+      }
+      ::_exit(HasFailure() && !failed_before ? 1 : 0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+
+  static void limit(rlim_t threads) {
+    rlimit now{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NPROC, &now), 0);
+    now.rlim_cur = std::min(threads, now.rlim_max);
+    ASSERT_EQ(::setrlimit(RLIMIT_NPROC, &now), 0);
+    if (threads > 1) return;
+    EXPECT_THROW(std::thread([] {}).join(), std::system_error);
+  }
+
+  template <class Call>
+  static void expect_no_threads(Call call) {
+    try {
+      call();
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(to_string(error.code()), to_string(Errc::no_threads)) << error.what();
+    }
+  }
+
+  static PoolOptions options() {
+    PoolOptions options;
+    options.max_size = 256 << 20;
+    return options;
+  }
+  static Datum key(std::uint64_t i) {
+    return GetParam().key_kind == Kind::u64 ? Datum(i) : Datum("key " + std::to_string(100000 + i));
+  }
+
+  TempDirectory directory_{testing_files::memory_directory()};
+  std::filesystem::path path_ = directory_.file("test.pool");
+};
+
+TEST_P(ThreadLimit, OpeningIsAnErrorAndNothingElse) {
+  in_child([&] {
+    limit(1);
+    expect_no_threads([&] { Pool::create(path_, options()); });
+    expect_no_threads([&] { Pool::open_or_create(path_, options()); });
+    EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
+    limit(RLIM_INFINITY);
+    Pool::create(path_, options()).close();
+    limit(1);
+    expect_no_threads([&] { Pool::open(path_, options()); });
+    expect_no_threads([&] { Pool::verify(path_, options()); });
+    limit(RLIM_INFINITY);
+    Pool::open(path_, options()).close();
+  });
+}
+
+TEST_P(ThreadLimit, IndexesWorkWithoutThreads) {
+  constexpr std::uint64_t kPairs = 20000;
+  const auto value = [](std::uint64_t i) { return tagged_value(GetParam().value_kind, i); };
+  in_child([&] {
+    {
+      auto pool = Pool::create(path_, options());
+      limit(1);
+      AnyIndex index = GetParam().open(pool, "index");
+      for (std::uint64_t i = 0; i < kPairs; ++i) index.put(key(i), value(i));
+      for (std::uint64_t i = 0; i < kPairs; i += 2) index.erase(key(i));
+      for (std::uint64_t i = 0; i < kPairs; ++i) index.put(key(i), value(i + 1));
+    }
+    limit(RLIM_INFINITY);
+    auto pool = Pool::open(path_, options());
+    limit(1);
+    {
+      const AnyIndex index = GetParam().open(pool, "index");
+      EXPECT_EQ(index.size(), kPairs);
+      for (std::uint64_t i = 0; i < kPairs; i += 7)
+        EXPECT_TRUE(DatumView(*index.get(key(i))) == DatumView(value(i + 1))) << i;
+      EXPECT_TRUE(index.check().ok());
+    }
+    EXPECT_TRUE(pool.check().ok());
+    pool.close();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, ThreadLimit, ::testing::ValuesIn(index_types()), name_of);
+
+}  // namespace
+}  // namespace perdix::test
