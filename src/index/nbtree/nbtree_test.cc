@@ -170,6 +170,10 @@ class TopTest : public ::testing::Test {
 
   Leaf<K>* leaf_found(const Position<K>& position) const { return top_.floor(position.low()).leaf; }
 
+  void wish(Position<K>& position, typename Top<K>::Wish what, Leaf<K>* former = nullptr) {
+    top_.wish(top_.prepare(), position, what, former);
+  }
+
   /// The position is not in the list any more.
   static void absorb(Position<K>& position) { position.leaf = nullptr; }
 
@@ -212,14 +216,14 @@ TYPED_TEST(TopTest, ABoundThatIsGoneMayComeBackBeforeItHasLeft) {
     const epoch::Guard guard;
     for (std::uint64_t i = 1; i <= kBounds; ++i) {
       first.push_back(this->position(i));
-      if (i % 2 == 0) this->top_.wish(*first.back(), Wishes::kAdd);
+      if (i % 2 == 0) this->wish(*first.back(), Wishes::kAdd);
     }
     for (auto* position : first) this->absorb(*position);
     for (std::uint64_t i = 1; i <= kBounds; ++i)
-      this->top_.wish(*second.emplace_back(this->position(i)), Wishes::kAdd);
+      this->wish(*second.emplace_back(this->position(i)), Wishes::kAdd);
     // Some of the wishes for those that have gone come late.
-    for (std::uint64_t i = 1; i <= kBounds; i += 2) this->top_.wish(*first[i - 1], Wishes::kAdd);
-    for (auto* position : first) this->top_.wish(*position, Wishes::kRemove);
+    for (std::uint64_t i = 1; i <= kBounds; i += 2) this->wish(*first[i - 1], Wishes::kAdd);
+    for (auto* position : first) this->wish(*position, Wishes::kRemove);
   }
   this->reclaimer_.drain();
   const epoch::Guard guard;
@@ -237,7 +241,7 @@ TYPED_TEST(TopTest, WhatHasGoneAndNotLeftIsPassedOver) {
   const epoch::Guard guard;
   std::vector<Position<TypeParam>*> positions{this->first_};
   for (std::uint64_t i = 1; i <= kBounds; ++i)
-    this->top_.wish(*positions.emplace_back(this->position(i)), Top<TypeParam>::kAdd);
+    this->wish(*positions.emplace_back(this->position(i)), Top<TypeParam>::kAdd);
   const auto low = [&](std::uint64_t i) { return positions[i]->low(); };
   for (std::uint64_t i = 2; i < kBounds; ++i)
     EXPECT_EQ(this->top_.linked_floor(low(i)), positions[i]);
@@ -260,14 +264,14 @@ TYPED_TEST(TopTest, ASearchFindsTheLeafThatIsThere) {
   {
     const epoch::Guard guard;
     EXPECT_EQ(this->leaf_found(*this->first_), first);
-    this->top_.wish(position, Wishes::kAdd);
+    this->wish(position, Wishes::kAdd);
     EXPECT_EQ(this->leaf_found(position), first);
     position.leaf = second;
     EXPECT_EQ(this->leaf_found(position), first) << "nobody has told";
-    this->top_.wish(position, Wishes::kRenew, this->new_leaf());  // which was there in between
+    this->wish(position, Wishes::kRenew, this->new_leaf());  // which was there in between
     EXPECT_EQ(this->leaf_found(position), second);
     this->absorb(position);
-    this->top_.wish(position, Wishes::kRemove, second);
+    this->wish(position, Wishes::kRemove, second);
     EXPECT_EQ(this->top_.floor(position.low()).at, this->first_);
   }
   this->reclaimer_.drain();
@@ -280,7 +284,7 @@ TYPED_TEST(TopTest, ASearchFindsNoLeafThatIsCold) {
   auto& position = *this->position(1);
   position.leaf = cold_before<TypeParam>(nullptr);
   const epoch::Guard guard;
-  this->top_.wish(position, Top<TypeParam>::kAdd);
+  this->wish(position, Top<TypeParam>::kAdd);
   EXPECT_EQ(this->leaf_found(position), nullptr);
   position.leaf = this->leaf_;
   this->top_.renew(std::array{this->first_, &position});
@@ -292,10 +296,10 @@ TYPED_TEST(TopTest, APositionIsNotReleasedBeforeItsNewsAreHeard) {
   auto& position = *this->position(1);
   {
     const epoch::Guard guard;
-    this->top_.wish(position, Wishes::kAdd);
+    this->wish(position, Wishes::kAdd);
     EXPECT_TRUE(position.announce_news(Wishes::kAdd | Wishes::kRemove));
     this->absorb(position);
-    this->top_.wish(position, Wishes::kRemove, this->new_leaf());
+    this->wish(position, Wishes::kRemove, this->new_leaf());
   }
   this->reclaimer_.drain();
   EXPECT_TRUE(this->released_.empty()) << "somebody is about to tell";
@@ -307,10 +311,10 @@ TYPED_TEST(TopTest, NewsOfAPositionThatHasGoneComeTooLate) {
   const std::size_t before = this->arena_.bytes_in_use();
   {
     const epoch::Guard guard;
-    this->top_.wish(position, Wishes::kAdd);
+    this->wish(position, Wishes::kAdd);
     this->absorb(position);
-    this->top_.wish(position, Wishes::kRemove, this->new_leaf());
-    this->top_.wish(position, Wishes::kRenew, this->new_leaf());
+    this->wish(position, Wishes::kRemove, this->new_leaf());
+    this->wish(position, Wishes::kRenew, this->new_leaf());
   }
   this->reclaimer_.drain();
   EXPECT_EQ(this->released_, std::set<void*>{&position});
