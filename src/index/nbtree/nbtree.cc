@@ -272,7 +272,7 @@ IndexStats Tree<K, V>::stats() const {
   stats.pm_bytes = sizeof(Root) + ledger_->page_bytes() + leaves * block_bytes(kCapacity) -
                    small * (block_bytes(kCapacity) - block_bytes(kSmallCapacity)) +
                    static_cast<std::uint64_t>(blob_bytes_.sum());
-  stats.dram_bytes = arena_.bytes_in_use();
+  stats.dram_bytes = sizeof *this + arena_.bytes_reserved();
   stats.recovery_seconds = recovery_seconds_;
   stats.resumption_seconds = resumption_.seconds();
   stats.resumed =
