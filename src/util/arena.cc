@@ -70,7 +70,7 @@ std::span<std::byte> reserve(std::size_t bytes) {
 
 /// How many pieces a batch has: so many that they are rarely exchanged, and don't add up to much.
 constexpr std::uint32_t batch_of(std::size_t bytes) {
-  return static_cast<std::uint32_t>(std::clamp<std::size_t>(16 * 1024 / bytes, 2, 32));
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(kPage / bytes, 2, 32));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include <perdix/error.h>
 
+#include "index/common/retry.h"
 #include "index/nbtree/anchors.h"
 #include "index/nbtree/nbtree.h"
 #include "index/nbtree/reference.h"
@@ -56,7 +57,7 @@ Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options)
           },
           this) {
   const auto start = std::chrono::steady_clock::now();
-  create();
+  retry_when_full(pool(), [this] { create(); });
   recover();
   start_resuming(options.resume_in_background);
   recovery_seconds_ =
