@@ -162,8 +162,7 @@ bool Arena::refill(Local& local, std::size_t bytes) {
   }
   constexpr std::uint32_t kMostDoublings = 4;
   const std::size_t first = round_up(4 * bytes, kPage);
-  const std::size_t slab =
-      std::min(first << std::min(local.slabs, kMostDoublings), kLargestSlab);
+  const std::size_t slab = std::min(first << std::min(local.slabs, kMostDoublings), kLargestSlab);
   const std::span<std::byte> carved = carve(bytes, slab);
   if (carved.empty()) return false;
   ++local.slabs;

@@ -131,11 +131,11 @@ class Arena {
 
   std::array<std::atomic<Free*>, kClasses> batches_{};
   Stripe* stripes_ = nullptr;
-  std::atomic<std::int64_t> in_use_{0};      // beside those of the stripes
-  std::atomic<std::size_t> mappings_{0};     // bytes of own ones
-  std::atomic<std::size_t> carved_{0};       // bytes of slabs; in a range they lie side by side
-  std::atomic<std::size_t> accessible_{0};   // bytes of the range, from its begin; or more are
-  std::uintptr_t before_range_ = 0;          // one granule, so that no piece has the Ref 0
+  std::atomic<std::int64_t> in_use_{0};     // beside those of the stripes
+  std::atomic<std::size_t> mappings_{0};    // bytes of own ones
+  std::atomic<std::size_t> carved_{0};      // bytes of slabs; in a range they lie side by side
+  std::atomic<std::size_t> accessible_{0};  // bytes of the range, from its begin; or more are
+  std::uintptr_t before_range_ = 0;         // one granule, so that no piece has the Ref 0
   std::byte* range_ = nullptr;
   std::size_t range_size_ = 0;
 

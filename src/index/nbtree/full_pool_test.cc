@@ -53,17 +53,15 @@ class NbTreeFullPool : public ::testing::Test {
     return count;
   }
 
-  std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() /
-      ("nbtree_full." + std::to_string(::getpid()) + "." +
-       std::to_string(reinterpret_cast<std::uintptr_t>(this)));
+  std::filesystem::path path_ = std::filesystem::temp_directory_path() /
+                                ("nbtree_full." + std::to_string(::getpid()) + "." +
+                                 std::to_string(reinterpret_cast<std::uintptr_t>(this)));
   std::optional<Pool> pool_;
 };
 
-using Kinds = ::testing::Types<std::pair<std::uint64_t, std::uint64_t>,
-                               std::pair<std::uint64_t, std::string>,
-                               std::pair<std::string, std::uint64_t>,
-                               std::pair<std::string, std::string>>;
+using Kinds =
+    ::testing::Types<std::pair<std::uint64_t, std::uint64_t>, std::pair<std::uint64_t, std::string>,
+                     std::pair<std::string, std::uint64_t>, std::pair<std::string, std::string>>;
 TYPED_TEST_SUITE(NbTreeFullPool, Kinds);
 
 TYPED_TEST(NbTreeFullPool, AllCanBeErasedAndOthersHaveTheSpace) {
@@ -71,8 +69,7 @@ TYPED_TEST(NbTreeFullPool, AllCanBeErasedAndOthersHaveTheSpace) {
   Tree tree(*this->pool_, "first");
   const std::uint64_t count = this->fill(tree);
   ASSERT_GT(count, 10'000u);
-  for (std::uint64_t i = 0; i < count; ++i)
-    ASSERT_TRUE(tree.erase(this->key(i))) << i;
+  for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(tree.erase(this->key(i))) << i;
   EXPECT_EQ(tree.size(), 0u);
   Tree other(*this->pool_, "second");
   EXPECT_GE(this->fill(other), count - count / 20);
@@ -90,8 +87,7 @@ TYPED_TEST(NbTreeFullPool, EmptiedLeavesAreJoinedWhenSpaceComes) {
   std::uint64_t erased = 0;
   try {
     const epoch::Guard guard;
-    for (; erased < count; ++erased)
-      ASSERT_TRUE(tree.erase(this->key(erased)));
+    for (; erased < count; ++erased) ASSERT_TRUE(tree.erase(this->key(erased)));
   } catch (const Error& error) {  // of strings, whose names need space
     EXPECT_EQ(error.code(), Errc::out_of_space);
   }
@@ -106,8 +102,8 @@ TYPED_TEST(NbTreeFullPool, EmptiedLeavesAreJoinedWhenSpaceComes) {
 }
 
 TEST(NbTreeFullPools, BigValuesFitWhenSmallOnesAreErased) {
-  const auto path = std::filesystem::temp_directory_path() /
-                    ("nbtree_big." + std::to_string(::getpid()));
+  const auto path =
+      std::filesystem::temp_directory_path() / ("nbtree_big." + std::to_string(::getpid()));
   PoolOptions options;
   options.max_size = std::uint64_t{96} << 20;
   {
