@@ -1,7 +1,7 @@
 // NbTree in a pool that is full: everything can be erased, and then others can have the space.
 #include <gtest/gtest.h>
 #include <perdix/nbtree.h>
-#include <perdix/perdix.h>
+#include <perdix/pool.h>
 #include <unistd.h>
 
 #include <filesystem>

@@ -35,6 +35,8 @@ class TestTree : public TestPool<TestTree<K, V>> {
     reopen(options);
   }
 
+  util::Arena& arena() { return tree_->arena_; }
+
   /// Without what was released and is kept for later.
   std::size_t dram_in_use() { return tree_->arena_.bytes_in_use(); }
 
