@@ -17,16 +17,28 @@ class Tree;
 
 /// A durable ordered map, see OrderedIndex.
 ///
-/// Calls do not wait for one that is suspended (nbtree.txt IV), as long as fewer than 32 are
-/// suspended while they allocate or free, and none is while the pool takes more space into use;
-/// size(), check() and destruction do wait. docs/durability/nbtree.md lists who may wait for whom.
+/// Lookups, and updates and erases of integers that need not replace a leaf, do not wait for a call
+/// that is suspended (nbtree.txt IV). Other calls allocate or free. They do not wait either, as
+/// long as fewer than 32 are suspended while they do that, and none is suspended inside of the
+/// short locks of the pool: those of the allocator's spans, of reclamation, and of a pool that
+/// grows or is full. A suspended call holds up reclamation, so memory is not used again meanwhile;
+/// one that is suspended while it brings the layers above the leaves up to date also has others
+/// search longer. size(), check() and destruction do wait. docs/durability/nbtree.md lists who may
+/// wait for whom.
+///
 /// A scan reads leaf by leaf: the pairs of one leaf are read together, but each at a moment of its
 /// own.
 ///
 /// An insert, update or erase of integers flushes one line and fences once (Table I), apart from
 /// what replacing leaves costs; strings cost what their allocation costs, too. A get() reads one PM
 /// line, and those of the strings. The first size() after opening brings back all that is not back
-/// yet; stats() costs no PM.
+/// yet; stats() costs no PM. `stats().dram_bytes` is what the index has taken from the system: it
+/// grows from some dozen KiB, in steps of 2 MiB once it is as large as that, and what is erased is
+/// kept for what comes.
+///
+/// In a full pool everything can be erased, and emptied leaves are joined when there is space.
+/// Before a call of any index of the pool throws out_of_space, this one gives back what it keeps
+/// and does not need.
 ///
 /// An index has up to 64 GiB of DRAM, which is enough for more than 20 billion pairs of integers;
 /// what would need more throws std::bad_alloc.

@@ -55,6 +55,10 @@ class Calloc {
   /// Cost: two or three lines.
   bool validate_block(Offset block, std::uint64_t bytes) const noexcept;
 
+  /// Where the block begins that an offset lies in, allocated or not, if it has a size class; kNull
+  /// otherwise. For offsets that come from PM. Cost: one or two lines.
+  Offset small_block_at(Offset offset) const noexcept { return inspector_.small_block_at(offset); }
+
   /// Bytes of the block that begins at an offset, allocated or not; 0 if none does.
   std::uint64_t block_size(Offset block) const noexcept;
 

@@ -33,6 +33,23 @@ FoundBlock Inspector::find(Offset offset) const noexcept {
           block_index(geometry, position_in_span(offset))};
 }
 
+Offset Inspector::small_block_at(Offset offset) const noexcept {
+  const std::uint64_t chunk = chunk_of(offset);
+  const unsigned index = span_index(offset);
+  ChunkWord word;
+  if (offset > kOffsetMask || !chunks_.tile(chunk, word) || word.kind != ChunkKind::spans ||
+      index < first_span(chunk))
+    return pm::kNull;
+  const SpanEntry entry = pm::load(view_.chunk(chunk).spans[index]);
+  if (!is_class_entry(entry)) return pm::kNull;
+  const SizeClass& geometry = kSizeClasses[entry - 1U];
+  const std::uint64_t position = position_in_span(offset);
+  if (position < geometry.data) return pm::kNull;
+  const std::uint32_t block = block_index(geometry, position);
+  if (block >= geometry.blocks) return pm::kNull;
+  return span_offset(chunk, index) + geometry.data + std::uint64_t{block} * geometry.size;
+}
+
 bool Inspector::marked(const FoundBlock& block) const noexcept {
   if (block.size == 0) return false;
   return !block.small ||

@@ -30,6 +30,10 @@ class Inspector {
   /// are allocated, runs and large objects only if they are. Cost: one or two lines.
   FoundBlock find(Offset offset) const noexcept;
 
+  /// Where the small block begins that covers an offset, whatever number that is; kNull if there is
+  /// none.
+  Offset small_block_at(Offset offset) const noexcept;
+
   /// Whether a found block is allocated, as its mark says: blocks in a ring are taken for
   /// allocated.
   bool marked(const FoundBlock& block) const noexcept;

@@ -2,8 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cassert>
-#include <mutex>
 #include <new>
 #include <utility>
 
@@ -30,6 +30,17 @@ void unmap(std::byte* p, std::size_t bytes) {
   if (bytes > 0) munmap(p, bytes);
 }
 
+void advise_huge(std::byte* p, std::size_t bytes) {
+  madvise(p, bytes, MADV_HUGEPAGE);  // without huge pages everything still works, only slower
+}
+
+/// Has the pages of a block that was small become one huge page, as far as the kernel can do that.
+void make_huge(std::byte* block) {
+  constexpr int kCollapse = 25;  // MADV_COLLAPSE, which older headers lack
+  advise_huge(block, kHugePage);
+  madvise(block, kHugePage, kCollapse);
+}
+
 // Maps more than is needed and cuts off both ends, since mmap aligns to small pages only.
 std::byte* map_huge(std::size_t bytes, int access = kAccess) {
   std::byte* const mapped = map(bytes + kHugePage, access);
@@ -37,8 +48,7 @@ std::byte* map_huge(std::size_t bytes, int access = kAccess) {
   const std::size_t head = round_up(address, kHugePage) - address;
   unmap(mapped, head);
   unmap(mapped + head + bytes, kHugePage - head);
-  // Without huge pages everything still works, only slower.
-  madvise(mapped + head, bytes, MADV_HUGEPAGE);
+  advise_huge(mapped + head, bytes);
   return mapped + head;
 }
 
@@ -58,92 +68,242 @@ std::span<std::byte> reserve(std::size_t bytes) {
   }
 }
 
+/// How many pieces a batch has: so many that they are rarely exchanged, and don't add up to much.
+constexpr std::uint32_t batch_of(std::size_t bytes) {
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(kPage / bytes, 2, 32));
+}
+
 }  // namespace
 
 Arena::Arena(std::size_t range) {
   assert(range <= kMostRange);
-  const std::span<std::byte> addresses = reserve(range);
-  before_range_ = reinterpret_cast<std::uintptr_t>(addresses.data()) - kGranule;
-  range_ = addresses.data();
-  range_end_ = range_ + addresses.size();
+  stripes_ = reinterpret_cast<Stripe*>(map(kArenaStripes * sizeof(Stripe)));
+  if (range == 0) return;
+  try {
+    const std::span<std::byte> addresses = reserve(range);
+    range_ = addresses.data();
+    range_size_ = addresses.size();
+  } catch (const std::bad_alloc&) {
+    unmap(reinterpret_cast<std::byte*>(stripes_), kArenaStripes * sizeof(Stripe));
+    throw;
+  }
+  before_range_ = reinterpret_cast<std::uintptr_t>(range_) - kGranule;
+  madvise(range_, kBlock, MADV_NOHUGEPAGE);
 }
 
 Arena::~Arena() {
-  for (std::byte* block : blocks_) {
-    if (block != nullptr) unmap(block, kBlock);
-  }
-  if (before_range_ == 0) return;
-  auto* const begin = reinterpret_cast<std::byte*>(before_range_ + kGranule);
-  unmap(begin, static_cast<std::size_t>(range_end_ - begin));
+  unmap(reinterpret_cast<std::byte*>(stripes_), kArenaStripes * sizeof(Stripe));
+  for (std::byte* block : blocks_) unmap(block, kBlock);
+  unmap(range_, range_size_);
 }
 
 void* Arena::allocate(std::size_t bytes) {
   assert(bytes > 0);
   if (bytes > kLargestClass) return allocate_mapping(mapping_size(bytes));
   bytes = round_up(bytes, kGranule);
-  const std::lock_guard guard(lock_);
-  return take(classes_[bytes / kGranule], bytes);
+  Stripe* stripe = nullptr;
+  const auto lock = try_stripe(stripe);
+  if (stripe == nullptr) return take_without_stripe(bytes);
+  void* const memory = take(stripe->classes[bytes / kGranule], bytes);
+  stripe->in_use.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  return memory;
 }
 
 void Arena::allocate(std::size_t bytes, std::span<void*> pieces) {
   assert(bytes > 0 && bytes <= kLargestClass);
-  bytes = round_up(bytes, kGranule);
-  const std::lock_guard guard(lock_);
-  SizeClass& size_class = classes_[bytes / kGranule];
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    try {
-      pieces[i] = take(size_class, bytes);
-    } catch (const std::bad_alloc&) {
-      while (i > 0) give_back(size_class, pieces[--i], bytes);
-      throw;
-    }
+  std::size_t have = 0;
+  try {
+    for (; have < pieces.size(); ++have) pieces[have] = allocate(bytes);
+  } catch (const std::bad_alloc&) {
+    while (have > 0) release(pieces[--have], bytes);
+    throw;
   }
 }
 
-/// A piece of the class. The caller holds the lock, here and below.
-void* Arena::take(SizeClass& size_class, std::size_t bytes) {
-  if (FreeChunk* chunk = size_class.freed) {
-    size_class.freed = chunk->next;
-    in_use_ += bytes;
-    return chunk;
+/// Locks a stripe that nobody has locked, if there is one: the thread's own, if that is free.
+std::unique_lock<SpinLock> Arena::try_stripe(Stripe*& stripe) {
+  const std::size_t own = current_stripe();
+  for (std::size_t i = 0; i < kArenaStripes; ++i) {
+    Stripe& candidate = stripes_[(own + i) % kArenaStripes];
+    std::unique_lock lock(candidate.lock, std::try_to_lock);
+    if (!lock) continue;
+    stripe = &candidate;
+    return lock;
   }
-  if (static_cast<std::size_t>(size_class.fresh_end - size_class.fresh) < bytes) refill(size_class);
-  std::byte* const memory = size_class.fresh;
-  size_class.fresh += bytes;
-  in_use_ += bytes;
+  return {};
+}
+
+/// A piece of the class. The caller holds the lock of the stripe, here and below.
+void* Arena::take(Local& local, std::size_t bytes) {
+  for (;;) {
+    if (local.freed == nullptr && local.full != nullptr) {
+      local.freed = std::exchange(local.full, nullptr);
+      local.count = batch_of(bytes);
+    }
+    if (Free* piece = local.freed) {
+      local.freed = piece->next;
+      if (local.count > 0) --local.count;
+      return piece;
+    }
+    if (static_cast<std::size_t>(local.fresh_end - local.fresh) >= bytes)
+      return std::exchange(local.fresh, local.fresh + bytes);
+    if (refill(local, bytes)) continue;
+    if (void* piece = take_from_others(bytes)) return piece;
+    throw std::bad_alloc();
+  }
+}
+
+/// Gets a batch or a slab. False if there is no memory.
+bool Arena::refill(Local& local, std::size_t bytes) {
+  if (Free* batch = pop_batch(bytes)) {
+    local.freed = batch;
+    local.count = batch_of(bytes);
+    return true;
+  }
+  constexpr std::uint32_t kMostDoublings = 4;
+  const std::size_t first = round_up(4 * bytes, kPage);
+  const std::size_t slab = std::min(first << std::min(local.slabs, kMostDoublings), kLargestSlab);
+  const std::span<std::byte> carved = carve(bytes, slab);
+  if (carved.empty()) return false;
+  ++local.slabs;
+  local.fresh = carved.data();
+  local.fresh_end = carved.data() + carved.size();
+  return true;
+}
+
+/// What other stripes have of a class, when there is no more: nullptr if nothing, or if they are
+/// locked.
+void* Arena::take_from_others(std::size_t bytes) noexcept {
+  for (std::size_t i = 0; i < kArenaStripes; ++i) {
+    const std::unique_lock lock(stripes_[i].lock, std::try_to_lock);
+    if (!lock) continue;
+    Local& local = stripes_[i].classes[bytes / kGranule];
+    for (Free** list : {&local.freed, &local.full}) {
+      if (Free* piece = *list) {
+        *list = piece->next;
+        return piece;
+      }
+    }
+    if (static_cast<std::size_t>(local.fresh_end - local.fresh) >= bytes)
+      return std::exchange(local.fresh, local.fresh + bytes);
+  }
+  return nullptr;
+}
+
+/// For a thread that finds all stripes locked, perhaps by suspended ones.
+void* Arena::take_without_stripe(std::size_t bytes) {
+  void* memory = nullptr;
+  if (Free* batch = pop_batch(bytes)) {
+    memory = batch;
+    if (Free* others = batch->next) {
+      others->next_batch = nullptr;
+      push_batches(others, bytes);
+    }
+  } else {
+    memory = carve(bytes, bytes).data();
+    if (memory == nullptr) throw std::bad_alloc();
+  }
+  in_use_.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
   return memory;
 }
 
-void Arena::refill(SizeClass& size_class) {
-  if (slab_ == slab_end_) {
-    slab_ = next_block();
+/// Takes all batches of a class, and puts all but the first back.
+Arena::Free* Arena::pop_batch(std::size_t bytes) noexcept {
+  std::atomic<Free*>& list = batches_[bytes / kGranule];
+  if (list.load(std::memory_order_relaxed) == nullptr) return nullptr;
+  Free* const first = list.exchange(nullptr, std::memory_order_acq_rel);
+  if (first == nullptr) return nullptr;
+  if (first->next_batch != nullptr) push_batches(first->next_batch, bytes);
+  return first;
+}
+
+/// Puts a list of batches before those that the class has.
+void Arena::push_batches(Free* first, std::size_t bytes) noexcept {
+  std::atomic<Free*>& list = batches_[bytes / kGranule];
+  Free* now = nullptr;  // as it is, most likely, if they were just taken from there
+  if (list.compare_exchange_strong(now, first, std::memory_order_acq_rel)) return;
+  Free* last = first;
+  while (last->next_batch != nullptr) last = last->next_batch;
+  do {
+    last->next_batch = now;
+  } while (!list.compare_exchange_weak(now, first, std::memory_order_acq_rel));
+}
+
+void Arena::give_back(Local& local, void* memory, std::size_t bytes) noexcept {
+  if (local.count >= batch_of(bytes)) {
+    if (local.full != nullptr) {
+      local.full->next_batch = nullptr;
+      push_batches(local.full, bytes);
+    }
+    local.full = std::exchange(local.freed, nullptr);
+    local.count = 0;
+  }
+  local.freed = new (memory) Free{local.freed, nullptr};
+  ++local.count;
+}
+
+/// Memory that was never used, of at least or, if there is so much, at most so many bytes. Empty if
+/// the system has no more.
+std::span<std::byte> Arena::carve(std::size_t least, std::size_t most) {
+  return before_range_ != 0 ? carve_range(least, most) : carve_block(least, most);
+}
+
+std::span<std::byte> Arena::carve_range(std::size_t least, std::size_t most) {
+  least = round_up(least, kCacheLine);
+  most = std::max(least, most);
+  std::size_t begin = carved_.load(std::memory_order_relaxed);
+  for (;;) {
+    const std::size_t bytes = std::min(most, range_size_ - begin);
+    if (bytes < least) return {};
+    // Before others can see that it is carved: so nothing is lost if the system has no more.
+    if (!make_accessible(begin, begin + bytes)) return {};
+    if (carved_.compare_exchange_weak(begin, begin + bytes, std::memory_order_relaxed))
+      return {range_ + begin, bytes};
+  }
+}
+
+/// Makes a part of the range accessible, with all of its blocks. Several threads may do so at once,
+/// and none relies on another that is not done.
+bool Arena::make_accessible(std::size_t begin, std::size_t end) {
+  const std::size_t already = accessible_.load(std::memory_order_acquire);
+  if (end <= already) return true;
+  const std::size_t first = std::max(already, begin / kBlock * kBlock);
+  const std::size_t last = round_up(end, kBlock);
+  if (mprotect(range_ + first, last - first, kAccess) != 0) return false;
+  std::size_t before = accessible_.load(std::memory_order_relaxed);
+  while (before >= first && before < last) {
+    if (!accessible_.compare_exchange_weak(before, last, std::memory_order_acq_rel)) continue;
+    if (before <= kBlock && last > kBlock) make_huge(range_);  // it was small until now
+    break;
+  }
+  return true;
+}
+
+std::span<std::byte> Arena::carve_block(std::size_t least, std::size_t most) {
+  const std::lock_guard lock(block_lock_);
+  least = round_up(least, kCacheLine);
+  if (static_cast<std::size_t>(slab_end_ - slab_) < least) {
+    try {
+      blocks_.reserve(blocks_.size() + 1);
+      slab_ = map_huge(kBlock);
+    } catch (const std::bad_alloc&) {
+      return {};
+    }
+    if (blocks_.empty()) madvise(slab_, kBlock, MADV_NOHUGEPAGE);
+    if (blocks_.size() == 1) make_huge(blocks_[0]);
+    blocks_.push_back(slab_);
     slab_end_ = slab_ + kBlock;
-    reserved_ += kBlock;
   }
-  size_class.fresh = slab_;
-  size_class.fresh_end = slab_ + kSlab;
-  slab_ += kSlab;
-}
-
-std::byte* Arena::next_block() {
-  if (before_range_ == 0) {
-    blocks_.push_back(nullptr);  // first, so that nothing can fail once the block is mapped
-    return blocks_.back() = map_huge(kBlock);
-  }
-  if (range_ == range_end_ || mprotect(range_, kBlock, kAccess) != 0) throw std::bad_alloc();
-  return std::exchange(range_, range_ + kBlock);
-}
-
-void Arena::give_back(SizeClass& size_class, void* memory, std::size_t bytes) noexcept {
-  size_class.freed = new (memory) FreeChunk{size_class.freed};
-  in_use_ -= bytes;
+  const std::size_t bytes =
+      std::min(std::max(least, most), static_cast<std::size_t>(slab_end_ - slab_));
+  carved_.fetch_add(bytes, std::memory_order_relaxed);
+  return {std::exchange(slab_, slab_ + bytes), bytes};
 }
 
 void* Arena::allocate_mapping(std::size_t bytes) {
   std::byte* const memory = bytes < kHugePage ? map(bytes) : map_huge(bytes);
-  const std::lock_guard guard(lock_);
-  in_use_ += bytes;
-  reserved_ += bytes;
+  in_use_.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  mappings_.fetch_add(bytes, std::memory_order_relaxed);
   return memory;
 }
 
@@ -151,24 +311,33 @@ void Arena::release(void* memory, std::size_t bytes) noexcept {
   if (bytes > kLargestClass) {
     bytes = mapping_size(bytes);
     unmap(static_cast<std::byte*>(memory), bytes);
-    const std::lock_guard guard(lock_);
-    in_use_ -= bytes;
-    reserved_ -= bytes;
+    in_use_.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+    mappings_.fetch_sub(bytes, std::memory_order_relaxed);
     return;
   }
   bytes = round_up(bytes, kGranule);
-  const std::lock_guard guard(lock_);
-  give_back(classes_[bytes / kGranule], memory, bytes);
+  Stripe* stripe = nullptr;
+  const auto lock = try_stripe(stripe);
+  if (stripe == nullptr) {
+    push_batches(new (memory) Free{nullptr, nullptr}, bytes);
+    in_use_.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+    return;
+  }
+  give_back(stripe->classes[bytes / kGranule], memory, bytes);
+  stripe->in_use.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
 }
 
 std::size_t Arena::bytes_in_use() const noexcept {
-  const std::lock_guard guard(lock_);
-  return in_use_;
+  std::int64_t bytes = in_use_.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < kArenaStripes; ++i)
+    bytes += stripes_[i].in_use.load(std::memory_order_relaxed);
+  return static_cast<std::size_t>(bytes);
 }
 
 std::size_t Arena::bytes_reserved() const noexcept {
-  const std::lock_guard guard(lock_);
-  return reserved_;
+  const std::size_t carved = carved_.load(std::memory_order_relaxed);
+  return mappings_.load(std::memory_order_relaxed) +
+         (carved <= kBlock ? carved : round_up(carved, kBlock));
 }
 
 }  // namespace perdix::util

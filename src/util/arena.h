@@ -1,28 +1,39 @@
-// DRAM for index nodes: size classes carved from 2 MiB-aligned blocks that the kernel backs with
-// huge pages.
+// DRAM for index nodes: size classes carved from one stretch of memory that the kernel backs with
+// huge pages once there is more than one of them.
 //
 // A random read from a huge page costs half of one from 4 KiB pages, and nodes of one index lie
 // together. In an arena with a range, 32 bits name a piece. Sizes are rounded up to a multiple of
 // 16 bytes. A size that is a multiple of 64 is aligned to 64 bytes, all others to 16. Sizes above 4
 // KiB are mappings of their own, aligned to pages, and to huge pages from 2 MiB on.
 //
-// Invariants:
-//   1. A block is divided into slabs; a slab serves one size class for ever, and starts at a
-//      multiple of 64 bytes.
-//   2. Freed memory goes to its class's list and is returned to the system only when the arena is
-//      destroyed. Mappings of their own are returned at once.
+// Small arenas stay small: the first 2 MiB are ordinary pages until more is needed, and a class
+// begins with a slab of a page or a few.
 //
-// Thread-safe, by one short lock. Memory must be released to the arena that it came from, with the
-// size asked for.
+// Invariants:
+//   1. Memory is divided into slabs; a slab serves one size class for ever, and starts at a
+//      multiple of 64 bytes.
+//   2. Freed memory goes to its class and is returned to the system only when the arena is
+//      destroyed. Mappings of their own are returned at once.
+//   3. A free piece is in the hands of one stripe, or in a batch that the class's list leads to. A
+//      batch is pushed by one compare-and-swap, and all batches are taken at once: so neither the
+//      list nor its pieces are read by two threads.
+//
+// Thread-safe, and in an arena with a range no thread waits for another: a stripe is only ever
+// tried, a thread that finds all of them locked does without, and system calls are made again by
+// who needs their effect. Memory must be released to the arena that it came from, with the size
+// asked for.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <vector>
 
 #include "util/spin_lock.h"
+#include "util/stripe.h"
 
 namespace perdix::util {
 
@@ -36,7 +47,8 @@ class Arena {
   /// As much as can have Refs: nearly 64 GiB.
   static constexpr std::size_t kMostRange = (kGranule << 32) - (std::size_t{2} << 20);
 
-  Arena() = default;
+  /// Without a range. Throws std::bad_alloc.
+  Arena() : Arena(0) {}
 
   /// Takes all pieces of up to 4 KiB from so many addresses, or fewer if the system has no more:
   /// once they are in use there is no more memory. Throws std::bad_alloc if it has very few.
@@ -69,39 +81,69 @@ class Arena {
   /// Allocated and not released, with rounding.
   std::size_t bytes_in_use() const noexcept;
 
-  /// Mapped from the system; what of it was never touched takes no memory.
+  /// Taken from the system: slabs and mappings of their own, in whole huge pages where there are
+  /// any. What of it was never touched takes no memory.
   std::size_t bytes_reserved() const noexcept;
 
  private:
   static constexpr std::size_t kLargestClass = 4096;
-  static constexpr std::size_t kSlab = 64 * 1024;
+  static constexpr std::size_t kClasses = kLargestClass / kGranule + 1;
+  static constexpr std::size_t kLargestSlab = 64 * 1024;
   static constexpr std::size_t kBlock = 2 * 1024 * 1024;
+  static constexpr std::size_t kArenaStripes = 16;
 
-  struct FreeChunk {
-    FreeChunk* next;
-  };
-  struct SizeClass {
-    FreeChunk* freed = nullptr;
-    std::byte* fresh = nullptr;  // the part of the current slab that was never used
-    std::byte* fresh_end = nullptr;
+  /// A piece that is free.
+  struct Free {
+    Free* next;        // of the same batch
+    Free* next_batch;  // of the first piece of a batch
   };
 
-  std::byte* next_block();
-  void* take(SizeClass& size_class, std::size_t bytes);
+  /// What a stripe has of a class. All 0 at first.
+  struct Local {
+    Free* freed;       // a batch that grows and shrinks
+    Free* full;        // another one, which was full
+    std::byte* fresh;  // the part of the current slab that was never used
+    std::byte* fresh_end;
+    std::uint32_t count;  // of `freed`, at most
+    std::uint32_t slabs;  // so far
+  };
+
+  /// In memory that is 0 at first, of which only what is used is touched.
+  struct alignas(kCacheLine) Stripe {
+    SpinLock lock;  // only tried
+    std::atomic<std::int64_t> in_use;
+    std::array<Local, kClasses> classes;
+  };
+
+  std::unique_lock<SpinLock> try_stripe(Stripe*& stripe);
+  void* take(Local& local, std::size_t bytes);
+  bool refill(Local& local, std::size_t bytes);
+  void* take_from_others(std::size_t bytes) noexcept;
+  void* take_without_stripe(std::size_t bytes);
+  void give_back(Local& local, void* memory, std::size_t bytes) noexcept;
+  Free* pop_batch(std::size_t bytes) noexcept;
+  void push_batches(Free* first, std::size_t bytes) noexcept;
+  std::span<std::byte> carve(std::size_t least, std::size_t most);
+  std::span<std::byte> carve_range(std::size_t least, std::size_t most);
+  std::span<std::byte> carve_block(std::size_t least, std::size_t most);
+  bool make_accessible(std::size_t begin, std::size_t end);
   void* allocate_mapping(std::size_t bytes);
-  void give_back(SizeClass& size_class, void* memory, std::size_t bytes) noexcept;
-  void refill(SizeClass& size_class);
 
-  mutable SpinLock lock_;
-  std::array<SizeClass, kLargestClass / kGranule + 1> classes_{};
-  std::vector<std::byte*> blocks_;   // of an arena without a range
-  std::uintptr_t before_range_ = 0;  // one granule, so that no piece has the Ref 0
-  std::byte* range_ = nullptr;       // what is left of it
-  std::byte* range_end_ = nullptr;
-  std::byte* slab_ = nullptr;  // the next slab of the newest block
+  std::array<std::atomic<Free*>, kClasses> batches_{};
+  Stripe* stripes_ = nullptr;
+  std::atomic<std::int64_t> in_use_{0};     // beside those of the stripes
+  std::atomic<std::size_t> mappings_{0};    // bytes of own ones
+  std::atomic<std::size_t> carved_{0};      // bytes of slabs; in a range they lie side by side
+  std::atomic<std::size_t> accessible_{0};  // bytes of the range, from its begin; or more are
+  std::uintptr_t before_range_ = 0;         // one granule, so that no piece has the Ref 0
+  std::byte* range_ = nullptr;
+  std::size_t range_size_ = 0;
+
+  // Of an arena without a range.
+  SpinLock block_lock_;
+  std::vector<std::byte*> blocks_;
+  std::byte* slab_ = nullptr;  // what is left of the newest block
   std::byte* slab_end_ = nullptr;
-  std::size_t in_use_ = 0;
-  std::size_t reserved_ = 0;
 };
 
 }  // namespace perdix::util

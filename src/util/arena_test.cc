@@ -1,14 +1,18 @@
 #include "util/arena.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <new>
 #include <thread>
 #include <vector>
@@ -17,6 +21,43 @@
 
 namespace perdix::util {
 namespace {
+
+/// Calls of mprotect by threads with a Here wait as long as this lives.
+class SuspendedCalls {
+ public:
+  struct Here {
+    Here() { here = true; }
+  };
+
+  /// Calls start(), and waits until so many threads are suspended.
+  template <class Start>
+  SuspendedCalls(unsigned threads, const Start& start) {
+    released = false;
+    start();
+    for (unsigned now = count; now != threads; now = count) count.wait(now);
+  }
+  SuspendedCalls(const SuspendedCalls&) = delete;
+  SuspendedCalls& operator=(const SuspendedCalls&) = delete;
+  ~SuspendedCalls() {
+    released = true;
+    released.notify_all();
+  }
+
+  static void suspend() {
+    if (!here || released) return;
+    ++count;
+    count.notify_all();
+    released.wait(false);
+  }
+
+ private:
+  static thread_local bool here;
+  static std::atomic<unsigned> count;
+  static std::atomic<bool> released;
+};
+thread_local bool SuspendedCalls::here = false;
+std::atomic<unsigned> SuspendedCalls::count{0};
+std::atomic<bool> SuspendedCalls::released{true};
 
 struct Piece {
   std::byte* memory;
@@ -157,6 +198,57 @@ TEST(Arena, ALimitOnAddressesLeavesASmallerRange) {
   EXPECT_EXIT(use_an_arena_of_few_addresses(), ::testing::ExitedWithCode(0), "");
 }
 
+TEST(Arena, ASmallOneStaysSmall) {
+  for (const std::size_t range : {std::size_t{0}, Arena::kMostRange}) {
+    const auto arena = range == 0 ? std::make_unique<Arena>() : std::make_unique<Arena>(range);
+    EXPECT_EQ(arena->bytes_reserved(), 0u);
+    for (const std::size_t bytes : {16, 48, 80, 96, 400, 1344})
+      std::memset(arena->allocate(bytes), 1, bytes);
+    EXPECT_LE(arena->bytes_reserved(), 64u * 1024);
+    for (int i = 0; i < 40'000; ++i) std::memset(arena->allocate(96), 1, 96);
+    EXPECT_EQ(arena->bytes_reserved() % (2 << 20), 0u) << "whole huge pages";
+    EXPECT_LE(arena->bytes_reserved(), std::size_t{6} << 20);
+  }
+}
+
+TEST(Arena, WhatOneThreadReleasesAnotherOneUses) {
+  constexpr std::size_t kPiece = 96, kPieces = 1000;
+  Arena arena(Arena::kMostRange);
+  std::size_t after_one_round = 0;
+  for (int round = 0; round < 50; ++round) {
+    std::vector<void*> pieces(kPieces);
+    std::thread([&] {
+      for (void*& piece : pieces) piece = arena.allocate(kPiece);
+    }).join();
+    std::thread([&] {
+      for (void* piece : pieces) arena.release(piece, kPiece);
+    }).join();
+    if (round == 0) after_one_round = arena.bytes_reserved();
+  }
+  // A stripe keeps a batch or two, and there are sixteen.
+  EXPECT_LE(arena.bytes_reserved(), 4 * after_one_round);
+}
+
+/// Threads that are stopped in the system call that makes memory accessible: more than there are
+/// stripes, all of which they hold.
+TEST(Arena, NobodyWaitsForThreadsThatAreSuspended) {
+  constexpr unsigned kThreads = 24;
+  Arena arena(Arena::kMostRange);
+  {
+    std::vector<std::jthread> threads;
+    const SuspendedCalls suspended(kThreads, [&] {
+      for (unsigned t = 0; t < kThreads; ++t) {
+        threads.emplace_back([&] {
+          const SuspendedCalls::Here here;
+          arena.release(arena.allocate(64), 64);
+        });
+      }
+    });
+    churn(arena, 4, 5'000);
+  }
+  EXPECT_EQ(arena.bytes_in_use(), 0u);
+}
+
 TEST(Arena, ReturnsLargeMappingsAtOnce) {
   Arena arena;
   const std::size_t bytes = (std::size_t{4} << 20) + 1;
@@ -169,3 +261,9 @@ TEST(Arena, ReturnsLargeMappingsAtOnce) {
 
 }  // namespace
 }  // namespace perdix::util
+
+/// In place of the C library's: the arena calls it.
+extern "C" int mprotect(void* begin, std::size_t bytes, int access) noexcept {
+  perdix::util::SuspendedCalls::suspend();
+  return static_cast<int>(syscall(SYS_mprotect, begin, bytes, access));
+}

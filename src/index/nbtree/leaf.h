@@ -25,6 +25,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cassert>
 #include <cstdint>
 #include <type_traits>
@@ -39,6 +40,9 @@ namespace perdix::index::nbtree {
 
 template <class K>
 class Leaf;
+
+template <class K>
+struct Wanted;  // top.h
 
 template <class K>
 class Position {
@@ -111,7 +115,8 @@ Position<K>* next_of_cold(const Leaf<K>* leaf) {
 }
 
 /// How a leaf is replaced: by one leaf at the same position, or by that and one at a new position.
-/// It may take the leaf at its right along. Constant.
+/// It may take the leaf at its right along. Constant, but for the wishes, which belong to whoever
+/// has prepared it.
 template <class K>
 struct Smo {
   Position<K>* next = nullptr;  // of the leaf that is replaced
@@ -120,6 +125,7 @@ struct Smo {
   Leaf<K>* right_leaf = nullptr;
   Position<K>* absorbed = nullptr;  // the position that goes, or null
   Leaf<K>* absorbed_leaf = nullptr;
+  std::array<Wanted<K>*, 3> wishes{};  // memory for those of finish(), from the first on
 };
 
 /// With as many fingerprints behind it as its block has entries. In the arena a leaf of 80 or 96
@@ -178,8 +184,11 @@ class Leaf {
   void show(unsigned slot) {
     visible_.fetch_or(std::uint64_t{1} << slot, std::memory_order_seq_cst);
   }
-  void hide(unsigned slot) {
-    visible_.fetch_and(~(std::uint64_t{1} << slot), std::memory_order_seq_cst);
+  /// Returns how many slots are visible then.
+  unsigned hide(unsigned slot) {
+    const std::uint64_t others = ~(std::uint64_t{1} << slot);
+    const std::uint64_t before = visible_.fetch_and(others, std::memory_order_seq_cst);
+    return static_cast<unsigned>(std::popcount(before & others & ~kClosing));
   }
 
   void begin_doubt() { block_.fetch_add(kDoubt, std::memory_order_seq_cst); }

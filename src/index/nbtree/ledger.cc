@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <unordered_set>
 
@@ -14,6 +15,9 @@ namespace perdix::index::nbtree {
 namespace {
 
 constexpr std::uint64_t kWholeWord = ~std::uint64_t{0};
+
+/// As often as that an operation looks at what another stripe has to free.
+constexpr unsigned kTurnsPerVisit = 16;
 
 [[noreturn]] void throw_corrupt(const pool::PoolCore& pool, pm::Offset offset) {
   throw Error(Errc::corrupt,
@@ -34,12 +38,26 @@ AnyPage& checked_page(const pool::PoolCore& pool, pm::Offset offset) {
 bool names_anchor(pm::Offset name) { return (name & kAnchorTag) != 0; }
 bool names_block(pm::Offset name) { return name > kNoBlock && !names_anchor(name); }
 
+/// Whether a page of anchors has a place there.
+bool is_place_in(pm::Offset offset, pm::Offset page) {
+  const pm::Offset distance = offset - page - offsetof(AnchorPage, anchors);  // may wrap
+  return distance < sizeof(AnchorPage::anchors) && distance % sizeof(Anchor) == 0;
+}
+
 /// Whether one of these pages of anchors, ascending, has a place there.
 bool is_place(pm::Offset offset, const std::vector<pm::Offset>& pages) {
   const auto after = std::upper_bound(pages.begin(), pages.end(), offset);
   if (after == pages.begin()) return false;
-  const pm::Offset distance = offset - *(after - 1) - offsetof(AnchorPage, anchors);  // may wrap
-  return distance < sizeof(AnchorPage::anchors) && distance % sizeof(Anchor) == 0;
+  return is_place_in(offset, *(after - 1));
+}
+
+/// Those of some addresses, ascending, that lie in a page.
+template <class T, std::size_t kSize>
+auto range_of(std::vector<T*>& addresses, std::array<T, kSize>& page) {
+  const auto begin =
+      std::lower_bound(addresses.begin(), addresses.end(), page.data(), std::less<>());
+  const auto end = std::lower_bound(begin, addresses.end(), page.data() + kSize, std::less<>());
+  return std::pair(begin, end);
 }
 
 /// Room for so many more, in steps that grow.
@@ -109,6 +127,7 @@ void Ledger::learn(std::size_t stripe, std::vector<pm::Offset>& pages) {
     else
       lane.words.push_back(&word);
   });
+  lane.word_count = lane.words.size();
   for_each_page<Page>(pm::load(lane.stripe->pages), [&](Page&) { page_bytes_ += sizeof(Page); });
   for_each_page<AnchorPage>(pm::load(lane.stripe->anchors), [&](AnchorPage& page) {
     page_bytes_ += sizeof page;
@@ -146,23 +165,38 @@ void Ledger::settle(Purpose purpose) {
   free_unlinked(false);
 }
 
-/// Frees what a stripe claims.
+/// Frees what a stripe claims. If it throws, nothing has changed.
 void Ledger::free_claims(Lane& lane, alloc::Session& session) {
   auto& claims = lane.stripe->claims;
+  reserve_more(lane.anchors, 1);
   for (const pm::Offset& word : claims) {
     const pm::Offset name = pm::load(word);
-    if (names_anchor(name)) free_place(lane, name);
+    if (names_anchor(name)) checked_place(name);
     if (names_block(name)) session.free(name);  // others may have read an entry that lost
   }
   session.commit_when(claims[0], kWholeWord, pm::kNull);
+  for (const pm::Offset& word : claims) {
+    if (const pm::Offset name = pm::load(word); names_anchor(name)) free_place(lane, name);
+  }
   session.log();
   pm().publish(claims[0], pm::kNull);  // the commit
   session.finish();
 }
 
+/// The place of an anchor that a word names. In a damaged pool the word, or the page of the place,
+/// may be another's since it was looked at: so it is looked at again where it is followed.
+Anchor& Ledger::checked_place(pm::Offset name) const {
+  const pm::Offset offset = name & ~kAnchorTag;
+  const pm::Offset page = pool_.allocator().small_block_at(offset);
+  if (page == pm::kNull) throw_corrupt(pool_, offset);
+  checked_page<AnchorPage>(pool_, page);
+  if (!is_place_in(offset, page)) throw_corrupt(pool_, offset);
+  return *pool_.at<Anchor>(offset);
+}
+
 /// Makes the place of an anchor free, durably, and gives it to the lane, which has room for it.
 void Ledger::free_place(Lane& lane, pm::Offset name) {
-  Anchor& anchor = *pool_.at<Anchor>(name & ~kAnchorTag);
+  Anchor& anchor = checked_place(name);
   if (pm::load(anchor.block) == pm::kNull) return;  // somebody has it already
   // Durable before the word that names the place is free: if that came first, a crash would leave a
   // place that nothing names and nobody takes.
@@ -193,6 +227,7 @@ void Ledger::free_word(Lane& lane, pm::Offset& word) {
 bool Ledger::free_named(Lane& lane, unsigned most) {
   constexpr unsigned kAtOnce = 8;                     // whose memory is waited for together
   reserve_more(lane.anchors, most + std::size_t{1});  // and one that is taken and comes back
+  lane.unlinked.reserve(kAtOnce);                     // for what can't be freed after all
   std::array<pm::Offset*, kAtOnce> words;
   unsigned count = 0;
   bool any = false;
@@ -207,7 +242,12 @@ bool Ledger::free_named(Lane& lane, unsigned most) {
         pool_.allocator().prefetch_for_free(name);
     }
     for (unsigned i = 0; i < count; ++i) {
-      free_word(lane, *words[i]);
+      try {
+        free_word(lane, *words[i]);
+      } catch (...) {
+        for (; i < count; ++i) lane.unlinked.push(pool_.offset(words[i]), pool_.reclaimer());
+        throw;
+      }
       lane.words.push_back(words[i]);  // has room: add_words() kept it
     }
     most -= count;
@@ -237,8 +277,9 @@ AnyPage& Ledger::add_page(pm::Offset& first) {
 
 /// Gives a stripe words for more names.
 void Ledger::add_words(Lane& lane) {
-  lane.words.reserve(lane.words.capacity() + Page{}.retired.size());
+  lane.words.reserve(lane.word_count + Page{}.retired.size());
   for (pm::Offset& word : add_page<Page>(lane.stripe->pages).retired) lane.words.push_back(&word);
+  lane.word_count += Page{}.retired.size();
 }
 
 /// Gives a stripe places for more anchors.
@@ -255,20 +296,120 @@ void Ledger::for_each_place(const std::function<void(std::span<Anchor>)>& visit)
   }
 }
 
-bool Ledger::free_unlinked() {
-  for (Lane& lane : lanes_) {
-    if (!lane.lock.try_lock()) continue;  // its holder will do so
-    const std::lock_guard lock(lane.lock, std::adopt_lock);
-    lane.unlinked.seal(pool_.reclaimer());
-  }
+bool Ledger::free_unlinked(Hold* own) {
+  const auto for_each_lane = [&](const auto& visit) {
+    for (Lane& lane : lanes_) {
+      std::unique_lock lock(lane.lock, std::defer_lock);
+      const bool mine = own != nullptr && own->lane_ == &lane;
+      if (mine || lock.try_lock()) visit(lane);  // else its holder will do so
+    }
+  };
+  for_each_lane([&](Lane& lane) { lane.unlinked.seal(pool_.reclaimer()); });
   if (!pool_.reclaimer().settle()) return false;
   bool any = false;
-  for (Lane& lane : lanes_) {
-    if (!lane.lock.try_lock()) continue;
-    const std::lock_guard lock(lane.lock, std::adopt_lock);
-    any |= free_named(lane, static_cast<unsigned>(lane.words.capacity() - lane.words.size()));
+  for_each_lane([&](Lane& lane) {
+    any |= free_named(lane, static_cast<unsigned>(lane.word_count - lane.words.size()));
+  });
+  return any;
+}
+
+/// Frees some of what another stripe of this purpose has unlinked, whose threads may not come
+/// again.
+void Ledger::free_of_another(const Lane& lane) {
+  constexpr unsigned kHalf = kStripes / 2, kAtOnce = 8;
+  const auto own = static_cast<unsigned>(&lane - lanes_.data());
+  const unsigned step = lane.turns / kTurnsPerVisit % (kHalf - 1) + 1;
+  Lane& other = lanes_[own / kHalf * kHalf + (own + step) % kHalf];
+  const std::unique_lock lock(other.lock, std::try_to_lock);
+  if (lock) free_named(other, kAtOnce);
+}
+
+/// Takes a page out of its list, where `link` leads to it, and frees it. Nobody else can use it.
+template <class AnyPage>
+void Ledger::free_page(pm::Offset& link) {
+  const pm::Offset page = pm::load(link);
+  const pm::Offset next = pm::load(checked_page<AnyPage>(pool_, page).next);
+  alloc::Session session = pool_.allocator().session();
+  session.free_unread(page);
+  session.commit_when(link, kWholeWord, next);
+  session.log();
+  pm().publish(link, next);  // the commit
+  session.finish();
+  page_bytes_.fetch_sub(sizeof(AnyPage), std::memory_order_relaxed);
+}
+
+/// Frees a lane's pages of words that name nothing. The caller holds its lock.
+bool Ledger::free_word_pages(Lane& lane) {
+  bool any = false;
+  auto& words = lane.words;
+  std::sort(words.begin(), words.end(), std::less<>());
+  for (pm::Offset* link = &lane.stripe->pages; pm::load(*link) != pm::kNull;) {
+    Page& page = checked_page<Page>(pool_, pm::load(*link));
+    const auto [begin, end] = range_of(words, page.retired);
+    if (static_cast<std::size_t>(end - begin) != page.retired.size()) {
+      link = &page.next;
+      continue;
+    }
+    free_page<Page>(*link);
+    words.erase(begin, end);
+    lane.word_count -= page.retired.size();
+    any = true;
   }
   return any;
+}
+
+/// Frees pages of anchors without any. Their places may be on the lists of all lanes, whose locks
+/// the caller holds.
+bool Ledger::free_anchor_pages() {
+  std::vector<Anchor*> places, gone;
+  for (const Lane& lane : lanes_)
+    places.insert(places.end(), lane.anchors.begin(), lane.anchors.end());
+  std::sort(places.begin(), places.end(), std::less<>());
+  gone.reserve(places.size());
+  const auto forget = [&] {
+    std::sort(gone.begin(), gone.end(), std::less<>());
+    for (Lane& lane : lanes_) {
+      std::erase_if(lane.anchors, [&](Anchor* place) {
+        return std::binary_search(gone.begin(), gone.end(), place, std::less<>());
+      });
+    }
+  };
+  try {
+    for (Lane& owner : lanes_) {
+      for (pm::Offset* link = &owner.stripe->anchors; pm::load(*link) != pm::kNull;) {
+        AnchorPage& page = checked_page<AnchorPage>(pool_, pm::load(*link));
+        const auto [begin, end] = range_of(places, page.anchors);
+        if (static_cast<std::size_t>(end - begin) != page.anchors.size()) {
+          link = &page.next;
+          continue;
+        }
+        free_page<AnchorPage>(*link);
+        gone.insert(gone.end(), begin, end);
+      }
+    }
+  } catch (...) {
+    forget();
+    throw;
+  }
+  forget();
+  return !gone.empty();
+}
+
+bool Ledger::free_empty_pages(Hold* own) {
+  std::vector<std::unique_lock<util::SpinLock>> locks;
+  locks.reserve(lanes_.size());
+  bool any = false, all = true;
+  for (Lane& lane : lanes_) {
+    const bool mine = own != nullptr && own->lane_ == &lane;
+    if (!mine && !locks.emplace_back(lane.lock, std::try_to_lock)) {
+      locks.pop_back();
+      all &= purpose_of(static_cast<std::size_t>(&lane - lanes_.data())) == Purpose::operation;
+    } else {
+      all &= !lane.unclaiming;
+      any |= free_word_pages(lane);
+    }
+  }
+  return (all && free_anchor_pages()) || any;
 }
 
 void Ledger::for_each_block(const BlockVisitor& visit) const {
@@ -307,6 +448,16 @@ void Ledger::destroy() {
 }
 
 Ledger::Hold::Hold(Ledger& ledger, Purpose purpose) : ledger_(ledger) {
+  lock_stripe(purpose);
+  if (!lane_->unclaiming) return;
+  std::unique_lock lock(lane_->lock, std::adopt_lock);
+  alloc::Session session = ledger_.pool_.allocator().session();
+  ledger_.free_claims(*lane_, session);
+  lane_->unclaiming = false;
+  lock.release();
+}
+
+void Ledger::Hold::lock_stripe(Purpose purpose) {
   const unsigned first = purpose == Purpose::operation ? 0 : kOperationStripes;
   constexpr unsigned kHalf = kStripes / 2;
   static_assert(kOperationStripes == kHalf);
@@ -315,14 +466,33 @@ Ledger::Hold::Hold(Ledger& ledger, Purpose purpose) : ledger_(ledger) {
   for (unsigned tries = 0;; ++tries) {
     lane_ = &ledger_.lanes_[first + (own + tries) % kHalf];
     if (lane_->lock.try_lock()) break;
-    if (tries >= kHalf) backoff.pause();
+    if (tries < kHalf) continue;
+    if (ledger_.abandoned_[index_of(purpose)].load() == kHalf) {
+      throw Error(Errc::out_of_space,
+                  fmt::format("{}: an index could not take back what it had no space for; close it "
+                              "and open it again",
+                              ledger_.pool_.path().string()));
+    }
+    backoff.pause();
   }
+}
+
+void Ledger::Hold::abandon() {
+  const auto stripe = static_cast<std::size_t>(lane_ - ledger_.lanes_.data());
+  ledger_.abandoned_[index_of(purpose_of(stripe))].fetch_add(1);
+  lane_ = nullptr;
 }
 
 Ledger::Hold::~Hold() {
   if (lane_ == nullptr) return;
   unname();
-  unclaim();
+  try {
+    unclaim();
+  } catch (const std::exception&) {
+    // No memory, or a damaged pool. A place of an anchor that is not free comes back with the rest.
+    lane_->unclaiming = true;
+    if (anchor_ != nullptr && pm::load(anchor_->block) != pm::kNull) anchor_ = nullptr;
+  }
   if (anchor_ != nullptr) lane_->anchors.push_back(anchor_);  // has room: it came from there
   lane_->lock.unlock();
 }
@@ -372,6 +542,7 @@ void Ledger::Hold::make_room(unsigned names) {
   // Each operation frees what one or two others have unlinked, so what waits is bounded by what one
   // grace period frees.
   ledger_.free_named(lane, 2 * names);
+  if (++lane.turns % kTurnsPerVisit == 0) ledger_.free_of_another(lane);
   lane.unlinked.reserve(words_.size());
   while (lane.words.size() + have < names) ledger_.add_words(lane);
   for (unsigned i = 0; i < names; ++i) {

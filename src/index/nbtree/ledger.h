@@ -71,8 +71,12 @@ class Ledger {
   void for_each_place(const std::function<void(std::span<Anchor>)>& visit) const;
 
   /// Waits for a grace period and frees what was unlinked before the call. Returns whether that was
-  /// anything. In a Guard it does nothing. The caller holds no Hold.
-  bool free_unlinked();
+  /// anything. In a Guard it does nothing. The caller holds no Hold but this one.
+  bool free_unlinked(Hold* own = nullptr);
+
+  /// Frees pages all of whose places are free, and whose words name nothing. Returns whether there
+  /// were any. Does nothing if a modification is going on. The caller holds no Hold but this one.
+  bool free_empty_pages(Hold* own = nullptr);
 
   /// Bytes of all pages.
   std::uint64_t page_bytes() const { return page_bytes_.load(std::memory_order_relaxed); }
@@ -88,7 +92,10 @@ class Ledger {
     util::SpinLock lock;
     Stripe* stripe = nullptr;
     bool occupied = false;           // locked until it has settled
-    std::vector<pm::Offset*> words;  // those that name nothing
+    bool unclaiming = false;         // what it claims was not linked, and is still to be freed
+    unsigned turns = 0;              // of make_room()
+    std::vector<pm::Offset*> words;  // those that name nothing; has room for all
+    std::size_t word_count = 0;      // with those that name something, but for leftovers
     std::vector<Anchor*> anchors;    // places that are free
     alloc::Limbo unlinked;           // words that name what was unlinked, by their offsets
   };
@@ -106,25 +113,34 @@ class Ledger {
   AnyPage& add_page(pm::Offset& first);
   template <class AnyPage>
   void destroy_pages(pm::Offset& first);
+  template <class AnyPage>
+  void free_page(pm::Offset& link);
+  bool free_word_pages(Lane& lane);
+  bool free_anchor_pages();
+  void free_of_another(const Lane& lane);
   void learn(std::size_t stripe, std::vector<pm::Offset>& pages);
   void add_words(Lane& lane);
   void add_anchors(Lane& lane);
   bool free_named(Lane& lane, unsigned most);
   void free_word(Lane& lane, pm::Offset& word);
   void free_claims(Lane& lane, alloc::Session& session);
+  Anchor& checked_place(pm::Offset name) const;
   void free_place(Lane& lane, pm::Offset name);
 
   const pm::Persister& pm() const { return pool_.pm(); }
 
   pool::PoolCore& pool_;
   std::array<Lane, kStripes> lanes_;
-  std::array<Leftovers, 2> leftovers_;  // by purpose
+  std::array<std::atomic<unsigned>, 2> abandoned_{};  // stripes, by purpose
+  std::array<Leftovers, 2> leftovers_;                // by purpose
   std::atomic<std::uint64_t> page_bytes_{0};
 };
 
-/// Whatever it still claims or names when it ends, the index has not linked or unlinked.
+/// Whatever it still claims or names when it ends, the index has not linked or unlinked. If it
+/// cannot be freed then, for want of memory, the next holder of the stripe does that.
 class Ledger::Hold {
  public:
+  /// Throws what freeing does, for a holder before; out_of_space if all stripes were abandoned.
   Hold(Ledger& ledger, Purpose purpose);
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
@@ -152,7 +168,7 @@ class Ledger::Hold {
 
   /// Nobody can say whether they will be: the stripe stays as it is until the index is opened
   /// again.
-  void abandon() { lane_ = nullptr; }
+  void abandon();
 
   /// Makes sure that so many names can be given. Throws out_of_space, nothing changed.
   void make_room(unsigned names);
@@ -171,7 +187,9 @@ class Ledger::Hold {
  private:
   using Claims = std::array<pm::Offset, 4>;
 
+  friend class Ledger;
   void commit(alloc::Session& session, const Claims& claims);
+  void lock_stripe(Purpose purpose);
 
   Ledger& ledger_;
   Lane* lane_;

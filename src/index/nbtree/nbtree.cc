@@ -55,11 +55,37 @@ bool Tree<K, V>::contains(Key key) const {
 
 template <class K, class V>
 bool Tree<K, V>::reclaim_space() noexcept {
+  bool any = false;
   try {
-    return ledger_->free_unlinked();
+    any = free_garbage();
+    if (joins_due_.load() != Due::none) {
+      // Bounded, in case that others miss more of them meanwhile.
+      for (auto left = leaves_.sum(); left > 0 && make_up_for_joins(); --left) continue;
+      any |= free_garbage();
+    }
+    any |= free_pages();
   } catch (const std::exception&) {
-    return false;  // what is named stays so, and is freed later
+    // What is named stays so, and is freed later.
   }
+  return any;
+}
+
+/// Frees what was unlinked, also by the holder of the block that is put aside.
+template <class K, class V>
+bool Tree<K, V>::free_garbage() {
+  const std::unique_lock lock(reserve_lock_, std::try_to_lock);
+  const bool mine = lock.owns_lock() && reserve_;
+  const bool any = ledger_->free_unlinked(mine ? &*reserve_ : nullptr);
+  if (mine) fill_locked_reserve();
+  return any;
+}
+
+/// Frees pages of the ledger that it does not need.
+template <class K, class V>
+bool Tree<K, V>::free_pages() {
+  const std::unique_lock lock(reserve_lock_, std::try_to_lock);
+  if (!lock) return false;
+  return ledger_->free_empty_pages(reserve_ ? &*reserve_ : nullptr);
 }
 
 template <class K, class V>
@@ -165,8 +191,10 @@ bool Tree<K, V>::replace(const Place& place, unsigned slot, Cargo& cargo) {
 template <class K, class V>
 bool Tree<K, V>::erase(Key key) {
   check_key(key);
-  if constexpr (kInline) return try_erase(key);
-  return retry_when_full(pool(), [&] { return try_erase(key); });
+  const bool erased = retry_when_full(pool(), [&] { return try_erase(key); });
+  if (joins_due_.load(std::memory_order_relaxed) != Due::none) [[unlikely]]
+    erase_makes_up_for_joins();
+  return erased;
 }
 
 template <class K, class V>
@@ -177,20 +205,21 @@ bool Tree<K, V>::try_erase(Key key) {
     Place place = locate(key);
     const Found found = find_settled(place, key, hash);
     if (found.slot < 0) return false;
+    unsigned pairs = 0;
     {
       Cargo cargo;
-      if (!remove(place, static_cast<unsigned>(found.slot), cargo)) continue;
+      if (!remove(place, static_cast<unsigned>(found.slot), cargo, pairs)) continue;
     }
     pairs_.add(-1);
-    join_sparse(place);
+    join_if_due(place, pairs);
     return true;
   }
 }
 
 /// Erases an entry: its key word is the commit. False if the key is not there any more, or the leaf
-/// is not.
+/// is not. Else the leaf has so many pairs left.
 template <class K, class V>
-bool Tree<K, V>::remove(const Place& place, unsigned slot, Cargo& cargo) {
+bool Tree<K, V>::remove(const Place& place, unsigned slot, Cargo& cargo, unsigned& pairs) {
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block().entries[slot];
   if constexpr (!kInline) {
@@ -210,7 +239,7 @@ bool Tree<K, V>::remove(const Place& place, unsigned slot, Cargo& cargo) {
   });
   if (done) {
     pm().persist(&entry.key, sizeof entry.key);  // the commit
-    leaf.hide(slot);
+    pairs = leaf.hide(slot);
   }
   end_doubt(leaf);
   if (done) {
@@ -239,7 +268,7 @@ IndexStats Tree<K, V>::stats() const {
   stats.pm_bytes = sizeof(Root) + ledger_->page_bytes() + leaves * block_bytes(kCapacity) -
                    small * (block_bytes(kCapacity) - block_bytes(kSmallCapacity)) +
                    static_cast<std::uint64_t>(blob_bytes_.sum());
-  stats.dram_bytes = arena_.bytes_in_use();
+  stats.dram_bytes = sizeof *this + arena_.bytes_reserved();
   stats.recovery_seconds = recovery_seconds_;
   stats.resumption_seconds = resumption_.seconds();
   stats.resumed =

@@ -142,6 +142,9 @@ class Tree final : public pool::OpenIndex {
 
   enum class Fate { won, lost, retry };
 
+  /// Joins of sparse leaves that are still to be done.
+  enum class Due : std::uint8_t { none, in_this_round, in_next_round };
+
   /// One entry of a leaf that is being replaced.
   struct Item {
     Key key;
@@ -182,7 +185,9 @@ class Tree final : public pool::OpenIndex {
   bool exchange(Entry& entry, pm::WordPair& old, const Fresh& fresh);
   bool replace(const Place& place, unsigned slot, Cargo& cargo);
   bool try_erase(Key key);
-  bool remove(const Place& place, unsigned slot, Cargo& cargo);
+  bool remove(const Place& place, unsigned slot, Cargo& cargo, unsigned& pairs);
+  bool free_garbage();
+  bool free_pages();
   void load_cargo(Cargo& cargo, const Key* key, Hash16 hash, Value value);
 
   // insert.cc
@@ -202,10 +207,15 @@ class Tree final : public pool::OpenIndex {
   void plan(const Place& place, const Key* key, Draft& draft) const;
   void name_replaced(const Place& place, const Draft& draft, Hold& hold) const;
   void allocate(const Place& place, Draft& draft, Hold& hold) const;
+  template <class Change>
+  bool with_blocks(const Place& place, const Key* key, Draft& draft, const Change& change) const;
   void fill_reserve() const;
-  bool use_reserve(const Place& place, Draft& draft) const;
-  bool install(const Place& place, Draft& draft, Hold& hold) const;
-  Smo<K>* copy(const Place& place, Draft& draft) const;
+  void fill_locked_reserve() const;
+  std::unique_lock<util::SpinLock> lock_reserve() const;
+  bool install(const Place& place, Draft& draft, Hold& hold, Smo<K>& mine) const;
+  Smo<K>* prepare(const Place& place, const Draft& draft) const;
+  bool copy(const Place& place, Draft& draft, const Smo<K>& smo) const;
+  Leaf<K>* new_leaf(pm::Offset block, unsigned capacity, Position<K>* next, Key end) const;
   Leaf<K>* new_leaf(pm::Offset block, unsigned capacity, Position<K>* next) const;
   void release(Leaf<K>* leaf) const { arena_.release(leaf, leaf->bytes()); }
   void fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsigned end) const;
@@ -215,8 +225,11 @@ class Tree final : public pool::OpenIndex {
   void retire(Smo<K>& smo) const;
   void absorb(const Place& place) const;
   std::optional<Place> left_neighbour(const Position<K>& at) const;
-  void join_sparse(const Place& place) const;
-  void join(const Place& left, const Place& right) const;
+  void join_if_due(const Place& place, unsigned pairs) const;
+  bool try_join(const Place& place) const;
+  bool join(const Place& left, const Place& right) const;
+  bool make_up_for_joins() const;
+  void erase_makes_up_for_joins() const;
   bool may_join(const Leaf<K>& left, const Leaf<K>& right) const;
   bool begins_region(const Position<K>& at) const;
 
@@ -291,8 +304,13 @@ class Tree final : public pool::OpenIndex {
   epoch::DrainFirst drain_;
   mutable Top<K> top_;
   mutable std::optional<Ledger> ledger_;
-  mutable util::SpinLock reserve_lock_;  // only tried
+  mutable util::SpinLock reserve_lock_;  // nobody waits for it long
   mutable std::optional<Hold> reserve_;  // claims a block for when the pool is full
+  mutable std::atomic<Due> joins_due_{Due::none};
+  mutable std::atomic<bool> joins_stuck_{false};
+  mutable std::atomic<unsigned> erases_since_try_{0};
+  mutable util::SpinLock round_lock_;  // only tried
+  mutable K round_from_{};             // where the round over all leaves is
   Position<K>* head_ = nullptr;
   mutable std::atomic<unsigned> deciding_{0};  // threads that kill entries of cold leaves
   mutable util::StripedCounter pairs_;

@@ -156,6 +156,7 @@ template <class K, class V>
 void Tree<K, V>::recover() {
   Root& root = checked_root(pool(), pm::load(handle_.root()));
   ledger_.emplace(pool(), root);
+  const bool interrupted = ledger_->occupied(Ledger::Purpose::modification) != 0;
   const auto anchors = listed_anchors(pool(), keys_, root, *ledger_);
   leaves_at_opening_ = anchors.size();
   auto anchor = anchors.begin();
@@ -175,6 +176,9 @@ void Tree<K, V>::recover() {
     }
   });
   ledger_->settle(Ledger::Purpose::modification);
+  // A leaf that the crash has left frozen needs a block before anything in it can be erased: one of
+  // those that have just been freed.
+  if (interrupted) fill_reserve();
 }
 
 namespace {

@@ -17,6 +17,8 @@
 //
 // Joining: the leaf that goes is marked to be absorbed and frozen; the next modification of its
 // left neighbour takes its entries along. Whoever needs the leaf makes that modification.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -66,7 +68,7 @@ bool Tree<K, V>::Draft::fits() const {
 }
 
 /// Replaces a leaf that is full or closed; returns when it is no more at its position. Throws
-/// out_of_space; then it may be closed, and has lost nothing.
+/// out_of_space or std::bad_alloc; then it may be closed, and has lost nothing.
 template <class K, class V>
 void Tree<K, V>::reform(const Place& place, const Key* key) const {
   while (place.current() && !try_reform(place, key)) {
@@ -85,7 +87,6 @@ bool Tree<K, V>::try_reform(const Place& place, const Key* key) const {
     return true;
   }
   prefetch_block(leaf.block(), leaf.capacity());
-  Hold hold(*ledger_, Ledger::Purpose::modification);
   Draft draft;
   if (Position<K>* next = leaf.next()) {
     Leaf<K>* right = next->leaf.load();
@@ -95,15 +96,67 @@ bool Tree<K, V>::try_reform(const Place& place, const Key* key) const {
     }
   }
   plan(place, key, draft);
+  return with_blocks(place, key, draft, [&](Hold& hold) {
+    return install(place, draft, hold, *prepare(place, draft));
+  });
+}
+
+/// Calls change(hold) when the draft's blocks are claimed. In a full pool, too, erased entries must
+/// make room for others, and a leaf that is closed must come open again: so there the block that
+/// was put aside serves what needs no more than one.
+template <class K, class V>
+template <class Change>
+bool Tree<K, V>::with_blocks(const Place& place, const Key* key, Draft& draft,
+                             const Change& change) const {
   fill_reserve();
-  try {
-    allocate(place, draft, hold);
-  } catch (const Error& error) {
-    // In a full pool, too, erased entries must make room for others.
-    if (error.code() != Errc::out_of_space || draft.split || !use_reserve(place, draft)) throw;
-    return false;
+  {
+    Hold hold(*ledger_, Ledger::Purpose::modification);
+    bool claimed = true;
+    try {
+      allocate(place, draft, hold);
+    } catch (const Error& error) {
+      // Without a key to make room for, all that fits may stay together.
+      const bool one_does = !draft.split || (key == nullptr && draft.size <= kCapacity);
+      if (error.code() != Errc::out_of_space || !one_does) throw;
+      claimed = false;
+    }
+    if (claimed) return change(hold);
   }
-  return install(place, draft, hold);
+  const auto lock = lock_reserve();
+  Hold& hold = *reserve_;
+  draft.split = false;
+  draft.left_capacity = kCapacity;
+  draft.blocks = hold.claims();
+  name_replaced(place, draft, hold);  // install() fences before anything is unlinked
+  bool done = false;
+  try {
+    done = change(hold);
+  } catch (...) {
+    hold.unname();
+    throw;
+  }
+  if (!done) hold.unname();
+  return done;
+}
+
+/// The block that was put aside, for the caller alone. Throws out_of_space if there is none, or if
+/// another thread does not come to an end with it.
+template <class K, class V>
+auto Tree<K, V>::lock_reserve() const -> std::unique_lock<util::SpinLock> {
+  constexpr unsigned kTries = 10'000;
+  std::unique_lock lock(reserve_lock_, std::try_to_lock);
+  util::Backoff backoff;
+  for (unsigned tries = 0; !lock && tries < kTries; ++tries) {
+    backoff.pause();
+    lock.try_lock();
+  }
+  if (!lock || !reserve_ || reserve_->claims()[0] == pm::kNull) {
+    throw Error(Errc::out_of_space,
+                fmt::format("{}: the pool is full, and there is no block to replace a leaf by; "
+                            "erase something or let the pool grow",
+                            pool().path().string()));
+  }
+  return lock;
 }
 
 /// Puts a block aside, if there is none.
@@ -111,6 +164,12 @@ template <class K, class V>
 void Tree<K, V>::fill_reserve() const {
   if (!reserve_lock_.try_lock()) return;
   const std::lock_guard lock(reserve_lock_, std::adopt_lock);
+  fill_locked_reserve();
+}
+
+/// The same for who has the lock.
+template <class K, class V>
+void Tree<K, V>::fill_locked_reserve() const {
   if (reserve_ && reserve_->claims()[0] != pm::kNull) return;
   try {
     if (!reserve_) reserve_.emplace(*ledger_, Ledger::Purpose::modification);
@@ -123,32 +182,18 @@ void Tree<K, V>::fill_reserve() const {
   }
 }
 
-/// Replaces a leaf by the block that was put aside. False if there is none.
+/// Closes the leaf, copies, and replaces it by what was prepared. False, and that has been taken
+/// back, if something else than was planned for happened.
 template <class K, class V>
-bool Tree<K, V>::use_reserve(const Place& place, Draft& draft) const {
-  if (!reserve_lock_.try_lock()) return false;
-  const std::lock_guard lock(reserve_lock_, std::adopt_lock);
-  if (!reserve_ || reserve_->claims()[0] == pm::kNull) return false;
-  draft.left_capacity = kCapacity;
-  draft.blocks = reserve_->claims();
-  name_replaced(place, draft, *reserve_);  // copy() fences before anything is unlinked
-  if (!install(place, draft, *reserve_)) reserve_->unname();
-  return true;
-}
-
-/// Closes the leaf, copies, and replaces it. False if something else than was planned for happened.
-template <class K, class V>
-bool Tree<K, V>::install(const Place& place, Draft& draft, Hold& hold) const {
-  Smo<K>* mine = copy(place, draft);
-  if (mine == nullptr) return false;
-  if (!place.leaf->replace_by(*mine)) {
-    discard(*mine);
+bool Tree<K, V>::install(const Place& place, Draft& draft, Hold& hold, Smo<K>& mine) const {
+  if (!copy(place, draft, mine) || !place.leaf->replace_by(mine)) {
+    discard(mine);
     return false;
   }
-  link(place, *mine);
+  link(place, mine);
   hold.linked();
   hold.unlinked();
-  finish(place, *mine);
+  finish(place, mine);
   return true;
 }
 
@@ -218,7 +263,8 @@ void Tree<K, V>::plan(const Place& place, const Key* key, Draft& draft) const {
   const Leaf<K>& rightmost = draft.absorbed == nullptr ? *place.leaf : *draft.absorbed_leaf;
   const bool last = rightmost.next() == nullptr || Code::begins_region(rightmost.end());
   const unsigned size = draft.size;
-  draft.split = size > kSplitAbove;
+  // One that takes its neighbour along, and need not make room, may become full.
+  draft.split = size > (draft.absorbed != nullptr && key == nullptr ? kCapacity : kSplitAbove);
   if (draft.split && last && key != nullptr && size <= kCapacity &&
       draft.items[size - 1].key < *key) {
     // The new leaf is for the key and its successors, so that ascending loads fill leaves
@@ -274,40 +320,65 @@ void Tree<K, V>::name_replaced(const Place& place, const Draft& draft, Hold& hol
   }
 }
 
-/// Closes the leaf, and copies what is in it. Null if it is not what was planned for.
+/// All that a draft needs in DRAM, also to bring the top layer up to date. Throws std::bad_alloc;
+/// nothing is closed yet.
 template <class K, class V>
-Smo<K>* Tree<K, V>::copy(const Place& place, Draft& draft) const {
+Smo<K>* Tree<K, V>::prepare(const Place& place, const Draft& draft) const {
+  Smo<K>* smo = new (arena_.allocate(sizeof(Smo<K>))) Smo<K>;
+  try {
+    smo->absorbed = draft.absorbed;
+    smo->absorbed_leaf = draft.absorbed_leaf;
+    smo->next = place.leaf->next();
+    Position<K>* next = draft.absorbed == nullptr ? smo->next : draft.absorbed_leaf->next();
+    if (draft.split) {
+      Anchor& anchor = *pool().template at<Anchor>(draft.blocks[2] & ~kAnchorTag);
+      smo->right_leaf = new_leaf(draft.blocks[1], draft.right_capacity, next);
+      smo->right = new_position(anchor, draft.separator, smo->right_leaf);
+      // The bound of integers is read from the anchor, where it is not as yet.
+      const Key end = Keys::kInline ? draft.separator : smo->right->low();
+      smo->left = new_leaf(draft.blocks[0], draft.left_capacity, smo->right, end);
+    } else {
+      smo->left = new_leaf(draft.blocks[0], draft.left_capacity, next);
+    }
+    const unsigned wishes = 1U + (draft.split ? 1 : 0) + (draft.absorbed != nullptr ? 1 : 0);
+    for (unsigned i = 0; i < wishes; ++i) smo->wishes[i] = top_.prepare();
+  } catch (...) {
+    discard(*smo);
+    throw;
+  }
+  return smo;
+}
+
+/// Closes the leaf, and copies what is in it. False if it is not what was planned for.
+template <class K, class V>
+bool Tree<K, V>::copy(const Place& place, Draft& draft, const Smo<K>& smo) const {
   freeze(*place.leaf);
   if (draft.absorbed != nullptr) freeze(*draft.absorbed_leaf);
   collect_items(place, draft);
-  if (!draft.fits()) return nullptr;
-  Smo<K>* smo = new (arena_.allocate(sizeof(Smo<K>))) Smo<K>;
-  smo->absorbed = draft.absorbed;
-  smo->absorbed_leaf = draft.absorbed_leaf;
-  smo->next = place.leaf->next();
-  Position<K>* next = draft.absorbed == nullptr ? smo->next : draft.absorbed_leaf->next();
+  if (!draft.fits()) return false;
   const unsigned kept = draft.kept();
   if (draft.split) {
-    Anchor& anchor = *pool().template at<Anchor>(draft.blocks[2] & ~kAnchorTag);
-    Leaf<K>* right = new_leaf(draft.blocks[1], draft.right_capacity, next);
-    smo->right = new_position(anchor, draft.separator, right);
-    fill(*right, draft, kept, draft.size);
+    Anchor& anchor = smo.right->anchor();
+    fill(*smo.right_leaf, draft, kept, draft.size);
     pm().store(anchor.low, draft.low);
     pm().store(anchor.block, draft.blocks[1]);  // last: the place is not free any more
     pm().flush(&anchor, sizeof anchor);         // fenced below, before it can be linked
-    smo->right_leaf = right;
-    next = smo->right;
   }
-  smo->left = new_leaf(draft.blocks[0], draft.left_capacity, next);
-  fill(*smo->left, draft, 0, kept);
+  fill(*smo.left, draft, 0, kept);
   pm().fence();  // all that is new is durable before it can be linked
-  return smo;
+  return true;
+}
+
+template <class K, class V>
+Leaf<K>* Tree<K, V>::new_leaf(pm::Offset block, unsigned capacity, Position<K>* next,
+                              Key end) const {
+  void* memory = arena_.allocate(Leaf<K>::bytes(capacity));
+  return new (memory) Leaf<K>(*pool().template at<Block>(block), capacity, next, end);
 }
 
 template <class K, class V>
 Leaf<K>* Tree<K, V>::new_leaf(pm::Offset block, unsigned capacity, Position<K>* next) const {
-  return new (arena_.allocate(Leaf<K>::bytes(capacity))) Leaf<K>(
-      *pool().template at<Block>(block), capacity, next, next == nullptr ? Key{} : next->low());
+  return new_leaf(block, capacity, next, next == nullptr ? Key{} : next->low());
 }
 
 /// Writes a new block with the pairs [begin, end), and what the leaf knows of them. Flushed.
@@ -351,6 +422,7 @@ void Tree<K, V>::link(const Place& place, const Smo<K>& smo) const {
 /// What is left to do when a leaf has been replaced.
 template <class K, class V>
 void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
+  auto wish = smo.wishes.begin();
   const auto count = [&](const Leaf<K>& leaf, int sign) {
     leaves_.add(sign);
     if (leaf.capacity() == kSmallCapacity) small_leaves_.add(sign);
@@ -360,26 +432,27 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
   if (smo.absorbed != nullptr) {
     count(*smo.absorbed_leaf, -1);
     count_blobs(pm::load(smo.absorbed->anchor().low), 0, -1);
-    top_.wish(*smo.absorbed, Top<K>::kRemove, smo.absorbed_leaf);
+    top_.wish(std::exchange(*wish++, nullptr), *smo.absorbed, Top<K>::kRemove, smo.absorbed_leaf);
   }
   if (smo.right != nullptr) {
     // Its first leaf may have been replaced already, which subtracts what is added here.
     count(*smo.right_leaf, +1);
     count_blobs(pm::load(smo.right->anchor().low), 0, +1);
-    top_.wish(*smo.right, Top<K>::kAdd);
+    top_.wish(std::exchange(*wish++, nullptr), *smo.right, Top<K>::kAdd);
   }
-  top_.wish(*place.at, Top<K>::kRenew, place.leaf);
+  top_.wish(std::exchange(*wish, nullptr), *place.at, Top<K>::kRenew, place.leaf);
   retire(smo);
 }
 
-/// Takes back what was built and not taken.
+/// Takes back what was built, perhaps in part, and not taken.
 template <class K, class V>
 void Tree<K, V>::discard(Smo<K>& smo) const {
-  if (smo.right != nullptr) {
-    release(smo.right_leaf);
-    release(smo.right);
+  for (Wanted<K>* wish : smo.wishes) {
+    if (wish != nullptr) top_.take_back(wish);
   }
-  release(smo.left);
+  if (smo.right != nullptr) release(smo.right);
+  if (smo.right_leaf != nullptr) release(smo.right_leaf);
+  if (smo.left != nullptr) release(smo.left);
   arena_.release(&smo, sizeof smo);
 }
 
@@ -440,63 +513,112 @@ bool Tree<K, V>::begins_region(const Position<K>& at) const {
   return &at.anchor() >= first && &at.anchor() < first + Code::kRegions;
 }
 
-/// After an erase: joins the leaf with a neighbour, if both are sparse. The left one is found by a
-/// search, so only now and then.
+/// After an erase that has left so many pairs: joins the leaf with a neighbour, if both are sparse.
+/// The left one is found by a search, so only now and then: each of these counts is left by one
+/// erase.
 template <class K, class V>
-void Tree<K, V>::join_sparse(const Place& place) const {
-  const int count = std::popcount(place.leaf->visible_slots());
-  if (count != 0 && count != kJoinUpTo / 2) return;
+void Tree<K, V>::join_if_due(const Place& place, unsigned pairs) const {
+  if (pairs != 0 && pairs != kJoinUpTo / 2) return;
+  if (!try_join(place)) joins_due_.store(Due::in_next_round);
+}
+
+/// Joins a leaf with a neighbour, if both are sparse. False if that is still to be done: there was
+/// no space or no memory for it, or something else happens to one of them.
+template <class K, class V>
+bool Tree<K, V>::try_join(const Place& place) const {
   try {
     if (!begins_region(*place.at)) {
       const auto left = left_neighbour(*place.at);
       if (left && may_join(*left->leaf, *place.leaf)) return join(*left, place);
     }
     Position<K>* next = place.leaf->next();
-    if (next == nullptr || Code::begins_region(place.leaf->end())) return;
+    if (next == nullptr || Code::begins_region(place.leaf->end())) return true;
     Leaf<K>* right = leaf_of(*next);
-    if (right != nullptr && may_join(*place.leaf, *right)) join(place, {next, right});
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space) throw;  // joining can wait
+    return right == nullptr || !may_join(*place.leaf, *right) || join(place, {next, right});
+  } catch (const Error&) {  // which is for who needs the leaf; the erase is done
+  } catch (const std::bad_alloc&) {
+  }
+  return false;
+}
+
+/// Joins a leaf with its right neighbour. What it needs is allocated before that one is marked,
+/// since a marked leaf is of no use before it has been absorbed. False if it was not marked.
+template <class K, class V>
+bool Tree<K, V>::join(const Place& left, const Place& right) const {
+  Draft draft;
+  draft.absorbed = right.at;
+  draft.absorbed_leaf = right.leaf;
+  plan(left, nullptr, draft);
+  bool marked = false;
+  const bool joined = with_blocks(left, nullptr, draft, [&](Hold& hold) {
+    Smo<K>* mine = prepare(left, draft);
+    marked =
+        left.leaf->smo() == nullptr && !left.leaf->to_be_absorbed() && right.leaf->let_absorb();
+    if (marked) return install(left, draft, hold, *mine);
+    discard(*mine);
+    return false;
+  });
+  if (marked && !joined) absorb(right);
+  return marked;
+}
+
+/// Makes up for joins that were due and could not be done, in rounds over all leaves until there
+/// was a round in which none was missed. Looks at a few leaves only: each erase calls this as long
+/// as joins are due. One thread at a time does so; others go on. False if there is no more to do
+/// now.
+template <class K, class V>
+bool Tree<K, V>::make_up_for_joins() const {
+  constexpr unsigned kLeavesAtOnce = 4;
+  const std::unique_lock lock(round_lock_, std::try_to_lock);
+  if (!lock) return false;
+  const epoch::Guard guard;
+  for (unsigned i = 0; i < kLeavesAtOnce; ++i) {
+    if (round_from_ == K{}) joins_due_.store(Due::in_this_round);
+    const Place place = locate(round_from_);
+    const int pairs = std::popcount(place.leaf->visible_slots());
+    if (static_cast<unsigned>(pairs) <= kJoinUpTo / 2 && !try_join(place)) return false;
+    if (!place.current()) continue;  // what it has become may join with the next one, too
+    const bool last = place.leaf->next() == nullptr;
+    round_from_ = last ? K{} : K(place.leaf->end());
+    Due due = Due::in_this_round;
+    if (last && joins_due_.compare_exchange_strong(due, Due::none)) return false;
+  }
+  return true;
+}
+
+/// The same for an erase, which is done: what goes wrong is for others. If nothing could be done
+/// the last time, then there is no space yet, most likely: so it tries now and then.
+template <class K, class V>
+void Tree<K, V>::erase_makes_up_for_joins() const {
+  constexpr unsigned kErasesPerTry = 64;
+  if (joins_stuck_.load(std::memory_order_relaxed) &&
+      erases_since_try_.fetch_add(1, std::memory_order_relaxed) % kErasesPerTry != 0)
+    return;
+  try {
+    joins_stuck_.store(!make_up_for_joins(), std::memory_order_relaxed);
+  } catch (const Error&) {
   } catch (const std::bad_alloc&) {
   }
 }
 
-/// Joins a leaf with its right neighbour. What it needs is allocated before that one is marked,
-/// since a marked leaf is of no use before it has been absorbed.
-template <class K, class V>
-void Tree<K, V>::join(const Place& left, const Place& right) const {
-  {
-    Hold hold(*ledger_, Ledger::Purpose::modification);
-    Draft draft;
-    draft.absorbed = right.at;
-    draft.absorbed_leaf = right.leaf;
-    plan(left, nullptr, draft);
-    allocate(left, draft, hold);
-    if (left.leaf->smo() != nullptr || left.leaf->to_be_absorbed() || !right.leaf->let_absorb())
-      return;
-    if (install(left, draft, hold)) return;
-  }
-  absorb(right);
-}
-
 template void Tree<std::uint64_t, std::uint64_t>::reform(const Place&, const Key*) const;
 template void Tree<std::uint64_t, std::uint64_t>::freeze(Leaf<std::uint64_t>&) const;
-template void Tree<std::uint64_t, std::uint64_t>::join_sparse(const Place&) const;
+template void Tree<std::uint64_t, std::uint64_t>::join_if_due(const Place&, unsigned) const;
 template Leaf<std::uint64_t>* Tree<std::uint64_t, std::uint64_t>::new_leaf(
     pm::Offset, unsigned, Position<std::uint64_t>*) const;
 template void Tree<std::uint64_t, std::string>::reform(const Place&, const Key*) const;
 template void Tree<std::uint64_t, std::string>::freeze(Leaf<std::uint64_t>&) const;
-template void Tree<std::uint64_t, std::string>::join_sparse(const Place&) const;
+template void Tree<std::uint64_t, std::string>::join_if_due(const Place&, unsigned) const;
 template Leaf<std::uint64_t>* Tree<std::uint64_t, std::string>::new_leaf(
     pm::Offset, unsigned, Position<std::uint64_t>*) const;
 template void Tree<std::string, std::uint64_t>::reform(const Place&, const Key*) const;
 template void Tree<std::string, std::uint64_t>::freeze(Leaf<std::string>&) const;
-template void Tree<std::string, std::uint64_t>::join_sparse(const Place&) const;
+template void Tree<std::string, std::uint64_t>::join_if_due(const Place&, unsigned) const;
 template Leaf<std::string>* Tree<std::string, std::uint64_t>::new_leaf(
     pm::Offset, unsigned, Position<std::string>*) const;
 template void Tree<std::string, std::string>::reform(const Place&, const Key*) const;
 template void Tree<std::string, std::string>::freeze(Leaf<std::string>&) const;
-template void Tree<std::string, std::string>::join_sparse(const Place&) const;
+template void Tree<std::string, std::string>::join_if_due(const Place&, unsigned) const;
 template Leaf<std::string>* Tree<std::string, std::string>::new_leaf(pm::Offset, unsigned,
                                                                      Position<std::string>*) const;
 

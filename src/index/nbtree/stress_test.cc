@@ -79,6 +79,45 @@ TEST(NbTreeStress, PositionsOfStringsComeAndGo) {
   fill_and_empty<std::string>([](std::uint64_t i) { return fmt::format("{:08}", i); });
 }
 
+/// A top layer of three levels, of strings that share prefixes, comes and goes beside readers: it
+/// is emptied from either end.
+TEST(NbTreeStress, ThreeLevelsComeAndGoBesideReaders) {
+  constexpr std::uint64_t kLeaves = 5000, kMost = 400'000;
+  const std::string prefix(40, 'p');
+  const auto key_of = [&](std::uint64_t i) { return prefix + fmt::format("{:07}", i); };
+  const std::string first = "!", last = "~";
+  TestTree<std::string, std::uint64_t> tree;
+  tree->put(first, 1);
+  tree->put(last, 2);
+  std::atomic<bool> stop{false};
+  std::vector<std::jthread> readers;
+  for (unsigned t = 0; t < 2; ++t) {
+    readers.emplace_back([&, t] {
+      util::Random random(t + 1);
+      while (!stop) {
+        EXPECT_EQ(tree->get(first), 1u);
+        EXPECT_EQ(tree->get(last), 2u);
+        const std::uint64_t i = random.below(kMost);
+        if (const auto found = tree->get(key_of(i))) {
+          EXPECT_EQ(*found, i);
+        }
+      }
+    });
+  }
+  for (const bool from_left : {true, false}) {
+    std::uint64_t keys = 0;
+    for (; keys < kMost && tree->stats().leaves <= kLeaves; ++keys) tree->put(key_of(keys), keys);
+    EXPECT_GT(tree->stats().leaves, kLeaves);
+    for (std::uint64_t i = 0; i < keys; ++i)
+      EXPECT_TRUE(tree->erase(key_of(from_left ? i : keys - 1 - i)));
+    EXPECT_LE(tree->stats().leaves, 3u);
+  }
+  stop = true;
+  readers.clear();
+  EXPECT_EQ(tree->size(), 2u);
+  tree.expect_sound_pool();
+}
+
 TEST(NbTreeStress, Numbers) { Crew<TestTree<std::uint64_t, std::uint64_t>, std::uint64_t>().run(); }
 TEST(NbTreeStress, Strings) { Crew<TestTree<std::string, std::uint64_t>, std::string>().run(); }
 

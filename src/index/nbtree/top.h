@@ -10,7 +10,15 @@
 // hardware transactions, and readers that notice it), so each is as large as it must be. One at a
 // time writes: whoever wants something of it leaves a wish and tries the lock; if another holds it,
 // that one grants the wish, or the next who comes by. So nobody waits for a suspended writer
-// either.
+// either. But while it is suspended the wishes and the leaves that they retire add up, and a search
+// walks by `next` over all that has been split since.
+//
+// Invariants:
+//   1. A node that a published root has led to is released a grace period after none leads to it.
+//   2. A change that fails for want of memory has changed nothing. Its wish is kept and granted
+//   with a later one.
+//   3. The memory of a wish is taken before the structure modification that it tells of
+//   (prepare()): so wish() cannot fail.
 //
 // Readers and whoever calls wish() hold an epoch::Guard.
 #pragma once
@@ -37,6 +45,16 @@
 
 namespace perdix::index::nbtree {
 
+/// What somebody has wished for.
+template <class K>
+struct Wanted {
+  Position<K>* position = nullptr;
+  View<K> low{};  // the position's anchor may be another's when the wish is granted
+  std::uint8_t what = 0;
+  Leaf<K>* former = nullptr;
+  Wanted* next = nullptr;
+};
+
 template <class K>
 class Top {
  public:
@@ -46,7 +64,12 @@ class Top {
   using Release = void (*)(void* position, void* context);
 
   Top(util::Arena& arena, epoch::Reclaimer& reclaimer, Release release, void* context)
-      : arena_(arena), reclaimer_(reclaimer), release_(release), context_(context) {}
+      : arena_(arena), reclaimer_(reclaimer), release_(release), context_(context) {
+    built_.reserve(kMostNodes);
+    replaced_.reserve(kMostNodes);
+  }
+  /// Releases the positions that have gone and could not be removed for want of memory.
+  ~Top();
   Top(const Top&) = delete;
   Top& operator=(const Top&) = delete;
 
@@ -84,13 +107,17 @@ class Top {
 
   enum Wish : std::uint8_t { kRenew = 0, kAdd = 1, kRemove = 2 };
 
+  /// The memory of a wish; throws std::bad_alloc. Goes to wish(), or back by take_back().
+  Wanted<K>* prepare() { return new (arena_.allocate(sizeof(Wanted<K>))) Wanted<K>; }
+  void take_back(Wanted<K>* prepared) { arena_.release(prepared, sizeof *prepared); }
+
   /// Adds a position, or removes it and then releases it. Each once, in any order; the first
   /// position of all is never removed. If a position is added with the low bound of another one,
   /// that one is gone from the list and takes no part in searches any more.
   ///
   /// To be removed, or renewed: `former` is no more the position's leaf. It is retired when no
   /// search finds it any more.
-  void wish(Position<K>& position, Wish what, Leaf<K>* former = nullptr);
+  void wish(Wanted<K>* prepared, Position<K>& position, Wish what, Leaf<K>* former = nullptr);
 
   /// Has searches find the leaves of these positions, which were cold. Does nothing if another
   /// thread is writing: a search then asks the position.
@@ -101,6 +128,7 @@ class Top {
   static constexpr unsigned kOfAGroup = 4;
   static constexpr unsigned kFanout = kGroups * kOfAGroup;
   static constexpr std::size_t kMostLevels = 32;
+  static constexpr std::size_t kMostNodes = 2 * kMostLevels + 1;  // that a change makes or replaces
 
   // What a position has in its four bits: which wishes have come, and which were granted.
   static constexpr unsigned kCome = kAdd | kRemove, kGrantedShift = 2;
@@ -201,15 +229,6 @@ class Top {
     Node* second = nullptr;
   };
 
-  /// What somebody has wished for.
-  struct Wanted {
-    Position<K>* position;
-    Key low;  // the position's anchor may be another's when the wish is granted
-    Wish what;
-    Leaf<K>* former;
-    Wanted* next;
-  };
-
   static Node* node_of(Below below) { return reinterpret_cast<Node*>(below); }
   static Child child_of(Node* node) {
     return {node->key(0), reinterpret_cast<std::uintptr_t>(node)};
@@ -226,6 +245,7 @@ class Top {
   static unsigned last(const Node& node, Goal goal);
 
   Node* make(unsigned level, const Child* begin, const Child* end);
+  Node* fresh(unsigned level, const Child* begin, const Child* end);
   void discard(Node* node) { arena_.release(node, Node::bytes(node->count)); }
   Change with(unsigned level, const Children& children, unsigned added);
   static bool same_key(Key a, Key b);
@@ -235,7 +255,10 @@ class Top {
   void retire(Node* node);
   void retire(Leaf<K>* leaf);
   void grant_all();
-  void grant(const Wanted& wanted);
+  void grant_deferred();
+  bool try_grant(Wanted<K>& wanted);
+  void grant(Wanted<K>& wanted);
+  unsigned change_for(const Wanted<K>& wanted, unsigned state);
   void renew(const Position<K>& position, Key low);
   void set_root(Node* root, Change change);
 
@@ -244,9 +267,13 @@ class Top {
   Release release_;
   void* context_;
   std::atomic<Node*> root_{nullptr};
-  std::atomic<Wanted*> wishes_{nullptr};  // a stack, all of which is taken at once
+  std::atomic<Wanted<K>*> wishes_{nullptr};  // a stack, all of which is taken at once
   util::SpinLock writer_;
-  std::vector<Node*> replaced_;       // by others, in the change that the writer is at
+
+  // The writer's.
+  Wanted<K>* deferred_ = nullptr;     // a stack of wishes that there was no memory for
+  std::vector<Node*> built_;          // in the change that the writer is at; has room
+  std::vector<Node*> replaced_;       // by others, in that change; has room
   Position<K>* succeeded_ = nullptr;  // by a new one, in that change
 };
 
@@ -351,22 +378,22 @@ auto Top<K>::make(unsigned level, const Child* begin, const Child* end) -> Node*
   return node;
 }
 
+/// The same, as part of a change, which may fail later on.
+template <class K>
+auto Top<K>::fresh(unsigned level, const Child* begin, const Child* end) -> Node* {
+  return built_.emplace_back(make(level, begin, end));
+}
+
 /// A node with these children, of which one was just added; two nodes if one can't hold them.
 template <class K>
 auto Top<K>::with(unsigned level, const Children& children, unsigned added) -> Change {
   const Child* begin = children.items.data();
   const Child* end = begin + children.count;
-  if (children.count <= kFanout) return {make(level, begin, end)};
+  if (children.count <= kFanout) return {fresh(level, begin, end)};
   // Behind the last one there may come more: then nodes become full.
   const Child* half = begin + (added == kFanout ? kFanout : children.count / 2);
-  Change change{make(level, begin, half)};
-  try {
-    change.second = make(level, half, end);
-  } catch (const std::bad_alloc&) {
-    discard(change.first);
-    throw;
-  }
-  return change;
+  Node* first = fresh(level, begin, half);
+  return {first, fresh(level, half, end)};
 }
 
 /// Whether it is the same key, and of a string the same bytes in memory: they go with their
@@ -380,7 +407,8 @@ bool Top<K>::same_key(Key a, Key b) {
   }
 }
 
-/// The node after its child `at` has become what `below` says.
+/// The node after its child `at` has become what `below` says. Where that is a store in place, it
+/// publishes what was built, and nothing of the change is left that could fail.
 template <class K>
 auto Top<K>::replaced(Node& node, unsigned at, Change below) -> Change {
   Node* child = node.node(at);
@@ -415,28 +443,13 @@ auto Top<K>::add(Node& node, Child position) -> Change {
     }
     return with(0, children, at + 1);
   }
-  const Change below = add(*node.node(at), position);
-  try {
-    return replaced(node, at, below);
-  } catch (const std::bad_alloc&) {
-    discard(below.first);
-    if (below.second != nullptr) discard(below.second);
-    throw;
-  }
+  return replaced(node, at, add(*node.node(at), position));
 }
 
 template <class K>
 auto Top<K>::remove(Node& node, Key removed) -> Change {
   const unsigned at = last(node, Goal::floor(removed));
-  if (node.level != 0) {
-    const Change below = remove(*node.node(at), removed);
-    try {
-      return replaced(node, at, below);
-    } catch (const std::bad_alloc&) {
-      if (below.first != nullptr && below.first != node.node(at)) discard(below.first);
-      throw;
-    }
-  }
+  if (node.level != 0) return replaced(node, at, remove(*node.node(at), removed));
   if (node.count == 1) return {};
   Children children(node);
   children.erase(at);
@@ -466,18 +479,25 @@ void Top<K>::retire(Leaf<K>* leaf) {
 }
 
 template <class K>
-void Top<K>::wish(Position<K>& position, Wish what, Leaf<K>* former) {
-  // Out of the tree, and perhaps out of reach once the caller's guard ends.
-  if (what == kRenew && !position.announce_news(kCome)) return retire(former);
-  Wanted* wanted = nullptr;
-  try {
-    wanted = new (arena_.allocate(sizeof(Wanted)))
-        Wanted{&position, position.low(), what, former, nullptr};
-  } catch (const std::bad_alloc&) {
-    return;  // the tree lags behind for ever; see grant_all()
+Top<K>::~Top() {
+  // What has gone is known by whether the other one of its wishes was granted.
+  while (Wanted<K>* wanted = deferred_) {
+    deferred_ = wanted->next;
+    const bool removed = (wanted->position->top_state() & kRemove) != 0;
+    if (wanted->what == kRemove || removed) release_(wanted->position, context_);
+    take_back(wanted);
   }
-  wanted->next = wishes_.load(std::memory_order_relaxed);
-  while (!wishes_.compare_exchange_weak(wanted->next, wanted)) {
+}
+
+template <class K>
+void Top<K>::wish(Wanted<K>* prepared, Position<K>& position, Wish what, Leaf<K>* former) {
+  if (what == kRenew && !position.announce_news(kCome)) {
+    // Out of the tree, and perhaps out of reach once the caller's guard ends.
+    take_back(prepared);
+    return retire(former);
+  }
+  *prepared = {&position, position.low(), what, former, wishes_.load(std::memory_order_relaxed)};
+  while (!wishes_.compare_exchange_weak(prepared->next, prepared)) {
   }
   grant_all();
 }
@@ -488,49 +508,81 @@ void Top<K>::grant_all() {
   while (wishes_.load() != nullptr) {
     if (!writer_.try_lock()) return;
     const std::lock_guard lock(writer_, std::adopt_lock);
-    Wanted* wanted = wishes_.exchange(nullptr);
+    grant_deferred();
+    Wanted<K>* wanted = wishes_.exchange(nullptr);
     while (wanted != nullptr) {
-      try {
-        grant(*wanted);
-      } catch (const std::bad_alloc&) {
-        // The tree lags behind for ever; `next` of the leaf at the left still leads there.
+      Wanted<K>* next = wanted->next;
+      if (!try_grant(*wanted)) {
+        // Until then `next` of the leaf at the left leads there.
+        wanted->next = deferred_;
+        deferred_ = wanted;
       }
-      arena_.release(std::exchange(wanted, wanted->next), sizeof(Wanted));
+      wanted = next;
     }
   }
 }
 
+/// Grants wishes that there was no memory for, until there is none again.
 template <class K>
-void Top<K>::grant(const Wanted& wanted) {
+void Top<K>::grant_deferred() {
+  while (Wanted<K>* wanted = deferred_) {
+    Wanted<K>* next = wanted->next;
+    if (!try_grant(*wanted)) return;
+    deferred_ = next;
+  }
+}
+
+/// Grants a wish and takes its memory back. False, and nothing has changed, if there is no memory
+/// for what it needs.
+template <class K>
+bool Top<K>::try_grant(Wanted<K>& wanted) {
+  built_.clear();
+  replaced_.clear();
+  try {
+    grant(wanted);
+  } catch (const std::bad_alloc&) {
+    for (Node* node : built_) discard(node);
+    return false;
+  }
+  take_back(&wanted);
+  return true;
+}
+
+template <class K>
+void Top<K>::grant(Wanted<K>& wanted) {
   Position<K>& position = *wanted.position;
   if (wanted.former != nullptr) {
     renew(position, wanted.low);  // its leaf is another one now, so no search finds this any more
-    retire(wanted.former);
+    retire(std::exchange(wanted.former, nullptr));
   }
-  unsigned state = position.top_state() | wanted.what;
-  Node* root = root_.load(std::memory_order_relaxed);
-  replaced_.clear();
-  replaced_.reserve(kMostLevels);
-  const unsigned granted = state & ~kCome;
-  if (wanted.what == kAdd && granted == 0) {
-    // What has gone before it came need not come: another one may have its bound by now.
-    state |= kAdded | kRemoved;
-    if (position.leaf.load() != nullptr) {
-      succeeded_ = nullptr;
-      set_root(root, add(*root, {wanted.low, below_of(position)}));
-      if (succeeded_ != nullptr) succeeded_->add_top_state(kRemoved);
-      state &= ~kRemoved;
-    }
-  } else if (wanted.what == kRemove && granted == kAdded) {
-    set_root(root, remove(*root, wanted.low));
-    state |= kRemoved;
-  }
+  const unsigned state = change_for(wanted, position.top_state() | wanted.what);
   position.add_top_state(state);  // after the change: who sees that it has gone finds it nowhere
   if (wanted.what == kRenew) position.hear_news();
   for (Node* node : replaced_) retire(node);
   // Both wishes have come, and after them no news, so nobody will name it any more.
   if ((state & kCome) == kCome && !position.has_news())
     reclaimer_.retire(&position, release_, context_);
+}
+
+/// Adds or removes a position in that state. Returns the state that it has then.
+template <class K>
+unsigned Top<K>::change_for(const Wanted<K>& wanted, unsigned state) {
+  const Position<K>& position = *wanted.position;
+  Node* root = root_.load(std::memory_order_relaxed);
+  const unsigned granted = state & ~kCome;
+  if (wanted.what == kAdd && granted == 0) {
+    // What has gone before it came need not come: another one may have its bound by now.
+    if (position.leaf.load() == nullptr) return state | kAdded | kRemoved;
+    succeeded_ = nullptr;
+    set_root(root, add(*root, {wanted.low, below_of(position)}));
+    if (succeeded_ != nullptr) succeeded_->add_top_state(kRemoved);
+    return state | kAdded;
+  }
+  if (wanted.what == kRemove && granted == kAdded) {
+    set_root(root, remove(*root, wanted.low));
+    return state | kRemoved;
+  }
+  return state;
 }
 
 /// Has searches find a position's leaf, if they find the position.
@@ -560,14 +612,13 @@ void Top<K>::set_root(Node* root, Change change) {
   if (change.first == root) return;
   if (change.second != nullptr) {
     const std::array<Child, 2> both{child_of(change.first), child_of(change.second)};
-    change.first = make(root->level + 1U, both.data(), both.data() + both.size());
+    change.first = fresh(root->level + 1U, both.data(), both.data() + both.size());
   }
-  while (change.first->level != 0 && change.first->count == 1) {
-    Node* single = change.first;
-    change.first = single->node(0);
-    discard(single);
-  }
-  root_.store(change.first, std::memory_order_release);
+  Node* top = change.first;
+  // The first such node is new, but those below it need not be: readers may come to them from the
+  // old root. So all of them are retired, like that.
+  for (; top->level != 0 && top->count == 1; top = top->node(0)) replaced_.push_back(top);
+  root_.store(top, std::memory_order_release);
   replaced_.push_back(root);
 }
 

@@ -1,0 +1,143 @@
+// NbTree when the system has no more memory for an index: what a call throws, it has not done.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <map>
+#include <new>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "index/nbtree/test_tree.h"
+#include "util/random.h"
+
+namespace perdix::index::nbtree {
+namespace {
+
+/// While it lives, no memory becomes accessible.
+class NoMoreMemory {
+ public:
+  NoMoreMemory() { active = true; }
+  NoMoreMemory(const NoMoreMemory&) = delete;
+  NoMoreMemory& operator=(const NoMoreMemory&) = delete;
+  ~NoMoreMemory() { active = false; }
+
+  static std::atomic<bool> active;
+};
+std::atomic<bool> NoMoreMemory::active{false};
+
+/// All that an arena has at once, but for `left` pieces of each size, as long as this lives.
+class Taken {
+ public:
+  Taken(util::Arena& arena, unsigned left) : arena_(arena) {
+    for (std::size_t bytes = 4096; bytes > 0; bytes -= util::Arena::kGranule) {
+      const std::size_t before = pieces_.size();
+      try {
+        for (;;) pieces_.emplace_back(arena.allocate(bytes), bytes);
+      } catch (const std::bad_alloc&) {
+      }
+      for (unsigned i = 0; i < left && pieces_.size() > before; ++i) release_one();
+    }
+  }
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
+  ~Taken() {
+    while (!pieces_.empty()) release_one();
+  }
+
+ private:
+  void release_one() {
+    arena_.release(pieces_.back().first, pieces_.back().second);
+    pieces_.pop_back();
+  }
+
+  util::Arena& arena_;
+  std::vector<std::pair<void*, std::size_t>> pieces_;
+};
+
+template <class Kinds>
+class NbTreeMemory : public ::testing::Test {};
+
+using MemoryKinds =
+    ::testing::Types<std::pair<std::uint64_t, std::uint64_t>, std::pair<std::uint64_t, std::string>,
+                     std::pair<std::string, std::uint64_t>, std::pair<std::string, std::string>>;
+TYPED_TEST_SUITE(NbTreeMemory, MemoryKinds);
+
+template <class T>
+T datum(std::uint64_t number) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return std::to_string(number);
+  } else {
+    return number;
+  }
+}
+
+/// Puts or erases at random, and expects what throws to have changed nothing. Returns how many
+/// calls threw.
+template <class K, class V>
+unsigned change(TestTree<K, V>& tree, std::map<K, V>& model, util::Random& random, int steps) {
+  unsigned failed = 0;
+  for (int step = 0; step < steps; ++step) {
+    const K key = datum<K>(random.below(6000));
+    const V value = datum<V>(random());
+    const bool erase = random.one_in(3);
+    try {
+      if (erase) {
+        const bool erased = tree->erase(key);
+        EXPECT_EQ(erased, model.erase(key) > 0);
+      } else {
+        tree->put(key, value);
+        model[key] = value;
+      }
+    } catch (const std::bad_alloc&) {
+      ++failed;
+      const auto expected = model.find(key);
+      EXPECT_EQ(tree->get(key),
+                expected == model.end() ? std::nullopt : std::optional<V>(expected->second));
+    }
+  }
+  return failed;
+}
+
+TYPED_TEST(NbTreeMemory, WhatThrowsHasChangedNothing) {
+  using K = typename TypeParam::first_type;
+  using V = typename TypeParam::second_type;
+  TestTree<K, V> tree;
+  std::map<K, V> model;
+  util::Random random(7);
+  EXPECT_EQ(change(tree, model, random, 5000), 0u);
+  unsigned failed = 0;
+  for (unsigned left = 0; left < 12; ++left) {
+    {
+      const NoMoreMemory none;
+      const Taken taken(tree.arena(), left);
+      failed += change(tree, model, random, 2000);
+    }
+    EXPECT_EQ(change(tree, model, random, 300), 0u) << "there is memory again";
+    tree.core().reclaimer().drain();
+  }
+  EXPECT_GT(failed, 0u);
+  EXPECT_EQ(change(tree, model, random, 5000), 0u);
+  expect_same(tree, model);
+  for (const auto& [key, value] : model) EXPECT_TRUE(tree.finds_leaf_at_once(key));
+  tree.expect_sound_pool();
+  expect_same(tree, model);
+}
+
+}  // namespace
+}  // namespace perdix::index::nbtree
+
+/// In place of the C library's: the arena calls it.
+extern "C" int mprotect(void* begin, std::size_t bytes, int access) noexcept {
+  if (perdix::index::nbtree::NoMoreMemory::active) {
+    errno = ENOMEM;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_mprotect, begin, bytes, access));
+}
