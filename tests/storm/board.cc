@@ -11,8 +11,7 @@ namespace perdix::test::storm {
 namespace {
 
 std::size_t bytes_of_model(const IndexPlan& index) {
-  return alignof(HotCell) + kHotKeys * sizeof(HotCell) +
-         std::size_t{index.count} * sizeof(Cell);
+  return alignof(HotCell) + kHotKeys * sizeof(HotCell) + std::size_t{index.count} * sizeof(Cell);
 }
 
 std::size_t bytes_of_ground(const Episode& episode) {

@@ -15,9 +15,9 @@ namespace {
 /// What a visitor throws; the scan must hand it on.
 struct ThrownByVisitor {};
 
-constexpr unsigned kFullCalls = 12;          // then the pool counts as full
-constexpr std::uint64_t kFaultOneIn = 24;    // calls with a failure, in steps that have failures
-constexpr std::uint64_t kCountOneIn = 256;   // operations between additions to the board
+constexpr unsigned kFullCalls = 12;         // then the pool counts as full
+constexpr std::uint64_t kFaultOneIn = 24;   // calls with a failure, in steps that have failures
+constexpr std::uint64_t kCountOneIn = 256;  // operations between additions to the board
 constexpr std::uint32_t kFewKeys = 8;
 
 const char* name_of_call(Op op) {
@@ -42,7 +42,8 @@ Outcome attempt(const char* name, const std::function<void()>& call) {
     throw;
   } catch (const std::exception& error) {
     const faults::Spared spared;
-    throw Finding(fmt::format("{} threw something that is no perdix::Error: {}", name, error.what()));
+    throw Finding(
+        fmt::format("{} threw something that is no perdix::Error: {}", name, error.what()));
   }
   return outcome;
 }
@@ -142,8 +143,9 @@ void Client::write(OpenIndex& index, std::uint32_t number, Op op) {
   });
   if (outcome.threw) return after_failure(index, number, op, outcome);
   full_ = 0;
-  require(result == effect, fmt::format("{}: {}() returned {}, but the key was {}",
-                                        name(index, number), name_of_call(op), result, show(before)));
+  require(result == effect,
+          fmt::format("{}: {}() returned {}, but the key was {}", name(index, number),
+                      name_of_call(op), result, show(before)));
   if (effect) cell.finish();
 }
 
@@ -160,9 +162,9 @@ void Client::after_failure(OpenIndex& index, std::uint32_t number, Op op, const 
   Cell& cell = index.model.cells[number];
   const State before = cell.load().decided;
   const Found found = find(index, number);
-  require(Snapshot{before, std::nullopt}.allows(found),
-          fmt::format("{}, but the key is changed: {}, before {}", what(), show(found),
-                      show(before)));
+  require(
+      Snapshot{before, std::nullopt}.allows(found),
+      fmt::format("{}, but the key is changed: {}, before {}", what(), show(found), show(before)));
   cell.cancel();
 }
 
@@ -267,8 +269,8 @@ void Client::visit(OpenIndex& index, const Datum& key, DatumView value) {
           fmt::format("a scan shows the value of key {} under {}", tag->key, show(key)));
   if (tag->key >= index.plan.count) return;
   const Snapshot behind = index.model.cells[tag->key].load();
-  const std::uint32_t most = std::max(behind.decided.version,
-                                      behind.in_flight ? behind.in_flight->version : 0);
+  const std::uint32_t most =
+      std::max(behind.decided.version, behind.in_flight ? behind.in_flight->version : 0);
   require(tag->version <= most, name(index, tag->key) + ": a scan shows what was never written");
 }
 

@@ -108,7 +108,7 @@ class Client {
   Rng rng_;
   const Step& step_;
   std::uint64_t operations_ = 0;
-  unsigned full_ = 0;  // calls in a row that found the pool full
+  unsigned full_ = 0;   // calls in a row that found the pool full
   unsigned depth_ = 0;  // visitors around this call
 };
 

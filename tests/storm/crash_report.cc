@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 
 extern "C" const char __executable_start;  // by the linker: where this program is loaded
 
@@ -37,6 +38,21 @@ std::string output_of(const std::string& command) {
   while (std::fgets(buffer.data(), static_cast<int>(buffer.size()), pipe.get()) != nullptr)
     output += buffer.data();
   return output;
+}
+
+/// The first lines that say something: the library's and the call of the storm.
+std::string interesting(const std::string& stack) {
+  constexpr std::size_t kLines = 16;
+  constexpr std::size_t kColumns = 160;
+  std::string kept;
+  std::istringstream lines(stack);
+  std::string line;
+  for (std::size_t left = kLines; left > 0 && std::getline(lines, line);) {
+    if (line.find("??") == 0 || line.find("leave_stack") != std::string::npos) continue;
+    kept += "  " + line.substr(0, kColumns) + "\n";
+    --left;
+  }
+  return kept;
 }
 
 }  // namespace
@@ -70,13 +86,14 @@ std::string show_stack(const Board& board) {
   for (int i = 0; i < frames; ++i) {
     command += fmt::format(" {:#x}", static_cast<const std::byte*>(board.stack[i]) - base - 1);
   }
-  return frames > 0 ? output_of(command + " 2>/dev/null") : "";
+  return frames > 0 ? interesting(output_of(command + " 2>/dev/null")) : "";
 }
 
 std::string show_threads(pid_t process) {
-  return output_of(fmt::format("timeout 60 gdb -p {} -batch -nx -ex 'thread apply all bt 14' "
-                               "2>/dev/null | grep -E '^(Thread|#)'",
-                               process));
+  return output_of(
+      fmt::format("timeout 60 gdb -p {} -batch -nx -ex 'thread apply all bt 14' "
+                  "2>/dev/null | grep -E '^(Thread|#)'",
+                  process));
 }
 
 }  // namespace perdix::test::storm

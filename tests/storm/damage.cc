@@ -76,9 +76,10 @@ void use_damaged(const std::string& path, const Episode& episode, Board& board, 
     const Outcome dropped = attempt("drop", [&] { pool->drop(info.name); });
     pool.reset();
     const Outcome again = open();
-    require(!again.threw,
-            fmt::format("a pool opens, drop() of its damaged index {} ({}), and it opens no more: {}",
-                        dropped.threw ? "throws" : "succeeds", info.engine, again.text));
+    require(
+        !again.threw,
+        fmt::format("a pool opens, drop() of its damaged index {} ({}), and it opens no more: {}",
+                    dropped.threw ? "throws" : "succeeds", info.engine, again.text));
     if (rng.once_in(2)) break;
   }
 }

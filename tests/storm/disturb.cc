@@ -28,7 +28,7 @@ using std::chrono::seconds;
 
 constexpr auto kChildBound = seconds(20);
 constexpr auto kOrphanLife = seconds(3);
-constexpr std::uint64_t kMaxCopied = 96 << 20;  // bytes of a file that is copied alive
+constexpr std::uint64_t kMaxCopied = 96 << 20;        // bytes of a file that is copied alive
 constexpr std::uint32_t kForgedVersion = 0x7ffffff0;  // what a child writes: never in the model
 constexpr std::string_view kOtherName = "other";
 
@@ -41,7 +41,8 @@ void pause_between(Scene& scene) {
 
 OpenIndex& any_index(Scene& scene) { return *scene.indexes[scene.rng.below(scene.indexes.size())]; }
 
-// --- Forked children ------------------------------------------------------------------------------
+// --- Forked children
+// ------------------------------------------------------------------------------
 
 /// In a child: a call must be refused. The code is found by its name.
 void expect_forked(const std::function<void()>& call) {
@@ -62,31 +63,36 @@ struct ChildDeed {
 
 constexpr std::array kDeeds = {
     ChildDeed{"_exit", [](Scene&, OpenIndex&) { ::_exit(0); }},
-    ChildDeed{"get", [](Scene&, OpenIndex& index) {
-                expect_forked([&] { index.index.get(index.key(0)); });
-              }},
-    ChildDeed{"put", [](Scene&, OpenIndex& index) {
+    ChildDeed{
+        "get",
+        [](Scene&, OpenIndex& index) { expect_forked([&] { index.index.get(index.key(0)); }); }},
+    ChildDeed{"put",
+              [](Scene&, OpenIndex& index) {
                 expect_forked([&] {
                   index.index.put(index.key(0), index.plan.values({0, kForgedVersion}));
                 });
               }},
-    ChildDeed{"erase", [](Scene&, OpenIndex& index) {
-                expect_forked([&] { index.index.erase(index.key(0)); });
-              }},
-    ChildDeed{"scan", [](Scene&, OpenIndex& index) {
+    ChildDeed{
+        "erase",
+        [](Scene&, OpenIndex& index) { expect_forked([&] { index.index.erase(index.key(0)); }); }},
+    ChildDeed{"scan",
+              [](Scene&, OpenIndex& index) {
                 expect_forked([&] { index.index.scan(index.key(0), 10); });
               }},
     ChildDeed{"size", [](Scene&, OpenIndex& index) { expect_forked([&] { index.index.size(); }); }},
-    ChildDeed{"close", [](Scene&, OpenIndex& index) { expect_forked([&] { index.pool.close(); }); }},
-    ChildDeed{"drop", [](Scene&, OpenIndex& index) {
-                expect_forked([&] { index.pool.drop(index.plan.name); });
-              }},
-    ChildDeed{"destructors", [](Scene& scene, OpenIndex&) {
+    ChildDeed{"close",
+              [](Scene&, OpenIndex& index) { expect_forked([&] { index.pool.close(); }); }},
+    ChildDeed{
+        "drop",
+        [](Scene&, OpenIndex& index) { expect_forked([&] { index.pool.drop(index.plan.name); }); }},
+    ChildDeed{"destructors",
+              [](Scene& scene, OpenIndex&) {
                 scene.indexes.clear();
                 scene.pools.clear();
                 ::_exit(0);
               }},
-    ChildDeed{"destructors and exit", [](Scene& scene, OpenIndex&) {
+    ChildDeed{"destructors and exit",
+              [](Scene& scene, OpenIndex&) {
                 scene.indexes.clear();
                 scene.pools.clear();
                 std::exit(0);
@@ -138,8 +144,8 @@ void fork_once(Scene& scene) {
   ++scene.board.counters.forks;
   const auto status = wait_for(child);
   require(status.has_value(), fmt::format("a forked child hangs in {}", deed.name));
-  require(!WIFSIGNALED(*status), fmt::format("a forked child dies of signal {} in {}",
-                                             WTERMSIG(*status), deed.name));
+  require(!WIFSIGNALED(*status),
+          fmt::format("a forked child dies of signal {} in {}", WTERMSIG(*status), deed.name));
   const int code = WEXITSTATUS(*status);
   require(code == kRefused,
           fmt::format("{} in a forked child {}", deed.name,
@@ -149,7 +155,8 @@ void fork_once(Scene& scene) {
   expect_owned(scene, fmt::format("after {} in a forked child", deed.name).c_str());
 }
 
-// --- Live copies ----------------------------------------------------------------------------------
+// --- Live copies
+// ----------------------------------------------------------------------------------
 
 std::vector<Snapshot> snapshot_of(const OpenIndex& index) {
   std::vector<Snapshot> states;
@@ -211,7 +218,8 @@ void copy_once(Scene& scene) {
   }
 }
 
-// --- Other indexes that come and go ---------------------------------------------------------------
+// --- Other indexes that come and go
+// ---------------------------------------------------------------
 
 bool listed(const Pool& pool, std::string_view name) {
   for (const IndexInfo& info : pool.indexes()) {
@@ -249,7 +257,8 @@ void compare_other(OpenIndex& other, std::uint32_t pairs, Board& board) {
 void drop_listed(Pool& pool, const std::string& name, Board& board) {
   const Call marked(board.seats[0], "drop");
   const Outcome outcome = attempt("drop", [&] { pool.drop(name); });
-  require(!outcome.threw, fmt::format("drop() threw {} ({})", to_string(outcome.code), outcome.text));
+  require(!outcome.threw,
+          fmt::format("drop() threw {} ({})", to_string(outcome.code), outcome.text));
   require(!listed(pool, name), "a dropped index is still listed");
 }
 
@@ -263,8 +272,7 @@ void recreate_once(Scene& scene) {
   plan.name = fmt::format("{}-{}", kOtherName, scene.rng.below(1000));
   plan.pool = number;
   plan.keys = {plan.type->key_kind, Shape::random, 8, scene.rng()};
-  plan.values = {plan.type->value_kind,
-                 scene.rng.once_in(4) ? Sizes::large : Sizes::small};
+  plan.values = {plan.type->value_kind, scene.rng.once_in(4) ? Sizes::large : Sizes::small};
   IndexModel none;
   std::unique_ptr<OpenIndex> other;
   const Outcome opened = attempt("an index's constructor", [&] {
@@ -287,7 +295,8 @@ void recreate_once(Scene& scene) {
   ++scene.board.counters.recreated;
 }
 
-// --- Suspension and neighbours --------------------------------------------------------------------
+// --- Suspension and neighbours
+// --------------------------------------------------------------------
 
 std::atomic<bool> suspended{false};  // global, since a signal's handler has nothing else
 
@@ -316,15 +325,15 @@ pid_t start_role(Scene& scene, std::vector<std::string> arguments) {
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   pid_t child = -1;
-  const int error =
-      ::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, argv.data(), environ);
+  const int error = ::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, argv.data(), environ);
   require(error == 0, "the storm can't start a process");
   return child;
 }
 
 void stop_once(Scene& scene) {
   const std::string pause = std::to_string(scene.rng.between(1, 150));
-  const pid_t child = start_role(scene, {"perdix_storm", "--parent", std::to_string(::getpid()), "--stop", pause});
+  const pid_t child =
+      start_role(scene, {"perdix_storm", "--parent", std::to_string(::getpid()), "--stop", pause});
   require(wait_for(child).has_value(), "the storm's own helper hangs");
   ++scene.board.counters.stops;
 }
@@ -334,7 +343,8 @@ class Burners {
  public:
   Burners(Scene& scene, unsigned count) {
     for (unsigned i = 0; i < count; ++i)
-      children_.push_back(start_role(scene, {"perdix_storm", "--parent", std::to_string(::getpid()), "--burn", "1"}));
+      children_.push_back(start_role(
+          scene, {"perdix_storm", "--parent", std::to_string(::getpid()), "--burn", "1"}));
   }
   ~Burners() {
     for (const pid_t child : children_) {
@@ -349,7 +359,8 @@ class Burners {
   std::vector<pid_t> children_;
 };
 
-// --- Calls that must be refused -------------------------------------------------------------------
+// --- Calls that must be refused
+// -------------------------------------------------------------------
 
 void expect_code(const char* what, Errc code, const std::function<void()>& call) {
   const Outcome outcome = attempt(what, call);

@@ -38,8 +38,8 @@ void disturb(Disturbance disturbance, Scene& scene, const std::function<bool()>&
 /// A child that lives on for some seconds when this process is killed. Tells the board its pid.
 void leave_orphan(Scene& scene);
 
-/// In a process that a disturbance has started: stops its parent for a while, or computes until that
-/// ends. False in others.
+/// In a process that a disturbance has started: stops its parent for a while, or computes until
+/// that ends. False in others.
 bool run_helper(const Options& options);
 
 /// Lets a thread be suspended; before the threads start.

@@ -24,13 +24,15 @@ class Finale {
     for (auto& index : indexes_) compare_all(*index, seat());
     for (unsigned i = 0; i < pools_.size(); ++i) {
       if (episode_.leftovers) expect_little_left(i);
-      if (episode_.leftovers && episode_.pools[i].tight) use_space(i, "that its emptied indexes left", 2);
+      if (episode_.leftovers && episode_.pools[i].tight)
+        use_space(i, "that its emptied indexes left", 2);
     }
     indexes_.clear();
     for (unsigned i = 0; i < pools_.size(); ++i) {
       check_pool(*pools_[i], seat());
       for (const IndexInfo& info : pools_[i]->indexes()) drop(i, info.name);
-      if (episode_.leftovers && episode_.pools[i].tight) use_space(i, "that dropped indexes left", 3);
+      if (episode_.leftovers && episode_.pools[i].tight)
+        use_space(i, "that dropped indexes left", 3);
       close_and_expect_nothing(i);
     }
   }
@@ -47,11 +49,12 @@ class Finale {
       if (!hot) index.model.cells[number].begin({before.version + 1, false});
       bool erased = false;
       const Call marked(seat(), "erase at the end");
-      const Outcome outcome = attempt("erase", [&] { erased = index.index.erase(index.key(number)); });
-      require(!outcome.threw,
-              fmt::format("{} ({}): erase() threw {}", index.plan.name, index.plan.type->engine,
-                          outcome.text));
-      require(hot || erased, index.plan.name + ": erase() does not find " + show(index.key(number)));
+      const Outcome outcome =
+          attempt("erase", [&] { erased = index.index.erase(index.key(number)); });
+      require(!outcome.threw, fmt::format("{} ({}): erase() threw {}", index.plan.name,
+                                          index.plan.type->engine, outcome.text));
+      require(hot || erased,
+              index.plan.name + ": erase() does not find " + show(index.key(number)));
       if (!hot)
         index.model.cells[number].finish();
       else
@@ -72,15 +75,16 @@ class Finale {
     const std::uint64_t bound = (4 + 8 * indexes) * kMiB;
     const PoolInfo info = pools_[pool]->info();
     require(info.allocated <= bound,
-            fmt::format("{} bytes stay allocated in a pool of {} empty indexes ({})", info.allocated,
-                        indexes, engines_of(pool)));
+            fmt::format("{} bytes stay allocated in a pool of {} empty indexes ({})",
+                        info.allocated, indexes, engines_of(pool)));
   }
 
   std::string engines_of(unsigned pool) const {
     std::string text;
     for (const IndexPlan& plan : episode_.indexes) {
       if (plan.pool == pool)
-        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", plan.type->engine, plan.type->kinds());
+        text +=
+            fmt::format("{}{} {}", text.empty() ? "" : ", ", plan.type->engine, plan.type->kinds());
     }
     return text;
   }
@@ -99,9 +103,10 @@ class Finale {
       break;
     }
     const std::uint64_t max = episode_.pools[pool].max_size;
-    require(stored * kBigValue >= max - max / parts - 8 * kMiB || max <= 32 * kMiB,
-            fmt::format("of {} bytes of a pool only {} can be had as big values from the space {} ({})",
-                        max, stored * kBigValue, whose, engines_of(pool)));
+    require(
+        stored * kBigValue >= max - max / parts - 8 * kMiB || max <= 32 * kMiB,
+        fmt::format("of {} bytes of a pool only {} can be had as big values from the space {} ({})",
+                    max, stored * kBigValue, whose, engines_of(pool)));
     for (std::uint64_t i = 0; i < stored; ++i) {
       const Call marked(seat(), "erase of a big value");
       require(other.erase(i), "a big value is lost");
@@ -111,8 +116,8 @@ class Finale {
   void drop(unsigned pool, const std::string& name) {
     const Call marked(seat(), "drop");
     const Outcome outcome = attempt("drop", [&] { pools_[pool]->drop(name); });
-    require(!outcome.threw, fmt::format("drop() at the end threw {} ({})", to_string(outcome.code),
-                                        outcome.text));
+    require(!outcome.threw,
+            fmt::format("drop() at the end threw {} ({})", to_string(outcome.code), outcome.text));
   }
 
   void close_and_expect_nothing(unsigned number) {

@@ -1,4 +1,4 @@
-// A storm: random configurations of everything at once, against models. See usage().
+// A storm: random configurations of everything at once, against models. See kUsage.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -34,8 +34,8 @@ constexpr std::string_view kUsage =
   --engine E           only this engine
   --kinds K            only these kinds: u64_u64, u64_bytes, bytes_u64 or bytes_bytes
   --shape S            only string keys of this shape
-  --without W,...      leave these out: works, disturbances, faults, endings, shapes and more; a wrong
-                       word lists them
+  --without W,...      leave these out: works, disturbances, faults, endings, shapes and more; a
+                       wrong word lists them
   --pool-directory D   folder for the pools (default: in memory)
   --keep 1             keep the folders of failed episodes
   --show 1             print the plan of each episode
@@ -118,8 +118,7 @@ class Storm {
   std::string chosen_options() const {
     std::string text;
     for (const char* name : {"engine", "kinds", "shape", "without", "bound"}) {
-      if (!options_.text(name).empty())
-        text += fmt::format(" --{} {}", name, options_.text(name));
+      if (!options_.text(name).empty()) text += fmt::format(" --{} {}", name, options_.text(name));
     }
     return text;
   }
@@ -153,6 +152,10 @@ int main(int argc, char** argv) {
   using namespace perdix::test;
   try {
     const Options options(argc, argv);
+    if (!options.text("help").empty()) {
+      fmt::print("{}", storm::kUsage);
+      return 0;
+    }
     if (storm::run_helper(options)) return 0;
     const std::string folder = options.text("pool-directory");
     if (!folder.empty()) ::setenv("PERDIX_TEST_DIR", folder.c_str(), 1);

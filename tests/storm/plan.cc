@@ -12,13 +12,23 @@ namespace perdix::test::storm {
 namespace {
 
 constexpr std::uint64_t kRoomyPool = std::uint64_t{1} << 34;
-constexpr std::uint64_t kMaxBytes = 192 * kMiB;  ///< of keys and values of an index that fits
+constexpr std::uint64_t kMaxBytes = 64 * kMiB;  ///< of keys and values of an index that fits
 constexpr std::array<std::uint32_t, 9> kPrefixes = {8, 31, 33, 40, 64, 255, 600, 1500, 4096};
 constexpr std::array<std::uint64_t, 6> kBudgets = {
     0, 16 * kKiB, 256 * kKiB, 4 * kMiB, IndexOptions::kUnlimited, IndexOptions::kUnlimited};
-constexpr std::array kOtherWords = {"kills-while-opening", "visitors", "restarts", "tight",
-                                    "damage", "millions", "large", "page_cache",
-                                    "memory_controller", "default-options", "background", "leftovers", "bounds"};
+constexpr std::array kOtherWords = {"kills-while-opening",
+                                    "visitors",
+                                    "restarts",
+                                    "tight",
+                                    "damage",
+                                    "millions",
+                                    "large",
+                                    "page_cache",
+                                    "memory_controller",
+                                    "default-options",
+                                    "background",
+                                    "leftovers",
+                                    "bounds"};
 
 /// How much an episode holds and does.
 struct Scale {
@@ -169,9 +179,8 @@ class Maker {
     const std::uint64_t steps = rng_.between(1, 3);
     for (std::uint64_t i = 0; i < steps; ++i) round.steps.push_back(step(number == 0 && i == 0));
     round.damage = now_and_then(5, "damage");
-    round.ending = unless_without(
-        one_of(std::array{Ending::close, Ending::destroy, Ending::kill, Ending::kill, Ending::kill,
-                          Ending::orphan}));
+    round.ending = unless_without(one_of(std::array{Ending::close, Ending::destroy, Ending::kill,
+                                                    Ending::kill, Ending::kill, Ending::orphan}));
     round.signal = one_of(std::array{SIGKILL, SIGKILL, SIGKILL, SIGSEGV, SIGABRT});
     round.kill_after = rng_.below(1000);
     return round;
@@ -333,8 +342,7 @@ Episode make_episode(std::uint64_t seed, std::uint64_t number, const Wishes& wis
 std::string describe(const Step& step) {
   std::string text = fmt::format("{} {}, {} threads, {} operations each", name_of(step.work),
                                  name_of(step.order), step.threads, step.operations);
-  if (step.disturbance != Disturbance::none)
-    text += fmt::format(", {}", name_of(step.disturbance));
+  if (step.disturbance != Disturbance::none) text += fmt::format(", {}", name_of(step.disturbance));
   if (step.fault != Fault::none) text += fmt::format(", fault {}", name_of(step.fault));
   if (step.visitors) text += ", visitors";
   if (step.restarts) text += ", restarts";
@@ -348,13 +356,13 @@ std::string describe(const Episode& episode) {
                         pool.max_size / kMiB, pool.tight ? ", tight" : "");
   }
   for (const IndexPlan& index : episode.indexes) {
-    text += fmt::format("  {} in pool {}: {} {}, {} keys {}{}, values {}\n", index.name, index.pool,
-                        index.type->engine, index.type->kinds(), index.count,
-                        name_of(index.keys.shape),
-                        index.keys.shape == Shape::prefix || index.keys.shape == Shape::groups
-                            ? fmt::format(" {}", index.keys.prefix)
-                            : "",
-                        name_of(index.values.sizes));
+    text +=
+        fmt::format("  {} in pool {}: {} {}, {} keys {}{}, values {}\n", index.name, index.pool,
+                    index.type->engine, index.type->kinds(), index.count, name_of(index.keys.shape),
+                    index.keys.shape == Shape::prefix || index.keys.shape == Shape::groups
+                        ? fmt::format(" {}", index.keys.prefix)
+                        : "",
+                    name_of(index.values.sizes));
   }
   for (const Round& round : episode.rounds) {
     text += describe(round);

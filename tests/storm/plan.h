@@ -1,5 +1,5 @@
-// What an episode does: pools, indexes, keys, and rounds of steps with their disturbances. All of it
-// follows from a seed and the episode's number, so a finding replays as far as threads allow.
+// What an episode does: pools, indexes, keys, and rounds of steps with their disturbances. All of
+// it follows from a seed and the episode's number, so a finding replays as far as threads allow.
 #pragma once
 
 #include <perdix/pool.h>
@@ -90,8 +90,8 @@ struct Step {
   Order order = Order::random;
   Disturbance disturbance = Disturbance::none;
   Fault fault = Fault::none;
-  bool visitors = false;        ///< scans whose visitors write, throw, sleep and close
-  bool restarts = false;        ///< threads come and go
+  bool visitors = false;  ///< scans whose visitors write, throw, sleep and close
+  bool restarts = false;  ///< threads come and go
   unsigned threads = 1;
   std::uint64_t operations = 0;  ///< of each thread
 };
@@ -105,8 +105,8 @@ struct Round {
   bool look_first = true;  ///< everything is compared before the work begins
   std::vector<Step> steps;
   Ending ending = Ending::close;
-  bool damage = false;         ///< behind the end: damaged copies of the file are opened
-  int signal = 0;              ///< of kill and orphan
+  bool damage = false;           ///< behind the end: damaged copies of the file are opened
+  int signal = 0;                ///< of kill and orphan
   std::uint64_t kill_after = 0;  ///< operations of the last step, in per mille
 };
 

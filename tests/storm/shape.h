@@ -1,5 +1,6 @@
 // What keys and values look like. A key is a function of its number, so a set of millions of keys
-// needs no memory; a value carries the number of its key and a version, and proves that it is whole.
+// needs no memory; a value carries the number of its key and a version, and proves that it is
+// whole.
 #pragma once
 
 #include <array>
@@ -23,8 +24,8 @@ enum class Shape : std::uint8_t {
   nested,      ///< strings that are prefixes of each other
 };
 
-inline constexpr std::array kShapes = {Shape::random, Shape::sequential, Shape::clustered,
-                                       Shape::edges,  Shape::prefix,     Shape::groups,
+inline constexpr std::array kShapes = {Shape::random,  Shape::sequential, Shape::clustered,
+                                       Shape::edges,   Shape::prefix,     Shape::groups,
                                        Shape::endings, Shape::nested};
 
 std::string_view name_of(Shape shape);

@@ -9,17 +9,17 @@ namespace perdix::test::storm {
 void Summary::add(const Episode& episode, const Counters& c) {
   ++episodes_;
   const std::array<std::uint64_t, 16> counts = {
-      c.operations, c.injected, c.failed_calls, c.kills,  c.kills_in_open, c.reopens,
-      c.comparisons, c.forks,   c.copies,       c.copies_refused, c.recreated, c.damaged,
-      c.full,       c.visits,   c.threads,      c.stops};
+      c.operations,  c.injected, c.failed_calls, c.kills,          c.kills_in_open, c.reopens,
+      c.comparisons, c.forks,    c.copies,       c.copies_refused, c.recreated,     c.damaged,
+      c.full,        c.visits,   c.threads,      c.stops};
   for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i].count += counts[i];
   for (const IndexPlan& index : episode.indexes) {
     for (const Round& round : episode.rounds) {
       for (const Step& step : round.steps) {
-        configurations_.insert(fmt::format(
-            "{} {} {} {} {} {} {}", index.type->engine, index.type->kinds(),
-            name_of(index.keys.shape), test::name_of(episode.pools[index.pool].domain),
-            name_of(step.work), name_of(step.disturbance), name_of(step.fault)));
+        configurations_.insert(
+            fmt::format("{} {} {} {} {} {} {}", index.type->engine, index.type->kinds(),
+                        name_of(index.keys.shape), test::name_of(episode.pools[index.pool].domain),
+                        name_of(step.work), name_of(step.disturbance), name_of(step.fault)));
       }
     }
   }
@@ -33,11 +33,11 @@ std::uint64_t Summary::count_of(std::string_view name) const {
 }
 
 void Summary::print_progress(double seconds) const {
-  fmt::print("... {:.0f} s: {} episodes, {} operations, {} kills, {} failed calls injected, {} forks, "
-             "{} configurations, {} findings\n",
-             seconds, episodes_, count_of("operations"), count_of("kills"),
-             count_of("failed calls injected"), count_of("forks"), configurations_.size(),
-             findings_);
+  fmt::print(
+      "... {:.0f} s: {} episodes, {} operations, {} kills, {} failed calls injected, {} forks, "
+      "{} configurations, {} findings\n",
+      seconds, episodes_, count_of("operations"), count_of("kills"),
+      count_of("failed calls injected"), count_of("forks"), configurations_.size(), findings_);
   std::fflush(stdout);
 }
 
@@ -46,10 +46,11 @@ void Summary::print(double seconds) const {
   for (const Row& row : rows_) fmt::print("{:<26} {:>12}\n", row.name, row.count);
   fmt::print("{:<26} {:>12}\n{:<26} {:>12}\n\n", "configurations", configurations_.size(),
              "findings", findings_);
-  fmt::print("{} episodes, {} operations, {} kills, {} failed calls injected, {} configurations, {} "
-             "findings in {:.0f} s\n",
-             episodes_, count_of("operations"), count_of("kills"),
-             count_of("failed calls injected"), configurations_.size(), findings_, seconds);
+  fmt::print(
+      "{} episodes, {} operations, {} kills, {} failed calls injected, {} configurations, {} "
+      "findings in {:.0f} s\n",
+      episodes_, count_of("operations"), count_of("kills"), count_of("failed calls injected"),
+      configurations_.size(), findings_, seconds);
 }
 
 }  // namespace perdix::test::storm

@@ -33,14 +33,22 @@ class Summary {
   std::uint64_t episodes_ = 0;
   std::uint64_t findings_ = 0;
   std::set<std::string> configurations_;  ///< of engines, kinds, shapes, domains and work
-  std::array<Row, 16> rows_{{{"operations"},        {"failed calls injected"},
-                             {"calls that threw"},  {"kills"},
-                             {"kills while opening"}, {"reopens"},
-                             {"comparisons"},       {"forks"},
-                             {"live copies"},       {"live copies refused"},
-                             {"other indexes dropped"}, {"damaged copies"},
-                             {"full pools"},        {"visitors that misbehave"},
-                             {"threads restarted"}, {"stops and suspensions"}}};
+  std::array<Row, 16> rows_{{{"operations"},
+                             {"failed calls injected"},
+                             {"calls that threw"},
+                             {"kills"},
+                             {"kills while opening"},
+                             {"reopens"},
+                             {"comparisons"},
+                             {"forks"},
+                             {"live copies"},
+                             {"live copies refused"},
+                             {"other indexes dropped"},
+                             {"damaged copies"},
+                             {"full pools"},
+                             {"visitors that misbehave"},
+                             {"threads restarted"},
+                             {"stops and suspensions"}}};
 };
 
 }  // namespace perdix::test::storm

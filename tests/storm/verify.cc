@@ -9,7 +9,6 @@
 namespace perdix::test::storm {
 namespace {
 
-
 std::string title(const OpenIndex& index) {
   return fmt::format("{} ({} {}, {} keys {})", index.plan.name, index.plan.type->engine,
                      index.plan.type->kinds(), index.plan.count, name_of(index.plan.keys.shape));
@@ -32,11 +31,11 @@ std::uint64_t compare_keys(OpenIndex& index, Seat& seat) {
     Cell& cell = index.model.cells[number];
     const Snapshot before = cell.load();
     const Found found = version_of(index, number, index.index.get(index.key(number)));
-    require(cell.decide(found),
-            fmt::format("{}: key {} {} has {}, but the last acknowledged state is {}{}",
-                        title(index), number, show(index.key(number)), show(found),
-                        show(before.decided),
-                        before.in_flight ? ", and in flight " + show(*before.in_flight) : ""));
+    require(
+        cell.decide(found),
+        fmt::format("{}: key {} {} has {}, but the last acknowledged state is {}{}", title(index),
+                    number, show(index.key(number)), show(found), show(before.decided),
+                    before.in_flight ? ", and in flight " + show(*before.in_flight) : ""));
     there += found.has_value() ? 1 : 0;
   }
   return there;
@@ -52,9 +51,8 @@ void compare_scan(OpenIndex& index, std::uint64_t expected, Seat& seat) {
                 index.key(tag->key) == key.copy(),
             fmt::format("{}: a scan shows {} with a value that is not its own", title(index),
                         show(key)));
-    require(!last || *last < key,
-            fmt::format("{}: a scan shows {} behind {}", title(index), show(key),
-                        last ? show(*last) : ""));
+    require(!last || *last < key, fmt::format("{}: a scan shows {} behind {}", title(index),
+                                              show(key), last ? show(*last) : ""));
     last = key.copy();
     if (tag->key < index.plan.count) {
       const State state = index.model.cells[tag->key].load().decided;
@@ -66,8 +64,8 @@ void compare_scan(OpenIndex& index, std::uint64_t expected, Seat& seat) {
     if (++shown % 1024 == 0) seat.since = now();
     return true;
   });
-  require(shown == expected, fmt::format("{}: a scan shows {} pairs, get() finds {}", title(index),
-                                         shown, expected));
+  require(shown == expected,
+          fmt::format("{}: a scan shows {} pairs, get() finds {}", title(index), shown, expected));
 }
 
 std::uint64_t hot_there(OpenIndex& index, Seat& seat) {
@@ -105,8 +103,8 @@ void compare_all(OpenIndex& index, Seat& seat) {
   compare_scan(index, there, seat);
   const Call marked(seat, "size and check");
   const std::uint64_t size = index.index.size();
-  require(size == there, fmt::format("{}: size() is {}, but {} keys are there", title(index), size,
-                                     there));
+  require(size == there,
+          fmt::format("{}: size() is {}, but {} keys are there", title(index), size, there));
   const CheckReport report = index.index.check();
   require(report.ok(), title(index) + ": check(): " + problems_of(report));
 }

@@ -91,7 +91,8 @@ class Worker {
   Seat& seat() { return board_.seats[0]; }
 
   bool sick() const {
-    return std::any_of(board_.sick.begin(), board_.sick.end(), [](const auto& s) { return s.load(); });
+    return std::any_of(board_.sick.begin(), board_.sick.end(),
+                       [](const auto& s) { return s.load(); });
   }
 
   std::thread kill_soon() {
@@ -148,8 +149,8 @@ class Worker {
     Pool& pool = *pools_[plan.pool];
     AnyIndex index = plan.type->open_with(pool, plan.name, round.options[number]);
     const faults::Spared spared;
-    indexes_.emplace_back(new OpenIndex{plan, episode_.pools[plan.pool], ground_.model(number), pool,
-                                        std::move(index)});
+    indexes_.emplace_back(new OpenIndex{plan, episode_.pools[plan.pool], ground_.model(number),
+                                        pool, std::move(index)});
   }
 
   /// With failures first, where Errors are right; then without, where none is.
@@ -203,9 +204,11 @@ class Worker {
   void check_sizes() {
     for (unsigned i = 0; i < pools_.size(); ++i) {
       const PoolInfo info = pools_[i]->info();
-      require(info.size <= episode_.pools[i].max_size,
-              fmt::format("the file has {} bytes, above the max_size of {} that its pool was created "
-                          "with", info.size, episode_.pools[i].max_size));
+      require(
+          info.size <= episode_.pools[i].max_size,
+          fmt::format("the file has {} bytes, above the max_size of {} that its pool was created "
+                      "with",
+                      info.size, episode_.pools[i].max_size));
       require(info.allocated <= info.size, "more is allocated than the file has");
     }
   }
@@ -215,8 +218,8 @@ class Worker {
       if (!all && index->plan.count > kComparedOften) continue;
       compare_all(*index, seat());
       const auto number = static_cast<std::size_t>(&index - indexes_.data());
-      const Round& round = episode_.rounds[std::min<std::size_t>(board_.round,
-                                                                 episode_.rounds.size() - 1)];
+      const Round& round =
+          episode_.rounds[std::min<std::size_t>(board_.round, episode_.rounds.size() - 1)];
       if (all && episode_.bounds) check_bounds(*index, round.options[number], seat());
     }
     ++board_.counters.comparisons;
@@ -325,8 +328,8 @@ int run_worker(const Episode& episode, Ground& ground, const std::vector<std::st
     Worker(episode, ground, paths).run();
     return 0;
   } catch (const Error& error) {
-    end_with(ground.board(), fmt::format("an unexpected Error ({}): {}", to_string(error.code()),
-                                         error.what()));
+    end_with(ground.board(),
+             fmt::format("an unexpected Error ({}): {}", to_string(error.code()), error.what()));
   } catch (const std::exception& error) {
     end_with(ground.board(), error.what());
   }
