@@ -133,12 +133,12 @@ class Maker {
     plan.values = {plan.type->value_kind, draw_sizes()};
     plan.count = static_cast<std::uint32_t>(rng_.between(scale_.least, scale_.most));
     if (rng_.once_in(8)) plan.count = static_cast<std::uint32_t>(rng_.between(4, 12));
-    plan.count = std::min(plan.count, plan.keys.most() - kHotKeys);
     const PoolPlan& pool = episode_.pools[plan.pool];
     const std::uint64_t pair = mean_bytes(plan);
     if (pool.tight) plan.count = static_cast<std::uint32_t>(pool.max_size / pair);
     plan.count = std::min(plan.count, static_cast<std::uint32_t>(kMaxBytes / pair));
     if (pool.domain == Domain::page_cache) plan.count = std::min<std::uint32_t>(plan.count, 8'000);
+    plan.count = std::min(plan.count, plan.keys.most() - kHotKeys);
     if (scale_.least >= 20'000) plan.count = std::max<std::uint32_t>(plan.count, 16);
     return plan;
   }

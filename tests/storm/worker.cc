@@ -65,15 +65,15 @@ class Worker {
   /// Whether this process goes on.
   bool run_round(const Round& round) {
     rng_ = Rng(mix(episode_.seed) + board_.round * 1000 + board_.openings_killed);
-    std::optional<std::thread> killer;
-    if (board_.openings_killed < round.kills_while_opening) {
+    const bool deadly = board_.openings_killed < round.kills_while_opening;
+    if (deadly) {
       ++board_.openings_killed;
-      killer = kill_soon();
+      kill_soon();
     }
     open_all(round);
     for (auto& index : indexes_) settle_hot(*index, seat());
     if (round.look_first) compare(true);
-    if (killer) killer->join();  // does not return
+    while (deadly) ::pause();
     board_.opened = true;
     for (std::size_t i = 0; i < round.steps.size() && !sick(); ++i) {
       const bool last = i + 1 == round.steps.size();
@@ -95,15 +95,15 @@ class Worker {
                        [](const auto& s) { return s.load(); });
   }
 
-  std::thread kill_soon() {
+  void kill_soon() {
     const auto delay = microseconds(rng_.below(rng_.once_in(3) ? 60'000 : 4'000));
-    return std::thread([this, delay] {
+    std::thread([this, delay] {
       faults::exempt_this_thread();
       std::this_thread::sleep_for(delay);
       ++board_.counters.kills;
       ++board_.counters.kills_in_open;
       die(board_, starting_, SIGKILL);
-    });
+    }).detach();
   }
 
   // --- Opening and closing ---
@@ -234,22 +234,21 @@ class Worker {
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < step.threads; ++i)
       threads.emplace_back([this, &step, i] { run_client(step, i); });
-    std::optional<std::thread> killer;
     if (deadly != nullptr) {
       const std::uint64_t all = step.operations * step.threads;
       const std::uint64_t at = begin + all * deadly->kill_after / 1000;
-      killer.emplace([this, deadly, at] { kill_at(*deadly, at); });
+      std::thread([this, deadly, at] { kill_at(*deadly, at); }).detach();
     }
     arm_library_threads(step);
     Scene scene{indexes_, pools_, paths_, episode_, board_, rng_, starting_, {}};
     if (!step.restarts) {
       for (std::thread& thread : threads) scene.threads.push_back(thread.native_handle());
     }
-    disturb(step.disturbance, scene, [&] { return running_.load() > 0; });
+    guarded([&] { disturb(step.disturbance, scene, [&] { return running_.load() > 0; }); });
     for (std::thread& thread : threads) thread.join();
     faults::arm_others(Fault::none, 0);
     board_.others_armed = false;
-    if (killer) killer->join();  // does not return
+    while (deadly != nullptr) ::pause();
   }
 
   void arm_library_threads(const Step& step) {
@@ -284,7 +283,7 @@ class Worker {
     try {
       body();
     } catch (const std::exception& error) {
-      end_with(board_, error.what());
+      end_with(board_, what_of(error));
     }
   }
 
