@@ -213,8 +213,19 @@ class Maker {
     std::uint64_t pair = 0;
     for (const IndexPlan& index : episode_.indexes) pair = std::max(pair, mean_bytes(index));
     step.operations = std::min(step.operations, kMaxBytes / pair / step.threads + 1);
+    if (step.work == Work::fill) step.operations = operations_to_fill(step);
     if (step.work == Work::idle) step.operations = 40;
     return step;
+  }
+
+  /// Of each thread: a tight pool is filled to the end.
+  std::uint64_t operations_to_fill(const Step& step) const {
+    std::uint64_t operations = step.operations;
+    for (const IndexPlan& index : episode_.indexes) {
+      if (episode_.pools[index.pool].tight)
+        operations = std::max<std::uint64_t>(operations, index.count / step.threads + 1);
+    }
+    return operations;
   }
 
   bool any_page_cache() const {

@@ -36,6 +36,12 @@ constexpr unsigned kChunks = 6;  // threads that follow each other where they co
   ::_exit(1);
 }
 
+std::string what_of(const std::exception& exception) {
+  if (const auto* error = dynamic_cast<const Error*>(&exception))
+    return fmt::format("an unexpected Error ({}): {}", to_string(error->code()), error->what());
+  return exception.what();
+}
+
 [[noreturn]] void die(Board& board, std::mutex& starting, int signal) {
   const std::lock_guard lock(starting);
   board.planned_signal = signal;
@@ -326,11 +332,8 @@ int run_worker(const Episode& episode, Ground& ground, const std::vector<std::st
   try {
     Worker(episode, ground, paths).run();
     return 0;
-  } catch (const Error& error) {
-    end_with(ground.board(),
-             fmt::format("an unexpected Error ({}): {}", to_string(error.code()), error.what()));
   } catch (const std::exception& error) {
-    end_with(ground.board(), error.what());
+    end_with(ground.board(), what_of(error));
   }
 }
 
