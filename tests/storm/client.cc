@@ -42,6 +42,8 @@ Outcome attempt(const char* name, const std::function<void()>& call) {
     throw;
   } catch (const std::exception& error) {
     const faults::Spared spared;
+    if (faults::accepts_bad_alloc() && dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
+      return {true, false, Errc::out_of_space, error.what()};
     throw Finding(
         fmt::format("{} threw something that is no perdix::Error: {}", name, error.what()));
   }

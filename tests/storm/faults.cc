@@ -33,6 +33,7 @@ thread_local constinit ThreadState mine;
 constinit std::atomic<Fault> others_fault{Fault::none};
 constinit std::atomic<unsigned> others_left{0};
 constinit std::atomic<std::uint64_t> injected_calls{0};
+constinit std::atomic<bool> bad_alloc_accepted{false};
 
 bool strikes_this_thread(Fault fault) {
   if (mine.fault != fault || mine.spared) return false;
@@ -102,6 +103,10 @@ void arm_others(Fault fault, unsigned nth) {
 }
 
 void exempt_this_thread() { mine.exempt = true; }
+
+void accept_bad_alloc() { bad_alloc_accepted = true; }
+
+bool accepts_bad_alloc() { return bad_alloc_accepted; }
 
 std::uint64_t injected() { return injected_calls; }
 

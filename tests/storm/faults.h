@@ -43,6 +43,10 @@ void arm_others(Fault fault, unsigned nth);
 /// This thread is the storm's.
 void exempt_this_thread();
 
+/// From now on std::bad_alloc is taken for an Error.
+void accept_bad_alloc();
+bool accepts_bad_alloc();
+
 /// Failures so far, in this process.
 std::uint64_t injected();
 

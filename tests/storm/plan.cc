@@ -27,6 +27,7 @@ constexpr std::array kOtherWords = {"kills-while-opening",
                                     "memory_controller",
                                     "default-options",
                                     "background",
+                                    "bad_alloc",
                                     "leftovers",
                                     "bounds"};
 
@@ -47,6 +48,7 @@ class Maker {
       : rng_(mix(mix(seed) + number)), wishes_(wishes) {
     episode_.seed = mix(mix(seed) ^ number);
     episode_.leftovers = !without("leftovers");
+    episode_.bad_alloc = without("bad_alloc");
     episode_.bounds = !without("bounds");
   }
 
@@ -56,7 +58,7 @@ class Maker {
     for (unsigned i = 0; i < pools; ++i) episode_.pools.push_back(pool());
     const auto indexes = static_cast<unsigned>(rng_.between(1, scale_.least < 100'000 ? 3 : 1));
     for (unsigned i = 0; i < std::max(indexes, pools); ++i) episode_.indexes.push_back(index(i));
-    const std::uint64_t rounds = rng_.between(2, 4);
+    const std::uint64_t rounds = std::min<std::uint64_t>(rng_.between(2, 4), heavy() ? 2 : 4);
     for (std::uint64_t i = 0; i < rounds; ++i) episode_.rounds.push_back(round(i));
     return std::move(episode_);
   }
@@ -94,7 +96,7 @@ class Maker {
       plan.domain = Domain::page_cache;
     else if (dice == 6 && !without("memory_controller"))
       plan.domain = Domain::memory_controller;
-    const std::uint64_t most = one_of(std::array<std::uint64_t, 4>{16, 32, 48, 96}) * kMiB;
+    const std::uint64_t most = one_of(std::array<std::uint64_t, 4>{16, 16, 32, 48}) * kMiB;
     plan.tight = now_and_then(3, "tight");
     plan.max_size = plan.tight ? most : kRoomyPool;
     return plan;
@@ -135,7 +137,7 @@ class Maker {
     if (rng_.once_in(8)) plan.count = static_cast<std::uint32_t>(rng_.between(4, 12));
     const PoolPlan& pool = episode_.pools[plan.pool];
     const std::uint64_t pair = mean_bytes(plan);
-    if (pool.tight) plan.count = static_cast<std::uint32_t>(pool.max_size / pair);
+    if (pool.tight) plan.count = static_cast<std::uint32_t>(pool.max_size * 2 / 3 / pair);
     plan.count = std::min(plan.count, static_cast<std::uint32_t>(kMaxBytes / pair));
     if (pool.domain == Domain::page_cache) plan.count = std::min<std::uint32_t>(plan.count, 8'000);
     plan.count = std::min(plan.count, plan.keys.most() - kHotKeys);
@@ -176,7 +178,7 @@ class Maker {
     if (now_and_then(4, "kills-while-opening"))
       round.kills_while_opening = static_cast<unsigned>(rng_.between(1, 3));
     round.look_first = !rng_.once_in(3);
-    const std::uint64_t steps = rng_.between(1, 3);
+    const std::uint64_t steps = std::min<std::uint64_t>(rng_.between(1, 3), heavy() ? 2 : 3);
     for (std::uint64_t i = 0; i < steps; ++i) round.steps.push_back(step(number == 0 && i == 0));
     round.damage = now_and_then(5, "damage");
     round.ending = unless_without(one_of(std::array{Ending::close, Ending::destroy, Ending::kill,
@@ -226,6 +228,12 @@ class Maker {
         operations = std::max<std::uint64_t>(operations, index.count / step.threads + 1);
     }
     return operations;
+  }
+
+  /// Whether its steps take long.
+  bool heavy() const {
+    return std::any_of(episode_.indexes.begin(), episode_.indexes.end(),
+                       [](const IndexPlan& index) { return index.count > 150'000; });
   }
 
   bool any_page_cache() const {

@@ -328,6 +328,7 @@ int run_worker(const Episode& episode, Ground& ground, const std::vector<std::st
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   faults::exempt_this_thread();
   report_crashes(ground.board());
+  if (episode.bad_alloc) faults::accept_bad_alloc();
   allow_suspension();
   try {
     Worker(episode, ground, paths).run();
