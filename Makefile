@@ -9,7 +9,7 @@ TOOL := build/release/tools/perdix/perdix
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo test test-all bench setup build dev release asan tsan instrumented \
-	fuzz fuzz-campaign schedule-campaign kill-campaign \
+	fuzz fuzz-campaign schedule-campaign kill-campaign storm \
 	unit-test conformance-test concurrency-test kill-test tool-test install-test tidy-test model \
 	crash-campaign persist-mutation planted-bugs \
 	install format tidy clean
@@ -91,6 +91,11 @@ kill-campaign: ## kill real processes for TIME seconds (default 600), also while
 	@scripts/setup test
 	@scripts/build dev perdix_kill
 	@build/dev/tests/kill/perdix_kill --seconds $(TIME) --jobs 8 $(ARGS)
+
+storm: ## everything at once at random against models, for TIME seconds (default 600); options in ARGS
+	@scripts/setup test
+	@scripts/build dev perdix_storm
+	@build/dev/tests/storm/perdix_storm --seconds $(TIME) $(ARGS)
 
 crash-campaign: ## explore crash states for TIME seconds (default 600); options in ARGS, for example --engine sptree
 	@scripts/setup test

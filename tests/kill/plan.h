@@ -9,22 +9,10 @@
 #include <vector>
 
 #include "support/domain.h"
+#include "support/options.h"
 #include "support/workload.h"
 
 namespace perdix::test::kill {
-
-/// Named options of a command line: "--name value".
-class Options {
- public:
-  /// Throws std::invalid_argument for anything that is not "--name value".
-  Options(int count, char** arguments);
-
-  std::string text(std::string_view name, std::string_view fallback = "") const;
-  std::uint64_t number(std::string_view name, std::uint64_t fallback) const;
-
- private:
-  std::vector<std::pair<std::string, std::string>> values_;
-};
 
 enum class Mode {
   alone,     ///< one writer

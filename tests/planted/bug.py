@@ -3,12 +3,21 @@ could be made here.
 
 `before` must occur exactly once in the file; `after` replaces it. The lines that change must be
 whole statements, and declare nothing that others use; or `after` contains {planted}, which is true
-in a run with the bug. `subjects` of the explorer are tried in turn until one notices.
+in a run with the bug. `subjects` of the explorer are tried in turn until one notices. A subject
+that begins with "storm " is a command line of perdix_storm in place of one of the explorer; storm()
+makes it.
 """
 
 from collections import namedtuple
 
 Bug = namedtuple("Bug", "name path before after subjects")
+
+
+
+def storm(options, seed=1, seconds=60):
+    """A storm of so many seconds at most that notices the bug."""
+    return f"storm --seed {seed} --seconds {seconds} {options}"
+
 
 TREE = ("sptree:u64:u64", "sptree")
 FAIR = ("fastfair:u64:u64", "fastfair")
@@ -56,6 +65,8 @@ HEAP = "src/alloc/heap.cc"
 CHUNKS = "src/alloc/chunks.cc"
 DIRECTORY = "src/pool/directory.cc"
 SUPERBLOCK = "src/pool/superblock.cc"
+POOL_CORE = "src/pool/pool_core.cc"
+RECLAIMER = "src/epoch/reclaimer.cc"
 POOL = "src/index/pool.cc"
 PERSIST = "src/pm/persist.h"
 WAL_RECORD = "src/wal/record.h"

@@ -5,6 +5,7 @@ import bugs_nbtree
 import bugs_pool
 import bugs_resume
 import bugs_sptree
+import bugs_storm
 import bugs_wal
 
 BUGS = (
@@ -14,4 +15,5 @@ BUGS = (
     + bugs_wal.BUGS
     + bugs_fastfair.BUGS
     + bugs_nbtree.BUGS
+    + bugs_storm.BUGS
 )

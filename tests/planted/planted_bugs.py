@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Plants bugs in a copy of the sources and expects the crash-state explorer to notice each.
+"""Plants bugs in a copy of the sources and expects the crash-state explorer, or the storm where a
+bug says so, to notice each.
 
     tests/planted/planted_bugs.py                    all bugs
     tests/planted/planted_bugs.py --only merge       those whose name contains "merge"
+    tests/planted/planted_bugs.py --by storm         those that the storm must notice
     tests/planted/planted_bugs.py --check            only that each still fits the sources; seconds
 
 All bugs are planted in one copy, which is built once: where a bug changes lines, the copy has both
@@ -38,9 +40,11 @@ inline bool planted(int number) {{
   return bug == number;
 }}
 """
+PROGRAMS = {"crash_explorer": "tests/crash", "perdix_storm": "tests/storm"}
 _WHERE = re.compile(r"--engine (\S+) --domain (\S+) .*--threads (\d+)")
 # What is wrong stands in the line below, unless the process ended at once.
 _FAILED = re.compile(r"FAILED: (?:(.*)\. Replay:|.*\n +(.*))")
+_FINDING = re.compile(r"FINDING in (.*)")
 
 # The lines [begin, end) of a file, and what bug `number` has in their place.
 Change = collections.namedtuple("Change", "begin end number lines")
@@ -142,7 +146,7 @@ def copy_sources(tree):
 def build(tree, jobs):
     """Returns what the compiler said if it failed, else nothing."""
     configure = ["cmake", "--preset", PRESET, FLAGS]
-    make = ["cmake", "--build", f"build/{PRESET}", f"-j{jobs}", "--target", "crash_explorer"]
+    make = ["cmake", "--build", f"build/{PRESET}", f"-j{jobs}", "--target", *PROGRAMS]
     for step in (configure, make):
         result = subprocess.run(step, cwd=tree, capture_output=True, text=True, check=False)
         if result.returncode != 0:
@@ -172,13 +176,55 @@ def explore(explorer, number, subject, images, jobs=1):
     return f"{place}: {(failure.group(1) or failure.group(2))[:110] if failure else 'no output'}"
 
 
-def who_notices(explorer, number, bug, images):
-    """All subjects with few images before any with many."""
+def by_storm(subject):
+    return subject.startswith("storm ")
+
+
+def let_storm(storm, number, subject):
+    """The first finding of a storm, in a line; None if there is none."""
+    command = [storm, *subject.split()[1:], "--findings", "1"]
+    environment = os.environ | {VARIABLE: str(number)}
+    result = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT
+    )
+    if result.returncode == 0:
+        return None
+    finding = _FINDING.search(result.stdout)
+    if finding is None:
+        raise RuntimeError(f"no storm: {(result.stdout + result.stderr)[-1000:]}")
+    return f"the storm in {finding[1][:160]}"
+
+
+def who_notices(programs, number, bug, images):
+    """All subjects with few images before any with many; then the storms."""
+    explored = [subject for subject in bug.subjects if not by_storm(subject)]
     for total in (images // 64, images // 8, images):
-        for subject in bug.subjects:
-            if failure := explore(explorer, number, subject, total):
+        for subject in explored:
+            if failure := explore(programs["crash_explorer"], number, subject, total):
                 return failure
+    for subject in filter(by_storm, bug.subjects):
+        if finding := let_storm(programs["perdix_storm"], number, subject):
+            return finding
     return None
+
+
+def failure_without_bug(programs, chosen, arguments):
+    """Without a bug nothing may fail, or every bug would seem to be noticed."""
+    subjects = {subject for _, bug in chosen for subject in bug.subjects}
+    if not all(map(by_storm, subjects)):
+        explorer = programs["crash_explorer"]
+        if failure := explore(explorer, -1, "", arguments.images // 4, arguments.jobs):
+            return failure
+    for subject in sorted(filter(by_storm, subjects)):
+        if finding := let_storm(programs["perdix_storm"], -1, subject):
+            return f"{finding} ({subject})"
+    return None
+
+
+def wanted(bug, arguments):
+    """Whether the options ask for this bug."""
+    kinds = {"storm" if by_storm(subject) else "explorer" for subject in bug.subjects}
+    return arguments.only in f"{bug.path} {bug.name}" and (not arguments.by or arguments.by in kinds)
 
 
 def run(arguments):
@@ -186,15 +232,16 @@ def run(arguments):
     copy_sources(tree)
     if errors := build(tree, arguments.jobs):
         sys.exit(f"the copy does not build:\n{errors[-4000:]}")
-    explorer = str(tree / "build" / PRESET / "tests/crash/crash_explorer")
-    # Without a bug nothing may fail, or every bug would seem to be noticed.
-    if failure := explore(explorer, -1, "", arguments.images // 4, arguments.jobs):
+    programs = {
+        name: str(tree / "build" / PRESET / folder / name) for name, folder in PROGRAMS.items()
+    }
+    chosen = [(n, bug) for n, bug in enumerate(BUGS) if wanted(bug, arguments)]
+    if failure := failure_without_bug(programs, chosen, arguments):
         sys.exit(f"without a bug there is a failure: {failure}")
     start = time.monotonic()
-    chosen = [(n, bug) for n, bug in enumerate(BUGS) if arguments.only in f"{bug.path} {bug.name}"]
     missed = 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        answers = pool.map(lambda b: who_notices(explorer, *b, arguments.images), chosen)
+        answers = pool.map(lambda b: who_notices(programs, *b, arguments.images), chosen)
         for (_, bug), answer in zip(chosen, answers):
             missed += answer is None
             verdict = f"noticed by {answer}" if answer else "SURVIVES"
@@ -208,6 +255,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--check", action="store_true", help="only that each bug fits the sources")
     parser.add_argument("--only", default="", help="only bugs whose file or name contains this")
+    parser.add_argument("--by", choices=("explorer", "storm"), help="only bugs that it is to notice")
     parser.add_argument("--work", type=Path, default=ROOT / "build/planted")
     parser.add_argument("--images", type=int, default=32000, help="of an exploration, at most")
     parser.add_argument("--jobs", type=int, default=2)

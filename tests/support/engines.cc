@@ -1,6 +1,7 @@
 #include "support/engines.h"
 
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "support/typed_index.h"
@@ -11,12 +12,20 @@ namespace {
 /// Enough write buffers for a few leaves, so that they also change hands.
 constexpr std::uint64_t kSmallBudget = 16 << 10;
 
+template <class Index>
+AnyIndex open_with(const Pool& pool, std::string_view name, const IndexOptions& options) {
+  if constexpr (std::is_constructible_v<Index, const Pool&, std::string_view, IndexOptions>)
+    return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name, options));
+  else
+    return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name));
+}
+
 template <class Index, std::uint64_t kDramBudget>
 AnyIndex open(const Pool& pool, std::string_view name) {
   if constexpr (kDramBudget == 0)
     return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name));
   else
-    return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name, IndexOptions{kDramBudget}));
+    return open_with<Index>(pool, name, IndexOptions{kDramBudget});
 }
 
 /// The class template of an engine, with the name that pools know it by.
@@ -27,7 +36,7 @@ void add(std::vector<IndexType>& types, const std::string& engine) {
   const auto add_kinds = [&]<Storable K, Storable V>() {
     const std::string name = engine + (kDramBudget == 0 ? "" : "+buffers");
     types.push_back({name, engine, kKindOf<K>, kKindOf<V>, OrderedIndex<Index<K, V>>,
-                     kDramBudget != 0, open<Index<K, V>, kDramBudget>});
+                     kDramBudget != 0, open<Index<K, V>, kDramBudget>, open_with<Index<K, V>>});
   };
   add_kinds.template operator()<Number, Number>();
   add_kinds.template operator()<Number, Bytes>();

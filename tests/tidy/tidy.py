@@ -35,6 +35,7 @@ LAYERS = {
 MAX_LINE = 100
 MAX_FILE = 700
 MAX_FUNCTION = 60
+INTERPOSER = "tests/storm/faults.cc"
 FOLDERS = ("include", "src", "tests", "tools", "bench", "bindings", "cmake", "scripts")
 
 _FLUSH = re.compile(
@@ -133,6 +134,8 @@ def flushes_only_in_pm(source):
     if not source.is_cxx or not outside_pm(source):
         return
     for line, match in source.find(_FLUSH):
+        if source.path == INTERPOSER:
+            continue  # defines msync, as one that can fail
         yield line, f"{match[0].rstrip(' (')} belongs into src/pm/"
     for line, _ in source.find(_ASM):
         if _ASM_FLUSH.search("\n".join(source.lines[line - 1 : line + 4])):

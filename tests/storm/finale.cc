@@ -1,0 +1,153 @@
+#include "storm/finale.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "storm/verify.h"
+#include "support/values.h"
+
+namespace perdix::test::storm {
+namespace {
+
+constexpr std::size_t kBigValue = 256 << 10;
+
+class Finale {
+ public:
+  Finale(OpenIndexes& indexes, std::vector<std::optional<Pool>>& pools,
+         const std::vector<std::string>& paths, const Episode& episode, Board& board)
+      : indexes_(indexes), pools_(pools), paths_(paths), episode_(episode), board_(board) {}
+
+  void run() {
+    for (auto& index : indexes_) compare_all(*index, seat());
+    for (auto& index : indexes_) erase_everything(*index);
+    for (auto& index : indexes_) compare_all(*index, seat());
+    for (unsigned i = 0; i < pools_.size(); ++i) {
+      if (episode_.leftovers) expect_little_left(i);
+      if (episode_.leftovers && episode_.pools[i].tight)
+        use_space(i, "that its emptied indexes left", 2);
+    }
+    indexes_.clear();
+    for (unsigned i = 0; i < pools_.size(); ++i) {
+      check_pool(*pools_[i], seat());
+      for (const IndexInfo& info : pools_[i]->indexes()) drop(i, info.name);
+      if (episode_.leftovers && episode_.pools[i].tight)
+        use_space(i, "that dropped indexes left", 3);
+      close_and_expect_nothing(i);
+    }
+  }
+
+ private:
+  Seat& seat() { return board_.seats[0]; }
+
+  // An erase needs no space, so it never fails.
+  void erase_everything(OpenIndex& index) {
+    for (std::uint32_t number = 0; number < index.plan.count + kHotKeys; ++number) {
+      const bool hot = number >= index.plan.count;
+      if (!hot && !index.model.cells[number].load().decided.present) continue;
+      const State before = hot ? State{} : index.model.cells[number].load().decided;
+      if (!hot) index.model.cells[number].begin({before.version + 1, false});
+      bool erased = false;
+      const Call marked(seat(), "erase at the end");
+      const Outcome outcome =
+          attempt("erase", [&] { erased = index.index.erase(index.key(number)); });
+      require(!outcome.threw, fmt::format("{} ({}): erase() threw {}", index.plan.name,
+                                          index.plan.type->engine, outcome.text));
+      require(hot || erased,
+              index.plan.name + ": erase() does not find " + show(index.key(number)));
+      if (!hot)
+        index.model.cells[number].finish();
+      else
+        forget_hot(index, number - index.plan.count);
+    }
+  }
+
+  static void forget_hot(OpenIndex& index, std::uint32_t hot) {
+    HotCell& cell = index.model.hot[hot];
+    cell.begin(0, cell.next(false));
+    cell.finish(0);
+  }
+
+  /// Leaves, logs and tables of emptied indexes are small, whatever they have held.
+  void expect_little_left(unsigned pool) {
+    std::uint64_t indexes = 0;
+    for (const IndexPlan& plan : episode_.indexes) indexes += plan.pool == pool ? 1 : 0;
+    const std::uint64_t bound = (4 + 8 * indexes) * kMiB;
+    const PoolInfo info = pools_[pool]->info();
+    require(info.allocated <= bound,
+            fmt::format("{} bytes stay allocated in a pool of {} empty indexes ({})",
+                        info.allocated, indexes, engines_of(pool)));
+  }
+
+  std::string engines_of(unsigned pool) const {
+    std::string text;
+    for (const IndexPlan& plan : episode_.indexes) {
+      if (plan.pool == pool)
+        text +=
+            fmt::format("{}{} {}", text.empty() ? "" : ", ", plan.type->engine, plan.type->kinds());
+    }
+    return text;
+  }
+
+  /// Big values of another index get most of the pool, all but a part of it.
+  void use_space(unsigned pool, const char* whose, std::uint64_t parts) {
+    if (board_.round == 0) return;
+    FastFair<std::uint64_t, std::string> other(*pools_[pool], "other-at-the-end");
+    std::uint64_t stored = 0;
+    for (;; ++stored) {
+      const Call marked(seat(), "put of a big value");
+      const Outcome outcome =
+          attempt("put", [&] { other.put(stored, test::bytes_of(stored, kBigValue)); });
+      if (!outcome.threw) continue;
+      require(outcome.code == Errc::out_of_space, "put() of a big value threw " + outcome.text);
+      break;
+    }
+    const std::uint64_t max = episode_.pools[pool].max_size;
+    require(
+        stored * kBigValue >= max - max / parts - 8 * kMiB || max <= 32 * kMiB,
+        fmt::format("of {} bytes of a pool only {} can be had as big values from the space {} ({})",
+                    max, stored * kBigValue, whose, engines_of(pool)));
+    for (std::uint64_t i = 0; i < stored; ++i) {
+      const Call marked(seat(), "erase of a big value");
+      require(other.erase(i), "a big value is lost");
+    }
+  }
+
+  void drop(unsigned pool, const std::string& name) {
+    const Call marked(seat(), "drop");
+    const Outcome outcome = attempt("drop", [&] { pools_[pool]->drop(name); });
+    require(!outcome.threw,
+            fmt::format("drop() at the end threw {} ({})", to_string(outcome.code), outcome.text));
+  }
+
+  void close_and_expect_nothing(unsigned number) {
+    const Call marked(seat(), "close at the end");
+    auto& pool = pools_[number];
+    for (const IndexInfo& info : pool->indexes()) drop(number, info.name);
+    pool->close();
+    pool.reset();
+    PoolOptions options = options_for(episode_.pools[number].domain);
+    options.max_size = episode_.pools[number].max_size;
+    pool.emplace(Pool::open(paths_[number], options));
+    require(pool->info().allocated == 0,
+            fmt::format("{} bytes are allocated in a pool without indexes (it had {})",
+                        pool->info().allocated, engines_of(number)));
+    pool->close();
+    pool.reset();
+  }
+
+  OpenIndexes& indexes_;
+  std::vector<std::optional<Pool>>& pools_;
+  const std::vector<std::string>& paths_;
+  const Episode& episode_;
+  Board& board_;
+};
+
+}  // namespace
+
+void run_finale(OpenIndexes& indexes, std::vector<std::optional<Pool>>& pools,
+                const std::vector<std::string>& paths, const Episode& episode, Board& board) {
+  Finale(indexes, pools, paths, episode, board).run();
+}
+
+}  // namespace perdix::test::storm

@@ -1,0 +1,139 @@
+#include "storm/verify.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "support/compare.h"
+
+namespace perdix::test::storm {
+namespace {
+
+std::string title(const OpenIndex& index) {
+  return fmt::format("{} ({} {}, {} keys {})", index.plan.name, index.plan.type->engine,
+                     index.plan.type->kinds(), index.plan.count, name_of(index.plan.keys.shape));
+}
+
+Found version_of(const OpenIndex& index, std::uint32_t number, const std::optional<Datum>& value) {
+  if (!value) return std::nullopt;
+  const auto tag = index.plan.values.read(*value);
+  require(tag.has_value() && tag->key == number,
+          fmt::format("{}: key {} {} has a damaged value or that of another key", title(index),
+                      number, show(index.key(number))));
+  return tag->version;
+}
+
+/// Counts the pairs that must be there.
+std::uint64_t compare_keys(OpenIndex& index, Seat& seat) {
+  std::uint64_t there = 0;
+  for (std::uint32_t number = 0; number < index.plan.count; ++number) {
+    const Call marked(seat, "get, to compare");
+    Cell& cell = index.model.cells[number];
+    const Snapshot before = cell.load();
+    const Found found = version_of(index, number, index.index.get(index.key(number)));
+    require(
+        cell.decide(found),
+        fmt::format("{}: key {} {} has {}, but the last acknowledged state is {}{}", title(index),
+                    number, show(index.key(number)), show(found), show(before.decided),
+                    before.in_flight ? ", and in flight " + show(*before.in_flight) : ""));
+    there += found.has_value() ? 1 : 0;
+  }
+  return there;
+}
+
+void compare_scan(OpenIndex& index, std::uint64_t expected, Seat& seat) {
+  std::uint64_t shown = 0;
+  std::optional<Datum> last;
+  const Call marked(seat, "scan, to compare");
+  index.index.scan(Datum::least(index.plan.keys.kind), [&](DatumView key, DatumView value) {
+    const auto tag = index.plan.values.read(value);
+    require(tag.has_value() && tag->key < index.plan.count + kHotKeys &&
+                index.key(tag->key) == key.copy(),
+            fmt::format("{}: a scan shows {} with a value that is not its own", title(index),
+                        show(key)));
+    require(!last || *last < key, fmt::format("{}: a scan shows {} behind {}", title(index),
+                                              show(key), last ? show(*last) : ""));
+    last = key.copy();
+    if (tag->key < index.plan.count) {
+      const State state = index.model.cells[tag->key].load().decided;
+      require(state == State{tag->version, true},
+              fmt::format("{}: a scan shows version {} of {}, which has {}", title(index),
+                          tag->version, show(key), show(state)));
+    }
+    // Marked anew, since a scan of millions takes its time.
+    if (++shown % 1024 == 0) seat.since = now();
+    return true;
+  });
+  require(shown == expected,
+          fmt::format("{}: a scan shows {} pairs, get() finds {}", title(index), shown, expected));
+}
+
+std::uint64_t hot_there(OpenIndex& index, Seat& seat) {
+  std::uint64_t there = 0;
+  for (std::uint32_t i = 0; i < kHotKeys; ++i) {
+    const std::uint32_t number = index.plan.count + i;
+    const Call marked(seat, "get, to compare");
+    const Found found = version_of(index, number, index.index.get(index.key(number)));
+    require(index.model.hot[i].decide(found),
+            fmt::format("{}: hot key {} {} has {}, which is the last effect of no writer",
+                        title(index), i, show(index.key(number)), show(found)));
+    there += found.has_value() ? 1 : 0;
+  }
+  return there;
+}
+
+/// Bytes of the keys and values that are there.
+std::uint64_t live_bytes(const OpenIndex& index) {
+  std::uint64_t bytes = 0;
+  for (std::uint32_t number = 0; number < index.plan.count; ++number) {
+    const State state = index.model.cells[number].load().decided;
+    if (!state.present) continue;
+    bytes += index.plan.values.size({number, state.version});
+    bytes += index.plan.keys.kind == Kind::u64 ? 8 : index.key(number).bytes().size();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void settle_hot(OpenIndex& index, Seat& seat) { hot_there(index, seat); }
+
+void compare_all(OpenIndex& index, Seat& seat) {
+  const std::uint64_t there = compare_keys(index, seat) + hot_there(index, seat);
+  compare_scan(index, there, seat);
+  const Call marked(seat, "size and check");
+  const std::uint64_t size = index.index.size();
+  require(size == there,
+          fmt::format("{}: size() is {}, but {} keys are there", title(index), size, there));
+  const CheckReport report = index.index.check();
+  require(report.ok(), title(index) + ": check(): " + problems_of(report));
+}
+
+void check_bounds(OpenIndex& index, const IndexOptions& options, Seat& seat) {
+  const Call marked(seat, "stats");
+  const IndexStats stats = index.index.stats();
+  const std::uint64_t live = live_bytes(index);
+  // Leaves that are half full, blocks of size classes, what awaits readers, and a log that is
+  // about to be cleaned.
+  const std::uint64_t pm_bound = 24 * kMiB + 4 * live + stats.leaves * 1024;
+  require(stats.pm_bytes <= pm_bound,
+          fmt::format("{}: pm_bytes is {} with {} bytes of keys and values in {} leaves",
+                      title(index), stats.pm_bytes, live, stats.leaves));
+  const bool buffered = index.plan.type->engine == "sptree";
+  const std::uint64_t budget = !buffered ? 0
+                               : options.dram_budget == IndexOptions::kUnlimited
+                                   ? stats.leaves * 1300
+                                   : options.dram_budget + options.dram_budget / 4;
+  const std::uint64_t dram_bound = 8 * kMiB + stats.leaves * 1300 + live / 2 + budget;
+  require(stats.dram_bytes <= dram_bound,
+          fmt::format("{}: dram_bytes is {} with {} leaves and a budget of {}", title(index),
+                      stats.dram_bytes, stats.leaves, options.dram_budget));
+}
+
+void check_pool(Pool& pool, Seat& seat) {
+  const Call marked(seat, "Pool::check");
+  const CheckReport report = pool.check();
+  require(report.ok(), "Pool::check(): " + problems_of(report));
+}
+
+}  // namespace perdix::test::storm
