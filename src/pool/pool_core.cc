@@ -354,7 +354,8 @@ Directory::Slot PoolCore::slot_of(std::string_view name) const {
 
 IndexInfo PoolCore::index_info(std::string_view name) const {
   const std::lock_guard guard(mutex_);
-  return directory_->info(slot_of(name));
+  const Directory::Slot slot = slot_of(name);  // throws if the pool is closed
+  return directory_->info(slot);
 }
 
 IndexHandle PoolCore::begin_drop(std::string_view name) {
