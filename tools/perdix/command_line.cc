@@ -84,7 +84,7 @@ void add_create(CLI::App& app, ExitStatus& status) {
   command->add_option("--size", options->size,
                       "Space to allocate at once, e.g. 64M; a pool grows as it fills");
   command->add_option("--max-size", options->max_size,
-                      "Size that the pool may grow to (default: 1T)");
+                      "Size that the pool may grow to, which it remembers (default: 1T)");
   add_words(*command, "--durability", kDurabilities, options->durability,
             "What it must survive: automatic is power on persistent memory, process elsewhere");
   add_words(*command, "--domain", kDomains, options->domain,
