@@ -69,10 +69,14 @@ class Tree {
   /// find_floor one node at a time, for callers that search for many keys at once: while one waits
   /// for its node, the others go on. Nothing is validated, which also makes it the shortest way for
   /// one key, but the value is a guess: one that was in the tree, whose key is usually the greatest
-  /// <= key. It may be greater than the key, or nullptr: then the caller searches again. One Guard
-  /// covers all steps. A key must outlive its search.
+  /// <= key. It may be greater than the key, or nullptr: then the caller searches again. While the
+  /// tree changes it may be any value: nothing follows from it but what the caller validates. One
+  /// Guard covers all steps. A key must outlive its search.
   class Lookahead;
   Lookahead look_ahead(Key key) const;
+
+  /// The guess of a search for this key that has ended.
+  Value guess(const Lookahead& search, Key key) const;
 
   /// The value of the greatest key < key, likewise.
   Value find_below(Key key) const;

@@ -3,11 +3,8 @@
 // read that isn't ordered.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <pthread.h>
-#include <sched.h>
 
 #include <atomic>
-#include <csignal>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,6 +16,7 @@
 #include "art/tree.h"
 #include "epoch/guard.h"
 #include "util/random.h"
+#include "util/test_interrupter.h"
 
 namespace perdix::art {
 namespace {
@@ -29,41 +27,7 @@ constexpr unsigned kWriters = 2;
 constexpr unsigned kReaders = 2;
 constexpr int kOperations = 150'000;
 
-std::atomic<std::uint64_t> progress{0};  // operations done by all threads
-
-// Interrupts threads at random instructions, by a signal whose handler lets the others do some
-// operations. Few processors rarely stop a thread between two given loads; this does it all the
-// time.
-class Interrupter {
- public:
-  explicit Interrupter(std::vector<std::thread>& victims, std::uint64_t seed)
-      : victims_(victims), random_(seed) {
-    struct sigaction action = {};
-    action.sa_handler = let_others_work;
-    sigaction(SIGUSR1, &action, &former_);
-  }
-  ~Interrupter() { sigaction(SIGUSR1, &former_, nullptr); }
-
-  void run_until(const std::atomic<unsigned>& running) {
-    while (running > 0) {
-      pthread_kill(victims_[random_.below(victims_.size())].native_handle(), SIGUSR1);
-      for (std::uint64_t i = random_.below(20); i > 0; --i) std::this_thread::yield();
-    }
-  }
-
- private:
-  // The wait has a bound, since the interrupted thread may hold a lock that the others need.
-  static void let_others_work(int) {
-    constexpr std::uint64_t kEnough = 20;
-    constexpr int kBound = 50;
-    const std::uint64_t start = progress;
-    for (int i = 0; i < kBound && progress < start + kEnough; ++i) sched_yield();
-  }
-
-  std::vector<std::thread>& victims_;
-  util::Random random_;
-  struct sigaction former_ = {};
-};
+using util::Interrupter;
 
 template <class Stored, class KeyView>
 struct alignas(8) Numbered {
@@ -131,14 +95,15 @@ class Stress {
     for (unsigned i = 0; i < kWriters; ++i) {
       threads.emplace_back([&, i] {
         util::Random random(seed_ * 100 + i);
-        for (int step = 0; step < kOperations && !failed(); ++step, ++progress) write(random, i);
+        for (int step = 0; step < kOperations && !failed(); ++step, ++Interrupter::progress)
+          write(random, i);
         --writing;
       });
     }
     for (unsigned i = 0; i < kReaders; ++i) {
       threads.emplace_back([&, i] {
         util::Random random(seed_ * 100 + 50 + i);
-        for (; writing > 0 && !failed(); ++progress) read(random);
+        for (; writing > 0 && !failed(); ++Interrupter::progress) read(random);
       });
     }
     Interrupter interrupter(threads, seed_);  // until all are joined: signals may be under way

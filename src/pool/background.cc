@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
+#include <exception>
 #include <utility>
 
 #include "pm/probe.h"
@@ -67,8 +67,8 @@ void Background::wake() noexcept {
   }
   try {
     thread_ = std::thread([this] { serve(); });
-  } catch (const std::system_error&) {
-    // There are too many threads: the job stays requested, until the next request or finish().
+  } catch (const std::exception&) {
+    // No thread, or no memory for one: the job stays requested, until the next request or finish().
   }
 }
 

@@ -65,12 +65,16 @@ BUGS = [
         "a stale chain ends before what it says is merged",
         SPTREE_RESUME,
         """  publish_slots(pm(), leaf, placed.taken - chain.erased);  // before the END
-  log_->prepare_adoption();
-  log_->adopt(closing, survivor.owner, survivor.head);
+  {
+    const auto adopting = begin_adoption();
+    log_->adopt(closing, survivor.owner, survivor.head);
+  }
   log_->end(closing);
 """,
-        """  log_->prepare_adoption();
-  log_->adopt(closing, survivor.owner, survivor.head);
+        """  {
+    const auto adopting = begin_adoption();
+    log_->adopt(closing, survivor.owner, survivor.head);
+  }
   log_->end(closing);
   publish_slots(pm(), leaf, placed.taken - chain.erased);
 """,
@@ -86,9 +90,9 @@ BUGS = [
     Bug(
         "a leaf that comes back ends where the next cold one does, not the next one",
         SPTREE_RESUME,
-        "    Node* next = following == nullptr ? nullptr : top_.find(low_of(*following));\n",
-        "    Node* next = following == nullptr || {planted} ? nullptr\n"
-        "                                                   : top_.find(low_of(*following));\n",
+        "  Node* next = following == nullptr ? nullptr : top_.find(low_of(*following));\n",
+        "  Node* next = following == nullptr || {planted} ? nullptr\n"
+        "                                                 : top_.find(low_of(*following));\n",
         TREE,
     ),
     Bug(

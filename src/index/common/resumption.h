@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <stop_token>
-#include <system_error>
 #include <thread>
 
 #include "util/signals.h"
@@ -31,7 +30,7 @@ class Resumption {
   double seconds() const { return seconds_.load(std::memory_order_relaxed); }
 
   /// Runs work(stop_token) in the background until it returns, which it does soon once this object
-  /// goes away. Throws system_error if there are too many threads.
+  /// goes away. Throws system_error if there are too many threads, or bad_alloc.
   template <class Work>
   void start_thread(Work work) {
     working_.store(true, std::memory_order_relaxed);
@@ -41,7 +40,7 @@ class Resumption {
         work(stop);
         set_idle();
       });
-    } catch (const std::system_error&) {
+    } catch (...) {
       set_idle();
       throw;
     }

@@ -10,8 +10,10 @@
 // Whoever asks may prefer a number. So a node can have a buffer whose place is known before the
 // node has been read, and a write waits for the lines of both at once.
 //
-// The first touch of a large slab takes milliseconds, and whoever needs one holds a node's lock. So
-// once half of the newest one is taken, a thread makes the next one ready.
+// Memory comes in chunks, one by one at first, so that an index with few buffers takes little; then
+// in slabs of many chunks, if the budget is large. The first touch of a slab takes milliseconds,
+// and whoever needs one holds a node's lock. So once half of the newest one is taken, a thread
+// makes the next one ready.
 //
 // Thread-safe. A buffer in use belongs to the holder of its node's lock.
 #pragma once
@@ -20,17 +22,18 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "index/sptree/mnode.h"
 #include "index/sptree/write_buffer.h"
 #include "util/arena.h"
+#include "util/signals.h"
 
 namespace perdix::index::sptree {
 
@@ -40,6 +43,12 @@ class BufferPool {
   using Buffer = WriteBuffer<Node>;
   using Number = std::uint32_t;  ///< 0: none
 
+  /// Buffers in a chunk, and in a slab of chunks. Slabs are for huge pages, which the arena maps
+  /// from 2 MiB on, and for budgets that they exceed by an eighth at most.
+  static constexpr Number kChunk = 256;
+  static constexpr Number kSlabChunks = (4 << 20) / (kChunk * sizeof(Buffer));
+  static constexpr Number kSlab = kSlabChunks * kChunk;
+
   /// on_new(buffer) is called for each that becomes part of the pool; it is unused then.
   BufferPool(util::Arena& arena, std::function<void(Buffer&)> on_new)
       : arena_(&arena), on_new_(std::move(on_new)) {}
@@ -47,30 +56,31 @@ class BufferPool {
   BufferPool& operator=(const BufferPool&) = delete;
   ~BufferPool() {
     drop_ready();
-    for (Number first = 0; first < end_; first += slab_) {
-      if (Buffer* slab = slab_of(first)) delete_slab(slab);
+    for (Number chunk = 0; chunk * kChunk < end_; chunk += chunks_from(chunk)) {
+      if (Buffer* first = chunk_of(chunk * kChunk)) delete_chunks(first, chunks_from(chunk));
     }
   }
 
   /// How many buffers may be in use, in bytes of DRAM. Before the first use.
   void set_budget(std::uint64_t bytes) {
-    if (slabs_ == nullptr) slabs_ = std::make_unique<Slabs>();
+    if (chunks_ == nullptr) chunks_ = std::make_unique<Chunks>();
     budget_ = static_cast<Number>(std::min<std::uint64_t>(bytes / sizeof(Buffer), kMost));
-    slab_ = budget_ < 8 * kLargeSlab ? kSmallSlab : kLargeSlab;
+    has_slabs_ = budget_ >= 8 * kSlab;
   }
   Number budget() const { return budget_; }
   Number in_use() const { return in_use_.load(std::memory_order_relaxed); }
 
-  Buffer& at(Number number) const { return slab_of(number - 1)[(number - 1) % slab_]; }
+  Buffer& at(Number number) const { return chunk_of(number - 1)[(number - 1) % kChunk]; }
 
   /// Asks for the line that a change of this buffer needs, if there is one. Any number but 0, up
   /// to the budget.
   void prefetch(Number number) const {
-    if (const Buffer* slab = slab_of(number - 1)) slab[(number - 1) % slab_].prefetch_for_change();
+    if (const Buffer* chunk = chunk_of(number - 1))
+      chunk[(number - 1) % kChunk].prefetch_for_change();
   }
 
   /// A buffer that nobody has, if possible the preferred one, which is at most the budget; 0 if the
-  /// budget is used up. Throws bad_alloc.
+  /// budget is used up. Throws bad_alloc, and then nothing has changed.
   Number acquire(Number preferred) {
     if (in_use() >= budget_) return 0;
     return acquire_beyond_budget(preferred);
@@ -82,7 +92,7 @@ class BufferPool {
     const Number number = is_free(preferred) ? preferred : next_free();
     taken_[number] = true;
     const Number before = in_use_.fetch_add(1, std::memory_order_relaxed);
-    if (slab_ == kLargeSlab && before % slab_ == slab_ / 2) make_ready(before);
+    if (has_slabs_ && before % kSlab == kSlab / 2) make_ready(before);
     return number;
   }
 
@@ -100,7 +110,7 @@ class BufferPool {
     const Number end = end_.load(std::memory_order_acquire);
     for (unsigned i = 0; i < kSteps && end != 0; ++i) {
       const Number number = hand_.fetch_add(1, std::memory_order_relaxed) % end + 1;
-      if (slab_of(number - 1) == nullptr) continue;
+      if (chunk_of(number - 1) == nullptr) continue;
       Buffer& buffer = at(number);
       if (buffer.node.load(std::memory_order_acquire) == nullptr) continue;
       if (!buffer.hot.exchange(false, std::memory_order_relaxed)) return number;
@@ -109,29 +119,31 @@ class BufferPool {
   }
 
  private:
-  // Buffers in a slab. Large ones are for huge pages, which the arena maps from 2 MiB on, and for
-  // budgets that they exceed by an eighth at most.
-  static constexpr Number kSmallSlab = 256;
-  static constexpr Number kLargeSlab = (4 << 20) / sizeof(Buffer);
-  static constexpr Number kSlabs = 1 << 14;
+  static constexpr Number kChunks = 1 << 14;
   // So that all numbers of its slab fit in a node.
-  static constexpr Number kMost = (1 << LeafAndBuffer::kBufferBits) - 1 - kLargeSlab;
-  static_assert(kMost / kSmallSlab < kSlabs);
+  static constexpr Number kMost = (1 << LeafAndBuffer::kBufferBits) - 1 - kSlab;
+  static_assert((kMost + kSlab) / kChunk < kChunks);
 
-  Buffer* slab_of(Number index) const {
-    return (*slabs_)[index / slab_].load(std::memory_order_acquire);
+  Buffer* chunk_of(Number index) const {
+    return (*chunks_)[index / kChunk].load(std::memory_order_acquire);
+  }
+
+  /// How many chunks come together with this one, if it is the first of them. Those of the first
+  /// slab come one by one.
+  Number chunks_from(Number chunk) const {
+    return has_slabs_ && chunk >= kSlabChunks ? kSlabChunks : 1;
   }
 
   // Under mutex_, as all that follow.
   bool is_free(Number number) {
     if (number == 0) return false;
-    if (slab_of(number - 1) == nullptr) make_slab((number - 1) / slab_);
+    if (chunk_of(number - 1) == nullptr) make_chunks((number - 1) / kChunk);
     return !taken_[number];
   }
 
   Number next_free() {
     for (;;) {
-      if (free_.empty()) make_slab(first_without_slab());
+      if (free_.empty()) make_chunks(first_missing());
       const Number number = free_.back();
       free_.pop_back();
       listed_[number] = false;
@@ -140,77 +152,86 @@ class BufferPool {
   }
 
   void list(Number number) {
-    if (!listed_[number]) free_.push_back(number);  // make_slab() has reserved a place
+    if (!listed_[number]) free_.push_back(number);  // make_chunks() has reserved a place
     listed_[number] = true;
   }
 
-  Number first_without_slab() const {
-    Number index = 0;
-    while (index < kSlabs && slab_of(index * slab_) != nullptr) ++index;
-    return index;
+  Number first_missing() const {
+    Number chunk = 0;
+    while (chunk < kChunks && chunk_of(chunk * kChunk) != nullptr) ++chunk;
+    return chunk;
   }
 
-  void make_slab(Number index) {
-    if (index > kMost / slab_) throw std::bad_alloc();
-    const Number first = index * slab_;
-    const Number end = std::max(first + slab_, end_.load(std::memory_order_relaxed));
+  /// Makes the chunk, and those that come with it.
+  void make_chunks(Number chunk) {
+    if (chunk > kMost / kChunk) throw std::bad_alloc();
+    const Number count = chunks_from(chunk);
+    const Number first_chunk = chunk / count * count, first = first_chunk * kChunk;
+    const Number buffers = count * kChunk;
+    const Number end = std::max(first + buffers, end_.load(std::memory_order_relaxed));
     if (free_.capacity() < end) free_.reserve(std::size_t{2} * end);
     taken_.resize(end + 1);
     listed_.resize(end + 1);
-    Buffer* slab = ready_.valid() ? ready_.get() : new_slab();
-    for (Number i = slab_; i > 0; --i) {
-      on_new_(slab[i - 1]);
+    Buffer* made = count == kSlabChunks && ready_.valid() ? ready_.get() : new_chunks(count);
+    for (Number i = buffers; i > 0; --i) {
+      on_new_(made[i - 1]);
       list(first + i);
     }
-    (*slabs_)[index].store(slab, std::memory_order_release);
+    for (Number i = 0; i < count; ++i)
+      (*chunks_)[first_chunk + i].store(made + i * kChunk, std::memory_order_release);
     end_.store(end, std::memory_order_release);
   }
 
   /// Begins to make a slab ready, unless that was done or the rest of the budget has no use for it.
   void make_ready(Number in_use) {
-    if (ready_.valid() || in_use + slab_ > budget_) return;
+    if (ready_.valid() || in_use + kSlab > budget_) return;
     try {
-      ready_ = std::async(std::launch::async, [this] { return new_slab(); });
-    } catch (const std::system_error&) {
-      // There are too many threads: whoever needs the slab makes it.
+      ready_ = std::async(std::launch::async, [this] {
+        util::block_signals();
+        return new_chunks(kSlabChunks);
+      });
+    } catch (const std::exception&) {
+      // No thread, or no memory for one: whoever needs the slab makes it.
     }
   }
 
-  Buffer* new_slab() const {
-    auto* slab = static_cast<Buffer*>(arena_->allocate(slab_ * sizeof(Buffer)));
-    std::uninitialized_default_construct_n(slab, slab_);
-    return slab;
+  Buffer* new_chunks(Number count) const {
+    const std::size_t buffers = std::size_t{count} * kChunk;
+    auto* made = static_cast<Buffer*>(arena_->allocate(buffers * sizeof(Buffer)));
+    std::uninitialized_default_construct_n(made, buffers);
+    return made;
   }
 
   void drop_ready() {
     if (!ready_.valid()) return;
     try {
-      delete_slab(ready_.get());
+      delete_chunks(ready_.get(), kSlabChunks);
     } catch (const std::bad_alloc&) {
       // It was never made.
     }
   }
 
-  void delete_slab(Buffer* slab) {
-    std::destroy_n(slab, slab_);
-    arena_->release(slab, slab_ * sizeof(Buffer));
+  void delete_chunks(Buffer* made, Number count) {
+    const std::size_t buffers = std::size_t{count} * kChunk;
+    std::destroy_n(made, buffers);
+    arena_->release(made, buffers * sizeof(Buffer));
   }
 
-  using Slabs = std::array<std::atomic<Buffer*>, kSlabs>;
+  using Chunks = std::array<std::atomic<Buffer*>, kChunks>;
 
   util::Arena* arena_;
   std::function<void(Buffer&)> on_new_;
   Number budget_ = 0;
-  Number slab_ = kSmallSlab;  // buffers in each; constant since set_budget()
+  bool has_slabs_ = false;  // constant since set_budget()
   std::atomic<Number> in_use_{0};
-  std::atomic<Number> end_{0};  // the greatest number of a slab
+  std::atomic<Number> end_{0};  // the greatest number of a chunk
   std::atomic<Number> hand_{0};
-  std::unique_ptr<Slabs> slabs_;  // constant since set_budget()
-  std::mutex mutex_;              // guards what follows
-  std::future<Buffer*> ready_;    // a slab that has no place yet
-  std::vector<bool> taken_;       // by number
-  std::vector<bool> listed_;      // by number: it is in free_
-  std::vector<Number> free_;      // all that are not taken, and some that are
+  std::unique_ptr<Chunks> chunks_;  // constant since set_budget()
+  std::mutex mutex_;                // guards what follows
+  std::future<Buffer*> ready_;      // a slab that has no place yet
+  std::vector<bool> taken_;         // by number
+  std::vector<bool> listed_;        // by number: it is in free_
+  std::vector<Number> free_;        // all that are not taken, and some that are
 };
 
 }  // namespace perdix::index::sptree

@@ -69,43 +69,54 @@ TEST_F(BufferPoolTest, WhatWasPreferredAndReleasedIsGivenOnce) {
     pool_.release(other);
   }
   EXPECT_EQ(pool_.in_use(), 0u);
-  EXPECT_EQ(made_.size(), 256u) << "of one slab";
+  EXPECT_EQ(made_.size(), Pool::kChunk);
 }
 
-TEST(BufferPoolAhead, MakesALargeSlabReadyWhenHalfOfTheOneBeforeIsTaken) {
+TEST(BufferPoolChunks, FewBuffersTakeLittleMemoryWhateverTheBudget) {
+  util::Arena arena;
+  std::size_t made = 0;
+  Pool pool(arena, [&](Pool::Buffer&) { ++made; });
+  pool.set_budget(~std::uint64_t{0});
+  EXPECT_NE(pool.acquire(0), 0u);
+  EXPECT_EQ(made, Pool::kChunk);
+  EXPECT_LT(arena.bytes_in_use(), std::size_t{160} << 10);
+}
+
+TEST(BufferPoolAhead, MakesASlabReadyWhenHalfOfTheOneBeforeIsTaken) {
+  constexpr std::size_t kSlabBytes = std::size_t{4} << 20;  // a mapping of huge pages
   util::Arena arena;
   std::size_t made = 0;
   std::optional<Pool> pool(std::in_place, arena, [&](Pool::Buffer&) { ++made; });
   pool->set_budget(~std::uint64_t{0});
-  std::set<Pool::Number> numbers{pool->acquire(0)};
-  const std::size_t in_slab = made, slab = arena.bytes_in_use();
-  ASSERT_GE(slab, in_slab * sizeof(Pool::Buffer));
-  while (numbers.size() < in_slab / 2) numbers.insert(pool->acquire(0));
-  EXPECT_EQ(arena.bytes_in_use(), slab);
-  numbers.insert(pool->acquire(0));
-  while (arena.bytes_in_use() < 2 * slab) std::this_thread::yield();  // for ever if nobody does it
-  EXPECT_EQ(made, in_slab) << "it has no place yet";
-  while (numbers.size() < in_slab + 1) EXPECT_TRUE(numbers.insert(pool->acquire(0)).second);
-  EXPECT_EQ(made, 2 * in_slab);
-  EXPECT_EQ(arena.bytes_in_use(), 2 * slab) << "the one that was ready";
-  while (numbers.size() < in_slab + in_slab / 2 + 1) numbers.insert(pool->acquire(0));
+  std::set<Pool::Number> numbers;
+  const auto take_until = [&](std::size_t count) {
+    while (numbers.size() < count) EXPECT_TRUE(numbers.insert(pool->acquire(0)).second);
+  };
+  take_until(Pool::kSlab / 2);
+  EXPECT_EQ(arena.bytes_in_use(), made * sizeof(Pool::Buffer));
+  take_until(Pool::kSlab / 2 + 1);
+  while (arena.bytes_in_use() < made * sizeof(Pool::Buffer) + kSlabBytes)
+    std::this_thread::yield();  // for ever if nobody does it
+  take_until(Pool::kSlab);
+  EXPECT_EQ(made, Pool::kSlab) << "the slab has no place yet";
+  take_until(Pool::kSlab + 1);
+  EXPECT_EQ(made, 2 * Pool::kSlab);
+  EXPECT_EQ(arena.bytes_in_use(), Pool::kSlab * sizeof(Pool::Buffer) + kSlabBytes)
+      << "the one that was ready";
+  take_until(Pool::kSlab + Pool::kSlab / 2 + 1);
   pool.reset();
   EXPECT_EQ(arena.bytes_in_use(), 0u) << "also what was ready and not needed";
 }
 
 TEST(BufferPoolAhead, MakesNoSlabThatTheBudgetHasNoUseFor) {
+  constexpr std::size_t kSlabs = 8;
   util::Arena arena;
-  std::size_t made = 0;
-  std::optional<Pool> pool(std::in_place, arena, [&](Pool::Buffer&) { ++made; });
-  pool->set_budget(~std::uint64_t{0});
-  pool->acquire(0);
-  const std::size_t in_slab = made, slabs = 8;
-  pool.emplace(arena, [](Pool::Buffer&) {});
-  pool->set_budget(slabs * in_slab * sizeof(Pool::Buffer));
-  while (pool->acquire(0) != 0) {
+  Pool pool(arena, [](Pool::Buffer&) {});
+  pool.set_budget(kSlabs * Pool::kSlab * sizeof(Pool::Buffer));
+  while (pool.acquire(0) != 0) {
   }
-  EXPECT_EQ(pool->in_use(), slabs * in_slab);
-  EXPECT_LT(arena.bytes_in_use(), (slabs + 1) * in_slab * sizeof(Pool::Buffer));
+  EXPECT_EQ(pool.in_use(), kSlabs * Pool::kSlab);
+  EXPECT_LT(arena.bytes_in_use(), (kSlabs + 1) * Pool::kSlab * sizeof(Pool::Buffer));
 }
 
 TEST_F(BufferPoolTest, AChangeNeedsOneLineBesidesThatOfItsPair) {

@@ -79,6 +79,22 @@ bool Tree<K, V>::hinted(Key key) const {
   return false;
 }
 
+template <class K, class V>
+unsigned Tree<K, V>::steps_right(Key key) const {
+  const epoch::Guard guard;
+  unsigned steps = 0;
+  for (Node* node = locate(key);;) {
+    const Version version = node->lock.read_begin();
+    if (Node::Lock::obsolete(version)) {
+      node = locate(key);
+    } else if (node->covers(key)) {
+      return steps;
+    } else {
+      node = go_right(node, version, key, steps);
+    }
+  }
+}
+
 /// The buffer that takes the next change of the locked node, and has room in the log for it;
 /// nullptr if the change must go to the leaf.
 template <class K, class V>

@@ -108,7 +108,8 @@ void Tree<K, V>::check_node(const Node& node, CheckReport& report) const {
                   "leaf {:#x}: DRAM and PM disagree on the low bound (M1)", offset);
 }
 
-/// Checks the backup: L8, and its own invariants.
+/// Checks the backup: L8, and its own invariants. Both it and the list ascend. The top layer is not
+/// asked: it may lag behind.
 template <class K, class V>
 void Tree<K, V>::check_backup(CheckReport& report) const {
   Problems problems(report);
@@ -116,12 +117,36 @@ void Tree<K, V>::check_backup(CheckReport& report) const {
   report.blocks += own.blocks;
   for (const std::string& problem : own.problems)
     problems.expect(false, "backup of the top layer: {}", problem);
+  const Node* node = head_;
   backup_->tree().scan(Key{}, [&](Key low, std::uint64_t offset) {
-    const Node* node = top_.find(low);
-    problems.expect(node != nullptr && pool().offset(node->leaf()) == offset,
+    while (node != nullptr && NodeBounds::view(node->low) < low) node = next_of(*node);
+    problems.expect(node != nullptr && NodeBounds::view(node->low) == low &&
+                        pool().offset(node->leaf()) == offset,
                     "the backup leads to {:#x}, where the leaf that it means is not (L8)", offset);
     return true;
   });
+}
+
+/// Checks that the top layer leads to nodes of the list only, and to all of them but those that it
+/// is known to lack (T1).
+template <class K, class V>
+void Tree<K, V>::check_top(CheckReport& report) const {
+  Problems problems(report);
+  const Node* node = next_of(*head_);
+  std::uint64_t missing = 0;
+  top_.for_each([&](const Node* listed) {
+    for (; node != nullptr && NodeBounds::view(node->low) < NodeBounds::view(listed->low);
+         node = next_of(*node)) {
+      ++missing;
+    }
+    problems.expect(node == listed, "the top layer leads to leaf {:#x}, which is not in the list",
+                    pool().offset(listed->leaf()));
+    if (node == listed) node = next_of(*node);
+    return true;
+  });
+  for (; node != nullptr; node = next_of(*node)) ++missing;
+  problems.expect(missing == unlisted_.load(std::memory_order_relaxed),
+                  "the top layer misses {} leaves (T1)", missing);
 }
 
 template <class K, class V>
@@ -136,13 +161,12 @@ CheckReport Tree<K, V>::check() const {
   ++report.blocks;  // the root's
   if (log_ != nullptr) log_->check(report);
   check_backup(report);
+  check_top(report);
   problems.expect(head_->leaf()->low == 0, "the first leaf has a low bound (L1)");
   for (const Node* node = head_; node != nullptr; node = next_of(*node)) {
     check_node(*node, report);
     check_pairs(*node, report);
     check_buffer(*node, report);
-    problems.expect(node == head_ || top_.find(NodeBounds::view(node->low)) == node,
-                    "the top layer misses leaf {:#x}", pool().offset(node->leaf()));
   }
   problems.expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),
                   report.pairs);

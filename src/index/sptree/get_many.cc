@@ -52,7 +52,7 @@ void Tree<K, V>::find_nodes(std::span<const Key> keys, std::span<Pending> group)
     for (std::size_t i = 0; i < keys.size(); ++i) on_the_way |= group[i].way.step();
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    group[i].start = start_at(group[i].way.value(), keys[i]);
+    group[i].start = start_at(top_.guess(group[i].way, keys[i]), keys[i]);
     group[i].start->prefetch_fingerprints(group[i].hash);
   }
 }

@@ -93,6 +93,13 @@ auto Tree<K, V>::new_node(Leaf* leaf, Key low, typename NodeBounds::High high) -
   }
 }
 
+/// Gives a node back that nobody knows yet.
+template <class K, class V>
+void Tree<K, V>::delete_node(Node* node) noexcept {
+  NodeBounds::release(arena_, node->low);
+  nodes_.release(node, sizeof(Node));
+}
+
 /// Computes fingerprints and filter anew from the pairs in PM (M2).
 template <class K, class V>
 void Tree<K, V>::fill_filter(Node& node, SlotSet slots) const {
@@ -215,21 +222,25 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
 template Tree<std::uint64_t, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
 template auto Tree<std::uint64_t, std::uint64_t>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::uint64_t, std::uint64_t>::fill_filter(Node&, SlotSet) const;
+template void Tree<std::uint64_t, std::uint64_t>::delete_node(Node*) noexcept;
 template void Tree<std::uint64_t, std::uint64_t>::retire(Node*);
 template void destroy<std::uint64_t, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
 template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
 template auto Tree<std::uint64_t, std::string>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::uint64_t, std::string>::fill_filter(Node&, SlotSet) const;
+template void Tree<std::uint64_t, std::string>::delete_node(Node*) noexcept;
 template void Tree<std::uint64_t, std::string>::retire(Node*);
 template void destroy<std::uint64_t, std::string>(pool::PoolCore&, std::uint64_t&);
 template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
 template auto Tree<std::string, std::uint64_t>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::string, std::uint64_t>::fill_filter(Node&, SlotSet) const;
+template void Tree<std::string, std::uint64_t>::delete_node(Node*) noexcept;
 template void Tree<std::string, std::uint64_t>::retire(Node*);
 template void destroy<std::string, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
 template Tree<std::string, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
 template auto Tree<std::string, std::string>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::string, std::string>::fill_filter(Node&, SlotSet) const;
+template void Tree<std::string, std::string>::delete_node(Node*) noexcept;
 template void Tree<std::string, std::string>::retire(Node*);
 template void destroy<std::string, std::string>(pool::PoolCore&, std::uint64_t&);
 

@@ -8,19 +8,24 @@
 // where nothing is cold.
 //
 // The way to the leaf that is needed: the backup leads to it, or to one left of it; the list of
-// leaves leads on. A thread in the background makes all leaves warm in the order of their keys, in
-// turns with those that need certain ones.
+// leaves leads on. A thread in the background makes all leaves warm in the order of their keys.
 //
-// Locks: the resumption's, and under it that of the node to the left of the gap, so that the gap
-// does not change. Nobody takes the former with a node's lock held. Neither is held during a wait
-// for a grace period.
+// Locks: whoever makes a leaf of a gap warm holds the lock of the node to the left of the gap, and
+// so has the gap to itself:
+//   G1. The warm leaf behind a gap is in the top layer, and stays there as long as the gap is: it
+//       was put there before the lock was released under which it came back, and only a merge with
+//       its left neighbour, which is cold, could take it out.
+//   G2. So under that lock a key behind the node is in the gap unless the top layer has a node
+//       between the two.
+// Threads that need leaves of different gaps don't wait for each other, nor for the background: the
+// key of a lookup rarely lies in the gap that the background works in. The mutexes of resumption.h
+// come after the nodes' locks. No lock is held during a wait for a grace period.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <exception>
 #include <optional>
-#include <system_error>
 
 #include "index/sptree/buffered.h"
 #include "index/sptree/leaf_at.h"
@@ -47,10 +52,10 @@ template <class K, class V>
 void Tree<K, V>::start_resuming(bool in_background) {
   Leaf& first = leaf_at(pool(), pm::load(root().first));
   if (pm::load(first.low) != 0) throw_corrupt(pool(), pool().offset(&first), "should be the first");
-  if (log_ != nullptr) log_->add(resumption_.closing);
+  if (log_ != nullptr)
+    resumption_.for_each_closing([&](auto& closing) { log_->add(closing.chain); });
   {
     const epoch::Guard guard;
-    const auto lock = resumption_.lock();
     head_ = make_warm(first, NodeBounds::least());
   }
   if (successor_of(first) == pm::kNull) return finish_resuming();
@@ -63,8 +68,8 @@ void Tree<K, V>::start_resuming(bool in_background) {
         // Who needs the leaf that is damaged, or had no memory, gets the error from his own call.
       }
     });
-  } catch (const std::system_error&) {
-    // There are too many threads: what is needed comes back, and size() cares for the rest.
+  } catch (const std::exception&) {
+    // No thread, or no memory for one: what is needed comes back, and size() cares for the rest.
   }
 }
 
@@ -74,11 +79,8 @@ void Tree<K, V>::resume(const std::stop_token& stop) {
   K position(NodeBounds::view(NodeBounds::least()));
   for (unsigned i = 0; !stop.stop_requested(); ++i) {
     const epoch::Guard guard;
-    {
-      auto turn = resumption_.lock_for_all();
-      if (i % kAhead == 0) prefetch_chains(position);
-      warm(position, std::move(turn));
-    }
+    if (i % kAhead == 0) prefetch_chains(position);
+    warm(position);
     const auto high = read_node_from(locate(position), position, [](const Node& node) {
       return node.high.load(std::memory_order_acquire);
     });
@@ -88,8 +90,8 @@ void Tree<K, V>::resume(const std::stop_token& stop) {
 }
 
 /// Brings the chains of the next leaves in the key's gap into the cache, if the key is in one. The
-/// caller holds the resumption's lock and a guard, so leaves behind the gap may be looked at, too.
-/// Throws corrupt, as it would when the damaged leaf's turn came.
+/// caller holds a guard, so leaves behind the gap may be looked at, too: they may be merged away,
+/// but their links lead on. Throws corrupt, as it would when the damaged leaf's turn came.
 template <class K, class V>
 void Tree<K, V>::prefetch_chains(Key key) {
   if (log_ == nullptr) return;
@@ -109,7 +111,7 @@ void Tree<K, V>::prefetch_chains(Key key) {
 template <class K, class V>
 void Tree<K, V>::finish_resuming() {
   grow_hints();
-  const auto lock = resumption_.lock();
+  const std::lock_guard lock(resumption_.finishing);
   if (resumption_.done()) return;
   if (log_ != nullptr) log_->resumed();
   resumption_.set_done();
@@ -125,25 +127,29 @@ void Tree<K, V>::require_resumed() const {
 
 // --- One leaf ------------------------------------------------------------------------------------
 
-/// Makes the key's leaf warm. The caller holds a guard and no lock but this one.
+/// Makes the key's leaf warm. The caller holds a guard and no lock.
 template <class K, class V>
-void Tree<K, V>::warm(Key key, WarmingLock::Turn /*held*/) {
+void Tree<K, V>::warm(Key key) {
   while (const LockedNode left = lock_before_gap(key)) warm_one(*left, key);
 }
 
-/// Locks the node to the left of the gap in which the key's leaf is; none if the leaf is warm.
+/// Locks the node to the left of the gap in which the key's leaf is; none if the leaf is warm. That
+/// a node before the key has no `next` does not tell: the key's leaf may be warm, or cold, behind
+/// this gap and others. So the top layer is asked, and once more under the lock (G2).
 template <class K, class V>
 auto Tree<K, V>::lock_before_gap(Key key) -> LockedNode {
-  for (Node* node = locate(key);;) {
+  for (Node* node = locate_surely(key);;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
-      node = locate(key);
+      node = locate_surely(key);
     } else if (node->covers(key)) {
       if (node->lock.read_validate(version)) return LockedNode(nullptr);
-    } else if (Node* next = next_of(*node); next == nullptr) {
-      if (node->lock.try_upgrade(version)) return LockedNode(node);
-    } else if (node->lock.read_validate(version)) {
-      node = next;
+    } else if (Node* next = next_of(*node); next != nullptr) {
+      if (node->lock.read_validate(version)) node = next;
+    } else if (node->lock.try_upgrade(version)) {
+      LockedNode left(node);
+      node = locate_surely(key);
+      if (!(NodeBounds::view(left->low) < NodeBounds::view(node->low))) return left;
     }
   }
 }
@@ -164,11 +170,29 @@ void Tree<K, V>::warm_one(Node& left, Key key) {
     leaf = &before;
   }
   if (leaf != first) {
-    make_warm(*leaf, NodeBounds::make(arena_, low_of(*leaf)));
+    const auto low = NodeBounds::make(arena_, low_of(*leaf));
+    try {
+      make_warm(*leaf, low);
+    } catch (...) {
+      NodeBounds::release(arena_, low);
+      throw;
+    }
   } else {
     Node* node = make_warm(*leaf, NodeBounds::successor(high));
     set_next(left, node);
   }
+}
+
+/// A cold leaf's low bound. Throws corrupt: nobody has looked at the leaf yet, and the DRAM layers
+/// hold bounds of the size of a key.
+template <class K, class V>
+auto Tree<K, V>::low_of(const Leaf& leaf) const -> Key {
+  const Key low = keys_.view(pm::load(leaf.low));
+  if constexpr (!Keys::kInline) {
+    if (low.size() > art::kMaxKeySize)
+      throw_corrupt(pool(), pool().offset(&leaf), "begins at a bound that is longer than a key");
+  }
+  return low;
 }
 
 /// The last leaf of a gap that begins at or below the key, or only below it. `first` is the gap's
@@ -205,7 +229,8 @@ Leaf* Tree<K, V>::next_leaf(const Leaf& leaf) const {
 }
 
 /// Makes the middle node of a cold leaf, and its write buffer, known to all. `low` is its low
-/// bound, which the node owns from now on. If it throws, the leaf is as cold as before.
+/// bound, which the node owns from now on. If it throws, the leaf is as cold as before. The caller
+/// holds the lock of the node before the gap.
 template <class K, class V>
 auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   std::optional<Survivor> survivor;
@@ -216,31 +241,25 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   }
   const bool filed = pm::load(leaf.low) != 0;  // all leaves but the first (L1, L2)
   std::uint32_t buffer = 0;
-  Node* node = nullptr;
+  Node* node = new_cold_node(leaf, low);
+  std::unique_lock<std::mutex> adopting;
   try {
-    const Leaf* following = next_leaf(leaf);
-    Node* next = following == nullptr ? nullptr : top_.find(low_of(*following));
-    auto high = NodeBounds::open();
-    if (following != nullptr) {
-      prefetch_pairs(*following);  // the background needs it next
-      high = NodeBounds::end_at(next != nullptr ? next->low
-                                                : NodeBounds::make(arena_, low_of(*following)));
+    if (survivor) {
+      buffer = buffer_for(*node, *survivor);
+      adopting = begin_adoption();
     }
-    node = new (nodes_.allocate(sizeof(Node))) Node(&leaf, low, high);
-    set_next(*node, next);
-    node->lock.lock();  // until it is complete
-    if (survivor) buffer = buffer_for(*node, *survivor);
-    if (filed) top_.insert(NodeBounds::view(low), node);
+    if (filed && !top_.insert(NodeBounds::view(low), node))
+      throw_corrupt(pool(), pool().offset(&leaf), "begins where another does");
   } catch (...) {
-    // What is left of the bounds stays in the arena until the index is closed.
-    if (node != nullptr) nodes_.release(node, sizeof(Node));
     if (buffer != 0) buffers_.release(buffer);
+    delete_cold_node(node);
     throw;
   }
   const LockedNode locked(node);
   SlotSet slots = slots_of(leaf);
   if (survivor) {
     adopt(*node, *survivor, buffer);
+    adopting.unlock();
     slots = slots - survivor->replay.erased;
   }
   fill_filter(*node, slots);
@@ -250,19 +269,58 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   return node;
 }
 
+/// The middle node of a cold leaf, locked until it is complete, which nobody knows yet.
+template <class K, class V>
+auto Tree<K, V>::new_cold_node(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
+  const Leaf* following = next_leaf(leaf);
+  Node* next = following == nullptr ? nullptr : top_.find(low_of(*following));
+  const bool makes_bound = following != nullptr && next == nullptr;
+  auto high = NodeBounds::open();
+  if (following != nullptr) {
+    prefetch_pairs(*following);  // the background needs it next
+    high = NodeBounds::end_at(next != nullptr ? next->low
+                                              : NodeBounds::make(arena_, low_of(*following)));
+  }
+  try {
+    Node* node = new (nodes_.allocate(sizeof(Node))) Node(&leaf, low, high);
+    set_next(*node, next);
+    node->lock.lock();
+    return node;
+  } catch (...) {
+    if (makes_bound) NodeBounds::release(arena_, NodeBounds::successor(high));
+    throw;
+  }
+}
+
+/// Undoes new_cold_node().
+template <class K, class V>
+void Tree<K, V>::delete_cold_node(Node* node) {
+  const auto high = node->high.load(std::memory_order_relaxed);
+  const bool made_bound = next_of(*node) == nullptr && !NodeBounds::is_open(high);
+  if (made_bound) NodeBounds::release(arena_, NodeBounds::successor(high));
+  nodes_.release(node, sizeof(Node));
+}
+
 // --- What the log says of it ---------------------------------------------------------------------
 
-/// A buffer for the chain, and what else must not fail later.
+/// A buffer for the chain.
 template <class K, class V>
 std::uint32_t Tree<K, V>::buffer_for(const Node& node, const Survivor& survivor) {
   const Replay& chain = survivor.replay;
   if (chain.pairs.size() + chain.erased.count() > kBufferPairs)
     throw_corrupt(pool(), pool().offset(node.leaf()), "has too much in the log");
-  log_->prepare_adoption();
   return buffers_.acquire_beyond_budget(own_number(node));
 }
 
-/// Gives a node the buffer, with what the chain says.
+/// While the lock is held, the next adoption can't fail.
+template <class K, class V>
+std::unique_lock<std::mutex> Tree<K, V>::begin_adoption() {
+  std::unique_lock lock(resumption_.adopting);
+  log_->prepare_adoption();
+  return lock;
+}
+
+/// Gives a node the buffer, with what the chain says. The adoption has begun.
 template <class K, class V>
 void Tree<K, V>::adopt(Node& node, const Survivor& survivor, std::uint32_t number) {
   const Replay& chain = survivor.replay;
@@ -279,7 +337,8 @@ void Tree<K, V>::adopt(Node& node, const Survivor& survivor, std::uint32_t numbe
 template <class K, class V>
 void Tree<K, V>::close_stale_chain(Leaf& leaf, const Survivor& survivor) {
   const Replay& chain = survivor.replay;
-  wal::Chain& closing = resumption_.closing;
+  auto& [mutex, closing] = resumption_.closing();
+  const std::lock_guard lock(mutex);
   if (chain.pairs.size() > kBufferPairs)
     throw_corrupt(pool(), pool().offset(&leaf), "has too much in the log");
   log_->end(closing);  // of a former attempt, if it found no space; what it says is merged
@@ -289,8 +348,10 @@ void Tree<K, V>::close_stale_chain(Leaf& leaf, const Survivor& survivor) {
       });
   if (!placed.complete) throw_corrupt(pool(), pool().offset(&leaf), "has no room for its log");
   publish_slots(pm(), leaf, placed.taken - chain.erased);  // before the END
-  log_->prepare_adoption();
-  log_->adopt(closing, survivor.owner, survivor.head);
+  {
+    const auto adopting = begin_adoption();
+    log_->adopt(closing, survivor.owner, survivor.head);
+  }
   log_->end(closing);
 }
 
@@ -313,15 +374,15 @@ void Tree<K, V>::count_pairs(const Node& node) {
 
 template void Tree<std::uint64_t, std::uint64_t>::start_resuming(bool);
 template void Tree<std::uint64_t, std::uint64_t>::require_resumed() const;
-template void Tree<std::uint64_t, std::uint64_t>::warm(Key, WarmingLock::Turn);
+template void Tree<std::uint64_t, std::uint64_t>::warm(Key);
 template void Tree<std::uint64_t, std::string>::start_resuming(bool);
 template void Tree<std::uint64_t, std::string>::require_resumed() const;
-template void Tree<std::uint64_t, std::string>::warm(Key, WarmingLock::Turn);
+template void Tree<std::uint64_t, std::string>::warm(Key);
 template void Tree<std::string, std::uint64_t>::start_resuming(bool);
 template void Tree<std::string, std::uint64_t>::require_resumed() const;
-template void Tree<std::string, std::uint64_t>::warm(Key, WarmingLock::Turn);
+template void Tree<std::string, std::uint64_t>::warm(Key);
 template void Tree<std::string, std::string>::start_resuming(bool);
 template void Tree<std::string, std::string>::require_resumed() const;
-template void Tree<std::string, std::string>::warm(Key, WarmingLock::Turn);
+template void Tree<std::string, std::string>::warm(Key);
 
 }  // namespace perdix::index::sptree

@@ -1,49 +1,46 @@
-// The resumption of an SpTree (resume.cc), and the lock that it needs.
+// The resumption of an SpTree (resume.cc), and what leaves share that come back at the same time.
 #pragma once
 
+#include <array>
 #include <mutex>
 
 #include "index/common/resumption.h"
-#include "util/ticket_lock.h"
+#include "util/stripe.h"
 #include "wal/chain.h"
 
 namespace perdix::index::sptree {
 
-/// Whoever makes leaves warm holds it. The thread in the background gets every second turn, and
-/// those that need a certain leaf share the others. Were it given only what they leave, a leaf
-/// would come back with each lookup and hardly any besides, until all of a large index is back.
-class WarmingLock {
+/// Leaves come back side by side: whoever makes one warm holds the lock of the node to the left of
+/// the gap that it is in, and there are about as many gaps as leaves that came back by themselves.
+/// What the gaps share is the log.
+class LogShare {
  public:
-  class Turn {
-   private:
-    friend class WarmingLock;
-    std::unique_lock<std::mutex> among_callers_;
-    std::unique_lock<util::TicketLock> lock_;
+  /// A stale chain that gets its END.
+  struct Closing {
+    std::mutex mutex;  ///< guards the chain
+    wal::Chain chain;
   };
 
-  /// For a call that needs a certain leaf.
-  Turn lock() {
-    Turn turn;
-    turn.among_callers_ = std::unique_lock(among_callers_);
-    turn.lock_ = std::unique_lock(lock_);
-    return turn;
-  }
+  /// Held for a chain from wal::Log::prepare_adoption() until adopt() has returned, so that adopt()
+  /// can't fail. A moment, in which nothing is written to PM.
+  std::mutex adopting;
+  /// Held by whoever says that all is done.
+  std::mutex finishing;
 
-  /// For whoever makes all leaves warm.
-  Turn lock_for_all() {
-    Turn turn;
-    turn.lock_ = std::unique_lock(lock_);
-    return turn;
-  }
+  /// One of some, so that threads rarely meet.
+  Closing& closing() { return closings_[util::current_stripe() % closings_.size()]; }
 
-  wal::Chain closing;  ///< the stale chain that gets its END; guarded by the lock
+  template <class Visit>
+  void for_each_closing(Visit visit) {
+    for (Closing& closing : closings_) visit(closing);
+  }
 
  private:
-  std::mutex among_callers_;  // so that one of them at most waits for the lock
-  util::TicketLock lock_;
+  std::array<Closing, 8> closings_;
 };
 
-/// Done: every leaf has a middle node, and every chain of the log a buffer. Set with the lock held.
-class Resumption : public WarmingLock, public index::Resumption {};  // the thread ends first
+/// Done: every leaf has a middle node, and every chain of the log a buffer. (The thread ends before
+/// what it uses goes: the order of the bases.)
+class Resumption : public LogShare, public index::Resumption {};
 
 }  // namespace perdix::index::sptree

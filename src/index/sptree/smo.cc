@@ -155,6 +155,13 @@ void Tree<K, V>::split(Node& node, Key key) {
   // changed.
   Node* right_node =
       new_node(&right, division.separator, node.high.load(std::memory_order_relaxed));
+  const std::uint64_t link = staged_link(left, offset);
+  try {
+    session.commit_when(left.link, ~std::uint64_t{0}, link);
+  } catch (...) {
+    delete_node(right_node);
+    throw;
+  }
 
   pm().zero(&right, offsetof(Leaf, pairs));
   pm().store(right.magic, kLeafMagic);
@@ -175,8 +182,6 @@ void Tree<K, V>::split(Node& node, Key key) {
   pm().flush(&right, offsetof(Leaf, pairs));
   flush_pairs(pm(), right, right_slots);
 
-  const std::uint64_t link = staged_link(left, offset);
-  session.commit_when(left.link, ~std::uint64_t{0}, link);
   session.log();
   stage(pm(), left, taken - moved_slots);
   pm().store(left.link, link);  // the commit: from here on the new leaf owns what moved
@@ -239,24 +244,51 @@ void Tree<K, V>::link_right(Node& node, Node* right) {
   set_next(*right, next_of(node));
   set_next(node, right);
   node.high.store(NodeBounds::end_at(right->low), std::memory_order_release);
-  try {
-    top_.insert(NodeBounds::view(right->low), right);
-  } catch (const std::bad_alloc&) {
-    // The top layer may lag behind: the node is found by `next` of its left neighbour.
-  }
+  list(*right);
   leave_hint(node);
   leave_hint(*right);
   file_later(*right);
   leaves_.add(1);  // last: it waits for all stores before it
 }
 
-/// Sees to it that a new leaf, whose left neighbour is locked, comes into the backup.
+/// Adds a node, which is locked or known to its locked left neighbour only, to the top layer.
+/// Without memory for that it is found by `next` of its left neighbour, and added later, by a
+/// thread that finds it so (go_right()).
 template <class K, class V>
-void Tree<K, V>::file_later(const Node& node) {
+void Tree<K, V>::list(Node& node) noexcept {
+  try {
+    top_.insert(NodeBounds::view(node.low), &node);
+  } catch (const std::bad_alloc&) {
+    unlisted_.fetch_add(1, std::memory_order_relaxed);  // orders nothing, as elsewhere
+  }
+}
+
+/// Adds a node to the top layer if that lacks some, and this one. It is not waited for.
+template <class K, class V>
+void Tree<K, V>::list_if_missing(Node& node) noexcept {
+  if (unlisted_.load(std::memory_order_relaxed) == 0 || !node.lock.try_lock()) return;
+  const LockedNode locked(&node);  // so it is not merged away
+  if (node.lock.is_obsolete()) return;
+  try {
+    if (top_.insert(NodeBounds::view(node.low), &node))
+      unlisted_.fetch_sub(1, std::memory_order_relaxed);
+  } catch (const std::bad_alloc&) {
+    // Another time.
+  }
+}
+
+/// Sees to it that a new leaf, whose left neighbour is locked, comes into the backup. Behind the
+/// commit of the split, so it throws nothing.
+template <class K, class V>
+void Tree<K, V>::file_later(const Node& node) noexcept {
   const Key low = NodeBounds::view(node.low);
   const pm::Offset leaf = pool().offset(node.leaf());
-  if (!Backup<K>::has(leaf) || unfiled_.push(low, leaf)) return;
-  backup_->add(low, leaf);  // the lock keeps it from being merged away
+  try {
+    if (!Backup<K>::has(leaf) || unfiled_.push(low, leaf)) return;
+    backup_->add(low, leaf);  // the lock keeps it from being merged away
+  } catch (const std::exception&) {
+    // The backup lags behind. Who needs what is damaged gets the error from his own call.
+  }
 }
 
 /// Adds a leaf to the backup that was linked some time ago, unless it has been merged away since.
@@ -292,12 +324,12 @@ void Tree<K, V>::merge_around(LockedNode node) {
   constexpr unsigned kLeftEvery = 8;
   const unsigned count = count_with_buffer(*node);
   if (count >= kMergeBelow) return;
-  if (mergeable(*node)) return merge_with_next(*node);
+  if (mergeable(*node)) return try_to_merge(*node);
   if (count % kLeftEvery != 0 || &*node == head_) return;
   const auto low = node->low;  // outlives the node: the caller's guard holds
   { const LockedNode unlocked = std::move(node); }
   const LockedNode left = lock_left_of(NodeBounds::view(low));
-  if (mergeable(*left)) merge_with_next(*left);
+  if (mergeable(*left)) try_to_merge(*left);
 }
 
 /// Locks the node that ends where the key begins, or further left if the nodes change meanwhile.
@@ -312,20 +344,42 @@ auto Tree<K, V>::lock_left_of(Key key) -> LockedNode {
 }
 
 /// Takes a node that is about to be merged away out of the backup (L8) and the top layer; false if
-/// there was no space or memory for it. The backup first: it may lack a leaf that stays. What is
-/// still on its way there finds out for itself (file()).
+/// there was no space or memory for it. The backup first: it may lack a leaf that stays, and so may
+/// the top layer. What is still on its way to the backup finds out for itself (file()).
 template <class K, class V>
 bool Tree<K, V>::hide(const Node& node) {
   if (!backup_->remove(NodeBounds::view(node.low), pool().offset(node.leaf()))) return false;
   try {
-    top_.erase(NodeBounds::view(node.low));
+    const bool was_listed = top_.erase(NodeBounds::view(node.low)) != nullptr;
+    if (!was_listed) unlisted_.fetch_sub(1, std::memory_order_relaxed);
     return true;
   } catch (const std::bad_alloc&) {
     return false;
   }
 }
 
-/// Moves the pairs of the right neighbour into the locked node, and removes the neighbour.
+/// Undoes hide(), but for the backup, which may lag behind.
+template <class K, class V>
+void Tree<K, V>::unhide(Node& node) noexcept {
+  list(node);
+  file_later(node);
+}
+
+/// Merges the locked node with the next one if there is memory and space for that. If not it can
+/// wait: the caller's own change is done.
+template <class K, class V>
+void Tree<K, V>::try_to_merge(Node& node) {
+  try {
+    merge_with_next(node);
+  } catch (const std::bad_alloc&) {
+    // Another erase tries again.
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+  }
+}
+
+/// Moves the pairs of the right neighbour into the locked node, and removes the neighbour. If it
+/// throws, both are as they were.
 template <class K, class V>
 void Tree<K, V>::merge_with_next(Node& node) {
   Node* right_node = next_of(node);
@@ -341,11 +395,15 @@ void Tree<K, V>::merge_with_next(Node& node) {
   Leaf& right = *right_node->leaf();
   const SlotSet old_slots = node.slots();
   alloc::Session session = pool().allocator().session();
-  session.free(pool().offset(&right));
-  Keys::free(session, right.low);
-  // Before the node changes: this throws where the pool is damaged.
   const std::uint64_t link = staged_link(left, successor_of(right));
-  session.commit_when(left.link, ~std::uint64_t{0}, link);
+  try {  // before the node changes: this throws where the pool is damaged, or memory is out
+    session.free(pool().offset(&right));
+    Keys::free(session, right.low);
+    session.commit_when(left.link, ~std::uint64_t{0}, link);
+  } catch (...) {
+    unhide(*right_node);
+    throw;
+  }
   for (const unsigned source : right_node->slots()) {
     const Pair& pair = pair_at(right, source);
     const Hash16 hash = Keys::hash16_of_word(pair.key);

@@ -15,14 +15,14 @@ template <class K, class V>
   prefetch_by_hint(key, hash);  // while the top layer is searched
   Node* node = locate(key);
   prefetch_node(node, hash);
-  for (;;) {
+  for (unsigned steps = 0;;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
       node = locate(key);
       continue;
     }
     if (!node->covers(key)) {
-      node = go_right(node, version, key);
+      node = go_right(node, version, key, steps);
       continue;
     }
     prefetch_for_write(*node, hash, may_add);

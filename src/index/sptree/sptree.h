@@ -18,7 +18,14 @@
 // and after that a stripe of the log, never the reverse; another node's lock only if it is free.
 // Readers take no lock: they validate the version of the middle node. Both find nodes through the
 // top layer, which may lag behind: it leads to the right node or to one left of it, and `next`
-// leads on.
+// leads on. Where that takes more than a few steps, the top layer lacks nodes, for want of memory
+// when they were made; whoever passes them adds them (T1).
+//
+//   T1. `unlisted_` is the number of nodes, without the first leaf's, that the top layer lacks
+//       while no split or merge is under way.
+//   T2. What a search of the top layer, a hint or a buffer says of a node is a guess until the
+//       node's range was compared with the key under the node's version or lock. That a node has
+//       no `next` says that cold leaves follow, not that the key is in one: see lock_before_gap().
 //
 // Durability: an operation's linearization point and its commit point are the same 8-byte publish,
 // persisted before the lock is released; so nobody sees an effect that a crash could undo.
@@ -95,6 +102,9 @@ class Tree final : public pool::OpenIndex {
   /// Whether a hint leads to the key's node, at a moment in which nobody writes. For tests.
   bool hinted(Key key) const;
 
+  /// How often a lookup of the key would go from a node to the next one. For tests.
+  unsigned steps_right(Key key) const;
+
   /// Shows every block of the pool that this index reaches. Writers must be idle.
   void for_each_block(const BlockVisitor& visit) const;
 
@@ -165,7 +175,7 @@ class Tree final : public pool::OpenIndex {
   auto read_node_from(Node* node, Key key, Read read) const;
   template <class Read>
   auto keep_reading(Node* node, Key key, Read read) const;
-  Node* go_right(Node* node, Version version, Key key) const;
+  Node* go_right(Node* node, Version version, Key key, unsigned& steps) const;
   LockedNode lock_node(Key key, Hash16 hash, bool may_add);
   void prefetch_for_write(const Node& node, Hash16 hash, bool may_add) const;
   void prefetch_by_hint(Key key, Hash16 hash) const;
@@ -228,12 +238,16 @@ class Tree final : public pool::OpenIndex {
   void split(Node& node, Key key);
   void keep(Node& node, std::span<Entry> entries, SlotSet taken);
   void link_right(Node& node, Node* right);
-  void file_later(const Node& node);
+  void list(Node& node) noexcept;
+  void list_if_missing(Node& node) noexcept;
+  void file_later(const Node& node) noexcept;
   void file(Key low, pm::Offset leaf) noexcept;
   bool mergeable(const Node& node) const;
   void merge_around(LockedNode node);
   LockedNode lock_left_of(Key key);
   bool hide(const Node& node);
+  void unhide(Node& node) noexcept;
+  void try_to_merge(Node& node);
   void merge_with_next(Node& node);
 
   // scan.cc
@@ -245,6 +259,7 @@ class Tree final : public pool::OpenIndex {
   void create();
   void open_log(const IndexOptions& options);
   Node* new_node(Leaf* leaf, Key low, typename NodeBounds::High high);
+  void delete_node(Node* node) noexcept;
   void fill_filter(Node& node, SlotSet slots) const;
   void retire(Node* node);
 
@@ -254,20 +269,24 @@ class Tree final : public pool::OpenIndex {
   void finish_resuming();
   void prefetch_chains(Key key);
   void require_resumed() const;
-  void warm(Key key, WarmingLock::Turn held);
+  void warm(Key key);
   LockedNode lock_before_gap(Key key);
   void warm_one(Node& left, Key key);
   Leaf& last_cold(Leaf& first, Key key, bool strictly_below) const;
   Leaf* next_leaf(const Leaf& leaf) const;
-  Key low_of(const Leaf& leaf) const { return keys_.view(pm::load(leaf.low)); }
+  Key low_of(const Leaf& leaf) const;
   Node* make_warm(Leaf& leaf, typename NodeBounds::Low low);
+  Node* new_cold_node(Leaf& leaf, typename NodeBounds::Low low);
+  void delete_cold_node(Node* node);
   std::uint32_t buffer_for(const Node& node, const Survivor& survivor);
+  std::unique_lock<std::mutex> begin_adoption();
   void adopt(Node& node, const Survivor& survivor, std::uint32_t number);
   void close_stale_chain(Leaf& leaf, const Survivor& survivor);
   void count_pairs(const Node& node);
 
   // check.cc
   void check_backup(CheckReport& report) const;
+  void check_top(CheckReport& report) const;
   void check_node(const Node& node, CheckReport& report) const;
   void check_pairs(const Node& node, CheckReport& report) const;
   void check_buffer(const Node& node, CheckReport& report) const;
@@ -290,6 +309,7 @@ class Tree final : public pool::OpenIndex {
   epoch::DrainFirst drain_;
   TopLayer top_;
   Node* head_ = nullptr;  // of the first leaf; not in the top layer, never obsolete
+  std::atomic<std::uint64_t> unlisted_{0};  // T1
   util::StripedCounter pairs_;
   util::StripedCounter leaves_;
   util::StripedCounter blob_bytes_;
@@ -323,7 +343,7 @@ auto Tree<K, V>::locate(Key key) const -> Node* {
   auto way = top_.look_ahead(key);
   while (way.step()) {
   }
-  return start_at(way.value(), key);
+  return start_at(top_.guess(way, key), key);
 }
 
 /// What a guess of the top layer is good for: any node that doesn't begin after the key will do,
@@ -345,29 +365,38 @@ template <class K, class V>
 
 /// Where to look on for a key behind the node's range: it was split since the top layer was asked,
 /// as in a B-link tree, or the key's leaf is cold. The node itself if it has changed meanwhile.
+/// `steps` counts those to the right, from 0 on. After a few the guess was a bad one, and the
+/// search is made again, validated; what lies between its result and the key's node is missing in
+/// the top layer.
 template <class K, class V>
-[[gnu::noinline]] auto Tree<K, V>::go_right(Node* node, Version version, Key key) const -> Node* {
+[[gnu::noinline]] auto Tree<K, V>::go_right(Node* node, Version version, Key key,
+                                            unsigned& steps) const -> Node* {
+  constexpr unsigned kSplitsMeanwhile = 4;
   Node* next = next_of(*node);
   if (!node->lock.read_validate(version)) return node;
-  if (next != nullptr) return next;
-  // A reader, too, brings back what it needs: the DRAM layers are a cache of what is in PM.
+  // A reader, too, changes the DRAM layers: they are a cache of what is in PM.
   auto* const self = const_cast<Tree*>(this);
-  self->warm(key, self->resumption_.lock());
-  return locate(key);
+  if (next == nullptr) {
+    self->warm(key);
+    return locate_surely(key);  // the guess that led here may be the same again
+  }
+  if (++steps == kSplitsMeanwhile) return locate_surely(key);
+  if (steps > kSplitsMeanwhile) self->list_if_missing(*next);
+  return next;
 }
 
 /// What read_node_from() does if its first attempt failed: attempts until one is consistent.
 template <class K, class V>
 template <class Read>
 [[gnu::noinline]] auto Tree<K, V>::keep_reading(Node* node, Key key, Read read) const {
-  for (;;) {
+  for (unsigned steps = 0;;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
       node = locate(key);
       continue;
     }
     if (!node->covers(key)) {
-      node = go_right(node, version, key);
+      node = go_right(node, version, key, steps);
       continue;
     }
     auto result = read(*node);
