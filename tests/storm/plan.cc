@@ -207,6 +207,7 @@ class Maker {
     const Fault fault = draw_fault();
     if (rng_.once_in(4)) step.fault = fault;
     step.visitors = now_and_then(3, "visitors");
+    step.bounds = episode_.bounds;
     step.restarts = now_and_then(4, "restarts");
     step.threads = static_cast<unsigned>(rng_.between(1, kMaxThreads));
     step.operations = rng_.between(scale_.operations / 4, scale_.operations) / step.threads;

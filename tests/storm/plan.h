@@ -92,6 +92,7 @@ struct Step {
   Fault fault = Fault::none;
   bool visitors = false;  ///< scans whose visitors write, throw, sleep and close
   bool restarts = false;  ///< threads come and go
+  bool bounds = true;     ///< what stats() says is looked at
   unsigned threads = 1;
   std::uint64_t operations = 0;  ///< of each thread
 };
