@@ -391,6 +391,7 @@ void misuse_once(Scene& scene) {
       });
     default: break;
   }
+  if (!scene.episode.closed_pool) return;
   fs::remove(small);
   Pool pool = Pool::create(small);
   pool.close();

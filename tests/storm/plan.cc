@@ -28,6 +28,7 @@ constexpr std::array kOtherWords = {"kills-while-opening",
                                     "default-options",
                                     "background",
                                     "bad_alloc",
+                                    "closed-pool",
                                     "leftovers",
                                     "bounds"};
 
@@ -49,6 +50,7 @@ class Maker {
     episode_.seed = mix(mix(seed) ^ number);
     episode_.leftovers = !without("leftovers");
     episode_.bad_alloc = without("bad_alloc");
+    episode_.closed_pool = !without("closed-pool");
     episode_.bounds = !without("bounds");
   }
 

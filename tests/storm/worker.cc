@@ -167,8 +167,9 @@ class Worker {
       const bool existed = std::filesystem::exists(paths_[pool]);
       Outcome outcome;
       {
-        // The first allocation may be the storm's own.
-        const auto nth = static_cast<unsigned>(rng_.between(2, rng_.once_in(2) ? 8 : 60));
+        // The first allocation may be the storm's own; of other calls there are few.
+        const bool memory = fault == Fault::memory;
+        const auto nth = static_cast<unsigned>(rng_.between(memory ? 2 : 1, memory ? 60 : 6));
         const faults::Armed armed(fault, nth, fault != Fault::memory && rng_.once_in(2));
         outcome = attempt(what, call);
         outcome.struck = armed.struck();
