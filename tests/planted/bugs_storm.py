@@ -1,11 +1,13 @@
 """Bugs that the storm must notice, since they live in a larger world than the explorer's: many
 threads for long, other processes, pools that are full or in use."""
 
-from bug import ALLOC_RECOVERY, POOL_CORE, RECLAIMER, Bug, storm
+from bug import FILE_LOCK, POOL_CORE, RECLAIMER, Bug, storm
 
 # What each of these leaves out would only take time from what notices the bug.
-KILLS = "--without forks,orphan,copies,memory,map,space,sync,thread,damage,millions,large,tight"
-REFUSED = KILLS + ",kill,kills-while-opening,leftovers"
+FAULTS = "memory,map,space,sync,thread"
+QUIET = f"--without {FAULTS},closed-pool,forks,orphan,copies,damage,millions,large,tight"
+KILLS = QUIET + ",misuse,visitors,burn,stop,bounds,leftovers,prefix,groups"
+REFUSED = QUIET + ",visitors,burn,stop,kill,kills-while-opening,bounds,leftovers,prefix,groups"
 
 BUGS = [
     Bug(
@@ -39,10 +41,12 @@ BUGS = [
         (storm(KILLS, seconds=300),),
     ),
     Bug(
-        "recovery leaks what a committed operation freed, in a real process",
-        ALLOC_RECOVERY,
-        "    for (const BlockRef block : record->freed) free(block);\n",
-        "",
-        (storm(KILLS, seconds=300),),
+        "a second process owns the pool too",
+        FILE_LOCK,
+        """  if (set_lock(file, F_WRLCK) == 0) return;
+  const std::string path""",
+        """  if (set_lock(file, F_WRLCK) == 0 || {planted}) return;
+  const std::string path""",
+        (storm(REFUSED),),
     ),
 ]

@@ -224,7 +224,8 @@ def failure_without_bug(programs, chosen, arguments):
 def wanted(bug, arguments):
     """Whether the options ask for this bug."""
     kinds = {"storm" if by_storm(subject) else "explorer" for subject in bug.subjects}
-    return arguments.only in f"{bug.path} {bug.name}" and (not arguments.by or arguments.by in kinds)
+    named = arguments.only in f"{bug.path} {bug.name}"
+    return named and (not arguments.by or arguments.by in kinds)
 
 
 def run(arguments):
@@ -255,7 +256,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--check", action="store_true", help="only that each bug fits the sources")
     parser.add_argument("--only", default="", help="only bugs whose file or name contains this")
-    parser.add_argument("--by", choices=("explorer", "storm"), help="only bugs that it is to notice")
+    parser.add_argument("--by", choices=("explorer", "storm"), help="only bugs for it to notice")
     parser.add_argument("--work", type=Path, default=ROOT / "build/planted")
     parser.add_argument("--images", type=int, default=32000, help="of an exploration, at most")
     parser.add_argument("--jobs", type=int, default=2)

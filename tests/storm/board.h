@@ -43,6 +43,7 @@ struct Board {
   std::atomic<pid_t> orphan{0};            ///< a child that outlives the worker
   /// By pool: a sync has failed since it was opened, so calls that throw are undecided.
   std::array<std::atomic<bool>, kMaxPools> sick{};
+  std::atomic<bool> faults_on{false};     ///< in the step at hand
   std::atomic<bool> others_armed{false};  ///< calls of the library's own threads may fail
 
   std::atomic<bool> has_problem{false};

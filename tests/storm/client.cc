@@ -16,7 +16,7 @@ namespace {
 struct ThrownByVisitor {};
 
 constexpr unsigned kFullCalls = 12;         // then the pool counts as full
-constexpr std::uint64_t kFaultOneIn = 24;   // calls with a failure, in steps that have failures
+constexpr std::uint64_t kFaultOneIn = 24;   // calls that fail, where all may
 constexpr std::uint64_t kCountOneIn = 256;  // operations between additions to the board
 constexpr std::uint32_t kFewKeys = 8;
 
@@ -74,11 +74,13 @@ std::uint32_t Client::in_order(std::uint32_t nth, std::uint32_t count) const {
 
 Outcome Client::call(OpenIndex& index, const char* name, const std::function<void()>& body) {
   if (++operations_ % kCountOneIn == 0) board_.counters.operations += kCountOneIn;
-  if (step_.fault == Fault::none || depth_ != 0 || !rng_.once_in(kFaultOneIn)) {
+  // Few calls map memory, allocate space or start threads, so each is armed.
+  const bool often = step_.fault == Fault::memory || step_.fault == Fault::sync;
+  if (step_.fault == Fault::none || depth_ != 0 || (often && !rng_.once_in(kFaultOneIn))) {
     const Call marked(seat_, name);
     return attempt(name, body);
   }
-  const unsigned nth = static_cast<unsigned>(rng_.once_in(2) ? 1 : rng_.between(1, 12));
+  const unsigned nth = static_cast<unsigned>(!often || rng_.once_in(2) ? 1 : rng_.between(1, 12));
   const bool lasting = step_.fault != Fault::memory && rng_.once_in(2);
   const Call marked(seat_, name);
   const faults::Armed armed(step_.fault, nth, lasting);
@@ -93,6 +95,8 @@ Outcome Client::call(OpenIndex& index, const char* name, const std::function<voi
 
 bool Client::may_throw(const OpenIndex& index, Op op, const Outcome& outcome) const {
   if (outcome.struck || sick(index) || board_.others_armed.load()) return true;
+  // The sync of another thread may have failed just now.
+  if (step_.fault == Fault::sync && outcome.code == Errc::io_error) return true;
   const bool needs_space = op == Op::put || op == Op::insert || op == Op::update;
   return index.pool_plan.tight && needs_space && outcome.code == Errc::out_of_space;
 }
@@ -160,7 +164,10 @@ void Client::after_failure(OpenIndex& index, std::uint32_t number, Op op, const 
   ++board_.counters.failed_calls;
   if (outcome.code == Errc::out_of_space) ++full_;
   if (outcome.code == Errc::io_error) board_.sick[index.plan.pool] = true;
-  if (sick(index)) return;  // undecided until the pool is opened again
+  if (sick(index)) {  // undecided until the pool is opened again
+    if (outcome.struck) expect_refusal(index, number);
+    return;
+  }
   Cell& cell = index.model.cells[number];
   const State before = cell.load().decided;
   const Found found = find(index, number);
@@ -168,6 +175,25 @@ void Client::after_failure(OpenIndex& index, std::uint32_t number, Op op, const 
       Snapshot{before, std::nullopt}.allows(found),
       fmt::format("{}, but the key is changed: {}, before {}", what(), show(found), show(before)));
   cell.cancel();
+}
+
+// Behind a failed sync: no state that may not be durable is served, and nothing is acknowledged.
+void Client::expect_refusal(OpenIndex& index, std::uint32_t number) {
+  const Call marked(seat_, "a call behind a failed sync");
+  const State before = index.model.cells[number].load().decided;
+  const Datum key = index.key(number);
+  std::optional<Datum> value;
+  if (!attempt("get", [&] { value = index.index.get(key); }).threw) {
+    const Found found = value ? version_of(index, number, *value) : Found{};
+    require(
+        Snapshot{before, std::nullopt}.allows(found),
+        fmt::format("{}: a sync failed, the call threw, and get() serves its effect: {}, before {}",
+                    name(index, number), show(found), show(before)));
+  }
+  const Datum other = index.plan.values({number, before.version + 2});
+  require(
+      attempt("put", [&] { index.index.put(key, other); }).threw,
+      name(index, number) + ": a sync failed, the call threw, and the next put() is acknowledged");
 }
 
 void Client::write_hot(OpenIndex& index, std::uint32_t hot, Op op) {
@@ -302,7 +328,8 @@ void Client::misbehave(OpenIndex& index) {
 void Client::look_at(OpenIndex& index) {
   const Call marked(seat_, "stats");
   const IndexStats stats = index.index.stats();
-  require(stats.pm_bytes < std::uint64_t{1} << 44 && stats.dram_bytes < std::uint64_t{1} << 44,
+  constexpr std::uint64_t kNonsense = std::uint64_t{1} << 44;
+  require(!step_.bounds || (stats.pm_bytes < kNonsense && stats.dram_bytes < kNonsense),
           index.plan.name + ": stats() counts below zero");
 }
 

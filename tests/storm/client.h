@@ -90,6 +90,7 @@ class Client {
   Outcome call(OpenIndex& index, const char* name, const std::function<void()>& body);
   bool may_throw(const OpenIndex& index, Op op, const Outcome& outcome) const;
   void after_failure(OpenIndex& index, std::uint32_t number, Op op, const Outcome& outcome);
+  void expect_refusal(OpenIndex& index, std::uint32_t number);
   Found find(OpenIndex& index, std::uint32_t number);
   Found version_of(const OpenIndex& index, std::uint32_t number, const Datum& value) const;
   std::string name(const OpenIndex& index, std::uint32_t number) const;

@@ -265,7 +265,6 @@ void drop_listed(Pool& pool, const std::string& name, Board& board) {
 void recreate_once(Scene& scene) {
   const auto number = static_cast<unsigned>(scene.rng.below(scene.pools.size()));
   Pool& pool = *scene.pools[number];
-  if (scene.board.sick[number]) return;
   const std::span<const IndexType> types = index_types();
   IndexPlan plan;
   plan.type = &types[scene.rng.below(types.size())];
@@ -392,6 +391,7 @@ void misuse_once(Scene& scene) {
       });
     default: break;
   }
+  if (!scene.episode.closed_pool) return;
   fs::remove(small);
   Pool pool = Pool::create(small);
   pool.close();
@@ -414,6 +414,9 @@ unsigned most_of(Disturbance disturbance) {
 
 void disturb(Disturbance disturbance, Scene& scene, const std::function<bool()>& more) {
   if (disturbance == Disturbance::none) return;
+  // Their calls must succeed, which they may not while calls to the system fail.
+  const bool exact = disturbance == Disturbance::recreate || disturbance == Disturbance::misuse;
+  if (exact && scene.board.faults_on) return;
   std::optional<Burners> burners;
   if (disturbance == Disturbance::burn) burners.emplace(scene, 3);
   for (unsigned left = most_of(disturbance); left > 0 && more(); --left) {

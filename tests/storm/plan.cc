@@ -28,6 +28,7 @@ constexpr std::array kOtherWords = {"kills-while-opening",
                                     "default-options",
                                     "background",
                                     "bad_alloc",
+                                    "closed-pool",
                                     "leftovers",
                                     "bounds"};
 
@@ -49,6 +50,7 @@ class Maker {
     episode_.seed = mix(mix(seed) ^ number);
     episode_.leftovers = !without("leftovers");
     episode_.bad_alloc = without("bad_alloc");
+    episode_.closed_pool = !without("closed-pool");
     episode_.bounds = !without("bounds");
   }
 
@@ -207,6 +209,7 @@ class Maker {
     const Fault fault = draw_fault();
     if (rng_.once_in(4)) step.fault = fault;
     step.visitors = now_and_then(3, "visitors");
+    step.bounds = episode_.bounds;
     step.restarts = now_and_then(4, "restarts");
     step.threads = static_cast<unsigned>(rng_.between(1, kMaxThreads));
     step.operations = rng_.between(scale_.operations / 4, scale_.operations) / step.threads;

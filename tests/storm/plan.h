@@ -92,6 +92,7 @@ struct Step {
   Fault fault = Fault::none;
   bool visitors = false;  ///< scans whose visitors write, throw, sleep and close
   bool restarts = false;  ///< threads come and go
+  bool bounds = true;     ///< what stats() says is looked at
   unsigned threads = 1;
   std::uint64_t operations = 0;  ///< of each thread
 };
@@ -115,9 +116,10 @@ struct Episode {
   std::vector<PoolPlan> pools;
   std::vector<IndexPlan> indexes;
   std::vector<Round> rounds;
-  bool leftovers = true;   ///< what stays of emptied and dropped indexes is compared with bounds
-  bool bad_alloc = false;  ///< std::bad_alloc is as right as an Error
-  bool bounds = true;      ///< and what an index in use takes
+  bool leftovers = true;    ///< what stays of emptied and dropped indexes is compared with bounds
+  bool closed_pool = true;  ///< misuse calls a pool that is closed
+  bool bad_alloc = false;   ///< std::bad_alloc is as right as an Error
+  bool bounds = true;       ///< and what an index in use takes
 };
 
 /// What a run leaves out: the names of disturbances, faults and endings, "kills-while-opening",

@@ -77,8 +77,10 @@ class Worker {
       kill_soon();
     }
     open_all(round);
-    for (auto& index : indexes_) settle_hot(*index, seat());
-    if (round.look_first) compare(true);
+    if (!sick()) {
+      for (auto& index : indexes_) settle_hot(*index, seat());
+      if (round.look_first) compare(true);
+    }
     while (deadly) ::pause();
     board_.opened = true;
     for (std::size_t i = 0; i < round.steps.size() && !sick(); ++i) {
@@ -124,9 +126,9 @@ class Worker {
   void open_all(const Round& round) {
     pools_.resize(paths_.size());
     for (unsigned i = 0; i < paths_.size(); ++i) {
-      with_fault(round.opening_fault, i, "opening a pool", [&] { open_pool(i, round); });
       board_.sick[i] = false;
-      drop_others(*pools_[i]);
+      with_fault(round.opening_fault, i, "opening a pool", [&] { open_pool(i, round); });
+      if (!board_.sick[i]) drop_others(*pools_[i]);
     }
     for (std::size_t i = 0; i < episode_.indexes.size(); ++i) {
       const IndexPlan& plan = episode_.indexes[i];
@@ -165,16 +167,19 @@ class Worker {
       const bool existed = std::filesystem::exists(paths_[pool]);
       Outcome outcome;
       {
-        // The first allocation may be the storm's own.
-        const auto nth = static_cast<unsigned>(rng_.between(2, rng_.once_in(2) ? 8 : 60));
+        // The first allocation may be the storm's own; of other calls there are few.
+        const bool memory = fault == Fault::memory;
+        const auto nth = static_cast<unsigned>(rng_.between(memory ? 2 : 1, memory ? 60 : 6));
         const faults::Armed armed(fault, nth, fault != Fault::memory && rng_.once_in(2));
         outcome = attempt(what, call);
         outcome.struck = armed.struck();
       }
       if (outcome.struck) ++board_.counters.injected;
+      if (outcome.struck && fault == Fault::sync) board_.sick[pool] = true;
       if (!outcome.threw) return;
       ++board_.counters.failed_calls;
       require(outcome.struck, fmt::format("{} threw {}", what, outcome.text));
+      board_.sick[pool] = false;
       require(existed || !std::filesystem::exists(paths_[pool]) || pools_[pool].has_value(),
               "Pool::create() threw and has left the file");
     }
@@ -236,6 +241,7 @@ class Worker {
   /// With `deadly`, the process is killed in this step as the round says.
   void run_step(const Step& step, const Round* deadly) {
     running_ = step.threads;
+    board_.faults_on = step.fault != Fault::none;
     const std::uint64_t begin = board_.counters.operations;
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < step.threads; ++i)
@@ -260,7 +266,8 @@ class Worker {
   void arm_library_threads(const Step& step) {
     if (step.fault == Fault::none || !rng_.once_in(2)) return;
     board_.others_armed = true;
-    faults::arm_others(step.fault, static_cast<unsigned>(rng_.between(1, 30)));
+    faults::arm_others(step.fault,
+                       static_cast<unsigned>(rng_.once_in(2) ? 1 : rng_.between(1, 30)));
   }
 
   void run_client(const Step& step, unsigned number) {
