@@ -160,7 +160,7 @@ int run(const Options& options, const char* program) {
 int main(int argc, char** argv) {
   using namespace perdix::test::kill;
   try {
-    const Options options(argc, argv);
+    const perdix::test::Options options(argc, argv);
     return options.text("role").empty() ? run(options, argv[0]) : run_child(options);
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n\n{}", error.what(), kUsage);
