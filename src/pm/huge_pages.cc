@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "pm/no_fork.h"
+
 namespace perdix::pm {
 namespace {
 
@@ -31,9 +33,10 @@ class Window {
     std::byte* const aligned =
         reservation_ +
         (kHugePage - reinterpret_cast<std::uintptr_t>(reservation_) % kHugePage) % kHugePage;
+    const NoFork no_fork;  // a child with the mapping would keep the file open, and its lock held
     void* const mapped = ::mmap(aligned, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
                                 static_cast<off_t>(begin));
-    if (mapped != MAP_FAILED) pages_ = aligned;
+    if (mapped != MAP_FAILED && ::madvise(aligned, size, MADV_DONTFORK) == 0) pages_ = aligned;
   }
   ~Window() {
     if (reservation_ != nullptr) ::munmap(reservation_, reserved_);

@@ -15,6 +15,7 @@
 
 #include <perdix/error.h>
 
+#include "pm/no_fork.h"
 #include "pm/probe.h"
 
 namespace perdix::pm {
@@ -86,26 +87,35 @@ Mapping::Mapping(const File& file, std::uint64_t size, std::uint64_t max_size)
     : file_(file), max_size_(max_size) {
   assert(size > 0 && size <= max_size);
   assert(size % kAlignment == 0 && max_size % kAlignment == 0);
-  pmem2_source* source = nullptr;
-  if (pmem2_source_from_fd(&source, file.fd()) != 0) throw_map_error(file, "no source");
-  source_.reset(source);
-  pmem2_vm_reservation* reservation = nullptr;
-  if (pmem2_vm_reservation_new(&reservation, nullptr, max_size) != 0) {
-    throw Error(Errc::out_of_space,
-                fmt::format("can't reserve {} bytes of addresses for '{}' ({}); ask for a smaller "
-                            "max_size, or raise the limit of address space (ulimit -v)",
-                            max_size, file.path().string(), pmem2_errormsg()));
-  }
-  reservation_.reset(reservation);
-  base_ = static_cast<std::byte*>(pmem2_vm_reservation_get_address(reservation));
-  unmap_rest(base_, max_size);
-  assert(reinterpret_cast<std::uintptr_t>(base_) % kAlignment == 0);
+  reserve();
   grow(size);
   granularity_ = granularity_of(maps_.front().get());
   on_map(base_, max_size_);
 }
 
-Mapping::~Mapping() = default;
+void Mapping::reserve() {
+  const NoFork no_fork;
+  pmem2_source* source = nullptr;
+  if (pmem2_source_from_fd(&source, file_.fd()) != 0) throw_map_error(file_, "no source");
+  source_.reset(source);
+  pmem2_vm_reservation* reservation = nullptr;
+  if (pmem2_vm_reservation_new(&reservation, nullptr, max_size_) != 0) {
+    throw Error(Errc::out_of_space,
+                fmt::format("can't reserve {} bytes of addresses for '{}' ({}); ask for a smaller "
+                            "max_size, or raise the limit of address space (ulimit -v)",
+                            max_size_, file_.path().string(), pmem2_errormsg()));
+  }
+  reservation_.reset(reservation);
+  base_ = static_cast<std::byte*>(pmem2_vm_reservation_get_address(reservation));
+  unmap_rest(base_, max_size_);
+  assert(reinterpret_cast<std::uintptr_t>(base_) % kAlignment == 0);
+}
+
+Mapping::~Mapping() {
+  const NoFork no_fork;
+  maps_.clear();
+  reservation_.reset();
+}
 
 Mapping::Map Mapping::map(std::uint64_t begin, std::uint64_t end) const {
   pmem2_config* created = nullptr;
@@ -126,6 +136,7 @@ void Mapping::grow(std::uint64_t new_size) {
   const std::uint64_t old_size = size();
   assert(new_size % kAlignment == 0 && new_size <= max_size_);
   if (new_size <= old_size) return;
+  const NoFork no_fork;
   if (private_) {
     throw Error(Errc::io_error,
                 fmt::format("'{}' can't grow: a sync of it has failed", file_.path().string()));
@@ -148,6 +159,7 @@ void Mapping::keep_from_children(std::uint64_t begin, std::uint64_t end) const {
 }
 
 void Mapping::make_private() {
+  const NoFork no_fork;
   // One call for all pieces: no thread sees an address without a page. MAP_NORESERVE, since a pool
   // may be larger than memory, and only what is stored to from now on takes some.
   if (::mmap(base_, size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,

@@ -2,9 +2,8 @@
 // which it grows in place, so that pointers stay valid.
 //
 // Invariants: the base address is a multiple of 2 MiB and never changes; [base, base + size) is
-// mapped and backed by space of the file. grow() and make_private() are serialised by the owner;
-// the rest is thread-safe. A child of fork() does not inherit the mapping, if the owner lets nobody
-// fork during grow() and make_private().
+// mapped and backed by space of the file. A child of fork() does not inherit the mapping. grow() is
+// serialised by the owner; the rest is thread-safe.
 #pragma once
 
 #include <atomic>
@@ -84,6 +83,7 @@ class Mapping {
   };
   using Map = std::unique_ptr<pmem2_map, DeleteMap>;
 
+  void reserve();
   Map map(std::uint64_t begin, std::uint64_t end) const;
   void keep_from_children(std::uint64_t begin, std::uint64_t end) const;
 
@@ -95,7 +95,7 @@ class Mapping {
   std::byte* base_ = nullptr;
   std::atomic<std::uint64_t> size_{0};
   Granularity granularity_ = Granularity::page;
-  bool private_ = false;
+  bool private_ = false;  // guarded by NoFork
 };
 
 }  // namespace perdix::pm

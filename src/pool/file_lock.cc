@@ -9,6 +9,7 @@
 
 #include <perdix/error.h>
 
+#include "pool/forks.h"
 #include "pool/layout.h"
 
 namespace perdix::pool {
@@ -31,9 +32,9 @@ std::string owner_of(const pm::File& file) {
 
 }  // namespace
 
-FileLock::FileLock(const pm::File& file, const NoFork& no_fork) : file_(file) {
+FileLock::FileLock(const pm::File& file, const pm::NoFork& no_fork) : file_(file) {
   if (set_lock(file, F_WRLCK) == 0) {
-    no_fork.list(file.fd());
+    close_in_children(file.fd(), no_fork);
     return;
   }
   const std::string path = file.path().string();
@@ -47,7 +48,7 @@ FileLock::FileLock(const pm::File& file, const NoFork& no_fork) : file_(file) {
 
 FileLock::~FileLock() {
   set_lock(file_, F_UNLCK);
-  NoFork().unlist(file_.fd());  // a child that gets the descriptor from now on gets no lock
+  leave_to_children(file_.fd());  // who get no lock with it from now on
 }
 
 }  // namespace perdix::pool

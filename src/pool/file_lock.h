@@ -6,7 +6,7 @@
 #pragma once
 
 #include "pm/file.h"
-#include "pool/forks.h"
+#include "pm/no_fork.h"
 
 namespace perdix::pool {
 
@@ -14,7 +14,7 @@ class FileLock {
  public:
   /// Takes the lock, or throws in_use with the pid that the owner left in the file. `file` must
   /// outlive it, and was opened since the same NoFork began: no child has the descriptor.
-  FileLock(const pm::File& file, const NoFork& no_fork);
+  FileLock(const pm::File& file, const pm::NoFork& no_fork);
 
   /// Frees the lock, also if a child that was made by other means than fork() shares the
   /// descriptor.

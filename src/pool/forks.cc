@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <new>
 #include <vector>
 
@@ -14,10 +13,12 @@
 namespace perdix::pool {
 namespace {
 
+using pm::NoFork;
+
+/// Guarded by NoFork.
 struct Forks {
   Forks();
 
-  std::mutex mutex;  // held during a fork
   std::vector<int> descriptors;
   std::vector<const void*> left;  // in a child
   bool epochs_stopped = false;    // for the fork that is going on
@@ -32,13 +33,13 @@ Forks& forks() {
 // In this order, since a thread in a Guard may map more of a pool, and a grace period waits for it.
 void before() noexcept {
   const bool stopped = epoch::stop_for_fork();
-  forks().mutex.lock();
+  NoFork::mutex().lock();
   forks().epochs_stopped = stopped;
 }
 
 void after_in_parent() noexcept {
   const bool stopped = forks().epochs_stopped;
-  forks().mutex.unlock();
+  NoFork::mutex().unlock();
   if (stopped) epoch::go_on_in_parent();
 }
 
@@ -46,9 +47,9 @@ void after_in_child() noexcept {
   Forks& mine = forks();
   for (const int descriptor : mine.descriptors) ::close(descriptor);
   mine.descriptors.clear();
-  if (!mine.epochs_stopped) mine.forked_in_guard = true;
   const bool stopped = mine.epochs_stopped;
-  mine.mutex.unlock();
+  if (!stopped) mine.forked_in_guard = true;
+  NoFork::mutex().unlock();
   if (stopped) epoch::go_on_in_child();
 }
 
@@ -58,22 +59,28 @@ Forks::Forks() {
 
 }  // namespace
 
-NoFork::NoFork() : lock_(forks().mutex) {
-  if (!forks().forked_in_guard) return;
+void prepare_for_forks() {
+  Forks& mine = forks();
+  const NoFork no_fork;
+  if (!mine.forked_in_guard) return;
   throw Error(Errc::forked,
               "this process was forked while its thread was inside an operation of perdix, and "
               "can't open pools; fork elsewhere, or execute a program in it");
 }
 
-void NoFork::list(int descriptor) const { forks().descriptors.push_back(descriptor); }
+void close_in_children(int descriptor, const NoFork& /*no_fork*/) {
+  forks().descriptors.push_back(descriptor);
+}
 
-void NoFork::unlist(int descriptor) const noexcept { std::erase(forks().descriptors, descriptor); }
+void leave_to_children(int descriptor) noexcept {
+  const NoFork no_fork;
+  std::erase(forks().descriptors, descriptor);
+}
 
 void leave_to_parent(const void* object) noexcept {
-  Forks& mine = forks();
-  const std::lock_guard lock(mine.mutex);
+  const NoFork no_fork;
   try {
-    mine.left.push_back(object);
+    forks().left.push_back(object);
   } catch (const std::bad_alloc&) {
     // Then a checker of leaks sees one.
   }

@@ -5,12 +5,11 @@
 // neither: mappings are not inherited (pm::Mapping), descriptors are closed in the child before
 // fork() returns there. For that, the descriptors of all open pools are listed in one place for the
 // process, where a handler of pthread_atfork() finds them: such a handler has no argument. This
-// list is the only global state of the library. (Without it: a thread of each pool with a table of
-// descriptors of its own, which costs a thread and an opening that fails where none can be had.)
+// list and NoFork's lock are the only global state of the library. (Without it: a thread for each
+// pool with a table of descriptors of its own, and an opening that fails where none can be had.)
 //
-// A fork also waits for threads that are in the middle of something that the child would find
-// half done: opening and closing of pools, (un)mapping (libpmem2 has locks of its own), and the end
-// of a grace period. liburcu then forgets the readers that the child has not.
+// A fork also waits for threads in a pm::NoFork, and for the end of a grace period. In the child
+// liburcu then forgets the readers that the child has not.
 //
 // What was made with a bare clone() or _Fork() runs no handlers: such a child holds the lock until
 // it ends or executes another program, but finds the pool unusable (Health) as any other.
@@ -18,30 +17,19 @@
 // descriptors close on exec.
 #pragma once
 
-#include <mutex>
+#include "pm/no_fork.h"
 
 namespace perdix::pool {
 
-/// While one lives, no thread of the process forks. Held for a few system calls; not recursive.
-/// Order of locks: after all others.
-class NoFork {
- public:
-  /// Throws forked in a process that was forked inside a Guard: the state of the readers is unknown
-  /// in it.
-  NoFork();
-  NoFork(const NoFork&) = delete;
-  NoFork& operator=(const NoFork&) = delete;
-  ~NoFork() = default;
+/// From now on forks go as described. Throws forked in a process that was forked by a thread in a
+/// Guard: the state of the readers is unknown in it, and pools can't be used.
+void prepare_for_forks();
 
-  /// Has the descriptor closed in children. No room for it: bad_alloc.
-  void list(int descriptor) const;
+/// Has the descriptor closed in children. No room for it: bad_alloc.
+void close_in_children(int descriptor, const pm::NoFork& no_fork);
 
-  /// No more.
-  void unlist(int descriptor) const noexcept;
-
- private:
-  std::unique_lock<std::mutex> lock_;
-};
+/// No more.
+void leave_to_children(int descriptor) noexcept;
 
 /// Gives an object up in a child that inherited it: it is neither destroyed nor freed, since other
 /// threads, which the child has not, may have been at work in it, and their locks, waits and

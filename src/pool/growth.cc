@@ -5,7 +5,6 @@
 
 #include <perdix/error.h>
 
-#include "pool/forks.h"
 #include "pool/layout.h"
 #include "util/signals.h"
 
@@ -45,10 +44,7 @@ void Growth::make_ready(std::uint64_t size) {
   file_.allocate(size);
   // A superblock that says this size may reach the device only after the size itself.
   if (durable_) pm_.sync_file(file_);
-  {
-    const NoFork no_fork;
-    mapping_.grow(size);
-  }
+  mapping_.grow(size);
   // A pool that was small until now has not been touched ahead of use (growth.h).
   untouched_.push_back({before == kGrowthUnit ? 0 : before, size});
 }

@@ -95,10 +95,11 @@ std::shared_ptr<PoolCore> PoolCore::own(MakeFile file) {
   const auto give_up = [](PoolCore* core) {
     core->health().forked() ? leave_to_parent(core) : delete core;
   };
+  prepare_for_forks();
   const BootId boot = current_boot_id();
   std::unique_ptr<PoolCore> core;
   {
-    const NoFork no_fork;
+    const pm::NoFork no_fork;
     core.reset(new PoolCore(boot, file(), no_fork));
   }
   return std::shared_ptr<PoolCore>(core.release(), give_up);
@@ -230,7 +231,6 @@ void PoolCore::map(std::uint64_t size, const PoolOptions& options) {
   max_size_ = requested_max_size_;
   while (!mapping_) {
     try {
-      const NoFork no_fork;
       mapping_.emplace(file_, size, max_size_);
     } catch (const Error& error) {
       const bool lower =
@@ -255,7 +255,6 @@ void PoolCore::choose_domain(Durability requested, DomainChoice choice) {
 /// Operations that are going on end in memory of their own, and throw.
 void PoolCore::stop_reaching_file() {
   health_->set_sync_failed();
-  const NoFork no_fork;
   mapping_->make_private();
 }
 
@@ -588,7 +587,6 @@ void PoolCore::end_work() noexcept {
 void PoolCore::unmap() noexcept {
   directory_.reset();
   superblock_.reset();
-  const NoFork no_fork;
   mapping_.reset();
 }
 

@@ -1,0 +1,25 @@
+// Keeps the process from forking in the middle of something that a child must not find half done:
+// between making a mapping or a descriptor and keeping it from children; inside of libpmem2, which
+// has locks of its own.
+//
+// There is one lock for the process, since fork() copies all of it. Whoever wants children to be
+// kept out holds it in a handler of pthread_atfork(); pool/forks.h does.
+#pragma once
+
+#include <mutex>
+
+namespace perdix::pm {
+
+/// While one lives, no thread forks. Held for a few system calls; not recursive. Order of locks:
+/// after all others.
+class NoFork {
+ public:
+  NoFork() : lock_(mutex()) {}
+
+  static std::mutex& mutex() noexcept;
+
+ private:
+  const std::lock_guard<std::mutex> lock_;
+};
+
+}  // namespace perdix::pm
