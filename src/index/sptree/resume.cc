@@ -87,6 +87,23 @@ void Tree<K, V>::resume(const std::stop_token& stop) {
   }
 }
 
+/// Makes some leaves warm, in the order of their keys, from where it stopped the last time: so a
+/// log that is written to comes to be resumed, whatever becomes of the thread. The caller holds the
+/// maintenance's lock, and no other.
+template <class K, class V>
+void Tree<K, V>::resume_some(unsigned leaves) {
+  for (unsigned i = 0; i < leaves && !resumption_.done(); ++i) {
+    const epoch::Guard guard;
+    const Key position = resumed_until_;
+    warm(position, resumption_.lock());
+    const auto high = read_node_from(locate(position), position, [](const Node& node) {
+      return node.high.load(std::memory_order_acquire);
+    });
+    if (NodeBounds::is_open(high)) return finish_resuming();
+    resumed_until_ = NodeBounds::after(high);
+  }
+}
+
 /// Brings the chains of the next leaves in the key's gap into the cache, if the key is in one. The
 /// caller holds the resumption's lock and a guard, so leaves behind the gap may be looked at, too.
 /// Throws corrupt, as it would when the damaged leaf's turn came.
@@ -210,8 +227,11 @@ template <class K, class V>
 auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   std::optional<Survivor> survivor;
   if (log_ != nullptr) survivor = survivor_of(pool(), keys_, *log_, leaf);
-  if (survivor && survivor->replay.stale) {
-    close_stale_chain(leaf, *survivor);
+  // Or there is no budget for its buffer, and none is needed.
+  const bool beyond = buffers_.in_use() >= buffers_.budget();
+  if (survivor && (survivor->replay.stale ||
+                   (beyond && without_slot(survivor->replay, leaf) == 0))) {
+    close_chain(leaf, *survivor);
     survivor.reset();
   }
   const bool filed = pm::load(leaf.low) != 0;  // all leaves but the first (L1, L2)
@@ -234,6 +254,7 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   } catch (...) {
     // What is left of the bounds stays in the arena until the index is closed.
     if (node != nullptr) nodes_.release(node, sizeof(Node));
+    if (survivor && survivor->adoption) log_->cancel_adoption(*survivor->adoption);
     if (buffer != 0) buffers_.release(buffer);
     throw;
   }
@@ -254,12 +275,22 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
 
 /// A buffer for the chain, and what else must not fail later.
 template <class K, class V>
-std::uint32_t Tree<K, V>::buffer_for(const Node& node, const Survivor& survivor) {
+std::uint32_t Tree<K, V>::buffer_for(const Node& node, Survivor& survivor) {
   const Replay& chain = survivor.replay;
   if (chain.pairs.size() + chain.erased.count() > kBufferPairs)
     throw_corrupt(pool(), pool().offset(node.leaf()), "has too much in the log");
-  log_->prepare_adoption();
-  return buffers_.acquire_beyond_budget(own_number(node));
+  const unsigned sure = sptree::without_slot(chain, *node.leaf());
+  if (sure > kBufferPairs)
+    throw_corrupt(pool(), pool().offset(node.leaf()), "has no room for its log");
+  const std::uint32_t number = buffers_.acquire_beyond_budget(own_number(node));
+  try {
+    survivor.adoption = log_->prepare_adoption(survivor.owner, survivor.head,
+                                               static_cast<std::uint8_t>(sure));
+  } catch (...) {
+    buffers_.release(number);
+    throw;
+  }
+  return number;
 }
 
 /// Gives a node the buffer, with what the chain says.
@@ -268,29 +299,32 @@ void Tree<K, V>::adopt(Node& node, const Survivor& survivor, std::uint32_t numbe
   const Replay& chain = survivor.replay;
   Buffer& buffer = buffers_.at(number);
   give(node, number);
-  log_->adopt(buffer, survivor.owner, survivor.head);
+  log_->adopt(buffer, *survivor.adoption);
   buffer.records = static_cast<std::uint8_t>(std::min(chain.records, kChainRecords));
   buffer.set_erased(chain.erased);
   for (const auto& [key, value] : chain.pairs) buffer.push(key, value, Keys::hash16_of_word(key));
 }
 
-/// Ends a chain whose pairs had reached the leaf, or the next one, when its END was lost. Pairs
-/// that had not, since a split was interrupted, reach the leaf now.
+/// Ends a chain whose pairs had reached the leaf, or the next one, when its END was lost; or for
+/// which there is no buffer. Pairs that had not reached the leaf, be it since a split was
+/// interrupted, do now.
 template <class K, class V>
-void Tree<K, V>::close_stale_chain(Leaf& leaf, const Survivor& survivor) {
+void Tree<K, V>::close_chain(Leaf& leaf, const Survivor& survivor) {
   const Replay& chain = survivor.replay;
   wal::Chain& closing = resumption_.closing;
   if (chain.pairs.size() > kBufferPairs)
     throw_corrupt(pool(), pool().offset(&leaf), "has too much in the log");
-  log_->end(closing);  // of a former attempt, if it found no space; what it says is merged
+  const wal::Log::Adoption adoption = log_->prepare_adoption(survivor.owner, survivor.head);
   const Placed placed =
       place_pairs(leaf, slots_of(leaf), static_cast<unsigned>(chain.pairs.size()), [&](unsigned i) {
         return Pair{chain.pairs[i].first, chain.pairs[i].second};
       });
-  if (!placed.complete) throw_corrupt(pool(), pool().offset(&leaf), "has no room for its log");
+  if (!placed.complete) {
+    log_->cancel_adoption(adoption);
+    throw_corrupt(pool(), pool().offset(&leaf), "has no room for its log");
+  }
   publish_slots(pm(), leaf, placed.taken - chain.erased);  // before the END
-  log_->prepare_adoption();
-  log_->adopt(closing, survivor.owner, survivor.head);
+  log_->adopt(closing, adoption);
   log_->end(closing);
 }
 

@@ -229,6 +229,7 @@ void Tree<K, V>::keep(Node& node, std::span<Entry> entries, SlotSet taken) {
   if (buffer != nullptr) {
     log_->end(*buffer);  // what it says is durable
     buffer->clear();
+    shed_buffer(node);
   }
 }
 
@@ -250,13 +251,18 @@ void Tree<K, V>::link_right(Node& node, Node* right) {
   leaves_.add(1);  // last: it waits for all stores before it
 }
 
-/// Sees to it that a new leaf, whose left neighbour is locked, comes into the backup.
+/// Sees to it that a new leaf, whose left neighbour is locked, comes into the backup. Behind the
+/// commit of the split, so it throws nothing.
 template <class K, class V>
-void Tree<K, V>::file_later(const Node& node) {
+void Tree<K, V>::file_later(const Node& node) noexcept {
   const Key low = NodeBounds::view(node.low);
   const pm::Offset leaf = pool().offset(node.leaf());
-  if (!Backup<K>::has(leaf) || unfiled_.push(low, leaf)) return;
-  backup_->add(low, leaf);  // the lock keeps it from being merged away
+  try {
+    if (!Backup<K>::has(leaf) || unfiled_.push(low, leaf)) return;
+    backup_->add(low, leaf);  // the lock keeps it from being merged away
+  } catch (const std::exception&) {
+    // The backup lags behind. Who needs what is damaged gets the error from his own call.
+  }
 }
 
 /// Adds a leaf to the backup that was linked some time ago, unless it has been merged away since.
@@ -357,11 +363,12 @@ void Tree<K, V>::merge_with_next(Node& node) {
   }
   flush_pairs(pm(), left, node.slots() - old_slots);  // log() fences before their bits count
 
-  blob_bytes_.add(-keys_.footprint(right.low));
+  const std::int64_t low_bytes = keys_.footprint(right.low);
   session.log();
   stage(pm(), left, node.slots());
   pm().publish(left.link, link);  // the commit
   session.finish();
+  blob_bytes_.add(-low_bytes);
 
   set_next(node, next_of(*right_node));
   node.high.store(right_node->high.load(std::memory_order_relaxed), std::memory_order_release);

@@ -70,7 +70,9 @@ class Tree {
   using Value = View<V>;
 
   /// Opens or creates the index behind the handle. Its DRAM layers come back later (resume.cc).
-  explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {});
+  /// `log_limits`: for tests; `bytes` follows from the budget.
+  explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {},
+                const wal::Log::Limits& log_limits = {0});
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
 
@@ -86,6 +88,10 @@ class Tree {
   std::uint64_t size() const;
   IndexStats stats() const;
   CheckReport check() const;
+
+  /// The pool is full: gives back all that the index holds for nothing. Needs no space. The caller
+  /// holds no lock and no Session of the pool.
+  void reclaim_space();
 
   /// Whether a hint leads to the key's node, at a moment in which nobody writes. For tests.
   bool hinted(Key key) const;
@@ -170,6 +176,7 @@ class Tree {
   void prefetch_node(const Node* node, Hash16 hash) const;
   Found find(const Node& node, Key key, Hash16 hash) const;
   bool write(Key key, Value value, Mode mode);
+  bool write_reclaiming(Key key, Value value, Mode mode);
   bool try_write(Key key, Value value, Mode mode);
   bool add(Node& node, Key key, Value value, Hash16 hash);
   void add_to_leaf(Node& node, unsigned slot, Key key, Value value, Hash16 hash);
@@ -197,7 +204,10 @@ class Tree {
   void add_to_buffer(Buffer& buffer, Key key, Value value, Hash16 hash);
   void replace_in_buffer(Buffer& buffer, unsigned i, Value value);
   void remove_from_buffer(Buffer& buffer, unsigned i);
-  void bury(Node& node, Buffer& buffer, unsigned slot);
+  static std::uint8_t sure_of(unsigned taken);
+  bool leaf_may_take(const Node& node) const;
+  bool bury(Node& node, Buffer& buffer, unsigned slot);
+  void log_tombstone(const Node& node, Buffer& buffer, unsigned slot);
   bool can_grow(const Node& node);
   template <class PairAt>
   Placed place_pairs(Leaf& leaf, SlotSet taken, unsigned count, PairAt pair_at);
@@ -207,9 +217,10 @@ class Tree {
   std::uint32_t take_from(Node& node);
   std::uint32_t take_cold();
   bool admitted();
-  bool maintenance_due(Hash16 hash) const;
+  void shed_buffer(Node& node);
+  bool maintenance_due();
   void maintain();
-  void clean(wal::Chain& chain);
+  void clean(wal::Chain& chain, bool may_split);
 
   // get_many.cc
   struct Pending;
@@ -226,7 +237,7 @@ class Tree {
   void split(Node& node, Key key);
   void keep(Node& node, std::span<Entry> entries, SlotSet taken);
   void link_right(Node& node, Node* right);
-  void file_later(const Node& node);
+  void file_later(const Node& node) noexcept;
   void file(Key low, pm::Offset leaf) noexcept;
   bool mergeable(const Node& node) const;
   void merge_around(LockedNode node);
@@ -248,6 +259,7 @@ class Tree {
   // resume.cc
   void start_resuming(bool in_background);
   void resume(const std::stop_token& stop);
+  void resume_some(unsigned leaves);
   void finish_resuming();
   void prefetch_chains(Key key);
   void require_resumed() const;
@@ -258,9 +270,9 @@ class Tree {
   Leaf* next_leaf(const Leaf& leaf) const;
   Key low_of(const Leaf& leaf) const { return keys_.view(pm::load(leaf.low)); }
   Node* make_warm(Leaf& leaf, typename NodeBounds::Low low);
-  std::uint32_t buffer_for(const Node& node, const Survivor& survivor);
+  std::uint32_t buffer_for(const Node& node, Survivor& survivor);
   void adopt(Node& node, const Survivor& survivor, std::uint32_t number);
-  void close_stale_chain(Leaf& leaf, const Survivor& survivor);
+  void close_chain(Leaf& leaf, const Survivor& survivor);
   void count_pairs(const Node& node);
 
   // check.cc
@@ -281,7 +293,10 @@ class Tree {
   BufferPool<Node> buffers_;
   Hints hints_;                    // of integer keys, for writes with buffers
   std::unique_ptr<wal::Log> log_;  // of the buffers; nullptr if the index never had any
-  std::mutex maintenance_;         // held by whoever cleans the log
+  wal::Log::Limits log_limits_;
+  std::mutex maintenance_;  // held by whoever cleans the log
+  std::pair<std::uint64_t, std::int64_t> reclaimed_at_;  // records and pairs then; guarded by it
+  K resumed_until_{};                                    // by resume_some(); guarded by it
   std::atomic<bool> log_is_full_{false};
   std::optional<Backup<K>> backup_;  // made once the root block is there
   DrainFirst drain_;  // before the arena goes away, what was retired must have come back to it
