@@ -530,6 +530,12 @@ std::uint64_t Log::bytes_used() const noexcept {
   return bytes;
 }
 
+std::uint64_t Log::segments() const noexcept {
+  std::uint64_t count = 0;
+  for (const Stripe& stripe : stripes_) count += stripe.segments().count();
+  return count;
+}
+
 std::uint64_t Log::suffix_bytes() const noexcept {
   std::uint64_t bytes = 0;
   for (const Stripe& stripe : stripes_) bytes += stripe.suffix();

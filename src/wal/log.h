@@ -265,6 +265,9 @@ class Log {
   /// Bytes of records that are not reclaimed.
   std::uint64_t bytes_used() const noexcept;
 
+  /// Segments that it has, those ahead of the tails included.
+  std::uint64_t segments() const noexcept;
+
   /// Bytes of records that a restart would read now.
   std::uint64_t suffix_bytes() const noexcept;
 

@@ -406,16 +406,38 @@ void Tree<K, V>::maintain() {
       if (chain == nullptr) break;
       clean(*chain, true);
     }
-    log_->reclaim();  // first: it needs no space, and a checkpoint may need what it frees
-    if (log_->checkpoint_due()) {
-      log_->checkpoint();
-      log_->reclaim();
-    }
+    shorten_log();
     log_is_full_.store(false, std::memory_order_relaxed);  // as far as is known
     grow_hints();
   } catch (const Error& error) {
     if (error.code() != Errc::out_of_space) throw;
     // The log stays as long as it is; writers that find no room in it write to the leaves.
+  }
+}
+
+/// Frees what no restart needs, and cares that this is enough.
+template <class K, class V>
+void Tree<K, V>::shorten_log() {
+  log_->reclaim();  // first: it needs no space, and a checkpoint may need what it frees
+  if (!log_->checkpoint_due()) return;
+  log_->checkpoint();
+  log_->reclaim();
+}
+
+/// All leaves are back after a restart: gives back the buffers that exceed the budget, and what the
+/// log held for cold leaves. No lock and no guard is held.
+template <class K, class V>
+void Tree<K, V>::tidy_up() {
+  const std::lock_guard lock(maintenance_);
+  try {
+    buffers_.for_each_used([this](Buffer& buffer) {
+      if (buffers_.in_use() > buffers_.budget()) clean(buffer, true);
+    });
+    if (buffers_.budget() == 0) log_->shrink();
+    shorten_log();
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+    // As maintain() says.
   }
 }
 
@@ -435,20 +457,25 @@ void Tree<K, V>::clean(wal::Chain& chain, bool may_split) {
 }
 
 /// The pool is full: merges what can be merged without space, and gives back what the log needs no
-/// more for that. No lock is held. Returns at once if nothing was written since the last time.
+/// more for that. No lock is held. Returns at once if the log has taken no segment since the last
+/// time, and too little was written for many more buffers to be merged now.
 template <class K, class V>
 void Tree<K, V>::reclaim_space() {
+  constexpr std::uint64_t kFew = 256;
   if (log_ == nullptr) return;
   const std::lock_guard lock(maintenance_);
-  const auto written = std::pair(log_->appended(), pairs_.sum());
-  if (written == reclaimed_at_) return;
+  const auto erased = reclaimed_.pairs - pairs_.sum();
+  const bool worthwhile = log_->segments() > reclaimed_.segments ||
+                          log_->appended() - reclaimed_.records >= kFew ||
+                          erased >= static_cast<std::int64_t>(kFew);
+  if (!worthwhile) return;
   buffers_.for_each_used([this](Buffer& buffer) {
     if (!buffer.empty_chain()) clean(buffer, false);
   });
   log_->shrink();
   // What is free now is for those that need it most; the log takes some at the next look.
   log_is_full_.store(true, std::memory_order_relaxed);
-  reclaimed_at_ = std::pair(log_->appended(), pairs_.sum());
+  reclaimed_ = {log_->segments(), log_->appended(), pairs_.sum()};
 }
 
 }  // namespace perdix::index::sptree

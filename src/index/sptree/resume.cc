@@ -82,9 +82,13 @@ void Tree<K, V>::resume(const std::stop_token& stop) {
     const auto high = read_node_from(locate(position), position, [](const Node& node) {
       return node.high.load(std::memory_order_acquire);
     });
-    if (NodeBounds::is_open(high)) return finish_resuming();
+    if (NodeBounds::is_open(high)) {
+      finish_resuming();
+      break;
+    }
     position = NodeBounds::after(high);
   }
+  if (resumption_.done() && log_ != nullptr) tidy_up();  // no guard is held
 }
 
 /// Makes some leaves warm, in the order of their keys, from where it stopped the last time: so a

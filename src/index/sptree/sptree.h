@@ -220,6 +220,8 @@ class Tree {
   void shed_buffer(Node& node);
   bool maintenance_due();
   void maintain();
+  void shorten_log();
+  void tidy_up();
   void clean(wal::Chain& chain, bool may_split);
 
   // get_many.cc
@@ -295,8 +297,12 @@ class Tree {
   std::unique_ptr<wal::Log> log_;  // of the buffers; nullptr if the index never had any
   wal::Log::Limits log_limits_;
   std::mutex maintenance_;  // held by whoever cleans the log
-  std::pair<std::uint64_t, std::int64_t> reclaimed_at_;  // records and pairs then; guarded by it
-  K resumed_until_{};                                    // by resume_some(); guarded by it
+  struct {
+    std::uint64_t segments = 0;
+    std::uint64_t records = 0;
+    std::int64_t pairs = 0;
+  } reclaimed_;          // when reclaim_space() had been there; guarded by it
+  K resumed_until_{};    // by resume_some(); guarded by it
   std::atomic<bool> log_is_full_{false};
   std::optional<Backup<K>> backup_;  // made once the root block is there
   DrainFirst drain_;  // before the arena goes away, what was retired must have come back to it
