@@ -56,7 +56,8 @@ HeadTable::HeadTable(pool::PoolCore& pool, Header& log, pm::Offset offset) {
     header_ = &copy_->header;
     capacity_ = SmallTable::kCapacity;
     if (sound(*header_, seed) && header_->capacity == capacity_) return;
-  } else if (offset % sizeof(TableEntry) == 0 && allocator.validate_block(offset, sizeof(TableHeader))) {
+  } else if (offset % sizeof(TableEntry) == 0 &&
+             allocator.validate_block(offset, sizeof(TableHeader))) {
     header_ = pool.at<TableHeader>(offset);
     pm::on_read(header_, sizeof(TableHeader));
     capacity_ = header_->capacity;

@@ -149,8 +149,7 @@ struct Header {
 };
 static_assert(std::has_unique_object_representations_v<Header>);
 static_assert(offsetof(Header, checkpoint) == 24 && offsetof(Header, stripes) == pm::kLineSize);
-static_assert(offsetof(Header, small_tables) ==
-              pm::kLineSize + kStripes * sizeof(StripeLayout));
+static_assert(offsetof(Header, small_tables) == pm::kLineSize + kStripes * sizeof(StripeLayout));
 static_assert(offsetof(Header, small_tables) % pm::kLineSize == 0);
 static_assert(sizeof(Header) == offsetof(Header, small_tables) + 2 * sizeof(SmallTable));
 

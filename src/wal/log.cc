@@ -207,8 +207,8 @@ void Log::end(Chain& chain) noexcept {
     LockedTail tail(*this, found != nullptr ? *found : home);
     // Taken before the END if it is free: a lock that is taken behind it waits until it is durable.
     // Never waited for, since stripes are locked by number.
-    const std::unique_lock at_home = tail.is(home) ? std::unique_lock<Stripe>()
-                                                   : std::unique_lock(home, std::try_to_lock);
+    const std::unique_lock at_home =
+        tail.is(home) ? std::unique_lock<Stripe>() : std::unique_lock(home, std::try_to_lock);
     tail->end(chain);
     // Only now: until the END is durable, recovery needs the chain's records.
     if (at_home || tail.is(home)) return home.remove(chain);

@@ -54,17 +54,18 @@ class alignas(util::kCacheLine) Stripe {
     return segments_.room_behind(next) >= (promised + records) * sizeof(Record);
   }
 
-  /// Whether there is headroom; allocates it if less than `limit` bytes are used or promised. Throws
-  /// Errc::out_of_space. Usually three loads.
+  /// Whether there is headroom; allocates it if less than `limit` bytes are used or promised.
+  /// Throws Errc::out_of_space. Usually three loads.
   bool admit(std::uint64_t limit) {
-    return has_room(kHeadroom) ||
-           segments_.grow([this] { return has_room(kHeadroom); },
-                          [&] {
-                            // What is promised counts from the beginning. So each chain that ends
-                            // makes room, though its END takes some.
-                            const std::uint64_t all = used() + promised() * sizeof(Record);
-                            return all < limit || few_segments();
-                          });
+    return has_room(kHeadroom) || segments_.grow([this] { return has_room(kHeadroom); },
+                                                 [&] {
+                                                   // What is promised counts from the beginning. So
+                                                   // each chain that ends makes room, though its
+                                                   // END takes some.
+                                                   const std::uint64_t all =
+                                                       used() + promised() * sizeof(Record);
+                                                   return all < limit || few_segments();
+                                                 });
   }
 
   /// What a chain needs of has_room() to get a record: its first one comes with the promise of room

@@ -387,8 +387,7 @@ void Tree<K, V>::shed_buffer(Node& node) {
 template <class K, class V>
 bool Tree<K, V>::maintenance_due() {
   if (!log_->look_due()) return false;
-  return log_->crowded() || log_->suffix_is_long() ||
-         log_is_full_.load(std::memory_order_relaxed);
+  return log_->crowded() || log_->suffix_is_long() || log_is_full_.load(std::memory_order_relaxed);
 }
 
 /// Keeps the log short, a few chains at a time, by whichever writer finds it long. No lock and no

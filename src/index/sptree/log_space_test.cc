@@ -178,8 +178,7 @@ TEST_F(LogSpaceTest, WritesOfFewKeysKeepTheLogShort) {
   for (std::uint64_t first = 0; first < 4; ++first) {
     Pool& pool = create();
     {
-      SpTree<std::uint64_t, std::uint64_t> tree(pool, "t",
-                                                log_options(IndexOptions::kUnlimited));
+      SpTree<std::uint64_t, std::uint64_t> tree(pool, "t", log_options(IndexOptions::kUnlimited));
       for (std::uint64_t i = 0; i < 400'000; ++i) {
         const std::uint64_t key = 1000 * first + i % 8;
         if (i / 8 % 2 == 0) tree.put(key, i);

@@ -126,8 +126,7 @@ class LeafStrings {
   }
 
   void free(Leaf& leaf) {
-    const auto survivor =
-        log_ == nullptr ? std::nullopt : survivor_of(pool_, keys_, *log_, leaf);
+    const auto survivor = log_ == nullptr ? std::nullopt : survivor_of(pool_, keys_, *log_, leaf);
     if (survivor) {
       // What a stale chain names may be in the leaf, too, so it must end first. Else it names what
       // the leaf hasn't, but for slots that are erased; the leaf may lack room for its pairs.
@@ -158,8 +157,7 @@ class LeafStrings {
     const Replay& chain = survivor.replay;
     const SlotSet before = slots_of(leaf);
     if (before.count() + chain.pairs.size() > kLeafPairs) throw_too_much(leaf);
-    const wal::Log::Adoption adoption =
-        log_->prepare_adoption(survivor.owner, survivor.head);
+    const wal::Log::Adoption adoption = log_->prepare_adoption(survivor.owner, survivor.head);
     SlotSet slots = before;
     for (const auto& [key, value] : chain.pairs) {
       const unsigned slot = free_slot(slots, Words<K>::hash16_of_word(key));
@@ -229,25 +227,25 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
 }
 
 template Tree<std::uint64_t, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&,
-    const wal::Log::Limits&);
+                                                  const wal::Log::Limits&);
 template auto Tree<std::uint64_t, std::uint64_t>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::uint64_t, std::uint64_t>::fill_filter(Node&, SlotSet) const;
 template void Tree<std::uint64_t, std::uint64_t>::retire(Node*);
 template void destroy<std::uint64_t, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
 template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle, const IndexOptions&,
-    const wal::Log::Limits&);
+                                                const wal::Log::Limits&);
 template auto Tree<std::uint64_t, std::string>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::uint64_t, std::string>::fill_filter(Node&, SlotSet) const;
 template void Tree<std::uint64_t, std::string>::retire(Node*);
 template void destroy<std::uint64_t, std::string>(pool::PoolCore&, std::uint64_t&);
 template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&,
-    const wal::Log::Limits&);
+                                                const wal::Log::Limits&);
 template auto Tree<std::string, std::uint64_t>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::string, std::uint64_t>::fill_filter(Node&, SlotSet) const;
 template void Tree<std::string, std::uint64_t>::retire(Node*);
 template void destroy<std::string, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
 template Tree<std::string, std::string>::Tree(pool::IndexHandle, const IndexOptions&,
-    const wal::Log::Limits&);
+                                              const wal::Log::Limits&);
 template auto Tree<std::string, std::string>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::string, std::string>::fill_filter(Node&, SlotSet) const;
 template void Tree<std::string, std::string>::retire(Node*);

@@ -233,8 +233,8 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   if (log_ != nullptr) survivor = survivor_of(pool(), keys_, *log_, leaf);
   // Or there is no budget for its buffer, and none is needed.
   const bool beyond = buffers_.in_use() >= buffers_.budget();
-  if (survivor && (survivor->replay.stale ||
-                   (beyond && without_slot(survivor->replay, leaf) == 0))) {
+  if (survivor &&
+      (survivor->replay.stale || (beyond && without_slot(survivor->replay, leaf) == 0))) {
     close_chain(leaf, *survivor);
     survivor.reset();
   }
@@ -288,8 +288,8 @@ std::uint32_t Tree<K, V>::buffer_for(const Node& node, Survivor& survivor) {
     throw_corrupt(pool(), pool().offset(node.leaf()), "has no room for its log");
   const std::uint32_t number = buffers_.acquire_beyond_budget(own_number(node));
   try {
-    survivor.adoption = log_->prepare_adoption(survivor.owner, survivor.head,
-                                               static_cast<std::uint8_t>(sure));
+    survivor.adoption =
+        log_->prepare_adoption(survivor.owner, survivor.head, static_cast<std::uint8_t>(sure));
   } catch (...) {
     buffers_.release(number);
     throw;

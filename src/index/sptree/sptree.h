@@ -301,8 +301,8 @@ class Tree {
     std::uint64_t segments = 0;
     std::uint64_t records = 0;
     std::int64_t pairs = 0;
-  } reclaimed_;          // when reclaim_space() had been there; guarded by it
-  K resumed_until_{};    // by resume_some(); guarded by it
+  } reclaimed_;        // when reclaim_space() had been there; guarded by it
+  K resumed_until_{};  // by resume_some(); guarded by it
   std::atomic<bool> log_is_full_{false};
   std::optional<Backup<K>> backup_;  // made once the root block is there
   DrainFirst drain_;  // before the arena goes away, what was retired must have come back to it
