@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "alloc/recovery.h"
+#include "epoch/guard.h"
 #include "pm/access.h"
 #include "util/stripe.h"
 
@@ -141,12 +142,14 @@ void Calloc::collect_everything(Lane& lane) {
   }
 }
 
-void Calloc::reclaim() {
+bool Calloc::reclaim() {
+  if (epoch::Guard::held()) return false;  // and takes no lock that might be waited for
+  bool any = false;
   for (const auto& lane : lanes_) {
     const std::lock_guard lock(lane->lock());
-    lane->seal();
+    any |= lane->seal();
   }
-  reclaimer_.advance();
+  return reclaimer_.advance() && any;
 }
 
 Offset Calloc::offset_in_pool(const std::uint64_t& word) const {

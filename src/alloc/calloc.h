@@ -74,9 +74,9 @@ class Calloc {
   void check(CheckReport& report) const;
 
   /// Waits for a grace period, so that all that was freed before the call can be allocated after
-  /// it. For callers that got out_of_space and want to try again. The caller must not be in an
-  /// epoch::Guard and must hold no Session.
-  void reclaim();
+  /// it. Returns whether anything was waiting for one. In an epoch::Guard it does nothing and
+  /// returns false. The caller must hold no Session.
+  bool reclaim();
 
  private:
   friend class Session;

@@ -80,8 +80,12 @@ class alignas(util::kCacheLine) Lane {
   /// Makes up to `count` freed blocks available again whose readers are gone. Returns how many.
   std::size_t settle(std::size_t count);
 
-  /// The grace period of what was freed begins now at the latest.
-  void seal() { limbo_.seal(reclaimer_); }
+  /// The grace period of what was freed begins now at the latest. Returns whether there is any such
+  /// block that has not been made available.
+  bool seal() {
+    limbo_.seal(reclaimer_);
+    return !limbo_.empty();
+  }
 
   /// Gives everything that the lane keeps for later use back to the heap: the spans that it owns,
   /// and the blocks of its ring.

@@ -32,6 +32,8 @@ class Limbo {
     return true;
   }
 
+  bool empty() const noexcept { return entries_.empty(); }
+
   /// Takes the ticket for what has none yet.
   void seal(epoch::Reclaimer& reclaimer) {
     if (unsealed_ == 0) return;

@@ -17,7 +17,6 @@ namespace {
 constexpr auto kPause = std::chrono::milliseconds(1);
 
 void wait_for_readers() {
-  assert(!Guard::held() && "a thread would wait for its own Guard to end");
   urcu_bp_synchronize_rcu();
   tsan::acquire(&urcu_bp_gp);
 }
@@ -35,7 +34,7 @@ Reclaimer::~Reclaimer() {
   }
   wake_.notify_one();
   if (thread_.joinable()) thread_.join();
-  while (pending() > 0) advance();  // a dispose function may have retired more
+  while (pending() > 0) drain_for_good();  // a dispose function may have retired more
 }
 
 Reclaimer::Ticket Reclaimer::ticket() {
@@ -64,7 +63,8 @@ void Reclaimer::retire(void* object, Dispose dispose, void* context) noexcept {
   ticket();  // only for its request: a period that starts from now on takes the object along
 }
 
-void Reclaimer::advance() {
+bool Reclaimer::advance() {
+  if (Guard::held()) return false;
   const std::lock_guard guard(advancing_);
   const std::vector<Retired> due = take_pending();
   const Ticket period = started_.load(std::memory_order_relaxed) + 1;
@@ -72,11 +72,20 @@ void Reclaimer::advance() {
   wait_for_readers();
   completed_.store(period, std::memory_order_release);
   for (const Retired& retired : due) retired.dispose(retired.object, retired.context);
+  return true;
 }
 
-void Reclaimer::settle() {
+bool Reclaimer::settle() {
   const Ticket last = requested_.load(std::memory_order_seq_cst);
-  while (!passed(last)) advance();
+  while (!passed(last)) {
+    if (!advance()) return false;
+  }
+  return true;
+}
+
+void Reclaimer::drain_for_good() {
+  [[maybe_unused]] const bool drained = drain();
+  assert(drained && "a thread would take away what its own Guard protects");
 }
 
 std::vector<Reclaimer::Retired> Reclaimer::take_pending() {

@@ -59,17 +59,21 @@ class Reclaimer {
   /// a grace period.
   void retire(void* object, Dispose dispose, void* context) noexcept;
 
-  /// Waits for one grace period, then disposes of what had been retired before the call. No Guard
-  /// may be held.
-  void advance();
+  // Those that wait never do so in a Guard, which they would wait for: then they return false, and
+  // nothing has happened.
 
-  /// Waits until everything that was retired before the call has been disposed of. No Guard may be
-  /// held.
-  void drain() { advance(); }
+  /// Waits for one grace period, then disposes of what had been retired before the call.
+  bool advance();
+
+  /// Waits until everything that was retired before the call has been disposed of.
+  bool drain() { return advance(); }
 
   /// Waits until every ticket that was handed out before the call has passed; at once if all have.
-  /// No Guard may be held.
-  void settle();
+  bool settle();
+
+  /// drain() for destructors of what retired objects lie in or return to. No Guard may be held by
+  /// this thread. (None is while the library calls code of its users.)
+  void drain_for_good();
 
   /// Retired and not yet taken up by a grace period; a moment's view.
   std::size_t pending() const;
@@ -99,6 +103,19 @@ class Reclaimer {
   std::condition_variable wake_;
   bool stopping_ = false;
   std::thread thread_;  // last: uses all of the above; none without background
+};
+
+/// A member behind those whose memory retired objects lie in or return to: when it ends, all that
+/// was retired has been disposed of.
+class DrainFirst {
+ public:
+  explicit DrainFirst(Reclaimer& reclaimer) noexcept : reclaimer_(reclaimer) {}
+  DrainFirst(const DrainFirst&) = delete;
+  DrainFirst& operator=(const DrainFirst&) = delete;
+  ~DrainFirst() { reclaimer_.drain_for_good(); }
+
+ private:
+  Reclaimer& reclaimer_;
 };
 
 }  // namespace perdix::epoch

@@ -10,6 +10,7 @@
 
 #include <perdix/error.h>
 
+#include "epoch/guard.h"
 #include "pm/probe.h"
 #include "pool/boot_id.h"
 
@@ -229,6 +230,13 @@ void PoolCore::prepare(pm::Offset offset, std::uint64_t bytes) {
   if (contains(offset, bytes)) growth_->touch(offset, offset + bytes);
 }
 
+bool PoolCore::reclaim_space() {
+  if (epoch::Guard::held()) return false;
+  const bool given_back = open_indexes_.reclaim_space();
+  const bool freed = allocator_->reclaim();  // what was just given back has its own grace period
+  return given_back || freed;
+}
+
 void PoolCore::throw_unhealthy() const {
   throw Error(Errc::io_error,
               fmt::format("pool '{}' could not be written to its device, so what the device holds "
@@ -405,7 +413,7 @@ void PoolCore::shut_down() {
   open_ = false;
   std::exception_ptr failure;
   // What is retired may still free blocks. Disposing of it may retire more.
-  while (reclaimer_->pending() > 0) reclaimer_->drain();
+  while (reclaimer_->pending() > 0) reclaimer_->drain_for_good();
   allocator_.reset();
   reclaimer_.reset();
   growth_.reset();

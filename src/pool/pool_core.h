@@ -37,6 +37,7 @@
 #include "pool/file_lock.h"
 #include "pool/growth.h"
 #include "pool/index_handle.h"
+#include "pool/open_index.h"
 #include "pool/superblock.h"
 
 namespace perdix::pool {
@@ -67,6 +68,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   alloc::Calloc& allocator() noexcept { return *allocator_; }
   epoch::Reclaimer& reclaimer() const noexcept override { return *reclaimer_; }
   Background& background() noexcept { return background_; }
+  OpenIndexes& open_indexes() noexcept { return open_indexes_; }
 
   std::byte* base() const noexcept override { return base_; }
   std::uint64_t size() const noexcept override { return size_.load(std::memory_order_acquire); }
@@ -95,6 +97,12 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
     const std::uint64_t end = size();
     return offset >= kPoolAreaSize && offset <= end && n <= end - offset;
   }
+
+  /// For who got out_of_space: what the open indexes don't need and what was freed before the call
+  /// can be allocated after it. Returns whether there was any of that. Waits for grace periods,
+  /// unless the thread is in an epoch::Guard: then it does nothing and returns false. The caller
+  /// holds neither a lock nor a Session.
+  bool reclaim_space();
 
   /// Throws io_error if a sync has failed: what the device holds is unknown then.
   void require_healthy() const {
@@ -200,6 +208,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   bool open_ = false;
   bool needs_check_ = false;
 
+  OpenIndexes open_indexes_;
   Background background_;  // idle unless an index is open, and then the pool is
 };
 

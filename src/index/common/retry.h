@@ -7,19 +7,29 @@
 
 namespace perdix::index {
 
-/// Calls write(). Blocks that wait for their grace period may be all the space that a full pool has
-/// left: if there is no space, waits for it once, which can't be done under a guard, and calls
-/// again. By reference: to copy what `write` refers to, the processor would wait for all stores
-/// that it has begun, also those of the call before to memory that is in no cache.
+/// Calls write(). If the pool is full, has its indexes give back the blocks that are garbage, waits
+/// for their grace period and calls again, as long as something comes back, but for kMostRounds:
+/// what others free and allocate meanwhile must not keep this thread for ever. A thread that is in
+/// an epoch::Guard would wait for itself; it gets out_of_space. By reference: to copy what `write`
+/// refers to, the processor would wait for all stores that it has begun, also those of the call
+/// before to memory that is in no cache.
 template <class Write>
 auto retry_when_full(pool::PoolCore& pool, const Write& write) {
+  constexpr unsigned kMostRounds = 3;
   try {
     return write();
   } catch (const Error& error) {
     if (error.code() != Errc::out_of_space) throw;
   }
-  pool.allocator().reclaim();
-  return write();
+  for (unsigned round = 1;; ++round) {
+    // Once more in any case: another thread may have made space.
+    const bool again = pool.reclaim_space() && round < kMostRounds;
+    try {
+      return write();
+    } catch (const Error& error) {
+      if (error.code() != Errc::out_of_space || !again) throw;
+    }
+  }
 }
 
 }  // namespace perdix::index

@@ -189,12 +189,13 @@ void Ledger::free_word(Lane& lane, pm::Offset& word) {
   session.finish();
 }
 
-/// Frees some of what was unlinked and has no readers any more.
-void Ledger::free_named(Lane& lane, unsigned most) {
+/// Frees some of what was unlinked and has no readers any more. False if there was nothing.
+bool Ledger::free_named(Lane& lane, unsigned most) {
   constexpr unsigned kAtOnce = 8;                     // whose memory is waited for together
   reserve_more(lane.anchors, most + std::size_t{1});  // and one that is taken and comes back
   std::array<pm::Offset*, kAtOnce> words;
   unsigned count = 0;
+  bool any = false;
   do {
     std::uint64_t offset;
     for (count = 0; count < std::min(most, kAtOnce); ++count) {
@@ -210,7 +211,9 @@ void Ledger::free_named(Lane& lane, unsigned most) {
       lane.words.push_back(words[i]);  // has room: add_words() kept it
     }
     most -= count;
+    any |= count > 0;
   } while (count == kAtOnce);
+  return any;
 }
 
 /// Adds a page to a list.
@@ -252,18 +255,20 @@ void Ledger::for_each_place(const std::function<void(std::span<Anchor>)>& visit)
   }
 }
 
-void Ledger::free_unlinked() {
+bool Ledger::free_unlinked() {
   for (Lane& lane : lanes_) {
     if (!lane.lock.try_lock()) continue;  // its holder will do so
     const std::lock_guard lock(lane.lock, std::adopt_lock);
     lane.unlinked.seal(pool_.reclaimer());
   }
-  pool_.reclaimer().settle();
+  if (!pool_.reclaimer().settle()) return false;
+  bool any = false;
   for (Lane& lane : lanes_) {
     if (!lane.lock.try_lock()) continue;
     const std::lock_guard lock(lane.lock, std::adopt_lock);
-    free_named(lane, static_cast<unsigned>(lane.words.capacity() - lane.words.size()));
+    any |= free_named(lane, static_cast<unsigned>(lane.words.capacity() - lane.words.size()));
   }
+  return any;
 }
 
 void Ledger::for_each_block(const BlockVisitor& visit) const {

@@ -70,9 +70,9 @@ class Ledger {
   /// ledger.
   void for_each_place(const std::function<void(std::span<Anchor>)>& visit) const;
 
-  /// Waits for a grace period and frees what was unlinked before the call. The caller holds neither
-  /// a Guard nor a Hold.
-  void free_unlinked();
+  /// Waits for a grace period and frees what was unlinked before the call. Returns whether that was
+  /// anything. In a Guard it does nothing. The caller holds no Hold.
+  bool free_unlinked();
 
   /// Bytes of all pages.
   std::uint64_t page_bytes() const { return page_bytes_.load(std::memory_order_relaxed); }
@@ -109,7 +109,7 @@ class Ledger {
   void learn(std::size_t stripe, std::vector<pm::Offset>& pages);
   void add_words(Lane& lane);
   void add_anchors(Lane& lane);
-  void free_named(Lane& lane, unsigned most);
+  bool free_named(Lane& lane, unsigned most);
   void free_word(Lane& lane, pm::Offset& word);
   void free_claims(Lane& lane, alloc::Session& session);
   void free_place(Lane& lane, pm::Offset name);

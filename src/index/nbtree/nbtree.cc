@@ -5,6 +5,7 @@
 #include <perdix/error.h>
 
 #include "index/common/limits.h"
+#include "index/common/retry.h"
 
 namespace perdix::index::nbtree {
 
@@ -52,27 +53,20 @@ bool Tree<K, V>::contains(Key key) const {
   return find_settled(place, key, Keys::hash16(key)).slot >= 0;
 }
 
-/// Calls change(). What was unlinked and waits for its grace period may be all the space that a
-/// full pool has left: if there is no space, waits for it once, which can't be done under a guard,
-/// and calls again.
 template <class K, class V>
-template <class Change>
-bool Tree<K, V>::retry_when_full(const Change& change) {
+bool Tree<K, V>::reclaim_space() noexcept {
   try {
-    return change();
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space) throw;
+    return ledger_->free_unlinked();
+  } catch (const std::exception&) {
+    return false;  // what is named stays so, and is freed later
   }
-  ledger_->free_unlinked();
-  pool().allocator().reclaim();  // what is free now has its own grace period
-  return change();
 }
 
 template <class K, class V>
 bool Tree<K, V>::write(Key key, Value value, Mode mode) {
   check_key(key);
   check_value(value);
-  return retry_when_full([&] { return try_write(key, value, mode); });
+  return retry_when_full(pool(), [&] { return try_write(key, value, mode); });
 }
 
 template <class K, class V>
@@ -174,7 +168,7 @@ template <class K, class V>
 bool Tree<K, V>::erase(Key key) {
   check_key(key);
   if constexpr (kInline) return try_erase(key);
-  return retry_when_full([&] { return try_erase(key); });
+  return retry_when_full(pool(), [&] { return try_erase(key); });
 }
 
 template <class K, class V>

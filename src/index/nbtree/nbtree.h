@@ -48,6 +48,7 @@
 #include "index/nbtree/top.h"
 #include "pm/access.h"
 #include "pool/index_handle.h"
+#include "pool/open_index.h"
 #include "util/arena.h"
 #include "util/striped_counter.h"
 
@@ -59,7 +60,7 @@ template <class K, class V>
 class TestTree;
 
 template <class K, class V>
-class Tree {
+class Tree final : public pool::OpenIndex {
  public:
   using Key = View<K>;
   using Value = View<V>;
@@ -83,6 +84,9 @@ class Tree {
   std::uint64_t size() const;
   IndexStats stats() const;
   CheckReport check() const;
+
+  /// Frees what was unlinked and waits in the ledger.
+  bool reclaim_space() noexcept override;
 
   /// Shows every block of the pool that this index reaches. Writers must be idle.
   void for_each_block(const BlockVisitor& visit) const;
@@ -163,8 +167,6 @@ class Tree {
   Place locate_from(typename Top<K>::Spot spot, Key key) const;
   Found find(const Leaf<K>& leaf, Key key, Hash16 hash) const;
   Found find_settled(Place& place, Key key, Hash16 hash) const;
-  template <class Change>
-  bool retry_when_full(const Change& change);
   bool write(Key key, Value value, Mode mode);
   bool try_write(Key key, Value value, Mode mode);
   template <class Fresh>
@@ -270,18 +272,14 @@ class Tree {
   const pm::Persister& pm() const { return pool().pm(); }
   Root& root() const { return *pool().template at<Root>(pm::load(handle_.root())); }
 
-  struct DrainFirst {
-    epoch::Reclaimer& reclaimer;
-    ~DrainFirst() { reclaimer.drain(); }
-  };
-
   pool::IndexHandle handle_;
   const bool doubtful_;  // whether what is visible may not be durable
   Keys keys_;
   Values values_;
   mutable util::Arena arena_{
       util::Arena::kMostRange};  // leaves, positions, their bounds, SMOs and the top layer
-  DrainFirst drain_;  // before the arena goes away, what was retired must have come back to it
+  // Before the arena goes away, what was retired must have come back to it.
+  epoch::DrainFirst drain_;
   mutable Top<K> top_;
   mutable std::optional<Ledger> ledger_;
   mutable util::SpinLock reserve_lock_;  // only tried
@@ -297,6 +295,7 @@ class Tree {
   mutable std::mutex settling_;
   mutable bool settled_ = false;  // the ledger's leftovers
   mutable Resumption resumption_;
+  std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
 
 /// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a

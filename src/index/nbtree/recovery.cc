@@ -61,10 +61,12 @@ Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options)
   start_resuming(options.resume_in_background);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  entry_.emplace(pool().open_indexes(), *this);
 }
 
 template <class K, class V>
 Tree<K, V>::~Tree() {
+  entry_.reset();
   resumption_.stop();
   try {
     reserve_.reset();

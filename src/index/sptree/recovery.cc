@@ -35,6 +35,7 @@ Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options,
   start_resuming(options.resume_in_background);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  entry_.emplace(pool().open_indexes(), *this);
 }
 
 /// Gives a new index its root block and its first leaf, which is empty and responsible for all

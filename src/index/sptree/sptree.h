@@ -53,6 +53,7 @@
 #include "index/sptree/replay.h"
 #include "index/sptree/resumption.h"
 #include "pool/index_handle.h"
+#include "pool/open_index.h"
 #include "util/arena.h"
 #include "util/striped_counter.h"
 #include "wal/log.h"
@@ -64,7 +65,7 @@ inline constexpr std::string_view kEngineName = "sptree";
 using BlockVisitor = std::function<void(pm::Offset)>;
 
 template <class K, class V>
-class Tree {
+class Tree final : public pool::OpenIndex {
  public:
   using Key = View<K>;
   using Value = View<V>;
@@ -150,11 +151,6 @@ class Tree {
     bool complete = false;                             ///< there were enough
     std::array<std::uint8_t, kBufferPairs + 1> slots;  ///< of each pair
     std::array<Hash16, kBufferPairs + 1> hashes;
-  };
-
-  struct DrainFirst {
-    epoch::Reclaimer& reclaimer;
-    ~DrainFirst() { reclaimer.drain(); }
   };
 
   // sptree.cc
@@ -305,7 +301,8 @@ class Tree {
   K resumed_until_{};  // by resume_some(); guarded by it
   std::atomic<bool> log_is_full_{false};
   std::optional<Backup<K>> backup_;  // made once the root block is there
-  DrainFirst drain_;  // before the arena goes away, what was retired must have come back to it
+  // Before the arena goes away, what was retired must have come back to it.
+  epoch::DrainFirst drain_;
   TopLayer top_;
   Node* head_ = nullptr;  // of the first leaf; not in the top layer, never obsolete
   util::StripedCounter pairs_;
@@ -315,6 +312,7 @@ class Tree {
   // Last: what they do ends before anything else goes away.
   mutable BackupQueue<K> unfiled_;
   Resumption resumption_;
+  std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
 
 /// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a
