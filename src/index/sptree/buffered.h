@@ -455,19 +455,19 @@ void Tree<K, V>::clean(wal::Chain& chain, bool may_split) {
   if (may_split) split(*node, NodeBounds::view(node->low));
 }
 
-/// The pool is full: merges what can be merged without space, and gives back what the log needs no
-/// more for that. No lock is held. Returns at once if the log has taken no segment since the last
-/// time, and too little was written for many more buffers to be merged now.
+/// Merges what can be merged without space, and gives back what the log needs no more then. Returns
+/// whether that was anything. Does nothing if the log has taken no segment since the last time, and
+/// too little was written for many more buffers to be merged now.
 template <class K, class V>
-void Tree<K, V>::reclaim_space() {
+bool Tree<K, V>::shrink_log() {
   constexpr std::uint64_t kFew = 256;
-  if (log_ == nullptr) return;
   const std::lock_guard lock(maintenance_);
   const auto erased = reclaimed_.pairs - pairs_.sum();
-  const bool worthwhile = log_->segments() > reclaimed_.segments ||
+  const std::uint64_t before = log_->segments();
+  const bool worthwhile = before > reclaimed_.segments ||
                           log_->appended() - reclaimed_.records >= kFew ||
                           erased >= static_cast<std::int64_t>(kFew);
-  if (!worthwhile) return;
+  if (!worthwhile) return false;
   buffers_.for_each_used([this](Buffer& buffer) {
     if (!buffer.empty_chain()) clean(buffer, false);
   });
@@ -475,6 +475,7 @@ void Tree<K, V>::reclaim_space() {
   // What is free now is for those that need it most; the log takes some at the next look.
   log_is_full_.store(true, std::memory_order_relaxed);
   reclaimed_ = {log_->segments(), log_->appended(), pairs_.sum()};
+  return reclaimed_.segments < before;
 }
 
 }  // namespace perdix::index::sptree

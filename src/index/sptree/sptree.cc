@@ -93,19 +93,17 @@ template <class K, class V>
 bool Tree<K, V>::write(Key key, Value value, Mode mode) {
   check_key(key);
   check_value(value);
-  return retry_when_full(pool(), [&] { return write_reclaiming(key, value, mode); });
+  return retry_when_full(pool(), [&] { return try_write(key, value, mode); });
 }
 
-/// Once more if the pool is full but for what the log could give back.
+/// What the log needs no more.
 template <class K, class V>
-bool Tree<K, V>::write_reclaiming(Key key, Value value, Mode mode) {
+bool Tree<K, V>::reclaim_space() noexcept {
   try {
-    return try_write(key, value, mode);
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space || log_ == nullptr) throw;
+    return log_ != nullptr && shrink_log();
+  } catch (const std::exception&) {
+    return false;  // who needs what is damaged gets the error from his own call
   }
-  reclaim_space();
-  return try_write(key, value, mode);
 }
 
 template <class K, class V>

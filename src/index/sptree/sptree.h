@@ -90,9 +90,8 @@ class Tree final : public pool::OpenIndex {
   IndexStats stats() const;
   CheckReport check() const;
 
-  /// The pool is full: gives back all that the index holds for nothing. Needs no space. The caller
-  /// holds no lock and no Session of the pool.
-  void reclaim_space();
+  /// Merges the buffers and gives back what the log needs no more. Needs no space.
+  bool reclaim_space() noexcept override;
 
   /// Whether a hint leads to the key's node, at a moment in which nobody writes. For tests.
   bool hinted(Key key) const;
@@ -172,7 +171,6 @@ class Tree final : public pool::OpenIndex {
   void prefetch_node(const Node* node, Hash16 hash) const;
   Found find(const Node& node, Key key, Hash16 hash) const;
   bool write(Key key, Value value, Mode mode);
-  bool write_reclaiming(Key key, Value value, Mode mode);
   bool try_write(Key key, Value value, Mode mode);
   bool add(Node& node, Key key, Value value, Hash16 hash);
   void add_to_leaf(Node& node, unsigned slot, Key key, Value value, Hash16 hash);
@@ -218,6 +216,7 @@ class Tree final : public pool::OpenIndex {
   void maintain();
   void shorten_log();
   void tidy_up();
+  bool shrink_log();
   void clean(wal::Chain& chain, bool may_split);
 
   // get_many.cc
