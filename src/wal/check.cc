@@ -1,7 +1,8 @@
-// Verification of every invariant that layout.h states, W1-W5, and of DRAM against PM.
+// Verification of every invariant that layout.h states, W1-W6, and of DRAM against PM.
 #include <fmt/format.h>
 #include <perdix/error.h>
 
+#include <array>
 #include <unordered_map>
 
 #include "wal/log.h"
@@ -33,7 +34,7 @@ void Log::check(CheckReport& report) const {
     for_each_block([&](pm::Offset) { ++report.blocks; });
     require_distinct_blocks();
     // As a restart would find it.
-    Survivors found(pool_, pm::load(header_.checkpoint), seed_, rings());
+    Survivors found(pool_, header_, rings());
     for (unsigned i = 0; i < kStripes; ++i) check_stripe(stripes_[i], i, found.scan(i), report);
     check_heads(found, report);
   } catch (const Error& error) {
@@ -44,11 +45,14 @@ void Log::check(CheckReport& report) const {
 /// That a restart would find the chains that are open (W4), and all of their records (W1, W5).
 void Log::check_heads(const Survivors& found, CheckReport& report) const {
   std::unordered_map<Owner, const Chain*> open;
+  std::array<std::uint64_t, kStripes> needed{};
   for (const Chain* chain = known_.load(std::memory_order_acquire); chain != nullptr;
        chain = chain->known_) {
     const Owner owner = chain->owner.load(std::memory_order_relaxed);
     const Position head = chain->head.load(std::memory_order_relaxed);
     if (head == 0) continue;
+    const Position first = chain->first.load(std::memory_order_relaxed);
+    needed.at(stripe_of_position(first)) += 1u + chain->sure;
     expect(report, open.emplace(owner, chain).second,
            fmt::format("log: two chains belong to owner {}", owner));
     expect(
@@ -62,8 +66,12 @@ void Log::check_heads(const Survivors& found, CheckReport& report) const {
       expect(report, behind || resuming(),
              fmt::format("log: a record of owner {} lies before its generation's mark", owner));
     });
-    expect(report, last == chain->first.load(std::memory_order_relaxed),
+    expect(report, last == first,
            fmt::format("log: the chain of owner {} ends at {:#x} (W1, W5)", owner, last));
+  }
+  for (unsigned i = 0; i < kStripes; ++i) {
+    expect(report, stripes_[i].has_promised_room(needed[i]),
+           fmt::format("log stripe {}: not all chains that began there can be ended (W6)", i));
   }
   found.for_each([&](Owner owner, Position head) {
     // Before resumed() there are chains that nobody has adopted yet.

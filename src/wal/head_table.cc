@@ -34,11 +34,9 @@ std::uint64_t checksum_of(const TableHeader& header) noexcept {
   return util::checksum(&header, offsetof(TableHeader, checksum));
 }
 
-/// Two thirds full at most, so that a probe is short. Small ones have one size: where the pool is
-/// full, there is a block for the next.
+/// Two thirds full at most, so that a probe is short. Small tables have one size.
 constexpr std::uint64_t capacity_for(std::uint64_t entries) noexcept {
-  constexpr std::uint64_t kLeast = 8;
-  return std::max<std::uint64_t>(entries + entries / 2 + 1, kLeast);
+  return std::max<std::uint64_t>(entries + entries / 2 + 1, SmallTable::kCapacity);
 }
 
 bool sound(const TableHeader& header, std::uint64_t seed) noexcept {
@@ -49,9 +47,17 @@ bool sound(const TableHeader& header, std::uint64_t seed) noexcept {
 
 }  // namespace
 
-HeadTable::HeadTable(pool::PoolCore& pool, pm::Offset offset, std::uint64_t seed) {
+HeadTable::HeadTable(pool::PoolCore& pool, Header& log, pm::Offset offset) {
+  const std::uint64_t seed = pm::load(log.seed);
   alloc::Calloc& allocator = pool.allocator();
-  if (offset % sizeof(TableEntry) == 0 && allocator.validate_block(offset, sizeof(TableHeader))) {
+  if (const SmallTable* small = small_table_at(log, pool.offset(&log), offset)) {
+    pm::on_read(small, sizeof(SmallTable));
+    copy_ = std::make_unique<SmallTable>(*small);
+    header_ = &copy_->header;
+    capacity_ = SmallTable::kCapacity;
+    if (sound(*header_, seed) && header_->capacity == capacity_) return;
+  } else if (offset % sizeof(TableEntry) == 0 &&
+             allocator.validate_block(offset, sizeof(TableHeader))) {
     header_ = pool.at<TableHeader>(offset);
     pm::on_read(header_, sizeof(TableHeader));
     capacity_ = header_->capacity;
@@ -74,13 +80,23 @@ Position HeadTable::find(Owner owner) const noexcept {
   return 0;
 }
 
-TableWriter::TableWriter(alloc::Session& session, pool::PoolCore& pool, std::uint64_t most)
+TableWriter::TableWriter(alloc::Session& session, pool::PoolCore& pool, Header& log,
+                         std::uint64_t most)
     : pool_(pool),
       capacity_(capacity_for(most)),
-      offset_(session.reserve(bytes_of(capacity_))),
+      offset_(place(session, pool, log, capacity_)),
       header_(pool.at<TableHeader>(offset_)) {
   pool.pm().zero(entries(), capacity_ * sizeof(TableEntry));  // all free
 }
+
+pm::Offset TableWriter::place(alloc::Session& session, pool::PoolCore& pool, Header& log,
+                              std::uint64_t capacity) {
+  if (capacity > SmallTable::kCapacity) return session.reserve(bytes_of(capacity));
+  const pm::Offset first = pool.offset(&log.small_tables[0]);
+  return pm::load(log.checkpoint) == first ? pool.offset(&log.small_tables[1]) : first;
+}
+
+std::uint64_t TableWriter::bytes() const noexcept { return bytes_of(capacity_); }
 
 void TableWriter::prefetch(Owner owner) const noexcept {
   __builtin_prefetch(&entries()[home_of(owner, capacity_)], 1);

@@ -4,12 +4,14 @@
 // Lookups happen in place, in PM, so opening costs no time for it; the entries are not covered by a
 // checksum for the same reason. Whoever uses one verifies the record that it leads to.
 //
-// A table never changes, so lookups are thread-safe as long as it isn't freed.
+// A table in a block never changes, so lookups are thread-safe as long as it isn't freed. A small
+// table in the log's header is written again by a later checkpoint; so it is copied.
 #pragma once
 
 #include <array>
 #include <cassert>
 #include <cstdint>
+#include <memory>
 
 #include "alloc/session.h"
 #include "pm/access.h"
@@ -20,15 +22,15 @@ namespace perdix::wal {
 
 class HeadTable {
  public:
-  /// Of a log with that seed. Throws Errc::corrupt if no table of the log is at the offset.
-  HeadTable(pool::PoolCore& pool, pm::Offset offset, std::uint64_t seed);
+  /// Of the log with that header. Throws Errc::corrupt if no table of the log is at the offset.
+  HeadTable(pool::PoolCore& pool, Header& log, pm::Offset offset);
 
   /// The head of an owner's chain, 0 if it had none. Cost: usually one line.
   Position find(Owner owner) const noexcept;
 
   Position tail(unsigned stripe) const noexcept { return pm::load(header_->tails[stripe]); }
 
-  /// Bytes of the block that it needs.
+  /// Bytes of the block that it needs, if it is in one.
   std::uint64_t bytes() const noexcept;
 
   /// Calls visit(owner, head) for each entry; those of a damaged file may be anything.
@@ -49,15 +51,17 @@ class HeadTable {
     return reinterpret_cast<const TableEntry*>(header_ + 1);
   }
 
+  std::unique_ptr<SmallTable> copy_;
   const TableHeader* header_;
   std::uint64_t capacity_;
 };
 
-/// Writes a table in place, to a new block of a session.
+/// Writes a table in place: to a new block of a session, or, if it is for few entries, to the small
+/// table of the header that does not count.
 class TableWriter {
  public:
-  /// For so many entries at most. Throws Errc::out_of_space, too_large.
-  TableWriter(alloc::Session& session, pool::PoolCore& pool, std::uint64_t most);
+  /// For so many entries at most. Throws Errc::out_of_space, too_large; neither for few.
+  TableWriter(alloc::Session& session, pool::PoolCore& pool, Header& log, std::uint64_t most);
 
   /// No owner twice.
   void add(Owner owner, Position head) {
@@ -69,8 +73,10 @@ class TableWriter {
     ++added_;
   }
 
-  /// The block, complete and flushed: the session's log() makes it durable.
+  /// Its offset, complete and flushed: the session's log() makes it durable.
   pm::Offset finish(std::uint64_t seed, const Tails& tails);
+
+  std::uint64_t bytes() const noexcept;
 
  private:
   /// Entries that wait for the lines that they belong to.
@@ -79,6 +85,9 @@ class TableWriter {
   TableEntry* entries() const noexcept { return reinterpret_cast<TableEntry*>(header_ + 1); }
   void prefetch(Owner owner) const noexcept;
   void enter(const TableEntry& entry);
+
+  static pm::Offset place(alloc::Session& session, pool::PoolCore& pool, Header& log,
+                          std::uint64_t capacity);
 
   pool::PoolCore& pool_;
   const std::uint64_t capacity_;

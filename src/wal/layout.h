@@ -8,13 +8,16 @@
 //       position behind the checkpoint that has no valid record. Each segment between them is in
 //       the ring.
 //   W3. Ring words that are not 0 name distinct allocated blocks: those of the segments from the
-//       start on to at most two behind the tail's; and, if a crash interrupted a reclamation, of
-//       segments right before the start.
+//       start on to some behind the tail's; and, if a crash interrupted a reclamation, of segments
+//       right before the start.
 //   W4. The head table and the records behind its tails name the newest record of every chain that
 //       has no END: what the records behind the tails say of an owner counts, else the table. If a
 //       record lies behind the tails, so do those that its owner got later.
 //   W5. Every record of a chain without END lies at or behind the start of the stripe that it is
 //       in; so do the tails of the head table.
+//   W6. From a stripe's tail to the end of its last segment there is room for the END of each chain
+//       without END whose first record lies in the stripe, and for the further records that the
+//       chain was promised when it began. So a chain can always be ended.
 #pragma once
 
 #include <array>
@@ -91,25 +94,6 @@ struct StripeLayout {
 };
 static_assert(sizeof(StripeLayout) == 8 + 8 * kSegmentsPerStripe);
 
-/// One block. The index keeps its offset.
-struct Header {
-  static constexpr std::uint64_t kMagic = 0x3347'4f4c'5744'5250;  // "PRDWLOG3"
-
-  // Written once, by create().
-  std::uint64_t magic;
-  std::uint64_t seed;      ///< of all checks; drawn anew for every log
-  std::uint64_t checksum;  ///< of the fields above
-
-  /// Offset of the head table, 0 before the first one. The commit word of a checkpoint.
-  pm::Offset checkpoint;
-
-  std::array<std::uint64_t, 4> reserved;
-  std::array<StripeLayout, kStripes> stripes;
-};
-static_assert(std::has_unique_object_representations_v<Header>);
-static_assert(offsetof(Header, checkpoint) == 24 && offsetof(Header, stripes) == pm::kLineSize);
-static_assert(sizeof(Header) == pm::kLineSize + kStripes * sizeof(StripeLayout));
-
 /// Newest record of a chain, as it was when the checkpoint was taken.
 struct TableEntry {
   Owner owner;  ///< 0: the entry is free
@@ -117,7 +101,7 @@ struct TableEntry {
 };
 static_assert(sizeof(TableEntry) == 16);
 
-/// The head table: one block, this followed by `capacity` entries. Never changes. An
+/// The head table: this followed by `capacity` entries. Never changes while it counts. An
 /// open-addressing hash table: an owner's entry is at hash(owner) * capacity / 2^64, or follows it
 /// without a free entry between.
 struct TableHeader {
@@ -133,5 +117,50 @@ struct TableHeader {
 };
 static_assert(std::has_unique_object_representations_v<TableHeader>);
 static_assert(offsetof(TableHeader, checksum) == 96 && sizeof(TableHeader) == 128);
+
+/// A head table of few entries that needs no block of its own, so that a checkpoint of few chains
+/// can be taken where the pool is full.
+struct SmallTable {
+  static constexpr std::uint64_t kCapacity = 56;
+
+  TableHeader header;
+  std::array<TableEntry, kCapacity> entries;
+};
+static_assert(std::has_unique_object_representations_v<SmallTable>);
+static_assert(sizeof(SmallTable) == 1024);
+
+/// One block. The index keeps its offset.
+struct Header {
+  static constexpr std::uint64_t kMagic = 0x3447'4f4c'5744'5250;  // "PRDWLOG4"
+
+  // Written once, by create().
+  std::uint64_t magic;
+  std::uint64_t seed;      ///< of all checks; drawn anew for every log
+  std::uint64_t checksum;  ///< of the fields above
+
+  /// Offset of the head table, 0 before the first one: that of a block, or of one of the small
+  /// tables below. The commit word of a checkpoint.
+  pm::Offset checkpoint;
+
+  std::array<std::uint64_t, 4> reserved;
+  std::array<StripeLayout, kStripes> stripes;
+  /// The one that does not count is written by the next checkpoint of few chains.
+  std::array<SmallTable, 2> small_tables;
+};
+static_assert(std::has_unique_object_representations_v<Header>);
+static_assert(offsetof(Header, checkpoint) == 24 && offsetof(Header, stripes) == pm::kLineSize);
+static_assert(offsetof(Header, small_tables) == pm::kLineSize + kStripes * sizeof(StripeLayout));
+static_assert(offsetof(Header, small_tables) % pm::kLineSize == 0);
+static_assert(sizeof(Header) == offsetof(Header, small_tables) + 2 * sizeof(SmallTable));
+
+/// The small table that lies at an offset of the pool; nullptr if none of the header's does.
+inline SmallTable* small_table_at(Header& header, pm::Offset header_offset, pm::Offset offset) {
+  for (SmallTable& table : header.small_tables) {
+    const auto distance = static_cast<pm::Offset>(reinterpret_cast<const char*>(&table) -
+                                                  reinterpret_cast<const char*>(&header));
+    if (offset == header_offset + distance) return &table;
+  }
+  return nullptr;
+}
 
 }  // namespace perdix::wal

@@ -15,19 +15,11 @@
 namespace perdix::wal {
 namespace {
 
-/// Of a stripe. So many segments, so that what can't be reclaimed in spite of all cleaning (part of
-/// the tail's segment) is little against it.
-constexpr std::uint64_t kLeastLimit = 4 * kSegmentSize;
-/// Of a stripe. The ring has room for what is allocated ahead too, and for the ENDs that cleaning
-/// appends until half of the limit is free: at most half of it again.
+/// Of a stripe. The ring has room for what is allocated ahead, too: what chains are promised.
 constexpr std::uint64_t kMostLimit = 640 * kSegmentSize;
-static_assert(kMostLimit / 2 * 3 + 8 * kSegmentSize < kRingSize);
+static_assert(kMostLimit < kRingSize);
 
-/// What a restart reads at most, if checkpoints are taken when due and the head table is small:
-/// 4 MiB, which take some ten milliseconds.
-constexpr std::uint64_t kMostSuffix = kStripes * 8 * kSegmentSize;
-
-/// Else so many times the table: a record then pays for 8 bytes of it.
+/// What a restart reads: so many times the table: a record then pays for 8 bytes of it.
 constexpr std::uint64_t kSuffixPerTable = 4;
 
 /// Into so many ages the chains that survived are divided, by where their records lie.
@@ -39,8 +31,28 @@ constexpr Generation kFirstAge = 1;
 /// as its generation, so at most this part of the limit is kept for nothing.
 constexpr std::uint64_t kGenerationsPerLimit = 64;
 
-std::uint64_t limit_per_stripe(std::uint64_t bytes) {
-  return std::clamp(bytes / kStripes, kLeastLimit, kMostLimit);
+/// Refusals after which a look at the log is due. To find no space in a full pool takes long, and
+/// meanwhile writes go to the leaves.
+constexpr unsigned kRefusalsPerLook = 64;
+
+/// All stripes, locked.
+class AllLocked {
+ public:
+  explicit AllLocked(std::deque<Stripe>& stripes) noexcept : stripes_(stripes) {
+    for (Stripe& stripe : stripes_) stripe.lock();
+  }
+  AllLocked(const AllLocked&) = delete;
+  AllLocked& operator=(const AllLocked&) = delete;
+  ~AllLocked() {
+    for (Stripe& stripe : stripes_) stripe.unlock();
+  }
+
+ private:
+  std::deque<Stripe>& stripes_;
+};
+
+std::uint64_t limit_per_stripe(const Log::Limits& limits) {
+  return std::min(std::max(limits.bytes, limits.least_bytes) / kStripes, kMostLimit);
 }
 
 /// Asks for what comes some places behind `next` if each lies as far behind the one before as
@@ -71,11 +83,15 @@ Log::Log(pool::PoolCore& pool, pm::Offset header, Limits limits)
     : pool_(pool),
       header_(checked_header(pool, header)),
       seed_(pm::load(header_.seed)),
-      stripe_limit_(limit_per_stripe(limits.bytes)) {
+      stripe_limit_(limit_per_stripe(limits)),
+      most_suffix_(limits.suffix),
+      least_generation_(limits.generation * sizeof(Record)),
+      bytes_per_look_(limits.records_per_look * sizeof(Record)) {
+  assert(kSegmentSize % bytes_per_look_ == 0);
   for (unsigned i = 0; i < kStripes; ++i)
     stripes_.emplace_back(pool, header_.stripes[i], seed_, i, marks_);
   for (unsigned i = 0; i < util::kStripes; ++i) cursors_[i].stripe = i % kStripes;
-  auto found = std::make_unique<Survivors>(pool, pm::load(header_.checkpoint), seed_, rings());
+  auto found = std::make_unique<Survivors>(pool, header_, rings());
   for (unsigned i = 0; i < kStripes; ++i) {
     stripes_[i].open(found->scan(i));
     stripes_[i].set_checkpointed(found->checkpointed(i));
@@ -103,7 +119,8 @@ void destroy(pool::PoolCore& pool, std::uint64_t& header_word) {
   if (offset == pm::kNull) return;
   Header& header = checked_header(pool, offset);
   // The header last: until then the word leads to what is left.
-  free_from(pool, header.checkpoint);
+  if (small_table_at(header, offset, pm::load(header.checkpoint)) == nullptr)
+    free_from(pool, header.checkpoint);
   for (StripeLayout& stripe : header.stripes) {
     for (pm::Offset& segment : stripe.segments) free_from(pool, segment);
   }
@@ -114,13 +131,13 @@ void destroy(pool::PoolCore& pool, std::uint64_t& header_word) {
 
 /// The tail of the calling thread is taken, or has too little room: the next one that is free. The
 /// thread stays there.
-[[gnu::noinline]] Stripe& Log::lock_another_tail(std::uint64_t headroom) {
+[[gnu::noinline]] Stripe* Log::find_another_tail(std::uint64_t records) noexcept {
   const unsigned own = cursor();
-  const auto first_with = [&](std::uint64_t room, auto lock) -> Stripe* {
+  const auto first_with_room = [&](auto lock) -> Stripe* {
     for (unsigned i = 0; i < kStripes; ++i) {
       Stripe& stripe = stripes_[(own + i) % kStripes];
       if (!lock(stripe)) continue;
-      if (stripe.has_headroom(room)) {
+      if (stripe.has_room(records)) {
         set_cursor((own + i) % kStripes);
         return &stripe;
       }
@@ -128,19 +145,39 @@ void destroy(pool::PoolCore& pool, std::uint64_t& header_word) {
     }
     return nullptr;
   };
-  const auto try_to_lock = [](Stripe& one) { return one.try_lock(); };
-  const auto wait_for = [](Stripe& one) { return one.lock(), true; };
-  if (Stripe* stripe = first_with(headroom, try_to_lock)) return *stripe;
-  if (Stripe* stripe = first_with(headroom, wait_for)) return *stripe;
-  // Nobody asked for admission. If there is no place at all, the caller throws.
-  if (Stripe* stripe = first_with(sizeof(Record), wait_for)) return *stripe;
-  return *first_with(0, wait_for);
+  Stripe* const found = first_with_room([](Stripe& one) { return one.try_lock(); });
+  return found != nullptr ? found : first_with_room([](Stripe& one) { return one.lock(), true; });
 }
 
-/// The calling thread has filled a segment.
-[[gnu::noinline]] void Log::go_on() {
-  set_cursor((cursor() + 1) % kStripes);
+Stripe& Log::lock_tail_surely(Chain& chain) {
+  assert(chain.head.load(std::memory_order_relaxed) != 0);
+  if (Stripe* stripe = find_tail(1)) return *stripe;
+  if (chain.sure == 0) throw_full();
+  Stripe& home = home_of(chain);
+  home.lock();
+  home.spend_sure(chain);
+  return home;
+}
+
+void Log::throw_full() const {
+  throw Error(Errc::out_of_space,
+              fmt::format("{}: the log of an index is full", pool_.path().string()));
+}
+
+/// The calling thread has appended so many records, or filled a segment.
+[[gnu::noinline]] void Log::go_on(bool segment_ended) noexcept {
+  Cursor& own = cursors_[util::current_stripe()];
+  own.look_due.store(true, std::memory_order_relaxed);
+  if (segment_ended) set_cursor((cursor() + 1) % kStripes);
   begin_generation_if_due();
+}
+
+void Log::note_refusal() noexcept {
+  Cursor& own = cursors_[util::current_stripe()];
+  // relaxed, and no addition in one: threads that share it may count less.
+  const unsigned refusals = own.refusals.load(std::memory_order_relaxed) + 1;
+  own.refusals.store(refusals % kRefusalsPerLook, std::memory_order_relaxed);
+  if (refusals == kRefusalsPerLook) own.look_due.store(true, std::memory_order_relaxed);
 }
 
 [[gnu::noinline]] bool Log::admit_anywhere() {
@@ -161,14 +198,17 @@ void destroy(pool::PoolCore& pool, std::uint64_t& header_word) {
   return false;
 }
 
-void Log::end(Chain& chain) {
+void Log::end(Chain& chain) noexcept {
   if (chain.head.load(std::memory_order_relaxed) == 0) return;
-  Stripe& home = stripes_[stripe_of_position(chain.first.load(std::memory_order_relaxed))];
+  Stripe& home = home_of(chain);
+  Stripe* const found = find_tail(1);
+  if (found == nullptr) home.lock();  // there it has room of its own (W6)
   {
-    LockedTail tail(*this, kEnd);
+    LockedTail tail(*this, found != nullptr ? *found : home);
     // Taken before the END if it is free: a lock that is taken behind it waits until it is durable.
     // Never waited for, since stripes are locked by number.
-    const std::unique_lock at_home(home, std::try_to_lock);
+    const std::unique_lock at_home =
+        tail.is(home) ? std::unique_lock<Stripe>() : std::unique_lock(home, std::try_to_lock);
     tail->end(chain);
     // Only now: until the END is durable, recovery needs the chain's records.
     if (at_home || tail.is(home)) return home.remove(chain);
@@ -199,42 +239,38 @@ bool Log::crowded() const noexcept {
   if (oldest == kNoGeneration) return false;
   for (unsigned i = 0; i < kStripes; ++i) {
     const Position mark = marks_.at(oldest, i);  // before the tail, so that it is not behind it
-    if (stripes_[i].tail() - mark > stripe_limit_ / 2) return true;
+    const std::uint64_t promised = stripes_[i].promised() * sizeof(Record);
+    if (stripes_[i].tail() - mark + promised > stripe_limit_ / 2) return true;
   }
   return false;
 }
 
-Chain* Log::oldest() {
+Chain* Log::oldest() const {
   const auto stripe =
       std::min_element(stripes_.begin(), stripes_.end(), [](const Stripe& a, const Stripe& b) {
         return a.oldest_generation() < b.oldest_generation();
       });
-  Chain* chain = stripe->oldest();
-  if (chain != nullptr) stripes_[cursor()].make_room_for_ends();
-  return chain;
+  return stripe->oldest();
 }
 
 /// Often enough for Marks, and so rarely that a mark has time to be used.
-void Log::begin_generation_if_due() {
+void Log::begin_generation_if_due() noexcept {
   const std::unique_lock lock(marking_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   const std::uint64_t limit = kStripes * stripe_limit_;
   const std::uint64_t bytes = appended() * sizeof(Record);
-  if (bytes - marked_ < std::max(kSegmentSize, limit / kGenerationsPerLimit)) return;
+  if (bytes - marked_ < std::max(least_generation_, limit / kGenerationsPerLimit)) return;
   // Chains that nobody has adopted yet have the first ages.
   if (!marks_.has_room(resuming() ? kFirstAge : oldest_generation())) return;
   marks_.begin(read_tails());
   marked_ = bytes;
 }
 
-bool Log::checkpoint_due() const noexcept {
-  if (resuming()) return false;
+bool Log::suffix_is_long() const noexcept {
   const std::uint64_t table = table_bytes_.load(std::memory_order_relaxed);  // orders nothing
   const std::uint64_t most =
-      std::min(kStripes * stripe_limit_ / 4, std::max(kMostSuffix, kSuffixPerTable * table));
-  std::uint64_t suffix = 0;
-  for (const Stripe& stripe : stripes_) suffix += stripe.suffix();
-  return suffix >= most;
+      std::min(kStripes * stripe_limit_ / 4, std::max(most_suffix_, kSuffixPerTable * table));
+  return suffix_bytes() >= most;
 }
 
 Tails Log::read_tails() const noexcept {
@@ -245,10 +281,9 @@ Tails Log::read_tails() const noexcept {
 
 /// If a record lies behind these tails, so does whatever its chain got later (W4).
 auto Log::cut() noexcept -> Cut {
-  for (Stripe& stripe : stripes_) stripe.lock();
+  const AllLocked locked(stripes_);
   Cut cut{read_tails(), 0};
   for (const Stripe& stripe : stripes_) cut.open += stripe.open_chains();
-  for (Stripe& stripe : stripes_) stripe.unlock();
   return cut;
 }
 
@@ -267,8 +302,8 @@ void Log::checkpoint() {
 
 void Log::publish_table(const Cut& cut) {
   alloc::Session session = pool_.allocator().session();
-  if (const pm::Offset old = pm::load(header_.checkpoint); old != pm::kNull) session.free(old);
-  TableWriter writer(session, pool_, cut.open);
+  free_table(session);
+  TableWriter writer(session, pool_, header_, cut.open);
   add_open_chains(cut.tails, writer);
   const pm::Offset table = writer.finish(seed_, cut.tails);
   session.commit_when(header_.checkpoint, ~std::uint64_t{0}, table);
@@ -277,7 +312,39 @@ void Log::publish_table(const Cut& cut) {
   // so.
   pool_.pm().publish(header_.checkpoint, table);
   session.finish();
-  table_bytes_.store(pool_.allocator().block_size(table), std::memory_order_relaxed);
+  table_bytes_.store(writer.bytes(), std::memory_order_relaxed);
+}
+
+/// Adds the block of the head table, if it has one, to those that the session frees.
+void Log::free_table(alloc::Session& session) const {
+  const pm::Offset table = pm::load(header_.checkpoint);
+  if (table == pm::kNull || small_table_at(header_, pool_.offset(&header_), table)) return;
+  session.free(table);
+}
+
+/// Takes a checkpoint if no chain is open, and lets each stripe go on in its next segment. False,
+/// and nothing has changed, if one is open.
+///
+/// All stripes are locked until the checkpoint is durable: a record in the next segment is behind a
+/// gap, which a restart passes only because the table's tails lie behind it.
+bool Log::skip_segments() {
+  alloc::Session session = pool_.allocator().session();
+  free_table(session);
+  {
+    const AllLocked locked(stripes_);
+    for (const Stripe& stripe : stripes_) {
+      if (stripe.promised() != 0) return false;
+    }
+    for (Stripe& stripe : stripes_) stripe.skip_to_next_segment();
+    const Tails tails = read_tails();
+    const pm::Offset table = TableWriter(session, pool_, header_, 0).finish(seed_, tails);
+    session.commit_when(header_.checkpoint, ~std::uint64_t{0}, table);
+    session.log();
+    pool_.pm().publish(header_.checkpoint, table);  // the commit
+    for (unsigned i = 0; i < kStripes; ++i) stripes_[i].set_checkpointed(tails[i]);
+  }
+  session.finish();
+  return true;
 }
 
 /// The chains whose newest record lies before the tails. They were open when the log was cut.
@@ -307,6 +374,22 @@ void Log::reclaim() {
       bounds[i] = marks_.at(oldest, i);
   }
   for (unsigned i = 0; i < kStripes; ++i) stripes_[i].reclaim(bounds[i]);
+}
+
+void Log::shrink() {
+  const auto has_segments = [](const Stripe& one) { return one.segments().count() != 0; };
+  if (resuming() || std::none_of(stripes_.begin(), stripes_.end(), has_segments)) return;
+  try {
+    const bool skipped = [this] {
+      const std::lock_guard guard(maintenance_);
+      return skip_segments();
+    }();
+    if (!skipped) checkpoint();
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+  }
+  reclaim();
+  for (Stripe& stripe : stripes_) stripe.free_ahead();
 }
 
 // --- After a restart -----------------------------------------------------------------------------
@@ -387,12 +470,7 @@ void Log::prefetch(std::span<Position> heads) const noexcept {
   }
 }
 
-void Log::prepare_adoption() {
-  const std::lock_guard guard(adopting_);
-  if (adopted_.size() == adopted_.capacity()) adopted_.reserve(2 * adopted_.size() + 1);
-}
-
-void Log::adopt(Chain& chain, Owner owner, Position head) {
+auto Log::prepare_adoption(Owner owner, Position head, std::uint8_t sure) -> Adoption {
   assert(resuming() && head != 0);
   Position first = 0;
   Generation generation = kNoGeneration;
@@ -400,12 +478,37 @@ void Log::adopt(Chain& chain, Owner owner, Position head) {
     first = position;
     generation = std::min(generation, generation_of(position));
   });
+  {
+    const std::lock_guard guard(adopting_);
+    const std::size_t places = adopted_.size() + prepared_ + 1;
+    if (places > adopted_.capacity()) adopted_.reserve(2 * places);
+    ++prepared_;
+  }
+  if (!stripes_[stripe_of_position(first)].claim(1u + sure)) {
+    const std::lock_guard guard(adopting_);
+    --prepared_;
+    throw_corrupt(pool_, fmt::format("there is no room to end the chain of owner {}", owner));
+  }
+  return {owner, head, first, generation, sure};
+}
+
+void Log::cancel_adoption(const Adoption& adoption) noexcept {
+  {
+    const std::lock_guard guard(adopting_);
+    --prepared_;
+  }
+  stripes_[stripe_of_position(adoption.first)].unclaim(1u + adoption.sure);
+}
+
+void Log::adopt(Chain& chain, const Adoption& adoption) noexcept {
   const std::lock_guard guard(adopting_);
-  adopted_.push_back({generation, first, &chain});
-  chain.assign(owner);
-  chain.generation_ = generation;
-  chain.first.store(first, std::memory_order_release);
-  chain.head.store(head, std::memory_order_release);
+  --prepared_;
+  adopted_.push_back({adoption.generation, adoption.first, &chain});
+  chain.assign(adoption.owner);
+  chain.generation_ = adoption.generation;
+  chain.sure = adoption.sure;
+  chain.first.store(adoption.first, std::memory_order_release);
+  chain.head.store(adoption.head, std::memory_order_release);
 }
 
 void Log::resumed() {
@@ -420,6 +523,7 @@ void Log::resumed() {
             [](const Adopted& a, const Adopted& b) { return a.generation > b.generation; });
   for (const Adopted& one : adopted)
     stripes_[stripe_of_position(one.first)].list_oldest(*one.chain, one.first);
+  for (Stripe& stripe : stripes_) stripe.resumed();
   // Last: from here on what is not listed may be reclaimed.
   const Survivors* survivors = survivors_.exchange(nullptr, std::memory_order_acq_rel);
   if (survivors == nullptr) return;
@@ -432,6 +536,18 @@ void Log::resumed() {
 std::uint64_t Log::bytes_used() const noexcept {
   std::uint64_t bytes = 0;
   for (const Stripe& stripe : stripes_) bytes += stripe.used();
+  return bytes;
+}
+
+std::uint64_t Log::segments() const noexcept {
+  std::uint64_t count = 0;
+  for (const Stripe& stripe : stripes_) count += stripe.segments().count();
+  return count;
+}
+
+std::uint64_t Log::suffix_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const Stripe& stripe : stripes_) bytes += stripe.suffix();
   return bytes;
 }
 
@@ -451,7 +567,9 @@ std::uint64_t Log::appended() const noexcept {
 
 void Log::for_each_block(const std::function<void(pm::Offset)>& visit) const {
   visit(pool_.offset(&header_));
-  if (const pm::Offset table = pm::load(header_.checkpoint); table != pm::kNull) visit(table);
+  const pm::Offset table = pm::load(header_.checkpoint);
+  const bool small = small_table_at(header_, pool_.offset(&header_), table) != nullptr;
+  if (table != pm::kNull && !small) visit(table);
   for (const Stripe& stripe : stripes_) stripe.segments().for_each_block(visit);
 }
 

@@ -18,20 +18,26 @@
 // is one thread's business, as often as it likes:
 //
 //   while (Chain* chain = log.crowded() ? log.oldest() : nullptr) merge its pairs, log.end(*chain);
+//   log.reclaim();
 //   if (log.checkpoint_due()) log.checkpoint();
 //   log.reclaim();
 //
-// After such a round in which nobody appended, admit() returns true.
+// look_due() says when: once for so many records. After such a round in which nobody appended,
+// admit() returns true. Where the pool is full, shrink() gives back what the log can do without.
 //
-// Errors: calls that write throw out_of_space, and then nothing has changed. What they read of a
-// damaged file gives Errc::corrupt or wrong records, never a fault.
+// Room: a chain's first record is appended only where there is room for its END, too, which is kept
+// for it from then on (W6). So end() can't fail, and is called behind a commit. A chain may be
+// promised room for some more records: append_surely() finds it whatever happens.
+//
+// Errors: append() throws out_of_space, and then nothing has changed. What is read of a damaged
+// file gives Errc::corrupt or wrong records, never a fault.
 //
 // Thread-safe, within these rules:
 //   R1. A chain is changed (append, end, assign, adopt) by one thread at a time: the lock that
 //       guards the buffer is held. It may be held together with a Session.
-//   R2. admit() is called in the same operation, by the thread that appends, without a Session; one
-//       operation appends few records (all that are under way together at most kAdmitted), ENDs
-//       included.
+//   R2. admit() is called before append(), by the thread that appends, without a Session. Else, or
+//       if all that are under way together append more than Stripe::kHeadroom records, promises
+//       included, append() may throw.
 //   R3. An owner's records are in one Chain at a time; a Chain gets another owner only by assign()
 //       or adopt(), while it is empty.
 //   R4. surviving() and follow() run in an epoch::Guard, or not while resumed() does.
@@ -65,20 +71,28 @@
 
 namespace perdix::wal {
 
-/// Records that a stripe has room for besides the ENDs that cleaning needs.
-inline constexpr std::uint64_t kAdmitted =
-    (Stripe::kHeadroom - Stripe::kEndsHeadroom) / sizeof(Record);
-
 /// A number that no other log's seed is, as far as chance allows.
 std::uint64_t draw_seed();
 
 class Log {
  public:
   struct Limits {
-    /// Of records, live or not yet reclaimed, each stripe an eighth of it. Taken for at least 2 MiB
-    /// and at most 320 MiB. Not counted: segments that are allocated ahead, at most three per
-    /// stripe; and ENDs, as many as there are chains.
+    /// Of records, live or not yet reclaimed, and of room that chains are promised; each stripe an
+    /// eighth of it. Taken for at most 320 MiB. Not counted: segments that are allocated ahead, at
+    /// most two per stripe.
     std::uint64_t bytes;
+
+    // What follows is for tests, which can't fill a log: all of it happens sooner with less.
+
+    /// `bytes` is taken for at least as many.
+    std::uint64_t least_bytes = std::uint64_t{2} << 20;
+    /// What a restart reads at most, if checkpoints are taken when due and the head table is small:
+    /// 4 MiB, which take some ten milliseconds.
+    std::uint64_t suffix = std::uint64_t{4} << 20;
+    /// Records that a generation of chains has at least.
+    std::uint64_t generation = kSegmentSize / sizeof(Record);
+    /// Records after which a look at the log is due; a power of two, at most a segment's.
+    unsigned records_per_look = 32;
   };
 
   /// Makes an empty log in a block that the session reserves, flushed; the session's log() makes it
@@ -99,14 +113,15 @@ class Log {
   /// Makes sure that an operation of the calling thread can append; allocates a segment now and
   /// then, with a Session of its own: the caller holds none. False if all stripes are at their
   /// limit: maintenance must run first (before resumed(): the surviving chains must be dealt with).
-  /// Usually three loads. Throws Errc::out_of_space if the pool has no space for a segment: then
+  /// Usually four loads. Throws Errc::out_of_space if the pool has no space for a segment: then
   /// maintenance may help too, followed by Calloc::reclaim().
-  bool admit() { return stripes_[cursor()].has_headroom(Stripe::kHeadroom) || admit_anywhere(); }
+  bool admit() { return stripes_[cursor()].has_room(Stripe::kHeadroom) || admit_anywhere(); }
 
   /// Appends a record to the chain of chain.owner; durable when this returns. Cost: a line, a flush
   /// and a fence; the record of a stripe's first place in a segment also reads a word of the ring.
+  /// Throws out_of_space, see R2.
   void append(Chain& chain, Type type, Word key, Word value) {
-    LockedTail tail(*this, kEveryAppend);
+    LockedTail tail(*this, lock_tail(Stripe::need_of(chain)));
     tail->append(chain, type, key, value);
   }
 
@@ -114,15 +129,29 @@ class Log {
   /// and freed counts if and only if the record does. The session is finished when this returns.
   void append(Chain& chain, Type type, Word key, Word value, alloc::Session& session) {
     {
-      LockedTail tail(*this, kEveryAppend);
+      LockedTail tail(*this, lock_tail(Stripe::need_of(chain)));
       tail->append(chain, type, key, value, session);
     }
     session.finish();
   }
 
-  /// Appends an END, durably; then the chain is empty. A chain without records is left alone. Needs
-  /// no admit() if the thread has the chain from oldest(), which cares for room.
-  void end(Chain& chain);
+  /// Append a record to a chain that has some. Never throw out_of_space if chain.sure is not 0:
+  /// then the record takes what was promised, unless there is other room.
+  void append_surely(Chain& chain, Type type, Word key, Word value) {
+    LockedTail tail(*this, lock_tail_surely(chain));
+    tail->append(chain, type, key, value);
+  }
+  void append_surely(Chain& chain, Type type, Word key, Word value, alloc::Session& session) {
+    {
+      LockedTail tail(*this, lock_tail_surely(chain));
+      tail->append(chain, type, key, value, session);
+    }
+    session.finish();
+  }
+
+  /// Appends an END, durably; then the chain is empty. A chain without records is left alone. There
+  /// is always room for it.
+  void end(Chain& chain) noexcept;
 
   /// The calling thread goes on at that stripe. For tests, which can't wait until it does.
   void go_to(unsigned stripe) noexcept { set_cursor(stripe); }
@@ -132,26 +161,48 @@ class Log {
 
   // --- Maintenance: any thread, no locks and no Session held, in no epoch::Guard -----------------
 
-  /// Open chains keep more than half of a stripe's limit from being reclaimed. 24 loads.
+  /// Whether the calling thread, or one whose slot it shares, has appended so many records since
+  /// its last look that it should look after the log, and begins to count anew. A load, as a rule.
+  bool look_due() noexcept {
+    std::atomic<bool>& due = cursors_[util::current_stripe()].look_due;
+    // relaxed: a look more or less changes nothing.
+    if (!due.load(std::memory_order_relaxed)) [[likely]]
+      return false;
+    due.store(false, std::memory_order_relaxed);
+    return true;
+  }
+
+  /// A record was not appended, for want of room. So that a look becomes due where nothing is.
+  void note_refusal() noexcept;
+
+  /// Open chains keep more than half of a stripe's limit from being reclaimed, or from being used
+  /// for others. 32 loads.
   bool crowded() const noexcept;
 
   /// A chain that is as old as any; nullptr if no chain has records. It may change before the
-  /// caller has its lock. Makes room for its END, if the pool has space: allocates a segment now
-  /// and then, with a Session of its own.
-  Chain* oldest();
+  /// caller has its lock.
+  Chain* oldest() const;
 
   /// A restart would have to read much, compared with the head table that a checkpoint writes, or
   /// reclamation needs a newer checkpoint. 16 loads.
-  bool checkpoint_due() const noexcept;
+  bool suffix_is_long() const noexcept;
+
+  /// The same, and a checkpoint can be taken.
+  bool checkpoint_due() const noexcept { return !resuming() && suffix_is_long(); }
 
   /// Writes a head table and frees the one before. Nothing happens before resumed(), or if nothing
   /// was appended since the last one. Cost: reads all known chains; writes 24 bytes for each
-  /// open one. Throws Errc::out_of_space, too_large.
+  /// open one. Throws Errc::out_of_space, too_large; neither if few chains are open.
   void checkpoint();
 
   /// Frees the segments that neither an open chain nor the last checkpoint needs. Nothing happens
   /// before resumed().
   void reclaim();
+
+  /// Frees all segments that can be freed, those ahead of the tails included: all there are if no
+  /// chain is open. Takes a checkpoint for that, unless the pool has no space for one. Nothing
+  /// happens before resumed().
+  void shrink();
 
   // --- After a restart: until resumed() (R4) -----------------------------------------------------
 
@@ -177,14 +228,30 @@ class Log {
   /// access after the other. `heads`: what surviving() said, or 0; spent.
   void prefetch(std::span<Position> heads) const noexcept;
 
-  /// Takes the memory that the next adopt() of this thread needs, which then can't fail, provided
-  /// that no other thread adopts meanwhile. Throws bad_alloc.
-  void prepare_adoption();
+  /// What is known of a surviving chain before it is adopted.
+  struct Adoption {
+    Owner owner;
+    Position head;
+    Position first;
+    Generation generation;
+    std::uint8_t sure;
+  };
 
-  /// A surviving chain goes on in this buffer, which is empty and known: `head` is what surviving()
-  /// said. Throws bad_alloc, and what follow() throws; after prepare_adoption() and a whole
-  /// follow() neither. Cost: reads the chain.
-  void adopt(Chain& chain, Owner owner, Position head);
+  /// Takes what adopt() needs, which then can't fail: the memory, and the room for the END and for `sure` more records, which the chain
+  /// was promised before the restart. `head` is what surviving() said. Throws bad_alloc, and
+  /// corrupt where there is no such chain or no such room. Cost: reads the chain.
+  Adoption prepare_adoption(Owner owner, Position head, std::uint8_t sure = 0);
+
+  /// Gives the room back.
+  void cancel_adoption(const Adoption& adoption) noexcept;
+
+  /// A surviving chain goes on in this buffer, which is empty and known.
+  void adopt(Chain& chain, const Adoption& adoption) noexcept;
+
+  /// Both in one. Throws as the former does.
+  void adopt(Chain& chain, Owner owner, Position head) {
+    adopt(chain, prepare_adoption(owner, head));
+  }
 
   /// Every surviving chain has been adopted (or adopted and ended): from now on there are
   /// checkpoints and reclamation. Once.
@@ -197,10 +264,16 @@ class Log {
   /// Bytes of records that are not reclaimed.
   std::uint64_t bytes_used() const noexcept;
 
+  /// Segments that it has, those ahead of the tails included.
+  std::uint64_t segments() const noexcept;
+
+  /// Bytes of records that a restart would read now.
+  std::uint64_t suffix_bytes() const noexcept;
+
   /// Bytes of the log's blocks. Cost: reads the ring words.
   std::uint64_t pm_bytes() const;
 
-  /// Records that were ever appended, ENDs included.
+  /// Records that were ever appended, ENDs included, and places that shrink() left out.
   std::uint64_t appended() const noexcept;
 
   /// Calls visit(offset) for each block of the log. No maintenance may run.
@@ -218,22 +291,24 @@ class Log {
   };
 
   /// The number of the stripe at which a thread appends; of several threads if chance will have it.
+  /// And when it should look after the log.
   struct alignas(util::kCacheLine) Cursor {
     std::atomic<unsigned> stripe{0};
+    std::atomic<unsigned> refusals{0};
+    std::atomic<bool> look_due{false};
   };
 
-  /// A stripe at which the calling thread appends a record, locked. `headroom`: what the record
-  /// must leave, as long as a stripe has that.
+  /// A stripe at which the calling thread appends a record. It is locked already.
   class LockedTail {
    public:
-    LockedTail(Log& log, std::uint64_t headroom) : log_(log), stripe_(log.lock_tail(headroom)) {}
+    LockedTail(Log& log, Stripe& stripe) : log_(log), stripe_(stripe) {}
     LockedTail(const LockedTail&) = delete;
     LockedTail& operator=(const LockedTail&) = delete;
     ~LockedTail() {
-      const bool segment_ended = place_in_segment(stripe_.tail()) == 0;
+      const std::uint64_t place = place_in_segment(stripe_.tail());
       stripe_.unlock();
-      if (segment_ended) [[unlikely]]
-        log_.go_on();
+      if (place % log_.bytes_per_look_ == 0) [[unlikely]]
+        log_.go_on(place == 0);
     }
     Stripe* operator->() const { return &stripe_; }
     bool is(const Stripe& stripe) const { return &stripe_ == &stripe; }
@@ -249,9 +324,6 @@ class Log {
     std::uint64_t open;  ///< chains
   };
 
-  static constexpr std::uint64_t kEveryAppend = Stripe::kEndsHeadroom + sizeof(Record);
-  static constexpr std::uint64_t kEnd = sizeof(Record);
-
   // relaxed: a stripe is as good as any.
   unsigned cursor() const noexcept {
     return cursors_[util::current_stripe()].stripe.load(std::memory_order_relaxed);
@@ -260,25 +332,39 @@ class Log {
     cursors_[util::current_stripe()].stripe.store(stripe, std::memory_order_relaxed);
   }
 
-  Stripe& lock_tail(std::uint64_t headroom) {
+  /// A stripe with room for so many records; nullptr, and none is locked, if there is none.
+  Stripe* find_tail(std::uint64_t records) noexcept {
     Stripe& stripe = stripes_[cursor()];
     if (stripe.try_lock()) [[likely]] {
-      if (stripe.has_headroom(headroom)) [[likely]]
-        return stripe;
+      if (stripe.has_room(records)) [[likely]]
+        return &stripe;
       stripe.unlock();
     }
-    return lock_another_tail(headroom);
+    return find_another_tail(records);
   }
 
-  Stripe& lock_another_tail(std::uint64_t headroom);
-  void go_on();
+  Stripe& lock_tail(std::uint64_t records) {
+    Stripe* const stripe = find_tail(records);
+    if (stripe == nullptr) [[unlikely]]
+      throw_full();
+    return *stripe;
+  }
+
+  Stripe& home_of(const Chain& chain) noexcept {
+    return stripes_[stripe_of_position(chain.first.load(std::memory_order_relaxed))];
+  }
+
+  Stripe& lock_tail_surely(Chain& chain);
+  Stripe* find_another_tail(std::uint64_t records) noexcept;
+  [[noreturn]] void throw_full() const;
+  void go_on(bool segment_ended) noexcept;
   bool admit_anywhere();
 
   Survivors::Rings rings() const noexcept;
   void mark_the_past(const Tails& tails);
   Generation generation_of(Position position) const noexcept;
   Generation oldest_generation() const noexcept;
-  void begin_generation_if_due();
+  void begin_generation_if_due() noexcept;
 
   std::optional<Content> at(Owner owner, Position position) const;
   Position previous(const Content& record) const noexcept {
@@ -300,6 +386,8 @@ class Log {
   Tails read_tails() const noexcept;
   Cut cut() noexcept;
   void publish_table(const Cut& cut);
+  void free_table(alloc::Session& session) const;
+  bool skip_segments();
   void add_open_chains(const Tails& tails, TableWriter& table) const;
   void check_heads(const Survivors& found, CheckReport& report) const;
 
@@ -307,6 +395,9 @@ class Log {
   Header& header_;
   const std::uint64_t seed_;
   const std::uint64_t stripe_limit_;           // bytes
+  const std::uint64_t most_suffix_;            // bytes
+  const std::uint64_t least_generation_;       // bytes
+  const std::uint64_t bytes_per_look_;         // of a stripe
   std::atomic<std::uint64_t> table_bytes_{0};  // of the last table that this opening wrote
   Marks marks_;
   util::SpinLock marking_;                            // guards the begin of generations
@@ -317,7 +408,8 @@ class Log {
   std::mutex maintenance_;                            // guards checkpoints
   std::atomic<const Survivors*> survivors_{nullptr};  // owned; null once resumed
   std::mutex adopting_;
-  std::vector<Adopted> adopted_;  // guarded by adopting_
+  std::vector<Adopted> adopted_;  // guarded by adopting_; has room for those that are prepared
+  std::size_t prepared_ = 0;      // guarded by adopting_: adoptions that will come or be cancelled
 };
 
 /// Frees a log, then makes the word that holds its offset 0. After a crash in the middle it can be

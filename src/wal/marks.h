@@ -21,7 +21,8 @@ namespace perdix::wal {
 /// A position of each stripe.
 using Tails = std::array<Position, kStripes>;
 
-using Generation = std::uint32_t;
+/// 64 bits: one begins for each 64 KiB of records at most, so positions end sooner.
+using Generation = std::uint64_t;
 inline constexpr Generation kNoGeneration = std::numeric_limits<Generation>::max();
 
 class Marks {

@@ -12,9 +12,6 @@ namespace {
 /// More than a log can ever reach, and less than what overflows when something is added.
 constexpr Position kLastStart = std::uint64_t{1} << 62;
 
-/// Segments that may be allocated behind the one of the tail: see Stripe::kHeadroom.
-constexpr std::uint64_t kAhead = 2;
-
 }  // namespace
 
 Segments::Segments(pool::PoolCore& pool, StripeLayout& layout, unsigned stripe)
@@ -42,8 +39,8 @@ void Segments::open(Position tail) {
       throw_corrupt(pool_, fmt::format("stripe {} misses its segment at {:#x}", stripe_, end));
     }
   }
-  // `end` is the first segment that begins at or behind the tail.
-  const Position last = std::min(end + kAhead * kSegmentSize, start() + kRingSize);
+  // `end` is the first segment that begins at or behind the tail. Others were allocated ahead.
+  const Position last = start() + kRingSize;
   while (end < last && has_word(end)) end += kSegmentSize;
   // What a reclamation has not freed, unless that was taken for segments ahead of the tail: they
   // are freed later then.
@@ -74,8 +71,12 @@ void Segments::free_before(Position keep) {
     start_.store(begin, std::memory_order_release);
   }
   for (; freed_ < start(); freed_ += kSegmentSize) {
-    free_from(pool_, layout_.segments[slot_of(freed_)]);
+    free_word(freed_);
   }
+}
+
+void Segments::free_word(Position position) {
+  free_from(pool_, layout_.segments[slot_of(position)]);
 }
 
 bool Segments::has_stray_words() const noexcept {

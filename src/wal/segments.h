@@ -51,6 +51,9 @@ class Segments {
     return record != nullptr ? read_record(*record, seed, position) : std::nullopt;
   }
 
+  /// Bytes behind a position that lies before the end.
+  std::uint64_t room_behind(Position position) const noexcept { return end() - position; }
+
   /// Adds segments until `enough()`; false if it isn't enough and `may_grow()` says no, or the ring
   /// is full. Throws Errc::out_of_space.
   template <class Enough, class MayGrow>
@@ -61,6 +64,18 @@ class Segments {
       add();
     }
     return true;
+  }
+
+  /// Frees segments at the end. `shrink(set_end)` calls set_end(position) with the new end, a
+  /// segment's begin, or not at all, while nobody can append.
+  template <class Shrink>
+  void free_ahead(Shrink shrink) {
+    const std::lock_guard guard(space_lock_);
+    const Position before = end();
+    shrink([this](Position end) { end_.store(end, std::memory_order_release); });
+    // From the end on, so that those that a crash leaves follow the tail without a gap.
+    for (Position position = before; position > end(); position -= kSegmentSize)
+      free_word(position - kSegmentSize);
   }
 
   /// Nobody reads records before `keep` any more, not even after a crash: frees the segments below
@@ -87,6 +102,7 @@ class Segments {
   }
   bool ring_is_full() const noexcept { return end() - freed_ >= kRingSize; }
   void add();
+  void free_word(Position position);
 
   pool::PoolCore& pool_;
   StripeLayout& layout_;

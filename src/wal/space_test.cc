@@ -1,6 +1,8 @@
 // The log's space: growth, limits, reclamation, a full pool, and the end of the log.
+#include <algorithm>
 #include <set>
 
+#include "util/random.h"
 #include "wal/log.h"
 #include "wal/test_log.h"
 
@@ -30,18 +32,30 @@ TEST(LogSpace, AFullLogAdmitsNobodyUntilItIsCleaned) {
   EXPECT_EQ(rig.problems(), Strings{});
 }
 
+/// Begins chains of one record each until there is room for no other; how many.
+std::size_t fill_with_chains(Rig& rig, const std::vector<Owner>& owners) {
+  std::size_t begun = 0;
+  const auto begin = [&] {
+    for (; begun < owners.size(); ++begun) {
+      rig.log().admit();
+      rig.log().append(rig.chain(owners[begun]), Type::put, begun, 0);
+    }
+  };
+  testing_files::expect_error(Errc::out_of_space, "full", begin);
+  return begun;
+}
+
 TEST(LogSpace, ChainsOfOneRecordCanBeEndedInAFullLog) {
   Rig rig;
   const std::vector<Owner> owners = first_owners(kStripes * 8 * kRecords);
   std::size_t appended = 0;
-  while (rig.log().admit()) {
+  const auto append = [&] {
     rig.log().append(rig.chain(owners[appended]), Type::put, appended, 0);
     ++appended;
-  }
-  // Those of admitted operations.
-  for (std::uint64_t i = 0; i + 1 < kAdmitted; ++i, ++appended) {
-    rig.log().append(rig.chain(owners[appended]), Type::put, appended, 0);
-  }
+  };
+  while (rig.log().admit()) append();
+  // Those of admitted operations: a record and the promise of an END each.
+  for (std::uint64_t i = 0; i < Stripe::kHeadroom / 2; ++i) append();
   std::set<Owner> ended;
   while (!rig.log().admit()) {
     for (std::size_t i = 0; i < kRecords; ++i) {
@@ -61,6 +75,94 @@ TEST(LogSpace, ChainsOfOneRecordCanBeEndedInAFullLog) {
     EXPECT_EQ(rig.read(owners[i]),
               ended.contains(owners[i]) ? Changes{} : (Changes{{Type::put, i, 0}}));
   }
+}
+
+// Without a look at the log in between, in any order, by writers that nobody admitted; also after a
+// restart, before it is over and behind it.
+TEST(LogSpace, InAFullLogEveryChainCanBeEnded) {
+  Rig rig;
+  std::vector<Owner> owners = first_owners(kStripes * 16 * kRecords);
+  owners.resize(fill_with_chains(rig, owners));
+  EXPECT_GT(owners.size(), kStripes * 2 * kRecords);
+  util::Random random(7);
+  std::shuffle(owners.begin(), owners.end(), random);
+  const std::size_t third = owners.size() / 3;
+  for (std::size_t i = 0; i < third; ++i) rig.end(owners[i]);
+  EXPECT_EQ(rig.problems(), Strings{});
+  rig.open_log();
+  for (const Owner owner : owners) rig.adopt(owner);
+  for (std::size_t i = third; i < 2 * third; ++i) rig.end(owners[i]);
+  rig.log().resumed();
+  EXPECT_EQ(rig.problems(), Strings{});
+  for (std::size_t i = 2 * third; i < owners.size(); ++i) rig.end(owners[i]);
+  EXPECT_EQ(rig.problems(), Strings{});
+  EXPECT_EQ(rig.log().oldest(), nullptr);
+  rig.restart(true, owners);
+  for (const Owner owner : owners) ASSERT_EQ(rig.log().surviving(owner), 0u);
+}
+
+// What a chain was promised when it began it gets though the log is full by then; also after a
+// restart.
+TEST(LogSpace, InAFullLogChainsGetTheRecordsThatTheyWerePromised) {
+  Rig rig;
+  constexpr unsigned kSure = 9, kChains = 200;
+  std::vector<Owner> owners = first_owners(kStripes * 16 * kRecords);
+  for (Owner owner = 1; owner <= kChains; ++owner) {
+    rig.log().go_to(owner % kStripes);
+    ASSERT_TRUE(rig.log().admit());
+    rig.chain(owner).sure = kSure;
+    rig.log().append(rig.chain(owner), Type::put, owner, 0);
+  }
+  const std::vector<Owner> others(owners.begin() + kChains, owners.end());
+  fill_with_chains(rig, others);
+  const auto append_surely = [&](unsigned times) {
+    for (Owner owner = 1; owner <= kChains; ++owner) {
+      for (unsigned i = 0; i < times; ++i)
+        rig.log().append_surely(rig.chain(owner), Type::erase_key, owner, i);
+    }
+  };
+  append_surely(4);
+  EXPECT_EQ(rig.problems(), Strings{});
+  testing_files::expect_error(Errc::out_of_space, "full",
+                              [&] { rig.log().append(rig.chain(1), Type::put, 1, 1); });
+  rig.open_log();
+  for (const Owner owner : owners) {
+    const Position head = rig.log().surviving(owner);
+    if (head != 0) rig.adopt(owner, owner <= kChains ? kSure - 4 : 0);
+  }
+  append_surely(3);
+  rig.log().resumed();
+  append_surely(2);
+  EXPECT_EQ(rig.problems(), Strings{});
+  EXPECT_EQ(rig.read(1).size(), 1u + kSure);
+  testing_files::expect_error(Errc::out_of_space, "full", [&] { append_surely(1); });
+  for (const Owner owner : owners) rig.end(owner);
+  EXPECT_EQ(rig.problems(), Strings{});
+}
+
+TEST(LogSpace, AnIdleLogGivesBackAllSegments) {
+  Rig rig;
+  for (Owner owner = 1; owner <= 100; ++owner) {
+    for (std::uint64_t i = 0; i < kRecords / 2; ++i) rig.put(owner, i, i);
+  }
+  rig.log().shrink();
+  EXPECT_EQ(rig.read(100).size(), kRecords / 2) << "chains are open: nothing of them is lost";
+  EXPECT_EQ(rig.problems(), Strings{});
+  for (Owner owner = 1; owner <= 99; ++owner) rig.end(owner);
+  rig.log().shrink();
+  EXPECT_EQ(rig.problems(), Strings{});
+  rig.end(100);
+  rig.log().shrink();
+  for (unsigned i = 0; i < kStripes; ++i) EXPECT_EQ(segments_of(rig, i), 0u);
+  EXPECT_EQ(rig.log().bytes_used(), 0u);
+  EXPECT_EQ(rig.problems(), Strings{});
+  rig.put(3, 1, 1);
+  rig.put(4, 1, 1);
+  rig.end(4);
+  rig.restart(true, {3, 4});
+  EXPECT_EQ(rig.read(3), (Changes{{Type::put, 1, 1}}));
+  EXPECT_EQ(rig.read(4), Changes{});
+  EXPECT_EQ(rig.problems(), Strings{});
 }
 
 TEST(LogSpace, NothingThatARestartNeedsIsReclaimed) {
@@ -203,9 +305,6 @@ TEST(LogSpace, InAFullPoolCleaningMakesRoom) {
   const auto fill = [&] {
     for (; rig.log().admit(); ++appended) rig.log().append(rig.chain(owner), Type::put, 1, 2);
   };
-  // A table that can be replaced needs a block beside it.
-  rig.put(owner, 1, 2);
-  rig.log().checkpoint();
   testing_files::expect_error(Errc::out_of_space, "", fill);
   EXPECT_GT(appended, 100 * kRecords);
   EXPECT_EQ(rig.problems(), Strings{});

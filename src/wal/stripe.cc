@@ -1,30 +1,40 @@
 #include "wal/stripe.h"
 
-#include <fmt/format.h>
-#include <perdix/error.h>
-
+#include <cassert>
 #include <mutex>
 
 namespace perdix::wal {
 
 Stripe::Stripe(pool::PoolCore& pool, StripeLayout& layout, std::uint64_t seed, unsigned number,
                const Marks& marks)
-    : pm_(pool.pm()), seed_(seed), marks_(marks), pool_(pool), segments_(pool, layout, number) {
+    : pm_(pool.pm()), seed_(seed), marks_(marks), segments_(pool, layout, number) {
   set_checkpointed(segments_.start());
 }
 
 void Stripe::open(Position tail) {
   segments_.open(tail);
   tail_.store(tail, std::memory_order_release);
+  // Some of it is what the surviving chains were promised; how much is not known before they are.
+  const std::uint64_t room = segments_.room_behind(tail) / sizeof(Record);
+  promise(room);
+  unclaimed_.store(room, std::memory_order_relaxed);
+}
+
+// relaxed: those that don't hold the lock only need to know about how many.
+void Stripe::promise(std::uint64_t records) noexcept {
+  promised_.store(promised_.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
+}
+
+void Stripe::take_back(std::uint64_t records) noexcept {
+  const std::uint64_t promised = promised_.load(std::memory_order_relaxed);
+  assert(records <= promised);
+  promised_.store(promised - records, std::memory_order_release);
 }
 
 /// Where the record of a position is written. Under lock_.
-Record& Stripe::place(Position position) {
+Record& Stripe::place(Position position) noexcept {
   if (place_in_segment(position) == 0 || segment_ == nullptr) {
-    if (position >= segments_.end()) {
-      throw Error(Errc::out_of_space,
-                  fmt::format("{}: the log of an index is full", pool_.path().string()));
-    }
+    assert(position < segments_.end());
     segment_ = reinterpret_cast<std::byte*>(segments_.at(segment_begin(position)));
   }
   return *reinterpret_cast<Record*>(segment_ + written_at(position));
@@ -71,7 +81,13 @@ void Stripe::append(Chain& chain, Type type, Word key, Word value, alloc::Sessio
   joined(chain, position);
 }
 
-void Stripe::end(Chain& chain) {
+void Stripe::spend_sure(Chain& chain) noexcept {
+  assert(chain.sure > 0);
+  --chain.sure;
+  take_back(1);
+}
+
+void Stripe::end(Chain& chain) noexcept {
   ChainList::prefetch_neighbours(chain);  // for remove(), while the record becomes durable
   const Position position =
       write(chain, Type::end, 0, 0, [this](Record& record, std::uint64_t check) {
@@ -83,9 +99,11 @@ void Stripe::end(Chain& chain) {
   passed(position);
 }
 
-void Stripe::remove(Chain& chain) {
+void Stripe::remove(Chain& chain) noexcept {
   chains_.remove(chain);
   note_oldest();
+  take_back(promise_of(chain));
+  chain.sure = 0;
   chain.first.store(0, std::memory_order_release);
 }
 
@@ -95,6 +113,7 @@ void Stripe::joined(Chain& chain, Position position) noexcept {
     chain.first.store(position, std::memory_order_release);
     chains_.push_newest(chain, marks_.current());
     note_oldest();
+    promise(promise_of(chain));
   }
   chain.head.store(position, std::memory_order_release);
   passed(position);
@@ -114,15 +133,39 @@ Chain* Stripe::oldest() const {
   return chains_.oldest();
 }
 
-void Stripe::make_room_for_ends() {
-  const auto enough = [this] { return has_headroom(kEndsHeadroom); };
-  if (enough()) return;
-  try {
-    segments_.grow(enough, [] { return true; });
-  } catch (const Error& error) {
-    // What admit() left of it is still there.
-    if (error.code() != Errc::out_of_space) throw;
-  }
+bool Stripe::claim(std::uint64_t records) noexcept {
+  const std::lock_guard guard(lock_);
+  const std::uint64_t unclaimed = unclaimed_.load(std::memory_order_relaxed);
+  if (unclaimed < records) return false;
+  unclaimed_.store(unclaimed - records, std::memory_order_relaxed);
+  return true;
+}
+
+void Stripe::unclaim(std::uint64_t records) noexcept {
+  const std::lock_guard guard(lock_);
+  unclaimed_.store(unclaimed_.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
+}
+
+void Stripe::resumed() noexcept {
+  const std::lock_guard guard(lock_);
+  const std::uint64_t unclaimed = unclaimed_.exchange(0, std::memory_order_relaxed);
+  take_back(unclaimed);
+}
+
+void Stripe::skip_to_next_segment() noexcept {
+  const Position next = tail();
+  if (place_in_segment(next) == 0) return;
+  tail_.store(segment_begin(next) + kSegmentSize, std::memory_order_release);
+}
+
+void Stripe::free_ahead() {
+  segments_.free_ahead([this](auto set_end) {
+    const std::lock_guard guard(lock_);
+    const Position needed = tail() + promised_.load(std::memory_order_relaxed) * sizeof(Record);
+    const Position begin = segment_begin(needed);
+    const Position end = begin == needed ? begin : begin + kSegmentSize;
+    if (end < segments_.end()) set_end(end);
+  });
 }
 
 void Stripe::list_oldest(Chain& chain, Position first) {

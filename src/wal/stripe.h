@@ -27,13 +27,11 @@ namespace perdix::wal {
 
 class alignas(util::kCacheLine) Stripe {
  public:
-  /// For as many ENDs as there can be chains in one segment, so that cleaning goes on when nobody
-  /// else is admitted, and a segment can be reclaimed.
-  static constexpr std::uint64_t kEndsHeadroom = kSegmentSize;
-  /// What admit() makes sure of: the same, and room for operations that were admitted before.
-  static constexpr std::uint64_t kHeadroom = kEndsHeadroom + kSegmentSize / 4;
+  /// Records for which admit() makes sure that there is room: those of all operations that were
+  /// admitted and have not appended yet.
+  static constexpr std::uint64_t kHeadroom = kSegmentSize / sizeof(Record) / 2;
   /// Segments that a stripe may have whatever its limit is: the tail's, and the headroom.
-  static constexpr std::uint64_t kLeast = 3;
+  static constexpr std::uint64_t kLeast = 2;
 
   /// Of a log that was made before. Throws Errc::corrupt.
   Stripe(pool::PoolCore& pool, StripeLayout& layout, std::uint64_t seed, unsigned number,
@@ -48,40 +46,76 @@ class alignas(util::kCacheLine) Stripe {
 
   // --- Writers -----------------------------------------------------------------------------------
 
-  bool has_headroom(std::uint64_t bytes) const noexcept {
+  /// Whether so many records have room, besides those that are promised it (W6). Exact under the
+  /// lock. Three loads.
+  bool has_room(std::uint64_t records) const noexcept {
     const Position next = tail();  // before the end, so that it is not behind it
-    return segments_.end() - next >= bytes;
+    const std::uint64_t promised = promised_.load(std::memory_order_relaxed);
+    return segments_.room_behind(next) >= (promised + records) * sizeof(Record);
   }
 
-  /// Whether there is headroom; allocates it if less than `limit` bytes are used. Throws
-  /// Errc::out_of_space. Usually two loads.
+  /// Whether there is headroom; allocates it if less than `limit` bytes are used or promised.
+  /// Throws Errc::out_of_space. Usually three loads.
   bool admit(std::uint64_t limit) {
-    return has_headroom(kHeadroom) ||
-           segments_.grow([this] { return has_headroom(kHeadroom); },
-                          [&] { return used() < limit || few_segments(); });
+    return has_room(kHeadroom) || segments_.grow([this] { return has_room(kHeadroom); },
+                                                 [&] {
+                                                   // What is promised counts from the beginning. So
+                                                   // each chain that ends makes room, though its
+                                                   // END takes some.
+                                                   const std::uint64_t all =
+                                                       used() + promised() * sizeof(Record);
+                                                   return all < limit || few_segments();
+                                                 });
   }
 
-  /// Makes room for ENDs, if the pool has space. Whatever the limit: they will free as much.
-  void make_room_for_ends();
+  /// What a chain needs of has_room() to get a record: its first one comes with the promise of room
+  /// for the END, and for what the chain is to be sure of.
+  static std::uint64_t need_of(const Chain& chain) noexcept {
+    const bool begins = chain.head.load(std::memory_order_relaxed) == 0;
+    return 1 + (begins ? promise_of(chain) : 0);
+  }
 
-  /// Appends a record that is durable when this returns. Throws Errc::out_of_space, nothing
-  /// changed, where admit() was not asked. Under the lock.
+  /// Appends a record that is durable when this returns. There is room: has_room() says so, or
+  /// spend_sure() has been called. Under the lock.
   void append(Chain& chain, Type type, Word key, Word value);
 
   /// The same, and the record is what commits the session. The caller calls finish(). Under the
   /// lock.
   void append(Chain& chain, Type type, Word key, Word value, alloc::Session& session);
 
-  /// Appends an END, durably, then the chain is empty. Under the lock. Then the chain is removed
-  /// from the stripe that it began in.
-  void end(Chain& chain);
+  /// The next record of the chain, which began here, takes room that it was promised. Under the
+  /// lock.
+  void spend_sure(Chain& chain) noexcept;
 
-  /// An empty chain that began here holds nothing back any more. Under the lock.
-  void remove(Chain& chain);
+  /// Appends an END, durably, then the chain is empty. It takes room that nothing was promised, or,
+  /// where the chain began, its own. Under the lock. Then the chain is removed from the stripe that
+  /// it began in.
+  void end(Chain& chain) noexcept;
+
+  /// An empty chain that began here holds nothing back any more, and needs no room. Under the lock.
+  void remove(Chain& chain) noexcept;
+
+  // --- After a restart: until resumed() ----------------------------------------------------------
+
+  /// Takes room for so many records out of what was there at the opening, all of which is kept for
+  /// the chains that survive. False if it hasn't as much: then the file is damaged (W6).
+  bool claim(std::uint64_t records) noexcept;
+  void unclaim(std::uint64_t records) noexcept;
+
+  /// No other chain survives: what is left of that room may be used.
+  void resumed() noexcept;
 
   // --- Maintenance -------------------------------------------------------------------------------
 
   Position tail() const noexcept { return tail_.load(std::memory_order_acquire); }
+
+  /// With nothing in it: goes on in the next segment, which need not be there, so that all that
+  /// there is can be freed once a checkpoint has this tail. Nothing may be appended before that is
+  /// durable. Under the lock.
+  void skip_to_next_segment() noexcept;
+
+  /// Frees segments behind the tail's that nothing was promised.
+  void free_ahead();
 
   /// Bytes from the start to the tail.
   std::uint64_t used() const noexcept {
@@ -106,6 +140,18 @@ class alignas(util::kCacheLine) Stripe {
   /// Chains that began here and are open. Under the lock.
   std::uint64_t open_chains() const noexcept { return chains_.size(); }
 
+  /// Whether there is room for all that was promised, which is so many records at least (W6).
+  bool has_promised_room(std::uint64_t records) const noexcept {
+    return has_room(0) && promised_.load(std::memory_order_relaxed) >= records;
+  }
+
+  /// Records that chains are promised room for, as far as they are known. Exact under the lock.
+  std::uint64_t promised() const noexcept {
+    // acquire: who sees the promises without what was never claimed sees that as 0.
+    const std::uint64_t all = promised_.load(std::memory_order_acquire);
+    return all - unclaimed_.load(std::memory_order_relaxed);
+  }
+
   /// The tail of the head table: nothing at or behind it is reclaimed.
   Position checkpointed() const noexcept { return checkpointed_.load(std::memory_order_acquire); }
   void set_checkpointed(Position tail) noexcept {
@@ -124,8 +170,11 @@ class alignas(util::kCacheLine) Stripe {
 
  private:
   bool few_segments() const noexcept { return segments_.count() < kLeast; }
+  static std::uint64_t promise_of(const Chain& chain) noexcept { return 1u + chain.sure; }
+  void promise(std::uint64_t records) noexcept;
+  void take_back(std::uint64_t records) noexcept;
 
-  Record& place(Position position);
+  Record& place(Position position) noexcept;
   template <class Commit>
   Position write(const Chain& chain, Type type, Word key, Word value, Commit commit);
   void joined(Chain& chain, Position position) noexcept;
@@ -137,11 +186,12 @@ class alignas(util::kCacheLine) Stripe {
   mutable util::SpinLock lock_;
   std::atomic<Generation> oldest_generation_{kNoGeneration};  // of chains_; changed under lock_
   std::atomic<Position> tail_{0};                             // changed under lock_
+  std::atomic<std::uint64_t> promised_{0};                    // W6, records; changed under lock_
+  std::atomic<std::uint64_t> unclaimed_{0};                   // part of it; changed under lock_
   std::byte* segment_ = nullptr;                              // the tail's; guarded by lock_
   ChainList chains_;  // those that began here; guarded by lock_
   std::atomic<Position> checkpointed_{0};
   const Marks& marks_;
-  pool::PoolCore& pool_;
   Segments segments_;
 };
 

@@ -10,10 +10,10 @@
 
 namespace perdix::wal {
 
-Survivors::Survivors(pool::PoolCore& pool, pm::Offset table, std::uint64_t seed, const Rings& rings)
-    : pool_(pool), seed_(seed), rings_(rings) {
-  if (table != pm::kNull) {
-    table_.emplace(pool, table, seed);
+Survivors::Survivors(pool::PoolCore& pool, Header& log, const Rings& rings)
+    : pool_(pool), seed_(pm::load(log.seed)), rings_(rings) {
+  if (const pm::Offset table = pm::load(log.checkpoint); table != pm::kNull) {
+    table_.emplace(pool, log, table);
     suffix_.reserve(table_->count());  // most chains that were open have gone on since
   }
   for (unsigned i = 0; i < kStripes; ++i) tails_[i] = checked_tail(i);

@@ -27,8 +27,8 @@ class Survivors {
  public:
   using Rings = std::array<const Segments*, kStripes>;
 
-  /// `table`: offset of the head table, 0 if there is none. Throws Errc::corrupt.
-  Survivors(pool::PoolCore& pool, pm::Offset table, std::uint64_t seed, const Rings& rings);
+  /// Of the log with that header. Throws Errc::corrupt.
+  Survivors(pool::PoolCore& pool, Header& log, const Rings& rings);
 
   /// Reads the records of a stripe from the table's tail (from the start without a table) to the
   /// first that is not valid. Returns where that is: the tail. Throws Errc::corrupt. Once for each

@@ -78,10 +78,10 @@ class Rig {
     log_->resumed();
   }
 
-  void adopt(Owner owner) {
+  void adopt(Owner owner, std::uint8_t sure = 0) {
     const Position head = log_->surviving(owner);
     if (head == 0) return;
-    log_->adopt(spare_chain(), owner, head);
+    log_->adopt(spare_chain(), log_->prepare_adoption(owner, head, sure));
     open_[owner] = spare_.back();
     spare_.pop_back();
   }

@@ -28,6 +28,7 @@ STRINGS = ("sptree:bytes:bytes", "sptree")
 BUFFERS = ("sptree+buffers:u64:u64", "sptree+buffers")
 BUFFERED_STRINGS = ("sptree+buffers:bytes:bytes", "sptree+buffers")
 STALE = ("sptree+stale",)
+UPKEEP = ("sptree+log:u64:u64", "sptree+log")
 ALLOCATOR = ("calloc:full", "calloc:any", "sptree")
 LANES = ("calloc:any", "sptree")  # by several threads
 POOL_ALONE = ("pool", "sptree")

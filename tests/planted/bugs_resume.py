@@ -50,7 +50,7 @@ BUGS = [
     Bug(
         "a chain whose END was lost stays open",
         SPTREE_RESUME,
-        "    close_stale_chain(leaf, *survivor);\n    survivor.reset();\n",
+        "    close_chain(leaf, *survivor);\n    survivor.reset();\n",
         "    survivor.reset();\n",
         BUFFERS,
     ),
@@ -65,16 +65,10 @@ BUGS = [
         "a stale chain ends before what it says is merged",
         SPTREE_RESUME,
         """  publish_slots(pm(), leaf, placed.taken - chain.erased);  // before the END
-  {
-    const auto adopting = begin_adoption();
-    log_->adopt(closing, survivor.owner, survivor.head);
-  }
+  log_->adopt(closing, adoption);
   log_->end(closing);
 """,
-        """  {
-    const auto adopting = begin_adoption();
-    log_->adopt(closing, survivor.owner, survivor.head);
-  }
+        """  log_->adopt(closing, adoption);
   log_->end(closing);
   publish_slots(pm(), leaf, placed.taken - chain.erased);
 """,

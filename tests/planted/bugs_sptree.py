@@ -319,6 +319,13 @@ BUGS = [
     ),
     # --- SpTree: write buffers ---
     Bug(
+        "a drop forgets what the chain of a leaf adds",
+        SPTREE_RECOVERY,
+        "    publish_slots(pool_.pm(), leaf, slots - chain.erased);  // before the END\n",
+        "    publish_slots(pool_.pm(), leaf, before - chain.erased);\n",
+        BUFFERED_STRINGS,
+    ),
+    Bug(
         "a buffer's chain ends before the leaf says the same",
         BUFFERED,
         "  publish_slots(pm(), leaf, slots);  // phase 2: durable before the chain that says the "
@@ -358,7 +365,7 @@ BUGS = [
     Bug(
         "a buffered pair is erased in DRAM only",
         BUFFERED,
-        "    log_->append(buffer, wal::Type::erase_key, buffer.key(i), 0);\n",
+        "    log_->append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);\n",
         "",
         BUFFERS,
     ),

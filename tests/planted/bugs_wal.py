@@ -8,6 +8,7 @@ from bug import (
     STRIPE,
     STRIPE_H,
     SURVIVORS,
+    UPKEEP,
     WAL,
     WAL_RECORD,
     Bug,
@@ -133,16 +134,53 @@ BUGS = [
         "a drop frees the header of a log before its segments, which a crash then leaks",
         WAL,
         "  // The header last: until then the word leads to what is left.\n"
-        "  free_from(pool, header.checkpoint);\n"
+        "  if (small_table_at(header, offset, pm::load(header.checkpoint)) == nullptr)\n"
+        "    free_from(pool, header.checkpoint);\n"
         "  for (StripeLayout& stripe : header.stripes) {\n"
         "    for (pm::Offset& segment : stripe.segments) free_from(pool, segment);\n"
         "  }\n"
         "  free_from(pool, header_word);\n",
+        "  const bool small =\n"
+        "      small_table_at(header, offset, pm::load(header.checkpoint)) != nullptr;\n"
         "  free_from(pool, header_word);\n"
-        "  free_from(pool, header.checkpoint);\n"
+        "  if (!small) free_from(pool, header.checkpoint);\n"
         "  for (StripeLayout& stripe : header.stripes) {\n"
         "    for (pm::Offset& segment : stripe.segments) free_from(pool, segment);\n"
         "  }\n",
         BUFFERS,
+    ),
+    # --- Its upkeep by SpTree, with small limits ---
+    Bug(
+        "a checkpoint of few chains is written over the one that counts",
+        HEAD_TABLE,
+        "  return pm::load(log.checkpoint) == first ? pool.offset(&log.small_tables[1]) : first;\n",
+        "  return {planted} || pm::load(log.checkpoint) != first\n"
+        "             ? first\n"
+        "             : pool.offset(&log.small_tables[1]);\n",
+        UPKEEP,
+    ),
+    Bug(
+        "a log forgets everything though a chain is open",
+        WAL,
+        "      if (stripe.promised() != 0) return false;\n",
+        "      if (!{planted} && stripe.promised() != 0) return false;\n",
+        UPKEEP,
+    ),
+    Bug(
+        "segments are given back that hold the room for ENDs",
+        STRIPE,
+        "    const Position needed = tail() + promised_.load(std::memory_order_relaxed) * "
+        "sizeof(Record);\n",
+        "    const Position needed =\n"
+        "        tail() + ({planted} ? 0 : promised_.load(std::memory_order_relaxed)) * "
+        "sizeof(Record);\n",
+        UPKEEP,
+    ),
+    Bug(
+        "SpTree's reclamation passes the checkpoint's tails",
+        STRIPE_H,
+        "segments_.free_before(std::min(checkpointed(), bound));",
+        "segments_.free_before(std::min({planted} ? tail() : checkpointed(), bound));",
+        UPKEEP,
     ),
 ]

@@ -103,6 +103,17 @@ class BufferPool {
     in_use_.fetch_sub(1, std::memory_order_relaxed);
   }
 
+  /// Calls visit(buffer) for those that are in use, and some that are not.
+  template <class F>
+  void for_each_used(F visit) const {
+    const Number end = end_.load(std::memory_order_acquire);
+    for (Number number = 1; number <= end; ++number) {
+      if (slab_of(number - 1) == nullptr) continue;
+      Buffer& buffer = at(number);
+      if (buffer.node.load(std::memory_order_acquire) != nullptr) visit(buffer);
+    }
+  }
+
   /// A buffer in use that was not written to since the hand last came by; 0 if there is none within
   /// a few steps. Its owner may change at any time.
   Number cold() {

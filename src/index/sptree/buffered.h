@@ -20,8 +20,8 @@
 
 namespace perdix::index::sptree {
 
-/// One write of so many looks at the log, and then cleans up to so many chains.
-inline constexpr unsigned kLookOneIn = 32;
+/// Whoever looks at the log cleans up to so many chains for each record after which a look is due.
+inline constexpr unsigned kChainsPerRecord = 2;
 
 template <class K, class V>
 auto Tree<K, V>::buffer_of(const Node& node) const -> Buffer* {
@@ -110,13 +110,15 @@ auto Tree<K, V>::buffer_for_change(Node& node) -> Buffer* {
 /// Whether the log has room for another record. If not, the leaf may have some.
 template <class K, class V>
 bool Tree<K, V>::admitted() {
-  if (log_is_full_.load(std::memory_order_relaxed)) return false;
-  try {
-    if (log_->admit()) return true;
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space) throw;
+  if (!log_is_full_.load(std::memory_order_relaxed)) {
+    try {
+      if (log_->admit()) return true;
+    } catch (const Error& error) {
+      if (error.code() != Errc::out_of_space) throw;
+    }
+    log_is_full_.store(true, std::memory_order_relaxed);
   }
-  log_is_full_.store(true, std::memory_order_relaxed);
+  log_->note_refusal();
   return false;
 }
 
@@ -156,18 +158,39 @@ unsigned Tree<K, V>::count_with_buffer(const Node& node) const {
 }
 
 /// Adds a pair to the buffer of the locked node, or, if the buffer is full, to the batch that is
-/// merged then. False, and nothing has changed, if the leaf has no room for that.
+/// merged then. False, and no pair has changed, if the leaf must be split before.
 template <class K, class V>
 bool Tree<K, V>::add_buffered(Node& node, Buffer& buffer, Key key, Value value, Hash16 hash) {
   if (buffer.full()) {
     if constexpr (Keys::kInline && Values::kInline) {
-      return merge_buffer(node, Pair{key, value});
+      const bool added = merge_buffer(node, Pair{key, value});
+      if (added) shed_buffer(node);
+      return added;
     } else if (!merge_buffer(node)) {
       return false;
     }
   }
+  const unsigned taken = taken_slots(node).count();
+  if (buffer.empty_chain()) buffer.sure = sure_of(taken);
+  if (buffer.without_slot(taken, 1) > buffer.sure) return false;
   add_to_buffer(buffer, key, value, hash);
   return true;
+}
+
+/// For how many records a chain is promised room that begins with a leaf of which so many slots are
+/// taken: as many as its buffer can hold pairs for which the leaf has none (B4).
+template <class K, class V>
+std::uint8_t Tree<K, V>::sure_of(unsigned taken) {
+  const unsigned all = taken + kBufferPairs;
+  return static_cast<std::uint8_t>(all > kLeafPairs ? all - kLeafPairs : 0);
+}
+
+/// Whether the locked node's leaf may take a pair into a free slot: not the last ones if the pairs
+/// of the buffer need them (B4).
+template <class K, class V>
+bool Tree<K, V>::leaf_may_take(const Node& node) const {
+  const Buffer* buffer = buffer_of(node);
+  return buffer == nullptr || buffer->without_slot(taken_slots(node).count(), 1) <= buffer->sure;
 }
 
 template <class K, class V>
@@ -197,46 +220,63 @@ void Tree<K, V>::replace_in_buffer(Buffer& buffer, unsigned i, Value value) {
     const Word old_word = buffer.value(i);
     const Word new_word = values_.write(session, value);
     if (new_word == old_word) return;  // both empty: nothing to change
-    const std::int64_t grown = values_.footprint(new_word) - values_.footprint(old_word);
+    const std::int64_t old_bytes = values_.footprint(old_word);
     Values::free(session, old_word);
     log_->append(buffer, wal::Type::put, buffer.key(i), new_word, session);
     buffer.set_value(i, new_word);
-    blob_bytes_.add(grown);
+    blob_bytes_.add(values_.footprint(new_word) - old_bytes);
   }
   ++buffer.records;
 }
 
+/// Needs no room that may not be there: if the buffer can't be merged, its chain has some (B4).
 template <class K, class V>
 void Tree<K, V>::remove_from_buffer(Buffer& buffer, unsigned i) {
   if constexpr (Keys::kInline && Values::kInline) {
-    log_->append(buffer, wal::Type::erase_key, buffer.key(i), 0);
+    log_->append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);
   } else {
-    count_blobs(buffer.key(i), buffer.value(i), -1);
+    const std::int64_t bytes = keys_.footprint(buffer.key(i)) + values_.footprint(buffer.value(i));
     alloc::Session session = pool().allocator().session();
     Keys::free(session, buffer.key(i));
     Values::free(session, buffer.value(i));
-    log_->append(buffer, wal::Type::erase_key, buffer.key(i), 0, session);
+    log_->append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0, session);
+    blob_bytes_.add(-bytes);
   }
   buffer.remove(i);
   ++buffer.records;
 }
 
 /// Erases a pair of the leaf by a tombstone. Its bit stays set in PM until the buffer is merged.
+/// False, and nothing has changed, if the log has no room for that: others took what it had when it
+/// was asked.
 template <class K, class V>
-void Tree<K, V>::bury(Node& node, Buffer& buffer, unsigned slot) {
-  if constexpr (Keys::kInline && Values::kInline) {
-    log_->append(buffer, wal::Type::erase_slot, slot, 0);
-  } else {
-    const Pair& pair = pair_at(*node.leaf(), slot);
-    count_blobs(pair.key, pair.value, -1);
-    alloc::Session session = pool().allocator().session();
-    Keys::free(session, pm::load(pair.key));
-    Values::free(session, pm::load(pair.value));
-    log_->append(buffer, wal::Type::erase_slot, slot, 0, session);
+bool Tree<K, V>::bury(Node& node, Buffer& buffer, unsigned slot) {
+  if (buffer.empty_chain()) buffer.sure = sure_of(taken_slots(node).count());
+  try {
+    log_tombstone(node, buffer, slot);
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+    return false;
   }
   node.remove(slot);
   buffer.set_erased(buffer.erased_slots() | SlotSet::of(slot));
   ++buffer.records;
+  return true;
+}
+
+template <class K, class V>
+void Tree<K, V>::log_tombstone(const Node& node, Buffer& buffer, unsigned slot) {
+  if constexpr (Keys::kInline && Values::kInline) {
+    log_->append(buffer, wal::Type::erase_slot, slot, 0);
+  } else {
+    const Pair& pair = pair_at(*node.leaf(), slot);
+    const std::int64_t bytes = keys_.footprint(pair.key) + values_.footprint(pair.value);
+    alloc::Session session = pool().allocator().session();
+    Keys::free(session, pm::load(pair.key));
+    Values::free(session, pm::load(pair.value));
+    log_->append(buffer, wal::Type::erase_slot, slot, 0, session);
+    blob_bytes_.add(-bytes);
+  }
 }
 
 /// Whether another record may follow in the chain of the locked node, which has a buffer: for
@@ -282,7 +322,7 @@ auto Tree<K, V>::place_pairs(Leaf& leaf, SlotSet taken, unsigned count, PairAt p
 template <class K, class V>
 bool Tree<K, V>::merge_buffer(Node& node, std::optional<Pair> another) {
   Buffer* buffer = buffer_of(node);
-  if (buffer == nullptr || buffer->head.load(std::memory_order_relaxed) == 0) {
+  if (buffer == nullptr || buffer->empty_chain()) {
     assert(!another);
     return true;
   }
@@ -296,7 +336,7 @@ bool Tree<K, V>::merge_buffer(Node& node, std::optional<Pair> another) {
   publish_slots(pm(), leaf, slots);  // phase 2: durable before the chain that says the same ends
   // Before the END, whose lock waits for what has been published.
   for (unsigned i = 0; i < count; ++i) node.add(placed.slots[i], placed.hashes[i]);
-  log_->end(*buffer);
+  log_->end(*buffer);  // has room, so nothing throws behind the commit
   buffer->clear();
   return true;
 }
@@ -305,7 +345,12 @@ bool Tree<K, V>::merge_buffer(Node& node, std::optional<Pair> another) {
 template <class K, class V>
 bool Tree<K, V>::attach(Node& node) {
   constexpr std::uint64_t kAskOneIn = 8;  // so only a node that is written to often gets another's
-  std::uint32_t number = buffers_.acquire(own_number(node));
+  std::uint32_t number = 0;
+  try {
+    number = buffers_.acquire(own_number(node));
+  } catch (const std::bad_alloc&) {
+    return false;  // the leaf takes the change
+  }
   if (number == 0 && node.lock.version() % kAskOneIn == 0) number = take_cold();
   if (number == 0) return false;
   give(node, number);
@@ -344,16 +389,21 @@ std::uint32_t Tree<K, V>::take_cold() {
   return take_from(*owner);
 }
 
-/// A look at the log is for some writers only: it needs lines that all writers change, and those
-/// who look clean as many chains as others may have opened meanwhile. Where it is full they try
-/// again even more rarely: to find no space in a full pool takes long, and meanwhile writes go to
-/// the leaves.
+/// Gives the locked node's buffer back, whose chain is closed, if there are more in use than the
+/// budget allows: those that survived an opening with a smaller one, or with less in the log.
 template <class K, class V>
-bool Tree<K, V>::maintenance_due(Hash16 hash) const {
-  constexpr unsigned kOneInIfFull = 64;
-  if (hash % kLookOneIn != 0) return false;
-  if (log_->crowded() || log_->checkpoint_due()) return true;
-  return hash % kOneInIfFull == 0 && log_is_full_.load(std::memory_order_relaxed);
+void Tree<K, V>::shed_buffer(Node& node) {
+  if (node.buffer() != 0 && buffers_.in_use() > buffers_.budget())
+    buffers_.release(take_from(node));
+}
+
+/// A look at the log is for some writers only, of which each comes after so many records: it needs
+/// lines that all writers change, and those who look clean as many chains as others may have opened
+/// meanwhile. Where the log is full, writes go to the leaves, and each so many of them look.
+template <class K, class V>
+bool Tree<K, V>::maintenance_due() {
+  if (!log_->look_due()) return false;
+  return log_->crowded() || log_->suffix_is_long() || log_is_full_.load(std::memory_order_relaxed);
 }
 
 /// Keeps the log short, a few chains at a time, by whichever writer finds it long. No lock and no
@@ -362,14 +412,16 @@ template <class K, class V>
 void Tree<K, V>::maintain() {
   const std::unique_lock lock(maintenance_, std::try_to_lock);
   if (!lock.owns_lock()) return;
+  const unsigned most = kChainsPerRecord * log_limits_.records_per_look;
   try {
-    for (unsigned i = 0; i < kLookOneIn && log_->crowded(); ++i) {
+    // Until then nothing can be forgotten.
+    if (log_->resuming() && log_->suffix_is_long()) resume_some(most);
+    for (unsigned i = 0; i < most && log_->crowded(); ++i) {
       wal::Chain* chain = log_->oldest();
       if (chain == nullptr) break;
-      clean(*chain);
+      clean(*chain, true);
     }
-    if (log_->checkpoint_due()) log_->checkpoint();
-    log_->reclaim();
+    shorten_log();
     log_is_full_.store(false, std::memory_order_relaxed);  // as far as is known
     grow_hints();
   } catch (const Error& error) {
@@ -378,17 +430,68 @@ void Tree<K, V>::maintain() {
   }
 }
 
-/// Merges the buffer of a chain, if it still is what it was.
+/// Frees what no restart needs, and cares that this is enough.
 template <class K, class V>
-void Tree<K, V>::clean(wal::Chain& chain) {
+void Tree<K, V>::shorten_log() {
+  log_->reclaim();  // first: it needs no space, and a checkpoint may need what it frees
+  if (!log_->checkpoint_due()) return;
+  log_->checkpoint();
+  log_->reclaim();
+}
+
+/// All leaves are back after a restart: gives back the buffers that exceed the budget, and what the
+/// log held for cold leaves. No lock and no guard is held.
+template <class K, class V>
+void Tree<K, V>::tidy_up() {
+  const std::lock_guard lock(maintenance_);
+  try {
+    buffers_.for_each_used([this](Buffer& buffer) {
+      if (buffers_.in_use() > buffers_.budget()) clean(buffer, true);
+    });
+    if (buffers_.budget() == 0) log_->shrink();
+    shorten_log();
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+    // As maintain() says.
+  }
+}
+
+/// Merges the buffer of a chain, if it still is what it was. `may_split`: else a leaf that has no
+/// room for that is left alone.
+template <class K, class V>
+void Tree<K, V>::clean(wal::Chain& chain, bool may_split) {
   const epoch::Guard guard;
   auto& buffer = static_cast<Buffer&>(chain);
   Node* node = buffer.node.load(std::memory_order_acquire);
   if (node == nullptr) return;
   node->lock.lock();
   const LockedNode locked(node);
-  if (node->lock.is_obsolete() || buffer_of(*node) != &buffer || merge_buffer(*node)) return;
-  split(*node, NodeBounds::view(node->low));
+  if (node->lock.is_obsolete() || buffer_of(*node) != &buffer) return;
+  if (merge_buffer(*node)) return shed_buffer(*node);
+  if (may_split) split(*node, NodeBounds::view(node->low));
+}
+
+/// Merges what can be merged without space, and gives back what the log needs no more then. Returns
+/// whether that was anything. Does nothing if the log has taken no segment since the last time, and
+/// too little was written for many more buffers to be merged now.
+template <class K, class V>
+bool Tree<K, V>::shrink_log() {
+  constexpr std::uint64_t kFew = 256;
+  const std::lock_guard lock(maintenance_);
+  const auto erased = reclaimed_.pairs - pairs_.sum();
+  const std::uint64_t before = log_->segments();
+  const bool worthwhile = before > reclaimed_.segments ||
+                          log_->appended() - reclaimed_.records >= kFew ||
+                          erased >= static_cast<std::int64_t>(kFew);
+  if (!worthwhile) return false;
+  buffers_.for_each_used([this](Buffer& buffer) {
+    if (!buffer.empty_chain()) clean(buffer, false);
+  });
+  log_->shrink();
+  // What is free now is for those that need it most; the log takes some at the next look.
+  log_is_full_.store(true, std::memory_order_relaxed);
+  reclaimed_ = {log_->segments(), log_->appended(), pairs_.sum()};
+  return reclaimed_.segments < before;
 }
 
 }  // namespace perdix::index::sptree

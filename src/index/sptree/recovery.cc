@@ -17,12 +17,14 @@
 namespace perdix::index::sptree {
 
 template <class K, class V>
-Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options)
+Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options,
+                 const wal::Log::Limits& log_limits)
     : handle_(std::move(handle)),
       keys_(pool()),
       values_(pool()),
       buffers_(arena_, [this](Buffer& buffer) { log_->add(buffer); }),
       hints_(arena_, pool().reclaimer()),
+      log_limits_(log_limits),
       drain_{pool().reclaimer()},
       top_(art::DramMemory(arena_, pool().reclaimer())),
       unfiled_(pool().background(), [this](Key low, pm::Offset leaf) { file(low, leaf); }) {
@@ -79,7 +81,8 @@ void Tree<K, V>::open_log(const IndexOptions& options) {
   // Room for all buffers several times over: the longer a buffer may stay, the fuller its batch.
   constexpr std::uint64_t kRounds = 4;
   const std::uint64_t round = kBufferPairs * sizeof(wal::Record) * buffers_.budget();
-  log_ = std::make_unique<wal::Log>(pool(), pm::load(root.log), wal::Log::Limits{kRounds * round});
+  log_limits_.bytes = kRounds * round;
+  log_ = std::make_unique<wal::Log>(pool(), pm::load(root.log), log_limits_);
 }
 
 template <class K, class V>
@@ -122,7 +125,8 @@ void Tree<K, V>::retire(Node* node) {
 
 namespace {
 
-/// Frees what a leaf's pairs refer to, and what its chain in the log does.
+/// Frees what a leaf's pairs refer to, and what its chain in the log does. Needs no space: the
+/// chain's pairs get slots of the leaf once its own are free, and its END has room.
 template <class K, class V>
 class LeafStrings {
  public:
@@ -131,8 +135,19 @@ class LeafStrings {
   }
 
   void free(Leaf& leaf) {
-    if (log_ != nullptr) free_chain(leaf);
-    for (const unsigned slot : slots_of(leaf)) {
+    const auto survivor = log_ == nullptr ? std::nullopt : survivor_of(pool_, keys_, *log_, leaf);
+    if (survivor) {
+      // What a stale chain names may be in the leaf, too, so it must end first. Else it names what
+      // the leaf hasn't, but for slots that are erased; the leaf may lack room for its pairs.
+      if (!survivor->replay.stale) free_slots(leaf, slots_of(leaf) - survivor->replay.erased);
+      merge(leaf, *survivor);
+    }
+    free_slots(leaf, slots_of(leaf));
+  }
+
+ private:
+  void free_slots(Leaf& leaf, SlotSet slots) {
+    for (const unsigned slot : slots) {
       const Pair& pair = pair_at(leaf, slot);
       const std::uint64_t bit = std::uint64_t{1} << slot % 64;
       std::uint64_t& bitmap = word_of_slot(leaf, slot);
@@ -146,30 +161,30 @@ class LeafStrings {
     }
   }
 
- private:
-  /// Erases the chain's pairs by further records, then merges it: what it erases of the leaf.
-  void free_chain(Leaf& leaf) {
-    const auto survivor = survivor_of(pool_, keys_, *log_, leaf);
-    if (!survivor) return;
-    const auto& [owner, head, chain] = *survivor;
-    log_->prepare_adoption();
-    log_->adopt(chain_, owner, head);
+  /// As Tree::merge_buffer() does. A crash between the two commits leaves a stale chain.
+  void merge(Leaf& leaf, const Survivor& survivor) {
+    const Replay& chain = survivor.replay;
+    const SlotSet before = slots_of(leaf);
+    if (before.count() + chain.pairs.size() > kLeafPairs) throw_too_much(leaf);
+    const wal::Log::Adoption adoption = log_->prepare_adoption(survivor.owner, survivor.head);
+    SlotSet slots = before;
     for (const auto& [key, value] : chain.pairs) {
-      if (!log_->admit()) throw_full();
-      alloc::Session session = pool_.allocator().session();
-      Words<K>::free(session, key);
-      Words<V>::free(session, value);
-      log_->append(chain_, wal::Type::erase_key, key, 0, session);
+      const unsigned slot = free_slot(slots, Words<K>::hash16_of_word(key));
+      pool_.pm().store(pair_at(leaf, slot).key, key);
+      pool_.pm().store(pair_at(leaf, slot).value, value);
+      slots.add(slot);
     }
-    publish_slots(pool_.pm(), leaf, slots_of(leaf) - chain.erased);  // before the END
+    flush_pairs(pool_.pm(), leaf, slots - before);
+    pool_.pm().fence();  // the pairs are durable before their bits can be
+    publish_slots(pool_.pm(), leaf, slots - chain.erased);  // before the END
+    log_->adopt(chain_, adoption);
     log_->end(chain_);
   }
 
-  [[noreturn]] void throw_full() const {
-    throw Error(Errc::out_of_space,
-                fmt::format("{}: the log of an index that is dropped has no room to say which "
-                            "strings are free; nothing else is lost, and the index stays dropped",
-                            pool_.path().string()));
+  [[noreturn]] void throw_too_much(const Leaf& leaf) const {
+    throw Error(Errc::corrupt,
+                fmt::format("{}: the leaf of an index at offset {:#x} has too much in the log",
+                            pool_.path().string(), pool_.offset(&leaf)));
   }
 
   pool::PoolCore& pool_;
@@ -190,15 +205,16 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
   Root& root = root_at(pool, pm::load(root_word));
   if (pm::load(root.backup) != pm::kNull) fastfair::destroy<K, std::uint64_t>(pool, root.backup);
   std::unique_ptr<wal::Log> log;
+  constexpr bool kStrings = !Words<K>::kInline || !Words<V>::kInline;
   // Not once the leaves are gone: what is left of the log may be half of it.
-  if (pm::load(root.first) != pm::kNull && pm::load(root.log) != pm::kNull)
+  if (kStrings && pm::load(root.first) != pm::kNull && pm::load(root.log) != pm::kNull)
     log = std::make_unique<wal::Log>(pool, pm::load(root.log), wal::Log::Limits{~std::uint64_t{0}});
   {
     LeafStrings<K, V> strings(pool, log.get());
     for (pm::Offset offset = pm::load(root.first); offset != pm::kNull;
          offset = pm::load(root.first)) {
       Leaf& leaf = leaf_at(pool, offset);
-      if constexpr (!Words<K>::kInline || !Words<V>::kInline) strings.free(leaf);
+      if constexpr (kStrings) strings.free(leaf);
       alloc::Session session = pool.allocator().session();
       session.free(offset);
       Words<K>::free(session, pm::load(leaf.low));
@@ -219,25 +235,29 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
   session.finish();
 }
 
-template Tree<std::uint64_t, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
+template Tree<std::uint64_t, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&,
+                                                  const wal::Log::Limits&);
 template auto Tree<std::uint64_t, std::uint64_t>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::uint64_t, std::uint64_t>::fill_filter(Node&, SlotSet) const;
 template void Tree<std::uint64_t, std::uint64_t>::delete_node(Node*) noexcept;
 template void Tree<std::uint64_t, std::uint64_t>::retire(Node*);
 template void destroy<std::uint64_t, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
-template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
+template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle, const IndexOptions&,
+                                                const wal::Log::Limits&);
 template auto Tree<std::uint64_t, std::string>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::uint64_t, std::string>::fill_filter(Node&, SlotSet) const;
 template void Tree<std::uint64_t, std::string>::delete_node(Node*) noexcept;
 template void Tree<std::uint64_t, std::string>::retire(Node*);
 template void destroy<std::uint64_t, std::string>(pool::PoolCore&, std::uint64_t&);
-template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
+template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&,
+                                                const wal::Log::Limits&);
 template auto Tree<std::string, std::uint64_t>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::string, std::uint64_t>::fill_filter(Node&, SlotSet) const;
 template void Tree<std::string, std::uint64_t>::delete_node(Node*) noexcept;
 template void Tree<std::string, std::uint64_t>::retire(Node*);
 template void destroy<std::string, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
-template Tree<std::string, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
+template Tree<std::string, std::string>::Tree(pool::IndexHandle, const IndexOptions&,
+                                              const wal::Log::Limits&);
 template auto Tree<std::string, std::string>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::string, std::string>::fill_filter(Node&, SlotSet) const;
 template void Tree<std::string, std::string>::delete_node(Node*) noexcept;

@@ -86,6 +86,12 @@ Replay replay(const wal::Log& log, wal::Owner owner, wal::Position head, const L
   return result;
 }
 
+/// Of the pairs of a chain, how many have no free slot in the leaf (write_buffer.h, B4).
+inline unsigned without_slot(const Replay& chain, const Leaf& leaf) {
+  const auto all = slots_of(leaf).count() + static_cast<unsigned>(chain.pairs.size());
+  return all > kLeafPairs ? all - kLeafPairs : 0;
+}
+
 /// A number that no other leaf has: two of them are further apart than that.
 inline wal::Owner owner_of(pm::Offset leaf) {
   constexpr pm::Offset kUnit = 2048;
@@ -98,6 +104,7 @@ struct Survivor {
   wal::Owner owner;
   wal::Position head;
   Replay replay;
+  std::optional<wal::Log::Adoption> adoption = std::nullopt;  ///< once it is prepared
 };
 
 /// What the log has of a leaf that nobody has used since the restart. Throws corrupt.
@@ -113,7 +120,7 @@ std::optional<Survivor> survivor_of(const pool::PoolCore& pool, const Words<K>& 
     return !(key < keys.view(pm::load(leaf.low))) &&
            (next == pm::kNull || key < keys.view(pm::load(leaf_at(pool, next).low)));
   };
-  return Survivor{owner, head, replay(log, owner, head, leaf, in_range)};
+  return Survivor{owner, head, replay(log, owner, head, leaf, in_range), std::nullopt};
 }
 
 }  // namespace perdix::index::sptree

@@ -84,8 +84,29 @@ void Tree<K, V>::resume(const std::stop_token& stop) {
     const auto high = read_node_from(locate(position), position, [](const Node& node) {
       return node.high.load(std::memory_order_acquire);
     });
-    if (NodeBounds::is_open(high)) return finish_resuming();
+    if (NodeBounds::is_open(high)) {
+      finish_resuming();
+      break;
+    }
     position = NodeBounds::after(high);
+  }
+  if (resumption_.done() && log_ != nullptr) tidy_up();  // no guard is held
+}
+
+/// Makes some leaves warm, in the order of their keys, from where it stopped the last time: so a
+/// log that is written to comes to be resumed, whatever becomes of the thread. The caller holds the
+/// maintenance's lock, and no other.
+template <class K, class V>
+void Tree<K, V>::resume_some(unsigned leaves) {
+  for (unsigned i = 0; i < leaves && !resumption_.done(); ++i) {
+    const epoch::Guard guard;
+    const Key position = resumed_until_;
+    warm(position);
+    const auto high = read_node_from(locate(position), position, [](const Node& node) {
+      return node.high.load(std::memory_order_acquire);
+    });
+    if (NodeBounds::is_open(high)) return finish_resuming();
+    resumed_until_ = NodeBounds::after(high);
   }
 }
 
@@ -235,22 +256,22 @@ template <class K, class V>
 auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   std::optional<Survivor> survivor;
   if (log_ != nullptr) survivor = survivor_of(pool(), keys_, *log_, leaf);
-  if (survivor && survivor->replay.stale) {
-    close_stale_chain(leaf, *survivor);
+  // Or there is no budget for its buffer, and none is needed.
+  const bool beyond = buffers_.in_use() >= buffers_.budget();
+  if (survivor &&
+      (survivor->replay.stale || (beyond && without_slot(survivor->replay, leaf) == 0))) {
+    close_chain(leaf, *survivor);
     survivor.reset();
   }
   const bool filed = pm::load(leaf.low) != 0;  // all leaves but the first (L1, L2)
   std::uint32_t buffer = 0;
   Node* node = new_cold_node(leaf, low);
-  std::unique_lock<std::mutex> adopting;
   try {
-    if (survivor) {
-      buffer = buffer_for(*node, *survivor);
-      adopting = begin_adoption();
-    }
+    if (survivor) buffer = buffer_for(*node, *survivor);
     if (filed && !top_.insert(NodeBounds::view(low), node))
       throw_corrupt(pool(), pool().offset(&leaf), "begins where another does");
   } catch (...) {
+      if (survivor && survivor->adoption) log_->cancel_adoption(*survivor->adoption);
     if (buffer != 0) buffers_.release(buffer);
     delete_cold_node(node);
     throw;
@@ -303,55 +324,59 @@ void Tree<K, V>::delete_cold_node(Node* node) {
 
 // --- What the log says of it ---------------------------------------------------------------------
 
-/// A buffer for the chain.
+/// A buffer for the chain, and what else must not fail later.
 template <class K, class V>
-std::uint32_t Tree<K, V>::buffer_for(const Node& node, const Survivor& survivor) {
+std::uint32_t Tree<K, V>::buffer_for(const Node& node, Survivor& survivor) {
   const Replay& chain = survivor.replay;
   if (chain.pairs.size() + chain.erased.count() > kBufferPairs)
     throw_corrupt(pool(), pool().offset(node.leaf()), "has too much in the log");
-  return buffers_.acquire_beyond_budget(own_number(node));
+  const unsigned sure = sptree::without_slot(chain, *node.leaf());
+  if (sure > kBufferPairs)
+    throw_corrupt(pool(), pool().offset(node.leaf()), "has no room for its log");
+  const std::uint32_t number = buffers_.acquire_beyond_budget(own_number(node));
+  try {
+    survivor.adoption =
+        log_->prepare_adoption(survivor.owner, survivor.head, static_cast<std::uint8_t>(sure));
+  } catch (...) {
+    buffers_.release(number);
+    throw;
+  }
+  return number;
 }
 
-/// While the lock is held, the next adoption can't fail.
-template <class K, class V>
-std::unique_lock<std::mutex> Tree<K, V>::begin_adoption() {
-  std::unique_lock lock(resumption_.adopting);
-  log_->prepare_adoption();
-  return lock;
-}
-
-/// Gives a node the buffer, with what the chain says. The adoption has begun.
+/// Gives a node the buffer, with what the chain says.
 template <class K, class V>
 void Tree<K, V>::adopt(Node& node, const Survivor& survivor, std::uint32_t number) {
   const Replay& chain = survivor.replay;
   Buffer& buffer = buffers_.at(number);
   give(node, number);
-  log_->adopt(buffer, survivor.owner, survivor.head);
+  log_->adopt(buffer, *survivor.adoption);
   buffer.records = static_cast<std::uint8_t>(std::min(chain.records, kChainRecords));
   buffer.set_erased(chain.erased);
   for (const auto& [key, value] : chain.pairs) buffer.push(key, value, Keys::hash16_of_word(key));
 }
 
-/// Ends a chain whose pairs had reached the leaf, or the next one, when its END was lost. Pairs
-/// that had not, since a split was interrupted, reach the leaf now.
+/// Ends a chain whose pairs had reached the leaf, or the next one, when its END was lost; or for
+/// which there is no buffer. Pairs that had not reached the leaf, be it since a split was
+/// interrupted, do now.
 template <class K, class V>
-void Tree<K, V>::close_stale_chain(Leaf& leaf, const Survivor& survivor) {
+void Tree<K, V>::close_chain(Leaf& leaf, const Survivor& survivor) {
   const Replay& chain = survivor.replay;
   auto& [mutex, closing] = resumption_.closing();
   const std::lock_guard lock(mutex);
   if (chain.pairs.size() > kBufferPairs)
     throw_corrupt(pool(), pool().offset(&leaf), "has too much in the log");
-  log_->end(closing);  // of a former attempt, if it found no space; what it says is merged
+  const wal::Log::Adoption adoption = log_->prepare_adoption(survivor.owner, survivor.head);
   const Placed placed =
       place_pairs(leaf, slots_of(leaf), static_cast<unsigned>(chain.pairs.size()), [&](unsigned i) {
         return Pair{chain.pairs[i].first, chain.pairs[i].second};
       });
-  if (!placed.complete) throw_corrupt(pool(), pool().offset(&leaf), "has no room for its log");
-  publish_slots(pm(), leaf, placed.taken - chain.erased);  // before the END
-  {
-    const auto adopting = begin_adoption();
-    log_->adopt(closing, survivor.owner, survivor.head);
+  if (!placed.complete) {
+    log_->cancel_adoption(adoption);
+    throw_corrupt(pool(), pool().offset(&leaf), "has no room for its log");
   }
+  publish_slots(pm(), leaf, placed.taken - chain.erased);  // before the END
+  log_->adopt(closing, adoption);
   log_->end(closing);
 }
 

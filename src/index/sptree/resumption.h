@@ -21,9 +21,6 @@ class LogShare {
     wal::Chain chain;
   };
 
-  /// Held for a chain from wal::Log::prepare_adoption() until adopt() has returned, so that adopt()
-  /// can't fail. A moment, in which nothing is written to PM.
-  std::mutex adopting;
   /// Held by whoever says that all is done.
   std::mutex finishing;
 

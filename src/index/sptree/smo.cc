@@ -234,6 +234,7 @@ void Tree<K, V>::keep(Node& node, std::span<Entry> entries, SlotSet taken) {
   if (buffer != nullptr) {
     log_->end(*buffer);  // what it says is durable
     buffer->clear();
+    shed_buffer(node);
   }
 }
 
@@ -415,11 +416,12 @@ void Tree<K, V>::merge_with_next(Node& node) {
   }
   flush_pairs(pm(), left, node.slots() - old_slots);  // log() fences before their bits count
 
-  blob_bytes_.add(-keys_.footprint(right.low));
+  const std::int64_t low_bytes = keys_.footprint(right.low);
   session.log();
   stage(pm(), left, node.slots());
   pm().publish(left.link, link);  // the commit
   session.finish();
+  blob_bytes_.add(-low_bytes);
 
   set_next(node, next_of(*right_node));
   node.high.store(right_node->high.load(std::memory_order_relaxed), std::memory_order_release);

@@ -96,10 +96,20 @@ bool Tree<K, V>::write(Key key, Value value, Mode mode) {
   return retry_when_full(pool(), [&] { return try_write(key, value, mode); });
 }
 
+/// What the log needs no more.
+template <class K, class V>
+bool Tree<K, V>::reclaim_space() noexcept {
+  try {
+    return log_ != nullptr && shrink_log();
+  } catch (const std::exception&) {
+    return false;  // who needs what is damaged gets the error from his own call
+  }
+}
+
 template <class K, class V>
 bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
   const Hash16 hash = Keys::hash16(key);
-  if (log_ != nullptr && maintenance_due(hash)) maintain();
+  if (log_ != nullptr && maintenance_due()) maintain();
   const epoch::Guard guard;
   for (;;) {
     const LockedNode node = lock_node(key, hash, mode != Mode::update);
@@ -108,6 +118,7 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
       if (mode == Mode::insert) return false;
       if (found.buffered >= 0 && !can_grow(*node)) {
         if (!merge_buffer(*node)) split(*node, key);
+        shed_buffer(*node);
         continue;
       }
       replace(*node, found, value);
@@ -124,7 +135,7 @@ template <class K, class V>
 bool Tree<K, V>::add(Node& node, Key key, Value value, Hash16 hash) {
   Buffer* const buffer = buffer_for_change(node);
   const unsigned slot = buffer != nullptr ? 0 : free_slot_of(node, hash);
-  if (slot == kLeafPairs) return false;
+  if (slot == kLeafPairs || (buffer == nullptr && !leaf_may_take(node))) return false;
   // Counted before the stores: an atomic addition waits for those that came before it, and they go
   // to lines that are in no cache.
   pairs_.add(1);
@@ -193,24 +204,26 @@ void Tree<K, V>::replace_in_leaf(Node& node, unsigned slot, Value value) {
     const Word old_word = pm::load(word);
     const Word new_word = values_.write(session, value);
     if (new_word == old_word) return;  // both empty: nothing to change
-    const std::int64_t grown = values_.footprint(new_word) - values_.footprint(old_word);
+    const std::int64_t old_bytes = values_.footprint(old_word);
     Values::free(session, old_word);
     session.commit_when(word, ~Word{0}, new_word);
     session.log();
     pm().publish(word, new_word);  // the commit; the new blob is durable since log()
     session.finish();
-    blob_bytes_.add(grown);
+    // Only now: of a large block that is merely reserved the allocator doesn't know the size.
+    blob_bytes_.add(values_.footprint(new_word) - old_bytes);
   }
 }
 
 template <class K, class V>
 void Tree<K, V>::remove(Node& node, const Found& found) {
+  const auto slot = static_cast<unsigned>(found.slot);
   if (found.slot < 0) {
     remove_from_buffer(*buffer_of(node), static_cast<unsigned>(found.buffered));
-  } else if (Buffer* buffer = buffer_for_change(node); buffer != nullptr && !buffer->full()) {
-    bury(node, *buffer, static_cast<unsigned>(found.slot));
   } else {
-    remove_from_leaf(node, static_cast<unsigned>(found.slot));
+    Buffer* buffer = buffer_for_change(node);
+    const bool buried = buffer != nullptr && !buffer->full() && bury(node, *buffer, slot);
+    if (!buried) remove_from_leaf(node, slot);
   }
   pairs_.add(-1);
 }
@@ -226,7 +239,7 @@ void Tree<K, V>::remove_from_leaf(Node& node, unsigned slot) {
     pm().publish(bitmap, without_bit);  // the commit
   } else {
     const Pair& pair = pair_at(leaf, slot);
-    count_blobs(pair.key, pair.value, -1);
+    const std::int64_t bytes = keys_.footprint(pair.key) + values_.footprint(pair.value);
     alloc::Session session = pool().allocator().session();
     Keys::free(session, pm::load(pair.key));
     Values::free(session, pm::load(pair.value));
@@ -234,6 +247,7 @@ void Tree<K, V>::remove_from_leaf(Node& node, unsigned slot) {
     session.log();
     pm().publish(bitmap, without_bit);  // the commit
     session.finish();
+    blob_bytes_.add(-bytes);
   }
   node.remove(slot);
 }
@@ -257,14 +271,15 @@ template <class K, class V>
 bool Tree<K, V>::erase(Key key) {
   check_key(key);
   const Hash16 hash = Keys::hash16(key);
-  if (log_ != nullptr && maintenance_due(hash)) maintain();
+  if (log_ != nullptr && maintenance_due()) maintain();
   const epoch::Guard guard;
   for (;;) {
     LockedNode node = lock_node(key, hash, false);
     const Found found = find(*node, key, hash);
     if (!found.present()) return false;
-    if (found.buffered >= 0 && !can_grow(*node)) {
-      if (!merge_buffer(*node)) split(*node, key);
+    // If its pairs have slots, merging needs no space; else the erasure needs none (B4).
+    if (found.buffered >= 0 && !can_grow(*node) && merge_buffer(*node)) {
+      shed_buffer(*node);
       continue;
     }
     remove(*node, found);

@@ -79,7 +79,9 @@ class Tree final : public pool::OpenIndex {
   using Value = View<V>;
 
   /// Opens or creates the index behind the handle. Its DRAM layers come back later (resume.cc).
-  explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {});
+  /// `log_limits`: for tests; `bytes` follows from the budget.
+  explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {},
+                const wal::Log::Limits& log_limits = {0});
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
 
@@ -98,6 +100,9 @@ class Tree final : public pool::OpenIndex {
   std::uint64_t size() const;
   IndexStats stats() const;
   CheckReport check() const;
+
+  /// Merges the buffers and gives back what the log needs no more. Needs no space.
+  bool reclaim_space() noexcept override;
 
   /// Whether a hint leads to the key's node, at a moment in which nobody writes. For tests.
   bool hinted(Key key) const;
@@ -209,7 +214,10 @@ class Tree final : public pool::OpenIndex {
   void add_to_buffer(Buffer& buffer, Key key, Value value, Hash16 hash);
   void replace_in_buffer(Buffer& buffer, unsigned i, Value value);
   void remove_from_buffer(Buffer& buffer, unsigned i);
-  void bury(Node& node, Buffer& buffer, unsigned slot);
+  static std::uint8_t sure_of(unsigned taken);
+  bool leaf_may_take(const Node& node) const;
+  bool bury(Node& node, Buffer& buffer, unsigned slot);
+  void log_tombstone(const Node& node, Buffer& buffer, unsigned slot);
   bool can_grow(const Node& node);
   template <class PairAt>
   Placed place_pairs(Leaf& leaf, SlotSet taken, unsigned count, PairAt pair_at);
@@ -219,9 +227,13 @@ class Tree final : public pool::OpenIndex {
   std::uint32_t take_from(Node& node);
   std::uint32_t take_cold();
   bool admitted();
-  bool maintenance_due(Hash16 hash) const;
+  void shed_buffer(Node& node);
+  bool maintenance_due();
   void maintain();
-  void clean(wal::Chain& chain);
+  void shorten_log();
+  void tidy_up();
+  bool shrink_log();
+  void clean(wal::Chain& chain, bool may_split);
 
   // get_many.cc
   struct Pending;
@@ -266,6 +278,7 @@ class Tree final : public pool::OpenIndex {
   // resume.cc
   void start_resuming(bool in_background);
   void resume(const std::stop_token& stop);
+  void resume_some(unsigned leaves);
   void finish_resuming();
   void prefetch_chains(Key key);
   void require_resumed() const;
@@ -278,10 +291,9 @@ class Tree final : public pool::OpenIndex {
   Node* make_warm(Leaf& leaf, typename NodeBounds::Low low);
   Node* new_cold_node(Leaf& leaf, typename NodeBounds::Low low);
   void delete_cold_node(Node* node);
-  std::uint32_t buffer_for(const Node& node, const Survivor& survivor);
-  std::unique_lock<std::mutex> begin_adoption();
+  std::uint32_t buffer_for(const Node& node, Survivor& survivor);
   void adopt(Node& node, const Survivor& survivor, std::uint32_t number);
-  void close_stale_chain(Leaf& leaf, const Survivor& survivor);
+  void close_chain(Leaf& leaf, const Survivor& survivor);
   void count_pairs(const Node& node);
 
   // check.cc
@@ -302,7 +314,14 @@ class Tree final : public pool::OpenIndex {
   BufferPool<Node> buffers_;
   Hints hints_;                    // of integer keys, for writes with buffers
   std::unique_ptr<wal::Log> log_;  // of the buffers; nullptr if the index never had any
-  std::mutex maintenance_;         // held by whoever cleans the log
+  wal::Log::Limits log_limits_;
+  std::mutex maintenance_;  // held by whoever cleans the log
+  struct {
+    std::uint64_t segments = 0;
+    std::uint64_t records = 0;
+    std::int64_t pairs = 0;
+  } reclaimed_;        // when reclaim_space() had been there; guarded by it
+  K resumed_until_{};  // by resume_some(); guarded by it
   std::atomic<bool> log_is_full_{false};
   std::optional<Backup<K>> backup_;  // made once the root block is there
   // Before the arena goes away, what was retired must have come back to it.

@@ -242,8 +242,8 @@ TEST_F(SpTreeTest, ReopeningRebuildsTheSameIndex) {
     }
     tree.scan("",
               [&](std::string_view key, std::string_view) { return expected.emplace(key), true; });
-    expect_sound(tree);
-    before = tree.stats();  // now that no leaf is on its way to the backup
+    expect_sound(tree);  // which also brings to the backup what waits for that
+    before = tree.stats();
   }
   reopen();
   SpTree<std::string, std::string> tree(pool_, "t");

@@ -9,6 +9,9 @@
 //   B3. `erased_slots()` has the slots of the leaf whose pair is erased though its bit in PM is
 //       still set. They are not used for other pairs before the buffer has been merged, since the
 //       chain would take those for erased after a crash.
+//   B4. Of its pairs, at most `sure` have no free slot in the leaf. The chain has room for as many
+//       more records, besides its END, whatever else is full: so each pair can be erased, and a
+//       buffer whose pairs all have a slot can be merged.
 // Written by the holder of the node's lock; readers are optimistic and validate the node's version.
 #pragma once
 
@@ -47,7 +50,7 @@ class ErasedSlots {
  private:
   std::array<std::atomic<std::uint64_t>, SlotSet::kWords> words_{};
   // So that what each append needs of the chain begins the next line.
-  [[maybe_unused]] std::array<std::uint64_t, 2> unused_{};
+  [[maybe_unused]] std::uint64_t unused_ = 0;
 };
 
 /// Nine lines. The second is all that most changes need, besides the line of their pair; the first
@@ -62,7 +65,14 @@ struct alignas(64) WriteBuffer : private ErasedSlots, wal::Chain {
 
   unsigned size() const { return size_.load(std::memory_order_acquire); }
   bool empty() const { return size() == 0 && erased_ == 0; }
+  bool empty_chain() const { return head.load(std::memory_order_relaxed) == 0; }
   bool full() const { return size() + erased_ >= kBufferPairs || records >= kChainRecords; }
+
+  /// How many of its pairs, and `more`, have no slot in a leaf of which so many are taken (B4).
+  unsigned without_slot(unsigned taken, unsigned more = 0) const {
+    const unsigned all = taken + size() + more;
+    return all > kLeafPairs ? all - kLeafPairs : 0;
+  }
 
   // acquire and release: who sees a word sees the bytes of its string, also a reader that counts
   // pairs which are gone meanwhile.

@@ -7,6 +7,7 @@
 #include "testing/subjects/calloc_subject.h"
 #include "testing/subjects/index_subject.h"
 #include "testing/subjects/ledger_subject.h"
+#include "testing/subjects/log_upkeep_subject.h"
 #include "testing/subjects/lost_entries_subject.h"
 #include "testing/subjects/pool_subject.h"
 #include "testing/subjects/small_fastfair_subject.h"
@@ -59,6 +60,8 @@ std::vector<SubjectEntry> subjects() {
     all.push_back(
         {fmt::format("fastfair+small:{0}:{0}", to_string(kind)), 4,
          [kind](pm::Domain domain) { return make_small_fastfair_subject(kind, domain); }});
+    all.push_back({fmt::format("sptree+log:{0}:{0}", to_string(kind)), 4,
+                   [kind](pm::Domain domain) { return make_log_upkeep_subject(kind, domain); }});
   }
   // Buffers for fewer leaves than there are, so that they also change hands.
   add_kinds(all, "sptree+buffers", "sptree", options_with(kSmallBudget));
