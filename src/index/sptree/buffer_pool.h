@@ -108,7 +108,7 @@ class BufferPool {
   void for_each_used(F visit) const {
     const Number end = end_.load(std::memory_order_acquire);
     for (Number number = 1; number <= end; ++number) {
-      if (slab_of(number - 1) == nullptr) continue;
+      if (chunk_of(number - 1) == nullptr) continue;
       Buffer& buffer = at(number);
       if (buffer.node.load(std::memory_order_acquire) != nullptr) visit(buffer);
     }

@@ -271,7 +271,7 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
     if (filed && !top_.insert(NodeBounds::view(low), node))
       throw_corrupt(pool(), pool().offset(&leaf), "begins where another does");
   } catch (...) {
-      if (survivor && survivor->adoption) log_->cancel_adoption(*survivor->adoption);
+    if (survivor && survivor->adoption) log_->cancel_adoption(*survivor->adoption);
     if (buffer != 0) buffers_.release(buffer);
     delete_cold_node(node);
     throw;
@@ -280,7 +280,6 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   SlotSet slots = slots_of(leaf);
   if (survivor) {
     adopt(*node, *survivor, buffer);
-    adopting.unlock();
     slots = slots - survivor->replay.erased;
   }
   fill_filter(*node, slots);
