@@ -358,9 +358,21 @@ bool Ledger::free_word_pages(Lane& lane) {
   return any;
 }
 
+/// Makes durable that words name nothing which have named a place: free_word() does not, since a name
+/// that comes back does no harm as long as there is a page where it leads to.
+void Ledger::forget_places(const Hold* own) {
+  for (const Lane& lane : lanes_) {
+    for (const pm::Offset* word : lane.words) pm().flush(word, sizeof *word);  // fenced below
+  }
+  for (const pm::Offset* word : own == nullptr ? decltype(own->words_){} : own->words_) {
+    if (word != nullptr) pm().flush(word, sizeof *word);  // fenced below
+  }
+  pm().fence();  // before a page of places is freed
+}
+
 /// Frees pages of anchors without any. Their places may be on the lists of all lanes, whose locks
 /// the caller holds.
-bool Ledger::free_anchor_pages() {
+bool Ledger::free_anchor_pages(const Hold* own) {
   std::vector<Anchor*> places, gone;
   for (const Lane& lane : lanes_)
     places.insert(places.end(), lane.anchors.begin(), lane.anchors.end());
@@ -383,6 +395,7 @@ bool Ledger::free_anchor_pages() {
           link = &page.next;
           continue;
         }
+        if (gone.empty()) forget_places(own);
         free_page<AnchorPage>(*link);
         gone.insert(gone.end(), begin, end);
       }
@@ -409,7 +422,7 @@ bool Ledger::free_empty_pages(Hold* own) {
       any |= free_word_pages(lane);
     }
   }
-  return (all && free_anchor_pages()) || any;
+  return (all && free_anchor_pages(own)) || any;
 }
 
 void Ledger::for_each_block(const BlockVisitor& visit) const {

@@ -116,7 +116,8 @@ class Ledger {
   template <class AnyPage>
   void free_page(pm::Offset& link);
   bool free_word_pages(Lane& lane);
-  bool free_anchor_pages();
+  void forget_places(const Hold* own);
+  bool free_anchor_pages(const Hold* own);
   void free_of_another(const Lane& lane);
   void learn(std::size_t stripe, std::vector<pm::Offset>& pages);
   void add_words(Lane& lane);

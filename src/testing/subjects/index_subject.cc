@@ -53,6 +53,9 @@ enum Action : unsigned { kPut, kInsert, kUpdate, kErase, kGet, kDrop, kReopen, k
 constexpr unsigned kSettle = 16;
 /// Added to an action: its thread then does what waits for the pool's background thread.
 constexpr unsigned kBackground = 32;
+/// Added to an action: afterwards the pool takes back what its indexes do not need, as a full one.
+constexpr unsigned kReclaim = 64;
+constexpr unsigned kReclaimOneIn = 8;
 constexpr unsigned kActionMask = kSettle - 1;
 constexpr unsigned kBackgroundOneIn = 4;
 
@@ -105,6 +108,7 @@ class OpenedIndex final : public Opened {
   StepResult apply(const Step& step) override {
     const StepResult result = call(step);
     if ((step.action & kBackground) != 0) pool_.core()->background().drain();
+    if ((step.action & kReclaim) != 0) pool_.core()->reclaim_space();
     if ((step.action & kSettle) != 0) settle();
     return result;
   }
@@ -254,7 +258,7 @@ class IndexSubject final : public Subject {
     const bool present =
         action == kUpdate || action == kErase ? !random.one_in(8) : random.one_in(4);
     const std::string& key = any_key(random, state, own, present);
-    if (threads == 1) action |= kSettle;
+    if (threads == 1) action |= random.one_in(kReclaimOneIn) ? kReclaim | kSettle : kSettle;
     if (works_in_background() && random.one_in(kBackgroundOneIn)) action |= kBackground;
     return {action, key, value_of(info_.value_kind, random)};
   }

@@ -192,6 +192,7 @@ class OpenedLedger final : public Opened {
 
   void free_unlinked() {
     ledger_->free_unlinked();
+    ledger_->free_empty_pages();
     settle(*core_);
   }
 
