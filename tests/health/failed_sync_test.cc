@@ -16,6 +16,7 @@
 
 #include "health/name_of.h"
 #include "pm/test_device.h"
+#include "pool/claim_image.h"
 #include "support/engines.h"
 #include "support/model.h"
 #include "support/settings.h"
@@ -219,6 +220,7 @@ TEST_P(FailedSync, LeavesWhatWasAcknowledged) {
       EXPECT_EQ(Device::failed_syncs(), 1u);
     }
     Device::copy_to(image_);
+    pool::claim_image(image_);
     Device::fail(0, false);
     const auto shown = expect_consistent(path_, model, *in_flight);  // and has it on the device
     Device::detach();
@@ -281,6 +283,7 @@ TEST_P(FailedSync, NobodyIsToldWhatIsLost) {
       for (std::thread& thread : threads) thread.join();
     }
     Device::copy_to(image_);
+    pool::claim_image(image_);
     Device::detach();
     auto pool = Pool::open(image_, options());
     const AnyIndex index = open(pool);

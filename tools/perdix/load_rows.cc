@@ -39,10 +39,11 @@ void LoadRows::read_ahead() {
   more_ = reader_.next(ahead_);
   if (!more_) {
     if (stop_) return;
+    // The last row that was read is not given out: it may be cut off, too.
     throw Error(Errc::invalid_argument,
                 fmt::format("the dump was cut off after {} rows: its last line is missing; make a "
                             "new dump",
-                            terminal::format_count(rows_)));
+                            terminal::format_count(rows_ == 0 ? 0 : rows_ - 1)));
   }
   if (const std::optional<DumpEnd> end = DumpEnd::parse(ahead_.fields)) end_dump(*end);
 }
