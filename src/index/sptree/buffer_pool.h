@@ -31,6 +31,7 @@
 #include "index/sptree/mnode.h"
 #include "index/sptree/write_buffer.h"
 #include "util/arena.h"
+#include "util/signals.h"
 
 namespace perdix::index::sptree {
 
@@ -181,7 +182,10 @@ class BufferPool {
   void make_ready(Number in_use) {
     if (ready_.valid() || in_use + slab_ > budget_) return;
     try {
-      ready_ = std::async(std::launch::async, [this] { return new_slab(); });
+      ready_ = std::async(std::launch::async, [this] {
+        util::block_signals();
+        return new_slab();
+      });
     } catch (const std::system_error&) {
       // There are too many threads: whoever needs the slab makes it.
     }
