@@ -34,20 +34,26 @@ class Resumption {
   template <class Work>
   void start_thread(Work work) {
     working_.store(true, std::memory_order_relaxed);
+    running_.store(true, std::memory_order_relaxed);
     try {
       thread_ = std::jthread([this, work](const std::stop_token& stop) {
         util::block_signals();
         work(stop);
         set_idle();
+        set_ended();
       });
     } catch (...) {
       set_idle();
+      set_ended();
       throw;
     }
   }
 
   /// Waits until all is done, or no thread works on it.
   void wait_for_thread() const { working_.wait(true, std::memory_order_acquire); }
+
+  /// Waits until the thread changes nothing any more: what it has left to do when all is done, too.
+  void wait_for_end() const { running_.wait(true, std::memory_order_acquire); }
 
   /// Ends the thread.
   void stop() { thread_ = {}; }
@@ -58,10 +64,16 @@ class Resumption {
     working_.notify_all();
   }
 
+  void set_ended() {
+    running_.store(false, std::memory_order_release);
+    running_.notify_all();
+  }
+
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::atomic<bool> done_{false};
   std::atomic<double> seconds_{0};
   std::atomic<bool> working_{false};
+  std::atomic<bool> running_{false};
   std::jthread thread_;  // last: ends first
 };
 

@@ -151,7 +151,7 @@ void Tree<K, V>::check_top(CheckReport& report) const {
 
 template <class K, class V>
 CheckReport Tree<K, V>::check() const {
-  require_resumed();
+  require_quiet();
   unfiled_.finish();
   CheckReport report;
   Problems problems(report);
@@ -175,7 +175,7 @@ CheckReport Tree<K, V>::check() const {
 
 template <class K, class V>
 void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
-  require_resumed();
+  require_quiet();
   unfiled_.finish();
   const epoch::Guard guard;
   const auto visit_words = [&](Word key, Word value) {

@@ -146,6 +146,14 @@ void Tree<K, V>::require_resumed() const {
   if (!resumption_.done()) const_cast<Tree*>(this)->resume(std::stop_token());
 }
 
+/// For calls that nothing may run beside: the thread in the background has nothing left to do,
+/// either.
+template <class K, class V>
+void Tree<K, V>::require_quiet() const {
+  require_resumed();
+  resumption_.wait_for_end();
+}
+
 // --- One leaf ------------------------------------------------------------------------------------
 
 /// Makes the key's leaf warm. The caller holds a guard and no lock.
@@ -398,15 +406,19 @@ void Tree<K, V>::count_pairs(const Node& node) {
 
 template void Tree<std::uint64_t, std::uint64_t>::start_resuming(bool);
 template void Tree<std::uint64_t, std::uint64_t>::require_resumed() const;
+template void Tree<std::uint64_t, std::uint64_t>::require_quiet() const;
 template void Tree<std::uint64_t, std::uint64_t>::warm(Key);
 template void Tree<std::uint64_t, std::string>::start_resuming(bool);
 template void Tree<std::uint64_t, std::string>::require_resumed() const;
+template void Tree<std::uint64_t, std::string>::require_quiet() const;
 template void Tree<std::uint64_t, std::string>::warm(Key);
 template void Tree<std::string, std::uint64_t>::start_resuming(bool);
 template void Tree<std::string, std::uint64_t>::require_resumed() const;
+template void Tree<std::string, std::uint64_t>::require_quiet() const;
 template void Tree<std::string, std::uint64_t>::warm(Key);
 template void Tree<std::string, std::string>::start_resuming(bool);
 template void Tree<std::string, std::string>::require_resumed() const;
+template void Tree<std::string, std::string>::require_quiet() const;
 template void Tree<std::string, std::string>::warm(Key);
 
 }  // namespace perdix::index::sptree

@@ -282,6 +282,7 @@ class Tree final : public pool::OpenIndex {
   void finish_resuming();
   void prefetch_chains(Key key);
   void require_resumed() const;
+  void require_quiet() const;
   void warm(Key key);
   LockedNode lock_before_gap(Key key);
   void warm_one(Node& left, Key key);
