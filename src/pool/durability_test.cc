@@ -340,6 +340,17 @@ TEST_F(DurabilityTest, CloseWritesAProcessPoolOut) {
   ::close(fd);
 }
 
+TEST_F(DurabilityTest, PoolThatIsCheckedStaysOpen) {
+  const auto core = PoolCore::create(path_, small_options());
+  {
+    const PoolCore::Checking one(*core), another(*core);
+    expect_error(Errc::in_use, "being checked", [&] { core->close(); });
+    EXPECT_TRUE(core->is_open());
+  }
+  core->close();
+  expect_error(Errc::invalid_argument, "closed", [&] { const PoolCore::Checking checking(*core); });
+}
+
 TEST_F(DurabilityTest, FailedSyncStopsThePoolForGood) {
   const auto core = PoolCore::create(path_, with(Durability::power));
   core->require_usable();

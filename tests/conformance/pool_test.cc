@@ -133,6 +133,10 @@ const Contract close("a_pool_closes_when_no_index_is_open", [](Rig& rig) {
   rig.close_pool();
   EXPECT_EQ(error_of([&] { copy.info(); }), Errc::invalid_argument);
   EXPECT_EQ(error_of([&] { copy.drop("index"); }), Errc::invalid_argument);
+  EXPECT_EQ(error_of([&] { copy.indexes(); }), Errc::invalid_argument);
+  EXPECT_EQ(error_of([&] { copy.huge_pages(); }), Errc::invalid_argument);
+  EXPECT_EQ(error_of([&] { copy.check(); }), Errc::invalid_argument);
+  EXPECT_EQ(error_of([&] { Index::open(copy, "index"); }), Errc::invalid_argument);
   EXPECT_EQ(error_of([&] { copy.close(); }), Errc::invalid_argument);
   rig.open_pool();
   EXPECT_TRUE(rig.open().contains(key));

@@ -87,18 +87,13 @@ void OrderedIndex<Engine, K, V>::get_many(std::span<const Key> keys,
   require_usable();
 }
 
-/// What a pair says may have been read before a sync failed, so the pool is looked at before the
-/// pair is shown; and after, since the visitor may have forked, and in the child the engine must
-/// not go on.
+/// The engine looks at the pool too, on its way: before it shows what it has read, since a sync of
+/// that may have failed; and after a visit, since in a child that the visitor forked it must not go
+/// on.
 template <class Engine, Storable K, Storable V>
 void OrderedIndex<Engine, K, V>::scan(Key from, Visitor<K, V> visit) const {
   require_usable();
-  engine_->scan(from, [&](Key key, Value value) {
-    require_usable();
-    const bool more = visit(key, value);
-    require_usable();
-    return more;
-  });
+  engine_->scan(from, visit);
   require_usable();
 }
 

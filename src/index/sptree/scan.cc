@@ -34,6 +34,7 @@ void Tree<K, V>::collect(const Node& node, Key from, ScanBatch& into) const {
 /// As scan_by_batches() wants it: what there is in the leaf of a position.
 template <class K, class V>
 bool Tree<K, V>::read_batch(ScanBatch& batch, K& position, std::size_t limit) const {
+  pool().require_usable();  // a visitor may have forked, and a child has no pool
   const epoch::Guard guard;
   const auto high = read_node_from(locate(position), position, [&](const Node& node) {
     collect(node, position, batch);
@@ -41,6 +42,7 @@ bool Tree<K, V>::read_batch(ScanBatch& batch, K& position, std::size_t limit) co
   });
   batch.sort();
   batch.own(values_, limit);
+  pool().require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {
     position = batch.next_key();
   } else if (!NodeBounds::is_open(high)) {
