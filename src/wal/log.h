@@ -237,9 +237,10 @@ class Log {
     std::uint8_t sure;
   };
 
-  /// Takes what adopt() needs, which then can't fail: the memory, and the room for the END and for `sure` more records, which the chain
-  /// was promised before the restart. `head` is what surviving() said. Throws bad_alloc, and
-  /// corrupt where there is no such chain or no such room. Cost: reads the chain.
+  /// Takes what adopt() needs, which then can't fail: the memory, and the room for the END and for
+  /// `sure` more records, which the chain was promised before the restart. `head` is what
+  /// surviving() said. Throws bad_alloc, and corrupt where there is no such chain or no such room.
+  /// Cost: reads the chain.
   Adoption prepare_adoption(Owner owner, Position head, std::uint8_t sure = 0);
 
   /// Gives the room back.

@@ -143,6 +143,12 @@ class FailedSync : public ::testing::TestWithParam<IndexType> {
     return bytes;
   }
 
+  /// What the device holds, as if it had been in the image's file.
+  void take_image() const {
+    Device::copy_to(image_);
+    pool::claim_image(image_);
+  }
+
   /// Opens the pool: it is sound, and has what was acknowledged, and what was in flight or what was
   /// before that. Returns what is there of the key that was in flight.
   static std::optional<Datum> expect_consistent(const std::filesystem::path& path,
@@ -219,8 +225,7 @@ TEST_P(FailedSync, LeavesWhatWasAcknowledged) {
       EXPECT_TRUE(at_failure == bytes_of_file(path_)) << "close() wrote";
       EXPECT_EQ(Device::failed_syncs(), 1u);
     }
-    Device::copy_to(image_);
-    pool::claim_image(image_);
+    take_image();
     Device::fail(0, false);
     const auto shown = expect_consistent(path_, model, *in_flight);  // and has it on the device
     Device::detach();
@@ -282,8 +287,7 @@ TEST_P(FailedSync, NobodyIsToldWhatIsLost) {
       }
       for (std::thread& thread : threads) thread.join();
     }
-    Device::copy_to(image_);
-    pool::claim_image(image_);
+    take_image();
     Device::detach();
     auto pool = Pool::open(image_, options());
     const AnyIndex index = open(pool);

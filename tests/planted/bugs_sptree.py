@@ -202,14 +202,14 @@ BUGS = [
     Bug(
         "merge leaks the emptied leaf (WOART: emptied leaves leak)",
         SMO,
-        "  session.free(pool().offset(&right));\n",
+        "    session.free(pool().offset(&right));\n",
         "",
         STRINGS,
     ),
     Bug(
         "merge leaks the bound of the emptied leaf",
         SMO,
-        "  Keys::free(session, right.low);\n",
+        "    Keys::free(session, right.low);\n",
         "",
         STRINGS,
     ),

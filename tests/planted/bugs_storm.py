@@ -13,10 +13,10 @@ BUGS = [
     Bug(
         "an index that is in use is dropped",
         POOL_CORE,
-        """  require_not_in_use(*slot);
-  directory_->begin_drop(*slot);
+        """  require_not_in_use(slot);
+  directory_->begin_drop(slot);
 """,
-        """  directory_->begin_drop(*slot);
+        """  directory_->begin_drop(slot);
 """,
         (storm(REFUSED),),
     ),
@@ -43,10 +43,10 @@ BUGS = [
     Bug(
         "a second process owns the pool too",
         FILE_LOCK,
-        """  if (set_lock(file, F_WRLCK) == 0) return;
-  const std::string path""",
-        """  if (set_lock(file, F_WRLCK) == 0 || {planted}) return;
-  const std::string path""",
+        """  if (set_lock(file, F_WRLCK) == 0) {
+    close_in_children""",
+        """  if (set_lock(file, F_WRLCK) == 0 || {planted}) {
+    close_in_children""",
         (storm(REFUSED),),
     ),
 ]

@@ -12,8 +12,8 @@ ExitStatus drop(const Target& target) {
   Output out;
   for (const UnfinishedDrop& drop : pool.info().unfinished_drops) {
     if (drop.index.name != target.index) continue;
-    out.write(fmt::format("{} is dropped, but its space could not be freed: {}\n", escape(target.index),
-                          printable(drop.why)));
+    out.write(fmt::format("{} is dropped, but its space could not be freed: {}\n",
+                          escape(target.index), printable(drop.why)));
   }
   out.flush();
   pool.close();

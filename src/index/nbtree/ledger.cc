@@ -358,8 +358,8 @@ bool Ledger::free_word_pages(Lane& lane) {
   return any;
 }
 
-/// Makes durable that words name nothing which have named a place: free_word() does not, since a name
-/// that comes back does no harm as long as there is a page where it leads to.
+/// Makes durable that words name nothing which have named a place: free_word() does not, since a
+/// name that comes back does no harm as long as there is a page where it leads to.
 void Ledger::forget_places(const Hold* own) {
   for (const Lane& lane : lanes_) {
     for (const pm::Offset* word : lane.words) pm().flush(word, sizeof *word);  // fenced below
