@@ -5,8 +5,8 @@
 
 #include <cassert>
 #include <chrono>
+#include <new>
 #include <system_error>
-#include <utility>
 
 #include <perdix/error.h>
 
@@ -20,6 +20,9 @@ namespace {
 // retired objects this pause makes one period serve all that comes within it.
 constexpr auto kPause = std::chrono::milliseconds(1);
 
+constexpr std::size_t kRoom = 32;        // of a stripe, from the beginning on
+constexpr std::size_t kMostKept = 4096;  // of a stripe's room, when nothing is retired
+
 /// liburcu blocks all signals of the thread in here, so this must not take long. It does not: it
 /// waits for Guards only, and each of them ends with the call of the library that holds it, in
 /// which no code of a user runs. (A process that is stopped, or one whose disk does not answer an
@@ -32,6 +35,10 @@ void wait_for_readers() {
 }  // namespace
 
 Reclaimer::Reclaimer(bool background) {
+  for (Stripe& stripe : stripes_) {
+    stripe.retired.reserve(kRoom);
+    stripe.due.reserve(kRoom);
+  }
   if (!background) return;
   try {
     thread_ = std::thread([this] { run(); });
@@ -74,21 +81,48 @@ void Reclaimer::retire(void* object, Dispose dispose, void* context) noexcept {
   {
     Stripe& stripe = stripes_[util::current_stripe()];
     const std::lock_guard guard(stripe.lock);
-    stripe.retired.push_back({object, context, dispose});
+    add(stripe.retired, {object, context, dispose});
   }
   ticket();  // only for its request: a period that starts from now on takes the object along
+}
+
+/// Makes room while half of it is left, so that a shortage of memory may pass before it is needed.
+void Reclaimer::add(std::vector<Retired>& list, const Retired& retired) noexcept {
+  if (2 * list.size() >= list.capacity()) {
+    try {
+      list.reserve(2 * list.capacity());
+    } catch (const std::bad_alloc&) {
+      // The next one tries again.
+    }
+  }
+  if (list.size() < list.capacity()) list.push_back(retired);
 }
 
 bool Reclaimer::advance() {
   if (Guard::held()) return false;
   const std::lock_guard guard(advancing_);
-  const std::vector<Retired> due = take_pending();
+  take_pending();
   const Ticket period = started_.load(std::memory_order_relaxed) + 1;
   started_.store(period, std::memory_order_seq_cst);
   wait_for_readers();
   completed_.store(period, std::memory_order_release);
-  for (const Retired& retired : due) retired.dispose(retired.object, retired.context);
+  dispose_of_due();
   return true;
+}
+
+void Reclaimer::dispose_of_due() noexcept {
+  for (Stripe& stripe : stripes_) {
+    for (const Retired& retired : stripe.due) retired.dispose(retired.object, retired.context);
+    stripe.due.clear();
+    if (stripe.due.capacity() <= kMostKept) continue;
+    try {
+      std::vector<Retired> smaller;
+      smaller.reserve(kRoom);
+      stripe.due.swap(smaller);
+    } catch (const std::bad_alloc&) {
+      // Then it stays large.
+    }
+  }
 }
 
 bool Reclaimer::settle() {
@@ -104,21 +138,11 @@ void Reclaimer::drain_for_good() {
   assert(drained && "a thread would take away what its own Guard protects");
 }
 
-std::vector<Reclaimer::Retired> Reclaimer::take_pending() {
-  std::vector<Retired> all;
+void Reclaimer::take_pending() noexcept {
   for (Stripe& stripe : stripes_) {
-    std::vector<Retired> taken;
-    {
-      const std::lock_guard guard(stripe.lock);
-      taken.swap(stripe.retired);
-    }
-    if (all.empty()) {
-      all = std::move(taken);
-    } else {
-      all.insert(all.end(), taken.begin(), taken.end());
-    }
+    const std::lock_guard guard(stripe.lock);
+    stripe.due.swap(stripe.retired);  // which was empty
   }
-  return all;
 }
 
 std::size_t Reclaimer::pending() const {

@@ -56,13 +56,16 @@ class Reclaimer {
 
   /// Calls dispose(object, context) after a grace period, on an unspecified thread and outside of
   /// all Guards. The object must be unlinked already. dispose must not throw, and must not wait for
-  /// a grace period.
+  /// a grace period. Never waits, and needs no memory that was not allocated before: room for more
+  /// objects is made while half of it is left. Only if that has failed for all objects of the other
+  /// half the object is given up: it is never disposed of.
   void retire(void* object, Dispose dispose, void* context) noexcept;
 
   // Those that wait never do so in a Guard, which they would wait for: then they return false, and
   // nothing has happened.
 
-  /// Waits for one grace period, then disposes of what had been retired before the call.
+  /// Waits for one grace period, then disposes of what had been retired before the call. Allocates
+  /// nothing that it can't do without.
   bool advance();
 
   /// Waits until everything that was retired before the call has been disposed of.
@@ -86,10 +89,13 @@ class Reclaimer {
   };
   struct alignas(util::kCacheLine) Stripe {
     mutable util::SpinLock lock;
-    std::vector<Retired> retired;
+    std::vector<Retired> retired;  // guarded by lock; has room
+    std::vector<Retired> due;      // guarded by advancing_
   };
 
-  std::vector<Retired> take_pending();
+  static void add(std::vector<Retired>& list, const Retired& retired) noexcept;
+  void take_pending() noexcept;
+  void dispose_of_due() noexcept;
   bool work_requested() const noexcept;
   void run();
 

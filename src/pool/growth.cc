@@ -1,6 +1,7 @@
 #include "pool/growth.h"
 
 #include <algorithm>
+#include <new>
 #include <system_error>
 
 #include <perdix/error.h>
@@ -30,7 +31,7 @@ void Growth::touch(std::uint64_t begin, std::uint64_t end) {
   const std::lock_guard guard(mutex_);
   end = std::min(end, mapping_.size());
   if (begin >= end) return;
-  untouched_.push_back({begin, end});
+  add_untouched({begin, end});
   wake_thread();
 }
 
@@ -46,7 +47,15 @@ void Growth::make_ready(std::uint64_t size) {
   if (durable_) pm_.sync_file(file_);
   mapping_.grow(size);
   // A pool that was small until now has not been touched ahead of use (growth.h).
-  untouched_.push_back({before == kGrowthUnit ? 0 : before, size});
+  add_untouched({before == kGrowthUnit ? 0 : before, size});
+}
+
+/// Touching is for speed only: without memory for the note it is left out.
+void Growth::add_untouched(Range range) noexcept {
+  try {
+    untouched_.push_back(range);
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 bool Growth::has_work() const { return !untouched_.empty() || wanted_ > mapping_.size(); }
@@ -55,7 +64,7 @@ void Growth::wake_thread() {
   if (thread_.joinable()) return wake_.notify_one();
   try {
     thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     untouched_.clear();  // without the thread everything works; whoever needs space makes it ready
   }
 }
@@ -78,7 +87,7 @@ void Growth::step(std::unique_lock<std::mutex>& lock) {
   if (untouched_.empty()) {
     try {
       make_ready(wanted_);
-    } catch (const Error&) {
+    } catch (const std::exception&) {
       wanted_ = 0;  // whoever needs the space will try again, and report what is wrong
     }
     return;

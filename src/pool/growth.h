@@ -49,6 +49,7 @@ class Growth {
   };
 
   void make_ready(std::uint64_t size);
+  void add_untouched(Range range) noexcept;
   bool has_work() const;
   void wake_thread();
   void run();

@@ -87,13 +87,16 @@ void OrderedIndex<Engine, K, V>::get_many(std::span<const Key> keys,
   require_usable();
 }
 
-/// The engine looks at the pool too, on its way: before it shows what it has read, since a sync of
-/// that may have failed; and after a visit, since in a child that the visitor forked it must not go
-/// on.
+/// The engine looks at the pool too, before it shows what it has read, since a sync of that may
+/// have failed. In a child that the visitor forked the scan must not go on.
 template <class Engine, Storable K, Storable V>
 void OrderedIndex<Engine, K, V>::scan(Key from, Visitor<K, V> visit) const {
   require_usable();
-  engine_->scan(from, visit);
+  engine_->scan(from, [&](Key key, Value value) {
+    const bool more = visit(key, value);
+    require_usable();
+    return more;
+  });
   require_usable();
 }
 

@@ -38,7 +38,6 @@ bool Tree<K, V>::take_snapshot(const Seen& leaf, Snapshot& into) const {
 /// this guard, it stays readable until the guard ends.
 template <class K, class V>
 bool Tree<K, V>::read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const {
-  pool_.require_usable();  // a visitor may have forked, and a child has no pool
   const epoch::Guard guard;
   if (leaf.node == nullptr || !leaf.valid()) leaf = seek({position}, 0);
   Seen following;

@@ -31,7 +31,6 @@ bool Tree<K, V>::collect(const Place& place, Key from, ScanBatch& into) const {
 /// As scan_by_batches() wants it: what there is in the leaf of a position.
 template <class K, class V>
 bool Tree<K, V>::read_batch(ScanBatch& batch, K& position, std::size_t limit) const {
-  pool().require_usable();  // a visitor may have forked, and a child has no pool
   const epoch::Guard guard;
   Place place = locate(position);
   while (!collect(place, position, batch)) place = locate_again(position);

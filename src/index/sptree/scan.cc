@@ -34,7 +34,6 @@ void Tree<K, V>::collect(const Node& node, Key from, ScanBatch& into) const {
 /// As scan_by_batches() wants it: what there is in the leaf of a position.
 template <class K, class V>
 bool Tree<K, V>::read_batch(ScanBatch& batch, K& position, std::size_t limit) const {
-  pool().require_usable();  // a visitor may have forked, and a child has no pool
   const epoch::Guard guard;
   const auto high = read_node_from(locate(position), position, [&](const Node& node) {
     collect(node, position, batch);
