@@ -18,7 +18,7 @@
 //   G2. So under that lock a key behind the node is in the gap unless the top layer has a node
 //       between the two.
 // Threads that need leaves of different gaps don't wait for each other, nor for the background: the
-// key of a lookup rarely lies in the gap that the background works in. The mutexes of resumption.h
+// key of a lookup rarely lies in the gap that the background works in. The locks of resumption.h
 // come after the nodes' locks. No lock is held during a wait for a grace period.
 #include <fmt/format.h>
 
@@ -369,8 +369,8 @@ void Tree<K, V>::adopt(Node& node, const Survivor& survivor, std::uint32_t numbe
 template <class K, class V>
 void Tree<K, V>::close_chain(Leaf& leaf, const Survivor& survivor) {
   const Replay& chain = survivor.replay;
-  auto& [mutex, closing] = resumption_.closing();
-  const std::lock_guard lock(mutex);
+  auto& [lock, closing] = resumption_.closing();
+  const std::lock_guard closes(lock);
   if (chain.pairs.size() > kBufferPairs)
     throw_corrupt(pool(), pool().offset(&leaf), "has too much in the log");
   const wal::Log::Adoption adoption = log_->prepare_adoption(survivor.owner, survivor.head);

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "index/common/resumption.h"
+#include "util/spin_lock.h"
 #include "util/stripe.h"
 #include "wal/chain.h"
 
@@ -17,7 +18,7 @@ class LogShare {
  public:
   /// A stale chain that gets its END.
   struct Closing {
-    std::mutex mutex;  ///< guards the chain
+    util::SpinLock lock;  ///< guards the chain
     wal::Chain chain;
   };
 
