@@ -19,7 +19,7 @@ help: ## list the targets
 
 demo: ## load 663,473 words, kill it, reopen it, compare it; does all its set-up
 	@scripts/setup demo
-	@scripts/build release $(DEMO:build/release/%=%)
+	@scripts/build release perdix perdix-tool $(DEMO:build/release/%=%)
 	@$(DEMO) $(ARGS)
 
 test: ## build and run the whole test suite (minutes); does all its set-up

@@ -6,6 +6,7 @@
 #include <cassert>
 
 #include "art/node_edit.h"
+#include "art/retry.h"
 #include "art/tree.h"
 #include "art/tree_search.h"
 

@@ -16,23 +16,10 @@
 #pragma once
 
 #include "art/node_search.h"
+#include "art/retry.h"
 #include "art/tree.h"
 
 namespace perdix::art {
-
-namespace detail {
-
-/// Repeats an attempt until it gives a result.
-template <class Attempt>
-auto retry(Attempt attempt) {
-  util::Backoff backoff;
-  for (;;) {
-    if (auto result = attempt()) return *result;
-    backoff.pause();
-  }
-}
-
-}  // namespace detail
 
 template <class Value, class KeyOf, class Memory>
 template <typename Tree<Value, KeyOf, Memory>::Side kSide>
