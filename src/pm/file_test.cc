@@ -241,12 +241,8 @@ TEST(File, ThatCannotBePublishedIsGone) {
   for (const bool in_place : {false, true}) {
     const auto path = directory.file("pool");
     EXPECT_TRUE(true_in_child([&] {
-      const int next = ::open("/dev/null", O_RDONLY);
-      ::close(next);
-      const auto limit = static_cast<rlim_t>(next) + 1;
-      const rlimit one_more{limit, limit};
-      if (::setrlimit(RLIMIT_NOFILE, &one_more) != 0) return false;
       expect_error(Errc::io_error, "Too many open files", [&] {
+        const testing_files::OneMoreDescriptor few;
         File file = in_place ? File::create_in_place(path) : File::create(path);
         file.publish();
       });

@@ -2,8 +2,10 @@
 // facts about a mapping that only the kernel knows.
 #pragma once
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,6 +76,25 @@ bool true_in_child(Body body) {
   const int status = wait_for(start_child(body));
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
+
+/// While it lives the process may have one more descriptor. (What looks at an exception afterwards
+/// may need some: UBSan does.)
+class OneMoreDescriptor {
+ public:
+  OneMoreDescriptor() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ::close(next);
+    const rlimit one_more{static_cast<rlim_t>(next) + 1, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &one_more), 0);
+  }
+  ~OneMoreDescriptor() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  OneMoreDescriptor(const OneMoreDescriptor&) = delete;
+  OneMoreDescriptor& operator=(const OneMoreDescriptor&) = delete;
+
+ private:
+  rlimit before_{};
+};
 
 /// Expects an Error of that code whose message has `part` in it.
 template <class Call>

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <cstdlib>
+#include <optional>
 #include <set>
 
 #include "pool/origin.h"
@@ -244,12 +245,9 @@ TEST_F(DurabilityTest, CleanPoolMayBeCopied) {
 TEST_F(DurabilityTest, FewDescriptorsAreEnough) {
   make_pool(path_);
   testing_files::wait_for(testing_files::start_child([&] {
-    const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    ::close(next);
-    const auto limit = static_cast<rlim_t>(next) + 1;
-    const rlimit one_more{limit, limit};
-    if (::setrlimit(RLIMIT_NOFILE, &one_more) != 0) return false;
+    std::optional<testing_files::OneMoreDescriptor> few(std::in_place);
     const auto core = PoolCore::open(path_, small_options());
+    few.reset();
     ::kill(::getpid(), SIGKILL);
     return true;
   }));

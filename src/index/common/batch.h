@@ -40,6 +40,7 @@ class ByteBuffer {
 
   /// There is room.
   void append(std::string_view bytes) {
+    if (bytes.empty()) return;  // neither side need have an address then
     std::memcpy(bytes_.get() + size_, bytes.data(), bytes.size());
     size_ += bytes.size();
   }

@@ -154,7 +154,7 @@ TYPED_TEST(FullPool, IsEmptiedByErasures) {
     this->pool_->drop("other");
     expect_no_problems(tree);
     const std::uint64_t once_more = fill(tree);
-    EXPECT_GE(once_more, pairs - pairs / 8);
+    EXPECT_GE(once_more, pairs - pairs / 4);
     expect_no_problems(tree);
     util::Random again(5);
     for (std::uint64_t i = 0; i < once_more; ++i)
