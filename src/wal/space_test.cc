@@ -165,6 +165,30 @@ TEST(LogSpace, AnIdleLogGivesBackAllSegments) {
   EXPECT_EQ(rig.problems(), Strings{});
 }
 
+TEST(LogSpace, ALogThatShrinksKeepsTheRoomForEnds) {
+  Rig rig;
+  constexpr Owner kChains = 20;
+  const auto begin = [&](Owner owner) {
+    rig.log().go_to(0);
+    rig.put(owner, owner, 1);
+  };
+  for (Owner owner = 1; owner <= kChains; ++owner) begin(owner);
+  // Until the tail's segment alone has no room for them.
+  while (place_in_segment(rig.chain(1).head.load()) / sizeof(Record) + kChains / 2 < kRecords)
+    begin(1);
+  EXPECT_GE(segments_of(rig, 0), 2u);
+  rig.log().shrink();
+  EXPECT_EQ(segments_of(rig, 0), 2u);
+  EXPECT_EQ(rig.problems(), Strings{});
+  for (Owner owner = kChains; owner >= 1; --owner) {
+    rig.log().go_to(0);
+    rig.end(owner);
+  }
+  EXPECT_EQ(rig.problems(), Strings{});
+  rig.log().shrink();
+  EXPECT_EQ(segments_of(rig, 0), 0u);
+}
+
 TEST(LogSpace, NothingThatARestartNeedsIsReclaimed) {
   Rig rig;
   const std::vector<Owner> owners = first_owners(2);

@@ -167,16 +167,6 @@ BUGS = [
         UPKEEP,
     ),
     Bug(
-        "segments are given back that hold the room for ENDs",
-        STRIPE,
-        "    const Position needed = tail() + promised_.load(std::memory_order_relaxed) * "
-        "sizeof(Record);\n",
-        "    const Position needed =\n"
-        "        tail() + ({planted} ? 0 : promised_.load(std::memory_order_relaxed)) * "
-        "sizeof(Record);\n",
-        UPKEEP,
-    ),
-    Bug(
         "SpTree's reclamation passes the checkpoint's tails",
         STRIPE_H,
         "segments_.free_before(std::min(checkpointed(), bound));",
