@@ -245,6 +245,8 @@ TEST_F(DurabilityTest, CleanPoolMayBeCopied) {
 TEST_F(DurabilityTest, FewDescriptorsAreEnough) {
   make_pool(path_);
   testing_files::wait_for(testing_files::start_child([&] {
+    // UBSan needs descriptors when it meets a type for the first time.
+    PoolCore::open(path_, small_options())->close();
     std::optional<testing_files::OneMoreDescriptor> few(std::in_place);
     const auto core = PoolCore::open(path_, small_options());
     few.reset();
