@@ -4,6 +4,7 @@
 
 #include "util/random.h"
 #include "wal/log.h"
+#include "wal/owned_block.h"
 #include "wal/test_log.h"
 
 namespace perdix::wal {

@@ -408,17 +408,21 @@ template void Tree<std::uint64_t, std::uint64_t>::start_resuming(bool);
 template void Tree<std::uint64_t, std::uint64_t>::require_resumed() const;
 template void Tree<std::uint64_t, std::uint64_t>::require_quiet() const;
 template void Tree<std::uint64_t, std::uint64_t>::warm(Key);
+template void Tree<std::uint64_t, std::uint64_t>::resume_some(unsigned);
 template void Tree<std::uint64_t, std::string>::start_resuming(bool);
 template void Tree<std::uint64_t, std::string>::require_resumed() const;
 template void Tree<std::uint64_t, std::string>::require_quiet() const;
 template void Tree<std::uint64_t, std::string>::warm(Key);
+template void Tree<std::uint64_t, std::string>::resume_some(unsigned);
 template void Tree<std::string, std::uint64_t>::start_resuming(bool);
 template void Tree<std::string, std::uint64_t>::require_resumed() const;
 template void Tree<std::string, std::uint64_t>::require_quiet() const;
 template void Tree<std::string, std::uint64_t>::warm(Key);
+template void Tree<std::string, std::uint64_t>::resume_some(unsigned);
 template void Tree<std::string, std::string>::start_resuming(bool);
 template void Tree<std::string, std::string>::require_resumed() const;
 template void Tree<std::string, std::string>::require_quiet() const;
 template void Tree<std::string, std::string>::warm(Key);
+template void Tree<std::string, std::string>::resume_some(unsigned);
 
 }  // namespace perdix::index::sptree

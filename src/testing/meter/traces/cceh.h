@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "testing/meter/line_map.h"
 #include "testing/meter/traces/pm.h"
 #include "util/hash.h"
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "testing/meter/line_map.h"
 #include "testing/meter/traces/pm.h"
 
 namespace perdix::testing::traces {
