@@ -154,6 +154,16 @@ def public_includes(source):
             yield line, f"a public header may not include {target}"
 
 
+def own_header_first(source):
+    """a source includes the header of its own name first, so that this header compiles alone"""
+    header = f"{source.path[: -len('.cc')]}.h"
+    if not source.path.endswith(".cc") or not (source.root / header).is_file():
+        return
+    includes = sorted(source.includes)
+    if includes and not f"/{header}".endswith(f"/{includes[0][2]}"):
+        yield includes[0][0], f"{header} is not the first header that is included"
+
+
 def instrumentation_only_in_pm(source):
     """only src/pm/ and CMake files know of the instrumented build"""
     if not source.is_cxx or not outside_pm(source):
@@ -242,6 +252,7 @@ RULES = {
         include_direction,
         flushes_only_in_pm,
         public_includes,
+        own_header_first,
         instrumentation_only_in_pm,
         file_length,
         function_length,

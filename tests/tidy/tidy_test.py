@@ -95,6 +95,13 @@ class TidyTest(unittest.TestCase):
             text = f"// A.\n#pragma once\n#include {header}\n"
             self.expect(rule, "include/perdix/a.h", text, 3)
 
+    def test_own_header_first(self):
+        rule = "own-header-first"
+        own, other = '#include "pool/pool.h"\n', "#include <string>\n"
+        self.expect_clean("src/pool/pool.cc", own + other)
+        self.expect(rule, "src/pool/pool.cc", other + own, 1)
+        self.expect_clean("src/pool/other.cc", other + own)
+
     def test_instrumentation_only_in_pm(self):
         text = "#ifdef PERDIX_" + "INSTRUMENTED\n#endif\n"
         self.expect("instrumentation-only-in-pm", "src/pool/a.cc", text, 1)

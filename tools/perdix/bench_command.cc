@@ -1,3 +1,5 @@
+#include "perdix/bench_command.h"
+
 #include <iostream>
 #include <memory>
 
@@ -7,7 +9,6 @@
 #include <perdix/error.h>
 
 #include "common/report_file.h"
-#include "perdix/bench_command.h"
 #include "terminal/interrupt.h"
 #include "ycsb/driver.h"
 #include "ycsb/options.h"

@@ -150,7 +150,9 @@ TEST_F(BufferPoolTest, OffersBuffersThatNobodyWritesTo) {
   const auto offered = offered_while_hot(numbers[3]);
   EXPECT_EQ(offered.count(numbers[3]), 0u);
   for (const Pool::Number number : numbers) {
-    if (number != numbers[3]) EXPECT_GT(offered.count(number), 0u) << number;
+    if (number != numbers[3]) {
+      EXPECT_GT(offered.count(number), 0u) << number;
+    }
   }
 }
 

@@ -67,7 +67,9 @@ TEST(Filter, FindsWhatOthersKeptOutOfItsColumn) {
     } else if (i < kRows + kGuestRows) {
       EXPECT_EQ(column_of_slot(slot), 4u);
     }
-    if (i >= kRows && i < kRows + (kColumns - 1) * kGuestRows) EXPECT_GE(slot % kRows, kGuestRow);
+    if (i >= kRows && i < kRows + (kColumns - 1) * kGuestRows) {
+      EXPECT_GE(slot % kRows, kGuestRow);
+    }
   }
   EXPECT_EQ(columns.size(), kColumns);
 }
