@@ -239,8 +239,10 @@ bool Log::crowded() const noexcept {
   if (oldest == kNoGeneration) return false;
   for (unsigned i = 0; i < kStripes; ++i) {
     const Position mark = marks_.at(oldest, i);  // before the tail, so that it is not behind it
-    const std::uint64_t promised = stripes_[i].promised() * sizeof(Record);
-    if (stripes_[i].tail() - mark + promised > stripe_limit_ / 2) return true;
+    // Together less than the limit, so that there is admission once the rest is reclaimed. Not
+    // their sum: what is promised would make chains give way that few records follow.
+    if (stripes_[i].tail() - mark > stripe_limit_ / 2) return true;
+    if (stripes_[i].promised() * sizeof(Record) > stripe_limit_ / 4) return true;
   }
   return false;
 }

@@ -175,8 +175,8 @@ class Log {
   /// A record was not appended, for want of room. So that a look becomes due where nothing is.
   void note_refusal() noexcept;
 
-  /// Open chains keep more than half of a stripe's limit from being reclaimed, or from being used
-  /// for others. 32 loads.
+  /// Open chains keep more than half of a stripe's limit from being reclaimed, or are promised more
+  /// than a quarter of it. 32 loads.
   bool crowded() const noexcept;
 
   /// A chain that is as old as any; nullptr if no chain has records. It may change before the

@@ -79,7 +79,8 @@ void Tree<K, V>::open_log(const IndexOptions& options) {
   if (pm::load(root.log) == pm::kNull) return;
   buffers_.set_budget(options.dram_budget);
   // Room for all buffers several times over: the longer a buffer may stay, the fuller its batch.
-  constexpr std::uint64_t kRounds = 4;
+  // One of them is for the room that their chains are promised.
+  constexpr std::uint64_t kRounds = 5;
   const std::uint64_t round = kBufferPairs * sizeof(wal::Record) * buffers_.budget();
   log_limits_.bytes = kRounds * round;
   log_ = std::make_unique<wal::Log>(pool(), pm::load(root.log), log_limits_);
