@@ -22,8 +22,19 @@ std::string_view to_string(Errc code) noexcept {
     case Errc::unsupported: return "unsupported";
     case Errc::no_threads: return "no_threads";
     case Errc::forked: return "forked";
+    case Errc::no_memory: return "no_memory";
   }
   return "unknown";
+}
+
+/// An empty message needs no memory in libstdc++.
+Error Error::no_memory() { return {Errc::no_memory, std::string()}; }
+
+const char* Error::what() const noexcept {
+  const char* const message = std::runtime_error::what();
+  if (code_ != Errc::no_memory || *message != '\0') return message;
+  return "the process has no memory for this call; free some or raise the limit (ulimit -v, "
+         "memory.max of the control group), then call again";
 }
 
 }  // namespace perdix

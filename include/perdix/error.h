@@ -30,18 +30,23 @@ enum class Errc {
                      ///< machine lacks a needed feature
   no_threads,        ///< the operating system gives the process no thread that a pool needs
   forked,            ///< a child process inherited the pool, which stays its parent's
+  no_memory,         ///< the process has no memory for the call, which changed nothing
 };
 
 /// The name of a code as it is written in the enumeration, for example "in_use".
 std::string_view to_string(Errc code) noexcept;
 
 /// Thrown by every call of perdix that fails. The message names the file or index and says what to
-/// do.
+/// do. What a visitor throws leaves the scan as it is.
 class Error : public std::runtime_error {
  public:
   Error(Errc code, const std::string& message) : std::runtime_error(message), code_(code) {}
 
+  /// Errc::no_memory, with a message that is not allocated.
+  static Error no_memory();
+
   Errc code() const noexcept { return code_; }
+  const char* what() const noexcept override;
 
  private:
   Errc code_;

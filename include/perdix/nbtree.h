@@ -41,7 +41,7 @@ class Tree;
 /// and does not need.
 ///
 /// An index has up to 64 GiB of DRAM, which is enough for more than 20 billion pairs of integers;
-/// what would need more throws std::bad_alloc.
+/// what would need more throws no_memory.
 template <Storable K, Storable V>
 class NbTree : public OrderedIndex<index::nbtree::Tree<K, V>, K, V> {
  public:

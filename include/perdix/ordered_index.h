@@ -25,11 +25,11 @@ class Health;
 /// Every call is thread-safe, and durably linearizable: it survives a crash once it has returned,
 /// its effect survives once any thread could have observed it, and a call in flight at the crash
 /// happened entirely or not at all. Calls throw too_large for keys above 64 KiB - 1 or values above
-/// 4 GiB - 1, and out_of_space when the pool can't grow; such a call changed nothing. Once a sync
-/// to disk has failed every call throws io_error, reads included: nothing is shown that might be
-/// lost. What the calls were to change that were going on at that moment is undecided, see Pool. In
-/// a child of the process that opened the index every call throws forked, and the destructor does
-/// nothing.
+/// 4 GiB - 1, out_of_space when the pool can't grow, and no_memory; such a call changed nothing.
+/// Once a sync to disk has failed every call throws io_error, reads included: nothing is shown that
+/// might be lost. What the calls were to change that were going on at that moment is undecided, see
+/// Pool. In a child of the process that opened the index every call throws forked, and the
+/// destructor does nothing.
 template <class Engine, Storable K, Storable V>
 class OrderedIndex {
  public:

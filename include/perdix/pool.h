@@ -82,10 +82,14 @@ struct PoolInfo {
 /// Error.
 ///
 /// A process that forks keeps its pools, and the child has none. In the child every call of an
-/// inherited pool or index throws Errc::forked, but close() and destructors, which do nothing. The
-/// file lock ends with the owner, whatever its children do. So call daemon(3) before opening a
-/// pool, not after. A child may open pools of its own. fork() waits for grace periods and for pools
-/// that other threads are opening or closing.
+/// inherited pool or index throws Errc::forked, close() too; destructors do nothing. The file lock
+/// ends with the owner, whatever its children do. So call daemon(3) before opening a pool, not
+/// after. A child may open pools of its own. fork() waits for grace periods and for pools that
+/// other threads are opening or closing.
+///
+/// Every call of a pool or an index may throw Errc::no_memory. Such a call has changed nothing, but
+/// for close(), which releases the file all the same. What drop() could not free, for want of
+/// memory, it leaves to the next opening.
 ///
 /// A pool of durability `power` on an ordinary file may meet a device that can't write. The calls
 /// that were going on when the first sync failed throw Errc::io_error. What they were to change is
@@ -139,7 +143,7 @@ class Pool {
 
   /// Marks the pool clean and releases the file. Throws in_use while an index is open or the pool
   /// is being checked, and io_error if the device failed: the file is released, and repaired when
-  /// it is opened. Further calls throw invalid_argument.
+  /// it is opened. Further calls throw invalid_argument. Throws forked in a child.
   void close();
 
   /// For the indexes of this library.

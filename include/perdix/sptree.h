@@ -27,7 +27,7 @@ class Tree;
 /// visits the backup of the top layer, which has one leaf of four.
 ///
 /// An index has up to 64 GiB of DRAM for the nodes of its leaves, which is enough for more than 20
-/// billion pairs; what would need more throws std::bad_alloc.
+/// billion pairs; what would need more throws no_memory.
 template <Storable K, Storable V>
 class SpTree : public OrderedIndex<index::sptree::Tree<K, V>, K, V> {
  public:

@@ -7,30 +7,22 @@
 
 #include "index/common/open_or_remove.h"
 #include "index/engine.h"
+#include "pool/as_errors.h"
 #include "pool/pool_core.h"
 
 namespace perdix {
 
-std::array<char, 8> encode_u64(std::uint64_t value) noexcept {
-  std::array<char, 8> bytes;
-  for (auto it = bytes.rbegin(); it != bytes.rend(); ++it, value >>= 8)
-    *it = static_cast<char>(value);
-  return bytes;
+namespace {
+
+void require_u64(std::string_view bytes) {
+  if (bytes.size() == sizeof(std::uint64_t)) return;
+  throw Error(
+      Errc::invalid_argument,
+      fmt::format("an integer key or value must be 8 big-endian bytes, not {}", bytes.size()));
 }
 
-std::uint64_t decode_u64(std::string_view bytes) {
-  if (bytes.size() != sizeof(std::uint64_t)) {
-    throw Error(
-        Errc::invalid_argument,
-        fmt::format("an integer key or value must be 8 big-endian bytes, not {}", bytes.size()));
-  }
-  std::uint64_t value = 0;
-  for (const char byte : bytes) value = value << 8 | static_cast<unsigned char>(byte);
-  return value;
-}
-
-std::unique_ptr<Index> Index::open(const Pool& pool, std::string_view name,
-                                   const IndexOptions& options) {
+/// What an index is that must exist, of an engine that is known.
+IndexInfo existing(const Pool& pool, std::string_view name) {
   const std::vector<IndexInfo> all = pool.indexes();
   const auto it =
       std::find_if(all.begin(), all.end(), [&](const IndexInfo& i) { return i.name == name; });
@@ -40,22 +32,48 @@ std::unique_ptr<Index> Index::open(const Pool& pool, std::string_view name,
                             pool.core()->path().string(), name));
   }
   index::engine_of(*it, pool.core()->path().string());
-  return open_or_create(pool, *it, options);
+  return *it;
+}
+
+}  // namespace
+
+std::array<char, 8> encode_u64(std::uint64_t value) noexcept {
+  std::array<char, 8> bytes;
+  for (auto it = bytes.rbegin(); it != bytes.rend(); ++it, value >>= 8)
+    *it = static_cast<char>(value);
+  return bytes;
+}
+
+std::uint64_t decode_u64(std::string_view bytes) {
+  pool::as_errors([&] { require_u64(bytes); });
+  std::uint64_t value = 0;
+  for (const char byte : bytes) value = value << 8 | static_cast<unsigned char>(byte);
+  return value;
+}
+
+std::unique_ptr<Index> Index::open(const Pool& pool, std::string_view name,
+                                   const IndexOptions& options) {
+  const IndexInfo info = pool::as_errors([&] { return existing(pool, name); });
+  return open_or_create(pool, info, options);
 }
 
 std::unique_ptr<Index> Index::open_or_create(const Pool& pool, const IndexInfo& info,
                                              const IndexOptions& options) {
-  const index::Engine& engine = index::find_engine(info.engine);
-  return index::open_or_remove(
-      *pool.core(), {info.name, info.engine, info.key_kind, info.value_kind},
-      [&](std::uint64_t& root) { engine.destroy(*pool.core(), info, root); },
-      [&](pool::IndexHandle handle) { return engine.open(std::move(handle), info, options); });
+  return pool::as_errors([&] {
+    const index::Engine& engine = index::find_engine(info.engine);
+    return index::open_or_remove(
+        *pool.core(), {info.name, info.engine, info.key_kind, info.value_kind},
+        [&](std::uint64_t& root) { engine.destroy(*pool.core(), info, root); },
+        [&](pool::IndexHandle handle) { return engine.open(std::move(handle), info, options); });
+  });
 }
 
 std::vector<std::string> Index::engines() {
-  std::vector<std::string> names;
-  for (const index::Engine& engine : index::engines()) names.emplace_back(engine.name);
-  return names;
+  return pool::as_errors([] {
+    std::vector<std::string> names;
+    for (const index::Engine& engine : index::engines()) names.emplace_back(engine.name);
+    return names;
+  });
 }
 
 }  // namespace perdix

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "index/engine.h"
+#include "pool/as_errors.h"
 #include "pool/pool_core.h"
 
 namespace perdix {
@@ -24,10 +25,11 @@ void add_problem(CheckReport& report, std::string problem) {
 /// next open. What can't be freed, for example since it is damaged, stays where it is, and so does
 /// the entry: the index is gone for users all the same, and must not keep the others from them.
 void destroy(pool::PoolCore& core, pool::IndexHandle handle) {
-  const IndexInfo info = handle.info();
+  const IndexInfo& info = handle.info();
   try {
-    index::engine_of(info, core.path().string()).destroy(core, info, handle.root());
-  } catch (const std::exception& error) {
+    pool::as_errors(
+        [&] { index::engine_of(info, core.path().string()).destroy(core, info, handle.root()); });
+  } catch (const Error& error) {
     return core.postpone_drop(std::move(handle), error.what());
   }
   core.finish_drop(std::move(handle));
@@ -118,16 +120,31 @@ void require_all_known(CheckReport& report) {
     add_problem(report, unknown + ", so the pool stays refused");
 }
 
+CheckReport verify_pool(const std::filesystem::path& path, const PoolOptions& options) {
+  const auto core = finish_drops(pool::PoolCore::open(path, options, pool::Purpose::verification));
+  CheckReport report = check_pool(*core);
+  if (core->needs_check()) require_all_known(report);
+  if (report.ok()) core->accept_after_check();
+  core->close();
+  return report;
+}
+
+void drop_index(pool::PoolCore& core, std::string_view name) {
+  // Before anything is changed: an index of an engine that isn't known is left alone.
+  index::engine_of(core.index_info(name), core.path().string());
+  destroy(core, core.begin_drop(name));
+}
+
 }  // namespace
 
 Pool::Pool(std::shared_ptr<pool::PoolCore> core) : core_(std::move(core)) {}
 
 Pool Pool::create(const std::filesystem::path& path, const PoolOptions& options) {
-  return Pool(pool::PoolCore::create(path, options));
+  return pool::as_errors([&] { return Pool(pool::PoolCore::create(path, options)); });
 }
 
 Pool Pool::open(const std::filesystem::path& path, const PoolOptions& options) {
-  return Pool(finish_drops(pool::PoolCore::open(path, options)));
+  return pool::as_errors([&] { return Pool(finish_drops(pool::PoolCore::open(path, options))); });
 }
 
 Pool Pool::open_or_create(const std::filesystem::path& path, const PoolOptions& options) {
@@ -145,29 +162,32 @@ Pool Pool::open_or_create(const std::filesystem::path& path, const PoolOptions& 
 }
 
 CheckReport Pool::verify(const std::filesystem::path& path, const PoolOptions& options) {
-  const auto core = finish_drops(pool::PoolCore::open(path, options, pool::Purpose::verification));
-  CheckReport report = check_pool(*core);
-  if (core->needs_check()) require_all_known(report);
-  if (report.ok()) core->accept_after_check();
-  core->close();
-  return report;
+  return pool::as_errors([&] { return verify_pool(path, options); });
 }
 
-PoolInfo Pool::info() const { return core_->info(); }
+PoolInfo Pool::info() const {
+  return pool::as_errors([&] { return core_->info(); });
+}
 
-bool Pool::huge_pages() const { return core_->huge_pages(); }
+bool Pool::huge_pages() const {
+  return pool::as_errors([&] { return core_->huge_pages(); });
+}
 
-std::vector<IndexInfo> Pool::indexes() const { return core_->indexes(); }
+std::vector<IndexInfo> Pool::indexes() const {
+  return pool::as_errors([&] { return core_->indexes(); });
+}
 
-CheckReport Pool::check() const { return check_pool(*core_); }
+CheckReport Pool::check() const {
+  return pool::as_errors([&] { return check_pool(*core_); });
+}
 
 void Pool::drop(std::string_view name) {
-  // Before anything is changed: an index of an engine that isn't known is left alone.
-  index::engine_of(core_->index_info(name), core_->path().string());
-  destroy(*core_, core_->begin_drop(name));
+  pool::as_errors([&] { drop_index(*core_, name); });
 }
 
-void Pool::close() { core_->close(); }
+void Pool::close() {
+  pool::as_errors([&] { core_->close(); });
+}
 
 const std::shared_ptr<pool::PoolCore>& Pool::core() const { return core_; }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include <perdix/error.h>
@@ -289,7 +290,7 @@ PoolCore::~PoolCore() {
   }
   try {
     shut_down();
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     // The pool stays unclean, so the next opening repairs it, or refuses it if it must.
   }
 }
@@ -380,12 +381,12 @@ IndexHandle PoolCore::open_index(std::string_view name, std::string_view engine,
   if (const auto slot = directory_->find(name)) {
     require_same(directory_->info(*slot), engine, key_kind, value_kind, path().string());
     require_not_in_use(*slot);
-    return handle(*slot, false);
+    return handle(*slot, directory_->info(*slot), false);
   }
-  const Directory::Slot slot =
-      directory_->add({std::string(name), std::string(engine), key_kind, value_kind});
+  IndexInfo info{std::string(name), std::string(engine), key_kind, value_kind};
+  const Directory::Slot slot = directory_->add(info);
   require_usable();
-  return handle(slot, true);
+  return handle(slot, std::move(info), true);
 }
 
 std::optional<IndexHandle> PoolCore::open_existing_index(std::string_view name) {
@@ -393,7 +394,7 @@ std::optional<IndexHandle> PoolCore::open_existing_index(std::string_view name) 
   const auto slot = directory_->find(name);
   if (!slot) return std::nullopt;
   require_not_in_use(*slot);
-  return handle(*slot, false);
+  return handle(*slot, directory_->info(*slot), false);
 }
 
 std::vector<IndexInfo> PoolCore::indexes() const {
@@ -419,16 +420,22 @@ IndexHandle PoolCore::begin_drop(std::string_view name) {
   const Lock lock = lock_open();
   const Directory::Slot slot = slot_of(name);
   require_not_in_use(slot);
+  IndexInfo info = directory_->info(slot);
   directory_->begin_drop(slot);
   require_usable();
-  return handle(slot, false);
+  return handle(slot, std::move(info), false);
 }
 
 std::vector<IndexHandle> PoolCore::dropping() {
   const Lock lock = lock_open();
+  const std::vector<Directory::Slot> slots = directory_->dropping();
+  std::vector<IndexInfo> infos;
+  for (const Directory::Slot slot : slots) infos.push_back(directory_->info(slot));
   std::vector<IndexHandle> result;
-  for (const Directory::Slot slot : directory_->dropping()) {
-    if (!in_use_[slot]) result.push_back(handle(slot, false));
+  result.reserve(slots.size());
+  // Nothing is allocated from here on: a handle that an exception destroys would take the lock.
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (!in_use_[slots[i]]) result.push_back(handle(slots[i], std::move(infos[i]), false));
   }
   return result;
 }
@@ -437,21 +444,24 @@ void PoolCore::finish_drop(IndexHandle index) {
   assert(&index.pool() == this);
   const std::lock_guard guard(mutex_);
   directory_->finish_drop(index.slot_);
-  postponed_.erase(index.slot_);
+  why_postponed_.erase(index.slot_);
   require_usable();
 }
 
-void PoolCore::postpone_drop(IndexHandle index, std::string_view why) {
+void PoolCore::postpone_drop(IndexHandle index, std::string_view why) noexcept {
   assert(&index.pool() == this);
   const std::lock_guard guard(mutex_);
-  postponed_.insert_or_assign(index.slot_, std::string(why));
+  try {
+    why_postponed_.insert_or_assign(index.slot_, std::string(why));
+  } catch (const std::bad_alloc&) {
+    // Then it is listed without a reason.
+  }
 }
 
-IndexHandle PoolCore::handle(Directory::Slot slot, bool created) {
-  IndexHandle handle(shared_from_this(), slot, directory_->root(slot), directory_->info(slot),
-                     created);
+/// Allocates nothing: what the caller has changed for the index is done.
+IndexHandle PoolCore::handle(Directory::Slot slot, IndexInfo info, bool created) noexcept {
   in_use_[slot] = true;
-  return handle;
+  return {shared_from_this(), slot, directory_->root(slot), std::move(info), created};
 }
 
 void PoolCore::release(Directory::Slot slot) noexcept {
@@ -470,7 +480,12 @@ void PoolCore::require_not_in_use(Directory::Slot slot) const {
 
 std::vector<UnfinishedDrop> PoolCore::list_unfinished_drops() const {
   std::vector<UnfinishedDrop> drops;
-  for (const auto& [slot, why] : postponed_) drops.push_back({directory_->info(slot), why});
+  for (const Directory::Slot slot : directory_->dropping()) {
+    if (in_use_[slot]) continue;  // is being dropped
+    const auto why = why_postponed_.find(slot);
+    drops.push_back({directory_->info(slot),
+                     why != why_postponed_.end() ? why->second : "the process had no memory"});
+  }
   return drops;
 }
 
@@ -570,7 +585,7 @@ void PoolCore::shut_down() {
   pm_->store(area<OwnerBlock>(kOwnerOffset)->pid, 0);
   try {
     mark_clean();
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     failure = std::current_exception();
   }
   let_go();
@@ -596,7 +611,7 @@ void PoolCore::let_go() noexcept {
   try {
     // Made ready ahead of use, and not used. A file whose sync has failed is left as it is.
     if (health_->usable() && file_.size() > used) file_.truncate(used);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     // Then the next opening cuts it off.
   }
   lock_.reset();

@@ -10,7 +10,7 @@
 //   4. Once a sync has failed, nothing that is stored reaches the file any more, and no call
 //      returns a result: the pool can only be closed, which writes nothing.
 //   5. In a child of fork() every call throws `forked` before it takes a lock or looks at the pool;
-//      only close() and the end of the last reference do nothing.
+//      only the end of the last reference does nothing.
 //
 // Thread-safe, close() included. Memory stays where it is until close().
 #pragma once
@@ -148,7 +148,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
 
   /// Leaves an index hidden, with what it still occupies; the next opening tries again. info() says
   /// so, and why.
-  void postpone_drop(IndexHandle index, std::string_view why);
+  void postpone_drop(IndexHandle index, std::string_view why) noexcept;
 
   /// Drops that this opening could not finish.
   std::vector<UnfinishedDrop> unfinished_drops() const;
@@ -169,8 +169,8 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
 
   /// Marks the pool clean and releases the file; nothing of it may be used afterwards. Throws
   /// in_use while an index is open or the pool is being checked, invalid_argument if closed
-  /// already, io_error (the pool is released and stays unclean). In a child of fork() it does
-  /// nothing.
+  /// already, forked in a child of fork(), and io_error or bad_alloc: then the pool is released
+  /// and stays unclean.
   void close();
 
   /// Keeps the pool open while it is checked. Throws as any call of a closed pool.
@@ -222,7 +222,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
 
   std::vector<UnfinishedDrop> list_unfinished_drops() const;
   Directory::Slot slot_of(std::string_view name) const;
-  IndexHandle handle(Directory::Slot slot, bool created);
+  IndexHandle handle(Directory::Slot slot, IndexInfo info, bool created) noexcept;
   void release(Directory::Slot slot) noexcept;
   Lock lock_open() const;
   void require_open() const;
@@ -267,7 +267,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   unsigned checks_ = 0;                  // that are going on
   bool open_ = false;
   bool needs_check_ = false;
-  std::map<Directory::Slot, std::string> postponed_;  // drops, and why
+  std::map<Directory::Slot, std::string> why_postponed_;  // drops, as far as it could be noted
 
   OpenIndexes open_indexes_;
   Background background_;  // idle unless an index is open, and then the pool is

@@ -14,9 +14,9 @@ BUGS = [
         "an index that is in use is dropped",
         POOL_CORE,
         """  require_not_in_use(slot);
-  directory_->begin_drop(slot);
+  IndexInfo info = directory_->info(slot);
 """,
-        """  directory_->begin_drop(slot);
+        """  IndexInfo info = directory_->info(slot);
 """,
         (storm(REFUSED),),
     ),
@@ -24,9 +24,9 @@ BUGS = [
         "an index is opened twice",
         POOL_CORE,
         """    require_not_in_use(*slot);
-    return handle(*slot, false);
+    return handle(*slot, directory_->info(*slot), false);
 """,
-        """    return handle(*slot, false);
+        """    return handle(*slot, directory_->info(*slot), false);
 """,
         (storm(REFUSED),),
     ),

@@ -17,6 +17,8 @@
 #include <perdix/types.h>
 
 #include "index/common/word.h"
+#include "pool/as_errors.h"
+#include "pool/pool_core.h"
 
 namespace perdix::index {
 
@@ -97,13 +99,16 @@ class Batch {
   /// The key of the first pair that was not copied. In the Guard only.
   Key next_key() const { return pairs_[count_].key; }
 
-  /// Shows the copied pairs; false if the visitor has seen enough.
-  bool show(const Visitor<K, V>& visit) const {
+  /// Shows the copied pairs; false if the visitor has seen enough. Throws what the visitor throws,
+  /// and as require_usable() after a visit.
+  bool show(const Visitor<K, V>& visit, const pool::PoolCore& pool) const {
     const char* bytes = bytes_.begin();
     for (unsigned i = 0; i < count_; ++i) {
       const Pair& pair = pairs_[i];
       const View<K> key = take(pair.key, bytes);
       if (!visit(key, take_value(pair.value, bytes))) return false;
+      if (!pool.health().usable()) [[unlikely]]  // in a child that the visitor forked
+        pool::as_errors([&] { pool.require_usable(); });
     }
     return true;
   }
@@ -168,13 +173,15 @@ class Batch {
 /// Shows the pairs with key >= from, at most `limit`, until the visitor returns false. `read(batch,
 /// position, limit)` fills the batch, in a Guard of its own, with pairs with key >= position, at
 /// most `limit`, and moves `position` behind them; it returns false if no pairs come after them.
+/// What it throws leaves as perdix::Error, and what the visitor throws as it is.
 template <class Batch, Storable K, Storable V, class Read>
-void scan_by_batches(View<K> from, const Visitor<K, V>& visit, std::size_t limit, Read read) {
-  K position(from);
+void scan_by_batches(const pool::PoolCore& pool, View<K> from, const Visitor<K, V>& visit,
+                     std::size_t limit, Read read) {
+  K position = pool::as_errors([&] { return K(from); });
   Batch batch;
   for (bool more = true; more && limit > 0; limit -= batch.size()) {
-    more = read(batch, position, limit);
-    if (!batch.show(visit)) return;
+    more = pool::as_errors([&] { return read(batch, position, limit); });
+    if (!batch.show(visit, pool)) return;
   }
 }
 

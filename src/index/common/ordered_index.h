@@ -4,8 +4,10 @@
 #include <perdix/ordered_index.h>
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 
+#include "pool/as_errors.h"
 #include "pool/forks.h"
 #include "pool/pool_core.h"
 
@@ -31,10 +33,17 @@ void OrderedIndex<Engine, K, V>::require_usable() const {
 template <class Engine, Storable K, Storable V>
 template <class Call>
 auto OrderedIndex<Engine, K, V>::run(Call call) const {
-  require_usable();
-  auto result = call(*engine_);
-  require_usable();
-  return result;
+  return pool::as_errors([&] {
+    require_usable();
+    if constexpr (std::is_void_v<decltype(call(*engine_))>) {
+      call(*engine_);
+      require_usable();
+    } else {
+      auto result = call(*engine_);
+      require_usable();
+      return result;
+    }
+  });
 }
 
 template <class Engine, Storable K, Storable V>
@@ -49,9 +58,7 @@ OrderedIndex<Engine, K, V>& OrderedIndex<Engine, K, V>::operator=(OrderedIndex&&
 
 template <class Engine, Storable K, Storable V>
 void OrderedIndex<Engine, K, V>::put(Key key, Value value) {
-  require_usable();
-  engine_->put(key, value);
-  require_usable();
+  run([&](Engine& engine) { engine.put(key, value); });
 }
 
 template <class Engine, Storable K, Storable V>
@@ -82,32 +89,28 @@ bool OrderedIndex<Engine, K, V>::contains(Key key) const {
 template <class Engine, Storable K, Storable V>
 void OrderedIndex<Engine, K, V>::get_many(std::span<const Key> keys,
                                           std::span<std::optional<V>> out) const {
-  require_usable();
-  engine_->get_many(keys, out);
-  require_usable();
+  run([&](const Engine& engine) { engine.get_many(keys, out); });
 }
 
-/// The engine looks at the pool too, before it shows what it has read, since a sync of that may
-/// have failed. In a child that the visitor forked the scan must not go on.
+/// The visitor's exceptions are its caller's, so only the engine knows which ones to translate
+/// (scan_by_batches). It also looks at the pool on its way: before it shows what it has read, since
+/// a sync of that may have failed, and after each visit, since in a child that the visitor forked
+/// the scan must not go on.
 template <class Engine, Storable K, Storable V>
 void OrderedIndex<Engine, K, V>::scan(Key from, Visitor<K, V> visit) const {
-  require_usable();
-  engine_->scan(from, [&](Key key, Value value) {
-    const bool more = visit(key, value);
-    require_usable();
-    return more;
-  });
-  require_usable();
+  run([](const Engine&) {});
+  engine_->scan(from, visit);
+  run([](const Engine&) {});
 }
 
 template <class Engine, Storable K, Storable V>
 std::vector<std::pair<K, V>> OrderedIndex<Engine, K, V>::scan(Key from, std::size_t limit) const {
-  std::vector<std::pair<K, V>> pairs;
-  require_usable();
-  const auto keep = [&](Key key, Value value) { return pairs.emplace_back(key, value), true; };
-  engine_->scan(from, keep, limit);
-  require_usable();
-  return pairs;
+  return run([&](const Engine& engine) {
+    std::vector<std::pair<K, V>> pairs;
+    const auto keep = [&](Key key, Value value) { return pairs.emplace_back(key, value), true; };
+    engine.scan(from, keep, limit);
+    return pairs;
+  });
 }
 
 template <class Engine, Storable K, Storable V>

@@ -4,6 +4,7 @@
 #include "index/common/open_or_remove.h"
 #include "index/common/ordered_index.h"
 #include "index/fastfair/fastfair.h"
+#include "pool/as_errors.h"
 #include "pool/pool_core.h"
 
 namespace perdix {
@@ -12,13 +13,15 @@ namespace {
 
 template <Storable K, Storable V>
 std::unique_ptr<index::fastfair::Tree<K, V>> open(const Pool& pool, std::string_view name) {
-  return index::open_or_remove(
-      *pool.core(),
-      {std::string(name), std::string(index::fastfair::kEngineName), kKindOf<K>, kKindOf<V>},
-      [&](std::uint64_t& root) { index::fastfair::destroy<K, V>(*pool.core(), root); },
-      [&](pool::IndexHandle handle) {
-        return std::make_unique<index::fastfair::Tree<K, V>>(std::move(handle));
-      });
+  return pool::as_errors([&] {
+    return index::open_or_remove(
+        *pool.core(),
+        {std::string(name), std::string(index::fastfair::kEngineName), kKindOf<K>, kKindOf<V>},
+        [&](std::uint64_t& root) { index::fastfair::destroy<K, V>(*pool.core(), root); },
+        [&](pool::IndexHandle handle) {
+          return std::make_unique<index::fastfair::Tree<K, V>>(std::move(handle));
+        });
+  });
 }
 
 }  // namespace

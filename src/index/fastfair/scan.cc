@@ -60,7 +60,7 @@ bool Tree<K, V>::read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size
 template <class K, class V>
 void Tree<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
   Seen leaf;
-  scan_by_batches<ScanBatch, K, V>(from, visit, limit,
+  scan_by_batches<ScanBatch, K, V>(pool_, from, visit, limit,
                                    [&](ScanBatch& batch, K& position, std::size_t left) {
                                      return read_batch(batch, leaf, position, left);
                                    });

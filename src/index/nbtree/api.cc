@@ -4,6 +4,7 @@
 #include "index/common/open_or_remove.h"
 #include "index/common/ordered_index.h"
 #include "index/nbtree/nbtree.h"
+#include "pool/as_errors.h"
 #include "pool/pool_core.h"
 
 namespace perdix {
@@ -13,13 +14,15 @@ namespace {
 template <Storable K, Storable V>
 std::unique_ptr<index::nbtree::Tree<K, V>> open(const Pool& pool, std::string_view name,
                                                 const IndexOptions& options) {
-  return index::open_or_remove(
-      *pool.core(),
-      {std::string(name), std::string(index::nbtree::kEngineName), kKindOf<K>, kKindOf<V>},
-      [&](std::uint64_t& root) { index::nbtree::destroy<K, V>(*pool.core(), root); },
-      [&](pool::IndexHandle handle) {
-        return std::make_unique<index::nbtree::Tree<K, V>>(std::move(handle), options);
-      });
+  return pool::as_errors([&] {
+    return index::open_or_remove(
+        *pool.core(),
+        {std::string(name), std::string(index::nbtree::kEngineName), kKindOf<K>, kKindOf<V>},
+        [&](std::uint64_t& root) { index::nbtree::destroy<K, V>(*pool.core(), root); },
+        [&](pool::IndexHandle handle) {
+          return std::make_unique<index::nbtree::Tree<K, V>>(std::move(handle), options);
+        });
+  });
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ bool Tree<K, V>::read_batch(ScanBatch& batch, K& position, std::size_t limit) co
 
 template <class K, class V>
 void Tree<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
-  scan_by_batches<ScanBatch, K, V>(from, visit, limit,
+  scan_by_batches<ScanBatch, K, V>(pool(), from, visit, limit,
                                    [this](ScanBatch& batch, K& position, std::size_t left) {
                                      return read_batch(batch, position, left);
                                    });

@@ -1,0 +1,23 @@
+// What leaves a public call is a perdix::Error: the standard library's exceptions become one where
+// they would leave the library. Inside, std::bad_alloc stays what it is.
+#pragma once
+
+#include <exception>
+
+namespace perdix::pool {
+
+/// Throws the exception that is being handled, as an Error. Needs no memory to say that there is
+/// none.
+[[noreturn]] void throw_as_error();
+
+/// Returns call(). Must not contain calls of a user's code, whose exceptions are the user's.
+template <class Call>
+decltype(auto) as_errors(const Call& call) {
+  try {
+    return call();
+  } catch (const std::exception&) {
+    throw_as_error();
+  }
+}
+
+}  // namespace perdix::pool
