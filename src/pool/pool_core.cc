@@ -529,7 +529,7 @@ void PoolCore::accept_after_check() {
 }
 
 void PoolCore::close() {
-  if (health_->forked()) return;
+  if (health_->forked()) throw_unusable();
   const std::lock_guard guard(mutex_);
   require_open();
   require_unused();

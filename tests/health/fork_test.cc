@@ -145,6 +145,7 @@ class Forks : public ::testing::TestWithParam<IndexType> {
     forked("indexes", [&] { pool.indexes(); });
     forked("check of the pool", [&] { pool.check(); });
     forked("drop", [&] { pool.drop("index"); });
+    forked("close", [&] { pool.close(); });
     forked("opening an index", [&] { open(pool, "another"); });
     forked("opening an index by bytes", [&] { Index::open(pool, "index"); });
   }
@@ -185,8 +186,7 @@ TEST_P(Forks, ChildHasNoPool) {
     use_own_pool(directory_.file("child.pool"));
     expect_success(start([&] { expect_forked(*pool, *index); }));
     index.reset();
-    pool->close();  // is no business of a child
-    pool->close();
+    expect_code(Errc::forked, "close", [&] { pool->close(); });
     pool.reset();
     use_own_pool(directory_.file("child again.pool"));
   }));
