@@ -50,7 +50,7 @@ Heap::Found Heap::look_for_span(unsigned size_class, unsigned node, Effort effor
     form_chunk(chunks_.take(1, true), node);
     return find_span(size_class, node);
   }
-  discover_spans(size_class, std::numeric_limits<unsigned>::max());
+  discover_all_spans();
   for (unsigned i = 0; i < nodes_.size(); ++i) {
     const Found found = find_span(size_class, (node + i) % nodes_.size());
     if (found.span != nullptr) return found;
@@ -168,6 +168,7 @@ void Heap::dissolve_span(Span& span) {
 Offset Heap::take_run(std::uint16_t spans, unsigned node, Effort effort) {
   const std::lock_guard lock(mutex_);
   if (effort == Effort::grow) form_chunk(chunks_.take(1, true), node);
+  if (effort == Effort::anywhere) discover_all_spans();
   const std::size_t nodes = effort == Effort::anywhere ? nodes_.size() : 1;
   for (std::size_t i = 0; i < nodes; ++i) {
     const Offset offset = find_run(spans, (node + i) % nodes_.size());
@@ -252,6 +253,7 @@ Offset Heap::take_chunks(std::uint16_t count, Effort effort) {
   const std::lock_guard lock(mutex_);
   const bool grow = effort == Effort::grow;
   std::uint64_t chunk = chunks_.take(count, false);
+  if (chunk == 0 && effort == Effort::anywhere) discover_all_spans();
   if (chunk == 0 && harvest_chunks()) chunk = chunks_.take(count, false);
   if (chunk == 0 && grow) chunk = chunks_.take(count, true);
   return chunk == 0 ? pm::kNull : chunk * kChunkSize + kLargeHeader;

@@ -116,6 +116,7 @@ class Heap {
   Span* own(Span& span) noexcept;
   void list(Span& span) noexcept;
   void discover_spans(unsigned size_class, unsigned budget);
+  void discover_all_spans();
   bool discover_chunks();
   Offset find_run(unsigned spans, unsigned node);
   SpanMap* map_with_run(unsigned spans, Node& node) noexcept;

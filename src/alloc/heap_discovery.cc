@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cassert>
+#include <limits>
 #include <new>
 
 #include "alloc/heap.h"
@@ -39,6 +40,14 @@ void Heap::discover_spans(unsigned size_class, unsigned budget) {
     learn_span(map, index, size_class);
     --budget;
   }
+}
+
+/// Looks at every span that was there at open(). Before a pool counts as full: spans without taken
+/// blocks are of use to all sizes, but only known ones are harvested. Once they are known this
+/// costs nothing.
+void Heap::discover_all_spans() {
+  for (unsigned size_class = 0; size_class < kClasses; ++size_class)
+    discover_spans(size_class, std::numeric_limits<unsigned>::max());
 }
 
 /// Looks at one more chunk that was there at open(). False if all are known.
