@@ -46,6 +46,7 @@ struct IndexOptions {
   /// written to has one (576 bytes a leaf, and up to as much for each of the others: memory is
   /// taken for leaves side by side). In between, the leaves written to most have one. If more were
   /// in use before the index was closed, those that exceed the budget are merged when it is opened.
+  /// An index that had none before gets none while its pool is full.
   std::uint64_t dram_budget = 0;
 
   /// After a restart, a thread of the index's own brings back what lies in DRAM, while the index is

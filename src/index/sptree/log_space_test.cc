@@ -54,12 +54,11 @@ class LogSpaceTest : public testing::Test {
     return *pool_;
   }
 
-  /// The index "t", with buffers for all leaves.
+  /// The index "t", with buffers for all leaves unless another budget is given.
   template <class K, class V>
-  index::sptree::Tree<K, V> open() {
+  index::sptree::Tree<K, V> open(std::uint64_t budget = IndexOptions::kUnlimited) {
     return index::sptree::Tree<K, V>(
-        pool_->core()->open_index("t", kEngineName, kKindOf<K>, kKindOf<V>),
-        log_options(IndexOptions::kUnlimited));
+        pool_->core()->open_index("t", kEngineName, kKindOf<K>, kKindOf<V>), log_options(budget));
   }
 
   Pool& reopen() {
@@ -74,6 +73,13 @@ class LogSpaceTest : public testing::Test {
     const auto handle = pool_->core()->open_index("t", kEngineName, Kind::u64, Kind::u64);
     const index::sptree::Root& root = index::sptree::root_at(*pool_->core(), handle.root());
     return ask(wal::Log(*pool_->core(), root.log, wal::Log::Limits{0}));
+  }
+
+  /// Whether the closed index "t" has a log.
+  template <class K, class V>
+  bool has_log() {
+    const auto handle = pool_->core()->open_index("t", kEngineName, kKindOf<K>, kKindOf<V>);
+    return index::sptree::root_at(*pool_->core(), handle.root()).log != pm::kNull;
   }
 
   std::filesystem::path path_ =
@@ -180,6 +186,30 @@ TYPED_TEST(FullPool, LetsAnIndexBeDropped) {
   pool.drop("t");
   EXPECT_EQ(pool.info().allocated, before);
   EXPECT_EQ(this->reopen().check().problems, std::vector<std::string>{});
+}
+
+// There is no room for its log: so it has no buffers, until there is.
+TYPED_TEST(FullPool, IsOpenedWithAFirstBudget) {
+  using K = typename TypeParam::K;
+  using V = typename TypeParam::V;
+  this->create(16 * kMiB);
+  std::uint64_t pairs = 0;
+  {
+    Engine<K, V> tree = this->template open<K, V>(0);
+    pairs = fill(tree);
+  }
+  this->reopen();
+  {
+    Engine<K, V> tree = this->template open<K, V>();
+    EXPECT_EQ(tree.size(), pairs);
+    util::Random same(5);
+    for (std::uint64_t i = 0; i < pairs; ++i) ASSERT_TRUE(tree.erase(number_or_text<K>(same())));
+    expect_no_problems(tree);
+  }
+  EXPECT_FALSE((this->template has_log<K, V>()));
+  this->reopen();
+  { const Engine<K, V> tree = this->template open<K, V>(); }
+  EXPECT_TRUE((this->template has_log<K, V>()));
 }
 
 // Whichever keys they are: what a restart reads, and what the log keeps, is bounded.

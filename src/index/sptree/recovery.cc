@@ -5,6 +5,8 @@
 //
 // Opening writes to PM for a new index, for the backup of an index that has none yet, and for the
 // first budget of an old one (an empty log).
+#include <perdix/error.h>
+
 #include <chrono>
 #include <memory>
 #include <new>
@@ -29,10 +31,12 @@ Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options,
       top_(art::DramMemory(arena_, pool().reclaimer())),
       unfiled_(pool().background(), [this](Key low, pm::Offset leaf) { file(low, leaf); }) {
   const auto start = std::chrono::steady_clock::now();
-  if (pm::load(handle_.root()) == pm::kNull) retry_when_full(pool(), [&] { create(); });
+  const bool is_new = pm::load(handle_.root()) == pm::kNull;
+  if (is_new) retry_when_full(pool(), [&] { create(); });
   Root& root = root_at(pool(), pm::load(handle_.root()));
   backup_.emplace(pool(), root.backup);
-  retry_when_full(pool(), [&] { open_log(options); });
+  if (options.dram_budget != 0 && pm::load(root.log) == pm::kNull) give_log(is_new);
+  if (pm::load(root.log) != pm::kNull) retry_when_full(pool(), [&] { open_log(options); });
   start_resuming(options.resume_in_background);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -63,20 +67,34 @@ void Tree<K, V>::create() {
   session.finish();
 }
 
-/// Opens the log of the write buffers if there is one, or makes it if there shall be buffers.
+/// Makes the log that write buffers need. If there is no room for it, an index that has pairs must
+/// be opened all the same, or nothing could be erased from a pool that it has filled: then it has
+/// no buffers.
+template <class K, class V>
+void Tree<K, V>::give_log(bool required) {
+  try {
+    retry_when_full(pool(), [&] { make_log(); });
+  } catch (const Error& error) {
+    if (required || error.code() != Errc::out_of_space) throw;
+  }
+}
+
+template <class K, class V>
+void Tree<K, V>::make_log() {
+  Root& root = this->root();
+  alloc::Session session = pool().allocator().session();
+  const pm::Offset offset = wal::Log::create(session, pool());
+  session.commit_when(root.log, ~std::uint64_t{0}, offset);
+  session.log();
+  pm().store(root.log, offset);            // the commit
+  pm().flush(&root.log, sizeof root.log);  // finish() fences: nothing is freed (rule R3)
+  session.finish();
+}
+
+/// Opens the log of the write buffers.
 template <class K, class V>
 void Tree<K, V>::open_log(const IndexOptions& options) {
   Root& root = this->root();
-  if (options.dram_budget != 0 && pm::load(root.log) == pm::kNull) {
-    alloc::Session session = pool().allocator().session();
-    const pm::Offset offset = wal::Log::create(session, pool());
-    session.commit_when(root.log, ~std::uint64_t{0}, offset);
-    session.log();
-    pm().store(root.log, offset);            // the commit
-    pm().flush(&root.log, sizeof root.log);  // finish() fences: nothing is freed (rule R3)
-    session.finish();
-  }
-  if (pm::load(root.log) == pm::kNull) return;
   buffers_.set_budget(options.dram_budget);
   // Room for all buffers several times over: the longer a buffer may stay, the fuller its batch.
   // One of them is for the room that their chains are promised.

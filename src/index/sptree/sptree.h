@@ -269,6 +269,8 @@ class Tree final : public pool::OpenIndex {
 
   // recovery.cc
   void create();
+  void give_log(bool required);
+  void make_log();
   void open_log(const IndexOptions& options);
   Node* new_node(Leaf* leaf, Key low, typename NodeBounds::High high);
   void delete_node(Node* node) noexcept;
