@@ -101,7 +101,9 @@ std::shared_ptr<PoolCore> PoolCore::own(MakeFile file) {
   std::unique_ptr<PoolCore> core;
   {
     const pm::NoFork no_fork;
-    core.reset(new PoolCore(boot, file(), no_fork));
+    core.reset(new PoolCore(boot, file()));
+    // After all that may throw: its end needs the lock of NoFork, too.
+    core->lock_.emplace(core->file_, no_fork);
   }
   return std::shared_ptr<PoolCore>(core.release(), give_up);
 }

@@ -195,8 +195,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   using Lock = std::unique_lock<std::mutex>;
 
   /// The boot id is read before the file is opened: then it needs no descriptor that the file has.
-  PoolCore(const BootId& boot, pm::File file, const pm::NoFork& no_fork)
-      : file_(std::move(file)), lock_(std::in_place, file_, no_fork), origin_(boot, file_) {}
+  PoolCore(const BootId& boot, pm::File file) : file_(std::move(file)), origin_(boot, file_) {}
 
   template <class MakeFile>
   static std::shared_ptr<PoolCore> own(MakeFile file);

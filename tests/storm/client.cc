@@ -101,6 +101,12 @@ bool Client::may_throw(const OpenIndex& index, Op op, const Outcome& outcome) co
   return index.pool_plan.tight && needs_space && outcome.code == Errc::out_of_space;
 }
 
+// The sync of another thread may have failed, too.
+void Client::note_failed_sync(const OpenIndex& index, const Outcome& outcome) {
+  if (step_.fault == Fault::sync && outcome.code == Errc::io_error)
+    board_.sick[index.plan.pool] = true;
+}
+
 Found Client::version_of(const OpenIndex& index, std::uint32_t number, const Datum& value) const {
   const auto tag = index.plan.values.read(value);
   require(tag.has_value(), name(index, number) + " has a damaged value");
@@ -163,7 +169,7 @@ void Client::after_failure(OpenIndex& index, std::uint32_t number, Op op, const 
   require(may_throw(index, op, outcome), what() + " without a reason");
   ++board_.counters.failed_calls;
   if (outcome.code == Errc::out_of_space) ++full_;
-  if (outcome.code == Errc::io_error) board_.sick[index.plan.pool] = true;
+  note_failed_sync(index, outcome);
   if (sick(index)) {  // undecided until the pool is opened again
     if (outcome.struck) expect_refusal(index, number);
     return;
@@ -217,7 +223,7 @@ void Client::write_hot(OpenIndex& index, std::uint32_t hot, Op op) {
             fmt::format("{}: {}() threw {} without a reason ({})", name(index, number),
                         name_of_call(op), to_string(outcome.code), outcome.text));
     if (outcome.code == Errc::out_of_space) ++full_;
-    if (outcome.code == Errc::io_error) board_.sick[index.plan.pool] = true;
+    note_failed_sync(index, outcome);
     if (!sick(index)) cell.cancel(writer_);
     return;
   }
@@ -231,7 +237,8 @@ void Client::read(OpenIndex& index, std::uint32_t number) {
   const Cell& cell = index.model.cells[number];
   const Snapshot before = cell.load();
   Found found;
-  const Outcome outcome = call(index, "contains", [&] { index.index.contains(index.key(number)); });
+  const Datum key = index.key(number);
+  const Outcome outcome = call(index, "contains", [&] { index.index.contains(key); });
   if (outcome.threw || sick(index)) {
     require(!outcome.threw || may_throw(index, Op::get, outcome),
             name(index, number) + ": contains() threw " + outcome.text);

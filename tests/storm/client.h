@@ -89,6 +89,7 @@ class Client {
   /// Runs the call, mostly without failures; those that may not be are findings.
   Outcome call(OpenIndex& index, const char* name, const std::function<void()>& body);
   bool may_throw(const OpenIndex& index, Op op, const Outcome& outcome) const;
+  void note_failed_sync(const OpenIndex& index, const Outcome& outcome);
   void after_failure(OpenIndex& index, std::uint32_t number, Op op, const Outcome& outcome);
   void expect_refusal(OpenIndex& index, std::uint32_t number);
   Found find(OpenIndex& index, std::uint32_t number);

@@ -99,10 +99,24 @@ constexpr std::array kDeeds = {
               }},
 };
 
-/// Forks and runs `body` in the child, which ends with this process. Returns the pid.
-pid_t fork_child(const std::function<void()>& body) {
-  const pid_t parent = ::getpid();
+/// Forks. The kernel lets the child hold the file's lock until its handlers of the fork have run;
+/// if the owner is killed before, the pool is in use for that long. So nothing kills this process
+/// meanwhile.
+pid_t fork_and_wait(Scene& scene) {
+  const std::lock_guard lock(scene.starting);
+  const std::uint64_t before = scene.board.counters.forks;
   const pid_t child = ::fork();
+  if (child == 0) ++scene.board.counters.forks;
+  require(child >= 0, "the storm can't fork");
+  while (child > 0 && scene.board.counters.forks == before)
+    std::this_thread::sleep_for(microseconds(50));
+  return child;
+}
+
+/// Forks and runs `body` in the child, which ends with this process. Returns the pid.
+pid_t fork_child(Scene& scene, const std::function<void()>& body) {
+  const pid_t parent = ::getpid();
+  const pid_t child = fork_and_wait(scene);
   if (child != 0) return child;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(0);
@@ -139,9 +153,7 @@ void expect_owned(Scene& scene, const char* when) {
 void fork_once(Scene& scene) {
   const ChildDeed& deed = kDeeds[scene.rng.below(kDeeds.size())];
   OpenIndex& index = any_index(scene);
-  const pid_t child = fork_child([&] { deed.run(scene, index); });
-  require(child > 0, "the storm can't fork");
-  ++scene.board.counters.forks;
+  const pid_t child = fork_child(scene, [&] { deed.run(scene, index); });
   const auto status = wait_for(child);
   require(status.has_value(), fmt::format("a forked child hangs in {}", deed.name));
   require(!WIFSIGNALED(*status),
@@ -435,14 +447,13 @@ void disturb(Disturbance disturbance, Scene& scene, const std::function<bool()>&
 }
 
 void leave_orphan(Scene& scene) {
-  const pid_t child = ::fork();
+  const pid_t child = fork_and_wait(scene);
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, 0);
     std::this_thread::sleep_for(kOrphanLife);
     ::_exit(0);
   }
   scene.board.orphan = child;
-  ++scene.board.counters.forks;
 }
 
 bool run_helper(const Options& options) {

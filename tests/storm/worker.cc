@@ -124,18 +124,28 @@ class Worker {
   }
 
   void open_all(const Round& round) {
+    open_under(round, round.opening_fault);
+    if (sick()) {
+      // A pool whose sync failed serves nothing until it is opened again.
+      indexes_.clear();
+      pools_.clear();
+      open_under(round, Fault::none);
+    }
+    ++board_.counters.reopens;
+  }
+
+  void open_under(const Round& round, Fault fault) {
     pools_.resize(paths_.size());
     for (unsigned i = 0; i < paths_.size(); ++i) {
       board_.sick[i] = false;
-      with_fault(round.opening_fault, i, "opening a pool", [&] { open_pool(i, round); });
-      if (!board_.sick[i]) drop_others(*pools_[i]);
+      with_fault(fault, i, "opening a pool", [&] { open_pool(i, round); });
+      if (sick()) return;
+      drop_others(*pools_[i]);
     }
-    for (std::size_t i = 0; i < episode_.indexes.size(); ++i) {
+    for (std::size_t i = 0; i < episode_.indexes.size() && !sick(); ++i) {
       const IndexPlan& plan = episode_.indexes[i];
-      with_fault(round.opening_fault, plan.pool, "opening an index",
-                 [&] { open_index(plan, i, round); });
+      with_fault(fault, plan.pool, "opening an index", [&] { open_index(plan, i, round); });
     }
-    ++board_.counters.reopens;
   }
 
   // What is the storm's own does not fail here.
@@ -161,31 +171,36 @@ class Worker {
                                         pool, std::move(index)});
   }
 
-  /// With failures first, where Errors are right; then without, where none is.
+  /// With failures first, where Errors are right; then without, where none is. Behind a failed
+  /// sync the pool counts as sick, and there is no second time.
   void with_fault(Fault fault, unsigned pool, const char* what, const std::function<void()>& call) {
-    if (fault != Fault::none) {
-      const bool existed = std::filesystem::exists(paths_[pool]);
-      Outcome outcome;
-      {
-        // The first allocation may be the storm's own; of other calls there are few.
-        const bool memory = fault == Fault::memory;
-        const auto nth = static_cast<unsigned>(rng_.between(memory ? 2 : 1, memory ? 60 : 6));
-        const faults::Armed armed(fault, nth, fault != Fault::memory && rng_.once_in(2));
-        outcome = attempt(what, call);
-        outcome.struck = armed.struck();
-      }
-      if (outcome.struck) ++board_.counters.injected;
-      if (outcome.struck && fault == Fault::sync) board_.sick[pool] = true;
-      if (!outcome.threw) return;
-      ++board_.counters.failed_calls;
-      require(outcome.struck, fmt::format("{} threw {}", what, outcome.text));
-      board_.sick[pool] = false;
-      require(existed || !std::filesystem::exists(paths_[pool]) || pools_[pool].has_value(),
-              "Pool::create() threw and has left the file");
-    }
+    if (fault != Fault::none && succeeds_under(fault, pool, what, call)) return;
+    if (board_.sick[pool]) return;
     const Outcome outcome = attempt(what, call);
     require(!outcome.threw,
             fmt::format("{} threw {} ({})", what, to_string(outcome.code), outcome.text));
+  }
+
+  bool succeeds_under(Fault fault, unsigned pool, const char* what,
+                      const std::function<void()>& call) {
+    const bool existed = std::filesystem::exists(paths_[pool]);
+    Outcome outcome;
+    {
+      // The first allocation may be the storm's own; of other calls there are few.
+      const bool memory = fault == Fault::memory;
+      const auto nth = static_cast<unsigned>(rng_.between(memory ? 2 : 1, memory ? 60 : 6));
+      const faults::Armed armed(fault, nth, fault != Fault::memory && rng_.once_in(2));
+      outcome = attempt(what, call);
+      outcome.struck = armed.struck();
+    }
+    if (outcome.struck) ++board_.counters.injected;
+    if (outcome.struck && fault == Fault::sync) board_.sick[pool] = true;
+    if (!outcome.threw) return true;
+    ++board_.counters.failed_calls;
+    require(outcome.struck, fmt::format("{} threw {}", what, outcome.text));
+    require(existed || !std::filesystem::exists(paths_[pool]) || pools_[pool].has_value(),
+            "Pool::create() threw and has left the file");
+    return false;
   }
 
   void close_all(const Round& round) {
