@@ -28,7 +28,7 @@ struct Seat {
 struct Counters {
   std::atomic<std::uint64_t> operations{0}, injected{0}, failed_calls{0}, kills{0},
       kills_in_open{0}, reopens{0}, comparisons{0}, forks{0}, copies{0}, copies_refused{0},
-      recreated{0}, damaged{0}, full{0}, visits{0}, threads{0}, stops{0};
+      recreated{0}, damaged{0}, full{0}, visits{0}, threads{0}, stops{0}, power_losses{0};
 };
 
 struct Board {
@@ -38,6 +38,7 @@ struct Board {
   std::atomic<std::uint32_t> step{0};
   std::atomic<bool> opened{false};
   std::atomic<bool> finished{false};
+  std::atomic<bool> power_lost{false};     ///< the next worker begins with what devices hold
   std::atomic<bool> damage_wanted{false};  ///< the next worker opens damaged copies, and ends
   std::atomic<int> planned_signal{0};      ///< the worker dies of this now, as planned
   std::atomic<pid_t> orphan{0};            ///< a child that outlives the worker

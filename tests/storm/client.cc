@@ -127,8 +127,7 @@ void Client::settle(OpenIndex& index, std::uint32_t number) {
   if (!now.in_flight) return;
   const Found found = find(index, number);
   require(cell.decide(found),
-          fmt::format("{}: {}, after {} and an operation in flight that leads to {}",
-                      name(index, number), show(found), show(now.decided), show(*now.in_flight)));
+          fmt::format("{}: {}, after {}", name(index, number), show(found), show(now)));
 }
 
 void Client::write(OpenIndex& index, std::uint32_t number, Op op) {
@@ -180,6 +179,7 @@ void Client::after_failure(OpenIndex& index, std::uint32_t number, Op op, const 
   require(
       Snapshot{before, std::nullopt}.allows(found),
       fmt::format("{}, but the key is changed: {}, before {}", what(), show(found), show(before)));
+  require(!cell.load().seen, what() + ", but a reader has seen its effect");
   cell.cancel();
 }
 
@@ -234,7 +234,7 @@ void Client::write_hot(OpenIndex& index, std::uint32_t hot, Op op) {
 }
 
 void Client::read(OpenIndex& index, std::uint32_t number) {
-  const Cell& cell = index.model.cells[number];
+  Cell& cell = index.model.cells[number];
   const Snapshot before = cell.load();
   Found found;
   const Datum key = index.key(number);
@@ -249,6 +249,7 @@ void Client::read(OpenIndex& index, std::uint32_t number) {
   require(allows(before, behind, found),
           fmt::format("{}: get() found {}; before the call: {}{}", name(index, number), show(found),
                       show(before.decided), before.in_flight ? " and a call in flight" : ""));
+  cell.see(found);
 }
 
 void Client::read_many(OpenIndex& index) {

@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "storm/crash_report.h"
 #include "storm/faults.h"
 #include "support/compare.h"
 
@@ -454,6 +455,29 @@ void leave_orphan(Scene& scene) {
     ::_exit(0);
   }
   scene.board.orphan = child;
+}
+
+void become_daemon(Scene& scene) {
+  const pid_t parent = ::getpid();
+  const pid_t child = fork_and_wait(scene);
+  if (child != 0) return;
+  ::prctl(PR_SET_PDEATHSIG, 0);
+  ::setsid();
+  while (::getppid() == parent) std::this_thread::sleep_for(milliseconds(1));
+  OpenIndex& index = any_index(scene);
+  try {
+    for (unsigned i = 0; i < 20; ++i) {
+      expect_code("get() in a daemon whose parent opened the pool", Errc::forked,
+                  [&] { index.index.get(index.key(0)); });
+      expect_code("put() in a daemon whose parent opened the pool", Errc::forked, [&] {
+        index.index.put(index.key(0), index.plan.values({0, kForgedVersion}));
+      });
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+  } catch (const std::exception& finding) {
+    report_problem(scene.board, finding.what());
+  }
+  ::_exit(0);
 }
 
 bool run_helper(const Options& options) {

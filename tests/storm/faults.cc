@@ -14,6 +14,8 @@
 #include <cstring>
 #include <new>
 
+#include "storm/device.h"
+
 namespace perdix::test::storm::faults {
 namespace {
 
@@ -112,6 +114,7 @@ std::uint64_t injected() { return injected_calls; }
 
 }  // namespace perdix::test::storm::faults
 
+namespace device = perdix::test::storm::device;
 namespace faults = perdix::test::storm::faults;
 using perdix::test::storm::Fault;
 
@@ -154,19 +157,21 @@ int posix_fallocate(int fd, off_t begin, off_t n) {
 }
 
 int msync(void* address, size_t n, int flags) {
-  if (faults::strikes(Fault::sync)) {
-    errno = EIO;
-    return -1;
-  }
-  return static_cast<int>(::syscall(SYS_msync, address, n, flags));
+  const bool fails = faults::strikes(Fault::sync);
+  const faults::Spared spared;
+  device::on_sync(address, n, !fails);
+  if (!fails) return static_cast<int>(::syscall(SYS_msync, address, n, flags));
+  errno = EIO;
+  return -1;
 }
 
 int fsync(int fd) {
-  if (faults::strikes(Fault::sync)) {
-    errno = EIO;
-    return -1;
-  }
-  return static_cast<int>(::syscall(SYS_fsync, fd));
+  const bool fails = faults::strikes(Fault::sync);
+  const faults::Spared spared;
+  device::on_sync(fd, !fails);
+  if (!fails) return static_cast<int>(::syscall(SYS_fsync, fd));
+  errno = EIO;
+  return -1;
 }
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),

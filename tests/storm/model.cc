@@ -8,7 +8,8 @@ namespace perdix::test::storm {
 namespace {
 
 std::uint32_t low(std::uint64_t word) { return static_cast<std::uint32_t>(word); }
-std::uint32_t high(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); }
+constexpr std::uint64_t kSeen = std::uint64_t{1} << 63;
+std::uint32_t high(std::uint64_t word) { return static_cast<std::uint32_t>((word & ~kSeen) >> 32); }
 std::uint64_t with_flight(std::uint64_t word, State next) {
   return std::uint64_t{next.pack()} << 32 | low(word);
 }
@@ -30,8 +31,14 @@ std::string show(State state) {
 
 std::string show(Found found) { return found ? fmt::format("version {}", *found) : "no value"; }
 
+std::string show(const Snapshot& snapshot) {
+  if (!snapshot.in_flight) return show(snapshot.decided);
+  return fmt::format("{}, and in flight {}{}", show(snapshot.decided), show(*snapshot.in_flight),
+                     snapshot.seen ? ", which a reader has seen" : "");
+}
+
 bool Snapshot::allows(Found found) const {
-  return shows(decided, found) || (in_flight && shows(*in_flight, found));
+  return (shows(decided, found) && !seen) || (in_flight && shows(*in_flight, found));
 }
 
 bool allows(const Snapshot& before, const Snapshot& behind, Found found) {
@@ -51,7 +58,15 @@ Snapshot Cell::load() const {
   const std::uint64_t word = word_.load(std::memory_order_acquire);
   Snapshot snapshot{State::unpack(low(word)), std::nullopt};
   if (high(word) != 0) snapshot.in_flight = State::unpack(high(word));
+  snapshot.seen = (word & kSeen) != 0;
   return snapshot;
+}
+
+void Cell::see(Found found) {
+  std::uint64_t word = word_.load();
+  if (high(word) == 0 || shows(State::unpack(low(word)), found)) return;
+  // If it fails, the owner has decided what it was.
+  if (shows(State::unpack(high(word)), found)) word_.compare_exchange_strong(word, word | kSeen);
 }
 
 void Cell::begin(State next) {
@@ -70,7 +85,7 @@ bool Cell::decide(Found found) {
   const Snapshot now = load();
   if (now.in_flight && shows(*now.in_flight, found))
     finish();
-  else if (shows(now.decided, found))
+  else if (shows(now.decided, found) && !now.seen)
     cancel();
   else
     return false;

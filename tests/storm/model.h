@@ -10,6 +10,8 @@
 //   2. A process that is killed leaves its operations in flight; whoever looks at the key next
 //      decides them by what it finds.
 //
+//   3. An effect that a reader has seen outlives the process, and a power failure.
+//
 // Readers of other threads load a state before and behind their call (Cell::allows). Thread-safe
 // under the rule of ownership.
 #pragma once
@@ -42,11 +44,14 @@ std::string show(Found found);
 struct Snapshot {
   State decided;
   std::optional<State> in_flight;
+  bool seen = false;  ///< a reader has found the one in flight
 
   /// Whether a quiet key in this state may be found so.
   bool allows(Found found) const;
   bool operator==(const Snapshot&) const = default;
 };
+
+std::string show(const Snapshot& snapshot);
 
 /// Whether a lookup that lies between two snapshots may have found this.
 bool allows(const Snapshot& before, const Snapshot& behind, Found found);
@@ -64,11 +69,16 @@ class Cell {
   /// It had none.
   void cancel();
 
+  /// A reader has found this. If only the operation in flight explains that, its effect must
+  /// survive.
+  void see(Found found);
+
   /// `found` decides which of the allowed states it is. False, and nothing changes, if none is.
   bool decide(Found found);
 
  private:
-  std::atomic<std::uint64_t> word_{0};  // low: decided; high: in flight, 0: none
+  // Low: decided; high: in flight, 0: none; its top bit: seen.
+  std::atomic<std::uint64_t> word_{0};
 };
 
 /// Writers of hot keys, at most.

@@ -184,7 +184,9 @@ class Maker {
     for (std::uint64_t i = 0; i < steps; ++i) round.steps.push_back(step(number == 0 && i == 0));
     round.damage = now_and_then(5, "damage");
     round.ending = unless_without(one_of(std::array{Ending::close, Ending::destroy, Ending::kill,
-                                                    Ending::kill, Ending::kill, Ending::orphan}));
+                                                    Ending::kill, Ending::orphan, Ending::daemon}));
+    const bool power = rng_.once_in(2) && !without("power");
+    if (power && round.ending >= Ending::kill && all_survive_power()) round.ending = Ending::power;
     round.signal = one_of(std::array{SIGKILL, SIGKILL, SIGKILL, SIGSEGV, SIGABRT});
     round.kill_after = rng_.below(1000);
     return round;
@@ -237,6 +239,11 @@ class Maker {
   bool heavy() const {
     return std::any_of(episode_.indexes.begin(), episode_.indexes.end(),
                        [](const IndexPlan& index) { return index.count > 150'000; });
+  }
+
+  bool all_survive_power() const {
+    return std::all_of(episode_.pools.begin(), episode_.pools.end(),
+                       [](const PoolPlan& pool) { return pool.domain == Domain::page_cache; });
   }
 
   bool any_page_cache() const {
@@ -331,6 +338,8 @@ std::string_view name_of(Ending ending) {
     case Ending::destroy: return "destroy";
     case Ending::kill: return "kill";
     case Ending::orphan: return "orphan";
+    case Ending::daemon: return "daemon";
+    case Ending::power: return "power";
   }
   return "";
 }
@@ -342,7 +351,7 @@ Without parse_without(std::string_view words) {
   for (int i = 1; i <= static_cast<int>(Disturbance::misuse); ++i)
     known.emplace(name_of(Disturbance(i)));
   for (int i = 1; i <= static_cast<int>(Fault::thread); ++i) known.emplace(name_of(Fault(i)));
-  for (int i = 1; i <= static_cast<int>(Ending::orphan); ++i) known.emplace(name_of(Ending(i)));
+  for (int i = 1; i <= static_cast<int>(Ending::power); ++i) known.emplace(name_of(Ending(i)));
   Without without;
   while (!words.empty()) {
     const std::size_t comma = std::min(words.find(','), words.size());

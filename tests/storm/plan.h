@@ -62,6 +62,8 @@ enum class Ending : std::uint8_t {
   destroy,  ///< the pool object goes
   kill,     ///< by a signal, at some moment of the last step
   orphan,   ///< the same, and a forked child survives
+  daemon,   ///< the same, by an end like daemon(3)'s: a child goes on, and uses what it inherited
+  power,    ///< the same, and what was not synced is lost; where all pools survive that
 };
 
 std::string_view name_of(Work work);

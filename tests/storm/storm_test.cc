@@ -47,6 +47,24 @@ TEST(StormCell, IsDecidedByWhatIsFound) {
   EXPECT_FALSE(cell.decide(1));
 }
 
+TEST(StormCell, WhatAReaderHasSeenStays) {
+  Cell cell;
+  cell.begin({1, true});
+  cell.see(kNothing);
+  EXPECT_FALSE(cell.load().seen) << "that is how it was before";
+  cell.see(1);
+  EXPECT_TRUE(cell.load().seen);
+  EXPECT_FALSE(cell.load().allows(kNothing));
+  EXPECT_FALSE(cell.decide(kNothing));
+  EXPECT_TRUE(cell.decide(1));
+  cell.begin({2, false});
+  EXPECT_FALSE(cell.load().seen);
+  cell.see(kNothing);
+  cell.finish();
+  EXPECT_FALSE(cell.load().seen);
+  EXPECT_TRUE(cell.load().allows(kNothing));
+}
+
 TEST(StormReader, MustFindWhatDoesNotChange) {
   const Snapshot still{{3, true}, std::nullopt};
   EXPECT_TRUE(allows(still, still, 3));

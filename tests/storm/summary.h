@@ -33,7 +33,7 @@ class Summary {
   std::uint64_t episodes_ = 0;
   std::uint64_t findings_ = 0;
   std::set<std::string> configurations_;  ///< of engines, kinds, shapes, domains and work
-  std::array<Row, 16> rows_{{{"operations"},
+  std::array<Row, 17> rows_{{{"operations"},
                              {"failed calls injected"},
                              {"calls that threw"},
                              {"kills"},
@@ -48,7 +48,8 @@ class Summary {
                              {"full pools"},
                              {"visitors that misbehave"},
                              {"threads restarted"},
-                             {"stops and suspensions"}}};
+                             {"stops and suspensions"},
+                             {"power failures"}}};
 };
 
 }  // namespace perdix::test::storm

@@ -31,11 +31,9 @@ std::uint64_t compare_keys(OpenIndex& index, Seat& seat) {
     Cell& cell = index.model.cells[number];
     const Snapshot before = cell.load();
     const Found found = version_of(index, number, index.index.get(index.key(number)));
-    require(
-        cell.decide(found),
-        fmt::format("{}: key {} {} has {}, but the last acknowledged state is {}{}", title(index),
-                    number, show(index.key(number)), show(found), show(before.decided),
-                    before.in_flight ? ", and in flight " + show(*before.in_flight) : ""));
+    require(cell.decide(found),
+            fmt::format("{}: key {} {} has {}, but the last acknowledged state is {}", title(index),
+                        number, show(index.key(number)), show(found), show(before)));
     there += found.has_value() ? 1 : 0;
   }
   return there;

@@ -17,6 +17,7 @@
 
 #include "storm/client.h"
 #include "storm/crash_report.h"
+#include "storm/device.h"
 #include "storm/disturb.h"
 #include "storm/faults.h"
 #include "storm/finale.h"
@@ -55,6 +56,11 @@ class Worker {
       : episode_(episode), ground_(ground), board_(ground.board()), paths_(paths) {}
 
   void run() {
+    if (board_.power_lost.exchange(false)) {
+      Rng rng(mix(episode_.seed - board_.round));
+      for (const std::string& path : paths_) device::lose_power(path, rng);
+      ++board_.counters.power_losses;
+    }
     if (board_.damage_wanted.exchange(false)) {
       Rng rng(mix(episode_.seed + board_.round));
       return open_damaged(paths_.front(), episode_, board_, rng);
@@ -136,8 +142,8 @@ class Worker {
 
   void open_under(const Round& round, Fault fault) {
     pools_.resize(paths_.size());
+    for (auto& sick : board_.sick) sick = false;
     for (unsigned i = 0; i < paths_.size(); ++i) {
-      board_.sick[i] = false;
       with_fault(fault, i, "opening a pool", [&] { open_pool(i, round); });
       if (sick()) return;
       drop_others(*pools_[i]);
@@ -159,7 +165,16 @@ class Worker {
       exists = std::filesystem::exists(*path);
     }
     const PoolOptions options = options_of(number, round);
+    const bool on_device = episode_.pools[number].domain == Domain::page_cache;
+    if (exists && on_device) attach(number);
     pools_[number].emplace(exists ? Pool::open(*path, options) : Pool::create(*path, options));
+    if (!exists && on_device) attach(number);
+  }
+
+  /// What was written before is taken to be on the device: the kernel may write it at any time.
+  void attach(unsigned number) {
+    const faults::Spared spared;
+    device::attach(paths_[number]);
   }
 
   void open_index(const IndexPlan& plan, std::size_t number, const Round& round) {
@@ -322,15 +337,17 @@ class Worker {
       std::this_thread::sleep_for(microseconds(100));
     Rng rng(mix(episode_.seed ^ operations));
     std::this_thread::sleep_for(microseconds(rng.below(3000)));
-    if (round.ending == Ending::orphan) {
+    if (round.ending == Ending::orphan || round.ending == Ending::daemon) {
       Scene scene{indexes_, pools_, paths_, episode_, board_, rng, starting_, {}};
-      leave_orphan(scene);
+      round.ending == Ending::orphan ? leave_orphan(scene) : become_daemon(scene);
     }
+    board_.power_lost = round.ending == Ending::power;
     ++board_.counters.kills;
     board_.openings_killed = 0;
     board_.opened = false;
     ++board_.round;
-    die(board_, starting_, round.signal);
+    const bool ends_at_once = round.ending == Ending::power || round.ending == Ending::daemon;
+    die(board_, starting_, ends_at_once ? SIGKILL : round.signal);
   }
 
   const Episode& episode_;
