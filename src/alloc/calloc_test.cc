@@ -545,23 +545,6 @@ TEST_F(CallocTest, ReopeningAgainAndAgainDoesNotGrowThePool) {
   EXPECT_TRUE(blocks_of(*calloc_) == blocks);
 }
 
-TEST_F(CallocTest, WhatWasFreedBeforeAReopeningCanBeHadInAllSizes) {
-  space_.set_limit(4 * kChunkSize);
-  const auto how_many = [&](std::size_t bytes) {
-    const std::vector<Offset> blocks = fill(bytes);
-    for (const Offset block : blocks) deallocate(*calloc_, block);
-    calloc_->reclaim();
-    return blocks.size();
-  };
-  for (const std::size_t bytes : {std::size_t{16}, std::size_t{30'000}, std::size_t{100'000},
-                                  std::size_t{14 * kMiB}, std::size_t{40 * kMiB}}) {
-    const std::size_t known = how_many(bytes);
-    how_many(1120);
-    reopen();
-    EXPECT_EQ(how_many(bytes), known) << bytes;
-  }
-}
-
 // --- Damage --------------------------------------------------------------------------------------
 
 TEST_F(CallocTest, DamageIsReportedAtOpen) {
