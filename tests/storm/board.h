@@ -23,6 +23,7 @@ inline constexpr unsigned kSeats = kMaxThreads + 2;
 struct Seat {
   std::atomic<const char*> call{nullptr};  ///< a literal; the supervisor has it at the same address
   std::atomic<std::uint64_t> since{0};     ///< nanoseconds of the monotonic clock; 0: none
+  std::atomic<std::uint64_t> calls{0};     ///< that have returned
 };
 
 struct Counters {
@@ -44,6 +45,8 @@ struct Board {
   std::atomic<pid_t> orphan{0};            ///< a child that outlives the worker
   /// By pool: a sync has failed since it was opened, so calls that throw are undecided.
   std::array<std::atomic<bool>, kMaxPools> sick{};
+  /// Suspensions that others should not have noticed, and those that stopped one of them.
+  std::atomic<unsigned> suspensions{0}, suspensions_noticed{0};
   std::atomic<bool> faults_on{false};     ///< in the step at hand
   std::atomic<bool> others_armed{false};  ///< calls of the library's own threads may fail
 
@@ -116,6 +119,8 @@ class Call {
   ~Call() {
     seat_.call.store(before_, std::memory_order_relaxed);
     seat_.since.store(before_ == nullptr ? 0 : now(), std::memory_order_relaxed);
+    // No addition in one: a seat has one thread.
+    seat_.calls.store(seat_.calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;

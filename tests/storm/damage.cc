@@ -17,6 +17,18 @@ namespace fs = std::filesystem;
 constexpr unsigned kCopies = 6;
 constexpr std::uint64_t kMaxDamaged = 48 << 20;  // bytes of a file whose copies are damaged
 
+constexpr std::string_view kCopy = ".damaged";
+
+std::string head_of(const std::string& path) { return path + ".head"; }
+std::string original_of(const std::string& copy) {
+  return copy.substr(0, copy.size() - kCopy.size());
+}
+
+std::string contents_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 /// Words of the file that are not zero, or the file is shorter.
 void damage(const std::string& path, Rng& rng) {
   const std::uint64_t size = fs::file_size(path);
@@ -40,6 +52,24 @@ void damage(const std::string& path, Rng& rng) {
     file.write(reinterpret_cast<const char*>(&word), sizeof word);
     ++done;
   }
+}
+
+constexpr std::size_t kHead = 64 << 10;  // superblocks and directory
+constexpr std::size_t kBlock = 4096;     // a superblock has less
+
+/// As a restore that was not completed leaves it, or a page that was not written: all of the head,
+/// or some blocks of it, are of an earlier time. False if none was kept.
+bool age(const std::string& path, Rng& rng) {
+  const std::string head = contents_of(head_of(original_of(path)));
+  if (head.empty()) return false;
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  const bool all = rng.once_in(3);
+  for (std::size_t at = 0; at < head.size(); at += kBlock) {
+    if (!all && !rng.once_in(2)) continue;
+    file.seekp(static_cast<std::streamoff>(at));
+    file.write(head.data() + at, kBlock);
+  }
+  return true;
 }
 
 void use(const IndexPlan& plan, Pool& pool, Rng& rng) {
@@ -86,12 +116,18 @@ void use_damaged(const std::string& path, const Episode& episode, Board& board, 
 
 }  // namespace
 
+void keep_head(const std::string& path) {
+  std::string head(kHead, '\0');
+  std::ifstream(path, std::ios::binary).read(head.data(), kHead);
+  std::ofstream(head_of(path), std::ios::binary).write(head.data(), kHead);
+}
+
 void open_damaged(const std::string& path, const Episode& episode, Board& board, Rng& rng) {
   if (fs::file_size(path) > kMaxDamaged) return;
-  const std::string copy = path + ".damaged";
+  const std::string copy = path + std::string(kCopy);
   for (unsigned i = 0; i < kCopies; ++i) {
     fs::copy_file(path, copy, fs::copy_options::overwrite_existing);
-    damage(copy, rng);
+    if (!rng.once_in(4) || !age(copy, rng)) damage(copy, rng);
     fs::copy_file(copy, copy + ".before", fs::copy_options::overwrite_existing);
     ++board.counters.damaged;
     use_damaged(copy, episode, board, rng);

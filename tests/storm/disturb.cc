@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -313,19 +314,74 @@ void recreate_once(Scene& scene) {
 std::atomic<bool> suspended{false};  // global, since a signal's handler has nothing else
 
 void suspend_here(int) {
-  for (int i = 0; suspended.load() && i < 300; ++i) {
+  for (int i = 0; suspended.load() && i < 10'000; ++i) {
     const timespec millisecond = {0, 1'000'000};
     ::nanosleep(&millisecond, nullptr);
   }
 }
 
+/// Calls of threads that go on while others are suspended.
+class GoingOn {
+ public:
+  explicit GoingOn(Board& board) : board_(board) {}
+
+  /// A thread that is in a call now.
+  void add(std::size_t seat) {
+    if (board_.seats[seat].since != 0) calls_.emplace_back(seat, board_.seats[seat].calls);
+  }
+
+  bool all_returned() const {
+    return std::all_of(calls_.begin(), calls_.end(), [&](const auto& call) {
+      return board_.seats[call.first].calls != call.second || board_.seats[call.first].since == 0;
+    });
+  }
+
+ private:
+  Board& board_;
+  std::vector<std::pair<std::size_t, std::uint64_t>> calls_;
+};
+
+/// Whether no thread of these indexes waits for another, but where memory or space is handed out.
+bool wait_for_nobody(const Scene& scene) {
+  return !scene.board.faults_on &&
+         std::all_of(scene.indexes.begin(), scene.indexes.end(),
+                     [](const auto& index) { return index->plan.type->engine == "nbtree"; });
+}
+
+/// Suspended threads may hold a lock of malloc's or of the heap's now and then, but not often.
+void expect_progress(Scene& scene, const GoingOn& others) {
+  constexpr unsigned kEnough = 6;
+  Board& board = scene.board;
+  for (const std::uint64_t begin = now(); !others.all_returned();) {
+    if (std::chrono::nanoseconds(now() - begin) > seconds(3)) {
+      ++board.suspensions_noticed;
+      break;
+    }
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  ++board.suspensions;
+  const unsigned noticed = board.suspensions_noticed;
+  require(noticed < kEnough || 2 * noticed < board.suspensions,
+          fmt::format("of {} suspensions of some threads {} have stopped others, too",
+                      board.suspensions.load(), noticed));
+}
+
 void suspend_once(Scene& scene) {
   if (scene.threads.empty()) return;
   suspended = true;
-  for (const pthread_t thread : scene.threads) {
-    if (scene.rng.once_in(2)) ::pthread_kill(thread, SIGUSR1);
+  std::vector<std::size_t> others;
+  for (std::size_t i = 0; i < scene.threads.size(); ++i) {
+    if (scene.rng.once_in(2))
+      ::pthread_kill(scene.threads[i], SIGUSR1);
+    else
+      others.push_back(i + 1);  // the seat of the i-th client
   }
   std::this_thread::sleep_for(milliseconds(scene.rng.between(1, 60)));
+  if (wait_for_nobody(scene)) {
+    GoingOn going_on(scene.board);
+    for (const std::size_t seat : others) going_on.add(seat);
+    expect_progress(scene, going_on);
+  }
   suspended = false;
   ++scene.board.counters.stops;
 }

@@ -53,6 +53,9 @@ void allow_suspension();
 /// own: any Error is right, and no crash, hang or change of a file that was refused.
 void open_damaged(const std::string& path, const Episode& episode, Board& board, Rng& rng);
 
+/// Keeps the head of a closed pool's file, superblocks and all, for a damage of later.
+void keep_head(const std::string& path);
+
 /// Indexes that an earlier worker left behind while it disturbed.
 void drop_others(Pool& pool);
 

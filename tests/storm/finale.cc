@@ -4,13 +4,11 @@
 
 #include <filesystem>
 
+#include "storm/bounds.h"
 #include "storm/verify.h"
-#include "support/values.h"
 
 namespace perdix::test::storm {
 namespace {
-
-constexpr std::size_t kBigValue = 256 << 10;
 
 class Finale {
  public:
@@ -24,7 +22,7 @@ class Finale {
     for (auto& index : indexes_) compare_all(*index, seat());
     for (unsigned i = 0; i < pools_.size(); ++i) {
       if (episode_.leftovers && episode_.pools[i].tight)
-        use_space(i, "that its emptied indexes left", 2);
+        use_space(*pools_[i], episode_, i, "that its emptied indexes left", 2, seat());
     }
     indexes_.clear();
     if (episode_.leftovers) expect_little_left();
@@ -32,7 +30,7 @@ class Finale {
       check_pool(*pools_[i], seat());
       for (const IndexInfo& info : pools_[i]->indexes()) drop(i, info.name);
       if (episode_.leftovers && episode_.pools[i].tight)
-        use_space(i, "that dropped indexes left", 3);
+        use_space(*pools_[i], episode_, i, "that dropped indexes left", 3, seat());
       close_and_expect_nothing(i);
     }
   }
@@ -91,41 +89,7 @@ class Finale {
     const PoolInfo info = pools_[pool]->info();
     require(info.allocated <= bound,
             fmt::format("{} bytes stay allocated in a pool of {} empty indexes ({})",
-                        info.allocated, indexes, engines_of(pool)));
-  }
-
-  std::string engines_of(unsigned pool) const {
-    std::string text;
-    for (const IndexPlan& plan : episode_.indexes) {
-      if (plan.pool == pool)
-        text +=
-            fmt::format("{}{} {}", text.empty() ? "" : ", ", plan.type->engine, plan.type->kinds());
-    }
-    return text;
-  }
-
-  /// Big values of another index get most of the pool, all but a part of it.
-  void use_space(unsigned pool, const char* whose, std::uint64_t parts) {
-    if (board_.round == 0) return;
-    FastFair<std::uint64_t, std::string> other(*pools_[pool], "other-at-the-end");
-    std::uint64_t stored = 0;
-    for (;; ++stored) {
-      const Call marked(seat(), "put of a big value");
-      const Outcome outcome =
-          attempt("put", [&] { other.put(stored, test::bytes_of(stored, kBigValue)); });
-      if (!outcome.threw) continue;
-      require(outcome.code == Errc::out_of_space, "put() of a big value threw " + outcome.text);
-      break;
-    }
-    const std::uint64_t max = episode_.pools[pool].max_size;
-    require(
-        stored * kBigValue >= max - max / parts - 8 * kMiB || max <= 32 * kMiB,
-        fmt::format("of {} bytes of a pool only {} can be had as big values from the space {} ({})",
-                    max, stored * kBigValue, whose, engines_of(pool)));
-    for (std::uint64_t i = 0; i < stored; ++i) {
-      const Call marked(seat(), "erase of a big value");
-      require(other.erase(i), "a big value is lost");
-    }
+                        info.allocated, indexes, engines_of(episode_, pool)));
   }
 
   void drop(unsigned pool, const std::string& name) {
@@ -146,7 +110,7 @@ class Finale {
     pool.emplace(Pool::open(paths_[number], options));
     require(pool->info().allocated == 0,
             fmt::format("{} bytes are allocated in a pool without indexes (it had {})",
-                        pool->info().allocated, engines_of(number)));
+                        pool->info().allocated, engines_of(episode_, number)));
     pool->close();
     pool.reset();
   }

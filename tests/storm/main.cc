@@ -36,6 +36,7 @@ constexpr std::string_view kUsage =
   --shape S            only string keys of this shape
   --without W,...      leave these out: works, disturbances, faults, endings, shapes and more; a
                        wrong word lists them
+  --with W,...         of works, disturbances, faults and endings only these, in each place
   --pool-directory D   folder for the pools (default: in memory)
   --keep 1             keep the folders of failed episodes
   --show 1             print the plan of each episode
@@ -52,7 +53,7 @@ class Storm {
         most_findings_(options.number("findings", 1)),
         next_(options.number("episode", 0)) {
     wishes_ = {options.text("engine"), options.text("kinds"), options.text("shape"),
-               parse_without(options.text("without"))};
+               parse_words(options.text("without")), parse_words(options.text("with"))};
     if (!options.text("episode").empty()) episodes_ = 1;
   }
 
@@ -117,7 +118,7 @@ class Storm {
   /// Those that change what an episode does.
   std::string chosen_options() const {
     std::string text;
-    for (const char* name : {"engine", "kinds", "shape", "without", "bound"}) {
+    for (const char* name : {"engine", "kinds", "shape", "without", "with", "bound"}) {
       if (!options_.text(name).empty()) text += fmt::format(" --{} {}", name, options_.text(name));
     }
     return text;

@@ -68,14 +68,32 @@ class Maker {
  private:
   bool without(std::string_view word) const { return wishes_.without.count(word) != 0; }
 
-  /// True once in n times, unless it is left out.
+  bool with(std::string_view word) const { return wishes_.with.count(word) != 0; }
+
+  /// True once in n times, unless it is left out; always, if it is asked for.
   bool now_and_then(std::uint64_t n, std::string_view word) {
-    return rng_.once_in(n) && !without(word);
+    return (rng_.once_in(n) || with(word)) && !without(word);
   }
 
   template <class T>
   T unless_without(T drawn) const {
     return without(name_of(drawn)) ? T{} : drawn;
+  }
+
+  /// One of those that are asked for, if any of them is; else `drawn`, unless it is left out.
+  template <class T, std::size_t n>
+  T wanted_of(const std::array<T, n>& choices, T drawn) {
+    std::vector<T> wanted;
+    for (const T choice : choices) {
+      if (with(name_of(choice))) wanted.push_back(choice);
+    }
+    if (wanted.empty()) return unless_without(drawn);
+    return wanted[rng_.below(wanted.size())];
+  }
+
+  template <class T, std::size_t n>
+  bool wants_any_of(const std::array<T, n>& choices) const {
+    return std::any_of(choices.begin(), choices.end(), [&](T t) { return with(name_of(t)); });
   }
 
   template <class T, std::size_t n>
@@ -85,6 +103,7 @@ class Maker {
 
   Scale draw_scale() {
     const std::uint64_t dice = rng_.below(100);
+    if (with("large")) return kMedium;
     if (dice < 35) return kTiny;
     if (dice < 72) return kSmall;
     if (dice < 95 || without("millions")) return without("large") ? kSmall : kMedium;
@@ -94,7 +113,8 @@ class Maker {
   PoolPlan pool() {
     PoolPlan plan;
     const std::uint64_t dice = rng_.below(10);
-    if (dice >= 7 && scale_.least < 20'000 && !without("page_cache"))
+    const bool small = scale_.least < 20'000;
+    if (small && (dice >= 7 || with("page_cache")) && !without("page_cache"))
       plan.domain = Domain::page_cache;
     else if (dice == 6 && !without("memory_controller"))
       plan.domain = Domain::memory_controller;
@@ -175,7 +195,7 @@ class Maker {
       round.options.push_back({one_of(kBudgets), rng_.once_in(2) && !without("background")});
     }
     round.default_options = now_and_then(4, "default-options") && number > 0;
-    round.opening_fault = rng_.once_in(3) ? draw_fault() : Fault::none;
+    round.opening_fault = rng_.once_in(3) || wants_any_of(kFaults) ? draw_fault() : Fault::none;
     round.closing_fault = rng_.once_in(4) ? draw_fault() : Fault::none;
     if (now_and_then(4, "kills-while-opening"))
       round.kills_while_opening = static_cast<unsigned>(rng_.between(1, 3));
@@ -183,19 +203,21 @@ class Maker {
     const std::uint64_t steps = std::min<std::uint64_t>(rng_.between(1, 3), heavy() ? 2 : 3);
     for (std::uint64_t i = 0; i < steps; ++i) round.steps.push_back(step(number == 0 && i == 0));
     round.damage = now_and_then(5, "damage");
-    round.ending = unless_without(one_of(std::array{Ending::close, Ending::destroy, Ending::kill,
-                                                    Ending::kill, Ending::orphan, Ending::daemon}));
-    const bool power = rng_.once_in(2) && !without("power");
-    if (power && round.ending >= Ending::kill && all_survive_power()) round.ending = Ending::power;
+    constexpr std::array kEndings = {Ending::close, Ending::destroy, Ending::kill,
+                                     Ending::kill,  Ending::orphan,  Ending::daemon};
+    round.ending = wanted_of(kEndings, one_of(kEndings));
+    const bool power = now_and_then(2, "power");
+    const bool dies = round.ending >= Ending::kill || with("power");
+    if (power && dies && all_survive_power()) round.ending = Ending::power;
     round.signal = one_of(std::array{SIGKILL, SIGKILL, SIGKILL, SIGSEGV, SIGABRT});
     round.kill_after = rng_.below(1000);
     return round;
   }
 
-  Fault draw_fault() {
-    return unless_without(
-        one_of(std::array{Fault::memory, Fault::map, Fault::space, Fault::sync, Fault::thread}));
-  }
+  static constexpr std::array kFaults = {Fault::memory, Fault::map, Fault::space, Fault::sync,
+                                         Fault::thread};
+
+  Fault draw_fault() { return wanted_of(kFaults, one_of(kFaults)); }
 
   Step step(bool first) {
     constexpr std::array kWorks = {Work::churn, Work::fill, Work::drain, Work::churn, Work::few,
@@ -204,12 +226,14 @@ class Maker {
         Disturbance::forks, Disturbance::copies, Disturbance::recreate, Disturbance::suspend,
         Disturbance::stop,  Disturbance::burn,   Disturbance::misuse};
     Step step;
-    step.work = first ? Work::fill : unless_without(one_of(kWorks));
+    const Work work = one_of(kWorks);
+    step.work = first ? Work::fill : wanted_of(kWorks, work);
     step.order = one_of(std::array{Order::ascending, Order::descending, Order::random});
     const Disturbance disturbance = one_of(kDisturbances);
-    if (rng_.once_in(2)) step.disturbance = unless_without(disturbance);
+    if (rng_.once_in(2) || wants_any_of(kDisturbances))
+      step.disturbance = wanted_of(kDisturbances, disturbance);
     const Fault fault = draw_fault();
-    if (rng_.once_in(4)) step.fault = fault;
+    if (rng_.once_in(4) || wants_any_of(kFaults)) step.fault = fault;
     step.visitors = now_and_then(3, "visitors");
     step.bounds = episode_.bounds;
     step.restarts = now_and_then(4, "restarts");
@@ -344,26 +368,35 @@ std::string_view name_of(Ending ending) {
   return "";
 }
 
-Without parse_without(std::string_view words) {
-  Without known(kOtherWords.begin(), kOtherWords.end());
+Words parse_words(std::string_view words) {
+  Words known(kOtherWords.begin(), kOtherWords.end());
   for (const Shape shape : kShapes) known.emplace(name_of(shape));
   for (int i = 0; i <= static_cast<int>(Work::idle); ++i) known.emplace(name_of(Work(i)));
   for (int i = 1; i <= static_cast<int>(Disturbance::misuse); ++i)
     known.emplace(name_of(Disturbance(i)));
   for (int i = 1; i <= static_cast<int>(Fault::thread); ++i) known.emplace(name_of(Fault(i)));
   for (int i = 1; i <= static_cast<int>(Ending::power); ++i) known.emplace(name_of(Ending(i)));
-  Without without;
+  Words parsed;
   while (!words.empty()) {
     const std::size_t comma = std::min(words.find(','), words.size());
     const std::string word(words.substr(0, comma));
     words.remove_prefix(std::min(comma + 1, words.size()));
     if (known.count(word) == 0) {
       throw std::invalid_argument(
-          fmt::format("--without {}: choose of {}", word, fmt::join(known, ",")));
+          fmt::format("no choice is called {}; these are: {}", word, fmt::join(known, ",")));
     }
-    without.insert(word);
+    parsed.insert(word);
   }
-  return without;
+  return parsed;
+}
+
+std::string engines_of(const Episode& episode, unsigned pool) {
+  std::string text;
+  for (const IndexPlan& plan : episode.indexes) {
+    if (plan.pool != pool) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", plan.type->engine, plan.type->kinds());
+  }
+  return text;
 }
 
 Episode make_episode(std::uint64_t seed, std::uint64_t number, const Wishes& wishes) {

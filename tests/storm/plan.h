@@ -126,19 +126,23 @@ struct Episode {
 
 /// What a run leaves out: the names of disturbances, faults and endings, "kills-while-opening",
 /// "visitors", "restarts", "tight", "damage", "millions", "large", names of shapes.
-using Without = std::set<std::string, std::less<>>;
+using Words = std::set<std::string, std::less<>>;
 
 /// Throws std::invalid_argument for a word that means nothing.
-Without parse_without(std::string_view words);
+Words parse_words(std::string_view words);
 
 struct Wishes {
   std::string engine;  ///< only this; empty: all
   std::string kinds;
   std::string shape;
-  Without without;
+  Words without;
+  Words with;  ///< where one of these can be chosen, no other is
 };
 
 Episode make_episode(std::uint64_t seed, std::uint64_t number, const Wishes& wishes);
+
+/// Those of a pool, for findings.
+std::string engines_of(const Episode& episode, unsigned pool);
 
 /// A line for each pool, index and round.
 std::string describe(const Episode& episode);

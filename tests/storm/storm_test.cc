@@ -217,13 +217,13 @@ TEST(StormPlan, DrawsEverythingThereIs) {
 TEST(StormPlan, LeavesOutWhatItIsTold) {
   Wishes wishes;
   wishes.engine = "nbtree";
-  wishes.without = parse_without("forks,memory,tight,orphan");
+  wishes.without = parse_words("forks,memory,tight,orphan");
   for (std::uint64_t number = 0; number < 100; ++number) {
     const std::string text = describe(make_episode(1, number, wishes));
     for (const char* word : {"forks", "fault memory", "tight", "orphan", "sptree"})
       EXPECT_EQ(text.find(word), std::string::npos) << word;
   }
-  EXPECT_THROW(parse_without("no-such-word"), std::invalid_argument);
+  EXPECT_THROW(parse_words("no-such-word"), std::invalid_argument);
 }
 
 }  // namespace

@@ -9,11 +9,6 @@
 namespace perdix::test::storm {
 namespace {
 
-std::string title(const OpenIndex& index) {
-  return fmt::format("{} ({} {}, {} keys {})", index.plan.name, index.plan.type->engine,
-                     index.plan.type->kinds(), index.plan.count, name_of(index.plan.keys.shape));
-}
-
 Found version_of(const OpenIndex& index, std::uint32_t number, const std::optional<Datum>& value) {
   if (!value) return std::nullopt;
   const auto tag = index.plan.values.read(*value);
@@ -80,19 +75,12 @@ std::uint64_t hot_there(OpenIndex& index, Seat& seat) {
   return there;
 }
 
-/// Bytes of the keys and values that are there.
-std::uint64_t live_bytes(const OpenIndex& index) {
-  std::uint64_t bytes = 0;
-  for (std::uint32_t number = 0; number < index.plan.count; ++number) {
-    const State state = index.model.cells[number].load().decided;
-    if (!state.present) continue;
-    bytes += index.plan.values.size({number, state.version});
-    bytes += index.plan.keys.kind == Kind::u64 ? 8 : index.key(number).bytes().size();
-  }
-  return bytes;
-}
-
 }  // namespace
+
+std::string title(const OpenIndex& index) {
+  return fmt::format("{} ({} {}, {} keys {})", index.plan.name, index.plan.type->engine,
+                     index.plan.type->kinds(), index.plan.count, name_of(index.plan.keys.shape));
+}
 
 void settle_hot(OpenIndex& index, Seat& seat) { hot_there(index, seat); }
 
@@ -105,27 +93,6 @@ void compare_all(OpenIndex& index, Seat& seat) {
           fmt::format("{}: size() is {}, but {} keys are there", title(index), size, there));
   const CheckReport report = index.index.check();
   require(report.ok(), title(index) + ": check(): " + problems_of(report));
-}
-
-void check_bounds(OpenIndex& index, const IndexOptions& options, Seat& seat) {
-  const Call marked(seat, "stats");
-  const IndexStats stats = index.index.stats();
-  const std::uint64_t live = live_bytes(index);
-  // Leaves that are half full, blocks of size classes, what awaits readers, and a log that is
-  // about to be cleaned.
-  const std::uint64_t pm_bound = 24 * kMiB + 4 * live + stats.leaves * 1024;
-  require(stats.pm_bytes <= pm_bound,
-          fmt::format("{}: pm_bytes is {} with {} bytes of keys and values in {} leaves",
-                      title(index), stats.pm_bytes, live, stats.leaves));
-  const bool buffered = index.plan.type->engine == "sptree";
-  const std::uint64_t budget = !buffered ? 0
-                               : options.dram_budget == IndexOptions::kUnlimited
-                                   ? stats.leaves * 1300
-                                   : options.dram_budget + options.dram_budget / 4;
-  const std::uint64_t dram_bound = 8 * kMiB + stats.leaves * 1300 + live / 2 + budget;
-  require(stats.dram_bytes <= dram_bound,
-          fmt::format("{}: dram_bytes is {} with {} leaves and a budget of {}", title(index),
-                      stats.dram_bytes, stats.leaves, options.dram_budget));
 }
 
 void check_pool(Pool& pool, Seat& seat) {

@@ -12,15 +12,14 @@
 
 namespace perdix::test::storm {
 
+/// Names an index in a finding.
+std::string title(const OpenIndex& index);
+
 /// Each key by get(), all pairs by scan(), size(), check(); decides what was in flight.
 void compare_all(OpenIndex& index, Seat& seat);
 
 /// Decides the hot keys alone. Few, so each worker does it before it writes.
 void settle_hot(OpenIndex& index, Seat& seat);
-
-/// Bounds of memory: what stats() says of DRAM and of the pool, against what the index holds and
-/// may have. For an index that compare_all() has just been through.
-void check_bounds(OpenIndex& index, const IndexOptions& options, Seat& seat);
 
 /// Pool::check(); no index may be open.
 void check_pool(Pool& pool, Seat& seat);

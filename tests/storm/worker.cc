@@ -15,6 +15,7 @@
 #include <optional>
 #include <thread>
 
+#include "storm/bounds.h"
 #include "storm/client.h"
 #include "storm/crash_report.h"
 #include "storm/device.h"
@@ -92,7 +93,9 @@ class Worker {
     for (std::size_t i = 0; i < round.steps.size() && !sick(); ++i) {
       const bool last = i + 1 == round.steps.size();
       run_step(round.steps[i], last && round.ending >= Ending::kill ? &round : nullptr);
-      if (!sick()) compare(last);
+      if (sick()) break;
+      compare(last);
+      look_for_space(round.steps[i]);
     }
     close_all(round);
     board_.openings_killed = 0;
@@ -219,7 +222,8 @@ class Worker {
   }
 
   void close_all(const Round& round) {
-    if (!sick() && rng_.once_in(2)) check_sizes();
+    const bool look = !sick() && rng_.once_in(2);
+    for (unsigned i = 0; look && i < pools_.size(); ++i) check_file(*pools_[i], episode_, i);
     indexes_.clear();
     for (unsigned i = 0; i < pools_.size(); ++i) {
       if (!board_.sick[i]) check_pool(*pools_[i], seat());
@@ -240,17 +244,19 @@ class Worker {
     }
     const Outcome outcome = attempt("close()", [&] { pools_[number]->close(); });
     require(!outcome.threw || board_.sick[number], "close() threw " + outcome.text);
+    if (!outcome.threw && rng_.once_in(2)) keep_head(paths_[number]);
   }
 
-  void check_sizes() {
+  /// Of an index that is emptied, in a pool that others want, too: its space is to be had.
+  void look_for_space(const Step& step) {
+    if (step.work != Work::drain || step.fault != Fault::none || !episode_.leftovers) return;
+    for (const IndexPlan& index : episode_.indexes) {
+      const bool small = index.values.kind == Kind::u64 || index.values.sizes <= Sizes::mixed;
+      if (!small) return;  // the hot keys are still there
+    }
     for (unsigned i = 0; i < pools_.size(); ++i) {
-      const PoolInfo info = pools_[i]->info();
-      require(
-          info.size <= episode_.pools[i].max_size,
-          fmt::format("the file has {} bytes, above the max_size of {} that its pool was created "
-                      "with",
-                      info.size, episode_.pools[i].max_size));
-      require(info.allocated <= info.size, "more is allocated than the file has");
+      if (episode_.pools[i].tight)
+        use_space(*pools_[i], episode_, i, "that indexes left which were emptied", 2, seat());
     }
   }
 
@@ -263,6 +269,7 @@ class Worker {
           episode_.rounds[std::min<std::size_t>(board_.round, episode_.rounds.size() - 1)];
       if (all && episode_.bounds) check_bounds(*index, round.options[number], seat());
     }
+    if (all && episode_.bounds) check_memory(indexes_);
     ++board_.counters.comparisons;
   }
 
@@ -273,6 +280,7 @@ class Worker {
     running_ = step.threads;
     board_.faults_on = step.fault != Fault::none;
     const std::uint64_t begin = board_.counters.operations;
+    const Pace pace(episode_, step, board_.counters);
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < step.threads; ++i)
       threads.emplace_back([this, &step, i] { run_client(step, i); });
@@ -291,6 +299,7 @@ class Worker {
     faults::arm_others(Fault::none, 0);
     board_.others_armed = false;
     while (deadly != nullptr) ::pause();
+    pace.check();
   }
 
   void arm_library_threads(const Step& step) {
