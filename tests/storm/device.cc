@@ -64,13 +64,15 @@ std::list<Attached>& attached() {
   return all;
 }
 
-std::uintptr_t find_mapping(const std::string& path) {
+/// By the inode, since a file that got its name late is mapped without one.
+std::uintptr_t find_mapping(const struct stat& status) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     std::uintptr_t begin = 0;
     std::uint64_t offset = 0;
-    if (!line.ends_with(path)) continue;
-    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%*x %*s %" SCNx64, &begin, &offset) == 2)
+    std::uint64_t inode = 0;
+    constexpr const char* kFormat = "%" SCNxPTR "-%*x %*s %" SCNx64 " %*s %" SCNu64;
+    if (std::sscanf(line.c_str(), kFormat, &begin, &offset, &inode) == 3 && inode == status.st_ino)
       return begin - offset;
   }
   return 0;
@@ -115,7 +117,7 @@ void on_sync(const void* address, std::size_t n, bool succeeded) {
   const std::lock_guard lock(mutex);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   for (Attached& pool : attached()) {
-    if (pool.base == 0) pool.base = find_mapping(pool.path);
+    if (pool.base == 0) pool.base = find_mapping(pool.status);
     if (pool.base == 0 || at < pool.base || at - pool.base >= size_of(pool.file)) continue;
     return sync(pool, at - pool.base, at - pool.base + n, succeeded);
   }

@@ -341,11 +341,14 @@ class GoingOn {
   std::vector<std::pair<std::size_t, std::uint64_t>> calls_;
 };
 
-/// Whether no thread of these indexes waits for another, but where memory or space is handed out.
+/// Whether no thread of these indexes waits for another, but where memory or space is handed out,
+/// or a sync is on its way.
 bool wait_for_nobody(const Scene& scene) {
   return !scene.board.faults_on &&
-         std::all_of(scene.indexes.begin(), scene.indexes.end(),
-                     [](const auto& index) { return index->plan.type->engine == "nbtree"; });
+         std::all_of(scene.indexes.begin(), scene.indexes.end(), [](const auto& index) {
+           return index->plan.type->engine == "nbtree" &&
+                  index->pool_plan.domain != Domain::page_cache;
+         });
 }
 
 /// Suspended threads may hold a lock of malloc's or of the heap's now and then, but not often.
