@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 
 #include <perdix/error.h>
 
@@ -15,10 +16,21 @@ std::uintptr_t page_size() {
 }
 }  // namespace
 
-void PageSync::note(const void* p, std::size_t n) {
+void PageSync::note(const void* p, std::size_t n) noexcept {
   const std::uintptr_t page = page_size();
   const auto address = reinterpret_cast<std::uintptr_t>(p);
   const Run run{address & ~(page - 1), (address + n + page - 1) & ~(page - 1)};
+  try {
+    add_noted(run);
+  } catch (const std::bad_alloc&) {
+    // The caller has stored what it flushes, and can't take it back. Sooner than at the fence is
+    // right, too.
+    const std::lock_guard lock(syncing_);
+    if (!failed() && !sync_run(run)) fail();
+  }
+}
+
+void PageSync::add_noted(Run run) {
   const std::lock_guard lock(mutex_);
   std::vector<Run>& runs = noted_[std::this_thread::get_id()];
   if (!runs.empty() && runs.back().begin <= run.begin && run.end <= runs.back().end) return;

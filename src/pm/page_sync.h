@@ -32,8 +32,9 @@ class PageSync {
   /// process must end. It must neither note nor sync.
   explicit PageSync(std::function<void()> on_failure) : on_failure_(std::move(on_failure)) {}
 
-  /// Notes that [p, p+n) must be on the disk when this thread's next sync() returns.
-  void note(const void* p, std::size_t n);
+  /// Notes that [p, p+n) must be on the disk when this thread's next sync() returns. If there is no
+  /// memory for that, it is synced at once.
+  void note(const void* p, std::size_t n) noexcept;
 
   /// Syncs all pages that this thread noted. Cost: one msync per run of neighbouring pages.
   void sync();
@@ -50,6 +51,7 @@ class PageSync {
     std::uintptr_t end;
   };
 
+  void add_noted(Run run);
   std::vector<Run> take_noted();
   bool sync_run(Run run);
   void fail() noexcept;
