@@ -1,13 +1,27 @@
 """Bugs that the storm must notice, since they live in a larger world than the explorer's: many
 threads for long, other processes, pools that are full or in use."""
 
-from bug import FILE_LOCK, POOL_CORE, RECLAIMER, Bug, storm
+from bug import FAIR_SMO, FILE_LOCK, NB_LEDGER, NB_SMO, POOL, POOL_CORE, RECLAIMER
+from bug import SPTREE_RECOVERY, WAL, STRIPE_H, Bug, storm
+
+FORKS = "src/pool/forks.cc"
+HEALTH = "src/pool/health.cc"
+HEAP_DISCOVERY = "src/alloc/heap_discovery.cc"
+LOOKAHEAD = "src/art/tree_lookahead.h"
+MAPPING = "src/pm/mapping.cc"
+NB_TOP = "src/index/nbtree/top.h"
+OPEN_OR_REMOVE = "src/index/common/open_or_remove.h"
+AS_ERRORS = "src/pool/as_errors.cc"
 
 # What each of these leaves out would only take time from what notices the bug.
 FAULTS = "memory,map,space,sync,thread"
 QUIET = f"--without {FAULTS},closed-pool,forks,orphan,copies,damage,millions,large,tight"
 KILLS = QUIET + ",misuse,visitors,burn,stop,bounds,leftovers,prefix,groups"
 REFUSED = QUIET + ",visitors,burn,stop,kill,kills-while-opening,bounds,leftovers,prefix,groups"
+
+# Only what is asked for by --with, and kills.
+ALONE = f"--without {FAULTS},bounds,leftovers"
+ALONE_WITH_LEFTOVERS = f"--without {FAULTS},bounds"
 
 BUGS = [
     Bug(
@@ -48,5 +62,232 @@ BUGS = [
         """  if (set_lock(file, F_WRLCK) == 0 || {planted}) {
     close_in_children""",
         (storm(REFUSED),),
+    ),
+    # What follows takes out what mends a fault that was found, one at a time.
+    Bug(
+        "a guess that passed a cut prefix is trusted",
+        LOOKAHEAD,
+        """\
+  if (value == nullptr || !search.confirmed_by(key_of_(value), key)) return nullptr;
+""",
+        """  if (value == nullptr) return nullptr;
+""",
+        (storm(f"--engine sptree --kinds bytes_u64 --shape groups {ALONE}", seconds=120),),
+    ),
+    Bug(
+        "a chain of the log is promised no room for its END",
+        STRIPE_H,
+        """\
+  static std::uint64_t promise_of(const Chain& chain) noexcept { return 1u + chain.sure; }
+""",
+        """  static std::uint64_t promise_of(const Chain& chain) noexcept {
+    return {planted} ? 0u : 1u + chain.sure;
+  }
+""",
+        (storm(f"--engine sptree --with tight {ALONE}", seconds=120),),
+    ),
+    Bug(
+        "nbtree: top nodes are freed at once",
+        NB_TOP,
+        """void Top<K>::retire(Node* node) {
+  reclaimer_.retire(
+""",
+        """void Top<K>::retire(Node* node) {
+  if ({planted}) return discard(node);
+  reclaimer_.retire(
+""",
+        (storm(f"--engine nbtree --kinds bytes_u64 --with large,fill,drain {ALONE}", seconds=300),),
+    ),
+    Bug(
+        "children of a fork inherit the mapping",
+        MAPPING,
+        """  if (::madvise(base_ + begin, end - begin, MADV_DONTFORK) == 0) return;
+""",
+        """  if ({planted} || ::madvise(base_ + begin, end - begin, MADV_DONTFORK) == 0) return;
+""",
+        (storm(f"--with orphan {ALONE}", seconds=120),),
+    ),
+    Bug(
+        "children of a fork keep the descriptor",
+        FORKS,
+        """  for (const int descriptor : mine.descriptors) ::close(descriptor);
+""",
+        "",
+        (storm(f"--with orphan {ALONE}", seconds=120),),
+    ),
+    Bug(
+        "a child of a fork does not know that it is one",
+        HEALTH,
+        """\
+  if (::madvise(page, sizeof(Health), MADV_WIPEONFORK) != 0) throw_no_page("keep from children");
+""",
+        "",
+        (storm(f"--with forks {ALONE}", seconds=120),),
+    ),
+    Bug(
+        "an index that can't be dropped keeps its pool from being opened",
+        POOL,
+        """    return core.postpone_drop(std::move(handle), error.what());
+""",
+        """    if ({planted}) throw;
+    return core.postpone_drop(std::move(handle), error.what());
+""",
+        (storm(f"--with damage,close --engine sptree {ALONE}", seconds=300),),
+    ),
+    Bug(
+        "a file is cut before it is known to be a sound pool",
+        POOL_CORE,
+        """  const std::string path = file_.path().string();
+  require_complete(before, purpose);
+""",
+        """  const std::string path = file_.path().string();
+  if ({planted} && file_.size() > before.size) file_.truncate(before.size);
+  require_complete(before, purpose);
+""",
+        (storm(f"--with damage,close,large {ALONE}", seconds=300),),
+    ),
+    Bug(
+        "a pool is used on after a failed sync",
+        POOL_CORE,
+        """  health_->set_sync_failed();
+""",
+        "",
+        (storm("--with page_cache,sync --without memory,map,space,thread,bounds,leftovers"),),
+    ),
+    Bug(
+        "what was stored behind a failed sync reaches the file",
+        POOL_CORE,
+        """  mapping_->make_private();
+""",
+        "",
+        (storm("--with page_cache,sync --without memory,map,space,thread,bounds,leftovers"),),
+    ),
+    Bug(
+        "fastfair: a split is not durable before its leaf is cut",
+        FAIR_SMO,
+        """  pm().flush(&right, offsetof(Node, entries) + moved * sizeof(Entry));
+""",
+        """  pm().flush(&right, offsetof(Node, entries));
+""",
+        (storm(f"--engine fastfair --kinds u64_u64 --with page_cache,power {ALONE}", seconds=120),),
+    ),
+    Bug(
+        "a copy of a pool in use is taken for the pool",
+        POOL_CORE,
+        """  const bool other_file = !origin_.same_file(before);
+""",
+        """  const bool other_file = !{planted} && !origin_.same_file(before);
+""",
+        (storm(f"--with copies {ALONE}", seconds=120),),
+    ),
+    Bug(
+        "a pool that is closed is used",
+        POOL_CORE,
+        """void PoolCore::require_open() const {
+  if (open_) return;
+""",
+        """void PoolCore::require_open() const {
+  if (open_ || {planted}) return;
+""",
+        (storm(f"--with misuse {ALONE}", seconds=120),),
+    ),
+    Bug(
+        "nbtree: the name of an anchor is followed wherever it leads",
+        NB_LEDGER,
+        """  if (page == pm::kNull) throw_corrupt(pool_, offset);
+  checked_page<AnchorPage>(pool_, page);
+  if (!is_place_in(offset, page)) throw_corrupt(pool_, offset);
+""",
+        """  if ({planted}) return *pool_.at<Anchor>(offset);
+  if (page == pm::kNull) throw_corrupt(pool_, offset);
+  checked_page<AnchorPage>(pool_, page);
+  if (!is_place_in(offset, page)) throw_corrupt(pool_, offset);
+""",
+        (storm(f"--engine nbtree --kinds bytes_bytes --with damage,close {ALONE}", seconds=300),),
+    ),
+    Bug(
+        "std::bad_alloc leaves the library",
+        AS_ERRORS,
+        """  } catch (const std::bad_alloc&) {
+    throw Error::no_memory();
+  } catch (const std::length_error&) {  // more than any memory has
+""",
+        """  } catch (const std::bad_alloc&) {
+    if ({planted}) throw;
+    throw Error::no_memory();
+  } catch (const std::length_error&) {  // more than any memory has
+""",
+        (storm("--with memory --without page_cache,bounds,leftovers", seconds=120),),
+    ),
+    Bug(
+        "a chain of the log ends where there is room by chance",
+        WAL,
+        """  if (chain.sure == 0) throw_full();
+""",
+        """  if (chain.sure == 0 || {planted}) throw_full();
+""",
+        (storm(f"--engine sptree --with tight {ALONE}", seconds=120),),
+    ),
+    Bug(
+        "nbtree: the block that is put aside is not used",
+        NB_SMO,
+        """      const bool one_does = !draft.split || (key == nullptr && draft.size <= kCapacity);
+""",
+        """      const bool one_does =
+          !{planted} && (!draft.split || (key == nullptr && draft.size <= kCapacity));
+""",
+        (storm(f"--engine nbtree --with tight {ALONE}", seconds=120),),
+    ),
+    Bug(
+        "a full pool asks no index for space",
+        POOL_CORE,
+        """  const bool given_back = open_indexes_.reclaim_space();
+""",
+        """  const bool given_back = !{planted} && open_indexes_.reclaim_space();
+""",
+        (storm(f"--engine nbtree --with tight,fill,drain {ALONE_WITH_LEFTOVERS}", seconds=120),),
+    ),
+    Bug(
+        "a full pool does not know the free spans that it was opened with",
+        HEAP_DISCOVERY,
+        """  for (unsigned size_class = 0; size_class < kClasses; ++size_class)
+    discover_spans(size_class, std::numeric_limits<unsigned>::max());
+""",
+        "",
+        (
+            storm(
+                "--engine fastfair --kinds u64_u64 --with tight,fill,drain,destroy "
+                + ALONE_WITH_LEFTOVERS,
+                seconds=120,
+            ),
+        ),
+    ),
+    Bug(
+        "max_size is forgotten",
+        POOL_CORE,
+        """  requested_max_size_ = checked_max_size(options, before.max_size, before.size, path);
+""",
+        """  requested_max_size_ = checked_max_size(
+      options, {planted} ? kDefaultMaxSize : before.max_size, before.size, path);
+""",
+        (storm(f"--with tight,default-options,fill,close {ALONE}", seconds=120),),
+    ),
+    Bug(
+        "a constructor that throws leaves its index",
+        OPEN_OR_REMOVE,
+        """    if (created) remove_new(pool, info.name, destroy);
+""",
+        """    if (created && !{planted}) remove_new(pool, info.name, destroy);
+""",
+        (storm(f"--with tight,recreate {ALONE}", seconds=300),),
+    ),
+    Bug(
+        "sptree: an index without a log can't be opened with a budget in a full pool",
+        SPTREE_RECOVERY,
+        """    if (required || error.code() != Errc::out_of_space) throw;
+""",
+        """    if (required || {planted} || error.code() != Errc::out_of_space) throw;
+""",
+        (storm(f"--engine sptree --with tight {ALONE}", seconds=120),),
     ),
 ]

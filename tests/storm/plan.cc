@@ -375,7 +375,7 @@ Words parse_words(std::string_view words) {
   for (int i = 1; i <= static_cast<int>(Disturbance::misuse); ++i)
     known.emplace(name_of(Disturbance(i)));
   for (int i = 1; i <= static_cast<int>(Fault::thread); ++i) known.emplace(name_of(Fault(i)));
-  for (int i = 1; i <= static_cast<int>(Ending::power); ++i) known.emplace(name_of(Ending(i)));
+  for (int i = 0; i <= static_cast<int>(Ending::power); ++i) known.emplace(name_of(Ending(i)));
   Words parsed;
   while (!words.empty()) {
     const std::size_t comma = std::min(words.find(','), words.size());
