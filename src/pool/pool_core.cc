@@ -278,7 +278,7 @@ void PoolCore::mark_open() {
 
 void PoolCore::start() {
   allocator_ = std::make_unique<alloc::Calloc>(*this);  // repairs what a crash left
-  in_use_.assign(kDirectoryEntries, false);
+  handles_.assign(kDirectoryEntries, 0);
   // Not persisted: it matters only while this process lives.
   pm_->store(area<OwnerBlock>(kOwnerOffset)->pid, static_cast<std::uint64_t>(::getpid()));
   require_usable();
@@ -428,6 +428,19 @@ IndexHandle PoolCore::begin_drop(std::string_view name) {
   return handle(slot, std::move(info), false);
 }
 
+IndexHandle PoolCore::another(const IndexHandle& index) noexcept {
+  assert(&index.pool() == this);
+  const std::lock_guard guard(mutex_);
+  return handle(index.slot_, {}, false);
+}
+
+void PoolCore::begin_drop(const IndexHandle& index) {
+  const Lock lock = lock_open();
+  assert(&index.pool() == this && handles_[index.slot_] == 1);
+  directory_->begin_drop(index.slot_);
+  require_usable();
+}
+
 std::vector<IndexHandle> PoolCore::dropping() {
   const Lock lock = lock_open();
   const std::vector<Directory::Slot> slots = directory_->dropping();
@@ -437,7 +450,7 @@ std::vector<IndexHandle> PoolCore::dropping() {
   result.reserve(slots.size());
   // Nothing is allocated from here on: a handle that an exception destroys would take the lock.
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (!in_use_[slots[i]]) result.push_back(handle(slots[i], std::move(infos[i]), false));
+    if (handles_[slots[i]] == 0) result.push_back(handle(slots[i], std::move(infos[i]), false));
   }
   return result;
 }
@@ -462,17 +475,17 @@ void PoolCore::postpone_drop(IndexHandle index, std::string_view why) noexcept {
 
 /// Allocates nothing: what the caller has changed for the index is done.
 IndexHandle PoolCore::handle(Directory::Slot slot, IndexInfo info, bool created) noexcept {
-  in_use_[slot] = true;
+  ++handles_[slot];
   return {shared_from_this(), slot, directory_->root(slot), std::move(info), created};
 }
 
 void PoolCore::release(Directory::Slot slot) noexcept {
   const std::lock_guard guard(mutex_);
-  in_use_[slot] = false;
+  --handles_[slot];
 }
 
 void PoolCore::require_not_in_use(Directory::Slot slot) const {
-  if (!in_use_[slot]) return;
+  if (handles_[slot] == 0) return;
   throw Error(
       Errc::in_use,
       fmt::format("index '{}' of pool '{}' is open; close it first (an index is open at most "
@@ -483,7 +496,7 @@ void PoolCore::require_not_in_use(Directory::Slot slot) const {
 std::vector<UnfinishedDrop> PoolCore::list_unfinished_drops() const {
   std::vector<UnfinishedDrop> drops;
   for (const Directory::Slot slot : directory_->dropping()) {
-    if (in_use_[slot]) continue;  // is being dropped
+    if (handles_[slot] != 0) continue;  // is being dropped
     const auto why = why_postponed_.find(slot);
     drops.push_back({directory_->info(slot),
                      why != why_postponed_.end() ? why->second : "the process had no memory"});
@@ -539,9 +552,7 @@ void PoolCore::close() {
 }
 
 void PoolCore::require_unused() const {
-  const auto used = std::find(in_use_.begin(), in_use_.end(), true);
-  if (used != in_use_.end())
-    require_not_in_use(static_cast<Directory::Slot>(used - in_use_.begin()));
+  for (Directory::Slot slot = 0; slot < handles_.size(); ++slot) require_not_in_use(slot);
   if (checks_ == 0) return;
   throw Error(Errc::in_use,
               fmt::format("pool '{}' is being checked; close it after that", path().string()));

@@ -139,6 +139,13 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   /// Throws not_found, or in_use while it is open.
   IndexHandle begin_drop(std::string_view name);
 
+  /// A second handle of an index, without its info: so that nobody else opens or drops it when the
+  /// first one is gone.
+  IndexHandle another(const IndexHandle& index) noexcept;
+
+  /// begin_drop() by who has the only handle. Allocates nothing, unless it throws.
+  void begin_drop(const IndexHandle& index);
+
   /// Hidden indexes whose drop has not been finished; the caller frees what their roots reach and
   /// calls finish_drop() on each, or postpone_drop().
   std::vector<IndexHandle> dropping();
@@ -262,7 +269,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   // is called with the allocator's locks held, so it takes only the later ones.
   mutable std::mutex superblock_mutex_;  // guards superblock_, and size_ against other writers
   mutable std::mutex mutex_;             // guards opening and closing, directory_, and what follows
-  std::vector<bool> in_use_;             // directory slots that a handle holds
+  std::vector<unsigned> handles_;        // of each directory slot
   unsigned checks_ = 0;                  // that are going on
   bool open_ = false;
   bool needs_check_ = false;

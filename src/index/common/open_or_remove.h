@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <exception>
-#include <string_view>
 #include <utility>
 
 #include <perdix/pool.h>
@@ -13,14 +12,14 @@
 
 namespace perdix::index {
 
-/// Removes an index that is new. It needs no space: what the engine has made of it is freed, and
-/// the entry of the directory is overwritten. If even that fails, the index stays hidden and the
-/// next opening of the pool goes on; if another thread has opened the index by now, it is that
-/// one's.
+/// Removes an index that is new. It needs neither space nor memory: what the engine has made of it
+/// is freed, and the entry of the directory is overwritten. What can't be freed stays hidden, and
+/// the next opening of the pool goes on.
 template <class Destroy>
-void remove_new(pool::PoolCore& pool, std::string_view name, const Destroy& destroy) noexcept {
+void remove_new(pool::IndexHandle handle, const Destroy& destroy) noexcept {
+  pool::PoolCore& pool = handle.pool();
   try {
-    pool::IndexHandle handle = pool.begin_drop(name);
+    pool.begin_drop(handle);
     destroy(handle.root());
     pool.finish_drop(std::move(handle));
   } catch (const std::exception&) {  // the caller has an error to report already
@@ -35,11 +34,12 @@ decltype(auto) open_or_remove(pool::PoolCore& pool, const IndexInfo& info, const
                               const Open& open) {
   pool::IndexHandle handle =
       pool.open_index(info.name, info.engine, info.key_kind, info.value_kind);
-  const bool created = handle.created();
+  if (!handle.created()) return open(std::move(handle));
+  pool::IndexHandle mine = pool.another(handle);  // no other thread opens it before it is removed
   try {
     return open(std::move(handle));
   } catch (...) {
-    if (created) remove_new(pool, info.name, destroy);
+    remove_new(std::move(mine), destroy);
     throw;
   }
 }
