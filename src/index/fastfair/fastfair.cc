@@ -133,6 +133,8 @@ bool Tree<K, V>::erase(Key key) {
   }
   if (stray != nullptr) install(*stray);
   if (sparse(left)) merge_around(key);
+  if (merges_due()) [[unlikely]]
+    make_up_for_merges();
   return true;
 }
 

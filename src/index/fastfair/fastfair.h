@@ -27,6 +27,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -191,6 +192,12 @@ class Tree {
   bool merge_level(Key key, unsigned level);
   bool merge_pair(Node& parent, unsigned at, LatchSet& latches);
   bool mergeable(const Node& left, const Node& right) const;
+  bool merges_due() const {
+    return merges_missed_.load(std::memory_order_relaxed) !=
+           merges_made_up_.load(std::memory_order_relaxed);
+  }
+  void make_up_for_merges();
+  void make_up_around_next_leaf();
   bool sparse(unsigned count) const { return count == 0 || count == fanout_ / 4; }
   void collapse();
 
@@ -231,6 +238,13 @@ class Tree {
   Latches latches_;
   util::SpinLock root_lock_;  // for changes of the root word; its holder waits for no latch
   double recovery_seconds_ = 0;
+
+  // Merges that memory was lacking for.
+  std::atomic<std::uint64_t> merges_missed_{0};
+  std::atomic<std::uint64_t> merges_made_up_{0};  // so many of them
+  std::mutex round_lock_;                         // guards what follows
+  K round_from_{};                                // where the round goes on
+  std::uint64_t missed_before_round_ = 0;
 
   // Pairs that came and went since the tree was opened: each under the latch of its leaf, and so
   // before another thread can see the effect.

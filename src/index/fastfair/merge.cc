@@ -7,17 +7,53 @@
 // parent's latch is held all the time, so nobody gives the entry back in between; a crash in
 // between leaves a node without an entry, which the next that comes by makes good.
 #include <mutex>
+#include <new>
 
 #include "alloc/session.h"
 #include "index/fastfair/fastfair.h"
 
 namespace perdix::index::fastfair {
 
-/// Merges the leaf of a key with its neighbours, if it pays, then the nodes above.
+/// Merges the leaf of a key with its neighbours, if it pays, then the nodes above. The erase that
+/// calls this is done: what goes wrong is for others. What needs memory that there is not is made
+/// up for later.
 template <class K, class V>
 void Tree<K, V>::merge_around(Key key) {
-  for (unsigned level = 0; merge_level(key, level); ++level) {
+  try {
+    for (unsigned level = 0; merge_level(key, level); ++level) {
+    }
+  } catch (const Error&) {
+  } catch (const std::bad_alloc&) {
+    merges_missed_.fetch_add(1, std::memory_order_relaxed);
   }
+}
+
+/// Merges what was missed, in rounds over all leaves until there was a round in which nothing was
+/// missed. Looks at a few leaves only: each erase calls this as long as merges are due. One thread
+/// at a time does so; others go on. In a Guard.
+template <class K, class V>
+void Tree<K, V>::make_up_for_merges() {
+  constexpr unsigned kLeavesAtOnce = 4;
+  const std::unique_lock lock(round_lock_, std::try_to_lock);
+  if (!lock) return;
+  try {
+    for (unsigned i = 0; i < kLeavesAtOnce && merges_due(); ++i) make_up_around_next_leaf();
+  } catch (const Error&) {  // for who needs the leaf
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+template <class K, class V>
+void Tree<K, V>::make_up_around_next_leaf() {
+  if (round_from_ == K{}) missed_before_round_ = merges_missed_.load(std::memory_order_relaxed);
+  const Seen leaf = seek({round_from_}, 0);
+  const unsigned count = meta_of(*leaf.node).count;
+  const Node* next = after(*leaf.node);
+  const K following = next == nullptr ? K{} : K(low_of(*next));
+  if (!leaf.valid()) return;
+  if (count <= fanout_ / 4) merge_around(round_from_);
+  round_from_ = following;
+  if (next == nullptr) merges_made_up_.store(missed_before_round_, std::memory_order_relaxed);
 }
 
 /// Merges the node of a level that holds the key with its neighbours. True if the parent has become
@@ -64,6 +100,10 @@ bool Tree<K, V>::merge_pair(Node& parent, unsigned at, LatchSet& latches) {
   mend(pm(), left);
   mend(pm(), right);
   if (!mergeable(left, right)) return false;
+  alloc::Session session = pool_.allocator().session();
+  session.free(pool_.offset(&right));
+  if (meta_of(left).level == 0) Keys::free(session, pm::load(right.low));
+  // From here on nothing fails.
   remove_entry(pm(), parent, at);  // durable before the node can be freed that it leads to
 
   const unsigned count = meta_of(left).count;
@@ -76,10 +116,6 @@ bool Tree<K, V>::merge_pair(Node& parent, unsigned at, LatchSet& latches) {
   }
   // Behind the last entry, and flushed only: log() fences before `count` can include them.
   pm().flush(left.entries.data() + count, (filled - count) * sizeof(Entry));
-
-  alloc::Session session = pool_.allocator().session();
-  session.free(pool_.offset(&right));
-  if (meta_of(left).level == 0) Keys::free(session, pm::load(right.low));
   relink(std::move(session), left, pm::load(right.next), filled);
   return true;
 }
@@ -105,8 +141,12 @@ void Tree<K, V>::collapse() {
 }
 
 template void Tree<std::uint64_t, std::uint64_t>::merge_around(Key);
+template void Tree<std::uint64_t, std::uint64_t>::make_up_for_merges();
 template void Tree<std::uint64_t, std::string>::merge_around(Key);
+template void Tree<std::uint64_t, std::string>::make_up_for_merges();
 template void Tree<std::string, std::uint64_t>::merge_around(Key);
+template void Tree<std::string, std::uint64_t>::make_up_for_merges();
 template void Tree<std::string, std::string>::merge_around(Key);
+template void Tree<std::string, std::string>::make_up_for_merges();
 
 }  // namespace perdix::index::fastfair

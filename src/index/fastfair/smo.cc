@@ -6,6 +6,7 @@
 // own: until it is there the new node is found by `next`. So no crash and no delay between the two
 // does harm, and whoever comes by `next` makes the entry good: install().
 #include <mutex>
+#include <new>
 
 #include "alloc/session.h"
 #include "index/common/separator.h"
@@ -64,15 +65,15 @@ void Tree<K, V>::relink(alloc::Session session, Node& left, pm::Offset next, uns
 }
 
 /// Gives a node that was found by `next` its entry in the level above, if it still has none. The
-/// caller holds no latch. Needs no space but to split the level above; without it, the entry can
-/// wait.
+/// caller holds no latch, and has done its write: what goes wrong here is for others. Without space
+/// or memory to split the level above, the entry can wait.
 template <class K, class V>
 void Tree<K, V>::install(Node& stray) {
   try {
     while (!try_install(stray)) {
     }
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space) throw;
+  } catch (const Error&) {
+  } catch (const std::bad_alloc&) {
   }
 }
 
