@@ -275,10 +275,9 @@ BUGS = [
     Bug(
         "a constructor that throws leaves its index",
         OPEN_OR_REMOVE,
-        """    if (created) remove_new(pool, info.name, destroy);
+        """    remove_new(std::move(mine), destroy);
 """,
-        """    if (created && !{planted}) remove_new(pool, info.name, destroy);
-""",
+        "",
         (storm(f"--with tight,recreate {ALONE}", seconds=300),),
     ),
     Bug(
