@@ -160,6 +160,53 @@ const Contract out_of_space(
 const Contract out_of_space_power("a_full_pool_that_survives_power_keeps_everything", bytes_values,
                                   [](Rig& rig) { exhaust(rig); }, {Domain::memory_controller});
 
+/// Puts small pairs until the pool is full, and returns their keys.
+std::vector<Datum> fill_with_small_pairs(Rig& rig, AnyIndex& index) {
+  std::vector<Datum> keys;
+  for (;;) {
+    const std::uint64_t number = mix(keys.size());
+    const Datum key = rig.key_kind() == Kind::u64 ? Datum(number) : Datum(std::to_string(number));
+    const Datum value = rig.value_kind() == Kind::u64 ? Datum(number) : Datum("a small value");
+    if (const auto error = error_of([&] { index.put(key, value); })) {
+      EXPECT_EQ(*error, Errc::out_of_space);
+      return keys;
+    }
+    keys.push_back(key);
+  }
+}
+
+/// How many bytes another index can have as large values.
+std::uint64_t bytes_for_others(Rig& rig) {
+  constexpr std::uint64_t kSize = 10'000;
+  const auto types = index_types();
+  const auto other = std::find_if(types.begin(), types.end(), [&](const IndexType& type) {
+    return type.engine != rig.type().engine && type.value_kind == Kind::bytes &&
+           type.key_kind == Kind::u64;
+  });
+  AnyIndex index = rig.open_as(*other, "of others");
+  std::uint64_t count = 0;
+  while (!error_of([&] { index.put(count, bytes_of(count, kSize)); })) ++count;
+  return count * kSize;
+}
+
+const Contract erases_when_full(
+    "all_can_be_erased_in_a_full_pool_and_others_have_the_space",
+    [](Rig& rig) {
+      PoolOptions options = rig.options();
+      options.max_size = kSmallPool / 2;
+      rig.replace_pool(options);
+      AnyIndex index = rig.open();
+      std::vector<Datum> keys = fill_with_small_pairs(rig, index);
+      ASSERT_GT(keys.size(), 10'000U);
+      ASSERT_EQ(index.size(), keys.size());
+      std::shuffle(keys.begin(), keys.end(), rig.rng());
+      for (const Datum& key : keys) ASSERT_TRUE(index.erase(key)) << show(key);
+      EXPECT_EQ(index.size(), 0U);
+      EXPECT_GT(bytes_for_others(rig), options.max_size * 3 / 4);
+      EXPECT_TRUE(index.check().ok());
+    },
+    kInProcess);
+
 // One value that does not fit, while there is room for small ones.
 const Contract one_too_large_for_the_pool(
     "a_value_larger_than_the_pool_changes_nothing", bytes_values,
