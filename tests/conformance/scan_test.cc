@@ -1,9 +1,12 @@
 // Scans: bounds, limits, visitors that stop, throw or call back.
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "pool/pool_core.h"
 #include "support/contract.h"
 
 namespace perdix::test {
@@ -177,6 +180,85 @@ const Contract after_erasing("scan_shows_nothing_erased", ordered, [](Rig& rig) 
   rig.reopen(index);
   ASSERT_EQ("", compare_scan(*index, model, rig.least_key(), kNoLimit)) << "after reopening";
 });
+
+/// Writes the key of one pair over that of another one, in each leaf that has it or had it. Every
+/// engine's leaf has pairs of a key's word and a value's word, so a value that is like no other
+/// word in the pool tells where.
+class DamagedLeaf {
+ public:
+  DamagedLeaf(Pool& pool, std::uint64_t value, std::uint64_t other_value)
+      : words_(reinterpret_cast<std::uint64_t*>(pool.core()->base())),
+        count_(pool.core()->size() / sizeof(std::uint64_t)) {
+    std::uint64_t other = 0;
+    for (const std::size_t at : keys_of(other_value)) other = words_[at];
+    for (const std::size_t at : keys_of(value)) {
+      before_.emplace_back(at, words_[at]);
+      words_[at] = other;
+    }
+  }
+  ~DamagedLeaf() {
+    for (const auto& [at, word] : before_) words_[at] = word;
+  }
+  DamagedLeaf(const DamagedLeaf&) = delete;
+  DamagedLeaf& operator=(const DamagedLeaf&) = delete;
+
+  bool found() const { return !before_.empty(); }
+
+ private:
+  std::vector<std::size_t> keys_of(std::uint64_t value) const {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 1; i < count_; ++i) {
+      if (words_[i] == value && words_[i - 1] != 0) places.push_back(i - 1);
+    }
+    return places;
+  }
+
+  std::uint64_t* words_;
+  std::size_t count_;
+  std::vector<std::pair<std::size_t, std::uint64_t>> before_;
+};
+
+bool integer_values_in_leaves(const IndexType& type) {
+  return type.ordered && type.value_kind == Kind::u64 && !type.buffered;
+}
+
+const Contract damaged_order(
+    "keys_out_of_order_in_a_damaged_leaf_are_corrupt", integer_values_in_leaves,
+    [](Rig& rig) {
+      constexpr std::uint64_t kPairs = 600, kTag = 0xabcd'ef01'2345'0000;
+      auto index = rig.open();
+      const auto key = [&](std::uint64_t i) {
+        return rig.key_kind() == Kind::u64 ? Datum(1000 + 3 * i)
+                                           : Datum("key " + std::to_string(1000 + i));
+      };
+      for (std::uint64_t i = 0; i < kPairs; ++i) index.put(key(i), kTag + i);
+      // The key is there twice; the key is of a leaf behind, or before.
+      for (const int distance : {2, 200, -2, -200}) {
+        for (std::uint64_t i = 300; i < 340; i += 5) {
+          const DamagedLeaf damaged(
+              rig.pool(), kTag + i,
+              kTag + static_cast<std::uint64_t>(static_cast<int>(i) + distance) % kPairs);
+          ASSERT_TRUE(damaged.found());
+          std::optional<Datum> last;
+          const auto error = error_of([&] {
+            index.scan(rig.least_key(), [&](DatumView shown, DatumView) {
+              EXPECT_TRUE(!last || DatumView(*last) < shown) << "shown out of order";
+              last = shown.copy();
+              return true;
+            });
+          });
+          // A key that is too small for its leaf is passed over, as if it were of the one before.
+          if (distance == 2 || distance == 200) {
+            EXPECT_EQ(error, Errc::corrupt) << i << " has the key of " << distance << " behind";
+          } else {
+            EXPECT_TRUE(!error || *error == Errc::corrupt);
+          }
+          if (testing::Test::HasFailure()) return;
+        }
+      }
+      EXPECT_EQ(index.scan(rig.least_key(), 2 * kPairs).size(), kPairs);
+    },
+    kInProcess);
 
 }  // namespace
 }  // namespace perdix::test

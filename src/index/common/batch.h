@@ -64,6 +64,9 @@ class ByteBuffer {
   std::size_t size_ = 0;
 };
 
+/// Keys would be shown out of order, or twice.
+[[noreturn]] void throw_unordered(const pool::PoolCore& pool);
+
 /// The pairs of one leaf, on their way to a visitor. Under a Guard: clear(), add(), sort(), own().
 /// After that show(), in no Guard: nothing in it refers to the pool any more. Not thread-safe.
 ///
@@ -86,9 +89,11 @@ class Batch {
   void sort() { std::sort(pairs_.begin(), pairs_.begin() + size_); }
 
   /// Copies the pairs that will be shown, beginning with the first: as many as the budget has room
-  /// for, at most `limit`. Throws corrupt, bad_alloc.
-  void own(const Words<V>& values, std::size_t limit) {
+  /// for, at most `limit`. Throws corrupt, also if their keys do not ascend, and bad_alloc.
+  void own(const pool::PoolCore& pool, const Words<V>& values, std::size_t limit) {
     count_ = static_cast<unsigned>(std::min<std::size_t>(size_, limit));
+    const auto end = pairs_.begin() + std::min(size_, count_ + 1);  // with next_key()
+    if (std::adjacent_find(pairs_.begin(), end, not_ascending) != end) throw_unordered(pool);
     if constexpr (!kInline) count_ = copy_bytes(values, count_);
   }
 
@@ -98,6 +103,12 @@ class Batch {
 
   /// The key of the first pair that was not copied. In the Guard only.
   Key next_key() const { return pairs_[count_].key; }
+
+  /// Throws corrupt if `next`, from where the scan goes on, is not behind all pairs: a damaged leaf
+  /// has a key that it may not have. In the Guard only.
+  void require_below(const pool::PoolCore& pool, Key next) const {
+    if (size_ > 0 && !(pairs_[size_ - 1].key < next)) throw_unordered(pool);
+  }
 
   /// Shows the copied pairs; false if the visitor has seen enough. Throws what the visitor throws,
   /// and as require_usable() after a visit.
@@ -119,6 +130,8 @@ class Batch {
     Word value;  // of a string that was copied: its length
     friend bool operator<(const Pair& a, const Pair& b) { return a.key < b.key; }
   };
+
+  static bool not_ascending(const Pair& a, const Pair& b) { return !(a < b); }
 
   static constexpr bool kInline = Words<K>::kInline && Words<V>::kInline;
 

@@ -44,13 +44,14 @@ bool Tree<K, V>::read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size
   const auto add = [&](const Entry& entry) { batch.add(keys_.view(entry.key), entry.value); };
   for (batch.clear(); !collect(leaf, position, following, add); batch.clear())
     leaf = seek({position}, 0);
-  batch.own(values_, limit);
+  batch.own(pool_, values_, limit);
   pool_.require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {
     position = batch.next_key();
   } else if (following.node != nullptr) {
     leaf = following;
     position = low_of(*leaf.node);
+    batch.require_below(pool_, position);
   } else {
     return false;
   }

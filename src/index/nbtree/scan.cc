@@ -35,12 +35,13 @@ bool Tree<K, V>::read_batch(ScanBatch& batch, K& position, std::size_t limit) co
   Place place = locate(position);
   while (!collect(place, position, batch)) place = locate_again(position);
   batch.sort();
-  batch.own(values_, limit);
+  batch.own(pool(), values_, limit);
   pool().require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {
     position = batch.next_key();
   } else if (place.leaf->next() != nullptr) {
     position = place.leaf->end();
+    batch.require_below(pool(), position);
   } else {
     return false;
   }

@@ -40,12 +40,13 @@ bool Tree<K, V>::read_batch(ScanBatch& batch, K& position, std::size_t limit) co
     return node.high.load(std::memory_order_acquire);
   });
   batch.sort();
-  batch.own(values_, limit);
+  batch.own(pool(), values_, limit);
   pool().require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {
     position = batch.next_key();
   } else if (!NodeBounds::is_open(high)) {
     position = NodeBounds::after(high);
+    batch.require_below(pool(), position);
   } else {
     return false;
   }
