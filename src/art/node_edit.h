@@ -15,6 +15,7 @@
 
 #include "art/node.h"
 #include "art/node_search.h"
+#include "pm/probe.h"
 
 namespace perdix::art {
 
@@ -90,6 +91,7 @@ void add_byte_child(SortedNode<Key, kSlots>& node, Entry byte, Ref ref) noexcept
   }
   bytes[place] = static_cast<std::uint8_t>(byte);
   node.children[place].store(ref);
+  pm::on_step("art: children have moved, and not their bytes");
   sorted::store_bytes(node, bytes);
 }
 

@@ -9,6 +9,7 @@
 #include "art/retry.h"
 #include "art/tree.h"
 #include "art/tree_search.h"
+#include "pm/probe.h"
 
 namespace perdix::art {
 
@@ -156,6 +157,7 @@ bool Tree<Value, KeyOf, Memory>::add_value(const Stop& stop, Ref value) {
     if constexpr (detail::CanGrow<Node>) {
       if (entry != kEnd && is_full(node)) {
         using Larger = typename detail::Neighbours<Node>::Larger;
+        pm::on_step("art: a node grows");
         return rebuild<Larger>(stop, node, [&](Larger& larger) {
           copy(node, larger);
           add(larger, entry, value);
@@ -177,9 +179,11 @@ bool Tree<Value, KeyOf, Memory>::change(const Stop& stop, Node& node, Change cha
     const WriteLock lock(stop.edge);
     if (!lock) return false;
     change();
+    pm::on_step("art: change the first child of a node");
     store(stop.upper, ref_to(node));
     return true;
   }
+  pm::on_step("art: change a node");
   const WriteLock lock(stop.edge);
   if (!lock) return false;
   change();
@@ -196,6 +200,7 @@ bool Tree<Value, KeyOf, Memory>::fork(const Stop& stop, Key key, Value value, Ke
   return with_smallest_node(Prefix<Key>::of(key, stop.depth, common), [&](auto& node) {
     add(*node, Traits::entry(key, depth), ref_of(value, key, depth + 1));
     add(*node, Traits::entry(other, depth), ref_of(former, other, depth + 1));
+    pm::on_step("art: fork");
     const WriteLock lock(stop.edge);
     if (!lock) return false;
     store(stop.edge, node.release());
@@ -228,11 +233,13 @@ bool Tree<Value, KeyOf, Memory>::split_prefix(const Stop& stop, Key key, Value v
   return with_smallest_node(Prefix<Key>::of(key, stop.depth, agreed), [&](auto& upper) {
     add(*upper, Traits::entry(key, depth), ref_of(value, key, depth + 1));
     Head& lower = *stop.ref.template node<Head>();
+    pm::on_step("art: split a prefix");
     const WriteLock edge_lock(stop.edge);
     if (!edge_lock) return false;
     const WriteLock lower_lock({&lower.lock, stop.prefix->version});
     if (!lower_lock) return false;
     lower.set_prefix(*rest);
+    pm::on_step("art: a prefix is shorter and not below another node");
     add(*upper, stop.prefix->other,
         visit<Key>(stop.ref, [](const auto& node) { return ref_to(node); }));
     store(stop.edge, upper.release());
@@ -283,6 +290,7 @@ bool Tree<Value, KeyOf, Memory>::remove_value(const Stop& stop, Node& node) {
     using Smaller = typename detail::Neighbours<Node>::Smaller;
     const bool fits = Smaller::kKind != Kind::node2 || node.shape().prefix_length == 0;
     if (fits && entry != kEnd && node.shape().count - 1u <= detail::Neighbours<Node>::kShrinkAt) {
+      pm::on_step("art: a node shrinks");
       return rebuild<Smaller>(stop, node, [&](Smaller& smaller) { copy(node, smaller, entry); });
     }
   }
@@ -295,6 +303,7 @@ template <class Value, class KeyOf, class Memory>
 template <class Node>
 bool Tree<Value, KeyOf, Memory>::collapse(const Stop& stop, Node& node) {
   Head* replaced = nullptr;
+  pm::on_step("art: a node goes");
   {
     const WriteLock upper_lock(stop.upper);
     if (!upper_lock) return false;
@@ -340,6 +349,7 @@ Ref Tree<Value, KeyOf, Memory>::with_prefix_below(const Node& upper, Entry entry
   }
   Head& lower = *ref.template node<Head>();
   lower.lock.lock();
+  pm::on_step("art: a prefix grows");
   lower.set_prefix(Prefix<Key>::joined(upper.prefix(), byte, lower.prefix()));
   lower.lock.unlock();
   return {};
@@ -356,6 +366,7 @@ bool Tree<Value, KeyOf, Memory>::rebuild(const Stop& stop, From& from, Fill fill
     WriteLock lock(stop.edge);
     if (!lock) return false;
     fill(*to);
+    pm::on_step("art: put a node in the place of another");
     store(stop.upper, to.release());
     lock.unlock_obsolete();
   }

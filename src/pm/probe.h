@@ -35,6 +35,9 @@ class Probe {
   /// A protocol has taken a step that no access to PM shows: it changes what lies in DRAM, or has
   /// met another thread's work. `name` is a literal. A probe may hold the thread back here.
   virtual void on_step(const char* /*name*/) {}
+  /// A limit of what lies in DRAM, or of when work begins. `name` is a literal. A probe may return
+  /// a smaller one, so that small states have the structure of large ones.
+  virtual std::uint64_t on_limit(const char* /*name*/, std::uint64_t limit) { return limit; }
   /// A random number that goes into persistent memory; what is returned goes there instead, so that
   /// a run can be repeated.
   virtual std::uint64_t on_draw(std::uint64_t random) { return random; }
@@ -75,6 +78,11 @@ inline void before_write(const void* p, std::size_t n) {
 inline void on_step(const char* name) {
   if (Probe* probe = installed_probe()) probe->on_step(name);
 }
+/// The limit of that name: this one, unless an instrument wants a smaller one.
+inline std::uint64_t limit(const char* name, std::uint64_t limit) {
+  Probe* probe = installed_probe();
+  return probe == nullptr ? limit : probe->on_limit(name, limit);
+}
 inline void on_map(const void* base, std::size_t n) {
   if (Probe* probe = installed_probe()) probe->on_map(base, n);
 }
@@ -114,6 +122,7 @@ inline void on_read(const void*, std::size_t) {}
 inline void on_write(const void*, std::size_t) {}
 inline void before_write(const void*, std::size_t) {}
 inline void on_step(const char*) {}
+inline std::uint64_t limit(const char*, std::uint64_t limit) { return limit; }
 inline void on_map(const void*, std::size_t) {}
 inline std::uint64_t on_draw(std::uint64_t random) { return random; }
 inline bool background_reclamation() { return true; }

@@ -59,6 +59,7 @@
 #include <vector>
 
 #include "alloc/session.h"
+#include "pm/probe.h"
 #include "pool/pool_core.h"
 #include "util/spin_lock.h"
 #include "util/stripe.h"
@@ -85,14 +86,15 @@ class Log {
     // What follows is for tests, which can't fill a log: all of it happens sooner with less.
 
     /// `bytes` is taken for at least as many.
-    std::uint64_t least_bytes = std::uint64_t{2} << 20;
+    std::uint64_t least_bytes = pm::limit("wal: bytes of records", std::uint64_t{2} << 20);
     /// What a restart reads at most, if checkpoints are taken when due and the head table is small:
     /// 4 MiB, which take some ten milliseconds.
-    std::uint64_t suffix = std::uint64_t{4} << 20;
+    std::uint64_t suffix = pm::limit("wal: bytes that a restart reads", std::uint64_t{4} << 20);
     /// Records that a generation of chains has at least.
-    std::uint64_t generation = kSegmentSize / sizeof(Record);
+    std::uint64_t generation =
+        pm::limit("wal: records of a generation", kSegmentSize / sizeof(Record));
     /// Records after which a look at the log is due; a power of two, at most a segment's.
-    unsigned records_per_look = 32;
+    unsigned records_per_look = static_cast<unsigned>(pm::limit("wal: records per look", 32));
   };
 
   /// Makes an empty log in a block that the session reserves, flushed; the session's log() makes it

@@ -13,8 +13,8 @@ BUGS = [
     Bug(
         "a leaf that was merged away on its way to the backup gets its entry there all the same",
         SMO,
-        "    if (there) backup_->add(low, leaf);\n",
-        "    backup_->add(low, leaf);\n",
+        "    if (there) return backup_->add(low, leaf);\n",
+        "    return backup_->add(low, leaf);\n",
         TREE,
     ),
     Bug(

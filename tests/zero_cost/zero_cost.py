@@ -2,7 +2,7 @@
 """Shows that the hooks of the instrumented build cost nothing in a normal one.
 
 Compiles SpTree as a release is compiled and disassembles it, and does the same against copies of
-pm/access.h and pm/persist.h from which the hooks are cut:
+pm/access.h and pm/persist.h from which the hooks are cut, and of all files that name steps:
 
 1. Without the calls of hooks: every function must have the same machine code.
 2. Also without the parameters that name call sites: the reading operations must have the same
@@ -27,8 +27,10 @@ HEADERS = ["pm/access.h", "pm/persist.h"]
 # A section for each function, so that a reference to one says which, and not where it lies.
 FLAGS = ["-O3", "-DNDEBUG", "-std=c++20", "-fPIC", "-ffunction-sections"]
 
-CALL = re.compile(r"^ *(if \(!)?(on_(read|write|flush|fence)|before_write)\(.*\n", re.MULTILINE)
+CALL = re.compile(
+    r"^ *(if \(!|if \(changed\) )?(on_(read|write|flush|fence)|before_write)\(.*\n", re.MULTILINE)
 SITE = re.compile(r"(, )?Site site = Site::current\(\)|, site(?=\))|(?<=\()site(?=\))")
+STEP = re.compile(r'^ *(else |if \(.*\) )?pm::on_step\("[^"]*"\);\n', re.MULTILINE)
 LEFT = re.compile(r"\b(on_(read|write|flush|fence)|before_write)\(")
 READERS = re.compile(r"::(get|contains|scan|find|collect)\(")
 
@@ -57,13 +59,35 @@ def write_headers(folder, *patterns):
         path.write_text(without)
 
 
-def compile_unit(options, target, first=None, more=()):
+def write_without_steps(folder):
+    """Copies of the files of engines without the names of steps."""
+    count = 0
+    for source in sorted((SOURCES / "src").rglob("*.*")):
+        if source.suffix not in (".h", ".cc") or source.is_relative_to(SOURCES / "src/pm"):
+            continue
+        text = source.read_text()
+        if "on_step(" not in text or source.is_relative_to(SOURCES / "src/testing"):
+            continue
+        without = STEP.sub("", text)
+        if "on_step(" in without:
+            raise Unknown(f"a step is left in {source}")
+        path = folder / source.relative_to(SOURCES / "src")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(without)
+        count += 1
+    unit = folder / Path(UNIT).relative_to("src")
+    if count == 0 or not unit.is_file():
+        raise Unknown(f"{UNIT} names no step")
+    return unit
+
+
+def compile_unit(options, target, first=None, more=(), unit=SOURCES / UNIT):
     command = [options.compiler, *FLAGS, *more]
     if options.march:
         command.append(f"-march={options.march}")
     if first:
         command.append(f"-I{first}")
-    command += [f"-I{SOURCES}/src", f"-I{SOURCES}/include", "-c", str(SOURCES / UNIT)]
+    command += [f"-I{SOURCES}/src", f"-I{SOURCES}/include", "-c", str(unit)]
     subprocess.run([*command, "-o", str(target)], check=True)
 
 
@@ -125,7 +149,8 @@ def compare_functions(options, folder):
     ]:
         headers = folder / title.replace(" ", "-")
         write_headers(headers, *patterns)
-        compile_unit(options, folder / "cut.o", headers)
+        unit = write_without_steps(headers)
+        compile_unit(options, folder / "cut.o", headers, unit=unit)
         without = functions(options, folder / "cut.o")
         different = differing(normal, without)
         wrong = [name for name in different if required(name)]

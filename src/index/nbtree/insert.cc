@@ -24,6 +24,7 @@ auto Tree<K, V>::add(const Place& place, Key key, Hash16 hash, Cargo& cargo) -> 
   pm().store(entry.value, cargo.value);
   Word word = kEmpty;
   if (!pm().compare_exchange(entry.key, word, Code::pack(cargo.key, State::pending))) {
+    pm::on_step("nbtree: an insert's slot was closed");
     if (leaf.closing()) reform(place, &key);
     return Fate::retry;  // a faster one has closed the slot
   }
@@ -44,9 +45,11 @@ auto Tree<K, V>::add(const Place& place, Key key, Hash16 hash, Cargo& cargo) -> 
 template <class K, class V>
 void Tree<K, V>::leave_behind(const Place& place, unsigned slot, Cargo& cargo) {
   if (Code::state(pm::load(place.leaf->block().entries[slot].key)) == State::frozen) {
+    pm::on_step("nbtree: an insert that lost is frozen");
     try {
       reform(place, nullptr);  // it still refers to the blobs; afterwards it counts for nothing
     } catch (...) {
+      pm::on_step("nbtree: abandon a stripe");
       cargo.hold->abandon();
       throw;
     }
@@ -62,6 +65,7 @@ void Tree<K, V>::show(Leaf<K>& leaf, unsigned slot) {
   leaf.show(slot);
   const Entry& entry = leaf.block().entries[slot];
   if (Code::state(pm::load(entry.key)) != State::special) return;
+  pm::on_step("nbtree: an entry was erased before it was shown");
   pm().persist(&entry.key, sizeof entry.key);  // before it is hidden (leaf.h, 2)
   leaf.hide(slot);
 }
@@ -78,6 +82,7 @@ bool Tree<K, V>::free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash)
       if (word == kEmpty) {
         // Not durable: whoever took the slot can't write it any more, and it is empty or dead.
         if (pm().compare_exchange(entry.key, word, Code::kDead)) break;
+        pm::on_step("nbtree: the owner of a slot before was faster");
         continue;
       }
       const State state = Code::state(word);
@@ -88,6 +93,7 @@ bool Tree<K, V>::free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash)
       if (!matches(word, key, hash)) break;
       if (state == State::pending) {
         // All before it is settled: it is the first, and wins.
+        pm::on_step("nbtree: decide an insert for its owner");
         pm().persist(&entry, sizeof entry);
         if (!pm().compare_exchange(entry.key, word, with_state<K>(word, State::live))) continue;
       }
@@ -121,6 +127,7 @@ auto Tree<K, V>::decide(const Place& place, unsigned slot, Key key, Hash16 hash)
   }
   if (Code::state(word) == State::frozen) return fate_when_frozen(place, slot, key, hash);
   // Somebody else has decided that it wins, and may even have erased it.
+  pm::on_step("nbtree: another has decided an insert");
   if (Code::state(word) == State::live) show(leaf, slot);
   return Fate::won;
 }
@@ -131,6 +138,7 @@ auto Tree<K, V>::decide(const Place& place, unsigned slot, Key key, Hash16 hash)
 template <class K, class V>
 auto Tree<K, V>::fate_when_frozen(const Place& place, unsigned slot, Key key, Hash16 hash) -> Fate {
   Leaf<K>& leaf = *place.leaf;
+  pm::on_step("nbtree: an insert is frozen undecided");
   freeze(leaf);
   const std::uint64_t before = (std::uint64_t{1} << slot) - 1;
   std::uint64_t dead = 0;
@@ -140,9 +148,11 @@ auto Tree<K, V>::fate_when_frozen(const Place& place, unsigned slot, Key key, Ha
     if (Code::state(word) == State::special) {
       dead |= left & -left;
     } else if (matches(word, key, hash)) {
+      pm::on_step("nbtree: a frozen insert has lost");
       return Fate::lost;
     }
   }
+  pm::on_step("nbtree: a frozen insert has won");
   settle_doubts(leaf, dead);
   leaf.show(slot);
   return Fate::won;

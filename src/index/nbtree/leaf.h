@@ -34,6 +34,7 @@
 
 #include "index/nbtree/layout.h"
 #include "pm/access.h"
+#include "pm/probe.h"
 #include "util/line.h"
 
 namespace perdix::index::nbtree {
@@ -175,18 +176,23 @@ class Leaf {
   }
   bool let_absorb() { return settle(link_.load(std::memory_order_relaxed) | kAbsorbed); }
 
-  void close() { visible_.fetch_or(kClosing, std::memory_order_seq_cst); }
+  void close() {
+    pm::on_step("nbtree: close a leaf");
+    visible_.fetch_or(kClosing, std::memory_order_seq_cst);
+  }
   bool closing() const { return (visible_.load(std::memory_order_seq_cst) & kClosing) != 0; }
 
   std::uint64_t visible_slots() const {
     return visible_.load(std::memory_order_acquire) & ~kClosing;
   }
   void show(unsigned slot) {
+    pm::on_step("nbtree: show an entry");
     visible_.fetch_or(std::uint64_t{1} << slot, std::memory_order_seq_cst);
   }
   /// Returns how many slots are visible then.
   unsigned hide(unsigned slot) {
     const std::uint64_t others = ~(std::uint64_t{1} << slot);
+    pm::on_step("nbtree: hide an entry");
     const std::uint64_t before = visible_.fetch_and(others, std::memory_order_seq_cst);
     return static_cast<unsigned>(std::popcount(before & others & ~kClosing));
   }
@@ -210,6 +216,7 @@ class Leaf {
     for (std::uint64_t free = taken_for(0); free != 0; free = taken_for(0)) {
       slot = static_cast<unsigned>(__builtin_ctzll(free));
       std::uint8_t none = 0;
+      pm::on_step("nbtree: take a slot");
       if (fingerprints_[slot].compare_exchange_strong(none, fingerprint)) return true;
     }
     return false;
@@ -246,6 +253,7 @@ class Leaf {
 
   bool settle(std::uintptr_t link) {
     std::uintptr_t now = link_.load(std::memory_order_seq_cst);
+    pm::on_step("nbtree: say what becomes of a leaf");
     return (now & kLinkBits) == 0 &&
            link_.compare_exchange_strong(now, link, std::memory_order_seq_cst);
   }

@@ -13,6 +13,7 @@ template <class K, class V>
 void Tree<K, V>::persist_entries(const Leaf<K>& leaf, std::uint64_t slots) const {
   for (; slots != 0; slots &= slots - 1) {
     const Entry& entry = leaf.block().entries[__builtin_ctzll(slots)];
+    pm::on_step("nbtree: persist what is in doubt");
     pm().flush(&entry, sizeof entry);  // fenced below
   }
   pm().fence();  // before anybody learns what they say
@@ -32,6 +33,7 @@ template <class K, class V>
     settle_doubts(*place.leaf, found.slot >= 0 ? std::uint64_t{1} << found.slot : found.dead);
     if (place.current()) [[likely]]
       return found;
+    pm::on_step("nbtree: a leaf that was read is no more at its position");
     place = locate_again(key);
   }
 }
@@ -154,6 +156,7 @@ bool Tree<K, V>::exchange(Entry& entry, pm::WordPair& old, const Fresh& fresh) {
     old.second = pm::load(entry.value);
     if (Code::state(old.first) != State::live) return false;
     if (pm().compare_exchange(reinterpret_cast<pm::WordPair&>(entry), old, fresh(old))) return true;
+    pm::on_step("nbtree: an entry changes before it is exchanged");
   }
 }
 
@@ -184,7 +187,10 @@ bool Tree<K, V>::replace(const Place& place, unsigned slot, Cargo& cargo) {
     return true;
   }
   if constexpr (!Values::kInline) cargo.hold->unname();
-  if (Code::state(old.first) == State::frozen) reform(place, nullptr);
+  if (Code::state(old.first) == State::frozen) {
+    pm::on_step("nbtree: an update meets a frozen entry");
+    reform(place, nullptr);
+  }
   return false;
 }
 
@@ -248,7 +254,10 @@ bool Tree<K, V>::remove(const Place& place, unsigned slot, Cargo& cargo, unsigne
     return true;
   }
   cargo.hold.reset();
-  if (Code::state(old.first) == State::frozen) reform(place, nullptr);
+  if (Code::state(old.first) == State::frozen) {
+    pm::on_step("nbtree: an erase meets a frozen entry");
+    reform(place, nullptr);
+  }
   return false;
 }
 

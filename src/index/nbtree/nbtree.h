@@ -358,6 +358,7 @@ template <class K, class V>
   for (;;) {
     Leaf<K>* leaf = leaf_of(*at);
     if (leaf == nullptr) {  // joined with its left neighbour
+      pm::on_step("nbtree: a search finds a position without a leaf");
       at = top_.linked_floor(key);
       continue;
     }
@@ -368,9 +369,11 @@ template <class K, class V>
     }
     Position<K>* next = leaf->next();
     if (next->leaf.load(std::memory_order_acquire) == nullptr) {
+      pm::on_step("nbtree: a search completes a join");
       reform({at, leaf}, nullptr);  // somebody is at it
       continue;
     }
+    pm::on_step("nbtree: a search goes right");
     at = next;
   }
 }

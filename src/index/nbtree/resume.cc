@@ -59,6 +59,7 @@ void Tree<K, V>::resume(const std::stop_token& stop) const {
       warm[count++] = leaf->next();
       leaf = leaf_of(*leaf->next());
     }
+    pm::on_step("nbtree: resume some leaves");
     top_.renew(std::span(warm.data(), count));
     if (leaf != nullptr && leaf->next() == nullptr) return resumption_.set_done();
   }
@@ -84,6 +85,7 @@ void Tree<K, V>::settle_leftovers() const {
   constexpr auto kPurpose = Ledger::Purpose::operation;
   if (!ledger_->leftovers(kPurpose).empty() || ledger_->occupied(kPurpose) != 0) {
     pool().reclaimer().advance();  // after this nobody is late in making a leaf warm
+    pm::on_step("nbtree: settle leftovers");
     ledger_->settle(kPurpose);
   }
   settled_ = true;
@@ -121,7 +123,10 @@ Leaf<K>* Tree<K, V>::warm_as(Position<K>& at, Leaf<K>& leaf) const {
   for (unsigned i = 0; i < words.size(); ++i) words[i] = pm::load(block.entries[i].key);
   // If it is still cold, the words are those of a cold leaf.
   Leaf<K>* there = at.leaf.load(std::memory_order_seq_cst);
-  if (!is_cold(there)) return there;
+  if (!is_cold(there)) {
+    pm::on_step("nbtree: a leaf became warm meanwhile");
+    return there;
+  }
   const Key low = at.low();
   const Survey found = survey<K>(keys_, low, words);
   decide_leftovers(block, words, found);
@@ -135,6 +140,8 @@ Leaf<K>* Tree<K, V>::warm_as(Position<K>& at, Leaf<K>& leaf) const {
   }
   for (unsigned i = 0; i < words.size(); ++i) leaf.set_fingerprint(i, found.fingerprints[i]);
   leaf.set_visible(found.counts, found.frozen != 0);
+  if (found.frozen != 0) pm::on_step("nbtree: a cold leaf is frozen");
+  pm::on_step("nbtree: make a leaf warm");
   if (!at.leaf.compare_exchange_strong(there, &leaf)) return there;
   pairs_.add(std::popcount(found.counts));
   leaves_.add(1);
@@ -151,6 +158,7 @@ void Tree<K, V>::decide_leftovers(Block& block, std::span<const Word> words,
   // warm, and not be durable as yet.
   const std::uint64_t doubtful = deciding_.load() == 0 ? 0 : found.dead;
   if ((found.lost | doubtful) != 0) {
+    pm::on_step("nbtree: kill entries that lost");
     deciding_.fetch_add(1);
     for (std::uint64_t left = found.lost | doubtful; left != 0; left &= left - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(left));
@@ -166,6 +174,7 @@ void Tree<K, V>::decide_leftovers(Block& block, std::span<const Word> words,
     const auto i = static_cast<unsigned>(std::countr_zero(left));
     Word word = words[i];
     // Not durable: pending and live are the same after a crash.
+    pm::on_step("nbtree: decide a pending entry of a cold leaf");
     pm().compare_exchange(block.entries[i].key, word, with_state<K>(word, State::live));
   }
 }

@@ -79,10 +79,12 @@ template <class K, class V>
 bool Tree<K, V>::try_reform(const Place& place, const Key* key) const {
   Leaf<K>& leaf = *place.leaf;
   if (leaf.to_be_absorbed()) {
+    pm::on_step("nbtree: absorb a leaf that is needed");
     absorb(place);
     return true;
   }
   if (const Smo<K>* smo = leaf.smo()) {
+    pm::on_step("nbtree: help to link");
     link(place, *smo);
     return true;
   }
@@ -117,6 +119,7 @@ bool Tree<K, V>::with_blocks(const Place& place, const Key* key, Draft& draft,
     } catch (const Error& error) {
       // Without a key to make room for, all that fits may stay together.
       const bool one_does = !draft.split || (key == nullptr && draft.size <= kCapacity);
+      pm::on_step("nbtree: no space for a modification");
       if (error.code() != Errc::out_of_space || !one_does) throw;
       claimed = false;
     }
@@ -124,6 +127,7 @@ bool Tree<K, V>::with_blocks(const Place& place, const Key* key, Draft& draft,
   }
   const auto lock = lock_reserve();
   Hold& hold = *reserve_;
+  pm::on_step("nbtree: use the reserve");
   draft.split = false;
   draft.left_capacity = kCapacity;
   draft.blocks = hold.claims();
@@ -178,6 +182,7 @@ void Tree<K, V>::fill_locked_reserve() const {
       return std::array<pm::Offset, 4>{session.reserve(block_bytes(kCapacity))};
     });
   } catch (const Error& error) {
+    pm::on_step("nbtree: no space for the reserve");
     if (error.code() != Errc::out_of_space) throw;  // it may be there next time
   }
 }
@@ -186,7 +191,13 @@ void Tree<K, V>::fill_locked_reserve() const {
 /// back, if something else than was planned for happened.
 template <class K, class V>
 bool Tree<K, V>::install(const Place& place, Draft& draft, Hold& hold, Smo<K>& mine) const {
-  if (!copy(place, draft, mine) || !place.leaf->replace_by(mine)) {
+  if (!copy(place, draft, mine)) {
+    pm::on_step("nbtree: a preparation does not fit");
+    discard(mine);
+    return false;
+  }
+  if (!place.leaf->replace_by(mine)) {
+    pm::on_step("nbtree: another preparation is taken");
     discard(mine);
     return false;
   }
@@ -210,6 +221,7 @@ void Tree<K, V>::freeze(Leaf<K>& leaf) const {
           state == State::special ? Code::kDead : with_state<K>(word, State::frozen);
       // Not persisted: what counts after a crash is the same.
       if (pm().compare_exchange(key, word, closed)) break;
+      pm::on_step("nbtree: an entry changes before it is frozen");
     }
   }
 }
@@ -407,6 +419,7 @@ void Tree<K, V>::link(const Place& place, const Smo<K>& smo) const {
   // First, so that nobody finds a leaf there that has gone into another one.
   if (smo.absorbed != nullptr) {
     Leaf<K>* gone = smo.absorbed_leaf;
+    pm::on_step("nbtree: take a leaf from a position that is joined");
     smo.absorbed->leaf.compare_exchange_strong(gone, nullptr);
   }
   std::uint64_t& word = place.at->anchor().block;
@@ -416,6 +429,7 @@ void Tree<K, V>::link(const Place& place, const Smo<K>& smo) const {
   // another block there is late: that one came after this one was durable.
   if (pm().compare_exchange(word, seen, block) || seen == block) pm().persist(&word, sizeof word);
   Leaf<K>* old = place.leaf;
+  pm::on_step("nbtree: put a leaf in its position");
   place.at->leaf.compare_exchange_strong(old, smo.left);
 }
 
@@ -430,11 +444,13 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
   count(*place.leaf, -1);
   count(*smo.left, +1);
   if (smo.absorbed != nullptr) {
+    pm::on_step("nbtree: leaves were joined");
     count(*smo.absorbed_leaf, -1);
     count_blobs(pm::load(smo.absorbed->anchor().low), 0, -1);
     top_.wish(std::exchange(*wish++, nullptr), *smo.absorbed, Top<K>::kRemove, smo.absorbed_leaf);
   }
   if (smo.right != nullptr) {
+    pm::on_step("nbtree: a leaf was split");
     // Its first leaf may have been replaced already, which subtracts what is added here.
     count(*smo.right_leaf, +1);
     count_blobs(pm::load(smo.right->anchor().low), 0, +1);
@@ -475,6 +491,7 @@ auto Tree<K, V>::left_neighbour(const Position<K>& at) const -> std::optional<Pl
   for (;;) {
     Leaf<K>* leaf = leaf_of(*left);
     if (leaf == nullptr) {
+      pm::on_step("nbtree: the left neighbour has gone");
       left = top_.linked_below(low);
       continue;
     }
@@ -482,6 +499,7 @@ auto Tree<K, V>::left_neighbour(const Position<K>& at) const -> std::optional<Pl
     if (next == &at) return Place{left, leaf};
     if (next == nullptr || low < leaf->end()) return std::nullopt;
     if (next->leaf.load() == nullptr) {
+      pm::on_step("nbtree: complete a join on the way to the left neighbour");
       reform({left, leaf}, nullptr);  // somebody is at it
       continue;
     }
@@ -519,7 +537,9 @@ bool Tree<K, V>::begins_region(const Position<K>& at) const {
 template <class K, class V>
 void Tree<K, V>::join_if_due(const Place& place, unsigned pairs) const {
   if (pairs != 0 && pairs != kJoinUpTo / 2) return;
-  if (!try_join(place)) joins_due_.store(Due::in_next_round);
+  if (try_join(place)) return;
+  pm::on_step("nbtree: a join is left for later");
+  joins_due_.store(Due::in_next_round);
 }
 
 /// Joins a leaf with a neighbour, if both are sparse. False if that is still to be done: there was
@@ -558,6 +578,7 @@ bool Tree<K, V>::join(const Place& left, const Place& right) const {
     discard(*mine);
     return false;
   });
+  if (!marked) pm::on_step("nbtree: a join meets a leaf that changes");
   if (marked && !joined) absorb(right);
   return marked;
 }
@@ -572,6 +593,7 @@ bool Tree<K, V>::make_up_for_joins() const {
   const std::unique_lock lock(round_lock_, std::try_to_lock);
   if (!lock) return false;
   const epoch::Guard guard;
+  pm::on_step("nbtree: make up for joins");
   for (unsigned i = 0; i < kLeavesAtOnce; ++i) {
     if (round_from_ == K{}) joins_due_.store(Due::in_this_round);
     const Place place = locate(round_from_);
@@ -581,6 +603,7 @@ bool Tree<K, V>::make_up_for_joins() const {
     const bool last = place.leaf->next() == nullptr;
     round_from_ = last ? K{} : K(place.leaf->end());
     Due due = Due::in_this_round;
+    if (last) pm::on_step("nbtree: end a round of joins");
     if (last && joins_due_.compare_exchange_strong(due, Due::none)) return false;
   }
   return true;

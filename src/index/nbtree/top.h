@@ -38,6 +38,7 @@
 
 #include "epoch/reclaimer.h"
 #include "index/nbtree/leaf.h"
+#include "pm/probe.h"
 #include "util/arena.h"
 #include "util/rank.h"
 #include "util/spin_lock.h"
@@ -229,6 +230,11 @@ class Top {
     Node* second = nullptr;
   };
 
+  /// As many children as a node may have.
+  static unsigned fanout() {
+    return static_cast<unsigned>(pm::limit("nbtree: children of a node", kFanout));
+  }
+
   static Node* node_of(Below below) { return reinterpret_cast<Node*>(below); }
   static Child child_of(Node* node) {
     return {node->key(0), reinterpret_cast<std::uintptr_t>(node)};
@@ -296,6 +302,7 @@ Position<K>* Top<K>::linked(Found found) const {
   for (;;) {
     Position<K>* at = spot(found.node->below(found.at)).at;
     if (at->leaf.load() != nullptr) return at;
+    pm::on_step("nbtree: pass a position that is joined");
     found = find(Goal::below(found.node->key(found.at)));
   }
 }
@@ -337,12 +344,13 @@ void Top<K>::build(std::size_t positions, const Next& next) {
   const auto make_from = [this](unsigned level, std::span<const Child> children) {
     return child_of(make(level, children.data(), children.data() + children.size()));
   };
+  const std::size_t most = std::min<std::size_t>(kBuilt, fanout());
   std::vector<Child> lower;
-  lower.reserve(positions / kBuilt + 1);
+  lower.reserve(positions / most + 1);
   std::array<Bound, kBuilt> some;
   std::array<Child, kBuilt> children;
   for (std::size_t left = positions; left > 0;) {
-    const std::span<Bound> bounds(some.data(), std::min(kBuilt, left));
+    const std::span<Bound> bounds(some.data(), std::min(most, left));
     next(bounds);
     for (std::size_t i = 0; i < bounds.size(); ++i) {
       bounds[i].position->add_top_state(kAdd | kAdded);
@@ -353,9 +361,9 @@ void Top<K>::build(std::size_t positions, const Next& next) {
   }
   for (unsigned level = 1; lower.size() > 1; ++level) {
     std::vector<Child> above;
-    for (std::size_t i = 0; i < lower.size(); i += kBuilt)
+    for (std::size_t i = 0; i < lower.size(); i += most)
       above.push_back(
-          make_from(level, std::span(lower).subspan(i, std::min(kBuilt, lower.size() - i))));
+          make_from(level, std::span(lower).subspan(i, std::min(most, lower.size() - i))));
     lower = std::move(above);
   }
   root_.store(node_of(lower[0].below), std::memory_order_release);
@@ -389,9 +397,10 @@ template <class K>
 auto Top<K>::with(unsigned level, const Children& children, unsigned added) -> Change {
   const Child* begin = children.items.data();
   const Child* end = begin + children.count;
-  if (children.count <= kFanout) return {fresh(level, begin, end)};
+  const unsigned most = fanout();
+  if (children.count <= most) return {fresh(level, begin, end)};
   // Behind the last one there may come more: then nodes become full.
-  const Child* half = begin + (added == kFanout ? kFanout : children.count / 2);
+  const Child* half = begin + (added == most ? most : children.count / 2);
   Node* first = fresh(level, begin, half);
   return {first, fresh(level, half, end)};
 }
@@ -424,6 +433,7 @@ auto Top<K>::replaced(Node& node, unsigned at, Change below) -> Change {
     if (below.second != nullptr) children.insert(at + 1, child_of(below.second));
     change = with(node.level, children, at + 1);
   } else {
+    pm::on_step("nbtree: publish a node");
     node.slot(at).store(child_of(below.first).below, std::memory_order_release);
   }
   replaced_.push_back(child);
@@ -493,10 +503,12 @@ template <class K>
 void Top<K>::wish(Wanted<K>* prepared, Position<K>& position, Wish what, Leaf<K>* former) {
   if (what == kRenew && !position.announce_news(kCome)) {
     // Out of the tree, and perhaps out of reach once the caller's guard ends.
+    pm::on_step("nbtree: a position goes before its leaf is renewed");
     take_back(prepared);
     return retire(former);
   }
   *prepared = {&position, position.low(), what, former, wishes_.load(std::memory_order_relaxed)};
+  pm::on_step("nbtree: leave a wish");
   while (!wishes_.compare_exchange_weak(prepared->next, prepared)) {
   }
   grant_all();
@@ -506,7 +518,10 @@ template <class K>
 void Top<K>::grant_all() {
   // Looks again after it has let go of the lock: whoever came meanwhile has left it to us.
   while (wishes_.load() != nullptr) {
-    if (!writer_.try_lock()) return;
+    if (!writer_.try_lock()) {
+      pm::on_step("nbtree: leave a wish to another");
+      return;
+    }
     const std::lock_guard lock(writer_, std::adopt_lock);
     grant_deferred();
     Wanted<K>* wanted = wishes_.exchange(nullptr);
@@ -572,10 +587,16 @@ unsigned Top<K>::change_for(const Wanted<K>& wanted, unsigned state) {
   const unsigned granted = state & ~kCome;
   if (wanted.what == kAdd && granted == 0) {
     // What has gone before it came need not come: another one may have its bound by now.
-    if (position.leaf.load() == nullptr) return state | kAdded | kRemoved;
+    if (position.leaf.load() == nullptr) {
+      pm::on_step("nbtree: a position goes before it comes");
+      return state | kAdded | kRemoved;
+    }
     succeeded_ = nullptr;
     set_root(root, add(*root, {wanted.low, below_of(position)}));
-    if (succeeded_ != nullptr) succeeded_->add_top_state(kRemoved);
+    if (succeeded_ != nullptr) {
+      pm::on_step("nbtree: a position succeeds one that is gone");
+      succeeded_->add_top_state(kRemoved);
+    }
     return state | kAdded;
   }
   if (wanted.what == kRemove && granted == kAdded) {
@@ -592,8 +613,9 @@ void Top<K>::renew(const Position<K>& position, Key low) {
   const Goal goal = Goal::floor(low);
   while (node->level != 0) node = node->node(last(*node, goal));
   const unsigned at = last(*node, goal);
-  if (spot(node->below(at)).at == &position)
-    node->slot(at).store(below_of(position), std::memory_order_release);
+  if (spot(node->below(at)).at != &position) return;
+  pm::on_step("nbtree: renew a leaf");
+  node->slot(at).store(below_of(position), std::memory_order_release);
 }
 
 template <class K>
@@ -612,12 +634,17 @@ void Top<K>::set_root(Node* root, Change change) {
   if (change.first == root) return;
   if (change.second != nullptr) {
     const std::array<Child, 2> both{child_of(change.first), child_of(change.second)};
+    pm::on_step("nbtree: the root splits");
     change.first = fresh(root->level + 1U, both.data(), both.data() + both.size());
   }
   Node* top = change.first;
   // The first such node is new, but those below it need not be: readers may come to them from the
   // old root. So all of them are retired, like that.
-  for (; top->level != 0 && top->count == 1; top = top->node(0)) replaced_.push_back(top);
+  for (; top->level != 0 && top->count == 1; top = top->node(0)) {
+    pm::on_step("nbtree: the root has one child");
+    replaced_.push_back(top);
+  }
+  pm::on_step("nbtree: publish a root");
   root_.store(top, std::memory_order_release);
   replaced_.push_back(root);
 }

@@ -256,8 +256,10 @@ bool Tree<K, V>::bury(Node& node, Buffer& buffer, unsigned slot) {
     log_tombstone(node, buffer, slot);
   } catch (const Error& error) {
     if (error.code() != Errc::out_of_space) throw;
+    pm::on_step("sptree: no room for a tombstone");
     return false;
   }
+  pm::on_step("sptree: bury a pair");
   node.remove(slot);
   buffer.set_erased(buffer.erased_slots() | SlotSet::of(slot));
   ++buffer.records;
@@ -336,6 +338,7 @@ bool Tree<K, V>::merge_buffer(Node& node, std::optional<Pair> another) {
   publish_slots(pm(), leaf, slots);  // phase 2: durable before the chain that says the same ends
   // Before the END, whose lock waits for what has been published.
   for (unsigned i = 0; i < count; ++i) node.add(placed.slots[i], placed.hashes[i]);
+  pm::on_step("sptree: a merge ends a chain");
   log_->end(*buffer);  // has room, so nothing throws behind the commit
   buffer->clear();
   return true;
@@ -386,6 +389,7 @@ std::uint32_t Tree<K, V>::take_cold() {
   if (owner == nullptr || !owner->lock.try_lock()) return 0;
   const LockedNode locked(owner);  // its memory stays: the caller's guard holds
   if (owner->lock.is_obsolete() || owner->buffer() != number || !merge_buffer(*owner)) return 0;
+  pm::on_step("sptree: take the buffer of another node");
   return take_from(*owner);
 }
 
@@ -393,8 +397,9 @@ std::uint32_t Tree<K, V>::take_cold() {
 /// budget allows: those that survived an opening with a smaller one, or with less in the log.
 template <class K, class V>
 void Tree<K, V>::shed_buffer(Node& node) {
-  if (node.buffer() != 0 && buffers_.in_use() > buffers_.budget())
-    buffers_.release(take_from(node));
+  if (node.buffer() == 0 || buffers_.in_use() <= buffers_.budget()) return;
+  pm::on_step("sptree: give back a buffer");
+  buffers_.release(take_from(node));
 }
 
 /// A look at the log is for some writers only, of which each comes after so many records: it needs
@@ -419,6 +424,7 @@ void Tree<K, V>::maintain() {
     for (unsigned i = 0; i < most && log_->crowded(); ++i) {
       wal::Chain* chain = log_->oldest();
       if (chain == nullptr) break;
+      pm::on_step("sptree: clean a chain");
       clean(*chain, true);
     }
     shorten_log();
@@ -426,6 +432,7 @@ void Tree<K, V>::maintain() {
     grow_hints();
   } catch (const Error& error) {
     if (error.code() != Errc::out_of_space) throw;
+    pm::on_step("sptree: no space to keep the log short");
     // The log stays as long as it is; writers that find no room in it write to the leaves.
   }
 }
@@ -435,6 +442,7 @@ template <class K, class V>
 void Tree<K, V>::shorten_log() {
   log_->reclaim();  // first: it needs no space, and a checkpoint may need what it frees
   if (!log_->checkpoint_due()) return;
+  pm::on_step("sptree: make a checkpoint");
   log_->checkpoint();
   log_->reclaim();
 }
@@ -487,6 +495,7 @@ bool Tree<K, V>::shrink_log() {
   buffers_.for_each_used([this](Buffer& buffer) {
     if (!buffer.empty_chain()) clean(buffer, false);
   });
+  pm::on_step("sptree: shrink the log");
   log_->shrink();
   // What is free now is for those that need it most; the log takes some at the next look.
   log_is_full_.store(true, std::memory_order_relaxed);

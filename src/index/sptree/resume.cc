@@ -105,6 +105,7 @@ void Tree<K, V>::resume_some(unsigned leaves) {
     const auto high = read_node_from(locate(position), position, [](const Node& node) {
       return node.high.load(std::memory_order_acquire);
     });
+    pm::on_step("sptree: resume one leaf for the log");
     if (NodeBounds::is_open(high)) return finish_resuming();
     resumed_until_ = NodeBounds::after(high);
   }
@@ -134,6 +135,7 @@ void Tree<K, V>::finish_resuming() {
   grow_hints();
   const std::lock_guard lock(resumption_.finishing);
   if (resumption_.done()) return;
+  pm::on_step("sptree: all leaves are warm");
   if (log_ != nullptr) log_->resumed();
   resumption_.set_done();
 }
@@ -176,9 +178,11 @@ auto Tree<K, V>::lock_before_gap(Key key) -> LockedNode {
     } else if (Node* next = next_of(*node); next != nullptr) {
       if (node->lock.read_validate(version)) node = next;
     } else if (node->lock.try_upgrade(version)) {
+      pm::on_step("sptree: lock a gap");
       LockedNode left(node);
       node = locate_surely(key);
       if (!(NodeBounds::view(left->low) < NodeBounds::view(node->low))) return left;
+      pm::on_step("sptree: a warm leaf lies before the key");
     }
   }
 }
@@ -196,6 +200,7 @@ void Tree<K, V>::warm_one(Node& left, Key key) {
     Leaf& before = last_cold(*first, low_of(*leaf), true);
     const auto survivor = survivor_of(pool(), keys_, *log_, before);
     if (!survivor || !survivor->replay.stale) break;
+    pm::on_step("sptree: a stale chain at the left comes first");
     leaf = &before;
   }
   if (leaf != first) {
@@ -268,6 +273,7 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   const bool beyond = buffers_.in_use() >= buffers_.budget();
   if (survivor &&
       (survivor->replay.stale || (beyond && without_slot(survivor->replay, leaf) == 0))) {
+    pm::on_step("sptree: close a chain");
     close_chain(leaf, *survivor);
     survivor.reset();
   }
@@ -284,9 +290,11 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
     delete_cold_node(node);
     throw;
   }
+  pm::on_step("sptree: make a leaf warm");
   const LockedNode locked(node);
   SlotSet slots = slots_of(leaf);
   if (survivor) {
+    pm::on_step("sptree: adopt a chain");
     adopt(*node, *survivor, buffer);
     slots = slots - survivor->replay.erased;
   }

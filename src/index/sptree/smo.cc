@@ -189,6 +189,7 @@ void Tree<K, V>::split(Node& node, Key key) {
   session.finish();
   blob_bytes_.add(keys_.footprint(low));
 
+  pm::on_step("sptree: a leaf was split");
   keep(node, division.staying(), taken - moved_slots);
   link_right(node, right_node);
 }
@@ -227,11 +228,13 @@ void Tree<K, V>::keep(Node& node, std::span<Entry> entries, SlotSet taken) {
     flush_pairs(pm(), leaf, added);
     pm().fence();  // phase 1: the copies are durable before their bits can be
   }
+  if (!left.empty()) pm::on_step("sptree: bring pairs back into their columns");
   if (slots != taken) publish_slots(pm(), leaf, slots);  // phase 2: the commit
   // Before the END, whose lock waits for what has been published.
   node.clear();
   for (const Entry& entry : entries) node.add(entry.place, entry.hash);
   if (buffer != nullptr) {
+    pm::on_step("sptree: a split ends a chain");
     log_->end(*buffer);  // what it says is durable
     buffer->clear();
     shed_buffer(node);
@@ -245,6 +248,7 @@ void Tree<K, V>::link_right(Node& node, Node* right) {
   set_next(*right, next_of(node));
   set_next(node, right);
   node.high.store(NodeBounds::end_at(right->low), std::memory_order_release);
+  pm::on_step("sptree: list a new node");
   list(*right);
   leave_hint(node);
   leave_hint(*right);
@@ -285,7 +289,9 @@ void Tree<K, V>::file_later(const Node& node) noexcept {
   const Key low = NodeBounds::view(node.low);
   const pm::Offset leaf = pool().offset(node.leaf());
   try {
-    if (!Backup<K>::has(leaf) || unfiled_.push(low, leaf)) return;
+    if (!Backup<K>::has(leaf)) return;
+    pm::on_step("sptree: queue a leaf for the backup");
+    if (unfiled_.push(low, leaf)) return;
     backup_->add(low, leaf);  // the lock keeps it from being merged away
   } catch (const std::exception&) {
     // The backup lags behind. Who needs what is damaged gets the error from his own call.
@@ -300,7 +306,9 @@ void Tree<K, V>::file(Key low, pm::Offset leaf) noexcept {
     const epoch::Guard guard;
     const LockedNode node = lock_node(low, Keys::hash16(low), false);
     const bool there = pool().offset(node->leaf()) == leaf && NodeBounds::view(node->low) == low;
-    if (there) backup_->add(low, leaf);
+    pm::on_step("sptree: file a leaf");
+    if (there) return backup_->add(low, leaf);
+    pm::on_step("sptree: a leaf on its way to the backup is gone");
   } catch (const std::exception&) {
     // The backup lags behind. Who needs what is damaged gets the error from his own call.
   }
@@ -350,6 +358,7 @@ auto Tree<K, V>::lock_left_of(Key key) -> LockedNode {
 template <class K, class V>
 bool Tree<K, V>::hide(const Node& node) {
   if (!backup_->remove(NodeBounds::view(node.low), pool().offset(node.leaf()))) return false;
+  pm::on_step("sptree: a node leaves the top layer");
   try {
     const bool was_listed = top_.erase(NodeBounds::view(node.low)) != nullptr;
     if (!was_listed) unlisted_.fetch_sub(1, std::memory_order_relaxed);
@@ -387,7 +396,10 @@ void Tree<K, V>::merge_with_next(Node& node) {
   right_node->lock.lock();  // left to right; it can't be obsolete: only the holder of its left
                             // neighbour's lock makes it so
   LockedNode right_lock(right_node);
-  if (!mergeable(node)) return;  // it grew before it was locked
+  if (!mergeable(node)) {
+    pm::on_step("sptree: a neighbour grew before it was locked");
+    return;
+  }
   // Closed chains first: what one says must not meet a range that has grown, or pairs that moved.
   if (!merge_buffer(node) || !merge_buffer(*right_node)) return;
   if (!hide(*right_node)) return;  // merging can wait
@@ -423,6 +435,7 @@ void Tree<K, V>::merge_with_next(Node& node) {
   session.finish();
   blob_bytes_.add(-low_bytes);
 
+  pm::on_step("sptree: leaves were merged");
   set_next(node, next_of(*right_node));
   node.high.store(right_node->high.load(std::memory_order_relaxed), std::memory_order_release);
   leaves_.add(-1);

@@ -18,6 +18,7 @@ template <class K, class V>
   for (unsigned steps = 0;;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
+      pm::on_step("sptree: a writer meets a node that is gone");
       node = locate(key);
       continue;
     }
@@ -25,6 +26,7 @@ template <class K, class V>
       node = go_right(node, version, key, steps);
       continue;
     }
+    pm::on_step("sptree: lock a node");
     prefetch_for_write(*node, hash, may_add);
     if (node->lock.try_upgrade(version)) return LockedNode(node);
   }

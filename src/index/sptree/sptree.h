@@ -399,9 +399,11 @@ template <class K, class V>
   // A reader, too, changes the DRAM layers: they are a cache of what is in PM.
   auto* const self = const_cast<Tree*>(this);
   if (next == nullptr) {
+    pm::on_step("sptree: a leaf may be cold");
     self->warm(key);
     return locate_surely(key);  // the guess that led here may be the same again
   }
+  pm::on_step("sptree: go right");
   if (++steps == kSplitsMeanwhile) return locate_surely(key);
   if (steps > kSplitsMeanwhile) self->list_if_missing(*next);
   return next;
@@ -414,6 +416,7 @@ template <class Read>
   for (unsigned steps = 0;;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
+      pm::on_step("sptree: a reader meets a node that is gone");
       node = locate(key);
       continue;
     }
@@ -423,6 +426,7 @@ template <class Read>
     }
     auto result = read(*node);
     if (node->lock.read_validate(version)) return result;
+    pm::on_step("sptree: a reader meets a change");
   }
 }
 

@@ -23,7 +23,7 @@ namespace {
 namespace sptree = index::sptree;
 
 const IndexInfo kInfo{"index", std::string(sptree::kEngineName), Kind::bytes, Kind::bytes};
-constexpr wal::Log::Limits kNoLimit{~std::uint64_t{0}};
+const wal::Log::Limits kNoLimit{~std::uint64_t{0}};
 
 /// Gives a leaf of a closed index, whose log is empty, a chain that should have ended.
 class StaleChain {

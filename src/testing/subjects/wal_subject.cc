@@ -25,7 +25,7 @@ constexpr unsigned kKeys = 3;
 constexpr std::uint64_t kRecordsPerSegment = wal::kSegmentSize / sizeof(wal::Record);
 /// So few that a workload nearly always gets beyond them.
 constexpr std::uint64_t kRecordsAhead = 4;
-constexpr wal::Log::Limits kLimits{std::uint64_t{8} << 20};
+const wal::Log::Limits kLimits{std::uint64_t{8} << 20};
 
 /// A value is absent, a number, or a number in a block.
 constexpr Word kAbsent = 0;
