@@ -29,6 +29,7 @@ struct Options {
   double seconds = 0;
   bool reopen = false;
   std::uint64_t dram_budget = 0;
+  bool full = false;
   std::string suppress;
   bool sites = false;
   bool steps = false;
@@ -51,6 +52,7 @@ void add_options(CLI::App& app, Options& options) {
                "Half of the indexes are closed and opened again before");
   app.add_option("--dram-budget", options.dram_budget, "Bytes for write buffers")
       ->transform(CLI::AsSizeValue(false));
+  app.add_flag("--full", options.full, "The pools have little or no space left");
   app.add_option("--suppress", options.suppress,
                  "Leave out a call site: file:line:column:flush or ...:fence");
   app.add_flag("--sites", options.sites, "List the call sites that were seen");
@@ -75,14 +77,15 @@ class Campaign {
       operations_ += outcome.operations;
       points_ += outcome.points;
       crashes_ += outcome.crashed;
+      again_ += outcome.again;
       for (const auto& [name, count] : outcome.steps) steps_[name] += count;
       ++runs_;
       if (!outcome.problems.empty()) return show(outcome, seed);
     }
     std::cout << fmt::format(
-        "{}: {} schedules from seed {}, {} operations, {} scheduling points, {} crashes: all "
-        "durably linearizable\n",
-        what(), runs_, options_.seed, operations_, points_, crashes_);
+        "{}: {} schedules from seed {}, {} operations, {} scheduling points, {} crashes, "
+        "after {} of which threads went on: all durably linearizable\n",
+        what(), runs_, options_.seed, operations_, points_, crashes_, again_);
     if (options_.sites) show_sites();
     if (options_.steps) show_steps();
     return 0;
@@ -100,7 +103,7 @@ class Campaign {
         options_.engine,       kind(options_.keys),
         kind(options_.values), flushes ? DomainChoice::memory_controller : DomainChoice::cpu_cache,
         folder_.path(),        options_.reopen,
-        options_.dram_budget};
+        options_.dram_budget,  options_.full};
   }
 
   bool over(std::uint64_t seed) const {
@@ -131,9 +134,10 @@ class Campaign {
     std::cout << fmt::format("{}: seed {} is not durably linearizable\n", what(), seed);
     for (const std::string& problem : outcome.problems) std::cout << problem << '\n';
     std::cout << fmt::format(
-        "schedule_fuzzer --engine {} --keys {} --values {} --domain {} --seed {} --runs 1{}{}{}\n",
+        "schedule_fuzzer --engine {} --keys {} --values {} --domain {} --seed {} --runs "
+        "1{}{}{}{}\n",
         options_.engine, options_.keys, options_.values, options_.domain, seed,
-        options_.reopen ? " --reopen" : "",
+        options_.reopen ? " --reopen" : "", options_.full ? " --full" : "",
         options_.dram_budget == 0 ? "" : fmt::format(" --dram-budget {}", options_.dram_budget),
         options_.suppress.empty() ? "" : " --suppress " + options_.suppress);
     return 1;
@@ -149,6 +153,7 @@ class Campaign {
   std::uint64_t operations_ = 0;
   std::uint64_t points_ = 0;
   std::uint64_t crashes_ = 0;
+  std::uint64_t again_ = 0;
 };
 
 }  // namespace

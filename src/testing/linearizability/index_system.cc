@@ -21,21 +21,28 @@ namespace {
 
 constexpr Value kDamaged = ~Value{0};  // no operation writes it
 
+constexpr unsigned kManyLeaves = 49;
+
 /// Throws for an engine whose sizes nobody has written down here.
 LeafSizes leaf_sizes_of(std::string_view engine) {
   namespace fastfair = index::fastfair;
   namespace nbtree = index::nbtree;
   namespace sptree = index::sptree;
   if (engine == sptree::kEngineName) {
-    return {sptree::kLeafPairs, sptree::kLeafPairs, sptree::kLeafPairs / 2};
+    return {sptree::kLeafPairs, sptree::kLeafPairs, sptree::kLeafPairs / 2, kManyLeaves};
   }
   if (engine == fastfair::kEngineName) {
-    return {fastfair::kCapacity, fastfair::kCapacity, fastfair::kCapacity / 2};
+    return {fastfair::kCapacity, fastfair::kCapacity, fastfair::kCapacity / 2, kManyLeaves};
   }
   if (engine == nbtree::kEngineName) {
-    return {nbtree::kSmallCapacity, nbtree::kCapacity, nbtree::kJoinUpTo};
+    return {nbtree::kSmallCapacity, nbtree::kCapacity, nbtree::kJoinUpTo, kManyLeaves};
   }
   throw Error(Errc::invalid_argument, fmt::format("the sizes of {}'s leaves are unknown", engine));
+}
+
+std::string number_bytes(std::uint64_t number) {
+  const auto bytes = encode_u64(number);
+  return {bytes.begin(), bytes.end()};
 }
 
 /// Numbers as keys and values of an index, and back.
@@ -46,12 +53,12 @@ class Encoding {
 
   // Keys sort as their numbers do, and those of bytes have several lengths.
   std::string key(Key number) const {
-    if (u64_keys_) return number_bytes(number * kStride);
+    if (u64_keys_) return number_bytes(kFirst + number * kStride);
     return fmt::format("key-{:06}", number) + std::string(number % 4 * 17, '.');
   }
 
   Key key_of(std::string_view bytes) const {
-    if (u64_keys_) return decode_u64(bytes) / kStride;
+    if (u64_keys_) return (decode_u64(bytes) - kFirst) / kStride;
     return std::stoull(std::string(bytes.substr(4, 6)));
   }
 
@@ -71,11 +78,8 @@ class Encoding {
 
  private:
   static constexpr Key kStride = 0x0001'0003'0007;
-
-  static std::string number_bytes(std::uint64_t number) {
-    const auto bytes = encode_u64(number);
-    return {bytes.begin(), bytes.end()};
-  }
+  // So that many keys lie on both sides of a bound that integers have in some engines.
+  static constexpr Key kFirst = (Key{1} << 62) - 500 * kStride;
 
   bool u64_keys_;
   bool u64_values_;
@@ -95,7 +99,7 @@ class IndexMap final : public Map {
       : options_(index_options(options)),
         index_(Index::open_or_create(pool, info, options_)),
         encoding_(options),
-        background_(pool.core()->background()) {}
+        core_(pool.core()) {}
 
   std::optional<Value> get(Key key) override {
     const auto found = index_->get(encoding_.key(key));
@@ -104,7 +108,7 @@ class IndexMap final : public Map {
   /// Some are followed by what waits for the pool's background thread.
   void put(Key key, Value value) override {
     index_->put(encoding_.key(key), encoding_.value(value));
-    if (value % kPutsPerTurn == 0) background_.drain();
+    if (value % kPutsPerTurn == 0) core_->background().drain();
   }
   bool insert(Key key, Value value) override {
     return index_->insert(encoding_.key(key), encoding_.value(value));
@@ -120,6 +124,17 @@ class IndexMap final : public Map {
     });
   }
 
+  /// What the pool's background thread does, the thread that resumes, or a pool that gets full.
+  void tend(std::uint64_t what) override {
+    switch (what % 16) {
+      case 0:
+      case 1:
+      case 2: (void)index_->size(); break;    // which needs all leaves
+      case 3: core_->reclaim_space(); break;  // waits for all readers, which takes long
+      default: core_->background().drain();
+    }
+  }
+
   CheckReport check() const { return index_->check(); }
   void close() { index_.reset(); }
   void open(const Pool& pool, const std::string& name) {
@@ -132,7 +147,7 @@ class IndexMap final : public Map {
   const IndexOptions options_;
   std::unique_ptr<Index> index_;
   Encoding encoding_;
-  pool::Background& background_;
+  const std::shared_ptr<pool::PoolCore> core_;
 };
 
 /// A file that is removed at the end.
@@ -173,8 +188,10 @@ class IndexSystem final : public System {
   std::unique_ptr<System> recover(std::span<const std::byte> image) const override {
     return std::make_unique<IndexSystem>(shared_, image);
   }
+  bool may_be_full() const override { return shared_->options.full; }
   void prepared(std::uint64_t seed) override {
     pool_.core()->background().drain();  // else its thread might go on after the first call
+    if (shared_->options.full) fill(seed);
     if (!shared_->options.reopen || seed % 4 < 2) return;
     map_.close();
     map_.open(pool_, info().name);
@@ -188,11 +205,26 @@ class IndexSystem final : public System {
   }
 
  private:
+  /// Another index takes all the space, and gives some blocks back.
+  void fill(std::uint64_t seed) const {
+    const auto ballast = Index::open_or_create(
+        pool_, {"ballast", std::string(index::fastfair::kEngineName), Kind::u64, Kind::bytes});
+    std::uint64_t key = 0;
+    for (const std::size_t size : {200'000, 10'000, 1'000, 600, 40}) {
+      try {
+        for (;; ++key) ballast->put(number_bytes(key), std::string(size, '.'));
+      } catch (const Error& error) {
+        if (error.code() != Errc::out_of_space) throw;
+      }
+    }
+    for (std::uint64_t i = 0; i < seed % 5; ++i) ballast->erase(number_bytes(key - 1 - 7 * i));
+  }
+
   Pool open(std::span<const std::byte> image) const {
     PoolOptions options;
     options.durability = Durability::process;
     options.domain = shared_->options.domain;
-    options.max_size = std::uint64_t{1} << 30;
+    options.max_size = std::uint64_t{shared_->options.full ? 16U : 1024U} << 20;
     if (image.empty()) return Pool::create(file_.path(), options);
     std::ofstream file(file_.path(), std::ios::binary);
     file.write(reinterpret_cast<const char*>(image.data()),

@@ -23,6 +23,8 @@ struct IndexSystemOptions {
   /// things to them.
   bool reopen = false;
   std::uint64_t dram_budget = 0;  ///< as in IndexOptions
+  /// The pools have little or no space left when the threads begin.
+  bool full = false;
 };
 
 /// Systems made from these options; each is a new pool in a file of its own, removed at the end.

@@ -26,6 +26,9 @@ class Map {
   /// Whether there is a scan.
   virtual bool ordered() const = 0;
   virtual void scan(Key from, const std::function<bool(Key, Value)>& visit) = 0;
+
+  /// Does what the system's own threads would do, in part; `what` chooses.
+  virtual void tend(std::uint64_t /*what*/) {}
 };
 
 /// When the leaves of an index change their structure, in pairs.
@@ -33,6 +36,7 @@ struct LeafSizes {
   unsigned full = 64;      ///< an insert into a leaf with so many splits it, or makes it larger
   unsigned most = 64;      ///< what a leaf has at most; more than `full` if leaves grow first
   unsigned joinable = 32;  ///< two neighbours with so many in all, or few less, become one
+  unsigned leaves = 0;     ///< that a large beginning may have; 0: there is none
 };
 
 /// A map and what it lies in.
@@ -51,6 +55,9 @@ class System {
 
   /// A system of its own that finds this memory after a crash. Throws what opening throws.
   virtual std::unique_ptr<System> recover(std::span<const std::byte> image) const = 0;
+
+  /// Whether it may have no space: then calls that need some throw, and have changed nothing.
+  virtual bool may_be_full() const { return false; }
 
   /// Called between what is there and what the threads of the run with that seed do.
   virtual void prepared(std::uint64_t /*seed*/) {}

@@ -4,13 +4,23 @@
 #include <iterator>
 #include <utility>
 
+#include <perdix/error.h>
+
 namespace perdix::testing {
 
 template <class Act>
 void Log::record(Operation operation, const Act& act) {
   operation.thread = thread_;
   operation.called = clock_.tick();
-  act(operation);
+  try {
+    act(operation);
+  } catch (const Error& error) {
+    // It has changed nothing, so there is nothing to be recorded.
+    const bool may_need_space =
+        operation.action != Action::get && operation.action != Action::erase;
+    if (error.code() == Errc::out_of_space && may_need_space) return;
+    throw;
+  }
   operation.ended = clock_.tick();
   operation.returned = true;
   history_.operations.push_back(operation);

@@ -32,6 +32,7 @@ class Log {
   void update(Key key, Value value);
   void erase(Key key);
   void scan(Key from, std::size_t limit);
+  void tend(std::uint64_t what) { map_.tend(what); }
 
   /// Appends what was recorded to a history.
   void move_to(History& history);

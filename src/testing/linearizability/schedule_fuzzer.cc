@@ -6,12 +6,13 @@
 #include <exception>
 #include <functional>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <utility>
 
-#include "epoch/guard.h"
 #include "pm/probe.h"
 #include "testing/linearizability/checker.h"
 #include "testing/linearizability/recorder.h"
@@ -23,7 +24,8 @@
 namespace perdix::testing {
 namespace {
 
-constexpr unsigned kBefore = 97;  // numbers of the thread that prepares and looks at the end
+constexpr unsigned kSecondTime = 10;  // added to numbers of threads that go on after a crash
+constexpr unsigned kBefore = 97;      // numbers of the thread that prepares and looks at the end
 constexpr unsigned kAfterCrash = 98;
 constexpr unsigned kAfter = 99;
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
@@ -33,30 +35,75 @@ constexpr unsigned kMostReturnsLog = 6;
 constexpr unsigned kFewReturnsLog = 2;
 constexpr std::uint64_t kMostPoints = 8;
 
-/// How often each named step was taken. Thread-safe.
+/// Counts how often each named step was taken, and chooses after which of them a thread stays where
+/// it is, while the others do a lot: in half of the runs none. Thread-safe.
 class StepCounts {
  public:
-  void count(const char* name) {
+  explicit StepCounts(std::uint64_t seed)
+      : random_(seed), stay_(random_.one_in(2)), one_in_(std::uint64_t{1} << random_.below(6)) {}
+
+  /// For how many points of the others.
+  std::uint64_t count(const char* name) {
     const std::lock_guard lock(mutex_);
     ++counts_[name];
+    constexpr std::uint64_t kMostPointsLog = 10;
+    if (!stay_ || !random_.one_in(one_in_)) return 0;
+    return random_.below(std::uint64_t{1} << random_.below(kMostPointsLog + 1));
   }
   Steps take() { return std::move(counts_); }
 
  private:
   std::mutex mutex_;
+  util::Random random_;
+  bool stay_;
+  std::uint64_t one_in_;
   Steps counts_;
+};
+
+/// Installed for the whole of a run. Without a thread in the background the seed decides
+/// everything. Small limits let few keys have what many have: nodes above nodes, or a log with
+/// checkpoints.
+class RunProbe : public YieldingProbe {
+ public:
+  explicit RunProbe(std::uint64_t seed) : seed_(seed), random_(seed) {
+    small_ = random_.one_in(2);
+    children_ = 2 + random_.below(3);
+  }
+  bool allows_background_reclamation() override { return seed_ % 2 == 0; }
+  std::uint64_t on_limit(const char* name, std::uint64_t limit) override {
+    static const std::map<std::string_view, std::uint64_t> kSmall = {
+        {"wal: bytes of records", 4096},
+        {"wal: bytes that a restart reads", 512},
+        {"wal: records of a generation", 8},
+        {"wal: records per look", 4}};
+    if (!small_) return limit;
+    const auto found = kSmall.find(name);
+    return std::min(limit, found == kSmall.end() ? children_ : found->second);
+  }
+  void on_yield() override { give_up_processor(); }
+  void on_read(const void*, std::size_t) override {}
+  void on_write(const void*, std::size_t) override {}
+  bool on_flush(const void*, std::size_t, const pm::Site&) override { return true; }
+  bool on_fence(const pm::Site&) override { return true; }
+
+ private:
+  std::uint64_t seed_;
+  util::Random random_;
+  bool small_ = false;
+  std::uint64_t children_ = 0;
 };
 
 /// Every event of the probe is a scheduling point, and is told to what survives. A store has
 /// happened when its event comes, so it counts before the thread waits for its turn; a flush or a
 /// fence acts afterwards. The point before a store lies behind the load that it depends on, so a
 /// compare-and-swap may find that another thread was faster.
-class PointProbe final : public YieldingProbe {
+class PointProbe final : public RunProbe {
  public:
   /// `missed` is called when the suppressed call was left out.
-  PointProbe(Scheduler& scheduler, SurvivingMemory& memory, CallSites& sites, StepCounts& steps,
-             std::function<void()> missed)
-      : scheduler_(scheduler),
+  PointProbe(const RunProbe& run, Scheduler& scheduler, SurvivingMemory& memory, CallSites& sites,
+             StepCounts& steps, std::function<void()> missed)
+      : RunProbe(run),
+        scheduler_(scheduler),
         memory_(memory),
         sites_(sites),
         steps_(steps),
@@ -65,8 +112,8 @@ class PointProbe final : public YieldingProbe {
   void on_yield() override { scheduler_.yield(); }
   void before_write(const void*, std::size_t) override { scheduler_.point(); }
   void on_step(const char* name) override {
-    steps_.count(name);
-    scheduler_.point();
+    const std::uint64_t points = steps_.count(name);
+    points == 0 ? scheduler_.point() : scheduler_.stay(points);
   }
   void on_read(const void*, std::size_t) override { scheduler_.point(); }
   void on_write(const void* p, std::size_t n) override {
@@ -125,6 +172,8 @@ class Run {
       : seed_(seed),
         random_(seed),
         sites_(sites),
+        quiet_(seed),
+        installed_(quiet_),
         system_(make()),
         plan_(draw_plan(random_, system_->map().ordered(), system_->leaf_sizes())) {}
 
@@ -133,35 +182,38 @@ class Run {
     for (const PlannedCall& call : plan_.before) call(log);
     log.move_to(history_);
     system_->prepared(seed_);
-    execute();
-    if (outcome_.problems.empty() && !sites_.suppresses()) check_end();
-    if (outcome_.problems.empty() && crash_) check_crash();
-    outcome_.operations = history_.operations.size() + history_.scans.size();
+    execute(*system_, plan_.threads, 0);
     outcome_.crashed = crash_.has_value();
+    if (outcome_.problems.empty() && !sites_.suppresses()) check_end(*system_);
+    if (outcome_.problems.empty() && crash_) {
+      sites_.suppresses() || plan_.again.empty() ? check_crash() : go_on();
+    }
+    outcome_.operations = history_.operations.size() + history_.scans.size();
     return std::move(outcome_);
   }
 
  private:
-  void execute() {
-    std::optional<epoch::Guard> nothing_is_reclaimed;
-    if (seed_ % 2 == 1) nothing_is_reclaimed.emplace();
-    constexpr std::uint64_t kPointsPerCall = 12;  // about
-    const std::uint64_t expected = kPointsPerCall * plan_.threads.size() * plan_.threads[0].size();
-    Scheduler scheduler(static_cast<unsigned>(plan_.threads.size()), random_(), expected);
-    SurvivingMemory memory(system_->memory(), system_->needs_flushes());
+  /// Threads with numbers from `first` on do these calls.
+  void execute(System& system, const std::vector<PlannedCalls>& calls, unsigned first) {
+    constexpr std::uint64_t kPointsPerCall = 16;  // about
+    const std::uint64_t expected = kPointsPerCall * calls.size() * calls[0].size();
+    Scheduler scheduler(static_cast<unsigned>(calls.size()), random_(), expected);
+    SurvivingMemory memory(system.memory(), system.needs_flushes());
     crash_random_ = util::Random(random_());
     if (!sites_.suppresses())
       scheduler.at_point(1 + random_.below(expected), [&] { crash(memory); });
-    StepCounts steps;
-    PointProbe probe(scheduler, memory, sites_, steps, [&] { missed(scheduler); });
+    StepCounts steps(random_());
+    PointProbe probe(quiet_, scheduler, memory, sites_, steps, [&] { missed(scheduler); });
     const InstalledProbe installed(probe);
     std::vector<std::jthread> threads;
-    for (unsigned t = 0; t < plan_.threads.size(); ++t)
-      threads.emplace_back([&, t] { work(scheduler, memory, t); });
+    for (unsigned t = 0; t < calls.size(); ++t) {
+      threads.emplace_back(
+          [&, t] { work(scheduler, memory, Log(system.map(), clock_, first + t), calls[t], t); });
+    }
     scheduler.watch();
     threads.clear();  // joins
-    outcome_.points = scheduler.points();
-    outcome_.steps = steps.take();
+    outcome_.points += scheduler.points();
+    for (const auto& [name, count] : steps.take()) outcome_.steps[name] += count;
   }
 
   void crash(const SurvivingMemory& memory) {
@@ -188,11 +240,11 @@ class Run {
     if (returns_left_ != 0 && --returns_left_ == 0 && memory.misses()) crash(memory);
   }
 
-  void work(Scheduler& scheduler, const SurvivingMemory& memory, unsigned number) {
-    Log log(system_->map(), clock_, number);
+  void work(Scheduler& scheduler, const SurvivingMemory& memory, Log log, const PlannedCalls& calls,
+            unsigned number) {
     const Scheduler::Member member(scheduler, number);
     try {
-      for (const PlannedCall& call : plan_.threads[number]) {
+      for (const PlannedCall& call : calls) {
         scheduler.point_between();
         call(log);
         returned(memory);
@@ -219,13 +271,29 @@ class Run {
     if (map.ordered()) log.scan(0, kAll);
   }
 
-  void check_end() {
+  void check_end(System& system, const std::string& when = "without a crash") {
     History history = history_;
-    Log log(system_->map(), clock_, kAfter);
-    look(system_->map(), log);
+    Log log(system.map(), clock_, kAfter);
+    look(system.map(), log);
     log.move_to(history);
-    report_all(check(history, plan_.keys), "without a crash");
-    report_all(system_->problems(), "its own check");
+    report_all(check(history, plan_.keys), when);
+    report_all(system.problems(), when + ", its own check");
+  }
+
+  /// Threads find what the crash has left, before anybody has looked at it.
+  void go_on() {
+    const std::string when = fmt::format("threads after a crash at {}", crash_->at);
+    try {
+      history_ = cut(history_, crash_->at);
+      const std::unique_ptr<System> left = system_->recover(crash_->image);
+      crash_.reset();
+      outcome_.again = true;
+      execute(*left, plan_.again, kSecondTime);
+      if (outcome_.problems.empty()) check_end(*left, when);
+      if (outcome_.problems.empty() && crash_) check_crash();
+    } catch (const std::exception& error) {
+      report(fmt::format("{}: an unexpected exception: {}", when, error.what()));
+    }
   }
 
   void check_crash() {
@@ -250,6 +318,8 @@ class Run {
   std::uint64_t seed_;
   util::Random random_;
   CallSites& sites_;
+  RunProbe quiet_;
+  InstalledProbe installed_;
   std::unique_ptr<System> system_;
   SchedulePlan plan_;
   Clock clock_;

@@ -3,8 +3,10 @@
 //
 // Everything comes from the seed: what the map holds at first, the threads' operations, the
 // schedule, the moment of the crash and what it leaves. Also whether memory is reclaimed meanwhile:
-// with an odd seed a guard is held all the time, so nothing is reused and the background thread,
-// whose pace no seed decides, has no part; with an even one blocks are reused as usual.
+// with an odd seed there is no thread in the background that does so at its own pace, so memory is
+// reused only where a call waits for that; with an even one blocks are reused as usual.
+//
+// In half of the runs threads go on after the crash, on what it has left, and may be crashed again.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +28,7 @@ struct ScheduleOutcome {
   std::uint64_t points = 0;  ///< scheduling points
   Steps steps;
   bool crashed = false;  ///< the moment of the crash came
+  bool again = false;    ///< and threads went on after it
 };
 
 /// One run. Not while other threads use instrumented memory: installs a probe. What `sites`

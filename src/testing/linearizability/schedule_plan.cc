@@ -16,30 +16,47 @@ class Planner {
         ordered_(ordered),
         full_(random.one_in(2) ? leaf.full : leaf.most),
         most_(leaf.most),
-        joinable_(leaf.joinable) {}
+        joinable_(leaf.joinable),
+        leaves_(leaf.leaves) {}
 
   SchedulePlan draw() {
-    const std::uint64_t beginning = random_.below(5);
-    const bool few = beginning == 0 || beginning == 3;
-    const bool contested = beginning >= 3;
-    make_keys(few ? 1 + random_.below(6) : most_ * 5 / 4);
-    if (few) put_some(random_.below(plan_.keys.size() + 1));
-    if (beginning == 1 || beginning == 4) put_some(full_ - 3 + random_.below(4));
-    if (beginning == 2) leave_little();
-    draw_weights(beginning == 2);
-    if (contested) insert_much();
-    for (Key& key : hot_) key = any_key();
-    if (beginning == 4) hot_[0] = absent_key();
-    if (contested) hot_.fill(hot_[0]);
-    plan_.threads.resize(2 + random_.below(3));
-    const std::uint64_t calls = 6 + random_.below(25);
-    for (PlannedCalls& thread : plan_.threads) {
-      for (std::uint64_t i = 0; i < calls; ++i) thread.push_back(draw_call());
-    }
+    const auto beginning = static_cast<Beginning>(random_.below(leaves_ == 0 ? 6 : 7));
+    begin(beginning);
+    plan_.threads = draw_calls();
+    if (random_.one_in(2)) plan_.again = draw_calls();
     return std::move(plan_);
   }
 
  private:
+  enum class Beginning { few, full, little, contested, contested_full, sparse, many };
+
+  void begin(Beginning beginning) {
+    const bool few = beginning == Beginning::few || beginning == Beginning::contested;
+    const bool full = beginning == Beginning::full || beginning == Beginning::contested_full;
+    const bool contested =
+        beginning == Beginning::contested || beginning == Beginning::contested_full;
+    make_keys(few ? 1 + random_.below(6) : most_ * 5 / 4);
+    if (few) put_some(random_.below(plan_.keys.size() + 1));
+    if (full) put_some(full_ - 3 + random_.below(4));
+    draw_weights(beginning == Beginning::little || beginning == Beginning::sparse);
+    if (contested) insert_much();
+    for (Key& key : hot_) key = any_key();
+    if (beginning == Beginning::little) leave_little();
+    if (beginning == Beginning::contested_full) hot_[0] = absent_key();
+    if (contested) hot_.fill(hot_[0]);
+    if (beginning == Beginning::sparse) make_sparse();
+    if (beginning == Beginning::many) make_many();
+  }
+
+  std::vector<PlannedCalls> draw_calls() {
+    std::vector<PlannedCalls> threads(2 + random_.below(3));
+    const std::uint64_t calls = 6 + random_.below(25);
+    for (PlannedCalls& thread : threads) {
+      for (std::uint64_t i = 0; i < calls; ++i) thread.push_back(draw_call());
+    }
+    return threads;
+  }
+
   void make_keys(std::uint64_t count) {
     plan_.keys.resize(count);
     std::iota(plan_.keys.begin(), plan_.keys.end(), Key{0});
@@ -60,6 +77,51 @@ class Planner {
     const std::uint64_t left = joinable_ - 1 + random_.below(6);
     for (std::uint64_t i = left; i < put; ++i)
       plan_.before.push_back({false, Action::erase, shuffled_[i], 0, 0});
+    for (Key& key : hot_) key = shuffled_[random_.below(left)];
+  }
+
+  void put_ascending(std::uint64_t count) {
+    for (Key key = 0; key < count; ++key)
+      plan_.before.push_back({false, Action::put, key, next_value(), 0});
+  }
+
+  // Erases from [first, first + size) all but so many, of which the first calls erase some more.
+  void thin_out(Key first, std::uint64_t size, std::uint64_t left) {
+    std::vector<Key> keys(size);
+    std::iota(keys.begin(), keys.end(), first);
+    for (std::size_t i = size; i > 1; --i) std::swap(keys[i - 1], keys[random_.below(i)]);
+    for (std::uint64_t i = left; i < size; ++i)
+      plan_.before.push_back({false, Action::erase, keys[i], 0, 0});
+    for (std::size_t i = 0; i < hot_.size(); i += 1 + random_.below(2))
+      hot_[i] = keys[random_.below(left)];
+  }
+
+  // Keys that ascend fill a leaf completely, and the next ones are in a leaf of their own.
+  void make_sparse() {
+    const std::uint64_t right = joinable_ / 2 - random_.below(3);
+    put_ascending(most_ + right);
+    thin_out(0, most_, joinable_ - right + 1 + random_.below(3));
+  }
+
+  // As many leaves as make nodes above them full, or nearly so.
+  void make_many() {
+    static constexpr std::array<unsigned, 8> kLeaves = {3, 5, 9, 16, 17, 28, 48, 49};
+    const auto more = std::ranges::upper_bound(kLeaves, leaves_);
+    const std::uint64_t leaves =
+        kLeaves[random_.below(static_cast<std::uint64_t>(more - kLeaves.begin()))];
+    make_keys(leaves * most_ + random_.below(most_));
+    put_ascending(leaves * most_);
+    const Key at = random_.below(leaves) * most_;  // the leaf that most calls go to, or the end
+    if (random_.one_in(2)) {
+      for (Key leaf = 0; leaf < leaves; ++leaf)
+        thin_out(leaf * most_, most_, joinable_ / 2 + 1 + random_.below(2));
+      weights_[static_cast<std::size_t>(Action::erase)] += 24;
+      for (Key& key : hot_) key = key / most_ * most_ == at ? key : hot_[0];
+    } else {
+      weights_[static_cast<std::size_t>(Action::put)] += 24;
+      for (Key& key : hot_)
+        key = random_.one_in(2) ? plan_.keys.size() - 1 - random_.below(4) : at + 1;
+    }
   }
 
   void draw_weights(bool erase_much) {
@@ -76,6 +138,8 @@ class Planner {
   }
 
   PlannedCall draw_call() {
+    constexpr std::uint64_t kTendOneIn = 16;
+    if (random_.one_in(kTendOneIn)) return {.value = random_.below(kTendOneIn), .tends = true};
     if (ordered_ && random_.one_in(scan_one_in_)) {
       const std::size_t all = std::numeric_limits<std::size_t>::max();
       return {true, Action::get, any_key(), 0, random_.one_in(2) ? all : 1 + random_.below(10)};
@@ -103,6 +167,7 @@ class Planner {
   std::uint64_t full_;
   std::uint64_t most_;
   std::uint64_t joinable_;
+  std::uint64_t leaves_;
   SchedulePlan plan_;
   std::vector<Key> shuffled_;
   std::array<Key, 4> hot_{};
@@ -114,6 +179,7 @@ class Planner {
 }  // namespace
 
 void PlannedCall::operator()(Log& log) const {
+  if (tends) return log.tend(value);
   if (scan) return log.scan(key, limit);
   switch (action) {
     case Action::get: return log.get(key);

@@ -61,6 +61,7 @@ void Scheduler::yield() {
   std::unique_lock lock(mutex_);
   Thread* self = find_self();
   if (self == nullptr) return;
+  self->asleep = false;
   if (current_ == self) {
     self->waits = true;
     choose(self);
@@ -68,8 +69,20 @@ void Scheduler::yield() {
   self->turn.wait(lock, [&] { return current_ == self; });
 }
 
+void Scheduler::stay(std::uint64_t points) {
+  std::unique_lock lock(mutex_);
+  Thread* self = find_self();
+  if (self == nullptr) return;
+  self->waits = self->asleep = false;
+  if (current_ == self) {
+    self->stays_until = points_ + points;
+    choose(self);
+  }
+  self->turn.wait(lock, [&] { return current_ == self; });
+}
+
 void Scheduler::arrive(std::unique_lock<std::mutex>& lock, Thread& self) {
-  self.waits = false;
+  self.waits = self.asleep = false;
   if (current_ == &self) {
     if (++points_ == action_at_) action_();
     if (passes_on()) choose(&self);
@@ -99,12 +112,17 @@ bool Scheduler::passes_on() {
   return one_in_ ? random_.one_in(*one_in_) : changes_.contains(points_);
 }
 
-/// Who may have the turn instead of `from`: those that wait only if there are no others.
+/// Who may have the turn instead of `from`: those that stay where they are only if there are no
+/// others, those that wait only then, and those that sleep last.
 std::vector<Scheduler::Thread*> Scheduler::candidates(const Thread* from) {
   std::vector<Thread*> found;
-  for (const bool waits : {false, true}) {
+  for (const unsigned reluctance : {0, 1, 2, 3}) {
     for (Thread& thread : threads_) {
-      if (thread.active && &thread != from && thread.waits == waits) found.push_back(&thread);
+      const unsigned its = thread.asleep                  ? 3
+                           : thread.waits                 ? 2
+                           : thread.stays_until > points_ ? 1
+                                                          : 0;
+      if (thread.active && &thread != from && its == reluctance) found.push_back(&thread);
     }
     if (!found.empty()) break;
   }
@@ -140,6 +158,7 @@ void Scheduler::watch() {
     still = now == last ? still + kLook : kLook * 0;
     if (current_ != nullptr && now == last && ((asleep && sleeps) || still >= kPatience)) {
       current_->waits = true;
+      current_->asleep = sleeps;
       choose(current_);
     }
     last = now;

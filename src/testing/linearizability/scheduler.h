@@ -67,6 +67,10 @@ class Scheduler {
   /// The calling thread waits for another: the turn goes on.
   void yield();
 
+  /// A scheduling point at which the calling thread stays for so many points of the others, unless
+  /// they all wait.
+  void stay(std::uint64_t points);
+
   /// Calls `action` at the given point (the first is 1), while every thread is stopped.
   void at_point(std::uint64_t point, std::function<void()> action);
 
@@ -88,6 +92,8 @@ class Scheduler {
     std::int64_t priority = 0;
     bool active = false;
     bool waits = false;
+    bool asleep = false;            // in the kernel, when the turn was taken from it
+    std::uint64_t stays_until = 0;  // by the number of points
   };
 
   void join(unsigned number);
