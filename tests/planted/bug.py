@@ -5,7 +5,8 @@ could be made here.
 whole statements, and declare nothing that others use; or `after` contains {planted}, which is true
 in a run with the bug. `subjects` of the explorer are tried in turn until one notices. A subject
 that begins with "storm " is a command line of perdix_storm in place of one of the explorer; storm()
-makes it.
+makes it; one that begins with "schedules " is a command line of schedule_fuzzer, which schedules()
+makes.
 """
 
 from collections import namedtuple
@@ -17,6 +18,11 @@ Bug = namedtuple("Bug", "name path before after subjects")
 def storm(options, seed=1, seconds=60):
     """A storm of so many seconds at most that notices the bug."""
     return f"storm --seed {seed} --seconds {seconds} {options}"
+
+
+def schedules(options, seed=1, runs=4000):
+    """Schedules, so many at most, of which one notices the bug."""
+    return f"schedules --seed {seed} --runs {runs} {options}"
 
 
 TREE = ("sptree:u64:u64", "sptree")
@@ -53,7 +59,9 @@ NB_LEDGER = "src/index/nbtree/ledger.cc"
 NB_LEFTOVERS = "src/index/nbtree/leftovers.h"
 NB_RECOVERY = "src/index/nbtree/recovery.cc"
 NB_RESUME = "src/index/nbtree/resume.cc"
+NB_SCAN = "src/index/nbtree/scan.cc"
 NB_SMO = "src/index/nbtree/smo.cc"
+NB_TOP = "src/index/nbtree/top.h"
 NB_TREE = "src/index/nbtree/nbtree.cc"
 BOUND = "src/index/sptree/bound.h"
 WORD = "src/index/common/word.cc"
@@ -61,6 +69,7 @@ SESSION = "src/alloc/session.cc"
 ALLOC_RECOVERY = "src/alloc/recovery.cc"
 RECORD = "src/alloc/record.cc"
 CALLOC = "src/alloc/calloc.cc"
+LIMBO = "src/alloc/limbo.h"
 LANE = "src/alloc/lane.cc"
 HEAP = "src/alloc/heap.cc"
 CHUNKS = "src/alloc/chunks.cc"

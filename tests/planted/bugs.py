@@ -4,6 +4,7 @@ import bugs_fastfair
 import bugs_nbtree
 import bugs_pool
 import bugs_resume
+import bugs_schedules
 import bugs_sptree
 import bugs_storm
 import bugs_wal
@@ -15,5 +16,6 @@ BUGS = (
     + bugs_wal.BUGS
     + bugs_fastfair.BUGS
     + bugs_nbtree.BUGS
+    + bugs_schedules.BUGS
     + bugs_storm.BUGS
 )

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Plants bugs in a copy of the sources and expects the crash-state explorer, or the storm where a
-bug says so, to notice each.
+"""Plants bugs in a copy of the sources and expects the crash-state explorer, or where a bug says so
+the schedule fuzzer or the storm, to notice each.
 
     tests/planted/planted_bugs.py                    all bugs
     tests/planted/planted_bugs.py --only merge       those whose name contains "merge"
-    tests/planted/planted_bugs.py --by storm         those that the storm must notice
+    tests/planted/planted_bugs.py --by schedules     those that the schedule fuzzer must notice
     tests/planted/planted_bugs.py --check            only that each still fits the sources; seconds
 
 All bugs are planted in one copy, which is built once: where a bug changes lines, the copy has both
@@ -40,11 +40,17 @@ inline bool planted(int number) {{
   return bug == number;
 }}
 """
-PROGRAMS = {"crash_explorer": "tests/crash", "perdix_storm": "tests/storm"}
+# The program of each kind of subject, and where it is built.
+PROGRAMS = {
+    "explorer": ("crash_explorer", "tests/crash"),
+    "schedules": ("schedule_fuzzer", "tests/linearizability"),
+    "storm": ("perdix_storm", "tests/storm"),
+}
 _WHERE = re.compile(r"--engine (\S+) --domain (\S+) .*--threads (\d+)")
 # What is wrong stands in the line below, unless the process ended at once.
 _FAILED = re.compile(r"FAILED: (?:(.*)\. Replay:|.*\n +(.*))")
 _FINDING = re.compile(r"FINDING in (.*)")
+_SCHEDULE = re.compile(r"(.*): (seed \d+) is not durably linearizable\n(.*)")
 
 # The lines [begin, end) of a file, and what bug `number` has in their place.
 Change = collections.namedtuple("Change", "begin end number lines")
@@ -101,13 +107,20 @@ def versions(lines, group):
 def plant(text, bugs):
     """The source with all of these (number, bug) in it. Its lines keep their numbers, so that call
     sites have the same names without a bug: persist_mutation.py takes this explorer, too."""
-    # Those that change a part of a statement say themselves where the switch is.
+    # Those that change a part of a statement say themselves where the switch is. One that is there
+    # for the explorer of another subject, too, has several numbers.
+    numbers = collections.defaultdict(list)
     for number, bug in bugs:
         if "{planted}" in bug.after:
-            switched = bug.after.replace("{planted}", f"::planted({number})")
-            more = switched.count("\n") - bug.before.count("\n")
-            switched = switched.replace("\n", " ", more) if more > 0 else switched + "\n" * -more
-            text = text.replace(bug.before, switched)
+            numbers[bug.before, bug.after].append(number)
+    for (before, after), same in numbers.items():
+        if before not in text:
+            raise RuntimeError(f"another bug is in the way of {BUGS[same[0]].name}")
+        switch = " || ".join(f"::planted({number})" for number in same)
+        switched = after.replace("{planted}", f"({switch})")
+        more = switched.count("\n") - before.count("\n")
+        switched = switched.replace("\n", " ", more) if more > 0 else switched + "\n" * -more
+        text = text.replace(before, switched)
     lines = text.splitlines(keepends=True)
     changes = [change_of(n, bug, lines) for n, bug in bugs if "{planted}" not in bug.after]
     for group in reversed(overlapping(changes)):
@@ -143,10 +156,12 @@ def copy_sources(tree):
     write(tree / "src/planted.h", SWITCH.encode())
 
 
-def build(tree, jobs):
-    """Returns what the compiler said if it failed, else nothing."""
+def build(tree, jobs, kinds):
+    """Builds the programs of these kinds. Returns what the compiler said if it failed, else
+    nothing."""
     configure = ["cmake", "--preset", PRESET, FLAGS]
-    make = ["cmake", "--build", f"build/{PRESET}", f"-j{jobs}", "--target", *PROGRAMS]
+    programs = [PROGRAMS[kind][0] for kind in kinds]
+    make = ["cmake", "--build", f"build/{PRESET}", f"-j{jobs}", "--target", *programs]
     for step in (configure, make):
         result = subprocess.run(step, cwd=tree, capture_output=True, text=True, check=False)
         if result.returncode != 0:
@@ -176,18 +191,26 @@ def explore(explorer, number, subject, images, jobs=1):
     return f"{place}: {(failure.group(1) or failure.group(2))[:110] if failure else 'no output'}"
 
 
-def by_storm(subject):
-    return subject.startswith("storm ")
+def kind_of(subject):
+    """Which kind of program takes the subject."""
+    first = subject.split()[0] if " " in subject else ""
+    return first if first in PROGRAMS else "explorer"
+
+
+def run_command(program, number, subject, more=()):
+    """What a program prints to which a subject is its command line; None if nothing is wrong."""
+    environment = os.environ | {VARIABLE: str(number)}
+    command = [program, *subject.split()[1:], *more]
+    result = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT
+    )
+    return None if result.returncode == 0 else result
 
 
 def let_storm(storm, number, subject):
     """The first finding of a storm, in a line; None if there is none."""
-    command = [storm, *subject.split()[1:], "--findings", "1"]
-    environment = os.environ | {VARIABLE: str(number)}
-    result = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT
-    )
-    if result.returncode == 0:
+    result = run_command(storm, number, subject, ["--findings", "1"])
+    if result is None:
         return None
     finding = _FINDING.search(result.stdout)
     if finding is None:
@@ -195,35 +218,65 @@ def let_storm(storm, number, subject):
     return f"the storm in {finding[1][:160]}"
 
 
+def try_schedules(fuzzer, number, subject):
+    """What the first schedule that fails shows, in a line; None if there is none."""
+    try:
+        result = run_command(fuzzer, number, subject)
+    except subprocess.TimeoutExpired:
+        return f"{subject}: does not end"
+    if result is None:
+        return None
+    failure = _SCHEDULE.search(result.stdout)
+    # A signal is a failure too, whether or not there was time to report it.
+    if failure is None and result.returncode > 0:
+        raise RuntimeError(f"no schedules: {(result.stdout + result.stderr)[-1000:]}")
+    if failure is None:
+        return f"{subject}: signal {-result.returncode}"
+    return f"{failure[1]}, {failure[2]}: {failure[3][:110]}"
+
+
+def notice(programs, number, subject, images):
+    """What the program of a subject finds with the bug of that number, in a line; None if
+    nothing."""
+    kind = kind_of(subject)
+    if kind == "storm":
+        return let_storm(programs[kind], number, subject)
+    if kind == "schedules":
+        return try_schedules(programs[kind], number, subject)
+    return explore(programs[kind], number, subject, images)
+
+
 def who_notices(programs, number, bug, images):
-    """All subjects with few images before any with many; then the storms."""
-    explored = [subject for subject in bug.subjects if not by_storm(subject)]
+    """All subjects of the explorer with few images before any with many; then the others."""
+    explored = [subject for subject in bug.subjects if kind_of(subject) == "explorer"]
     for total in (images // 64, images // 8, images):
         for subject in explored:
-            if failure := explore(programs["crash_explorer"], number, subject, total):
+            if failure := notice(programs, number, subject, total):
                 return failure
-    for subject in filter(by_storm, bug.subjects):
-        if finding := let_storm(programs["perdix_storm"], number, subject):
-            return finding
+    for subject in bug.subjects:
+        if subject not in explored:
+            if finding := notice(programs, number, subject, images):
+                return finding
     return None
 
 
 def failure_without_bug(programs, chosen, arguments):
     """Without a bug nothing may fail, or every bug would seem to be noticed."""
-    subjects = {subject for _, bug in chosen for subject in bug.subjects}
-    if not all(map(by_storm, subjects)):
-        explorer = programs["crash_explorer"]
+    if "explorer" in programs:
+        explorer = programs["explorer"]
         if failure := explore(explorer, -1, "", arguments.images // 4, arguments.jobs):
             return failure
-    for subject in sorted(filter(by_storm, subjects)):
-        if finding := let_storm(programs["perdix_storm"], -1, subject):
-            return f"{finding} ({subject})"
+    subjects = {subject for _, bug in chosen for subject in bug.subjects}
+    for subject in sorted(subjects):
+        if kind_of(subject) != "explorer":
+            if finding := notice(programs, -1, subject, 0):
+                return f"{finding} ({subject})"
     return None
 
 
 def wanted(bug, arguments):
     """Whether the options ask for this bug."""
-    kinds = {"storm" if by_storm(subject) else "explorer" for subject in bug.subjects}
+    kinds = {kind_of(subject) for subject in bug.subjects}
     named = arguments.only in f"{bug.path} {bug.name}"
     return named and (not arguments.by or arguments.by in kinds)
 
@@ -231,12 +284,14 @@ def wanted(bug, arguments):
 def run(arguments):
     tree = arguments.work / "tree"
     copy_sources(tree)
-    if errors := build(tree, arguments.jobs):
-        sys.exit(f"the copy does not build:\n{errors[-4000:]}")
-    programs = {
-        name: str(tree / "build" / PRESET / folder / name) for name, folder in PROGRAMS.items()
-    }
     chosen = [(n, bug) for n, bug in enumerate(BUGS) if wanted(bug, arguments)]
+    kinds = {kind_of(subject) for _, bug in chosen for subject in bug.subjects}
+    if errors := build(tree, arguments.jobs, sorted(kinds)):
+        sys.exit(f"the copy does not build:\n{errors[-4000:]}")
+    programs = {}
+    for kind in kinds:
+        name, folder = PROGRAMS[kind]
+        programs[kind] = str(tree / "build" / PRESET / folder / name)
     if failure := failure_without_bug(programs, chosen, arguments):
         sys.exit(f"without a bug there is a failure: {failure}")
     start = time.monotonic()
@@ -256,7 +311,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--check", action="store_true", help="only that each bug fits the sources")
     parser.add_argument("--only", default="", help="only bugs whose file or name contains this")
-    parser.add_argument("--by", choices=("explorer", "storm"), help="only bugs for it to notice")
+    parser.add_argument("--by", choices=tuple(PROGRAMS), help="only bugs for it to notice")
     parser.add_argument("--work", type=Path, default=ROOT / "build/planted")
     parser.add_argument("--images", type=int, default=32000, help="of an exploration, at most")
     parser.add_argument("--jobs", type=int, default=2)

@@ -1,0 +1,293 @@
+"""Bugs of NbTree that take several threads at one key or one leaf, which the schedule fuzzer must
+notice.
+
+Three changes of this kind are no bugs, and so are not planted:
+
+- A search that trusts a leaf though it is closing (`locate_at`), and one that does not look whether
+  the leaf that it has read is still at its position (`find_settled`): what is found was so at a
+  moment of the call, when the leaf was located, and an entry of a leaf that has been replaced is
+  frozen or dead. A writer that meets such an entry completes the replacement. Only absorb() needs
+  the look, to come to an end.
+- Fingerprints that are read before `visible` (`find`): a key that is missed so was erased and
+  inserted during the call, and was absent at a moment between the two; that death is durable, since
+  hide() comes after persist().
+"""
+
+from bug import (
+    LIMBO,
+    NB_INSERT,
+    NB_LEDGER,
+    NB_RESUME,
+    NB_SCAN,
+    NB_SMO,
+    NB_TOP,
+    NB_TREE,
+    Bug,
+    schedules,
+)
+
+INTEGERS = (schedules("--engine nbtree --domain memory_controller --reopen"),)
+STRINGS = (
+    schedules("--engine nbtree --keys bytes --values bytes --domain memory_controller --reopen"),
+)
+BOTH = INTEGERS + STRINGS
+
+BUGS = [
+    Bug(
+        "schedules: an insert stores its key before its value",
+        NB_INSERT,
+        """  pm().store(entry.value, cargo.value);
+  Word word = kEmpty;
+  if (!pm().compare_exchange(entry.key, word, Code::pack(cargo.key, State::pending))) {
+    pm::on_step("nbtree: an insert's slot was closed");
+    if (leaf.closing()) reform(place, &key);
+    return Fate::retry;  // a faster one has closed the slot
+  }
+""",
+        """  Word word = kEmpty;
+  if (!pm().compare_exchange(entry.key, word, Code::pack(cargo.key, State::pending))) {
+    pm::on_step("nbtree: an insert's slot was closed");
+    if (leaf.closing()) reform(place, &key);
+    return Fate::retry;
+  }
+  pm().store(entry.value, cargo.value);
+""",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: an insert leaves the empty slots before its own alone",
+        NB_INSERT,
+        """        if (pm().compare_exchange(entry.key, word, Code::kDead)) break;
+        pm::on_step("nbtree: the owner of a slot before was faster");
+        continue;
+""",
+        """        break;
+""",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: a dead entry before an insert stays in doubt",
+        NB_INSERT,
+        "        settle_doubts(leaf, left & -left);  "
+        "// or it might come back, and count before ours\n",
+        "",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: another's insert is decided before it is durable",
+        NB_INSERT,
+        """        pm().persist(&entry, sizeof entry);
+        if (!pm()""",
+        """        if (!pm()""",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: an insert that is frozen undecided always wins",
+        NB_INSERT,
+        "      return Fate::lost;\n",
+        "      return Fate::won;\n",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: a replacement copies what is visible only",
+        NB_SMO,
+        "    if (Code::state(word) == State::special) continue;\n    const Word key_word",
+        "    if (Code::state(word) == State::special || "
+        "({planted} && (leaf.visible_slots() >> i & 1) == 0)) continue;\n    const Word key_word",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: an update compares the value only",
+        NB_TREE,
+        "    if (pm().compare_exchange(reinterpret_cast<pm::WordPair&>(entry), old, fresh(old))) "
+        "return true;\n",
+        "    if ({planted} && fresh(old).first == old.first "
+        "? pm().compare_exchange(entry.value, old.second, fresh(old).second) "
+        ": pm().compare_exchange(reinterpret_cast<pm::WordPair&>(entry), old, fresh(old))) "
+        "return true;\n",
+        BOTH,
+    ),
+    Bug(
+        "schedules: a leaf that is joined stays at its position until after the commit",
+        NB_SMO,
+        """    smo.absorbed->leaf.compare_exchange_strong(gone, nullptr);
+  }
+  std::uint64_t& word = place.at->anchor().block;
+  const pm::Offset block = pool().offset(&smo.left->block());
+  pm::Offset seen = pool().offset(&place.leaf->block());
+  // The commit. Who finds it made persists it too: its maker may be suspended. Who finds yet
+  // another block there is late: that one came after this one was durable.
+  if (pm().compare_exchange(word, seen, block) || seen == block) pm().persist(&word, sizeof word);
+  Leaf<K>* old = place.leaf;
+  pm::on_step("nbtree: put a leaf in its position");
+  place.at->leaf.compare_exchange_strong(old, smo.left);
+}
+
+/// What is left to do when a leaf has been replaced.
+template <class K, class V>
+void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
+  auto wish = smo.wishes.begin();
+  const auto count = [&](const Leaf<K>& leaf, int sign) {
+    leaves_.add(sign);
+    if (leaf.capacity() == kSmallCapacity) small_leaves_.add(sign);
+  };
+  count(*place.leaf, -1);
+  count(*smo.left, +1);
+  if (smo.absorbed != nullptr) {
+    pm::on_step("nbtree: leaves were joined");
+""",
+        """    if (!{planted}) smo.absorbed->leaf.compare_exchange_strong(gone, nullptr);
+  }
+  std::uint64_t& word = place.at->anchor().block;
+  const pm::Offset block = pool().offset(&smo.left->block());
+  pm::Offset seen = pool().offset(&place.leaf->block());
+  // The commit. Who finds it made persists it too: its maker may be suspended. Who finds yet
+  // another block there is late: that one came after this one was durable.
+  if (pm().compare_exchange(word, seen, block) || seen == block) pm().persist(&word, sizeof word);
+  Leaf<K>* old = place.leaf;
+  pm::on_step("nbtree: put a leaf in its position");
+  place.at->leaf.compare_exchange_strong(old, smo.left);
+}
+
+/// What is left to do when a leaf has been replaced.
+template <class K, class V>
+void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
+  auto wish = smo.wishes.begin();
+  const auto count = [&](const Leaf<K>& leaf, int sign) {
+    leaves_.add(sign);
+    if (leaf.capacity() == kSmallCapacity) small_leaves_.add(sign);
+  };
+  count(*place.leaf, -1);
+  count(*smo.left, +1);
+  if (smo.absorbed != nullptr) {
+    pm::on_step("nbtree: leaves were joined"); if ({planted}) smo.absorbed->leaf.store(nullptr);
+""",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: a leaf is in use before its anchor leads to it",
+        NB_SMO,
+        "  pm::Offset seen = pool().offset(&place.leaf->block());\n",
+        "  pm::Offset seen = pool().offset(&place.leaf->block()); "
+        "if ({planted}) place.at->leaf.store(smo.left);\n",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: an erase hides its entry before its death is durable",
+        NB_TREE,
+        """    pm().persist(&entry.key, sizeof entry.key);  // the commit
+    pairs = leaf.hide(slot);
+""",
+        """    pairs = leaf.hide(slot);
+    pm().persist(&entry.key, sizeof entry.key);
+""",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: an update is in doubt only after its store",
+        NB_TREE,
+        """  begin_doubt(leaf);  // before anybody can see the value
+""",
+        """  if (!{planted}) begin_doubt(leaf);
+""",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: an update is out of doubt before it is durable",
+        NB_TREE,
+        """  if (done) pm().persist(&entry.value, sizeof entry.value);  // the commit
+  end_doubt(leaf);
+""",
+        """  end_doubt(leaf);
+  if (done) pm().persist(&entry.value, sizeof entry.value);
+""",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: who shows an entry does not look whether it was erased",
+        NB_INSERT,
+        "  if (Code::state(pm::load(entry.key)) != State::special) return;\n",
+        "  return;\n",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: a replacement drops its claims before it is linked",
+        NB_SMO,
+        "  link(place, mine);\n  hold.linked();\n",
+        "  hold.linked();\n  link(place, mine);\n",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: a leaf comes back with frozen entries, and is not closing",
+        NB_RESUME,
+        "  leaf.set_visible(found.counts, found.frozen != 0);\n",
+        "  leaf.set_visible(found.counts, false);\n",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: an entry of a cold leaf that another has just killed is not persisted",
+        NB_RESUME,
+        "= deciding_.load() == 0 ? 0 : found.dead;",
+        "= {planted} || deciding_.load() == 0 ? 0 : found.dead;",
+        BOTH,
+    ),
+    Bug(
+        "schedules: a leaf is retired while searches find it",
+        NB_TOP,
+        "    renew(position, wanted.low);  // its leaf is another one now, so no search finds this "
+        "any more\n",
+        "",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: a split leaves a pair in both leaves",
+        NB_SMO,
+        "    fill(*smo.right_leaf, draft, kept, draft.size);\n",
+        "    fill(*smo.right_leaf, draft, kept - 1, draft.size);\n",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: who closes a leaf leaves empty slots to those that took them",
+        NB_SMO,
+        "state == State::frozen || (state == State::special && word != kEmpty)",
+        "state == State::frozen || (state == State::special && ({planted} || word != kEmpty))",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: the right one of two leaves that are joined is not closed",
+        NB_SMO,
+        "  if (draft.absorbed != nullptr) freeze(*draft.absorbed_leaf);\n",
+        "",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: an erase does not name the value",
+        NB_TREE,
+        "      cargo.hold->name(1, Values::blobs(now.second) == 0 ? pm::kNull : "
+        "blob_offset(now.second));\n",
+        "",
+        STRINGS,
+    ),
+    Bug(
+        "schedules: a search ignores that a death is in doubt",
+        NB_TREE,
+        "    settle_doubts(*place.leaf, found.slot >= 0 ? std::uint64_t{1} << found.slot : "
+        "found.dead);\n",
+        "    settle_doubts(*place.leaf, found.slot >= 0 ? std::uint64_t{1} << found.slot : 0);\n",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: a scan shows what is in doubt",
+        NB_SCAN,
+        "  settle_doubts(leaf, slots);\n",
+        "",
+        INTEGERS,
+    ),
+    Bug(
+        "schedules: what is unlinked is freed without a grace period",
+        LIMBO,
+        "    if (!reclaimer.passed(batches_.front().ticket)) return false;\n",
+        "",
+        STRINGS,
+    ),
+]
