@@ -92,8 +92,10 @@ class Batch {
   /// for, at most `limit`. Throws corrupt, also if their keys do not ascend, and bad_alloc.
   void own(const pool::PoolCore& pool, const Words<V>& values, std::size_t limit) {
     count_ = static_cast<unsigned>(std::min<std::size_t>(size_, limit));
-    const auto end = pairs_.begin() + std::min(size_, count_ + 1);  // with next_key()
-    if (std::adjacent_find(pairs_.begin(), end, not_ascending) != end) throw_unordered(pool);
+    const unsigned checked = std::min(size_, count_ + 1);  // with next_key()
+    bool ascending = true;                                 // without a branch for each pair
+    for (unsigned i = 1; i < checked; ++i) ascending &= pairs_[i - 1] < pairs_[i];
+    if (!ascending) throw_unordered(pool);
     if constexpr (!kInline) count_ = copy_bytes(values, count_);
   }
 
@@ -130,8 +132,6 @@ class Batch {
     Word value;  // of a string that was copied: its length
     friend bool operator<(const Pair& a, const Pair& b) { return a.key < b.key; }
   };
-
-  static bool not_ascending(const Pair& a, const Pair& b) { return !(a < b); }
 
   static constexpr bool kInline = Words<K>::kInline && Words<V>::kInline;
 
