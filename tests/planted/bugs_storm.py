@@ -1,13 +1,12 @@
 """Bugs that the storm must notice, since they live in a larger world than the explorer's: many
 threads for long, other processes, pools that are full or in use."""
 
-from bug import FAIR_SMO, FILE_LOCK, NB_LEDGER, NB_SMO, POOL, POOL_CORE, RECLAIMER
-from bug import SPTREE_RECOVERY, WAL, STRIPE_H, Bug, storm
+from bug import FASTFAIR, FILE_LOCK, NB_LEDGER, NB_SMO, POOL, POOL_CORE, RECLAIMER
+from bug import SPTREE_RECOVERY, SPTREE_RESUME, WAL, STRIPE_H, Bug, storm
 
 FORKS = "src/pool/forks.cc"
 HEALTH = "src/pool/health.cc"
 HEAP_DISCOVERY = "src/alloc/heap_discovery.cc"
-LOOKAHEAD = "src/art/tree_lookahead.h"
 MAPPING = "src/pm/mapping.cc"
 NB_TOP = "src/index/nbtree/top.h"
 OPEN_OR_REMOVE = "src/index/common/open_or_remove.h"
@@ -22,6 +21,7 @@ REFUSED = QUIET + ",visitors,burn,stop,kill,kills-while-opening,bounds,leftovers
 # Only what is asked for by --with, and kills.
 ALONE = f"--without {FAULTS},bounds,leftovers"
 ALONE_WITH_LEFTOVERS = f"--without {FAULTS},bounds"
+POWER = f"--with page_cache,power {ALONE}"
 
 BUGS = [
     Bug(
@@ -65,14 +65,32 @@ BUGS = [
     ),
     # What follows takes out what mends a fault that was found, one at a time.
     Bug(
-        "a guess that passed a cut prefix is trusted",
-        LOOKAHEAD,
-        """\
-  if (value == nullptr || !search.confirmed_by(key_of_(value), key)) return nullptr;
+        "sptree: a guess of where a gap begins is trusted",
+        SPTREE_RESUME,
+        """  for (Node* node = locate_surely(key);;) {
+    const Version version = node->lock.read_begin();
+    if (Node::Lock::obsolete(version)) {
+      node = locate_surely(key);
+    } else if (node->covers(key)) {
+      if (node->lock.read_validate(version)) return LockedNode(nullptr);
+    } else if (Node* next = next_of(*node); next != nullptr) {
+      if (node->lock.read_validate(version)) node = next;
+    } else if (node->lock.try_upgrade(version)) {
+      LockedNode left(node);
 """,
-        """  if (value == nullptr) return nullptr;
+        """  for (Node* node = {planted} ? locate(Key()) : locate_surely(key);;) {
+    const Version version = node->lock.read_begin();
+    if (Node::Lock::obsolete(version)) {
+      node = locate_surely(key);
+    } else if (node->covers(key)) {
+      if (node->lock.read_validate(version)) return LockedNode(nullptr);
+    } else if (Node* next = next_of(*node); next != nullptr) {
+      if (node->lock.read_validate(version)) node = next;
+    } else if (node->lock.try_upgrade(version)) {
+      LockedNode left(node);
+      if ({planted}) return left;
 """,
-        (storm(f"--engine sptree --kinds bytes_u64 --shape groups {ALONE}", seconds=120),),
+        (storm(f"--engine sptree {ALONE}", seconds=120),),
     ),
     Bug(
         "a chain of the log is promised no room for its END",
@@ -163,13 +181,13 @@ BUGS = [
         (storm("--with page_cache,sync --without memory,map,space,thread,bounds,leftovers"),),
     ),
     Bug(
-        "fastfair: a split is not durable before its leaf is cut",
-        FAIR_SMO,
-        """  pm().flush(&right, offsetof(Node, entries) + moved * sizeof(Entry));
+        "fastfair: an update of a string is acknowledged before it is durable",
+        FASTFAIR,
+        """    pm().publish(word, new_word);  // the commit; the new blob is durable since log()
 """,
-        """  pm().flush(&right, offsetof(Node, entries));
+        """    pm().store(word, new_word);
 """,
-        (storm(f"--engine fastfair --kinds u64_u64 --with page_cache,power {ALONE}", seconds=120),),
+        (storm(f"--engine fastfair --kinds u64_bytes {POWER}", seconds=120),),
     ),
     Bug(
         "a copy of a pool in use is taken for the pool",

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <list>
 #include <string>
 #include <thread>
@@ -24,7 +25,8 @@ namespace {
 constexpr std::string_view kUsage =
     R"(perdix_storm: runs random configurations of everything at once against models.
 
-  --seconds S          start no new episode after so many seconds (default 60)
+  --seconds S          start no new episode after so many seconds (default 60); what has not ended
+                       a minute after twice the time is cut short
   --episodes N         run so many episodes, whatever the time
   --seed S             seed of every random choice but the moments of threads (default PERDIX_SEED)
   --episode K          run this episode alone
@@ -64,6 +66,7 @@ class Storm {
       for (auto it = running_.begin(); it != running_.end();) {
         it = (*it)->tick() ? std::next(it) : finish(it);
       }
+      if (is_late()) cut_short();
       show_progress();
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
@@ -81,6 +84,14 @@ class Storm {
   bool wants_more() const {
     if (summary_.findings() >= most_findings_) return false;
     return episodes_ != 0 ? started_ < episodes_ : seconds() < seconds_;
+  }
+
+  /// On a busy machine an episode may take many minutes.
+  bool is_late() const { return episodes_ == 0 && seconds() > 2 * seconds_ + 60; }
+
+  void cut_short() {
+    for (auto& episode : running_) summary_.add_cut(episode->episode(), episode->counters());
+    running_.clear();
   }
 
   void start() {
@@ -110,7 +121,8 @@ class Storm {
                describe(episode.episode()));
     if (!report.details.empty()) fmt::print("{}", report.details);
     if (options_.number("keep", 0) != 0) fmt::print("  pools: {}\n", episode.folder());
-    fmt::print("replay: perdix_storm --seed {} --episode {}{}\n", seed_, episode.number(),
+    fmt::print("replay: {} --seed {} --episode {}{}\n",
+               std::filesystem::read_symlink("/proc/self/exe").string(), seed_, episode.number(),
                chosen_options());
     std::fflush(stdout);
   }

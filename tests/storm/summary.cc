@@ -25,6 +25,11 @@ void Summary::add(const Episode& episode, const Counters& c) {
   }
 }
 
+void Summary::add_cut(const Episode& episode, const Counters& counters) {
+  add(episode, counters);
+  ++cut_;
+}
+
 std::uint64_t Summary::count_of(std::string_view name) const {
   for (const Row& row : rows_) {
     if (row.name == name) return row.count;
@@ -42,7 +47,7 @@ void Summary::print_progress(double seconds) const {
 }
 
 void Summary::print(double seconds) const {
-  fmt::print("\n{:<26} {:>12}\n", "episodes", episodes_);
+  fmt::print("\n{:<26} {:>12}\n{:<26} {:>12}\n", "episodes", episodes_, "of these cut short", cut_);
   for (const Row& row : rows_) fmt::print("{:<26} {:>12}\n", row.name, row.count);
   fmt::print("{:<26} {:>12}\n{:<26} {:>12}\n\n", "configurations", configurations_.size(),
              "findings", findings_);

@@ -14,6 +14,8 @@ namespace perdix::test::storm {
 class Summary {
  public:
   void add(const Episode& episode, const Counters& counters);
+  /// The same for one that did not end.
+  void add_cut(const Episode& episode, const Counters& counters);
   void add_finding() { ++findings_; }
   std::uint64_t findings() const { return findings_; }
 
@@ -31,6 +33,7 @@ class Summary {
   std::uint64_t count_of(std::string_view name) const;
 
   std::uint64_t episodes_ = 0;
+  std::uint64_t cut_ = 0;
   std::uint64_t findings_ = 0;
   std::set<std::string> configurations_;  ///< of engines, kinds, shapes, domains and work
   std::array<Row, 17> rows_{{{"operations"},
