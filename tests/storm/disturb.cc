@@ -276,6 +276,24 @@ void drop_listed(Pool& pool, const std::string& name, Board& board) {
   require(!listed(pool, name), "a dropped index is still listed");
 }
 
+/// Either nothing has happened, or the index is gone, and what could not be freed is noted.
+void drop_without_memory(Scene& scene, unsigned number, const std::string& name) {
+  Pool& pool = *scene.pools[number];
+  const Call marked(scene.board.seats[0], "drop, without memory");
+  Outcome outcome;
+  {
+    const faults::Armed armed(Fault::memory, static_cast<unsigned>(scene.rng.between(1, 40)),
+                              scene.rng.once_in(2));
+    outcome = attempt("drop", [&] { pool.drop(name); });
+    outcome.struck = armed.struck();
+  }
+  if (outcome.struck) ++scene.board.counters.injected;
+  require(!outcome.threw || outcome.struck, "drop() threw " + outcome.text);
+  require(outcome.threw == listed(pool, name),
+          "a drop() that had no memory and the list of indexes do not agree");
+  if (!pool.info().unfinished_drops.empty()) scene.board.drop_unfinished[number] = true;
+}
+
 void recreate_once(Scene& scene) {
   const auto number = static_cast<unsigned>(scene.rng.below(scene.pools.size()));
   Pool& pool = *scene.pools[number];
@@ -304,7 +322,8 @@ void recreate_once(Scene& scene) {
   const std::uint32_t pairs = fill_other(*other, wanted, scene.board);
   compare_other(*other, pairs, scene.board);
   other.reset();
-  drop_listed(pool, plan.name, scene.board);
+  if (scene.rng.once_in(3)) drop_without_memory(scene, number, plan.name);
+  if (listed(pool, plan.name)) drop_listed(pool, plan.name, scene.board);
   ++scene.board.counters.recreated;
 }
 

@@ -146,6 +146,7 @@ class Worker {
   void open_under(const Round& round, Fault fault) {
     pools_.resize(paths_.size());
     for (auto& sick : board_.sick) sick = false;
+    for (auto& unfinished : board_.drop_unfinished) unfinished = false;
     for (unsigned i = 0; i < paths_.size(); ++i) {
       with_fault(fault, i, "opening a pool", [&] { open_pool(i, round); });
       if (sick()) return;
@@ -171,7 +172,10 @@ class Worker {
     const bool on_device = episode_.pools[number].domain == Domain::page_cache;
     if (exists && on_device) attach(number);
     pools_[number].emplace(exists ? Pool::open(*path, options) : Pool::create(*path, options));
-    if (!exists && on_device) attach(number);
+    if (exists) return;
+    const faults::Spared spared;
+    if (on_device) attach(number);
+    keep_head(*path);
   }
 
   /// What was written before is taken to be on the device: the kernel may write it at any time.
@@ -226,7 +230,7 @@ class Worker {
     for (unsigned i = 0; look && i < pools_.size(); ++i) check_file(*pools_[i], episode_, i);
     indexes_.clear();
     for (unsigned i = 0; i < pools_.size(); ++i) {
-      if (!board_.sick[i]) check_pool(*pools_[i], seat());
+      if (!board_.sick[i] && !board_.drop_unfinished[i]) check_pool(*pools_[i], seat());
       const Call marked(seat(), "closing a pool");
       if (round.ending == Ending::close) close_pool(i, round.closing_fault);
       pools_[i].reset();
@@ -255,7 +259,7 @@ class Worker {
       if (!small) return;  // the hot keys are still there
     }
     for (unsigned i = 0; i < pools_.size(); ++i) {
-      if (episode_.pools[i].tight)
+      if (episode_.pools[i].tight && !board_.drop_unfinished[i])
         use_space(*pools_[i], episode_, i, "that indexes left which were emptied", 2, seat());
     }
   }
