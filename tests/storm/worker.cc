@@ -251,12 +251,15 @@ class Worker {
     if (!outcome.threw && rng_.once_in(2)) keep_head(paths_[number]);
   }
 
-  /// Of an index that is emptied, in a pool that others want, too: its space is to be had.
+  /// Of indexes that were emptied, in a pool that others want, too: their space is to be had.
   void look_for_space(const Step& step) {
     if (step.work != Work::drain || step.fault != Fault::none || !episode_.leftovers) return;
-    for (const IndexPlan& index : episode_.indexes) {
-      const bool small = index.values.kind == Kind::u64 || index.values.sizes <= Sizes::mixed;
-      if (!small) return;  // the hot keys are still there
+    for (const auto& index : indexes_) {
+      // Visitors write while others drain; and the hot keys are still there.
+      const bool empty = index->index.size() <= kHotKeys;
+      const bool small =
+          index->plan.values.kind == Kind::u64 || index->plan.values.sizes <= Sizes::mixed;
+      if (!empty || !small) return;
     }
     for (unsigned i = 0; i < pools_.size(); ++i) {
       if (episode_.pools[i].tight && !board_.drop_unfinished[i])
