@@ -1,0 +1,153 @@
+// The redo journal of a pool whose durability is `power` on an ordinary file: a part of the pool to
+// which lines are written that must be durable, so that one sync of a few adjacent sectors takes
+// the place of one for each page that they lie in.
+//
+//   J1. A batch is a number of lines, each with the bytes that it held at one moment while the
+//       batch was being made. A checksum tells a batch that is not there as a whole; it and all
+//       behind it never happened.
+//   J2. Batches are made one after the other. So what a later batch says of a line is newer, and a
+//       line that was durable once never gets older by a replay.
+//   J3. The stores of a commit are in the batch, and are made in memory after the batch is durable.
+//       So the file cannot hold them without what the batch holds besides, though the kernel may
+//       write any page back at any moment.
+//   J4. What is longer than kLongRange is synced in its own place, before the batch that tells it:
+//       earlier batches say nothing of these lines any more (they are *revoked*).
+//   J5. A checkpoint first syncs in its place all that the journal holds, then begins a new epoch,
+//       durably. Only then are batches written over: some of them alone, without those that
+//       followed, would make lines older. Batches of other epochs mean nothing.
+//
+// An epoch is a random number, so that bytes of a user's value, which lie in the journal too, are
+// never taken for a batch. Each opening begins one of its own, durably, before the superblock says
+// that the journal counts: what is left there of earlier runs means nothing, be it whole or cut
+// off.
+//
+// What a crash leaves of a line is then what the last whole batch says of it, or what the kernel
+// has written back, if there is none: never less than what was durable, and otherwise any prefix of
+// the stores made to it, as everywhere in perdix (pm/persist.h).
+//
+// The layout: a word with the epoch, in a page of its own, then batches, each beginning at a
+// sector: BatchHeader, the offsets of the lines, the revoked ranges, the lines.
+//
+// Not thread-safe: PageSync has one thread at a time call it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pm/file.h"
+#include "pm/offset.h"
+#include "pm/sync_device.h"
+#include "pm/sync_request.h"
+
+namespace perdix::pm {
+
+/// Ranges of more bytes are synced in their own place.
+inline constexpr std::size_t kLongRange = 4096 + kLineSize;
+
+/// Of a batch. One request and what is noted for all threads (as many ranges again) always fit.
+inline constexpr std::size_t kMaxBatchRevoked = 2 * PageNotes::kCapacity;
+inline constexpr std::size_t kMaxBatchLines =
+    2 * PageNotes::kCapacity * (kLongRange / kLineSize) + kMaxChanges;
+
+/// How much a batch would hold of the threads' requests, if no line came twice.
+struct BatchSize {
+  std::size_t lines = 0;
+  std::size_t revoked = 0;
+
+  void add(const SyncRequest& request) noexcept;
+  bool fits() const noexcept {
+    return lines <= kMaxBatchLines / 2 && revoked <= kMaxBatchRevoked / 2;
+  }
+};
+
+/// Where the journal of a pool lies, and of what it may speak.
+struct JournalPlace {
+  std::byte* base;      ///< of the pool
+  Offset area;          ///< page-aligned
+  std::uint64_t bytes;  ///< of the area
+  Offset first_line;    ///< what lies before is never journaled
+};
+
+class Journal {
+ public:
+  /// `device` must outlive this. What the journal holds is not needed: it was replayed, or the pool
+  /// was closed.
+  Journal(const JournalPlace& place, SyncDevice& device);
+
+  /// Makes the journal empty, durably: before the first append(). Returns 0 or an errno.
+  int start() noexcept;
+
+  /// Adds one batch with all that the group wants, and makes it durable; a checkpoint before it if
+  /// there is no room. Allocates nothing. Returns 0 or an errno.
+  int append(const SyncRequest* group) noexcept;
+
+  /// Makes what the journal holds durable in its own place, then the journal empty, durably.
+  /// Returns 0 or an errno.
+  int checkpoint() noexcept;
+
+ private:
+  void collect(const SyncRequest* group) noexcept;
+  int sync_long_ranges(const SyncRequest* group) noexcept;
+  void build(const SyncRequest* group) noexcept;
+  void overlay(const SyncRequest* group, std::byte* images) const noexcept;
+  Offset offset_of(std::uintptr_t address) const noexcept {
+    return address - reinterpret_cast<std::uintptr_t>(place_.base);
+  }
+
+  JournalPlace place_;
+  SyncDevice& device_;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t position_ = 0;  // in the area: where the next batch begins
+  std::uint64_t sequence_ = 0;
+  Offset begin_ = ~Offset{0};  // of all lines since the last checkpoint
+  Offset end_ = 0;
+  std::vector<Offset> lines_;           // scratch of one batch; its capacity is never exceeded
+  std::vector<std::uint64_t> revoked_;  // begin and end in turns; the same
+  std::vector<std::byte> batch_;        // the batch that is being made
+};
+
+/// Makes a pool what it was when its last batch became durable, before anything else reads what
+/// lies behind `first_line`. In three steps, so that a pool that is refused in between keeps its
+/// bytes:
+///
+///   Replay replay(place, pool_size, path);      // reads the batches
+///   give_space(replay.pages()); replay.apply(); // the pool reads as after the replay
+///   replay.finish(device);                      // and stays so
+///
+/// Until finish() has returned a crash finds the batches again, and they may be replayed once more.
+class Replay {
+ public:
+  /// `pool_size`: what lies behind is not the pool's. Throws Errc::corrupt if a batch speaks of
+  /// what no pool journals; `path` is for the text.
+  Replay(const JournalPlace& place, std::uint64_t pool_size, std::string path);
+  ~Replay();  ///< without finish(): puts back what was there before
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+
+  /// The pages that apply() stores to, each once.
+  std::vector<FileRange> pages() const;
+
+  void apply();
+
+  /// Makes the pool durable, then the journal empty. Throws io_error.
+  void finish(SyncDevice& device);
+
+ private:
+  class Batches;
+  struct Line {
+    Offset offset;
+    std::array<std::byte, kLineSize> bytes;
+  };
+
+  const JournalPlace place_;
+  const std::uint64_t pool_size_;
+  const std::string path_;
+  const std::unique_ptr<const Batches> batches_;
+  std::vector<Line> before_;  // what apply() has overwritten, until finish()
+};
+
+}  // namespace perdix::pm
