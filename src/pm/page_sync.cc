@@ -1,87 +1,280 @@
 #include "pm/page_sync.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <new>
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <exception>
+#include <thread>
+#include <utility>
 
 #include <perdix/error.h>
 
+#include "pm/offset.h"
+
 namespace perdix::pm {
 namespace {
-std::uintptr_t page_size() {
-  static const auto size = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  return size;
+
+constexpr MemoryRange whole(MemoryRange range, std::uintptr_t unit) noexcept {
+  return {range.begin & ~(unit - 1), (range.end + unit - 1) & ~(unit - 1)};
 }
+
+MemoryRange range_of(const void* p, std::size_t n) noexcept {
+  const auto begin = reinterpret_cast<std::uintptr_t>(p);
+  return {begin, begin + n};
+}
+
+/// What all pools of the process share: a thread's notes outlive a PageSync, whose address another
+/// one may get. So each has a number that never comes again, and a thread without room asks which
+/// of them are there. Without locks, which a child of fork() might find held.
+std::atomic<std::uint64_t> last_id{0};
+std::array<std::atomic<std::uint64_t>, 256> ids{};
+
+/// In the number of one that has found no place above: it is taken to be there for ever.
+constexpr std::uint64_t kUnlisted = std::uint64_t{1} << 63;
+
+std::uint64_t new_id() noexcept {
+  const std::uint64_t id = last_id.fetch_add(1, std::memory_order_relaxed) + 1;
+  for (std::atomic<std::uint64_t>& place : ids) {
+    std::uint64_t none = 0;
+    if (place.compare_exchange_strong(none, id)) return id;
+  }
+  return id | kUnlisted;
+}
+
+void forget_id(std::uint64_t id) noexcept {
+  for (std::atomic<std::uint64_t>& place : ids) {
+    std::uint64_t expected = id;
+    if (place.compare_exchange_strong(expected, 0)) return;
+  }
+}
+
+bool is_there(std::uint64_t id) noexcept {
+  return (id & kUnlisted) != 0 ||
+         std::any_of(ids.begin(), ids.end(), [&](const auto& place) { return place == id; });
+}
+
 }  // namespace
 
+int KernelSync::sync(void* begin, std::size_t bytes) noexcept {
+  return ::msync(begin, bytes, MS_SYNC) == 0 ? 0 : errno;
+}
+
+PageSync::PageSync(std::function<void()> on_failure, SyncDevice* device)
+    : id_(new_id()),
+      on_failure_(std::move(on_failure)),
+      device_(device != nullptr ? *device : kernel_) {}
+
+PageSync::~PageSync() { forget_id(id_); }
+
 void PageSync::note(const void* p, std::size_t n) noexcept {
-  const std::uintptr_t page = page_size();
-  const auto address = reinterpret_cast<std::uintptr_t>(p);
-  const Run run{address & ~(page - 1), (address + n + page - 1) & ~(page - 1)};
-  try {
-    add_noted(run);
-  } catch (const std::bad_alloc&) {
-    // The caller has stored what it flushes, and can't take it back. Sooner than at the fence is
-    // right, too.
-    const std::lock_guard lock(syncing_);
-    if (!failed() && !sync_run(run)) fail();
+  const MemoryRange range = whole(range_of(p, n), kLineSize);
+  PageNotes& notes = PageNotes::of_this_thread();
+  if (notes.add(id_, range)) return;
+  notes.forget_unless(is_there);
+  if (notes.add(id_, range)) return;
+  sync();  // earlier than its fence: that is always right
+  if (notes.add(id_, range)) return;
+  // Notes for other pools fill the place.
+  SyncRequest request{.ranges = {&range, 1}, .changes = {}};
+  submit(request);
+}
+
+void PageSync::store_for_all(std::uint64_t& word, std::uint64_t value) noexcept {
+  for (;;) {
+    {
+      // Stored and noted under the lock: a thread that has seen the word enqueues its request
+      // behind that, so that the note goes with the same sync or an earlier one.
+      const std::lock_guard lock(mutex_);
+      if (for_all_count_ < for_all_.size()) {
+        __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+        for_all_[for_all_count_++] = whole(range_of(&word, sizeof word), kLineSize);
+        return;
+      }
+    }
+    SyncRequest request;
+    submit(request);
   }
 }
 
-void PageSync::add_noted(Run run) {
-  const std::lock_guard lock(mutex_);
-  std::vector<Run>& runs = noted_[std::this_thread::get_id()];
-  if (!runs.empty() && runs.back().begin <= run.begin && run.end <= runs.back().end) return;
-  runs.push_back(run);
+void PageSync::sync() noexcept { commit({}); }
+
+void PageSync::commit(std::span<const Change> changes) noexcept {
+  assert(changes.size() <= kMaxChanges);
+  PageNotes::Ranges ranges;
+  const std::size_t count = PageNotes::of_this_thread().take(id_, ranges);
+  if (count == 0 && changes.empty()) return;
+  SyncRequest request{.ranges = {ranges.data(), count}, .changes = changes};
+  submit(request);
 }
 
-std::vector<PageSync::Run> PageSync::take_noted() {
-  std::vector<Run> runs;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto it = noted_.find(std::this_thread::get_id());
-    if (it == noted_.end()) return runs;
-    runs = std::move(it->second);
-    noted_.erase(it);  // a thread that ends leaves nothing behind
+void PageSync::submit(SyncRequest& request) noexcept {
+  std::unique_lock lock(mutex_);
+  *last_ = &request;
+  last_ = &request.next;
+  ++waiting_;
+  while (!request.done) {
+    if (leading_ || alone_ > 0) {
+      synced_.wait(lock);
+    } else {
+      lead(lock);
+    }
   }
-  std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.begin < b.begin; });
-  return runs;
 }
 
-void PageSync::sync() {
-  const std::vector<Run> runs = take_noted();
-  if (runs.empty()) return;  // what the caller stores from now on relies on no sync of its own
-  const std::lock_guard lock(syncing_);
-  for (std::size_t i = 0; i < runs.size();) {
-    Run merged = runs[i++];
-    while (i < runs.size() && runs[i].begin <= merged.end)
-      merged.end = std::max(merged.end, runs[i++].end);
+/// Serves the requests that wait by one sync.
+void PageSync::lead(std::unique_lock<std::mutex>& lock) noexcept {
+  leading_ = true;
+  wait_for_others(lock);
+  SyncRequest* const group = take_group();
+  const PageNotes::Ranges for_all = for_all_;
+  const SyncRequest all{
+      .ranges = {for_all.data(), std::exchange(for_all_count_, 0)}, .changes = {}, .next = group};
+  lock.unlock();
+  if (!failed()) {
+    if (const int error = write(&all); error != 0) fail(error);
+  }
+  for (const SyncRequest* request = group; request != nullptr; request = request->next) {
+    make_all(request->changes);
+  }
+  lock.lock();
+  for (SyncRequest* request = group; request != nullptr;) {
+    SyncRequest* const next = request->next;  // a request is gone once it is done
+    request->done = true;
+    request = next;
+  }
+  expected_ = group_size_ + waiting_;
+  leading_ = false;
+  synced_.notify_all();
+}
+
+/// The threads of the last group run again since a moment ago, and most of them will soon be back:
+/// a sync costs far more than to let them run. Not longer than they come: the processors may be
+/// others'.
+void PageSync::wait_for_others(std::unique_lock<std::mutex>& lock) noexcept {
+  constexpr unsigned kFruitless = 2;
+  for (unsigned fruitless = 0; waiting_ < expected_ && fruitless < kFruitless;) {
+    const std::size_t before = waiting_;
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+    fruitless = waiting_ > before ? 0 : fruitless + 1;
+  }
+}
+
+/// The longest first part of the queue that fits into one sync; at least one request.
+SyncRequest* PageSync::take_group() noexcept {
+  SyncRequest* const group = first_;
+  SyncRequest* end = group;
+  BatchSize size;
+  group_size_ = 0;
+  for (; end != nullptr; end = end->next) {
+    size.add(*end);
+    if (group_size_ > 0 && !size.fits()) break;
+    ++group_size_;
+    last_ = &end->next;
+  }
+  waiting_ -= group_size_;
+  SyncRequest** const cut = last_;
+  first_ = end;
+  if (end == nullptr) {
+    last_ = &first_;
+  } else {
+    *cut = nullptr;
+    while (*last_ != nullptr) last_ = &(*last_)->next;
+  }
+  return group;
+}
+
+int PageSync::write(const SyncRequest* group) noexcept {
+  return journal_.has_value() ? journal_->append(group) : write_pages(group);
+}
+
+/// Without a journal a commit takes two syncs: its stores must not reach the file before the rest.
+int PageSync::write_pages(const SyncRequest* group) noexcept {
+  int error = 0;
+  const auto sync = [&](MemoryRange range) {
+    const int result = sync_pages(range);
+    if (error == 0) error = result;
+  };
+  for (const SyncRequest* request = group; request != nullptr; request = request->next) {
+    for (const MemoryRange range : request->ranges) sync(range);
+  }
+  for (const SyncRequest* request = group; request != nullptr; request = request->next) {
+    for (const Change& change : request->changes) {
+      make(change);
+      sync(range_of(change.word, sizeof *change.word));
+    }
+  }
+  return error;
+}
+
+int PageSync::sync_pages(MemoryRange range) noexcept {
+  const MemoryRange pages = whole(range, kSyncPage);
+  return device_.sync(reinterpret_cast<void*>(pages.begin), pages.end - pages.begin);
+}
+
+/// Calls sync() while no other sync runs. Before any group that has not begun, or a stream of them
+/// could hold it up for ever.
+template <class Sync>
+void PageSync::alone(const Sync& sync) {
+  std::unique_lock lock(mutex_);
+  ++alone_;
+  synced_.wait(lock, [this] { return !leading_; });
+  leading_ = true;
+  lock.unlock();
+  sync();
+  lock.lock();
+  --alone_;
+  leading_ = false;
+  synced_.notify_all();
+}
+
+/// The same with what returns 0 or an errno; not if a sync has failed before.
+template <class Sync>
+void PageSync::sync_alone(const Sync& sync) noexcept {
+  alone([&] {
     if (failed()) return;
-    if (!sync_run(merged)) fail();
-  }
+    if (const int error = sync(); error != 0) fail(error);
+  });
 }
 
-bool PageSync::sync_run(Run run) {
-  return ::msync(reinterpret_cast<void*>(run.begin), run.end - run.begin, MS_SYNC) == 0;
+void PageSync::sync_in_place(const void* p, std::size_t n) noexcept {
+  sync_alone([&] { return sync_pages(range_of(p, n)); });
 }
 
 void PageSync::sync_file(File& file) {
-  const std::lock_guard lock(syncing_);
-  if (failed()) throw Error(Errc::io_error, "an earlier sync has failed");
-  try {
-    file.sync();
-  } catch (const Error&) {
-    fail();
-    throw;
-  }
+  std::exception_ptr failure;
+  alone([&] {
+    try {
+      if (failed()) throw Error(Errc::io_error, "an earlier sync has failed");
+      file.sync();
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+      if (!failed()) fail(EIO);
+    }
+  });
+  if (failure) std::rethrow_exception(failure);
 }
 
-/// noexcept: a process that can't keep its stores from the file ends here, as in a crash.
-void PageSync::fail() noexcept {
+void PageSync::start_journal() noexcept {
+  sync_alone([&] { return journal_->start(); });
+}
+
+void PageSync::checkpoint() noexcept {
+  if (!journal_.has_value()) return;
+  SyncRequest request;  // takes along what was stored for all
+  submit(request);
+  sync_alone([&] { return journal_->checkpoint(); });
+}
+
+/// The one place where a failed sync is noticed. noexcept: a process that can't keep its stores
+/// from the file ends here, as in a crash.
+void PageSync::fail(int error) noexcept {
   if (on_failure_) on_failure_();
-  failed_.store(true, std::memory_order_release);
+  error_.store(error, std::memory_order_release);
 }
 
 }  // namespace perdix::pm

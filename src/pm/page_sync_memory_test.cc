@@ -33,30 +33,40 @@ extern "C" int msync(void* address, std::size_t n, int flags) {
 namespace perdix::pm {
 namespace {
 
-// What a thread flushes it has stored: a flush that threw would leave that, undone by nobody.
-TEST(PageSyncMemory, WhatCanNotBeNotedIsSyncedAtOnce) {
-  constexpr std::size_t kPage = 4096;
-  void* const page =
-      ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(page, MAP_FAILED);
+// What a thread flushes it has stored: a flush or fence that threw would leave that, undone by
+// nobody.
+TEST(PageSyncMemory, NothingIsAllocatedOnceThereIsAJournal) {
+  constexpr std::size_t kBytes = 1 << 20, kData = 512 << 10;
+  void* const memory =
+      ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const base = static_cast<std::byte*>(memory);
+  const auto word = [&](std::size_t i) {
+    return reinterpret_cast<std::uint64_t*>(base + kData + 2 * i * kLineSize);
+  };
   bool failed = false;
   PageSync pages([&] { failed = true; });
   no_memory = true;
-  pages.note(page, 8);
+  pages.note(word(0), 8);
+  pages.sync();  // without a journal
   no_memory = false;
   EXPECT_EQ(syncs, 1U);
-  pages.sync();
-  EXPECT_EQ(syncs, 1U) << "nothing is left to be synced";
-  pages.note(page, 8);
-  EXPECT_EQ(syncs, 1U);
-  pages.sync();
-  EXPECT_EQ(syncs, 2U);
-  EXPECT_FALSE(failed);
-  ::munmap(page, kPage);
+  pages.use_journal({base, 64 << 10, kData - (64 << 10), 4096});
   no_memory = true;
-  pages.note(page, 8);
+  pages.start_journal();
+  for (unsigned round = 0; round < 1000; ++round) {  // checkpoints among them
+    for (std::size_t i = 0; i < 3 * PageNotes::kCapacity; ++i) pages.note(word(i), 8);
+    pages.note(word(0), 8192);  // is synced in its place
+    for (std::size_t i = 0; i < PageNotes::kCapacity + 1; ++i) pages.store_for_all(*word(i), i);
+    const Change change = set_word(*word(200), round);
+    pages.commit({&change, 1});
+  }
+  pages.sync_in_place(base, 8);
+  pages.checkpoint();
   no_memory = false;
-  EXPECT_TRUE(failed) << "the kernel syncs no page that is not mapped";
+  EXPECT_FALSE(failed);
+  EXPECT_EQ(*word(200), 999U);
+  ::munmap(memory, kBytes);
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 // store is durable once flush() and then fence() of the same thread have returned; in the cpu_cache
 // domain once it is globally visible.
 //
-// One Persister serves a pool and all its threads; every call is const, inline and free of virtual
-// calls. In the page_cache domain a sync may fail: see page_sync.h.
+// One Persister serves a pool and all its threads; every call is const, and but for the page_cache
+// domain inline and free of virtual calls. In that domain a sync may fail: see page_sync.h.
 #pragma once
 
 #include <atomic>
@@ -17,9 +17,11 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <utility>
 
+#include "pm/change.h"
 #include "pm/domain.h"
 #include "pm/file.h"
 #include "pm/flush_instruction.h"
@@ -81,6 +83,64 @@ class Persister {
     static_assert(sizeof(T) == 8);
     store(word, value);
     persist(&word, sizeof(T), site);
+  }
+
+  /// Whether commit() makes several stores as one, which takes a single sync. Else it is one of
+  /// fence() and publish().
+  bool commits_as_one() const noexcept { return pages_ != nullptr && pages_->journals(); }
+
+  /// fence(), then publish(word, value): what this thread has flushed is durable before the word
+  /// can be. Cost: one sync in the page_cache domain, two fences elsewhere. The caller keeps other
+  /// threads from changing the word meanwhile.
+  void commit(std::uint64_t& word, std::uint64_t value, Site site = Site::current()) const {
+    if (commits_as_one()) {
+      const Change change = set_word(word, value);
+      return commit({&change, 1}, site);
+    }
+    fence(site);
+    publish(word, value, site);
+  }
+
+  /// Where commits_as_one(): makes what this thread has flushed and all of the changes durable at
+  /// once, then makes the changes. A crash leaves all of this or no change. Other threads may see
+  /// some of them before others, in their order. The caller keeps other threads from changing these
+  /// bits meanwhile.
+  void commit(std::span<const Change> changes, Site site = Site::current()) const {
+    assert(commits_as_one());
+    if (!on_commit(changes, site)) return make_all(changes);
+    pages_->commit(changes);
+  }
+
+  /// Stores an aligned 8-byte word atomically (release). It is durable before anything is that a
+  /// thread fences or commits which has seen it. Cost: as publish(); in the page_cache domain no
+  /// sync, since the next one of any thread takes it along.
+  void publish_for_next(std::uint64_t& word, std::uint64_t value,
+                        Site site = Site::current()) const {
+    if (!commits_as_one()) return publish(word, value, site);
+    if (!on_publish_for_next(word, value, site)) return make(set_word(word, value));
+    pages_->store_for_all(word, value);
+  }
+
+  /// Persists [p, p+n) where it is, also where the pool has a journal: for what is read before the
+  /// journal is.
+  void persist_in_place(const void* p, std::size_t n, Site site = Site::current()) const {
+    if (domain_ != Domain::page_cache) return persist(p, n, site);
+    if (!on_flush(p, n, site)) return fence(site);
+    pages_->sync_in_place(p, n);
+    fence(site);
+  }
+
+  /// In the page_cache domain: from now on what is fenced goes to the journal, which is empty, and
+  /// back into its place by checkpoint(). Called while no other thread uses this, before the
+  /// superblock says that the journal counts.
+  void use_journal(const JournalPlace& place, Site site = Site::current()) const {
+    if (pages_ == nullptr) return;
+    pages_->use_journal(place);
+    if (!on_fence(site)) return;
+    pages_->start_journal();
+  }
+  void checkpoint() const {
+    if (pages_ != nullptr) pages_->checkpoint();
   }
 
   /// Stores an aligned word of 1, 2, 4 or 8 bytes atomically (release). Not durable before a flush

@@ -9,6 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
+#include <span>
+
+#include "pm/change.h"
 
 namespace perdix::pm {
 
@@ -29,6 +32,23 @@ class Probe {
   virtual bool on_flush(const void* p, std::size_t n,
                         const Site& site) = 0;  ///< false: suppress it
   virtual bool on_fence(const Site& site) = 0;  ///< false: suppress it
+
+  /// A commit of several stores as one: they are made when this returns. What the thread has
+  /// flushed becomes durable before them, and they at once. False: suppress the sync.
+  virtual bool on_commit(std::span<const Change> changes, const Site& site) {
+    for (const Change& change : changes) {
+      on_write(change.word, sizeof *change.word);
+      on_flush(change.word, sizeof *change.word, site);
+    }
+    return on_fence(site);
+  }
+
+  /// A store, made when this returns, that the next fence or commit of any thread makes durable
+  /// that has seen it: store and flush are one step. False: suppress the sync.
+  virtual bool on_publish_for_next(std::uint64_t& word, std::uint64_t /*value*/, const Site& site) {
+    on_write(&word, sizeof word);
+    return on_flush(&word, sizeof word, site) && on_fence(site);
+  }
 
   /// Before a write; a probe may hold the thread back here to decide the order of threads.
   virtual void before_write(const void* /*p*/, std::size_t /*n*/) {}
@@ -108,6 +128,14 @@ inline bool on_fence(const Site& site) {
   Probe* probe = installed_probe();
   return probe == nullptr || probe->on_fence(site);
 }
+inline bool on_publish_for_next(std::uint64_t& word, std::uint64_t value, const Site& site) {
+  Probe* probe = installed_probe();
+  return probe == nullptr || probe->on_publish_for_next(word, value, site);
+}
+inline bool on_commit(std::span<const Change> changes, const Site& site) {
+  Probe* probe = installed_probe();
+  return probe == nullptr || probe->on_commit(changes, site);
+}
 
 #else
 
@@ -130,6 +158,8 @@ inline bool background_work() { return true; }
 inline bool files_have_identity() { return true; }
 inline bool on_flush(const void*, std::size_t, const Site&) { return true; }
 inline bool on_fence(const Site&) { return true; }
+inline bool on_publish_for_next(std::uint64_t&, std::uint64_t, const Site&) { return true; }
+inline bool on_commit(std::span<const Change>, const Site&) { return true; }
 
 #endif
 

@@ -12,9 +12,6 @@
 namespace perdix::testing {
 namespace {
 
-constexpr std::uint64_t kSector = 512;
-constexpr std::uint64_t kPage = 4096;
-
 /// Of a word, by its number, that holds a value.
 std::uint64_t word_hash(std::uint64_t number, std::uint64_t value) {
   if (value == 0) return 0;
@@ -53,11 +50,7 @@ void CrashModel::Unit::render(std::size_t version, std::byte* to) const {
 
 CrashModel::CrashModel(pm::Domain domain, const std::byte* memory,
                        std::optional<Suppression> suppressed)
-    : domain_(domain),
-      memory_(memory),
-      suppressed_(suppressed),
-      unit_size_(domain == pm::Domain::page_cache ? kSector : pm::kLineSize),
-      flush_size_(domain == pm::Domain::page_cache ? kPage : pm::kLineSize) {}
+    : domain_(domain), memory_(memory), suppressed_(suppressed), unit_size_(pm::kLineSize) {}
 
 bool CrashModel::apply(const Event& event) {
   newest_ = nullptr;
@@ -71,6 +64,7 @@ bool CrashModel::apply(const Event& event) {
     case Event::Kind::fence:
       if (!suppressed) fence(event.thread);
       return false;
+    case Event::Kind::commit: commit(event); return false;
     default: return false;
   }
 }
@@ -108,10 +102,21 @@ bool CrashModel::store(const Event& event) {
   return true;
 }
 
+/// Durable with all that was stored before it in its line, which is how the line was written. If
+/// the flush is suppressed it is a store like any other.
+void CrashModel::commit(const Event& event) {
+  store(event);
+  newest_ = nullptr;
+  const bool suppressed =
+      suppressed_ && suppressed_->kind == Event::Kind::flush && suppressed_->site == event.id;
+  if (suppressed) return;
+  Unit& unit = unit_at(event.offset);
+  persist(unit, unit.persisted_version + unit.stores.size());  // as its line was written
+}
+
 void CrashModel::flush(const Event& event) {
-  const std::uint64_t begin = event.offset / flush_size_ * flush_size_;
-  const std::uint64_t end =
-      (event.offset + event.value + flush_size_ - 1) / flush_size_ * flush_size_;
+  const std::uint64_t begin = event.offset / unit_size_ * unit_size_;
+  const std::uint64_t end = (event.offset + event.value + unit_size_ - 1) / unit_size_ * unit_size_;
   for (auto it = dirty_.lower_bound(begin); it != dirty_.end() && it->first < end; ++it) {
     Unit& unit = *it->second;
     flushed_[event.thread].push_back({&unit, unit.persisted_version + unit.stores.size()});
@@ -119,6 +124,7 @@ void CrashModel::flush(const Event& event) {
 }
 
 void CrashModel::fence(unsigned thread) {
+  if (thread != Event::kAllThreads) fence(Event::kAllThreads);
   const auto flushed = flushed_.find(thread);
   if (flushed == flushed_.end()) return;
   for (const Flushed& one : flushed->second) persist(*one.unit, one.version);

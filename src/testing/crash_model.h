@@ -1,10 +1,10 @@
 // What a crash may leave: the device of one persistence domain, fed with the events of a trace.
 //
-// Memory is divided into units: lines of 64 bytes, in the page_cache domain sectors of 512. Each
-// unit has a last persisted version and one more for each store since (a prefix of the stores made
-// to it); after a crash it holds any of them, independently of other units. A fence makes
-// persistent what the same thread flushed before, as it was at the flush. In the page_cache domain
-// a flush covers whole pages. In the cpu_cache domain each store is persistent at once.
+// Memory is divided into units, lines of 64 bytes. Each unit has a last persisted version and one
+// more for each store since (a prefix of the stores made to it); after a crash it holds any of
+// them, independently of other units. A fence makes persistent what the same thread flushed before,
+// as it was at the flush. In the cpu_cache domain each store is persistent at once, in the
+// page_cache domain those of a commit.
 //
 // Versions are hashed word by word and the hashes added, so the hash of an image costs one addition
 // per unit that differs, and two images with the same bytes have the same hash however they came
@@ -86,6 +86,7 @@ class CrashModel {
 
   Unit& unit_at(std::uint64_t offset);
   bool store(const Event& event);
+  void commit(const Event& event);
   void flush(const Event& event);
   void fence(unsigned thread);
   void persist(Unit& unit, std::uint64_t version);
@@ -94,7 +95,6 @@ class CrashModel {
   const std::byte* memory_;
   std::optional<Suppression> suppressed_;
   std::uint64_t unit_size_;
-  std::uint64_t flush_size_;
   std::uint64_t hash_ = 0;
   const Unit* newest_ = nullptr;
   std::unordered_map<std::uint64_t, std::unique_ptr<Unit>> units_;

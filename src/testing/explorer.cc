@@ -51,7 +51,8 @@ constexpr std::uint64_t kNestedSamples = 8;
 bool is_moment(const Event& event, bool new_version) {
   // A flush or a fence only takes images away; when a step returns, less of what is left is
   // allowed.
-  return new_version || event.kind == Event::Kind::end || event.kind == Event::Kind::observe;
+  return new_version || event.kind == Event::Kind::end || event.kind == Event::Kind::observe ||
+         event.kind == Event::Kind::committed;
 }
 
 /// Rather more rounds with a flush or fence suppressed than one moment with thousands of images.
@@ -79,6 +80,8 @@ std::string describe(const Subject& subject, const Session& session, std::uint64
     if (session.trace[i].kind == Event::Kind::begin) under_way.push_back(session.trace[i].id);
     if (session.trace[i].kind == Event::Kind::end) std::erase(under_way, session.trace[i].id);
   }
+  if (event.kind == Event::Kind::committed)
+    text += fmt::format(", a commit of thread {}", event.thread);
   if (event.kind == Event::Kind::end)
     text += ", the return of " + subject.describe(session.calls[event.id].step);
   if (event.kind == Event::Kind::observe) text += ", when the contents had been read";

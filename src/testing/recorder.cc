@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 
 namespace perdix::testing {
@@ -134,10 +135,24 @@ void Recorder::add_store(unsigned thread, std::uint64_t offset, std::uint64_t en
 bool Recorder::on_flush(const void* p, std::size_t n, const pm::Site& site) {
   take_turn(Turns::At::persist);
   const std::lock_guard lock(mutex_);
+  return add_flush(thread_number(), p, n, site);
+}
+
+/// One piece of the recording, as a commit is.
+bool Recorder::on_publish_for_next(std::uint64_t& word, std::uint64_t value, const pm::Site& site) {
+  take_turn(Turns::At::persist);
+  const std::lock_guard lock(mutex_);
+  if (!watched(&word, sizeof word)) return true;
+  const auto thread = static_cast<std::uint8_t>(thread_number());
+  add({Event::Kind::store, thread, kWord, 0, offset_of(&word), value});
+  return add_flush(Event::kAllThreads, &word, sizeof word, site);
+}
+
+bool Recorder::add_flush(unsigned thread, const void* p, std::size_t n, const pm::Site& site) {
   if (!watched(p, n)) return true;
   const std::uint32_t number = sites_.number(site);
   sites_.count(number, Event::Kind::flush);
-  add({Event::Kind::flush, static_cast<std::uint8_t>(thread_number()), 0, number, offset_of(p), n});
+  add({Event::Kind::flush, static_cast<std::uint8_t>(thread), 0, number, offset_of(p), n});
   return false;
 }
 
@@ -148,6 +163,26 @@ bool Recorder::on_fence(const pm::Site& site) {
   const std::uint32_t number = sites_.number(site);
   sites_.count(number, Event::Kind::fence);
   add({Event::Kind::fence, static_cast<std::uint8_t>(thread_number()), 0, number, 0, 0});
+  return false;
+}
+
+/// One piece of the recording: nothing of another thread comes between.
+bool Recorder::on_commit(std::span<const pm::Change> changes, const pm::Site& site) {
+  take_turn(Turns::At::persist);
+  const std::lock_guard lock(mutex_);
+  if (!recording_) return true;
+  const std::uint32_t number = sites_.number(site);
+  const auto thread = static_cast<std::uint8_t>(thread_number());
+  sites_.count(number, Event::Kind::flush);
+  sites_.count(number, Event::Kind::fence);
+  add({Event::Kind::fence, thread, 0, number, 0, 0});
+  std::map<std::uint64_t*, std::uint64_t> words;
+  for (const pm::Change& change : changes) {
+    const std::uint64_t before = words.try_emplace(change.word, *change.word).first->second;
+    words[change.word] = change.of(before);
+    add({Event::Kind::commit, thread, kWord, number, offset_of(change.word), words[change.word]});
+  }
+  add({Event::Kind::committed, thread, 0, number, 0, 0});
   return false;
 }
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -55,6 +56,8 @@ class Recorder final : public YieldingProbe {
   void on_write(const void* p, std::size_t n) override;
   bool on_flush(const void* p, std::size_t n, const pm::Site& site) override;
   bool on_fence(const pm::Site& site) override;
+  bool on_publish_for_next(std::uint64_t& word, std::uint64_t value, const pm::Site& site) override;
+  bool on_commit(std::span<const pm::Change> changes, const pm::Site& site) override;
   std::uint64_t on_draw(std::uint64_t random) override;
   bool allows_background_reclamation() override { return !alone_; }
   void on_map(const void* base, std::size_t n) override;
@@ -67,6 +70,7 @@ class Recorder final : public YieldingProbe {
   bool takes_turns(unsigned thread) const { return thread >= first_worker_ && thread != kStranger; }
   unsigned number_in_turns();
   void take_turn(Turns::At at);
+  bool add_flush(unsigned thread, const void* p, std::size_t n, const pm::Site& site);
   bool watched(const void* p, std::size_t n) const;
   std::uint64_t offset_of(const void* p) const {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_);

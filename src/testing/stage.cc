@@ -34,7 +34,7 @@ void Stage::restore(const Trace& trace) {
     return;
   }
   for (const Event& event : trace) {
-    if (event.kind == Event::Kind::store)
+    if (event.kind == Event::Kind::store || event.kind == Event::Kind::commit)
       std::memcpy(medium_.bytes() + event.offset, copy_.data() + event.offset, event.size);
   }
 }

@@ -19,15 +19,19 @@ struct Event {
     store,  ///< up to eight bytes within an aligned word
     flush,  ///< `value` bytes from `offset` on
     fence,
-    begin,    ///< step `id` begins
-    end,      ///< step `id` has returned
-    observe,  ///< the whole contents were read: what was undecided is decided
+    commit,     ///< a store that is durable at once, and with those that follow as one
+    committed,  ///< the end of such stores
+    begin,      ///< step `id` begins
+    end,        ///< step `id` has returned
+    observe,    ///< the whole contents were read: what was undecided is decided
   };
 
+  static constexpr std::uint8_t kAllThreads = 0xfe;
+
   Kind kind;
-  std::uint8_t thread;
+  std::uint8_t thread;   ///< kAllThreads of a flush that any thread's next fence makes durable
   std::uint8_t size;     ///< of a store
-  std::uint32_t id;      ///< site of a flush or fence, step of a mark
+  std::uint32_t id;      ///< site of a flush, fence or commit, step of a mark
   std::uint64_t offset;  ///< in the medium
   std::uint64_t value;   ///< of a store: its bytes, the lowest first
 };

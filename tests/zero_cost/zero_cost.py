@@ -27,11 +27,11 @@ HEADERS = ["pm/access.h", "pm/persist.h"]
 # A section for each function, so that a reference to one says which, and not where it lies.
 FLAGS = ["-O3", "-DNDEBUG", "-std=c++20", "-fPIC", "-ffunction-sections"]
 
-CALL = re.compile(
-    r"^ *(if \(!|if \(changed\) )?(on_(read|write|flush|fence)|before_write)\(.*\n", re.MULTILINE)
-SITE = re.compile(r"(, )?Site site = Site::current\(\)|, site(?=\))|(?<=\()site(?=\))")
+HOOK = r"(on_(read|write|flush|publish_for_next|fence|commit)|before_write)\("
+CALL = re.compile(r"^ *(if \(!|if \(changed\) )?" + HOOK + r".*\n", re.MULTILINE)
+SITE = re.compile(r"(,\s*)?Site site = Site::current\(\)|, site(?=\))|(?<=\()site(?=\))")
 STEP = re.compile(r'^ *(else |if \(.*\) )?pm::on_step\("[^"]*"\);\n', re.MULTILINE)
-LEFT = re.compile(r"\b(on_(read|write|flush|fence)|before_write)\(")
+LEFT = re.compile(r"\b" + HOOK)
 READERS = re.compile(r"::(get|contains|scan|find|collect)\(")
 
 

@@ -141,6 +141,21 @@ class PointProbe final : public RunProbe {
     }
     return true;
   }
+  bool on_commit(std::span<const pm::Change> changes, const pm::Site& site) override {
+    on_fence(site);
+    for (const pm::Change& change : changes) {
+      pm::make(change);
+      memory_.wrote(change.word, sizeof *change.word);
+      memory_.flushed(change.word, sizeof *change.word);
+    }
+    memory_.fenced();
+    return false;
+  }
+  bool on_publish_for_next(std::uint64_t& word, std::uint64_t value,
+                           const pm::Site& site) override {
+    __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+    return Probe::on_publish_for_next(word, value, site);
+  }
 
  private:
   Scheduler& scheduler_;
