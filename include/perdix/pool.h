@@ -30,7 +30,7 @@ enum class DomainChoice : std::uint8_t {
   cpu_cache =
       1,  ///< the caches are flushed on power failure (eADR, CXL with global persistent flush)
   memory_controller = 2,  ///< lines must be written back and fenced
-  page_cache = 3,         ///< pages must be synced
+  page_cache = 3,         ///< pages must be synced: by way of a journal in the pool
 };
 
 struct PoolOptions {

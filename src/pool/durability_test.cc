@@ -357,7 +357,7 @@ TEST_F(DurabilityTest, FailedSyncStopsThePoolForGood) {
   // A page that isn't mapped can't be synced: ENOMEM from msync.
   void* unmapped = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ::munmap(unmapped, 4096);
-  core->pm().persist(unmapped, 8);
+  core->pm().persist_in_place(unmapped, 8);
   const auto refuses = [&](auto call) { expect_error(Errc::io_error, "device", call); };
   refuses([&] { core->require_usable(); });
   refuses([&] { core->extend(2 * kGrowthUnit); });

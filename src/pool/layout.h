@@ -5,6 +5,7 @@
 //    4 KiB  superblock, copy 1
 //    8 KiB  owner block                 (pid of the process that has the pool open; a hint)
 //   64 KiB  directory                   (kDirectoryEntries entries of 256 bytes)
+//  384 KiB  journal                     (640 KiB, pm/journal.h; used in the page_cache domain)
 //    1 MiB  the allocator's header, then its chunks (alloc/layout.h)
 //
 // What is not named here is zero and reserved.
@@ -27,6 +28,7 @@ inline constexpr pm::Offset kSuperblockOffset[2] = {0, kBlockSize};
 inline constexpr pm::Offset kOwnerOffset = 2 * kBlockSize;
 inline constexpr pm::Offset kDirectoryOffset = 64 * 1024;
 inline constexpr std::size_t kDirectoryEntries = 1024;
+inline constexpr pm::Offset kJournalOffset = 384 * 1024;
 inline constexpr pm::Offset kPoolAreaSize = std::uint64_t{1} << 20;
 static_assert(kPoolAreaSize == alloc::kPoolArea);
 
@@ -37,7 +39,10 @@ inline constexpr std::uint64_t kGrowthUnit = alloc::kChunkSize;
 inline constexpr std::uint64_t kMaxPoolSize = std::uint64_t{1} << alloc::kOffsetBits;
 
 inline constexpr std::uint32_t kFormatVersion = 2;
-inline constexpr std::uint64_t kKnownFeatures = 0;
+/// The journal may hold what the rest of the pool lacks: open, or not closed, in the page_cache
+/// domain.
+inline constexpr std::uint64_t kHasJournal = 1;
+inline constexpr std::uint64_t kKnownFeatures = kHasJournal;
 
 inline constexpr std::uint64_t kMagic = 0x004c4f4f50524450;          // "PDRPOOL\0"
 inline constexpr std::uint64_t kCreationMagic = 0x0057454e50524450;  // "PDRPNEW\0"
@@ -140,6 +145,6 @@ static_assert(offsetof(DirectoryEntry, state) / pm::kLineSize ==
               "one line, so that the order of their stores is enough");
 static_assert(offsetof(DirectoryEntry, state) % pm::kLineSize == 0, "nothing else is on the line");
 
-static_assert(kDirectoryOffset + kDirectoryEntries * sizeof(DirectoryEntry) <= kPoolAreaSize);
+static_assert(kDirectoryOffset + kDirectoryEntries * sizeof(DirectoryEntry) <= kJournalOffset);
 
 }  // namespace perdix::pool

@@ -60,6 +60,8 @@ bool on_page_cache(const Superblock& superblock) {
   return superblock.domain == static_cast<std::uint8_t>(pm::Domain::page_cache);
 }
 
+bool has_journal(const Superblock& superblock) { return (superblock.features & kHasJournal) != 0; }
+
 bool process_only(const Superblock& superblock) {
   return superblock.durability == static_cast<std::uint8_t>(Durability::process);
 }
@@ -143,6 +145,7 @@ void PoolCore::format(std::uint64_t size, const PoolOptions& options) {
   if (decision_.survives_power()) file_.sync();
   superblock_.emplace(base_, *pm_);
   directory_.emplace(area<DirectoryEntry>(kDirectoryOffset), *pm_, path);  // fresh space: all free
+  pm_->use_journal(journal_place());
   reclaimer_ = std::make_unique<epoch::Reclaimer>(pm::background_reclamation());
   alloc::Calloc::format(*this);
 
@@ -175,12 +178,16 @@ void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
   const auto remembered = static_cast<Durability>(before.requested_durability);
   choose_domain(options.durability == Durability::automatic ? remembered : options.durability,
                 options.domain);
+  const std::unique_ptr<pm::Replay> replay = replay_journal(before);
   superblock_.emplace(base_, *pm_, found);
   directory_.emplace(area<DirectoryEntry>(kDirectoryOffset), *pm_, path);
   directory_->check();
   const std::vector<pm::FileRange> used = chunks_in_use();
   reclaimer_ = std::make_unique<epoch::Reclaimer>(pm::background_reclamation());
   // Here the file is changed for the first time: all that opening relies on has been found sound.
+  finish_replay(replay.get());
+  // A verification leaves the superblock as it is, which must then say that the journal counts.
+  if (!needs_check_ || has_journal(before)) pm_->use_journal(journal_place());
   if (sparse_) file_.fill_holes(used);
   // Growth that a crash interrupted, or that was made ready and not taken: nobody has used it.
   if (file_.size() > before.size) file_.truncate(before.size);
@@ -261,6 +268,25 @@ void PoolCore::stop_reaching_file() {
   mapping_->make_private();
 }
 
+/// Before anything else of the pool is read, whatever domain it is opened in now. Null if there is
+/// nothing to replay.
+std::unique_ptr<pm::Replay> PoolCore::replay_journal(const Superblock& before) {
+  if (!unclean(before) || !has_journal(before)) return nullptr;
+  auto replay = std::make_unique<pm::Replay>(journal_place(), before.size, path().string());
+  if (sparse_) file_.fill_holes(replay->pages());
+  replay->apply();
+  return replay;
+}
+
+void PoolCore::finish_replay(pm::Replay* replay) {
+  pm::KernelSync device;
+  if (replay != nullptr) replay->finish(device);
+}
+
+pm::JournalPlace PoolCore::journal_place() const {
+  return {base_, kJournalOffset, kPoolAreaSize - kJournalOffset, kDirectoryOffset};
+}
+
 void PoolCore::set_opened(Superblock& superblock) const {
   superblock.max_size = requested_max_size_;
   origin_.store(superblock);
@@ -268,6 +294,7 @@ void PoolCore::set_opened(Superblock& superblock) const {
   superblock.durability = static_cast<std::uint8_t>(decision_.durability);
   superblock.requested_durability = static_cast<std::uint8_t>(requested_);
   superblock.cleanness = static_cast<std::uint8_t>(Cleanness::unclean);
+  superblock.features = pm_->commits_as_one() ? kHasJournal : 0;
 }
 
 void PoolCore::mark_open() {
@@ -585,8 +612,12 @@ void PoolCore::mark_clean() {
   if (needs_check_) return;  // opened for verification, and not accepted: it stays refused
   // All stores of a `process` pool go to the device before the pool is called clean.
   if (!decision_.survives_power()) file_.sync();
-  change_cleanness(
-      [](Superblock& next) { next.cleanness = static_cast<std::uint8_t>(Cleanness::clean); });
+  pm_->checkpoint();  // a clean pool's journal is empty
+  require_usable();
+  change_cleanness([](Superblock& next) {
+    next.cleanness = static_cast<std::uint8_t>(Cleanness::clean);
+    next.features = 0;
+  });
 }
 
 void PoolCore::shut_down() {

@@ -217,6 +217,9 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   void map(std::uint64_t size, const PoolOptions& options);
   void choose_domain(Durability requested, DomainChoice choice);
   void start();
+  pm::JournalPlace journal_place() const;
+  std::unique_ptr<pm::Replay> replay_journal(const Superblock& before);
+  static void finish_replay(pm::Replay* replay);
   void stop_reaching_file();
   void set_opened(Superblock& superblock) const;
   void mark_open();

@@ -147,7 +147,6 @@ SuperblockStore::SuperblockStore(std::byte* base, const pm::Persister& persister
 void SuperblockStore::update(Superblock next) {
   next.magic = kMagic;
   next.format_version = kFormatVersion;
-  next.features = kKnownFeatures;
   next.generation = current_.generation + 1;
   next.checksum = checksum_of(next);
   const int older = 1 - newest_;
@@ -161,7 +160,7 @@ void SuperblockStore::write(int copy, const Superblock& superblock) {
   pm_.copy(to, &superblock, sizeof(superblock));
   // A copy must be durable before the next one is touched, or both could be torn at once. No order
   // is needed inside of it: the checksum tells a torn one.
-  pm_.persist(to, sizeof(superblock));
+  pm_.persist_in_place(to, sizeof(superblock));  // openings read it before the journal
 }
 
 }  // namespace perdix::pool

@@ -180,7 +180,7 @@ BUGS = [
     Bug(
         "both superblocks are written under one fence, so both can be torn",
         SUPERBLOCK,
-        "  pm_.persist(to, sizeof(superblock));\n",
+        "  pm_.persist_in_place(to, sizeof(superblock));  // openings read it before the journal\n",
         "  pm_.flush(to, sizeof(superblock));\n  if (copy == newest_) pm_.fence();\n",
         POOL_ALONE,
     ),

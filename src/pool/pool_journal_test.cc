@@ -1,0 +1,143 @@
+// Pools with a journal: what an opening finds in it, in which domain and for what purpose.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "pool/claim_image.h"
+#include "pool/test_pool.h"
+
+namespace perdix::pool {
+namespace {
+
+using testing_files::expect_error;
+using testing_files::TempDirectory;
+
+class PoolJournal : public ::testing::Test {
+ protected:
+  static PoolOptions with(DomainChoice domain, Durability durability = Durability::power) {
+    PoolOptions options = small_options();
+    options.durability = durability;
+    options.domain = domain;
+    return options;
+  }
+  static PoolOptions journaled() { return with(DomainChoice::page_cache); }
+
+  /// What a kill leaves of a pool whose index "a" has the root 5: in place it has a later one,
+  /// which was not fenced.
+  void make_killed_pool() {
+    const auto core = PoolCore::create(path_, journaled());
+    const IndexHandle index = core->open_index("a", "sptree", Kind::u64, Kind::u64);
+    core->pm().publish(index.root(), 5);
+    core->pm().store(index.root(), 6);
+    std::filesystem::copy_file(path_, killed_);
+  }
+
+  static pm::Offset root_of(PoolCore& core) { return core.open_existing_index("a")->root(); }
+  static bool counts(const std::filesystem::path& path) {
+    return (read_copy(path, 0).features & kHasJournal) != 0;
+  }
+
+  TempDirectory directory_{testing_files::memory_directory()};
+  std::filesystem::path path_ = directory_.file("test.pool");
+  std::filesystem::path killed_ = directory_.file("killed.pool");
+};
+
+TEST_F(PoolJournal, AKilledPoolIsAsItsLastFenceLeftIt) {
+  make_killed_pool();
+  claim_image(killed_);
+  const auto core = PoolCore::open(killed_, journaled());
+  EXPECT_FALSE(core->info().was_clean);
+  EXPECT_EQ(root_of(*core), 5u);
+}
+
+TEST_F(PoolJournal, CountsOnlyWhileThePoolIsOpen) {
+  const auto core = PoolCore::create(path_, journaled());
+  EXPECT_TRUE(counts(path_));
+  core->close();
+  EXPECT_FALSE(counts(path_)) << "an earlier release may open it";
+  EXPECT_EQ(read_copy(path_, 0).format_version, kFormatVersion);
+}
+
+TEST_F(PoolJournal, ARefusedPoolKeepsItsBytes) {
+  make_killed_pool();
+  claim_image(killed_);
+  flip(killed_, entry_offset(9) + offsetof(DirectoryEntry, state), 0x55);
+  const auto bytes = [&] { return read_bytes(killed_, 0, std::filesystem::file_size(killed_)); };
+  const std::vector<char> before = bytes();
+  expect_error(Errc::corrupt, "", [&] { PoolCore::open(killed_, journaled()); });
+  EXPECT_TRUE(before == bytes());
+  flip(killed_, entry_offset(9) + offsetof(DirectoryEntry, state), 0x55);
+  EXPECT_EQ(root_of(*PoolCore::open(killed_, journaled())), 5u);
+}
+
+TEST_F(PoolJournal, IsReplayedInAnyDomain) {
+  make_killed_pool();
+  claim_image(killed_);
+  {
+    const auto core = PoolCore::open(killed_, with(DomainChoice::cpu_cache, Durability::process));
+    EXPECT_EQ(root_of(*core), 5u);
+    EXPECT_FALSE(counts(killed_));
+    core->pm().publish(core->open_existing_index("a")->root(), 7);
+    std::filesystem::copy_file(killed_, path_, std::filesystem::copy_options::overwrite_existing);
+  }
+  claim_image(path_);
+  const auto core = PoolCore::open(path_, journaled());
+  EXPECT_TRUE(counts(path_));
+  EXPECT_EQ(root_of(*core), 7u) << "the journal of an earlier run is not replayed over it";
+  std::filesystem::copy_file(path_, killed_, std::filesystem::copy_options::overwrite_existing);
+  claim_image(killed_);
+  EXPECT_EQ(root_of(*PoolCore::open(killed_, journaled())), 7u);
+}
+
+TEST_F(PoolJournal, ACleanPoolHasNothingToReplay) {
+  {
+    const auto core = PoolCore::create(path_, journaled());
+    core->pm().publish(core->open_index("a", "sptree", Kind::u64, Kind::u64).root(), 5);
+    core->close();
+  }
+  {
+    const auto core = PoolCore::open(path_, with(DomainChoice::cpu_cache, Durability::process));
+    core->pm().publish(core->open_existing_index("a")->root(), 8);
+    core->close();
+  }
+  const auto core = PoolCore::open(path_, journaled());
+  std::filesystem::copy_file(path_, killed_);
+  claim_image(killed_);
+  EXPECT_EQ(root_of(*PoolCore::open(killed_, journaled())), 8u);
+}
+
+TEST_F(PoolJournal, ACopyOfAnOpenPoolIsReplayedForItsCheck) {
+  make_killed_pool();
+  expect_error(Errc::needs_check, "copy", [&] { PoolCore::open(killed_, journaled()); });
+  const auto core = PoolCore::open(killed_, journaled(), Purpose::verification);
+  EXPECT_TRUE(core->needs_check());
+  EXPECT_TRUE(core->pm().commits_as_one());
+  EXPECT_EQ(root_of(*core), 5u);
+  core->pm().publish(core->open_existing_index("a")->root(), 9);
+  core->accept_after_check();
+  core->close();
+  EXPECT_EQ(root_of(*PoolCore::open(killed_, journaled())), 9u);
+}
+
+/// A verification that the superblock does not know of must not journal: a crash in it would leave
+/// a journal that does not count.
+TEST_F(PoolJournal, AVerificationHasNoneIfThePoolHadNone) {
+  {
+    const auto core = PoolCore::create(path_, with(DomainChoice::cpu_cache, Durability::process));
+    core->pm().publish(core->open_index("a", "sptree", Kind::u64, Kind::u64).root(), 5);
+    std::filesystem::copy_file(path_, killed_);
+  }
+  const auto core = PoolCore::open(killed_, journaled(), Purpose::verification);
+  EXPECT_TRUE(core->needs_check());
+  EXPECT_FALSE(core->pm().commits_as_one());
+  core->accept_after_check();
+  EXPECT_FALSE(counts(killed_));
+  core->pm().publish(core->open_existing_index("a")->root(), 6);
+  core->close();
+  const auto again = PoolCore::open(killed_, journaled());
+  EXPECT_TRUE(counts(killed_));
+  EXPECT_EQ(root_of(*again), 6u);
+}
+
+}  // namespace
+}  // namespace perdix::pool
