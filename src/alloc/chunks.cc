@@ -83,6 +83,10 @@ void Chunks::write(std::uint64_t chunk, ChunkWord word) {
   words_[chunk].store(word.pack(), std::memory_order_release);
 }
 
+void Chunks::wrote(std::uint64_t chunk) {
+  words_[chunk].store(pm::load(view_.chunk(chunk).word), std::memory_order_release);
+}
+
 std::uint64_t Chunks::take(std::uint64_t count, bool grow_pool) {
   std::uint64_t chunk = take_free(count);
   if (chunk == 0 && grow_pool) {

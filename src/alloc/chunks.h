@@ -44,6 +44,9 @@ class Chunks {
   /// Changes what a tile is; flushed, not fenced.
   void write(std::uint64_t chunk, ChunkWord word);
 
+  /// The chunk's word has changed in PM.
+  void wrote(std::uint64_t chunk);
+
   /// Takes `count` neighbouring chunks, in PM one free tile. With `grow` the pool grows if need be,
   /// and out_of_space is thrown when it can't; without, 0 (no chunk that can be taken) is returned
   /// when there are none.

@@ -33,6 +33,7 @@ class Limbo {
   }
 
   bool empty() const noexcept { return entries_.empty(); }
+  std::size_t size() const noexcept { return entries_.size(); }
 
   /// Takes the ticket for what has none yet.
   void seal(epoch::Reclaimer& reclaimer) {

@@ -58,6 +58,25 @@ class Marks {
     write_entry(object.offset, kFreeSpan);
   }
 
+  /// The same as changes of a commit, which makes them later. `wrote` follows that.
+  pm::Change allocation(Offset span, std::uint32_t index) const {
+    return bit_of(span, index, true);
+  }
+  pm::Change release(Offset span, std::uint32_t index) const { return bit_of(span, index, false); }
+  pm::Change allocation(BlockRef object) const {
+    if (is_large(object.offset))
+      return chunk_word(object.offset, {ChunkKind::large, 0, object.units});
+    return entry_of(object.offset, static_cast<SpanEntry>(kRunFlag | object.units));
+  }
+  pm::Change release(BlockRef object) const {
+    if (is_large(object.offset))
+      return chunk_word(object.offset, {ChunkKind::free, 0, object.units});
+    return entry_of(object.offset, kFreeSpan);
+  }
+  void wrote(BlockRef object) const {
+    if (is_large(object.offset)) chunks_.wrote(chunk_of(object.offset));
+  }
+
   /// Of a ring slot; 0 empties it.
   void write_slot(std::uint64_t& slot, Offset block) const {
     pm_.store(slot, block);
@@ -65,6 +84,23 @@ class Marks {
   }
 
  private:
+  pm::Change bit_of(Offset span, std::uint32_t index, bool taken) const {
+    const std::uint64_t bit = std::uint64_t{1} << (index % 64);
+    return {&view_.span(span).bitmap[index / 64], bit, taken ? bit : 0};
+  }
+  pm::Change chunk_word(Offset offset, ChunkWord word) const {
+    return pm::set_word(view_.chunk(chunk_of(offset)).word, word.pack());
+  }
+  /// An entry is a part of a word.
+  pm::Change entry_of(Offset offset, SpanEntry value) const {
+    const auto entry =
+        reinterpret_cast<std::uintptr_t>(&view_.chunk(chunk_of(offset)).spans[span_index(offset)]);
+    const std::uintptr_t word = entry / sizeof(std::uint64_t) * sizeof(std::uint64_t);
+    const auto shift = static_cast<unsigned>(8 * (entry - word));
+    constexpr std::uint64_t kAll = static_cast<SpanEntry>(~SpanEntry{0});
+    return {reinterpret_cast<std::uint64_t*>(word), kAll << shift, std::uint64_t{value} << shift};
+  }
+
   void write_entry(Offset offset, SpanEntry value) const {
     SpanEntry& entry = view_.chunk(chunk_of(offset)).spans[span_index(offset)];
     pm_.store(entry, value);

@@ -50,10 +50,10 @@ Offset Session::reserve_object(std::uint64_t bytes) {
 void Session::free(Offset block) {
   Operation& operation = lane_->operation;
   assert(!operation.logged && !operation.record.freed.full());
-  lane_->make_room();
   // Every free makes up to two earlier ones available again, so what waits is bounded by what one
   // grace period frees.
   lane_->settle(2);
+  lane_->make_room();
   Heap& heap = calloc_->heap_;
   Block& freed = operation.freed[operation.record.freed.size()];
   freed = {block, nullptr, 0, kNoSlot};
@@ -95,6 +95,58 @@ void Session::commit_when(const std::uint64_t& word, std::uint64_t mask, std::ui
   }
 }
 
+void Session::commit(const pm::Change& change) {
+  const pm::Persister& pm = calloc_->pm_;
+  commit_when(*change.word, change.mask, change.value);
+  if (pm.commits_as_one()) return commit_as_one({&change, 1});
+  log();
+  pm.store(*change.word, change.of(pm::load(*change.word)));  // the commit
+  pm.flush(change.word, sizeof *change.word);  // finish() fences, if nothing is freed (rule R3)
+  if (lane_->operation.record.freed.size() > 0) pm.fence();  // before marks say that it is free
+  finish();
+}
+
+void Session::commit_as_one(std::span<const pm::Change> changes) {
+  pm::Changes all;
+  for (const pm::Change& change : changes) all.add(change);
+  add_marks(all);
+  // The commit, of which a crash leaves all or nothing: so there is no record that could tell.
+  calloc_->pm_.commit(all.all());
+  const Record& record = lane_->operation.record;
+  for (const auto& blocks : {record.reserved, record.freed}) {
+    for (const BlockRef block : blocks) {
+      if (block.units != 0) calloc_->marks_.wrote(block);
+    }
+  }
+  remember();
+  reset();
+}
+
+/// What mark() would do.
+void Session::add_marks(pm::Changes& changes) const {
+  const Operation& operation = lane_->operation;
+  const Marks& marks = calloc_->marks_;
+  auto& ring = lane_->layout().ring;
+  for (unsigned i = 0; i < operation.record.reserved.size(); ++i) {
+    const Block& block = operation.reserved[i];
+    if (block.slot != kNoSlot) {
+      changes.set(ring[block.slot], 0);  // its bit is still set
+    } else {
+      changes.add(block.span != nullptr ? marks.allocation(block.span->offset, block.index)
+                                        : marks.allocation(operation.record.reserved[i]));
+    }
+  }
+  for (unsigned i = 0; i < operation.record.freed.size(); ++i) {
+    const Block& block = operation.freed[i];
+    if (block.slot != kNoSlot) {
+      changes.set(ring[block.slot], block.offset);
+    } else {
+      changes.add(block.span != nullptr ? marks.release(block.span->offset, block.index)
+                                        : marks.release(operation.record.freed[i]));
+    }
+  }
+}
+
 void Session::redo(std::uint64_t& word, std::uint64_t value) {
   lane_->operation.record.redo = {calloc_->offset_in_pool(word), value};
 }
@@ -102,6 +154,8 @@ void Session::redo(std::uint64_t& word, std::uint64_t value) {
 void Session::undo(std::uint64_t& word, std::uint64_t value) {
   lane_->operation.record.undo = {calloc_->offset_in_pool(word), value};
 }
+
+bool Session::logged() const noexcept { return lane_->operation.logged; }
 
 void Session::log() {
   Operation& operation = lane_->operation;

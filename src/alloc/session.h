@@ -4,10 +4,16 @@
 //   alloc::Session session = allocator.session();
 //   Offset block = session.reserve(bytes);      // 1. reserve, fill and flush new blocks
 //   session.free(old_block);                    //    name what the operation replaces
-//   session.commit_when(word, ~0ull, block);    //    say what commits it
-//   session.log();                              // 2. now the commit word resolves a crash
+//   session.commit(pm::set_word(word, block));  // 2. commit, durably
+//
+// commit() does four steps, which a caller does itself if the commit is more than one store:
+//   session.commit_when(word, ~0ull, block);    // 2. say what commits it
+//   session.log();                              //    now the commit word resolves a crash
 //   pm.publish(word, block);                    // 3. commit, durably
 //   session.finish();                           // 4. the marks follow, and the record is gone
+//
+// Where the domain makes several stores durable at once (pm.commits_as_one()) no record is needed:
+// commit word and marks are one commit.
 //
 // Rules for the caller:
 //   R1. From log() until finish() or cancel() has returned, nobody else changes the commit word's
@@ -30,9 +36,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "alloc/layout.h"
+#include "pm/change.h"
 
 namespace perdix::alloc {
 
@@ -62,6 +70,18 @@ class Session {
   /// The same for a block that no reader can see: it never was within reach, or a grace period has
   /// passed since. It can be used again when finish() returns.
   void free_unread(Offset block);
+
+  /// Commits the operation by a change of one word, durably, and ends it. What this thread has
+  /// flushed before, new blocks among it, is durable before the change. Throws corrupt as
+  /// commit_when(). Cost: as log(), a publish if blocks are freed, and finish(); a single sync in
+  /// the page_cache domain.
+  void commit(const pm::Change& change);
+
+  /// Where pm.commits_as_one(): the same by several changes. Never throws.
+  void commit_as_one(std::span<const pm::Change> changes);
+
+  /// Whether finish() or cancel() is still to come.
+  bool logged() const noexcept;
 
   /// The operation is committed if and only if (word & mask) == expected; `word` lies in the pool.
   /// Without this call it is committed when log() returns, and the caller makes its stores between
@@ -99,6 +119,7 @@ class Session {
   Offset reserve_object(std::uint64_t bytes);
   bool committed() const;
   void mark();
+  void add_marks(pm::Changes& changes) const;
   void remember();
   void put_back_reserved() noexcept;
   void reset() noexcept;
