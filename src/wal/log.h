@@ -134,7 +134,7 @@ class Log {
       LockedTail tail(*this, lock_tail(Stripe::need_of(chain)));
       tail->append(chain, type, key, value, session);
     }
-    session.finish();
+    if (session.logged()) session.finish();  // without the stripe's lock
   }
 
   /// Append a record to a chain that has some. Never throw out_of_space if chain.sure is not 0:
@@ -148,7 +148,7 @@ class Log {
       LockedTail tail(*this, lock_tail_surely(chain));
       tail->append(chain, type, key, value, session);
     }
-    session.finish();
+    if (session.logged()) session.finish();  // without the stripe's lock
   }
 
   /// Appends an END, durably; then the chain is empty. A chain without records is left alone. There

@@ -1,5 +1,6 @@
 #include "wal/stripe.h"
 
+#include <array>
 #include <cassert>
 #include <mutex>
 
@@ -75,6 +76,10 @@ void Stripe::append(Chain& chain, Type type, Word key, Word value, alloc::Sessio
   const Position position =
       write(chain, type, key, value, [&](Record& record, std::uint64_t check) {
         session.commit_when(record.check, ~std::uint64_t{0}, check);
+        if (pm_.commits_as_one()) {
+          // The rest of the record is in the same line.
+          return session.commit_as_one(std::array{pm::set_word(record.check, check)});
+        }
         session.log();                     // also fences the new blocks
         pm_.publish(record.check, check);  // the commit; flushes the rest of the record's line too
       });

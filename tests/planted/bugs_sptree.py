@@ -25,8 +25,8 @@ BUGS = [
         "and value)",
         SPTREE,
         """    store_pair(key, value);
-    pm().fence();                    // phase 1: the pair is durable before its bit can be
-    pm().publish(bitmap, with_bit);  // phase 2: the commit
+    // Phase 1: the pair is durable before its bit can be. Phase 2: the bit is the commit.
+    pm().commit(bitmap, with_bit);
 """,
         """    pm().publish(bitmap, with_bit);
     store_pair(key, value);
@@ -44,22 +44,26 @@ BUGS = [
     Bug(
         "insert of a string does not log: blocks leak or are given out twice",
         SPTREE,
-        """    session.commit_when(bitmap, bit, bit);
-    session.log();                       // phase 1: pair, blobs and record are durable
-    pm().store(bitmap, with_bit);        // phase 2: the commit
-""",
+        "    session.commit({&bitmap, bit, bit});\n",
         """    session.commit_when(bitmap, bit, bit);
     pm().fence();
     pm().store(bitmap, with_bit);
     session.log();
+    pm().flush(&bitmap, sizeof bitmap);
+    session.finish();
 """,
         STRINGS,
     ),
     Bug(
         "insert names the wrong slot's bit as its commit",
         SPTREE,
-        "    session.commit_when(bitmap, bit, bit);\n    session.log();    ",
-        "    session.commit_when(bitmap, bit << 1, bit << 1);\n    session.log();    ",
+        "    session.commit({&bitmap, bit, bit});\n",
+        """    session.commit_when(bitmap, bit << 1, bit << 1);
+    session.log();
+    pm().store(bitmap, with_bit);
+    pm().flush(&bitmap, sizeof bitmap);
+    session.finish();
+""",
         TREE,
     ),
     Bug(
@@ -73,8 +77,12 @@ BUGS = [
         "update of a string frees the new value's block when it did not happen, and not when "
         "it did",
         SPTREE,
-        "    session.commit_when(word, ~Word{0}, new_word);\n",
-        "    session.commit_when(word, Word{0}, 0);\n",
+        "    session.commit(pm::set_word(word, new_word));  // the new blob is durable before\n",
+        """    session.commit_when(word, Word{0}, 0);
+    session.log();
+    pm().publish(word, new_word);
+    session.finish();
+""",
         STRINGS,
     ),
     Bug(
@@ -82,10 +90,10 @@ BUGS = [
         SPTREE,
         """    Keys::free(session, pm::load(pair.key));
     Values::free(session, pm::load(pair.value));
-    session.commit_when(bitmap, bit, 0);
+    session.commit({&bitmap, bit, 0});
 """,
         """    Values::free(session, pm::load(pair.value));
-    session.commit_when(bitmap, bit, 0);
+    session.commit({&bitmap, bit, 0});
 """,
         STRINGS,
     ),
@@ -94,10 +102,10 @@ BUGS = [
         SPTREE,
         """    Keys::free(session, pm::load(pair.key));
     Values::free(session, pm::load(pair.value));
-    session.commit_when(bitmap, bit, 0);
+    session.commit({&bitmap, bit, 0});
 """,
         """    Keys::free(session, pm::load(pair.key));
-    session.commit_when(bitmap, bit, 0);
+    session.commit({&bitmap, bit, 0});
 """,
         STRINGS,
     ),
@@ -121,10 +129,14 @@ BUGS = [
     Bug(
         "split links the new leaf before the left one lets go of its pairs (SPTree, stale copies)",
         SMO,
-        """  pm().store(left.link, link);  // the commit: from here on the new leaf owns what moved
-""",
-        """  pm().store(left.link, link ^ kSelector);
+        "  session.commit(pm::set_word(left.link, link));  // from here on the new leaf owns what "
+        "moved\n",
+        """  session.commit_when(left.link, ~std::uint64_t{0}, link);
+  session.log();
+  pm().store(left.link, link ^ kSelector);
   pm().store(left.link, link);
+  pm().flush(&left, offsetof(Leaf, pairs));
+  session.finish();
 """,
         TREE,
     ),
@@ -155,14 +167,15 @@ BUGS = [
     Bug(
         "split links the new leaf before its record is there: it leaks",
         SMO,
-        """  session.log();
-  stage(pm(), left, taken - moved_slots);
-  pm().store(left.link, link);  """,
-        """  pm().fence();
-  stage(pm(), left, taken - moved_slots);
+        "  session.commit(pm::set_word(left.link, link));  // from here on the new leaf owns what "
+        "moved\n",
+        """  session.commit_when(left.link, ~std::uint64_t{0}, link);
+  pm().fence();
   pm().store(left.link, link);
   session.log();
-  """,
+  pm().flush(&left, offsetof(Leaf, pairs));
+  session.finish();
+""",
         TREE,
     ),
     Bug(

@@ -182,11 +182,9 @@ void Tree<K, V>::split(Node& node, Key key) {
   pm().flush(&right, offsetof(Leaf, pairs));
   flush_pairs(pm(), right, right_slots);
 
-  session.log();
+  // Means nothing before the commit, which is in the same line and whose flush takes it along.
   stage(pm(), left, taken - moved_slots);
-  pm().store(left.link, link);  // the commit: from here on the new leaf owns what moved
-  pm().flush(&left, offsetof(Leaf, pairs));  // finish() fences: nothing is freed (rule R3)
-  session.finish();
+  session.commit(pm::set_word(left.link, link));  // from here on the new leaf owns what moved
   blob_bytes_.add(keys_.footprint(low));
 
   pm::on_step("sptree: a leaf was split");

@@ -171,16 +171,13 @@ void Tree<K, V>::add_to_leaf(Node& node, unsigned slot, Key key, Value value, Ha
   };
   if constexpr (Keys::kInline && Values::kInline) {
     store_pair(key, value);
-    pm().fence();                    // phase 1: the pair is durable before its bit can be
-    pm().publish(bitmap, with_bit);  // phase 2: the commit
+    // Phase 1: the pair is durable before its bit can be. Phase 2: the bit is the commit.
+    pm().commit(bitmap, with_bit);
   } else {
     alloc::Session session = pool().allocator().session();
     store_pair(keys_.write(session, key, hash), values_.write(session, value));
-    session.commit_when(bitmap, bit, bit);
-    session.log();                       // phase 1: pair, blobs and record are durable
-    pm().store(bitmap, with_bit);        // phase 2: the commit
-    pm().flush(&bitmap, sizeof bitmap);  // finish() fences: nothing is freed (rule R3)
-    session.finish();
+    // Phase 1: pair and blobs are durable before the bit can be. Phase 2: the bit is the commit.
+    session.commit({&bitmap, bit, bit});
     count_blobs(pair.key, pair.value, +1);
   }
   node.add(slot, hash);
@@ -208,10 +205,7 @@ void Tree<K, V>::replace_in_leaf(Node& node, unsigned slot, Value value) {
     if (new_word == old_word) return;  // both empty: nothing to change
     const std::int64_t old_bytes = values_.footprint(old_word);
     Values::free(session, old_word);
-    session.commit_when(word, ~Word{0}, new_word);
-    session.log();
-    pm().publish(word, new_word);  // the commit; the new blob is durable since log()
-    session.finish();
+    session.commit(pm::set_word(word, new_word));  // the new blob is durable before
     // Only now: of a large block that is merely reserved the allocator doesn't know the size.
     blob_bytes_.add(values_.footprint(new_word) - old_bytes);
   }
@@ -245,10 +239,7 @@ void Tree<K, V>::remove_from_leaf(Node& node, unsigned slot) {
     alloc::Session session = pool().allocator().session();
     Keys::free(session, pm::load(pair.key));
     Values::free(session, pm::load(pair.value));
-    session.commit_when(bitmap, bit, 0);
-    session.log();
-    pm().publish(bitmap, without_bit);  // the commit
-    session.finish();
+    session.commit({&bitmap, bit, 0});
     blob_bytes_.add(-bytes);
   }
   node.remove(slot);
