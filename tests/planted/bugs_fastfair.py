@@ -59,9 +59,12 @@ BUGS = [
     Bug(
         "fastfair: erase flushes the wrong line, and frees what the pair had (FAST&FAIR)",
         FASTFAIR,
-        "    pm().publish(commit.word, commit.value);  // the commit\n",
-        "    pm().store(commit.word, commit.value);\n"
-        "    pm().persist(&leaf.meta, sizeof leaf.meta);\n",
+        "      session.commit(pm::set_word(commit.word, commit.value));\n",
+        "      session.commit_when(commit.word, ~Word{0}, commit.value);\n"
+        "      session.log();\n"
+        "      pm().store(commit.word, commit.value);\n"
+        "      pm().persist(&leaf.meta, sizeof leaf.meta);\n"
+        "      session.finish();\n",
         FAIR_STRINGS,
     ),
     Bug(

@@ -65,6 +65,11 @@ void Tree<K, V>::add(Node& leaf, unsigned at, Key key, Value value) {
     const Word key_word = keys_.write(session, key, Keys::hash16(key));
     const Entry entry{key_word, values_.write(session, value)};
     const Commit commit = insertion_of(leaf, at, entry);
+    if (pm().commits_as_one()) {
+      session.commit_as_one(insertion_changes(leaf, at, entry).all());
+      added_.add(1);
+      return;
+    }
     stage_insert(pm(), leaf, at, entry);
     session.commit_when(commit.word, ~Word{0}, commit.value);
     session.log();  // blobs and the staged entry are durable before anything refers to them
@@ -86,10 +91,7 @@ void Tree<K, V>::replace(Node& leaf, unsigned at, Value value) {
     const Word new_word = values_.write(session, value);
     if (new_word == old_word) return;  // both empty: nothing to change
     Values::free(session, old_word);
-    session.commit_when(word, ~Word{0}, new_word);
-    session.log();
-    pm().publish(word, new_word);  // the commit; the new blob is durable since log()
-    session.finish();
+    session.commit(pm::set_word(word, new_word));  // the new blob is durable before
   }
 }
 
@@ -105,11 +107,12 @@ void Tree<K, V>::remove(Node& leaf, unsigned at) {
     alloc::Session session = pool_.allocator().session();
     Keys::free(session, entry.key);
     Values::free(session, entry.value);
-    session.commit_when(commit.word, ~Word{0}, commit.value);
-    session.log();
-    pm().publish(commit.word, commit.value);  // the commit
-    session.finish();
-    if (!last) close_gap(pm(), leaf, at);
+    if (pm().commits_as_one()) {
+      session.commit_as_one(removal_changes(leaf, at).all());
+    } else {
+      session.commit(pm::set_word(commit.word, commit.value));
+      if (!last) close_gap(pm(), leaf, at);
+    }
   }
   removed_.add(1);
 }

@@ -2,12 +2,23 @@
 
 #include <cassert>
 
+#include "alloc/layout.h"
+
 namespace perdix::index::fastfair {
 namespace {
 
 constexpr std::uint64_t position_of(unsigned i) {
   return offsetof(Node, entries) + i * sizeof(Entry);
 }
+
+/// The value first, as in store_entry().
+void set_entry(pm::Changes& changes, Node& node, unsigned i, Entry entry) {
+  changes.set(node.entries[i].value, entry.value);
+  changes.set(node.entries[i].key, entry.key);
+}
+
+static_assert(2 * kCapacity + 1 + 2 * alloc::kMaxBlocks <= pm::kMaxChanges,
+              "a whole insert or removal, and the allocator's marks");
 
 constexpr bool begins_line(unsigned i) { return position_of(i) % pm::kLineSize == 0; }
 constexpr bool ends_line(unsigned i) { return begins_line(i + 1); }
@@ -46,6 +57,34 @@ void commit_insert(const pm::Persister& pm, Node& node, unsigned at, Entry entry
   pm.publish(node.entries[at].key, entry.key);    // the commit (S3)
 }
 
+pm::Changes insertion_changes(Node& node, unsigned at, Entry entry) {
+  const unsigned count = meta_of(node).count;
+  assert(count < kCapacity && at <= count);
+  pm::Changes changes;
+  // From the right to the left, each entry before the one that it is a copy of.
+  for (unsigned i = count; i > at; --i) {
+    set_entry(changes, node, i, load_entry(node, i - 1));
+    if (i == count) changes.set(node.meta, meta_with(node, count + 1));
+  }
+  set_entry(changes, node, at, entry);
+  if (at == count) changes.set(node.meta, meta_with(node, count + 1));
+  return changes;
+}
+
+pm::Changes removal_changes(Node& node, unsigned at) {
+  const unsigned last = meta_of(node).count - 1;
+  assert(at <= last);
+  pm::Changes changes;
+  for (unsigned i = at; i < last; ++i) {
+    // The key first takes entry `at` away (S2), or makes the next one give way to its copy.
+    const Entry next = load_entry(node, i + 1);
+    changes.set(node.entries[i].key, next.key);
+    changes.set(node.entries[i].value, next.value);
+  }
+  changes.set(node.meta, meta_with(node, last));
+  return changes;
+}
+
 Commit removal_of(Node& node, unsigned at) {
   const unsigned count = meta_of(node).count;
   assert(at < count);
@@ -72,6 +111,8 @@ bool mend(const pm::Persister& pm, Node& node) {
 }
 
 void close_gap(const pm::Persister& pm, Node& node, unsigned at) {
+  // What removal_changes() does is the same from its second step on.
+  if (pm.commits_as_one()) return pm.commit(removal_changes(node, at).all());
   const unsigned last = meta_of(node).count - 1;
   assert(at < last);
   for (unsigned i = at;; ++i) {
@@ -91,12 +132,14 @@ void close_gap(const pm::Persister& pm, Node& node, unsigned at) {
 }
 
 void insert_entry(const pm::Persister& pm, Node& node, unsigned at, Entry entry) {
+  if (pm.commits_as_one()) return pm.commit(insertion_changes(node, at, entry).all());
   stage_insert(pm, node, at, entry);
   pm.fence();  // the staged entry is durable before it is counted
   commit_insert(pm, node, at, entry);
 }
 
 void remove_entry(const pm::Persister& pm, Node& node, unsigned at) {
+  if (pm.commits_as_one()) return pm.commit(removal_changes(node, at).all());
   const bool last = at + 1 == meta_of(node).count;
   const Commit commit = removal_of(node, at);
   if (last) {

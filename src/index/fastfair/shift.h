@@ -57,6 +57,13 @@ void commit_insert(const pm::Persister& pm, Node& node, unsigned at, Entry entry
 /// The commit of that insert.
 Commit insertion_of(Node& node, unsigned at, Entry entry);
 
+/// Where pm.commits_as_one(): the stores of a whole insert, in their order (S1 to S3), of which a
+/// crash leaves all or nothing.
+pm::Changes insertion_changes(Node& node, unsigned at, Entry entry);
+
+/// The same of a whole removal, from a node without copies.
+pm::Changes removal_changes(Node& node, unsigned at);
+
 /// What takes entry `at` away. Then close_gap(at) follows, unless it was the last; if nothing
 /// relies on the commit before, it need not be persisted apart.
 Commit removal_of(Node& node, unsigned at);

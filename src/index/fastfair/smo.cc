@@ -5,6 +5,7 @@
 // change with it, is covered by the allocator's record (redo). The entry above is a matter of its
 // own: until it is there the new node is found by `next`. So no crash and no delay between the two
 // does harm, and whoever comes by `next` makes the entry good: install().
+#include <array>
 #include <mutex>
 #include <new>
 
@@ -54,6 +55,10 @@ Node* Tree<K, V>::split(Node& node, Key key) {
 template <class K, class V>
 void Tree<K, V>::relink(alloc::Session session, Node& left, pm::Offset next, unsigned count) {
   const std::uint64_t meta = meta_with(left, count);
+  if (pm().commits_as_one()) {
+    const std::array changes = {pm::set_word(left.next, next), pm::set_word(left.meta, meta)};
+    return session.commit_as_one(changes);  // what it links is durable before
+  }
   session.commit_when(left.next, ~std::uint64_t{0}, next);
   session.redo(left.meta, meta);
   session.log();
