@@ -69,7 +69,8 @@ BUGS = [
     Bug(
         "nbtree: a claim outlives its operation",
         NB_LEDGER,
-        "  ledger_.pm().publish(lane_->stripe->claims[0], pm::kNull);\n  claims_ = {};\n",
+        "  ledger_.pm().publish_for_next(lane_->stripe->claims[0], pm::kNull);\n"
+        "  claims_ = {};\n",
         "  claims_ = {};\n",
         NB_STRINGS,
     ),
@@ -141,11 +142,7 @@ BUGS = [
     Bug(
         "nbtree: what is unlinked is freed while its name stays",
         NB_LEDGER,
-        "  session.commit_when(word, kWholeWord, pm::kNull);\n"
-        "  session.log();\n"
-        "  pm().publish(word, pm::kNull);  // the commit\n"
-        "  session.finish();\n"
-        "}\n",
+        "  session.commit(pm::set_word(word, pm::kNull));\n}\n",
         "  session.log();\n  session.finish();\n}\n",
         NB_STRINGS,
     ),

@@ -174,13 +174,11 @@ void Ledger::free_claims(Lane& lane, alloc::Session& session) {
     if (names_anchor(name)) checked_place(name);
     if (names_block(name)) session.free(name);  // others may have read an entry that lost
   }
-  session.commit_when(claims[0], kWholeWord, pm::kNull);
+  session.commit_when(claims[0], kWholeWord, pm::kNull);  // may throw
   for (const pm::Offset& word : claims) {
     if (const pm::Offset name = pm::load(word); names_anchor(name)) free_place(lane, name);
   }
-  session.log();
-  pm().publish(claims[0], pm::kNull);  // the commit
-  session.finish();
+  session.commit(pm::set_word(claims[0], pm::kNull));
 }
 
 /// The place of an anchor that a word names. In a damaged pool the word, or the page of the place,
@@ -217,10 +215,59 @@ void Ledger::free_word(Lane& lane, pm::Offset& word) {
   }
   alloc::Session session = pool_.allocator().session();
   session.free_unread(name);
-  session.commit_when(word, kWholeWord, pm::kNull);
-  session.log();
-  pm().publish(word, pm::kNull);  // the commit
-  session.finish();
+  session.commit(pm::set_word(word, pm::kNull));
+}
+
+/// Ends a session by a claim, or by nothing if `claim` is null, and with the same sync frees what
+/// some words name: the first of them, as many as a session has room for. Returns their number. If
+/// it throws, nothing has changed.
+unsigned Ledger::commit_and_free(alloc::Session& session, const pm::Change* claim,
+                                 std::span<pm::Offset* const> words) {
+  pm::Changes changes;
+  if (claim != nullptr) changes.add(*claim);
+  unsigned count = 0;
+  for (pm::Offset* const word :
+       words.first(std::min(words.size(), std::size_t{alloc::kMaxBlocks}))) {
+    const pm::Offset name = pm::load(*word);
+    if (names_anchor(name)) break;
+    session.free_unread(name);
+    changes.set(*word, pm::kNull);
+    ++count;
+  }
+  session.commit_as_one(changes.all());
+  return count;
+}
+
+/// Ends a session by a claim, and with the same sync frees some of what was unlinked.
+void Ledger::claim_and_free(Lane& lane, alloc::Session& session, const pm::Change& claim) {
+  session.commit_when(*claim.word, claim.mask, claim.value);  // may throw
+  std::array<pm::Offset*, alloc::kMaxBlocks> words;
+  lane.unlinked.reserve(words.size());
+  unsigned count = 0, freed = 0;
+  for (std::uint64_t offset; count < words.size() && lane.unlinked.pop(offset, pool_.reclaimer());)
+    words[count++] = pool_.at<pm::Offset>(offset);
+  const auto put_back = [&] {
+    for (unsigned i = freed; i < count; ++i)
+      lane.unlinked.push(pool_.offset(words[i]), pool_.reclaimer());
+  };
+  try {
+    freed = commit_and_free(session, &claim, std::span(words).first(count));
+  } catch (...) {
+    put_back();
+    throw;
+  }
+  put_back();  // places of anchors, and what lies behind
+  for (unsigned i = 0; i < freed; ++i) lane.words.push_back(words[i]);  // add_words() kept room
+}
+
+/// Frees what the first of some words name, at least that of one. Returns their number.
+unsigned Ledger::free_words(Lane& lane, std::span<pm::Offset* const> words) {
+  if (!pm().commits_as_one() || names_anchor(pm::load(*words.front()))) {
+    free_word(lane, *words.front());
+    return 1;
+  }
+  alloc::Session session = pool_.allocator().session();
+  return commit_and_free(session, nullptr, words);
 }
 
 /// Frees some of what was unlinked and has no readers any more. False if there was nothing.
@@ -241,14 +288,16 @@ bool Ledger::free_named(Lane& lane, unsigned most) {
       if (const pm::Offset name = pm::load(*words[i]); names_block(name))
         pool_.allocator().prefetch_for_free(name);
     }
-    for (unsigned i = 0; i < count; ++i) {
+    for (unsigned i = 0; i < count;) {
+      unsigned freed = 0;
       try {
-        free_word(lane, *words[i]);
+        freed = free_words(lane, std::span(words).subspan(i, count - i));
       } catch (...) {
         for (; i < count; ++i) lane.unlinked.push(pool_.offset(words[i]), pool_.reclaimer());
         throw;
       }
-      lane.words.push_back(words[i]);  // has room: add_words() kept it
+      // There is room: add_words() kept it.
+      for (; freed > 0; --freed) lane.words.push_back(words[i++]);
     }
     most -= count;
     any |= count > 0;
@@ -522,19 +571,18 @@ void Ledger::Hold::commit(alloc::Session& session, const Claims& claims) {
   if (claims[0] == pm::kNull) return;
   auto& words = lane_->stripe->claims;
   for (unsigned i = 1; i < claims.size(); ++i) ledger_.pm().store(words[i], claims[i]);
-  session.commit_when(words[0], kWholeWord, claims[0]);
-  session.log();
-  // The commit, behind the others in the same line. finish() fences: nothing is freed (rule R3).
-  ledger_.pm().store(words[0], claims[0]);
-  ledger_.pm().flush(words.data(), sizeof words);
-  session.finish();
+  // Behind the others in the same line, so that its flush takes them along.
+  const pm::Change claim = pm::set_word(words[0], claims[0]);
+  ledger_.pm().commits_as_one() ? ledger_.claim_and_free(*lane_, session, claim)
+                                : session.commit(claim);
   claims_ = claims;
 }
 
 void Ledger::Hold::linked() {
   if (claims_[0] == pm::kNull) return;
-  // Durable inside of the caller's guard: the blocks may be unlinked and freed afterwards.
-  ledger_.pm().publish(lane_->stripe->claims[0], pm::kNull);
+  // Durable before the blocks can be unlinked and freed: inside of the caller's guard, or with the
+  // fence of the names of those that unlink them.
+  ledger_.pm().publish_for_next(lane_->stripe->claims[0], pm::kNull);
   claims_ = {};
   anchor_ = nullptr;
 }
@@ -554,7 +602,9 @@ void Ledger::Hold::make_room(unsigned names) {
   for (const pm::Offset* word : words_) have += word != nullptr;
   // Each operation frees what one or two others have unlinked, so what waits is bounded by what one
   // grace period frees.
-  ledger_.free_named(lane, 2 * names);
+  // Where a claim takes that along at no cost, only what erases have left.
+  if (!ledger_.pm().commits_as_one() || lane.unlinked.size() >= 2 * alloc::kMaxBlocks)
+    ledger_.free_named(lane, 2 * names);
   if (++lane.turns % kTurnsPerVisit == 0) ledger_.free_of_another(lane);
   lane.unlinked.reserve(words_.size());
   while (lane.words.size() + have < names) ledger_.add_words(lane);

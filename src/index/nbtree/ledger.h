@@ -122,6 +122,10 @@ class Ledger {
   void learn(std::size_t stripe, std::vector<pm::Offset>& pages);
   void add_words(Lane& lane);
   void add_anchors(Lane& lane);
+  static unsigned commit_and_free(alloc::Session& session, const pm::Change* claim,
+                                  std::span<pm::Offset* const> words);
+  void claim_and_free(Lane& lane, alloc::Session& session, const pm::Change& claim);
+  unsigned free_words(Lane& lane, std::span<pm::Offset* const> words);
   bool free_named(Lane& lane, unsigned most);
   void free_word(Lane& lane, pm::Offset& word);
   void free_claims(Lane& lane, alloc::Session& session);

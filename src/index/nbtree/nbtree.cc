@@ -107,6 +107,7 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
     const Found found = find_settled(place, key, hash);
     if (found.slot >= 0) {
       if (mode == Mode::insert) return false;
+      if constexpr (!Values::kInline) name_ahead(cargo, found.value);
       load_cargo(cargo, nullptr, hash, value);
       if (!replace(place, static_cast<unsigned>(found.slot), cargo)) continue;
     } else {
@@ -118,6 +119,16 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
     }
     return true;
   }
+}
+
+/// Where a claim is a sync: names the blob that an update will most likely replace, so that the
+/// name becomes durable with the claim of the new one.
+template <class K, class V>
+void Tree<K, V>::name_ahead(Cargo& cargo, Word value) {
+  if (!pm().commits_as_one()) return;
+  if (!cargo.hold) cargo.hold.emplace(*ledger_, Ledger::Purpose::operation);
+  cargo.hold->make_room(1);
+  cargo.hold->name(0, Values::blobs(value) == 0 ? pm::kNull : blob_offset(value));
 }
 
 /// Makes the words of a value and, if one is given, a key: allocates and claims their blobs.

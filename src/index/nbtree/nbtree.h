@@ -188,6 +188,7 @@ class Tree final : public pool::OpenIndex {
   bool remove(const Place& place, unsigned slot, Cargo& cargo, unsigned& pairs);
   bool free_garbage();
   bool free_pages();
+  void name_ahead(Cargo& cargo, Word value);
   void load_cargo(Cargo& cargo, const Key* key, Hash16 hash, Value value);
 
   // insert.cc
