@@ -11,15 +11,19 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 
+#include "util/random.h"
+
 namespace perdix::testing_files {
 namespace {
 
 constexpr std::size_t kPage = 4096;
+constexpr std::size_t kSector = 512;
 
 struct State {
   std::mutex mutex;
@@ -33,6 +37,10 @@ struct State {
   bool for_ever = false;
   std::size_t syncs = 0;
   std::size_t failed = 0;
+  std::size_t crash_at = 0;
+  std::filesystem::path image;  // of the crash
+  std::uint64_t seed = 0;
+  bool crashed = false;
 };
 
 State& state() {
@@ -53,6 +61,30 @@ std::uintptr_t find_mapping(const std::string& path) {
   return 0;
 }
 
+void write_file(const std::filesystem::path& path, const std::vector<char>& bytes) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!out.flush()) throw std::runtime_error("can't write " + path.string());
+}
+
+/// Of what is in the cache only, some sectors are written: none, all, or each or not.
+void crash(State& s) {
+  util::Random random(s.seed);
+  const std::uint64_t which = random.below(4);
+  std::vector<char> image = s.device;
+  char page[kPage];
+  for (std::size_t at = 0; at < image.size() && which != 0; at += kPage) {
+    if (::pread(s.cache, page, kPage, static_cast<off_t>(at)) != static_cast<ssize_t>(kPage)) break;
+    for (std::size_t i = 0; i < kPage; i += kSector) {
+      char* const to = image.data() + at + i;
+      if (std::memcmp(to, page + i, kSector) == 0) continue;
+      if (which == 1 || random.one_in(2)) std::copy(page + i, page + i + kSector, to);
+    }
+  }
+  write_file(s.image, image);
+  s.crashed = true;
+}
+
 bool due(State& s) {
   ++s.syncs;
   const bool fails =
@@ -68,6 +100,7 @@ int sync(State& s, std::size_t begin, std::size_t end) {
   s.device.resize(static_cast<std::size_t>(now.st_size));
   s.lost.resize(s.device.size() / kPage);
   end = std::min(end, s.device.size());
+  if (s.crash_at != 0 && s.syncs + 1 == s.crash_at) crash(s);
   const bool fails = due(s);
   for (std::size_t at = begin; at < end; at += kPage) {
     char page[kPage];
@@ -126,8 +159,23 @@ void Device::fail(std::size_t n, bool for_ever) {
   const std::lock_guard lock(s.mutex);
   s.fail_at = n;
   s.for_ever = for_ever;
-  s.syncs = s.failed = 0;
+  s.syncs = s.failed = s.crash_at = 0;
+  s.crashed = false;
   s.base = 0;
+}
+
+void Device::crash_at(std::size_t n, const std::filesystem::path& image, std::uint64_t seed) {
+  fail(0, false);
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  s.crash_at = n;
+  s.image = image;
+  s.seed = seed;
+}
+
+bool Device::crashed() {
+  const std::lock_guard lock(state().mutex);
+  return state().crashed;
 }
 
 std::size_t Device::syncs() {
@@ -143,9 +191,7 @@ std::size_t Device::failed_syncs() {
 void Device::copy_to(const std::filesystem::path& path) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out.write(s.device.data(), static_cast<std::streamsize>(s.device.size()));
-  if (!out.flush()) throw std::runtime_error("can't write " + path.string());
+  write_file(path, s.device);
 }
 
 }  // namespace perdix::testing_files

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <vector>
 
@@ -31,6 +32,14 @@ class Device {
 
   /// What a power failure leaves of the file, put into another one.
   static void copy_to(const std::filesystem::path& path);
+
+  /// The same when the n-th sync from now on begins, from 1 on: of each sector that was not synced
+  /// the device has what it had, or what the cache has, which the kernel may write at any time.
+  /// Nothing else happens then.
+  static void crash_at(std::size_t n, const std::filesystem::path& image, std::uint64_t seed);
+
+  /// Whether that sync has begun.
+  static bool crashed();
 };
 
 }  // namespace perdix::testing_files
