@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -99,6 +100,7 @@ class Explorer {
 
   const Counts& counts() const noexcept { return counts_; }
   const Sites& sites() noexcept { return recorder_.sites(); }
+  const std::map<std::string, std::uint64_t>& steps() const noexcept { return recorder_.steps(); }
 
  private:
   struct Verdict {

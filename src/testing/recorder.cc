@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <string_view>
 #include <utility>
 
 namespace perdix::testing {
@@ -24,6 +25,7 @@ void Recorder::start(std::uint64_t seed, bool alone) {
   trace_.clear();
   random_ = util::Random(seed);
   draws_ = util::Random(~seed);
+  choose_limits(seed);
   threads_ = {std::this_thread::get_id()};
   base_ = nullptr;
   recording_ = true;
@@ -33,6 +35,7 @@ void Recorder::draw_from(std::uint64_t seed) {
   const std::lock_guard lock(mutex_);
   alone_ = true;
   draws_ = util::Random(seed);
+  choose_limits(seed);
 }
 
 Trace Recorder::stop() {
@@ -184,6 +187,25 @@ bool Recorder::on_commit(std::span<const pm::Change> changes, const pm::Site& si
   }
   add({Event::Kind::committed, thread, 0, number, 0, 0});
   return false;
+}
+
+void Recorder::on_step(const char* name) {
+  take_turn(Turns::At::other);
+  const std::lock_guard lock(mutex_);
+  if (recording_) ++steps_[name];
+}
+
+/// In some sessions nodes in DRAM have few children, so few leaves have nodes above nodes.
+void Recorder::choose_limits(std::uint64_t seed) {
+  constexpr std::uint64_t kSmallOneIn = 3;
+  util::Random random(seed);
+  children_ = random.one_in(kSmallOneIn) ? 2 + random.below(3) : 0;
+}
+
+std::uint64_t Recorder::on_limit(const char* name, std::uint64_t limit) {
+  const std::lock_guard lock(mutex_);
+  const bool of_a_node = std::string_view(name).ends_with("children of a node");
+  return of_a_node && children_ != 0 ? std::min(limit, children_) : limit;
 }
 
 std::uint64_t Recorder::on_draw(std::uint64_t) {

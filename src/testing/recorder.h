@@ -10,8 +10,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -51,6 +53,9 @@ class Recorder final : public YieldingProbe {
 
   Sites& sites() noexcept { return sites_; }
 
+  /// How often each named step was taken while something was recorded.
+  const std::map<std::string, std::uint64_t>& steps() const noexcept { return steps_; }
+
   void on_read(const void* p, std::size_t n) override;
   void before_write(const void* p, std::size_t n) override;
   void on_write(const void* p, std::size_t n) override;
@@ -58,6 +63,8 @@ class Recorder final : public YieldingProbe {
   bool on_fence(const pm::Site& site) override;
   bool on_publish_for_next(std::uint64_t& word, std::uint64_t value, const pm::Site& site) override;
   bool on_commit(std::span<const pm::Change> changes, const pm::Site& site) override;
+  void on_step(const char* name) override;
+  std::uint64_t on_limit(const char* name, std::uint64_t limit) override;
   std::uint64_t on_draw(std::uint64_t random) override;
   bool allows_background_reclamation() override { return !alone_; }
   void on_map(const void* base, std::size_t n) override;
@@ -75,6 +82,7 @@ class Recorder final : public YieldingProbe {
   std::uint64_t offset_of(const void* p) const {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_);
   }
+  void choose_limits(std::uint64_t seed);
   void add(Event event);
   void add_store(unsigned thread, std::uint64_t offset, std::uint64_t end);
 
@@ -93,6 +101,8 @@ class Recorder final : public YieldingProbe {
   unsigned first_worker_ = 1;             // of those that take turns
   std::vector<std::uint64_t> words_;      // scratch: where the words of a copy begin
   Sites sites_;
+  std::map<std::string, std::uint64_t> steps_;
+  std::uint64_t children_ = 0;  // that a node in DRAM may have; 0: as many as usual
 };
 
 }  // namespace perdix::testing

@@ -53,6 +53,7 @@ struct Arguments {
   unsigned jobs = 1;
   std::uint64_t images = ExplorerOptions{}.images_of_round;
   bool sites = false;
+  bool named_steps = false;
   bool list = false;
 };
 
@@ -248,6 +249,10 @@ class Campaign {
                      c.moments, c.exhaustive, c.states, c.images, c.by_level[1], c.by_level[2],
                      c.by_level[3], static_cast<double>(c.images) / seconds)
               << std::flush;
+    if (arguments_.named_steps) {
+      for (const auto& [name, count] : explorer.steps())
+        std::cout << fmt::format("step {} {}\n", count, name);
+    }
     if (!arguments_.sites) return;
     for (const Sites::Use& use : explorer.sites().uses()) {
       std::cout << fmt::format("site {} flushes {} fences {} {}\n", use.name, use.flushes,
@@ -366,6 +371,7 @@ int main(int argc, char** argv) {
   app.add_option("--suppress", arguments.suppress,
                  "leave out a call site: file:line:column:flush or ...:fence");
   app.add_flag("--sites", arguments.sites, "list the call sites that were seen");
+  app.add_flag("--named-steps", arguments.named_steps, "list how often each named step was taken");
   CLI11_PARSE(app, argc, argv);
   if (arguments.list) {
     for (const SubjectEntry& entry : subjects()) std::cout << entry.name << '\n';
