@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include "testing/linearizability/index_system.h"
 #include "testing/linearizability/schedule_fuzzer.h"
@@ -29,11 +30,22 @@ struct Options {
   double seconds = 0;
   bool reopen = false;
   std::uint64_t dram_budget = 0;
+  std::optional<std::uint64_t> dram_budget_after;
   bool full = false;
+  std::string beginning;
   std::string suppress;
   bool sites = false;
   bool steps = false;
 };
+
+const std::map<std::string, Beginning> kBeginnings = {{"few", Beginning::few},
+                                                      {"full", Beginning::full},
+                                                      {"little", Beginning::little},
+                                                      {"contested", Beginning::contested},
+                                                      {"contested-full", Beginning::contested_full},
+                                                      {"sparse", Beginning::sparse},
+                                                      {"edge", Beginning::edge},
+                                                      {"many", Beginning::many}};
 
 /// A folder that is removed at the end; on a tmpfs, where there is one.
 void add_options(CLI::App& app, Options& options) {
@@ -52,6 +64,13 @@ void add_options(CLI::App& app, Options& options) {
                "Half of the indexes are closed and opened again before");
   app.add_option("--dram-budget", options.dram_budget, "Bytes for write buffers")
       ->transform(CLI::AsSizeValue(false));
+  app.add_option("--dram-budget-after", options.dram_budget_after,
+                 "The same once an index is opened again; else as before")
+      ->transform(CLI::AsSizeValue(false));
+  std::vector<std::string> beginnings;
+  for (const auto& [name, beginning] : kBeginnings) beginnings.push_back(name);
+  app.add_option("--beginning", options.beginning, "What threads begin with; else it is drawn")
+      ->check(one_of(beginnings));
   app.add_flag("--full", options.full, "The pools have little or no space left");
   app.add_option("--suppress", options.suppress,
                  "Leave out a call site: file:line:column:flush or ...:fence");
@@ -99,11 +118,17 @@ class Campaign {
       return name == "u64" ? Kind::u64 : Kind::bytes;
     };
     const bool flushes = options_.domain == "memory_controller";
-    return {
-        options_.engine,       kind(options_.keys),
-        kind(options_.values), flushes ? DomainChoice::memory_controller : DomainChoice::cpu_cache,
-        folder_.path(),        options_.reopen,
-        options_.dram_budget,  options_.full};
+    return {options_.engine,
+            kind(options_.keys),
+            kind(options_.values),
+            flushes ? DomainChoice::memory_controller : DomainChoice::cpu_cache,
+            folder_.path(),
+            options_.reopen,
+            options_.dram_budget,
+            options_.dram_budget_after.value_or(options_.dram_budget),
+            options_.full,
+            options_.beginning.empty() ? std::nullopt
+                                       : std::optional(kBeginnings.at(options_.beginning))};
   }
 
   bool over(std::uint64_t seed) const {
@@ -130,6 +155,14 @@ class Campaign {
     for (const auto& [name, count] : steps_) std::cout << fmt::format("step {} {}\n", count, name);
   }
 
+  std::string budgets() const {
+    std::string text;
+    if (options_.dram_budget != 0) text += fmt::format(" --dram-budget {}", options_.dram_budget);
+    if (options_.dram_budget_after)
+      text += fmt::format(" --dram-budget-after {}", *options_.dram_budget_after);
+    return text;
+  }
+
   int show(const ScheduleOutcome& outcome, std::uint64_t seed) const {
     std::cout << fmt::format("{}: seed {} is not durably linearizable\n", what(), seed);
     for (const std::string& problem : outcome.problems) std::cout << problem << '\n';
@@ -138,7 +171,7 @@ class Campaign {
         "1{}{}{}{}\n",
         options_.engine, options_.keys, options_.values, options_.domain, seed,
         options_.reopen ? " --reopen" : "", options_.full ? " --full" : "",
-        options_.dram_budget == 0 ? "" : fmt::format(" --dram-budget {}", options_.dram_budget),
+        options_.beginning.empty() ? "" : " --beginning " + options_.beginning, budgets(),
         options_.suppress.empty() ? "" : " --suppress " + options_.suppress);
     return 1;
   }

@@ -20,6 +20,7 @@ auto Tree<K, V>::add(const Place& place, Key key, Hash16 hash, Cargo& cargo) -> 
     return Fate::retry;
   }
   Entry& entry = leaf.block().entries[slot];
+  pm::on_step("nbtree: a slot is taken");
   // The value comes first: in one line, the order of stores is enough.
   pm().store(entry.value, cargo.value);
   Word word = kEmpty;
@@ -28,7 +29,9 @@ auto Tree<K, V>::add(const Place& place, Key key, Hash16 hash, Cargo& cargo) -> 
     if (leaf.closing()) reform(place, &key);
     return Fate::retry;  // a faster one has closed the slot
   }
+  pm::on_step("nbtree: an insert may not be durable");
   pm().persist(&entry, sizeof entry);  // before anybody can see the key
+  pm::on_step("nbtree: an insert is pending");
   const Fate fate = decide(place, slot, key, hash);
   if constexpr (!kInline) {
     if (fate == Fate::won) {

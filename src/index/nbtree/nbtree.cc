@@ -166,6 +166,7 @@ bool Tree<K, V>::exchange(Entry& entry, pm::WordPair& old, const Fresh& fresh) {
     old.first = pm::load(entry.key);
     old.second = pm::load(entry.value);
     if (Code::state(old.first) != State::live) return false;
+    pm::on_step("nbtree: exchange an entry");
     if (pm().compare_exchange(reinterpret_cast<pm::WordPair&>(entry), old, fresh(old))) return true;
     pm::on_step("nbtree: an entry changes before it is exchanged");
   }
@@ -186,6 +187,7 @@ bool Tree<K, V>::replace(const Place& place, unsigned slot, Cargo& cargo) {
     }
     return pm::WordPair{now.first, cargo.value};
   });
+  pm::on_step("nbtree: an update may not be durable");
   if (done) pm().persist(&entry.value, sizeof entry.value);  // the commit
   end_doubt(leaf);
   if (done) {
@@ -254,6 +256,7 @@ bool Tree<K, V>::remove(const Place& place, unsigned slot, Cargo& cargo, unsigne
     }
     return pm::WordPair{Code::kDead, now.second};
   });
+  pm::on_step("nbtree: an erase may not be durable");
   if (done) {
     pm().persist(&entry.key, sizeof entry.key);  // the commit
     pairs = leaf.hide(slot);

@@ -425,6 +425,7 @@ void Tree<K, V>::link(const Place& place, const Smo<K>& smo) const {
   std::uint64_t& word = place.at->anchor().block;
   const pm::Offset block = pool().offset(&smo.left->block());
   pm::Offset seen = pool().offset(&place.leaf->block());
+  pm::on_step("nbtree: link a block");
   // The commit. Who finds it made persists it too: its maker may be suspended. Who finds yet
   // another block there is late: that one came after this one was durable.
   if (pm().compare_exchange(word, seen, block) || seen == block) pm().persist(&word, sizeof word);

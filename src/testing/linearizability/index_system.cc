@@ -86,18 +86,19 @@ class Encoding {
 };
 
 /// Nothing happens but what the schedule says.
-IndexOptions index_options(const IndexSystemOptions& system) {
+IndexOptions index_options(std::uint64_t dram_budget) {
   IndexOptions options;
-  options.dram_budget = system.dram_budget;
+  options.dram_budget = dram_budget;
   options.resume_in_background = false;
   return options;
 }
 
 class IndexMap final : public Map {
  public:
-  IndexMap(const Pool& pool, const IndexInfo& info, const IndexSystemOptions& options)
-      : options_(index_options(options)),
-        index_(Index::open_or_create(pool, info, options_)),
+  IndexMap(const Pool& pool, const IndexInfo& info, const IndexSystemOptions& options, bool is_new)
+      : budget_after_(options.dram_budget_after),
+        index_(Index::open_or_create(pool, info,
+                                     index_options(is_new ? options.dram_budget : budget_after_))),
         encoding_(options),
         core_(pool.core()) {}
 
@@ -138,13 +139,13 @@ class IndexMap final : public Map {
   CheckReport check() const { return index_->check(); }
   void close() { index_.reset(); }
   void open(const Pool& pool, const std::string& name) {
-    index_ = Index::open(pool, name, options_);
+    index_ = Index::open(pool, name, index_options(budget_after_));
   }
 
  private:
   static constexpr Value kPutsPerTurn = 8;
 
-  const IndexOptions options_;
+  const std::uint64_t budget_after_;
   std::unique_ptr<Index> index_;
   Encoding encoding_;
   const std::shared_ptr<pool::PoolCore> core_;
@@ -177,7 +178,7 @@ class IndexSystem final : public System {
       : shared_(std::move(shared)),
         file_(shared_->options.folder / fmt::format("pool-{}", shared_->files.fetch_add(1))),
         pool_(open(image)),
-        map_(pool_, info(), shared_->options) {}
+        map_(pool_, info(), shared_->options, image.empty()) {}
 
   Map& map() override { return map_; }
   std::span<std::byte> memory() override { return {pool_.core()->base(), pool_.core()->size()}; }
@@ -188,6 +189,8 @@ class IndexSystem final : public System {
   std::unique_ptr<System> recover(std::span<const std::byte> image) const override {
     return std::make_unique<IndexSystem>(shared_, image);
   }
+  std::optional<Beginning> beginning() const override { return shared_->options.beginning; }
+  std::uint64_t points_of_a_call() const override { return 44; }
   bool may_be_full() const override { return shared_->options.full; }
   void prepared(std::uint64_t seed) override {
     pool_.core()->background().drain();  // else its thread might go on after the first call

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <perdix/pool.h>
@@ -22,9 +23,11 @@ struct IndexSystemOptions {
   /// In half of the runs threads find the index as it is after its opening, which may have left
   /// things to them.
   bool reopen = false;
-  std::uint64_t dram_budget = 0;  ///< as in IndexOptions
+  std::uint64_t dram_budget = 0;        ///< as in IndexOptions
+  std::uint64_t dram_budget_after = 0;  ///< the same, once the index is opened again
   /// The pools have little or no space left when the threads begin.
   bool full = false;
+  std::optional<Beginning> beginning{};  ///< if it is not to be drawn
 };
 
 /// Systems made from these options; each is a new pool in a file of its own, removed at the end.

@@ -31,6 +31,9 @@ class Map {
   virtual void tend(std::uint64_t /*what*/) {}
 };
 
+/// What the threads of a run begin with (schedule_plan.h).
+enum class Beginning { few, full, little, contested, contested_full, sparse, edge, many };
+
 /// When the leaves of an index change their structure, in pairs.
 struct LeafSizes {
   unsigned full = 64;      ///< an insert into a leaf with so many splits it, or makes it larger
@@ -52,6 +55,12 @@ class System {
   virtual bool needs_flushes() const = 0;
 
   virtual LeafSizes leaf_sizes() const { return {}; }
+
+  /// About how many scheduling points a call has.
+  virtual std::uint64_t points_of_a_call() const { return 12; }
+
+  /// If it is not to be drawn.
+  virtual std::optional<Beginning> beginning() const { return std::nullopt; }
 
   /// A system of its own that finds this memory after a crash. Throws what opening throws.
   virtual std::unique_ptr<System> recover(std::span<const std::byte> image) const = 0;

@@ -99,21 +99,26 @@ class RunProbe : public YieldingProbe {
 /// compare-and-swap may find that another thread was faster.
 class PointProbe final : public RunProbe {
  public:
-  /// `missed` is called when the suppressed call was left out.
+  /// `missed` is called when the suppressed call was left out, `stays` when a thread is about to
+  /// stay at a step for so many points.
   PointProbe(const RunProbe& run, Scheduler& scheduler, SurvivingMemory& memory, CallSites& sites,
-             StepCounts& steps, std::function<void()> missed)
+             StepCounts& steps, std::function<void()> missed,
+             std::function<void(std::uint64_t)> stays)
       : RunProbe(run),
         scheduler_(scheduler),
         memory_(memory),
         sites_(sites),
         steps_(steps),
-        missed_(std::move(missed)) {}
+        missed_(std::move(missed)),
+        stays_(std::move(stays)) {}
 
   void on_yield() override { scheduler_.yield(); }
   void before_write(const void*, std::size_t) override { scheduler_.point(); }
   void on_step(const char* name) override {
     const std::uint64_t points = steps_.count(name);
-    points == 0 ? scheduler_.point() : scheduler_.stay(points);
+    if (points == 0) return scheduler_.point();
+    stays_(points);
+    scheduler_.stay(points);
   }
   void on_read(const void*, std::size_t) override { scheduler_.point(); }
   void on_write(const void* p, std::size_t n) override {
@@ -163,6 +168,7 @@ class PointProbe final : public RunProbe {
   CallSites& sites_;
   StepCounts& steps_;
   std::function<void()> missed_;
+  std::function<void(std::uint64_t)> stays_;
 };
 
 class InstalledProbe {
@@ -190,7 +196,8 @@ class Run {
         quiet_(seed),
         installed_(quiet_),
         system_(make()),
-        plan_(draw_plan(random_, system_->map().ordered(), system_->leaf_sizes())) {}
+        plan_(draw_plan(random_, system_->map().ordered(), system_->leaf_sizes(),
+                        system_->beginning())) {}
 
   ScheduleOutcome run() {
     Log log(system_->map(), clock_, kBefore);
@@ -210,15 +217,17 @@ class Run {
  private:
   /// Threads with numbers from `first` on do these calls.
   void execute(System& system, const std::vector<PlannedCalls>& calls, unsigned first) {
-    constexpr std::uint64_t kPointsPerCall = 16;  // about
-    const std::uint64_t expected = kPointsPerCall * calls.size() * calls[0].size();
+    const std::uint64_t expected = system.points_of_a_call() * calls.size() * calls[0].size();
     Scheduler scheduler(static_cast<unsigned>(calls.size()), random_(), expected);
     SurvivingMemory memory(system.memory(), system.needs_flushes());
     crash_random_ = util::Random(random_());
+    crash_is_near_ = false;
     if (!sites_.suppresses())
       scheduler.at_point(1 + random_.below(expected), [&] { crash(memory); });
     StepCounts steps(random_());
-    PointProbe probe(quiet_, scheduler, memory, sites_, steps, [&] { missed(scheduler); });
+    PointProbe probe(
+        quiet_, scheduler, memory, sites_, steps, [&] { missed(scheduler); },
+        [&](std::uint64_t points) { stays(scheduler, memory, points); });
     const InstalledProbe installed(probe);
     std::vector<std::jthread> threads;
     for (unsigned t = 0; t < calls.size(); ++t) {
@@ -234,6 +243,16 @@ class Run {
   void crash(const SurvivingMemory& memory) {
     const Tick now = clock_.tick();  // before the image, in which all is that returned before
     crash_ = {now, memory.image(crash_random_)};
+  }
+
+  /// A thread is about to stay where it is for so many points. Often the crash comes meanwhile.
+  void stays(Scheduler& scheduler, const SurvivingMemory& memory, std::uint64_t points) {
+    constexpr std::uint64_t kCrashOneIn = 16;
+    if (crash_ || crash_is_near_ || sites_.suppresses() || !crash_random_.one_in(kCrashOneIn))
+      return;
+    crash_is_near_ = true;
+    scheduler.at_point(scheduler.points() + 1 + crash_random_.below(points),
+                       [&] { crash(memory); });
   }
 
   /// The suppressed call was left out. In half of the schedules its thread goes on a little and
@@ -343,6 +362,7 @@ class Run {
   ScheduleOutcome outcome_;
   util::Random crash_random_{0};
   std::uint64_t returns_left_ = 0;  // until the crash that follows a suppressed call
+  bool crash_is_near_ = false;      // since a thread stays where it is
   std::optional<Crash> crash_;
 };
 

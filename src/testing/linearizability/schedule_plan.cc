@@ -19,17 +19,15 @@ class Planner {
         joinable_(leaf.joinable),
         leaves_(leaf.leaves) {}
 
-  SchedulePlan draw() {
-    const auto beginning = static_cast<Beginning>(random_.below(leaves_ == 0 ? 6 : 7));
-    begin(beginning);
+  SchedulePlan draw(std::optional<Beginning> wanted) {
+    const auto drawn = static_cast<Beginning>(random_.below(leaves_ == 0 ? 7 : 8));
+    begin(wanted.value_or(drawn));
     plan_.threads = draw_calls();
     if (random_.one_in(2)) plan_.again = draw_calls();
     return std::move(plan_);
   }
 
  private:
-  enum class Beginning { few, full, little, contested, contested_full, sparse, many };
-
   void begin(Beginning beginning) {
     const bool few = beginning == Beginning::few || beginning == Beginning::contested;
     const bool full = beginning == Beginning::full || beginning == Beginning::contested_full;
@@ -44,7 +42,10 @@ class Planner {
     if (beginning == Beginning::little) leave_little();
     if (beginning == Beginning::contested_full) hot_[0] = absent_key();
     if (contested) hot_.fill(hot_[0]);
+    // Others fill the leaf meanwhile.
+    if (beginning == Beginning::contested_full && random_.one_in(2)) hot_[1] = absent_key();
     if (beginning == Beginning::sparse) make_sparse();
+    if (beginning == Beginning::edge) make_edge();
     if (beginning == Beginning::many) make_many();
   }
 
@@ -85,43 +86,64 @@ class Planner {
       plan_.before.push_back({false, Action::put, key, next_value(), 0});
   }
 
-  // Erases from [first, first + size) all but so many, of which the first calls erase some more.
-  void thin_out(Key first, std::uint64_t size, std::uint64_t left) {
+  // Erases from [first, first + size) all but so many, which are returned.
+  std::vector<Key> thin_out(Key first, std::uint64_t size, std::uint64_t left) {
     std::vector<Key> keys(size);
     std::iota(keys.begin(), keys.end(), first);
     for (std::size_t i = size; i > 1; --i) std::swap(keys[i - 1], keys[random_.below(i)]);
     for (std::uint64_t i = left; i < size; ++i)
       plan_.before.push_back({false, Action::erase, keys[i], 0, 0});
-    for (std::size_t i = 0; i < hot_.size(); i += 1 + random_.below(2))
-      hot_[i] = keys[random_.below(left)];
+    keys.resize(left);
+    return keys;
   }
 
   // Keys that ascend fill a leaf completely, and the next ones are in a leaf of their own.
   void make_sparse() {
     const std::uint64_t right = joinable_ / 2 - random_.below(3);
     put_ascending(most_ + right);
-    thin_out(0, most_, joinable_ - right + 1 + random_.below(3));
+    const auto left = thin_out(0, most_, joinable_ - right + 1 + random_.below(3));
+    for (Key& key : hot_) key = left[random_.below(left.size())];
+    hot_.back() = most_ + random_.below(right);
+  }
+
+  // Behind a full leaf there begins a new one, which goes when it is empty.
+  void make_edge() {
+    const std::uint64_t full = most_ * (1 + random_.below(leaves_ == 0 ? 1 : 3));
+    make_keys(full + 4);
+    put_ascending(full - random_.below(2));
+    for (Key& key : hot_) key = full + random_.below(2);
+    insert_much();
+    weights_[static_cast<std::size_t>(Action::erase)] += 8;
   }
 
   // As many leaves as make nodes above them full, or nearly so.
   void make_many() {
     static constexpr std::array<unsigned, 8> kLeaves = {3, 5, 9, 16, 17, 28, 48, 49};
     const auto more = std::ranges::upper_bound(kLeaves, leaves_);
-    const std::uint64_t leaves =
+    std::uint64_t leaves =
         kLeaves[random_.below(static_cast<std::uint64_t>(more - kLeaves.begin()))];
     make_keys(leaves * most_ + random_.below(most_));
     put_ascending(leaves * most_);
-    const Key at = random_.below(leaves) * most_;  // the leaf that most calls go to, or the end
-    if (random_.one_in(2)) {
-      for (Key leaf = 0; leaf < leaves; ++leaf)
-        thin_out(leaf * most_, most_, joinable_ / 2 + 1 + random_.below(2));
-      weights_[static_cast<std::size_t>(Action::erase)] += 24;
-      for (Key& key : hot_) key = key / most_ * most_ == at ? key : hot_[0];
-    } else {
-      weights_[static_cast<std::size_t>(Action::put)] += 24;
-      for (Key& key : hot_)
-        key = random_.one_in(2) ? plan_.keys.size() - 1 - random_.below(4) : at + 1;
+    if (random_.one_in(2)) return crowd_many(leaves);
+    // Some go before the threads begin, so that nodes are larger than they would become.
+    for (std::uint64_t gone = random_.below(leaves / 2 + 1); gone > 0; --gone)
+      thin_out(--leaves * most_, most_, 0);
+    // Often the last ones, whose nodes have few others.
+    const Key at = random_.one_in(2) ? random_.below(leaves) : leaves - 1;
+    for (Key leaf = 0; leaf < leaves; ++leaf) {
+      const auto left = thin_out(leaf * most_, most_, joinable_ / 2 + 1 + random_.below(2));
+      if (leaf != at) continue;
+      for (Key& key : hot_) key = left[random_.below(left.size())];
     }
+    weights_[static_cast<std::size_t>(Action::erase)] += 24;
+  }
+
+  // Most calls go to one leaf, or behind the last one.
+  void crowd_many(std::uint64_t leaves) {
+    const Key at = random_.below(leaves) * most_;
+    for (Key& key : hot_)
+      key = random_.one_in(2) ? plan_.keys.size() - 1 - random_.below(4) : at + 1;
+    weights_[static_cast<std::size_t>(Action::put)] += 24;
   }
 
   void draw_weights(bool erase_much) {
@@ -196,8 +218,9 @@ std::uint64_t SchedulePlan::calls() const {
   return calls;
 }
 
-SchedulePlan draw_plan(util::Random& random, bool ordered, const LeafSizes& leaf) {
-  return Planner(random, ordered, leaf).draw();
+SchedulePlan draw_plan(util::Random& random, bool ordered, const LeafSizes& leaf,
+                       std::optional<Beginning> beginning) {
+  return Planner(random, ordered, leaf).draw(beginning);
 }
 
 }  // namespace perdix::testing

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "testing/linearizability/map.h"
@@ -35,12 +36,14 @@ struct SchedulePlan {
   std::uint64_t calls() const;
 };
 
-/// Seven kinds of beginning: few keys; as many as a leaf holds, so that the next insert splits it;
+/// Eight kinds of beginning: few keys; as many as a leaf holds, so that the next insert splits it;
 /// so few left of two leaves that the next erase merges them; few keys of which one is inserted and
 /// erased by all threads; the same in a leaf that is nearly full, so that it is replaced while they
-/// do; a sparse leaf at the right of one from which a few erases more make a sparse one; and many
-/// leaves, full or sparse, so that what is above them changes, too. Else most calls go to four
+/// do; a sparse leaf at the right of one from which a few erases more make a sparse one; a last
+/// leaf that is full, behind which all threads insert and erase, so that leaves come and go; and
+/// many leaves, full or sparse, so that what is above them changes, too. Else most calls go to four
 /// keys.
-SchedulePlan draw_plan(util::Random& random, bool ordered, const LeafSizes& leaf);
+SchedulePlan draw_plan(util::Random& random, bool ordered, const LeafSizes& leaf,
+                       std::optional<Beginning> beginning = std::nullopt);
 
 }  // namespace perdix::testing
