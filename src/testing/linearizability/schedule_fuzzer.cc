@@ -47,10 +47,15 @@ class StepCounts {
     const std::lock_guard lock(mutex_);
     ++counts_[name];
     constexpr std::uint64_t kMostPointsLog = 10;
-    if (!stay_ || !random_.one_in(one_in_)) return 0;
+    const std::uint64_t one_in = in_doubt(name) ? std::min(one_in_, kInDoubtOneIn) : one_in_;
+    if (!stay_ || !random_.one_in(one_in)) return 0;
     return random_.below(std::uint64_t{1} << random_.below(kMostPointsLog + 1));
   }
   Steps take() { return std::move(counts_); }
+
+  /// Steps after which others see what a crash may undo.
+  static bool in_doubt(std::string_view name) { return name.ends_with("may not be durable"); }
+  static constexpr std::uint64_t kInDoubtOneIn = 4;
 
  private:
   std::mutex mutex_;
@@ -103,7 +108,7 @@ class PointProbe final : public RunProbe {
   /// stay at a step for so many points.
   PointProbe(const RunProbe& run, Scheduler& scheduler, SurvivingMemory& memory, CallSites& sites,
              StepCounts& steps, std::function<void()> missed,
-             std::function<void(std::uint64_t)> stays)
+             std::function<void(std::uint64_t, bool)> stays)
       : RunProbe(run),
         scheduler_(scheduler),
         memory_(memory),
@@ -117,7 +122,7 @@ class PointProbe final : public RunProbe {
   void on_step(const char* name) override {
     const std::uint64_t points = steps_.count(name);
     if (points == 0) return scheduler_.point();
-    stays_(points);
+    stays_(points, StepCounts::in_doubt(name));
     scheduler_.stay(points);
   }
   void on_read(const void*, std::size_t) override { scheduler_.point(); }
@@ -168,7 +173,7 @@ class PointProbe final : public RunProbe {
   CallSites& sites_;
   StepCounts& steps_;
   std::function<void()> missed_;
-  std::function<void(std::uint64_t)> stays_;
+  std::function<void(std::uint64_t, bool)> stays_;
 };
 
 class InstalledProbe {
@@ -227,7 +232,7 @@ class Run {
     StepCounts steps(random_());
     PointProbe probe(
         quiet_, scheduler, memory, sites_, steps, [&] { missed(scheduler); },
-        [&](std::uint64_t points) { stays(scheduler, memory, points); });
+        [&](std::uint64_t points, bool in_doubt) { stays(scheduler, memory, points, in_doubt); });
     const InstalledProbe installed(probe);
     std::vector<std::jthread> threads;
     for (unsigned t = 0; t < calls.size(); ++t) {
@@ -246,10 +251,10 @@ class Run {
   }
 
   /// A thread is about to stay where it is for so many points. Often the crash comes meanwhile.
-  void stays(Scheduler& scheduler, const SurvivingMemory& memory, std::uint64_t points) {
-    constexpr std::uint64_t kCrashOneIn = 16;
-    if (crash_ || crash_is_near_ || sites_.suppresses() || !crash_random_.one_in(kCrashOneIn))
-      return;
+  void stays(Scheduler& scheduler, const SurvivingMemory& memory, std::uint64_t points,
+             bool in_doubt) {
+    const std::uint64_t one_in = in_doubt ? StepCounts::kInDoubtOneIn : 64;
+    if (crash_ || crash_is_near_ || sites_.suppresses() || !crash_random_.one_in(one_in)) return;
     crash_is_near_ = true;
     scheduler.at_point(scheduler.points() + 1 + crash_random_.below(points),
                        [&] { crash(memory); });
