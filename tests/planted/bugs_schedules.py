@@ -32,6 +32,19 @@ STRINGS = (
 )
 BOTH = INTEGERS + STRINGS
 
+
+def from_beginning(name, more=""):
+    """Integers, where the beginning is chosen."""
+    line = f"--engine nbtree --domain memory_controller --reopen --beginning {name}{more}"
+    return (schedules(line),)
+
+
+CONTESTED = from_beginning("contested")
+CONTESTED_FULL = from_beginning("contested-full")
+FULL = from_beginning("full")
+SPARSE = from_beginning("sparse")
+EDGE = from_beginning("edge")
+
 BUGS = [
     Bug(
         "schedules: an insert stores its key before its value",
@@ -52,7 +65,7 @@ BUGS = [
   }
   pm().store(entry.value, cargo.value);
 """,
-        INTEGERS,
+        CONTESTED,
     ),
     Bug(
         "schedules: an insert leaves the empty slots before its own alone",
@@ -63,7 +76,7 @@ BUGS = [
 """,
         """        break;
 """,
-        INTEGERS,
+        CONTESTED,
     ),
     Bug(
         "schedules: a dead entry before an insert stays in doubt",
@@ -71,7 +84,7 @@ BUGS = [
         "        settle_doubts(leaf, left & -left);  "
         "// or it might come back, and count before ours\n",
         "",
-        INTEGERS,
+        CONTESTED,
     ),
     Bug(
         "schedules: another's insert is decided before it is durable",
@@ -79,14 +92,14 @@ BUGS = [
         """        pm().persist(&entry, sizeof entry);
         if (!pm()""",
         """        if (!pm()""",
-        INTEGERS,
+        CONTESTED,
     ),
     Bug(
         "schedules: an insert that is frozen undecided always wins",
         NB_INSERT,
         "      return Fate::lost;\n",
         "      return Fate::won;\n",
-        INTEGERS,
+        CONTESTED_FULL,
     ),
     Bug(
         "schedules: a replacement copies what is visible only",
@@ -94,7 +107,7 @@ BUGS = [
         "    if (Code::state(word) == State::special) continue;\n    const Word key_word",
         "    if (Code::state(word) == State::special || "
         "({planted} && (leaf.visible_slots() >> i & 1) == 0)) continue;\n    const Word key_word",
-        INTEGERS,
+        CONTESTED_FULL,
     ),
     Bug(
         "schedules: an update compares the value only",
@@ -105,7 +118,7 @@ BUGS = [
         "? pm().compare_exchange(entry.value, old.second, fresh(old).second) "
         ": pm().compare_exchange(reinterpret_cast<pm::WordPair&>(entry), old, fresh(old))) "
         "return true;\n",
-        BOTH,
+        FULL + CONTESTED_FULL,
     ),
     Bug(
         "schedules: a leaf that is joined stays at its position until after the commit",
@@ -115,6 +128,7 @@ BUGS = [
   std::uint64_t& word = place.at->anchor().block;
   const pm::Offset block = pool().offset(&smo.left->block());
   pm::Offset seen = pool().offset(&place.leaf->block());
+  pm::on_step("nbtree: link a block");
   // The commit. Who finds it made persists it too: its maker may be suspended. Who finds yet
   // another block there is late: that one came after this one was durable.
   if (pm().compare_exchange(word, seen, block) || seen == block) pm().persist(&word, sizeof word);
@@ -141,6 +155,7 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
   std::uint64_t& word = place.at->anchor().block;
   const pm::Offset block = pool().offset(&smo.left->block());
   pm::Offset seen = pool().offset(&place.leaf->block());
+  pm::on_step("nbtree: link a block");
   // The commit. Who finds it made persists it too: its maker may be suspended. Who finds yet
   // another block there is late: that one came after this one was durable.
   if (pm().compare_exchange(word, seen, block) || seen == block) pm().persist(&word, sizeof word);
@@ -162,7 +177,7 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
   if (smo.absorbed != nullptr) {
     pm::on_step("nbtree: leaves were joined"); if ({planted}) smo.absorbed->leaf.store(nullptr);
 """,
-        INTEGERS,
+        SPARSE + EDGE,
     ),
     Bug(
         "schedules: a leaf is in use before its anchor leads to it",
@@ -170,7 +185,7 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
         "  pm::Offset seen = pool().offset(&place.leaf->block());\n",
         "  pm::Offset seen = pool().offset(&place.leaf->block()); "
         "if ({planted}) place.at->leaf.store(smo.left);\n",
-        INTEGERS,
+        FULL + EDGE,
     ),
     Bug(
         "schedules: an erase hides its entry before its death is durable",
@@ -181,16 +196,34 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
         """    pairs = leaf.hide(slot);
     pm().persist(&entry.key, sizeof entry.key);
 """,
-        INTEGERS,
+        CONTESTED,
     ),
     Bug(
         "schedules: an update is in doubt only after its store",
         NB_TREE,
         """  begin_doubt(leaf);  // before anybody can see the value
+  pm::WordPair old{};
+  const bool done = exchange(entry, old, [&](const pm::WordPair& now) {
+    if constexpr (!Values::kInline) {
+      cargo.hold->name(0, blob_offset(now.second));
+      pm().fence();  // the name is durable before the blob can be unlinked
+    }
+    return pm::WordPair{now.first, cargo.value};
+  });
+  pm::on_step("nbtree: an update may not be durable");
 """,
-        """  if (!{planted}) begin_doubt(leaf);
+        """  if (!{planted}) begin_doubt(leaf);  // before anybody can see the value
+  pm::WordPair old{};
+  const bool done = exchange(entry, old, [&](const pm::WordPair& now) {
+    if constexpr (!Values::kInline) {
+      cargo.hold->name(0, blob_offset(now.second));
+      pm().fence();  // the name is durable before the blob can be unlinked
+    }
+    return pm::WordPair{now.first, cargo.value};
+  });
+  pm::on_step("nbtree: an update may not be durable"); if ({planted}) begin_doubt(leaf);
 """,
-        INTEGERS,
+        CONTESTED,
     ),
     Bug(
         "schedules: an update is out of doubt before it is durable",
@@ -201,35 +234,35 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
         """  end_doubt(leaf);
   if (done) pm().persist(&entry.value, sizeof entry.value);
 """,
-        INTEGERS,
+        CONTESTED,
     ),
     Bug(
         "schedules: who shows an entry does not look whether it was erased",
         NB_INSERT,
         "  if (Code::state(pm::load(entry.key)) != State::special) return;\n",
         "  return;\n",
-        INTEGERS,
+        CONTESTED,
     ),
     Bug(
         "schedules: a replacement drops its claims before it is linked",
         NB_SMO,
         "  link(place, mine);\n  hold.linked();\n",
         "  hold.linked();\n  link(place, mine);\n",
-        INTEGERS,
+        FULL,
     ),
     Bug(
         "schedules: a leaf comes back with frozen entries, and is not closing",
         NB_RESUME,
         "  leaf.set_visible(found.counts, found.frozen != 0);\n",
         "  leaf.set_visible(found.counts, false);\n",
-        INTEGERS,
+        CONTESTED_FULL,
     ),
     Bug(
         "schedules: an entry of a cold leaf that another has just killed is not persisted",
         NB_RESUME,
         "= deciding_.load() == 0 ? 0 : found.dead;",
         "= {planted} || deciding_.load() == 0 ? 0 : found.dead;",
-        BOTH,
+        CONTESTED,
     ),
     Bug(
         "schedules: a leaf is retired while searches find it",
@@ -237,28 +270,28 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
         "    renew(position, wanted.low);  // its leaf is another one now, so no search finds this "
         "any more\n",
         "",
-        INTEGERS,
+        EDGE,
     ),
     Bug(
         "schedules: a split leaves a pair in both leaves",
         NB_SMO,
         "    fill(*smo.right_leaf, draft, kept, draft.size);\n",
         "    fill(*smo.right_leaf, draft, kept - 1, draft.size);\n",
-        INTEGERS,
+        FULL,
     ),
     Bug(
         "schedules: who closes a leaf leaves empty slots to those that took them",
         NB_SMO,
         "state == State::frozen || (state == State::special && word != kEmpty)",
         "state == State::frozen || (state == State::special && ({planted} || word != kEmpty))",
-        INTEGERS,
+        CONTESTED_FULL,
     ),
     Bug(
         "schedules: the right one of two leaves that are joined is not closed",
         NB_SMO,
         "  if (draft.absorbed != nullptr) freeze(*draft.absorbed_leaf);\n",
         "",
-        INTEGERS,
+        SPARSE + EDGE,
     ),
     Bug(
         "schedules: an erase does not name the value",
@@ -274,14 +307,14 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
         "    settle_doubts(*place.leaf, found.slot >= 0 ? std::uint64_t{1} << found.slot : "
         "found.dead);\n",
         "    settle_doubts(*place.leaf, found.slot >= 0 ? std::uint64_t{1} << found.slot : 0);\n",
-        INTEGERS,
+        CONTESTED,
     ),
     Bug(
         "schedules: a scan shows what is in doubt",
         NB_SCAN,
         "  settle_doubts(leaf, slots);\n",
         "",
-        INTEGERS,
+        CONTESTED,
     ),
     Bug(
         "schedules: what is unlinked is freed without a grace period",
