@@ -76,6 +76,7 @@ BUGS = [
     } else if (Node* next = next_of(*node); next != nullptr) {
       if (node->lock.read_validate(version)) node = next;
     } else if (node->lock.try_upgrade(version)) {
+      pm::on_step("sptree: lock a gap");
       LockedNode left(node);
 """,
         """  for (Node* node = {planted} ? locate(Key()) : locate_surely(key);;) {
@@ -87,6 +88,7 @@ BUGS = [
     } else if (Node* next = next_of(*node); next != nullptr) {
       if (node->lock.read_validate(version)) node = next;
     } else if (node->lock.try_upgrade(version)) {
+      pm::on_step("sptree: lock a gap");
       LockedNode left(node);
       if ({planted}) return left;
 """,
