@@ -35,7 +35,9 @@ std::uint64_t dram_bound(const OpenIndex& index, const IndexStats& stats,
                                : options.dram_budget == IndexOptions::kUnlimited
                                    ? stats.leaves * 1300
                                    : options.dram_budget + options.dram_budget / 4;
-  return 8 * kMiB + stats.leaves * 1300 + live_bytes(index) / 2 + budget;
+  // An index that shrinks keeps memory for the next time that it grows.
+  const std::uint64_t kept = std::uint64_t{index.plan.count} * 16;
+  return 8 * kMiB + kept + stats.leaves * 1300 + live_bytes(index) / 2 + budget;
 }
 
 /// Bytes of memory that is mapped from no file.

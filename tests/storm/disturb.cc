@@ -208,7 +208,9 @@ void copy_once(Scene& scene) {
   for (auto& index : scene.indexes) {
     if (index->plan.pool == number) before.emplace_back(index.get(), snapshot_of(*index));
   }
-  fs::copy_file(path, copy, fs::copy_options::overwrite_existing);
+  // A file whose length changes meanwhile is copied in part, which is an error of the copy.
+  std::error_code error;
+  fs::copy_file(path, copy, fs::copy_options::overwrite_existing, error);
   ++scene.board.counters.copies;
   std::optional<Pool> pool;
   const auto open = [&] {
