@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Requires that the schedule fuzzer reaches the steps of the engines' protocols that have names
+(pm::on_step), within a bounded number of schedules.
+
+    tests/linearizability/steps.py PROGRAM           all engines
+    tests/linearizability/steps.py PROGRAM nbtree    the steps whose names begin so
+
+Fails if a step is not reached, if the sources name one that is not in the lists below, or if they
+no longer name one that is.
+"""
+
+import collections
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCES = Path(__file__).resolve().parents[2] / "src"
+SCHEDULES = 25  # of each kind in a round
+ROUNDS = 40  # at most, until all steps are reached
+
+COMMON = "--domain memory_controller --reopen"
+STRINGS = "--keys bytes --values bytes"
+KINDS = {
+    "nbtree": (
+        "--engine nbtree",
+        f"--engine nbtree {STRINGS}",
+        f"--engine nbtree {STRINGS} --beginning edge",
+        "--engine nbtree --beginning contested-full",
+        "--engine nbtree --full",
+    ),
+    "sptree": (
+        "--engine sptree --dram-budget 3K --dram-budget-after 1K",
+        "--engine sptree --dram-budget 1G",
+        "--engine sptree --dram-budget 3K --beginning edge",
+        f"--engine sptree {STRINGS} --dram-budget 3K",
+    ),
+}
+KINDS["art"] = KINDS["sptree"]
+
+# What must be reached.
+STEPS = """
+art: a node goes
+art: a node grows
+art: a prefix grows
+art: a prefix is shorter and not below another node
+art: change a node
+art: change the first child of a node
+art: children have moved, and not their bytes
+art: fork
+art: put a node in the place of another
+art: split a prefix
+nbtree: a cold leaf is frozen
+nbtree: a frozen insert has won
+nbtree: a join is left for later
+nbtree: a join meets a leaf that changes
+nbtree: a leaf became warm meanwhile
+nbtree: a leaf that was read is no more at its position
+nbtree: a leaf was split
+nbtree: a search finds a position without a leaf
+nbtree: a search goes right
+nbtree: a slot is taken
+nbtree: absorb a leaf that is needed
+nbtree: an entry changes before it is exchanged
+nbtree: an entry changes before it is frozen
+nbtree: an entry was erased before it was shown
+nbtree: an erase may not be durable
+nbtree: an erase meets a frozen entry
+nbtree: an insert is frozen undecided
+nbtree: an insert is pending
+nbtree: an insert may not be durable
+nbtree: an insert's slot was closed
+nbtree: an update may not be durable
+nbtree: an update meets a frozen entry
+nbtree: another has decided an insert
+nbtree: another preparation is taken
+nbtree: close a leaf
+nbtree: decide a pending entry of a cold leaf
+nbtree: decide an insert for its owner
+nbtree: end a round of joins
+nbtree: exchange an entry
+nbtree: help to link
+nbtree: hide an entry
+nbtree: leave a wish
+nbtree: leave a wish to another
+nbtree: leaves were joined
+nbtree: link a block
+nbtree: make a leaf warm
+nbtree: make up for joins
+nbtree: no space for a modification
+nbtree: no space for the reserve
+nbtree: pass a position that is joined
+nbtree: persist what is in doubt
+nbtree: publish a node
+nbtree: publish a root
+nbtree: put a leaf in its position
+nbtree: renew a leaf
+nbtree: resume some leaves
+nbtree: say what becomes of a leaf
+nbtree: settle leftovers
+nbtree: show an entry
+nbtree: take a leaf from a position that is joined
+nbtree: take a slot
+nbtree: the root has one child
+nbtree: the root splits
+nbtree: use the reserve
+sptree: a leaf may be cold
+sptree: a leaf on its way to the backup is gone
+sptree: a leaf was split
+sptree: a merge ends a chain
+sptree: a neighbour grew before it was locked
+sptree: a node leaves the top layer
+sptree: a reader meets a change
+sptree: a reader meets a node that is gone
+sptree: a split ends a chain
+sptree: a warm leaf lies before the key
+sptree: a writer meets a node that is gone
+sptree: adopt a chain
+sptree: all leaves are warm
+sptree: bring pairs back into their columns
+sptree: bury a pair
+sptree: clean a chain
+sptree: close a chain
+sptree: file a leaf
+sptree: go right
+sptree: leaves were merged
+sptree: list a new node
+sptree: lock a gap
+sptree: lock a node
+sptree: make a checkpoint
+sptree: make a leaf warm
+sptree: queue a leaf for the backup
+sptree: resume one leaf for the log
+sptree: shrink the log
+sptree: take the buffer of another node
+"""
+
+# What takes more schedules than these, or a state that they do not have.
+RARE = """
+art: a node shrinks
+nbtree: a frozen insert has lost
+nbtree: a position goes before it comes
+nbtree: a position goes before its leaf is renewed
+nbtree: a position succeeds one that is gone
+nbtree: a preparation does not fit
+nbtree: a search completes a join
+nbtree: abandon a stripe
+nbtree: an insert that lost is frozen
+nbtree: complete a join on the way to the left neighbour
+nbtree: kill entries that lost
+nbtree: the left neighbour has gone
+nbtree: the owner of a slot before was faster
+sptree: a stale chain at the left comes first
+sptree: give back a buffer
+sptree: no room for a tombstone
+sptree: no space to keep the log short
+"""
+
+
+def lines(text):
+    return {line for line in text.splitlines() if line}
+
+
+def named_in_sources():
+    """The steps that the engines name."""
+    names = set()
+    for path in SOURCES.rglob("*.*"):
+        if path.suffix in (".h", ".cc") and "testing" not in path.parts:
+            names.update(re.findall(r'on_step\("([^"]+)"\)', path.read_text()))
+    return names
+
+
+def misfits():
+    known = lines(STEPS) | lines(RARE)
+    named = named_in_sources()
+    return [f"not in the lists: {name}" for name in sorted(named - known)] + [
+        f"no source names it: {name}" for name in sorted(known - named)
+    ]
+
+
+def run(program, kind, seed):
+    """How often each step was taken in some schedules of a kind."""
+    command = [program, *kind.split(), *COMMON.split(), "--steps"]
+    command += ["--seed", str(seed), "--runs", str(SCHEDULES)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{result.stdout}{result.stderr}")
+    return {
+        name: int(count) for count, name in re.findall(r"step (\d+) (.*)", result.stdout)
+    }
+
+
+def missing_after(program, wanted, kinds):
+    """Runs schedules of all kinds in turn; returns what was not reached."""
+    reached = collections.Counter()
+    schedules = 0
+    for turn in range(ROUNDS):
+        for kind in kinds:
+            reached.update(run(program, kind, 1 + turn * SCHEDULES))
+            schedules += SCHEDULES
+            if not wanted - reached.keys():
+                print(f"{len(wanted)} steps, all reached by {schedules} schedules")
+                return set()
+    return wanted - reached.keys()
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    wrong = misfits()
+    engines = sys.argv[2:] or sorted(KINDS)
+    for engine in engines:
+        wanted = {name for name in lines(STEPS) if name.startswith(f"{engine}: ")}
+        for name in sorted(missing_after(sys.argv[1], wanted, KINDS[engine])):
+            wrong.append(f"not reached: {name}")
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
