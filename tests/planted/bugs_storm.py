@@ -185,9 +185,12 @@ BUGS = [
     Bug(
         "fastfair: an update of a string is acknowledged before it is durable",
         FASTFAIR,
-        """    pm().publish(word, new_word);  // the commit; the new blob is durable since log()
+        """    session.commit(pm::set_word(word, new_word));  // the new blob is durable before
 """,
-        """    pm().store(word, new_word);
+        """    session.commit_when(word, ~Word{0}, new_word);
+    session.log();
+    pm().store(word, new_word);
+    session.finish();
 """,
         (storm(f"--engine fastfair --kinds u64_bytes {POWER}", seconds=120),),
     ),
