@@ -232,6 +232,13 @@ class Allocation : public ::testing::Test {
     for (std::uint64_t i = 0; i + 50 < kKeys && !this->HasFailure(); ++i) step(i, 3);
   }
 
+  /// Calls have met failing allocations. FastFair has nothing in DRAM, so its writes may need none.
+  void expect_failures() const {
+    if constexpr (!std::is_same_v<Index, FastFair<K, V>>) {
+      EXPECT_GT(failures_, 0u);
+    }
+  }
+
   TempDirectory directory_{testing_files::memory_directory()};
   std::filesystem::path path_ = directory_.file("test.pool");
   std::optional<Pool> pool_;
@@ -264,14 +271,14 @@ TYPED_TEST_SUITE(Allocation, Types, Names);
 TYPED_TEST(Allocation, OfAWriteFails) {
   this->create();
   this->work(Count::once);
-  EXPECT_GT(this->failures_, 0u);
+  this->expect_failures();
   this->expect_all_right();
 }
 
 TYPED_TEST(Allocation, AllOfAWriteFail) {
   this->create();
   this->work(Count::onwards);
-  EXPECT_GT(this->failures_, 0u);
+  this->expect_failures();
   this->expect_all_right();
 }
 
