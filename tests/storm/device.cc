@@ -108,6 +108,8 @@ void attach(const std::string& path) {
                              std::filesystem::copy_options::overwrite_existing);
   const std::lock_guard lock(mutex);
   std::erase_if(attached(), [&](const Attached& pool) { return pool.path == path; });
+  // This pool may be mapped where another one was that is closed now.
+  for (Attached& pool : attached()) pool.base = 0;
   Attached pool{path, {path, O_RDONLY}, {device_of(path), O_RDWR}, {}, 0, {}};
   ::fstat(pool.file, &pool.status);
   attached().push_back(std::move(pool));
