@@ -50,7 +50,8 @@ bool strikes_this_thread(Fault fault) {
 }
 
 bool strikes_others(Fault fault) {
-  if (mine.exempt || others_fault.load(std::memory_order_relaxed) != fault) return false;
+  if (mine.exempt || mine.spared || others_fault.load(std::memory_order_relaxed) != fault)
+    return false;
   return others_left.load(std::memory_order_relaxed) > 0 && others_left.fetch_sub(1) == 1;
 }
 
