@@ -20,6 +20,9 @@ constexpr std::uint64_t kFaultOneIn = 24;   // calls that fail, where all may
 constexpr std::uint64_t kCountOneIn = 256;  // operations between additions to the board
 constexpr std::uint32_t kFewKeys = 8;
 
+/// Ends the step of a client whose pool has just failed by the sync of another thread.
+struct PoolFailed {};
+
 const char* name_of_call(Op op) {
   switch (op) {
     case Op::put: return "put";
@@ -117,8 +120,14 @@ Found Client::version_of(const OpenIndex& index, std::uint32_t number, const Dat
 
 Found Client::find(OpenIndex& index, std::uint32_t number) {
   const Call marked(seat_, "get");
-  const auto value = index.index.get(index.key(number));
-  return value ? version_of(index, number, *value) : Found{};
+  try {
+    const auto value = index.index.get(index.key(number));
+    return value ? version_of(index, number, *value) : Found{};
+  } catch (const Error& error) {
+    if (depth_ != 0 || step_.fault != Fault::sync || error.code() != Errc::io_error) throw;
+    board_.sick[index.plan.pool] = true;
+    throw PoolFailed();
+  }
 }
 
 void Client::settle(OpenIndex& index, std::uint32_t number) {
@@ -414,6 +423,13 @@ void Client::idle() {
 }
 
 void Client::run() {
+  try {
+    work();
+  } catch (const PoolFailed&) {  // what is in flight stays undecided until the pool is opened again
+  }
+}
+
+void Client::work() {
   if (step_.work == Work::fill || step_.work == Work::drain) {
     for (auto& index : indexes_) step_.work == Work::fill ? fill(*index) : drain(*index);
     return;

@@ -70,6 +70,7 @@ class Client {
   std::uint64_t operations() const { return operations_; }
 
  private:
+  void work();
   void fill(OpenIndex& index);
   void drain(OpenIndex& index);
   void churn(bool few);

@@ -301,7 +301,8 @@ class Worker {
     if (!step.restarts) {
       for (std::thread& thread : threads) scene.threads.push_back(thread.native_handle());
     }
-    guarded([&] { disturb(step.disturbance, scene, [&] { return running_.load() > 0; }); });
+    guarded(step.fault,
+            [&] { disturb(step.disturbance, scene, [&] { return running_.load() > 0; }); });
     for (std::thread& thread : threads) thread.join();
     faults::arm_others(Fault::none, 0);
     board_.others_armed = false;
@@ -319,7 +320,7 @@ class Worker {
   void run_client(const Step& step, unsigned number) {
     const Share share = {number, step.threads};
     const std::uint64_t seed = mix(episode_.seed + board_.round * 97 + number) + board_.step++;
-    guarded([&] {
+    guarded(step.fault, [&] {
       if (!step.restarts) {
         Client(indexes_, board_, number + 1, share, seed, step).run();
         return;
@@ -328,7 +329,8 @@ class Worker {
       part.operations = step.operations / kChunks;
       for (unsigned i = 0; i < kChunks; ++i) {
         std::thread([&] {
-          guarded([&] { Client(indexes_, board_, number + 1, share, seed + i, part).run(); });
+          guarded(step.fault,
+                  [&] { Client(indexes_, board_, number + 1, share, seed + i, part).run(); });
         }).join();
         ++board_.counters.threads;
       }
@@ -336,12 +338,15 @@ class Worker {
     --running_;
   }
 
+  /// Where syncs fail, whoever looks at a pool meanwhile may meet one that has just failed.
   template <class F>
-  void guarded(F&& body) {
+  void guarded(Fault fault, F&& body) {
     faults::exempt_this_thread();
     try {
       body();
     } catch (const std::exception& error) {
+      const auto* refusal = dynamic_cast<const Error*>(&error);
+      if (fault == Fault::sync && refusal != nullptr && refusal->code() == Errc::io_error) return;
       end_with(board_, what_of(error));
     }
   }
