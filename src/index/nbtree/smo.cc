@@ -629,6 +629,7 @@ template void Tree<std::uint64_t, std::uint64_t>::reform(const Place&, const Key
 template void Tree<std::uint64_t, std::uint64_t>::freeze(Leaf<std::uint64_t>&) const;
 template void Tree<std::uint64_t, std::uint64_t>::join_if_due(const Place&, unsigned) const;
 template bool Tree<std::uint64_t, std::uint64_t>::make_up_for_joins() const;
+template void Tree<std::uint64_t, std::uint64_t>::fill_reserve() const;
 template void Tree<std::uint64_t, std::uint64_t>::erase_makes_up_for_joins() const;
 template Leaf<std::uint64_t>* Tree<std::uint64_t, std::uint64_t>::new_leaf(
     pm::Offset, unsigned, Position<std::uint64_t>*) const;
@@ -636,6 +637,7 @@ template void Tree<std::uint64_t, std::string>::reform(const Place&, const Key*)
 template void Tree<std::uint64_t, std::string>::freeze(Leaf<std::uint64_t>&) const;
 template void Tree<std::uint64_t, std::string>::join_if_due(const Place&, unsigned) const;
 template bool Tree<std::uint64_t, std::string>::make_up_for_joins() const;
+template void Tree<std::uint64_t, std::string>::fill_reserve() const;
 template void Tree<std::uint64_t, std::string>::erase_makes_up_for_joins() const;
 template Leaf<std::uint64_t>* Tree<std::uint64_t, std::string>::new_leaf(
     pm::Offset, unsigned, Position<std::uint64_t>*) const;
@@ -643,6 +645,7 @@ template void Tree<std::string, std::uint64_t>::reform(const Place&, const Key*)
 template void Tree<std::string, std::uint64_t>::freeze(Leaf<std::string>&) const;
 template void Tree<std::string, std::uint64_t>::join_if_due(const Place&, unsigned) const;
 template bool Tree<std::string, std::uint64_t>::make_up_for_joins() const;
+template void Tree<std::string, std::uint64_t>::fill_reserve() const;
 template void Tree<std::string, std::uint64_t>::erase_makes_up_for_joins() const;
 template Leaf<std::string>* Tree<std::string, std::uint64_t>::new_leaf(
     pm::Offset, unsigned, Position<std::string>*) const;
@@ -650,6 +653,7 @@ template void Tree<std::string, std::string>::reform(const Place&, const Key*) c
 template void Tree<std::string, std::string>::freeze(Leaf<std::string>&) const;
 template void Tree<std::string, std::string>::join_if_due(const Place&, unsigned) const;
 template bool Tree<std::string, std::string>::make_up_for_joins() const;
+template void Tree<std::string, std::string>::fill_reserve() const;
 template void Tree<std::string, std::string>::erase_makes_up_for_joins() const;
 template Leaf<std::string>* Tree<std::string, std::string>::new_leaf(pm::Offset, unsigned,
                                                                      Position<std::string>*) const;
