@@ -191,6 +191,17 @@ class FailedSync : public ::testing::TestWithParam<IndexType> {
     return found;
   }
 
+  /// How many syncs the work takes if none fails.
+  void count_syncs(std::size_t& total) {
+    restart_from_base();
+    auto pool = Pool::open(path_, options());
+    AnyIndex index = open(pool);
+    Model model = before_;
+    Device::fail(0, false);
+    ASSERT_FALSE(work(index, kSteps, model));
+    total = Device::syncs();
+  }
+
   TempDirectory directory_{testing_files::memory_directory()};
   std::filesystem::path base_ = directory_.file("base.pool");
   std::filesystem::path path_ = directory_.file("test.pool");
@@ -199,16 +210,8 @@ class FailedSync : public ::testing::TestWithParam<IndexType> {
 };
 
 TEST_P(FailedSync, LeavesWhatWasAcknowledged) {
-  restart_from_base();
   std::size_t total = 0;
-  {
-    auto pool = Pool::open(path_, options());
-    AnyIndex index = open(pool);
-    Model model = before_;
-    Device::fail(0, false);
-    ASSERT_FALSE(work(index, kSteps, model));
-    total = Device::syncs();
-  }
+  ASSERT_NO_FATAL_FAILURE(count_syncs(total));
   util::Random random(GetParam().name.size() * 100 + GetParam().kinds().size());
   const auto runs = static_cast<int>(scaled(16));
   for (int run = 0; run < runs; ++run) {
@@ -295,16 +298,8 @@ TEST_P(FailedSync, OfAnOpeningPassesWithTheNextOpening) {
 
 /// At each sync, with any of what was not synced; and again while that is opened.
 TEST_P(FailedSync, PowerFailuresLeaveWhatWasAcknowledged) {
-  restart_from_base();
   std::size_t total = 0;
-  {
-    auto pool = Pool::open(path_, options());
-    AnyIndex index = open(pool);
-    Model model = before_;
-    Device::fail(0, false);
-    ASSERT_FALSE(work(index, kSteps, model));
-    total = Device::syncs();
-  }
+  ASSERT_NO_FATAL_FAILURE(count_syncs(total));
   util::Random random(GetParam().name.size() * 1000 + GetParam().kinds().size());
   const auto runs = static_cast<int>(scaled(20));
   const auto again = directory_.file("again.pool");
