@@ -10,4 +10,12 @@ std::string_view to_string(Kind kind) noexcept {
   return "unknown";
 }
 
+std::string_view to_string(DataModel model) noexcept {
+  switch (model) {
+    case DataModel::pairs: return "pairs";
+    case DataModel::points: return "points";
+  }
+  return "unknown";
+}
+
 }  // namespace perdix

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,7 +28,8 @@ std::uint64_t decode_u64(std::string_view bytes);
 /// invalid_argument). A virtual call dearer than the typed classes.
 class Index {
  public:
-  /// Opens an index that exists, whatever its engine. Throws not_found.
+  /// Opens an index that exists, whatever its engine. Throws not_found, and unsupported if it has
+  /// no pairs.
   static std::unique_ptr<Index> open(const Pool& pool, std::string_view name,
                                      const IndexOptions& options = {});
 
@@ -47,7 +49,19 @@ class Index {
   virtual bool update(std::string_view key, std::string_view value) = 0;
   virtual bool erase(std::string_view key) = 0;
   virtual std::optional<std::string> get(std::string_view key) const = 0;
+
+  /// The same into a string of the caller's, whose memory is used again; false, and `value` is as
+  /// before, if the key is not there.
+  virtual bool get(std::string_view key, std::string& value) const = 0;
+
   virtual bool contains(std::string_view key) const = 0;
+
+  /// out[i] = get(keys[i]) for all i. Throws invalid_argument if `out` is shorter than `keys`.
+  virtual void get_many(std::span<const std::string_view> keys,
+                        std::span<std::optional<std::string>> out) const = 0;
+
+  /// Shows every pair once, in no order: see PointIndex::for_each().
+  virtual void for_each(Visitor<std::string, std::string> visit) const = 0;
 
   /// Whether scan() works: false for hash indexes, whose scan throws unsupported.
   virtual bool ordered() const noexcept = 0;

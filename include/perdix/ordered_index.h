@@ -2,119 +2,40 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
-#include <perdix/pool.h>
+#include <perdix/point_index.h>
 #include <perdix/types.h>
 
 namespace perdix {
 
-namespace pool {
-class Health;
-}
-
-/// A durable ordered map. `K` and `V` are each std::uint64_t or std::string; `Engine` implements
-/// it. SpTree, NbTree and FastFair are such maps: each says what the calls cost in it, what a scan
-/// shows besides what is promised here, and who waits for whom.
-///
-/// Every call is thread-safe, and durably linearizable: it survives a crash once it has returned,
-/// its effect survives once any thread could have observed it, and a call in flight at the crash
-/// happened entirely or not at all. Calls throw too_large for keys above 64 KiB - 1 or values above
-/// 4 GiB - 1, out_of_space when the pool can't grow, and no_memory; such a call changed nothing.
-/// Once a sync to disk has failed every call throws io_error, reads included: nothing is shown that
-/// might be lost. What the calls were to change that were going on at that moment is undecided, see
-/// Pool. In a child of the process that opened the index every call throws forked, and the
-/// destructor does nothing.
+/// A durable ordered map: what a PointIndex has, and what the order of the keys gives: integers by
+/// value, strings by their bytes. SpTree, NbTree and FastFair are such maps: each says what the
+/// calls cost in it and what a scan shows besides what is promised here.
 template <class Engine, Storable K, Storable V>
-class OrderedIndex {
+class OrderedIndex : public PointIndex<Engine, K, V> {
  public:
   using Key = View<K>;
   using Value = View<V>;
 
-  OrderedIndex(OrderedIndex&&) noexcept;
-  OrderedIndex& operator=(OrderedIndex&&) noexcept;
-
-  /// Sets the value of a key, new or not.
-  void put(Key key, Value value);
-
-  /// Adds a key; false, and nothing changes, if it is there.
-  bool insert(Key key, Value value);
-
-  /// Replaces the value of a key; false, and nothing changes, if it is not there.
-  bool update(Key key, Value value);
-
-  /// Removes a key; false if it is not there.
-  bool erase(Key key);
-
-  /// The value of a key.
-  std::optional<V> get(Key key) const {
-    // Inline, so that no optional is returned: compilers do that through the stack, a byte and a
-    // word stored apart and loaded in one, which waits for the stores to complete.
-    V value{};
-    if (!get(key, value)) return std::nullopt;
-    return value;
-  }
-
-  /// The same into an object of the caller's, whose memory is used again if it is a string; false,
-  /// and `value` is as before, if the key is not there.
-  bool get(Key key, V& value) const;
-
-  bool contains(Key key) const;
-
-  /// out[i] = get(keys[i]) for all i, each as by a call of its own. Throws invalid_argument if
-  /// `out` is shorter than `keys`. Cost: the lookups of sixteen keys wait for memory together.
-  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
+  OrderedIndex(OrderedIndex&&) noexcept = default;
+  OrderedIndex& operator=(OrderedIndex&&) noexcept = default;
 
   /// Shows the pairs with key >= from in ascending order until the visitor returns false. A scan is
   /// not a snapshot: each pair was present at some moment between the call and its showing, and
   /// each key that is passed over was absent at such a moment. Keys ascend strictly, and none is
-  /// shown twice.
-  ///
-  /// The scan reads some pairs, at most those of one leaf, then shows them from a copy. While the
-  /// visitor runs, its thread holds nothing of this library. So it may do what it may do elsewhere:
-  /// write to this index, scan it again, open, close and drop others, throw. It may take any time:
-  /// neither writers nor the reclamation of memory wait for it. A view that it is shown is valid
-  /// until it returns. Must not destroy this index.
-  ///
-  /// Cost: strings are copied, a leaf's at once or, of large ones, 16 KiB to 1 MiB at once (a
-  /// larger pair alone), into memory that the scan uses again; integers need no allocation.
+  /// shown twice. What a visitor may do, and the cost: see for_each().
   void scan(Key from, Visitor<K, V> visit) const;
 
   /// At most `limit` pairs with key >= from, ascending. Reads no string behind the last of them,
   /// but for keys of the same leaf.
   std::vector<std::pair<K, V>> scan(Key from, std::size_t limit) const;
 
-  /// Number of keys: exact when no writer is active.
-  std::uint64_t size() const;
-
-  IndexStats stats() const;
-
-  /// Verifies every invariant of the index. Writers must be idle. Cost: reads the whole index.
-  CheckReport check() const;
-
  protected:
   explicit OrderedIndex(std::unique_ptr<Engine> engine);
-  ~OrderedIndex();
-
-  Engine& engine() const noexcept { return *engine_; }
-
- private:
-  /// Ends the engine; in a child of the process that opened it, leaves it alone.
-  struct Close {
-    void operator()(Engine* engine) const noexcept;
-  };
-
-  void require_usable() const;
-  template <class Call>
-  auto run(Call call) const;
-
-  const pool::Health* health_;  // of the pool, which the engine keeps open
-  std::unique_ptr<Engine, Close> engine_;
+  ~OrderedIndex() = default;
 };
 
 }  // namespace perdix

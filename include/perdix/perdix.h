@@ -5,6 +5,8 @@
 #include <perdix/fastfair.h>
 #include <perdix/index.h>
 #include <perdix/nbtree.h>
+#include <perdix/ordered_index.h>
+#include <perdix/point_index.h>
 #include <perdix/pool.h>
 #include <perdix/sptree.h>
 #include <perdix/types.h>

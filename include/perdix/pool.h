@@ -49,6 +49,7 @@ struct IndexInfo {
   std::string engine;  ///< "sptree", …
   Kind key_kind = Kind::u64;
   Kind value_kind = Kind::u64;
+  DataModel model = DataModel::pairs;
 };
 
 /// An index that was dropped, but still occupies space: see Pool::drop().

@@ -20,6 +20,14 @@ enum class Kind : std::uint8_t {
 
 std::string_view to_string(Kind kind) noexcept;
 
+/// What an index holds.
+enum class DataModel : std::uint8_t {
+  pairs = 0,   ///< keys with a value each: PointIndex, Index
+  points = 1,  ///< rows of numbers; such an index has neither keys nor values
+};
+
+std::string_view to_string(DataModel model) noexcept;
+
 inline constexpr std::uint64_t kMaxKeySize =
     (std::uint64_t{1} << 16) - 1;  ///< bytes of a string key
 inline constexpr std::uint64_t kMaxValueSize =

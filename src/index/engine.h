@@ -1,46 +1,59 @@
-// An engine as the layers above see it: a name, how to open an index of it, and how to free one.
+// An engine as the layers above see it. What it can do is data, so that no code asks for its name.
 //
 // A new engine joins by one line in registry.cc.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
 
 #include <perdix/index.h>
 
-#include "pm/offset.h"
 #include "pool/index_handle.h"
+#include "pool/open_index.h"
 
 namespace perdix::index {
 
-/// What pool-wide checks need of an open index, beyond the public interface.
-class EngineIndex : public Index {
- public:
-  /// Shows every block of the pool that the index reaches. Writers must be idle.
-  virtual void for_each_block(const std::function<void(pm::Offset)>& visit) const = 0;
+/// What an engine of pairs may have besides the calls of PointIndex.
+struct Capabilities {
+  bool ordered = false;  ///< its keys have an order, and it has the calls of OrderedIndex
+  bool buffers = false;  ///< IndexOptions::dram_budget buys write buffers
+  bool resumes = false;  ///< what lies in DRAM comes back after the opening, as it is needed
 };
 
-struct Engine {
+struct EngineType {
   std::string_view name;
-  /// Opens or creates the index behind the handle.
-  std::unique_ptr<EngineIndex> (*open)(pool::IndexHandle handle, const IndexInfo& info,
-                                       const IndexOptions& options);
+  DataModel model;
+  Capabilities can;
+
+  /// Opens or creates the index behind the handle. What checks and drops need.
+  std::unique_ptr<pool::OpenIndex> (*open)(pool::IndexHandle handle, const IndexOptions& options);
+
+  /// The same as an Index; null unless `model` is `pairs`.
+  std::unique_ptr<Index> (*open_pairs)(pool::IndexHandle handle, const IndexOptions& options);
+
   /// Frees all blocks of an index that is being dropped and clears its root; restartable.
   void (*destroy)(pool::PoolCore& pool, const IndexInfo& info, std::uint64_t& root);
 };
 
-/// All engines of this library.
-std::span<const Engine> engines();
+/// The engines of this release: registry.cc.
+std::span<const EngineType> built_in_engines();
+
+/// The engines that there are: those of this release, and in test programs the toys too.
+std::span<const EngineType> engines();
+
+/// The engine of that name; null if there is none.
+const EngineType* look_up_engine(std::string_view name);
 
 /// The engine of that name. Throws invalid_argument, with the names that there are.
-const Engine& find_engine(std::string_view name);
+const EngineType& find_engine(std::string_view name);
 
-/// The engine of an index that exists. Throws unsupported if this release doesn't know it.
-const Engine& engine_of(const IndexInfo& info, std::string_view pool);
+/// The engine of an index that exists. Throws unsupported if this release doesn't know it, or not
+/// with that data model.
+const EngineType& engine_of(const IndexInfo& info, std::string_view pool);
 
-/// Whether this release knows the engine.
-bool is_known_engine(std::string_view name) noexcept;
+/// Whether this release knows the engine of an index.
+bool is_known_engine(const IndexInfo& info);
 
 }  // namespace perdix::index

@@ -21,6 +21,16 @@ void require_u64(std::string_view bytes) {
       fmt::format("an integer key or value must be 8 big-endian bytes, not {}", bytes.size()));
 }
 
+/// Throws unsupported if an index has no pairs.
+void require_pairs(const IndexInfo& info, const index::EngineType& engine) {
+  if (engine.open_pairs != nullptr) return;
+  throw Error(
+      Errc::unsupported,
+      fmt::format("index '{}' holds {} (engine '{}'), so it has no keys and values; open it "
+                  "by the class of its engine",
+                  info.name, to_string(engine.model), info.engine));
+}
+
 /// What an index is that must exist, of an engine that is known.
 IndexInfo existing(const Pool& pool, std::string_view name) {
   const std::vector<IndexInfo> all = pool.indexes();
@@ -60,18 +70,19 @@ std::unique_ptr<Index> Index::open(const Pool& pool, std::string_view name,
 std::unique_ptr<Index> Index::open_or_create(const Pool& pool, const IndexInfo& info,
                                              const IndexOptions& options) {
   return pool::as_errors([&] {
-    const index::Engine& engine = index::find_engine(info.engine);
+    const index::EngineType& engine = index::find_engine(info.engine);
+    require_pairs(info, engine);
     return index::open_or_remove(
-        *pool.core(), {info.name, info.engine, info.key_kind, info.value_kind},
-        [&](std::uint64_t& root) { engine.destroy(*pool.core(), info, root); },
-        [&](pool::IndexHandle handle) { return engine.open(std::move(handle), info, options); });
+        *pool.core(), info, [&](std::uint64_t& root) { engine.destroy(*pool.core(), info, root); },
+        [&](pool::IndexHandle handle) { return engine.open_pairs(std::move(handle), options); });
   });
 }
 
 std::vector<std::string> Index::engines() {
   return pool::as_errors([] {
     std::vector<std::string> names;
-    for (const index::Engine& engine : index::engines()) names.emplace_back(engine.name);
+    for (const index::EngineType& engine : index::engines())
+      if (engine.open_pairs != nullptr) names.emplace_back(engine.name);
     return names;
   });
 }

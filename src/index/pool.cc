@@ -43,7 +43,7 @@ std::shared_ptr<pool::PoolCore> finish_drops(std::shared_ptr<pool::PoolCore> cor
 /// Checks one index and adds the blocks that it reaches.
 void check_index(pool::PoolCore& core, const IndexInfo& info, CheckReport& report,
                  std::vector<pm::Offset>& reached) {
-  if (!index::is_known_engine(info.engine)) {
+  if (!index::is_known_engine(info)) {
     report.unknown.push_back(
         fmt::format("index '{}' has the engine '{}', which this release doesn't know: it was not "
                     "checked",
@@ -51,9 +51,7 @@ void check_index(pool::PoolCore& core, const IndexInfo& info, CheckReport& repor
     return;
   }
   try {
-    const index::Engine& engine = index::find_engine(info.engine);
-    const auto index = engine.open(
-        core.open_index(info.name, info.engine, info.key_kind, info.value_kind), info, {});
+    const auto index = index::find_engine(info.engine).open(core.open_index(info), {});
     const CheckReport of_index = index->check();
     report.pairs += of_index.pairs;
     for (const std::string& problem : of_index.problems) {

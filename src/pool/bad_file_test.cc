@@ -271,6 +271,8 @@ TEST_F(BadFile, DirectoryEntryWithoutSense) {
   refused([](DirectoryEntry& e) { e.engine_size = 32; });
   refused([](DirectoryEntry& e) { e.key_kind = 0; });
   refused([](DirectoryEntry& e) { e.value_kind = 3; });
+  refused([](DirectoryEntry& e) { e.model = 2; });
+  refused([](DirectoryEntry& e) { e.model = 255; });
 }
 
 TEST_F(BadFile, TwoIndexesOfOneName) {

@@ -22,6 +22,11 @@ bool known_kind(std::uint8_t kind) {
          kind == static_cast<std::uint8_t>(Kind::bytes);
 }
 
+bool known_model(std::uint8_t model) {
+  return model == static_cast<std::uint8_t>(DataModel::pairs) ||
+         model == static_cast<std::uint8_t>(DataModel::points);
+}
+
 std::string_view text(const std::uint8_t* bytes, std::size_t size) {
   return {reinterpret_cast<const char*>(bytes), size};
 }
@@ -35,7 +40,7 @@ bool sound(const DirectoryEntry& entry) {
   return entry.checksum == checksum_of(entry) && entry.name_size >= 1 &&
          entry.name_size <= kMaxNameSize && entry.engine_size >= 1 &&
          entry.engine_size <= kMaxEngineSize && known_kind(entry.key_kind) &&
-         known_kind(entry.value_kind);
+         known_kind(entry.value_kind) && known_model(entry.model);
 }
 
 DirectoryEntry make_entry(const IndexInfo& info) {
@@ -48,6 +53,7 @@ DirectoryEntry make_entry(const IndexInfo& info) {
   std::memcpy(entry.engine, info.engine.data(), info.engine.size());
   entry.key_kind = static_cast<std::uint8_t>(info.key_kind);
   entry.value_kind = static_cast<std::uint8_t>(info.value_kind);
+  entry.model = static_cast<std::uint8_t>(info.model);
   entry.checksum = checksum_of(entry);
   return entry;
 }
@@ -145,7 +151,7 @@ IndexInfo Directory::info(Slot slot) const {
   const DirectoryEntry entry = read(slot);
   return {std::string(text(entry.name, entry.name_size)),
           std::string(text(entry.engine, entry.engine_size)), static_cast<Kind>(entry.key_kind),
-          static_cast<Kind>(entry.value_kind)};
+          static_cast<Kind>(entry.value_kind), static_cast<DataModel>(entry.model)};
 }
 
 std::vector<Directory::Slot> Directory::in_state(std::uint64_t state) const {

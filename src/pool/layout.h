@@ -121,7 +121,8 @@ struct DirectoryEntry {
   std::uint8_t engine[31];   // padded with zeros
   std::uint8_t key_kind;     // perdix::Kind
   std::uint8_t value_kind;   // perdix::Kind
-  std::uint8_t reserved0[22];
+  std::uint8_t model;        // perdix::DataModel
+  std::uint8_t reserved0[21];
   std::uint64_t checksum;  // XXH3 of the bytes before it
   // The line that changes.
   std::uint64_t state;  // kEntryFree -> kEntryLive -> kEntryDropping -> kEntryFree
@@ -137,6 +138,7 @@ static_assert(offsetof(DirectoryEntry, name) == 1);
 static_assert(offsetof(DirectoryEntry, engine_size) == 128);
 static_assert(offsetof(DirectoryEntry, key_kind) == 160);
 static_assert(offsetof(DirectoryEntry, value_kind) == 161);
+static_assert(offsetof(DirectoryEntry, model) == 162);
 static_assert(offsetof(DirectoryEntry, checksum) == 184);
 static_assert(offsetof(DirectoryEntry, state) == 192);
 static_assert(offsetof(DirectoryEntry, root) == 200);

@@ -1,16 +1,33 @@
-// What a pool asks of an open index, and the list of the indexes that it can ask.
+// What a pool asks of an open index, whatever its data model, and the list of the indexes that it
+// can ask.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <vector>
 
+#include <perdix/types.h>
+
+#include "pm/offset.h"
+
 namespace perdix::pool {
+
+using BlockVisitor = std::function<void(pm::Offset)>;
 
 /// The part of an index that its pool can call. Thread-safe.
 class OpenIndex {
  public:
+  virtual ~OpenIndex() = default;
   OpenIndex(const OpenIndex&) = delete;
   OpenIndex& operator=(const OpenIndex&) = delete;
+
+  virtual IndexStats stats() const = 0;
+
+  /// Verifies every invariant of the index. Writers must be idle.
+  virtual CheckReport check() const = 0;
+
+  /// Shows every block of the pool that this index reaches. Writers must be idle.
+  virtual void for_each_block(const BlockVisitor& visit) const = 0;
 
   /// Frees blocks that this index keeps and does not need: the pool is full, and another index or
   /// the caller may need them. A block counts as freed when its Session has finished; the pool
@@ -21,7 +38,6 @@ class OpenIndex {
 
  protected:
   OpenIndex() = default;
-  ~OpenIndex() = default;
 };
 
 /// The open indexes of one pool that may have space to give back. Thread-safe.

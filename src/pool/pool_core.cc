@@ -74,20 +74,22 @@ bool process_only(const Superblock& superblock) {
                   why, path));
 }
 
-std::string both(std::string_view engine, Kind key, Kind value) {
-  return fmt::format("engine '{}' with {} keys and {} values", engine, to_string(key),
-                     to_string(value));
+std::string kinds_of(const IndexInfo& info) {
+  if (info.model != DataModel::pairs)
+    return fmt::format("engine '{}' with {}", info.engine, to_string(info.model));
+  return fmt::format("engine '{}' with {} keys and {} values", info.engine,
+                     to_string(info.key_kind), to_string(info.value_kind));
 }
 
-void require_same(const IndexInfo& found, std::string_view engine, Kind key, Kind value,
-                  const std::string& path) {
-  const bool same_engine = found.engine == engine;
-  if (same_engine && found.key_kind == key && found.value_kind == value) return;
+void require_same(const IndexInfo& found, const IndexInfo& wanted, const std::string& path) {
+  const bool same_engine = found.engine == wanted.engine && found.model == wanted.model;
+  const bool same_kinds =
+      found.key_kind == wanted.key_kind && found.value_kind == wanted.value_kind;
+  if (same_engine && same_kinds) return;
   throw Error(same_engine ? Errc::wrong_kind : Errc::wrong_engine,
               fmt::format("index '{}' of pool '{}' has {}, but is opened as {}; open it as what it "
                           "is, or choose another name",
-                          found.name, path, both(found.engine, found.key_kind, found.value_kind),
-                          both(engine, key, value)));
+                          found.name, path, kinds_of(found), kinds_of(wanted)));
 }
 
 }  // namespace
@@ -403,19 +405,22 @@ bool PoolCore::is_open() const {
   return open_;
 }
 
+IndexHandle PoolCore::open_index(IndexInfo wanted) {
+  require_index_name(wanted.name);
+  const Lock lock = lock_open();
+  if (const auto slot = directory_->find(wanted.name)) {
+    require_same(directory_->info(*slot), wanted, path().string());
+    require_not_in_use(*slot);
+    return handle(*slot, std::move(wanted), false);
+  }
+  const Directory::Slot slot = directory_->add(wanted);
+  require_usable();
+  return handle(slot, std::move(wanted), true);
+}
+
 IndexHandle PoolCore::open_index(std::string_view name, std::string_view engine, Kind key_kind,
                                  Kind value_kind) {
-  require_index_name(name);
-  const Lock lock = lock_open();
-  if (const auto slot = directory_->find(name)) {
-    require_same(directory_->info(*slot), engine, key_kind, value_kind, path().string());
-    require_not_in_use(*slot);
-    return handle(*slot, directory_->info(*slot), false);
-  }
-  IndexInfo info{std::string(name), std::string(engine), key_kind, value_kind};
-  const Directory::Slot slot = directory_->add(info);
-  require_usable();
-  return handle(slot, std::move(info), true);
+  return open_index({std::string(name), std::string(engine), key_kind, value_kind});
 }
 
 std::optional<IndexHandle> PoolCore::open_existing_index(std::string_view name) {

@@ -124,6 +124,9 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
 
   /// Opens the index, or creates it with root 0. Throws wrong_engine, wrong_kind, in_use,
   /// out_of_space (directory full), invalid_argument or too_large (name).
+  IndexHandle open_index(IndexInfo wanted);
+
+  /// The same of an index of pairs.
   IndexHandle open_index(std::string_view name, std::string_view engine, Kind key_kind,
                          Kind value_kind);
 

@@ -29,7 +29,7 @@ ExitStatus dump(const DumpOptions& o) {
               to_text(value, info.value_kind, Notation::escaped) + "\n");
     return true;
   };
-  index->scan(info.key_kind == Kind::u64 ? to_bytes("0", Kind::u64, Notation::plain) : "", show);
+  index->for_each(show);
   if (o.header) out.write(DumpEnd{rows}.line());
   out.flush();
   return ExitStatus::ok;

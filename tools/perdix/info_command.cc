@@ -29,7 +29,8 @@ std::vector<IndexFacts> index_facts(const Pool& pool, bool with_stats) {
   std::vector<IndexFacts> all;
   for (const IndexInfo& info : pool.indexes()) {
     IndexFacts facts{info, std::nullopt};
-    if (with_stats) facts.stats = stats_of(*Index::open(pool, info.name));
+    if (with_stats && info.model == DataModel::pairs)
+      facts.stats = stats_of(*Index::open(pool, info.name));
     all.push_back(facts);
   }
   return all;
@@ -48,8 +49,11 @@ std::string to_string(const json& value) {
 json to_json(const IndexFacts& index) {
   json out = {{"name", index.info.name},
               {"engine", index.info.engine},
-              {"keys", perdix::to_string(index.info.key_kind)},
-              {"values", perdix::to_string(index.info.value_kind)}};
+              {"holds", perdix::to_string(index.info.model)}};
+  if (index.info.model == DataModel::pairs) {
+    out["keys"] = perdix::to_string(index.info.key_kind);
+    out["values"] = perdix::to_string(index.info.value_kind);
+  }
   if (index.stats) {
     out["pairs"] = index.stats->pairs;
     out["leaves"] = index.stats->leaves;
@@ -126,9 +130,11 @@ void write_indexes(Output& out, const std::vector<IndexFacts>& indexes, bool wit
                           "opened in", "resumed"));
   out.write("\n");
   for (const IndexFacts& index : indexes) {
-    out.write(fmt::format("  {:<24}{:<12}{:<8}{:<8}", escape(index.info.name),
-                          escape(index.info.engine), perdix::to_string(index.info.key_kind),
-                          perdix::to_string(index.info.value_kind)));
+    const bool pairs = index.info.model == DataModel::pairs;
+    out.write(fmt::format(
+        "  {:<24}{:<12}{:<8}{:<8}", escape(index.info.name), escape(index.info.engine),
+        pairs ? perdix::to_string(index.info.key_kind) : perdix::to_string(index.info.model),
+        pairs ? perdix::to_string(index.info.value_kind) : ""));
     if (const auto& stats = index.stats) {
       out.write(fmt::format(
           "{:>14}{:>12}{:>12}{:>12}{:>12}{:>20}", format_count(stats->pairs),

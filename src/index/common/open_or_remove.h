@@ -4,10 +4,15 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <perdix/pool.h>
+#include <perdix/types.h>
 
+#include "pool/as_errors.h"
 #include "pool/pool_core.h"
 
 namespace perdix::index {
@@ -32,8 +37,7 @@ void remove_new(pool::IndexHandle handle, const Destroy& destroy) noexcept {
 template <class Destroy, class Open>
 decltype(auto) open_or_remove(pool::PoolCore& pool, const IndexInfo& info, const Destroy& destroy,
                               const Open& open) {
-  pool::IndexHandle handle =
-      pool.open_index(info.name, info.engine, info.key_kind, info.value_kind);
+  pool::IndexHandle handle = pool.open_index(info);
   if (!handle.created()) return open(std::move(handle));
   pool::IndexHandle mine = pool.another(handle);  // no other thread opens it before it is removed
   try {
@@ -42,6 +46,22 @@ decltype(auto) open_or_remove(pool::PoolCore& pool, const IndexInfo& info, const
     remove_new(std::move(mine), destroy);
     throw;
   }
+}
+
+/// Opens an index for its public class: what `Tree`, an engine with kinds, is behind it. Throws
+/// Errors only.
+template <class Tree, Storable K, Storable V>
+std::unique_ptr<Tree> open_typed(const Pool& pool, std::string_view name, std::string_view engine,
+                                 const IndexOptions& options) {
+  return pool::as_errors([&] {
+    pool::PoolCore& core = *pool.core();
+    return open_or_remove(
+        core, {std::string(name), std::string(engine), kKindOf<K>, kKindOf<V>},
+        [&](std::uint64_t& root) { Tree::destroy(core, root); },
+        [&](pool::IndexHandle handle) {
+          return std::make_unique<Tree>(std::move(handle), options);
+        });
+  });
 }
 
 }  // namespace perdix::index

@@ -51,7 +51,7 @@ namespace perdix::index::fastfair {
 
 inline constexpr std::string_view kEngineName = "fastfair";
 
-using BlockVisitor = std::function<void(pm::Offset)>;
+using pool::BlockVisitor;
 
 /// The node at an offset that was read from PM. Throws corrupt if none is there.
 Node& checked_node(const pool::PoolCore& pool, pm::Offset offset);
@@ -66,13 +66,13 @@ template <class K>
 Node* right_neighbour(const pool::PoolCore& pool, const Words<K>& keys, const Node& node);
 
 template <class K, class V>
-class Tree {
+class Tree final : public pool::OpenIndex {
  public:
   using Key = View<K>;
   using Value = View<V>;
 
   /// Opens or creates the index behind the handle.
-  explicit Tree(pool::IndexHandle handle);
+  explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {});
 
   /// Opens or creates the tree below any word of the pool, which is 0 if there is none yet and is
   /// changed by nobody else. `fanout`: entries with which a node is full, 4 to kCapacity; less than
@@ -82,6 +82,10 @@ class Tree {
 
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
+
+  /// Frees all blocks of a tree that is being dropped and clears its root. Restartable: after a
+  /// crash it goes on where it was. Nobody else uses the tree.
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root);
 
   void put(Key key, Value value) { write(key, value, Mode::put); }
   bool insert(Key key, Value value) { return write(key, value, Mode::insert); }
@@ -105,16 +109,16 @@ class Tree {
 
   /// At most `limit` pairs.
   void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
+  void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
 
   /// Cost: counts the whole tree, until once no writer was active meanwhile; then none.
   std::uint64_t size() const;
 
   /// Cost: visits the whole tree.
-  IndexStats stats() const;
-  CheckReport check() const;
+  IndexStats stats() const override;
+  CheckReport check() const override;
 
-  /// Shows every block of the pool that this tree reaches. Writers must be idle.
-  void for_each_block(const BlockVisitor& visit) const;
+  void for_each_block(const BlockVisitor& visit) const override;
 
   pool::PoolCore& pool() const { return pool_; }
 
@@ -253,11 +257,6 @@ class Tree {
   mutable std::atomic<std::int64_t> pairs_at_open_{kUnknown};
   static constexpr std::int64_t kUnknown = -1;
 };
-
-/// Frees all blocks of a tree that is being dropped and clears its root. Restartable: after a crash
-/// it goes on where it was. Nobody else uses the tree.
-template <class K, class V>
-void destroy(pool::PoolCore& pool, std::uint64_t& root);
 
 template <class K, class V>
 auto Tree<K, V>::look(Node& node) const -> Seen {

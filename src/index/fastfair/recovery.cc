@@ -16,7 +16,8 @@ void check_fanout([[maybe_unused]] unsigned fanout) { assert(fanout >= 4 && fano
 }  // namespace
 
 template <class K, class V>
-Tree<K, V>::Tree(pool::IndexHandle handle) : Tree(handle.pool(), handle.root()) {
+Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions&)
+    : Tree(handle.pool(), handle.root()) {
   handle_ = std::move(handle);
 }
 
@@ -96,7 +97,7 @@ void free_pairs(pool::PoolCore& pool, Node& leaf) {
 /// Level by level from the top, then the leaves from the first one on: so every crash point leaves
 /// something that this can go on with.
 template <class K, class V>
-void destroy(pool::PoolCore& pool, std::uint64_t& root) {
+void Tree<K, V>::destroy(pool::PoolCore& pool, std::uint64_t& root) {
   for (pm::Offset offset = pm::load(root); offset != pm::kNull; offset = pm::load(root)) {
     Node& node = checked_node(pool, offset);
     if (meta_of(node).level > 0) {
@@ -112,20 +113,20 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root) {
   }
 }
 
-template Tree<std::uint64_t, std::uint64_t>::Tree(pool::IndexHandle);
+template Tree<std::uint64_t, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
 template Tree<std::uint64_t, std::uint64_t>::Tree(pool::PoolCore&, std::uint64_t&, unsigned,
                                                   unsigned);
-template void destroy<std::uint64_t, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
-template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle);
+template void Tree<std::uint64_t, std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&);
+template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
 template Tree<std::uint64_t, std::string>::Tree(pool::PoolCore&, std::uint64_t&, unsigned,
                                                 unsigned);
-template void destroy<std::uint64_t, std::string>(pool::PoolCore&, std::uint64_t&);
-template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle);
+template void Tree<std::uint64_t, std::string>::destroy(pool::PoolCore&, std::uint64_t&);
+template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
 template Tree<std::string, std::uint64_t>::Tree(pool::PoolCore&, std::uint64_t&, unsigned,
                                                 unsigned);
-template void destroy<std::string, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
-template Tree<std::string, std::string>::Tree(pool::IndexHandle);
+template void Tree<std::string, std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&);
+template Tree<std::string, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
 template Tree<std::string, std::string>::Tree(pool::PoolCore&, std::uint64_t&, unsigned, unsigned);
-template void destroy<std::string, std::string>(pool::PoolCore&, std::uint64_t&);
+template void Tree<std::string, std::string>::destroy(pool::PoolCore&, std::uint64_t&);
 
 }  // namespace perdix::index::fastfair

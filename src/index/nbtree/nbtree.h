@@ -76,6 +76,10 @@ class Tree final : public pool::OpenIndex {
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
 
+  /// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a
+  /// crash it goes on where it was.
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root);
+
   void put(Key key, Value value) { write(key, value, Mode::put); }
   bool insert(Key key, Value value) { return write(key, value, Mode::insert); }
   bool update(Key key, Value value) { return write(key, value, Mode::update); }
@@ -87,16 +91,16 @@ class Tree final : public pool::OpenIndex {
 
   /// At most `limit` pairs.
   void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
+  void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
 
   std::uint64_t size() const;
-  IndexStats stats() const;
-  CheckReport check() const;
+  IndexStats stats() const override;
+  CheckReport check() const override;
 
   /// Frees what was unlinked and waits in the ledger.
   bool reclaim_space() noexcept override;
 
-  /// Shows every block of the pool that this index reaches. Writers must be idle.
-  void for_each_block(const BlockVisitor& visit) const;
+  void for_each_block(const BlockVisitor& visit) const override;
 
   pool::PoolCore& pool() const { return handle_.pool(); }
 
@@ -325,11 +329,6 @@ class Tree final : public pool::OpenIndex {
   mutable Resumption resumption_;
   std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
-
-/// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a
-/// crash it goes on where it was.
-template <class K, class V>
-void destroy(pool::PoolCore& pool, std::uint64_t& root);
 
 // Inlined, as find() is, and what is rare is not: the fewer instructions a lookup takes, the more
 // of the next one the processor can begin while this one waits for memory.

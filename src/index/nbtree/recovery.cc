@@ -237,7 +237,7 @@ void settle_ledger(pool::PoolCore& pool, const Words<K>& keys, Root& root, Ledge
 }  // namespace
 
 template <class K, class V>
-void destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
+void Tree<K, V>::destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
   if (pm::load(root_word) == pm::kNull) return;
   Root& root = checked_root(pool, pm::load(root_word));
   const Words<K> keys(pool);
@@ -272,24 +272,24 @@ template Tree<std::uint64_t, std::uint64_t>::~Tree();
 template Position<std::uint64_t>* Tree<std::uint64_t, std::uint64_t>::new_position(
     Anchor&, Key, Leaf<std::uint64_t>*) const;
 template void Tree<std::uint64_t, std::uint64_t>::release(Position<std::uint64_t>*) const;
-template void destroy<std::uint64_t, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
+template void Tree<std::uint64_t, std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&);
 template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
 template Tree<std::uint64_t, std::string>::~Tree();
 template Position<std::uint64_t>* Tree<std::uint64_t, std::string>::new_position(
     Anchor&, Key, Leaf<std::uint64_t>*) const;
 template void Tree<std::uint64_t, std::string>::release(Position<std::uint64_t>*) const;
-template void destroy<std::uint64_t, std::string>(pool::PoolCore&, std::uint64_t&);
+template void Tree<std::uint64_t, std::string>::destroy(pool::PoolCore&, std::uint64_t&);
 template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
 template Tree<std::string, std::uint64_t>::~Tree();
 template Position<std::string>* Tree<std::string, std::uint64_t>::new_position(
     Anchor&, Key, Leaf<std::string>*) const;
 template void Tree<std::string, std::uint64_t>::release(Position<std::string>*) const;
-template void destroy<std::string, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
+template void Tree<std::string, std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&);
 template Tree<std::string, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
 template Tree<std::string, std::string>::~Tree();
 template Position<std::string>* Tree<std::string, std::string>::new_position(
     Anchor&, Key, Leaf<std::string>*) const;
 template void Tree<std::string, std::string>::release(Position<std::string>*) const;
-template void destroy<std::string, std::string>(pool::PoolCore&, std::uint64_t&);
+template void Tree<std::string, std::string>::destroy(pool::PoolCore&, std::uint64_t&);
 
 }  // namespace perdix::index::nbtree

@@ -218,11 +218,12 @@ class LeafStrings {
 /// crash point leaves a list that this can go on with. Then the log, which speaks of leaves, and
 /// the root block.
 template <class K, class V>
-void destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
+void Tree<K, V>::destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
   if (pm::load(root_word) == pm::kNull) return;
   const auto& pm = pool.pm();
   Root& root = root_at(pool, pm::load(root_word));
-  if (pm::load(root.backup) != pm::kNull) fastfair::destroy<K, std::uint64_t>(pool, root.backup);
+  if (pm::load(root.backup) != pm::kNull)
+    fastfair::Tree<K, std::uint64_t>::destroy(pool, root.backup);
   std::unique_ptr<wal::Log> log;
   constexpr bool kStrings = !Words<K>::kInline || !Words<V>::kInline;
   // Not once the leaves are gone: what is left of the log may be half of it.
@@ -260,27 +261,27 @@ template auto Tree<std::uint64_t, std::uint64_t>::new_node(Leaf*, Key, NodeBound
 template void Tree<std::uint64_t, std::uint64_t>::fill_filter(Node&, SlotSet) const;
 template void Tree<std::uint64_t, std::uint64_t>::delete_node(Node*) noexcept;
 template void Tree<std::uint64_t, std::uint64_t>::retire(Node*);
-template void destroy<std::uint64_t, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
+template void Tree<std::uint64_t, std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&);
 template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle, const IndexOptions&,
                                                 const wal::Log::Limits&);
 template auto Tree<std::uint64_t, std::string>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::uint64_t, std::string>::fill_filter(Node&, SlotSet) const;
 template void Tree<std::uint64_t, std::string>::delete_node(Node*) noexcept;
 template void Tree<std::uint64_t, std::string>::retire(Node*);
-template void destroy<std::uint64_t, std::string>(pool::PoolCore&, std::uint64_t&);
+template void Tree<std::uint64_t, std::string>::destroy(pool::PoolCore&, std::uint64_t&);
 template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&,
                                                 const wal::Log::Limits&);
 template auto Tree<std::string, std::uint64_t>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::string, std::uint64_t>::fill_filter(Node&, SlotSet) const;
 template void Tree<std::string, std::uint64_t>::delete_node(Node*) noexcept;
 template void Tree<std::string, std::uint64_t>::retire(Node*);
-template void destroy<std::string, std::uint64_t>(pool::PoolCore&, std::uint64_t&);
+template void Tree<std::string, std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&);
 template Tree<std::string, std::string>::Tree(pool::IndexHandle, const IndexOptions&,
                                               const wal::Log::Limits&);
 template auto Tree<std::string, std::string>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void Tree<std::string, std::string>::fill_filter(Node&, SlotSet) const;
 template void Tree<std::string, std::string>::delete_node(Node*) noexcept;
 template void Tree<std::string, std::string>::retire(Node*);
-template void destroy<std::string, std::string>(pool::PoolCore&, std::uint64_t&);
+template void Tree<std::string, std::string>::destroy(pool::PoolCore&, std::uint64_t&);
 
 }  // namespace perdix::index::sptree

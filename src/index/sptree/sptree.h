@@ -70,7 +70,7 @@ namespace perdix::index::sptree {
 
 inline constexpr std::string_view kEngineName = "sptree";
 
-using BlockVisitor = std::function<void(pm::Offset)>;
+using pool::BlockVisitor;
 
 template <class K, class V>
 class Tree final : public pool::OpenIndex {
@@ -85,6 +85,10 @@ class Tree final : public pool::OpenIndex {
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
 
+  /// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a
+  /// crash it goes on where it was.
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root);
+
   void put(Key key, Value value) { write(key, value, Mode::put); }
   bool insert(Key key, Value value) { return write(key, value, Mode::insert); }
   bool update(Key key, Value value) { return write(key, value, Mode::update); }
@@ -96,10 +100,11 @@ class Tree final : public pool::OpenIndex {
 
   /// At most `limit` pairs.
   void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
+  void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
 
   std::uint64_t size() const;
-  IndexStats stats() const;
-  CheckReport check() const;
+  IndexStats stats() const override;
+  CheckReport check() const override;
 
   /// Merges the buffers and gives back what the log needs no more. Needs no space.
   bool reclaim_space() noexcept override;
@@ -110,8 +115,7 @@ class Tree final : public pool::OpenIndex {
   /// How often a lookup of the key would go from a node to the next one. For tests.
   unsigned steps_right(Key key) const;
 
-  /// Shows every block of the pool that this index reaches. Writers must be idle.
-  void for_each_block(const BlockVisitor& visit) const;
+  void for_each_block(const BlockVisitor& visit) const override;
 
   const pool::IndexHandle& handle() const { return handle_; }
 
@@ -341,11 +345,6 @@ class Tree final : public pool::OpenIndex {
   Resumption resumption_;
   std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
-
-/// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a
-/// crash it goes on where it was.
-template <class K, class V>
-void destroy(pool::PoolCore& pool, std::uint64_t& root);
 
 template <class K, class V>
 auto Tree<K, V>::next_of(const Node& node) const -> Node* {

@@ -1,0 +1,122 @@
+// What the calls of PointIndex do. Included by the api.cc of each engine, which instantiates it.
+#pragma once
+
+#include <perdix/point_index.h>
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "pool/as_errors.h"
+#include "pool/forks.h"
+#include "pool/pool_core.h"
+
+namespace perdix {
+
+template <class Engine, Storable K, Storable V>
+PointIndex<Engine, K, V>::PointIndex(std::unique_ptr<Engine> engine)
+    : health_(&engine->pool().health()), engine_(engine.release()) {}
+
+template <class Engine, Storable K, Storable V>
+void PointIndex<Engine, K, V>::Close::operator()(Engine* engine) const noexcept {
+  engine->pool().health().forked() ? pool::leave_to_parent(engine) : delete engine;
+}
+
+/// Before an engine is called, and before what it found is returned: by then a sync may have failed
+/// of what was read.
+template <class Engine, Storable K, Storable V>
+void PointIndex<Engine, K, V>::require_usable() const {
+  if (!health_->usable()) [[unlikely]]
+    engine_->pool().require_usable();
+}
+
+template <class Engine, Storable K, Storable V>
+template <class Call>
+auto PointIndex<Engine, K, V>::run(Call call) const {
+  return pool::as_errors([&] {
+    require_usable();
+    if constexpr (std::is_void_v<decltype(call(*engine_))>) {
+      call(*engine_);
+      require_usable();
+    } else {
+      auto result = call(*engine_);
+      require_usable();
+      return result;
+    }
+  });
+}
+
+template <class Engine, Storable K, Storable V>
+PointIndex<Engine, K, V>::~PointIndex() = default;
+
+template <class Engine, Storable K, Storable V>
+PointIndex<Engine, K, V>::PointIndex(PointIndex&&) noexcept = default;
+
+template <class Engine, Storable K, Storable V>
+PointIndex<Engine, K, V>& PointIndex<Engine, K, V>::operator=(PointIndex&&) noexcept = default;
+
+template <class Engine, Storable K, Storable V>
+void PointIndex<Engine, K, V>::put(Key key, Value value) {
+  run([&](Engine& engine) { engine.put(key, value); });
+}
+
+template <class Engine, Storable K, Storable V>
+bool PointIndex<Engine, K, V>::insert(Key key, Value value) {
+  return run([&](Engine& engine) { return engine.insert(key, value); });
+}
+
+template <class Engine, Storable K, Storable V>
+bool PointIndex<Engine, K, V>::update(Key key, Value value) {
+  return run([&](Engine& engine) { return engine.update(key, value); });
+}
+
+template <class Engine, Storable K, Storable V>
+bool PointIndex<Engine, K, V>::erase(Key key) {
+  return run([&](Engine& engine) { return engine.erase(key); });
+}
+
+template <class Engine, Storable K, Storable V>
+bool PointIndex<Engine, K, V>::get(Key key, V& value) const {
+  return run([&](const Engine& engine) { return engine.get(key, value); });
+}
+
+template <class Engine, Storable K, Storable V>
+bool PointIndex<Engine, K, V>::contains(Key key) const {
+  return run([&](const Engine& engine) { return engine.contains(key); });
+}
+
+template <class Engine, Storable K, Storable V>
+void PointIndex<Engine, K, V>::get_many(std::span<const Key> keys,
+                                        std::span<std::optional<V>> out) const {
+  run([&](const Engine& engine) { engine.get_many(keys, out); });
+}
+
+template <class Engine, Storable K, Storable V>
+template <class Call>
+void PointIndex<Engine, K, V>::run_visits(Call call) const {
+  run([](const Engine&) {});
+  call(*engine_);
+  run([](const Engine&) {});
+}
+
+template <class Engine, Storable K, Storable V>
+void PointIndex<Engine, K, V>::for_each(Visitor<K, V> visit) const {
+  run_visits([&](const Engine& engine) { engine.for_each(visit); });
+}
+
+template <class Engine, Storable K, Storable V>
+std::uint64_t PointIndex<Engine, K, V>::size() const {
+  return run([](const Engine& engine) { return engine.size(); });
+}
+
+template <class Engine, Storable K, Storable V>
+IndexStats PointIndex<Engine, K, V>::stats() const {
+  return run([](const Engine& engine) { return engine.stats(); });
+}
+
+template <class Engine, Storable K, Storable V>
+CheckReport PointIndex<Engine, K, V>::check() const {
+  return run([](const Engine& engine) { return engine.check(); });
+}
+
+}  // namespace perdix

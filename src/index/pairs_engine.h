@@ -1,0 +1,189 @@
+// Turns the class template of an engine of pairs into an EngineType.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <perdix/error.h>
+#include <perdix/ordered_index.h>
+
+#include "index/bytes.h"
+#include "index/engine.h"
+#include "pool/as_errors.h"
+#include "pool/pool_core.h"
+
+namespace perdix::index {
+
+/// An engine without order has no scan.
+template <class Engine, class K, class V>
+concept OrderedEngine = requires(const Engine& engine, View<K> from, Visitor<K, V> visit) {
+  engine.scan(from, visit);
+};
+
+/// An engine behind the interface of bytes, through the calls that its typed class has too.
+template <class Engine, Storable K, Storable V>
+class BytesIndex final : public Index {
+ public:
+  BytesIndex(pool::IndexHandle handle, const IndexOptions& options)
+      : info_(handle.info()), index_(std::make_unique<Engine>(std::move(handle), options)) {}
+
+  const IndexInfo& info() const override { return info_; }
+  void put(std::string_view key, std::string_view value) override {
+    index_.put(Bytes<K>::decode(key), Bytes<V>::decode(value));
+  }
+  bool insert(std::string_view key, std::string_view value) override {
+    return index_.insert(Bytes<K>::decode(key), Bytes<V>::decode(value));
+  }
+  bool update(std::string_view key, std::string_view value) override {
+    return index_.update(Bytes<K>::decode(key), Bytes<V>::decode(value));
+  }
+  bool erase(std::string_view key) override { return index_.erase(Bytes<K>::decode(key)); }
+
+  std::optional<std::string> get(std::string_view key) const override {
+    auto value = index_.get(Bytes<K>::decode(key));
+    if (!value) return std::nullopt;
+    return Bytes<V>::own(std::move(*value));
+  }
+  bool get(std::string_view key, std::string& value) const override {
+    if constexpr (std::is_same_v<V, std::string>) {
+      return index_.get(Bytes<K>::decode(key), value);
+    } else {
+      V number;
+      if (!index_.get(Bytes<K>::decode(key), number)) return false;
+      const auto bytes = encode_u64(number);
+      value.assign(bytes.data(), bytes.size());
+      return true;
+    }
+  }
+  bool contains(std::string_view key) const override {
+    return index_.contains(Bytes<K>::decode(key));
+  }
+  void get_many(std::span<const std::string_view> keys,
+                std::span<std::optional<std::string>> out) const override;
+
+  bool ordered() const noexcept override { return kOrdered; }
+  void scan(std::string_view from, Visitor<std::string, std::string> visit) const override {
+    if constexpr (kOrdered) {
+      index_.scan(start_of(from), in_bytes(visit));
+    } else {
+      throw_unordered();
+    }
+  }
+  void for_each(Visitor<std::string, std::string> visit) const override {
+    index_.for_each(in_bytes(visit));
+  }
+
+  std::uint64_t size() const override { return index_.size(); }
+  IndexStats stats() const override { return index_.stats(); }
+  CheckReport check() const override { return index_.check(); }
+
+ private:
+  static constexpr bool kOrdered = OrderedEngine<Engine, K, V>;
+  using Typed = std::conditional_t<kOrdered, OrderedIndex<Engine, K, V>, PointIndex<Engine, K, V>>;
+
+  struct Opened : Typed {
+    explicit Opened(std::unique_ptr<Engine> engine) : Typed(std::move(engine)) {}
+  };
+
+  static auto in_bytes(const Visitor<std::string, std::string>& visit) {
+    return [&visit](View<K> key, View<V> value) {
+      return visit(Bytes<K>::encode(key), Bytes<V>::encode(value));
+    };
+  }
+
+  /// `from` of an integer index may be shorter than eight bytes: it stands for the least key that
+  /// starts so.
+  static View<K> start_of(std::string_view from) {
+    if constexpr (std::is_same_v<K, std::uint64_t>) {
+      return pool::as_errors([&] {
+        std::string padded(from);
+        if (padded.size() < sizeof(std::uint64_t)) padded.resize(sizeof(std::uint64_t), '\0');
+        return decode_u64(padded);
+      });
+    } else {
+      return from;
+    }
+  }
+
+  [[noreturn]] void throw_unordered() const {
+    pool::as_errors([&] {
+      throw Error(Errc::unsupported,
+                  fmt::format("index '{}' has the engine '{}', which keeps no order and can't be "
+                              "scanned; for_each() shows all of it",
+                              info_.name, info_.engine));
+    });
+    __builtin_unreachable();
+  }
+
+  IndexInfo info_;
+  Opened index_;
+};
+
+template <class Engine, Storable K, Storable V>
+void BytesIndex<Engine, K, V>::get_many(std::span<const std::string_view> keys,
+                                        std::span<std::optional<std::string>> out) const {
+  if constexpr (std::is_same_v<K, std::string> && std::is_same_v<V, std::string>) {
+    index_.get_many(keys, out);
+  } else {
+    pool::as_errors([&] {
+      std::vector<View<K>> typed_keys;
+      typed_keys.reserve(keys.size());
+      for (const std::string_view key : keys) typed_keys.push_back(Bytes<K>::decode(key));
+      std::vector<std::optional<V>> values(out.size());
+      index_.get_many(typed_keys, values);
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        out[i].reset();
+        if (values[i]) out[i] = Bytes<V>::own(std::move(*values[i]));
+      }
+    });
+  }
+}
+
+/// Calls f.template operator()<K, V>() with the types that two kinds stand for.
+template <class F>
+decltype(auto) with_types(Kind key, Kind value, F&& f) {
+  using U64 = std::uint64_t;
+  if (key == Kind::u64) {
+    return value == Kind::u64 ? f.template operator()<U64, U64>()
+                              : f.template operator()<U64, std::string>();
+  }
+  return value == Kind::u64 ? f.template operator()<std::string, U64>()
+                            : f.template operator()<std::string, std::string>();
+}
+
+/// An engine of pairs: `Tree<K, V>` is constructed from a handle and options, is a pool::OpenIndex,
+/// and has the calls of PointIndex, scan() if it is ordered, and a static destroy(pool, root).
+template <template <class, class> class Tree>
+constexpr EngineType pairs_engine(std::string_view name, Capabilities can) {
+  return {name,
+          DataModel::pairs,
+          can,
+          [](pool::IndexHandle handle, const IndexOptions& options) {
+            const IndexInfo info = handle.info();
+            return with_types(info.key_kind, info.value_kind, [&]<class K, class V>() {
+              return std::unique_ptr<pool::OpenIndex>(
+                  std::make_unique<Tree<K, V>>(std::move(handle), options));
+            });
+          },
+          [](pool::IndexHandle handle, const IndexOptions& options) {
+            const IndexInfo info = handle.info();
+            return with_types(info.key_kind, info.value_kind, [&]<class K, class V>() {
+              return std::unique_ptr<Index>(
+                  std::make_unique<BytesIndex<Tree<K, V>, K, V>>(std::move(handle), options));
+            });
+          },
+          [](pool::PoolCore& pool, const IndexInfo& info, std::uint64_t& root) {
+            with_types(info.key_kind, info.value_kind,
+                       [&]<class K, class V>() { Tree<K, V>::destroy(pool, root); });
+          }};
+}
+
+}  // namespace perdix::index
