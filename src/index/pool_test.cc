@@ -9,6 +9,7 @@
 
 #include <perdix/perdix.h>
 
+#include "engine_list.h"
 #include "pm/test_files.h"
 #include "pool/directory.h"
 #include "pool/layout.h"
@@ -108,9 +109,12 @@ class PoolOfIndexes : public ::testing::TestWithParam<std::string> {
 };
 
 std::string_view magic_of_leaves(const std::string& engine) {
-  if (engine == "sptree") return "PSPLEAF2";
-  if (engine == "fastfair") return "FNODE1";
-  return engine == "nbtree" ? "NBTBLK1" : "";
+  std::string_view magic;
+  const auto look_at = [&](const index::EngineTraits& traits) {
+    if (traits.engine == engine) magic = traits.magic;
+  };
+  std::apply([&](const auto&... traits) { (look_at(traits.kTraits), ...); }, EngineList());
+  return magic;
 }
 
 TEST_P(PoolOfIndexes, ADamagedIndexCanBeDropped) {

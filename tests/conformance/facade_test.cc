@@ -1,7 +1,9 @@
 // Index, the interface of bytes: it is the same index as the typed class, and numbers are eight
 // big-endian bytes.
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,9 +45,45 @@ TEST(Encoding, EveryEngineOfTheListHasItsName) {
   }
 }
 
+/// get() into a string that is used again, and get_many(), of all keys and one that is not there.
+void expect_same_lookups(const Index& index, const Model& model) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : model) keys.push_back(bytes(key));
+  std::vector<std::optional<std::string>> values(keys.size());
+  index.get_many(std::vector<std::string_view>(keys.begin(), keys.end()), values);
+  std::string reused;
+  auto next = model.begin();
+  for (std::size_t i = 0; i < keys.size(); ++i, ++next) {
+    EXPECT_EQ(values[i], bytes(next->second)) << show(next->first);
+    ASSERT_TRUE(index.get(keys[i], reused));
+    EXPECT_EQ(reused, bytes(next->second)) << show(next->first);
+  }
+  if (keys.empty()) return;
+  std::vector<std::optional<std::string>> too_few(keys.size() - 1);
+  EXPECT_EQ(error_of([&] {
+              index.get_many(std::vector<std::string_view>(keys.begin(), keys.end()), too_few);
+            }),
+            Errc::invalid_argument);
+}
+
+/// for_each() shows the pairs of the model, each once.
+void expect_same_pairs(const Index& index, const Model& model) {
+  std::map<std::string, std::string> left;
+  for (const auto& [key, value] : model) left.emplace(bytes(key), bytes(value));
+  index.for_each([&](std::string_view key, std::string_view value) {
+    const auto found = left.find(std::string(key));
+    EXPECT_TRUE(found != left.end() && found->second == value) << "pair " << show(key);
+    if (found != left.end()) left.erase(found);
+    return true;
+  });
+  EXPECT_TRUE(left.empty()) << left.size() << " pairs were not shown";
+}
+
 /// Full contents by the interface of bytes against the model. A scan may start at no bytes, which
 /// sort before every number.
 void expect_same(const Rig& rig, const Index& index, const Model& model) {
+  expect_same_lookups(index, model);
+  expect_same_pairs(index, model);
   EXPECT_EQ(index.size(), model.size());
   EXPECT_EQ(index.stats().pairs, model.size());
   EXPECT_TRUE(index.check().ok());

@@ -223,7 +223,7 @@ const Contract throws_when_full(
 
 // More bytes than a scan copies at once, and values larger than that, between small ones.
 const Contract large_values(
-    "scan_shows_values_of_every_size", bytes_values,
+    "scan_shows_values_of_every_size", ordered_bytes_values,
     [](Rig& rig) {
       auto index = rig.open();
       Model model;

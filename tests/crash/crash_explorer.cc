@@ -24,8 +24,16 @@
 
 #include "testing/explorer.h"
 #include "testing/subjects/subjects.h"
+#include "toys/points/subject.h"
 
 namespace {
+
+/// The toys too.
+std::vector<SubjectEntry> all_subjects() {
+  std::vector<SubjectEntry> all = subjects();
+  all.push_back(toys::points::subject());
+  return all;
+}
 
 using namespace perdix;
 using namespace perdix::testing;
@@ -125,7 +133,7 @@ class Campaign {
     const std::vector<Target> all = choose();
     if (all.empty()) {
       std::cerr << "no subject or domain of that name; there are:";
-      for (const SubjectEntry& entry : subjects()) std::cerr << ' ' << entry.name;
+      for (const SubjectEntry& entry : all_subjects()) std::cerr << ' ' << entry.name;
       std::cerr << '\n';
       return 2;
     }
@@ -150,7 +158,7 @@ class Campaign {
  private:
   std::vector<Target> choose() const {
     std::vector<Target> targets;
-    for (const SubjectEntry& entry : subjects()) {
+    for (const SubjectEntry& entry : all_subjects()) {
       const std::string wanted =
           arguments_.engine + (arguments_.kinds.empty() ? "" : ":" + arguments_.kinds);
       if (entry.name.compare(0, wanted.size(), wanted) != 0) continue;
@@ -374,7 +382,7 @@ int main(int argc, char** argv) {
   app.add_flag("--named-steps", arguments.named_steps, "list how often each named step was taken");
   CLI11_PARSE(app, argc, argv);
   if (arguments.list) {
-    for (const SubjectEntry& entry : subjects()) std::cout << entry.name << '\n';
+    for (const SubjectEntry& entry : all_subjects()) std::cout << entry.name << '\n';
     return 0;
   }
   for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM, SIGPROF})

@@ -31,9 +31,9 @@ void use(const Pool& pool, const IndexInfo& info) {
   std::string first;
   attempt([&] {
     std::uint64_t shown = 0;
-    index->scan({}, [&](std::string_view key, std::string_view) {
+    index->for_each([&](std::string_view key, std::string_view) {
       if (shown == 0) first = key;
-      require(++shown <= kMostPairs, "a scan ends");
+      require(++shown <= kMostPairs, "it ends");
       return true;
     });
   });

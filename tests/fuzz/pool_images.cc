@@ -17,6 +17,7 @@
 #include "pool/layout.h"
 #include "pool/pool_core.h"
 #include "pool/superblock.h"
+#include "toys/points/points.h"
 #include "util/checksum.h"
 
 namespace perdix::fuzz {
@@ -104,6 +105,8 @@ PoolImages::PoolImages(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "base.pool";
   Pool pool = Pool::create(path, small());
   for (const std::string& engine : Index::engines()) fill(pool, engine);
+  for (std::uint64_t i = 0; i < 9; ++i)
+    toys::points::Table::open_or_create(pool, "points")->add({i, i * i});
   {
     alloc::Session session = pool.core()->allocator().session();
     session.reserve(100);

@@ -1,5 +1,6 @@
-// The child that looks at what a kill left: the index's own check, every key by get() and by
-// scan(), the second index, the pool's search for leaks, and whether the index works on.
+// The child that looks at what a kill left: the index's own check, every key by get(), by
+// for_each() and by scan(), the second index, the pool's search for leaks, and whether the index
+// works on.
 #pragma once
 
 #include <fmt/format.h>
@@ -32,6 +33,7 @@ class Verifier {
   void run(AnyIndex index) {
     require_sound("check()", index.check());
     send_pairs(index);
+    verify_pairs(index);
     if (index.ordered()) verify_scan(index);
     verify_second();
     work(index);
@@ -63,6 +65,19 @@ class Verifier {
     }
     require(index.size() == found_.size(),
             fmt::format("size() is {}, but {} keys are there", index.size(), found_.size()));
+  }
+
+  void verify_pairs(const AnyIndex& index) {
+    std::size_t shown = 0;
+    index.for_each([&](DatumView key, DatumView value) {
+      const auto found = found_.find(key.copy());
+      require(found != found_.end() && tag_of(value) == found->second,
+              "for_each() shows " + show(key) + ", which get() does not");
+      ++shown;
+      return true;
+    });
+    require(shown == found_.size(),
+            fmt::format("for_each() shows {} pairs, but get() finds {}", shown, found_.size()));
   }
 
   void verify_scan(const AnyIndex& index) {

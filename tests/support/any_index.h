@@ -35,6 +35,7 @@ class ErasedIndex {
   virtual bool get(DatumView key, Datum& value) const = 0;
   virtual bool contains(DatumView key) const = 0;
   virtual std::vector<std::optional<Datum>> get_many(const std::vector<Datum>& keys) const = 0;
+  virtual void for_each(const ShowPair& visit) const = 0;
   virtual void scan(DatumView from, const ShowPair& visit) const = 0;
   virtual Rows scan(DatumView from, std::size_t limit) const = 0;
   virtual std::uint64_t size() const = 0;
@@ -72,8 +73,15 @@ class AnyIndex {
   std::vector<std::optional<Datum>> get_many(const std::vector<Datum>& keys) const {
     return index_->get_many(keys);
   }
+  void for_each(const ShowPair& visit) const { index_->for_each(visit); }
   void scan(DatumView from, const ShowPair& visit) const { index_->scan(from, visit); }
   Rows scan(DatumView from, std::size_t limit) const { return index_->scan(from, limit); }
+
+  /// Shows all pairs: in order if there is one.
+  void visit_all(const ShowPair& visit) const {
+    ordered() ? scan(Datum::least(key_kind()), visit) : for_each(visit);
+  }
+
   std::uint64_t size() const { return index_->size(); }
   IndexStats stats() const { return index_->stats(); }
   CheckReport check() const { return index_->check(); }

@@ -57,6 +57,16 @@ std::string compare_scan(const AnyIndex& index, const Model& model, DatumView fr
   return differ(what, model.scan(from, limit), index.scan(from, limit));
 }
 
+std::string compare_pairs(const AnyIndex& index, const Model& model) {
+  Rows shown;
+  index.for_each([&](DatumView key, DatumView value) {
+    shown.emplace_back(key.copy(), value.copy());
+    return true;
+  });
+  std::sort(shown.begin(), shown.end());
+  return differ([] { return "for_each()"; }, Rows(model.begin(), model.end()), shown);
+}
+
 std::string compare_step(AnyIndex& index, Model& model, const Step& step, const Datum& key,
                          const Datum& value) {
   const auto what = [&] { return fmt::format("{}({})", to_string(step.op), show(key)); };
@@ -96,6 +106,7 @@ std::string compare_all(const AnyIndex& index, const Model& model, const std::ve
     auto text = compare_scan(index, model, least, std::numeric_limits<std::size_t>::max());
     if (!text.empty()) return text;
   }
+  if (auto text = compare_pairs(index, model); !text.empty()) return text;
   for (const Datum& key : keys) {
     auto text =
         differ([&] { return fmt::format("get({})", show(key)); }, model.get(key), index.get(key));

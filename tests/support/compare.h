@@ -17,6 +17,9 @@ std::string problems_of(const CheckReport& report);
 std::string compare_scan(const AnyIndex& index, const Model& model, DatumView from,
                          std::size_t limit);
 
+/// All pairs, as for_each() shows them.
+std::string compare_pairs(const AnyIndex& index, const Model& model);
+
 /// Runs one operation on both; what they return must be the same. An index without order gets
 /// instead of scanning.
 std::string compare_step(AnyIndex& index, Model& model, const Step& step, const Datum& key,
@@ -25,8 +28,8 @@ std::string compare_step(AnyIndex& index, Model& model, const Step& step, const 
 /// Sizes and the index's own check.
 std::string compare_summary(const AnyIndex& index, const Model& model);
 
-/// Compares everything: sizes, check(), a full scan, and a lookup of each of `keys`, which should
-/// hold all keys that may be in the index and some that are not.
+/// Compares everything: sizes, check(), all pairs, a full scan, and a lookup of each of `keys`,
+/// which should hold all keys that may be in the index and some that are not.
 std::string compare_all(const AnyIndex& index, const Model& model, const std::vector<Datum>& keys);
 
 }  // namespace perdix::test

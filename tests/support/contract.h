@@ -26,6 +26,9 @@ inline constexpr std::initializer_list<Domain> kInProcess = {Domain::process};
 inline bool ordered(const IndexType& type) { return type.ordered; }
 inline bool bytes_keys(const IndexType& type) { return type.key_kind == Kind::bytes; }
 inline bool bytes_values(const IndexType& type) { return type.value_kind == Kind::bytes; }
+inline bool ordered_bytes_values(const IndexType& type) {
+  return ordered(type) && bytes_values(type);
+}
 
 /// A place in the sources. Not std::source_location, which not every compiler knows.
 struct Place {

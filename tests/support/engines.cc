@@ -1,10 +1,13 @@
 #include "support/engines.h"
 
 #include <memory>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
+#include "index/engine.h"
 #include "support/typed_index.h"
+#include "toys/engines.h"
 
 namespace perdix::test {
 namespace {
@@ -30,7 +33,7 @@ AnyIndex open(const Pool& pool, std::string_view name) {
 
 /// The class template of an engine, with the name that pools know it by.
 template <template <Storable, Storable> class Index, std::uint64_t kDramBudget = 0>
-void add(std::vector<IndexType>& types, const std::string& engine) {
+void add_opened(std::vector<IndexType>& types, const std::string& engine) {
   using Number = std::uint64_t;
   using Bytes = std::string;
   const auto add_kinds = [&]<Storable K, Storable V>() {
@@ -44,12 +47,18 @@ void add(std::vector<IndexType>& types, const std::string& engine) {
   add_kinds.template operator()<Bytes, Bytes>();
 }
 
-std::vector<IndexType> make_types() {
+template <class Traits>
+void add(std::vector<IndexType>& types) {
+  const std::string engine(Traits::kTraits.engine);
+  add_opened<Traits::template Index>(types, engine);
+  if (index::find_engine(engine).can.buffers)
+    add_opened<Traits::template Index, kSmallBudget>(types, engine);
+}
+
+template <class... Traits>
+std::vector<IndexType> make_types(std::tuple<Traits...>*) {
   std::vector<IndexType> types;
-  add<SpTree>(types, "sptree");
-  add<SpTree, kSmallBudget>(types, "sptree");
-  add<FastFair>(types, "fastfair");
-  add<NbTree>(types, "nbtree");
+  (add<Traits>(types), ...);
   return types;
 }
 
@@ -60,7 +69,7 @@ std::string IndexType::kinds() const {
 }
 
 std::span<const IndexType> index_types() {
-  static const std::vector<IndexType> types = make_types();
+  static const std::vector<IndexType> types = make_types(static_cast<toys::AllEngines*>(nullptr));
   return types;
 }
 

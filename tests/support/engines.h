@@ -1,5 +1,5 @@
-// The engines that every suite runs over, each with all combinations of kinds. An engine joins by
-// one line in engines.cc, and so does another way to open it.
+// The engines that every suite runs over, each with all combinations of kinds: those of
+// cmake/engines.cmake, and the toys.
 #pragma once
 
 #include <perdix/perdix.h>

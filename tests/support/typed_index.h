@@ -72,6 +72,10 @@ class TypedIndex final : public ErasedIndex {
     return {std::make_move_iterator(values.begin()), std::make_move_iterator(values.end())};
   }
 
+  void for_each(const ShowPair& visit) const override {
+    index_.for_each([&](Key key, Value value) { return visit(key, value); });
+  }
+
   void scan(DatumView from, const ShowPair& visit) const override {
     if constexpr (OrderedIndex<Index>)
       index_.scan(typed<Key>(from), [&](Key key, Value value) { return visit(key, value); });

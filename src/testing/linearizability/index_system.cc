@@ -11,10 +11,9 @@
 #include <iterator>
 
 #include "index/fastfair/fastfair.h"
-#include "index/nbtree/nbtree.h"
-#include "index/sptree/sptree.h"
 #include "pool/claim_image.h"
 #include "pool/pool_core.h"
+#include "testing/engine_traits.h"
 
 namespace perdix::testing {
 namespace {
@@ -23,21 +22,9 @@ constexpr Value kDamaged = ~Value{0};  // no operation writes it
 
 constexpr unsigned kManyLeaves = 49;
 
-/// Throws for an engine whose sizes nobody has written down here.
 LeafSizes leaf_sizes_of(std::string_view engine) {
-  namespace fastfair = index::fastfair;
-  namespace nbtree = index::nbtree;
-  namespace sptree = index::sptree;
-  if (engine == sptree::kEngineName) {
-    return {sptree::kLeafPairs, sptree::kLeafPairs, sptree::kLeafPairs / 2, kManyLeaves};
-  }
-  if (engine == fastfair::kEngineName) {
-    return {fastfair::kCapacity, fastfair::kCapacity, fastfair::kCapacity / 2, kManyLeaves};
-  }
-  if (engine == nbtree::kEngineName) {
-    return {nbtree::kSmallCapacity, nbtree::kCapacity, nbtree::kJoinUpTo, kManyLeaves};
-  }
-  throw Error(Errc::invalid_argument, fmt::format("the sizes of {}'s leaves are unknown", engine));
+  const index::EngineTraits& traits = engine_traits(engine);
+  return {traits.full, traits.most, traits.joinable, kManyLeaves};
 }
 
 std::string number_bytes(std::uint64_t number) {

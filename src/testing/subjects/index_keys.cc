@@ -7,8 +7,6 @@
 #include <perdix/index.h>
 
 #include "index/common/word.h"
-#include "index/nbtree/leaf.h"
-#include "index/sptree/filter.h"
 
 namespace perdix::testing {
 namespace {
@@ -25,20 +23,24 @@ std::string key_of(Kind kind, std::uint64_t i) {
   return std::to_string(i) + std::string(kPadding[i % kPadding.size()], 'x');
 }
 
-bool is_crowded(Kind kind, const std::string& key) {
-  const index::Hash16 hash = kind == Kind::u64
-                                 ? index::Words<std::uint64_t>::hash16(decode_u64(key))
-                                 : index::Words<std::string>::hash16(key);
-  return index::sptree::column(hash) == 0 && index::nbtree::fingerprint_of(hash) == 1;
+index::Hash16 hash_of(Kind kind, const std::string& key) {
+  return kind == Kind::u64 ? index::Words<std::uint64_t>::hash16(decode_u64(key))
+                           : index::Words<std::string>::hash16(key);
 }
 
-std::vector<std::string> find_keys(Kind kind, bool crowded) {
+/// The first kIndexKeys keys that are wanted.
+template <class Wanted>
+std::vector<std::string> find_keys(Kind kind, Wanted wanted) {
   std::vector<std::string> keys;
   for (std::uint64_t i = 0; keys.size() < kIndexKeys; ++i) {
     std::string key = key_of(kind, i);
-    if (!crowded || is_crowded(kind, key)) keys.push_back(std::move(key));
+    if (wanted(key)) keys.push_back(std::move(key));
   }
   return keys;
+}
+
+std::vector<std::string> first_keys(Kind kind) {
+  return find_keys(kind, [](const std::string&) { return true; });
 }
 
 }  // namespace
@@ -49,18 +51,14 @@ std::string bytes_of_number(std::uint64_t number) {
 }
 
 const std::vector<std::string>& any_keys(Kind kind) {
-  static const std::vector<std::string> numbers = find_keys(Kind::u64, false);
-  static const std::vector<std::string> strings = find_keys(Kind::bytes, false);
+  static const std::vector<std::string> numbers = first_keys(Kind::u64);
+  static const std::vector<std::string> strings = first_keys(Kind::bytes);
   return kind == Kind::u64 ? numbers : strings;
 }
 
-const std::vector<std::string>& crowded_keys(Kind kind) {
-  if (kind == Kind::u64) {
-    static const std::vector<std::string> numbers = find_keys(Kind::u64, true);
-    return numbers;
-  }
-  static const std::vector<std::string> strings = find_keys(Kind::bytes, true);
-  return strings;
+std::vector<std::string> crowded_keys(Kind kind, const index::EngineTraits& engine) {
+  if (engine.crowds == nullptr) return any_keys(kind);
+  return find_keys(kind, [&](const std::string& key) { return engine.crowds(hash_of(kind, key)); });
 }
 
 }  // namespace perdix::testing

@@ -7,6 +7,8 @@
 
 #include <perdix/types.h>
 
+#include "index/common/engine_traits.h"
+
 namespace perdix::testing {
 
 inline constexpr unsigned kIndexKeys = 480;
@@ -19,8 +21,8 @@ std::string bytes_of_number(std::uint64_t number);
 /// others, and lengths from short to several lines.
 const std::vector<std::string>& any_keys(Kind kind);
 
-/// As many others whose hashes are alike, so that they want the same places: one of SpTree's
-/// columns, and in NbTree slots with the same fingerprint.
-const std::vector<std::string>& crowded_keys(Kind kind);
+/// As many others that want the same place in the engine, as EngineTraits::crowds says; any_keys()
+/// if none do.
+std::vector<std::string> crowded_keys(Kind kind, const index::EngineTraits& engine);
 
 }  // namespace perdix::testing

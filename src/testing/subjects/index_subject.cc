@@ -11,10 +11,8 @@
 
 #include <perdix/index.h>
 
-#include "index/fastfair/fastfair.h"
-#include "index/nbtree/nbtree.h"
-#include "index/sptree/sptree.h"
 #include "pool/pool_core.h"
+#include "testing/engine_traits.h"
 #include "testing/subjects/index_keys.h"
 #include "testing/subjects/pool_blocks.h"
 #include "testing/subjects/pool_medium.h"
@@ -26,16 +24,10 @@ using Keys = std::vector<std::string>;
 
 /// Pairs of an index that nobody uses: fewer than so many.
 constexpr unsigned kPairsOfAnother = 400;
-/// Pairs that a full leaf holds.
-unsigned of_a_leaf(const std::string& engine) {
-  if (engine == index::nbtree::kEngineName) return index::nbtree::kCapacity;
-  if (engine == index::fastfair::kEngineName) return index::fastfair::kCapacity;
-  return index::sptree::kLeafPairs;
-}
 /// Two neighbours with fewer pairs together than so many become one, in some engines.
-unsigned of_sparse_neighbours(const std::string& engine) {
+unsigned of_sparse_neighbours(const index::EngineTraits& engine) {
   constexpr unsigned kFewest = 32;  // a state of fewer pairs is explored sooner
-  return std::max(of_a_leaf(engine) / 2, kFewest);
+  return std::max(engine.most / 2, kFewest);
 }
 /// Pairs that a write buffer holds.
 constexpr unsigned kBuffered = 28;
@@ -82,23 +74,16 @@ class OpenedIndex final : public Opened {
 
   State contents() override {
     // Key by key first, in no order: an index that was just opened may have much to do at each.
-    State found = contents_by_get();
+    contents_by_get();
     settle();
-    if (!index_->ordered()) return found;
-    return contents_from(least_key());
+    return contents_by_for_each();
   }
 
   Problems check() override {
     Problems problems = index_->check().problems;
-    const State all = index_->ordered() ? contents_from(least_key()) : contents_by_get();
-    if (index_->ordered() && !get_finds(all))
-      problems.push_back("scan and get find different pairs");
-    const auto middle = std::next(all.begin(), static_cast<long>(all.size() / 2));
-    if (index_->ordered() && middle != all.end()) {
-      const State rest = contents_from(middle->first);
-      if (!std::equal(middle, all.end(), rest.begin(), rest.end()))
-        problems.push_back("a scan from the middle finds other pairs than one of everything");
-    }
+    const State all = contents_by_for_each();
+    if (!get_finds(all)) problems.push_back("for_each and get find different pairs");
+    if (index_->ordered()) check_scans(all, problems);
     if (index_->size() != all.size())
       problems.push_back(
           fmt::format("size() is {}, but there are {} pairs", index_->size(), all.size()));
@@ -130,6 +115,25 @@ class OpenedIndex final : public Opened {
   void settle() { testing::settle(*pool_.core()); }
 
   std::string least_key() const { return info_.key_kind == Kind::u64 ? bytes_of_number(0) : ""; }
+
+  /// A key that is shown twice makes it end there, and so is noticed.
+  State contents_by_for_each() const {
+    State state;
+    index_->for_each([&](std::string_view key, std::string_view value) {
+      return state.try_emplace(std::string(key), value).second;
+    });
+    return state;
+  }
+
+  void check_scans(const State& all, Problems& problems) const {
+    if (contents_from(least_key()) != all)
+      problems.push_back("a scan and for_each find different pairs");
+    const auto middle = std::next(all.begin(), static_cast<long>(all.size() / 2));
+    if (middle == all.end()) return;
+    const State rest = contents_from(middle->first);
+    if (!std::equal(middle, all.end(), rest.begin(), rest.end()))
+      problems.push_back("a scan from the middle finds other pairs than one of everything");
+  }
 
   State contents_from(const std::string& first) const {
     State state;
@@ -202,7 +206,11 @@ class OpenedIndex final : public Opened {
 class IndexSubject final : public Subject {
  public:
   IndexSubject(const IndexInfo& info, const IndexOptions& options, pm::Domain domain)
-      : info_(info), options_(options), domain_(domain) {}
+      : info_(info),
+        options_(options),
+        domain_(domain),
+        traits_(engine_traits(info.engine)),
+        crowded_keys_(crowded_keys(info.key_kind, traits_)) {}
 
   std::uint64_t size() const override { return kPoolSize; }
 
@@ -210,13 +218,13 @@ class IndexSubject final : public Subject {
     make_pool(medium, domain_);
     take_space(medium, random);
     const bool crowded = random.one_in(kCrowdedOneIn);
-    keys_ = crowded ? &crowded_keys(info_.key_kind) : &any_keys(info_.key_kind);
+    keys_ = crowded ? &crowded_keys_ : &any_keys(info_.key_kind);
     first_key_ = random.below(kIndexKeys);
     few_keys_ = 1 + random.below(kFewKeys);
     static constexpr std::array<Mood, 5> kMoods = {Mood::grow, Mood::grow, Mood::shrink,
                                                    Mood::mixed, Mood::few};
     mood_ = crowded ? Mood::grow : kMoods[random.below(kMoods.size())];
-    const unsigned sparse = of_sparse_neighbours(info_.engine);
+    const unsigned sparse = of_sparse_neighbours(traits_);
     unsigned fill = mood_ == Mood::shrink
                         ? 2 * sparse + static_cast<unsigned>(random.below(4 * sparse - 8))
                         : any_fill(random);
@@ -259,7 +267,7 @@ class IndexSubject final : public Subject {
         action == kUpdate || action == kErase ? !random.one_in(8) : random.one_in(4);
     const std::string& key = any_key(random, state, own, present);
     if (threads == 1) action |= random.one_in(kReclaimOneIn) ? kReclaim | kSettle : kSettle;
-    if (works_in_background() && random.one_in(kBackgroundOneIn)) action |= kBackground;
+    if (traits_.uses_background && random.one_in(kBackgroundOneIn)) action |= kBackground;
     return {action, key, value_of(info_.value_kind, random)};
   }
 
@@ -309,8 +317,6 @@ class IndexSubject final : public Subject {
       another->put(bytes_of_number(i), bytes_of_number(i));
   }
 
-  bool works_in_background() const { return info_.engine == index::sptree::kEngineName; }
-
   static Effects erasure_of(const State& state) {
     Effects effects;
     for (const auto& [key, value] : state) effects.push_back({key, std::nullopt});
@@ -323,21 +329,9 @@ class IndexSubject final : public Subject {
                            : fmt::format("'{}'", key);
   }
 
-  /// How many pairs to begin with. None: the workload makes the index. Else around what one, two or
-  /// three leaves hold, so that they split and merge.
+  /// How many pairs to begin with. None: the workload makes the index.
   unsigned any_fill(util::Random& random) const {
-    if (info_.engine == index::nbtree::kEngineName) {
-      // 46, 53: its smaller leaves; 70: its larger one of numbers, of which seven in eight are in
-      // the first quarter.
-      static constexpr std::array<unsigned, 11> kFills = {0,  3,  30, 46,  53, 62,
-                                                          64, 70, 90, 128, 180};
-      return kFills[random.below(kFills.size())];
-    }
-    const unsigned leaf = of_a_leaf(info_.engine);
-    // Three full ones twice: it is the third leaf to which a restart needs the backup of a way.
-    const std::array<unsigned, 10> fills = {
-        0, 3, leaf / 2, leaf - 2, leaf, leaf * 3 / 2, leaf * 2, leaf * 3, leaf * 3, 180};
-    return fills[random.below(fills.size())];
+    return traits_.fills[random.below(traits_.fills.size())];
   }
 
   /// Keys to begin with: in any order, or, since that leaves full leaves behind, ascending but for
@@ -348,7 +342,7 @@ class IndexSubject final : public Subject {
     keys.resize(count);
     if (random.one_in(3)) return keys;
     std::sort(keys.begin(), keys.end());
-    const std::size_t leaf = of_a_leaf(info_.engine);
+    const std::size_t leaf = traits_.most;
     for (std::size_t begin = 0; begin < keys.size(); begin += leaf) {
       const std::size_t end = std::min(begin + leaf, keys.size());
       std::shuffle(keys.begin() + static_cast<long>(begin), keys.begin() + static_cast<long>(end),
@@ -375,6 +369,8 @@ class IndexSubject final : public Subject {
   const IndexInfo info_;
   const IndexOptions options_;
   pm::Domain domain_;
+  const index::EngineTraits& traits_;
+  const Keys crowded_keys_;
   Mood mood_ = Mood::mixed;
   const Keys* keys_ = nullptr;  // of the round
   std::uint64_t first_key_ = 0;

@@ -1,0 +1,33 @@
+# The engines, found by their files: src/index/<engine>/test_traits.h. Makes a header for the suites
+# that lists their traits, so that joining needs no line there.
+
+file(GLOB traits CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/src"
+  "${PROJECT_SOURCE_DIR}/src/index/*/test_traits.h")
+set(PERDIX_ENGINES "")
+set(includes "")
+set(types "")
+foreach(header ${traits})
+  get_filename_component(folder "${header}" DIRECTORY)
+  get_filename_component(engine "${folder}" NAME)
+  list(APPEND PERDIX_ENGINES ${engine})
+  string(APPEND includes "#include \"${header}\"\n")
+  list(APPEND types "index::${engine}::TestTraits")
+endforeach()
+list(JOIN types ",\n    " types)
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/engine_list.h" CONTENT
+"// Made by cmake/engines.cmake: the traits of all engines.
+#pragma once
+
+#include <tuple>
+
+@includes@
+namespace perdix {
+
+using EngineList = std::tuple<
+    @types@>;
+
+}  // namespace perdix
+" @ONLY)
+
+add_library(perdix_engine_list INTERFACE)
+target_include_directories(perdix_engine_list INTERFACE ${PROJECT_BINARY_DIR}/generated)

@@ -1,0 +1,39 @@
+// What the suites must know of an engine, so that a few keys reach its changes of structure. Each
+// engine says it in its test_traits.h; nothing of the library uses it.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "index/common/word.h"
+
+namespace perdix::index {
+
+struct EngineTraits {
+  std::string_view engine;  // the name that pools know it by
+
+  // Pairs of a leaf, or of whatever else holds several pairs.
+  unsigned full;      // an insert into one with so many splits it, or makes it larger
+  unsigned most;      // what one has at most; more than `full` if they grow first
+  unsigned joinable;  // two neighbours with so many in all, or few less, become one
+
+  /// Numbers of pairs that an exploration begins with. The first is 0: then the steps make the
+  /// index.
+  std::array<unsigned, 11> fills;
+
+  /// Whether keys of that hash want the same place, of which a full leaf has none left. Null: no
+  /// keys do.
+  bool (*crowds)(Hash16 hash);
+
+  bool uses_background;    // some of its work is done by the pool's background thread
+  std::string_view magic;  // begins each leaf in PM; empty: they have no mark
+};
+
+/// Fills around what one, two and three leaves hold. Three full ones twice: it is the third leaf to
+/// which a restart needs more than a link.
+constexpr std::array<unsigned, 11> fills_around(unsigned leaf) {
+  return {0,        3,        leaf / 2, leaf - 2, leaf, leaf + 1, leaf * 3 / 2,
+          leaf * 2, leaf * 3, leaf * 3, 180};
+}
+
+}  // namespace perdix::index

@@ -1,0 +1,27 @@
+// What the suites must know of FAST&FAIR.
+#pragma once
+
+#include <perdix/fastfair.h>
+
+#include "index/common/engine_traits.h"
+#include "index/fastfair/fastfair.h"
+
+namespace perdix::index::fastfair {
+
+struct TestTraits {
+  template <Storable K, Storable V>
+  using Index = FastFair<K, V>;
+
+  static constexpr EngineTraits kTraits = {
+      .engine = kEngineName,
+      .full = kCapacity,
+      .most = kCapacity,
+      .joinable = kCapacity / 2,
+      .fills = fills_around(kCapacity),
+      .crowds = nullptr,
+      .uses_background = false,
+      .magic = "FNODE1",
+  };
+};
+
+}  // namespace perdix::index::fastfair

@@ -1,0 +1,17 @@
+// The traits of the engines of this release. A source of its own, since test programs link another
+// one in its place, which adds the toys of tests/toys.
+#include <array>
+
+#include "engine_list.h"
+#include "testing/engine_traits.h"
+
+namespace perdix::testing {
+
+std::span<const index::EngineTraits> all_engine_traits() {
+  static constexpr auto kAll = []<class... Traits>(std::tuple<Traits...>*) {
+    return std::array{Traits::kTraits...};
+  }(static_cast<EngineList*>(nullptr));
+  return kAll;
+}
+
+}  // namespace perdix::testing

@@ -1,0 +1,17 @@
+#include "testing/engine_traits.h"
+
+#include <fmt/format.h>
+#include <perdix/error.h>
+
+namespace perdix::testing {
+
+const index::EngineTraits& engine_traits(std::string_view engine) {
+  for (const index::EngineTraits& traits : all_engine_traits())
+    if (traits.engine == engine) return traits;
+  throw Error(Errc::invalid_argument,
+              fmt::format("the engine '{}' has no test_traits.h, which says what suites must know "
+                          "of it",
+                          engine));
+}
+
+}  // namespace perdix::testing

@@ -1,0 +1,86 @@
+// for_each: all pairs of an index, with or without order.
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "support/contract.h"
+
+namespace perdix::test {
+namespace {
+
+const Contract shows_all("for_each_shows_every_pair_once", [](Rig& rig) {
+  std::optional<AnyIndex> index(rig.open());
+  EXPECT_EQ("", compare_pairs(*index, {})) << "when empty";
+  Model model;
+  fill(rig, *index, model, rig.keys(3000));
+  EXPECT_EQ("", compare_pairs(*index, model));
+  rig.reopen(index);
+  EXPECT_EQ("", compare_pairs(*index, model)) << "after reopening";
+});
+
+const Contract stops("for_each_stops_when_the_visitor_does", [](Rig& rig) {
+  auto index = rig.open();
+  Model model;
+  fill(rig, index, model, rig.keys(300));
+  for (const std::size_t most : {std::size_t{1}, std::size_t{2}, model.size() - 1}) {
+    std::size_t shown = 0;
+    index.for_each([&](DatumView, DatumView) { return ++shown < most; });
+    EXPECT_EQ(shown, most);
+  }
+});
+
+const Contract throws("what_a_visitor_of_for_each_throws_leaves_it", [](Rig& rig) {
+  auto index = rig.open();
+  Model model;
+  fill(rig, index, model, rig.keys(300));
+  std::size_t shown = 0;
+  EXPECT_THROW(index.for_each([&](DatumView, DatumView) -> bool {
+    if (++shown == 17) throw std::range_error("seen enough");
+    return true;
+  }),
+               std::range_error);
+  EXPECT_EQ(shown, 17U);
+  EXPECT_EQ("", compare_pairs(index, model)) << "it works on";
+});
+
+// Its thread holds nothing of the index, so it may do everything.
+const Contract writes("a_visitor_of_for_each_may_write", [](Rig& rig) {
+  auto index = rig.open();
+  Model model;
+  const auto keys = rig.keys(600);
+  fill(rig, index, model, keys);
+  const Model before = model;
+  std::set<Datum> shown;
+  index.for_each([&](DatumView key, DatumView value) {
+    EXPECT_TRUE(shown.insert(key.copy()).second) << show(key) << " is shown twice";
+    EXPECT_TRUE(before.contains(key)) << show(key) << " was not there";
+    const Datum owned = key.copy();
+    if (shown.size() % 3 == 0) {
+      EXPECT_EQ(index.erase(owned), model.erase(owned));
+    } else {
+      EXPECT_EQ(index.get(owned), value);
+      const Datum other = rig.small_value();
+      EXPECT_TRUE(index.update(owned, other));
+      model.update(owned, other);
+    }
+    return true;
+  });
+  EXPECT_EQ(shown.size(), before.size()) << "each was there until it was shown";
+  EXPECT_EQ("", compare_all(index, model, keys));
+});
+
+const Contract nested("visitors_of_for_each_nest", [](Rig& rig) {
+  auto index = rig.open();
+  Model model;
+  fill(rig, index, model, rig.keys(40));
+  std::size_t pairs = 0;
+  index.for_each([&](DatumView, DatumView) {
+    index.for_each([&](DatumView, DatumView) { return ++pairs, true; });
+    return true;
+  });
+  EXPECT_EQ(pairs, model.size() * model.size());
+});
+
+}  // namespace
+}  // namespace perdix::test

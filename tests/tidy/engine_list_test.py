@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Each engine, a folder of src/index, has everything that CONTRIBUTING.md asks of one."""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# What an engine must have, with {} for its name.
+FILES = [
+    "include/perdix/{}.h",
+    "src/index/{}/CMakeLists.txt",
+    "src/index/{}/layout.h",
+    "src/index/{}/{}.h",
+    "src/index/{}/recovery.cc",
+    "src/index/{}/check.cc",
+    "src/index/{}/test_traits.h",
+    "bench/engines/{}.cc",
+    "docs/durability/{}.md",
+    "docs/format/{}.md",
+    "tests/planted/bugs_{}.py",
+]
+
+# Where it must be named, and how.
+LINES = {
+    "src/index/registry.cc": r'#include "index/{}/{}\.h"',
+    "include/perdix/perdix.h": r"#include <perdix/{}\.h>",
+}
+
+
+def public_class(engine: str) -> str:
+    header = (ROOT / f"include/perdix/{engine}.h").read_text()
+    return re.search(r"^class (\w+) : public", header, re.MULTILINE).group(1)
+
+
+def problems_of(engine: str) -> list[str]:
+    missing = [f.replace("{}", engine) for f in FILES
+               if not (ROOT / f.replace("{}", engine)).exists()]
+    problems = [f"{engine}: there is no {path}" for path in missing]
+    for path, pattern in LINES.items():
+        if not re.search(pattern.replace("{}", engine), (ROOT / path).read_text()):
+            problems.append(f"{engine}: {path} doesn't name it")
+    if not missing and f"| `{public_class(engine)}` |" not in (ROOT / "README.md").read_text():
+        problems.append(f"{engine}: README.md has no row for it")
+    return problems
+
+
+def main() -> int:
+    folders = [path.name for path in (ROOT / "src/index").iterdir()
+               if path.is_dir() and path.name != "common"]
+    if not folders:
+        print("no engines were found")
+        return 1
+    if len(problems_of("nonesuch")) < len(FILES) + len(LINES):
+        print("an engine that has nothing is taken for one")
+        return 1
+    problems = [problem for engine in sorted(folders) for problem in problems_of(engine)]
+    print("\n".join(problems) or f"complete: {', '.join(sorted(folders))}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

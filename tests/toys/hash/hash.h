@@ -1,0 +1,109 @@
+// The toy hash index: an engine of pairs without order, as small as one can be. It stays in the
+// suites as the example of "Add an engine" in CONTRIBUTING.md. A lock makes it thread-safe.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <perdix/point_index.h>
+
+#include "index/bytes.h"
+#include "index/common/groups.h"
+#include "index/common/retry.h"
+#include "index/common/value_of.h"
+#include "pool/index_handle.h"
+#include "pool/open_index.h"
+#include "toys/hash/slots.h"
+
+namespace perdix::toys {
+
+namespace hash {
+
+inline constexpr std::string_view kEngineName = "toy_hash";
+
+template <class K, class V>
+class Table final : public pool::OpenIndex {
+ public:
+  using Key = View<K>;
+  using Value = View<V>;
+
+  explicit Table(pool::IndexHandle handle, const IndexOptions& = {});
+
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root) { Slots::destroy(pool, root); }
+
+  void put(Key key, Value value) {
+    write(key, value, [](bool) { return true; });
+  }
+  bool insert(Key key, Value value) {
+    return write(key, value, [](bool there) { return !there; });
+  }
+  bool update(Key key, Value value) {
+    return write(key, value, [](bool there) { return there; });
+  }
+  bool erase(Key key) {
+    const std::lock_guard guard(lock_);
+    return slots_.erase(index::Bytes<K>::encode(key));
+  }
+
+  bool get(Key key, V& value) const {
+    const std::shared_lock guard(lock_);
+    std::string_view found;
+    if (!slots_.find(index::Bytes<K>::encode(key), found)) return false;
+    value = V(index::Bytes<V>::decode(found));
+    return true;
+  }
+  std::optional<V> get(Key key) const { return index::value_of<V>(*this, key); }
+  bool contains(Key key) const {
+    const std::shared_lock guard(lock_);
+    std::string_view found;
+    return slots_.find(index::Bytes<K>::encode(key), found);
+  }
+  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+    index::in_groups(keys, out, [&](auto some, auto values) {
+      for (std::size_t i = 0; i < some.size(); ++i) values[i] = get(some[i]);
+    });
+  }
+
+  /// Copies all pairs first, so that the visitor runs without the lock.
+  void for_each(Visitor<K, V> visit) const;
+
+  std::uint64_t size() const {
+    const std::shared_lock guard(lock_);
+    return slots_.pairs();
+  }
+  IndexStats stats() const override;
+  CheckReport check() const override {
+    const std::shared_lock guard(lock_);
+    return slots_.check();
+  }
+  void for_each_block(const pool::BlockVisitor& visit) const override {
+    slots_.for_each_block(visit);
+  }
+
+  pool::PoolCore& pool() const { return handle_.pool(); }
+
+ private:
+  template <class Wants>
+  bool write(Key key, Value value, Wants wants);
+
+  pool::IndexHandle handle_;  // keeps the pool open
+  mutable std::shared_mutex lock_;
+  Slots slots_;  // guarded by lock_
+};
+
+}  // namespace hash
+
+/// A durable map without order.
+template <Storable K, Storable V>
+class ToyHash : public PointIndex<hash::Table<K, V>, K, V> {
+ public:
+  ToyHash(const Pool& pool, std::string_view name);
+};
+
+}  // namespace perdix::toys
