@@ -155,6 +155,14 @@ BUGS = [
         (storm(f"--with damage,close --engine sptree {ALONE}", seconds=300),),
     ),
     Bug(
+        "an opening does not go on with a drop",
+        POOL,
+        """  for (pool::IndexHandle& handle : core->dropping()) destroy(*core, std::move(handle));
+""",
+        "",
+        (storm(f"--with recreate {ALONE}", seconds=120),),
+    ),
+    Bug(
         "a file is cut before it is known to be a sound pool",
         POOL_CORE,
         """  const std::string path = file_.path().string();

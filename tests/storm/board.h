@@ -45,7 +45,8 @@ struct Board {
   std::atomic<pid_t> orphan{0};            ///< a child that outlives the worker
   /// By pool: a sync has failed since it was opened, so calls that throw are undecided.
   std::array<std::atomic<bool>, kMaxPools> sick{};
-  /// By pool: a drop had no memory to free all of its index; the next opening does that.
+  /// By pool: a drop, or an opening that went on with one, could not free all of its index, since
+  /// a call to the system had been made to fail; the next opening does that.
   std::array<std::atomic<bool>, kMaxPools> drop_unfinished{};
   /// Suspensions that others should not have noticed, and those that stopped one of them.
   std::atomic<unsigned> suspensions{0}, suspensions_noticed{0};

@@ -18,6 +18,7 @@
 
 #include "storm/crash_report.h"
 #include "storm/faults.h"
+#include "storm/verify.h"
 #include "support/compare.h"
 
 namespace perdix::test::storm {
@@ -293,7 +294,7 @@ void drop_without_memory(Scene& scene, unsigned number, const std::string& name)
   require(!outcome.threw || outcome.struck, "drop() threw " + outcome.text);
   require(outcome.threw == listed(pool, name),
           "a drop() that had no memory and the list of indexes do not agree");
-  if (!pool.info().unfinished_drops.empty()) scene.board.drop_unfinished[number] = true;
+  note_unfinished_drops(pool, number, outcome.struck, scene.board);
 }
 
 void recreate_once(Scene& scene) {

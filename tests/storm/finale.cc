@@ -21,15 +21,15 @@ class Finale {
     for (auto& index : indexes_) erase_everything(*index);
     for (auto& index : indexes_) compare_all(*index, seat());
     for (unsigned i = 0; i < pools_.size(); ++i) {
-      if (episode_.leftovers && episode_.pools[i].tight)
+      if (expects_space(i) && episode_.pools[i].tight)
         use_space(*pools_[i], episode_, i, "that its emptied indexes left", 2, seat());
     }
     indexes_.clear();
     if (episode_.leftovers) expect_little_left();
     for (unsigned i = 0; i < pools_.size(); ++i) {
-      check_pool(*pools_[i], seat());
+      check_pool(*pools_[i], i, board_);
       for (const IndexInfo& info : pools_[i]->indexes()) drop(i, info.name);
-      if (episode_.leftovers && episode_.pools[i].tight)
+      if (expects_space(i) && episode_.pools[i].tight)
         use_space(*pools_[i], episode_, i, "that dropped indexes left", 3, seat());
       close_and_expect_nothing(i);
     }
@@ -37,6 +37,11 @@ class Finale {
 
  private:
   Seat& seat() { return board_.seats[0]; }
+
+  /// Not where a drop that is unfinished still occupies some.
+  bool expects_space(unsigned pool) const {
+    return episode_.leftovers && !board_.drop_unfinished[pool];
+  }
 
   // An erase needs no space, so it never fails.
   void erase_everything(OpenIndex& index) {
@@ -79,7 +84,9 @@ class Finale {
       for (const AnyIndex& index : reopened)
         require(index.check().ok(), "an emptied index is damaged");
     }
-    for (unsigned i = 0; i < pools_.size(); ++i) expect_little_left(i);
+    for (unsigned i = 0; i < pools_.size(); ++i) {
+      if (expects_space(i)) expect_little_left(i);
+    }
   }
 
   void expect_little_left(unsigned pool) {

@@ -21,7 +21,11 @@ void compare_all(OpenIndex& index, Seat& seat);
 /// Decides the hot keys alone. Few, so each worker does it before it writes.
 void settle_hot(OpenIndex& index, Seat& seat);
 
-/// Pool::check(); no index may be open.
-void check_pool(Pool& pool, Seat& seat);
+/// Behind calls that may leave a drop unfinished: only one to which a failure has `struck` may, and
+/// then the board says so of the pool until it is opened again.
+void note_unfinished_drops(const Pool& pool, unsigned number, bool struck, Board& board);
+
+/// Pool::check(), which tells of nothing but such drops; no index may be open.
+void check_pool(Pool& pool, unsigned number, Board& board);
 
 }  // namespace perdix::test::storm

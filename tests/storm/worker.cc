@@ -201,6 +201,7 @@ class Worker {
     const Outcome outcome = attempt(what, call);
     require(!outcome.threw,
             fmt::format("{} threw {} ({})", what, to_string(outcome.code), outcome.text));
+    note_unfinished_drops(*pools_[pool], pool, false, board_);
   }
 
   bool succeeds_under(Fault fault, unsigned pool, const char* what,
@@ -217,6 +218,9 @@ class Worker {
     }
     if (outcome.struck) ++board_.counters.injected;
     if (outcome.struck && fault == Fault::sync) board_.sick[pool] = true;
+    // An opening goes on with a drop, and removes an index that it can't create.
+    if (pools_[pool].has_value() && !board_.sick[pool])
+      note_unfinished_drops(*pools_[pool], pool, outcome.struck, board_);
     if (!outcome.threw) return true;
     ++board_.counters.failed_calls;
     require(outcome.struck, fmt::format("{} threw {}", what, outcome.text));
@@ -230,7 +234,7 @@ class Worker {
     for (unsigned i = 0; look && i < pools_.size(); ++i) check_file(*pools_[i], episode_, i);
     indexes_.clear();
     for (unsigned i = 0; i < pools_.size(); ++i) {
-      if (!board_.sick[i] && !board_.drop_unfinished[i]) check_pool(*pools_[i], seat());
+      if (!board_.sick[i]) check_pool(*pools_[i], i, board_);
       const Call marked(seat(), "closing a pool");
       if (round.ending == Ending::close) close_pool(i, round.closing_fault);
       pools_[i].reset();
