@@ -2,7 +2,7 @@
 threads for long, other processes, pools that are full or in use."""
 
 from bug import FASTFAIR, FILE_LOCK, NB_LEDGER, NB_SMO, POOL, POOL_CORE, RECLAIMER
-from bug import SPTREE_RECOVERY, SPTREE_RESUME, WAL, STRIPE_H, Bug, storm
+from bug import SPTREE_RECOVERY, SPTREE_RESUME, STRIPE_H, Bug, storm
 
 FORKS = "src/pool/forks.cc"
 HEALTH = "src/pool/health.cc"
@@ -247,25 +247,6 @@ BUGS = [
   try {
 """,
         (storm("--with memory --without page_cache,bounds,leftovers", seconds=120),),
-    ),
-    Bug(
-        "a chain of the log ends where there is room by chance",
-        WAL,
-        """  if (chain.sure == 0) throw_full();
-""",
-        """  if (chain.sure == 0 || {planted}) throw_full();
-""",
-        (storm(f"--engine sptree --with tight {ALONE}", seconds=120),),
-    ),
-    Bug(
-        "nbtree: the block that is put aside is not used",
-        NB_SMO,
-        """      const bool one_does = !draft.split || (key == nullptr && draft.size <= kCapacity);
-""",
-        """      const bool one_does =
-          !{planted} && (!draft.split || (key == nullptr && draft.size <= kCapacity));
-""",
-        (storm(f"--engine nbtree --with tight {ALONE}", seconds=120),),
     ),
     Bug(
         "a full pool asks no index for space",

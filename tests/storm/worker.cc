@@ -85,6 +85,7 @@ class Worker {
     }
     open_all(round);
     if (!sick()) {
+      look_for_space("that indexes left which were emptied before it was opened");
       for (auto& index : indexes_) settle_hot(*index, seat());
       if (round.look_first) compare(true);
     }
@@ -95,7 +96,9 @@ class Worker {
       run_step(round.steps[i], last && round.ending >= Ending::kill ? &round : nullptr);
       if (sick()) break;
       compare(last);
-      look_for_space(round.steps[i]);
+      // After the last step the next opening does it, which has seen none of the blocks freed.
+      if (!last && round.steps[i].work == Work::drain && round.steps[i].fault == Fault::none)
+        look_for_space("that indexes left which were emptied");
     }
     close_all(round);
     board_.openings_killed = 0;
@@ -256,19 +259,27 @@ class Worker {
   }
 
   /// Of indexes that were emptied, in a pool that others want, too: their space is to be had.
-  void look_for_space(const Step& step) {
-    if (step.work != Work::drain || step.fault != Fault::none || !episode_.leftovers) return;
+  void look_for_space(const char* whose) {
+    if (!episode_.leftovers) return;
     for (const auto& index : indexes_) {
-      // Visitors write while others drain; and the hot keys are still there.
-      const bool empty = index->index.size() <= kHotKeys;
       const bool small =
           index->plan.values.kind == Kind::u64 || index->plan.values.sizes <= Sizes::mixed;
-      if (!empty || !small) return;
+      if (!small || !is_empty(*index)) return;
     }
     for (unsigned i = 0; i < pools_.size(); ++i) {
       if (episode_.pools[i].tight && !board_.drop_unfinished[i])
-        use_space(*pools_[i], episode_, i, "that indexes left which were emptied", 2, seat());
+        use_space(*pools_[i], episode_, i, whose, 2, seat());
     }
+  }
+
+  /// By the model, so that nothing of the index is looked at; the hot keys may be there. Visitors
+  /// may have written while others drained.
+  static bool is_empty(const OpenIndex& index) {
+    for (std::uint32_t number = 0; number < index.plan.count; ++number) {
+      const Snapshot key = index.model.cells[number].load();
+      if (key.decided.present || key.in_flight) return false;
+    }
+    return true;
   }
 
   void compare(bool all) {
