@@ -56,7 +56,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--keys", options.keys, "Kind of keys")->check(one_of({"u64", "bytes"}));
   app.add_option("--values", options.values, "Kind of values")->check(one_of({"u64", "bytes"}));
   app.add_option("--domain", options.domain, "What a crash leaves")
-      ->check(one_of({"cpu_cache", "memory_controller"}));
+      ->check(one_of({"cpu_cache", "memory_controller", "page_cache"}));
   app.add_option("--seed", options.seed, "The first seed");
   app.add_option("--runs", options.runs, "How many seeds");
   app.add_option("--seconds", options.seconds, "Go on for so long instead of --runs");
@@ -117,11 +117,14 @@ class Campaign {
     const auto kind = [](const std::string& name) {
       return name == "u64" ? Kind::u64 : Kind::bytes;
     };
-    const bool flushes = options_.domain == "memory_controller";
+    const std::map<std::string, DomainChoice> domains = {
+        {"cpu_cache", DomainChoice::cpu_cache},
+        {"memory_controller", DomainChoice::memory_controller},
+        {"page_cache", DomainChoice::page_cache}};
     return {options_.engine,
             kind(options_.keys),
             kind(options_.values),
-            flushes ? DomainChoice::memory_controller : DomainChoice::cpu_cache,
+            domains.at(options_.domain),
             folder_.path(),
             options_.reopen,
             options_.dram_budget,

@@ -104,6 +104,7 @@ nbtree: take a slot
 nbtree: the root has one child
 nbtree: the root splits
 nbtree: use the reserve
+sptree: a buffer that another node may give
 sptree: a leaf may be cold
 sptree: a leaf on its way to the backup is gone
 sptree: a leaf was split

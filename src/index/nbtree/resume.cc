@@ -167,6 +167,7 @@ void Tree<K, V>::decide_leftovers(Block& block, std::span<const Word> words,
       if ((found.lost >> i & 1) != 0) pm().compare_exchange(entry.key, word, Code::kDead);
       pm().flush(&entry.key, sizeof entry.key);  // fenced below
     }
+    pm::on_step("nbtree: the death of an entry that lost may not be durable");
     pm().fence();  // or they would come back when the first one is erased
     deciding_.fetch_sub(1);
   }

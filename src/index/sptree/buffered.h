@@ -386,6 +386,7 @@ std::uint32_t Tree<K, V>::take_cold() {
   const std::uint32_t number = buffers_.cold();
   if (number == 0) return 0;
   Node* owner = buffers_.at(number).node.load(std::memory_order_acquire);
+  pm::on_step("sptree: a buffer that another node may give");
   if (owner == nullptr || !owner->lock.try_lock()) return 0;
   const LockedNode locked(owner);  // its memory stays: the caller's guard holds
   if (owner->lock.is_obsolete() || owner->buffer() != number || !merge_buffer(*owner)) return 0;

@@ -169,9 +169,7 @@ class IndexSystem final : public System {
 
   Map& map() override { return map_; }
   std::span<std::byte> memory() override { return {pool_.core()->base(), pool_.core()->size()}; }
-  bool needs_flushes() const override {
-    return shared_->options.domain == DomainChoice::memory_controller;
-  }
+  bool needs_flushes() const override { return shared_->options.domain != DomainChoice::cpu_cache; }
   LeafSizes leaf_sizes() const override { return leaf_sizes_of(shared_->options.engine); }
   std::unique_ptr<System> recover(std::span<const std::byte> image) const override {
     return std::make_unique<IndexSystem>(shared_, image);
@@ -212,7 +210,8 @@ class IndexSystem final : public System {
 
   Pool open(std::span<const std::byte> image) const {
     PoolOptions options;
-    options.durability = Durability::process;
+    const bool journals = shared_->options.domain == DomainChoice::page_cache;
+    options.durability = journals ? Durability::power : Durability::process;
     options.domain = shared_->options.domain;
     options.max_size = std::uint64_t{shared_->options.full ? 16U : 1024U} << 20;
     if (image.empty()) return Pool::create(file_.path(), options);

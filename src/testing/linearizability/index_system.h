@@ -17,7 +17,7 @@ struct IndexSystemOptions {
   std::string engine = "sptree";
   Kind key_kind = Kind::u64;
   Kind value_kind = Kind::u64;
-  /// cpu_cache or memory_controller: decides what a crash leaves.
+  /// cpu_cache, memory_controller or page_cache: decides what a crash leaves.
   DomainChoice domain = DomainChoice::cpu_cache;
   std::filesystem::path folder;  ///< for the pools' files; best on a tmpfs
   /// In half of the runs threads find the index as it is after its opening, which may have left

@@ -34,34 +34,66 @@ constexpr unsigned kMostReturnsLog = 6;
 /// The same where all threads but one stay where they are, after fewer points than this.
 constexpr unsigned kFewReturnsLog = 2;
 constexpr std::uint64_t kMostPoints = 8;
+/// A thread stays at a step for so many points of the others at most.
+constexpr std::uint64_t kMostStayLog = 10;
 
-/// Counts how often each named step was taken, and chooses after which of them a thread stays where
-/// it is, while the others do a lot: in half of the runs none. Thread-safe.
-class StepCounts {
+/// Counts how often each named step was taken, and chooses where a thread stays while the others do
+/// a lot: in half of the runs nowhere; else after some of the steps, of all names or, for longer,
+/// of a few that the run has drawn, rather where a step is the first of its name, and before some
+/// flushes and fences. Thread-safe.
+class Stays {
  public:
-  explicit StepCounts(std::uint64_t seed)
-      : random_(seed), stay_(random_.one_in(2)), one_in_(std::uint64_t{1} << random_.below(6)) {}
+  explicit Stays(std::uint64_t seed)
+      : random_(seed),
+        any_(random_.one_in(2)),
+        few_(random_.one_in(2)),
+        salt_(random_()),
+        step_one_in_(std::uint64_t{1} << random_.below(few_ ? 3 : 6)),
+        flush_one_in_(std::uint64_t{4} << random_.below(4)) {}
 
   /// For how many points of the others.
-  std::uint64_t count(const char* name) {
+  std::uint64_t after_step(std::string_view name) {
     const std::lock_guard lock(mutex_);
-    ++counts_[name];
-    constexpr std::uint64_t kMostPointsLog = 10;
-    const std::uint64_t one_in = in_doubt(name) ? std::min(one_in_, kInDoubtOneIn) : one_in_;
-    if (!stay_ || !random_.one_in(one_in)) return 0;
-    return random_.below(std::uint64_t{1} << random_.below(kMostPointsLog + 1));
+    const bool first = ++counts_[std::string(name)] == 1;
+    if (first) return draw(kFirstOneIn);
+    if (in_doubt(name)) return draw(std::min(step_one_in_, kInDoubtOneIn));
+    return !few_ || is_chosen(name) ? draw(step_one_in_) : 0;
+  }
+  std::uint64_t before_flush() {
+    const std::lock_guard lock(mutex_);
+    return draw(flush_one_in_);
+  }
+  /// From now on all go on.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    any_ = false;
   }
   Steps take() { return std::move(counts_); }
 
   /// Steps after which others see what a crash may undo.
   static bool in_doubt(std::string_view name) { return name.ends_with("may not be durable"); }
-  static constexpr std::uint64_t kInDoubtOneIn = 4;
 
  private:
+  static constexpr std::uint64_t kFirstOneIn = 2;
+  static constexpr std::uint64_t kInDoubtOneIn = 4;
+  static constexpr std::uint64_t kNamesOneIn = 8;
+
+  std::uint64_t draw(std::uint64_t one_in) {
+    if (!any_ || !random_.one_in(one_in)) return 0;
+    const std::uint64_t log = few_ ? kMostStayLog : random_.below(kMostStayLog + 1);
+    return random_.below(std::uint64_t{1} << log);
+  }
+  bool is_chosen(std::string_view name) const {
+    return util::Random(std::hash<std::string_view>()(name) ^ salt_).one_in(kNamesOneIn);
+  }
+
   std::mutex mutex_;
   util::Random random_;
-  bool stay_;
-  std::uint64_t one_in_;
+  bool any_;
+  bool few_;
+  std::uint64_t salt_;
+  std::uint64_t step_one_in_;
+  std::uint64_t flush_one_in_;
   Steps counts_;
 };
 
@@ -88,8 +120,13 @@ class RunProbe : public YieldingProbe {
   void on_yield() override { give_up_processor(); }
   void on_read(const void*, std::size_t) override {}
   void on_write(const void*, std::size_t) override {}
-  bool on_flush(const void*, std::size_t, const pm::Site&) override { return true; }
-  bool on_fence(const pm::Site&) override { return true; }
+  /// Nothing is really flushed, and no pool writes its journal: what survives is worked out.
+  bool on_flush(const void*, std::size_t, const pm::Site&) override { return false; }
+  bool on_fence(const pm::Site&) override { return false; }
+  bool on_commit(std::span<const pm::Change>, const pm::Site&) override { return false; }
+  bool on_publish_for_next(std::uint64_t&, std::uint64_t, const pm::Site&) override {
+    return false;
+  }
 
  private:
   std::uint64_t seed_;
@@ -105,75 +142,94 @@ class RunProbe : public YieldingProbe {
 class PointProbe final : public RunProbe {
  public:
   /// `missed` is called when the suppressed call was left out, `stays` when a thread is about to
-  /// stay at a step for so many points.
+  /// stay for so many points; it returns for how many it shall.
   PointProbe(const RunProbe& run, Scheduler& scheduler, SurvivingMemory& memory, CallSites& sites,
-             StepCounts& steps, std::function<void()> missed,
-             std::function<void(std::uint64_t, bool)> stays)
+             Stays& where, std::function<void()> missed,
+             std::function<std::uint64_t(std::uint64_t, bool)> stays)
       : RunProbe(run),
         scheduler_(scheduler),
         memory_(memory),
         sites_(sites),
-        steps_(steps),
+        where_(where),
         missed_(std::move(missed)),
         stays_(std::move(stays)) {}
 
   void on_yield() override { scheduler_.yield(); }
   void before_write(const void*, std::size_t) override { scheduler_.point(); }
-  void on_step(const char* name) override {
-    const std::uint64_t points = steps_.count(name);
-    if (points == 0) return scheduler_.point();
-    stays_(points, StepCounts::in_doubt(name));
-    scheduler_.stay(points);
+  void on_step(const char* name) override { point(where_.after_step(name), Stays::in_doubt(name)); }
+  void on_read(const void* p, std::size_t n) override {
+    memory_.read(p, n);
+    scheduler_.point();
   }
-  void on_read(const void*, std::size_t) override { scheduler_.point(); }
   void on_write(const void* p, std::size_t n) override {
     memory_.wrote(p, n);
     scheduler_.point();
   }
   bool on_flush(const void* p, std::size_t n, const pm::Site& site) override {
-    scheduler_.point();
-    // A note of the instruction that follows.
+    point(where_.before_flush(), true);
     if (sites_.counts(site, Event::Kind::flush)) {
       memory_.flushed(p, n);
     } else {
       memory_.missed_flush(p, n);
       missed_();
     }
-    return true;
+    return false;
   }
   bool on_fence(const pm::Site& site) override {
-    scheduler_.point();
+    point(where_.before_flush(), true);
     if (sites_.counts(site, Event::Kind::fence)) {
       memory_.fenced();
     } else {
       memory_.missed_fence();
       missed_();
     }
-    return true;
+    return false;
   }
+  /// A crash may come when the changes are durable and others have not seen them, or some only.
   bool on_commit(std::span<const pm::Change> changes, const pm::Site& site) override {
     on_fence(site);
+    const bool counts = sites_.counts(site, Event::Kind::flush);
+    if (counts) memory_.committed(changes);
     for (const pm::Change& change : changes) {
+      point(where_.before_flush(), true);
       pm::make(change);
-      memory_.wrote(change.word, sizeof *change.word);
-      memory_.flushed(change.word, sizeof *change.word);
+      if (counts) {
+        memory_.made(change);
+      } else {
+        memory_.wrote(change.word, sizeof *change.word);
+        memory_.missed_flush(change.word, sizeof *change.word);
+      }
     }
-    memory_.fenced();
+    if (!counts) missed_();
     return false;
   }
   bool on_publish_for_next(std::uint64_t& word, std::uint64_t value,
                            const pm::Site& site) override {
+    scheduler_.point();
     __atomic_store_n(&word, value, __ATOMIC_RELEASE);
-    return Probe::on_publish_for_next(word, value, site);
+    memory_.wrote(&word, sizeof word);
+    if (sites_.counts(site, Event::Kind::flush)) {
+      memory_.flushed_for_all(&word, sizeof word);
+    } else {
+      memory_.missed_flush(&word, sizeof word);
+      missed_();
+    }
+    scheduler_.point();
+    return false;
   }
 
  private:
+  void point(std::uint64_t stay, bool in_doubt) {
+    if (stay == 0) return scheduler_.point();
+    scheduler_.stay(stays_(stay, in_doubt));
+  }
+
   Scheduler& scheduler_;
   SurvivingMemory& memory_;
   CallSites& sites_;
-  StepCounts& steps_;
+  Stays& where_;
   std::function<void()> missed_;
-  std::function<void(std::uint64_t, bool)> stays_;
+  std::function<std::uint64_t(std::uint64_t, bool)> stays_;
 };
 
 class InstalledProbe {
@@ -227,12 +283,18 @@ class Run {
     SurvivingMemory memory(system.memory(), system.needs_flushes());
     crash_random_ = util::Random(random_());
     crash_is_near_ = false;
-    if (!sites_.suppresses())
-      scheduler.at_point(1 + random_.below(expected), [&] { crash(memory); });
-    StepCounts steps(random_());
+    await_doubts_ = random_.one_in(2) && system.needs_flushes() && !sites_.suppresses();
+    if (!sites_.suppresses()) {
+      const std::uint64_t early = await_doubts_ ? expected / 2 : 0;
+      scheduler.at_point(1 + early + random_.below(expected - early), [&] { crash(memory); });
+    }
+    returns_left_ = 0;
+    Stays where(random_());
     PointProbe probe(
-        quiet_, scheduler, memory, sites_, steps, [&] { missed(scheduler); },
-        [&](std::uint64_t points, bool in_doubt) { stays(scheduler, memory, points, in_doubt); });
+        quiet_, scheduler, memory, sites_, where, [&] { missed(scheduler); },
+        [&](std::uint64_t points, bool in_doubt) {
+          return stays(scheduler, memory, where, points, in_doubt);
+        });
     const InstalledProbe installed(probe);
     std::vector<std::jthread> threads;
     for (unsigned t = 0; t < calls.size(); ++t) {
@@ -242,22 +304,34 @@ class Run {
     scheduler.watch();
     threads.clear();  // joins
     outcome_.points += scheduler.points();
-    for (const auto& [name, count] : steps.take()) outcome_.steps[name] += count;
+    for (const auto& [name, count] : where.take()) outcome_.steps[name] += count;
   }
 
-  void crash(const SurvivingMemory& memory) {
+  void crash(const SurvivingMemory& memory, const std::vector<std::size_t>& lost = {}) {
+    if (crash_) return;
     const Tick now = clock_.tick();  // before the image, in which all is that returned before
-    crash_ = {now, memory.image(crash_random_)};
+    crash_ = {now, memory.image(crash_random_, lost)};
   }
 
-  /// A thread is about to stay where it is for so many points. Often the crash comes meanwhile.
-  void stays(Scheduler& scheduler, const SurvivingMemory& memory, std::uint64_t points,
-             bool in_doubt) {
-    const std::uint64_t one_in = in_doubt ? StepCounts::kInDoubtOneIn : 64;
-    if (crash_ || crash_is_near_ || sites_.suppresses() || !crash_random_.one_in(one_in)) return;
+  /// A thread is about to stay where it is for so many points. Often the crash comes meanwhile, at
+  /// any point or when a call of another thread returns: it may have gone by what is not durable.
+  /// Returns for how many points it shall stay.
+  std::uint64_t stays(Scheduler& scheduler, const SurvivingMemory& memory, Stays& where,
+                      std::uint64_t points, bool in_doubt) {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t one_in = in_doubt ? 4 : 32;
+    const bool none = crash_ || crash_is_near_ || await_doubts_ || sites_.suppresses();
+    if (none || !crash_random_.one_in(one_in)) return points;
     crash_is_near_ = true;
-    scheduler.at_point(scheduler.points() + 1 + crash_random_.below(points),
-                       [&] { crash(memory); });
+    if (crash_random_.one_in(2)) where.end();
+    const bool at_return = crash_random_.one_in(2);
+    if (at_return) {
+      returns_left_ = 1 + crash_random_.below(std::uint64_t{1} << kFewReturnsLog);
+      points = std::uint64_t{1} << kMostStayLog;
+    }
+    const std::uint64_t after = at_return ? points : 1 + crash_random_.below(points);
+    scheduler.at_point(scheduler.points() + after, [&] { crash(memory); });
+    return points;
   }
 
   /// The suppressed call was left out. In half of the schedules its thread goes on a little and
@@ -273,18 +347,26 @@ class Run {
     returns_left_ = 1 + crash_random_.below(most);
   }
 
-  /// A call has returned, and the others are stopped.
+  /// A call has returned, and the others are stopped. In half of the runs the crash comes when it
+  /// has read what is not durable, and undoes that.
   void returned(const SurvivingMemory& memory) {
     const std::lock_guard lock(mutex_);
-    if (returns_left_ != 0 && --returns_left_ == 0 && memory.misses()) crash(memory);
+    if (await_doubts_ && !crash_) {
+      const std::vector<std::size_t> lost = memory.read_in_doubt();
+      if (!lost.empty() && crash_random_.one_in(2)) crash(memory, lost);
+      return;
+    }
+    if (returns_left_ == 0 || --returns_left_ != 0) return;
+    if (!sites_.suppresses() || memory.misses()) crash(memory);
   }
 
-  void work(Scheduler& scheduler, const SurvivingMemory& memory, Log log, const PlannedCalls& calls,
+  void work(Scheduler& scheduler, SurvivingMemory& memory, Log log, const PlannedCalls& calls,
             unsigned number) {
     const Scheduler::Member member(scheduler, number);
     try {
       for (const PlannedCall& call : calls) {
         scheduler.point_between();
+        memory.begin_operation();
         call(log);
         returned(memory);
       }
@@ -368,6 +450,7 @@ class Run {
   util::Random crash_random_{0};
   std::uint64_t returns_left_ = 0;  // until the crash that follows a suppressed call
   bool crash_is_near_ = false;      // since a thread stays where it is
+  bool await_doubts_ = false;       // the crash comes when a call has read what is not durable
   std::optional<Crash> crash_;
 };
 

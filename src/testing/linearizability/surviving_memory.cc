@@ -1,6 +1,8 @@
 #include "testing/linearizability/surviving_memory.h"
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
 
 namespace perdix::testing {
 
@@ -28,10 +30,18 @@ void SurvivingMemory::wrote(const void* p, std::size_t n) {
 void SurvivingMemory::flushed(const void* p, std::size_t n) {
   if (!needs_flushes_) return;
   const std::lock_guard lock(mutex_);
-  auto& flushes = flushes_[std::this_thread::get_id()];
+  note(flushes_[std::this_thread::get_id()], p, n);
+}
+
+void SurvivingMemory::flushed_for_all(const void* p, std::size_t n) {
+  if (!needs_flushes_) return;
+  const std::lock_guard lock(mutex_);
+  note(flushes_for_all_, p, n);
+}
+
+void SurvivingMemory::note(std::vector<Flush>& flushes, const void* p, std::size_t n) {
   each_line(p, n, [&](std::size_t line) {
-    const auto content = region_.subspan(line * kLine, kLine);
-    flushes.push_back({line, ++flush_count_, {content.begin(), content.end()}});
+    flushes.push_back({line, ++flush_count_, content(line)});
   });
 }
 
@@ -39,14 +49,77 @@ void SurvivingMemory::fenced() {
   if (!needs_flushes_) return;
   const std::lock_guard lock(mutex_);
   auto& flushes = flushes_[std::this_thread::get_id()];
-  for (const Flush& flush : flushes) {
-    std::uint64_t& order = durable_order_[flush.line];
-    if (flush.order < order) continue;
-    order = flush.order;
-    missed_.erase(flush.line);
-    std::ranges::copy(flush.content, durable_.begin() + static_cast<long>(flush.line * kLine));
+  if (flushes.empty()) return;
+  for (auto* const all : {&flushes, &flushes_for_all_}) {
+    for (const Flush& flush : *all) persist(flush);
+    all->clear();
   }
+}
+
+void SurvivingMemory::persist(const Flush& flush) {
+  std::uint64_t& order = durable_order_[flush.line];
+  if (flush.order < order) return;
+  order = flush.order;
+  missed_.erase(flush.line);
+  std::ranges::copy(flush.content, durable_.begin() + static_cast<long>(flush.line * kLine));
+}
+
+void SurvivingMemory::committed(std::span<const pm::Change> changes) {
+  if (!needs_flushes_) return;
+  const std::lock_guard lock(mutex_);
+  to_be_made_.insert(to_be_made_.end(), changes.begin(), changes.end());
+  std::vector<Flush>& flushes = flushes_for_all_;
+  for (const pm::Change& change : changes) {
+    each_line(change.word, sizeof *change.word, [&](std::size_t line) { stored_.insert(line); });
+    note(flushes, change.word, sizeof *change.word);
+  }
+  for (const Flush& flush : flushes) persist(flush);
   flushes.clear();
+}
+
+void SurvivingMemory::made(const pm::Change& change) {
+  if (!needs_flushes_) return;
+  const std::lock_guard lock(mutex_);
+  to_be_made_.erase(std::ranges::find_if(to_be_made_, [&](const pm::Change& other) {
+    return other.word == change.word && other.mask == change.mask;
+  }));
+}
+
+/// What a line holds, or will when the commits that are durable have made their changes.
+std::vector<std::byte> SurvivingMemory::content(std::size_t line) const {
+  const auto now = region_.subspan(line * kLine, kLine);
+  std::vector<std::byte> bytes(now.begin(), now.end());
+  for (const pm::Change& change : to_be_made_) {
+    const auto at = reinterpret_cast<const std::byte*>(change.word) - now.data();
+    if (at < 0 || static_cast<std::size_t>(at) >= kLine) continue;
+    std::uint64_t word;
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    word = change.of(word);
+    std::memcpy(bytes.data() + at, &word, sizeof word);
+  }
+  return bytes;
+}
+
+void SurvivingMemory::begin_operation() {
+  const std::lock_guard lock(mutex_);
+  reads_[std::this_thread::get_id()].clear();
+}
+
+void SurvivingMemory::read(const void* p, std::size_t n) {
+  if (!needs_flushes_) return;
+  const std::lock_guard lock(mutex_);
+  std::set<std::size_t>& lines = reads_[std::this_thread::get_id()];
+  each_line(p, n, [&](std::size_t line) { lines.insert(line); });
+}
+
+std::vector<std::size_t> SurvivingMemory::read_in_doubt() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::size_t> lines;
+  const auto read = reads_.find(std::this_thread::get_id());
+  if (read == reads_.end()) return lines;
+  std::ranges::copy_if(dirty(), std::back_inserter(lines),
+                       [&](std::size_t line) { return read->second.contains(line); });
+  return lines;
 }
 
 void SurvivingMemory::missed_flush(const void* p, std::size_t n) {
@@ -70,31 +143,30 @@ bool SurvivingMemory::misses() const {
 std::vector<std::size_t> SurvivingMemory::dirty() const {
   std::vector<std::size_t> lines;
   for (const std::size_t line : stored_) {
-    const auto content = region_.subspan(line * kLine, kLine);
     const auto durable = std::span(durable_).subspan(line * kLine, kLine);
-    if (!std::ranges::equal(content, durable)) lines.push_back(line);
+    if (!std::ranges::equal(content(line), durable)) lines.push_back(line);
   }
   return lines;
 }
 
-std::vector<std::byte> SurvivingMemory::image(util::Random& random) const {
+std::vector<std::byte> SurvivingMemory::image(util::Random& random,
+                                              const std::vector<std::size_t>& lost) const {
   if (!needs_flushes_) return {region_.begin(), region_.end()};
   const std::lock_guard lock(mutex_);
   const std::vector<std::size_t> lines = dirty();
   std::vector<std::byte> image = durable_;
-  enum { one_survives, one_is_lost, some_survive, kinds, none_survives, missed_are_lost };
+  enum { one_survives, one_is_lost, some_survive, none_survives, missed_are_lost };
   const std::uint64_t kind =
-      missed_.empty() ? random.below(kinds) : none_survives + random.below(2);
+      missed_.empty() ? random.below(missed_are_lost) : none_survives + random.below(2);
   const std::uint64_t one = lines.empty() ? 0 : random.below(lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto survives = [&] {
-      if (kind == none_survives) return false;
+      if (kind == none_survives || std::ranges::find(lost, lines[i]) != lost.end()) return false;
       if (kind == missed_are_lost) return !missed_.contains(lines[i]);
       return kind == some_survive ? random.one_in(2) : (kind == one_survives) == (i == one);
     };
     if (!survives()) continue;
-    const auto content = region_.subspan(lines[i] * kLine, kLine);
-    std::ranges::copy(content, image.begin() + static_cast<long>(lines[i] * kLine));
+    std::ranges::copy(content(lines[i]), image.begin() + static_cast<long>(lines[i] * kLine));
   }
   return image;
 }

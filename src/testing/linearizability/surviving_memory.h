@@ -1,7 +1,7 @@
 // What a crash leaves of a region of PM: everything that was stored where caches survive; else what
-// was flushed and fenced, and of each other line its last durable state or its present one: only
-// one line survives, or only one is lost, or chance decides for each. If flushes or fences were
-// left out, all is lost that is not durable, or only what is due to that.
+// was flushed and fenced, and of each other line its last durable state or its present one: none of
+// these lines survives, only one does, only one is lost, or chance decides for each. If flushes or
+// fences were left out, all is lost that is not durable, or only what is due to that.
 //
 // A probe tells it of stores, flushes and fences. Thread-safe.
 #pragma once
@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "pm/change.h"
 #include "util/random.h"
 
 namespace perdix::testing {
@@ -28,6 +29,21 @@ class SurvivingMemory {
   void flushed(const void* p, std::size_t n);
   void fenced();
 
+  /// Like flushed(), but the next fence of any thread that has flushed something makes it durable.
+  void flushed_for_all(const void* p, std::size_t n);
+
+  /// A commit: its changes are durable at once, before they are in the region; each is followed by
+  /// made(), when it is there.
+  void committed(std::span<const pm::Change> changes);
+  void made(const pm::Change& change);
+
+  /// The calling thread begins an operation, which reads what it is told of.
+  void begin_operation();
+  void read(const void* p, std::size_t n);
+
+  /// The lines that the calling thread's operation has read and that are not durable as they are.
+  std::vector<std::size_t> read_in_doubt() const;
+
   /// Instead of flushed() or fenced(), where the call is left out.
   void missed_flush(const void* p, std::size_t n);
   void missed_fence();
@@ -35,8 +51,9 @@ class SurvivingMemory {
   /// Whether something would be durable now if nothing had been left out.
   bool misses() const;
 
-  /// What is left if the crash comes now.
-  std::vector<std::byte> image(util::Random& random) const;
+  /// What is left if the crash comes now. `lost`: lines that are as they were durable.
+  std::vector<std::byte> image(util::Random& random,
+                               const std::vector<std::size_t>& lost = {}) const;
 
  private:
   static constexpr std::size_t kLine = 64;
@@ -49,6 +66,9 @@ class SurvivingMemory {
     std::vector<std::byte> content;
   };
 
+  std::vector<std::byte> content(std::size_t line) const;
+  void note(std::vector<Flush>& flushes, const void* p, std::size_t n);
+  void persist(const Flush& flush);
   std::vector<std::size_t> dirty() const;
 
   template <class Act>
@@ -61,8 +81,11 @@ class SurvivingMemory {
   std::set<std::size_t> stored_;  // lines that may differ from durable_
   std::map<std::size_t, std::uint64_t> durable_order_;
   std::map<std::thread::id, std::vector<Flush>> flushes_;
+  std::map<std::thread::id, std::set<std::size_t>> reads_;  // of operations, by line
+  std::vector<Flush> flushes_for_all_;
   std::uint64_t flush_count_ = 0;
-  std::set<std::size_t> missed_;  // lines that would be durable
+  std::vector<pm::Change> to_be_made_;  // of commits
+  std::set<std::size_t> missed_;        // lines that would be durable
 };
 
 }  // namespace perdix::testing

@@ -119,5 +119,63 @@ TEST(SurvivingMemory, AnOldFlushDoesNotUndoANewerOne) {
   EXPECT_EQ(Region::outcomes(memory, 3), Values{8});
 }
 
+TEST(SurvivingMemory, ACommitIsDurableBeforeItIsThere) {
+  Region region;
+  SurvivingMemory memory(region.bytes(), true);
+  region.store(memory, 3, 7);
+  const std::array changes = {pm::set_word(region.words[2], 5), pm::set_word(region.words[9], 6)};
+  memory.committed(changes);
+  EXPECT_EQ(Region::outcomes(memory, 2), Values{5});
+  EXPECT_EQ(Region::outcomes(memory, 9), Values{6});
+  EXPECT_EQ(Region::outcomes(memory, 3), Values{7}) << "in the line of a change";
+  region.store(memory, 10, 1);
+  memory.flushed(&region.words[10], 8);
+  memory.fenced();
+  EXPECT_EQ(Region::outcomes(memory, 9), Values{6}) << "another thread persists the line meanwhile";
+  for (const pm::Change& change : changes) {
+    pm::make(change);
+    memory.made(change);
+  }
+  region.store(memory, 2, 4);
+  EXPECT_EQ(Region::outcomes(memory, 2), (Values{4, 5}));
+}
+
+TEST(SurvivingMemory, WhatIsFlushedForAllWaitsForAFenceThatHasSomethingToDo) {
+  Region region;
+  SurvivingMemory memory(region.bytes(), true);
+  region.store(memory, 3, 7);
+  memory.flushed_for_all(&region.words[3], 8);
+  std::thread([&] { memory.fenced(); }).join();
+  EXPECT_EQ(Region::outcomes(memory, 3), (Values{0, 7}));
+  std::thread([&] {
+    memory.flushed(&region.words[20], 8);
+    memory.fenced();
+  }).join();
+  EXPECT_EQ(Region::outcomes(memory, 3), Values{7});
+}
+
+TEST(SurvivingMemory, KnowsWhatAnOperationHasReadThatACrashMayUndo) {
+  Region region;
+  SurvivingMemory memory(region.bytes(), true);
+  region.store(memory, 3, 7);
+  region.store(memory, 9, 7);
+  memory.begin_operation();
+  memory.read(&region.words[0], 8);
+  EXPECT_EQ(memory.read_in_doubt(), std::vector<std::size_t>{0}) << "by lines";
+  std::thread([&] { EXPECT_TRUE(memory.read_in_doubt().empty()); }).join();
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    util::Random random(seed);
+    std::uint64_t value = 0;
+    std::memcpy(&value, memory.image(random, {0}).data() + 24, 8);
+    EXPECT_EQ(value, 0);
+  }
+  memory.flushed(&region.words[3], 8);
+  memory.fenced();
+  EXPECT_TRUE(memory.read_in_doubt().empty());
+  region.store(memory, 3, 8);
+  memory.begin_operation();
+  EXPECT_TRUE(memory.read_in_doubt().empty()) << "it has not read anything";
+}
+
 }  // namespace
 }  // namespace perdix::testing
