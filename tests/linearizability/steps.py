@@ -26,6 +26,7 @@ KINDS = {
         "--engine nbtree",
         f"--engine nbtree {STRINGS}",
         f"--engine nbtree {STRINGS} --beginning edge",
+        "--engine nbtree --beginning contested",
         "--engine nbtree --beginning contested-full",
         "--engine nbtree --full",
     ),
@@ -51,12 +52,15 @@ art: fork
 art: put a node in the place of another
 art: split a prefix
 nbtree: a cold leaf is frozen
+nbtree: a frozen insert has lost
 nbtree: a frozen insert has won
 nbtree: a join is left for later
 nbtree: a join meets a leaf that changes
 nbtree: a leaf became warm meanwhile
 nbtree: a leaf that was read is no more at its position
 nbtree: a leaf was split
+nbtree: a preparation does not fit
+nbtree: a search completes a join
 nbtree: a search finds a position without a leaf
 nbtree: a search goes right
 nbtree: a slot is taken
@@ -69,6 +73,7 @@ nbtree: an erase meets a frozen entry
 nbtree: an insert is frozen undecided
 nbtree: an insert is pending
 nbtree: an insert may not be durable
+nbtree: an insert that lost is frozen
 nbtree: an insert's slot was closed
 nbtree: an update may not be durable
 nbtree: an update meets a frozen entry
@@ -81,6 +86,7 @@ nbtree: end a round of joins
 nbtree: exchange an entry
 nbtree: help to link
 nbtree: hide an entry
+nbtree: kill entries that lost
 nbtree: leave a wish
 nbtree: leave a wish to another
 nbtree: leaves were joined
@@ -101,6 +107,7 @@ nbtree: settle leftovers
 nbtree: show an entry
 nbtree: take a leaf from a position that is joined
 nbtree: take a slot
+nbtree: the owner of a slot before was faster
 nbtree: the root has one child
 nbtree: the root splits
 nbtree: use the reserve
@@ -123,6 +130,7 @@ sptree: bury a pair
 sptree: clean a chain
 sptree: close a chain
 sptree: file a leaf
+sptree: give back a buffer
 sptree: go right
 sptree: leaves were merged
 sptree: list a new node
@@ -139,20 +147,13 @@ sptree: take the buffer of another node
 # What takes more schedules than these, or a state that they do not have.
 RARE = """
 art: a node shrinks
-nbtree: a frozen insert has lost
 nbtree: a position goes before it comes
 nbtree: a position goes before its leaf is renewed
 nbtree: a position succeeds one that is gone
-nbtree: a preparation does not fit
-nbtree: a search completes a join
 nbtree: abandon a stripe
-nbtree: an insert that lost is frozen
 nbtree: complete a join on the way to the left neighbour
-nbtree: kill entries that lost
 nbtree: the left neighbour has gone
-nbtree: the owner of a slot before was faster
 sptree: a stale chain at the left comes first
-sptree: give back a buffer
 sptree: no room for a tombstone
 sptree: no space to keep the log short
 """

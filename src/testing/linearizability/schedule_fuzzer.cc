@@ -283,6 +283,7 @@ class Run {
     SurvivingMemory memory(system.memory(), system.needs_flushes());
     crash_random_ = util::Random(random_());
     crash_is_near_ = false;
+    doubts_one_in_ = std::uint64_t{1} << crash_random_.below(4);
     await_doubts_ = random_.one_in(2) && system.needs_flushes() && !sites_.suppresses();
     if (!sites_.suppresses()) {
       const std::uint64_t early = await_doubts_ ? expected / 2 : 0;
@@ -353,7 +354,7 @@ class Run {
     const std::lock_guard lock(mutex_);
     if (await_doubts_ && !crash_) {
       const std::vector<std::size_t> lost = memory.read_in_doubt();
-      if (!lost.empty() && crash_random_.one_in(2)) crash(memory, lost);
+      if (!lost.empty() && crash_random_.one_in(doubts_one_in_)) crash(memory, lost);
       return;
     }
     if (returns_left_ == 0 || --returns_left_ != 0) return;
@@ -448,9 +449,10 @@ class Run {
   History history_;
   ScheduleOutcome outcome_;
   util::Random crash_random_{0};
-  std::uint64_t returns_left_ = 0;  // until the crash that follows a suppressed call
-  bool crash_is_near_ = false;      // since a thread stays where it is
-  bool await_doubts_ = false;       // the crash comes when a call has read what is not durable
+  std::uint64_t returns_left_ = 0;   // until the crash that follows a suppressed call
+  bool crash_is_near_ = false;       // since a thread stays where it is
+  bool await_doubts_ = false;        // the crash comes when a call has read what is not durable:
+  std::uint64_t doubts_one_in_ = 1;  // at one of so many such calls
   std::optional<Crash> crash_;
 };
 
