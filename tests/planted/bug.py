@@ -6,7 +6,7 @@ whole statements, and declare nothing that others use; or `after` contains {plan
 in a run with the bug. `subjects` of the explorer are tried in turn until one notices. A subject
 that begins with "storm " is a command line of perdix_storm in place of one of the explorer; storm()
 makes it; one that begins with "schedules " is a command line of schedule_fuzzer, which schedules()
-makes.
+makes; one that begins with "suspension ", of suspension_test, which suspension() makes.
 """
 
 from collections import namedtuple
@@ -25,6 +25,11 @@ def schedules(options, seed=1, runs=4000):
     return f"schedules --seed {seed} --runs {runs} {options}"
 
 
+def suspension(tests):
+    """The tests of suspended threads of which one notices the bug."""
+    return f"suspension --gtest_filter={tests}"
+
+
 TREE = ("sptree:u64:u64", "sptree")
 FAIR = ("fastfair:u64:u64", "fastfair")
 FAIR_STRINGS = ("fastfair:bytes:bytes", "fastfair")
@@ -40,7 +45,9 @@ LANES = ("calloc:any", "sptree")  # by several threads
 POOL_ALONE = ("pool", "sptree")
 LOG = ("wal",)
 
+ART_MODIFY = "src/art/tree_modify.h"
 SPTREE = "src/index/sptree/sptree.cc"
+SPTREE_H = "src/index/sptree/sptree.h"
 SMO = "src/index/sptree/smo.cc"
 SPTREE_RECOVERY = "src/index/sptree/recovery.cc"
 SPTREE_RESUME = "src/index/sptree/resume.cc"

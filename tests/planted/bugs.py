@@ -5,6 +5,7 @@ import bugs_nbtree
 import bugs_pool
 import bugs_resume
 import bugs_schedules
+import bugs_schedules_sptree
 import bugs_sptree
 import bugs_storm
 import bugs_wal
@@ -17,5 +18,6 @@ BUGS = (
     + bugs_fastfair.BUGS
     + bugs_nbtree.BUGS
     + bugs_schedules.BUGS
+    + bugs_schedules_sptree.BUGS
     + bugs_storm.BUGS
 )

@@ -1,7 +1,7 @@
 """Bugs of NbTree that take several threads at one key or one leaf, which the schedule fuzzer must
 notice.
 
-Three changes of this kind are no bugs, and so are not planted:
+Five changes of this kind are no bugs, and so are not planted:
 
 - A search that trusts a leaf though it is closing (`locate_at`), and one that does not look whether
   the leaf that it has read is still at its position (`find_settled`): what is found was so at a
@@ -11,6 +11,13 @@ Three changes of this kind are no bugs, and so are not planted:
 - Fingerprints that are read before `visible` (`find`): a key that is missed so was erased and
   inserted during the call, and was absent at a moment between the two; that death is durable, since
   hide() comes after persist().
+- An insert that gives way to another and does not show it (`free_before`): it looks again, does not
+  find it, and gives way once more, until the other one's owner has shown it or the leaf is
+  replaced, which copies what is not visible, too. So it comes to its end later, and says the same.
+- Leftovers that are settled while a thread may be late in making a leaf warm (`settle_leftovers`):
+  whoever was faster has told what that leaf reaches, so the late one adds nothing, and its guard
+  keeps the block. But it may look at the list while that is emptied, a data race, which is for
+  ThreadSanitizer; 400 schedules of strings were sound.
 """
 
 from bug import (
@@ -24,6 +31,7 @@ from bug import (
     NB_TREE,
     Bug,
     schedules,
+    suspension,
 )
 
 INTEGERS = (schedules("--engine nbtree --domain memory_controller --reopen"),)
@@ -44,6 +52,8 @@ CONTESTED_FULL = from_beginning("contested-full")
 FULL = from_beginning("full")
 SPARSE = from_beginning("sparse")
 EDGE = from_beginning("edge")
+# With it other threads wait for the one that joins, which schedules bear.
+JOIN = (suspension("NbTree/SuspensionTest.OfNumbersStopsNobody/5"),)
 
 BUGS = [
     Bug(
@@ -177,7 +187,7 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
   if (smo.absorbed != nullptr) {
     pm::on_step("nbtree: leaves were joined"); if ({planted}) smo.absorbed->leaf.store(nullptr);
 """,
-        SPARSE + EDGE,
+        JOIN,
     ),
     Bug(
         "schedules: a leaf is in use before its anchor leads to it",

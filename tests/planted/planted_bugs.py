@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Plants bugs in a copy of the sources and expects the crash-state explorer, or where a bug says so
-the schedule fuzzer or the storm, to notice each.
+the schedule fuzzer, the storm or a test of suspended threads, to notice each.
 
     tests/planted/planted_bugs.py                    all bugs
     tests/planted/planted_bugs.py --only merge       those whose name contains "merge"
@@ -44,12 +44,14 @@ inline bool planted(int number) {{
 PROGRAMS = {
     "explorer": ("crash_explorer", "tests/crash"),
     "schedules": ("schedule_fuzzer", "tests/linearizability"),
+    "suspension": ("suspension_test", "tests/linearizability"),
     "storm": ("perdix_storm", "tests/storm"),
 }
 _WHERE = re.compile(r"--engine (\S+) --domain (\S+) .*--threads (\d+)")
 # What is wrong stands in the line below, unless the process ended at once.
 _FAILED = re.compile(r"FAILED: (?:(.*)\. Replay:|.*\n +(.*))")
 _FINDING = re.compile(r"FINDING in episode (\d+), (.*)")
+_TEST_FAILED = re.compile(r"\[  FAILED  \] (.*)")
 _SCHEDULE = re.compile(r"(.*): (seed \d+) is not durably linearizable\n(.*)")
 
 # The lines [begin, end) of a file, and what bug `number` has in their place.
@@ -239,6 +241,17 @@ def try_schedules(fuzzer, number, subject):
     return f"{failure[1]}, {failure[2]}: {failure[3][:110]}"
 
 
+def suspend(test, number, subject):
+    """The first test that fails, in a line; None if there is none."""
+    result = run_command(test, number, subject)
+    if result is None:
+        return None
+    failure = _TEST_FAILED.search(result.stdout)
+    if failure is None and result.returncode > 0:
+        raise RuntimeError(f"no tests: {(result.stdout + result.stderr)[-1000:]}")
+    return failure[1] if failure else f"{subject}: signal {-result.returncode}"
+
+
 def notice(programs, number, subject, images):
     """What the program of a subject finds with the bug of that number, in a line; None if
     nothing."""
@@ -247,6 +260,8 @@ def notice(programs, number, subject, images):
         return let_storm(programs[kind], number, subject)
     if kind == "schedules":
         return try_schedules(programs[kind], number, subject)
+    if kind == "suspension":
+        return suspend(programs[kind], number, subject)
     return explore(programs[kind], number, subject, images)
 
 
