@@ -52,6 +52,12 @@ CONTESTED_FULL = from_beginning("contested-full")
 FULL = from_beginning("full")
 SPARSE = from_beginning("sparse")
 EDGE = from_beginning("edge")
+# Rare from seed 1 on: two crashes, of which the first leaves an entry that lost.
+COLD = (
+    schedules(
+        "--engine nbtree --domain memory_controller --reopen --beginning contested", seed=10001
+    ),
+)
 # With it other threads wait for the one that joins, which schedules bear.
 JOIN = (suspension("NbTree/SuspensionTest.OfNumbersStopsNobody/5"),)
 
@@ -272,7 +278,7 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
         NB_RESUME,
         "= deciding_.load() == 0 ? 0 : found.dead;",
         "= {planted} || deciding_.load() == 0 ? 0 : found.dead;",
-        CONTESTED,
+        COLD,
     ),
     Bug(
         "schedules: a leaf is retired while searches find it",
