@@ -52,15 +52,12 @@ art: fork
 art: put a node in the place of another
 art: split a prefix
 nbtree: a cold leaf is frozen
-nbtree: a frozen insert has lost
 nbtree: a frozen insert has won
 nbtree: a join is left for later
 nbtree: a join meets a leaf that changes
 nbtree: a leaf became warm meanwhile
 nbtree: a leaf that was read is no more at its position
 nbtree: a leaf was split
-nbtree: a preparation does not fit
-nbtree: a search completes a join
 nbtree: a search finds a position without a leaf
 nbtree: a search goes right
 nbtree: a slot is taken
@@ -73,7 +70,6 @@ nbtree: an erase meets a frozen entry
 nbtree: an insert is frozen undecided
 nbtree: an insert is pending
 nbtree: an insert may not be durable
-nbtree: an insert that lost is frozen
 nbtree: an insert's slot was closed
 nbtree: an update may not be durable
 nbtree: an update meets a frozen entry
@@ -130,7 +126,6 @@ sptree: bury a pair
 sptree: clean a chain
 sptree: close a chain
 sptree: file a leaf
-sptree: give back a buffer
 sptree: go right
 sptree: leaves were merged
 sptree: list a new node
@@ -147,13 +142,18 @@ sptree: take the buffer of another node
 # What takes more schedules than these, or a state that they do not have.
 RARE = """
 art: a node shrinks
+nbtree: a frozen insert has lost
 nbtree: a position goes before it comes
 nbtree: a position goes before its leaf is renewed
 nbtree: a position succeeds one that is gone
+nbtree: a preparation does not fit
+nbtree: a search completes a join
 nbtree: abandon a stripe
+nbtree: an insert that lost is frozen
 nbtree: complete a join on the way to the left neighbour
 nbtree: the left neighbour has gone
 sptree: a stale chain at the left comes first
+sptree: give back a buffer
 sptree: no room for a tombstone
 sptree: no space to keep the log short
 """
