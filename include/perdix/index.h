@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include <perdix/change.h>
 #include <perdix/pool.h>
 #include <perdix/types.h>
 
@@ -48,6 +50,13 @@ class Index {
   virtual bool insert(std::string_view key, std::string_view value) = 0;
   virtual bool update(std::string_view key, std::string_view value) = 0;
   virtual bool erase(std::string_view key) = 0;
+
+  /// See PointIndex::compare_exchange() and update_with().
+  virtual bool compare_exchange(std::string_view key, std::optional<std::string_view> expected,
+                                std::optional<std::string_view> desired) = 0;
+  bool update_with(std::string_view key,
+                   const std::function<Change<std::string>(std::optional<std::string_view>)>& f);
+
   virtual std::optional<std::string> get(std::string_view key) const = 0;
 
   /// The same into a string of the caller's, whose memory is used again; false, and `value` is as

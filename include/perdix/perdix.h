@@ -1,6 +1,7 @@
 // perdix: crash-proof indexes. This header includes all of the public interface.
 #pragma once
 
+#include <perdix/change.h>
 #include <perdix/error.h>
 #include <perdix/fastfair.h>
 #include <perdix/index.h>

@@ -6,9 +6,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <perdix/change.h>
 #include <perdix/pool.h>
 #include <perdix/types.h>
 
@@ -49,6 +51,28 @@ class PointIndex {
 
   /// Removes a key; false if it is not there.
   bool erase(Key key);
+
+  /// Atomically: if the value of `key` is `expected` (none: the key is absent), makes it `desired`
+  /// (none: removes the key) and returns true; else returns false and changes nothing. Values are
+  /// compared, not versions. Cost: as the write that it does.
+  bool compare_exchange(Key key, std::optional<Value> expected, std::optional<Value> desired);
+
+  /// Atomically replaces the value of `key` by what change(value) says: change gets the value, none
+  /// if the key is absent, and returns a Change. It holds nothing of this library while it runs, so
+  /// it may call anything; it runs again if another thread changed the value meanwhile. Returns
+  /// whether the index changed. Throws what `change` throws; then nothing has changed. Cost: a
+  /// get() and a compare_exchange() for each time that it runs.
+  template <ChangeFunction<V> F>
+  bool update_with(Key key, F&& change) {
+    for (;;) {
+      const std::optional<V> value = get(key);
+      const auto before = value ? std::optional<Value>(*value) : std::nullopt;
+      const Change<V> wanted = change(before);
+      if (wanted.keeps()) return false;
+      const auto after = wanted.value() ? std::optional<Value>(*wanted.value()) : std::nullopt;
+      if (compare_exchange(key, before, after)) return before || after;
+    }
+  }
 
   /// The value of a key.
   std::optional<V> get(Key key) const {

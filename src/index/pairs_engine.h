@@ -46,6 +46,13 @@ class BytesIndex final : public Index {
     return index_.update(Bytes<K>::decode(key), Bytes<V>::decode(value));
   }
   bool erase(std::string_view key) override { return index_.erase(Bytes<K>::decode(key)); }
+  bool compare_exchange(std::string_view key, std::optional<std::string_view> expected,
+                        std::optional<std::string_view> desired) override {
+    const auto typed = [](std::optional<std::string_view> bytes) {
+      return bytes ? std::optional<View<V>>(Bytes<V>::decode(*bytes)) : std::nullopt;
+    };
+    return index_.compare_exchange(Bytes<K>::decode(key), typed(expected), typed(desired));
+  }
 
   std::optional<std::string> get(std::string_view key) const override {
     auto value = index_.get(Bytes<K>::decode(key));

@@ -92,8 +92,8 @@ BUGS = [
     Bug(
         "a drop leaves the backup behind",
         SPTREE_RECOVERY,
-        "  if (pm::load(root.backup) != pm::kNull) "
-        "fastfair::destroy<K, std::uint64_t>(pool, root.backup);\n",
+        "  if (pm::load(root.backup) != pm::kNull)\n"
+        "    fastfair::Tree<K, std::uint64_t>::destroy(pool, root.backup);\n",
         "",
         TREE,
     ),

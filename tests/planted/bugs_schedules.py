@@ -219,7 +219,7 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
         NB_TREE,
         """  begin_doubt(leaf);  // before anybody can see the value
   pm::WordPair old{};
-  const bool done = exchange(entry, old, [&](const pm::WordPair& now) {
+  const bool done = exchange(entry, only, old, [&](const pm::WordPair& now) {
     if constexpr (!Values::kInline) {
       cargo.hold->name(0, blob_offset(now.second));
       pm().fence();  // the name is durable before the blob can be unlinked
@@ -230,7 +230,7 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
 """,
         """  if (!{planted}) begin_doubt(leaf);  // before anybody can see the value
   pm::WordPair old{};
-  const bool done = exchange(entry, old, [&](const pm::WordPair& now) {
+  const bool done = exchange(entry, only, old, [&](const pm::WordPair& now) {
     if constexpr (!Values::kInline) {
       cargo.hold->name(0, blob_offset(now.second));
       pm().fence();  // the name is durable before the blob can be unlinked

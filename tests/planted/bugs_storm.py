@@ -38,9 +38,9 @@ BUGS = [
         "an index is opened twice",
         POOL_CORE,
         """    require_not_in_use(*slot);
-    return handle(*slot, directory_->info(*slot), false);
+    return handle(*slot, std::move(wanted), false);
 """,
-        """    return handle(*slot, directory_->info(*slot), false);
+        """    return handle(*slot, std::move(wanted), false);
 """,
         (storm(REFUSED),),
     ),

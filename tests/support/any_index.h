@@ -21,6 +21,9 @@ namespace perdix::test {
 using Rows = std::vector<std::pair<Datum, Datum>>;
 using ShowPair = std::function<bool(DatumView key, DatumView value)>;
 
+/// Changes the value of a key; none: it is absent, or it goes.
+using ChangeValue = std::function<std::optional<Datum>(std::optional<DatumView>)>;
+
 /// What an index does, with data instead of types. A datum of the wrong kind throws
 /// std::bad_variant_access.
 class ErasedIndex {
@@ -31,6 +34,9 @@ class ErasedIndex {
   virtual bool insert(DatumView key, DatumView value) = 0;
   virtual bool update(DatumView key, DatumView value) = 0;
   virtual bool erase(DatumView key) = 0;
+  virtual bool compare_exchange(DatumView key, std::optional<DatumView> expected,
+                                std::optional<DatumView> desired) = 0;
+  virtual bool update_with(DatumView key, const ChangeValue& change) = 0;
   virtual std::optional<Datum> get(DatumView key) const = 0;
   virtual bool get(DatumView key, Datum& value) const = 0;
   virtual bool contains(DatumView key) const = 0;
@@ -67,6 +73,13 @@ class AnyIndex {
   bool insert(DatumView key, DatumView value) { return index_->insert(key, value); }
   bool update(DatumView key, DatumView value) { return index_->update(key, value); }
   bool erase(DatumView key) { return index_->erase(key); }
+  bool compare_exchange(DatumView key, std::optional<DatumView> expected,
+                        std::optional<DatumView> desired) {
+    return index_->compare_exchange(key, expected, desired);
+  }
+  bool update_with(DatumView key, const ChangeValue& change) {
+    return index_->update_with(key, change);
+  }
   std::optional<Datum> get(DatumView key) const { return index_->get(key); }
   bool get(DatumView key, Datum& value) const { return index_->get(key, value); }
   bool contains(DatumView key) const { return index_->contains(key); }

@@ -50,6 +50,23 @@ class TypedIndex final : public ErasedIndex {
 
   bool erase(DatumView key) override { return index_.erase(typed<Key>(key)); }
 
+  bool compare_exchange(DatumView key, std::optional<DatumView> expected,
+                        std::optional<DatumView> desired) override {
+    const auto value = [](std::optional<DatumView> datum) {
+      return datum ? std::optional<Value>(typed<Value>(*datum)) : std::nullopt;
+    };
+    return index_.compare_exchange(typed<Key>(key), value(expected), value(desired));
+  }
+
+  bool update_with(DatumView key, const ChangeValue& change) override {
+    return index_.update_with(typed<Key>(key), [&](std::optional<Value> before) {
+      const std::optional<Datum> after =
+          change(before ? std::optional<DatumView>(*before) : std::nullopt);
+      if (!after) return before ? Change<Owned>::erase() : Change<Owned>::keep();
+      return Change<Owned>::store(Owned(typed<Value>(*after)));
+    });
+  }
+
   std::optional<Datum> get(DatumView key) const override {
     auto value = index_.get(typed<Key>(key));
     return value ? std::optional<Datum>(std::move(*value)) : std::nullopt;

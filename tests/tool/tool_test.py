@@ -60,7 +60,7 @@ class ToolTest(unittest.TestCase):
 
 
 class Help(ToolTest):
-    COMMANDS = "create load get put del scan dump info check drop bench".split()
+    COMMANDS = "create load get put del incr scan dump info check drop bench".split()
 
     def test_lists_commands_and_exit_status(self):
         text = self.output("--help").decode()
@@ -134,6 +134,23 @@ class Points(ToolTest):
         for bad in ("x", "", "1.5", str(2**64)):
             self.assertIn("number", self.error("get", self.pool, "n", bad))
         self.error("get", self.pool, "n", "--", "-1")
+
+    def test_incr(self):
+        self.assertEqual(self.output("incr", self.pool, "n", "hits", "--values", "u64"), b"1\n")
+        self.assertEqual(self.output("incr", self.pool, "n", "hits", "41"), b"42\n")
+        self.assertEqual(self.output("incr", self.pool, "n", "--", "hits", "-42"), b"0\n")
+        self.assertIn("nothing was changed", self.error("incr", self.pool, "n", "--", "hits", "-1"))
+        self.output("incr", self.pool, "n", "hits", "18446744073709551615")
+        self.error("incr", self.pool, "n", "hits")
+        self.assertEqual(self.output("get", self.pool, "n", "hits"), b"18446744073709551615\n")
+
+    def test_incr_of_digits(self):
+        self.output("put", self.pool, "words", "k", "99")
+        self.assertEqual(self.output("incr", self.pool, "words", "k"), b"100\n")
+        self.assertEqual(self.output("get", self.pool, "words", "k"), b"100\n")
+        self.output("put", self.pool, "words", "k", "ten")
+        self.error("incr", self.pool, "words", "k")
+        self.assertEqual(self.output("get", self.pool, "words", "k"), b"ten\n")
 
     def test_odd_keys_are_taken_as_they_are(self):
         for key in ("", " ", "a\tb", "line\nbreak", "back\\slash", "naïve", "--", "#"):

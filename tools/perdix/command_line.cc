@@ -181,6 +181,25 @@ void add_del(CLI::App& app, ExitStatus& status) {
       "  perdix del shop.pool stock pears");
 }
 
+void add_incr(CLI::App& app, ExitStatus& status) {
+  const auto options = std::make_shared<IncrementOptions>();
+  CLI::App* command =
+      add_command(app, status, "incr", "Add to the number that is a key's value", options, incr);
+  add_target(*command, options->target);
+  command->add_option("KEY", options->key, "The key; put -- before one that begins with a dash")
+      ->required();
+  command->add_option("BY", options->by, "What to add, which may be negative")
+      ->capture_default_str();
+  add_wishes(*command, options->wishes);
+  add_hex(*command, options->hex);
+  command->footer(
+      "A key that is absent counts as 0. Values of kind bytes are decimal digits. Shows the sum.\n"
+      "A sum below 0 or above 2^64 - 1 is an error and changes nothing.\n\n"
+      "Examples:\n"
+      "  perdix incr shop.pool stock pears 200 --values u64\n"
+      "  perdix incr shop.pool stock pears -1");
+}
+
 void add_scan(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<ScanOptions>();
   CLI::App* command =
@@ -269,8 +288,8 @@ void add_commands(CLI::App& app, ExitStatus& status) {
       "Exit status: 0; 1 if the answer is no (a key is absent, a check found problems); 2 after "
       "an\n"
       "error, with one line on standard error that says what to do.");
-  for (const auto add : {add_create, add_load, add_get, add_put, add_del, add_scan, add_dump,
-                         add_info, add_check, add_drop, add_bench}) {
+  for (const auto add : {add_create, add_load, add_get, add_put, add_del, add_incr, add_scan,
+                         add_dump, add_info, add_check, add_drop, add_bench}) {
     add(app, status);
   }
 }

@@ -50,6 +50,14 @@ struct LoadOptions {
   bool progress = false;  ///< also where standard error is no terminal
 };
 
+struct IncrementOptions {
+  Target target;
+  IndexWishes wishes;
+  std::string key;
+  std::string by = "1";  ///< from -(2^64 - 1) to 2^64 - 1
+  bool hex = false;
+};
+
 /// For get, put and del.
 struct PointOptions {
   Target target;
@@ -90,6 +98,7 @@ ExitStatus load(const LoadOptions& options);
 ExitStatus get(const PointOptions& options);
 ExitStatus put(const PointOptions& options);
 ExitStatus del(const PointOptions& options);
+ExitStatus incr(const IncrementOptions& options);
 ExitStatus scan(const ScanOptions& options);
 ExitStatus dump(const DumpOptions& options);
 ExitStatus info(const InfoOptions& options);

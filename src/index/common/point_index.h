@@ -76,6 +76,15 @@ bool PointIndex<Engine, K, V>::erase(Key key) {
 }
 
 template <class Engine, Storable K, Storable V>
+bool PointIndex<Engine, K, V>::compare_exchange(Key key, std::optional<Value> expected,
+                                                std::optional<Value> desired) {
+  return run([&](Engine& engine) {
+    if (!expected) return desired ? engine.insert(key, *desired) : !engine.contains(key);
+    return desired ? engine.update_if(key, *expected, *desired) : engine.erase_if(key, *expected);
+  });
+}
+
+template <class Engine, Storable K, Storable V>
 bool PointIndex<Engine, K, V>::get(Key key, V& value) const {
   return run([&](const Engine& engine) { return engine.get(key, value); });
 }

@@ -6,41 +6,42 @@
 namespace perdix::index::fastfair {
 
 template <class K, class V>
-bool Tree<K, V>::write(Key key, Value value, Mode mode) {
+bool Tree<K, V>::write(Key key, Value value, Mode mode, const Value* expected) {
   check_key(key);
   check_value(value);
-  return retry_when_full(pool_, [&] { return try_write(key, value, mode); });
+  return retry_when_full(pool_, [&] { return try_write(key, value, mode, expected); });
 }
 
 template <class K, class V>
 bool Tree<K, V>::insert_at_once(Key key, Value value) {
   check_key(key);
   check_value(value);
-  return try_write(key, value, Mode::insert);
+  return try_write(key, value, Mode::insert, nullptr);
 }
 
 /// Whatever has no entry above it, since this write or an earlier one split it off, gets it when
 /// the write is done and holds no latch.
 template <class K, class V>
-bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
+bool Tree<K, V>::try_write(Key key, Value value, Mode mode, const Value* expected) {
   const epoch::Guard guard;
   Node* stray = nullptr;
   std::optional<bool> done;
-  while (!done) done = write_leaf(key, value, mode, stray);
+  while (!done) done = write_leaf(key, value, mode, expected, stray);
   if (stray != nullptr) install(*stray);
   return *done;
 }
 
 /// One attempt; nothing if the leaf had to be put in order or split first.
 template <class K, class V>
-std::optional<bool> Tree<K, V>::write_leaf(Key key, Value value, Mode mode, Node*& stray) {
+std::optional<bool> Tree<K, V>::write_leaf(Key key, Value value, Mode mode, const Value* expected,
+                                           Node*& stray) {
   const Hash16 hash = Keys::hash16(key);
   Locked leaf;
   lock_node(leaf, key, 0, &stray);
   Node& node = *leaf.node;
   const unsigned after = rank_from_right(node, {key});
   if (holds(node, after, key, hash)) {
-    if (mode == Mode::insert) return false;
+    if (mode == Mode::insert || !is(node, after - 1, expected)) return false;
     replace(node, after - 1, value);
     return true;
   }
@@ -118,7 +119,7 @@ void Tree<K, V>::remove(Node& leaf, unsigned at) {
 }
 
 template <class K, class V>
-bool Tree<K, V>::erase(Key key) {
+bool Tree<K, V>::erase(Key key, const Value* expected) {
   check_key(key);
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
@@ -129,6 +130,7 @@ bool Tree<K, V>::erase(Key key) {
     lock_node(leaf, key, 0, &stray);
     const unsigned after = rank_from_right(*leaf.node, {key});
     if (!holds(*leaf.node, after, key, hash)) return false;
+    if (!is(*leaf.node, after - 1, expected)) return false;
     if (mend(pm(), *leaf.node)) continue;
     remove(*leaf.node, after - 1);
     left = meta_of(*leaf.node).count;

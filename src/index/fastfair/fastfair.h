@@ -90,7 +90,13 @@ class Tree final : public pool::OpenIndex {
   void put(Key key, Value value) { write(key, value, Mode::put); }
   bool insert(Key key, Value value) { return write(key, value, Mode::insert); }
   bool update(Key key, Value value) { return write(key, value, Mode::update); }
-  bool erase(Key key);
+  bool erase(Key key) { return erase(key, nullptr); }
+
+  /// Replace or remove the value of a key if it is `expected`.
+  bool update_if(Key key, Value expected, Value value) {
+    return write(key, value, Mode::update, &expected);
+  }
+  bool erase_if(Key key, Value expected) { return erase(key, &expected); }
 
   /// insert() for callers under a guard or a lock: if the pool is full it throws out_of_space
   /// rather than wait for a grace period.
@@ -176,9 +182,14 @@ class Tree final : public pool::OpenIndex {
   void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const;
 
   // fastfair.cc
-  bool write(Key key, Value value, Mode mode);
-  bool try_write(Key key, Value value, Mode mode);
-  std::optional<bool> write_leaf(Key key, Value value, Mode mode, Node*& stray);
+  bool is(const Node& leaf, unsigned at, const Value* expected) const {
+    return expected == nullptr || values_.view(pm::load(leaf.entries[at].value)) == *expected;
+  }
+  bool write(Key key, Value value, Mode mode, const Value* expected = nullptr);
+  bool try_write(Key key, Value value, Mode mode, const Value* expected);
+  std::optional<bool> write_leaf(Key key, Value value, Mode mode, const Value* expected,
+                                 Node*& stray);
+  bool erase(Key key, const Value* expected);
   void add(Node& leaf, unsigned at, Key key, Value value);
   void replace(Node& leaf, unsigned at, Value value);
   void remove(Node& leaf, unsigned at);

@@ -91,14 +91,14 @@ bool Tree<K, V>::free_pages() {
 }
 
 template <class K, class V>
-bool Tree<K, V>::write(Key key, Value value, Mode mode) {
+bool Tree<K, V>::write(Key key, Value value, Mode mode, const Value* expected) {
   check_key(key);
   check_value(value);
-  return retry_when_full(pool(), [&] { return try_write(key, value, mode); });
+  return retry_when_full(pool(), [&] { return try_write(key, value, mode, expected); });
 }
 
 template <class K, class V>
-bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
+bool Tree<K, V>::try_write(Key key, Value value, Mode mode, const Value* expected) {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   Cargo cargo;  // after the guard: what the ledger names is taken back inside of it
@@ -107,9 +107,11 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
     const Found found = find_settled(place, key, hash);
     if (found.slot >= 0) {
       if (mode == Mode::insert) return false;
+      if (expected != nullptr && values_.view(found.value) != *expected) return false;
       if constexpr (!Values::kInline) name_ahead(cargo, found.value);
       load_cargo(cargo, nullptr, hash, value);
-      if (!replace(place, static_cast<unsigned>(found.slot), cargo)) continue;
+      const Word* only = expected == nullptr ? nullptr : &found.value;
+      if (!replace(place, static_cast<unsigned>(found.slot), only, cargo)) continue;
     } else {
       if (mode == Mode::update) return false;
       load_cargo(cargo, &key, hash, value);
@@ -158,29 +160,33 @@ void Tree<K, V>::load_cargo(Cargo& cargo, const Key* key, Hash16 hash, Value val
   }
 }
 
-/// Exchanges a live entry, which was `old`, for fresh(old). False if it is not live any more.
+/// Exchanges a live entry, which was `old`, for fresh(old). False if it is not live any more, or
+/// has another value than `only`, if that is given: the caller's guard keeps the blob of that
+/// value, so the same word is the same value.
 template <class K, class V>
 template <class Fresh>
-bool Tree<K, V>::exchange(Entry& entry, pm::WordPair& old, const Fresh& fresh) {
+bool Tree<K, V>::exchange(Entry& entry, const Word* only, pm::WordPair& old, const Fresh& fresh) {
   for (;;) {
     old.first = pm::load(entry.key);
     old.second = pm::load(entry.value);
     if (Code::state(old.first) != State::live) return false;
+    if (only != nullptr && old.second != *only) return false;
     pm::on_step("nbtree: exchange an entry");
     if (pm().compare_exchange(reinterpret_cast<pm::WordPair&>(entry), old, fresh(old))) return true;
     pm::on_step("nbtree: an entry changes before it is exchanged");
   }
 }
 
-/// Replaces a value in place. False if the key is not there any more, or the leaf is not.
+/// Replaces a value in place. False if the key is not there any more, or the leaf is not, or the
+/// value is not `only`.
 template <class K, class V>
-bool Tree<K, V>::replace(const Place& place, unsigned slot, Cargo& cargo) {
+bool Tree<K, V>::replace(const Place& place, unsigned slot, const Word* only, Cargo& cargo) {
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block().entries[slot];
   if constexpr (!Values::kInline) cargo.hold->make_room(1);
   begin_doubt(leaf);  // before anybody can see the value
   pm::WordPair old{};
-  const bool done = exchange(entry, old, [&](const pm::WordPair& now) {
+  const bool done = exchange(entry, only, old, [&](const pm::WordPair& now) {
     if constexpr (!Values::kInline) {
       cargo.hold->name(0, blob_offset(now.second));
       pm().fence();  // the name is durable before the blob can be unlinked
@@ -208,26 +214,28 @@ bool Tree<K, V>::replace(const Place& place, unsigned slot, Cargo& cargo) {
 }
 
 template <class K, class V>
-bool Tree<K, V>::erase(Key key) {
+bool Tree<K, V>::erase(Key key, const Value* expected) {
   check_key(key);
-  const bool erased = retry_when_full(pool(), [&] { return try_erase(key); });
+  const bool erased = retry_when_full(pool(), [&] { return try_erase(key, expected); });
   if (joins_due_.load(std::memory_order_relaxed) != Due::none) [[unlikely]]
     erase_makes_up_for_joins();
   return erased;
 }
 
 template <class K, class V>
-bool Tree<K, V>::try_erase(Key key) {
+bool Tree<K, V>::try_erase(Key key, const Value* expected) {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   for (;;) {
     Place place = locate(key);
     const Found found = find_settled(place, key, hash);
     if (found.slot < 0) return false;
+    if (expected != nullptr && values_.view(found.value) != *expected) return false;
     unsigned pairs = 0;
     {
       Cargo cargo;
-      if (!remove(place, static_cast<unsigned>(found.slot), cargo, pairs)) continue;
+      const Word* only = expected == nullptr ? nullptr : &found.value;
+      if (!remove(place, static_cast<unsigned>(found.slot), only, cargo, pairs)) continue;
     }
     pairs_.add(-1);
     join_if_due(place, pairs);
@@ -236,9 +244,10 @@ bool Tree<K, V>::try_erase(Key key) {
 }
 
 /// Erases an entry: its key word is the commit. False if the key is not there any more, or the leaf
-/// is not. Else the leaf has so many pairs left.
+/// is not, or the value is not `only`. Else the leaf has so many pairs left.
 template <class K, class V>
-bool Tree<K, V>::remove(const Place& place, unsigned slot, Cargo& cargo, unsigned& pairs) {
+bool Tree<K, V>::remove(const Place& place, unsigned slot, const Word* only, Cargo& cargo,
+                        unsigned& pairs) {
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block().entries[slot];
   if constexpr (!kInline) {
@@ -247,7 +256,7 @@ bool Tree<K, V>::remove(const Place& place, unsigned slot, Cargo& cargo, unsigne
   }
   begin_doubt(leaf);  // before anybody can miss the key
   pm::WordPair old{};
-  const bool done = exchange(entry, old, [&](const pm::WordPair& now) {
+  const bool done = exchange(entry, only, old, [&](const pm::WordPair& now) {
     if constexpr (!kInline) {
       const Word key = now.first & Code::kKeyBits;
       cargo.hold->name(0, Keys::blobs(key) == 0 ? pm::kNull : blob_offset(key));

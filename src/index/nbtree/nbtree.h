@@ -83,7 +83,14 @@ class Tree final : public pool::OpenIndex {
   void put(Key key, Value value) { write(key, value, Mode::put); }
   bool insert(Key key, Value value) { return write(key, value, Mode::insert); }
   bool update(Key key, Value value) { return write(key, value, Mode::update); }
-  bool erase(Key key);
+  bool erase(Key key) { return erase(key, nullptr); }
+
+  /// Replace or remove the value of a key if it is `expected`.
+  bool update_if(Key key, Value expected, Value value) {
+    return write(key, value, Mode::update, &expected);
+  }
+  bool erase_if(Key key, Value expected) { return erase(key, &expected); }
+
   bool get(Key key, V& value) const;
   std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
   bool contains(Key key) const;
@@ -183,13 +190,14 @@ class Tree final : public pool::OpenIndex {
   Place locate_from(typename Top<K>::Spot spot, Key key) const;
   Found find(const Leaf<K>& leaf, Key key, Hash16 hash) const;
   Found find_settled(Place& place, Key key, Hash16 hash) const;
-  bool write(Key key, Value value, Mode mode);
-  bool try_write(Key key, Value value, Mode mode);
+  bool write(Key key, Value value, Mode mode, const Value* expected = nullptr);
+  bool try_write(Key key, Value value, Mode mode, const Value* expected);
   template <class Fresh>
-  bool exchange(Entry& entry, pm::WordPair& old, const Fresh& fresh);
-  bool replace(const Place& place, unsigned slot, Cargo& cargo);
-  bool try_erase(Key key);
-  bool remove(const Place& place, unsigned slot, Cargo& cargo, unsigned& pairs);
+  bool exchange(Entry& entry, const Word* only, pm::WordPair& old, const Fresh& fresh);
+  bool replace(const Place& place, unsigned slot, const Word* only, Cargo& cargo);
+  bool erase(Key key, const Value* expected);
+  bool try_erase(Key key, const Value* expected);
+  bool remove(const Place& place, unsigned slot, const Word* only, Cargo& cargo, unsigned& pairs);
   bool free_garbage();
   bool free_pages();
   void name_ahead(Cargo& cargo, Word value);

@@ -92,10 +92,10 @@ template <class K, class V>
 }
 
 template <class K, class V>
-bool Tree<K, V>::write(Key key, Value value, Mode mode) {
+bool Tree<K, V>::write(Key key, Value value, Mode mode, const Value* expected) {
   check_key(key);
   check_value(value);
-  return retry_when_full(pool(), [&] { return try_write(key, value, mode); });
+  return retry_when_full(pool(), [&] { return try_write(key, value, mode, expected); });
 }
 
 /// What the log needs no more.
@@ -109,7 +109,7 @@ bool Tree<K, V>::reclaim_space() noexcept {
 }
 
 template <class K, class V>
-bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
+bool Tree<K, V>::try_write(Key key, Value value, Mode mode, const Value* expected) {
   const Hash16 hash = Keys::hash16(key);
   if (log_ != nullptr && maintenance_due()) maintain();
   const epoch::Guard guard;
@@ -117,7 +117,7 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode) {
     const LockedNode node = lock_node(key, hash, mode != Mode::update);
     const Found found = find(*node, key, hash);
     if (found.present()) {
-      if (mode == Mode::insert) return false;
+      if (mode == Mode::insert || !is(found, expected)) return false;
       if (found.buffered >= 0 && !can_grow(*node)) {
         if (!merge_buffer(*node)) split(*node, key);
         shed_buffer(*node);
@@ -261,7 +261,7 @@ void Tree<K, V>::shed_stale_filter(Node& node) {
 }
 
 template <class K, class V>
-bool Tree<K, V>::erase(Key key) {
+bool Tree<K, V>::erase(Key key, const Value* expected) {
   check_key(key);
   const Hash16 hash = Keys::hash16(key);
   if (log_ != nullptr && maintenance_due()) maintain();
@@ -269,7 +269,7 @@ bool Tree<K, V>::erase(Key key) {
   for (;;) {
     LockedNode node = lock_node(key, hash, false);
     const Found found = find(*node, key, hash);
-    if (!found.present()) return false;
+    if (!found.present() || !is(found, expected)) return false;
     // If its pairs have slots, merging needs no space; else the erasure needs none (B4).
     if (found.buffered >= 0 && !can_grow(*node) && merge_buffer(*node)) {
       shed_buffer(*node);

@@ -92,7 +92,14 @@ class Tree final : public pool::OpenIndex {
   void put(Key key, Value value) { write(key, value, Mode::put); }
   bool insert(Key key, Value value) { return write(key, value, Mode::insert); }
   bool update(Key key, Value value) { return write(key, value, Mode::update); }
-  bool erase(Key key);
+  bool erase(Key key) { return erase(key, nullptr); }
+
+  /// Replace or remove the value of a key if it is `expected`.
+  bool update_if(Key key, Value expected, Value value) {
+    return write(key, value, Mode::update, &expected);
+  }
+  bool erase_if(Key key, Value expected) { return erase(key, &expected); }
+
   bool get(Key key, V& value) const;
   std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
   bool contains(Key key) const;
@@ -190,8 +197,12 @@ class Tree final : public pool::OpenIndex {
   void prefetch_by_hint(Key key, Hash16 hash) const;
   void prefetch_node(const Node* node, Hash16 hash) const;
   Found find(const Node& node, Key key, Hash16 hash) const;
-  bool write(Key key, Value value, Mode mode);
-  bool try_write(Key key, Value value, Mode mode);
+  bool is(const Found& found, const Value* expected) const {
+    return expected == nullptr || values_.view(found.value) == *expected;
+  }
+  bool write(Key key, Value value, Mode mode, const Value* expected = nullptr);
+  bool try_write(Key key, Value value, Mode mode, const Value* expected);
+  bool erase(Key key, const Value* expected);
   bool add(Node& node, Key key, Value value, Hash16 hash);
   void add_to_leaf(Node& node, unsigned slot, Key key, Value value, Hash16 hash);
   void replace(Node& node, const Found& found, Value value);

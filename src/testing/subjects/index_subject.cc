@@ -40,7 +40,17 @@ constexpr unsigned kCrowdedOneIn = 4;
 /// Keys of a thread, at most, where threads shall meet, and one thread its own traces.
 constexpr unsigned kFewKeys = 2;
 
-enum Action : unsigned { kPut, kInsert, kUpdate, kErase, kGet, kDrop, kReopen, kActions };
+enum Action : unsigned {
+  kPut,
+  kInsert,
+  kUpdate,
+  kErase,
+  kExchange,
+  kGet,
+  kDrop,
+  kReopen,
+  kActions
+};
 /// Added to an action: it settles, so that a run of one thread depends on nothing else.
 constexpr unsigned kSettle = 16;
 /// Added to an action: its thread then does what waits for the pool's background thread.
@@ -50,6 +60,8 @@ constexpr unsigned kReclaim = 64;
 constexpr unsigned kReclaimOneIn = 8;
 constexpr unsigned kActionMask = kSettle - 1;
 constexpr unsigned kBackgroundOneIn = 4;
+
+bool is_odd(std::string_view value) { return !value.empty() && (value.back() & 1) != 0; }
 
 std::string value_of(Kind kind, util::Random& random) {
   const std::uint64_t number = random();
@@ -173,10 +185,20 @@ class OpenedIndex final : public Opened {
       case kInsert: return StepResult::write(index_->insert(step.key, step.value));
       case kUpdate: return StepResult::write(index_->update(step.key, step.value));
       case kErase: return StepResult::write(index_->erase(step.key));
+      case kExchange: return StepResult::write(exchange(step));
       case kDrop: return StepResult::write(drop());
       case kReopen: return reopen();
       default: return StepResult::read(index_->get(step.key));
     }
+  }
+
+  /// Removes a key, or adds it, by what its value is.
+  bool exchange(const Step& step) {
+    return index_->update_with(step.key, [&](std::optional<std::string_view> before) {
+      if (!before) return Change<std::string>::store(step.value);
+      return is_odd(step.value) ? Change<std::string>::erase()
+                                : Change<std::string>::store(step.value);
+    });
   }
 
   StepResult reopen() {
@@ -278,14 +300,17 @@ class IndexSubject final : public Subject {
       case kInsert: return there ? Effects{} : Effects{{step.key, step.value}};
       case kUpdate: return there ? Effects{{step.key, step.value}} : Effects{};
       case kErase: return there ? Effects{{step.key, std::nullopt}} : Effects{};
+      case kExchange:
+        if (there && is_odd(step.value)) return {{step.key, std::nullopt}};
+        return {{step.key, step.value}};
       case kDrop: return erasure_of(state);
       default: return {};
     }
   }
 
   std::string describe(const Step& step) const override {
-    static constexpr std::array<const char*, kActions> kNames = {"put", "insert", "update", "erase",
-                                                                 "get", "drop",   "reopen"};
+    static constexpr std::array<const char*, kActions> kNames = {
+        "put", "insert", "update", "erase", "update_with", "get", "drop", "reopen"};
     const unsigned action = step.action & kActionMask;
     if (action == kDrop || action == kReopen) return fmt::format("{}()", kNames[action]);
     const bool background = (step.action & kBackground) != 0;

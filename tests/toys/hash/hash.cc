@@ -20,11 +20,23 @@ bool Table<K, V>::write(Key key, Value value, Wants wants) {
   index::check_value(value);
   return index::retry_when_full(pool(), [&] {  // which waits, so without the lock
     const std::lock_guard guard(lock_);
-    std::string_view found;
-    if (!wants(slots_.find(index::Bytes<K>::encode(key), found))) return false;
+    std::string_view bytes;
+    const bool there = slots_.find(index::Bytes<K>::encode(key), bytes);
+    const Value found = there ? Value(index::Bytes<V>::decode(bytes)) : Value();
+    if (!wants(there ? &found : nullptr)) return false;
     slots_.set(index::Bytes<K>::encode(key), index::Bytes<V>::encode(value));
     return true;
   });
+}
+
+template <class K, class V>
+template <class Wants>
+bool Table<K, V>::erase(Key key, Wants wants) {
+  const std::lock_guard guard(lock_);
+  std::string_view bytes;
+  if (!slots_.find(index::Bytes<K>::encode(key), bytes)) return false;
+  const Value found = index::Bytes<V>::decode(bytes);
+  return wants(&found) && slots_.erase(index::Bytes<K>::encode(key));
 }
 
 template <class K, class V>

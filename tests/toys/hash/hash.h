@@ -38,17 +38,22 @@ class Table final : public pool::OpenIndex {
   static void destroy(pool::PoolCore& pool, std::uint64_t& root) { Slots::destroy(pool, root); }
 
   void put(Key key, Value value) {
-    write(key, value, [](bool) { return true; });
+    write(key, value, [](const Value*) { return true; });
   }
   bool insert(Key key, Value value) {
-    return write(key, value, [](bool there) { return !there; });
+    return write(key, value, [](const Value* found) { return !found; });
   }
   bool update(Key key, Value value) {
-    return write(key, value, [](bool there) { return there; });
+    return write(key, value, [](const Value* found) { return !!found; });
+  }
+  bool update_if(Key key, Value expected, Value value) {
+    return write(key, value, [&](const Value* found) { return found && *found == expected; });
   }
   bool erase(Key key) {
-    const std::lock_guard guard(lock_);
-    return slots_.erase(index::Bytes<K>::encode(key));
+    return erase(key, [](const Value*) { return true; });
+  }
+  bool erase_if(Key key, Value expected) {
+    return erase(key, [&](const Value* found) { return *found == expected; });
   }
 
   bool get(Key key, V& value) const {
@@ -89,8 +94,11 @@ class Table final : public pool::OpenIndex {
   pool::PoolCore& pool() const { return handle_.pool(); }
 
  private:
+  /// Does it if wants(value of the key) says so; nullptr if the key is not there.
   template <class Wants>
   bool write(Key key, Value value, Wants wants);
+  template <class Wants>
+  bool erase(Key key, Wants wants);
 
   pool::IndexHandle handle_;  // keeps the pool open
   mutable std::shared_mutex lock_;

@@ -1,0 +1,40 @@
+// What a function that was given to update_with() wants of a key.
+#pragma once
+
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <perdix/types.h>
+
+namespace perdix {
+
+/// Leave the key as it is, give it a value, or remove it.
+///
+///   counters.update_with("hits", [](std::optional<std::uint64_t> hits) {
+///     return Change<std::uint64_t>::store(hits.value_or(0) + 1);
+///   });
+template <Storable V>
+class Change {
+ public:
+  static Change keep() { return Change(true, std::nullopt); }
+  static Change store(V value) { return Change(false, std::move(value)); }
+  static Change erase() { return Change(false, std::nullopt); }
+
+  bool keeps() const noexcept { return keeps_; }
+
+  /// The new value; none if the key goes or stays as it is.
+  const std::optional<V>& value() const noexcept { return value_; }
+
+ private:
+  Change(bool keeps, std::optional<V> value) : keeps_(keeps), value_(std::move(value)) {}
+
+  bool keeps_;
+  std::optional<V> value_;
+};
+
+/// What update_with() takes: called with the value of the key, none if the key is absent.
+template <class F, class V>
+concept ChangeFunction = std::is_invocable_r_v<Change<V>, F&, std::optional<View<V>>>;
+
+}  // namespace perdix
