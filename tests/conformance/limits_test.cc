@@ -207,6 +207,45 @@ const Contract erases_when_full(
     },
     kInProcess);
 
+/// Takes all the space that there is, in blocks of all sizes.
+void take_all(Index& index, std::uint64_t& taken) {
+  for (std::size_t size = 32 << 10; size > 16; size -= size / 16 + 1) {
+    const std::string value(size, 'v');
+    const auto put = [&] {
+      const auto key = encode_u64(taken);
+      index.put({key.data(), key.size()}, value);
+    };
+    for (; !error_of(put); ++taken) continue;
+  }
+}
+
+// Another index takes all that this one leaves, and whatever it gives back: emptied leaves go all
+// the same.
+const Contract joins_when_full(
+    "emptied_leaves_go_while_another_index_takes_all", ordered,
+    [](Rig& rig) {
+      PoolOptions options = rig.options();
+      options.max_size = kSmallPool / 2;
+      rig.replace_pool(options);
+      AnyIndex index = rig.open();
+      const auto other =
+          Index::open_or_create(rig.pool(), {"other", "fastfair", Kind::u64, Kind::bytes});
+      std::uint64_t taken = 0;
+      const std::uint64_t count = fill_with_small_pairs(rig, index).size();
+      take_all(*other, taken);
+      const std::uint64_t leaves = index.stats().leaves;
+      std::uint64_t erased = 0;
+      for (const auto& [key, value] : index.scan(rig.least_key(), count / 8)) {
+        const auto error = error_of([&] { erased += index.erase(key) ? 1 : 0; });
+        EXPECT_EQ(error.value_or(Errc::out_of_space), Errc::out_of_space);
+      }
+      EXPECT_GE(erased, count / 16) << "erasing needs no space, but for the names of strings";
+      take_all(*other, taken);
+      EXPECT_LE(index.stats().leaves, leaves - leaves * erased / count * 3 / 4);
+      EXPECT_TRUE(index.check().ok()) << problems_of(index.check());
+    },
+    kInProcess);
+
 // One value that does not fit, while there is room for small ones.
 const Contract one_too_large_for_the_pool(
     "a_value_larger_than_the_pool_changes_nothing", bytes_values,

@@ -345,12 +345,16 @@ void Ledger::for_each_place(const std::function<void(std::span<Anchor>)>& visit)
   }
 }
 
-bool Ledger::free_unlinked(Hold* own) {
+bool Ledger::is_of(const Lane& lane, Holds own) {
+  return std::any_of(own.begin(), own.end(),
+                     [&](const Hold* hold) { return hold != nullptr && hold->lane_ == &lane; });
+}
+
+bool Ledger::free_unlinked(Holds own) {
   const auto for_each_lane = [&](const auto& visit) {
     for (Lane& lane : lanes_) {
       std::unique_lock lock(lane.lock, std::defer_lock);
-      const bool mine = own != nullptr && own->lane_ == &lane;
-      if (mine || lock.try_lock()) visit(lane);  // else its holder will do so
+      if (is_of(lane, own) || lock.try_lock()) visit(lane);  // else its holder will do so
     }
   };
   for_each_lane([&](Lane& lane) { lane.unlinked.seal(pool_.reclaimer()); });
@@ -409,19 +413,20 @@ bool Ledger::free_word_pages(Lane& lane) {
 
 /// Makes durable that words name nothing which have named a place: free_word() does not, since a
 /// name that comes back does no harm as long as there is a page where it leads to.
-void Ledger::forget_places(const Hold* own) {
+void Ledger::forget_places(Holds own) {
   for (const Lane& lane : lanes_) {
     for (const pm::Offset* word : lane.words) pm().flush(word, sizeof *word);  // fenced below
   }
-  for (const pm::Offset* word : own == nullptr ? decltype(own->words_){} : own->words_) {
-    if (word != nullptr) pm().flush(word, sizeof *word);  // fenced below
+  for (const Hold* hold : own) {
+    for (const pm::Offset* word : hold == nullptr ? decltype(hold->words_){} : hold->words_)
+      if (word != nullptr) pm().flush(word, sizeof *word);  // fenced below
   }
   pm().fence();  // before a page of places is freed
 }
 
 /// Frees pages of anchors without any. Their places may be on the lists of all lanes, whose locks
 /// the caller holds.
-bool Ledger::free_anchor_pages(const Hold* own) {
+bool Ledger::free_anchor_pages(Holds own) {
   std::vector<Anchor*> places, gone;
   for (const Lane& lane : lanes_)
     places.insert(places.end(), lane.anchors.begin(), lane.anchors.end());
@@ -457,13 +462,12 @@ bool Ledger::free_anchor_pages(const Hold* own) {
   return !gone.empty();
 }
 
-bool Ledger::free_empty_pages(Hold* own) {
+bool Ledger::free_empty_pages(Holds own) {
   std::vector<std::unique_lock<util::SpinLock>> locks;
   locks.reserve(lanes_.size());
   bool any = false, all = true;
   for (Lane& lane : lanes_) {
-    const bool mine = own != nullptr && own->lane_ == &lane;
-    if (!mine && !locks.emplace_back(lane.lock, std::try_to_lock)) {
+    if (!is_of(lane, own) && !locks.emplace_back(lane.lock, std::try_to_lock)) {
       locks.pop_back();
       all = false;  // its holder may change its lists
     } else {

@@ -48,6 +48,7 @@ class Ledger {
 
  public:
   class Hold;
+  using Holds = std::span<Hold* const>;  ///< null: none
 
   enum class Purpose { operation, modification };
 
@@ -71,12 +72,12 @@ class Ledger {
   void for_each_place(const std::function<void(std::span<Anchor>)>& visit) const;
 
   /// Waits for a grace period and frees what was unlinked before the call. Returns whether that was
-  /// anything. In a Guard it does nothing. The caller holds no Hold but this one.
-  bool free_unlinked(Hold* own = nullptr);
+  /// anything. In a Guard it does nothing. The caller holds no Hold but these.
+  bool free_unlinked(Holds own = {});
 
   /// Frees pages all of whose places are free, and whose words name nothing. Returns whether there
-  /// were any. Does nothing if a modification is going on. The caller holds no Hold but this one.
-  bool free_empty_pages(Hold* own = nullptr);
+  /// were any. Does nothing if a modification is going on. The caller holds no Hold but these.
+  bool free_empty_pages(Holds own = {});
 
   /// Bytes of all pages.
   std::uint64_t page_bytes() const { return page_bytes_.load(std::memory_order_relaxed); }
@@ -116,8 +117,9 @@ class Ledger {
   template <class AnyPage>
   void free_page(pm::Offset& link);
   bool free_word_pages(Lane& lane);
-  void forget_places(const Hold* own);
-  bool free_anchor_pages(const Hold* own);
+  static bool is_of(const Lane& lane, Holds own);
+  void forget_places(Holds own);
+  bool free_anchor_pages(Holds own);
   void free_of_another(const Lane& lane);
   void learn(std::size_t stripe, std::vector<pm::Offset>& pages);
   void add_words(Lane& lane);

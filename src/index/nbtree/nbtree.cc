@@ -60,11 +60,14 @@ bool Tree<K, V>::reclaim_space() noexcept {
   bool any = false;
   try {
     any = free_garbage();
-    if (joins_due_.load() != Due::none) {
-      // Bounded, in case that others miss more of them meanwhile.
-      for (auto left = leaves_.sum(); left > 0 && make_up_for_joins(); --left) continue;
-      any |= free_garbage();
+    // What one round of joins frees serves the next one, so the rounds grow. Bounded, in case that
+    // others miss more joins meanwhile.
+    for (auto left = leaves_.sum(); left > 0 && joins_due_.load() != Due::none; --left) {
+      if (make_up_for_joins()) continue;
+      if (!free_garbage()) break;
+      any = true;
     }
+    any |= free_garbage();
     any |= free_pages();
   } catch (const std::exception&) {
     // What is named stays so, and is freed later.
@@ -72,13 +75,13 @@ bool Tree<K, V>::reclaim_space() noexcept {
   return any;
 }
 
-/// Frees what was unlinked, also by the holder of the block that is put aside.
+/// Frees what was unlinked, also by the holders of the blocks that are put aside.
 template <class K, class V>
 bool Tree<K, V>::free_garbage() {
   const std::unique_lock lock(reserve_lock_, std::try_to_lock);
-  const bool mine = lock.owns_lock() && reserve_;
-  const bool any = ledger_->free_unlinked(mine ? &*reserve_ : nullptr);
-  if (mine) fill_locked_reserve();
+  if (!lock) return ledger_->free_unlinked();
+  const bool any = ledger_->free_unlinked(reserve_holds());
+  fill_locked_reserve();  // before another index can have what was freed
   return any;
 }
 
@@ -87,7 +90,7 @@ template <class K, class V>
 bool Tree<K, V>::free_pages() {
   const std::unique_lock lock(reserve_lock_, std::try_to_lock);
   if (!lock) return false;
-  return ledger_->free_empty_pages(reserve_ ? &*reserve_ : nullptr);
+  return ledger_->free_empty_pages(reserve_holds());
 }
 
 template <class K, class V>

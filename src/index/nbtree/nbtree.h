@@ -224,6 +224,12 @@ class Tree final : public pool::OpenIndex {
   bool with_blocks(const Place& place, const Key* key, Draft& draft, const Change& change) const;
   void fill_reserve() const;
   void fill_locked_reserve() const;
+  bool put_aside(std::optional<Hold>& hold, unsigned capacity) const;
+  std::array<Hold*, 2> reserve_holds() const {
+    const auto hold = [](std::optional<Hold>& held) { return held ? &*held : nullptr; };
+    return {hold(reserve_[0]), hold(reserve_[1])};
+  }
+  Hold* reserve_for(unsigned pairs) const;
   std::unique_lock<util::SpinLock> lock_reserve() const;
   bool install(const Place& place, Draft& draft, Hold& hold, Smo<K>& mine) const;
   Smo<K>* prepare(const Place& place, const Draft& draft) const;
@@ -318,7 +324,8 @@ class Tree final : public pool::OpenIndex {
   mutable Top<K> top_;
   mutable std::optional<Ledger> ledger_;
   mutable util::SpinLock reserve_lock_;  // nobody waits for it long
-  mutable std::optional<Hold> reserve_;  // claims a block for when the pool is full
+  // Claim a block each for when the pool is full: of a small leaf and of a larger one.
+  mutable std::array<std::optional<Hold>, 2> reserve_;
   mutable std::atomic<Due> joins_due_{Due::none};
   mutable std::atomic<bool> joins_stuck_{false};
   mutable std::atomic<unsigned> erases_since_try_{0};

@@ -70,7 +70,7 @@ Tree<K, V>::~Tree() {
   entry_.reset();
   resumption_.stop();
   try {
-    reserve_.reset();
+    for (std::optional<Hold>& hold : reserve_) hold.reset();
     ledger_->free_unlinked();
   } catch (const std::exception&) {
     // What is still named is freed when the index is opened again.

@@ -49,6 +49,19 @@ constexpr unsigned capacity_for(unsigned pairs) {
   return pairs <= kSmallUpTo ? kSmallCapacity : kCapacity;
 }
 
+/// The capacity of the largest leaf for which there is room in a block.
+unsigned capacity_of(pool::PoolCore& pool, pm::Offset block) {
+  const bool large = pool.allocator().block_size(block) >= block_bytes(kCapacity);
+  return large ? kCapacity : kSmallCapacity;
+}
+
+[[noreturn]] void throw_no_reserve(const pool::PoolCore& pool) {
+  throw Error(Errc::out_of_space,
+              fmt::format("{}: the pool is full, and there is no block to replace a leaf by; "
+                          "erase something or let the pool grow",
+                          pool.path().string()));
+}
+
 }  // namespace
 
 /// How many pairs stay in the left leaf.
@@ -104,8 +117,9 @@ bool Tree<K, V>::try_reform(const Place& place, const Key* key) const {
 }
 
 /// Calls change(hold) when the draft's blocks are claimed. In a full pool, too, erased entries must
-/// make room for others, and a leaf that is closed must come open again: so there the block that
-/// was put aside serves what needs no more than one.
+/// make room for others, and a leaf that is closed must come open again: so there a block that was
+/// put aside serves what needs no more than one, unless the leaf shall grow. Then what is replaced
+/// is no smaller than what was put aside, and takes its place when it is freed.
 template <class K, class V>
 template <class Change>
 bool Tree<K, V>::with_blocks(const Place& place, const Key* key, Draft& draft,
@@ -118,7 +132,8 @@ bool Tree<K, V>::with_blocks(const Place& place, const Key* key, Draft& draft,
       allocate(place, draft, hold);
     } catch (const Error& error) {
       // Without a key to make room for, all that fits may stay together.
-      const bool one_does = !draft.split || (key == nullptr && draft.size <= kCapacity);
+      const bool one_does =
+          key == nullptr ? draft.size <= kCapacity : draft.size < place.leaf->capacity();
       pm::on_step("nbtree: no space for a modification");
       if (error.code() != Errc::out_of_space || !one_does) throw;
       claimed = false;
@@ -126,11 +141,13 @@ bool Tree<K, V>::with_blocks(const Place& place, const Key* key, Draft& draft,
     if (claimed) return change(hold);
   }
   const auto lock = lock_reserve();
-  Hold& hold = *reserve_;
+  Hold* const reserve = reserve_for(key == nullptr ? draft.size : draft.size + 1);
+  if (reserve == nullptr) throw_no_reserve(pool());
+  Hold& hold = *reserve;
   pm::on_step("nbtree: use the reserve");
   draft.split = false;
-  draft.left_capacity = kCapacity;
   draft.blocks = hold.claims();
+  draft.left_capacity = capacity_of(pool(), draft.blocks[0]);
   name_replaced(place, draft, hold);  // install() fences before anything is unlinked
   bool done = false;
   try {
@@ -143,8 +160,8 @@ bool Tree<K, V>::with_blocks(const Place& place, const Key* key, Draft& draft,
   return done;
 }
 
-/// The block that was put aside, for the caller alone. Throws out_of_space if there is none, or if
-/// another thread does not come to an end with it.
+/// The blocks that were put aside, for the caller alone. Throws out_of_space if another thread does
+/// not come to an end with them.
 template <class K, class V>
 auto Tree<K, V>::lock_reserve() const -> std::unique_lock<util::SpinLock> {
   constexpr unsigned kTries = 10'000;
@@ -154,16 +171,21 @@ auto Tree<K, V>::lock_reserve() const -> std::unique_lock<util::SpinLock> {
     backoff.pause();
     lock.try_lock();
   }
-  if (!lock || !reserve_ || reserve_->claims()[0] == pm::kNull) {
-    throw Error(Errc::out_of_space,
-                fmt::format("{}: the pool is full, and there is no block to replace a leaf by; "
-                            "erase something or let the pool grow",
-                            pool().path().string()));
-  }
+  if (!lock) throw_no_reserve(pool());
   return lock;
 }
 
-/// Puts a block aside, if there is none.
+/// The claim of the smallest block that was put aside in which so many pairs fit, or null.
+template <class K, class V>
+auto Tree<K, V>::reserve_for(unsigned pairs) const -> Hold* {
+  for (std::optional<Hold>& hold : reserve_) {
+    if (!hold || hold->claims()[0] == pm::kNull) continue;
+    if (pairs <= capacity_of(pool(), hold->claims()[0])) return &*hold;
+  }
+  return nullptr;
+}
+
+/// Puts blocks aside, where there are none.
 template <class K, class V>
 void Tree<K, V>::fill_reserve() const {
   if (!reserve_lock_.try_lock()) return;
@@ -174,16 +196,27 @@ void Tree<K, V>::fill_reserve() const {
 /// The same for who has the lock.
 template <class K, class V>
 void Tree<K, V>::fill_locked_reserve() const {
-  if (reserve_ && reserve_->claims()[0] != pm::kNull) return;
+  auto& [small, large] = reserve_;
+  put_aside(large, kCapacity);
+  // Of two leaves that were joined both may be large, so that there is no space but for one such.
+  if (!put_aside(small, kSmallCapacity)) put_aside(small, kCapacity);
+}
+
+/// Claims a block for so many pairs, if the hold has none. False if there is no space.
+template <class K, class V>
+bool Tree<K, V>::put_aside(std::optional<Hold>& hold, unsigned capacity) const {
+  if (hold && hold->claims()[0] != pm::kNull) return true;
   try {
-    if (!reserve_) reserve_.emplace(*ledger_, Ledger::Purpose::modification);
-    reserve_->make_room(4);
-    reserve_->claim([](alloc::Session& session) {
-      return std::array<pm::Offset, 4>{session.reserve(block_bytes(kCapacity))};
+    if (!hold) hold.emplace(*ledger_, Ledger::Purpose::modification);
+    hold->make_room(4);
+    hold->claim([&](alloc::Session& session) {
+      return std::array<pm::Offset, 4>{session.reserve(block_bytes(capacity))};
     });
+    return true;
   } catch (const Error& error) {
     pm::on_step("nbtree: no space for the reserve");
     if (error.code() != Errc::out_of_space) throw;  // it may be there next time
+    return false;
   }
 }
 
