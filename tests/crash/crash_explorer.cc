@@ -28,16 +28,16 @@
 
 namespace {
 
+using namespace perdix;
+using namespace perdix::testing;
+using Clock = std::chrono::steady_clock;
+
 /// The toys too.
 std::vector<SubjectEntry> all_subjects() {
   std::vector<SubjectEntry> all = subjects();
   all.push_back(toys::points::subject());
   return all;
 }
-
-using namespace perdix;
-using namespace perdix::testing;
-using Clock = std::chrono::steady_clock;
 
 // One opening takes a millisecond. Of the processor's time, since a busy machine may give us little
 // of it; a thread that sleeps for ever shows in the other.
