@@ -151,6 +151,7 @@ nbtree: a search completes a join
 nbtree: abandon a stripe
 nbtree: an insert that lost is frozen
 nbtree: complete a join on the way to the left neighbour
+nbtree: the death of an entry that lost may not be durable
 nbtree: the left neighbour has gone
 sptree: a stale chain at the left comes first
 sptree: give back a buffer
