@@ -62,6 +62,12 @@ struct IndexOptions {
   /// rest when a call needs all of it: size() and check(). Long writing with write buffers brings
   /// back the rest, too: until then their log can't be shortened.
   bool resume_in_background = true;
+
+  /// Bytes of DRAM that may go into the order of leaves, which scans keep so that each leaf is
+  /// sorted once per change (SpTree, NbTree; others ignore it): a byte for each pair of the leaves
+  /// that were scanned, and about 20 for each leaf. Leaves that the budget has no room for are
+  /// sorted by each scan.
+  std::uint64_t scan_budget = kUnlimited;
 };
 
 /// Sizes of an index, at the moment of the call.

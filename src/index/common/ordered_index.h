@@ -17,7 +17,7 @@ OrderedIndex<Engine, K, V>::OrderedIndex(std::unique_ptr<Engine> engine)
 
 template <class Engine, Storable K, Storable V>
 void OrderedIndex<Engine, K, V>::scan(Key from, Visitor<K, V> visit) const {
-  this->run_visits([&](const Engine& engine) { engine.scan(from, visit); });
+  this->run_visits([&](const Engine& engine) { engine.scan(from, std::as_const(visit)); });
 }
 
 template <class Engine, Storable K, Storable V>

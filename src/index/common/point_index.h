@@ -110,7 +110,7 @@ void PointIndex<Engine, K, V>::run_visits(Call call) const {
 
 template <class Engine, Storable K, Storable V>
 void PointIndex<Engine, K, V>::for_each(Visitor<K, V> visit) const {
-  run_visits([&](const Engine& engine) { engine.for_each(visit); });
+  run_visits([&](const Engine& engine) { engine.for_each(std::as_const(visit)); });
 }
 
 template <class Engine, Storable K, Storable V>
