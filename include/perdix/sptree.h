@@ -19,7 +19,8 @@ class Tree;
 ///
 /// Readers take no lock and write nothing shared, but wait for a writer that is inside the same
 /// leaf (paper §4.2). A scan shows each leaf, or as much of one as it copies at once, as it was at
-/// one moment.
+/// one moment. It sorts a leaf once per change and keeps the order in DRAM, within
+/// `options.scan_budget`.
 ///
 /// Cost of get(): lines of one leaf at most; usually none in PM if the key is absent (Bloom
 /// filter). get_many() takes about a third of that time where the index is larger than the

@@ -312,8 +312,10 @@ BUGS = [
     Bug(
         "a scan skips a leaf's first key if it is where the leaf begins",
         SCAN,
-        "    if (!(key < from)) into.add(key, value);\n",
-        "    if (from < key) into.add(key, value);\n",
+        "  const auto below = [&](unsigned i) { return keys_.view(pairs.key(places[i])) < from; "
+        "};\n",
+        "  const auto below = [&](unsigned i) { const Key key = keys_.view(pairs.key(places[i])); "
+        "return key < from || ({planted} && key == from); };\n",
         TREE,
     ),
     Bug(

@@ -34,7 +34,7 @@ auto Tree<K, V>::buffer_of(const Node& node) const -> Buffer* {
 /// bounds it, so that a small one takes no more memory than its buffers.
 template <class K, class V>
 std::uint32_t Tree<K, V>::own_number(const Node& node) const {
-  const std::uint64_t index = nodes_.ref(&node) * util::Arena::kGranule / sizeof(Node);
+  const std::uint64_t index = number_of(node);
   return index < buffers_.budget() ? static_cast<std::uint32_t>(index) + 1 : 0;
 }
 

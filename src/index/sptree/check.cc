@@ -167,6 +167,8 @@ CheckReport Tree<K, V>::check() const {
     check_node(*node, report);
     check_pairs(*node, report);
     check_buffer(*node, report);
+    problems.expect(order_sound(*node), "leaf {:#x}: the order that scans keep is wrong (O1)",
+                    pool().offset(node->leaf()));
   }
   problems.expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),
                   report.pairs);

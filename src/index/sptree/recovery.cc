@@ -26,11 +26,13 @@ Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options,
       values_(pool()),
       buffers_(arena_, [this](Buffer& buffer) { log_->add(buffer); }),
       hints_(arena_, pool().reclaimer()),
+      orders_(arena_, pool().reclaimer()),
       log_limits_(log_limits),
       drain_{pool().reclaimer()},
       top_(art::DramMemory(arena_, pool().reclaimer())),
       unfiled_(pool().background(), [this](Key low, pm::Offset leaf) { file(low, leaf); }) {
   const auto start = std::chrono::steady_clock::now();
+  orders_.set_budget(options.scan_budget);
   const bool is_new = pm::load(handle_.root()) == pm::kNull;
   if (is_new) retry_when_full(pool(), [&] { create(); });
   Root& root = root_at(pool(), pm::load(handle_.root()));
@@ -136,6 +138,8 @@ void Tree<K, V>::retire(Node* node) {
   const auto dispose = [](void* object, void* owner) {
     auto* retired = static_cast<Node*>(object);
     auto* tree = static_cast<Tree*>(owner);
+    // Another leaf's node may get the memory: its versions begin as this one's did.
+    tree->orders_.forget(tree->number_of(*retired));
     NodeBounds::release(tree->arena_, retired->low);
     tree->nodes_.release(retired, sizeof(Node));
   };

@@ -50,6 +50,7 @@
 #include "art/tree.h"
 #include "epoch/guard.h"
 #include "index/common/batch.h"
+#include "index/common/scan_orders.h"
 #include "index/common/value_of.h"
 #include "index/common/word.h"
 #include "index/sptree/backup.h"
@@ -121,6 +122,10 @@ class Tree final : public pool::OpenIndex {
 
   /// How often a lookup of the key would go from a node to the next one. For tests.
   unsigned steps_right(Key key) const;
+
+  /// Whether a scan would find the order of the pairs in the key's leaf, and need not sort. For
+  /// tests.
+  bool order_kept(Key key) const;
 
   void for_each_block(const BlockVisitor& visit) const override;
 
@@ -217,6 +222,9 @@ class Tree final : public pool::OpenIndex {
     return sptree::owner_of(pool().offset(node.leaf()));
   }
   Buffer* buffer_of(const Node& node) const;
+  std::uint64_t number_of(const Node& node) const {
+    return nodes_.ref(&node) * util::Arena::kGranule / sizeof(Node);
+  }
   std::uint32_t own_number(const Node& node) const;
   void leave_hint(const Node& node);
   void grow_hints();
@@ -279,7 +287,16 @@ class Tree final : public pool::OpenIndex {
 
   // scan.cc
   struct ScanBatch;
-  void collect(const Node& node, Key from, ScanBatch& into) const;
+  class PairsByPlace;
+  struct Order;
+  struct Sortable;
+  void collect(const Node& node, Key from, std::size_t limit, Order& order, ScanBatch& into) const;
+  unsigned first_from(const PairsByPlace& pairs, const Places& places, Key from) const;
+  void read_order(const Node& node, Order& order) const;
+  void sort_places(const Node& node, Places& places) const;
+  unsigned list_places(const Node& node, const Places& former, Places& into) const;
+  bool order_sound(const Node& node) const;
+  void prefetch_after(const Node& node, std::size_t read) const;
   bool read_batch(ScanBatch& batch, K& position, std::size_t limit) const;
 
   // recovery.cc
@@ -327,10 +344,11 @@ class Tree final : public pool::OpenIndex {
   pool::IndexHandle handle_;
   Keys keys_;
   Values values_;
-  util::Arena nodes_{util::Arena::kMostRange};  // middle nodes only: own_number() counts them
-  util::Arena arena_;                           // their bounds, write buffers, and the top layer
+  util::Arena nodes_{util::Arena::kMostRange};  // middle nodes only: number_of() counts them
+  util::Arena arena_;  // their bounds, orders and write buffers, and the top layer
   BufferPool<Node> buffers_;
   Hints hints_;                    // of integer keys, for writes with buffers
+  mutable ScanOrders orders_;      // by number_of(); a cache that scans fill
   std::unique_ptr<wal::Log> log_;  // of the buffers; nullptr if the index never had any
   wal::Log::Limits log_limits_;
   std::mutex maintenance_;  // held by whoever cleans the log
