@@ -27,7 +27,8 @@ class Tree;
 /// wait for whom.
 ///
 /// A scan reads leaf by leaf: the pairs of one leaf are read together, but each at a moment of its
-/// own.
+/// own. It sorts a leaf once per insert or erase and keeps the order in DRAM, within
+/// `options.scan_budget`.
 ///
 /// An insert, update or erase of integers flushes one line and fences once (Table I), apart from
 /// what replacing leaves costs; strings cost what their allocation costs, too. A get() reads one PM

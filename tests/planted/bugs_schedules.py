@@ -328,7 +328,7 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
     Bug(
         "schedules: a scan shows what is in doubt",
         NB_SCAN,
-        "  settle_doubts(leaf, slots);\n",
+        "  settle_doubts(leaf, order.visible);\n",
         "",
         CONTESTED,
     ),

@@ -67,7 +67,7 @@ class ByteBuffer {
 /// Keys would be shown out of order, or twice.
 [[noreturn]] void throw_unordered(const pool::PoolCore& pool);
 
-/// The pairs of one leaf, on their way to a visitor. Under a Guard: clear(), add(), sort(), own().
+/// The pairs of one leaf, on their way to a visitor. Under a Guard: clear(), add(), own().
 /// After that show(), in no Guard: nothing in it refers to the pool any more. Not thread-safe.
 ///
 /// Memory: integers lie in the object. The bytes of strings lie in a buffer that is used again by
@@ -83,10 +83,9 @@ class Batch {
 
   void clear() { size_ = 0; }
 
-  /// A pair of the leaf. The key's bytes stay where they are until own() has returned.
+  /// A pair of the leaf, behind those that were added before in the order of the keys. The key's
+  /// bytes stay where they are until own() has returned.
   void add(Key key, Word value) { pairs_[size_++] = {key, value}; }
-
-  void sort() { std::sort(pairs_.begin(), pairs_.begin() + size_); }
 
   /// Copies the pairs that will be shown, beginning with the first: as many as the budget has room
   /// for, at most `limit`. Throws corrupt, also if their keys do not ascend, and bad_alloc.

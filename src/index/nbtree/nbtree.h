@@ -39,6 +39,7 @@
 #include "epoch/guard.h"
 #include "index/common/batch.h"
 #include "index/common/resumption.h"
+#include "index/common/scan_orders.h"
 #include "index/common/value_of.h"
 #include "index/common/word.h"
 #include "index/nbtree/entry.h"
@@ -106,6 +107,10 @@ class Tree final : public pool::OpenIndex {
 
   /// Frees what was unlinked and waits in the ledger.
   bool reclaim_space() noexcept override;
+
+  /// Whether a scan would find the order of the pairs in the key's leaf, and need not sort. For
+  /// tests.
+  bool order_kept(Key key) const;
 
   void for_each_block(const BlockVisitor& visit) const override;
 
@@ -236,7 +241,13 @@ class Tree final : public pool::OpenIndex {
   bool copy(const Place& place, Draft& draft, const Smo<K>& smo) const;
   Leaf<K>* new_leaf(pm::Offset block, unsigned capacity, Position<K>* next, Key end) const;
   Leaf<K>* new_leaf(pm::Offset block, unsigned capacity, Position<K>* next) const;
-  void release(Leaf<K>* leaf) const { arena_.release(leaf, leaf->bytes()); }
+  void release(Leaf<K>* leaf) const {
+    orders_.forget(number_of(*leaf));  // another leaf may get the memory
+    arena_.release(leaf, leaf->bytes());
+  }
+  ScanOrders::Number number_of(const Leaf<K>& leaf) const {
+    return arena_.ref(&leaf) * util::Arena::kGranule / Leaf<K>::bytes(kSmallCapacity);
+  }
   void fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsigned end) const;
   void link(const Place& place, const Smo<K>& smo) const;
   void finish(const Place& place, Smo<K>& smo) const;
@@ -254,7 +265,14 @@ class Tree final : public pool::OpenIndex {
 
   // scan.cc
   struct ScanBatch;
-  bool collect(const Place& place, Key from, ScanBatch& into) const;
+  struct Order;
+  bool collect(const Place& place, Key from, std::size_t limit, Order& order,
+               ScanBatch& into) const;
+  std::optional<unsigned> first_from(const Leaf<K>& leaf, const Places& places, Key from) const;
+  void sort_slots(const Leaf<K>& leaf, Key key, Order& order) const;
+  bool order_sound(const Leaf<K>& leaf, Key key) const;
+  void prefetch_entries(const Leaf<K>& leaf) const;
+  void prefetch_after(const Leaf<K>& leaf) const;
   bool read_batch(ScanBatch& batch, K& position, std::size_t limit) const;
 
   // get_many.cc
@@ -319,6 +337,7 @@ class Tree final : public pool::OpenIndex {
   Values values_;
   mutable util::Arena arena_{
       util::Arena::kMostRange};  // leaves, positions, their bounds, SMOs and the top layer
+  mutable ScanOrders orders_;    // by number_of(); a cache that scans fill
   // Before the arena goes away, what was retired must have come back to it.
   epoch::DrainFirst drain_;
   mutable Top<K> top_;

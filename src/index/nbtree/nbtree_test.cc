@@ -245,6 +245,11 @@ class TopTest : public ::testing::Test {
     }
   }
 
+  static void release_leaf(void* leaf, void* test) {
+    const std::size_t bytes = static_cast<Leaf<K>*>(leaf)->bytes();
+    static_cast<TopTest*>(test)->arena_.release(leaf, bytes);
+  }
+
   /// The place of its anchor is another's by now.
   void reuse_anchor(Position<K>& position) { position.anchor().low = 0; }
 
@@ -261,7 +266,7 @@ class TopTest : public ::testing::Test {
   std::vector<std::unique_ptr<Owned>> all_;
   Position<K>* first_ = nullptr;
   std::set<void*> released_;
-  Top<K> top_{arena_, reclaimer_, release, this};
+  Top<K> top_{arena_, reclaimer_, release, release_leaf, this};
 };
 
 using KeyTypes = ::testing::Types<std::uint64_t, std::string>;

@@ -49,14 +49,19 @@ Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options)
       doubtful_(pool().pm().domain() != pm::Domain::cpu_cache),
       keys_(pool()),
       values_(pool()),
+      orders_(arena_, pool().reclaimer()),
       drain_{pool().reclaimer()},
       top_(
           arena_, pool().reclaimer(),
           [](void* position, void* tree) {
             static_cast<Tree*>(tree)->release(static_cast<Position<K>*>(position));
           },
+          [](void* leaf, void* tree) {
+            static_cast<Tree*>(tree)->release(static_cast<Leaf<K>*>(leaf));
+          },
           this) {
   const auto start = std::chrono::steady_clock::now();
+  orders_.set_budget(options.scan_budget);
   retry_when_full(pool(), [&] { create(); });  // it goes on where it was
   recover();
   start_resuming(options.resume_in_background);

@@ -1,41 +1,161 @@
-// Ordered iteration, which the paper has not: leaf by leaf. A leaf's entries are unsorted; those of
-// one leaf are copied and sorted in the L1 cache.
+// Ordered iteration, which the paper has not: leaf by leaf. A leaf's entries are unsorted; a scan
+// keeps their order in DRAM for the next one (common/scan_orders.h). Its stamp is the set of
+// visible slots: a slot keeps its key for as long as it is visible and not dead.
 //
 // Each pair that is shown was there at a moment while its leaf was read, and each key that is
 // passed over was not: as for a lookup, see durability/nbtree.md. Nothing is shown before it is
 // durable.
+#include <algorithm>
+#include <array>
+
 #include "index/nbtree/nbtree.h"
 
 namespace perdix::index::nbtree {
 
+static_assert(kCapacity <= Places::kMost);
+
 template <class K, class V>
 struct Tree<K, V>::ScanBatch : Batch<K, V, kCapacity> {};
 
-/// Adds the pairs of a leaf with key >= from. False if the leaf was replaced meanwhile.
+/// Slots of a leaf in the order of their keys.
 template <class K, class V>
-bool Tree<K, V>::collect(const Place& place, Key from, ScanBatch& into) const {
+struct Tree<K, V>::Order {
+  std::uint64_t visible = 0;  ///< slots that were when it was made
+  bool kept = false;          ///< it is that which the leaf has already
+  Places places;              ///< without those that were dead then
+};
+
+/// Adds at most `limit` pairs of a leaf with key >= from, ascending. False if the leaf was replaced
+/// meanwhile.
+template <class K, class V>
+bool Tree<K, V>::collect(const Place& place, Key from, std::size_t limit, Order& order,
+                         ScanBatch& into) const {
   const Leaf<K>& leaf = *place.leaf;
+  prefetch_entries(leaf);
+  prefetch_after(leaf);
   into.clear();
-  const std::uint64_t slots = leaf.visible_slots();
-  for (std::uint64_t left = slots; left != 0; left &= left - 1) {
-    const Entry& entry = leaf.block().entries[__builtin_ctzll(left)];
+  order.visible = leaf.visible_slots();
+  order.kept = orders_.read(number_of(leaf), order.visible, order.places);
+  if (!order.kept) sort_slots(leaf, from, order);
+  std::optional<unsigned> first = first_from(leaf, order.places, from);
+  for (; !first; first = first_from(leaf, order.places, from)) {
+    order.kept = false;
+    sort_slots(leaf, from, order);
+  }
+  const std::span rest = order.places.span().subspan(*first);
+  for (const PlaceInLeaf slot : rest) {
+    const Entry& entry = leaf.block().entries[slot];
     const Word word = pm::load(entry.key);
     if (Code::state(word) == State::special) continue;
-    const Key key = keys_.view(Code::key(word, from));  // which the leaf's range has
-    if (!(key < from)) into.add(key, pm::load(entry.value));
+    into.add(keys_.view(Code::key(word, from)), pm::load(entry.value));
+    if (--limit == 0) break;
   }
-  settle_doubts(leaf, slots);
+  settle_doubts(leaf, order.visible);
   return place.current();
+}
+
+/// How many keys are below `from`, which is in the leaf's range. Nothing if that can't be found out
+/// since one of them is dead by now.
+template <class K, class V>
+std::optional<unsigned> Tree<K, V>::first_from(const Leaf<K>& leaf, const Places& places,
+                                               Key from) const {
+  unsigned first = 0;
+  for (unsigned size = places.size(); size > 0;) {
+    const unsigned half = size / 2;
+    const Word word = pm::load(leaf.block().entries[places[first + half]].key);
+    if (Code::state(word) == State::special) return std::nullopt;
+    const bool below = keys_.view(Code::key(word, from)) < from;
+    first += below ? half + 1 : 0;
+    size = below ? size - half - 1 : half;
+  }
+  return first;
+}
+
+/// Puts the slots that are visible and not dead in the order of their keys. What the order has
+/// before may be anything: if it is one of a few changes ago, that costs one pass, and a search for
+/// each new pair. `key` is any of the leaf's range.
+template <class K, class V>
+void Tree<K, V>::sort_slots(const Leaf<K>& leaf, Key key, Order& order) const {
+  struct Sortable {
+    Key key;
+    PlaceInLeaf slot;
+    bool operator<(const Sortable& other) const { return key < other.key; }
+  };
+  std::array<Sortable, kCapacity> sorted;
+  unsigned size = 0;
+  const auto add = [&](unsigned slot) {
+    const Word word = pm::load(leaf.block().entries[slot].key);
+    if (Code::state(word) == State::special) return;
+    sorted[size++] = {keys_.view(Code::key(word, key)), static_cast<PlaceInLeaf>(slot)};
+  };
+  std::uint64_t left = order.visible;
+  for (const PlaceInLeaf slot : order.places.span()) {
+    const std::uint64_t bit = slot < kCapacity ? left & std::uint64_t{1} << slot : 0;
+    if (bit != 0) add(slot);
+    left -= bit;
+  }
+  const auto begin = sorted.begin(), former_end = begin + size;
+  for (; left != 0; left &= left - 1) add(static_cast<unsigned>(std::countr_zero(left)));
+  // Two runs: what was in order, and the rest. In a block that a structure modification has written
+  // the slots themselves are in order.
+  const auto end = begin + size;
+  const auto middle = std::is_sorted(begin, former_end) ? former_end : begin;
+  if (!std::is_sorted(middle, end)) std::sort(middle, end);
+  order.places.clear();
+  for (auto old = begin, fresh = middle; old != middle || fresh != end;) {
+    const bool take_fresh = old == middle || (fresh != end && *fresh < *old);
+    order.places.push((take_fresh ? fresh++ : old++)->slot);
+  }
+}
+
+/// Asks for the entries of a leaf.
+template <class K, class V>
+void Tree<K, V>::prefetch_entries(const Leaf<K>& leaf) const {
+  const Block& block = leaf.block();
+  for (unsigned i = 0; i < leaf.capacity(); i += pm::kLineSize / sizeof(Entry))
+    __builtin_prefetch(&block.entries[i]);
+}
+
+/// Asks for the leaf that follows.
+template <class K, class V>
+void Tree<K, V>::prefetch_after(const Leaf<K>& leaf) const {
+  const Position<K>* next = leaf.next();
+  if (next == nullptr) return;
+  const Leaf<K>* there = next->leaf.load(std::memory_order_acquire);
+  if (there == nullptr || is_cold(there)) return;
+  there->prefetch();
+  orders_.prefetch(number_of(*there));
+}
+
+template <class K, class V>
+bool Tree<K, V>::order_kept(Key key) const {
+  const epoch::Guard guard;
+  const Leaf<K>& leaf = *locate(key).leaf;
+  Places places;
+  return orders_.read(number_of(leaf), leaf.visible_slots(), places);
+}
+
+/// Whether the order that a leaf has, if it counts, is the right one (O1). `key` is any of the
+/// leaf's range.
+template <class K, class V>
+bool Tree<K, V>::order_sound(const Leaf<K>& leaf, Key key) const {
+  Order kept, anew;
+  anew.visible = leaf.visible_slots();
+  if (!orders_.read(number_of(leaf), anew.visible, kept.places)) return true;
+  sort_slots(leaf, key, anew);
+  return std::ranges::equal(kept.places.span(), anew.places.span());
 }
 
 /// As scan_by_batches() wants it: what there is in the leaf of a position.
 template <class K, class V>
 bool Tree<K, V>::read_batch(ScanBatch& batch, K& position, std::size_t limit) const {
   const epoch::Guard guard;
+  Order order;
   Place place = locate(position);
-  while (!collect(place, position, batch)) place = locate_again(position);
-  batch.sort();
+  orders_.prefetch(number_of(*place.leaf));
+  while (!collect(place, position, limit, order, batch)) place = locate_again(position);
   batch.own(pool(), values_, limit);
+  if (!order.kept) orders_.keep(number_of(*place.leaf), order.visible, order.places);
   pool().require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {
     position = batch.next_key();
@@ -64,5 +184,14 @@ template void Tree<std::string, std::uint64_t>::scan(Key, Visitor<std::string, s
                                                      std::size_t) const;
 template void Tree<std::string, std::string>::scan(Key, Visitor<std::string, std::string>,
                                                    std::size_t) const;
+template bool Tree<std::uint64_t, std::uint64_t>::order_kept(Key) const;
+template bool Tree<std::uint64_t, std::string>::order_kept(Key) const;
+template bool Tree<std::string, std::uint64_t>::order_kept(Key) const;
+template bool Tree<std::string, std::string>::order_kept(Key) const;
+template bool Tree<std::uint64_t, std::uint64_t>::order_sound(const Leaf<std::uint64_t>&,
+                                                              Key) const;
+template bool Tree<std::uint64_t, std::string>::order_sound(const Leaf<std::uint64_t>&, Key) const;
+template bool Tree<std::string, std::uint64_t>::order_sound(const Leaf<std::string>&, Key) const;
+template bool Tree<std::string, std::string>::order_sound(const Leaf<std::string>&, Key) const;
 
 }  // namespace perdix::index::nbtree

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "index/common/test_crew.h"
+#include "index/common/test_scans.h"
 #include "index/nbtree/test_tree.h"
 #include "util/random.h"
 
@@ -113,6 +114,19 @@ TEST(NbTreeStress, ThreeLevelsComeAndGoBesideReaders) {
   stop = true;
   readers.clear();
   EXPECT_EQ(tree->size(), 2u);
+  tree.expect_sound_pool();
+}
+
+template <class K>
+class NbTreeScanStress : public testing::Test {};
+
+using ScannedKeys = ::testing::Types<std::uint64_t, std::string>;
+TYPED_TEST_SUITE(NbTreeScanStress, ScannedKeys);
+
+/// Orders that several threads make, keep and outdate at once.
+TYPED_TEST(NbTreeScanStress, ScansBesideWritersShowWhatStaysAndNothingElse) {
+  TestTree<TypeParam, std::uint64_t> tree;
+  scan_beside_writers<TypeParam>(tree, 60'000);
   tree.expect_sound_pool();
 }
 

@@ -61,11 +61,16 @@ class Top {
  public:
   using Key = View<K>;
 
-  /// Disposes of a position that is out of reach of new readers.
-  using Release = void (*)(void* position, void* context);
+  /// Disposes of a position, or of a leaf, that is out of reach of new readers.
+  using Release = void (*)(void* object, void* context);
 
-  Top(util::Arena& arena, epoch::Reclaimer& reclaimer, Release release, void* context)
-      : arena_(arena), reclaimer_(reclaimer), release_(release), context_(context) {
+  Top(util::Arena& arena, epoch::Reclaimer& reclaimer, Release release, Release release_leaf,
+      void* context)
+      : arena_(arena),
+        reclaimer_(reclaimer),
+        release_(release),
+        release_leaf_(release_leaf),
+        context_(context) {
     built_.reserve(kMostNodes);
     replaced_.reserve(kMostNodes);
   }
@@ -271,6 +276,7 @@ class Top {
   util::Arena& arena_;
   epoch::Reclaimer& reclaimer_;
   Release release_;
+  Release release_leaf_;
   void* context_;
   std::atomic<Node*> root_{nullptr};
   std::atomic<Wanted<K>*> wishes_{nullptr};  // a stack, all of which is taken at once
@@ -479,13 +485,7 @@ void Top<K>::retire(Node* node) {
 
 template <class K>
 void Top<K>::retire(Leaf<K>* leaf) {
-  reclaimer_.retire(
-      leaf,
-      [](void* object, void* arena) {
-        const std::size_t bytes = static_cast<Leaf<K>*>(object)->bytes();
-        static_cast<util::Arena*>(arena)->release(object, bytes);
-      },
-      &arena_);
+  reclaimer_.retire(leaf, release_leaf_, context_);
 }
 
 template <class K>
