@@ -214,14 +214,17 @@ void Tree<K, V>::replace_in_leaf(Node& node, unsigned slot, Value value) {
 template <class K, class V>
 void Tree<K, V>::remove(Node& node, const Found& found) {
   const auto slot = static_cast<unsigned>(found.slot);
-  if (found.slot < 0) {
-    remove_from_buffer(*buffer_of(node), static_cast<unsigned>(found.buffered));
-  } else {
+  pairs_.add(-1);  // before the stores, as in add()
+  try {
+    if (found.slot < 0)
+      return remove_from_buffer(*buffer_of(node), static_cast<unsigned>(found.buffered));
     Buffer* buffer = buffer_for_change(node);
     const bool buried = buffer != nullptr && !buffer->full() && bury(node, *buffer, slot);
     if (!buried) remove_from_leaf(node, slot);
+  } catch (...) {
+    pairs_.add(1);
+    throw;
   }
-  pairs_.add(-1);
 }
 
 /// Removes a pair; clearing its bit is the commit.
@@ -268,6 +271,11 @@ bool Tree<K, V>::erase(Key key, const Value* expected) {
   const epoch::Guard guard;
   for (;;) {
     LockedNode node = lock_node(key, hash, false);
+    // At the same time as the line of the pair: that of the bitmap, for the commit, and those that
+    // say how many pairs are left.
+    if (node->buffer() == 0) __builtin_prefetch(node->leaf(), 1);
+    __builtin_prefetch(&node->fingerprints[0], 1);
+    __builtin_prefetch(&node->fingerprints[kLeafPairs / 2], 1);
     const Found found = find(*node, key, hash);
     if (!found.present() || !is(found, expected)) return false;
     // If its pairs have slots, merging needs no space; else the erasure needs none (B4).
