@@ -6,7 +6,8 @@ whole statements, and declare nothing that others use; or `after` contains {plan
 in a run with the bug. `subjects` of the explorer are tried in turn until one notices. A subject
 that begins with "storm " is a command line of perdix_storm in place of one of the explorer; storm()
 makes it; one that begins with "schedules " is a command line of schedule_fuzzer, which schedules()
-makes; one that begins with "suspension ", of suspension_test, which suspension() makes.
+makes; and one that begins with "unit " names a test program and some of its cases, as unit() has
+it.
 """
 
 from collections import namedtuple
@@ -25,9 +26,9 @@ def schedules(options, seed=1, runs=4000):
     return f"schedules --seed {seed} --runs {runs} {options}"
 
 
-def suspension(tests):
-    """The tests of suspended threads of which one notices the bug."""
-    return f"suspension --gtest_filter={tests}"
+def unit(program, cases):
+    """Cases of a test program, of which one fails; the program by its place in a build."""
+    return f"unit {program} {cases}"
 
 
 TREE = ("sptree:u64:u64", "sptree")
@@ -52,6 +53,7 @@ SMO = "src/index/sptree/smo.cc"
 SPTREE_RECOVERY = "src/index/sptree/recovery.cc"
 SPTREE_RESUME = "src/index/sptree/resume.cc"
 SCAN = "src/index/sptree/scan.cc"
+SCAN_ORDERS = "src/index/common/scan_orders.h"
 BUFFERED = "src/index/sptree/buffered.h"
 REPLAY = "src/index/sptree/replay.h"
 SHIFT = "src/index/fastfair/shift.cc"
@@ -70,6 +72,7 @@ NB_SCAN = "src/index/nbtree/scan.cc"
 NB_SMO = "src/index/nbtree/smo.cc"
 NB_TOP = "src/index/nbtree/top.h"
 NB_TREE = "src/index/nbtree/nbtree.cc"
+NB_TREE_H = "src/index/nbtree/nbtree.h"
 BOUND = "src/index/sptree/bound.h"
 WORD = "src/index/common/word.cc"
 SESSION = "src/alloc/session.cc"

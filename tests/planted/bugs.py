@@ -4,6 +4,7 @@ import bugs_fastfair
 import bugs_nbtree
 import bugs_pool
 import bugs_resume
+import bugs_scans
 import bugs_schedules
 import bugs_schedules_sptree
 import bugs_sptree
@@ -19,5 +20,6 @@ BUGS = (
     + bugs_nbtree.BUGS
     + bugs_schedules.BUGS
     + bugs_schedules_sptree.BUGS
+    + bugs_scans.BUGS
     + bugs_storm.BUGS
 )

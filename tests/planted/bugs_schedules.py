@@ -31,7 +31,7 @@ from bug import (
     NB_TREE,
     Bug,
     schedules,
-    suspension,
+    unit,
 )
 
 INTEGERS = (schedules("--engine nbtree --domain memory_controller --reopen"),)
@@ -59,7 +59,7 @@ COLD = (
     ),
 )
 # With it other threads wait for the one that joins, which schedules bear.
-JOIN = (suspension("NbTree/SuspensionTest.OfNumbersStopsNobody/5"),)
+JOIN = (unit("tests/linearizability/suspension_test", "NbTree/SuspensionTest.OfNumbersStopsNobody/5"),)
 
 BUGS = [
     Bug(

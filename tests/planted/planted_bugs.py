@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Plants bugs in a copy of the sources and expects the crash-state explorer, or where a bug says so
-the schedule fuzzer, the storm or a test of suspended threads, to notice each.
+the schedule fuzzer, the storm or a unit test, to notice each.
 
     tests/planted/planted_bugs.py                    all bugs
     tests/planted/planted_bugs.py --only merge       those whose name contains "merge"
@@ -44,14 +44,14 @@ inline bool planted(int number) {{
 PROGRAMS = {
     "explorer": ("crash_explorer", "tests/crash"),
     "schedules": ("schedule_fuzzer", "tests/linearizability"),
-    "suspension": ("suspension_test", "tests/linearizability"),
     "storm": ("perdix_storm", "tests/storm"),
 }
+UNIT = "unit"  # of those whose subject names a test program
 _WHERE = re.compile(r"--engine (\S+) --domain (\S+) .*--threads (\d+)")
 # What is wrong stands in the line below, unless the process ended at once.
 _FAILED = re.compile(r"FAILED: (?:(.*)\. Replay:|.*\n +(.*))")
 _FINDING = re.compile(r"FINDING in episode (\d+), (.*)")
-_TEST_FAILED = re.compile(r"\[  FAILED  \] (.*)")
+_FAILED_CASE = re.compile(r"\[  FAILED  \] (\S+)")
 _SCHEDULE = re.compile(r"(.*): (seed \d+) is not durably linearizable\n(.*)")
 
 # The lines [begin, end) of a file, and what bug `number` has in their place.
@@ -158,11 +158,9 @@ def copy_sources(tree):
     write(tree / "src/planted.h", SWITCH.encode())
 
 
-def build(tree, jobs, kinds):
-    """Builds the programs of these kinds. Returns what the compiler said if it failed, else
-    nothing."""
+def build(tree, jobs, programs):
+    """Builds these programs. Returns what the compiler said if it failed, else nothing."""
     configure = ["cmake", "--preset", PRESET, FLAGS]
-    programs = [PROGRAMS[kind][0] for kind in kinds]
     make = ["cmake", "--build", f"build/{PRESET}", f"-j{jobs}", "--target", *programs]
     for step in (configure, make):
         result = subprocess.run(step, cwd=tree, capture_output=True, text=True, check=False)
@@ -196,7 +194,7 @@ def explore(explorer, number, subject, images, jobs=1):
 def kind_of(subject):
     """Which kind of program takes the subject."""
     first = subject.split()[0] if " " in subject else ""
-    return first if first in PROGRAMS else "explorer"
+    return first if first in (*PROGRAMS, UNIT) else "explorer"
 
 
 def run_command(program, number, subject, more=()):
@@ -241,15 +239,18 @@ def try_schedules(fuzzer, number, subject):
     return f"{failure[1]}, {failure[2]}: {failure[3][:110]}"
 
 
-def suspend(test, number, subject):
-    """The first test that fails, in a line; None if there is none."""
-    result = run_command(test, number, subject)
-    if result is None:
+def try_unit(build_folder, number, subject):
+    """The first case of a test program that fails, in a line; None if there is none."""
+    _, program, cases = subject.split()
+    command = [str(build_folder / program), f"--gtest_filter={cases}"]
+    environment = os.environ | {VARIABLE: str(number)}
+    result = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT
+    )
+    if result.returncode == 0:
         return None
-    failure = _TEST_FAILED.search(result.stdout)
-    if failure is None and result.returncode > 0:
-        raise RuntimeError(f"no tests: {(result.stdout + result.stderr)[-1000:]}")
-    return failure[1] if failure else f"{subject}: signal {-result.returncode}"
+    failed = _FAILED_CASE.search(result.stdout)
+    return f"{program}: {failed[1] if failed else f'exit status {result.returncode}'}"
 
 
 def notice(programs, number, subject, images):
@@ -260,8 +261,8 @@ def notice(programs, number, subject, images):
         return let_storm(programs[kind], number, subject)
     if kind == "schedules":
         return try_schedules(programs[kind], number, subject)
-    if kind == "suspension":
-        return suspend(programs[kind], number, subject)
+    if kind == UNIT:
+        return try_unit(programs[kind], number, subject)
     return explore(programs[kind], number, subject, images)
 
 
@@ -304,11 +305,15 @@ def run(arguments):
     tree = arguments.work / "tree"
     copy_sources(tree)
     chosen = [(n, bug) for n, bug in enumerate(BUGS) if wanted(bug, arguments)]
-    kinds = {kind_of(subject) for _, bug in chosen for subject in bug.subjects}
-    if errors := build(tree, arguments.jobs, sorted(kinds)):
+    subjects = {subject for _, bug in chosen for subject in bug.subjects}
+    kinds = {kind_of(subject) for subject in subjects}
+    tests = {subject.split()[1] for subject in subjects if kind_of(subject) == UNIT}
+    targets = [PROGRAMS[kind][0] for kind in kinds if kind != UNIT]
+    targets += [Path(test).name for test in tests]
+    if errors := build(tree, arguments.jobs, sorted(targets)):
         sys.exit(f"the copy does not build:\n{errors[-4000:]}")
-    programs = {}
-    for kind in kinds:
+    programs = {UNIT: tree / "build" / PRESET}
+    for kind in kinds - {UNIT}:
         name, folder = PROGRAMS[kind]
         programs[kind] = str(tree / "build" / PRESET / folder / name)
     if failure := failure_without_bug(programs, chosen, arguments):
@@ -330,7 +335,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--check", action="store_true", help="only that each bug fits the sources")
     parser.add_argument("--only", default="", help="only bugs whose file or name contains this")
-    parser.add_argument("--by", choices=tuple(PROGRAMS), help="only bugs for it to notice")
+    parser.add_argument("--by", choices=(*PROGRAMS, UNIT), help="only bugs for it to notice")
     parser.add_argument("--work", type=Path, default=ROOT / "build/planted")
     parser.add_argument("--images", type=int, default=32000, help="of an exploration, at most")
     parser.add_argument("--jobs", type=int, default=2)

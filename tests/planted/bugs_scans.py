@@ -1,0 +1,71 @@
+"""Bugs of the orders that scans keep (src/index/common/scan_orders.h), which unit tests must
+notice: the explorer and the schedule fuzzer scan too little between the changes of one leaf."""
+
+from bug import NB_SCAN, NB_TREE_H, SCAN, SCAN_ORDERS, SPTREE_RECOVERY, Bug, unit
+
+ORDERS = (unit("src/index/common/index_common_test", "ScanOrders*"),)
+SP_SCANS = (unit("src/index/sptree/sptree_test", "SpTreeScan*"),)
+NB_SCANS = (unit("src/index/nbtree/nbtree_test", "NbTreeScan*"),)
+
+BUGS = [
+    Bug(
+        "scans: an order counts after its leaf has changed",
+        SCAN_ORDERS,
+        "    return before == stamp && stamp_.load(std::memory_order_relaxed) == stamp;\n",
+        "    return stamp_.load(std::memory_order_relaxed) == before && before < kChanging;\n",
+        SP_SCANS + NB_SCANS,
+    ),
+    Bug(
+        "scans: an order is used while another thread changes it",
+        SCAN_ORDERS,
+        "    return before == stamp && stamp_.load(std::memory_order_relaxed) == stamp;\n",
+        "    return before == stamp;\n",
+        ORDERS,
+    ),
+    Bug(
+        "scans: a node that was merged away leaves its order to the next one (no invalidation)",
+        SPTREE_RECOVERY,
+        "    tree->orders_.forget(tree->number_of(*retired));\n",
+        "",
+        SP_SCANS,
+    ),
+    Bug(
+        "scans: a leaf that was replaced leaves its order to the next one (no invalidation)",
+        NB_TREE_H,
+        "    orders_.forget(number_of(*leaf));  // another leaf may get the memory\n",
+        "",
+        NB_SCANS,
+    ),
+    Bug(
+        "scans: a slot that was filled again after an erase keeps its place in the order",
+        SCAN,
+        "  const auto middle = std::is_sorted(begin, begin + former) ? begin + former : begin;\n",
+        "  const auto middle = begin + ({planted} || std::is_sorted(begin, begin + former) "
+        "? former : 0);\n",
+        SP_SCANS,
+    ),
+    Bug(
+        "scans: pairs of the write buffer come behind those of the leaf",
+        SCAN,
+        "    const bool take_fresh = old == middle || (fresh != end && *fresh < *old);\n",
+        "    const bool take_fresh = old == middle || (!{planted} && fresh != end && "
+        "*fresh < *old);\n",
+        SP_SCANS,
+    ),
+    Bug(
+        "scans: the order has a pair that left the write buffer",
+        SCAN,
+        "      if ((buffered & bit) == 0) continue;\n"
+        "      buffered -= bit;\n",
+        "      buffered &= ~bit;\n",
+        SP_SCANS,
+    ),
+    Bug(
+        "scans: entries that came after the order was made are not in it",
+        NB_SCAN,
+        "  order.kept = orders_.read(number_of(leaf), order.visible, order.places);\n",
+        "  order.kept = orders_.read(number_of(leaf), order.visible, order.places) || "
+        "({planted} && order.places.size() > 0);\n",
+        NB_SCANS,
+    ),
+]
