@@ -10,9 +10,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <perdix/change.h>
+#include <perdix/cursor.h>
 #include <perdix/pool.h>
 #include <perdix/types.h>
 
@@ -77,6 +79,24 @@ class Index {
 
   /// `from` may be shorter than the eight bytes of a u64: no bytes sort before every number.
   virtual void scan(std::string_view from, Visitor<std::string, std::string> visit) const = 0;
+
+  using Pair = std::pair<std::string, std::string>;
+
+  /// See OrderedIndex; without order they throw unsupported. A key may be shorter, as of scan().
+  virtual std::optional<Pair> lower_bound(std::string_view key) const = 0;
+  virtual std::optional<Pair> floor(std::string_view key) const = 0;
+  virtual std::optional<Pair> after(std::string_view key) const = 0;
+  virtual std::optional<Pair> before(std::string_view key) const = 0;
+  virtual std::optional<Pair> first() const = 0;
+  virtual std::optional<Pair> last() const = 0;
+
+  using IndexCursor = Cursor<Index, std::string, std::string>;
+
+  /// A cursor that is nowhere yet.
+  IndexCursor cursor() const { return IndexCursor(*this); }
+
+  /// Removes the keys with from <= key < to, see OrderedIndex. Returns how many.
+  virtual std::uint64_t erase_range(std::string_view from, std::string_view to) = 0;
 
   virtual std::uint64_t size() const = 0;
   virtual IndexStats stats() const = 0;

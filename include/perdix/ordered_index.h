@@ -1,11 +1,18 @@
 // The calls that all ordered indexes have in common.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <perdix/cursor.h>
+#include <perdix/key_range.h>
 #include <perdix/point_index.h>
 #include <perdix/types.h>
 
@@ -33,9 +40,48 @@ class OrderedIndex : public PointIndex<Engine, K, V> {
   /// but for keys of the same leaf.
   std::vector<std::pair<K, V>> scan(Key from, std::size_t limit) const;
 
+  using Pair = std::pair<K, V>;
+
+  /// The pair nearest to `key` on one side, or none. It was present at some moment of the call, and
+  /// each key that is passed over was absent at such a moment. Cost: as a get() and a copy of the
+  /// pair; more if the leaves nearest to the key are empty.
+  std::optional<Pair> lower_bound(Key key) const;  ///< key not less
+  std::optional<Pair> floor(Key key) const;        ///< key not greater
+  std::optional<Pair> after(Key key) const;        ///< key greater
+  std::optional<Pair> before(Key key) const;       ///< key less
+  std::optional<Pair> first() const;
+  std::optional<Pair> last() const;
+
+  using IndexCursor = Cursor<OrderedIndex, K, V>;
+  using Range = KeyRange<OrderedIndex, K, V>;
+
+  /// A cursor that is nowhere yet.
+  IndexCursor cursor() const { return IndexCursor(*this); }
+
+  /// The pairs with from <= key < to.
+  Range range(Key from, Key to) const { return Range(*this, K(from), K(to)); }
+
+  /// The pairs with key >= from.
+  Range range(Key from) const { return Range(*this, K(from), std::nullopt); }
+
+  /// The pairs whose keys begin with these bytes; for string keys.
+  template <std::same_as<std::string> T = K>
+  Range prefix(std::string_view bytes) const {
+    return Range(*this, K(bytes), prefix_end(bytes));
+  }
+
+  /// Removes the keys with from <= key < to. Returns how many. Each is erased by itself: other
+  /// threads see some gone before others, a crash may leave some, and what is inserted meanwhile
+  /// may stay.
+  std::uint64_t erase_range(Key from, Key to);
+
  protected:
   explicit OrderedIndex(std::unique_ptr<Engine> engine);
   ~OrderedIndex() = default;
+
+ private:
+  /// The first key behind all that begin with these bytes; none if all bytes are 0xff.
+  static std::optional<std::string> prefix_end(std::string_view bytes);
 };
 
 }  // namespace perdix

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <perdix/change.h>
+#include <perdix/cursor.h>
 #include <perdix/error.h>
 #include <perdix/fastfair.h>
 #include <perdix/index.h>
+#include <perdix/key_range.h>
 #include <perdix/nbtree.h>
 #include <perdix/ordered_index.h>
 #include <perdix/point_index.h>

@@ -84,6 +84,36 @@ class BytesIndex final : public Index {
       throw_unordered();
     }
   }
+  std::optional<Pair> lower_bound(std::string_view key) const override {
+    return in_order([&](const auto& index) { return index.lower_bound(start_of(key)); });
+  }
+  std::optional<Pair> floor(std::string_view key) const override {
+    return in_order([&](const auto& index) {
+      return is_short(key) ? index.before(start_of(key)) : index.floor(start_of(key));
+    });
+  }
+  std::optional<Pair> after(std::string_view key) const override {
+    return in_order([&](const auto& index) {
+      return is_short(key) ? index.lower_bound(start_of(key)) : index.after(start_of(key));
+    });
+  }
+  std::optional<Pair> before(std::string_view key) const override {
+    return in_order([&](const auto& index) { return index.before(start_of(key)); });
+  }
+  std::optional<Pair> first() const override {
+    return in_order([&](const auto& index) { return index.first(); });
+  }
+  std::optional<Pair> last() const override {
+    return in_order([&](const auto& index) { return index.last(); });
+  }
+  std::uint64_t erase_range(std::string_view from, std::string_view to) override {
+    if constexpr (kOrdered) {
+      return index_.erase_range(start_of(from), start_of(to));
+    } else {
+      throw_unordered();
+    }
+  }
+
   void for_each(Visitor<std::string, std::string> visit) const override {
     index_.for_each(in_bytes(visit));
   }
@@ -104,6 +134,25 @@ class BytesIndex final : public Index {
     return [&visit](View<K> key, View<V> value) {
       return visit(Bytes<K>::encode(key), Bytes<V>::encode(value));
     };
+  }
+
+  /// A pair of the ordered index, in bytes.
+  template <class Find>
+  std::optional<Pair> in_order(const Find& find) const {
+    if constexpr (kOrdered) {
+      return pool::as_errors([&]() -> std::optional<Pair> {
+        auto pair = find(index_);
+        if (!pair) return std::nullopt;
+        return Pair(Bytes<K>::own(std::move(pair->first)), Bytes<V>::own(std::move(pair->second)));
+      });
+    } else {
+      throw_unordered();
+    }
+  }
+
+  /// A key that stands for the least integer that begins so, and is below it.
+  static bool is_short(std::string_view key) {
+    return std::is_same_v<K, std::uint64_t> && key.size() < sizeof(std::uint64_t);
   }
 
   /// `from` of an integer index may be shorter than eight bytes: it stands for the least key that

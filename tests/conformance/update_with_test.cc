@@ -41,7 +41,7 @@ const Contract exchanges("compare_exchange_changes_what_is_expected", [](Rig& ri
 });
 
 // Values that differ in a byte at either end, in their length, or not at all.
-const Contract values("compare_exchange_compares_whole_values", bytes_values, [](Rig& rig) {
+const Contract exchanged_values("compare_exchange_compares_whole_values", bytes_values, [](Rig& rig) {
   auto index = rig.open();
   const auto key = rig.keys(30).front();
   for (const std::size_t size : {0, 1, 8, 300, 70'000}) {
@@ -66,7 +66,7 @@ const Contract values("compare_exchange_compares_whole_values", bytes_values, []
   }
 });
 
-const Contract updates("update_with_stores_erases_or_keeps", [](Rig& rig) {
+const Contract functions("update_with_stores_erases_or_keeps", [](Rig& rig) {
   auto index = rig.open();
   const Datum one = tagged_value(rig.value_kind(), 1);
   const Datum two = tagged_value(rig.value_kind(), 2);
@@ -93,7 +93,7 @@ const Contract updates("update_with_stores_erases_or_keeps", [](Rig& rig) {
 });
 
 // The function holds nothing, and what it does to the key makes it run again.
-const Contract calls("a_function_of_update_with_may_call_anything", [](Rig& rig) {
+const Contract function_calls("a_function_of_update_with_may_call_anything", [](Rig& rig) {
   auto index = rig.open();
   const auto keys = rig.keys(30);
   const Datum other = tagged_value(rig.value_kind(), 77);
@@ -110,7 +110,7 @@ const Contract calls("a_function_of_update_with_may_call_anything", [](Rig& rig)
   EXPECT_EQ(index.get(keys[1]), other);
 });
 
-const Contract limits("compare_exchange_has_the_limits_of_put", bytes_values, [](Rig& rig) {
+const Contract exchange_limits("compare_exchange_has_the_limits_of_put", bytes_values, [](Rig& rig) {
   auto index = rig.open();
   if (rig.key_kind() == Kind::u64) return;
   const Datum long_key = std::string(kMaxKeySize + 1, 'k');

@@ -18,7 +18,8 @@
 
 namespace perdix::test {
 
-using Rows = std::vector<std::pair<Datum, Datum>>;
+using Row = std::pair<Datum, Datum>;
+using Rows = std::vector<Row>;
 using ShowPair = std::function<bool(DatumView key, DatumView value)>;
 
 /// Changes the value of a key; none: it is absent, or it goes.
@@ -44,6 +45,15 @@ class ErasedIndex {
   virtual void for_each(const ShowPair& visit) const = 0;
   virtual void scan(DatumView from, const ShowPair& visit) const = 0;
   virtual Rows scan(DatumView from, std::size_t limit) const = 0;
+  virtual std::optional<Row> lower_bound(DatumView key) const = 0;
+  virtual std::optional<Row> floor(DatumView key) const = 0;
+  virtual std::optional<Row> after(DatumView key) const = 0;
+  virtual std::optional<Row> before(DatumView key) const = 0;
+  virtual std::optional<Row> first() const = 0;
+  virtual std::optional<Row> last() const = 0;
+  virtual Rows range(DatumView from, DatumView to, bool backwards) const = 0;
+  virtual Rows prefix(DatumView bytes, bool backwards) const = 0;
+  virtual std::uint64_t erase_range(DatumView from, DatumView to) = 0;
   virtual std::uint64_t size() const = 0;
   virtual IndexStats stats() const = 0;
   virtual CheckReport check() const = 0;
@@ -89,6 +99,19 @@ class AnyIndex {
   void for_each(const ShowPair& visit) const { index_->for_each(visit); }
   void scan(DatumView from, const ShowPair& visit) const { index_->scan(from, visit); }
   Rows scan(DatumView from, std::size_t limit) const { return index_->scan(from, limit); }
+  std::optional<Row> lower_bound(DatumView key) const { return index_->lower_bound(key); }
+  std::optional<Row> floor(DatumView key) const { return index_->floor(key); }
+  std::optional<Row> after(DatumView key) const { return index_->after(key); }
+  std::optional<Row> before(DatumView key) const { return index_->before(key); }
+  std::optional<Row> first() const { return index_->first(); }
+  std::optional<Row> last() const { return index_->last(); }
+  Rows range(DatumView from, DatumView to, bool backwards = false) const {
+    return index_->range(from, to, backwards);
+  }
+  Rows prefix(DatumView bytes, bool backwards = false) const {
+    return index_->prefix(bytes, backwards);
+  }
+  std::uint64_t erase_range(DatumView from, DatumView to) { return index_->erase_range(from, to); }
 
   /// Shows all pairs: in order if there is one.
   void visit_all(const ShowPair& visit) const {

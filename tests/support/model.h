@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -43,12 +44,36 @@ class Model {
     return rows;
   }
 
+  /// The pairs with from <= key < to.
+  Rows range(DatumView from, DatumView to) const {
+    Rows rows;
+    for (auto i = pairs_.lower_bound(from); i != pairs_.end() && DatumView(i->first) < to; ++i)
+      rows.emplace_back(*i);
+    return rows;
+  }
+
+  std::optional<Row> lower_bound(DatumView key) const { return at(pairs_.lower_bound(key)); }
+  std::optional<Row> after(DatumView key) const { return at(pairs_.upper_bound(key)); }
+  std::optional<Row> floor(DatumView key) const { return left_of(pairs_.upper_bound(key)); }
+  std::optional<Row> before(DatumView key) const { return left_of(pairs_.lower_bound(key)); }
+  std::optional<Row> first() const { return at(pairs_.begin()); }
+  std::optional<Row> last() const { return left_of(pairs_.end()); }
+
   std::size_t size() const { return pairs_.size(); }
   auto begin() const { return pairs_.begin(); }
   auto end() const { return pairs_.end(); }
 
  private:
-  std::map<Datum, Datum, std::less<>> pairs_;
+  using Pairs = std::map<Datum, Datum, std::less<>>;
+
+  std::optional<Row> at(Pairs::const_iterator i) const {
+    return i == pairs_.end() ? std::nullopt : std::optional<Row>(*i);
+  }
+  std::optional<Row> left_of(Pairs::const_iterator i) const {
+    return i == pairs_.begin() ? std::nullopt : std::optional<Row>(*std::prev(i));
+  }
+
+  Pairs pairs_;
 };
 
 }  // namespace perdix::test

@@ -2,6 +2,7 @@
 // combination of kinds, in engines.cc.
 #pragma once
 
+#include <ranges>
 #include <stdexcept>
 #include <type_traits>
 
@@ -112,6 +113,45 @@ class TypedIndex final : public ErasedIndex {
     return rows;
   }
 
+  std::optional<Row> lower_bound(DatumView key) const override {
+    return row([&](auto& index) { return index.lower_bound(typed<Key>(key)); });
+  }
+  std::optional<Row> floor(DatumView key) const override {
+    return row([&](auto& index) { return index.floor(typed<Key>(key)); });
+  }
+  std::optional<Row> after(DatumView key) const override {
+    return row([&](auto& index) { return index.after(typed<Key>(key)); });
+  }
+  std::optional<Row> before(DatumView key) const override {
+    return row([&](auto& index) { return index.before(typed<Key>(key)); });
+  }
+  std::optional<Row> first() const override {
+    return row([](auto& index) { return index.first(); });
+  }
+  std::optional<Row> last() const override {
+    return row([](auto& index) { return index.last(); });
+  }
+
+  Rows range(DatumView from, DatumView to, bool backwards) const override {
+    return rows_of([&](auto& index) { return index.range(typed<Key>(from), typed<Key>(to)); },
+                   backwards);
+  }
+
+  Rows prefix(DatumView bytes, bool backwards) const override {
+    if constexpr (std::is_same_v<Key, std::string_view>) {
+      return rows_of([&](auto& index) { return index.prefix(bytes.bytes()); }, backwards);
+    } else {
+      throw std::logic_error("prefix() of integers");
+    }
+  }
+
+  std::uint64_t erase_range(DatumView from, DatumView to) override {
+    if constexpr (OrderedIndex<Index>)
+      return index_.erase_range(typed<Key>(from), typed<Key>(to));
+    else
+      throw std::logic_error("erase_range() of an index without order");
+  }
+
   std::uint64_t size() const override { return index_.size(); }
   IndexStats stats() const override { return index_.stats(); }
   CheckReport check() const override { return index_.check(); }
@@ -128,6 +168,32 @@ class TypedIndex final : public ErasedIndex {
   }
 
  private:
+  template <class Find>
+  std::optional<Row> row(const Find& find) const {
+    if constexpr (OrderedIndex<Index>) {
+      auto pair = find(index_);
+      if (!pair) return std::nullopt;
+      return Row(std::move(pair->first), std::move(pair->second));
+    } else {
+      throw std::logic_error("a neighbour in an index without order");
+    }
+  }
+
+  template <class Range>
+  Rows rows_of(const Range& range_of, bool backwards) const {
+    Rows rows;
+    if constexpr (OrderedIndex<Index>) {
+      const auto range = range_of(index_);
+      const auto add = [&](const auto& part) {
+        for (auto [key, value] : part) rows.emplace_back(std::move(key), std::move(value));
+      };
+      backwards ? add(range | std::views::reverse) : add(range);
+    } else {
+      throw std::logic_error("a range of an index without order");
+    }
+    return rows;
+  }
+
   template <class View>
   static constexpr Kind kind_of = std::is_same_v<View, std::uint64_t> ? Kind::u64 : Kind::bytes;
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "index/common/neighbour.h"
 #include "index/common/point_index.h"
 
 namespace perdix {
@@ -27,6 +28,68 @@ std::vector<std::pair<K, V>> OrderedIndex<Engine, K, V>::scan(Key from, std::siz
     const auto keep = [&](Key key, Value value) { return pairs.emplace_back(key, value), true; };
     engine.scan(from, keep, limit);
     return pairs;
+  });
+}
+
+template <class Engine, Storable K, Storable V>
+auto OrderedIndex<Engine, K, V>::lower_bound(Key key) const -> std::optional<Pair> {
+  return this->run([&](const Engine& engine) {
+    std::optional<Pair> found;
+    const auto keep = [&](Key first, Value value) { return found.emplace(first, value), false; };
+    engine.scan(key, keep, 1);
+    return found;
+  });
+}
+
+template <class Engine, Storable K, Storable V>
+auto OrderedIndex<Engine, K, V>::floor(Key key) const -> std::optional<Pair> {
+  return this->run([&](const Engine& engine) { return engine.find_floor(key); });
+}
+
+template <class Engine, Storable K, Storable V>
+auto OrderedIndex<Engine, K, V>::after(Key key) const -> std::optional<Pair> {
+  const auto next = this->run([&](const Engine&) { return index::successor(key); });
+  return next ? lower_bound(*next) : std::nullopt;
+}
+
+template <class Engine, Storable K, Storable V>
+auto OrderedIndex<Engine, K, V>::before(Key key) const -> std::optional<Pair> {
+  return this->run([&](const Engine& engine) { return engine.find_below(key); });
+}
+
+template <class Engine, Storable K, Storable V>
+auto OrderedIndex<Engine, K, V>::first() const -> std::optional<Pair> {
+  return lower_bound(Key{});
+}
+
+template <class Engine, Storable K, Storable V>
+auto OrderedIndex<Engine, K, V>::last() const -> std::optional<Pair> {
+  return this->run(
+      [&](const Engine& engine) { return engine.find_floor(index::greatest_key<K>()); });
+}
+
+template <class Engine, Storable K, Storable V>
+std::uint64_t OrderedIndex<Engine, K, V>::erase_range(Key from, Key to) {
+  return this->run([&](Engine& engine) {
+    std::uint64_t erased = 0;
+    const auto erase = [&](Key key, Value) {
+      if (!(key < to)) return false;
+      erased += engine.erase(key) ? 1 : 0;
+      return true;
+    };
+    engine.scan(from, erase);
+    return erased;
+  });
+}
+
+template <class Engine, Storable K, Storable V>
+std::optional<std::string> OrderedIndex<Engine, K, V>::prefix_end(std::string_view bytes) {
+  return pool::as_errors([&]() -> std::optional<std::string> {
+    std::string end(bytes);
+    while (!end.empty() && end.back() == '\xff') end.pop_back();
+    if (end.empty()) return std::nullopt;
+    end.back() = static_cast<char>(end.back() + 1);
+    return end;
   });
 }
 

@@ -38,6 +38,7 @@
 
 #include "epoch/guard.h"
 #include "index/common/batch.h"
+#include "index/common/neighbour.h"
 #include "index/common/resumption.h"
 #include "index/common/scan_orders.h"
 #include "index/common/value_of.h"
@@ -100,6 +101,15 @@ class Tree final : public pool::OpenIndex {
   /// At most `limit` pairs.
   void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
   void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
+
+  /// The pair of the greatest key that is not above `key`.
+  std::optional<std::pair<K, V>> find_floor(Key key) const;
+
+  /// The pair of the greatest key below `key`.
+  std::optional<std::pair<K, V>> find_below(Key key) const {
+    const auto before = predecessor(key);
+    return before ? find_floor(*before) : std::nullopt;
+  }
 
   std::uint64_t size() const;
   IndexStats stats() const override;
@@ -268,6 +278,8 @@ class Tree final : public pool::OpenIndex {
   struct Order;
   bool collect(const Place& place, Key from, std::size_t limit, Order& order,
                ScanBatch& into) const;
+  bool last_up_to(const Place& place, Key key, Order& order, std::optional<Entry>& last) const;
+  unsigned sort_and_find(const Leaf<K>& leaf, Key from, Order& order) const;
   std::optional<unsigned> first_from(const Leaf<K>& leaf, const Places& places, Key from) const;
   void sort_slots(const Leaf<K>& leaf, Key key, Order& order) const;
   bool order_sound(const Leaf<K>& leaf, Key key) const;

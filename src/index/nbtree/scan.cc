@@ -34,15 +34,8 @@ bool Tree<K, V>::collect(const Place& place, Key from, std::size_t limit, Order&
   prefetch_entries(leaf);
   prefetch_after(leaf);
   into.clear();
-  order.visible = leaf.visible_slots();
-  order.kept = orders_.read(number_of(leaf), order.visible, order.places);
-  if (!order.kept) sort_slots(leaf, from, order);
-  std::optional<unsigned> first = first_from(leaf, order.places, from);
-  for (; !first; first = first_from(leaf, order.places, from)) {
-    order.kept = false;
-    sort_slots(leaf, from, order);
-  }
-  const std::span rest = order.places.span().subspan(*first);
+  const unsigned first = sort_and_find(leaf, from, order);
+  const std::span rest = order.places.span().subspan(first);
   for (const PlaceInLeaf slot : rest) {
     const Entry& entry = leaf.block().entries[slot];
     const Word word = pm::load(entry.key);
@@ -52,6 +45,20 @@ bool Tree<K, V>::collect(const Place& place, Key from, std::size_t limit, Order&
   }
   settle_doubts(leaf, order.visible);
   return place.current();
+}
+
+/// The order of the leaf's pairs, and how many of its keys are below `from`.
+template <class K, class V>
+unsigned Tree<K, V>::sort_and_find(const Leaf<K>& leaf, Key from, Order& order) const {
+  order.visible = leaf.visible_slots();
+  order.kept = orders_.read(number_of(leaf), order.visible, order.places);
+  if (!order.kept) sort_slots(leaf, from, order);
+  std::optional<unsigned> first = first_from(leaf, order.places, from);
+  for (; !first; first = first_from(leaf, order.places, from)) {
+    order.kept = false;
+    sort_slots(leaf, from, order);
+  }
+  return *first;
 }
 
 /// How many keys are below `from`, which is in the leaf's range. Nothing if that can't be found out
@@ -176,6 +183,49 @@ void Tree<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
                                    });
 }
 
+/// Finds the leaf's last pair with a key that is not above `key`, if there is one. False if the
+/// leaf was replaced meanwhile.
+template <class K, class V>
+bool Tree<K, V>::last_up_to(const Place& place, Key key, Order& order,
+                            std::optional<Entry>& last) const {
+  const Leaf<K>& leaf = *place.leaf;
+  last.reset();
+  const unsigned below = sort_and_find(leaf, key, order);
+  for (unsigned end = std::min(below + 1, order.places.size()); end > 0 && !last; --end) {
+    const Entry& entry = leaf.block().entries[order.places[end - 1]];
+    const Word word = pm::load(entry.key);
+    if (Code::state(word) == State::special) continue;  // it is dead by now
+    const Word key_word = Code::key(word, key);
+    if (!(key < keys_.view(key_word))) last = Entry{key_word, pm::load(entry.value)};
+  }
+  settle_doubts(leaf, order.visible);
+  return place.current();
+}
+
+/// Leaf by leaf to the left, until one has such a key.
+template <class K, class V>
+std::optional<std::pair<K, V>> Tree<K, V>::find_floor(Key key) const {
+  const epoch::Guard guard;
+  K position(key);
+  for (;;) {
+    Order order;
+    std::optional<Entry> last;
+    Place place = locate(position);
+    // Before last_up_to() validates the place: an anchor, where low bounds of integers are, may
+    // become that of another position.
+    Key low = place.at->low();
+    while (!last_up_to(place, position, order, last)) {
+      place = locate_again(position);
+      low = place.at->low();
+    }
+    if (!order.kept) orders_.keep(number_of(*place.leaf), order.visible, order.places);
+    if (last) return std::pair<K, V>(keys_.own(last->key), values_.own(last->value));
+    const auto before = predecessor(low);
+    if (!before) return std::nullopt;  // that was the first leaf
+    position = *before;
+  }
+}
+
 template void Tree<std::uint64_t, std::uint64_t>::scan(Key, Visitor<std::uint64_t, std::uint64_t>,
                                                        std::size_t) const;
 template void Tree<std::uint64_t, std::string>::scan(Key, Visitor<std::uint64_t, std::string>,
@@ -193,5 +243,13 @@ template bool Tree<std::uint64_t, std::uint64_t>::order_sound(const Leaf<std::ui
 template bool Tree<std::uint64_t, std::string>::order_sound(const Leaf<std::uint64_t>&, Key) const;
 template bool Tree<std::string, std::uint64_t>::order_sound(const Leaf<std::string>&, Key) const;
 template bool Tree<std::string, std::string>::order_sound(const Leaf<std::string>&, Key) const;
+template std::optional<std::pair<std::uint64_t, std::uint64_t>>
+    Tree<std::uint64_t, std::uint64_t>::find_floor(Key) const;
+template std::optional<std::pair<std::uint64_t, std::string>>
+    Tree<std::uint64_t, std::string>::find_floor(Key) const;
+template std::optional<std::pair<std::string, std::uint64_t>>
+    Tree<std::string, std::uint64_t>::find_floor(Key) const;
+template std::optional<std::pair<std::string, std::string>>
+    Tree<std::string, std::string>::find_floor(Key) const;
 
 }  // namespace perdix::index::nbtree

@@ -271,6 +271,38 @@ void Tree<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
                                    });
 }
 
+/// The words of the node's last pair with a key that is not above `key`. They count only if the
+/// node's version is validated afterwards.
+template <class K, class V>
+std::optional<Pair> Tree<K, V>::last_up_to(const Node& node, Key key, Order& order) const {
+  prefetch_pairs(*node.leaf());
+  read_order(node, order);
+  const PairsByPlace pairs(*node.leaf(), buffer_of(node));
+  const Places& places = order.places;
+  unsigned end = first_from(pairs, places, key);
+  if (end < places.size() && !(key < keys_.view(pairs.key(places[end])))) ++end;  // the key itself
+  if (end == 0) return std::nullopt;
+  return Pair{pairs.key(places[end - 1]), pairs.value(places[end - 1])};
+}
+
+/// Leaf by leaf to the left, until one has such a key.
+template <class K, class V>
+std::optional<std::pair<K, V>> Tree<K, V>::find_floor(Key key) const {
+  const epoch::Guard guard;
+  K position(key);
+  for (;;) {
+    Order order;
+    const auto last = read_node_from(locate(position), position, [&](const Node& node) {
+      return last_up_to(node, position, order);
+    });
+    if (!order.kept) orders_.keep(number_of(*order.node), order.version, order.places);
+    if (last) return std::pair<K, V>(keys_.own(last->key), values_.own(last->value));
+    const auto before = predecessor(NodeBounds::view(order.node->low));
+    if (!before) return std::nullopt;  // that was the first leaf
+    position = *before;
+  }
+}
+
 template void Tree<std::uint64_t, std::uint64_t>::scan(Key, Visitor<std::uint64_t, std::uint64_t>,
                                                        std::size_t) const;
 template void Tree<std::uint64_t, std::string>::scan(Key, Visitor<std::uint64_t, std::string>,
@@ -287,5 +319,13 @@ template bool Tree<std::uint64_t, std::uint64_t>::order_sound(const Mnode<std::u
 template bool Tree<std::uint64_t, std::string>::order_sound(const Mnode<std::uint64_t>&) const;
 template bool Tree<std::string, std::uint64_t>::order_sound(const Mnode<std::string>&) const;
 template bool Tree<std::string, std::string>::order_sound(const Mnode<std::string>&) const;
+template std::optional<std::pair<std::uint64_t, std::uint64_t>>
+    Tree<std::uint64_t, std::uint64_t>::find_floor(Key) const;
+template std::optional<std::pair<std::uint64_t, std::string>>
+    Tree<std::uint64_t, std::string>::find_floor(Key) const;
+template std::optional<std::pair<std::string, std::uint64_t>>
+    Tree<std::string, std::uint64_t>::find_floor(Key) const;
+template std::optional<std::pair<std::string, std::string>>
+    Tree<std::string, std::string>::find_floor(Key) const;
 
 }  // namespace perdix::index::sptree

@@ -50,6 +50,7 @@
 #include "art/tree.h"
 #include "epoch/guard.h"
 #include "index/common/batch.h"
+#include "index/common/neighbour.h"
 #include "index/common/scan_orders.h"
 #include "index/common/value_of.h"
 #include "index/common/word.h"
@@ -109,6 +110,15 @@ class Tree final : public pool::OpenIndex {
   /// At most `limit` pairs.
   void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
   void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
+
+  /// The pair of the greatest key that is not above `key`.
+  std::optional<std::pair<K, V>> find_floor(Key key) const;
+
+  /// The pair of the greatest key below `key`.
+  std::optional<std::pair<K, V>> find_below(Key key) const {
+    const auto before = predecessor(key);
+    return before ? find_floor(*before) : std::nullopt;
+  }
 
   std::uint64_t size() const;
   IndexStats stats() const override;
@@ -292,6 +302,7 @@ class Tree final : public pool::OpenIndex {
   struct Sortable;
   void collect(const Node& node, Key from, std::size_t limit, Order& order, ScanBatch& into) const;
   unsigned first_from(const PairsByPlace& pairs, const Places& places, Key from) const;
+  std::optional<Pair> last_up_to(const Node& node, Key key, Order& order) const;
   void read_order(const Node& node, Order& order) const;
   void sort_places(const Node& node, Places& places) const;
   unsigned list_places(const Node& node, const Places& former, Places& into) const;

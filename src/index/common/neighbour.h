@@ -1,0 +1,56 @@
+// The keys next to a key. There are such, since keys have a greatest length.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <perdix/types.h>
+
+namespace perdix::index {
+
+/// The least key above this one; none if it is the greatest.
+inline std::optional<std::uint64_t> successor(std::uint64_t key) {
+  if (key == std::numeric_limits<std::uint64_t>::max()) return std::nullopt;
+  return key + 1;
+}
+inline std::optional<std::string> successor(std::string_view key) {
+  std::string next(key);
+  if (next.size() < kMaxKeySize) {
+    next.push_back('\0');
+    return next;
+  }
+  while (!next.empty() && next.back() == '\xff') next.pop_back();
+  if (next.empty()) return std::nullopt;
+  next.back() = static_cast<char>(next.back() + 1);
+  return next;
+}
+
+/// The greatest key below this one; none if it is the least. Cost: up to kMaxKeySize bytes.
+inline std::optional<std::uint64_t> predecessor(std::uint64_t key) {
+  if (key == 0) return std::nullopt;
+  return key - 1;
+}
+inline std::optional<std::string> predecessor(std::string_view key) {
+  if (key.empty()) return std::nullopt;
+  std::string before(key.substr(0, key.size() - 1));
+  if (key.back() == '\0') return before;
+  before.reserve(kMaxKeySize);
+  before.push_back(static_cast<char>(key.back() - 1));
+  before.resize(kMaxKeySize, '\xff');
+  return before;
+}
+
+/// The greatest key of all.
+template <Storable K>
+K greatest_key() {
+  if constexpr (std::is_same_v<K, std::uint64_t>) {
+    return std::numeric_limits<std::uint64_t>::max();
+  } else {
+    return std::string(kMaxKeySize, '\xff');
+  }
+}
+
+}  // namespace perdix::index
