@@ -36,6 +36,9 @@ class Cursor {
   /// Goes to the last pair with a key that is not greater.
   void seek_floor(View<K> key) { pair_ = index_->floor(key); }
 
+  /// Goes to the last pair with a smaller key.
+  void seek_below(View<K> key) { pair_ = index_->before(key); }
+
   void seek_first() { pair_ = index_->first(); }
   void seek_last() { pair_ = index_->last(); }
 

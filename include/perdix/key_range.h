@@ -5,11 +5,17 @@
 #include <iterator>
 #include <optional>
 #include <ranges>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <perdix/types.h>
 
 namespace perdix {
+
+/// The first key behind all that begin with these bytes; none if all bytes are 0xff, or there are
+/// none.
+std::optional<std::string> end_of_prefix(std::string_view bytes);
 
 /// The pairs with from <= key < to, as a bidirectional range of std::pair<K, V>.
 ///

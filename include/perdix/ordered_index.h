@@ -67,7 +67,7 @@ class OrderedIndex : public PointIndex<Engine, K, V> {
   /// The pairs whose keys begin with these bytes; for string keys.
   template <std::same_as<std::string> T = K>
   Range prefix(std::string_view bytes) const {
-    return Range(*this, K(bytes), prefix_end(bytes));
+    return Range(*this, K(bytes), end_of_prefix(bytes));
   }
 
   /// Removes the keys with from <= key < to. Returns how many. Each is erased by itself: other
@@ -78,10 +78,6 @@ class OrderedIndex : public PointIndex<Engine, K, V> {
  protected:
   explicit OrderedIndex(std::unique_ptr<Engine> engine);
   ~OrderedIndex() = default;
-
- private:
-  /// The first key behind all that begin with these bytes; none if all bytes are 0xff.
-  static std::optional<std::string> prefix_end(std::string_view bytes);
 };
 
 }  // namespace perdix

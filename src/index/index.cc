@@ -1,5 +1,6 @@
 // The public interface of bytes.
 #include <perdix/index.h>
+#include <perdix/key_range.h>
 
 #include <fmt/format.h>
 
@@ -46,6 +47,16 @@ IndexInfo existing(const Pool& pool, std::string_view name) {
 }
 
 }  // namespace
+
+std::optional<std::string> end_of_prefix(std::string_view bytes) {
+  return pool::as_errors([&]() -> std::optional<std::string> {
+    std::string end(bytes);
+    while (!end.empty() && end.back() == '\xff') end.pop_back();
+    if (end.empty()) return std::nullopt;
+    end.back() = static_cast<char>(end.back() + 1);
+    return end;
+  });
+}
 
 std::array<char, 8> encode_u64(std::uint64_t value) noexcept {
   std::array<char, 8> bytes;

@@ -41,30 +41,31 @@ const Contract exchanges("compare_exchange_changes_what_is_expected", [](Rig& ri
 });
 
 // Values that differ in a byte at either end, in their length, or not at all.
-const Contract exchanged_values("compare_exchange_compares_whole_values", bytes_values, [](Rig& rig) {
-  auto index = rig.open();
-  const auto key = rig.keys(30).front();
-  for (const std::size_t size : {0, 1, 8, 300, 70'000}) {
-    const std::string value = bytes_of(size, size);
-    std::vector<std::string> others = {value + "x", value + std::string(1, '\0')};
-    if (size > 0) {
-      others.push_back(value.substr(1));
-      others.push_back(value.substr(0, size - 1));
-      for (const std::size_t at : {std::size_t{0}, size - 1}) {
-        others.push_back(value);
-        others.back()[at] = static_cast<char>(others.back()[at] ^ 1);
+const Contract exchanged_values(
+    "compare_exchange_compares_whole_values", bytes_values, [](Rig& rig) {
+      auto index = rig.open();
+      const auto key = rig.keys(30).front();
+      for (const std::size_t size : {0, 1, 8, 300, 70'000}) {
+        const std::string value = bytes_of(size, size);
+        std::vector<std::string> others = {value + "x", value + std::string(1, '\0')};
+        if (size > 0) {
+          others.push_back(value.substr(1));
+          others.push_back(value.substr(0, size - 1));
+          for (const std::size_t at : {std::size_t{0}, size - 1}) {
+            others.push_back(value);
+            others.back()[at] = static_cast<char>(others.back()[at] ^ 1);
+          }
+        }
+        index.put(key, value);
+        for (const std::string& other : others) {
+          EXPECT_FALSE(index.compare_exchange(key, other, std::string("wrong")));
+          EXPECT_FALSE(index.compare_exchange(key, other, std::nullopt));
+        }
+        EXPECT_EQ(index.get(key), Datum(value));
+        EXPECT_TRUE(index.compare_exchange(key, std::string(value), std::string("right")));
+        EXPECT_EQ(index.get(key), Datum(std::string("right")));
       }
-    }
-    index.put(key, value);
-    for (const std::string& other : others) {
-      EXPECT_FALSE(index.compare_exchange(key, other, std::string("wrong")));
-      EXPECT_FALSE(index.compare_exchange(key, other, std::nullopt));
-    }
-    EXPECT_EQ(index.get(key), Datum(value));
-    EXPECT_TRUE(index.compare_exchange(key, std::string(value), std::string("right")));
-    EXPECT_EQ(index.get(key), Datum(std::string("right")));
-  }
-});
+    });
 
 const Contract functions("update_with_stores_erases_or_keeps", [](Rig& rig) {
   auto index = rig.open();
@@ -110,14 +111,15 @@ const Contract function_calls("a_function_of_update_with_may_call_anything", [](
   EXPECT_EQ(index.get(keys[1]), other);
 });
 
-const Contract exchange_limits("compare_exchange_has_the_limits_of_put", bytes_values, [](Rig& rig) {
-  auto index = rig.open();
-  if (rig.key_kind() == Kind::u64) return;
-  const Datum long_key = std::string(kMaxKeySize + 1, 'k');
-  EXPECT_EQ(error_of([&] { index.compare_exchange(long_key, std::nullopt, std::string("v")); }),
-            Errc::too_large);
-  EXPECT_EQ(index.size(), 0U);
-});
+const Contract exchange_limits(
+    "compare_exchange_has_the_limits_of_put", bytes_values, [](Rig& rig) {
+      auto index = rig.open();
+      if (rig.key_kind() == Kind::u64) return;
+      const Datum long_key = std::string(kMaxKeySize + 1, 'k');
+      EXPECT_EQ(error_of([&] { index.compare_exchange(long_key, std::nullopt, std::string("v")); }),
+                Errc::too_large);
+      EXPECT_EQ(index.size(), 0U);
+    });
 
 }  // namespace
 }  // namespace perdix::test

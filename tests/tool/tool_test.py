@@ -326,6 +326,18 @@ class ScanAndDump(ToolTest):
         self.assertEqual(scan("--limit", "0"), b"")
         self.assertEqual(scan("--prefix", "706c", "--hex"), b"706c756d\t33\n")
         self.assertEqual(scan("--prefix", "zebra"), b"")
+        keys = lambda *options: scan("--keys-only", *options).decode().split()
+        self.assertEqual(keys("--reverse"), ["plum", "peat", "pear", "pea", "apple"])
+        self.assertEqual(keys("--from", "pea", "--to", "peat"), ["pea", "pear"])
+        self.assertEqual(keys("--from", "pea", "--to", "peat", "--reverse"), ["pear", "pea"])
+        self.assertEqual(keys("--prefix", "pea", "--reverse"), ["peat", "pear", "pea"])
+        self.assertEqual(keys("--prefix", "pea", "--reverse", "--limit", "1"), ["peat"])
+        self.assertEqual(keys("--prefix", "pb", "--reverse"), [])
+        self.assertEqual(keys("--prefix", "pea", "--to", "pear", "--reverse"), ["pea"])
+        self.assertEqual(keys("--reverse", "--limit", "0"), [])
+        self.assertIn("3 keys", self.output("del", self.pool, "w", "--range", "pea", "pez").decode())
+        self.assertEqual(keys(), ["apple", "plum"])
+        self.error("del", self.pool, "w")
 
     def test_scan_of_numbers(self):
         self.output(

@@ -173,12 +173,27 @@ void add_put(CLI::App& app, ExitStatus& status) {
 }
 
 void add_del(CLI::App& app, ExitStatus& status) {
-  const auto options = std::make_shared<PointOptions>();
-  CLI::App* command = add_point(app, status, "del", "Remove a key", options, del);
+  const auto options = std::make_shared<DeleteOptions>();
+  CLI::App* command =
+      add_command(app, status, "del", "Remove a key, or all of a range", options, del);
+  add_target(*command, options->target);
+  CLI::Option* key = command->add_option("KEY", options->key,
+                                         "The key; put -- before one that begins with a dash");
+  CLI::Option* range =
+      command
+          ->add_option("--range", options->range,
+                       "Remove the keys from the first of these on, up to the second, which stays")
+          ->expected(2)
+          ->excludes(key);
+  add_hex(*command, options->hex);
+  command->parse_complete_callback([key, range] {
+    if (key->count() + range->count() == 0) throw CLI::RequiredError("KEY or --range");
+  });
   command->footer(
-      "Exit status 1 if there is no such key.\n\n"
-      "Example:\n"
-      "  perdix del shop.pool stock pears");
+      "Exit status 1 if there is no such key. A range that is interrupted is removed in part.\n\n"
+      "Examples:\n"
+      "  perdix del shop.pool stock pears\n"
+      "  perdix del shop.pool orders --range 1000 2000");
 }
 
 void add_incr(CLI::App& app, ExitStatus& status) {
@@ -203,12 +218,14 @@ void add_incr(CLI::App& app, ExitStatus& status) {
 void add_scan(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<ScanOptions>();
   CLI::App* command =
-      add_command(app, status, "scan", "Show pairs in ascending order of keys", options, scan);
+      add_command(app, status, "scan", "Show pairs in the order of their keys", options, scan);
   add_target(*command, options->target);
-  command->add_option("--from", options->from, "Begin with the first key that is not less");
+  command->add_option("--from", options->from, "Show no key that is less");
+  command->add_option("--to", options->to, "Show only keys that are less");
   command->add_option("--prefix", options->prefix,
                       "Show only keys that begin with this (keys of kind bytes)");
   command->add_option("--limit", options->limit, "Show at most so many pairs");
+  command->add_flag("--reverse", options->reverse, "Show them in descending order");
   command->add_flag("--keys-only", options->keys_only, "Leave the values out");
   add_hex(*command, options->hex);
   command->footer(
@@ -217,7 +234,8 @@ void add_scan(CLI::App& app, ExitStatus& status) {
       "that would spoil it.\n\n"
       "Examples:\n"
       "  perdix scan words.pool words --prefix perd\n"
-      "  perdix scan shop.pool orders --from 1000 --limit 20");
+      "  perdix scan shop.pool orders --from 1000 --to 2000\n"
+      "  perdix scan shop.pool orders --reverse --limit 20");
 }
 
 void add_dump(CLI::App& app, ExitStatus& status) {

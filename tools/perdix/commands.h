@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <perdix/pool.h>
 #include <perdix/types.h>
@@ -58,7 +59,7 @@ struct IncrementOptions {
   bool hex = false;
 };
 
-/// For get, put and del.
+/// For get and put.
 struct PointOptions {
   Target target;
   IndexWishes wishes;  ///< put
@@ -68,10 +69,20 @@ struct PointOptions {
   bool raw = false;  ///< get
 };
 
+/// For del.
+struct DeleteOptions {
+  Target target;
+  std::string key;
+  std::vector<std::string> range;  ///< from and to in place of a key, or empty
+  bool hex = false;
+};
+
 struct ScanOptions {
   Target target;
   std::optional<std::string> from;
+  std::optional<std::string> to;  ///< ends before it
   std::optional<std::string> prefix;
+  bool reverse = false;
   std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();
   bool keys_only = false;
   bool hex = false;
@@ -97,7 +108,7 @@ ExitStatus create(const CreateOptions& options);
 ExitStatus load(const LoadOptions& options);
 ExitStatus get(const PointOptions& options);
 ExitStatus put(const PointOptions& options);
-ExitStatus del(const PointOptions& options);
+ExitStatus del(const DeleteOptions& options);
 ExitStatus incr(const IncrementOptions& options);
 ExitStatus scan(const ScanOptions& options);
 ExitStatus dump(const DumpOptions& options);

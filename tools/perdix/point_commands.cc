@@ -4,6 +4,7 @@
 #include "perdix/commands.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
+#include "terminal/format.h"
 
 namespace perdix::tool {
 namespace {
@@ -11,9 +12,9 @@ namespace {
 // What is typed in a shell is taken as it is.
 Notation input_of(const PointOptions& o) { return o.hex ? Notation::hex : Notation::plain; }
 
-ExitStatus report_absent(const PointOptions& o) {
-  fmt::print(stderr, "perdix: index '{}' of {} has no key {}\n", escape(o.target.index),
-             printable(o.target.pool), escape(o.key));
+ExitStatus report_absent(const Target& target, const std::string& key) {
+  fmt::print(stderr, "perdix: index '{}' of {} has no key {}\n", escape(target.index),
+             printable(target.pool), escape(key));
   return ExitStatus::negative;
 }
 
@@ -23,7 +24,7 @@ ExitStatus get(const PointOptions& o) {
   const Pool pool = Pool::open(o.target.pool);
   const auto index = Index::open(pool, o.target.index);
   const auto value = index->get(to_bytes(o.key, index->info().key_kind, input_of(o)));
-  if (!value) return report_absent(o);
+  if (!value) return report_absent(o.target, o.key);
   Output out;
   if (o.raw) {
     out.write(to_text(*value, index->info().value_kind, Notation::plain));
@@ -45,13 +46,23 @@ ExitStatus put(const PointOptions& o) {
   return ExitStatus::ok;
 }
 
-ExitStatus del(const PointOptions& o) {
+ExitStatus del(const DeleteOptions& o) {
   Pool pool = Pool::open(o.target.pool);
   auto index = Index::open(pool, o.target.index);
-  const bool erased = index->erase(to_bytes(o.key, index->info().key_kind, input_of(o)));
+  const Notation input = o.hex ? Notation::hex : Notation::plain;
+  const auto key = [&](const std::string& text) {
+    return to_bytes(text, index->info().key_kind, input);
+  };
+  const std::uint64_t erased = o.range.empty()
+                                   ? std::uint64_t{index->erase(key(o.key))}
+                                   : index->erase_range(key(o.range[0]), key(o.range[1]));
   index.reset();
   pool.close();
-  return erased ? ExitStatus::ok : report_absent(o);
+  if (o.range.empty()) return erased == 1 ? ExitStatus::ok : report_absent(o.target, o.key);
+  Output out;
+  out.write(fmt::format("{} keys removed\n", terminal::format_count(erased)));
+  out.flush();
+  return ExitStatus::ok;
 }
 
 }  // namespace perdix::tool

@@ -82,15 +82,4 @@ std::uint64_t OrderedIndex<Engine, K, V>::erase_range(Key from, Key to) {
   });
 }
 
-template <class Engine, Storable K, Storable V>
-std::optional<std::string> OrderedIndex<Engine, K, V>::prefix_end(std::string_view bytes) {
-  return pool::as_errors([&]() -> std::optional<std::string> {
-    std::string end(bytes);
-    while (!end.empty() && end.back() == '\xff') end.pop_back();
-    if (end.empty()) return std::nullopt;
-    end.back() = static_cast<char>(end.back() + 1);
-    return end;
-  });
-}
-
 }  // namespace perdix
