@@ -59,7 +59,8 @@ COLD = (
     ),
 )
 # With it other threads wait for the one that joins, which schedules bear.
-JOIN = (unit("tests/linearizability/suspension_test", "NbTree/SuspensionTest.OfNumbersStopsNobody/5"),)
+SUSPENSION = "tests/linearizability/suspension_test"
+JOIN = (unit(SUSPENSION, "NbTree/SuspensionTest.OfNumbersStopsNobody/5"),)
 
 BUGS = [
     Bug(
@@ -328,8 +329,13 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
     Bug(
         "schedules: a scan shows what is in doubt",
         NB_SCAN,
-        "  settle_doubts(leaf, order.visible);\n",
-        "",
+        """    if (--limit == 0) break;
+  }
+  settle_doubts(leaf, order.visible);
+""",
+        """    if (--limit == 0) break;
+  }
+""",
         CONTESTED,
     ),
     Bug(
