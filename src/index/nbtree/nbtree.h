@@ -279,10 +279,10 @@ class Tree final : public pool::OpenIndex {
   bool collect(const Place& place, Key from, std::size_t limit, Order& order,
                ScanBatch& into) const;
   bool last_up_to(const Place& place, Key key, Order& order, std::optional<Entry>& last) const;
-  unsigned sort_and_find(const Leaf<K>& leaf, Key from, Order& order) const;
+  unsigned sort_and_find(const Place& place, Key from, Order& order) const;
   std::optional<unsigned> first_from(const Leaf<K>& leaf, const Places& places, Key from) const;
-  void sort_slots(const Leaf<K>& leaf, Key key, Order& order) const;
-  bool order_sound(const Leaf<K>& leaf, Key key) const;
+  bool sort_slots(const Leaf<K>& leaf, Key low, Order& order) const;
+  bool order_sound(const Leaf<K>& leaf, Key low) const;
   void prefetch_entries(const Leaf<K>& leaf) const;
   void prefetch_after(const Leaf<K>& leaf) const;
   bool read_batch(ScanBatch& batch, K& position, std::size_t limit) const;

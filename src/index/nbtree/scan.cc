@@ -22,6 +22,7 @@ template <class K, class V>
 struct Tree<K, V>::Order {
   std::uint64_t visible = 0;  ///< slots that were when it was made
   bool kept = false;          ///< it is that which the leaf has already
+  bool sound = false;         ///< it was made anew, and the leaf is not damaged as far as it shows
   Places places;              ///< without those that were dead then
 };
 
@@ -34,7 +35,7 @@ bool Tree<K, V>::collect(const Place& place, Key from, std::size_t limit, Order&
   prefetch_entries(leaf);
   prefetch_after(leaf);
   into.clear();
-  const unsigned first = sort_and_find(leaf, from, order);
+  const unsigned first = sort_and_find(place, from, order);
   const std::span rest = order.places.span().subspan(first);
   for (const PlaceInLeaf slot : rest) {
     const Entry& entry = leaf.block().entries[slot];
@@ -49,15 +50,14 @@ bool Tree<K, V>::collect(const Place& place, Key from, std::size_t limit, Order&
 
 /// The order of the leaf's pairs, and how many of its keys are below `from`.
 template <class K, class V>
-unsigned Tree<K, V>::sort_and_find(const Leaf<K>& leaf, Key from, Order& order) const {
+unsigned Tree<K, V>::sort_and_find(const Place& place, Key from, Order& order) const {
+  const Leaf<K>& leaf = *place.leaf;
   order.visible = leaf.visible_slots();
   order.kept = orders_.read(number_of(leaf), order.visible, order.places);
-  if (!order.kept) sort_slots(leaf, from, order);
+  order.sound = !order.kept && sort_slots(leaf, place.at->low(), order);
   std::optional<unsigned> first = first_from(leaf, order.places, from);
-  for (; !first; first = first_from(leaf, order.places, from)) {
-    order.kept = false;
-    sort_slots(leaf, from, order);
-  }
+  for (; !first; first = first_from(leaf, order.places, from))
+    order.sound = sort_slots(leaf, place.at->low(), order);
   return *first;
 }
 
@@ -80,9 +80,10 @@ std::optional<unsigned> Tree<K, V>::first_from(const Leaf<K>& leaf, const Places
 
 /// Puts the slots that are visible and not dead in the order of their keys. What the order has
 /// before may be anything: if it is one of a few changes ago, that costs one pass, and a search for
-/// each new pair. `key` is any of the leaf's range.
+/// each new pair. `low` is the leaf's low bound. False if a key is there twice or out of the leaf's
+/// range.
 template <class K, class V>
-void Tree<K, V>::sort_slots(const Leaf<K>& leaf, Key key, Order& order) const {
+bool Tree<K, V>::sort_slots(const Leaf<K>& leaf, Key low, Order& order) const {
   struct Sortable {
     Key key;
     PlaceInLeaf slot;
@@ -93,7 +94,7 @@ void Tree<K, V>::sort_slots(const Leaf<K>& leaf, Key key, Order& order) const {
   const auto add = [&](unsigned slot) {
     const Word word = pm::load(leaf.block().entries[slot].key);
     if (Code::state(word) == State::special) return;
-    sorted[size++] = {keys_.view(Code::key(word, key)), static_cast<PlaceInLeaf>(slot)};
+    sorted[size++] = {keys_.view(Code::key(word, low)), static_cast<PlaceInLeaf>(slot)};
   };
   std::uint64_t left = order.visible;
   for (const PlaceInLeaf slot : order.places.span()) {
@@ -109,10 +110,16 @@ void Tree<K, V>::sort_slots(const Leaf<K>& leaf, Key key, Order& order) const {
   const auto middle = std::is_sorted(begin, former_end) ? former_end : begin;
   if (!std::is_sorted(middle, end)) std::sort(middle, end);
   order.places.clear();
+  const Sortable* last = nullptr;
+  bool sound = true;
   for (auto old = begin, fresh = middle; old != middle || fresh != end;) {
     const bool take_fresh = old == middle || (fresh != end && *fresh < *old);
-    order.places.push((take_fresh ? fresh++ : old++)->slot);
+    const Sortable* next = take_fresh ? fresh++ : old++;
+    sound &= last == nullptr ? !(next->key < low) : *last < *next;
+    order.places.push(next->slot);
+    last = next;
   }
+  return sound && (last == nullptr || leaf.covers(last->key));
 }
 
 /// Asks for the entries of a leaf.
@@ -142,14 +149,13 @@ bool Tree<K, V>::order_kept(Key key) const {
   return orders_.read(number_of(leaf), leaf.visible_slots(), places);
 }
 
-/// Whether the order that a leaf has, if it counts, is the right one (O1). `key` is any of the
-/// leaf's range.
+/// Whether the order that a leaf has, if it counts, is the right one (O1).
 template <class K, class V>
-bool Tree<K, V>::order_sound(const Leaf<K>& leaf, Key key) const {
+bool Tree<K, V>::order_sound(const Leaf<K>& leaf, Key low) const {
   Order kept, anew;
   anew.visible = leaf.visible_slots();
   if (!orders_.read(number_of(leaf), anew.visible, kept.places)) return true;
-  sort_slots(leaf, key, anew);
+  sort_slots(leaf, low, anew);
   return std::ranges::equal(kept.places.span(), anew.places.span());
 }
 
@@ -162,7 +168,7 @@ bool Tree<K, V>::read_batch(ScanBatch& batch, K& position, std::size_t limit) co
   orders_.prefetch(number_of(*place.leaf));
   while (!collect(place, position, limit, order, batch)) place = locate_again(position);
   batch.own(pool(), values_, limit);
-  if (!order.kept) orders_.keep(number_of(*place.leaf), order.visible, order.places);
+  if (order.sound) orders_.keep(number_of(*place.leaf), order.visible, order.places);
   pool().require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {
     position = batch.next_key();
@@ -190,7 +196,7 @@ bool Tree<K, V>::last_up_to(const Place& place, Key key, Order& order,
                             std::optional<Entry>& last) const {
   const Leaf<K>& leaf = *place.leaf;
   last.reset();
-  const unsigned below = sort_and_find(leaf, key, order);
+  const unsigned below = sort_and_find(place, key, order);
   for (unsigned end = std::min(below + 1, order.places.size()); end > 0 && !last; --end) {
     const Entry& entry = leaf.block().entries[order.places[end - 1]];
     const Word word = pm::load(entry.key);
@@ -218,7 +224,7 @@ std::optional<std::pair<K, V>> Tree<K, V>::find_floor(Key key) const {
       place = locate_again(position);
       low = place.at->low();
     }
-    if (!order.kept) orders_.keep(number_of(*place.leaf), order.visible, order.places);
+    if (order.sound) orders_.keep(number_of(*place.leaf), order.visible, order.places);
     if (last) return std::pair<K, V>(keys_.own(last->key), values_.own(last->value));
     const auto before = predecessor(low);
     if (!before) return std::nullopt;  // that was the first leaf

@@ -58,7 +58,8 @@ template <class K, class V>
 struct Tree<K, V>::Order {
   const Node* node = nullptr;
   Version version = 0;
-  bool kept = false;  ///< it is that which the node has already
+  bool kept = false;   ///< it is that which the node has already
+  bool sound = false;  ///< it was made anew, and the leaf is not damaged as far as it shows
   Places places;
 };
 
@@ -143,14 +144,14 @@ void Tree<K, V>::read_order(const Node& node, Order& order) const {
   order.node = &node;
   order.version = node.lock.read_begin();
   order.kept = orders_.read(number_of(node), order.version, order.places);
-  if (!order.kept) sort_places(node, order.places);
+  order.sound = !order.kept && sort_places(node, order.places);
 }
 
 /// Puts the places of all pairs in the order of their keys. What `places` has before may be
 /// anything: if it is an order from before a few changes, that costs one pass, and a search for
-/// each new pair.
+/// each new pair. False if a key is there twice or out of the node's range.
 template <class K, class V>
-void Tree<K, V>::sort_places(const Node& node, Places& places) const {
+bool Tree<K, V>::sort_places(const Node& node, Places& places) const {
   Places listed;
   const unsigned former = list_places(node, places, listed);
   const PairsByPlace pairs(*node.leaf(), buffer_of(node));
@@ -170,10 +171,17 @@ void Tree<K, V>::sort_places(const Node& node, Places& places) const {
     std::sort(middle, end);
   }
   places.clear();
+  if (begin == end) return true;
+  const Sortable* last = nullptr;
+  bool sound = true;
   for (auto old = begin, fresh = middle; old != middle || fresh != end;) {
     const bool take_fresh = old == middle || (fresh != end && *fresh < *old);
-    places.push((take_fresh ? fresh++ : old++)->place);
+    const Sortable* next = take_fresh ? fresh++ : old++;
+    sound &= last == nullptr ? !(next->key < NodeBounds::view(node.low)) : *last < *next;
+    places.push(next->place);
+    last = next;
   }
+  return sound && node.covers(last->key);
 }
 
 /// Lists the places of all pairs, and first those in `former`. Returns how many these are.
@@ -248,7 +256,7 @@ bool Tree<K, V>::read_batch(ScanBatch& batch, K& position, std::size_t limit) co
     return node.high.load(std::memory_order_acquire);
   });
   batch.own(pool(), values_, most);
-  if (!order.kept) orders_.keep(number_of(*order.node), order.version, order.places);
+  if (order.sound) orders_.keep(number_of(*order.node), order.version, order.places);
   pool().require_usable();  // what was read may have been there before a sync failed
   batch.read += batch.size();
   if (!batch.complete()) {
@@ -295,7 +303,7 @@ std::optional<std::pair<K, V>> Tree<K, V>::find_floor(Key key) const {
     const auto last = read_node_from(locate(position), position, [&](const Node& node) {
       return last_up_to(node, position, order);
     });
-    if (!order.kept) orders_.keep(number_of(*order.node), order.version, order.places);
+    if (order.sound) orders_.keep(number_of(*order.node), order.version, order.places);
     if (last) return std::pair<K, V>(keys_.own(last->key), values_.own(last->value));
     const auto before = predecessor(NodeBounds::view(order.node->low));
     if (!before) return std::nullopt;  // that was the first leaf

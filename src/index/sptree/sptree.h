@@ -304,7 +304,7 @@ class Tree final : public pool::OpenIndex {
   unsigned first_from(const PairsByPlace& pairs, const Places& places, Key from) const;
   std::optional<Pair> last_up_to(const Node& node, Key key, Order& order) const;
   void read_order(const Node& node, Order& order) const;
-  void sort_places(const Node& node, Places& places) const;
+  bool sort_places(const Node& node, Places& places) const;
   unsigned list_places(const Node& node, const Places& former, Places& into) const;
   bool order_sound(const Node& node) const;
   void prefetch_after(const Node& node, std::size_t read) const;
