@@ -74,12 +74,12 @@ std::string value_of(Kind kind, util::Random& random) {
 
 class OpenedIndex final : public Opened {
  public:
-  OpenedIndex(Medium& medium, const IndexInfo& info, const IndexOptions& options, pm::Domain domain,
-              const Keys& keys)
+  OpenedIndex(Medium& medium, const IndexInfo& info, const IndexOptions& options,
+              const PoolOptions& pool, const Keys& keys)
       : info_(info),
         options_(options),
         keys_(keys),
-        pool_(open_pool(medium, domain)),
+        pool_(open_pool(medium, pool)),
         index_(Index::open_or_create(pool_, info, options)) {
     settle();
   }
@@ -103,7 +103,7 @@ class OpenedIndex final : public Opened {
   }
 
   StepResult apply(const Step& step) override {
-    const StepResult result = call(step);
+    const StepResult result = refusable_call(step);
     if ((step.action & kBackground) != 0) pool_.core()->background().drain();
     if ((step.action & kReclaim) != 0) pool_.core()->reclaim_space();
     if ((step.action & kSettle) != 0) settle();
@@ -118,8 +118,8 @@ class OpenedIndex final : public Opened {
   }
 
  private:
-  static Pool open_pool(const Medium& medium, pm::Domain domain) {
-    Pool pool = Pool::open(medium.path(), pool_options(domain));
+  static Pool open_pool(const Medium& medium, const PoolOptions& options) {
+    Pool pool = Pool::open(medium.path(), options);
     testing::settle(*pool.core());
     return pool;
   }
@@ -179,6 +179,16 @@ class OpenedIndex final : public Opened {
     return found == pairs.size();
   }
 
+  /// A pool may be full.
+  StepResult refusable_call(const Step& step) {
+    try {
+      return call(step);
+    } catch (const Error& error) {
+      if (error.code() != Errc::out_of_space) throw;
+      return StepResult::refusal();
+    }
+  }
+
   StepResult call(const Step& step) {
     switch (step.action & kActionMask) {
       case kPut: index_->put(step.key, step.value); return StepResult::write(true);
@@ -227,17 +237,18 @@ class OpenedIndex final : public Opened {
 
 class IndexSubject final : public Subject {
  public:
-  IndexSubject(const IndexInfo& info, const IndexOptions& options, pm::Domain domain)
+  IndexSubject(const IndexInfo& info, const IndexOptions& options, pm::Domain domain, PoolRoom room)
       : info_(info),
         options_(options),
         domain_(domain),
+        room_(room),
         traits_(engine_traits(info.engine)),
         crowded_keys_(crowded_keys(info.key_kind, traits_)) {}
 
   std::uint64_t size() const override { return kPoolSize; }
 
   State create(Medium& medium, util::Random& random) override {
-    make_pool(medium, domain_);
+    make_pool(medium, domain_, room_);
     take_space(medium, random);
     const bool crowded = random.one_in(kCrowdedOneIn);
     keys_ = crowded ? &crowded_keys_ : &any_keys(info_.key_kind);
@@ -254,7 +265,7 @@ class IndexSubject final : public Subject {
     if (fill != 0 && options_.dram_budget != 0 && random.one_in(2)) fill += kBuffered;
     State state;
     if (fill == 0) return state;
-    OpenedIndex opened(medium, info_, options_, domain_, *keys_);
+    OpenedIndex opened(medium, info_, options_, pool_options(domain_, room_), *keys_);
     const auto apply = [&](Action action, const std::string& key) {
       const unsigned settle = action == kErase ? kSettle : 0;  // else nothing is freed
       const Step step{action | settle, key, value_of(info_.value_kind, random)};
@@ -266,11 +277,13 @@ class IndexSubject final : public Subject {
     const std::size_t left = mood_ == Mood::shrink ? sparse + 1 + random.below(4) : fill;
     while (state.size() > left) apply(kErase, any_key(random, state, {kIndexKeys, 0, 1}, true));
     opened.close();
+    if (room_ == PoolRoom::none) take_all_space(medium, random);
     return state;
   }
 
   std::unique_ptr<Opened> open(Medium& medium) override {
-    return std::make_unique<OpenedIndex>(medium, info_, options_, domain_, *keys_);
+    return std::make_unique<OpenedIndex>(medium, info_, options_, pool_options(domain_, room_),
+                                         *keys_);
   }
 
   Step next_step(util::Random& random, const State& state, unsigned thread,
@@ -279,7 +292,9 @@ class IndexSubject final : public Subject {
     const Own own{few ? few_keys_ : kIndexKeys / threads, thread, threads};
     if (threads > 1 && random.one_in(few ? 2 : 4))
       return {kGet, nth_key(random.below(own.count * threads)), ""};
-    if (threads == 1 && random.one_in(kDropOneIn)) return {kDrop | kSettle, "", ""};
+    // In a full pool another index can't take the place of the one that goes.
+    if (threads == 1 && room_ == PoolRoom::enough && random.one_in(kDropOneIn))
+      return {kDrop | kSettle, "", ""};
     if (threads == 1 && random.one_in(kReopenOneIn)) return {kReopen | kSettle, "", ""};
     const bool usual = !random.one_in(4);
     unsigned action = static_cast<unsigned>(random.below(kDrop));
@@ -321,6 +336,24 @@ class IndexSubject final : public Subject {
  private:
   enum class Mood { grow, shrink, mixed, few };
 
+  /// Another index takes all the space, in blocks of all sizes, and gives a few back.
+  void take_all_space(Medium& medium, util::Random& random) const {
+    Pool pool = Pool::open(medium.path(), pool_options(domain_, room_));
+    const auto ballast =
+        Index::open_or_create(pool, {"ballast", "fastfair", Kind::u64, Kind::bytes});
+    std::uint64_t key = 0;
+    for (std::size_t size = std::size_t{1} << 20; size > 16; size -= size / 3) {
+      const std::string value(size, 'b');
+      try {
+        for (;; ++key) ballast->put(bytes_of_number(key), value);
+      } catch (const Error& error) {
+        if (error.code() != Errc::out_of_space) throw;
+      }
+    }
+    for (std::uint64_t i = random.below(8); i > 0; --i)
+      ballast->erase(bytes_of_number(random.below(key)));
+  }
+
   /// A thread's own keys: so many, of which it has each one of `threads`.
   struct Own {
     std::uint64_t count;
@@ -332,7 +365,7 @@ class IndexSubject final : public Subject {
 
   /// Gives the pool another index, so that blocks do not lie at the same offsets in each round.
   void take_space(Medium& medium, util::Random& random) const {
-    Pool pool = Pool::open(medium.path(), pool_options(domain_));
+    Pool pool = Pool::open(medium.path(), pool_options(domain_, room_));
     IndexInfo info = info_;
     info.name = "another";
     IndexOptions options;
@@ -394,6 +427,7 @@ class IndexSubject final : public Subject {
   const IndexInfo info_;
   const IndexOptions options_;
   pm::Domain domain_;
+  PoolRoom room_;
   const index::EngineTraits& traits_;
   const Keys crowded_keys_;
   Mood mood_ = Mood::mixed;
@@ -412,7 +446,12 @@ Step put_step(std::string key, Kind value_kind, util::Random& random) {
 
 std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, const IndexOptions& options,
                                             pm::Domain domain) {
-  return std::make_unique<IndexSubject>(info, options, domain);
+  return std::make_unique<IndexSubject>(info, options, domain, PoolRoom::enough);
+}
+
+std::unique_ptr<Subject> make_full_index_subject(const IndexInfo& info, const IndexOptions& options,
+                                                 pm::Domain domain) {
+  return std::make_unique<IndexSubject>(info, options, domain, PoolRoom::none);
 }
 
 }  // namespace perdix::testing

@@ -22,4 +22,8 @@ Step put_step(std::string key, Kind value_kind, util::Random& random);
 std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, const IndexOptions& options,
                                             pm::Domain domain);
 
+/// The same in a pool that is full, but for a few blocks: steps may be refused.
+std::unique_ptr<Subject> make_full_index_subject(const IndexInfo& info, const IndexOptions& options,
+                                                 pm::Domain domain);
+
 }  // namespace perdix::testing

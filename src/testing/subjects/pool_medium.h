@@ -14,20 +14,23 @@ namespace perdix::testing {
 
 inline constexpr std::uint64_t kPoolSize = std::uint64_t{16} << 20;
 
+/// What a pool may grow to.
+enum class PoolRoom : std::uint64_t { enough = 2 * kPoolSize, none = kPoolSize };
+
 /// Options of a pool that relies on what the domain keeps: on caches through the end of a process,
 /// on everything else through a power failure.
-inline PoolOptions pool_options(pm::Domain domain) {
+inline PoolOptions pool_options(pm::Domain domain, PoolRoom room = PoolRoom::enough) {
   PoolOptions options;
-  options.max_size = 2 * kPoolSize;
+  options.max_size = static_cast<std::uint64_t>(room);
   options.durability = domain == pm::Domain::cpu_cache ? Durability::process : Durability::power;
   options.domain = static_cast<DomainChoice>(domain);
   return options;
 }
 
 /// A new pool in place of what is on the medium, closed.
-inline void make_pool(Medium& medium, pm::Domain domain) {
+inline void make_pool(Medium& medium, pm::Domain domain, PoolRoom room = PoolRoom::enough) {
   medium.empty();
-  pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain))->close();
+  pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain, room))->close();
   medium.restore_length();
 }
 

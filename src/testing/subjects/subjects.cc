@@ -32,12 +32,13 @@ using MakeSubject = decltype(&make_index_subject);
 
 /// An engine with all kinds of keys and values, opened in one way.
 void add_kinds(std::vector<SubjectEntry>& all, const std::string& name, const std::string& engine,
-               const IndexOptions& options, MakeSubject make = make_index_subject) {
+               const IndexOptions& options, MakeSubject make = make_index_subject,
+               unsigned threads = 4) {
   for (const Kind key : {Kind::u64, Kind::bytes}) {
     for (const Kind value : {Kind::u64, Kind::bytes}) {
       const IndexInfo info{"index", engine, key, value};
       all.push_back(
-          {fmt::format("{}:{}:{}", name, to_string(key), to_string(value)), 4,
+          {fmt::format("{}:{}:{}", name, to_string(key), to_string(value)), threads,
            [info, options, make](pm::Domain domain) { return make(info, options, domain); }});
     }
   }
@@ -65,6 +66,8 @@ std::vector<SubjectEntry> subjects() {
   }
   // Buffers for fewer leaves than there are, so that they also change hands.
   add_kinds(all, "sptree+buffers", "sptree", options_with(kSmallBudget));
+  for (const std::string& engine : Index::engines())
+    add_kinds(all, engine + "+full", engine, options_with(0), make_full_index_subject, 1);
   add_kinds(all, "nbtree+lost", "nbtree", options_with(0), make_lost_entries_subject);
   all.push_back({"sptree+stale:bytes:bytes", 4, [options = options_with(0)](pm::Domain domain) {
                    return make_stale_chain_subject(options, domain);
