@@ -26,7 +26,7 @@ std::optional<std::string> end_of_prefix(std::string_view bytes);
 /// does. Iterators of the same range are equal if they are at the same key, or both behind the last
 /// one. `Ordered` is an OrderedIndex, which must neither move nor end before the range.
 template <class Ordered, Storable K, Storable V>
-class KeyRange : public std::ranges::view_interface<KeyRange<Ordered, K, V>> {
+class KeyRange : public std::ranges::view_base {
  public:
   class Iterator {
    public:

@@ -2,7 +2,6 @@
 // combination of kinds, in engines.cc.
 #pragma once
 
-#include <ranges>
 #include <stdexcept>
 #include <type_traits>
 
@@ -184,10 +183,16 @@ class TypedIndex final : public ErasedIndex {
     Rows rows;
     if constexpr (OrderedIndex<Index>) {
       const auto range = range_of(index_);
-      const auto add = [&](const auto& part) {
-        for (auto [key, value] : part) rows.emplace_back(std::move(key), std::move(value));
-      };
-      backwards ? add(range | std::views::reverse) : add(range);
+      if (!backwards) {
+        for (auto [key, value] : range) rows.emplace_back(std::move(key), std::move(value));
+        return rows;
+      }
+      // What std::views::reverse does; not every compiler here has it.
+      const auto begin = range.begin();
+      for (auto i = range.end(); i != begin;) {
+        auto [key, value] = *--i;
+        rows.emplace_back(std::move(key), std::move(value));
+      }
     } else {
       throw std::logic_error("a range of an index without order");
     }

@@ -663,6 +663,7 @@ template void Tree<std::uint64_t, std::uint64_t>::freeze(Leaf<std::uint64_t>&) c
 template void Tree<std::uint64_t, std::uint64_t>::join_if_due(const Place&, unsigned) const;
 template bool Tree<std::uint64_t, std::uint64_t>::make_up_for_joins() const;
 template void Tree<std::uint64_t, std::uint64_t>::fill_reserve() const;
+template void Tree<std::uint64_t, std::uint64_t>::fill_locked_reserve() const;
 template void Tree<std::uint64_t, std::uint64_t>::erase_makes_up_for_joins() const;
 template Leaf<std::uint64_t>* Tree<std::uint64_t, std::uint64_t>::new_leaf(
     pm::Offset, unsigned, Position<std::uint64_t>*) const;
@@ -671,6 +672,7 @@ template void Tree<std::uint64_t, std::string>::freeze(Leaf<std::uint64_t>&) con
 template void Tree<std::uint64_t, std::string>::join_if_due(const Place&, unsigned) const;
 template bool Tree<std::uint64_t, std::string>::make_up_for_joins() const;
 template void Tree<std::uint64_t, std::string>::fill_reserve() const;
+template void Tree<std::uint64_t, std::string>::fill_locked_reserve() const;
 template void Tree<std::uint64_t, std::string>::erase_makes_up_for_joins() const;
 template Leaf<std::uint64_t>* Tree<std::uint64_t, std::string>::new_leaf(
     pm::Offset, unsigned, Position<std::uint64_t>*) const;
@@ -679,6 +681,7 @@ template void Tree<std::string, std::uint64_t>::freeze(Leaf<std::string>&) const
 template void Tree<std::string, std::uint64_t>::join_if_due(const Place&, unsigned) const;
 template bool Tree<std::string, std::uint64_t>::make_up_for_joins() const;
 template void Tree<std::string, std::uint64_t>::fill_reserve() const;
+template void Tree<std::string, std::uint64_t>::fill_locked_reserve() const;
 template void Tree<std::string, std::uint64_t>::erase_makes_up_for_joins() const;
 template Leaf<std::string>* Tree<std::string, std::uint64_t>::new_leaf(
     pm::Offset, unsigned, Position<std::string>*) const;
@@ -687,6 +690,7 @@ template void Tree<std::string, std::string>::freeze(Leaf<std::string>&) const;
 template void Tree<std::string, std::string>::join_if_due(const Place&, unsigned) const;
 template bool Tree<std::string, std::string>::make_up_for_joins() const;
 template void Tree<std::string, std::string>::fill_reserve() const;
+template void Tree<std::string, std::string>::fill_locked_reserve() const;
 template void Tree<std::string, std::string>::erase_makes_up_for_joins() const;
 template Leaf<std::string>* Tree<std::string, std::string>::new_leaf(pm::Offset, unsigned,
                                                                      Position<std::string>*) const;
