@@ -235,8 +235,8 @@ const Contract joins_when_full(
       take_all(*other, taken);
       const std::uint64_t leaves = index.stats().leaves;
       std::uint64_t erased = 0;
-      for (const auto& [key, value] : index.scan(rig.least_key(), count / 8)) {
-        const auto error = error_of([&] { erased += index.erase(key) ? 1 : 0; });
+      for (const Row& row : index.scan(rig.least_key(), count / 8)) {
+        const auto error = error_of([&] { erased += index.erase(row.first) ? 1 : 0; });
         EXPECT_EQ(error.value_or(Errc::out_of_space), Errc::out_of_space);
       }
       EXPECT_GE(erased, count / 16) << "erasing needs no space, but for the names of strings";
