@@ -24,7 +24,8 @@ std::optional<std::string> end_of_prefix(std::string_view bytes);
 ///
 /// It is a view of the index as it is at each step, not a snapshot: an iterator moves as a Cursor
 /// does. Iterators of the same range are equal if they are at the same key, or both behind the last
-/// one. `Ordered` is an OrderedIndex, which must neither move nor end before the range.
+/// one; they end with it. `Ordered` is an OrderedIndex, which must neither move nor end before the
+/// range.
 template <class Ordered, Storable K, Storable V>
 class KeyRange : public std::ranges::view_base {
  public:

@@ -118,8 +118,9 @@ bool Tree<K, V>::try_reform(const Place& place, const Key* key) const {
 
 /// Calls change(hold) when the draft's blocks are claimed. In a full pool, too, erased entries must
 /// make room for others, and a leaf that is closed must come open again: so there a block that was
-/// put aside serves what needs no more than one, unless the leaf shall grow. Then what is replaced
-/// is no smaller than what was put aside, and takes its place when it is freed.
+/// put aside serves what needs no more than one, unless the leaf shall grow. So what is replaced is
+/// no smaller than what was put aside, unless only a large block is left for a small leaf, and
+/// takes its place when it is freed.
 template <class K, class V>
 template <class Change>
 bool Tree<K, V>::with_blocks(const Place& place, const Key* key, Draft& draft,
