@@ -1,7 +1,7 @@
 """Bugs that the storm must notice, since they live in a larger world than the explorer's: many
 threads for long, other processes, pools that are full or in use."""
 
-from bug import FASTFAIR, FILE_LOCK, NB_LEDGER, NB_SMO, POOL, POOL_CORE, RECLAIMER
+from bug import FASTFAIR, FILE_LOCK, NB_LEDGER, NB_SMO, NB_TREE, POOL, POOL_CORE, RECLAIMER
 from bug import SPTREE_RECOVERY, SPTREE_RESUME, STRIPE_H, Bug, storm, unit
 
 FORKS = "src/pool/forks.cc"
@@ -237,6 +237,13 @@ BUGS = [
 """,
         # Three storms of five minutes did not: few damaged copies have such a name.
         (unit(NB_TEST, "NbTreeDamage.NamesThatHaveBecomeWildAreNotFollowed"),),
+    ),
+    Bug(
+        "a full pool does not get what interrupted operations have",
+        NB_TREE,
+        "    any |= free_leftovers();  // last: it needs all leaves, and one may be damaged\n",
+        "",
+        (unit(NB_TEST, "NbTreeResume.AFullPoolGetsWhatInterruptedOperationsHave"),),
     ),
     Bug(
         "std::bad_alloc leaves the library",

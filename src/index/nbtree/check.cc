@@ -131,6 +131,7 @@ CheckReport Tree<K, V>::check() const {
 template <class K, class V>
 void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
   require_resumed();
+  give_up_reserve();  // else a check would miss what is freed when the index is closed
   const epoch::Guard guard;
   const auto visit_words = [&](Word key, Word value) {
     if (Keys::blobs(key) != 0) visit(blob_offset(key));

@@ -60,6 +60,11 @@ class Ledger {
   /// What a crash has left named for a purpose.
   const Leftovers& leftovers(Purpose purpose) const { return leftovers_[index_of(purpose)]; }
 
+  /// Whether settle() has something to do.
+  bool has_leftovers(Purpose purpose) const {
+    return !leftovers(purpose).empty() || occupied(purpose) != 0;
+  }
+
   /// How many stripes can't be used before their leftovers have settled.
   unsigned occupied(Purpose purpose) const;
 

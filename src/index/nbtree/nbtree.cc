@@ -69,10 +69,22 @@ bool Tree<K, V>::reclaim_space() noexcept {
     }
     any |= free_garbage();
     any |= free_pages();
+    any |= free_leftovers();  // last: it needs all leaves, and one may be damaged
   } catch (const std::exception&) {
     // What is named stays so, and is freed later.
   }
   return any;
+}
+
+/// Frees what a crash has left named for operations, for which all leaves must be back.
+template <class K, class V>
+bool Tree<K, V>::free_leftovers() {
+  {
+    const std::lock_guard lock(settling_);
+    if (settled_ || !ledger_->has_leftovers(Ledger::Purpose::operation)) return false;
+  }
+  require_resumed();
+  return true;
 }
 
 /// Frees what was unlinked, also by the holders of the blocks that are put aside.

@@ -213,6 +213,7 @@ class Tree final : public pool::OpenIndex {
   bool erase(Key key, const Value* expected);
   bool try_erase(Key key, const Value* expected);
   bool remove(const Place& place, unsigned slot, const Word* only, Cargo& cargo, unsigned& pairs);
+  bool free_leftovers();
   bool free_garbage();
   bool free_pages();
   void name_ahead(Cargo& cargo, Word value);
@@ -238,13 +239,15 @@ class Tree final : public pool::OpenIndex {
   template <class Change>
   bool with_blocks(const Place& place, const Key* key, Draft& draft, const Change& change) const;
   void fill_reserve() const;
+  void give_up_reserve() const;
   void fill_locked_reserve() const;
   bool put_aside(std::optional<Hold>& hold, unsigned capacity) const;
   std::array<Hold*, 2> reserve_holds() const {
     const auto hold = [](std::optional<Hold>& held) { return held ? &*held : nullptr; };
     return {hold(reserve_[0]), hold(reserve_[1])};
   }
-  Hold* reserve_for(unsigned pairs) const;
+  Hold& reserve_for(unsigned pairs) const;
+  unsigned capacity_at(pm::Offset block) const;
   std::unique_lock<util::SpinLock> lock_reserve() const;
   bool install(const Place& place, Draft& draft, Hold& hold, Smo<K>& mine) const;
   Smo<K>* prepare(const Place& place, const Draft& draft) const;

@@ -75,7 +75,7 @@ Tree<K, V>::~Tree() {
   entry_.reset();
   resumption_.stop();
   try {
-    for (std::optional<Hold>& hold : reserve_) hold.reset();
+    give_up_reserve();
     ledger_->free_unlinked();
   } catch (const std::exception&) {
     // What is still named is freed when the index is opened again.

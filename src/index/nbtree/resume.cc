@@ -83,7 +83,7 @@ void Tree<K, V>::settle_leftovers() const {
   const std::lock_guard lock(settling_);
   if (settled_) return;
   constexpr auto kPurpose = Ledger::Purpose::operation;
-  if (!ledger_->leftovers(kPurpose).empty() || ledger_->occupied(kPurpose) != 0) {
+  if (ledger_->has_leftovers(kPurpose)) {
     pool().reclaimer().advance();  // after this nobody is late in making a leaf warm
     pm::on_step("nbtree: settle leftovers");
     ledger_->settle(kPurpose);

@@ -166,6 +166,26 @@ TEST(NbTreeResume, OpeningReadsAllIfTooManyOperationsWereInterrupted) {
   tree.expect_sound_pool();
 }
 
+TEST(NbTreeResume, AFullPoolGetsWhatInterruptedOperationsHave) {
+  StringTree tree;
+  fill(tree);
+  tree.claim_and_forget(2000, kOperationStripes / 2);
+  tree.reopen_cold();
+  const std::uint64_t claimed = tree.allocated();
+  EXPECT_TRUE(tree.core().reclaim_space());
+  // Blocks and words for joins are put aside from the first time on that the pool is full.
+  EXPECT_LE(tree.allocated(), claimed - kOperationStripes * 2000 + 8 * 1024);
+  tree.expect_sound_pool();
+}
+
+TEST(NbTreeResume, APoolIsSoundWhoseIndexPutsBlocksAsideWhenItIsOpened) {
+  StringTree tree;
+  fill(tree);
+  // As a crash leaves it in a modification: the next opening makes sure of a block.
+  tree.root().stripes[kOperationStripes].claims = {kNoBlock};
+  tree.expect_sound_pool();  // it is opened by the check only
+}
+
 TEST(NbTreeResume, AStripeIsUsedAgainWhenAllThatItClaimsWasReached) {
   // As a crash leaves it that comes when all names have been taken away and nothing is settled.
   StringTree tree;

@@ -17,8 +17,6 @@
 //
 // Joining: the leaf that goes is marked to be absorbed and frozen; the next modification of its
 // left neighbour takes its entries along. Whoever needs the leaf makes that modification.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -47,19 +45,6 @@ void prefetch_block(const Block& block, unsigned capacity) {
 
 constexpr unsigned capacity_for(unsigned pairs) {
   return pairs <= kSmallUpTo ? kSmallCapacity : kCapacity;
-}
-
-/// The capacity of the largest leaf for which there is room in a block.
-unsigned capacity_of(pool::PoolCore& pool, pm::Offset block) {
-  const bool large = pool.allocator().block_size(block) >= block_bytes(kCapacity);
-  return large ? kCapacity : kSmallCapacity;
-}
-
-[[noreturn]] void throw_no_reserve(const pool::PoolCore& pool) {
-  throw Error(Errc::out_of_space,
-              fmt::format("{}: the pool is full, and there is no block to replace a leaf by; "
-                          "erase something or let the pool grow",
-                          pool.path().string()));
 }
 
 }  // namespace
@@ -142,13 +127,11 @@ bool Tree<K, V>::with_blocks(const Place& place, const Key* key, Draft& draft,
     if (claimed) return change(hold);
   }
   const auto lock = lock_reserve();
-  Hold* const reserve = reserve_for(key == nullptr ? draft.size : draft.size + 1);
-  if (reserve == nullptr) throw_no_reserve(pool());
-  Hold& hold = *reserve;
+  Hold& hold = reserve_for(key == nullptr ? draft.size : draft.size + 1);
   pm::on_step("nbtree: use the reserve");
   draft.split = false;
   draft.blocks = hold.claims();
-  draft.left_capacity = capacity_of(pool(), draft.blocks[0]);
+  draft.left_capacity = capacity_at(draft.blocks[0]);
   name_replaced(place, draft, hold);  // install() fences before anything is unlinked
   bool done = false;
   try {
@@ -159,66 +142,6 @@ bool Tree<K, V>::with_blocks(const Place& place, const Key* key, Draft& draft,
   }
   if (!done) hold.unname();
   return done;
-}
-
-/// The blocks that were put aside, for the caller alone. Throws out_of_space if another thread does
-/// not come to an end with them.
-template <class K, class V>
-auto Tree<K, V>::lock_reserve() const -> std::unique_lock<util::SpinLock> {
-  constexpr unsigned kTries = 10'000;
-  std::unique_lock lock(reserve_lock_, std::try_to_lock);
-  util::Backoff backoff;
-  for (unsigned tries = 0; !lock && tries < kTries; ++tries) {
-    backoff.pause();
-    lock.try_lock();
-  }
-  if (!lock) throw_no_reserve(pool());
-  return lock;
-}
-
-/// The claim of the smallest block that was put aside in which so many pairs fit, or null.
-template <class K, class V>
-auto Tree<K, V>::reserve_for(unsigned pairs) const -> Hold* {
-  for (std::optional<Hold>& hold : reserve_) {
-    if (!hold || hold->claims()[0] == pm::kNull) continue;
-    if (pairs <= capacity_of(pool(), hold->claims()[0])) return &*hold;
-  }
-  return nullptr;
-}
-
-/// Puts blocks aside, where there are none.
-template <class K, class V>
-void Tree<K, V>::fill_reserve() const {
-  if (!reserve_lock_.try_lock()) return;
-  const std::lock_guard lock(reserve_lock_, std::adopt_lock);
-  fill_locked_reserve();
-}
-
-/// The same for who has the lock.
-template <class K, class V>
-void Tree<K, V>::fill_locked_reserve() const {
-  auto& [small, large] = reserve_;
-  put_aside(large, kCapacity);
-  // Of two leaves that were joined both may be large, so that there is no space but for one such.
-  if (!put_aside(small, kSmallCapacity)) put_aside(small, kCapacity);
-}
-
-/// Claims a block for so many pairs, if the hold has none. False if there is no space.
-template <class K, class V>
-bool Tree<K, V>::put_aside(std::optional<Hold>& hold, unsigned capacity) const {
-  if (hold && hold->claims()[0] != pm::kNull) return true;
-  try {
-    if (!hold) hold.emplace(*ledger_, Ledger::Purpose::modification);
-    hold->make_room(4);
-    hold->claim([&](alloc::Session& session) {
-      return std::array<pm::Offset, 4>{session.reserve(block_bytes(capacity))};
-    });
-    return true;
-  } catch (const Error& error) {
-    pm::on_step("nbtree: no space for the reserve");
-    if (error.code() != Errc::out_of_space) throw;  // it may be there next time
-    return false;
-  }
 }
 
 /// Closes the leaf, copies, and replaces it by what was prepared. False, and that has been taken
@@ -663,8 +586,6 @@ template void Tree<std::uint64_t, std::uint64_t>::reform(const Place&, const Key
 template void Tree<std::uint64_t, std::uint64_t>::freeze(Leaf<std::uint64_t>&) const;
 template void Tree<std::uint64_t, std::uint64_t>::join_if_due(const Place&, unsigned) const;
 template bool Tree<std::uint64_t, std::uint64_t>::make_up_for_joins() const;
-template void Tree<std::uint64_t, std::uint64_t>::fill_reserve() const;
-template void Tree<std::uint64_t, std::uint64_t>::fill_locked_reserve() const;
 template void Tree<std::uint64_t, std::uint64_t>::erase_makes_up_for_joins() const;
 template Leaf<std::uint64_t>* Tree<std::uint64_t, std::uint64_t>::new_leaf(
     pm::Offset, unsigned, Position<std::uint64_t>*) const;
@@ -672,8 +593,6 @@ template void Tree<std::uint64_t, std::string>::reform(const Place&, const Key*)
 template void Tree<std::uint64_t, std::string>::freeze(Leaf<std::uint64_t>&) const;
 template void Tree<std::uint64_t, std::string>::join_if_due(const Place&, unsigned) const;
 template bool Tree<std::uint64_t, std::string>::make_up_for_joins() const;
-template void Tree<std::uint64_t, std::string>::fill_reserve() const;
-template void Tree<std::uint64_t, std::string>::fill_locked_reserve() const;
 template void Tree<std::uint64_t, std::string>::erase_makes_up_for_joins() const;
 template Leaf<std::uint64_t>* Tree<std::uint64_t, std::string>::new_leaf(
     pm::Offset, unsigned, Position<std::uint64_t>*) const;
@@ -681,8 +600,6 @@ template void Tree<std::string, std::uint64_t>::reform(const Place&, const Key*)
 template void Tree<std::string, std::uint64_t>::freeze(Leaf<std::string>&) const;
 template void Tree<std::string, std::uint64_t>::join_if_due(const Place&, unsigned) const;
 template bool Tree<std::string, std::uint64_t>::make_up_for_joins() const;
-template void Tree<std::string, std::uint64_t>::fill_reserve() const;
-template void Tree<std::string, std::uint64_t>::fill_locked_reserve() const;
 template void Tree<std::string, std::uint64_t>::erase_makes_up_for_joins() const;
 template Leaf<std::string>* Tree<std::string, std::uint64_t>::new_leaf(
     pm::Offset, unsigned, Position<std::string>*) const;
@@ -690,8 +607,6 @@ template void Tree<std::string, std::string>::reform(const Place&, const Key*) c
 template void Tree<std::string, std::string>::freeze(Leaf<std::string>&) const;
 template void Tree<std::string, std::string>::join_if_due(const Place&, unsigned) const;
 template bool Tree<std::string, std::string>::make_up_for_joins() const;
-template void Tree<std::string, std::string>::fill_reserve() const;
-template void Tree<std::string, std::string>::fill_locked_reserve() const;
 template void Tree<std::string, std::string>::erase_makes_up_for_joins() const;
 template Leaf<std::string>* Tree<std::string, std::string>::new_leaf(pm::Offset, unsigned,
                                                                      Position<std::string>*) const;
