@@ -119,7 +119,8 @@ class Pool {
 
   /// Opens a pool even if stores may be missing (Errc::needs_check): the machine went down while a
   /// `process` pool was open, or the file is a copy of a pool that was not closed. Checks every
-  /// index and block of it. If the report is clean the pool may be opened again from then on.
+  /// index and block of it. If the report is clean the pool may be opened again from then on, but
+  /// pairs may be missing, old or torn (CheckReport::stores_may_be_missing).
   static CheckReport verify(const std::filesystem::path& path, const PoolOptions& options = {});
 
   PoolInfo info() const;

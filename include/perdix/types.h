@@ -91,6 +91,10 @@ struct CheckReport {
   /// What could not be checked, and is no damage: indexes of engines that this release doesn't
   /// know.
   std::vector<std::string> unknown;
+  /// What is sound may lack acknowledged pairs, or have old or torn ones (Errc::needs_check): each
+  /// page of a copy, or of a pool that the machine left open, may be of another moment. No check
+  /// can see that.
+  bool stores_may_be_missing = false;
   std::uint64_t pairs = 0;   ///< pairs visited
   std::uint64_t blocks = 0;  ///< pool blocks visited
 

@@ -121,7 +121,8 @@ void require_all_known(CheckReport& report) {
 CheckReport verify_pool(const std::filesystem::path& path, const PoolOptions& options) {
   const auto core = finish_drops(pool::PoolCore::open(path, options, pool::Purpose::verification));
   CheckReport report = check_pool(*core);
-  if (core->needs_check()) require_all_known(report);
+  report.stores_may_be_missing = core->needs_check();
+  if (report.stores_may_be_missing) require_all_known(report);
   if (report.ok()) core->accept_after_check();
   core->close();
   return report;

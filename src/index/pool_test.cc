@@ -233,6 +233,21 @@ TEST(Pool, HoldsAThousandAndTwentyFourIndexes) {
                [&] { FastFair<std::uint64_t, std::uint64_t>(pool, "one more"); });
 }
 
+TEST(Pool, VerifyTellsWhenWhatIsSoundMayLackPairs) {
+  const TempDirectory directory(testing_files::memory_directory());
+  const auto path = directory.file("p");
+  const auto copy = directory.file("copy");
+  Pool pool = Pool::create(path, options_of(2 * kUnit));
+  FastFair<std::uint64_t, std::uint64_t>(pool, "points").put(1, 10);
+  std::filesystem::copy_file(path, copy);
+  pool.close();
+  EXPECT_FALSE(Pool::verify(path).stores_may_be_missing);
+  const CheckReport report = Pool::verify(copy);
+  EXPECT_TRUE(report.ok()) << report.problems.front();
+  EXPECT_TRUE(report.stores_may_be_missing);
+  EXPECT_FALSE(Pool::verify(copy).stores_may_be_missing) << "accepted, and closed since";
+}
+
 // A process has addresses for 127 pools of a TiB; the next ones get fewer each.
 TEST(Pool, MoreThanFitAtTheirFullSizeCanBeOpen) {
   const TempDirectory directory(testing_files::memory_directory());

@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import random
+import shutil
 import signal
 import stat
 import subprocess
@@ -492,6 +493,19 @@ class InfoCheckDrop(ToolTest):
         self.assertIn(b"sound", self.output("check", self.pool))
         facts = json.loads(self.output("check", self.pool, "--json"))
         self.assertEqual((facts["sound"], facts["problems"], facts["pairs"]), (True, [], 2))
+        self.assertFalse(facts["stores_may_be_missing"])
+
+    def test_check_of_a_copy_that_was_taken_alive(self):
+        copy = self.path("copy")
+        with self.owner_of_the_pool() as owner:
+            shutil.copyfile(self.pool, copy)
+            self.end(owner)
+        self.assertIn("copy of a pool", self.error("get", copy, "words", "pear"))
+        shown = self.output("check", copy).decode()
+        self.assertIn("pairs may be missing", shown)
+        self.assertIn("sound", shown)
+        self.output("get", copy, "words", "pear")
+        self.assertNotIn(b"missing", self.output("check", copy))
 
     def test_drop(self):
         self.output("drop", self.pool, "words")
@@ -518,24 +532,32 @@ class InfoCheckDrop(ToolTest):
             self.error(*command, self.path("none"))
             self.error(*command, str(self.directory))
 
-    def test_pool_in_use(self):
-        with subprocess.Popen(
+    def owner_of_the_pool(self):
+        """A process that has the pool open and waits."""
+        owner = subprocess.Popen(
             [TOOL, "load", self.pool, "other", "-"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-        ) as owner:
-            owner.stdin.write(b"a\t1\n")
-            owner.stdin.flush()
-            while unread(owner.stdin.fileno()) > 0:
-                time.sleep(0.01)
+        )
+        owner.stdin.write(b"a\t1\n")
+        owner.stdin.flush()
+        while unread(owner.stdin.fileno()) > 0:
+            time.sleep(0.01)
+        return owner
+
+    def end(self, owner):
+        owner.stdin.close()
+        self.assertEqual(owner.wait(timeout=60), 0)
+
+    def test_pool_in_use(self):
+        with self.owner_of_the_pool() as owner:
             for command in (
                 ["info", self.pool],
                 ["check", self.pool],
                 ["get", self.pool, "words", "pear"],
             ):
                 self.error(*command)
-            owner.stdin.close()
-            self.assertEqual(owner.wait(timeout=60), 0)
+            self.end(owner)
         self.assertEqual(self.output("get", self.pool, "words", "pear"), b"1\n")
 
 
