@@ -27,13 +27,25 @@ const IndexType& type_of(const Plan& plan) {
 
 /// The pool and its main index, opened with the records that the parent waits for.
 struct Opened {
-  Opened(const IndexType& type, const Plan& plan, const std::string& path, const Sender& sender) {
+  Opened(const IndexType& type, const Plan& plan, const std::string& path, bool checked_first,
+         const Sender& sender) {
     sender.send(Record::Type::opening, 0, 0, 0);
-    const auto begin = Clock::now();
+    auto begin = Clock::now();
     pool.emplace(Pool::open(path, options_for(plan.domain)));
+    if (checked_first) {
+      const auto before = Clock::now();
+      require_sound_pool();
+      begin += Clock::now() - before;
+    }
     index.emplace(type.open(*pool, kIndexName));
     const std::chrono::nanoseconds time = Clock::now() - begin;
     sender.send(Record::Type::opened, 0, 0, static_cast<std::uint64_t>(time.count()));
+  }
+
+  void require_sound_pool() const {
+    const CheckReport report = pool->check();
+    if (!report.ok())
+      throw std::runtime_error("Pool::check() before an index is open: " + problems_of(report));
   }
 
   std::optional<Pool> pool;
@@ -42,8 +54,8 @@ struct Opened {
 
 void run_role(const Plan& plan, const Options& options, const Sender& sender) {
   const IndexType& type = type_of(plan);
-  Opened opened(type, plan, options.text("pool"), sender);
   const std::string role = options.text("role");
+  Opened opened(type, plan, options.text("pool"), options.number("check", 0) != 0, sender);
   if (role == "write") {
     const auto round = static_cast<unsigned>(options.number("round", 0));
     Writer(type, plan, round, *opened.pool, *opened.index, sender).run();

@@ -130,7 +130,9 @@ void Lane::verify() {
   opening_ = opened_ = finished_ = false;
   auto arguments = child_arguments("verify");
   const bool close = rng_.once_in(2);
-  arguments.insert(arguments.end(), {"--close", close ? "1" : "0"});
+  // A check that is the first to open what the kill has left.
+  const bool check = rng_.once_in(4);
+  arguments.insert(arguments.end(), {"--close", close ? "1" : "0", "--check", check ? "1" : "0"});
   Process child(arguments);
   std::vector<Record> records;
   const auto hang = Clock::now() + kHang;

@@ -153,6 +153,8 @@ class Worker {
     for (unsigned i = 0; i < paths_.size(); ++i) {
       with_fault(fault, i, "opening a pool", [&] { open_pool(i, round); });
       if (sick()) return;
+      // What a crash has left is sound before anybody goes on with it.
+      if (fault == Fault::none && rng_.once_in(3)) check_pool(*pools_[i], i, board_);
       drop_others(*pools_[i]);
     }
     for (std::size_t i = 0; i < episode_.indexes.size() && !sick(); ++i) {

@@ -37,6 +37,8 @@ constexpr unsigned kDropOneIn = 40;
 constexpr unsigned kReopenOneIn = 12;
 /// Rounds whose keys all want the same places, of which full leaves have none left.
 constexpr unsigned kCrowdedOneIn = 4;
+/// Rounds whose pool is checked before an index of it is opened, which the check then recovers.
+constexpr unsigned kCheckedFirstOneIn = 3;
 /// Keys of a thread, at most, where threads shall meet, and one thread its own traces.
 constexpr unsigned kFewKeys = 2;
 
@@ -75,11 +77,11 @@ std::string value_of(Kind kind, util::Random& random) {
 class OpenedIndex final : public Opened {
  public:
   OpenedIndex(Medium& medium, const IndexInfo& info, const IndexOptions& options,
-              const PoolOptions& pool, const Keys& keys)
+              const PoolOptions& pool, const Keys& keys, bool checked_first = false)
       : info_(info),
         options_(options),
         keys_(keys),
-        pool_(open_pool(medium, pool)),
+        pool_(checked_first ? open_checked(medium, pool) : open_pool(medium, pool)),
         index_(Index::open_or_create(pool_, info, options)) {
     settle();
   }
@@ -120,6 +122,15 @@ class OpenedIndex final : public Opened {
  private:
   static Pool open_pool(const Medium& medium, const PoolOptions& options) {
     Pool pool = Pool::open(medium.path(), options);
+    testing::settle(*pool.core());
+    return pool;
+  }
+
+  /// Throws what a check of the pool finds that is the first to open its indexes.
+  static Pool open_checked(const Medium& medium, const PoolOptions& options) {
+    Pool pool = open_pool(medium, options);
+    const Problems problems = pool.check().problems;
+    if (!problems.empty()) throw Error(Errc::corrupt, "Pool::check() finds: " + problems.front());
     testing::settle(*pool.core());
     return pool;
   }
@@ -254,6 +265,7 @@ class IndexSubject final : public Subject {
     keys_ = crowded ? &crowded_keys_ : &any_keys(info_.key_kind);
     first_key_ = random.below(kIndexKeys);
     few_keys_ = 1 + random.below(kFewKeys);
+    checked_first_ = random.one_in(kCheckedFirstOneIn);
     static constexpr std::array<Mood, 5> kMoods = {Mood::grow, Mood::grow, Mood::shrink,
                                                    Mood::mixed, Mood::few};
     mood_ = crowded ? Mood::grow : kMoods[random.below(kMoods.size())];
@@ -283,7 +295,7 @@ class IndexSubject final : public Subject {
 
   std::unique_ptr<Opened> open(Medium& medium) override {
     return std::make_unique<OpenedIndex>(medium, info_, options_, pool_options(domain_, room_),
-                                         *keys_);
+                                         *keys_, checked_first_);
   }
 
   Step next_step(util::Random& random, const State& state, unsigned thread,
@@ -434,6 +446,7 @@ class IndexSubject final : public Subject {
   const Keys* keys_ = nullptr;  // of the round
   std::uint64_t first_key_ = 0;
   std::uint64_t few_keys_ = 1;
+  bool checked_first_ = false;
 };
 
 }  // namespace
