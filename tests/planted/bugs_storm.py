@@ -9,6 +9,7 @@ HEALTH = "src/pool/health.cc"
 HEAP_DISCOVERY = "src/alloc/heap_discovery.cc"
 MAPPING = "src/pm/mapping.cc"
 NB_TEST = "src/index/nbtree/nbtree_test"
+SPTREE_TEST = "src/index/sptree/sptree_test"
 NB_TOP = "src/index/nbtree/top.h"
 OPEN_OR_REMOVE = "src/index/common/open_or_remove.h"
 AS_ERRORS = "src/pool/as_errors.cc"
@@ -244,6 +245,18 @@ BUGS = [
         "    any |= free_leftovers();  // last: it needs all leaves, and one may be damaged\n",
         "",
         (unit(NB_TEST, "NbTreeResume.AFullPoolGetsWhatInterruptedOperationsHave"),),
+    ),
+    Bug(
+        "an index of one leaf keeps its log when it is opened without buffers",
+        SPTREE_RESUME,
+        "    if (log_ != nullptr) tidy_up();\n    return;\n",
+        "    return;\n",
+        (
+            unit(
+                SPTREE_TEST,
+                "LogSpaceTest.AnEmptiedIndexOfOneLeafKeepsNoLogWithoutBuffers",
+            ),
+        ),
     ),
     Bug(
         "std::bad_alloc leaves the library",

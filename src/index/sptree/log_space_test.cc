@@ -293,6 +293,21 @@ TEST_P(BudgetTest, ASmallerBudgetIsHonoured) {
 
 INSTANTIATE_TEST_SUITE_P(Background, BudgetTest, testing::Values(0, 1));
 
+TEST_F(LogSpaceTest, AnEmptiedIndexOfOneLeafKeepsNoLogWithoutBuffers) {
+  create();
+  {
+    auto tree = open<std::uint64_t, std::uint64_t>();
+    for (std::uint64_t key = 0; key < 200'000; ++key) tree.put(key, key);
+    for (std::uint64_t key = 0; key < 200'000; ++key) tree.erase(key);
+    ASSERT_EQ(tree.stats().leaves, 1u);
+  }
+  reopen();
+  ASSERT_GT(pool_->info().allocated, kMiB);
+  open<std::uint64_t, std::uint64_t>(0);
+  reopen();
+  EXPECT_LT(pool_->info().allocated, kMiB);
+}
+
 TEST_F(LogSpaceTest, StatisticsKnowLargeValuesThatWereUpdated) {
   for (const std::uint64_t budget : {std::uint64_t{0}, IndexOptions::kUnlimited}) {
     Pool& pool = create();

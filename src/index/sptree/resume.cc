@@ -58,7 +58,11 @@ void Tree<K, V>::start_resuming(bool in_background) {
     const epoch::Guard guard;
     head_ = make_warm(first, NodeBounds::least());
   }
-  if (successor_of(first) == pm::kNull) return finish_resuming();
+  if (successor_of(first) == pm::kNull) {
+    finish_resuming();
+    if (log_ != nullptr) tidy_up();
+    return;
+  }
   if (!in_background) return;
   try {
     resumption_.start_thread([this](const std::stop_token& stop) {
