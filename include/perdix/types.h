@@ -89,7 +89,7 @@ struct CheckReport {
   std::vector<std::string>
       problems;  ///< one sentence each; empty if sound (at most a hundred are listed)
   /// What could not be checked, and is no damage: indexes of engines that this release doesn't
-  /// know.
+  /// know, and those that have no space to be opened in.
   std::vector<std::string> unknown;
   /// What is sound may lack acknowledged pairs, or have old or torn ones (Errc::needs_check): each
   /// page of a copy, or of a pool that the machine left open, may be of another moment. No check

@@ -61,6 +61,12 @@ void check_index(pool::PoolCore& core, const IndexInfo& info, CheckReport& repor
     if (of_index.ok()) index->for_each_block([&](pm::Offset block) { reached.push_back(block); });
   } catch (const Error& error) {
     if (error.code() == Errc::in_use) throw;
+    // Opening goes on with what a crash has interrupted, a creation for example.
+    if (error.code() == Errc::out_of_space) {
+      report.unknown.push_back(fmt::format(
+          "index '{}' needs space to be opened: it was not checked ({})", info.name, error.what()));
+      return;
+    }
     add_problem(report, fmt::format("index '{}': {}", info.name, error.what()));
   }
 }
