@@ -77,7 +77,9 @@ class Writer {
     }
   }
 
+  /// Half of them by update_with(), which looks first.
   bool execute(const Command& command) {
+    if (command.tag % 2 == 0) return execute_by_change(command);
     const Datum& key = keys_[command.key];
     switch (command.op) {
       case Op::put: index_.put(key, tagged_value(type_.value_kind, command.tag)); return true;
@@ -85,6 +87,18 @@ class Writer {
       case Op::update: return index_.update(key, tagged_value(type_.value_kind, command.tag));
       default: return index_.erase(key);
     }
+  }
+
+  bool execute_by_change(const Command& command) {
+    bool there = false;
+    index_.update_with(keys_[command.key], [&](const std::optional<DatumView>& before) {
+      there = before.has_value();
+      const bool stores = command.op == Op::put || (command.op == Op::insert && !there) ||
+                          (command.op == Op::update && there);
+      if (stores) return std::optional(tagged_value(type_.value_kind, command.tag));
+      return there && command.op != Op::erase ? std::optional(before->copy()) : std::nullopt;
+    });
+    return command.op == Op::put || (command.op == Op::insert) != there;
   }
 
   /// Tells the parent of every value of this round that it sees: from then on it must survive.

@@ -16,17 +16,21 @@ using State = std::optional<Value>;
 State effect(const Operation& operation, const State& state) {
   switch (operation.action) {
     case Action::get: return state;
-    case Action::put: return operation.value;
+    case Action::put:
+    case Action::swap: return operation.value;
     case Action::insert: return state ? state : State(operation.value);
     case Action::update: return state ? State(operation.value) : state;
-    case Action::erase: return std::nullopt;
+    case Action::erase:
+    case Action::take: return std::nullopt;
   }
   return state;
 }
 
 bool answer_is_right(const Operation& operation, const State& state) {
   switch (operation.action) {
-    case Action::get: return operation.found == state;
+    case Action::get:
+    case Action::swap:
+    case Action::take: return operation.found == state;
     case Action::put: return true;
     case Action::insert: return operation.success == !state.has_value();
     case Action::update:

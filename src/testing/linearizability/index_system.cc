@@ -105,6 +105,12 @@ class IndexMap final : public Map {
     return index_->update(encoding_.key(key), encoding_.value(value));
   }
   bool erase(Key key) override { return index_->erase(encoding_.key(key)); }
+  std::optional<Value> swap(Key key, Value value) override {
+    return exchange(key, Change<std::string>::store(encoding_.value(value)));
+  }
+  std::optional<Value> take(Key key) override {
+    return exchange(key, Change<std::string>::erase());
+  }
   bool ordered() const override { return index_->ordered(); }
   void scan(Key from, const std::function<bool(Key, Value)>& visit) override {
     index_->scan(encoding_.key(from), [&](std::string_view key, std::string_view value) {
@@ -131,6 +137,16 @@ class IndexMap final : public Map {
 
  private:
   static constexpr Value kPutsPerTurn = 8;
+
+  /// What was there at the moment of the change.
+  std::optional<Value> exchange(Key key, const Change<std::string>& change) {
+    std::optional<Value> found;
+    index_->update_with(encoding_.key(key), [&](std::optional<std::string_view> before) {
+      found = before ? std::optional(encoding_.value_of(*before)) : std::nullopt;
+      return change;
+    });
+    return found;
+  }
 
   const std::uint64_t budget_after_;
   std::unique_ptr<Index> index_;

@@ -22,6 +22,8 @@ class Map {
   virtual bool insert(Key key, Value value) = 0;
   virtual bool update(Key key, Value value) = 0;
   virtual bool erase(Key key) = 0;
+  virtual std::optional<Value> swap(Key key, Value value) = 0;
+  virtual std::optional<Value> take(Key key) = 0;
 
   /// Whether there is a scan.
   virtual bool ordered() const = 0;

@@ -14,14 +14,23 @@ std::string call(const Operation& operation) {
     case Action::insert: return fmt::format("insert({}, {})", operation.key, operation.value);
     case Action::update: return fmt::format("update({}, {})", operation.key, operation.value);
     case Action::erase: return fmt::format("erase({})", operation.key);
+    case Action::swap: return fmt::format("swap({}, {})", operation.key, operation.value);
+    case Action::take: return fmt::format("take({})", operation.key);
   }
   return "?";
 }
 
 std::string answer(const Operation& operation) {
   if (!operation.returned) return " in flight at the crash";
-  if (operation.action == Action::put) return "";
-  if (operation.action != Action::get) return operation.success ? " -> true" : " -> false";
+  switch (operation.action) {
+    case Action::put: return "";
+    case Action::insert:
+    case Action::update:
+    case Action::erase: return operation.success ? " -> true" : " -> false";
+    case Action::get:
+    case Action::swap:
+    case Action::take: break;
+  }
   return operation.found ? fmt::format(" -> {}", *operation.found) : " -> nothing";
 }
 

@@ -2,6 +2,7 @@
 // numbers, each with the moments of its call and its return. Plain values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,17 +17,19 @@ using Value = std::uint64_t;
 /// another was called has the smaller ones.
 using Tick = std::uint64_t;
 
-enum class Action : std::uint8_t { get, put, insert, update, erase };
+/// `swap` stores a value and tells what was there; `take` erases, and tells the same.
+enum class Action : std::uint8_t { get, put, insert, update, erase, swap, take };
+inline constexpr std::size_t kActions = 7;
 
 /// One operation on one key.
 struct Operation {
   unsigned thread = 0;
   Action action = Action::get;
   Key key = 0;
-  Value value = 0;               ///< that put, insert and update were given
+  Value value = 0;               ///< that put, insert, update and swap were given
   bool returned = false;         ///< false: a crash came first, so nobody knows whether it happened
   bool success = false;          ///< what insert, update and erase returned
-  std::optional<Value> found{};  ///< what get returned
+  std::optional<Value> found{};  ///< what get, swap and take returned
   Tick called = 0;
   Tick ended = 0;  ///< the moment of the return, or of the crash
 };

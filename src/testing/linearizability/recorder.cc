@@ -8,6 +8,14 @@
 
 namespace perdix::testing {
 
+namespace {
+
+bool may_need_space(Action action) {
+  return action != Action::get && action != Action::erase && action != Action::take;
+}
+
+}  // namespace
+
 template <class Act>
 void Log::record(Operation operation, const Act& act) {
   operation.thread = thread_;
@@ -16,9 +24,7 @@ void Log::record(Operation operation, const Act& act) {
     act(operation);
   } catch (const Error& error) {
     // It has changed nothing, so there is nothing to be recorded.
-    const bool may_need_space =
-        operation.action != Action::get && operation.action != Action::erase;
-    if (error.code() == Errc::out_of_space && may_need_space) return;
+    if (error.code() == Errc::out_of_space && may_need_space(operation.action)) return;
     throw;
   }
   operation.ended = clock_.tick();
@@ -47,6 +53,15 @@ void Log::update(Key key, Value value) {
 
 void Log::erase(Key key) {
   record({.action = Action::erase, .key = key}, [&](Operation& o) { o.success = map_.erase(key); });
+}
+
+void Log::swap(Key key, Value value) {
+  record({.action = Action::swap, .key = key, .value = value},
+         [&](Operation& o) { o.found = map_.swap(key, value); });
+}
+
+void Log::take(Key key) {
+  record({.action = Action::take, .key = key}, [&](Operation& o) { o.found = map_.take(key); });
 }
 
 void Log::scan(Key from, std::size_t limit) {

@@ -31,6 +31,8 @@ class Log {
   void insert(Key key, Value value);
   void update(Key key, Value value);
   void erase(Key key);
+  void swap(Key key, Value value);
+  void take(Key key);
   void scan(Key from, std::size_t limit);
   void tend(std::uint64_t what) { map_.tend(what); }
 

@@ -65,7 +65,8 @@ TEST_P(FlawTest, IsFound) {
 INSTANTIATE_TEST_SUITE_P(All, FlawTest,
                          ::testing::Values(Flaw::insert_looks_without_lock, Flaw::get_without_lock,
                                            Flaw::put_is_not_flushed, Flaw::erase_is_not_fenced,
-                                           Flaw::update_returns_too_early, Flaw::scan_copies_first,
+                                           Flaw::update_returns_too_early,
+                                           Flaw::swap_looks_without_lock, Flaw::scan_copies_first,
                                            Flaw::scan_goes_back, Flaw::erase_comes_back));
 
 TEST(ScheduleFuzzer, FlushesMatterOnlyWhereCachesAreLost) {

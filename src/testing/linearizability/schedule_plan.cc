@@ -28,12 +28,15 @@ class Planner {
   }
 
  private:
+  /// So many pairs more than a leaf has at most make sure of two.
+  static constexpr std::uint64_t kMoreThanALeaf = 6;
+
   void begin(Beginning beginning) {
     const bool few = beginning == Beginning::few || beginning == Beginning::contested;
     const bool full = beginning == Beginning::full || beginning == Beginning::contested_full;
     const bool contested =
         beginning == Beginning::contested || beginning == Beginning::contested_full;
-    make_keys(few ? 1 + random_.below(6) : most_ * 5 / 4);
+    make_keys(few ? 1 + random_.below(6) : std::max(most_ * 5 / 4, most_ + kMoreThanALeaf));
     if (few) put_some(random_.below(plan_.keys.size() + 1));
     if (full) put_some(full_ - 3 + random_.below(4));
     draw_weights(beginning == Beginning::little || beginning == Beginning::sparse);
@@ -73,7 +76,7 @@ class Planner {
 
   // Two leaves, from which so much is erased that a few erasures more let them become one.
   void leave_little() {
-    const std::uint64_t put = most_ + 6;
+    const std::uint64_t put = most_ + kMoreThanALeaf;
     put_some(put);
     const std::uint64_t left = joinable_ - 1 + random_.below(6);
     for (std::uint64_t i = left; i < put; ++i)
@@ -193,7 +196,7 @@ class Planner {
   SchedulePlan plan_;
   std::vector<Key> shuffled_;
   std::array<Key, 4> hot_{};
-  std::array<std::uint64_t, 5> weights_{};  // by Action
+  std::array<std::uint64_t, kActions> weights_{};  // by Action
   std::uint64_t scan_one_in_ = 1;
   Value last_value_ = 0;
 };
@@ -209,6 +212,8 @@ void PlannedCall::operator()(Log& log) const {
     case Action::insert: return log.insert(key, value);
     case Action::update: return log.update(key, value);
     case Action::erase: return log.erase(key);
+    case Action::swap: return log.swap(key, value);
+    case Action::take: return log.take(key);
   }
 }
 

@@ -25,6 +25,7 @@ enum class Flaw {
   put_is_not_flushed,         ///< a crash takes away what was acknowledged
   erase_is_not_fenced,        ///< the same for an erase, until a later fence
   update_returns_too_early,   ///< acknowledges a value before it is stored
+  swap_looks_without_lock,    ///< two threads are told that they replaced the same value
   scan_copies_first,          ///< shows a key as it was before the scan
   scan_goes_back,             ///< shows a key twice
   erase_comes_back,           ///< recovery forgets the last erase
@@ -83,6 +84,22 @@ class ToyMap final : public Map {
     }
     pm_.publish(slots_[key].word, 0);  // the commit
     return true;
+  }
+
+  std::optional<Value> swap(Key key, Value value) override {
+    const std::optional<Value> looked =
+        flaw_ == Flaw::swap_looks_without_lock ? read(key) : std::nullopt;
+    const std::lock_guard lock(lock_);
+    const std::optional<Value> before = read(key);
+    pm_.publish(slots_[key].word, value + 1);  // the commit
+    return flaw_ == Flaw::swap_looks_without_lock ? looked : before;
+  }
+
+  std::optional<Value> take(Key key) override {
+    const std::lock_guard lock(lock_);
+    const std::optional<Value> before = read(key);
+    if (before) pm_.publish(slots_[key].word, 0);  // the commit
+    return before;
   }
 
   bool ordered() const override { return true; }
