@@ -8,16 +8,18 @@
 
 #include <perdix/error.h>
 
+#include "perdix_engines.h"
+
 namespace perdix::bench {
 
 std::span<const Engine> engines() {
-  static const std::vector<Engine> all = {
-      sptree_engine(),    buffered_sptree_engine(),  // perdix: ordered index
-      fastfair_engine(),                             // perdix: B+-tree in PM
-      nbtree_engine(),                               // perdix: lock-free B+-tree
-      btree_map_engine(),                            // volatile upper bound
-      lmdb_engine(),      rocksdb_engine(),         std_map_engine(),
-  };
+  static const std::vector<Engine> all = [] {
+    std::vector<Engine> engines = perdix_engines();
+    for (const Engine& other :
+         {btree_map_engine(), lmdb_engine(), rocksdb_engine(), std_map_engine()})
+      engines.push_back(other);
+    return engines;
+  }();
   return all;
 }
 

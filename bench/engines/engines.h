@@ -1,5 +1,5 @@
-// The contenders of the benchmark. A new one is one small file beside this one and one line in
-// engines.cc.
+// The contenders of the benchmark. An engine of perdix is one small file beside this one, which
+// CMake finds; another contender also needs its line here and in engines.cc.
 #pragma once
 
 #include <span>
@@ -15,10 +15,6 @@ std::span<const Engine> engines();
 /// The contender of that name. Throws perdix::Error invalid_argument, which lists the names.
 const Engine& find_engine(std::string_view name);
 
-Engine sptree_engine();
-Engine buffered_sptree_engine();
-Engine fastfair_engine();
-Engine nbtree_engine();
 Engine btree_map_engine();
 Engine std_map_engine();
 Engine lmdb_engine();

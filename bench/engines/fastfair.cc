@@ -1,3 +1,5 @@
+#include <vector>
+
 #include <perdix/fastfair.h>
 
 #include "engines/engines.h"
@@ -11,9 +13,9 @@ using FastFairMap = PerdixMap<FastFair, K, V>;
 
 }  // namespace
 
-Engine fastfair_engine() {
-  return {"fastfair", "perdix::FastFair, B+-tree in a pool", true, open_store<FastFairMap>,
-          pool_settings};
+std::vector<Engine> fastfair_engines() {
+  return {{"fastfair", "perdix::FastFair, B+-tree in a pool", true, open_store<FastFairMap>,
+           pool_settings}};
 }
 
 }  // namespace perdix::bench

@@ -1,3 +1,5 @@
+#include <vector>
+
 #include <perdix/nbtree.h>
 
 #include "engines/engines.h"
@@ -11,9 +13,9 @@ using NbTreeMap = Resuming<PerdixMap<NbTree, K, V>>;
 
 }  // namespace
 
-Engine nbtree_engine() {
-  return {"nbtree", "perdix::NbTree, lock-free B+-tree, leaves in a pool", true,
-          open_store<NbTreeMap>, pool_settings};
+std::vector<Engine> nbtree_engines() {
+  return {{"nbtree", "perdix::NbTree, lock-free B+-tree, leaves in a pool", true,
+           open_store<NbTreeMap>, pool_settings}};
 }
 
 }  // namespace perdix::bench

@@ -1,3 +1,5 @@
+#include <vector>
+
 #include <perdix/sptree.h>
 
 #include "engines/engines.h"
@@ -18,14 +20,11 @@ class BufferedSpTreeMap : public SpTreeMap<K, V> {
 
 }  // namespace
 
-Engine sptree_engine() {
-  return {"sptree", "perdix::SpTree, ordered index in a pool", true, open_store<SpTreeMap>,
-          pool_settings};
-}
-
-Engine buffered_sptree_engine() {
-  return {"sptree+buffers", "perdix::SpTree with write buffers in DRAM and a log", true,
-          open_store<BufferedSpTreeMap>, pool_settings};
+std::vector<Engine> sptree_engines() {
+  return {{"sptree", "perdix::SpTree, ordered index in a pool", true, open_store<SpTreeMap>,
+           pool_settings},
+          {"sptree+buffers", "perdix::SpTree with write buffers in DRAM and a log", true,
+           open_store<BufferedSpTreeMap>, pool_settings}};
 }
 
 }  // namespace perdix::bench

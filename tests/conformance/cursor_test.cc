@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "epoch/reclaimer.h"
+#include "pool/pool_core.h"
 #include "support/contract.h"
 
 namespace perdix::test {
@@ -52,6 +54,27 @@ const Contract far_apart("neighbours_are_found_across_empty_leaves", ordered, []
     for (std::size_t i = 0; i < keys.size(); i += 13) expect_neighbours(*index, model, keys[i]);
     EXPECT_EQ(index->last(), model.last());
     rig.reopen(index);
+  }
+});
+
+// A cursor on a pair of each leaf, and none of them is moved while all pairs go.
+const Contract resting("resting_cursors_hold_up_no_reclamation", ordered, [](Rig& rig) {
+  const auto index = Index::open_or_create(rig.pool(), rig.info());
+  const auto keys = rig.keys(1000);
+  for (const Datum& key : keys) index->put(encoded(key), encoded(rig.small_value()));
+  std::vector<Index::IndexCursor> cursors;
+  for (std::size_t i = 0; i < keys.size(); i += 20) {
+    cursors.push_back(index->cursor());
+    cursors.back().seek(encoded(keys[i]));
+  }
+  for (const Datum& key : keys) index->erase(encoded(key));
+  epoch::Reclaimer& reclaimer = rig.pool().core()->reclaimer();
+  EXPECT_TRUE(reclaimer.drain());
+  EXPECT_EQ(reclaimer.pending(), 0U);
+  for (std::size_t i = 0; i < cursors.size(); ++i) {
+    EXPECT_EQ(cursors[i].key(), encoded(keys[20 * i])) << "its pair is its own";
+    cursors[i].next();
+    EXPECT_FALSE(cursors[i].valid());
   }
 });
 
@@ -120,8 +143,8 @@ class Walk {
   void expect_at(const std::optional<Row>& row) {
     ASSERT_EQ(cursor_.valid(), row.has_value());
     if (!row) return;
-    EXPECT_EQ(cursor_.key(), bytes(row->first));
-    EXPECT_EQ(cursor_.value(), bytes(row->second));
+    EXPECT_EQ(cursor_.key(), encoded(row->first));
+    EXPECT_EQ(cursor_.value(), encoded(row->second));
   }
   void run() {
     cursor_.seek_first();
@@ -141,12 +164,6 @@ class Walk {
   }
 
  private:
-  static std::string bytes(const Datum& datum) {
-    if (datum.kind() == Kind::bytes) return datum.bytes();
-    const auto number = encode_u64(datum.number());
-    return {number.begin(), number.end()};
-  }
-
   Index::IndexCursor cursor_;
   const Model& model_;
 };
@@ -164,15 +181,10 @@ const Contract walks("cursors_of_bytes_walk_both_ways", ordered, [](Rig& rig) {
 // A cursor holds nothing, so everything may change around it, its own pair included.
 const Contract survives("a_cursor_survives_any_change", ordered, [](Rig& rig) {
   const auto index = Index::open_or_create(rig.pool(), rig.info());
-  const auto bytes = [](const Datum& datum) {
-    if (datum.kind() == Kind::bytes) return datum.bytes();
-    const auto number = encode_u64(datum.number());
-    return std::string(number.begin(), number.end());
-  };
   std::vector<std::string> keys;
-  for (const Datum& key : rig.keys_of(600, KeyStyle::mixed)) keys.push_back(bytes(key));
+  for (const Datum& key : rig.keys_of(600, KeyStyle::mixed)) keys.push_back(encoded(key));
   std::sort(keys.begin(), keys.end());
-  const std::string value = bytes(rig.small_value());
+  const std::string value = encoded(rig.small_value());
   for (const std::string& key : keys) index->put(key, value);
   auto cursor = index->cursor();
   cursor.seek(keys[300]);

@@ -12,24 +12,15 @@
 namespace perdix::test {
 namespace {
 
-std::string bytes(std::uint64_t number) {
-  const auto encoded = encode_u64(number);
-  return {encoded.begin(), encoded.end()};
-}
-
-std::string bytes(const Datum& datum) {
-  return datum.kind() == Kind::u64 ? bytes(datum.number()) : datum.bytes();
-}
-
 TEST(Encoding, NumbersSortAsTheirBytes) {
   Rng rng(seed());
   const auto numbers = make_keys(Kind::u64, rng, 1000, KeyStyle::mixed);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    EXPECT_EQ(decode_u64(bytes(numbers[i])), numbers[i].number());
+    EXPECT_EQ(decode_u64(encoded(numbers[i])), numbers[i].number());
     if (i == 0) continue;
-    EXPECT_LT(bytes(numbers[i - 1]), bytes(numbers[i])) << show(numbers[i]);
+    EXPECT_LT(encoded(numbers[i - 1]), encoded(numbers[i])) << show(numbers[i]);
   }
-  EXPECT_EQ(bytes(std::uint64_t{0x0102030405060708}), "\x01\x02\x03\x04\x05\x06\x07\x08");
+  EXPECT_EQ(encoded(std::uint64_t{0x0102030405060708}), "\x01\x02\x03\x04\x05\x06\x07\x08");
 }
 
 TEST(Encoding, OtherLengthsAreRefused) {
@@ -48,15 +39,15 @@ TEST(Encoding, EveryEngineOfTheListHasItsName) {
 /// get() into a string that is used again, and get_many(), of all keys and one that is not there.
 void expect_same_lookups(const Index& index, const Model& model) {
   std::vector<std::string> keys;
-  for (const auto& [key, value] : model) keys.push_back(bytes(key));
+  for (const auto& [key, value] : model) keys.push_back(encoded(key));
   std::vector<std::optional<std::string>> values(keys.size());
   index.get_many(std::vector<std::string_view>(keys.begin(), keys.end()), values);
   std::string reused;
   auto next = model.begin();
   for (std::size_t i = 0; i < keys.size(); ++i, ++next) {
-    EXPECT_EQ(values[i], bytes(next->second)) << show(next->first);
+    EXPECT_EQ(values[i], encoded(next->second)) << show(next->first);
     ASSERT_TRUE(index.get(keys[i], reused));
-    EXPECT_EQ(reused, bytes(next->second)) << show(next->first);
+    EXPECT_EQ(reused, encoded(next->second)) << show(next->first);
   }
   if (keys.empty()) return;
   std::vector<std::optional<std::string>> too_few(keys.size() - 1);
@@ -69,7 +60,7 @@ void expect_same_lookups(const Index& index, const Model& model) {
 /// for_each() shows the pairs of the model, each once.
 void expect_same_pairs(const Index& index, const Model& model) {
   std::map<std::string, std::string> left;
-  for (const auto& [key, value] : model) left.emplace(bytes(key), bytes(value));
+  for (const auto& [key, value] : model) left.emplace(encoded(key), encoded(value));
   index.for_each([&](std::string_view key, std::string_view value) {
     const auto found = left.find(std::string(key));
     EXPECT_TRUE(found != left.end() && found->second == value) << "pair " << show(key);
@@ -88,14 +79,15 @@ void expect_same(const Rig& rig, const Index& index, const Model& model) {
   EXPECT_EQ(index.stats().pairs, model.size());
   EXPECT_TRUE(index.check().ok());
   for (const auto& [key, value] : model) {
-    EXPECT_TRUE(index.contains(bytes(key))) << show(key);
-    EXPECT_EQ(index.get(bytes(key)), bytes(value)) << show(key);
+    EXPECT_TRUE(index.contains(encoded(key))) << show(key);
+    EXPECT_EQ(index.get(encoded(key)), encoded(value)) << show(key);
   }
   EXPECT_EQ(index.ordered(), rig.type().ordered);
   auto next = model.begin();
   const auto scan = [&] {
     index.scan("", [&](std::string_view key, std::string_view value) {
-      EXPECT_TRUE(next != model.end() && key == bytes(next->first) && value == bytes(next->second))
+      EXPECT_TRUE(next != model.end() && key == encoded(next->first) &&
+                  value == encoded(next->second))
           << "row " << show(key);
       if (next != model.end()) ++next;
       return true;
@@ -141,17 +133,17 @@ const Contract same_calls("the_interface_of_bytes_does_what_the_typed_calls_do",
       const auto value = rig.small_value();
       switch (step.op) {
         case Op::put:
-          index->put(bytes(key), bytes(value));
+          index->put(encoded(key), encoded(value));
           model.put(key, value);
           break;
         case Op::insert:
-          EXPECT_EQ(index->insert(bytes(key), bytes(value)), model.insert(key, value));
+          EXPECT_EQ(index->insert(encoded(key), encoded(value)), model.insert(key, value));
           break;
         case Op::update:
-          EXPECT_EQ(index->update(bytes(key), bytes(value)), model.update(key, value));
+          EXPECT_EQ(index->update(encoded(key), encoded(value)), model.update(key, value));
           break;
-        case Op::erase: EXPECT_EQ(index->erase(bytes(key)), model.erase(key)); break;
-        default: EXPECT_EQ(index->contains(bytes(key)), model.contains(key)); break;
+        case Op::erase: EXPECT_EQ(index->erase(encoded(key)), model.erase(key)); break;
+        default: EXPECT_EQ(index->contains(encoded(key)), model.contains(key)); break;
       }
     }
     expect_same(rig, *index, model);
@@ -173,9 +165,9 @@ const Contract scan_from_number("the_interface_of_bytes_scans_numbers", ordered,
   }
   for (std::size_t i = 0; i < keys.size(); i += 11) {
     std::size_t at = i;
-    index->scan(bytes(keys[i]), [&](std::string_view key, std::string_view value) {
-      EXPECT_EQ(key, bytes(keys[at]));
-      EXPECT_EQ(value, bytes(*model.get(keys[at])));
+    index->scan(encoded(keys[i]), [&](std::string_view key, std::string_view value) {
+      EXPECT_EQ(key, encoded(keys[at]));
+      EXPECT_EQ(value, encoded(*model.get(keys[at])));
       return ++at < std::min(i + 20, keys.size());
     });
     EXPECT_EQ(at, std::min(i + 20, keys.size()));
@@ -184,7 +176,7 @@ const Contract scan_from_number("the_interface_of_bytes_scans_numbers", ordered,
 
 const Contract wrong_lengths("the_interface_of_bytes_refuses_other_lengths", [](Rig& rig) {
   const auto index = Index::open_or_create(rig.pool(), rig.info());
-  const std::string number = bytes(std::uint64_t{7});
+  const std::string number = encoded(std::uint64_t{7});
   for (const std::size_t size : {0, 7, 9}) {
     const std::string odd(size, 'o');
     const auto refused = [&](bool is_number) {

@@ -9,10 +9,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <perdix/perdix.h>
 
+#include "engine_list.h"
 #include "memory/failing_memory.h"
 #include "pool/claim_image.h"
 #include "util/random.h"
@@ -31,12 +33,17 @@ using Bytes = std::string;
 constexpr std::uint64_t kBuffers = IndexOptions::kUnlimited;
 constexpr std::uint64_t kKeys = 700;
 
-template <template <class, class> class Engine, class KeyType, class ValueType,
-          std::uint64_t budget = 0>
+template <class EngineTraits, class KeyType, class ValueType, std::uint64_t budget = 0>
 struct Type {
   using K = KeyType;
   using V = ValueType;
-  using Index = Engine<K, V>;
+  using Index = typename EngineTraits::template Index<K, V>;
+
+  static std::string name() {
+    const auto kinds =
+        std::string(to_string(kKindOf<K>)) + "_" + std::string(to_string(kKindOf<V>));
+    return std::string(EngineTraits::kTraits.engine) + (budget == 0 ? "_" : "_buffered_") + kinds;
+  }
 
   static Index open(const Pool& pool, std::string_view name = "index", bool resume = false) {
     IndexOptions options;
@@ -247,22 +254,24 @@ class Allocation : public ::testing::Test {
   std::uint64_t failures_ = 0;
 };
 
-using Types =
-    ::testing::Types<Type<SpTree, U64, U64>, Type<SpTree, U64, Bytes>, Type<SpTree, Bytes, U64>,
-                     Type<SpTree, Bytes, Bytes>, Type<SpTree, U64, U64, kBuffers>,
-                     Type<SpTree, U64, Bytes, kBuffers>, Type<SpTree, Bytes, U64, kBuffers>,
-                     Type<SpTree, Bytes, Bytes, kBuffers>, Type<NbTree, U64, U64>,
-                     Type<NbTree, U64, Bytes>, Type<NbTree, Bytes, U64>, Type<NbTree, Bytes, Bytes>,
-                     Type<FastFair, U64, U64>, Type<FastFair, U64, Bytes>,
-                     Type<FastFair, Bytes, U64>, Type<FastFair, Bytes, Bytes>>;
+template <class EngineTraits, std::uint64_t budget = 0>
+using AllKinds =
+    std::tuple<Type<EngineTraits, U64, U64, budget>, Type<EngineTraits, U64, Bytes, budget>,
+               Type<EngineTraits, Bytes, U64, budget>, Type<EngineTraits, Bytes, Bytes, budget>>;
+
+/// All engines in all kinds, and SpTree with write buffers, too.
+template <class... EngineTraits>
+auto types_of(const std::tuple<EngineTraits...>*) {
+  const auto as_types = []<class... T>(const std::tuple<T...>&) { return testing::Types<T...>(); };
+  return as_types(
+      std::tuple_cat(AllKinds<EngineTraits>()..., AllKinds<index::sptree::TestTraits, kBuffers>()));
+}
+using Types = decltype(types_of(static_cast<const EngineList*>(nullptr)));
 
 struct Names {
   template <class T>
-  static std::string GetName(int number) {
-    static constexpr const char* kNames[] = {"sptree", "sptree_buffered", "nbtree", "fastfair"};
-    const auto kind = [](Kind k) { return std::string(to_string(k)); };
-    return kNames[number / 4] + ("_" + kind(kKindOf<typename T::K>)) + "_" +
-           kind(kKindOf<typename T::V>);
+  static std::string GetName(int) {
+    return T::name();
   }
 };
 

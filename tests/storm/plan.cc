@@ -6,6 +6,7 @@
 #include <csignal>
 #include <stdexcept>
 
+#include "engine_list.h"
 #include "support/rng.h"
 
 namespace perdix::test::storm {
@@ -16,6 +17,8 @@ constexpr std::uint64_t kMaxBytes = 64 * kMiB;  ///< of keys and values of an in
 constexpr std::array<std::uint32_t, 9> kPrefixes = {8, 31, 33, 40, 64, 255, 600, 1500, 4096};
 constexpr std::array<std::uint64_t, 6> kBudgets = {
     0, 16 * kKiB, 256 * kKiB, 4 * kMiB, IndexOptions::kUnlimited, IndexOptions::kUnlimited};
+constexpr auto kEngines = std::apply(
+    [](const auto&... traits) { return std::array{traits.kTraits.engine...}; }, EngineList());
 constexpr std::array kOtherWords = {"kills-while-opening",
                                     "visitors",
                                     "restarts",
@@ -125,8 +128,6 @@ class Maker {
   }
 
   const IndexType& draw_type() {
-    constexpr std::array<std::string_view, 8> kEngines = {
-        "sptree", "nbtree", "fastfair", "sptree", "nbtree", "sptree", "nbtree", "fastfair"};
     const std::string engine(wishes_.engine.empty() ? one_of(kEngines) : wishes_.engine);
     std::vector<const IndexType*> fitting;
     for (const IndexType& type : index_types()) {

@@ -29,6 +29,12 @@ std::strong_ordering operator<=>(DatumView left, DatumView right) {
   return left.bytes() <=> right.bytes();  // std::string_view compares as unsigned bytes
 }
 
+std::string encoded(DatumView datum) {
+  if (datum.kind() == Kind::bytes) return std::string(datum.bytes());
+  const auto number = encode_u64(datum.number());
+  return {number.begin(), number.end()};
+}
+
 std::string show(DatumView datum) {
   return datum.kind() == Kind::u64 ? fmt::format("{}", datum.number()) : show_bytes(datum.bytes());
 }

@@ -69,6 +69,9 @@ class DatumView {
 bool operator==(DatumView left, DatumView right);
 std::strong_ordering operator<=>(DatumView left, DatumView right);
 
+/// As the interface of bytes (perdix::Index) takes it: numbers are eight big-endian bytes.
+std::string encoded(DatumView datum);
+
 /// For messages: short, printable, and long enough to tell data apart. Of bytes the first ones,
 /// those that are not printable in hexadecimal, and the length if some are left.
 std::string show(DatumView datum);
