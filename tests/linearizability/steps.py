@@ -123,7 +123,7 @@ sptree: adopt a chain
 sptree: all leaves are warm
 sptree: bring pairs back into their columns
 sptree: bury a pair
-sptree: clean a chain
+buffers: clean a chain
 sptree: close a chain
 sptree: file a leaf
 sptree: go right
@@ -131,11 +131,11 @@ sptree: leaves were merged
 sptree: list a new node
 sptree: lock a gap
 sptree: lock a node
-sptree: make a checkpoint
+buffers: make a checkpoint
 sptree: make a leaf warm
 sptree: queue a leaf for the backup
 sptree: resume one leaf for the log
-sptree: shrink the log
+buffers: shrink the log
 sptree: take the buffer of another node
 """
 
@@ -154,9 +154,9 @@ nbtree: complete a join on the way to the left neighbour
 nbtree: the death of an entry that lost may not be durable
 nbtree: the left neighbour has gone
 sptree: a stale chain at the left comes first
-sptree: give back a buffer
+buffers: give back a buffer
 sptree: no room for a tombstone
-sptree: no space to keep the log short
+buffers: no space to keep the log short
 """
 
 

@@ -43,7 +43,7 @@ BUGS = [
         "what the log has of a leaf is not looked for (SPTree's release: acknowledged keys are "
         "lost)",
         SPTREE_RESUME,
-        "  if (log_ != nullptr) survivor = survivor_of(pool(), keys_, *log_, leaf);\n",
+        "  if (has_log()) survivor = survivor_of(pool(), keys_, log(), leaf);\n",
         "",
         BUFFERS,
     ),
@@ -65,11 +65,11 @@ BUGS = [
         "a stale chain ends before what it says is merged",
         SPTREE_RESUME,
         """  publish_slots(pm(), leaf, placed.taken - chain.erased);  // before the END
-  log_->adopt(closing, adoption);
-  log_->end(closing);
+  log().adopt(closing, adoption);
+  log().end(closing);
 """,
-        """  log_->adopt(closing, adoption);
-  log_->end(closing);
+        """  log().adopt(closing, adoption);
+  log().end(closing);
   publish_slots(pm(), leaf, placed.taken - chain.erased);
 """,
         BUFFERS,

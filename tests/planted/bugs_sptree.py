@@ -345,7 +345,7 @@ BUGS = [
         BUFFERED,
         "  publish_slots(pm(), leaf, slots);  // phase 2: durable before the chain that says the "
         "same ends\n",
-        "  log_->end(*buffer);\n  publish_slots(pm(), leaf, slots);\n",
+        "  log().end(*buffer);\n  publish_slots(pm(), leaf, slots);\n",
         BUFFERS,
     ),
     Bug(
@@ -366,7 +366,7 @@ BUGS = [
     Bug(
         "a tombstone stays in DRAM",
         BUFFERED,
-        "    log_->append(buffer, wal::Type::erase_slot, slot, 0);\n",
+        "    log().append(buffer, wal::Type::erase_slot, slot, 0);\n",
         "",
         BUFFERS,
     ),
@@ -380,14 +380,14 @@ BUGS = [
     Bug(
         "a buffered pair is erased in DRAM only",
         BUFFERED,
-        "    log_->append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);\n",
+        "    log().append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);\n",
         "",
         BUFFERS,
     ),
     Bug(
         "a buffered value is replaced in DRAM only",
         BUFFERED,
-        "    log_->append(buffer, wal::Type::put, buffer.key(i), value);\n",
+        "    log().append(buffer, wal::Type::put, buffer.key(i), value);\n",
         "",
         BUFFERS,
     ),
@@ -395,14 +395,14 @@ BUGS = [
         "a buffered string that is replaced leaks",
         BUFFERED,
         "    Values::free(session, old_word);\n"
-        "    log_->append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
-        "    log_->append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
+        "    log().append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
+        "    log().append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
         BUFFERED_STRINGS,
     ),
     Bug(
         "a split leaves the chain open: what moved away stays in it",
         SMO,
-        "    log_->end(*buffer);  // what it says is durable\n",
+        "    log().end(*buffer);  // what it says is durable\n",
         "",
         BUFFERED_STRINGS,
     ),
@@ -410,7 +410,7 @@ BUGS = [
         "a split ends the chain before what stays has reached the leaf",
         SMO,
         "  if (slots != taken) publish_slots(pm(), leaf, slots);  // phase 2: the commit\n",
-        "  if (buffer != nullptr) log_->end(*buffer);\n"
+        "  if (buffer != nullptr) log().end(*buffer);\n"
         "  if (slots != taken) publish_slots(pm(), leaf, slots);\n",
         BUFFERS,
     ),

@@ -249,7 +249,7 @@ BUGS = [
     Bug(
         "an index of one leaf keeps its log when it is opened without buffers",
         SPTREE_RESUME,
-        "    if (log_ != nullptr) tidy_up();\n    return;\n",
+        "    if (has_log()) buffers_.tidy_up(Upkeep{*this});\n    return;\n",
         "    return;\n",
         (
             unit(

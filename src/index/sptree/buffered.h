@@ -20,15 +20,6 @@
 
 namespace perdix::index::sptree {
 
-/// Whoever looks at the log cleans up to so many chains for each record after which a look is due.
-inline constexpr unsigned kChainsPerRecord = 2;
-
-template <class K, class V>
-auto Tree<K, V>::buffer_of(const Node& node) const -> Buffer* {
-  const std::uint32_t number = node.buffer();
-  return number == 0 ? nullptr : &buffers_.at(number);
-}
-
 /// The number of the buffer that the node has, if nothing kept it from getting that one: a function
 /// of the node's address, for whoever has not read the node yet. 0: the node gets any. The budget
 /// bounds it, so that a small one takes no more memory than its buffers.
@@ -43,7 +34,7 @@ std::uint32_t Tree<K, V>::own_number(const Node& node) const {
 template <class K, class V>
 void Tree<K, V>::leave_hint(const Node& node) {
   if constexpr (Keys::kInline) {
-    if (buffers_.budget() == 0) return;
+    if (!buffers_.any()) return;
     hints_.note(node.low, node.high.load(std::memory_order_relaxed), nodes_.ref(&node));
   }
 }
@@ -54,7 +45,7 @@ void Tree<K, V>::leave_hint(const Node& node) {
 template <class K, class V>
 void Tree<K, V>::grow_hints() {
   if constexpr (Keys::kInline) {
-    if (buffers_.budget() == 0) return;
+    if (!buffers_.any()) return;
     const epoch::Guard guard;  // for the table, too: another thread may make a new one
     const auto nodes = static_cast<std::uint64_t>(leaves_.sum());
     if (!hints_.growth_due(nodes)) return;
@@ -99,27 +90,12 @@ unsigned Tree<K, V>::steps_right(Key key) const {
 /// nullptr if the change must go to the leaf.
 template <class K, class V>
 auto Tree<K, V>::buffer_for_change(Node& node) -> Buffer* {
-  if (buffers_.budget() == 0) return nullptr;
+  if (!buffers_.any()) return nullptr;
   if (node.buffer() == 0 && !attach(node)) return nullptr;
-  Buffer* buffer = buffer_of(node);
+  Buffer* buffer = buffers_.of(node);
   buffer->hot.store(true, std::memory_order_relaxed);
   buffer->prefetch_next_pair();
-  return admitted() ? buffer : nullptr;
-}
-
-/// Whether the log has room for another record. If not, the leaf may have some.
-template <class K, class V>
-bool Tree<K, V>::admitted() {
-  if (!log_is_full_.load(std::memory_order_relaxed)) {
-    try {
-      if (log_->admit()) return true;
-    } catch (const Error& error) {
-      if (error.code() != Errc::out_of_space) throw;
-    }
-    log_is_full_.store(true, std::memory_order_relaxed);
-  }
-  log_->note_refusal();
-  return false;
+  return buffers_.admitted() ? buffer : nullptr;
 }
 
 template <class K, class V>
@@ -136,7 +112,7 @@ template <class K, class V>
 /// The leaf's bitmap in PM.
 template <class K, class V>
 SlotSet Tree<K, V>::taken_slots(const Node& node) const {
-  const Buffer* buffer = buffer_of(node);
+  const Buffer* buffer = buffers_.of(node);
   return buffer == nullptr ? node.slots() : node.slots() | buffer->erased_slots();
 }
 
@@ -153,7 +129,7 @@ unsigned Tree<K, V>::free_slot_of(const Node& node, Hash16 hash) const {
 
 template <class K, class V>
 unsigned Tree<K, V>::count_with_buffer(const Node& node) const {
-  const Buffer* buffer = buffer_of(node);
+  const Buffer* buffer = buffers_.of(node);
   return node.count() + (buffer == nullptr ? 0 : buffer->size());
 }
 
@@ -164,7 +140,7 @@ bool Tree<K, V>::add_buffered(Node& node, Buffer& buffer, Key key, Value value, 
   if (buffer.full()) {
     if constexpr (Keys::kInline && Values::kInline) {
       const bool added = merge_buffer(node, Pair{key, value});
-      if (added) shed_buffer(node);
+      if (added) buffers_.shed(node);
       return added;
     } else if (!merge_buffer(node)) {
       return false;
@@ -189,20 +165,20 @@ std::uint8_t Tree<K, V>::sure_of(unsigned taken) {
 /// of the buffer need them (B4).
 template <class K, class V>
 bool Tree<K, V>::leaf_may_take(const Node& node) const {
-  const Buffer* buffer = buffer_of(node);
+  const Buffer* buffer = buffers_.of(node);
   return buffer == nullptr || buffer->without_slot(taken_slots(node).count(), 1) <= buffer->sure;
 }
 
 template <class K, class V>
 void Tree<K, V>::add_to_buffer(Buffer& buffer, Key key, Value value, Hash16 hash) {
   if constexpr (Keys::kInline && Values::kInline) {
-    log_->append(buffer, wal::Type::put, key, value);
+    log().append(buffer, wal::Type::put, key, value);
     buffer.push(key, value, hash);
   } else {
     alloc::Session session = pool().allocator().session();
     const Word key_word = keys_.write(session, key, hash);
     const Word value_word = values_.write(session, value);
-    log_->append(buffer, wal::Type::put, key_word, value_word, session);
+    log().append(buffer, wal::Type::put, key_word, value_word, session);
     count_blobs(key_word, value_word, +1);
     buffer.push(key_word, value_word, hash);
   }
@@ -213,7 +189,7 @@ void Tree<K, V>::add_to_buffer(Buffer& buffer, Key key, Value value, Hash16 hash
 template <class K, class V>
 void Tree<K, V>::replace_in_buffer(Buffer& buffer, unsigned i, Value value) {
   if constexpr (Values::kInline) {
-    log_->append(buffer, wal::Type::put, buffer.key(i), value);
+    log().append(buffer, wal::Type::put, buffer.key(i), value);
     buffer.set_value(i, value);
   } else {
     alloc::Session session = pool().allocator().session();
@@ -222,7 +198,7 @@ void Tree<K, V>::replace_in_buffer(Buffer& buffer, unsigned i, Value value) {
     if (new_word == old_word) return;  // both empty: nothing to change
     const std::int64_t old_bytes = values_.footprint(old_word);
     Values::free(session, old_word);
-    log_->append(buffer, wal::Type::put, buffer.key(i), new_word, session);
+    log().append(buffer, wal::Type::put, buffer.key(i), new_word, session);
     buffer.set_value(i, new_word);
     blob_bytes_.add(values_.footprint(new_word) - old_bytes);
   }
@@ -233,13 +209,13 @@ void Tree<K, V>::replace_in_buffer(Buffer& buffer, unsigned i, Value value) {
 template <class K, class V>
 void Tree<K, V>::remove_from_buffer(Buffer& buffer, unsigned i) {
   if constexpr (Keys::kInline && Values::kInline) {
-    log_->append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);
+    log().append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);
   } else {
     const std::int64_t bytes = keys_.footprint(buffer.key(i)) + values_.footprint(buffer.value(i));
     alloc::Session session = pool().allocator().session();
     Keys::free(session, buffer.key(i));
     Values::free(session, buffer.value(i));
-    log_->append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0, session);
+    log().append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0, session);
     blob_bytes_.add(-bytes);
   }
   buffer.remove(i);
@@ -269,23 +245,16 @@ bool Tree<K, V>::bury(Node& node, Buffer& buffer, unsigned slot) {
 template <class K, class V>
 void Tree<K, V>::log_tombstone(const Node& node, Buffer& buffer, unsigned slot) {
   if constexpr (Keys::kInline && Values::kInline) {
-    log_->append(buffer, wal::Type::erase_slot, slot, 0);
+    log().append(buffer, wal::Type::erase_slot, slot, 0);
   } else {
     const Pair& pair = pair_at(*node.leaf(), slot);
     const std::int64_t bytes = keys_.footprint(pair.key) + values_.footprint(pair.value);
     alloc::Session session = pool().allocator().session();
     Keys::free(session, pm::load(pair.key));
     Values::free(session, pm::load(pair.value));
-    log_->append(buffer, wal::Type::erase_slot, slot, 0, session);
+    log().append(buffer, wal::Type::erase_slot, slot, 0, session);
     blob_bytes_.add(-bytes);
   }
-}
-
-/// Whether another record may follow in the chain of the locked node, which has a buffer: for
-/// changes of pairs that are in it already. If not, the buffer must be merged.
-template <class K, class V>
-bool Tree<K, V>::can_grow(const Node& node) {
-  return buffer_of(node)->records < kChainRecords && admitted();
 }
 
 /// Writes pairs into free slots of a leaf, durably; their bits come later (phase 1 of two-phase
@@ -323,7 +292,7 @@ auto Tree<K, V>::place_pairs(Leaf& leaf, SlotSet taken, unsigned count, PairAt p
 /// commit is its own, too.
 template <class K, class V>
 bool Tree<K, V>::merge_buffer(Node& node, std::optional<Pair> another) {
-  Buffer* buffer = buffer_of(node);
+  Buffer* buffer = buffers_.of(node);
   if (buffer == nullptr || buffer->empty_chain()) {
     assert(!another);
     return true;
@@ -339,7 +308,7 @@ bool Tree<K, V>::merge_buffer(Node& node, std::optional<Pair> another) {
   // Before the END, whose lock waits for what has been published.
   for (unsigned i = 0; i < count; ++i) node.add(placed.slots[i], placed.hashes[i]);
   pm::on_step("sptree: a merge ends a chain");
-  log_->end(*buffer);  // has room, so nothing throws behind the commit
+  log().end(*buffer);  // has room, so nothing throws behind the commit
   buffer->clear();
   return true;
 }
@@ -348,35 +317,12 @@ bool Tree<K, V>::merge_buffer(Node& node, std::optional<Pair> another) {
 template <class K, class V>
 bool Tree<K, V>::attach(Node& node) {
   constexpr std::uint64_t kAskOneIn = 8;  // so only a node that is written to often gets another's
-  std::uint32_t number = 0;
-  try {
-    number = buffers_.acquire(own_number(node));
-  } catch (const std::bad_alloc&) {
-    return false;  // the leaf takes the change
-  }
+  std::uint32_t number = buffers_.acquire(own_number(node));
   if (number == 0 && node.lock.version() % kAskOneIn == 0) number = take_cold();
-  if (number == 0) return false;
-  give(node, number);
+  if (number == 0) return false;  // the leaf takes the change
+  buffers_.give(node, number);
   buffers_.at(number).assign(owner_of(node));
   return true;
-}
-
-template <class K, class V>
-void Tree<K, V>::give(Node& node, std::uint32_t number) {
-  buffers_.at(number).node.store(&node, std::memory_order_release);
-  node.home.set_buffer(number);
-}
-
-/// Takes the locked node's buffer, whose chain is closed.
-template <class K, class V>
-std::uint32_t Tree<K, V>::take_from(Node& node) {
-  const std::uint32_t number = node.buffer();
-  Buffer& buffer = buffers_.at(number);
-  assert(buffer.empty());
-  buffer.assign(0);
-  buffer.node.store(nullptr, std::memory_order_release);
-  node.home.set_buffer(0);
-  return number;
 }
 
 /// The buffer of a node that is not written to any more, merged and taken away from it; 0 if there
@@ -391,78 +337,7 @@ std::uint32_t Tree<K, V>::take_cold() {
   const LockedNode locked(owner);  // its memory stays: the caller's guard holds
   if (owner->lock.is_obsolete() || owner->buffer() != number || !merge_buffer(*owner)) return 0;
   pm::on_step("sptree: take the buffer of another node");
-  return take_from(*owner);
-}
-
-/// Gives the locked node's buffer back, whose chain is closed, if there are more in use than the
-/// budget allows: those that survived an opening with a smaller one, or with less in the log.
-template <class K, class V>
-void Tree<K, V>::shed_buffer(Node& node) {
-  if (node.buffer() == 0 || buffers_.in_use() <= buffers_.budget()) return;
-  pm::on_step("sptree: give back a buffer");
-  buffers_.release(take_from(node));
-}
-
-/// A look at the log is for some writers only, of which each comes after so many records: it needs
-/// lines that all writers change, and those who look clean as many chains as others may have opened
-/// meanwhile. Where the log is full, writes go to the leaves, and each so many of them look.
-template <class K, class V>
-bool Tree<K, V>::maintenance_due() {
-  if (!log_->look_due()) return false;
-  return log_->crowded() || log_->suffix_is_long() || log_is_full_.load(std::memory_order_relaxed);
-}
-
-/// Keeps the log short, a few chains at a time, by whichever writer finds it long. No lock and no
-/// guard is held.
-template <class K, class V>
-void Tree<K, V>::maintain() {
-  const std::unique_lock lock(maintenance_, std::try_to_lock);
-  if (!lock.owns_lock()) return;
-  const unsigned most = kChainsPerRecord * log_limits_.records_per_look;
-  try {
-    // Until then nothing can be forgotten.
-    if (log_->resuming() && log_->suffix_is_long()) resume_some(most);
-    for (unsigned i = 0; i < most && log_->crowded(); ++i) {
-      wal::Chain* chain = log_->oldest();
-      if (chain == nullptr) break;
-      pm::on_step("sptree: clean a chain");
-      clean(*chain, true);
-    }
-    shorten_log();
-    log_is_full_.store(false, std::memory_order_relaxed);  // as far as is known
-    grow_hints();
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space) throw;
-    pm::on_step("sptree: no space to keep the log short");
-    // The log stays as long as it is; writers that find no room in it write to the leaves.
-  }
-}
-
-/// Frees what no restart needs, and cares that this is enough.
-template <class K, class V>
-void Tree<K, V>::shorten_log() {
-  log_->reclaim();  // first: it needs no space, and a checkpoint may need what it frees
-  if (!log_->checkpoint_due()) return;
-  pm::on_step("sptree: make a checkpoint");
-  log_->checkpoint();
-  log_->reclaim();
-}
-
-/// All leaves are back after a restart: gives back the buffers that exceed the budget, and what the
-/// log held for cold leaves. No lock and no guard is held.
-template <class K, class V>
-void Tree<K, V>::tidy_up() {
-  const std::lock_guard lock(maintenance_);
-  try {
-    buffers_.for_each_used([this](Buffer& buffer) {
-      if (buffers_.in_use() > buffers_.budget()) clean(buffer, true);
-    });
-    if (buffers_.budget() == 0) log_->shrink();
-    shorten_log();
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space) throw;
-    // As maintain() says.
-  }
+  return buffers_.take_from(*owner);
 }
 
 /// Merges the buffer of a chain, if it still is what it was. `may_split`: else a leaf that has no
@@ -475,33 +350,9 @@ void Tree<K, V>::clean(wal::Chain& chain, bool may_split) {
   if (node == nullptr) return;
   node->lock.lock();
   const LockedNode locked(node);
-  if (node->lock.is_obsolete() || buffer_of(*node) != &buffer) return;
-  if (merge_buffer(*node)) return shed_buffer(*node);
+  if (node->lock.is_obsolete() || buffers_.of(*node) != &buffer) return;
+  if (merge_buffer(*node)) return buffers_.shed(*node);
   if (may_split) split(*node, NodeBounds::view(node->low));
-}
-
-/// Merges what can be merged without space, and gives back what the log needs no more then. Returns
-/// whether that was anything. Does nothing if the log has taken no segment since the last time, and
-/// too little was written for many more buffers to be merged now.
-template <class K, class V>
-bool Tree<K, V>::shrink_log() {
-  constexpr std::uint64_t kFew = 256;
-  const std::lock_guard lock(maintenance_);
-  const auto erased = reclaimed_.pairs - pairs_.sum();
-  const std::uint64_t before = log_->segments();
-  const bool worthwhile = before > reclaimed_.segments ||
-                          log_->appended() - reclaimed_.records >= kFew ||
-                          erased >= static_cast<std::int64_t>(kFew);
-  if (!worthwhile) return false;
-  buffers_.for_each_used([this](Buffer& buffer) {
-    if (!buffer.empty_chain()) clean(buffer, false);
-  });
-  pm::on_step("sptree: shrink the log");
-  log_->shrink();
-  // What is free now is for those that need it most; the log takes some at the next look.
-  log_is_full_.store(true, std::memory_order_relaxed);
-  reclaimed_ = {log_->segments(), log_->appended(), pairs_.sum()};
-  return reclaimed_.segments < before;
 }
 
 }  // namespace perdix::index::sptree

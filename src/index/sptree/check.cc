@@ -41,7 +41,7 @@ void Tree<K, V>::check_pairs(const Node& node, CheckReport& report) const {
     const Pair& pair = pair_at(*node.leaf(), slot);
     check_pair(pair.key, pair.value, fmt::format("slot {}", slot));
   }
-  const Buffer* buffer = buffer_of(node);
+  const Buffer* buffer = buffers_.of(node);
   for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
     check_pair(buffer->key(i), buffer->value(i), fmt::format("buffered pair {}", i));
   std::sort(seen.begin(), seen.end());
@@ -53,7 +53,7 @@ void Tree<K, V>::check_pairs(const Node& node, CheckReport& report) const {
 template <class K, class V>
 void Tree<K, V>::check_buffer(const Node& node, CheckReport& report) const {
   Problems problems(report);
-  const Buffer* buffer = buffer_of(node);
+  const Buffer* buffer = buffers_.of(node);
   if (buffer == nullptr) return;
   const pm::Offset offset = pool().offset(node.leaf());
   const wal::Owner owner = owner_of(node);
@@ -61,7 +61,7 @@ void Tree<K, V>::check_buffer(const Node& node, CheckReport& report) const {
                   "leaf {:#x}: its write buffer belongs to another leaf", offset);
   problems.expect((node.slots() & buffer->erased_slots()).empty(),
                   "leaf {:#x}: a pair is there and erased (B3)", offset);
-  const Replay chain = replay(*log_, owner, buffer->head.load(), *node.leaf(), [&](Word word) {
+  const Replay chain = replay(log(), owner, buffer->head.load(), *node.leaf(), [&](Word word) {
     const Key key = keys_.view(word);
     return !(key < NodeBounds::view(node.low)) && node.covers(key);
   });
@@ -159,7 +159,7 @@ CheckReport Tree<K, V>::check() const {
   problems.expect(pool().offset(head_->leaf()) == pm::load(root().first),
                   "the root does not lead to the first leaf (L1)");
   ++report.blocks;  // the root's
-  if (log_ != nullptr) log_->check(report);
+  if (has_log()) log().check(report);
   check_backup(report);
   check_top(report);
   problems.expect(head_->leaf()->low == 0, "the first leaf has a low bound (L1)");
@@ -185,7 +185,7 @@ void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
     if (Values::blobs(value) != 0) visit(blob_offset(value));
   };
   visit(pool().offset(&root()));
-  if (log_ != nullptr) log_->for_each_block(visit);
+  if (has_log()) log().for_each_block(visit);
   backup_->tree().for_each_block(visit);
   for (const Node* node = head_; node != nullptr; node = next_of(*node)) {
     visit(pool().offset(node->leaf()));
@@ -194,7 +194,7 @@ void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
       const Pair& pair = pair_at(*node->leaf(), slot);
       visit_words(pair.key, pair.value);
     }
-    const Buffer* buffer = buffer_of(*node);
+    const Buffer* buffer = buffers_.of(*node);
     for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
       visit_words(buffer->key(i), buffer->value(i));
   }

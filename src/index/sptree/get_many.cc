@@ -66,7 +66,7 @@ auto Tree<K, V>::prefetch_pair(const Node& node, Hash16 hash) const -> const Buf
     __builtin_prefetch(&pair_at(*node.leaf(), candidates.first()));
     return nullptr;
   }
-  const Buffer* buffer = buffer_of(node);
+  const Buffer* buffer = buffers_.of(node);
   if (buffer != nullptr) buffer->prefetch_for_lookup();
   return buffer;
 }

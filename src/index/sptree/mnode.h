@@ -80,7 +80,8 @@ struct alignas(64) Mnode {
   alignas(64) std::array<std::uint8_t, kLeafPairs> fingerprints{};
 
   Leaf* leaf() const { return home.leaf(); }
-  std::uint32_t buffer() const { return home.buffer(); }  ///< BufferPool's number; 0: none
+  std::uint32_t buffer() const { return home.buffer(); }  ///< WriteBuffers' number; 0: none
+  void set_buffer(std::uint32_t number) { home.set_buffer(number); }
 
   // Readers validate the version, writers hold the lock.
   SlotSet slots() const { return ~alike(0); }

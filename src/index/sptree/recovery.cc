@@ -24,10 +24,9 @@ Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options,
     : handle_(std::move(handle)),
       keys_(pool()),
       values_(pool()),
-      buffers_(arena_, [this](Buffer& buffer) { log_->add(buffer); }),
+      buffers_(arena_, log_limits),
       hints_(arena_, pool().reclaimer()),
       orders_(arena_, pool().reclaimer()),
-      log_limits_(log_limits),
       drain_{pool().reclaimer()},
       top_(art::DramMemory(arena_, pool().reclaimer())),
       unfiled_(pool().background(), [this](Key low, pm::Offset leaf) { file(low, leaf); }) {
@@ -38,7 +37,9 @@ Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options,
   Root& root = root_at(pool(), pm::load(handle_.root()));
   backup_.emplace(pool(), root.backup);
   if (options.dram_budget != 0 && pm::load(root.log) == pm::kNull) give_log(is_new);
-  if (pm::load(root.log) != pm::kNull) retry_when_full(pool(), [&] { open_log(options); });
+  if (pm::load(root.log) != pm::kNull)
+    retry_when_full(pool(),
+                    [&] { buffers_.open_log(pool(), pm::load(root.log), options.dram_budget); });
   start_resuming(options.resume_in_background);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -91,19 +92,6 @@ void Tree<K, V>::make_log() {
   pm().store(root.log, offset);            // the commit
   pm().flush(&root.log, sizeof root.log);  // finish() fences: nothing is freed (rule R3)
   session.finish();
-}
-
-/// Opens the log of the write buffers.
-template <class K, class V>
-void Tree<K, V>::open_log(const IndexOptions& options) {
-  Root& root = this->root();
-  buffers_.set_budget(options.dram_budget);
-  // Room for all buffers several times over: the longer a buffer may stay, the fuller its batch.
-  // One of them is for the room that their chains are promised.
-  constexpr std::uint64_t kRounds = 5;
-  const std::uint64_t round = kBufferPairs * sizeof(wal::Record) * buffers_.budget();
-  log_limits_.bytes = kRounds * round;
-  log_ = std::make_unique<wal::Log>(pool(), pm::load(root.log), log_limits_);
 }
 
 template <class K, class V>

@@ -52,15 +52,14 @@ template <class K, class V>
 void Tree<K, V>::start_resuming(bool in_background) {
   Leaf& first = leaf_at(pool(), pm::load(root().first));
   if (pm::load(first.low) != 0) throw_corrupt(pool(), pool().offset(&first), "should be the first");
-  if (log_ != nullptr)
-    resumption_.for_each_closing([&](auto& closing) { log_->add(closing.chain); });
+  if (has_log()) resumption_.for_each_closing([&](auto& closing) { log().add(closing.chain); });
   {
     const epoch::Guard guard;
     head_ = make_warm(first, NodeBounds::least());
   }
   if (successor_of(first) == pm::kNull) {
     finish_resuming();
-    if (log_ != nullptr) tidy_up();
+    if (has_log()) buffers_.tidy_up(Upkeep{*this});
     return;
   }
   if (!in_background) return;
@@ -94,7 +93,7 @@ void Tree<K, V>::resume(const std::stop_token& stop) {
     }
     position = NodeBounds::after(high);
   }
-  if (resumption_.done() && log_ != nullptr) tidy_up();  // no guard is held
+  if (resumption_.done() && has_log()) buffers_.tidy_up(Upkeep{*this});  // no guard is held
 }
 
 /// Makes some leaves warm, in the order of their keys, from where it stopped the last time: so a
@@ -120,7 +119,7 @@ void Tree<K, V>::resume_some(unsigned leaves) {
 /// but their links lead on. Throws corrupt, as it would when the damaged leaf's turn came.
 template <class K, class V>
 void Tree<K, V>::prefetch_chains(Key key) {
-  if (log_ == nullptr) return;
+  if (!has_log()) return;
   const LockedNode left = lock_before_gap(key);
   if (!left) return;
   std::array<wal::Position, kAhead> chains{};
@@ -128,9 +127,9 @@ void Tree<K, V>::prefetch_chains(Key key) {
   for (wal::Position& chain : chains) {
     leaf = next_leaf(*leaf);
     if (leaf == nullptr) break;
-    chain = log_->surviving(sptree::owner_of(pool().offset(leaf)));
+    chain = log().surviving(sptree::owner_of(pool().offset(leaf)));
   }
-  log_->prefetch(chains);
+  log().prefetch(chains);
 }
 
 /// Nothing is cold any more: the log may forget what was before the restart.
@@ -140,7 +139,7 @@ void Tree<K, V>::finish_resuming() {
   const std::lock_guard lock(resumption_.finishing);
   if (resumption_.done()) return;
   pm::on_step("sptree: all leaves are warm");
-  if (log_ != nullptr) log_->resumed();
+  if (has_log()) log().resumed();
   resumption_.set_done();
 }
 
@@ -200,9 +199,9 @@ void Tree<K, V>::warm_one(Node& left, Key key) {
   if (first == nullptr || low_of(*first) != NodeBounds::after(high))
     throw_corrupt(pool(), pool().offset(left.leaf()), "is not followed by the one it was");
   Leaf* leaf = &last_cold(*first, key, false);
-  while (log_ != nullptr && leaf != first) {
+  while (has_log() && leaf != first) {
     Leaf& before = last_cold(*first, low_of(*leaf), true);
-    const auto survivor = survivor_of(pool(), keys_, *log_, before);
+    const auto survivor = survivor_of(pool(), keys_, log(), before);
     if (!survivor || !survivor->replay.stale) break;
     pm::on_step("sptree: a stale chain at the left comes first");
     leaf = &before;
@@ -272,9 +271,9 @@ Leaf* Tree<K, V>::next_leaf(const Leaf& leaf) const {
 template <class K, class V>
 auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   std::optional<Survivor> survivor;
-  if (log_ != nullptr) survivor = survivor_of(pool(), keys_, *log_, leaf);
+  if (has_log()) survivor = survivor_of(pool(), keys_, log(), leaf);
   // Or there is no budget for its buffer, and none is needed.
-  const bool beyond = buffers_.in_use() >= buffers_.budget();
+  const bool beyond = buffers_.budget_is_used_up();
   if (survivor &&
       (survivor->replay.stale || (beyond && without_slot(survivor->replay, leaf) == 0))) {
     pm::on_step("sptree: close a chain");
@@ -289,7 +288,7 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
     if (filed && !top_.insert(NodeBounds::view(low), node))
       throw_corrupt(pool(), pool().offset(&leaf), "begins where another does");
   } catch (...) {
-    if (survivor && survivor->adoption) log_->cancel_adoption(*survivor->adoption);
+    if (survivor && survivor->adoption) log().cancel_adoption(*survivor->adoption);
     if (buffer != 0) buffers_.release(buffer);
     delete_cold_node(node);
     throw;
@@ -355,7 +354,7 @@ std::uint32_t Tree<K, V>::buffer_for(const Node& node, Survivor& survivor) {
   const std::uint32_t number = buffers_.acquire_beyond_budget(own_number(node));
   try {
     survivor.adoption =
-        log_->prepare_adoption(survivor.owner, survivor.head, static_cast<std::uint8_t>(sure));
+        log().prepare_adoption(survivor.owner, survivor.head, static_cast<std::uint8_t>(sure));
   } catch (...) {
     buffers_.release(number);
     throw;
@@ -368,8 +367,8 @@ template <class K, class V>
 void Tree<K, V>::adopt(Node& node, const Survivor& survivor, std::uint32_t number) {
   const Replay& chain = survivor.replay;
   Buffer& buffer = buffers_.at(number);
-  give(node, number);
-  log_->adopt(buffer, *survivor.adoption);
+  buffers_.give(node, number);
+  log().adopt(buffer, *survivor.adoption);
   buffer.records = static_cast<std::uint8_t>(std::min(chain.records, kChainRecords));
   buffer.set_erased(chain.erased);
   for (const auto& [key, value] : chain.pairs) buffer.push(key, value, Keys::hash16_of_word(key));
@@ -385,18 +384,18 @@ void Tree<K, V>::close_chain(Leaf& leaf, const Survivor& survivor) {
   const std::lock_guard closes(lock);
   if (chain.pairs.size() > kBufferPairs)
     throw_corrupt(pool(), pool().offset(&leaf), "has too much in the log");
-  const wal::Log::Adoption adoption = log_->prepare_adoption(survivor.owner, survivor.head);
+  const wal::Log::Adoption adoption = log().prepare_adoption(survivor.owner, survivor.head);
   const Placed placed =
       place_pairs(leaf, slots_of(leaf), static_cast<unsigned>(chain.pairs.size()), [&](unsigned i) {
         return Pair{chain.pairs[i].first, chain.pairs[i].second};
       });
   if (!placed.complete) {
-    log_->cancel_adoption(adoption);
+    log().cancel_adoption(adoption);
     throw_corrupt(pool(), pool().offset(&leaf), "has no room for its log");
   }
   publish_slots(pm(), leaf, placed.taken - chain.erased);  // before the END
-  log_->adopt(closing, adoption);
-  log_->end(closing);
+  log().adopt(closing, adoption);
+  log().end(closing);
 }
 
 /// Adds the node's pairs to the statistics.
@@ -410,7 +409,7 @@ void Tree<K, V>::count_pairs(const Node& node) {
       const Pair& pair = pair_at(*node.leaf(), slot);
       count_blobs(pm::load(pair.key), pm::load(pair.value), +1);
     }
-    const Buffer* buffer = buffer_of(node);
+    const Buffer* buffer = buffers_.of(node);
     for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
       count_blobs(buffer->key(i), buffer->value(i), +1);
   }

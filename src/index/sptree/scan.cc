@@ -111,7 +111,7 @@ void Tree<K, V>::collect(const Node& node, Key from, std::size_t limit, Order& o
   }
   into.clear();
   read_order(node, order);
-  const PairsByPlace pairs(*node.leaf(), buffer_of(node));
+  const PairsByPlace pairs(*node.leaf(), buffers_.of(node));
   const std::span places = order.places.span();
   const std::span rest = places.subspan(first_from(pairs, order.places, from));
   for (const PlaceInLeaf place : rest.first(std::min(limit, rest.size())))
@@ -154,7 +154,7 @@ template <class K, class V>
 bool Tree<K, V>::sort_places(const Node& node, Places& places) const {
   Places listed;
   const unsigned former = list_places(node, places, listed);
-  const PairsByPlace pairs(*node.leaf(), buffer_of(node));
+  const PairsByPlace pairs(*node.leaf(), buffers_.of(node));
   if constexpr (!Keys::kInline) {
     for (const PlaceInLeaf place : listed.span()) keys_.prefetch(pairs.key(place));
   }
@@ -189,7 +189,7 @@ template <class K, class V>
 unsigned Tree<K, V>::list_places(const Node& node, const Places& former, Places& into) const {
   const SlotSet slots = node.slots();
   std::array<std::uint64_t, 2> left = {slots.word(0), slots.word(1)};
-  const Buffer* buffer = buffer_of(node);
+  const Buffer* buffer = buffers_.of(node);
   unsigned buffered = buffer == nullptr ? 0 : (1u << std::min(buffer->size(), kBufferPairs)) - 1;
   for (const PlaceInLeaf place : former.span()) {
     if (place < kLeafPairs) {
@@ -285,7 +285,7 @@ template <class K, class V>
 std::optional<Pair> Tree<K, V>::last_up_to(const Node& node, Key key, Order& order) const {
   prefetch_pairs(*node.leaf());
   read_order(node, order);
-  const PairsByPlace pairs(*node.leaf(), buffer_of(node));
+  const PairsByPlace pairs(*node.leaf(), buffers_.of(node));
   const Places& places = order.places;
   unsigned end = first_from(pairs, places, key);
   if (end < places.size() && !(key < keys_.view(pairs.key(places[end])))) ++end;  // the key itself

@@ -120,7 +120,7 @@ auto Tree<K, V>::undivided(const Node& node) const -> Division {
                                          static_cast<std::uint8_t>(place)};
   };
   for (const unsigned slot : node.slots()) add(pm::load(pair_at(*node.leaf(), slot).key), slot);
-  const Buffer* buffer = buffer_of(node);
+  const Buffer* buffer = buffers_.of(node);
   for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
     add(buffer->key(i), kLeafPairs + i);
   return division;
@@ -129,7 +129,7 @@ auto Tree<K, V>::undivided(const Node& node) const -> Division {
 template <class K, class V>
 Pair Tree<K, V>::pair_of(const Node& node, const Entry& entry) const {
   if (!entry.buffered()) return pair_at(*node.leaf(), entry.place);
-  const Buffer& buffer = *buffer_of(node);
+  const Buffer& buffer = *buffers_.of(node);
   const unsigned i = entry.place - kLeafPairs;
   return {buffer.key(i), buffer.value(i)};
 }
@@ -219,7 +219,7 @@ void Tree<K, V>::keep(Node& node, std::span<Entry> entries, SlotSet taken) {
     left.add(entry.place);
     store_in(free.first(), entry);
   }
-  Buffer* buffer = buffer_of(node);
+  Buffer* buffer = buffers_.of(node);
   const SlotSet erased = buffer == nullptr ? SlotSet() : buffer->erased_slots();
   const SlotSet slots = (taken | added) - left - erased;
   if (!added.empty()) {
@@ -233,9 +233,9 @@ void Tree<K, V>::keep(Node& node, std::span<Entry> entries, SlotSet taken) {
   for (const Entry& entry : entries) node.add(entry.place, entry.hash);
   if (buffer != nullptr) {
     pm::on_step("sptree: a split ends a chain");
-    log_->end(*buffer);  // what it says is durable
+    log().end(*buffer);  // what it says is durable
     buffer->clear();
-    shed_buffer(node);
+    buffers_.shed(node);
   }
 }
 
@@ -438,7 +438,7 @@ void Tree<K, V>::merge_with_next(Node& node) {
   node.high.store(right_node->high.load(std::memory_order_relaxed), std::memory_order_release);
   leaves_.add(-1);
   leave_hint(node);
-  if (right_node->buffer() != 0) buffers_.release(take_from(*right_node));
+  if (right_node->buffer() != 0) buffers_.release(buffers_.take_from(*right_node));
   right_lock.release()->lock.unlock_obsolete();
   retire(right_node);
 }

@@ -55,7 +55,7 @@ void Tree<K, V>::prefetch_node(const Node* node, Hash16 hash) const {
 /// stays where it is, and the line of a free slot would be read for nothing.
 template <class K, class V>
 void Tree<K, V>::prefetch_for_write(const Node& node, Hash16 hash, bool may_add) const {
-  if (const Buffer* buffer = buffer_of(node)) return buffer->prefetch_for_change();
+  if (const Buffer* buffer = buffers_.of(node)) return buffer->prefetch_for_change();
   if (!may_add || node.bloom.may_contain(hash)) return;
   const Leaf& leaf = *node.leaf();
   __builtin_prefetch(&leaf, 1);
@@ -69,7 +69,7 @@ auto Tree<K, V>::find(const Node& node, Key key, Hash16 hash) const -> Found {
     if (keys_.equal(pm::load(pair.key), key, hash))
       return {static_cast<int>(slot), -1, pm::load(pair.value)};
   }
-  const Buffer* buffer = buffer_of(node);  // looked at once: another may get it at any time
+  const Buffer* buffer = buffers_.of(node);  // looked at once: another may get it at any time
   return buffer == nullptr ? Found{} : find_buffered(*buffer, key, hash);
 }
 
@@ -102,7 +102,7 @@ bool Tree<K, V>::write(Key key, Value value, Mode mode, const Value* expected) {
 template <class K, class V>
 bool Tree<K, V>::reclaim_space() noexcept {
   try {
-    return log_ != nullptr && shrink_log();
+    return has_log() && buffers_.give_space_back(Upkeep{*this});
   } catch (const std::exception&) {
     return false;  // who needs what is damaged gets the error from his own call
   }
@@ -111,16 +111,16 @@ bool Tree<K, V>::reclaim_space() noexcept {
 template <class K, class V>
 bool Tree<K, V>::try_write(Key key, Value value, Mode mode, const Value* expected) {
   const Hash16 hash = Keys::hash16(key);
-  if (log_ != nullptr && maintenance_due()) maintain();
+  if (buffers_.upkeep_due()) buffers_.keep_short(Upkeep{*this});
   const epoch::Guard guard;
   for (;;) {
     const LockedNode node = lock_node(key, hash, mode != Mode::update);
     const Found found = find(*node, key, hash);
     if (found.present()) {
       if (mode == Mode::insert || !is(found, expected)) return false;
-      if (found.buffered >= 0 && !can_grow(*node)) {
+      if (found.buffered >= 0 && !buffers_.can_grow(*buffers_.of(*node))) {
         if (!merge_buffer(*node)) split(*node, key);
-        shed_buffer(*node);
+        buffers_.shed(*node);
         continue;
       }
       replace(*node, found, value);
@@ -188,7 +188,7 @@ void Tree<K, V>::replace(Node& node, const Found& found, Value value) {
   if (found.slot >= 0) {
     replace_in_leaf(node, static_cast<unsigned>(found.slot), value);
   } else {
-    replace_in_buffer(*buffer_of(node), static_cast<unsigned>(found.buffered), value);
+    replace_in_buffer(*buffers_.of(node), static_cast<unsigned>(found.buffered), value);
   }
 }
 
@@ -217,7 +217,7 @@ void Tree<K, V>::remove(Node& node, const Found& found) {
   pairs_.add(-1);  // before the stores, as in add()
   try {
     if (found.slot < 0)
-      return remove_from_buffer(*buffer_of(node), static_cast<unsigned>(found.buffered));
+      return remove_from_buffer(*buffers_.of(node), static_cast<unsigned>(found.buffered));
     Buffer* buffer = buffer_for_change(node);
     const bool buried = buffer != nullptr && !buffer->full() && bury(node, *buffer, slot);
     if (!buried) remove_from_leaf(node, slot);
@@ -267,7 +267,7 @@ template <class K, class V>
 bool Tree<K, V>::erase(Key key, const Value* expected) {
   check_key(key);
   const Hash16 hash = Keys::hash16(key);
-  if (log_ != nullptr && maintenance_due()) maintain();
+  if (buffers_.upkeep_due()) buffers_.keep_short(Upkeep{*this});
   const epoch::Guard guard;
   for (;;) {
     LockedNode node = lock_node(key, hash, false);
@@ -279,8 +279,8 @@ bool Tree<K, V>::erase(Key key, const Value* expected) {
     const Found found = find(*node, key, hash);
     if (!found.present() || !is(found, expected)) return false;
     // If its pairs have slots, merging needs no space; else the erasure needs none (B4).
-    if (found.buffered >= 0 && !can_grow(*node) && merge_buffer(*node)) {
-      shed_buffer(*node);
+    if (found.buffered >= 0 && !buffers_.can_grow(*buffers_.of(*node)) && merge_buffer(*node)) {
+      buffers_.shed(*node);
       continue;
     }
     remove(*node, found);
@@ -311,7 +311,7 @@ IndexStats Tree<K, V>::stats() const {
   stats.leaves = static_cast<std::uint64_t>(leaves_.sum());
   stats.pm_bytes = sizeof(Root) + stats.leaves * sizeof(Leaf) +
                    static_cast<std::uint64_t>(blob_bytes_.sum()) + backup.pm_bytes +
-                   (log_ == nullptr ? 0 : log_->pm_bytes());
+                   (!has_log() ? 0 : log().pm_bytes());
   stats.dram_bytes = nodes_.bytes_in_use() + arena_.bytes_in_use() + backup.dram_bytes;
   stats.recovery_seconds = recovery_seconds_;
   return stats;

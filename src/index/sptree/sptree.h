@@ -11,7 +11,8 @@
 //   resume.cc    rebuilding the DRAM layers after that, leaf by leaf, while the index is in use
 //   backup.h     where the leaves are, in PM: with what resume.cc finds the one it needs
 //   backup_queue.h  leaves that are on their way there
-//   check.cc     verification of the invariants of layout.h, mnode.h and write_buffer.h
+//   check.cc     verification of the invariants of layout.h, mnode.h and
+//   index/common/write_buffer.h
 //
 // Concurrency (§4.2): a writer holds the lock of the middle node that it changes; for a merge those
 // of two neighbours, taken from left to right. Under a lock it may take a session of the allocator,
@@ -54,9 +55,10 @@
 #include "index/common/scan_orders.h"
 #include "index/common/value_of.h"
 #include "index/common/word.h"
+#include "index/common/write_buffers.h"
 #include "index/sptree/backup.h"
 #include "index/sptree/backup_queue.h"
-#include "index/sptree/buffer_pool.h"
+#include "index/sptree/buffer_shape.h"
 #include "index/sptree/hints.h"
 #include "index/sptree/leaf.h"
 #include "index/sptree/mnode.h"
@@ -146,7 +148,8 @@ class Tree final : public pool::OpenIndex {
  private:
   using Node = Mnode<K>;
   using Version = typename Node::Lock::Version;
-  using Buffer = WriteBuffer<Node>;
+  using Buffers = WriteBuffers<BufferShape<Node>>;
+  using Buffer = typename Buffers::Buffer;
   using Keys = Words<K>;
   using Values = Words<V>;
   using NodeBounds = Bounds<K>;
@@ -158,6 +161,16 @@ class Tree final : public pool::OpenIndex {
   using TopLayer = art::Tree<Node*, LowOf>;
 
   enum class Mode { put, insert, update };
+
+  /// What the upkeep of the buffers asks for.
+  struct Upkeep {
+    Tree& tree;
+
+    void clean(wal::Chain& chain, bool may_split) { tree.clean(chain, may_split); }
+    void resume_some(unsigned leaves) { tree.resume_some(leaves); }
+    void log_was_shortened() { tree.grow_hints(); }
+    std::int64_t pairs() const { return tree.pairs_.sum(); }
+  };
 
   /// A middle node whose lock is held; unlocks on destruction.
   class LockedNode {
@@ -231,7 +244,6 @@ class Tree final : public pool::OpenIndex {
   wal::Owner owner_of(const Node& node) const {
     return sptree::owner_of(pool().offset(node.leaf()));
   }
-  Buffer* buffer_of(const Node& node) const;
   std::uint64_t number_of(const Node& node) const {
     return nodes_.ref(&node) * util::Arena::kGranule / sizeof(Node);
   }
@@ -251,21 +263,11 @@ class Tree final : public pool::OpenIndex {
   bool leaf_may_take(const Node& node) const;
   bool bury(Node& node, Buffer& buffer, unsigned slot);
   void log_tombstone(const Node& node, Buffer& buffer, unsigned slot);
-  bool can_grow(const Node& node);
   template <class PairAt>
   Placed place_pairs(Leaf& leaf, SlotSet taken, unsigned count, PairAt pair_at);
   bool merge_buffer(Node& node, std::optional<Pair> another = std::nullopt);
   bool attach(Node& node);
-  void give(Node& node, std::uint32_t number);
-  std::uint32_t take_from(Node& node);
   std::uint32_t take_cold();
-  bool admitted();
-  void shed_buffer(Node& node);
-  bool maintenance_due();
-  void maintain();
-  void shorten_log();
-  void tidy_up();
-  bool shrink_log();
   void clean(wal::Chain& chain, bool may_split);
 
   // get_many.cc
@@ -314,7 +316,6 @@ class Tree final : public pool::OpenIndex {
   void create();
   void give_log(bool required);
   void make_log();
-  void open_log(const IndexOptions& options);
   Node* new_node(Leaf* leaf, Key low, typename NodeBounds::High high);
   void delete_node(Node* node) noexcept;
   void fill_filter(Node& node, SlotSet slots) const;
@@ -351,25 +352,18 @@ class Tree final : public pool::OpenIndex {
 
   Root& root() const { return *pool().template at<Root>(pm::load(handle_.root())); }
   const pm::Persister& pm() const { return pool().pm(); }
+  wal::Log& log() const { return *buffers_.log(); }
+  bool has_log() const { return buffers_.log() != nullptr; }
 
   pool::IndexHandle handle_;
   Keys keys_;
   Values values_;
   util::Arena nodes_{util::Arena::kMostRange};  // middle nodes only: number_of() counts them
   util::Arena arena_;  // their bounds, orders and write buffers, and the top layer
-  BufferPool<Node> buffers_;
-  Hints hints_;                    // of integer keys, for writes with buffers
-  mutable ScanOrders orders_;      // by number_of(); a cache that scans fill
-  std::unique_ptr<wal::Log> log_;  // of the buffers; nullptr if the index never had any
-  wal::Log::Limits log_limits_;
-  std::mutex maintenance_;  // held by whoever cleans the log
-  struct {
-    std::uint64_t segments = 0;
-    std::uint64_t records = 0;
-    std::int64_t pairs = 0;
-  } reclaimed_;        // when reclaim_space() had been there; guarded by it
-  K resumed_until_{};  // by resume_some(); guarded by it
-  std::atomic<bool> log_is_full_{false};
+  Buffers buffers_;
+  Hints hints_;                      // of integer keys, for writes with buffers
+  mutable ScanOrders orders_;        // by number_of(); a cache that scans fill
+  K resumed_until_{};                // by resume_some(), of which there is one at a time
   std::optional<Backup<K>> backup_;  // made once the root block is there
   // Before the arena goes away, what was retired must have come back to it.
   epoch::DrainFirst drain_;

@@ -13,9 +13,9 @@
 #include <perdix/pool.h>
 #include <perdix/sptree.h>
 
+#include "index/sptree/buffer_shape.h"
 #include "index/sptree/layout.h"
 #include "index/sptree/mnode.h"
-#include "index/sptree/write_buffer.h"
 
 namespace perdix {
 namespace {

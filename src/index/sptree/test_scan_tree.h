@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "index/common/test_pool.h"
+#include "index/sptree/buffer_shape.h"
 #include "index/sptree/sptree.h"
-#include "index/sptree/write_buffer.h"
 
 namespace perdix::index::sptree {
 

@@ -7,10 +7,10 @@
 #include <perdix/index.h>
 
 #include "index/common/word.h"
+#include "index/sptree/buffer_shape.h"
 #include "index/sptree/leaf_at.h"
 #include "index/sptree/replay.h"
 #include "index/sptree/sptree.h"
-#include "index/sptree/write_buffer.h"
 #include "pool/pool_core.h"
 #include "testing/subjects/index_subject.h"
 #include "testing/subjects/pool_blocks.h"

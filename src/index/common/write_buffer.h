@@ -1,5 +1,6 @@
-// A write buffer (sptree.txt §4.1, §4.4): the newest changes of one leaf, in DRAM and in the log,
-// until a batch of them is merged into the leaf.
+// A write buffer (sptree.txt §3, §4.1, §4.4): the newest changes of one leaf, in DRAM and in the
+// log, until a batch of them is merged into the leaf. What an engine calls a leaf, and how many
+// pairs its buffers hold, is their Shape.
 //
 // Invariants while the node's lock is free:
 //   B1. Its chain in the log says the same: replaying the chain's records gives the erased
@@ -19,59 +20,77 @@
 #include <atomic>
 #include <bit>
 #include <cassert>
+#include <concepts>
 #include <cstdint>
 
-#include "index/sptree/filter.h"
+#include "index/common/word.h"
 #include "util/line.h"
 #include "wal/chain.h"
 
-namespace perdix::index::sptree {
+namespace perdix::index {
 
-/// Changes that a buffer holds: pairs and tombstones. The paper's 14 for each 64 slots of the leaf.
-inline constexpr unsigned kBufferPairs = 28;
-
-/// Records after which a chain is merged though the buffer has room: updates of buffered pairs add
-/// records, and what follows a chain after a restart must be able to trust in its length.
-inline constexpr unsigned kChainRecords = 4 * kBufferPairs;
+/// What an engine says of its buffers: the node that has one, in DRAM; a set of the slots of its
+/// leaf; how many changes a buffer holds and how many slots a leaf has; how many bits a node keeps
+/// of its buffer's number; and a byte of a key's hash.
+template <class S>
+concept BufferShape = requires(Hash16 hash) {
+  typename S::Node;
+  typename S::Slots;
+  { S::kPairs } -> std::convertible_to<unsigned>;
+  { S::kSlots } -> std::convertible_to<unsigned>;
+  { S::kNumberBits } -> std::convertible_to<unsigned>;
+  { S::fingerprint(hash) } -> std::same_as<std::uint8_t>;
+};
 
 /// The part of a buffer's first line that a chain leaves: slots of the leaf whose pair is erased
 /// (B3).
+template <class Slots>
 class ErasedSlots {
  public:
-  SlotSet get() const {
-    return SlotSet(
+  Slots get() const {
+    return Slots(
         {words_[0].load(std::memory_order_relaxed), words_[1].load(std::memory_order_relaxed)});
   }
-  void set(SlotSet slots) {
-    for (unsigned i = 0; i < SlotSet::kWords; ++i)
+  void set(Slots slots) {
+    for (unsigned i = 0; i < Slots::kWords; ++i)
       words_[i].store(slots.word(i), std::memory_order_relaxed);
   }
 
  private:
-  std::array<std::atomic<std::uint64_t>, SlotSet::kWords> words_{};
+  std::array<std::atomic<std::uint64_t>, Slots::kWords> words_{};
   // So that what each append needs of the chain begins the next line.
   [[maybe_unused]] std::uint64_t unused_ = 0;
 };
 
-/// Nine lines. The second is all that most changes need, besides the line of their pair; the first
-/// of a chain, and those that erase a pair of the leaf, need the first, too.
-template <class Node>
-struct alignas(64) WriteBuffer : private ErasedSlots, wal::Chain {
-  SlotSet erased_slots() const { return ErasedSlots::get(); }
-  void set_erased(SlotSet slots) {
-    ErasedSlots::set(slots);
+/// With 28 pairs nine lines. The second is all that most changes need, besides the line of their
+/// pair; the first of a chain, and those that erase a pair of the leaf, need the first, too.
+template <BufferShape S>
+struct alignas(64) WriteBuffer : private ErasedSlots<typename S::Slots>, wal::Chain {
+  using Shape = S;
+  using Node = typename S::Node;
+  using Slots = typename S::Slots;
+
+  static constexpr unsigned kPairs = S::kPairs;
+
+  /// Records after which a chain is merged though the buffer has room: updates of buffered pairs
+  /// add records, and what follows a chain after a restart must be able to trust in its length.
+  static constexpr unsigned kChainRecords = 4 * kPairs;
+
+  Slots erased_slots() const { return ErasedSlots<Slots>::get(); }
+  void set_erased(Slots slots) {
+    ErasedSlots<Slots>::set(slots);
     erased_ = static_cast<std::uint8_t>(slots.count());
   }
 
   unsigned size() const { return size_.load(std::memory_order_acquire); }
   bool empty() const { return size() == 0 && erased_ == 0; }
   bool empty_chain() const { return head.load(std::memory_order_relaxed) == 0; }
-  bool full() const { return size() + erased_ >= kBufferPairs || records >= kChainRecords; }
+  bool full() const { return size() + erased_ >= kPairs || records >= kChainRecords; }
 
   /// How many of its pairs, and `more`, have no slot in a leaf of which so many are taken (B4).
   unsigned without_slot(unsigned taken, unsigned more = 0) const {
     const unsigned all = taken + size() + more;
-    return all > kLeafPairs ? all - kLeafPairs : 0;
+    return all > S::kSlots ? all - S::kSlots : 0;
   }
 
   // acquire and release: who sees a word sees the bytes of its string, also a reader that counts
@@ -84,7 +103,7 @@ struct alignas(64) WriteBuffer : private ErasedSlots, wal::Chain {
 
   /// Asks for the line that a change needs, and then for that of the next pair.
   void prefetch_for_change() const { __builtin_prefetch(&head, 1); }
-  void prefetch_next_pair() const { __builtin_prefetch(&pairs_[size() % kBufferPairs], 1); }
+  void prefetch_next_pair() const { __builtin_prefetch(&pairs_[size() % kPairs], 1); }
 
   /// The same for a lookup, and then for the pair that may be the key's.
   void prefetch_for_lookup() const { __builtin_prefetch(&head); }
@@ -96,14 +115,14 @@ struct alignas(64) WriteBuffer : private ErasedSlots, wal::Chain {
   /// Bit i: the key of pair i may have this hash.
   unsigned candidates(Hash16 hash) const {
     const unsigned alike =
-        util::equal_bytes_of_half_line(fingerprints_.data(), sptree::fingerprint(hash));
+        util::equal_bytes_of_half_line(fingerprints_.data(), S::fingerprint(hash));
     return alike & ((1u << size()) - 1);
   }
 
   void push(Word key, Word value, Hash16 hash) {
     const unsigned i = size();
-    assert(i < kBufferPairs);
-    set(i, key, value, fingerprint(hash));
+    assert(i < kPairs);
+    set(i, key, value, S::fingerprint(hash));
     // release: who counts the pair sees it, and no word of long ago whose bytes are gone.
     size_.store(static_cast<std::uint8_t>(i + 1), std::memory_order_release);
   }
@@ -118,7 +137,7 @@ struct alignas(64) WriteBuffer : private ErasedSlots, wal::Chain {
   /// Nothing is left; the chain is another matter.
   void clear() {
     size_.store(0, std::memory_order_relaxed);
-    set_erased(SlotSet());
+    set_erased(Slots());
     records = 0;
   }
 
@@ -140,7 +159,7 @@ struct alignas(64) WriteBuffer : private ErasedSlots, wal::Chain {
   std::atomic<Node*> node{nullptr};  ///< whose changes it holds; nullptr: nobody's
 
  private:
-  alignas(32) std::array<std::uint8_t, kBufferPairs> fingerprints_{};
+  alignas(32) std::array<std::uint8_t, kPairs> fingerprints_{};
   std::atomic<std::uint8_t> size_{0};
   std::uint8_t erased_ = 0;  // how many slots are, in the line that each change needs
 
@@ -149,9 +168,7 @@ struct alignas(64) WriteBuffer : private ErasedSlots, wal::Chain {
   std::atomic<bool> hot{false};  ///< written to since the last look for a cold one
 
  private:
-  std::array<Pair, kBufferPairs> pairs_{};
+  std::array<Pair, kPairs> pairs_{};
 };
 
-static_assert(sizeof(WriteBuffer<int>) == 576);
-
-}  // namespace perdix::index::sptree
+}  // namespace perdix::index

@@ -1,7 +1,7 @@
 // The write buffers of an index: as many as a DRAM budget allows, handed out to the nodes that are
 // written to, and taken back from those that are not.
 //
-// Buffers have numbers from 1 on, which are all that a middle node keeps of its buffer. Their
+// Buffers have numbers from 1 on, which are all that a node keeps of its buffer. Their
 // memory stays in place until the pool of buffers goes away (wal::Chain relies on it).
 //
 // Which nodes have one: whoever asks while there are some left; then CLOCK. A hand goes round,
@@ -30,17 +30,15 @@
 #include <utility>
 #include <vector>
 
-#include "index/sptree/mnode.h"
-#include "index/sptree/write_buffer.h"
 #include "util/arena.h"
 #include "util/signals.h"
 
-namespace perdix::index::sptree {
+namespace perdix::index {
 
-template <class Node>
+template <class WriteBuffer>
 class BufferPool {
  public:
-  using Buffer = WriteBuffer<Node>;
+  using Buffer = WriteBuffer;
   using Number = std::uint32_t;  ///< 0: none
 
   /// Buffers in a chunk, and in a slab of chunks. Slabs are for huge pages, which the arena maps
@@ -132,7 +130,7 @@ class BufferPool {
  private:
   static constexpr Number kChunks = 1 << 14;
   // So that all numbers of its slab fit in a node.
-  static constexpr Number kMost = (1 << LeafAndBuffer::kBufferBits) - 1 - kSlab;
+  static constexpr Number kMost = (1 << Buffer::Shape::kNumberBits) - 1 - kSlab;
   static_assert((kMost + kSlab) / kChunk < kChunks);
 
   Buffer* chunk_of(Number index) const {
@@ -245,4 +243,4 @@ class BufferPool {
   std::vector<Number> free_;        // all that are not taken, and some that are
 };
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::index

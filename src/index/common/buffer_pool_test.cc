@@ -1,17 +1,46 @@
 // Who gets a write buffer: everybody while there are some, then whoever writes more often.
-#include "index/sptree/buffer_pool.h"
+#include "index/common/buffer_pool.h"
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <bit>
 #include <optional>
 #include <set>
 #include <thread>
 
-namespace perdix::index::sptree {
+#include "index/common/write_buffer.h"
+
+namespace perdix::index {
 namespace {
 
 struct Owner {};
-using Pool = BufferPool<Owner>;
+
+struct Shape {
+  using Node = Owner;
+
+  class Slots {
+   public:
+    static constexpr unsigned kWords = 2;
+    Slots() = default;
+    explicit Slots(std::array<std::uint64_t, kWords> words) : words_(words) {}
+    std::uint64_t word(unsigned i) const { return words_[i]; }
+    unsigned count() const {
+      return static_cast<unsigned>(std::popcount(words_[0]) + std::popcount(words_[1]));
+    }
+
+   private:
+    std::array<std::uint64_t, kWords> words_{};
+  };
+
+  static constexpr unsigned kPairs = 28;
+  static constexpr unsigned kSlots = 128;
+  static constexpr unsigned kNumberBits = 22;
+
+  static std::uint8_t fingerprint(Hash16 hash) { return static_cast<std::uint8_t>(hash); }
+};
+
+using Pool = BufferPool<WriteBuffer<Shape>>;
 
 class BufferPoolTest : public testing::Test {
  protected:
@@ -168,4 +197,4 @@ TEST_F(BufferPoolTest, OffersNoBufferThatNobodyHas) {
 }
 
 }  // namespace
-}  // namespace perdix::index::sptree
+}  // namespace perdix::index

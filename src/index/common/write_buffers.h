@@ -1,0 +1,255 @@
+// The write buffers of an index with their log: which node has one, whether the log takes another
+// record, and what keeps the log short (sptree.txt §4.1, §4.4, §4.7). Any engine whose nodes have
+// leaves can have them (§3); what a buffer's merge into its leaf is, the engine says.
+//
+// A node keeps the number of its buffer: `buffer()` and `set_buffer(number)`, 0 for none, changed
+// by the holder of its lock. The engine is an Owner, see below.
+//
+// Upkeep: the log is bounded by counts and bytes. A writer that finds it long merges the buffers
+// whose chains are the oldest, a few at a time; chains are forgotten by checkpoints of the log.
+// Where the log is full, writes go to the leaves.
+//
+// Thread-safe, but for open_log(). Lock order: a node's lock, then a stripe of the log.
+#pragma once
+
+#include <atomic>
+#include <cassert>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+
+#include <perdix/error.h>
+
+#include "index/common/buffer_pool.h"
+#include "index/common/write_buffer.h"
+#include "pm/probe.h"
+#include "pool/pool_core.h"
+#include "util/arena.h"
+#include "wal/log.h"
+
+namespace perdix::index {
+
+/// What the upkeep asks of an engine. All are called without locks and guards.
+template <class O>
+concept BufferOwner = requires(O& owner, wal::Chain& chain, bool may_split, unsigned leaves) {
+  /// Merges the buffer of a chain, if it still is what it was. `may_split`: else a leaf that has no
+  /// room for that is left alone.
+  owner.clean(chain, may_split);
+  /// Brings back so many leaves of those whose chains the log keeps since the index was opened.
+  owner.resume_some(leaves);
+  /// The log is short again.
+  owner.log_was_shortened();
+  /// Pairs that came less those that went.
+  { owner.pairs() } -> std::convertible_to<std::int64_t>;
+};
+
+template <BufferShape Shape>
+class WriteBuffers {
+ public:
+  using Node = typename Shape::Node;
+  using Buffer = WriteBuffer<Shape>;
+  using Pool = BufferPool<Buffer>;
+  using Number = typename Pool::Number;  ///< 0: none
+
+  /// Without buffers and without a log. `limits`: `bytes` follows from the budget.
+  WriteBuffers(util::Arena& arena, const wal::Log::Limits& limits)
+      : pool_(arena, [this](Buffer& buffer) { log_->add(buffer); }), limits_(limits) {}
+
+  /// Opens the log at an offset. There may be as many buffers as `budget` bytes hold. Once, before
+  /// all else.
+  void open_log(pool::PoolCore& pool, pm::Offset offset, std::uint64_t budget) {
+    // Room for all buffers several times over: the longer a buffer may stay, the fuller its batch.
+    // One of them is for the room that their chains are promised.
+    constexpr std::uint64_t kRounds = 5;
+    pool_.set_budget(budget);
+    limits_.bytes = kRounds * Shape::kPairs * sizeof(wal::Record) * pool_.budget();
+    log_ = std::make_unique<wal::Log>(pool, offset, limits_);
+  }
+
+  /// The log; null if the index never had buffers.
+  wal::Log* log() const { return log_.get(); }
+
+  // --- Buffers ---
+
+  /// Whether nodes get buffers.
+  bool any() const { return pool_.budget() != 0; }
+  Number budget() const { return pool_.budget(); }
+  Buffer& at(Number number) const { return pool_.at(number); }
+  void prefetch(Number number) const { pool_.prefetch(number); }
+
+  /// Buffer of a node; null if it has none.
+  Buffer* of(const Node& node) const {
+    const Number number = node.buffer();
+    return number == 0 ? nullptr : &pool_.at(number);
+  }
+
+  /// A buffer that no node has; 0 if the budget is used up, or there is no memory.
+  Number acquire(Number preferred) noexcept {
+    try {
+      return pool_.acquire(preferred);
+    } catch (const std::bad_alloc&) {
+      return 0;
+    }
+  }
+
+  /// For changes that a restart has found in the log. Throws bad_alloc.
+  Number acquire_beyond_budget(Number preferred) { return pool_.acquire_beyond_budget(preferred); }
+  void release(Number number) { pool_.release(number); }
+  bool budget_is_used_up() const { return pool_.in_use() >= pool_.budget(); }
+  bool budget_is_exceeded() const { return pool_.in_use() > pool_.budget(); }
+
+  /// The number of a buffer that was not written to for a while; its node may change at any time.
+  Number cold() { return pool_.cold(); }
+
+  /// Gives the locked node a buffer.
+  void give(Node& node, Number number) {
+    pool_.at(number).node.store(&node, std::memory_order_release);
+    node.set_buffer(number);
+  }
+
+  /// Takes the locked node's buffer, whose chain is closed.
+  Number take_from(Node& node) {
+    const Number number = node.buffer();
+    Buffer& buffer = pool_.at(number);
+    assert(buffer.empty());
+    buffer.assign(0);
+    buffer.node.store(nullptr, std::memory_order_release);
+    node.set_buffer(0);
+    return number;
+  }
+
+  /// Takes the locked node's buffer, whose chain is closed, if there are more in use than the
+  /// budget allows: those that survived an opening with a smaller one, or with less in the log.
+  void shed(Node& node) {
+    if (node.buffer() == 0 || !budget_is_exceeded()) return;
+    pm::on_step("buffers: give back a buffer");
+    pool_.release(take_from(node));
+  }
+
+  // --- Log ---
+
+  /// Whether the log has room for another record. If not, the leaf may have some.
+  bool admitted() {
+    if (!is_full_.load(std::memory_order_relaxed)) {
+      try {
+        if (log_->admit()) return true;
+      } catch (const Error& error) {
+        if (error.code() != Errc::out_of_space) throw;
+      }
+      is_full_.store(true, std::memory_order_relaxed);
+    }
+    log_->note_refusal();
+    return false;
+  }
+
+  /// Whether another record may follow in a chain: for changes of pairs that are in it already. If
+  /// not, the buffer must be merged.
+  bool can_grow(const Buffer& buffer) {
+    return buffer.records < Buffer::kChainRecords && admitted();
+  }
+
+  // --- Upkeep ---
+
+  /// A look at the log is for some writers only, of which each comes after so many records: it
+  /// needs lines that all writers change, and those who look clean as many chains as others may
+  /// have opened meanwhile. Where the log is full, writes go to the leaves, and each so many of
+  /// them look.
+  bool upkeep_due() {
+    if (log_ == nullptr || !log_->look_due()) return false;
+    return log_->crowded() || log_->suffix_is_long() || is_full_.load(std::memory_order_relaxed);
+  }
+
+  /// Keeps the log short, a few chains at a time, by the writer that finds it long.
+  template <BufferOwner Owner>
+  void keep_short(Owner owner) {
+    const std::unique_lock lock(upkeep_, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    const unsigned most = kChainsPerRecord * limits_.records_per_look;
+    try {
+      // Until then nothing can be forgotten.
+      if (log_->resuming() && log_->suffix_is_long()) owner.resume_some(most);
+      for (unsigned i = 0; i < most && log_->crowded(); ++i) {
+        wal::Chain* chain = log_->oldest();
+        if (chain == nullptr) break;
+        pm::on_step("buffers: clean a chain");
+        owner.clean(*chain, true);
+      }
+      shorten();
+      is_full_.store(false, std::memory_order_relaxed);  // as far as is known
+      owner.log_was_shortened();
+    } catch (const Error& error) {
+      if (error.code() != Errc::out_of_space) throw;
+      pm::on_step("buffers: no space to keep the log short");
+      // The log stays as long as it is; writers that find no room in it write to the leaves.
+    }
+  }
+
+  /// All leaves are back after a restart: gives back the buffers that exceed the budget, and what
+  /// the log held for cold leaves.
+  template <BufferOwner Owner>
+  void tidy_up(Owner owner) {
+    const std::lock_guard lock(upkeep_);
+    try {
+      pool_.for_each_used([&](Buffer& buffer) {
+        if (budget_is_exceeded()) owner.clean(buffer, true);
+      });
+      if (pool_.budget() == 0) log_->shrink();
+      shorten();
+    } catch (const Error& error) {
+      if (error.code() != Errc::out_of_space) throw;
+      // As keep_short() says.
+    }
+  }
+
+  /// Merges what can be merged without space, and gives back what the log needs no more then.
+  /// Returns whether that was anything. Does nothing if the log has taken no segment since the last
+  /// time, and too little was written for many more buffers to be merged now.
+  template <BufferOwner Owner>
+  bool give_space_back(Owner owner) {
+    constexpr std::uint64_t kFew = 256;
+    const std::lock_guard lock(upkeep_);
+    const std::int64_t erased = given_back_.pairs - owner.pairs();
+    const std::uint64_t before = log_->segments();
+    const bool worthwhile = before > given_back_.segments ||
+                            log_->appended() - given_back_.records >= kFew ||
+                            erased >= static_cast<std::int64_t>(kFew);
+    if (!worthwhile) return false;
+    pool_.for_each_used([&](Buffer& buffer) {
+      if (!buffer.empty_chain()) owner.clean(buffer, false);
+    });
+    pm::on_step("buffers: shrink the log");
+    log_->shrink();
+    // What is free now is for those that need it most; the log takes some at the next look.
+    is_full_.store(true, std::memory_order_relaxed);
+    given_back_ = {log_->segments(), log_->appended(), owner.pairs()};
+    return given_back_.segments < before;
+  }
+
+ private:
+  /// Who looks at the log cleans up to so many chains for each record after which a look is due.
+  static constexpr unsigned kChainsPerRecord = 2;
+
+  /// Frees what no restart needs, and cares that this is enough.
+  void shorten() {
+    log_->reclaim();  // first: it needs no space, and a checkpoint may need what it frees
+    if (!log_->checkpoint_due()) return;
+    pm::on_step("buffers: make a checkpoint");
+    log_->checkpoint();
+    log_->reclaim();
+  }
+
+  Pool pool_;
+  std::unique_ptr<wal::Log> log_;
+  wal::Log::Limits limits_;
+  std::mutex upkeep_;  // held by the thread that cleans the log
+  struct {
+    std::uint64_t segments = 0;
+    std::uint64_t records = 0;
+    std::int64_t pairs = 0;
+  } given_back_;  // when give_space_back() had been there; guarded by upkeep_
+  std::atomic<bool> is_full_{false};
+};
+
+}  // namespace perdix::index
