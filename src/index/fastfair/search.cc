@@ -1,22 +1,15 @@
 // The way to a node, and what only reads: get, contains, find_floor, find_below.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "index/fastfair/fastfair.h"
 #include "index/fastfair/shift.h"
+#include "pool/checked.h"
 
 namespace perdix::index::fastfair {
 
 namespace {
 
-[[noreturn]] void throw_corrupt(const pool::PoolCore& pool, pm::Offset offset) {
-  throw Error(
-      Errc::corrupt,
-      fmt::format("{}: an index links to offset {:#x}, where no node is that could be there; "
-                  "restore the pool from a copy",
-                  pool.path().string(), offset));
-}
+constexpr const char* kNode = "a node";
 
 /// Keeps the first node that was reached by `next`.
 void note(Node* right, Node** stray) {
@@ -26,16 +19,13 @@ void note(Node* right, Node** stray) {
 }  // namespace
 
 Node& checked_node(const pool::PoolCore& pool, pm::Offset offset) {
-  if (offset % kNodeAlignment == 0 && pool.contains(offset, sizeof(Node))) {
-    Node& node = *pool.at<Node>(offset);
-    if (Meta::valid(pm::load(node.meta))) return node;
-  }
-  throw_corrupt(pool, offset);
+  const auto valid = [](const Node& node) { return Meta::valid(pm::load(node.meta)); };
+  return pool::checked<Node>(pool, offset, kNode, valid, kNodeAlignment);
 }
 
 Node& checked_child(const pool::PoolCore& pool, const Node& parent, pm::Offset offset) {
   Node& child = checked_node(pool, offset);
-  if (meta_of(child).level + 1 != meta_of(parent).level) throw_corrupt(pool, offset);
+  if (meta_of(child).level + 1 != meta_of(parent).level) pool::throw_corrupt(pool, kNode, offset);
   return child;
 }
 
@@ -46,7 +36,7 @@ Node* right_neighbour(const pool::PoolCore& pool, const Words<K>& keys, const No
   Node& right = checked_node(pool, next);
   const bool behind = meta_of(right).level == meta_of(node).level &&
                       keys.view(pm::load(node.low)) < keys.view(pm::load(right.low));
-  if (!behind) throw_corrupt(pool, next);
+  if (!behind) pool::throw_corrupt(pool, kNode, next);
   return &right;
 }
 

@@ -10,6 +10,7 @@
 #include <perdix/error.h>
 
 #include "pm/access.h"
+#include "pool/checked.h"
 
 namespace perdix::index::nbtree {
 namespace {
@@ -19,20 +20,11 @@ constexpr std::uint64_t kWholeWord = ~std::uint64_t{0};
 /// As often as that an operation looks at what another stripe has to free.
 constexpr unsigned kTurnsPerVisit = 16;
 
-[[noreturn]] void throw_corrupt(const pool::PoolCore& pool, pm::Offset offset) {
-  throw Error(Errc::corrupt,
-              fmt::format("{}: an index has a page of its ledger at offset {:#x}, where none is; "
-                          "restore the pool from a copy",
-                          pool.path().string(), offset));
-}
+constexpr const char* kPage = "a page of its ledger";
 
 template <class AnyPage>
 AnyPage& checked_page(const pool::PoolCore& pool, pm::Offset offset) {
-  if (offset % alignof(AnyPage) == 0 && pool.contains(offset, sizeof(AnyPage)) &&
-      pm::load(pool.at<AnyPage>(offset)->magic) == AnyPage::kMagic) {
-    return *pool.at<AnyPage>(offset);
-  }
-  throw_corrupt(pool, offset);
+  return pool::checked_by_magic<AnyPage>(pool, offset, kPage, AnyPage::kMagic);
 }
 
 bool names_anchor(pm::Offset name) { return (name & kAnchorTag) != 0; }
@@ -75,7 +67,8 @@ void Ledger::for_each_page(pm::Offset first, Visit visit) const {
   std::unordered_set<pm::Offset> seen;
   for (pm::Offset offset = first; offset != pm::kNull;) {
     AnyPage& page = checked_page<AnyPage>(pool_, offset);
-    if (!seen.insert(offset).second) throw_corrupt(pool_, offset);  // they lead round in a circle
+    if (!seen.insert(offset).second)
+      pool::throw_corrupt(pool_, kPage, offset);  // they lead round in a circle
     visit(page);
     offset = pm::load(page.next);
   }
@@ -100,7 +93,8 @@ Ledger::Ledger(pool::PoolCore& pool, Root& root)
   std::sort(pages.begin(), pages.end());
   for (const Leftovers& leftovers : leftovers_) {
     leftovers.for_each([&](pm::Offset name) {
-      if (names_anchor(name) && !is_place(name & ~kAnchorTag, pages)) throw_corrupt(pool_, name);
+      if (names_anchor(name) && !is_place(name & ~kAnchorTag, pages))
+        pool::throw_corrupt(pool_, kPage, name);
     });
   }
 }
@@ -186,9 +180,9 @@ void Ledger::free_claims(Lane& lane, alloc::Session& session) {
 Anchor& Ledger::checked_place(pm::Offset name) const {
   const pm::Offset offset = name & ~kAnchorTag;
   const pm::Offset page = pool_.allocator().small_block_at(offset);
-  if (page == pm::kNull) throw_corrupt(pool_, offset);
+  if (page == pm::kNull) pool::throw_corrupt(pool_, kPage, offset);
   checked_page<AnchorPage>(pool_, page);
-  if (!is_place_in(offset, page)) throw_corrupt(pool_, offset);
+  if (!is_place_in(offset, page)) pool::throw_corrupt(pool_, kPage, offset);
   return *pool_.at<Anchor>(offset);
 }
 
