@@ -6,9 +6,9 @@
 namespace perdix::index::fastfair {
 
 /// Calls visit(node) for all nodes, level by level from the top, each level from the left.
-template <class K, class V>
+template <class K>
 template <class Visit>
-void Tree<K, V>::for_each_node(Visit visit) const {
+void WordTree<K>::for_each_node(Visit visit) const {
   for (Node* first = &root();; first = &child(*first, 0)) {
     for (Node* node = first; node != nullptr; node = after(*node)) visit(*node);
     if (meta_of(*first).level == 0) return;
@@ -16,14 +16,14 @@ void Tree<K, V>::for_each_node(Visit visit) const {
 }
 
 /// Checks F3 and the words of one entry that counts; `previous` is the one before it, if any.
-template <class K, class V>
-bool Tree<K, V>::check_entry(const Node& node, unsigned i, std::optional<Key>& previous,
-                             CheckReport& report) const {
+template <class K>
+bool WordTree<K>::check_entry(const Node& node, unsigned i, std::optional<Key>& previous,
+                              CheckReport& report) const {
   Problems problems(report);
   const pm::Offset offset = pool_.offset(&node);
   const Entry& entry = node.entries[i];
   const bool leaf = meta_of(node).level == 0;
-  if (!keys_.sound(entry.key) || (leaf && !values_.sound(entry.value))) {
+  if (!keys_.sound(entry.key) || (leaf && !codec_.sound(entry.value))) {
     problems.expect(false, "node {:#x}: entry {} refers to a string that is not there (F6)", offset,
                     i);
     return false;
@@ -38,14 +38,14 @@ bool Tree<K, V>::check_entry(const Node& node, unsigned i, std::optional<Key>& p
   if (!leaf) return true;
   problems.expect(Keys::hash16_of_word(entry.key) == Keys::hash16(key),
                   "node {:#x}: entry {} has another key's hash", offset, i);
-  report.blocks += Keys::blobs(entry.key) + Values::blobs(entry.value);
+  report.blocks += Keys::blobs(entry.key) + codec_.blobs(entry.value);
   ++report.pairs;
   return true;
 }
 
 /// Checks one node by itself: F2, F3, F6. `first` of its level: F1.
-template <class K, class V>
-void Tree<K, V>::check_node(const Node& node, bool first, CheckReport& report) const {
+template <class K>
+void WordTree<K>::check_node(const Node& node, bool first, CheckReport& report) const {
   Problems problems(report);
   const pm::Offset offset = pool_.offset(&node);
   const auto [count, level] = meta_of(node);
@@ -69,8 +69,8 @@ void Tree<K, V>::check_node(const Node& node, bool first, CheckReport& report) c
 
 /// Checks that the children of a level are nodes of the level below, in its order, and have the
 /// bounds that lead to them: F4, F5.
-template <class K, class V>
-void Tree<K, V>::check_children(const Node& first, CheckReport& report) const {
+template <class K>
+void WordTree<K>::check_children(const Node& first, CheckReport& report) const {
   Problems problems(report);
   const Node* below = &child(first, 0);
   for (const Node* node = &first; node != nullptr; node = after(*node)) {
@@ -91,8 +91,8 @@ void Tree<K, V>::check_children(const Node& first, CheckReport& report) const {
   }
 }
 
-template <class K, class V>
-CheckReport Tree<K, V>::check() const {
+template <class K>
+CheckReport WordTree<K>::check() const {
   CheckReport report;
   Problems problems(report);
   const epoch::Guard guard;
@@ -112,8 +112,8 @@ CheckReport Tree<K, V>::check() const {
   return report;
 }
 
-template <class K, class V>
-void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
+template <class K>
+void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
   const epoch::Guard guard;
   for_each_node([&](const Node& node) {
     visit(pool_.offset(&node));
@@ -123,16 +123,16 @@ void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
       if (repeated(node, i)) continue;
       const Entry& entry = node.entries[i];
       if (Keys::blobs(entry.key) != 0) visit(blob_offset(entry.key));
-      if (Values::blobs(entry.value) != 0) visit(blob_offset(entry.value));
+      if (codec_.blobs(entry.value) != 0) visit(blob_offset(entry.value));
     }
   });
 }
 
 /// Calls visit(entry) for the pairs of all leaves, each leaf as it was at one moment. Pairs that no
 /// writer touches meanwhile are shown once, also if leaves split and merge.
-template <class K, class V>
+template <class K>
 template <class Visit>
-void Tree<K, V>::for_each_leaf(Visit visit) const {
+void WordTree<K>::for_each_leaf(Visit visit) const {
   const epoch::Guard guard;
   Snapshot snapshot;
   for (Seen leaf = approach({Key{}}, 0); leaf.node != nullptr; leaf = snapshot.following) {
@@ -142,8 +142,8 @@ void Tree<K, V>::for_each_leaf(Visit visit) const {
   }
 }
 
-template <class K, class V>
-std::uint64_t Tree<K, V>::size() const {
+template <class K>
+std::uint64_t WordTree<K>::size() const {
   if (pairs_at_open_.load(std::memory_order_relaxed) == kUnknown) {
     const std::int64_t added = added_.sum(), removed = removed_.sum();
     std::int64_t pairs = 0;
@@ -158,8 +158,8 @@ std::uint64_t Tree<K, V>::size() const {
                                     removed_.sum());
 }
 
-template <class K, class V>
-IndexStats Tree<K, V>::stats() const {
+template <class K>
+IndexStats WordTree<K>::stats() const {
   IndexStats stats;
   std::int64_t blob_bytes = 0;
   for_each_leaf([&](const Node& leaf, const Snapshot& snapshot) {
@@ -168,7 +168,7 @@ IndexStats Tree<K, V>::stats() const {
     blob_bytes += keys_.footprint(pm::load(leaf.low));
     for (unsigned i = 0; i < snapshot.size; ++i) {
       const Entry& entry = snapshot.entries[i];
-      blob_bytes += keys_.footprint(entry.key) + values_.footprint(entry.value);
+      blob_bytes += keys_.footprint(entry.key) + codec_.footprint(entry.value);
     }
   });
   const epoch::Guard guard;  // nodes that are merged away meanwhile stay what they are
@@ -180,21 +180,13 @@ IndexStats Tree<K, V>::stats() const {
   return stats;
 }
 
-template CheckReport Tree<std::uint64_t, std::uint64_t>::check() const;
-template void Tree<std::uint64_t, std::uint64_t>::for_each_block(const BlockVisitor&) const;
-template std::uint64_t Tree<std::uint64_t, std::uint64_t>::size() const;
-template IndexStats Tree<std::uint64_t, std::uint64_t>::stats() const;
-template CheckReport Tree<std::uint64_t, std::string>::check() const;
-template void Tree<std::uint64_t, std::string>::for_each_block(const BlockVisitor&) const;
-template std::uint64_t Tree<std::uint64_t, std::string>::size() const;
-template IndexStats Tree<std::uint64_t, std::string>::stats() const;
-template CheckReport Tree<std::string, std::uint64_t>::check() const;
-template void Tree<std::string, std::uint64_t>::for_each_block(const BlockVisitor&) const;
-template std::uint64_t Tree<std::string, std::uint64_t>::size() const;
-template IndexStats Tree<std::string, std::uint64_t>::stats() const;
-template CheckReport Tree<std::string, std::string>::check() const;
-template void Tree<std::string, std::string>::for_each_block(const BlockVisitor&) const;
-template std::uint64_t Tree<std::string, std::string>::size() const;
-template IndexStats Tree<std::string, std::string>::stats() const;
+template CheckReport WordTree<std::uint64_t>::check() const;
+template void WordTree<std::uint64_t>::for_each_block(const BlockVisitor&) const;
+template std::uint64_t WordTree<std::uint64_t>::size() const;
+template IndexStats WordTree<std::uint64_t>::stats() const;
+template CheckReport WordTree<std::string>::check() const;
+template void WordTree<std::string>::for_each_block(const BlockVisitor&) const;
+template std::uint64_t WordTree<std::string>::size() const;
+template IndexStats WordTree<std::string>::stats() const;
 
 }  // namespace perdix::index::fastfair

@@ -5,24 +5,22 @@
 
 namespace perdix::index::fastfair {
 
-template <class K, class V>
-bool Tree<K, V>::write(Key key, Value value, Mode mode, const Value* expected) {
+template <class K>
+bool WordTree<K>::write(Key key, const NewValue& value, Mode mode, const NewValue* expected) {
   check_key(key);
-  check_value(value);
   return retry_when_full(pool_, [&] { return try_write(key, value, mode, expected); });
 }
 
-template <class K, class V>
-bool Tree<K, V>::insert_at_once(Key key, Value value) {
+template <class K>
+bool WordTree<K>::insert_word_at_once(Key key, const NewValue& value) {
   check_key(key);
-  check_value(value);
   return try_write(key, value, Mode::insert, nullptr);
 }
 
 /// Whatever has no entry above it, since this write or an earlier one split it off, gets it when
 /// the write is done and holds no latch.
-template <class K, class V>
-bool Tree<K, V>::try_write(Key key, Value value, Mode mode, const Value* expected) {
+template <class K>
+bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const NewValue* expected) {
   const epoch::Guard guard;
   Node* stray = nullptr;
   std::optional<bool> done;
@@ -32,9 +30,9 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode, const Value* expecte
 }
 
 /// One attempt; nothing if the leaf had to be put in order or split first.
-template <class K, class V>
-std::optional<bool> Tree<K, V>::write_leaf(Key key, Value value, Mode mode, const Value* expected,
-                                           Node*& stray) {
+template <class K>
+std::optional<bool> WordTree<K>::write_leaf(Key key, const NewValue& value, Mode mode,
+                                            const NewValue* expected, Node*& stray) {
   const Hash16 hash = Keys::hash16(key);
   Locked leaf;
   lock_node(leaf, key, 0, &stray);
@@ -57,14 +55,14 @@ std::optional<bool> Tree<K, V>::write_leaf(Key key, Value value, Mode mode, cons
 }
 
 /// Adds a pair to a leaf with room: FAST.
-template <class K, class V>
-void Tree<K, V>::add(Node& leaf, unsigned at, Key key, Value value) {
-  if constexpr (Keys::kInline && Values::kInline) {
-    insert_entry(pm(), leaf, at, {key, value});
+template <class K>
+void WordTree<K>::add(Node& leaf, unsigned at, Key key, const NewValue& value) {
+  if (all_inline()) {
+    if constexpr (Keys::kInline) insert_entry(pm(), leaf, at, {key, value.word});
   } else {
     alloc::Session session = pool_.allocator().session();
     const Word key_word = keys_.write(session, key, Keys::hash16(key));
-    const Entry entry{key_word, values_.write(session, value)};
+    const Entry entry{key_word, codec_.write(session, value)};
     const Commit commit = insertion_of(leaf, at, entry);
     if (pm().commits_as_one()) {
       session.commit_as_one(insertion_changes(leaf, at, entry).all());
@@ -81,25 +79,25 @@ void Tree<K, V>::add(Node& leaf, unsigned at, Key key, Value value) {
 }
 
 /// Replaces a value; its word is the commit.
-template <class K, class V>
-void Tree<K, V>::replace(Node& leaf, unsigned at, Value value) {
+template <class K>
+void WordTree<K>::replace(Node& leaf, unsigned at, const NewValue& value) {
   Word& word = leaf.entries[at].value;
-  if constexpr (Values::kInline) {
-    pm().publish(word, value);  // the commit; the key is durable already
+  if (codec_.is_inline()) {
+    pm().publish(word, value.word);  // the commit; the key is durable already
   } else {
     alloc::Session session = pool_.allocator().session();
     const Word old_word = pm::load(word);
-    const Word new_word = values_.write(session, value);
+    const Word new_word = codec_.write(session, value);
     if (new_word == old_word) return;  // both empty: nothing to change
-    Values::free(session, old_word);
+    codec_.free(session, old_word);
     session.commit(pm::set_word(word, new_word));  // the new blob is durable before
   }
 }
 
 /// Removes a pair: FAST, to the left.
-template <class K, class V>
-void Tree<K, V>::remove(Node& leaf, unsigned at) {
-  if constexpr (Keys::kInline && Values::kInline) {
+template <class K>
+void WordTree<K>::remove(Node& leaf, unsigned at) {
+  if (all_inline()) {
     remove_entry(pm(), leaf, at);
   } else {
     const bool last = at + 1 == meta_of(leaf).count;
@@ -107,7 +105,7 @@ void Tree<K, V>::remove(Node& leaf, unsigned at) {
     const Commit commit = removal_of(leaf, at);
     alloc::Session session = pool_.allocator().session();
     Keys::free(session, entry.key);
-    Values::free(session, entry.value);
+    codec_.free(session, entry.value);
     if (pm().commits_as_one()) {
       session.commit_as_one(removal_changes(leaf, at).all());
     } else {
@@ -118,8 +116,8 @@ void Tree<K, V>::remove(Node& leaf, unsigned at) {
   removed_.add(1);
 }
 
-template <class K, class V>
-bool Tree<K, V>::erase(Key key, const Value* expected) {
+template <class K>
+bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
   check_key(key);
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
@@ -143,9 +141,7 @@ bool Tree<K, V>::erase(Key key, const Value* expected) {
   return true;
 }
 
-template class Tree<std::uint64_t, std::uint64_t>;
-template class Tree<std::uint64_t, std::string>;
-template class Tree<std::string, std::uint64_t>;
-template class Tree<std::string, std::string>;
+template class WordTree<std::uint64_t>;
+template class WordTree<std::string>;
 
 }  // namespace perdix::index::fastfair

@@ -38,8 +38,11 @@
 #include "alloc/session.h"
 #include "epoch/guard.h"
 #include "index/common/batch.h"
+#include "index/common/groups.h"
+#include "index/common/limits.h"
 #include "index/common/value_of.h"
 #include "index/common/word.h"
+#include "index/common/word_codec.h"
 #include "index/fastfair/latches.h"
 #include "index/fastfair/layout.h"
 #include "index/fastfair/shift.h"
@@ -65,57 +68,24 @@ Node& checked_child(const pool::PoolCore& pool, const Node& parent, pm::Offset o
 template <class K>
 Node* right_neighbour(const pool::PoolCore& pool, const Words<K>& keys, const Node& node);
 
-template <class K, class V>
-class Tree final : public pool::OpenIndex {
+/// All of the tree but what depends on the type of values, which are words here.
+template <class K>
+class WordTree : public pool::OpenIndex {
  public:
   using Key = View<K>;
-  using Value = View<V>;
 
-  /// Opens or creates the index behind the handle.
-  explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {});
-
-  /// Opens or creates the tree below any word of the pool, which is 0 if there is none yet and is
-  /// changed by nobody else. `fanout`: entries with which a node is full, 4 to kCapacity; less than
-  /// that is for tests that want high trees of few keys. 2^latch_bits latches, of a line each.
-  Tree(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout = kCapacity,
-       unsigned latch_bits = Latches::kBits);
-
-  Tree(const Tree&) = delete;
-  Tree& operator=(const Tree&) = delete;
+  WordTree(const WordTree&) = delete;
+  WordTree& operator=(const WordTree&) = delete;
 
   /// Frees all blocks of a tree that is being dropped and clears its root. Restartable: after a
   /// crash it goes on where it was. Nobody else uses the tree.
-  static void destroy(pool::PoolCore& pool, std::uint64_t& root);
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind);
 
-  void put(Key key, Value value) { write(key, value, Mode::put); }
-  bool insert(Key key, Value value) { return write(key, value, Mode::insert); }
-  bool update(Key key, Value value) { return write(key, value, Mode::update); }
-  bool erase(Key key) { return erase(key, nullptr); }
-
-  /// Replace or remove the value of a key if it is `expected`.
-  bool update_if(Key key, Value expected, Value value) {
-    return write(key, value, Mode::update, &expected);
+  bool erase(Key key) { return erase_word(key, nullptr); }
+  bool contains(Key key) const {
+    const epoch::Guard guard;
+    return find(key).has_value();
   }
-  bool erase_if(Key key, Value expected) { return erase(key, &expected); }
-
-  /// insert() for callers under a guard or a lock: if the pool is full it throws out_of_space
-  /// rather than wait for a grace period.
-  bool insert_at_once(Key key, Value value);
-
-  bool get(Key key, V& value) const;
-  std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
-  bool contains(Key key) const;
-  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
-
-  /// The pair of the greatest key that is not above `key`.
-  std::optional<std::pair<K, V>> find_floor(Key key) const { return find_last({key}); }
-
-  /// The pair of the greatest key below `key`.
-  std::optional<std::pair<K, V>> find_below(Key key) const { return find_last({key, true}); }
-
-  /// At most `limit` pairs.
-  void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
-  void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
 
   /// Cost: counts the whole tree, until once no writer was active meanwhile; then none.
   std::uint64_t size() const;
@@ -128,9 +98,8 @@ class Tree final : public pool::OpenIndex {
 
   pool::PoolCore& pool() const { return pool_; }
 
- private:
+ protected:
   using Keys = Words<K>;
-  using Values = Words<V>;
 
   enum class Mode { put, insert, update };
 
@@ -141,6 +110,26 @@ class Tree final : public pool::OpenIndex {
 
     bool reaches(Key other) const { return strictly_below ? other < key : !(key < other); }
   };
+
+  /// Opens or creates the index behind the handle.
+  WordTree(pool::IndexHandle handle, Kind value_kind);
+
+  /// Opens or creates the tree below any word of the pool.
+  WordTree(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind, unsigned fanout,
+           unsigned latch_bits);
+
+  /// `expected`: the value that is replaced or removed, null if it may be any.
+  bool write(Key key, const NewValue& value, Mode mode, const NewValue* expected);
+  bool erase_word(Key key, const NewValue* expected);
+
+  /// insert() for callers under a guard or a lock: if the pool is full it throws out_of_space
+  /// rather than wait for a grace period.
+  bool insert_word_at_once(Key key, const NewValue& value);
+
+  // The caller holds a guard, as long as it uses what words refer to.
+  std::optional<Word> find(Key key) const { return find_from({}, key); }
+  void find_group(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
+  std::optional<Entry> find_last(Target target) const;
 
   /// A node with its latch's version, from before anything was read of it.
   struct Seen {
@@ -159,11 +148,18 @@ class Tree final : public pool::OpenIndex {
     explicit operator bool() const { return node != nullptr; }
   };
 
+  /// The leaf that holds the target, or would.
+  Seen leaf_of(Target target) const { return seek(target, 0); }
+  Key low_of(const Node& node) const { return keys_.view(pm::load(node.low)); }
+  template <class Add>
+  bool collect(const Seen& leaf, Key from, Seen& following, Add add) const;
+  Words<K> keys() const { return keys_; }
+
+ private:
   // search.cc
   Node& node_at(pm::Offset offset) const { return checked_node(pool_, offset); }
   Node& root() const { return node_at(pm::load(root_)); }
   Seen look(Node& node) const;
-  Key low_of(const Node& node) const { return keys_.view(pm::load(node.low)); }
   unsigned rank(const Node& node, Target target) const;
   unsigned rank_from_right(const Node& node, Target target) const;
   bool holds(const Node& node, unsigned rank, Key key, Hash16 hash) const;
@@ -176,22 +172,17 @@ class Tree final : public pool::OpenIndex {
   Seen seek(Target target, unsigned level, Node** stray = nullptr) const;
   bool lock_node(Locked& locked, Key key, unsigned level, Node** stray = nullptr) const;
   std::optional<Word> find_from(Seen leaf, Key key) const;
-  std::optional<std::pair<K, V>> find_last(Target target) const;
-
-  // get_many.cc
-  void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const;
 
   // fastfair.cc
-  bool is(const Node& leaf, unsigned at, const Value* expected) const {
-    return expected == nullptr || values_.view(pm::load(leaf.entries[at].value)) == *expected;
+  bool is(const Node& leaf, unsigned at, const NewValue* expected) const {
+    return expected == nullptr || codec_.equal(pm::load(leaf.entries[at].value), *expected);
   }
-  bool write(Key key, Value value, Mode mode, const Value* expected = nullptr);
-  bool try_write(Key key, Value value, Mode mode, const Value* expected);
-  std::optional<bool> write_leaf(Key key, Value value, Mode mode, const Value* expected,
-                                 Node*& stray);
-  bool erase(Key key, const Value* expected);
-  void add(Node& leaf, unsigned at, Key key, Value value);
-  void replace(Node& leaf, unsigned at, Value value);
+  bool try_write(Key key, const NewValue& value, Mode mode, const NewValue* expected);
+  std::optional<bool> write_leaf(Key key, const NewValue& value, Mode mode,
+                                 const NewValue* expected, Node*& stray);
+  bool all_inline() const { return Keys::kInline && codec_.is_inline(); }
+  void add(Node& leaf, unsigned at, Key key, const NewValue& value);
+  void replace(Node& leaf, unsigned at, const NewValue& value);
   void remove(Node& leaf, unsigned at);
 
   // smo.cc
@@ -223,11 +214,7 @@ class Tree final : public pool::OpenIndex {
     unsigned size = 0;
     Seen following;
   };
-  struct ScanBatch;
-  template <class Add>
-  bool collect(const Seen& leaf, Key from, Seen& following, Add add) const;
   bool take_snapshot(const Seen& leaf, Snapshot& into) const;
-  bool read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const;
 
   // recovery.cc
   void create();
@@ -249,7 +236,7 @@ class Tree final : public pool::OpenIndex {
   std::uint64_t& root_;
   const unsigned fanout_;
   Keys keys_;
-  Values values_;
+  WordCodec codec_;
   Latches latches_;
   util::SpinLock root_lock_;  // for changes of the root word; its holder waits for no latch
   double recovery_seconds_ = 0;
@@ -270,15 +257,112 @@ class Tree final : public pool::OpenIndex {
 };
 
 template <class K, class V>
-auto Tree<K, V>::look(Node& node) const -> Seen {
+class Tree final : public WordTree<K> {
+ public:
+  using Key = View<K>;
+  using Value = View<V>;
+
+  /// Opens or creates the index behind the handle.
+  explicit Tree(pool::IndexHandle handle, const IndexOptions& = {})
+      : Base(std::move(handle), kKindOf<V>), values_(this->pool()) {}
+
+  /// Opens or creates the tree below any word of the pool, which is 0 if there is none yet and is
+  /// changed by nobody else. `fanout`: entries with which a node is full, 4 to kCapacity; less than
+  /// that is for tests that want high trees of few keys. 2^latch_bits latches, of a line each.
+  Tree(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout = kCapacity,
+       unsigned latch_bits = Latches::kBits)
+      : Base(pool, root, kKindOf<V>, fanout, latch_bits), values_(pool) {}
+
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root) {
+    Base::destroy(pool, root, kKindOf<V>);
+  }
+
+  void put(Key key, Value value) { change(key, value, Mode::put); }
+  bool insert(Key key, Value value) { return change(key, value, Mode::insert); }
+  bool update(Key key, Value value) { return change(key, value, Mode::update); }
+
+  /// Replace or remove the value of a key if it is `expected`.
+  bool update_if(Key key, Value expected, Value value) {
+    const NewValue former(expected);
+    return change(key, value, Mode::update, &former);
+  }
+  bool erase_if(Key key, Value expected) {
+    const NewValue former(expected);
+    return this->erase_word(key, &former);
+  }
+
+  /// insert() for callers under a guard or a lock: if the pool is full it throws out_of_space
+  /// rather than wait for a grace period.
+  bool insert_at_once(Key key, Value value) {
+    check_value(value);
+    return this->insert_word_at_once(key, NewValue(value));
+  }
+
+  bool get(Key key, V& value) const {
+    const epoch::Guard guard;
+    const std::optional<Word> word = this->find(key);
+    if (word) values_.copy(*word, value);
+    return word.has_value();
+  }
+  std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
+
+  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+    in_groups(keys, out, [this](auto some, auto values) { get_group(some, values); });
+  }
+
+  /// The pair of the greatest key that is not above `key`.
+  std::optional<std::pair<K, V>> find_floor(Key key) const { return last({key}); }
+
+  /// The pair of the greatest key below `key`.
+  std::optional<std::pair<K, V>> find_below(Key key) const { return last({key, true}); }
+
+  /// At most `limit` pairs.
+  void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
+  void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
+
+ private:
+  using Base = WordTree<K>;
+  using Mode = typename Base::Mode;
+  using Seen = typename Base::Seen;
+  using Target = typename Base::Target;
+
+  bool change(Key key, Value value, Mode mode, const NewValue* expected = nullptr) {
+    check_value(value);
+    return this->write(key, NewValue(value), mode, expected);
+  }
+
+  void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+    const epoch::Guard guard;
+    std::array<std::optional<Word>, kGroup> words;
+    this->find_group(keys, std::span(words).first(keys.size()));
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      out[i] = words[i] ? std::optional<V>(values_.own(*words[i])) : std::nullopt;
+  }
+
+  std::optional<std::pair<K, V>> last(Target target) const {
+    const epoch::Guard guard;
+    const std::optional<Entry> entry = this->find_last(target);
+    if (!entry) return std::nullopt;
+    return std::pair<K, V>(this->keys().own(entry->key), values_.own(entry->value));
+  }
+
+  // scan.cc
+  struct ScanBatch;
+  bool read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const;
+
+  Words<V> values_;
+};
+
+template <class K>
+auto WordTree<K>::look(Node& node) const -> Seen {
   Latch& latch = latches_.of(pool_.offset(&node));
   return {&node, &latch, latch.read_begin()};
 }
 
 /// How many of the node's entries, from the first one on, the target reaches. Of equal neighbours
 /// it reaches both or none, so the last one that it reaches is one that counts (F3).
-template <class K, class V>
-unsigned Tree<K, V>::rank(const Node& node, Target target) const {
+template <class K>
+unsigned WordTree<K>::rank(const Node& node, Target target) const {
   const unsigned count = meta_of(node).count;
   const auto reaches = [&](const Entry& entry) {
     return target.reaches(keys_.view(pm::load(entry.key)));
@@ -294,8 +378,8 @@ unsigned Tree<K, V>::rank(const Node& node, Target target) const {
 }
 
 /// The same for a writer, which will move the entries at the right: so it looks at these only.
-template <class K, class V>
-unsigned Tree<K, V>::rank_from_right(const Node& node, Target target) const {
+template <class K>
+unsigned WordTree<K>::rank_from_right(const Node& node, Target target) const {
   if constexpr (!Keys::kInline) return rank(node, target);
   unsigned after = meta_of(node).count;
   while (after > 0 && !target.reaches(keys_.view(pm::load(node.entries[after - 1].key)))) --after;
@@ -303,21 +387,21 @@ unsigned Tree<K, V>::rank_from_right(const Node& node, Target target) const {
 }
 
 /// Whether the last entry that is reached has the very key.
-template <class K, class V>
-bool Tree<K, V>::holds(const Node& node, unsigned rank, Key key, Hash16 hash) const {
+template <class K>
+bool WordTree<K>::holds(const Node& node, unsigned rank, Key key, Hash16 hash) const {
   return rank > 0 && keys_.equal(pm::load(node.entries[rank - 1].key), key, hash);
 }
 
 /// The child to which a target of that rank leads.
-template <class K, class V>
-Node& Tree<K, V>::child(const Node& node, unsigned rank) const {
+template <class K>
+Node& WordTree<K>::child(const Node& node, unsigned rank) const {
   return checked_child(pool_, node,
                        pm::load(rank == 0 ? node.leftmost : node.entries[rank - 1].value));
 }
 
 /// The node's right neighbour if the target lies at or behind its low bound, else nullptr.
-template <class K, class V>
-Node* Tree<K, V>::right_of(const Node& node, Target target) const {
+template <class K>
+Node* WordTree<K>::right_of(const Node& node, Target target) const {
   const pm::Offset next = pm::load(node.next);
   if (next == pm::kNull || !target.reaches(low_of(node_at(next)))) return nullptr;
   return after(node);

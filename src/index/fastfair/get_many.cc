@@ -18,16 +18,10 @@ void prefetch(const Node& node) {
 
 }  // namespace
 
-template <class K, class V>
-void Tree<K, V>::get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-  in_groups(keys, out, [this](auto some, auto values) { get_group(some, values); });
-}
-
 /// One step for each key in turn, until all have come to a leaf. A step that a writer has overtaken
 /// begins again at the root.
-template <class K, class V>
-void Tree<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-  const epoch::Guard guard;
+template <class K>
+void WordTree<K>::find_group(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
   std::array<Seen, kGroup> at;
   at.fill(start());
   for (bool on_the_way = true; on_the_way;) {
@@ -40,19 +34,12 @@ void Tree<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>
       on_the_way = true;
     }
   }
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const std::optional<Word> value = find_from(at[i], keys[i]);
-    out[i] = value ? std::optional<V>(values_.own(*value)) : std::nullopt;
-  }
+  for (std::size_t i = 0; i < keys.size(); ++i) out[i] = find_from(at[i], keys[i]);
 }
 
-template void Tree<std::uint64_t, std::uint64_t>::get_many(
-    std::span<const std::uint64_t>, std::span<std::optional<std::uint64_t>>) const;
-template void Tree<std::uint64_t, std::string>::get_many(
-    std::span<const std::uint64_t>, std::span<std::optional<std::string>>) const;
-template void Tree<std::string, std::uint64_t>::get_many(
-    std::span<const std::string_view>, std::span<std::optional<std::uint64_t>>) const;
-template void Tree<std::string, std::string>::get_many(std::span<const std::string_view>,
-                                                       std::span<std::optional<std::string>>) const;
+template void WordTree<std::uint64_t>::find_group(std::span<const std::uint64_t>,
+                                                  std::span<std::optional<Word>>) const;
+template void WordTree<std::string>::find_group(std::span<const std::string_view>,
+                                                std::span<std::optional<Word>>) const;
 
 }  // namespace perdix::index::fastfair

@@ -17,8 +17,8 @@ namespace perdix::index::fastfair {
 /// Merges the leaf of a key with its neighbours, if it pays, then the nodes above. The erase that
 /// calls this is done: what goes wrong is for others. What needs memory that there is not is made
 /// up for later.
-template <class K, class V>
-void Tree<K, V>::merge_around(Key key) {
+template <class K>
+void WordTree<K>::merge_around(Key key) {
   try {
     for (unsigned level = 0; merge_level(key, level); ++level) {
     }
@@ -31,8 +31,8 @@ void Tree<K, V>::merge_around(Key key) {
 /// Merges what was missed, in rounds over all leaves until there was a round in which nothing was
 /// missed. Looks at a few leaves only: each erase calls this as long as merges are due. One thread
 /// at a time does so; others go on. In a Guard.
-template <class K, class V>
-void Tree<K, V>::make_up_for_merges() {
+template <class K>
+void WordTree<K>::make_up_for_merges() {
   constexpr unsigned kLeavesAtOnce = 4;
   const std::unique_lock lock(round_lock_, std::try_to_lock);
   if (!lock) return;
@@ -43,8 +43,8 @@ void Tree<K, V>::make_up_for_merges() {
   }
 }
 
-template <class K, class V>
-void Tree<K, V>::make_up_around_next_leaf() {
+template <class K>
+void WordTree<K>::make_up_around_next_leaf() {
   if (round_from_ == K{}) missed_before_round_ = merges_missed_.load(std::memory_order_relaxed);
   const Seen leaf = seek({round_from_}, 0);
   const unsigned count = meta_of(*leaf.node).count;
@@ -58,8 +58,8 @@ void Tree<K, V>::make_up_around_next_leaf() {
 
 /// Merges the node of a level that holds the key with its neighbours. True if the parent has become
 /// sparse by that.
-template <class K, class V>
-bool Tree<K, V>::merge_level(Key key, unsigned level) {
+template <class K>
+bool WordTree<K>::merge_level(Key key, unsigned level) {
   Locked parent;
   if (!lock_node(parent, key, level + 1)) {
     collapse();
@@ -78,8 +78,8 @@ bool Tree<K, V>::merge_level(Key key, unsigned level) {
 }
 
 /// Whether one of two neighbours is empty, or both are sparse, and one node can hold them.
-template <class K, class V>
-bool Tree<K, V>::mergeable(const Node& left, const Node& right) const {
+template <class K>
+bool WordTree<K>::mergeable(const Node& left, const Node& right) const {
   if (pm::load(left.next) != pool_.offset(&right)) return false;  // one without an entry between
   const auto [count, level] = meta_of(left);
   const unsigned right_count = meta_of(right).count;
@@ -89,8 +89,8 @@ bool Tree<K, V>::mergeable(const Node& left, const Node& right) const {
 
 /// Merges the children on both sides of a locked parent's entry, if it pays and nobody else is busy
 /// with them; then it can wait until the next that leaves one of them sparse.
-template <class K, class V>
-bool Tree<K, V>::merge_pair(Node& parent, unsigned at, LatchSet& latches) {
+template <class K>
+bool WordTree<K>::merge_pair(Node& parent, unsigned at, LatchSet& latches) {
   Node& left = child(parent, at);
   Node& right = child(parent, at + 1);
   if (!mergeable(left, right)) return false;
@@ -121,8 +121,8 @@ bool Tree<K, V>::merge_pair(Node& parent, unsigned at, LatchSet& latches) {
 }
 
 /// Takes roots away that have one child only.
-template <class K, class V>
-void Tree<K, V>::collapse() {
+template <class K>
+void WordTree<K>::collapse() {
   const std::lock_guard lock(root_lock_);
   for (;;) {
     Node& top = root();
@@ -140,13 +140,9 @@ void Tree<K, V>::collapse() {
   }
 }
 
-template void Tree<std::uint64_t, std::uint64_t>::merge_around(Key);
-template void Tree<std::uint64_t, std::uint64_t>::make_up_for_merges();
-template void Tree<std::uint64_t, std::string>::merge_around(Key);
-template void Tree<std::uint64_t, std::string>::make_up_for_merges();
-template void Tree<std::string, std::uint64_t>::merge_around(Key);
-template void Tree<std::string, std::uint64_t>::make_up_for_merges();
-template void Tree<std::string, std::string>::merge_around(Key);
-template void Tree<std::string, std::string>::make_up_for_merges();
+template void WordTree<std::uint64_t>::merge_around(Key);
+template void WordTree<std::uint64_t>::make_up_for_merges();
+template void WordTree<std::string>::merge_around(Key);
+template void WordTree<std::string>::make_up_for_merges();
 
 }  // namespace perdix::index::fastfair

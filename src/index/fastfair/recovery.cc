@@ -15,15 +15,21 @@ void check_fanout([[maybe_unused]] unsigned fanout) { assert(fanout >= 4 && fano
 
 }  // namespace
 
-template <class K, class V>
-Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions&)
-    : Tree(handle.pool(), handle.root()) {
+template <class K>
+WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind)
+    : WordTree(handle.pool(), handle.root(), value_kind, kCapacity, Latches::kBits) {
   handle_ = std::move(handle);
 }
 
-template <class K, class V>
-Tree<K, V>::Tree(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout, unsigned latch_bits)
-    : pool_(pool), root_(root), fanout_(fanout), keys_(pool), values_(pool), latches_(latch_bits) {
+template <class K>
+WordTree<K>::WordTree(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind, unsigned fanout,
+                      unsigned latch_bits)
+    : pool_(pool),
+      root_(root),
+      fanout_(fanout),
+      keys_(pool),
+      codec_(pool, value_kind),
+      latches_(latch_bits) {
   check_fanout(fanout);
   const auto start = std::chrono::steady_clock::now();
   if (pm::load(root_) == pm::kNull) retry_when_full(pool_, [&] { create(); });
@@ -34,8 +40,8 @@ Tree<K, V>::Tree(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout, uns
 
 /// Gives a new tree its first leaf, empty and responsible for all keys. The root word is the
 /// commit.
-template <class K, class V>
-void Tree<K, V>::create() {
+template <class K>
+void WordTree<K>::create() {
   alloc::Session session = pool_.allocator().session();
   const pm::Offset offset = session.reserve(sizeof(Node));
   Node& leaf = *pool_.template at<Node>(offset);
@@ -80,14 +86,14 @@ void free_inner_level(pool::PoolCore& pool, std::uint64_t& root, Node& first) {
 }
 
 /// Frees what the leaf's entries own, from the last one on, one commit each.
-template <class K, class V>
-void free_pairs(pool::PoolCore& pool, Node& leaf) {
+template <class K>
+void free_pairs(pool::PoolCore& pool, const WordCodec& values, Node& leaf) {
   mend(pool.pm(), leaf);  // what a copy refers to would be freed twice
   for (unsigned left = meta_of(leaf).count; left > 0; --left) {
     const Entry entry = load_entry(leaf, left - 1);
     alloc::Session session = pool.allocator().session();
     Words<K>::free(session, entry.key);
-    Words<V>::free(session, entry.value);
+    values.free(session, entry.value);
     free_by(pool, leaf.meta, meta_with(leaf, left - 1), std::move(session));
   }
 }
@@ -96,15 +102,16 @@ void free_pairs(pool::PoolCore& pool, Node& leaf) {
 
 /// Level by level from the top, then the leaves from the first one on: so every crash point leaves
 /// something that this can go on with.
-template <class K, class V>
-void Tree<K, V>::destroy(pool::PoolCore& pool, std::uint64_t& root) {
+template <class K>
+void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind) {
+  const WordCodec values(pool, value_kind);
   for (pm::Offset offset = pm::load(root); offset != pm::kNull; offset = pm::load(root)) {
     Node& node = checked_node(pool, offset);
     if (meta_of(node).level > 0) {
       free_inner_level<K>(pool, root, node);
       continue;
     }
-    if constexpr (!Words<K>::kInline || !Words<V>::kInline) free_pairs<K, V>(pool, node);
+    if (!Words<K>::kInline || !values.is_inline()) free_pairs<K>(pool, values, node);
     const Node* next = right_neighbour<K>(pool, Words<K>(pool), node);
     alloc::Session session = pool.allocator().session();
     session.free(offset);
@@ -113,20 +120,12 @@ void Tree<K, V>::destroy(pool::PoolCore& pool, std::uint64_t& root) {
   }
 }
 
-template Tree<std::uint64_t, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
-template Tree<std::uint64_t, std::uint64_t>::Tree(pool::PoolCore&, std::uint64_t&, unsigned,
-                                                  unsigned);
-template void Tree<std::uint64_t, std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&);
-template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
-template Tree<std::uint64_t, std::string>::Tree(pool::PoolCore&, std::uint64_t&, unsigned,
-                                                unsigned);
-template void Tree<std::uint64_t, std::string>::destroy(pool::PoolCore&, std::uint64_t&);
-template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
-template Tree<std::string, std::uint64_t>::Tree(pool::PoolCore&, std::uint64_t&, unsigned,
-                                                unsigned);
-template void Tree<std::string, std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&);
-template Tree<std::string, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
-template Tree<std::string, std::string>::Tree(pool::PoolCore&, std::uint64_t&, unsigned, unsigned);
-template void Tree<std::string, std::string>::destroy(pool::PoolCore&, std::uint64_t&);
+template WordTree<std::uint64_t>::WordTree(pool::IndexHandle, Kind);
+template WordTree<std::uint64_t>::WordTree(pool::PoolCore&, std::uint64_t&, Kind, unsigned,
+                                           unsigned);
+template void WordTree<std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
+template WordTree<std::string>::WordTree(pool::IndexHandle, Kind);
+template WordTree<std::string>::WordTree(pool::PoolCore&, std::uint64_t&, Kind, unsigned, unsigned);
+template void WordTree<std::string>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
 
 }  // namespace perdix::index::fastfair

@@ -8,9 +8,9 @@ struct Tree<K, V>::ScanBatch : Batch<K, V, kCapacity> {};
 
 /// Calls add(entry) for the leaf's pairs with key >= from, and sets `following` to its right
 /// neighbour. False if the leaf changed meanwhile.
-template <class K, class V>
+template <class K>
 template <class Add>
-bool Tree<K, V>::collect(const Seen& leaf, Key from, Seen& following, Add add) const {
+bool WordTree<K>::collect(const Seen& leaf, Key from, Seen& following, Add add) const {
   const Node& node = *leaf.node;
   const unsigned count = meta_of(node).count;
   unsigned i = rank(node, {from, true});
@@ -25,8 +25,8 @@ bool Tree<K, V>::collect(const Seen& leaf, Key from, Seen& following, Add add) c
 }
 
 /// The pairs of one leaf, as they were at one moment.
-template <class K, class V>
-bool Tree<K, V>::take_snapshot(const Seen& leaf, Snapshot& into) const {
+template <class K>
+bool WordTree<K>::take_snapshot(const Seen& leaf, Snapshot& into) const {
   into.size = 0;
   return collect(leaf, Key{}, into.following,
                  [&](const Entry& entry) { into.entries[into.size++] = entry; });
@@ -39,19 +39,20 @@ bool Tree<K, V>::take_snapshot(const Seen& leaf, Snapshot& into) const {
 template <class K, class V>
 bool Tree<K, V>::read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const {
   const epoch::Guard guard;
-  if (leaf.node == nullptr || !leaf.valid()) leaf = seek({position}, 0);
+  if (leaf.node == nullptr || !leaf.valid()) leaf = this->leaf_of({position});
+  const Words<K> keys = this->keys();
   Seen following;
-  const auto add = [&](const Entry& entry) { batch.add(keys_.view(entry.key), entry.value); };
-  for (batch.clear(); !collect(leaf, position, following, add); batch.clear())
-    leaf = seek({position}, 0);
-  batch.own(pool_, values_, limit);
-  pool_.require_usable();  // what was read may have been there before a sync failed
+  const auto add = [&](const Entry& entry) { batch.add(keys.view(entry.key), entry.value); };
+  for (batch.clear(); !this->collect(leaf, position, following, add); batch.clear())
+    leaf = this->leaf_of({position});
+  batch.own(this->pool(), values_, limit);
+  this->pool().require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {
     position = batch.next_key();
   } else if (following.node != nullptr) {
     leaf = following;
-    position = low_of(*leaf.node);
-    batch.require_below(pool_, position);
+    position = this->low_of(*leaf.node);
+    batch.require_below(this->pool(), position);
   } else {
     return false;
   }
@@ -61,22 +62,20 @@ bool Tree<K, V>::read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size
 template <class K, class V>
 void Tree<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
   Seen leaf;
-  scan_by_batches<ScanBatch, K, V>(pool_, from, visit, limit,
+  scan_by_batches<ScanBatch, K, V>(this->pool(), from, visit, limit,
                                    [&](ScanBatch& batch, K& position, std::size_t left) {
                                      return read_batch(batch, leaf, position, left);
                                    });
 }
 
-template bool Tree<std::uint64_t, std::uint64_t>::take_snapshot(const Seen&, Snapshot&) const;
+template bool WordTree<std::uint64_t>::take_snapshot(const Seen&, Snapshot&) const;
+template bool WordTree<std::string>::take_snapshot(const Seen&, Snapshot&) const;
 template void Tree<std::uint64_t, std::uint64_t>::scan(Key, Visitor<std::uint64_t, std::uint64_t>,
                                                        std::size_t) const;
-template bool Tree<std::uint64_t, std::string>::take_snapshot(const Seen&, Snapshot&) const;
 template void Tree<std::uint64_t, std::string>::scan(Key, Visitor<std::uint64_t, std::string>,
                                                      std::size_t) const;
-template bool Tree<std::string, std::uint64_t>::take_snapshot(const Seen&, Snapshot&) const;
 template void Tree<std::string, std::uint64_t>::scan(Key, Visitor<std::string, std::uint64_t>,
                                                      std::size_t) const;
-template bool Tree<std::string, std::string>::take_snapshot(const Seen&, Snapshot&) const;
 template void Tree<std::string, std::string>::scan(Key, Visitor<std::string, std::string>,
                                                    std::size_t) const;
 

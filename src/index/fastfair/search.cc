@@ -41,8 +41,8 @@ Node* right_neighbour(const pool::PoolCore& pool, const Words<K>& keys, const No
 }
 
 /// The root, at a moment when it was.
-template <class K, class V>
-auto Tree<K, V>::start() const -> Seen {
+template <class K>
+auto WordTree<K>::start() const -> Seen {
   for (;;) {
     const pm::Offset top = pm::load(root_);
     const Seen seen = look(node_at(top));
@@ -52,8 +52,8 @@ auto Tree<K, V>::start() const -> Seen {
 
 /// From an inner node to its right neighbour, if that is nearer to the target, else to a child. No
 /// node if the first one has changed meanwhile.
-template <class K, class V>
-auto Tree<K, V>::step(const Seen& at, Target target, Node** stray) const -> Seen {
+template <class K>
+auto WordTree<K>::step(const Seen& at, Target target, Node** stray) const -> Seen {
   Node* right = right_of(*at.node, target);
   const Seen following = look(right != nullptr ? *right : child(*at.node, rank(*at.node, target)));
   if (!at.valid()) return {};
@@ -64,8 +64,8 @@ auto Tree<K, V>::step(const Seen& at, Target target, Node** stray) const -> Seen
 /// Goes down to a node of `level` that holds the target or is at the left of the one that does; its
 /// version is from a moment when it was part of the tree. No node if the root is lower than that.
 /// `stray`, if null, becomes a node that was reached by `next`: there may be no entry above it.
-template <class K, class V>
-auto Tree<K, V>::approach(Target target, unsigned level, Node** stray) const -> Seen {
+template <class K>
+auto WordTree<K>::approach(Target target, unsigned level, Node** stray) const -> Seen {
   Seen at;
   for (;;) {
     if (at.node == nullptr) at = start();
@@ -78,8 +78,8 @@ auto Tree<K, V>::approach(Target target, unsigned level, Node** stray) const -> 
 
 /// As approach(), but goes on to the node whose range holds the target. That it does holds as long
 /// as its version is the same.
-template <class K, class V>
-auto Tree<K, V>::seek(Target target, unsigned level, Node** stray) const -> Seen {
+template <class K>
+auto WordTree<K>::seek(Target target, unsigned level, Node** stray) const -> Seen {
   for (;;) {
     Seen at = approach(target, level, stray);
     if (at.node == nullptr) return at;
@@ -95,8 +95,8 @@ auto Tree<K, V>::seek(Target target, unsigned level, Node** stray) const -> Seen
 }
 
 /// Locks the node of `level` whose range holds the key. False if the tree is not that high.
-template <class K, class V>
-bool Tree<K, V>::lock_node(Locked& locked, Key key, unsigned level, Node** stray) const {
+template <class K>
+bool WordTree<K>::lock_node(Locked& locked, Key key, unsigned level, Node** stray) const {
   for (;;) {
     const Seen seen = seek({key}, level, stray);
     if (seen.node == nullptr) return false;
@@ -109,8 +109,8 @@ bool Tree<K, V>::lock_node(Locked& locked, Key key, unsigned level, Node** stray
 
 /// The value's word, in a leaf that approach() gave or at its right. Looks at the right neighbour
 /// only if the key is not found.
-template <class K, class V>
-std::optional<Word> Tree<K, V>::find_from(Seen leaf, Key key) const {
+template <class K>
+std::optional<Word> WordTree<K>::find_from(Seen leaf, Key key) const {
   const Hash16 hash = Keys::hash16(key);
   for (;;) {
     if (leaf.node == nullptr) leaf = approach({key}, 0);
@@ -129,29 +129,15 @@ std::optional<Word> Tree<K, V>::find_from(Seen leaf, Key key) const {
   }
 }
 
-template <class K, class V>
-bool Tree<K, V>::get(Key key, V& value) const {
-  const epoch::Guard guard;
-  const std::optional<Word> word = find_from({}, key);
-  if (word) values_.copy(*word, value);
-  return word.has_value();
-}
-
-template <class K, class V>
-bool Tree<K, V>::contains(Key key) const {
-  const epoch::Guard guard;
-  return find_from({}, key).has_value();
-}
-
-template <class K, class V>
-std::optional<std::pair<K, V>> Tree<K, V>::find_last(Target target) const {
-  const epoch::Guard guard;
+/// The entry of the last key that the target reaches.
+template <class K>
+std::optional<Entry> WordTree<K>::find_last(Target target) const {
   for (;;) {
     const Seen leaf = seek(target, 0);
     const unsigned after = rank(*leaf.node, target);
     const Entry entry = after > 0 ? load_entry(*leaf.node, after - 1) : Entry{};
     if (!leaf.valid()) continue;
-    if (after > 0) return std::pair<K, V>(keys_.own(entry.key), values_.own(entry.value));
+    if (after > 0) return entry;
     const Word low = pm::load(leaf.node->low);
     if (low == 0) return std::nullopt;  // the first leaf (F1)
     target = {keys_.view(low), true};   // nothing in this leaf, so the last key of the one before
@@ -160,45 +146,19 @@ std::optional<std::pair<K, V>> Tree<K, V>::find_last(Target target) const {
 
 template Node* right_neighbour(const pool::PoolCore&, const Words<std::uint64_t>&, const Node&);
 template Node* right_neighbour(const pool::PoolCore&, const Words<std::string>&, const Node&);
-template auto Tree<std::uint64_t, std::uint64_t>::start() const -> Seen;
-template auto Tree<std::uint64_t, std::uint64_t>::step(const Seen&, Target, Node**) const -> Seen;
-template auto Tree<std::uint64_t, std::uint64_t>::approach(Target, unsigned, Node**) const -> Seen;
-template std::optional<Word> Tree<std::uint64_t, std::uint64_t>::find_from(Seen, Key) const;
-template auto Tree<std::uint64_t, std::uint64_t>::seek(Target, unsigned, Node**) const -> Seen;
-template bool Tree<std::uint64_t, std::uint64_t>::lock_node(Locked&, Key, unsigned, Node**) const;
-template bool Tree<std::uint64_t, std::uint64_t>::get(Key, std::uint64_t&) const;
-template bool Tree<std::uint64_t, std::uint64_t>::contains(Key) const;
-template std::optional<std::pair<std::uint64_t, std::uint64_t>>
-    Tree<std::uint64_t, std::uint64_t>::find_last(Target) const;
-template auto Tree<std::uint64_t, std::string>::start() const -> Seen;
-template auto Tree<std::uint64_t, std::string>::step(const Seen&, Target, Node**) const -> Seen;
-template auto Tree<std::uint64_t, std::string>::approach(Target, unsigned, Node**) const -> Seen;
-template std::optional<Word> Tree<std::uint64_t, std::string>::find_from(Seen, Key) const;
-template auto Tree<std::uint64_t, std::string>::seek(Target, unsigned, Node**) const -> Seen;
-template bool Tree<std::uint64_t, std::string>::lock_node(Locked&, Key, unsigned, Node**) const;
-template bool Tree<std::uint64_t, std::string>::get(Key, std::string&) const;
-template bool Tree<std::uint64_t, std::string>::contains(Key) const;
-template std::optional<std::pair<std::uint64_t, std::string>>
-    Tree<std::uint64_t, std::string>::find_last(Target) const;
-template auto Tree<std::string, std::uint64_t>::start() const -> Seen;
-template auto Tree<std::string, std::uint64_t>::step(const Seen&, Target, Node**) const -> Seen;
-template auto Tree<std::string, std::uint64_t>::approach(Target, unsigned, Node**) const -> Seen;
-template std::optional<Word> Tree<std::string, std::uint64_t>::find_from(Seen, Key) const;
-template auto Tree<std::string, std::uint64_t>::seek(Target, unsigned, Node**) const -> Seen;
-template bool Tree<std::string, std::uint64_t>::lock_node(Locked&, Key, unsigned, Node**) const;
-template bool Tree<std::string, std::uint64_t>::get(Key, std::uint64_t&) const;
-template bool Tree<std::string, std::uint64_t>::contains(Key) const;
-template std::optional<std::pair<std::string, std::uint64_t>>
-    Tree<std::string, std::uint64_t>::find_last(Target) const;
-template auto Tree<std::string, std::string>::start() const -> Seen;
-template auto Tree<std::string, std::string>::step(const Seen&, Target, Node**) const -> Seen;
-template auto Tree<std::string, std::string>::approach(Target, unsigned, Node**) const -> Seen;
-template std::optional<Word> Tree<std::string, std::string>::find_from(Seen, Key) const;
-template auto Tree<std::string, std::string>::seek(Target, unsigned, Node**) const -> Seen;
-template bool Tree<std::string, std::string>::lock_node(Locked&, Key, unsigned, Node**) const;
-template bool Tree<std::string, std::string>::get(Key, std::string&) const;
-template bool Tree<std::string, std::string>::contains(Key) const;
-template std::optional<std::pair<std::string, std::string>>
-    Tree<std::string, std::string>::find_last(Target) const;
+template auto WordTree<std::uint64_t>::start() const -> Seen;
+template auto WordTree<std::uint64_t>::step(const Seen&, Target, Node**) const -> Seen;
+template auto WordTree<std::uint64_t>::approach(Target, unsigned, Node**) const -> Seen;
+template std::optional<Word> WordTree<std::uint64_t>::find_from(Seen, Key) const;
+template auto WordTree<std::uint64_t>::seek(Target, unsigned, Node**) const -> Seen;
+template bool WordTree<std::uint64_t>::lock_node(Locked&, Key, unsigned, Node**) const;
+template std::optional<Entry> WordTree<std::uint64_t>::find_last(Target) const;
+template auto WordTree<std::string>::start() const -> Seen;
+template auto WordTree<std::string>::step(const Seen&, Target, Node**) const -> Seen;
+template auto WordTree<std::string>::approach(Target, unsigned, Node**) const -> Seen;
+template std::optional<Word> WordTree<std::string>::find_from(Seen, Key) const;
+template auto WordTree<std::string>::seek(Target, unsigned, Node**) const -> Seen;
+template bool WordTree<std::string>::lock_node(Locked&, Key, unsigned, Node**) const;
+template std::optional<Entry> WordTree<std::string>::find_last(Target) const;
 
 }  // namespace perdix::index::fastfair

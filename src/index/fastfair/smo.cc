@@ -19,8 +19,8 @@ namespace perdix::index::fastfair {
 /// neighbour, which is returned. The upper half moves. But in the last node of its level, if `key`
 /// is behind all entries, as little as possible does, so that ascending loads fill nodes
 /// completely.
-template <class K, class V>
-Node* Tree<K, V>::split(Node& node, Key key) {
+template <class K>
+Node* WordTree<K>::split(Node& node, Key key) {
   const auto [count, level] = meta_of(node);
   const auto key_at = [&](unsigned i) { return keys_.view(pm::load(node.entries[i].key)); };
   const bool append = pm::load(node.next) == pm::kNull && key_at(count - 1) < key;
@@ -52,8 +52,8 @@ Node* Tree<K, V>::split(Node& node, Key key) {
 
 /// Changes a locked node's `next` and count as one, and what the session reserves and frees with
 /// it.
-template <class K, class V>
-void Tree<K, V>::relink(alloc::Session session, Node& left, pm::Offset next, unsigned count) {
+template <class K>
+void WordTree<K>::relink(alloc::Session session, Node& left, pm::Offset next, unsigned count) {
   const std::uint64_t meta = meta_with(left, count);
   if (pm().commits_as_one()) {
     const std::array changes = {pm::set_word(left.next, next), pm::set_word(left.meta, meta)};
@@ -72,8 +72,8 @@ void Tree<K, V>::relink(alloc::Session session, Node& left, pm::Offset next, uns
 /// Gives a node that was found by `next` its entry in the level above, if it still has none. The
 /// caller holds no latch, and has done its write: what goes wrong here is for others. Without space
 /// or memory to split the level above, the entry can wait.
-template <class K, class V>
-void Tree<K, V>::install(Node& stray) {
+template <class K>
+void WordTree<K>::install(Node& stray) {
   try {
     while (!try_install(stray)) {
     }
@@ -83,8 +83,8 @@ void Tree<K, V>::install(Node& stray) {
 }
 
 /// False if the level above had to be changed first.
-template <class K, class V>
-bool Tree<K, V>::try_install(Node& stray) {
+template <class K>
+bool WordTree<K>::try_install(Node& stray) {
   const Word word = pm::load(stray.low);
   const Key low = keys_.view(word);
   Node* split_off = nullptr;
@@ -108,16 +108,16 @@ bool Tree<K, V>::try_install(Node& stray) {
 }
 
 /// Whether a node is reached from another of its level, so that it was not merged away.
-template <class K, class V>
-bool Tree<K, V>::linked(Node& from, const Node& node) const {
+template <class K>
+bool WordTree<K>::linked(Node& from, const Node& node) const {
   Node* at = &from;
   while (at != nullptr && at != &node) at = right_of(*at, {low_of(node)});
   return at == &node;
 }
 
 /// Puts a new root above the present one and its right neighbour. False if others have done so.
-template <class K, class V>
-bool Tree<K, V>::grow(Node& right) {
+template <class K>
+bool WordTree<K>::grow(Node& right) {
   const std::lock_guard lock(root_lock_);
   Node& left = root();
   const unsigned level = meta_of(left).level;
@@ -147,18 +147,11 @@ bool Tree<K, V>::grow(Node& right) {
   return true;
 }
 
-template Node* Tree<std::uint64_t, std::uint64_t>::split(Node&, Key);
-template void Tree<std::uint64_t, std::uint64_t>::relink(alloc::Session, Node&, pm::Offset,
-                                                         unsigned);
-template void Tree<std::uint64_t, std::uint64_t>::install(Node&);
-template Node* Tree<std::uint64_t, std::string>::split(Node&, Key);
-template void Tree<std::uint64_t, std::string>::relink(alloc::Session, Node&, pm::Offset, unsigned);
-template void Tree<std::uint64_t, std::string>::install(Node&);
-template Node* Tree<std::string, std::uint64_t>::split(Node&, Key);
-template void Tree<std::string, std::uint64_t>::relink(alloc::Session, Node&, pm::Offset, unsigned);
-template void Tree<std::string, std::uint64_t>::install(Node&);
-template Node* Tree<std::string, std::string>::split(Node&, Key);
-template void Tree<std::string, std::string>::relink(alloc::Session, Node&, pm::Offset, unsigned);
-template void Tree<std::string, std::string>::install(Node&);
+template Node* WordTree<std::uint64_t>::split(Node&, Key);
+template void WordTree<std::uint64_t>::relink(alloc::Session, Node&, pm::Offset, unsigned);
+template void WordTree<std::uint64_t>::install(Node&);
+template Node* WordTree<std::string>::split(Node&, Key);
+template void WordTree<std::string>::relink(alloc::Session, Node&, pm::Offset, unsigned);
+template void WordTree<std::string>::install(Node&);
 
 }  // namespace perdix::index::fastfair

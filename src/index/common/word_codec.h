@@ -1,0 +1,50 @@
+// Values as words where their kind is known at run time: for engines whose code does not depend on
+// what values are (word.h has the same for a kind that the compiler knows).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <perdix/types.h>
+
+#include "index/common/word.h"
+
+namespace perdix::index {
+
+/// A value on its way into an index: its word if it is a number, else its bytes, which belong to
+/// the caller.
+struct NewValue {
+  Word word = 0;
+  std::string_view bytes;
+
+  explicit NewValue(std::uint64_t number) : word(number) {}
+  explicit NewValue(std::string_view string) : bytes(string) {}
+};
+
+/// Converts words of values of one kind in one pool. A small value: copies are cheap. Thread-safe.
+class WordCodec {
+ public:
+  WordCodec(pool::PoolCore& pool, Kind kind) : strings_(pool), inline_(kind == Kind::u64) {}
+
+  /// Words own no blobs.
+  bool is_inline() const { return inline_; }
+
+  bool equal(Word word, const NewValue& value) const {
+    return inline_ ? word == value.word : strings_.view(word) == value.bytes;
+  }
+  bool sound(Word word) const { return inline_ || strings_.sound(word); }
+  Word write(alloc::Session& session, const NewValue& value) const {
+    return inline_ ? value.word : strings_.write(session, value.bytes);
+  }
+  void free(alloc::Session& session, Word word) const {
+    if (!inline_) Words<std::string>::free(session, word);
+  }
+  unsigned blobs(Word word) const { return inline_ ? 0 : Words<std::string>::blobs(word); }
+  std::int64_t footprint(Word word) const { return inline_ ? 0 : strings_.footprint(word); }
+
+ private:
+  Words<std::string> strings_;
+  bool inline_;
+};
+
+}  // namespace perdix::index
