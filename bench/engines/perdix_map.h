@@ -1,10 +1,11 @@
-// Any ordered index of perdix as a contender: the typed class itself, in a pool of its own.
+// Any index of perdix as a contender: the typed class itself, in a pool of its own.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <vector>
 
+#include <perdix/error.h>
 #include <perdix/pool.h>
 #include <perdix/types.h>
 
@@ -43,13 +44,18 @@ class PerdixMap {
     bool update(View<K> key, View<V> value) { return index_.update(key, value); }
     bool erase(View<K> key) { return index_.erase(key); }
 
+    /// Throws unsupported if the index has no order.
     std::size_t scan(View<K> from, std::size_t limit, Sink& sink) {
       std::size_t shown = 0;
-      index_.scan(from, [&](View<K> key, View<V> value) {
+      const auto show = [&](View<K> key, View<V> value) {
         sink.take(key);
         sink.take(value);
         return ++shown < limit;
-      });
+      };
+      if constexpr (requires { index_.scan(from, show); })
+        index_.scan(from, show);
+      else
+        throw Error(Errc::unsupported, "an index without order can't be scanned");
       return shown;
     }
 

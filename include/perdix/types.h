@@ -45,6 +45,27 @@ using View = std::conditional_t<std::is_same_v<T, std::uint64_t>, std::uint64_t,
 template <Storable T>
 inline constexpr Kind kKindOf = std::is_same_v<T, std::uint64_t> ? Kind::u64 : Kind::bytes;
 
+/// How an ElimDa index is laid out. Defaults are those of its paper. An index keeps what it was
+/// created with, but for `fingerprint_bits`.
+struct ElimDaOptions {
+  /// Logs that new pairs come into first, each of a media unit: a power of two, at most 32768. A
+  /// pool of a small max_size has fewer: they take at most a sixty-fourth of it.
+  std::uint32_t collecting_logs = 8192;
+
+  /// Bytes that the device writes at once: 64, 256 (Optane) or 4096.
+  std::uint32_t media_unit = 256;
+
+  /// Pairs of a bucket in DRAM: a power of two, at least a media unit's sixteenth.
+  std::uint32_t d_bucket_pairs = 16;
+
+  /// Pairs of a bucket in the pool: a power of two, at least two buckets of DRAM, at most 4096.
+  std::uint32_t p_bucket_pairs = 256;
+
+  /// Bits of DRAM for each pair in the pool, of which those that its position in the bucket doesn't
+  /// need tell pairs apart: at most 16. Fewer save nothing and cost reads; for experiments.
+  std::uint32_t fingerprint_bits = 16;
+};
+
 /// How an index uses memory while it is open; may differ each time.
 struct IndexOptions {
   static constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
@@ -68,6 +89,8 @@ struct IndexOptions {
   /// that were scanned, and about 20 for each leaf. Leaves that the budget has no room for are
   /// sorted by each scan.
   std::uint64_t scan_budget = kUnlimited;
+
+  ElimDaOptions elimda{};  ///< for ElimDa; others ignore it
 };
 
 /// Sizes of an index, at the moment of the call.
@@ -82,6 +105,9 @@ struct IndexStats {
   /// `pairs`, `leaves` and bytes are those of this share.
   double resumed = 1;
   double resumption_seconds = 0;  ///< from the opening until all was back; 0 before
+
+  double load_factor = 0;         ///< ElimDa: share of the PM table's places that have been filled
+  std::uint64_t relocations = 0;  ///< ElimDa: buckets that went from DRAM to the pool since opening
 };
 
 /// Result of verifying every invariant of an index or a pool.

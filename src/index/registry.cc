@@ -1,6 +1,7 @@
 // The engines of this release: a line each.
 #include <array>
 
+#include "index/elimda/elimda.h"
 #include "index/engine.h"
 #include "index/fastfair/fastfair.h"
 #include "index/nbtree/nbtree.h"
@@ -15,6 +16,7 @@ constexpr std::array kEngines = {
                                {.ordered = true, .buffers = true, .resumes = true}),
     pairs_engine<fastfair::Tree>(fastfair::kEngineName, {.ordered = true}),
     pairs_engine<nbtree::Tree>(nbtree::kEngineName, {.ordered = true, .resumes = true}),
+    pairs_engine<elimda::Map>(elimda::kEngineName, {.resumes = true}),
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 """All planted bugs (bug.py), in the order in which they are tried."""
 
+import bugs_elimda
 import bugs_fastfair
 import bugs_nbtree
 import bugs_pool
@@ -18,6 +19,7 @@ BUGS = (
     + bugs_wal.BUGS
     + bugs_fastfair.BUGS
     + bugs_nbtree.BUGS
+    + bugs_elimda.BUGS
     + bugs_schedules.BUGS
     + bugs_schedules_sptree.BUGS
     + bugs_scans.BUGS

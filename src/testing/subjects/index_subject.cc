@@ -380,7 +380,8 @@ class IndexSubject final : public Subject {
     Pool pool = Pool::open(medium.path(), pool_options(domain_, room_));
     IndexInfo info = info_;
     info.name = "another";
-    IndexOptions options;
+    IndexOptions options = options_;
+    options.dram_budget = 0;
     options.resume_in_background = false;
     const std::unique_ptr<Index> another = Index::open_or_create(pool, info, options);
     for (std::uint64_t i = random.below(kPairsOfAnother); i > 0; --i)

@@ -20,11 +20,15 @@ namespace {
 
 constexpr std::uint64_t kSmallBudget = 1000;
 
+/// Four logs of four pairs, buckets of sixteen pairs: few keys fill logs and split segments.
+constexpr ElimDaOptions kSmallElimDa{4, 64, 4, 16};
+
 /// Nothing happens but what the steps do, so that a session can be run again.
 IndexOptions options_with(std::uint64_t dram_budget) {
   IndexOptions options;
   options.dram_budget = dram_budget;
   options.resume_in_background = false;
+  options.elimda = kSmallElimDa;
   return options;
 }
 

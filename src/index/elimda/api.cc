@@ -1,0 +1,33 @@
+// The public class ElimDa: opens the index by name; its calls go to the engine.
+#include <perdix/elimda.h>
+
+#include "index/common/open_or_remove.h"
+#include "index/common/point_index.h"
+#include "index/elimda/elimda.h"
+
+namespace perdix {
+
+template <Storable K, Storable V>
+ElimDa<K, V>::ElimDa(const Pool& pool, std::string_view name, const IndexOptions& options)
+    : PointIndex<index::elimda::Map<K, V>, K, V>(index::open_typed<index::elimda::Map<K, V>, K, V>(
+          pool, name, index::elimda::kEngineName, options)) {}
+
+template <Storable K, Storable V>
+void ElimDa<K, V>::insert_ahead(Key key, Value value) {
+  this->run([&](auto& engine) { engine.insert_ahead(key, value); });
+}
+
+template class PointIndex<index::elimda::Map<std::uint64_t, std::uint64_t>, std::uint64_t,
+                          std::uint64_t>;
+template class PointIndex<index::elimda::Map<std::uint64_t, std::string>, std::uint64_t,
+                          std::string>;
+template class PointIndex<index::elimda::Map<std::string, std::uint64_t>, std::string,
+                          std::uint64_t>;
+template class PointIndex<index::elimda::Map<std::string, std::string>, std::string, std::string>;
+
+template class ElimDa<std::uint64_t, std::uint64_t>;
+template class ElimDa<std::uint64_t, std::string>;
+template class ElimDa<std::string, std::uint64_t>;
+template class ElimDa<std::string, std::string>;
+
+}  // namespace perdix

@@ -1,0 +1,177 @@
+#include "index/elimda/backup_log.h"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+#include <perdix/error.h>
+
+#include "index/elimda/corrupt.h"
+
+namespace perdix::index::elimda {
+
+BackupLog::BackupLog(pool::PoolCore& pool, Root& root, const Shape& shape)
+    : pool_(pool), root_(root), shape_(shape), chunk_units_(shape.chunk_units()) {}
+
+BackupLog::~BackupLog() {
+  for (auto& block : blocks_) delete block.load();
+}
+
+pm::Offset BackupLog::checked_chunk(pm::Offset offset) const {
+  if (!pool_.contains(offset, kChunkBytes) || offset % 64 != 0)
+    throw_corrupt(pool_, "a chunk", offset);
+  const auto& head = *pool_.at<ChunkHead>(offset);
+  if (pm::load(head.magic) != ChunkHead::kMagic || pm::load(head.units) != chunk_units_)
+    throw_corrupt(pool_, "a chunk", offset);
+  return pm::load(head.next);
+}
+
+void BackupLog::open() {
+  std::vector<pm::Offset> found;
+  for (pm::Offset at = pm::load(root_.chunks); at != pm::kNull;) {
+    found.push_back(at);
+    at = checked_chunk(at);
+    // A damaged list may lead round in a circle.
+    if (found.size() > pool_.size() / kChunkBytes) throw_corrupt(pool_, "a chunk", at);
+  }
+  for (std::size_t i = found.size(); i > 0; --i) {  // from the oldest one on
+    const unsigned chunk = make_room();
+    append(found[i - 1], chunk);
+    load_uses(chunk_of(chunk * chunk_units_), chunk * chunk_units_);
+  }
+}
+
+void BackupLog::load_uses(Chunk& chunk, Unit first) {
+  for (unsigned i = chunk_units_; i > 0; --i) {
+    unsigned set = 0;
+    for (unsigned w = 0; w < shape_.unit_words(); ++w) {
+      const auto word =
+          UnitWord::unpack(pm::load(chunk.words[std::size_t{i - 1} * shape_.unit_words() + w]));
+      set += static_cast<unsigned>(std::popcount(word.valid));
+    }
+    chunk.uses[i - 1].store(static_cast<std::uint16_t>(set), std::memory_order_relaxed);
+    if (set == 0) free_.push_back(first + i - 1);
+  }
+}
+
+/// Room in DRAM for one more chunk; its number. Throws bad_alloc.
+unsigned BackupLog::make_room() {
+  const unsigned chunk = chunk_count_.load(std::memory_order_relaxed);
+  if (chunk / kBlock == blocks_.size())
+    throw Error(Errc::out_of_space,
+                "the backup log of an ElimDa index has as many units as it can");
+  std::atomic<Block*>& block = blocks_[chunk / kBlock];
+  if (block.load(std::memory_order_relaxed) == nullptr) block.store(new Block);
+  auto& uses = (*block.load(std::memory_order_relaxed))[chunk % kBlock].uses;
+  if (uses == nullptr) uses = std::make_unique<Uses[]>(chunk_units_);
+  const std::lock_guard lock(free_lock_);
+  const std::size_t needed = std::size_t{chunk + 1} * chunk_units_;
+  if (free_.capacity() < needed) free_.reserve(2 * needed);
+  return chunk;
+}
+
+void BackupLog::append(pm::Offset offset, unsigned chunk) {
+  Chunk& added = (*blocks_[chunk / kBlock].load())[chunk % kBlock];
+  added.words = pool_.at<std::uint64_t>(offset + sizeof(ChunkHead));
+  added.pairs = pool_.at<Pair>(offset + shape_.chunk_pairs_at());
+  chunk_count_.store(chunk + 1, std::memory_order_release);
+}
+
+/// A chunk without pairs that count, linked before the others by the root's word.
+void BackupLog::add_chunk() {
+  const unsigned chunk = make_room();
+  const pm::Persister& pm = pool_.pm();
+  alloc::Session session = pool_.allocator().session();
+  const pm::Offset offset = session.reserve(kChunkBytes);
+  auto& head = *pool_.at<ChunkHead>(offset);
+  pm.zero(&head, shape_.chunk_pairs_at());
+  pm.store(head.next, pm::load(root_.chunks));
+  pm.store(head.units, chunk_units_);
+  pm.store(head.magic, ChunkHead::kMagic);
+  pm.flush(&head, shape_.chunk_pairs_at());  // durable before the commit, by its fence
+  session.commit(pm::set_word(root_.chunks, offset));
+  append(offset, chunk);
+  const std::lock_guard lock(free_lock_);
+  for (unsigned i = chunk_units_; i > 0; --i) free_.push_back(chunk * chunk_units_ + i - 1);
+}
+
+/// Takes all units of a chunk off the list of free units; false, and nothing has happened, if not
+/// all are there.
+bool BackupLog::withdraw_units(unsigned chunk) {
+  const std::lock_guard lock(free_lock_);
+  const auto of_chunk = [&](Unit unit) { return unit / chunk_units_ == chunk; };
+  if (std::count_if(free_.begin(), free_.end(), of_chunk) != chunk_units_) return false;
+  std::erase_if(free_, of_chunk);
+  return true;
+}
+
+/// Takes a chunk out of the list in PM and frees it. No pair in it counts.
+void BackupLog::unlink(Chunk& chunk) {
+  const pm::Offset offset = pool_.offset(chunk.words) - sizeof(ChunkHead);
+  std::uint64_t* link = &root_.chunks;
+  while (pm::load(*link) != offset) {
+    checked_chunk(pm::load(*link));
+    link = &pool_.at<ChunkHead>(pm::load(*link))->next;
+  }
+  alloc::Session session = pool_.allocator().session();
+  session.free(offset);
+  session.commit(pm::set_word(*link, checked_chunk(offset)));
+  chunk.gone.store(true);
+  gone_count_.fetch_add(1);
+}
+
+bool BackupLog::free_unused_chunks() {
+  const std::lock_guard growing(growing_);
+  bool any = false;
+  for (unsigned i = 0; i < chunk_count_.load(); ++i) {
+    Chunk& chunk = chunk_of(i * chunk_units_);
+    if (chunk.gone.load() || !withdraw_units(i)) continue;
+    unlink(chunk);
+    any = true;
+  }
+  return any;
+}
+
+bool BackupLog::pop(Unit& unit) {
+  const std::lock_guard lock(free_lock_);
+  if (free_.empty()) return false;
+  unit = free_.back();
+  free_.pop_back();
+  return true;
+}
+
+BackupLog::Unit BackupLog::take() {
+  Unit unit = 0;
+  while (!pop(unit)) {
+    const std::lock_guard lock(growing_);
+    if (pop(unit)) break;  // another thread has added a chunk, or given back a unit
+    add_chunk();
+  }
+  uses(unit).store(1, std::memory_order_relaxed);
+  return unit;
+}
+
+void BackupLog::drop(Unit unit) {
+  // acq_rel: what was done with the unit comes before it is used again.
+  if (uses(unit).fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const std::lock_guard lock(free_lock_);
+  free_.push_back(unit);
+}
+
+void BackupLog::for_each_block(const pool::BlockVisitor& visit) const {
+  for (pm::Offset at = pm::load(root_.chunks); at != pm::kNull; at = checked_chunk(at)) visit(at);
+}
+
+unsigned BackupLog::used_units() const {
+  unsigned used = 0;
+  for (Unit unit = 0; unit < units(); ++unit) used += counted(unit) != 0;
+  return used;
+}
+
+std::size_t BackupLog::bytes() const {
+  const std::size_t chunks = chunk_count_.load(std::memory_order_relaxed);
+  return sizeof *this + (chunks + kBlock - 1) / kBlock * sizeof(Block) +
+         chunks * chunk_units_ * (sizeof(Uses) + sizeof(Unit));
+}
+
+}  // namespace perdix::index::elimda

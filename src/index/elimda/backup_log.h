@@ -1,0 +1,138 @@
+// The backup log: units of pairs in PM that are not in the PM table yet (ElimDa paper, 3.2, 3.3).
+// Units lie in chunks, in any order. A unit is used again when none of its pairs counts any more,
+// which the paper keeps in a bitmap in DRAM only; here the bits are in PM (E4), so that opening
+// need not guess which pairs had been relocated, and in DRAM each unit has a count of them.
+//
+// Rules:
+//   1. take() gives a unit to one thread, which fills it, publishes it and unpins it.
+//   2. Bits that are set are cleared by the holder of the lock of their pair's bucket, durably,
+//   before it calls forget(). So what forget() or unpin() frees has no bit in PM.
+//   3. Words are read by anybody. A pair that was read counts if its bit was set before and the
+//   unit had not been given back: callers know, by a lock or by validating.
+//
+// Thread-safe.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "index/elimda/bucket.h"
+#include "index/elimda/shape.h"
+#include "pm/access.h"
+#include "pool/open_index.h"
+#include "pool/pool_core.h"
+#include "util/spin_lock.h"
+
+namespace perdix::index::elimda {
+
+class BackupLog {
+ public:
+  using Unit = std::uint32_t;
+
+  BackupLog(pool::PoolCore& pool, Root& root, const Shape& shape);
+  BackupLog(const BackupLog&) = delete;
+  BackupLog& operator=(const BackupLog&) = delete;
+  ~BackupLog();
+
+  /// Finds all chunks, and which units are free. Throws corrupt. Cost: 8 bytes for each sixteen
+  /// pairs.
+  void open();
+
+  /// A free unit, pinned. Throws out_of_space, bad_alloc: nothing has happened then.
+  Unit take();
+
+  /// Counts pairs of a unit whose bits are set now.
+  void count(Unit unit, unsigned pairs) {
+    uses(unit).fetch_add(static_cast<std::uint16_t>(pairs), std::memory_order_relaxed);
+  }
+
+  /// The bit of one pair was cleared, durably.
+  void forget(BackupRef ref) { drop(ref / shape_.unit_pairs); }
+
+  /// Frees chunks none of whose units is in use. Returns whether there were any.
+  bool free_unused_chunks();
+
+  /// The unit's taker is done with it.
+  void unpin(Unit unit) { drop(unit); }
+
+  // --- What lies in PM ---
+  Pair& pair(BackupRef ref) const {
+    return pairs(ref / shape_.unit_pairs)[ref % shape_.unit_pairs];
+  }
+  Pair* pairs(Unit unit) const {
+    const Chunk& chunk = chunk_of(unit);
+    return chunk.pairs + std::size_t{unit % chunk_units_} * shape_.unit_pairs;
+  }
+  std::uint64_t& word(BackupRef ref) const {
+    return words(ref / shape_.unit_pairs)[ref % shape_.unit_pairs / UnitWord::kPairs];
+  }
+  std::uint64_t* words(Unit unit) const {
+    return chunk_of(unit).words + std::size_t{unit % chunk_units_} * shape_.unit_words();
+  }
+  std::uint64_t bit(BackupRef ref) const {
+    return std::uint64_t{1} << ref % shape_.unit_pairs % UnitWord::kPairs;
+  }
+  bool counts(BackupRef ref) const { return (pm::load(word(ref)) & bit(ref)) != 0; }
+  BackupRef ref(Unit unit, unsigned slot) const { return unit * shape_.unit_pairs + slot; }
+
+  unsigned units() const { return chunk_count_.load(std::memory_order_acquire) * chunk_units_; }
+  bool gone(Unit unit) const { return chunk_of(unit).gone.load(std::memory_order_relaxed); }
+  unsigned chunks() const {  ///< that are not gone
+    return chunk_count_.load(std::memory_order_acquire) - gone_count_.load();
+  }
+  void for_each_block(const pool::BlockVisitor& visit) const;
+
+  /// Bytes of DRAM.
+  std::size_t bytes() const;
+
+  /// Units that are in use; exact while nobody writes.
+  unsigned used_units() const;
+  /// Pairs of a unit that are counted; exact while nobody writes.
+  unsigned counted(Unit unit) const { return uses(unit).load(std::memory_order_relaxed); }
+
+ private:
+  using Uses = std::atomic<std::uint16_t>;
+
+  struct Chunk {
+    std::uint64_t* words = nullptr;
+    Pair* pairs = nullptr;
+    std::unique_ptr<Uses[]> uses;   // set bits, and one for the pin
+    std::atomic<bool> gone{false};  // freed; late readers may still look into it
+  };
+  static constexpr unsigned kBlock = 1024;
+  using Block = std::array<Chunk, kBlock>;
+
+  Chunk& chunk_of(Unit unit) const {
+    const unsigned chunk = unit / chunk_units_;
+    return (*blocks_[chunk / kBlock].load(std::memory_order_acquire))[chunk % kBlock];
+  }
+  Uses& uses(Unit unit) const { return chunk_of(unit).uses[unit % chunk_units_]; }
+  void drop(Unit unit);
+  bool pop(Unit& unit);
+  void add_chunk();
+  unsigned make_room();
+  void append(pm::Offset offset, unsigned chunk);
+  bool withdraw_units(unsigned chunk);
+  void unlink(Chunk& chunk);
+  pm::Offset checked_chunk(pm::Offset offset) const;
+  void load_uses(Chunk& chunk, Unit first);
+
+  pool::PoolCore& pool_;
+  Root& root_;
+  const Shape shape_;
+  const unsigned chunk_units_;
+
+  std::mutex growing_;  // for changes of the list of chunks in PM
+  std::atomic<unsigned> chunk_count_{0};
+  std::atomic<unsigned> gone_count_{0};  // of them
+  std::array<std::atomic<Block*>, 1024> blocks_{};
+
+  util::SpinLock free_lock_;
+  std::vector<Unit> free_;  // has room for all units
+};
+
+}  // namespace perdix::index::elimda

@@ -1,0 +1,247 @@
+// The DRAM side of one bucket: the pairs of its D-bucket, and the fingerprints of the pairs in its
+// P-bucket. One piece of memory, which is replaced as a whole when pairs move from the one to the
+// other: so a lookup that has loaded the pointer sees both at one moment.
+//
+// Layout, the first three in one line by default:
+//   head | where each group of fingerprints begins | D fingerprints | D pairs | D references |
+//   fingerprints
+//
+// Invariants:
+//   1. A bucket is changed by the holder of its lock, and in three ways only: a pair is added to
+//   the D-bucket, a pair of either table is killed, a value of a D pair is replaced. Each is one
+//   store, and what it makes visible is durable.
+//   2. A D fingerprint is 0 before its pair is there and after it was killed. Of a key's pairs the
+//   youngest is killed first, here and in PM.
+//   3. Fingerprints are those of the live bits that were set when the bucket was made.
+//
+// Readers take no lock. They look at a fingerprint again when they have read the pair: an older
+// pair of the key may have been killed in between, or the pair itself.
+#pragma once
+
+#include <atomic>
+#include <cassert>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "index/elimda/fingerprints.h"
+#include "index/elimda/shape.h"
+#include "util/arena.h"
+
+namespace perdix::index::elimda {
+
+/// Names a pair of the backup log: unit * unit_pairs + slot.
+using BackupRef = std::uint32_t;
+
+/// A pair of a D-bucket, as it is added.
+struct DPair {
+  Pair pair;
+  BackupRef ref = 0;
+  Signature signature = 0;
+};
+
+/// A pair of a P-bucket that gets a fingerprint.
+struct PSlot {
+  std::uint16_t slot;
+  Signature signature;
+};
+
+class Bucket {
+ public:
+  /// What a new bucket holds. `slots` ascend, and come behind all of `before`.
+  struct Contents {
+    const Bucket* before = nullptr;  ///< its fingerprints are taken over, but for killed ones
+    std::span<const PSlot> slots;    ///< further pairs of the P-bucket
+    std::span<const DPair> d_pairs;  ///< at most `d_capacity`
+    unsigned d_capacity = 0;
+    unsigned units = 0;  ///< of the P-bucket that are in use
+  };
+
+  /// The most pairs that a D-bucket has room for.
+  static constexpr unsigned kMostD = 1u << 15;
+
+  /// Throws bad_alloc.
+  static Bucket* make(util::Arena& arena, const FingerprintCode& code, const Contents& contents);
+  void release(util::Arena& arena) noexcept { arena.release(this, bytes()); }
+
+  Bucket(const Bucket&) = delete;
+  Bucket& operator=(const Bucket&) = delete;
+
+  std::size_t bytes() const { return bytes_for(groups_, wide(), d_capacity_, entry_count_); }
+
+  // --- P-bucket ---
+  unsigned units() const { return units_; }
+  unsigned entries() const { return entry_count_; }
+
+  std::uint16_t entry(unsigned i) const {
+    return std::atomic_ref(const_cast<std::uint16_t&>(entries_begin()[i]))
+        .load(std::memory_order_acquire);
+  }
+  void kill_entry(const FingerprintCode& code, unsigned i) {
+    std::atomic_ref(entries_begin()[i]).store(code.kill(entry(i)), std::memory_order_release);
+    ++killed_;
+  }
+
+  /// Calls visit(i, entry) for entries that match, in the order of slots, until it returns true.
+  template <class Visit>
+  bool find_entry(const FingerprintCode& code, Signature signature, Visit visit) const {
+    const unsigned group = code.group(signature);
+    const unsigned end = group_end(code, group);
+    const std::uint16_t value = code.value(signature);
+    for (unsigned i = group_begin(group); i < end; i += 8) {
+      unsigned matches = match_eight(entries_begin() + i, code.mask(), value);
+      if (end - i < 8) matches &= (1u << (end - i)) - 1;
+      for (; matches != 0; matches &= matches - 1) {
+        const unsigned at = i + static_cast<unsigned>(__builtin_ctz(matches));
+        if (visit(at, entry(at))) return true;
+      }
+    }
+    return false;
+  }
+  void prefetch_group(const FingerprintCode& code, Signature signature) const {
+    __builtin_prefetch(entries_begin() + group_begin(code.group(signature)));
+  }
+
+  /// Asks for the head and for where the fingerprints of a signature may lie, so that a lookup need
+  /// not wait for the one to ask for the other. A hint, for the default shape.
+  void prefetch_for_lookup(const FingerprintCode& code, Signature signature) const {
+    constexpr std::size_t kEntriesAt = 384, kBytesOfAGroup = 11;
+    __builtin_prefetch(this);
+    __builtin_prefetch(reinterpret_cast<const std::byte*>(this) + kEntriesAt +
+                       kBytesOfAGroup * code.group(signature));
+  }
+
+  /// Asks for the lines that d_add() writes. A hint.
+  void prefetch_for_add() const {
+    __builtin_prefetch(this, 1);
+    __builtin_prefetch(reinterpret_cast<const std::byte*>(this) + 128, 1);
+  }
+
+  /// While it is not 0, values of the P-bucket may be visible that are not durable (ElimDa paper
+  /// 3.7 leaves that open): readers persist what they have read.
+  std::atomic<std::uint16_t>& unpersisted() { return unpersisted_; }
+  bool has_unpersisted() const { return unpersisted_.load(std::memory_order_acquire) != 0; }
+
+  // --- D-bucket ---
+  unsigned d_capacity() const { return d_capacity_; }
+  unsigned d_count() const { return d_count_.load(std::memory_order_acquire); }
+  bool d_full() const { return d_count() == d_capacity_; }
+  bool d_live(unsigned i) const { return d_print(i) != 0; }
+  unsigned d_live_count() const {
+    unsigned live = 0;
+    for (unsigned i = 0; i < d_count(); ++i) live += d_live(i);
+    return live;
+  }
+
+  std::uint64_t d_key(unsigned i) const { return load(d_begin()[i].key); }
+  std::uint64_t d_value(unsigned i) const { return load(d_begin()[i].value); }
+  BackupRef d_ref(unsigned i) const { return refs_begin()[i]; }
+  std::uint8_t d_print(unsigned i) const {
+    return std::atomic_ref(const_cast<std::uint8_t&>(prints_begin()[i]))
+        .load(std::memory_order_acquire);
+  }
+
+  /// Makes a pair visible, which is durable. There is room.
+  void d_add(const DPair& added) {
+    const unsigned i = d_count_.load(std::memory_order_relaxed);
+    assert(i < d_capacity_);
+    set(i, added);
+    d_count_.store(static_cast<std::uint16_t>(i + 1), std::memory_order_release);
+  }
+  void d_set_value(unsigned i, std::uint64_t value) {
+    std::atomic_ref(d_begin()[i].value).store(value, std::memory_order_release);
+  }
+  void d_kill(unsigned i) {
+    std::atomic_ref(prints_begin()[i]).store(0, std::memory_order_release);
+  }
+
+  /// Calls visit(i) for D pairs that match, from the oldest on, until it returns true.
+  template <class Visit>
+  bool find_d(Signature signature, Visit visit) const {
+    const std::uint8_t print = print_of(signature);
+    const unsigned count = d_count();
+    for (unsigned i = 0; i < count; i += 16) {
+      unsigned matches = match_sixteen(prints_begin() + i, print);
+      if (count - i < 16) matches &= (1u << (count - i)) - 1;
+      for (; matches != 0; matches &= matches - 1) {
+        if (visit(i + static_cast<unsigned>(__builtin_ctz(matches)))) return true;
+      }
+    }
+    return false;
+  }
+
+  static std::uint8_t print_of(Signature signature) {
+    const auto print = static_cast<std::uint8_t>(signature ^ signature >> 8);
+    return print == 0 ? 1 : print;
+  }
+
+ private:
+  static constexpr std::size_t kGranule = 16;
+  static constexpr std::size_t kHead = 16;
+  /// The most entries of a bucket whose groups begin at a byte: see group_begin().
+  static constexpr unsigned kMostInBytes = 256;
+
+  Bucket() = default;
+
+  /// Whether groups begin at two bytes: then a P-bucket has more than 256 pairs.
+  bool wide() const { return groups_ > kMostInBytes / 8; }
+  static std::size_t starts_bytes(unsigned groups, bool wide) { return groups * (wide ? 2u : 1u); }
+  static std::size_t pairs_at(unsigned groups, bool wide, unsigned d_capacity) {
+    return (kHead + starts_bytes(groups, wide) + d_capacity + kGranule - 1) / kGranule * kGranule;
+  }
+  static std::size_t bytes_for(unsigned groups, bool wide, unsigned d_capacity, unsigned entries);
+
+  static std::uint64_t load(const std::uint64_t& word) {
+    return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_acquire);
+  }
+
+  std::byte* memory() { return reinterpret_cast<std::byte*>(this); }
+  const std::byte* memory() const { return reinterpret_cast<const std::byte*>(this); }
+  template <class T>
+  T* at(std::size_t place) const {
+    return reinterpret_cast<T*>(const_cast<std::byte*>(memory()) + place);
+  }
+  std::uint8_t* starts() const { return at<std::uint8_t>(kHead); }
+  std::uint8_t* prints_begin() const {
+    return at<std::uint8_t>(kHead + starts_bytes(groups_, wide()));
+  }
+  Pair* d_begin() const { return at<Pair>(pairs_at(groups_, wide(), d_capacity_)); }
+  BackupRef* refs_begin() const { return reinterpret_cast<BackupRef*>(d_begin() + d_capacity_); }
+  std::uint16_t* entries_begin() const {
+    return reinterpret_cast<std::uint16_t*>(refs_begin() + d_capacity_);
+  }
+
+  /// Where a group begins: a byte, of which 0 means 256 behind the first group that has entries; or
+  /// two bytes, if a P-bucket has more pairs.
+  unsigned group_begin(unsigned group) const {
+    if (wide()) return at<std::uint16_t>(kHead)[group];
+    const unsigned start = starts()[group];
+    return start == 0 && group > first_group_ ? kMostInBytes : start;
+  }
+  unsigned group_end(const FingerprintCode& code, unsigned group) const {
+    return group + 1 == code.groups() ? entry_count_ : group_begin(group + 1);
+  }
+
+  void set(unsigned i, const DPair& added) {
+    Pair& pair = d_begin()[i];
+    std::atomic_ref(pair.key).store(added.pair.key, std::memory_order_relaxed);
+    std::atomic_ref(pair.value).store(added.pair.value, std::memory_order_relaxed);
+    refs_begin()[i] = added.ref;
+    std::atomic_ref(prints_begin()[i]).store(print_of(added.signature), std::memory_order_release);
+  }
+  std::uint16_t* copy_group(const FingerprintCode& code, unsigned group, std::uint16_t* to) const;
+  void set_group_begin(unsigned group, unsigned start);
+  void fill_groups(const FingerprintCode& code, const Contents& contents);
+
+  std::atomic<std::uint16_t> d_count_{0};
+  std::uint16_t d_capacity_ = 0;
+  std::uint16_t entry_count_ = 0;
+  std::uint16_t first_group_ = 0;  // that has entries
+  std::atomic<std::uint16_t> unpersisted_{0};
+  std::uint16_t units_ = 0;
+  std::uint16_t groups_ = 0;
+  std::uint16_t killed_ = 0;  // entries; with the bucket's lock
+};
+
+}  // namespace perdix::index::elimda

@@ -1,0 +1,78 @@
+#include "index/elimda/collecting_log.h"
+
+#include <new>
+
+#include "index/elimda/corrupt.h"
+
+namespace perdix::index::elimda {
+namespace {
+
+constexpr std::size_t kLine = 64;
+
+std::size_t line_bytes(const Shape& shape) {
+  const std::size_t bytes = sizeof(LogLine) + shape.unit_pairs * sizeof(LogLine::Print);
+  return (bytes + kLine - 1) / kLine * kLine;
+}
+
+}  // namespace
+
+CollectingLogs::CollectingLogs(pool::PoolCore& pool, Root& root, const Shape& shape)
+    : pool_(pool), root_(root), shape_(shape), line_bytes_(line_bytes(shape)) {}
+
+/// Empty logs, linked by the root's word.
+void CollectingLogs::create() {
+  const pm::Persister& pm = pool_.pm();
+  alloc::Session session = pool_.allocator().session();
+  const pm::Offset area = session.reserve(shape_.log_area_bytes());
+  auto* heads = pool_.at<std::uint64_t>(area);
+  pm.zero(heads, shape_.log_heads_bytes());
+  pm.flush(heads, shape_.log_heads_bytes());  // durable before the commit, by its fence
+  session.commit(pm::set_word(root_.log_area, area));
+}
+
+void CollectingLogs::open() {
+  const pm::Offset area = pm::load(root_.log_area);
+  if (!pool_.contains(area, shape_.log_area_bytes()) || area % kLine != 0)
+    throw_corrupt(pool_, "a log area", area);
+  heads_ = pool_.at<std::uint64_t>(area);
+  pairs_ = pool_.at<Pair>(pairs_at(area));
+  lines_.resize(std::size_t{shape_.logs} * line_bytes_ + kLine, std::byte{});
+  const auto begin = reinterpret_cast<std::uintptr_t>(lines_.data());
+  first_line_ = lines_.data() + (kLine - begin % kLine);
+  for (unsigned log = 0; log < shape_.logs; ++log) {
+    const std::uint64_t found = pm::load(word(log));
+    const auto head = LogWord::unpack(found);
+    if (head.pack() != found || head.count > shape_.unit_pairs)
+      throw_corrupt(pool_, "a collecting log", pool_.offset(&word(log)));
+    ::new (&line(log)) LogLine;
+    line(log).count = head.count;
+    clear_dead(log, head.count);
+  }
+}
+
+/// Clears dead bits from pair `from` on. Flushed; durable with the next commit of the log.
+void CollectingLogs::clear_dead(unsigned log, unsigned from) {
+  for (unsigned i = from / 64 * 64; i < shape_.unit_pairs; i += 64) {
+    const std::uint64_t kept = i < from ? dead_bit(from) - 1 : 0;
+    std::uint64_t& dead = dead_word(log, i);
+    if ((pm::load(dead) & ~kept) == 0) continue;
+    pool_.pm().store(dead, pm::load(dead) & kept);
+    pool_.pm().flush(&dead, sizeof dead);  // before a pair counts that it would kill, see above
+  }
+}
+
+/// The commit is the store of the first word: it takes all pairs away. Dead bits go after it: of
+/// pairs that the log does not count they say nothing, and open() clears them.
+void CollectingLogs::reset(unsigned log) {
+  const pm::Persister& pm = pool_.pm();
+  auto word = LogWord::unpack(pm::load(this->word(log)));
+  word.count = 0;
+  ++word.number;
+  pm.publish(this->word(log), word.pack());  // the commit
+  clear_dead(log, 0);
+  LogLine& line = this->line(log);
+  line.count = 0;
+  for (unsigned i = 0; i < shape_.unit_pairs; ++i) line.set_print(i, 0);
+}
+
+}  // namespace perdix::index::elimda

@@ -1,0 +1,72 @@
+#include "index/elimda/dram_table.h"
+
+#include <new>
+
+namespace perdix::index::elimda {
+
+Segment* Segment::make(util::Arena& arena, unsigned buckets, pm::Offset offset, unsigned depth,
+                       std::uint64_t prefix) {
+  void* memory = arena.allocate(bytes_for(buckets));
+  auto* segment = ::new (memory) Segment(buckets, offset, depth, prefix);
+  for (unsigned i = 0; i < buckets; ++i) ::new (&segment->slot(i)) Slot;
+  return segment;
+}
+
+void Segment::release(util::Arena& arena) noexcept {
+  for (unsigned i = 0; i < buckets_ && !gave_buckets; ++i) {
+    if (Bucket* bucket = slot(i).bucket.load(std::memory_order_relaxed)) bucket->release(arena);
+  }
+  arena.release(this, bytes_for(buckets_));
+}
+
+DramTable::~DramTable() {
+  Directory* directory = directory_.load();
+  if (directory == nullptr) return;
+  Segment* last = nullptr;
+  for (std::size_t i = 0; i < std::size_t{1} << directory->depth; ++i) {
+    Segment* segment = directory->entries[i].load();
+    if (segment != nullptr && segment != last) segment->release(arena_);
+    last = segment;
+  }
+  delete directory;
+}
+
+void DramTable::double_directory() {
+  Directory* old = directory_.load(std::memory_order_relaxed);
+  auto larger = std::make_unique<Directory>(old->depth + 1);
+  for (std::size_t i = 0; i < std::size_t{1} << larger->depth; ++i) {
+    larger->entries[i].store(old->entries[i / 2].load(std::memory_order_relaxed),
+                             std::memory_order_relaxed);
+  }
+  directory_.store(larger.release(), std::memory_order_release);
+  reclaimer_.retire(
+      old, [](void* object, void*) { delete static_cast<Directory*>(object); }, nullptr);
+}
+
+void DramTable::link(Segment& segment) {
+  const Directory& directory = *directory_.load(std::memory_order_relaxed);
+  const unsigned further = directory.depth - segment.depth;
+  const std::size_t first = static_cast<std::size_t>(segment.prefix) << further;
+  for (std::size_t i = 0; i < std::size_t{1} << further; ++i)
+    directory.entries[first + i].store(&segment, std::memory_order_release);
+}
+
+void DramTable::retire(Segment& segment) noexcept {
+  reclaimer_.retire(
+      &segment,
+      [](void* object, void* arena) {
+        static_cast<Segment*>(object)->release(*static_cast<util::Arena*>(arena));
+      },
+      &arena_);
+}
+
+void DramTable::retire(Bucket& bucket) noexcept {
+  reclaimer_.retire(
+      &bucket,
+      [](void* object, void* arena) {
+        static_cast<Bucket*>(object)->release(*static_cast<util::Arena*>(arena));
+      },
+      &arena_);
+}
+
+}  // namespace perdix::index::elimda

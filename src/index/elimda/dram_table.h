@@ -1,0 +1,128 @@
+// The DRAM table: a directory of segments, whose buckets have a lock and a DRAM side each. It has
+// the structure of the table in PM (ElimDa paper, 3.5).
+//
+// Invariants:
+//   1. A segment's bucket is null (*cold*) until it is needed for the first time after opening.
+//   2. A segment that was split is obsolete: it is marked so with all its buckets locked, keeps
+//   what it had, and stays readable for a grace period. So a reader that comes to one late sees its
+//   keys as they were at some moment of the call.
+//   3. Entries of the directory change with the structure lock held, and so does the directory.
+//
+// Readers take no lock and are in an epoch::Guard.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "epoch/reclaimer.h"
+#include "index/elimda/bucket.h"
+#include "index/elimda/shape.h"
+#include "pm/offset.h"
+#include "util/spin_lock.h"
+
+namespace perdix::index::elimda {
+
+struct Slot {
+  std::atomic<Bucket*> bucket{nullptr};
+  util::SpinLock lock;  // for all changes of the bucket, here and in PM
+};
+
+class Segment {
+ public:
+  static Segment* make(util::Arena& arena, unsigned buckets, pm::Offset offset, unsigned depth,
+                       std::uint64_t prefix);
+  /// With its buckets, unless another segment has them.
+  void release(util::Arena& arena) noexcept;
+
+  const pm::Offset offset;
+  const unsigned depth;
+  const std::uint64_t prefix;  ///< the first `depth` bits of its hashes
+  std::atomic<bool> obsolete{false};
+  bool gave_buckets = false;  ///< to the segment that it was joined into
+  util::SpinLock splitting;   ///< held by the thread that splits it; taken with no bucket locked
+
+  unsigned buckets() const { return buckets_; }
+  Slot& slot(unsigned i) { return reinterpret_cast<Slot*>(this + 1)[i]; }
+  const Slot& slot(unsigned i) const { return reinterpret_cast<const Slot*>(this + 1)[i]; }
+
+  /// The first hash of the segment, and how many bits lie behind the prefix.
+  std::uint64_t first_hash() const { return depth == 0 ? 0 : prefix << (64 - depth); }
+  /// The first hash behind the segment; 0: none.
+  std::uint64_t next_hash() const { return depth == 0 ? 0 : (prefix + 1) << (64 - depth); }
+
+ private:
+  Segment(unsigned buckets, pm::Offset at, unsigned local_depth, std::uint64_t bits)
+      : offset(at), depth(local_depth), prefix(bits), buckets_(buckets) {}
+  static std::size_t bytes_for(unsigned buckets) {
+    return sizeof(Segment) + buckets * sizeof(Slot);
+  }
+
+  const unsigned buckets_;
+};
+
+class DramTable {
+ public:
+  DramTable(util::Arena& arena, epoch::Reclaimer& reclaimer)
+      : arena_(arena), reclaimer_(reclaimer) {}
+  DramTable(const DramTable&) = delete;
+  DramTable& operator=(const DramTable&) = delete;
+  ~DramTable();
+
+  /// Takes over the directory; before all else.
+  void start(unsigned depth) { directory_.store(new Directory(depth)); }
+
+  unsigned depth() const { return directory_.load(std::memory_order_acquire)->depth; }
+
+  Segment& segment_of(KeyHash hash) const {
+    const Directory& directory = *directory_.load(std::memory_order_acquire);
+    return *directory.entries[hash.prefix(directory.depth)].load(std::memory_order_acquire);
+  }
+  void prefetch_segment(KeyHash hash) const {
+    const Directory& directory = *directory_.load(std::memory_order_acquire);
+    __builtin_prefetch(&directory.entries[hash.prefix(directory.depth)]);
+  }
+
+  /// Calls visit(segment) for all, in the order of their prefixes. The caller holds a guard, or the
+  /// structure lock; of a segment that is split meanwhile it sees the old one or both parts.
+  template <class Visit>
+  void for_each_segment(Visit visit) const {
+    std::uint64_t hash = 0;
+    do {
+      Segment& segment = segment_of({hash});
+      hash = segment.next_hash();
+      visit(segment);
+    } while (hash != 0);
+  }
+
+  /// Guards the directories here and in PM. Taken with buckets locked, never the other way round.
+  std::mutex& structure() { return structure_; }
+
+  // With the structure lock held.
+  void double_directory();
+  void link(Segment& segment);  ///< as what all hashes of its prefix lead to
+
+  /// Releases it after a grace period.
+  void retire(Segment& segment) noexcept;
+  void retire(Bucket& bucket) noexcept;
+
+  std::size_t directory_bytes() const { return sizeof(void*) << depth(); }
+  util::Arena& arena() const { return arena_; }
+
+ private:
+  struct Directory {
+    explicit Directory(unsigned bits)
+        : depth(bits), entries(std::make_unique<std::atomic<Segment*>[]>(std::size_t{1} << bits)) {}
+
+    const unsigned depth;
+    const std::unique_ptr<std::atomic<Segment*>[]> entries;
+  };
+
+  util::Arena& arena_;
+  epoch::Reclaimer& reclaimer_;
+  std::mutex structure_;
+  std::atomic<Directory*> directory_{nullptr};
+};
+
+}  // namespace perdix::index::elimda

@@ -1,0 +1,354 @@
+// ElimDa, the engine: a hash index that writes PM in media units and looks up in DRAM (ElimDa
+// paper).
+//
+//   collecting_log.{h,cc}  where pairs come first, in persistent caches
+//   backup_log.{h,cc}      where they are kept while they are in the DRAM table
+//   bucket.{h,cc}          D-bucket and fingerprints of a bucket
+//   fingerprints.h         how fingerprints are coded and compared
+//   dram_table.{h,cc}      directory, segments and locks in DRAM
+//   pm_table.{h,cc}        directory and segments in PM
+//   search.h               lookups, one or many
+//   insert.h               insert_ahead, insert, put: to a collecting log, or to the backup log
+//   modify.h               update and erase, in all layers
+//   relocate.h             from the collecting logs to the DRAM table, from there to the PM table
+//   smo.h                  segment split, directory doubling, removal of duplicates
+//   for_each.h             all pairs
+//   recovery.{h,cc}        creation, opening, destruction
+//   resume.h               segments come back into DRAM
+//   check.cc               verification of the invariants of layout.h (E1-E8); statistics
+//
+// The headers after pm_table.h define members of Map; map_*.cc instantiate them, one combination of
+// kinds each.
+//
+// A pair comes into a collecting log (none where caches are volatile), from there to the backup log
+// and the DRAM table, and from there to the PM table. Pairs of one key keep their order on the way,
+// and the first one counts.
+//
+// Concurrency: lookups take no lock and never wait (search.h). Writers take the lock of the key's
+// log, then that of its bucket; with both, nobody else changes what there is of the key. A split
+// locks the buckets of its segment. Order of locks: log, bucket, structure, allocator.
+//
+// Durability: docs/durability/elimda.md.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <perdix/types.h>
+
+#include "alloc/session.h"
+#include "epoch/guard.h"
+#include "index/common/resumption.h"
+#include "index/common/value_of.h"
+#include "index/common/word.h"
+#include "index/elimda/backup_log.h"
+#include "index/elimda/bucket.h"
+#include "index/elimda/collecting_log.h"
+#include "index/elimda/dram_table.h"
+#include "index/elimda/pm_table.h"
+#include "index/elimda/shape.h"
+#include "pool/index_handle.h"
+#include "util/arena.h"
+#include "util/striped_counter.h"
+
+namespace perdix::index::elimda {
+
+inline constexpr std::string_view kEngineName = "elimda";
+
+using pool::BlockVisitor;
+
+/// What an index is created with. Throws invalid_argument.
+Shape shape_from(const IndexOptions& options);
+
+/// The root block of an index, which is created if there is none. Throws corrupt, out_of_space.
+Root& open_root(pool::PoolCore& pool, std::uint64_t& root, const Shape& shape);
+Shape shape_of(const pool::PoolCore& pool, const Root& root);
+
+template <class K, class V>
+class Map final : public pool::OpenIndex {
+ public:
+  using Key = View<K>;
+  using Value = View<V>;
+
+  /// Opens or creates the index behind the handle.
+  explicit Map(pool::IndexHandle handle, const IndexOptions& options = {});
+
+  /// The same; if it is created, with any shape: tests want many splits of few keys.
+  Map(pool::IndexHandle handle, const IndexOptions& options, const Shape& shape);
+  Map(const Map&) = delete;
+  Map& operator=(const Map&) = delete;
+  ~Map() override;
+
+  /// Frees all blocks of an index that is being dropped and clears its root. Restartable.
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root);
+
+  void put(Key key, Value value) { write(key, value, Mode::put); }
+  bool insert(Key key, Value value) { return write(key, value, Mode::insert); }
+  bool update(Key key, Value value) { return write(key, value, Mode::update); }
+  void insert_ahead(Key key, Value value) { write(key, value, Mode::ahead); }
+  bool erase(Key key) { return erase(key, nullptr); }
+
+  /// Replace or remove the value of a key if it is `expected`.
+  bool update_if(Key key, Value expected, Value value) {
+    return write(key, value, Mode::update, &expected);
+  }
+  bool erase_if(Key key, Value expected) { return erase(key, &expected); }
+
+  bool get(Key key, V& value) const;
+  std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
+  bool contains(Key key) const;
+  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
+  void for_each(Visitor<K, V> visit) const;
+
+  /// Cost: counts all pairs, until once no writer was active meanwhile; then none, unless there
+  /// were calls of insert_ahead.
+  std::uint64_t size() const;
+
+  IndexStats stats() const override;
+  CheckReport check() const override;
+  void for_each_block(const BlockVisitor& visit) const override;
+  bool reclaim_space() noexcept override;
+
+  pool::PoolCore& pool() const { return pool_; }
+
+ private:
+  friend class TestAccess;
+
+  using Keys = Words<K>;
+  using Values = Words<V>;
+  using Unit = BackupLog::Unit;
+
+  static constexpr bool kInline = Keys::kInline && Values::kInline;
+
+  enum class Mode { put, insert, update, ahead };
+  enum class Replaced { yes, absent, differs };
+  enum class Where { nowhere, p_bucket, d_bucket, in_flight, log };
+
+  /// The first pair of a key.
+  struct Found {
+    Where where = Where::nowhere;
+    unsigned at = 0;                ///< entry, D pair, slot of the unit or slot of the log
+    std::uint64_t* word = nullptr;  ///< its value in PM
+    Word value = 0;
+
+    explicit operator bool() const { return where != Where::nowhere; }
+  };
+
+  /// A bucket, as a reader or its lock's holder sees it.
+  struct Place {
+    Segment* segment = nullptr;
+    unsigned at = 0;
+    Bucket* bucket = nullptr;
+  };
+  struct Locked : Place {
+    std::unique_lock<util::SpinLock> lock;
+  };
+
+  /// A collecting log that this thread has copied and must bring into the DRAM table.
+  struct Flush {
+    unsigned log = 0;
+    LogLine* line = nullptr;
+    Unit unit = 0;
+
+    explicit operator bool() const { return line != nullptr; }
+  };
+
+  /// A pair on its way to another segment.
+  struct Item {
+    Pair pair;
+    KeyHash hash;
+    BackupRef ref = 0;
+    unsigned slot = 0;  ///< in its P-bucket, or D-bucket
+    bool in_d = false;
+  };
+  using Items = std::vector<Item>;
+
+  /// What a split makes of one segment.
+  struct Half;
+
+  // search.h
+  Place place_of(KeyHash hash) const;
+  bool current(const Place& place, KeyHash hash) const;
+  Bucket& bucket_of(Segment& segment, unsigned at) const;
+  Found find_in_p(const Place& place, Key key, KeyHash hash) const;
+  Found find_in_d(const Place& place, Key key, KeyHash hash) const;
+  Found find_in_bucket(const Place& place, Key key, KeyHash hash) const;
+  Found find_in_flight(const LogLine& line, Key key, KeyHash hash) const;
+  Found find_in_log(const LogLine& line, unsigned log, Key key, KeyHash hash) const;
+  Found find_in_logs(unsigned log, Key key, KeyHash hash) const;
+  Found find(Key key, KeyHash hash) const;
+  Found find_from(Place place, Key key, KeyHash hash) const;
+  Locked lock_bucket(KeyHash hash) const;
+  Pair& p_pair(const Place& place, unsigned slot) const {
+    return table_.pairs(place.segment->offset, place.at)[slot];
+  }
+  Signature signature_of(Word key) const;
+  KeyHash hash_of_word(Word key) const { return hash_of(keys_.view(key)); }
+
+  void prefetch_pair(const Place& place, KeyHash hash) const;
+  void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const;
+
+  // insert.h
+  bool write(Key key, Value value, Mode mode, const Value* expected = nullptr);
+  bool write_logged(Key key, KeyHash hash, Value value, Mode mode, const Value* expected);
+  bool write_direct(Key key, KeyHash hash, Value value, Mode mode, const Value* expected);
+  std::optional<bool> append(Key key, KeyHash hash, Value value, Mode mode, std::uint32_t appends);
+  void append_pair(LogLine& line, unsigned log, Key key, KeyHash hash, Value value);
+  void add_direct(const Locked& locked, Key key, KeyHash hash, Value value);
+  BackupRef reserve_direct();
+  void commit(alloc::Session& session, const pm::Change& change);
+  void commit(const pm::Change& change);
+
+  // modify.h
+  bool is(const Found& found, const Value* expected) const {
+    return expected == nullptr || values_.view(found.value) == *expected;
+  }
+  Replaced replace(Key key, KeyHash hash, Value value, const Value* expected);
+  Replaced replace_in_bucket(const Locked& locked, Key key, KeyHash hash, Value value,
+                             const Value* expected);
+  Replaced replace_in_logs(unsigned log, Key key, KeyHash hash, Value value, const Value* expected);
+  void set_value_in_p(Bucket& bucket, std::uint64_t& word, Value value);
+  Word set_value(std::uint64_t& word, Value value);
+  bool erase(Key key, const Value* expected);
+  Found find_locked(unsigned log, const Locked& locked, Key key, KeyHash hash) const;
+  bool erase_locked(unsigned log, const Locked& locked, Key key, KeyHash hash);
+  bool kill_in_log(unsigned log, Key key, KeyHash hash);
+  bool kill_in_flight(unsigned log, Key key, KeyHash hash);
+  bool kill_in_d(const Place& place, Key key, KeyHash hash);
+  bool kill_in_p(const Place& place, Key key, KeyHash hash);
+  void kill_p_entry(const Place& place, unsigned entry);
+  void kill_d_pair(const Place& place, unsigned i);
+  void kill(const pm::Change& change, const Pair& pair);
+
+  // relocate.h
+  bool begin_flush(Flush& flush, std::unique_lock<util::SpinLock>& lock, LogLine& line,
+                   unsigned log);
+  bool copy_to_backup(Flush& flush, unsigned log);
+  void finish_flush(const Flush& flush) noexcept;
+  void add_all_to_dram(const Flush& flush);
+  void prefetch_buckets(const Flush& flush) const;
+  void add_to_dram(BackupRef ref);
+  void make_room(Locked locked, KeyHash hash);
+  void replace_dead(const Locked& locked);
+  bool relocate(const Locked& locked);
+  void write_to_p(const Place& place, unsigned first, std::span<const DPair> pairs);
+  void grow(const Locked& locked);
+  void put_in_place(const Locked& locked, Bucket& made);
+  std::vector<DPair> live_d_pairs(const Bucket& bucket) const;
+  void clear_in_backup(std::span<const DPair> pairs);
+  void clear_some_in_backup(std::span<const DPair> pairs);
+  void drain_logs();
+
+  // smo.h
+  bool split(Segment& segment, unsigned full);
+  bool may_split(const Segment& segment);
+  bool has_room(const Bucket& bucket) const;
+  std::vector<Items> gather(Segment& segment);
+  void gather_p(const Place& place, Items& items) const;
+  void gather_d(const Place& place, Items& items) const;
+  void remove_duplicates(const Place& place, Items& items);
+  void kill_duplicate(const Place& place, const Item& item);
+  void split_into(Segment& segment, std::vector<Items>& items, bool in_two);
+  void fill(Half& half, unsigned at, std::span<const Item> items);
+  bool is_empty(Segment& segment) const;
+  bool join_empty_segments();
+  bool join(Segment& empty);
+  void join_locked(Segment& left, Segment& kept, Segment& freed);
+
+  // for_each.h
+  struct Cursor;
+  struct EachBatch;
+  void begin_segment(Cursor& cursor) const;
+  static bool within(const Cursor& cursor, Key key);
+  bool advance(Cursor& cursor, const Segment& segment) const;
+  bool read_batch(Cursor& cursor, EachBatch& batch) const;
+  std::vector<std::pair<Key, Word>> pairs_of_log(unsigned log, const Cursor& cursor) const;
+  std::vector<std::pair<Key, Word>> pairs_of_bucket(const Place& place) const;
+
+  // recovery.h
+  void open(const IndexOptions& options);
+  void load_segments();
+  void finish_copied_logs();
+  unsigned words_with(Unit unit, unsigned log, std::uint32_t number) const;
+  void empty(Unit unit);
+  void use_logs();
+
+  // resume.h
+  struct Cold;
+  void make_cold();
+  void add_cold_unit(Cold& cold, Unit unit);
+  void warm(Segment& segment) const;
+  struct ColdPair;
+  std::vector<ColdPair> cold_pairs(const Segment& segment) const;
+  void add_cold_pairs(std::vector<ColdPair>& pairs, const Segment& segment, Unit unit,
+                      std::uint64_t copy) const;
+  void add_cold_pair(std::vector<ColdPair>& pairs, const Segment& segment, BackupRef ref,
+                     std::uint64_t copy) const;
+  Bucket* make_bucket(const Place& place, std::span<const ColdPair> pairs) const;
+  bool drop_copy(const Place& place, const ColdPair& pair) const;
+  void resume(const std::stop_token& stop) const;
+  void require_resumed() const;
+  void start_resuming(bool in_background);
+
+  // check.cc
+  struct Checked;
+  void check_bucket(const Place& place, Checked& checked) const;
+  void check_logs(Checked& checked) const;
+  bool check_pair(const Pair& pair, Checked& checked) const;
+  template <class Visit>
+  void for_each_warm_pair(Visit visit) const;
+  template <class Visit>
+  void for_each_own_block(Visit visit) const;
+  std::uint64_t count_keys() const;
+
+  const pm::Persister& pm() const { return pool_.pm(); }
+
+  pool::IndexHandle handle_;  // keeps the pool open
+  pool::PoolCore& pool_;
+  Root& root_;
+  const Shape shape_;
+  const FingerprintCode code_;
+  Keys keys_;
+  Values values_;
+  const bool volatile_caches_;
+  mutable util::Arena arena_;
+  mutable BackupLog backup_;
+  CollectingLogs logs_;
+  PmTable table_;
+  mutable DramTable dram_;
+  double recovery_seconds_ = 0;
+
+  /// Where a thread's next pair goes if there are no collecting logs.
+  struct alignas(util::kCacheLine) OpenUnit {
+    util::SpinLock lock;
+    bool open = false;
+    Unit unit = 0;
+    unsigned next = 0;
+  };
+  static constexpr unsigned kOpenUnits = 16;
+  std::array<OpenUnit, kOpenUnits> open_units_;
+  std::atomic<std::uint32_t> next_number_{0};  // of units of no log
+
+  mutable std::atomic<Cold*> cold_{nullptr};
+  std::atomic<unsigned> segments_{0};
+  util::StripedCounter added_;
+  util::StripedCounter removed_;
+  util::StripedCounter relocations_;
+  mutable std::atomic<bool> counted_{false};  // pairs_at_count_ is right
+  mutable std::atomic<std::int64_t> pairs_at_count_{0};
+
+  mutable Resumption resumption_;
+  epoch::DrainFirst drain_first_;
+  std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
+};
+
+}  // namespace perdix::index::elimda

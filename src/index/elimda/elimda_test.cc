@@ -1,0 +1,216 @@
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "index/elimda/test_map.h"
+#include "util/random.h"
+#include "util/test_directory.h"
+
+namespace perdix::index::elimda {
+namespace {
+
+using Number = std::uint64_t;
+
+template <class T>
+T datum(std::uint64_t number);
+template <>
+std::uint64_t datum(std::uint64_t number) {
+  return number;
+}
+template <>
+std::string datum(std::uint64_t number) {
+  return number == 0 ? std::string() : "string" + std::to_string(number);
+}
+
+template <class Kinds>
+class ElimDaTest : public testing::Test {};
+
+template <class K, class V>
+struct Kinds {
+  using Key = K;
+  using Value = V;
+};
+using AllKinds = testing::Types<Kinds<Number, Number>, Kinds<Number, std::string>,
+                                Kinds<std::string, Number>, Kinds<std::string, std::string>>;
+TYPED_TEST_SUITE(ElimDaTest, AllKinds);
+
+TYPED_TEST(ElimDaTest, DoesAsAMapDoes) {
+  using K = typename TypeParam::Key;
+  using V = typename TypeParam::Value;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    SCOPED_TRACE(seed);
+    TestMap<K, V> map;
+    std::map<K, V> model;
+    util::Random random(seed);
+    for (unsigned step = 0; step < 6000; ++step) {
+      const K key = datum<K>(random.below(step < 3000 ? 40 : 600));
+      const V value = datum<V>(random.below(50));
+      const bool there = model.contains(key);
+      switch (random.below(7)) {
+        case 0:
+          map->put(key, value);
+          model[key] = value;
+          break;
+        case 1:
+          ASSERT_EQ(map->insert(key, value), !there);
+          model.emplace(key, value);
+          break;
+        case 2:
+        case 3:
+          map->insert_ahead(key, value);
+          model.emplace(key, value);
+          break;
+        case 4:
+          ASSERT_EQ(map->update(key, value), there);
+          if (there) model[key] = value;
+          break;
+        case 5:
+          ASSERT_EQ(map->erase(key), there);
+          model.erase(key);
+          break;
+        default: ASSERT_EQ(map->contains(key), there);
+      }
+      const auto got = map->get(key);
+      ASSERT_EQ(got.has_value(), model.contains(key)) << step;
+      if (got) {
+        ASSERT_EQ(*got, model[key]) << step;
+      }
+      if (random.below(500) == 0) {
+        expect_pairs(map, model);
+        random.below(2) == 0 ? map.reopen() : map.reopen_index();
+      }
+    }
+    expect_pairs(map, model);
+    map.expect_sound_pool();
+    expect_pairs(map, model);
+  }
+}
+
+TYPED_TEST(ElimDaTest, FreesAllWhenItIsDropped) {
+  using K = typename TypeParam::Key;
+  using V = typename TypeParam::Value;
+  TestMap<K, V> map;
+  map.drop();
+  const std::uint64_t empty = map.allocated();
+  for (Number i = 0; i < 2000; ++i) {
+    map->insert_ahead(datum<K>(i), datum<V>(i));
+    if (i % 3 == 0) map->insert_ahead(datum<K>(i / 2), datum<V>(i + 7));
+  }
+  EXPECT_GT(TestAccess::segments(*map), 16u);
+  map.drop();
+  EXPECT_EQ(map.allocated(), empty);
+}
+
+TEST(ElimDa, GrowsToManyPairsOfTheDefaultShape) {
+  Shape shape;
+  TestMap<Number, Number> map(shape);
+  constexpr Number kPairs = 400'000;
+  for (Number i = 0; i < kPairs; ++i) map->insert_ahead(i, ~i);
+  EXPECT_EQ(map->size(), kPairs);
+  for (Number i = 0; i < kPairs; ++i) ASSERT_EQ(map->get(i), ~i);
+  for (Number i = kPairs; i < 2 * kPairs; ++i) ASSERT_FALSE(map->contains(i));
+  map.reopen();
+  for (Number i = 0; i < kPairs; ++i) ASSERT_EQ(map->get(i), ~i);
+  map.expect_sound_pool();
+  EXPECT_EQ(map->size(), kPairs);
+}
+
+/// What was relocated to the PM table and then erased must not come back from the backup log, nor
+/// what a split took.
+TEST(ElimDa, WhatWasRelocatedAndErasedDoesNotComeBack) {
+  TestMap<Number, Number> map;
+  constexpr Number kPairs = 500;
+  for (Number i = 0; i < kPairs; ++i) map->insert_ahead(i, i);
+  for (Number i = 0; i < kPairs; i += 2) ASSERT_TRUE(map->erase(i));
+  for (unsigned round = 0; round < 2; ++round) {
+    map.reopen();
+    for (Number i = 0; i < kPairs; ++i) ASSERT_EQ(map->contains(i), i % 2 == 1) << i;
+    EXPECT_EQ(map->size(), kPairs / 2);
+  }
+  map.expect_sound_pool();
+}
+
+TEST(ElimDa, ASplitRemovesDuplicates) {
+  TestMap<Number, Number> map;
+  map->insert_ahead(1, 100);
+  for (Number i = 0; i < 5000; ++i) map->insert_ahead(1, i);
+  EXPECT_EQ(map->get(1), std::optional<Number>(100));
+  EXPECT_EQ(TestAccess::segments(*map), 1u);
+  EXPECT_EQ(map->size(), 1u);
+  EXPECT_TRUE(map->erase(1));
+  map.reopen();
+  EXPECT_EQ(map->size(), 0u);
+}
+
+/// An erased index gives its segments and chunks back when the pool asks for space, and takes new
+/// ones afterwards.
+TEST(ElimDa, GivesBackWhatIsEmpty) {
+  TestMap<Number, Number> map;
+  constexpr Number kPairs = 20000;
+  for (unsigned round = 0; round < 3; ++round) {
+    for (Number i = 0; i < kPairs; ++i) ASSERT_TRUE(map->insert(i, i + round));
+    EXPECT_GT(TestAccess::segments(*map), 500u);
+    for (Number i = 0; i < kPairs; ++i) ASSERT_TRUE(map->erase(i));
+    EXPECT_TRUE(map->reclaim_space());
+    EXPECT_EQ(TestAccess::segments(*map), 1u);
+    EXPECT_EQ(TestAccess::backup(*map).chunks(), 0u);
+    map.expect_sound_pool();
+  }
+}
+
+/// Collecting logs that a run with persistent caches has left are emptied where caches are
+/// volatile, and are there again afterwards.
+TEST(ElimDa, KeepsItsPairsWhenTheDomainChanges) {
+  const testing_files::TempDirectory folder;
+  const auto open = [&](bool volatile_caches) {
+    PoolOptions options;
+    options.durability = volatile_caches ? Durability::power : Durability::process;
+    if (volatile_caches) options.domain = DomainChoice::memory_controller;
+    return Pool::open_or_create(folder.path() / "pool", options);
+  };
+  std::map<Number, Number> model;
+  for (unsigned round = 0; round < 6; ++round) {
+    Pool pool = open(round % 2 == 1);
+    std::optional<Map<Number, Number>> opened;
+    opened.emplace(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::u64), IndexOptions{},
+                   kSmall);
+    auto* map = &*opened;
+    expect_pairs(map, model);
+    for (Number i = 0; i < 70; ++i) {
+      map->insert_ahead(i * 3 + round, round);
+      model.emplace(i * 3 + round, round);
+      if (i % 4 == 0) {
+        EXPECT_EQ(map->erase(i * 2), model.erase(i * 2) == 1);
+      }
+    }
+    expect_pairs(map, model);
+    EXPECT_EQ(map->check().problems, std::vector<std::string>());
+  }
+}
+
+/// A visitor may erase, and have segments joined that were shown or are still to be.
+TEST(ElimDa, ShowsEachPairOnceWhileSegmentsAreJoined) {
+  constexpr Number kPairs = 3000;
+  for (const Number calls : {1, 50, 700, 2000}) {
+    TestMap<Number, Number> map;
+    for (Number i = 0; i < kPairs; ++i) map->insert(i, i);
+    std::map<Number, Number> shown;
+    map->for_each([&](Number key, Number value) {
+      EXPECT_TRUE(shown.emplace(key, value).second) << key;
+      if (shown.size() == calls) {
+        for (Number i = 0; i < kPairs; ++i) {
+          if (i % 100 != 0) map->erase(i);
+        }
+        EXPECT_TRUE(map->reclaim_space());
+      }
+      return true;
+    });
+    for (Number i = 0; i < kPairs; i += 100) EXPECT_TRUE(shown.contains(i)) << i;
+    EXPECT_EQ(map->size(), kPairs / 100);
+  }
+}
+
+}  // namespace
+}  // namespace perdix::index::elimda

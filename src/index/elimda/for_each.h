@@ -1,0 +1,172 @@
+// All pairs, in the order of their hashes: segment by segment, and in each first the pairs of its
+// collecting logs, then those of its buckets. Pairs move from logs to buckets, so what is there all
+// the time is seen; what was shown of the logs is passed over in the buckets. A segment that splits
+// meanwhile has been seen up to a bucket, and its halves are seen from that bucket on.
+//
+// Pairs of a bucket are copied under a guard and shown without one (index/common/batch.h), in the
+// order of their keys, so that a large bucket can be shown in parts.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "index/common/batch.h"
+#include "index/elimda/elimda.h"
+
+namespace perdix::index::elimda {
+
+inline constexpr unsigned kShownAtOnce = 256;
+
+template <class K, class V>
+struct Map<K, V>::EachBatch : Batch<K, V, kShownAtOnce> {};
+
+/// How far a call has come.
+template <class K, class V>
+struct Map<K, V>::Cursor {
+  std::uint64_t first = 0;  ///< hash where the segment begins that is being shown
+  std::uint64_t end = 0;    ///< hash where it ended when it was begun; 0: the last one
+  std::uint64_t at = 0;     ///< hash of the part of it whose bucket is next
+  unsigned bucket = 0;
+  bool begun = false;    ///< the segment
+  bool in_logs = false;  ///< log `log` is next
+  unsigned log = 0;
+  std::optional<K> from;   ///< keys below it have been shown, of this bucket or log
+  std::vector<K> of_logs;  ///< keys that were shown of its logs; sorted once it is complete
+};
+
+/// The pairs of a bucket, of each key the first, by keys.
+template <class K, class V>
+auto Map<K, V>::pairs_of_bucket(const Place& place) const -> std::vector<std::pair<Key, Word>> {
+  std::vector<std::pair<Key, Word>> pairs;
+  const Bucket& bucket = *place.bucket;
+  std::vector<std::uint16_t> entries;
+  entries.reserve(bucket.entries());
+  for (unsigned i = 0; i < bucket.entries(); ++i) entries.push_back(bucket.entry(i));
+  std::sort(entries.begin(), entries.end());  // by slots
+  for (const std::uint16_t entry : entries) {
+    if (code_.killed(entry)) continue;
+    const Pair& pair = p_pair(place, code_.slot(entry));
+    pairs.emplace_back(keys_.view(pm::load(pair.key)), pm::load(pair.value));
+    // A writer may be about to make the value durable; it must not be seen before.
+    if (volatile_caches_ && bucket.has_unpersisted()) pm().persist(&pair.value, sizeof pair.value);
+  }
+  for (unsigned i = 0; i < bucket.d_count(); ++i) {
+    if (bucket.d_live(i)) pairs.emplace_back(keys_.view(bucket.d_key(i)), bucket.d_value(i));
+  }
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  pairs.erase(std::unique(pairs.begin(), pairs.end(),
+                          [](const auto& a, const auto& b) { return a.first == b.first; }),
+              pairs.end());
+  return pairs;
+}
+
+/// The keys of a log that a segment is responsible for, and what lookups find of them.
+template <class K, class V>
+auto Map<K, V>::pairs_of_log(unsigned log, const Cursor& cursor) const
+    -> std::vector<std::pair<Key, Word>> {
+  std::vector<std::pair<Key, Word>> pairs;
+  const auto add = [&](Word word) {
+    const Key key = keys_.view(word);
+    if (!within(cursor, key)) return;
+    if (const Found found = find(key, hash_of(key))) pairs.emplace_back(key, found.value);
+  };
+  const LogLine& line = logs_.line(log);
+  for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
+    if (line.print(i) != 0) add(pm::load(logs_.pairs(log)[i].key));
+  }
+  const std::uint32_t in_flight = line.in_flight.load(std::memory_order_acquire);
+  for (unsigned i = 0; in_flight != 0 && i < shape_.unit_pairs; ++i) {
+    const BackupRef ref = backup_.ref(in_flight - 1, i);
+    if (backup_.counts(ref)) add(pm::load(backup_.pair(ref).key));
+  }
+  std::sort(pairs.begin(), pairs.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  pairs.erase(std::unique(pairs.begin(), pairs.end(),
+                          [](const auto& a, const auto& b) { return a.first == b.first; }),
+              pairs.end());
+  return pairs;
+}
+
+template <class K, class V>
+void Map<K, V>::begin_segment(Cursor& cursor) const {
+  cursor.end = dram_.segment_of({cursor.first}).next_hash();
+  cursor.at = cursor.first;
+  cursor.bucket = 0;
+  cursor.begun = true;
+  cursor.in_logs = logs_.exist();
+  cursor.log = shape_.log_of({cursor.first});
+  cursor.of_logs.clear();
+}
+
+/// Whether a key belongs to the part that is being shown. Its segment may have more, since it was
+/// joined with others.
+template <class K, class V>
+bool Map<K, V>::within(const Cursor& cursor, Key key) {
+  const KeyHash hash = hash_of(key);
+  return hash.bits >= (cursor.in_logs ? cursor.first : cursor.at) && hash.bits <= cursor.end - 1;
+}
+
+/// Goes on to the next log, or part of a segment; false if there is none. `segment` has been shown.
+template <class K, class V>
+bool Map<K, V>::advance(Cursor& cursor, const Segment& segment) const {
+  cursor.from.reset();
+  if (cursor.in_logs) {
+    cursor.in_logs = cursor.log++ < shape_.log_of({cursor.end - 1});
+    if (!cursor.in_logs) std::sort(cursor.of_logs.begin(), cursor.of_logs.end());
+    return true;
+  }
+  if (segment.next_hash() - 1 < cursor.end - 1) {  // 0 is behind all others
+    cursor.at = segment.next_hash();
+    return true;
+  }
+  cursor.at = cursor.first;
+  if (++cursor.bucket < shape_.buckets) return true;
+  cursor.first = cursor.end;
+  cursor.begun = false;
+  return cursor.end != 0;
+}
+
+/// Fills a batch with what comes next; false if nothing comes after it.
+template <class K, class V>
+bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
+  const epoch::Guard guard;
+  if (!cursor.begun) begin_segment(cursor);
+  Segment& segment = dram_.segment_of({cursor.at});
+  const std::vector<std::pair<Key, Word>> pairs =
+      cursor.in_logs
+          ? pairs_of_log(cursor.log, cursor)
+          : pairs_of_bucket({&segment, cursor.bucket, &bucket_of(segment, cursor.bucket)});
+  batch.clear();
+  std::size_t next = 0;
+  for (unsigned added = 0; next < pairs.size() && added < kShownAtOnce; ++next) {
+    const auto& [key, value] = pairs[next];
+    if (cursor.from && key < Key(*cursor.from)) continue;
+    if (!within(cursor, key)) continue;
+    if (cursor.in_logs)
+      cursor.of_logs.emplace_back(key);
+    else if (std::binary_search(cursor.of_logs.begin(), cursor.of_logs.end(), key))
+      continue;
+    batch.add(key, value);
+    ++added;
+  }
+  batch.own(pool_, values_, kShownAtOnce);
+  pool_.require_usable();  // what was read may have been there before a sync failed
+  if (batch.complete() && next == pairs.size()) return advance(cursor, segment);
+  cursor.from = K(batch.complete() ? pairs[next].first : batch.next_key());
+  return true;
+}
+
+template <class K, class V>
+void Map<K, V>::for_each(Visitor<K, V> visit) const {
+  Cursor cursor;
+  EachBatch batch;
+  for (bool more = true; more;) {
+    more = pool::as_errors([&] { return read_batch(cursor, batch); });
+    if (!batch.show(visit, pool_)) return;
+  }
+}
+
+}  // namespace perdix::index::elimda

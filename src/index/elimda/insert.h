@@ -1,0 +1,199 @@
+// insert_ahead, insert, put: a new pair's way into the index.
+//
+// With collecting logs (ElimDa paper, 3.3) a pair is appended to its log; a log that is full is
+// flushed first (relocate.h). insert_ahead does not look. insert and put look first, without a
+// lock, and append if nothing was appended to the log since before they looked: so of several
+// inserts of a key one wins. Without (3.7: volatile caches) the pair goes straight to the backup
+// log and the DRAM table, under its bucket's lock, and insert_ahead looks, too: a lookup costs less
+// than a pair in PM.
+#pragma once
+
+#include <array>
+
+#include "index/common/limits.h"
+#include "index/common/retry.h"
+#include "index/elimda/bits.h"
+#include "index/elimda/elimda.h"
+#include "util/stripe.h"
+
+namespace perdix::index::elimda {
+
+template <class K, class V>
+bool Map<K, V>::write(Key key, Value value, Mode mode, const Value* expected) {
+  check_key(key);
+  check_value(value);
+  return retry_when_full(pool_, [&] {
+    const epoch::Guard guard;
+    const KeyHash hash = hash_of(key);
+    return logs_.exist() ? write_logged(key, hash, value, mode, expected)
+                         : write_direct(key, hash, value, mode, expected);
+  });
+}
+
+template <class K, class V>
+bool Map<K, V>::write_logged(Key key, KeyHash hash, Value value, Mode mode, const Value* expected) {
+  const LogLine& line = logs_.line(shape_.log_of(hash));
+  for (;;) {
+    const std::uint32_t appends = line.appends.load(std::memory_order_acquire);
+    if (mode != Mode::ahead) {
+      if (find(key, hash)) {
+        if (mode == Mode::insert) return false;
+        const Replaced replaced = replace(key, hash, value, expected);
+        if (replaced != Replaced::absent) return replaced == Replaced::yes;
+        continue;  // it was erased meanwhile
+      }
+      if (mode == Mode::update) return false;
+    }
+    if (const std::optional<bool> done = append(key, hash, value, mode, appends)) return *done;
+  }
+}
+
+/// Nothing if another pair came into the log since there were `appends`, or the log is being
+/// flushed: then the caller looks again.
+template <class K, class V>
+std::optional<bool> Map<K, V>::append(Key key, KeyHash hash, Value value, Mode mode,
+                                      std::uint32_t appends) {
+  const unsigned log = shape_.log_of(hash);
+  LogLine& line = logs_.line(log);
+  std::unique_lock lock(line.lock);
+  if (mode != Mode::ahead && line.appends.load(std::memory_order_relaxed) != appends)
+    return std::nullopt;
+  Flush flush;
+  if (line.count == shape_.unit_pairs && !begin_flush(flush, lock, line, log)) return std::nullopt;
+  try {
+    append_pair(line, log, key, hash, value);
+  } catch (...) {
+    lock.unlock();
+    if (flush) finish_flush(flush);
+    throw;
+  }
+  if (mode == Mode::ahead) {
+    // It may be a duplicate: the next size() counts again.
+    if (counted_.load(std::memory_order_relaxed)) counted_.store(false, std::memory_order_relaxed);
+  } else {
+    added_.add(1);
+  }
+  lock.unlock();
+  if (flush) finish_flush(flush);
+  return true;
+}
+
+/// Appends to a log that is locked and has room. There are logs only where a store is durable once
+/// it is visible, in the order of the stores: so neither the pair nor the fingerprint is persisted.
+template <class K, class V>
+void Map<K, V>::append_pair(LogLine& line, unsigned log, Key key, KeyHash hash, Value value) {
+  const unsigned i = line.count;
+  Pair& pair = logs_.pairs(log)[i];
+  std::uint64_t& word = logs_.word(log);
+  auto head = LogWord::unpack(pm::load(word));
+  head.count = static_cast<std::uint16_t>(i + 1);
+  if constexpr (kInline) {
+    pm().store(pair.key, key);
+    pm().store(pair.value, value);
+    pm().publish(word, head.pack());  // the commit
+  } else {
+    alloc::Session session = pool_.allocator().session();
+    pm().store(pair.key, keys_.write(session, key, hash.signature()));
+    pm().store(pair.value, values_.write(session, value));
+    session.commit(pm::set_word(word, head.pack()));
+  }
+  line.count = head.count;
+  line.appends.fetch_add(1, std::memory_order_release);
+  line.set_print(i, LogLine::print_of(hash.signature()));
+}
+
+template <class K, class V>
+bool Map<K, V>::write_direct(Key key, KeyHash hash, Value value, Mode mode, const Value* expected) {
+  for (;;) {
+    const bool there = static_cast<bool>(find(key, hash));
+    if (there ? mode == Mode::insert || mode == Mode::ahead : mode == Mode::update) return false;
+    Locked locked = lock_bucket(hash);
+    if (find_in_bucket(locked, key, hash)) {
+      if (mode == Mode::insert || mode == Mode::ahead) return false;
+      return replace_in_bucket(locked, key, hash, value, expected) == Replaced::yes;
+    }
+    if (mode == Mode::update) return false;
+    if (!locked.bucket->d_full()) {
+      add_direct(locked, key, hash, value);
+      return true;
+    }
+    make_room(std::move(locked), hash);
+  }
+}
+
+/// Adds a pair to the backup log and to a D-bucket with room.
+template <class K, class V>
+void Map<K, V>::add_direct(const Locked& locked, Key key, KeyHash hash, Value value) {
+  const BackupRef ref = reserve_direct();
+  Pair& pair = backup_.pair(ref);
+  const pm::Change bit{&backup_.word(ref), backup_.bit(ref), backup_.bit(ref)};
+  try {
+    if constexpr (kInline) {
+      pm().store(pair.key, key);
+      pm().store(pair.value, value);
+      pm().flush(&pair, sizeof pair);  // durable before the commit, by its fence
+      commit(bit);
+    } else {
+      alloc::Session session = pool_.allocator().session();
+      pm().store(pair.key, keys_.write(session, key, hash.signature()));
+      pm().store(pair.value, values_.write(session, value));
+      pm().flush(&pair, sizeof pair);  // durable before the commit, by its fence
+      commit(session, bit);
+    }
+  } catch (...) {
+    backup_.forget(ref);  // the place stays empty
+    throw;
+  }
+  locked.bucket->d_add({{pm::load(pair.key), pm::load(pair.value)}, ref, hash.signature()});
+  added_.add(1);
+}
+
+/// A place in the backup log for one pair; this thread's alone. Threads fill units of their own one
+/// after the other, so that the device can combine the writes (ElimDa paper, 3.7).
+template <class K, class V>
+BackupRef Map<K, V>::reserve_direct() {
+  OpenUnit& open = open_units_[util::current_stripe() % kOpenUnits];
+  const std::lock_guard lock(open.lock);
+  if (!open.open) {
+    const Unit unit = backup_.take();
+    const UnitWord word{0, UnitWord::kNoLog, next_number_.fetch_add(1, std::memory_order_relaxed)};
+    for (unsigned i = 0; i < shape_.unit_words(); ++i)
+      pm().store(backup_.words(unit)[i], word.pack());
+    // Not durable before the first bit: without bits the unit is free, whatever its number.
+    pm().flush(backup_.words(unit), shape_.unit_words() * sizeof(std::uint64_t));
+    open.open = true;
+    open.unit = unit;
+    open.next = 0;
+  }
+  const BackupRef ref = backup_.ref(open.unit, open.next);
+  // The place is counted before the unit may be given back.
+  backup_.count(open.unit, 1);
+  if (++open.next == shape_.unit_pairs) {
+    open.open = false;
+    backup_.unpin(open.unit);
+  }
+  return ref;
+}
+
+/// Changes bits that only this thread changes, of a word whose others may change. What was flushed
+/// before is durable before the change, and the change when this returns.
+template <class K, class V>
+void Map<K, V>::commit(const pm::Change& change) {
+  if (pm().commits_as_one()) return pm().commit({&change, 1});
+  pm().fence();  // what was flushed comes first
+  change_bits(pm(), change);
+  pm().persist(change.word, sizeof *change.word);  // the commit
+}
+
+/// The same as the commit of an operation of the allocator.
+template <class K, class V>
+void Map<K, V>::commit(alloc::Session& session, const pm::Change& change) {
+  if (pm().commits_as_one()) return session.commit_as_one({&change, 1});
+  session.commit_when(*change.word, change.mask, change.value);
+  session.log();
+  change_bits(pm(), change);
+  pm().persist(change.word, sizeof *change.word);  // the commit, before blocks are marked free
+  session.finish();
+}
+
+}  // namespace perdix::index::elimda

@@ -1,0 +1,228 @@
+// Update and erase: what there is of a key may lie in every layer, and be on its way to the next.
+//
+// With the lock of the key's bucket nothing of it comes into that bucket, moves within it or leaves
+// it; with the lock of its log, too, nothing comes into the index. An update replaces the first
+// value, in place (ElimDa paper, 3.1). An erase kills all, the youngest first: so the last kill is
+// the commit, and neither a crash nor a reader finds a duplicate whose first value is gone.
+#pragma once
+
+#include <array>
+
+#include "index/common/limits.h"
+#include "index/common/retry.h"
+#include "index/elimda/elimda.h"
+
+namespace perdix::index::elimda {
+
+/// Replaces the value of a key that is there, if it is `expected` (null: any).
+template <class K, class V>
+auto Map<K, V>::replace(Key key, KeyHash hash, Value value, const Value* expected) -> Replaced {
+  const Replaced in_bucket = replace_in_bucket(lock_bucket(hash), key, hash, value, expected);
+  if (in_bucket != Replaced::absent || !logs_.exist()) return in_bucket;
+  const unsigned log = shape_.log_of(hash);
+  const std::lock_guard lock(logs_.line(log).lock);
+  const Locked locked = lock_bucket(hash);  // it may have come into the bucket meanwhile
+  const Replaced now = replace_in_bucket(locked, key, hash, value, expected);
+  return now == Replaced::absent ? replace_in_logs(log, key, hash, value, expected) : now;
+}
+
+template <class K, class V>
+auto Map<K, V>::replace_in_bucket(const Locked& locked, Key key, KeyHash hash, Value value,
+                                  const Value* expected) -> Replaced {
+  Bucket& bucket = *locked.bucket;
+  if (const Found found = find_in_p(locked, key, hash)) {
+    if (!is(found, expected)) return Replaced::differs;
+    set_value_in_p(bucket, *found.word, value);
+    return Replaced::yes;
+  }
+  if (const Found found = find_in_d(locked, key, hash)) {
+    if (!is(found, expected)) return Replaced::differs;
+    const Word word = set_value(backup_.pair(bucket.d_ref(found.at)).value, value);
+    bucket.d_set_value(found.at, word);  // visible; it is durable
+    return Replaced::yes;
+  }
+  return Replaced::absent;
+}
+
+/// Readers of a P-bucket see the value before it is durable: they are told.
+template <class K, class V>
+void Map<K, V>::set_value_in_p(Bucket& bucket, std::uint64_t& word, Value value) {
+  if (volatile_caches_) bucket.unpersisted().fetch_add(1);
+  try {
+    set_value(word, value);
+  } catch (...) {
+    if (volatile_caches_) bucket.unpersisted().fetch_sub(1);
+    throw;
+  }
+  if (volatile_caches_) bucket.unpersisted().fetch_sub(1);
+}
+
+/// The caller holds the lock of the log, and of the key's bucket, which does not have the key.
+template <class K, class V>
+auto Map<K, V>::replace_in_logs(unsigned log, Key key, KeyHash hash, Value value,
+                                const Value* expected) -> Replaced {
+  const Found found = find_in_logs(log, key, hash);
+  if (!found) return Replaced::absent;
+  if (!is(found, expected)) return Replaced::differs;
+  set_value(*found.word, value);
+  return Replaced::yes;
+}
+
+/// Stores a value in its word, durably. Returns the word.
+template <class K, class V>
+Word Map<K, V>::set_value(std::uint64_t& word, Value value) {
+  if constexpr (Values::kInline) {
+    pm().publish(word, value);  // the commit
+    return value;
+  } else {
+    alloc::Session session = pool_.allocator().session();
+    const Word old_word = pm::load(word);
+    const Word new_word = values_.write(session, value);
+    if (new_word == old_word) return old_word;  // both are empty
+    Values::free(session, old_word);
+    session.commit(pm::set_word(word, new_word));
+    return new_word;
+  }
+}
+
+template <class K, class V>
+bool Map<K, V>::erase(Key key, const Value* expected) {
+  check_key(key);
+  const KeyHash hash = hash_of(key);
+  const epoch::Guard guard;
+  if (!find(key, hash)) return false;
+  const unsigned log = shape_.log_of(hash);
+  std::unique_lock<util::SpinLock> lock;
+  if (logs_.exist()) lock = std::unique_lock(logs_.line(log).lock);
+  const Locked locked = lock_bucket(hash);
+  if (expected != nullptr) {
+    const Found first = find_locked(log, locked, key, hash);
+    if (!first || !is(first, expected)) return false;
+  }
+  if (!erase_locked(log, locked, key, hash)) return false;
+  removed_.add(1);
+  return true;
+}
+
+/// The first pair of a key whose log and bucket are locked.
+template <class K, class V>
+auto Map<K, V>::find_locked(unsigned log, const Locked& locked, Key key, KeyHash hash) const
+    -> Found {
+  if (const Found found = find_in_bucket(locked, key, hash)) return found;
+  return logs_.exist() ? find_in_logs(log, key, hash) : Found{};
+}
+
+/// With the locks of the key's log and its bucket. False if the key is not there.
+template <class K, class V>
+bool Map<K, V>::erase_locked(unsigned log, const Locked& locked, Key key, KeyHash hash) {
+  bool any = false;
+  if (logs_.exist()) {
+    any |= kill_in_log(log, key, hash);
+    any |= kill_in_flight(log, key, hash);
+  }
+  any |= kill_in_d(locked, key, hash);
+  any |= kill_in_p(locked, key, hash);
+  return any;
+}
+
+template <class K, class V>
+bool Map<K, V>::kill_in_log(unsigned log, Key key, KeyHash hash) {
+  LogLine& line = logs_.line(log);
+  const LogLine::Print print = LogLine::print_of(hash.signature());
+  bool any = false;
+  for (unsigned i = line.count; i > 0; --i) {
+    if (line.print(i - 1) != print) continue;
+    const Pair& pair = logs_.pairs(log)[i - 1];
+    if (!keys_.equal(pm::load(pair.key), key, hash.signature())) continue;
+    const std::uint64_t bit = CollectingLogs::dead_bit(i - 1);
+    kill({&logs_.dead_word(log, i - 1), bit, bit}, {pm::load(pair.key), pm::load(pair.value)});
+    line.set_print(i - 1, 0);
+    any = true;
+  }
+  return any;
+}
+
+/// In the unit that is on its way to the DRAM table. Pairs of it that have come to the bucket are
+/// killed there, too.
+template <class K, class V>
+bool Map<K, V>::kill_in_flight(unsigned log, Key key, KeyHash hash) {
+  const std::uint32_t in_flight = logs_.line(log).in_flight.load(std::memory_order_acquire);
+  if (in_flight == 0) return false;
+  bool any = false;
+  for (unsigned i = shape_.unit_pairs; i > 0; --i) {
+    const BackupRef ref = backup_.ref(in_flight - 1, i - 1);
+    if (!backup_.counts(ref)) continue;
+    const Pair& pair = backup_.pair(ref);
+    if (!keys_.equal(pm::load(pair.key), key, hash.signature())) continue;
+    kill({&backup_.word(ref), backup_.bit(ref), 0}, {pm::load(pair.key), pm::load(pair.value)});
+    backup_.forget(ref);
+    any = true;
+  }
+  return any;
+}
+
+template <class K, class V>
+bool Map<K, V>::kill_in_d(const Place& place, Key key, KeyHash hash) {
+  const Bucket& bucket = *place.bucket;
+  const std::uint8_t print = Bucket::print_of(hash.signature());
+  bool any = false;
+  for (unsigned i = bucket.d_count(); i > 0; --i) {
+    if (bucket.d_print(i - 1) != print) continue;
+    if (!keys_.equal(bucket.d_key(i - 1), key, hash.signature())) continue;
+    kill_d_pair(place, i - 1);
+    any = true;
+  }
+  return any;
+}
+
+/// Kills a D pair, first in PM unless that was done while it was in flight.
+template <class K, class V>
+void Map<K, V>::kill_d_pair(const Place& place, unsigned i) {
+  const BackupRef ref = place.bucket->d_ref(i);
+  if (backup_.counts(ref)) {
+    kill({&backup_.word(ref), backup_.bit(ref), 0},
+         {place.bucket->d_key(i), place.bucket->d_value(i)});
+    backup_.forget(ref);
+  }
+  place.bucket->d_kill(i);
+}
+
+template <class K, class V>
+bool Map<K, V>::kill_in_p(const Place& place, Key key, KeyHash hash) {
+  std::vector<unsigned> more;  // beside the first one: rarely any
+  std::optional<unsigned> first;
+  place.bucket->find_entry(code_, hash.signature(), [&](unsigned i, std::uint16_t entry) {
+    if (code_.killed(entry)) return false;
+    const Pair& pair = p_pair(place, code_.slot(entry));
+    if (!keys_.equal(pm::load(pair.key), key, hash.signature())) return false;
+    if (first)
+      more.push_back(i);
+    else
+      first = i;
+    return false;
+  });
+  for (; !more.empty(); more.pop_back()) kill_p_entry(place, more.back());
+  if (first) kill_p_entry(place, *first);
+  return first.has_value();
+}
+
+template <class K, class V>
+void Map<K, V>::kill_p_entry(const Place& place, unsigned entry) {
+  const unsigned slot = code_.slot(place.bucket->entry(entry));
+  const Pair& pair = p_pair(place, slot);
+  kill({&table_.live_word(place.segment->offset, place.at, slot), PmTable::live_bit(slot), 0},
+       {pm::load(pair.key), pm::load(pair.value)});
+  place.bucket->kill_entry(code_, entry);
+}
+
+/// Changes the bit that says whether a pair counts, durably, and frees its strings.
+template <class K, class V>
+void Map<K, V>::kill(const pm::Change& change, const Pair& pair) {
+  if (Keys::blobs(pair.key) + Values::blobs(pair.value) == 0) return commit(change);
+  alloc::Session session = pool_.allocator().session();
+  Keys::free(session, pair.key);
+  Values::free(session, pair.value);
+  commit(session, change);
+}
+
+}  // namespace perdix::index::elimda

@@ -1,0 +1,85 @@
+#include "index/elimda/pm_table.h"
+
+#include "index/elimda/corrupt.h"
+
+namespace perdix::index::elimda {
+
+Reference PmTable::checked_directory() const {
+  const Reference at = directory();
+  if (at.depth > kMostDepth || at.offset % 16 != 0 ||
+      !pool_.contains(at.offset, std::uint64_t{8} << at.depth))
+    throw_corrupt(pool_, "a directory", at.offset);
+  return at;
+}
+
+/// The leader at an entry, with its segment.
+Reference PmTable::checked_leader(Reference directory, std::uint64_t number) const {
+  const auto leader = Reference::unpack(pm::load(entries(directory)[number]));
+  if (leader.depth > directory.depth ||
+      number % (std::uint64_t{1} << (directory.depth - leader.depth)) != 0 ||
+      leader.offset % 64 != 0 || !pool_.contains(leader.offset, shape_.segment_bytes()))
+    throw_corrupt(pool_, "a segment", leader.offset);
+  const auto& head = *pool_.at<SegmentHead>(leader.offset);
+  if (pm::load(head.magic) != SegmentHead::kMagic) throw_corrupt(pool_, "a segment", leader.offset);
+  return leader;
+}
+
+void PmTable::format_segment(pm::Offset segment, unsigned depth, std::uint64_t prefix) const {
+  auto& head = *pool_.at<SegmentHead>(segment);
+  pool_.pm().zero(&head, shape_.segment_pairs_at());
+  pool_.pm().store(head.magic, SegmentHead::kMagic);
+  pool_.pm().store(head.depth, depth);
+  pool_.pm().store(head.prefix, prefix);
+}
+
+void PmTable::flush_head(pm::Offset segment) const {
+  // Durable before the commit that links the segment, by its fence.
+  pool_.pm().flush(pool_.at<SegmentHead>(segment), shape_.segment_pairs_at());
+}
+
+/// Leaders keep their order; the entries between them are not read by anybody.
+void PmTable::double_directory() const {
+  const pm::Persister& pm = pool_.pm();
+  const Reference old = directory();
+  alloc::Session session = pool_.allocator().session();
+  const Reference larger{session.reserve(std::uint64_t{16} << old.depth), old.depth + 1};
+  for (std::uint64_t i = 0; i < std::uint64_t{1} << old.depth; ++i) {
+    pm.store(entries(larger)[2 * i], pm::load(entries(old)[i]));
+    pm.store(entries(larger)[2 * i + 1], 0);
+  }
+  // Durable before the commit, by its fence.
+  pm.flush(entries(larger), std::uint64_t{8} << larger.depth);
+  session.free(old.offset);
+  session.commit(pm::set_word(root_.directory, larger.pack()));
+}
+
+void PmTable::replace(alloc::Session& session, const Segment& old, pm::Offset left,
+                      pm::Offset right) const {
+  const Reference at = directory();
+  const std::uint64_t first = old.prefix << (at.depth - old.depth);
+  std::uint64_t* const all = entries(at);
+  const unsigned depth = right == pm::kNull ? old.depth : old.depth + 1;
+  if (right != pm::kNull) {
+    // No leader before the commit: the old segment's leader covers it.
+    std::uint64_t& leader = all[first + (std::uint64_t{1} << (at.depth - depth))];
+    pool_.pm().store(leader, Reference{right, depth}.pack());
+    pool_.pm().flush(&leader, sizeof leader);  // durable before the commit, by its fence
+  }
+  session.free(old.offset);
+  session.commit(pm::set_word(all[first], Reference{left, depth}.pack()));
+}
+
+void PmTable::join(const Segment& left, const Segment& kept, const Segment& freed) const {
+  const Reference at = directory();
+  alloc::Session session = pool_.allocator().session();
+  session.free(freed.offset);
+  session.commit(pm::set_word(entries(at)[left.prefix << (at.depth - left.depth)],
+                              Reference{kept.offset, left.depth - 1}.pack()));
+}
+
+void PmTable::for_each_block(const pool::BlockVisitor& visit) const {
+  visit(directory().offset);
+  for_each_leader([&](std::uint64_t, Reference leader) { visit(leader.offset); });
+}
+
+}  // namespace perdix::index::elimda

@@ -1,0 +1,89 @@
+// The PM table: segments of P-buckets, and the directory that leads to them (ElimDa paper, 3.2,
+// 3.5). What of it is in use, and by whom, knows the DRAM table.
+//
+// Thread-safety: the holder of a bucket's lock changes its live bits and fills its free units; the
+// holder of the structure lock changes the directory.
+#pragma once
+
+#include <cstdint>
+
+#include "alloc/session.h"
+#include "index/elimda/dram_table.h"
+#include "index/elimda/shape.h"
+#include "pm/access.h"
+#include "pool/open_index.h"
+#include "pool/pool_core.h"
+
+namespace perdix::index::elimda {
+
+class PmTable {
+ public:
+  /// Directories do not grow beyond so many bits.
+  static constexpr unsigned kMostDepth = 30;
+
+  PmTable(pool::PoolCore& pool, Root& root, const Shape& shape)
+      : pool_(pool), root_(root), shape_(shape) {}
+
+  Reference directory() const { return Reference::unpack(pm::load(root_.directory)); }
+
+  /// Calls visit(number, leader) for all leaders, ascending. Throws corrupt.
+  template <class Visit>
+  void for_each_leader(Visit visit) const {
+    const Reference at = checked_directory();
+    for (std::uint64_t i = 0; i < std::uint64_t{1} << at.depth;) {
+      const Reference leader = checked_leader(at, i);
+      visit(i, leader);
+      i += std::uint64_t{1} << (at.depth - leader.depth);
+    }
+  }
+
+  // --- One segment ---
+  std::uint64_t* live_words(pm::Offset segment, unsigned bucket) const {
+    return pool_.at<std::uint64_t>(segment + sizeof(SegmentHead)) +
+           std::size_t{bucket} * shape_.live_words();
+  }
+  std::uint64_t& live_word(pm::Offset segment, unsigned bucket, unsigned slot) const {
+    return live_words(segment, bucket)[slot / 64];
+  }
+  static std::uint64_t live_bit(unsigned slot) { return std::uint64_t{1} << slot % 64; }
+  bool live(pm::Offset segment, unsigned bucket, unsigned slot) const {
+    return (pm::load(live_word(segment, bucket, slot)) & live_bit(slot)) != 0;
+  }
+  Pair* pairs(pm::Offset segment, unsigned bucket) const {
+    return pool_.at<Pair>(segment + shape_.segment_pairs_at()) +
+           std::size_t{bucket} * shape_.p_pairs;
+  }
+
+  /// Writes the head of a new segment, without live pairs. Not flushed.
+  void format_segment(pm::Offset segment, unsigned depth, std::uint64_t prefix) const;
+  /// Flushes the head and the live bits of a segment.
+  void flush_head(pm::Offset segment) const;
+
+  // --- The directory, with the structure lock held ---
+  /// Makes one of twice as many entries. Throws out_of_space.
+  void double_directory() const;
+  /// Makes `left` and `right` the segments of the two halves of what `old` is responsible for, or
+  /// `left` alone that of all of it if `right` is null; frees `old`. The session has reserved what
+  /// is new, which is flushed.
+  void replace(alloc::Session& session, const Segment& old, pm::Offset left,
+               pm::Offset right) const;
+  /// Makes `kept` the segment of what it and `freed` are responsible for; `left` is one of them.
+  void join(const Segment& left, const Segment& kept, const Segment& freed) const;
+
+  void for_each_block(const pool::BlockVisitor& visit) const;
+
+  const Shape& shape() const { return shape_; }
+
+ private:
+  Reference checked_directory() const;
+  Reference checked_leader(Reference directory, std::uint64_t number) const;
+  std::uint64_t* entries(Reference directory) const {
+    return pool_.at<std::uint64_t>(directory.offset);
+  }
+
+  pool::PoolCore& pool_;
+  Root& root_;
+  const Shape shape_;
+};
+
+}  // namespace perdix::index::elimda

@@ -1,0 +1,110 @@
+// The root block of an index: its shape, and its creation.
+#include "index/elimda/recovery.h"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+#include <perdix/error.h>
+
+#include "index/elimda/corrupt.h"
+
+namespace perdix::index::elimda {
+namespace {
+
+bool is_power(std::uint64_t number) { return std::has_single_bit(number); }
+
+bool possible(const Shape& shape) {
+  return is_power(shape.logs) && shape.logs <= 32768 && is_power(shape.unit_pairs) &&
+         shape.unit_pairs >= 4 && shape.unit_pairs <= 256 && is_power(shape.d_pairs) &&
+         shape.d_pairs >= shape.unit_pairs && is_power(shape.p_pairs) &&
+         shape.p_pairs >= 2 * shape.d_pairs && shape.p_pairs >= 16 && shape.p_pairs <= 4096 &&
+         shape.buckets >= 1 && shape.buckets <= 4096;
+}
+
+[[noreturn]] void throw_invalid(std::string_view what, std::uint64_t is, std::string_view rule) {
+  throw Error(Errc::invalid_argument,
+              fmt::format("ElimDa: {} is {}, and must be {}", what, is, rule));
+}
+
+/// The first segment, without pairs, and a directory of one entry that leads to it. Flushed.
+pm::Offset make_table(pool::PoolCore& pool, alloc::Session& session, const Shape& shape) {
+  const pm::Offset segment = session.reserve(shape.segment_bytes());
+  const pm::Offset directory = session.reserve(16);
+  auto& head = *pool.at<SegmentHead>(segment);
+  pool.pm().zero(&head, shape.segment_pairs_at());
+  pool.pm().store(head.magic, SegmentHead::kMagic);
+  auto& leader = *pool.at<std::uint64_t>(directory);
+  pool.pm().store(leader, Reference{segment, 0}.pack());
+  // Both are durable before the commit of the caller, by its fence.
+  pool.pm().flush(&head, shape.segment_pairs_at());
+  pool.pm().flush(&leader, sizeof leader);
+  return directory;
+}
+
+/// A small pool has fewer collecting logs: they take at most a sixty-fourth of what it may grow to.
+Shape fit(Shape shape, std::uint64_t max_size) {
+  constexpr unsigned kFewest = 4, kShare = 64;
+  while (shape.logs > kFewest && shape.log_area_bytes() > max_size / kShare) shape.logs /= 2;
+  return shape;
+}
+
+/// An index without pairs; the root word is the commit.
+void create(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
+  alloc::Session session = pool.allocator().session();
+  const pm::Offset offset = session.reserve(sizeof(Root));
+  const Root root{Root::kMagic,
+                  shape.logs,
+                  shape.unit_pairs,
+                  shape.d_pairs,
+                  shape.p_pairs,
+                  shape.buckets,
+                  0,
+                  Reference{make_table(pool, session, shape), 0}.pack(),
+                  pm::kNull,
+                  pm::kNull,
+                  0};
+  pool.pm().copy(pool.at<Root>(offset), &root, sizeof root);
+  pool.pm().flush(pool.at<Root>(offset), sizeof root);  // durable before the commit
+  session.commit(pm::set_word(word, offset));
+}
+
+}  // namespace
+
+Shape shape_from(const IndexOptions& options) {
+  const ElimDaOptions& wanted = options.elimda;
+  if (wanted.media_unit != 64 && wanted.media_unit != 256 && wanted.media_unit != 4096)
+    throw_invalid("media_unit", wanted.media_unit, "64, 256 or 4096");
+  if (wanted.fingerprint_bits > 16)
+    throw_invalid("fingerprint_bits", wanted.fingerprint_bits, "at most 16");
+  Shape shape;
+  shape.logs = wanted.collecting_logs;
+  shape.unit_pairs = wanted.media_unit / sizeof(Pair);
+  shape.d_pairs = std::max(wanted.d_bucket_pairs, shape.unit_pairs);
+  shape.p_pairs = std::max(wanted.p_bucket_pairs, 2 * shape.d_pairs);
+  if (!is_power(shape.logs) || shape.logs > 32768)
+    throw_invalid("collecting_logs", shape.logs, "a power of two, at most 32768");
+  if (!is_power(shape.d_pairs)) throw_invalid("d_bucket_pairs", shape.d_pairs, "a power of two");
+  if (!is_power(shape.p_pairs) || shape.p_pairs > 4096)
+    throw_invalid("p_bucket_pairs", shape.p_pairs, "a power of two, at most 4096");
+  shape.buckets = buckets_for(shape.p_pairs);
+  if (!possible(shape)) throw_invalid("d_bucket_pairs", shape.d_pairs, "at most 2048");
+  return shape;
+}
+
+Shape shape_of(const pool::PoolCore& pool, const Root& root) {
+  const Shape shape{root.logs, root.unit_pairs, root.d_pairs, root.p_pairs, root.segment_buckets};
+  if (pm::load(root.magic) != Root::kMagic || !possible(shape))
+    throw_corrupt(pool, "a root", pool.offset(&root));
+  return shape;
+}
+
+Root& open_root(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
+  if (pm::load(word) == pm::kNull) create(pool, word, fit(shape, pool.max_size()));
+  const pm::Offset offset = pm::load(word);
+  if (!pool.contains(offset, sizeof(Root)) || offset % alignof(Root) != 0)
+    throw_corrupt(pool, "a root", offset);
+  return *pool.at<Root>(offset);
+}
+
+}  // namespace perdix::index::elimda

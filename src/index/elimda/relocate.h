@@ -1,0 +1,300 @@
+// The way of pairs from layer to layer: a full collecting log is copied to the backup log and added
+// to the DRAM table (ElimDa paper, 3.3), a full D-bucket is written to its P-bucket (3.5).
+//
+// A pair is in the new place, durably and for readers, before it leaves the old one; a crash in
+// between leaves it in both (E7), which opening finds out by its words and mends.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "index/elimda/bits.h"
+#include "index/elimda/elimda.h"
+
+namespace perdix::index::elimda {
+
+/// Copies a full log to the backup log and empties it. False if it has to wait for another flush of
+/// the log, which it did; then the log's lock has been released. Throws out_of_space, bad_alloc,
+/// and nothing has happened.
+template <class K, class V>
+bool Map<K, V>::begin_flush(Flush& flush, std::unique_lock<util::SpinLock>& lock, LogLine& line,
+                            unsigned log) {
+  if (!line.flushing.try_lock()) {
+    lock.unlock();
+    util::Backoff backoff;
+    while (!line.flushing.try_lock()) backoff.pause();
+    line.flushing.unlock();
+    return false;
+  }
+  try {
+    if (const std::uint32_t in_flight = line.in_flight.load(); in_flight != 0) {
+      // A flush that failed half-way; its pairs come before those of the log.
+      lock.unlock();
+      add_all_to_dram({log, &line, in_flight - 1});
+      line.flushing.unlock();
+      return false;
+    }
+    if (copy_to_backup(flush, log)) return true;
+  } catch (...) {
+    line.flushing.unlock();
+    throw;
+  }
+  line.flushing.unlock();  // nothing counted
+  return true;
+}
+
+/// False if no pair of the log counts any more. The log is empty afterwards.
+template <class K, class V>
+bool Map<K, V>::copy_to_backup(Flush& flush, unsigned log) {
+  LogLine& line = logs_.line(log);
+  unsigned counting = 0;
+  for (unsigned i = 0; i < line.count; ++i) counting += !logs_.dead(log, i);
+  if (counting == 0) {
+    line.moves.fetch_add(1);  // slots are about to be used again
+    logs_.reset(log);
+    return false;
+  }
+  const Unit unit = backup_.take();
+  backup_.count(unit, counting);
+  Pair* const to = backup_.pairs(unit);
+  const Pair* const from = logs_.pairs(log);
+  // Word by word: a late reader of what was in flight before may still look at this unit.
+  for (unsigned i = 0; i < line.count; ++i) {
+    pm().store(to[i].key, pm::load(from[i].key));
+    pm().store(to[i].value, pm::load(from[i].value));
+  }
+  pm().flush(to, shape_.unit_bytes());  // before bits say that the pairs count
+  pm().fence();                         // as above
+  const auto number = LogWord::unpack(pm::load(logs_.word(log))).number;
+  for (unsigned w = 0; w < shape_.unit_words(); ++w) {
+    UnitWord word{0, static_cast<std::uint16_t>(log), number};
+    for (unsigned i = w * UnitWord::kPairs; i < (w + 1) * UnitWord::kPairs && i < line.count; ++i) {
+      if (!logs_.dead(log, i)) word.valid |= static_cast<std::uint16_t>(backup_.bit(i));
+    }
+    // The commit, if it is the last one: see finish_copied_logs().
+    pm().publish(backup_.words(unit)[w], word.pack());
+  }
+  pm::on_step("elimda: a log was copied");
+  line.in_flight.store(unit + 1, std::memory_order_release);
+  line.moves.fetch_add(1);
+  logs_.reset(log);
+  flush = {log, &line, unit};
+  return true;
+}
+
+/// Adds the pairs of a copied log to the DRAM table. If that fails they stay in flight, and the
+/// next flush of the log goes on: the caller's own pair is there already.
+template <class K, class V>
+void Map<K, V>::finish_flush(const Flush& flush) noexcept {
+  try {
+    add_all_to_dram(flush);
+  } catch (const std::exception&) {
+    pm::on_step("elimda: a flush failed half-way");
+  }
+  flush.line->flushing.unlock();
+}
+
+/// In their order. Those that are there already, from an attempt that failed, are passed over.
+template <class K, class V>
+void Map<K, V>::add_all_to_dram(const Flush& flush) {
+  prefetch_buckets(flush);
+  for (std::uint16_t& i = flush.line->flushed; i < shape_.unit_pairs; ++i)
+    add_to_dram(backup_.ref(flush.unit, i));
+  flush.line->flushed = 0;
+  flush.line->moves.fetch_add(1);
+  flush.line->in_flight.store(0, std::memory_order_release);
+  backup_.unpin(flush.unit);
+}
+
+/// Asks for what adding the pairs will need. Hints only.
+template <class K, class V>
+void Map<K, V>::prefetch_buckets(const Flush& flush) const {
+  if constexpr (Keys::kInline) {
+    std::array<const Slot*, UnitWord::kPairs> slots{};
+    const unsigned count = std::min<unsigned>(shape_.unit_pairs, slots.size());
+    for (unsigned i = 0; i < count; ++i) {
+      const KeyHash hash = hash_of(pm::load(backup_.pairs(flush.unit)[i].key));
+      slots[i] = &dram_.segment_of(hash).slot(hash.bucket(shape_.buckets));
+      __builtin_prefetch(slots[i], 1);
+    }
+    for (unsigned i = 0; i < count; ++i) {
+      const Bucket* bucket = slots[i]->bucket.load(std::memory_order_relaxed);
+      if (bucket != nullptr) bucket->prefetch_for_add();
+    }
+  }
+}
+
+/// Adds one pair of the backup log to its D-bucket, unless it was erased.
+template <class K, class V>
+void Map<K, V>::add_to_dram(BackupRef ref) {
+  const Pair& pair = backup_.pair(ref);
+  if (!backup_.counts(ref)) return;
+  const KeyHash hash = hash_of_word(pm::load(pair.key));
+  for (;;) {
+    Locked locked = lock_bucket(hash);
+    if (!backup_.counts(ref)) return;
+    if (!locked.bucket->d_full()) {
+      // An update of the pair holds the lock, too: so its value is not lost.
+      locked.bucket->d_add({{pm::load(pair.key), pm::load(pair.value)}, ref, hash.signature()});
+      return;
+    }
+    make_room(std::move(locked), hash);
+  }
+}
+
+/// Makes room in a D-bucket that is full.
+template <class K, class V>
+void Map<K, V>::make_room(Locked locked, KeyHash hash) {
+  if (locked.bucket->d_live_count() < locked.bucket->d_count()) return replace_dead(locked);
+  if (relocate(locked)) return;
+  Segment& segment = *locked.segment;
+  const unsigned at = locked.at;
+  locked.lock.unlock();
+  try {
+    if (split(segment, at)) return;
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+    pm::on_step("elimda: no space for a split");
+  }
+  const Locked again = lock_bucket(hash);
+  if (again.bucket->d_full()) grow(again);
+}
+
+/// Puts a D-bucket without its killed pairs in the place of one that has some.
+template <class K, class V>
+void Map<K, V>::replace_dead(const Locked& locked) {
+  const std::vector<DPair> live = live_d_pairs(*locked.bucket);
+  const unsigned capacity =
+      std::max<unsigned>(shape_.d_pairs, static_cast<unsigned>(live.size()) + 1);
+  put_in_place(locked, *Bucket::make(arena_, code_,
+                                     {locked.bucket, {}, live, capacity, locked.bucket->units()}));
+}
+
+/// A D-bucket of twice the capacity: where there is no space in PM, or keys that all hash alike.
+template <class K, class V>
+void Map<K, V>::grow(const Locked& locked) {
+  const unsigned capacity = 2 * locked.bucket->d_capacity();
+  if (capacity > Bucket::kMostD)
+    throw Error(Errc::out_of_space, "an ElimDa index has too many pairs in one D-bucket");
+  const std::vector<DPair> live = live_d_pairs(*locked.bucket);
+  put_in_place(locked, *Bucket::make(arena_, code_,
+                                     {locked.bucket, {}, live, capacity, locked.bucket->units()}));
+}
+
+template <class K, class V>
+std::vector<DPair> Map<K, V>::live_d_pairs(const Bucket& bucket) const {
+  std::vector<DPair> live;
+  live.reserve(bucket.d_count());
+  for (unsigned i = 0; i < bucket.d_count(); ++i) {
+    if (!bucket.d_live(i)) continue;
+    const Word key = bucket.d_key(i);
+    live.push_back({{key, bucket.d_value(i)}, bucket.d_ref(i), signature_of(key)});
+  }
+  return live;
+}
+
+template <class K, class V>
+void Map<K, V>::put_in_place(const Locked& locked, Bucket& made) {
+  locked.segment->slot(locked.at).bucket.store(&made, std::memory_order_release);
+  dram_.retire(*locked.bucket);
+}
+
+/// Writes the oldest pairs of a D-bucket to whole units of its P-bucket. False if there is no free
+/// unit, or there are not enough pairs.
+template <class K, class V>
+bool Map<K, V>::relocate(const Locked& locked) {
+  const Bucket& bucket = *locked.bucket;
+  const unsigned first = bucket.units() * shape_.unit_pairs;
+  const std::vector<DPair> live = live_d_pairs(bucket);
+  const unsigned most =
+      std::min({shape_.p_pairs - first, shape_.d_pairs, static_cast<unsigned>(live.size())});
+  const unsigned count = most / shape_.unit_pairs * shape_.unit_pairs;
+  if (count == 0) return false;
+  const auto moved = std::span(live).first(count), left = std::span(live).subspan(count);
+  for (const DPair& pair : moved) __builtin_prefetch(&backup_.word(pair.ref), 1);
+  for (unsigned i = 0; i < count; i += 4) __builtin_prefetch(&p_pair(locked, first + i), 1);
+  std::vector<PSlot> slots;
+  slots.reserve(count);
+  for (unsigned i = 0; i < count; ++i)
+    slots.push_back({static_cast<std::uint16_t>(first + i), moved[i].signature});
+  const unsigned capacity =
+      std::max<unsigned>(shape_.d_pairs, static_cast<unsigned>(left.size()) + 1);
+  Bucket* made = Bucket::make(
+      arena_, code_, {&bucket, slots, left, capacity, bucket.units() + count / shape_.unit_pairs});
+  write_to_p(locked, first, moved);
+  pm::on_step("elimda: pairs are in the PM table and the backup log");
+  clear_in_backup(moved);
+  put_in_place(locked, *made);
+  relocations_.add(1);
+  return true;
+}
+
+/// Writes pairs to slots that were never used, then has them count. Durable.
+template <class K, class V>
+void Map<K, V>::write_to_p(const Place& place, unsigned first, std::span<const DPair> pairs) {
+  for (unsigned i = 0; i < pairs.size(); ++i)
+    pm().copy(&p_pair(place, first + i), &pairs[i].pair, sizeof(Pair));
+  pm().flush(&p_pair(place, first), pairs.size() * sizeof(Pair));  // before they count
+  for (unsigned i = 0; i < pairs.size();) {
+    const unsigned slot = first + i;
+    const unsigned of_word =
+        std::min<unsigned>(64 - slot % 64, static_cast<unsigned>(pairs.size()) - i);
+    const std::uint64_t bits = (of_word == 64 ? 0 : std::uint64_t{1} << of_word) - 1;
+    std::uint64_t& word = table_.live_word(place.segment->offset, place.at, slot);
+    commit({&word, bits << slot % 64, bits << slot % 64});
+    i += of_word;
+  }
+}
+
+/// Pairs are in the PM table and durable: their bits in the backup log go, durably. Until then a
+/// crash would leave both, and nobody changes either, since the bucket is locked or not yet in use.
+template <class K, class V>
+void Map<K, V>::clear_in_backup(std::span<const DPair> pairs) {
+  constexpr std::size_t kOfACommit = 64;
+  for (std::size_t from = 0; from < pairs.size(); from += kOfACommit)
+    clear_some_in_backup(pairs.subspan(from, std::min(kOfACommit, pairs.size() - from)));
+}
+
+template <class K, class V>
+void Map<K, V>::clear_some_in_backup(std::span<const DPair> pairs) {
+  std::uint64_t cleared = 0;  // a thread that is late in resuming may be faster: resume.h
+  if (pm().commits_as_one()) {
+    pm::Changes changes;
+    for (const DPair& pair : pairs)
+      changes.add({&backup_.word(pair.ref), backup_.bit(pair.ref), 0});
+    for (std::size_t i = 0; i < pairs.size(); ++i)
+      cleared |= std::uint64_t{backup_.counts(pairs[i].ref)} << i;
+    pm().commit(changes.all());
+  } else {
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      std::uint64_t& word = backup_.word(pairs[i].ref);
+      const bool changed = change_bits(pm(), {&word, backup_.bit(pairs[i].ref), 0});
+      cleared |= std::uint64_t{changed} << i;
+      pm().flush(&word, sizeof word);  // fenced below
+    }
+    pm().fence();  // before the units may be used again, and the pairs erased
+  }
+  for (; cleared != 0; cleared &= cleared - 1)
+    backup_.forget(pairs[static_cast<std::size_t>(std::countr_zero(cleared))].ref);
+}
+
+/// Brings all pairs of the collecting logs to the DRAM table: where caches are volatile no pair may
+/// come into a log, and none may be left in one.
+template <class K, class V>
+void Map<K, V>::drain_logs() {
+  for (unsigned log = 0; log < shape_.logs; ++log) {
+    LogLine& line = logs_.line(log);
+    const epoch::Guard guard;
+    const std::lock_guard flushing(line.flushing);
+    Flush flush;
+    if (const std::uint32_t in_flight = line.in_flight.load(); in_flight != 0)
+      flush = {log, &line, in_flight - 1};  // from an attempt that had no space
+    else if (line.count > 0)
+      copy_to_backup(flush, log);
+    if (flush) add_all_to_dram(flush);
+  }
+}
+
+}  // namespace perdix::index::elimda

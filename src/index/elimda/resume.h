@@ -1,0 +1,232 @@
+// Instant opening: segments are cold, which means that their buckets have no DRAM side, until a
+// call needs them or the background comes to them.
+//
+// A cold segment does not change in PM: who changes it makes it warm first. So several threads may
+// make one warm at once, and none waits for another: each makes all buckets, and the first one's
+// are put in place. Pairs of the backup log that belong to a cold segment stay as opening found
+// them, too; a unit that has been used again has another number, and is passed over.
+//
+// What a crash left both in a segment and in the backup log (E7) loses its bit in the backup log
+// before the bucket is put in place.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+#include "index/elimda/bits.h"
+#include "index/elimda/corrupt.h"
+#include "index/elimda/elimda.h"
+
+namespace perdix::index::elimda {
+
+/// What opening found in the backup log.
+template <class K, class V>
+struct Map<K, V>::Cold {
+  struct ColdUnit {
+    std::uint32_t log, number;
+    Unit unit;
+  };
+  struct Mixed {
+    std::uint64_t hash;
+    std::uint64_t copy;  ///< UnitWord::copy()
+    BackupRef ref;
+  };
+  std::vector<ColdUnit> units;  ///< by log, then by number
+  std::vector<Mixed> mixed;     ///< pairs of units of no log, by hash
+};
+
+/// A pair of the backup log that belongs to a cold segment.
+template <class K, class V>
+struct Map<K, V>::ColdPair {
+  unsigned bucket;
+  std::uint64_t copy;  ///< UnitWord::copy()
+  Key key;
+  DPair pair;
+};
+
+template <class K, class V>
+void Map<K, V>::make_cold() {
+  auto cold = std::make_unique<Cold>();
+  for (Unit unit = 0; unit < backup_.units(); ++unit) {
+    if (backup_.counted(unit) != 0) add_cold_unit(*cold, unit);
+  }
+  std::sort(cold->units.begin(), cold->units.end(), [](const auto& a, const auto& b) {
+    // Numbers wrap around; those of one log are close to each other.
+    return a.log != b.log ? a.log < b.log : static_cast<std::int32_t>(a.number - b.number) < 0;
+  });
+  std::sort(cold->mixed.begin(), cold->mixed.end(),
+            [](const auto& a, const auto& b) { return a.hash < b.hash; });
+  cold_.store(cold.release(), std::memory_order_release);
+}
+
+template <class K, class V>
+void Map<K, V>::add_cold_unit(Cold& cold, Unit unit) {
+  const auto word = UnitWord::unpack(pm::load(backup_.words(unit)[0]));
+  const auto last = UnitWord::unpack(pm::load(backup_.words(unit)[shape_.unit_words() - 1]));
+  const auto& any = word.valid != 0 ? word : last;
+  if (any.log != UnitWord::kNoLog) {
+    cold.units.push_back({any.log, any.number, unit});
+    return;
+  }
+  next_number_.store(std::max(next_number_.load(), any.number + 1));
+  for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
+    const BackupRef ref = backup_.ref(unit, i);
+    if (!backup_.counts(ref)) continue;
+    const KeyHash hash = hash_of_word(pm::load(backup_.pair(ref).key));
+    cold.mixed.push_back({hash.bits, UnitWord::copy(any.pack()), ref});
+  }
+}
+
+/// The pairs of the backup log that belong to a segment, in the order in which they came.
+template <class K, class V>
+auto Map<K, V>::cold_pairs(const Segment& segment) const -> std::vector<ColdPair> {
+  std::vector<ColdPair> pairs;
+  const Cold* cold = cold_.load(std::memory_order_acquire);
+  if (cold == nullptr) return pairs;
+  const std::uint64_t first = segment.first_hash(), next = segment.next_hash();
+  const unsigned first_log = shape_.log_of({first}), last_log = shape_.log_of({next - 1});
+  const auto begin = std::partition_point(cold->units.begin(), cold->units.end(),
+                                          [&](const auto& unit) { return unit.log < first_log; });
+  for (auto at = begin; at != cold->units.end() && at->log <= last_log; ++at)
+    add_cold_pairs(pairs, segment, at->unit, UnitWord::copy_of(at->log, at->number));
+  const auto mixed = std::partition_point(cold->mixed.begin(), cold->mixed.end(),
+                                          [&](const auto& pair) { return pair.hash < first; });
+  for (auto at = mixed; at != cold->mixed.end() && at->hash <= next - 1; ++at)
+    add_cold_pair(pairs, segment, at->ref, at->copy);
+  return pairs;
+}
+
+template <class K, class V>
+void Map<K, V>::add_cold_pairs(std::vector<ColdPair>& pairs, const Segment& segment, Unit unit,
+                               std::uint64_t copy) const {
+  for (unsigned i = 0; i < shape_.unit_pairs; ++i)
+    add_cold_pair(pairs, segment, backup_.ref(unit, i), copy);
+}
+
+template <class K, class V>
+void Map<K, V>::add_cold_pair(std::vector<ColdPair>& pairs, const Segment& segment, BackupRef ref,
+                              std::uint64_t copy) const {
+  const std::uint64_t word = pm::load(backup_.word(ref));
+  if (UnitWord::copy(word) != copy || (word & backup_.bit(ref)) == 0) return;
+  const Pair& in_pm = backup_.pair(ref);
+  const Pair pair{pm::load(in_pm.key), pm::load(in_pm.value)};
+  const Key key = keys_.view(pair.key);
+  const KeyHash hash = hash_of(key);
+  if (hash.prefix(segment.depth) != segment.prefix) return;
+  pairs.push_back({hash.bucket(shape_.buckets), copy, key, {pair, ref, hash.signature()}});
+}
+
+/// Gives a segment's buckets their DRAM sides. The caller holds a guard.
+template <class K, class V>
+void Map<K, V>::warm(Segment& segment) const {
+  std::vector<ColdPair> pairs = cold_pairs(segment);
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const auto& a, const auto& b) { return a.bucket < b.bucket; });
+  auto begin = pairs.begin();
+  for (unsigned at = 0; at < shape_.buckets; ++at) {
+    const auto end =
+        std::find_if(begin, pairs.end(), [&](const auto& pair) { return pair.bucket != at; });
+    const Place place{&segment, at, nullptr};
+    std::atomic<Bucket*>& bucket = segment.slot(at).bucket;
+    Bucket* there = bucket.load(std::memory_order_acquire);
+    if (there == nullptr) {
+      Bucket* made = make_bucket(place, {begin, end});
+      pm::on_step("elimda: a bucket becomes warm");
+      if (!bucket.compare_exchange_strong(there, made)) made->release(arena_);
+    }
+    begin = end;
+  }
+}
+
+/// The DRAM side of a bucket as it is in PM.
+template <class K, class V>
+Bucket* Map<K, V>::make_bucket(const Place& place, std::span<const ColdPair> pairs) const {
+  std::vector<PSlot> slots;
+  slots.reserve(shape_.p_pairs);
+  const std::uint64_t* live = table_.live_words(place.segment->offset, place.at);
+  for (unsigned w = 0; w < shape_.live_words(); ++w) {
+    for (std::uint64_t left = pm::load(live[w]); left != 0; left &= left - 1) {
+      const unsigned slot = w * 64 + static_cast<unsigned>(std::countr_zero(left));
+      if (slot >= shape_.p_pairs) throw_corrupt(pool_, "live bits", place.segment->offset);
+      slots.push_back(
+          {static_cast<std::uint16_t>(slot), signature_of(pm::load(p_pair(place, slot).key))});
+    }
+  }
+  if (pairs.size() > Bucket::kMostD)
+    throw_corrupt(pool_, "too many pairs in the backup log for a bucket", place.segment->offset);
+  const unsigned units = slots.empty() ? 0 : slots.back().slot / shape_.unit_pairs + 1;
+  const unsigned capacity = std::max<unsigned>(shape_.d_pairs, static_cast<unsigned>(pairs.size()));
+  Bucket* made = Bucket::make(arena_, code_, {nullptr, slots, {}, capacity, units});
+  const Place filled{place.segment, place.at, made};
+  for (const ColdPair& pair : pairs) {
+    if (!drop_copy(filled, pair)) made->d_add(pair.pair);
+  }
+  return made;
+}
+
+/// Whether a pair of the backup log is also in its P-bucket (E7), from where it was taken by a
+/// relocation that a crash interrupted. Then its bit goes, durably: if the pair is erased later, it
+/// must not come back. By compare-and-swap, since others may do the same, or be through with it.
+template <class K, class V>
+bool Map<K, V>::drop_copy(const Place& place, const ColdPair& pair) const {
+  const Found found = find_in_p(place, pair.key, {std::uint64_t{pair.pair.signature} << 32});
+  if (!found) return false;
+  const Pair& in_p = p_pair(place, code_.slot(place.bucket->entry(found.at)));
+  if (pm::load(in_p.key) != pair.pair.pair.key || found.value != pair.pair.pair.value) return false;
+  pm::on_step("elimda: a copy is dropped from the backup log");
+  std::uint64_t& word = backup_.word(pair.pair.ref);
+  const std::uint64_t bit = backup_.bit(pair.pair.ref);
+  std::uint64_t before = pm::load(word);
+  while (UnitWord::copy(before) == pair.copy && (before & bit) != 0) {
+    if (!pm().compare_exchange(word, before, before & ~bit)) continue;
+    pm().persist(&word, sizeof word);  // before anybody can erase the pair
+    backup_.forget(pair.pair.ref);
+    return true;
+  }
+  pm().persist(&word, sizeof word);  // another thread has cleared it, perhaps not durably yet
+  return true;
+}
+
+template <class K, class V>
+void Map<K, V>::start_resuming(bool in_background) {
+  if (!in_background) return;
+  try {
+    resumption_.start_thread([this](const std::stop_token& stop) {
+      try {
+        resume(stop);
+      } catch (const std::exception&) {
+        // Who needs what is damaged, or had no memory, gets the error from a call of its own.
+      }
+    });
+  } catch (const std::system_error&) {
+    // Too many threads: what is needed comes back.
+  }
+}
+
+template <class K, class V>
+void Map<K, V>::resume(const std::stop_token& stop) const {
+  std::uint64_t hash = 0;
+  do {
+    if (stop.stop_requested()) return;
+    const epoch::Guard guard;
+    Segment& segment = dram_.segment_of({hash});
+    for (unsigned i = 0; i < shape_.buckets; ++i) bucket_of(segment, i);
+    hash = segment.next_hash();
+  } while (hash != 0);
+  if (Cold* cold = cold_.exchange(nullptr)) {
+    pool_.reclaimer().retire(
+        cold, [](void* object, void*) { delete static_cast<Cold*>(object); }, nullptr);
+  }
+  resumption_.set_done();
+}
+
+template <class K, class V>
+void Map<K, V>::require_resumed() const {
+  resumption_.wait_for_thread();
+  if (!resumption_.done()) resume(std::stop_token());
+}
+
+}  // namespace perdix::index::elimda

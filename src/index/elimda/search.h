@@ -1,0 +1,232 @@
+// Lookups: PM table, DRAM table, collecting logs, in this order (ElimDa paper, 3.4: reversed
+// search).
+//
+// Pairs move in the opposite direction, so a lookup may be overtaken. It sees P-bucket and D-bucket
+// at one moment (bucket.h). If neither has the key it looks into the logs, and then validates: the
+// bucket is still the same and has no more pairs, and the log's `moves` has not changed. If that
+// holds, a pair that was there all the time was either in the bucket, where it would have been
+// found, or stayed in the log or in flight, where it would have been found, too. Otherwise the
+// lookup begins again: some writer got ahead, so lookups are lock-free. They wait for no lock.
+#pragma once
+
+#include <array>
+
+#include "index/common/groups.h"
+#include "index/elimda/elimda.h"
+
+namespace perdix::index::elimda {
+
+template <class K, class V>
+Signature Map<K, V>::signature_of(Word key) const {
+  if constexpr (Keys::kInline)
+    return hash_of(key).signature();
+  else
+    return word_tag(key);
+}
+
+/// A bucket of a segment; warm.
+template <class K, class V>
+Bucket& Map<K, V>::bucket_of(Segment& segment, unsigned at) const {
+  Bucket* bucket = segment.slot(at).bucket.load(std::memory_order_acquire);
+  if (bucket == nullptr) [[unlikely]] {
+    warm(segment);
+    bucket = segment.slot(at).bucket.load(std::memory_order_acquire);
+  }
+  return *bucket;
+}
+
+template <class K, class V>
+[[gnu::always_inline]] inline auto Map<K, V>::place_of(KeyHash hash) const -> Place {
+  Segment& segment = dram_.segment_of(hash);
+  const unsigned at = hash.bucket(shape_.buckets);
+  Bucket& bucket = bucket_of(segment, at);
+  bucket.prefetch_for_lookup(code_, hash.signature());
+  return {&segment, at, &bucket};
+}
+
+template <class K, class V>
+bool Map<K, V>::current(const Place& place, KeyHash hash) const {
+  return &dram_.segment_of(hash) == place.segment &&
+         place.segment->slot(place.at).bucket.load(std::memory_order_acquire) == place.bucket;
+}
+
+template <class K, class V>
+[[gnu::always_inline]] inline auto Map<K, V>::find_in_p(const Place& place, Key key,
+                                                        KeyHash hash) const -> Found {
+  Found found;
+  const Bucket& bucket = *place.bucket;
+  bucket.find_entry(code_, hash.signature(), [&](unsigned i, std::uint16_t entry) {
+    if (code_.killed(entry)) return false;
+    Pair& pair = p_pair(place, code_.slot(entry));
+    if (!keys_.equal(pm::load(pair.key), key, hash.signature())) return false;
+    const Word value = pm::load(pair.value);
+    if (bucket.entry(i) != entry) return false;  // killed, and with it what came after it
+    // A writer may be about to make this value durable; it must not be seen before.
+    if (volatile_caches_ && bucket.has_unpersisted()) pm().persist(&pair.value, sizeof pair.value);
+    found = {Where::p_bucket, i, &pair.value, value};
+    return true;
+  });
+  return found;
+}
+
+template <class K, class V>
+[[gnu::always_inline]] inline auto Map<K, V>::find_in_d(const Place& place, Key key,
+                                                        KeyHash hash) const -> Found {
+  Found found;
+  const Bucket& bucket = *place.bucket;
+  bucket.find_d(hash.signature(), [&](unsigned i) {
+    if (!keys_.equal(bucket.d_key(i), key, hash.signature())) return false;
+    const Word value = bucket.d_value(i);
+    if (!bucket.d_live(i)) return false;
+    found = {Where::d_bucket, i, nullptr, value};
+    return true;
+  });
+  return found;
+}
+
+template <class K, class V>
+[[gnu::always_inline]] inline auto Map<K, V>::find_in_bucket(const Place& place, Key key,
+                                                             KeyHash hash) const -> Found {
+  if (const Found found = find_in_p(place, key, hash)) return found;
+  return find_in_d(place, key, hash);
+}
+
+/// In the unit that is on its way from the log to the DRAM table, if there is one. It may have gone
+/// on and been used again: the caller validates.
+template <class K, class V>
+auto Map<K, V>::find_in_flight(const LogLine& line, Key key, KeyHash hash) const -> Found {
+  const std::uint32_t in_flight = line.in_flight.load(std::memory_order_acquire);
+  if (in_flight == 0) return {};
+  for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
+    const BackupRef ref = backup_.ref(in_flight - 1, i);
+    if (!backup_.counts(ref)) continue;
+    Pair& pair = backup_.pair(ref);
+    if (!keys_.equal(pm::load(pair.key), key, hash.signature())) continue;
+    const Word value = pm::load(pair.value);
+    if (backup_.counts(ref)) return {Where::in_flight, i, &pair.value, value};
+  }
+  return {};
+}
+
+template <class K, class V>
+auto Map<K, V>::find_in_log(const LogLine& line, unsigned log, Key key, KeyHash hash) const
+    -> Found {
+  const LogLine::Print print = LogLine::print_of(hash.signature());
+  const auto* prints = reinterpret_cast<const LogLine::Print*>(&line + 1);
+  for (unsigned first = 0; first < shape_.unit_pairs; first += 8) {
+    for (unsigned match = match_eight(prints + first, 0xffff, print); match != 0;
+         match &= match - 1) {
+      const unsigned i = first + static_cast<unsigned>(__builtin_ctz(match));
+      Pair& pair = logs_.pairs(log)[i];
+      if (i >= shape_.unit_pairs || line.print(i) != print) continue;
+      if (!keys_.equal(pm::load(pair.key), key, hash.signature())) continue;
+      const Word value = pm::load(pair.value);
+      if (line.print(i) == print) return {Where::log, i, &pair.value, value};
+    }
+  }
+  return {};
+}
+
+template <class K, class V>
+auto Map<K, V>::find_in_logs(unsigned log, Key key, KeyHash hash) const -> Found {
+  const LogLine& line = logs_.line(log);
+  if (const Found found = find_in_flight(line, key, hash)) return found;
+  return find_in_log(line, log, key, hash);
+}
+
+template <class K, class V>
+auto Map<K, V>::find_from(Place place, Key key, KeyHash hash) const -> Found {
+  const unsigned log = shape_.log_of(hash);
+  for (;; place = place_of(hash)) {
+    const unsigned d_count = place.bucket->d_count();
+    if (const Found found = find_in_bucket(place, key, hash)) return found;
+    if (!logs_.exist()) return {};
+    const LogLine& line = logs_.line(log);
+    const std::uint32_t moves = line.moves.load(std::memory_order_acquire);
+    const Found found = find_in_logs(log, key, hash);
+    // Keeps the compiler from moving what was compared as a vector below the validation.
+    std::atomic_signal_fence(std::memory_order_acquire);
+    if (current(place, hash) && place.bucket->d_count() == d_count &&
+        line.moves.load(std::memory_order_acquire) == moves) [[likely]]
+      return found;
+    pm::on_step("elimda: a lookup begins again");
+  }
+}
+
+template <class K, class V>
+auto Map<K, V>::find(Key key, KeyHash hash) const -> Found {
+  return find_from(place_of(hash), key, hash);
+}
+
+template <class K, class V>
+bool Map<K, V>::get(Key key, V& value) const {
+  const epoch::Guard guard;
+  const Found found = find(key, hash_of(key));
+  if (!found) return false;
+  values_.copy(found.value, value);
+  return true;
+}
+
+template <class K, class V>
+bool Map<K, V>::contains(Key key) const {
+  const epoch::Guard guard;
+  return static_cast<bool>(find(key, hash_of(key)));
+}
+
+template <class K, class V>
+void Map<K, V>::get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+  in_groups(keys, out, [this](auto some, auto values) { get_group(some, values); });
+}
+
+/// One step for each key in turn, so that their waits for memory overlap: directory, bucket,
+/// fingerprints, pair.
+template <class K, class V>
+void Map<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+  const epoch::Guard guard;
+  std::array<KeyHash, kGroup> hashes;
+  std::array<Place, kGroup> places;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    hashes[i] = hash_of(keys[i]);
+    Segment& segment = dram_.segment_of(hashes[i]);
+    places[i] = {&segment, hashes[i].bucket(shape_.buckets), nullptr};
+    __builtin_prefetch(&segment.slot(places[i].at));
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    places[i].bucket = &bucket_of(*places[i].segment, places[i].at);
+    __builtin_prefetch(places[i].bucket);
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    places[i].bucket->prefetch_group(code_, hashes[i].signature());
+  for (std::size_t i = 0; i < keys.size(); ++i) prefetch_pair(places[i], hashes[i]);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const Found found = find_from(places[i], keys[i], hashes[i]);
+    out[i] = found ? std::optional<V>(values_.own(found.value)) : std::nullopt;
+  }
+}
+
+/// Asks for the first pair of the P-bucket that may be of that hash, or for the log.
+template <class K, class V>
+void Map<K, V>::prefetch_pair(const Place& place, KeyHash hash) const {
+  const bool any =
+      place.bucket->find_entry(code_, hash.signature(), [&](unsigned, std::uint16_t entry) {
+        __builtin_prefetch(&p_pair(place, code_.slot(entry)));
+        return true;
+      });
+  if (!any && logs_.exist()) __builtin_prefetch(&logs_.line(shape_.log_of(hash)));
+}
+
+/// The bucket of a hash, locked.
+template <class K, class V>
+auto Map<K, V>::lock_bucket(KeyHash hash) const -> Locked {
+  for (;;) {
+    Segment& segment = dram_.segment_of(hash);
+    const unsigned at = hash.bucket(shape_.buckets);
+    bucket_of(segment, at);  // warm before it is changed
+    Slot& slot = segment.slot(at);
+    std::unique_lock lock(slot.lock);
+    if (segment.obsolete.load(std::memory_order_acquire)) continue;
+    return {{&segment, at, slot.bucket.load(std::memory_order_relaxed)}, std::move(lock)};
+  }
+}
+
+}  // namespace perdix::index::elimda

@@ -1,0 +1,97 @@
+// The numbers of an index that its creation decides, what follows from them, and which part of a
+// key's hash decides what.
+//
+//   bits of the hash   decide
+//   63 ...             the segment (as many as its depth), and the collecting log
+//   47 ... 32          the signature: fingerprint, and the group that it lies in
+//   31 ... 0           the bucket in its segment
+//
+// So a split needs one more bit, and a pair stays in the bucket of the same number. Small values;
+// thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <string_view>
+
+#include "index/elimda/layout.h"
+#include "util/hash.h"
+
+namespace perdix::index::elimda {
+
+using Signature = std::uint16_t;
+
+struct KeyHash {
+  std::uint64_t bits = 0;
+
+  std::uint64_t prefix(unsigned depth) const { return depth == 0 ? 0 : bits >> (64 - depth); }
+  unsigned bit(unsigned depth) const { return static_cast<unsigned>(bits >> (63 - depth) & 1); }
+  Signature signature() const { return static_cast<Signature>(bits >> 32); }
+  unsigned bucket(unsigned buckets) const {
+    return static_cast<unsigned>((bits & 0xffff'ffff) * buckets >> 32);
+  }
+};
+
+inline KeyHash hash_of(std::uint64_t key) { return {util::hash(key)}; }
+
+/// The empty string's signature is 0: its word has no tag.
+inline KeyHash hash_of(std::string_view key) {
+  const std::uint64_t bits = util::hash(key);
+  return {key.empty() ? bits & ~(std::uint64_t{0xffff} << 32) : bits};
+}
+
+struct Shape {
+  unsigned logs = 8192;
+  unsigned unit_pairs = 16;
+  unsigned d_pairs = 16;
+  unsigned p_pairs = 256;
+  unsigned buckets = 15;  ///< P-buckets of a segment
+
+  bool operator==(const Shape&) const = default;
+
+  unsigned unit_bytes() const { return unit_pairs * sizeof(Pair); }
+  unsigned log_bits() const { return static_cast<unsigned>(std::countr_zero(logs)); }
+  unsigned log_of(KeyHash hash) const { return static_cast<unsigned>(hash.prefix(log_bits())); }
+
+  // --- Segments ---
+  unsigned live_words() const { return p_pairs < 64 ? 1 : p_pairs / 64; }  ///< of a bucket
+  std::uint64_t segment_pairs_at() const {
+    return round_up(sizeof(SegmentHead) + std::uint64_t{buckets} * live_words() * 8);
+  }
+  std::uint64_t segment_bytes() const {
+    return segment_pairs_at() + std::uint64_t{buckets} * p_pairs * sizeof(Pair);
+  }
+
+  // --- Backup log ---
+  unsigned unit_words() const { return (unit_pairs + UnitWord::kPairs - 1) / UnitWord::kPairs; }
+  unsigned chunk_units() const {
+    return static_cast<unsigned>((kChunkBytes - sizeof(ChunkHead) - unit_bytes()) /
+                                 (unit_bytes() + 8 * unit_words()));
+  }
+  std::uint64_t chunk_pairs_at() const {
+    return round_up(sizeof(ChunkHead) + std::uint64_t{chunk_units()} * unit_words() * 8);
+  }
+
+  // --- Collecting logs ---
+  unsigned dead_words() const { return unit_pairs < 64 ? 1 : unit_pairs / 64; }
+  unsigned log_head_words() const { return std::bit_ceil(1 + dead_words()); }
+  std::uint64_t log_heads_bytes() const { return std::uint64_t{logs} * log_head_words() * 8; }
+  std::uint64_t log_area_bytes() const {
+    return log_heads_bytes() + unit_bytes() + std::uint64_t{logs} * unit_bytes();
+  }
+
+  std::uint64_t round_up(std::uint64_t bytes) const {
+    return (bytes + unit_bytes() - 1) / unit_bytes() * unit_bytes();
+  }
+
+  // --- Fingerprints ---
+  unsigned slot_bits() const { return static_cast<unsigned>(std::bit_width(p_pairs - 1)); }
+  unsigned groups() const { return p_pairs < 64 ? 8 : p_pairs / 8; }
+};
+
+/// Buckets of a segment: fifteen by default, which fill 64 KiB with the head. Small buckets
+/// overflow at fewer pairs than the average sooner, so there are fewer of them.
+inline unsigned buckets_for(unsigned p_pairs) { return std::clamp(p_pairs / 16, 2u, 15u); }
+
+}  // namespace perdix::index::elimda

@@ -1,0 +1,198 @@
+// Many threads in few logs, buckets and segments, so that flushes, relocations and splits meet all
+// calls.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "index/elimda/test_map.h"
+#include "util/random.h"
+
+namespace perdix::index::elimda {
+namespace {
+
+using Number = std::uint64_t;
+
+constexpr unsigned kThreads = 4;
+
+/// Each thread has keys of its own, interleaved with the others', and knows what it has written.
+TEST(ElimDaStress, ThreadsSeeTheirOwnWrites) {
+  constexpr Number kKeys = 300, kSteps = 20000;
+  TestMap<Number, Number> map;
+  std::array<std::map<Number, Number>, kThreads> models;
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        util::Random random(t + 1);
+        auto& model = models[t];
+        for (Number step = 0; step < kSteps; ++step) {
+          const Number key = random.below(kKeys) * kThreads + t;
+          const bool there = model.contains(key);
+          switch (random.below(6)) {
+            case 0:
+              map->put(key, step);
+              model[key] = step;
+              break;
+            case 1:
+              EXPECT_EQ(map->insert(key, step), !there);
+              model.emplace(key, step);
+              break;
+            case 2:
+              map->insert_ahead(key, step);
+              model.emplace(key, step);
+              break;
+            case 3:
+              EXPECT_EQ(map->update(key, step), there);
+              if (there) model[key] = step;
+              break;
+            case 4:
+              EXPECT_EQ(map->erase(key), there);
+              model.erase(key);
+              break;
+            default: break;
+          }
+          const auto known = model.find(key);
+          const auto found = map->get(key);
+          ASSERT_EQ(found.has_value(), known != model.end());
+          if (found) {
+            ASSERT_EQ(*found, known->second);
+          }
+        }
+      });
+    }
+  }
+  std::map<Number, Number> expected;
+  for (const auto& model : models) expected.insert(model.begin(), model.end());
+  expect_pairs(map, expected);
+  map.expect_sound_pool();
+  expect_pairs(map, expected);
+}
+
+/// All threads insert the same keys and erase them again: each insert that returns true has one
+/// erase.
+TEST(ElimDaStress, OneOfSeveralInsertsWins) {
+  constexpr Number kRounds = 20000, kShared = 8;
+  TestMap<Number, Number> map;
+  std::array<std::atomic<std::int64_t>, kShared> there{};
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        util::Random random(t + 1);
+        for (Number i = 0; i < kRounds; ++i) {
+          const Number key = random.below(kShared);
+          if (random.one_in(2)) {
+            if (map->insert(key, i)) there[key].fetch_add(1);
+          } else {
+            if (map->erase(key)) there[key].fetch_sub(1);
+          }
+        }
+      });
+    }
+  }
+  for (Number key = 0; key < kShared; ++key)
+    EXPECT_EQ(there[key].load(), map->contains(key) ? 1 : 0) << key;
+  map.expect_sound_pool();
+}
+
+/// Keys that are there all the time are found, with their first values, while others come, and with
+/// duplicates of theirs on the way through all layers; and for_each shows each of them once.
+TEST(ElimDaStress, WhatIsThereIsFoundOnItsWayThroughTheLayers) {
+  constexpr Number kStay = 200, kCome = 20000;
+  TestMap<Number, Number> map;
+  for (Number i = 0; i < kStay; ++i) map->insert(i, i * 3);
+  std::atomic<bool> done{false};
+  {
+    std::vector<std::jthread> readers;
+    readers.emplace_back([&] {
+      for (Number i = 0; !done.load(); i = (i + 1) % kStay) {
+        const auto found = map->get(i);
+        ASSERT_TRUE(found.has_value()) << i;
+        ASSERT_EQ(*found, i * 3);
+      }
+    });
+    readers.emplace_back([&] {
+      while (!done.load()) {
+        std::map<Number, unsigned> shown;
+        map->for_each([&](Number key, Number value) {
+          if (key < kStay) {
+            EXPECT_EQ(value, key * 3);
+            ++shown[key];
+          }
+          return true;
+        });
+        ASSERT_EQ(shown.size(), kStay);
+        for (const auto& [key, times] : shown) ASSERT_EQ(times, 1u) << key;
+      }
+    });
+    {
+      std::vector<std::jthread> writers;
+      for (unsigned t = 0; t < 2; ++t) {
+        writers.emplace_back([&, t] {
+          for (Number i = 0; i < kCome; ++i) {
+            map->insert_ahead(kStay + i * 2 + t, i);
+            map->insert_ahead(i % kStay, i + 7);
+          }
+        });
+      }
+    }
+    done = true;
+  }
+  EXPECT_EQ(map->size(), kStay + 2 * kCome);
+  map.expect_sound_pool();
+}
+
+/// An erase reaches duplicates of the key in every layer, also while they are on their way: a key
+/// that its only thread has erased is gone.
+TEST(ElimDaStress, AnEraseReachesEveryDuplicate) {
+  constexpr Number kRounds = 3000;
+  TestMap<Number, Number> map;
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        for (Number i = 0; i < kRounds; ++i) {
+          const Number key = (i % 5) * kThreads + t;
+          for (Number copy = 0; copy < 3 + i % 7; ++copy) map->insert_ahead(key, i * 10 + copy);
+          ASSERT_EQ(map->get(key), std::optional<Number>(i * 10));
+          ASSERT_TRUE(map->update(key, i));
+          ASSERT_EQ(map->get(key), std::optional<Number>(i));
+          ASSERT_TRUE(map->erase(key));
+          ASSERT_FALSE(map->contains(key));
+          ASSERT_FALSE(map->erase(key));
+        }
+      });
+    }
+  }
+  EXPECT_EQ(map->size(), 0u);
+  map.expect_sound_pool();
+  EXPECT_EQ(map->size(), 0u);
+}
+
+/// A segment becomes warm by readers and writers at once.
+TEST(ElimDaStress, SeveralThreadsMakeItWarm) {
+  constexpr Number kKeys = 3000;
+  TestMap<Number, Number> map;
+  for (Number i = 0; i < kKeys; ++i) map->insert_ahead(i, i + 1);
+  for (unsigned round = 0; round < 10; ++round) {
+    map.reopen_index();
+    std::vector<std::jthread> threads;
+    for (unsigned t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        for (Number i = t; i < kKeys; i += 1 + t % 2) {
+          ASSERT_EQ(map->get(i), std::optional<Number>(i + 1));
+          map->insert_ahead(i, 0);
+        }
+      });
+    }
+  }
+  EXPECT_EQ(map->size(), kKeys);
+  map.expect_sound_pool();
+}
+
+}  // namespace
+}  // namespace perdix::index::elimda

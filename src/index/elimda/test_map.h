@@ -1,0 +1,94 @@
+// A pool with one map in it, of a shape so small that few keys fill logs and split segments.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "index/common/test_pool.h"
+#include "index/elimda/elimda.h"
+
+namespace perdix::index::elimda {
+
+/// Four logs of four pairs, P-buckets of sixteen pairs, two in a segment.
+inline constexpr Shape kSmall{4, 4, 4, 16, 2};
+
+/// Looks into a map.
+class TestAccess {
+ public:
+  template <class M>
+  static auto& table(M& map) {
+    return map.dram_;
+  }
+  template <class M>
+  static auto& backup(M& map) {
+    return map.backup_;
+  }
+  template <class M>
+  static auto& logs(M& map) {
+    return map.logs_;
+  }
+  template <class M>
+  static unsigned segments(M& map) {
+    return map.segments_.load();
+  }
+};
+
+template <class K, class V>
+class TestMap : public TestPool<TestMap<K, V>> {
+ public:
+  using TestPool<TestMap>::core;
+
+  explicit TestMap(const Shape& shape = kSmall, bool in_background = false) : shape_(shape) {
+    options_.resume_in_background = in_background;
+    open();
+  }
+
+  Map<K, V>& operator*() { return *map_; }
+  Map<K, V>* operator->() { return &*map_; }
+
+  void reopen() {
+    this->reopen_pool();
+    open();
+  }
+  void reopen_index() {
+    close();
+    open();
+  }
+  Root& root() { return *core().template at<Root>(root_); }
+
+ private:
+  friend class TestPool<TestMap>;
+
+  void open() {
+    auto handle = core().open_index("t", kEngineName, kKindOf<K>, kKindOf<V>);
+    std::uint64_t& root = handle.root();
+    map_.emplace(std::move(handle), options_, shape_);
+    root_ = root;
+  }
+  void close() { map_.reset(); }
+
+  const Shape shape_;
+  IndexOptions options_;
+  std::optional<Map<K, V>> map_;
+  pm::Offset root_ = pm::kNull;
+};
+
+/// The map shows the pairs of the model, finds them and counts them.
+template <class M, class Model>
+void expect_pairs(M& map, const Model& model) {
+  Model found;
+  map->for_each([&](auto key, auto value) {
+    EXPECT_TRUE(found.emplace(key, value).second) << "shown twice";
+    return true;
+  });
+  EXPECT_EQ(found, model);
+  EXPECT_EQ(map->size(), model.size());
+  for (const auto& [key, value] : model) {
+    const auto got = map->get(key);
+    ASSERT_TRUE(got.has_value());
+    EXPECT_EQ(*got, value);
+  }
+}
+
+}  // namespace perdix::index::elimda

@@ -1,0 +1,28 @@
+// What the suites must know of ElimDa.
+#pragma once
+
+#include <perdix/elimda.h>
+
+#include "index/common/engine_traits.h"
+#include "index/elimda/elimda.h"
+
+namespace perdix::index::elimda {
+
+struct TestTraits {
+  template <Storable K, Storable V>
+  using Index = ElimDa<K, V>;
+
+  // Numbers for small_options(): buckets of 16 pairs in PM and 4 in DRAM, two in a segment.
+  static constexpr EngineTraits kTraits = {
+      .engine = kEngineName,
+      .full = 40,
+      .most = 40,
+      .joinable = 0,
+      .fills = {0, 3, 7, 16, 20, 28, 40, 64, 90, 130, 180},
+      .crowds = nullptr,
+      .uses_background = false,
+      .magic = "!EDASEG1",
+  };
+};
+
+}  // namespace perdix::index::elimda

@@ -1,0 +1,201 @@
+"""Bugs of ElimDa."""
+
+from bug import (
+    ELIM,
+    ELIM_BACKUP,
+    ELIM_INSERT,
+    ELIM_LOGS,
+    ELIM_MODIFY,
+    ELIM_RECOVERY,
+    ELIM_RELOCATE,
+    ELIM_RESUME,
+    ELIM_SMO,
+    ELIM_STRINGS,
+    ELIM_TABLE,
+    Bug,
+)
+
+BUGS = [
+    # --- Collecting logs ---
+    Bug(
+        "elimda: a pair counts before it is there",
+        ELIM_INSERT,
+        "    pm().store(pair.key, key);\n"
+        "    pm().store(pair.value, value);\n"
+        "    pm().publish(word, head.pack());  // the commit\n",
+        "    pm().publish(word, head.pack());\n"
+        "    pm().store(pair.key, key);\n"
+        "    pm().store(pair.value, value);\n",
+        ELIM,
+    ),
+    Bug(
+        "elimda: a log that was copied is not emptied on opening",
+        ELIM_RECOVERY,
+        "    if (copied == shape_.unit_words())\n      logs_.reset(log);\n",
+        "    if (copied == shape_.unit_words())\n      continue;\n",
+        ELIM_STRINGS,
+    ),
+    Bug(
+        "elimda: dead bits outlive the pairs that they killed",
+        ELIM_LOGS,
+        "  clear_dead(log, 0);\n  LogLine& line",
+        "  LogLine& line",
+        ELIM,
+    ),
+    Bug(
+        "elimda: a log is emptied before it is copied",
+        ELIM_RELOCATE,
+        "    pm().publish(backup_.words(unit)[w], word.pack());\n  }\n",
+        "    if (w == 0) {\n"
+        "      auto head = LogWord::unpack(pm::load(logs_.word(log)));\n"
+        "      pm().publish(logs_.word(log), LogWord{0, head.number}.pack());\n"
+        "    }\n"
+        "    pm().publish(backup_.words(unit)[w], word.pack());\n  }\n",
+        ELIM,
+    ),
+    # --- Backup log ---
+    Bug(
+        "elimda: a pair of the backup log counts before it is durable",
+        ELIM_INSERT,
+        "      pm().flush(&pair, sizeof pair);  // durable before the commit, by its fence\n"
+        "      commit(bit);\n",
+        "      commit(bit);\n",
+        ELIM,
+    ),
+    Bug(
+        "elimda: a string's reference counts before it is durable",
+        ELIM_INSERT,
+        "      pm().flush(&pair, sizeof pair);  // durable before the commit, by its fence\n"
+        "      commit(session, bit);\n",
+        "      commit(session, bit);\n",
+        ELIM_STRINGS,
+    ),
+    Bug(
+        "elimda: bits are set before what they stand for is fenced",
+        ELIM_INSERT,
+        "  pm().fence();  // what was flushed comes first\n  change_bits(pm(), change);\n",
+        "  change_bits(pm(), change);\n",
+        ELIM,
+    ),
+    Bug(
+        "elimda: a new chunk is linked before it is zeroed, durably",
+        ELIM_BACKUP,
+        "  pm.flush(&head, shape_.chunk_pairs_at());  // durable before the commit, by its fence\n",
+        "",
+        ELIM,
+    ),
+    # --- Erase ---
+    Bug(
+        "elimda: an erase leaves the pair in the backup log",
+        ELIM_MODIFY,
+        "  if (backup_.counts(ref)) {\n    kill(",
+        "  if (backup_.counts(ref) && !{planted}) {\n    kill(",
+        ELIM,
+    ),
+    Bug(
+        "elimda: an erase leaves the pair in its P-bucket",
+        ELIM_MODIFY,
+        "  kill({&table_.live_word(place.segment->offset, place.at, slot), "
+        "PmTable::live_bit(slot), 0},\n"
+        "       {pm::load(pair.key), pm::load(pair.value)});\n"
+        "  place.bucket->kill_entry(code_, entry);\n",
+        "  place.bucket->kill_entry(code_, entry);\n",
+        ELIM,
+    ),
+    Bug(
+        "elimda: an erase leaves its strings",
+        ELIM_MODIFY,
+        "  Keys::free(session, pair.key);\n  Values::free(session, pair.value);\n",
+        "  Keys::free(session, pair.key);\n",
+        ELIM_STRINGS,
+    ),
+    # --- Relocation ---
+    Bug(
+        "elimda: what was relocated stays in the backup log, and comes back (paper)",
+        ELIM_RELOCATE,
+        "  clear_in_backup(moved);\n  put_in_place(locked, *made);\n",
+        "  put_in_place(locked, *made);\n",
+        ELIM,
+    ),
+    Bug(
+        "elimda: pairs leave the backup log before they are in the PM table",
+        ELIM_RELOCATE,
+        "  write_to_p(locked, first, moved);\n",
+        "  clear_in_backup(moved);\n  write_to_p(locked, first, moved);\n",
+        ELIM,
+    ),
+    Bug(
+        "elimda: relocated pairs count before they are durable",
+        ELIM_RELOCATE,
+        "  pm().flush(&p_pair(place, first), pairs.size() * sizeof(Pair));  "
+        "// before they count\n",
+        "",
+        ELIM,
+    ),
+    Bug(
+        "elimda: bits of the backup log are not cleared durably",
+        ELIM_RELOCATE,
+        "      pm().flush(&word, sizeof word);  // fenced below\n",
+        "",
+        ELIM,
+    ),
+    # --- Split ---
+    Bug(
+        "elimda: a new segment's pairs are not durable when it is linked",
+        ELIM_SMO,
+        "  if (count > 0) pm().flush(&p_pair(place, 0), count * sizeof(Pair));\n",
+        "",
+        ELIM,
+    ),
+    Bug(
+        "elimda: a new segment's live bits are not durable when it is linked",
+        ELIM_SMO,
+        "    table_.flush_head(half.offset);\n",
+        "",
+        ELIM,
+    ),
+    Bug(
+        "elimda: what a split took from the backup log stays there",
+        ELIM_SMO,
+        "  for (Half& half : halves) clear_in_backup(half.written);\n",
+        "",
+        ELIM,
+    ),
+    Bug(
+        "elimda: a new directory is not durable when it is linked",
+        ELIM_TABLE,
+        "  pm.flush(entries(larger), std::uint64_t{8} << larger.depth);\n",
+        "",
+        ELIM,
+    ),
+    Bug(
+        "elimda: the old directory leaks",
+        ELIM_TABLE,
+        "  session.free(old.offset);\n"
+        "  session.commit(pm::set_word(root_.directory, larger.pack()));\n",
+        "  session.commit(pm::set_word(root_.directory, larger.pack()));\n",
+        ELIM,
+    ),
+    # --- Opening ---
+    Bug(
+        "elimda: a copy that a crash left in the backup log stays there",
+        ELIM_RESUME,
+        "    if (!drop_copy(filled, pair)) made->d_add(pair.pair);\n",
+        "    made->d_add(pair.pair);\n",
+        ELIM_STRINGS,
+    ),
+    Bug(
+        "elimda: a copy is dropped, but not durably",
+        ELIM_RESUME,
+        "    pm().persist(&word, sizeof word);  // before anybody can erase the pair\n",
+        "",
+        ELIM,
+    ),
+    Bug(
+        "elimda: an update is not durable where the pair is in flight or in a D-bucket",
+        ELIM_MODIFY,
+        "    pm().publish(word, value);  // the commit\n",
+        "    pm().store(word, value);\n",
+        ELIM,
+    ),
+]
