@@ -23,23 +23,37 @@ AnyIndex open_with(const Pool& pool, std::string_view name, const IndexOptions& 
     return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name));
 }
 
-template <class Index, std::uint64_t kDramBudget>
+enum class Way { usual, buffers, small };
+
+template <class Traits, class Index, Way kWay>
 AnyIndex open(const Pool& pool, std::string_view name) {
-  if constexpr (kDramBudget == 0)
+  if constexpr (kWay == Way::usual)
     return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name));
+  else if constexpr (kWay == Way::buffers)
+    return open_with<Index>(pool, name, IndexOptions{kSmallBudget});
   else
-    return open_with<Index>(pool, name, IndexOptions{kDramBudget});
+    return open_with<Index>(pool, name, *Traits::kTraits.small);
 }
 
-/// The class template of an engine, with the name that pools know it by.
-template <template <Storable, Storable> class Index, std::uint64_t kDramBudget = 0>
+constexpr std::string_view suffix_of(Way way) {
+  switch (way) {
+    case Way::usual: return "";
+    case Way::buffers: return "+buffers";
+    case Way::small: return "+small";
+  }
+  return "";
+}
+
+/// The class template of an engine, opened in one way.
+template <class Traits, Way kWay>
 void add_opened(std::vector<IndexType>& types, const std::string& engine) {
   using Number = std::uint64_t;
   using Bytes = std::string;
   const auto add_kinds = [&]<Storable K, Storable V>() {
-    const std::string name = engine + (kDramBudget == 0 ? "" : "+buffers");
-    types.push_back({name, engine, kKindOf<K>, kKindOf<V>, OrderedIndex<Index<K, V>>,
-                     kDramBudget != 0, open<Index<K, V>, kDramBudget>, open_with<Index<K, V>>});
+    using Index = typename Traits::template Index<K, V>;
+    types.push_back({engine + std::string(suffix_of(kWay)), engine, kKindOf<K>, kKindOf<V>,
+                     OrderedIndex<Index>, kWay == Way::buffers, open<Traits, Index, kWay>,
+                     open_with<Index>});
   };
   add_kinds.template operator()<Number, Number>();
   add_kinds.template operator()<Number, Bytes>();
@@ -50,9 +64,9 @@ void add_opened(std::vector<IndexType>& types, const std::string& engine) {
 template <class Traits>
 void add(std::vector<IndexType>& types) {
   const std::string engine(Traits::kTraits.engine);
-  add_opened<Traits::template Index>(types, engine);
-  if (index::find_engine(engine).can.buffers)
-    add_opened<Traits::template Index, kSmallBudget>(types, engine);
+  add_opened<Traits, Way::usual>(types, engine);
+  if (index::find_engine(engine).can.buffers) add_opened<Traits, Way::buffers>(types, engine);
+  if constexpr (Traits::kTraits.small.has_value()) add_opened<Traits, Way::small>(types, engine);
 }
 
 template <class... Traits>

@@ -14,7 +14,8 @@ namespace perdix::test {
 
 /// One engine with one combination of kinds, opened in one way: a class that an index may be of.
 struct IndexType {
-  std::string name;    ///< of the engine and how it is opened: "sptree", "sptree+buffers"
+  std::string name;    ///< of the engine and how it is opened: "sptree", "sptree+buffers",
+                       ///< "elimda+small"
   std::string engine;  ///< the name that pools know it by
   Kind key_kind;
   Kind value_kind;

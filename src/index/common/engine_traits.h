@@ -3,7 +3,10 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
+
+#include <perdix/types.h>
 
 #include "index/common/word.h"
 
@@ -27,6 +30,10 @@ struct EngineTraits {
 
   bool uses_background;    // some of its work is done by the pool's background thread
   std::string_view magic;  // begins each leaf in PM; empty: they have no mark
+
+  /// With which few keys make an index that has the structure of a large one; the numbers above are
+  /// for it. None: the usual ones do.
+  std::optional<IndexOptions> small = std::nullopt;
 };
 
 /// Fills around what one, two and three leaves hold. Three full ones twice: it is the third leaf to

@@ -13,7 +13,7 @@ namespace perdix::index::elimda {
 template <class K, class V>
 struct Map<K, V>::Checked {
   CheckReport report;
-  std::vector<std::uint8_t> in_d;  ///< pairs of the backup log that D-buckets refer to
+  std::vector<std::uint8_t> in_d;  ///< pairs of the backup log that D-buckets refer to, or flights
 
   template <class... Args>
   void expect(bool holds, fmt::format_string<Args...> format, Args&&... args) {
@@ -77,9 +77,14 @@ void Map<K, V>::check_bucket(const Place& place, Checked& checked) const {
   }
 }
 
-/// Each pair that counts in the backup log is a D pair; each that counts in a log lies in its log.
+/// Each pair that counts in the backup log is a D pair or on its way to a D-bucket; each that
+/// counts in a log lies in its log.
 template <class K, class V>
 void Map<K, V>::check_logs(Checked& checked) const {
+  for_each_in_flight([&](BackupRef ref) {
+    checked.expect(checked.in_d[ref]++ == 0, "pair {} of the backup log is in flight twice", ref);
+    (void)check_pair(backup_.pair(ref), checked);
+  });
   for (Unit unit = 0; unit < backup_.units(); ++unit) {
     if (backup_.gone(unit)) continue;
     unsigned counting = 0;
@@ -172,15 +177,32 @@ void Map<K, V>::for_each_warm_pair(Visit visit) const {
   }
 }
 
+/// Calls visit(ref) for pairs of the backup log that a flush which failed half-way has left on
+/// their way. Writers are idle.
+template <class K, class V>
+template <class Visit>
+void Map<K, V>::for_each_in_flight(Visit visit) const {
+  for (unsigned log = 0; logs_.exist() && log < shape_.logs; ++log) {
+    const LogLine& line = logs_.line(log);
+    const std::uint32_t in_flight = line.in_flight.load(std::memory_order_acquire);
+    for (unsigned i = line.flushed; in_flight != 0 && i < shape_.unit_pairs; ++i) {
+      const BackupRef ref = backup_.ref(in_flight - 1, i);
+      if (backup_.counts(ref)) visit(ref);
+    }
+  }
+}
+
 template <class K, class V>
 void Map<K, V>::for_each_block(const BlockVisitor& visit) const {
   require_resumed();
   const epoch::Guard guard;
   for_each_own_block(visit);
-  for_each_warm_pair([&](const Pair& pair) {
+  const auto visit_blobs = [&](const Pair& pair) {
     if (Keys::blobs(pair.key) != 0) visit(blob_offset(pair.key));
     if (Values::blobs(pair.value) != 0) visit(blob_offset(pair.value));
-  });
+  };
+  for_each_warm_pair(visit_blobs);
+  for_each_in_flight([&](BackupRef ref) { visit_blobs(backup_.pair(ref)); });
 }
 
 template <class K, class V>
@@ -192,15 +214,24 @@ std::uint64_t Map<K, V>::count_keys() const {
 
 template <class K, class V>
 std::uint64_t Map<K, V>::size() const {
-  if (!counted_.load(std::memory_order_acquire)) {
-    counted_.store(true);  // an insert_ahead from now on says that it must be done again
-    const std::int64_t added = added_.sum(), removed = removed_.sum();
-    const auto keys = static_cast<std::int64_t>(count_keys());
-    if (added_.sum() != added || removed_.sum() != removed) counted_.store(false);
-    pairs_at_count_.store(keys - (added - removed));
-    if (!counted_.load()) return static_cast<std::uint64_t>(keys);
+  if (count_state_.load(std::memory_order_acquire) != CountState::known) {
+    const std::lock_guard lock(counting_);
+    if (count_state_.load(std::memory_order_acquire) != CountState::known) return count();
   }
   return static_cast<std::uint64_t>(pairs_at_count_.load() + added_.sum() - removed_.sum());
+}
+
+/// Counts, and remembers it unless a writer was active meanwhile. By one thread at a time.
+template <class K, class V>
+std::uint64_t Map<K, V>::count() const {
+  count_state_.store(CountState::counting);  // an insert_ahead from now on takes that back
+  const std::int64_t added = added_.sum(), removed = removed_.sum();
+  const std::uint64_t keys = count_keys();
+  if (added_.sum() != added || removed_.sum() != removed) return keys;
+  pairs_at_count_.store(static_cast<std::int64_t>(keys) - (added - removed));
+  CountState counting = CountState::counting;
+  count_state_.compare_exchange_strong(counting, CountState::known);
+  return keys;
 }
 
 /// Of the segments that are warm. Duplicates count, unless the keys were counted (size()).
@@ -227,7 +258,7 @@ IndexStats Map<K, V>::stats() const {
     ++stats.pairs;
     blob_bytes += keys_.footprint(pm::load(pair.key)) + values_.footprint(pm::load(pair.value));
   });
-  if (counted_.load()) stats.pairs = size();
+  if (count_state_.load() == CountState::known) stats.pairs = size();
   stats.leaves = segments * shape_.buckets;
   stats.pm_bytes = segments * shape_.segment_bytes() + backup_.chunks() * kChunkBytes +
                    (std::uint64_t{8} << table_.directory().depth) + in_logs * sizeof(Pair) +

@@ -307,7 +307,10 @@ class Map final : public pool::OpenIndex {
   template <class Visit>
   void for_each_warm_pair(Visit visit) const;
   template <class Visit>
+  void for_each_in_flight(Visit visit) const;
+  template <class Visit>
   void for_each_own_block(Visit visit) const;
+  std::uint64_t count() const;
   std::uint64_t count_keys() const;
 
   const pm::Persister& pm() const { return pool_.pm(); }
@@ -343,7 +346,12 @@ class Map final : public pool::OpenIndex {
   util::StripedCounter added_;
   util::StripedCounter removed_;
   util::StripedCounter relocations_;
-  mutable std::atomic<bool> counted_{false};  // pairs_at_count_ is right
+
+  /// Whether pairs_at_count_ is right. insert_ahead() does not know whether it adds a key, so the
+  /// next size() after it counts.
+  enum class CountState : std::uint8_t { unknown, counting, known };
+  mutable std::mutex counting_;
+  mutable std::atomic<CountState> count_state_{CountState::unknown};
   mutable std::atomic<std::int64_t> pairs_at_count_{0};
 
   mutable Resumption resumption_;

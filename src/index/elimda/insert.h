@@ -68,8 +68,9 @@ std::optional<bool> Map<K, V>::append(Key key, KeyHash hash, Value value, Mode m
     throw;
   }
   if (mode == Mode::ahead) {
-    // It may be a duplicate: the next size() counts again.
-    if (counted_.load(std::memory_order_relaxed)) counted_.store(false, std::memory_order_relaxed);
+    // It may be a duplicate: the next size() counts again. append_pair() ends with a full barrier,
+    // so a count that has not seen the pair is seen here.
+    if (count_state_.load() != CountState::unknown) count_state_.store(CountState::unknown);
   } else {
     added_.add(1);
   }
@@ -98,8 +99,10 @@ void Map<K, V>::append_pair(LogLine& line, unsigned log, Key key, KeyHash hash, 
     session.commit(pm::set_word(word, head.pack()));
   }
   line.count = head.count;
-  line.appends.fetch_add(1, std::memory_order_release);
   line.set_print(i, LogLine::print_of(hash.signature()));
+  pm::on_step("elimda: a pair was appended");
+  // After the pair can be found: an insert that knows this number has looked at the pair.
+  line.appends.fetch_add(1);
 }
 
 template <class K, class V>

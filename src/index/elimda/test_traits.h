@@ -12,7 +12,7 @@ struct TestTraits {
   template <Storable K, Storable V>
   using Index = ElimDa<K, V>;
 
-  // Numbers for small_options(): buckets of 16 pairs in PM and 4 in DRAM, two in a segment.
+  // Four logs of four pairs, buckets of 16 pairs in PM and 4 in DRAM, two in a segment.
   static constexpr EngineTraits kTraits = {
       .engine = kEngineName,
       .full = 40,
@@ -22,6 +22,7 @@ struct TestTraits {
       .crowds = nullptr,
       .uses_background = false,
       .magic = "!EDASEG1",
+      .small = IndexOptions{.elimda = {4, 64, 4, 16}},
   };
 };
 

@@ -73,8 +73,8 @@ class Encoding {
 };
 
 /// Nothing happens but what the schedule says.
-IndexOptions index_options(std::uint64_t dram_budget) {
-  IndexOptions options;
+IndexOptions index_options(std::string_view engine, std::uint64_t dram_budget) {
+  IndexOptions options = engine_traits(engine).small.value_or(IndexOptions{});
   options.dram_budget = dram_budget;
   options.resume_in_background = false;
   return options;
@@ -83,9 +83,9 @@ IndexOptions index_options(std::uint64_t dram_budget) {
 class IndexMap final : public Map {
  public:
   IndexMap(const Pool& pool, const IndexInfo& info, const IndexSystemOptions& options, bool is_new)
-      : budget_after_(options.dram_budget_after),
-        index_(Index::open_or_create(pool, info,
-                                     index_options(is_new ? options.dram_budget : budget_after_))),
+      : options_after_(index_options(info.engine, options.dram_budget_after)),
+        index_(Index::open_or_create(
+            pool, info, is_new ? index_options(info.engine, options.dram_budget) : options_after_)),
         encoding_(options),
         core_(pool.core()) {}
 
@@ -132,7 +132,7 @@ class IndexMap final : public Map {
   CheckReport check() const { return index_->check(); }
   void close() { index_.reset(); }
   void open(const Pool& pool, const std::string& name) {
-    index_ = Index::open(pool, name, index_options(budget_after_));
+    index_ = Index::open(pool, name, options_after_);
   }
 
  private:
@@ -148,7 +148,7 @@ class IndexMap final : public Map {
     return found;
   }
 
-  const std::uint64_t budget_after_;
+  const IndexOptions options_after_;
   std::unique_ptr<Index> index_;
   Encoding encoding_;
   const std::shared_ptr<pool::PoolCore> core_;

@@ -4,6 +4,7 @@
 
 #include <perdix/index.h>
 
+#include "testing/engine_traits.h"
 #include "testing/subjects/calloc_subject.h"
 #include "testing/subjects/index_subject.h"
 #include "testing/subjects/ledger_subject.h"
@@ -20,15 +21,11 @@ namespace {
 
 constexpr std::uint64_t kSmallBudget = 1000;
 
-/// Four logs of four pairs, buckets of sixteen pairs: few keys fill logs and split segments.
-constexpr ElimDaOptions kSmallElimDa{4, 64, 4, 16};
-
 /// Nothing happens but what the steps do, so that a session can be run again.
-IndexOptions options_with(std::uint64_t dram_budget) {
-  IndexOptions options;
+IndexOptions options_for(const std::string& engine, std::uint64_t dram_budget = 0) {
+  IndexOptions options = engine_traits(engine).small.value_or(IndexOptions{});
   options.dram_budget = dram_budget;
   options.resume_in_background = false;
-  options.elimda = kSmallElimDa;
   return options;
 }
 
@@ -60,7 +57,7 @@ std::vector<SubjectEntry> subjects() {
                                    {"wal", 4, make_wal_subject},
                                    {"nbtree-ledger", 4, make_ledger_subject}};
   for (const std::string& engine : Index::engines())
-    add_kinds(all, engine, engine, options_with(0));
+    add_kinds(all, engine, engine, options_for(engine));
   for (const Kind kind : {Kind::u64, Kind::bytes}) {
     all.push_back(
         {fmt::format("fastfair+small:{0}:{0}", to_string(kind)), 4,
@@ -69,13 +66,14 @@ std::vector<SubjectEntry> subjects() {
                    [kind](pm::Domain domain) { return make_log_upkeep_subject(kind, domain); }});
   }
   // Buffers for fewer leaves than there are, so that they also change hands.
-  add_kinds(all, "sptree+buffers", "sptree", options_with(kSmallBudget));
+  add_kinds(all, "sptree+buffers", "sptree", options_for("sptree", kSmallBudget));
   for (const std::string& engine : Index::engines())
-    add_kinds(all, engine + "+full", engine, options_with(0), make_full_index_subject, 1);
-  add_kinds(all, "nbtree+lost", "nbtree", options_with(0), make_lost_entries_subject);
-  all.push_back({"sptree+stale:bytes:bytes", 4, [options = options_with(0)](pm::Domain domain) {
-                   return make_stale_chain_subject(options, domain);
-                 }});
+    add_kinds(all, engine + "+full", engine, options_for(engine), make_full_index_subject, 1);
+  add_kinds(all, "nbtree+lost", "nbtree", options_for("nbtree"), make_lost_entries_subject);
+  all.push_back(
+      {"sptree+stale:bytes:bytes", 4, [options = options_for("sptree")](pm::Domain domain) {
+         return make_stale_chain_subject(options, domain);
+       }});
   return all;
 }
 
