@@ -53,6 +53,10 @@ class Index {
   virtual bool update(std::string_view key, std::string_view value) = 0;
   virtual bool erase(std::string_view key) = 0;
 
+  /// Adds a key if it is not there, and does not say which: ElimDa's insert_ahead(), which is
+  /// cheaper than insert(); insert() with other engines.
+  virtual void insert_ahead(std::string_view key, std::string_view value) = 0;
+
   /// See PointIndex::compare_exchange() and update_with().
   virtual bool compare_exchange(std::string_view key, std::optional<std::string_view> expected,
                                 std::optional<std::string_view> desired) = 0;

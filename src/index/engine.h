@@ -17,9 +17,10 @@ namespace perdix::index {
 
 /// What an engine of pairs may have besides the calls of PointIndex.
 struct Capabilities {
-  bool ordered = false;  ///< its keys have an order, and it has the calls of OrderedIndex
-  bool buffers = false;  ///< IndexOptions::dram_budget buys write buffers
-  bool resumes = false;  ///< what lies in DRAM comes back after the opening, as it is needed
+  bool ordered = false;        ///< its keys have an order, and it has the calls of OrderedIndex
+  bool buffers = false;        ///< IndexOptions::dram_budget buys write buffers
+  bool resumes = false;        ///< what lies in DRAM comes back after the opening, as it is needed
+  bool inserts_ahead = false;  ///< it has an insert that does not look first, insert_ahead()
 };
 
 struct EngineType {

@@ -28,6 +28,12 @@ concept OrderedEngine = requires(const Engine& engine, View<K> from, Visitor<K, 
   engine.scan(from, visit);
 };
 
+/// An engine that can insert without looking first.
+template <class Engine, class K, class V>
+concept InsertsAhead = requires(Engine& engine, View<K> key, View<V> value) {
+  engine.insert_ahead(key, value);
+};
+
 /// An engine behind the interface of bytes, through the calls that its typed class has too.
 template <class Engine, Storable K, Storable V>
 class BytesIndex final : public Index {
@@ -41,6 +47,9 @@ class BytesIndex final : public Index {
   }
   bool insert(std::string_view key, std::string_view value) override {
     return index_.insert(Bytes<K>::decode(key), Bytes<V>::decode(value));
+  }
+  void insert_ahead(std::string_view key, std::string_view value) override {
+    index_.insert_ahead(Bytes<K>::decode(key), Bytes<V>::decode(value));
   }
   bool update(std::string_view key, std::string_view value) override {
     return index_.update(Bytes<K>::decode(key), Bytes<V>::decode(value));
@@ -128,6 +137,19 @@ class BytesIndex final : public Index {
 
   struct Opened : Typed {
     explicit Opened(std::unique_ptr<Engine> engine) : Typed(std::move(engine)) {}
+
+    void insert_ahead(View<K> key, View<V> value) {
+      if constexpr (InsertsAhead<Engine, K, V>) {
+        pool::as_errors([&] {
+          pool::PoolCore& pool = this->engine().pool();
+          pool.require_usable();
+          this->engine().insert_ahead(key, value);
+          pool.require_usable();
+        });
+      } else {
+        (void)this->insert(key, value);
+      }
+    }
   };
 
   static auto in_bytes(const Visitor<std::string, std::string>& visit) {

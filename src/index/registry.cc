@@ -16,7 +16,7 @@ constexpr std::array kEngines = {
                                {.ordered = true, .buffers = true, .resumes = true}),
     pairs_engine<fastfair::Tree>(fastfair::kEngineName, {.ordered = true}),
     pairs_engine<nbtree::Tree>(nbtree::kEngineName, {.ordered = true, .resumes = true}),
-    pairs_engine<elimda::Map>(elimda::kEngineName, {.resumes = true}),
+    pairs_engine<elimda::Map>(elimda::kEngineName, {.resumes = true, .inserts_ahead = true}),
 };
 
 }  // namespace

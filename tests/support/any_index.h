@@ -35,6 +35,9 @@ class ErasedIndex {
   virtual bool insert(DatumView key, DatumView value) = 0;
   virtual bool update(DatumView key, DatumView value) = 0;
   virtual bool erase(DatumView key) = 0;
+
+  /// insert(), where there is no insert that does not look first.
+  virtual void insert_ahead(DatumView key, DatumView value) = 0;
   virtual bool compare_exchange(DatumView key, std::optional<DatumView> expected,
                                 std::optional<DatumView> desired) = 0;
   virtual bool update_with(DatumView key, const ChangeValue& change) = 0;
@@ -83,6 +86,7 @@ class AnyIndex {
   bool insert(DatumView key, DatumView value) { return index_->insert(key, value); }
   bool update(DatumView key, DatumView value) { return index_->update(key, value); }
   bool erase(DatumView key) { return index_->erase(key); }
+  void insert_ahead(DatumView key, DatumView value) { index_->insert_ahead(key, value); }
   bool compare_exchange(DatumView key, std::optional<DatumView> expected,
                         std::optional<DatumView> desired) {
     return index_->compare_exchange(key, expected, desired);

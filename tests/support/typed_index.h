@@ -50,6 +50,13 @@ class TypedIndex final : public ErasedIndex {
 
   bool erase(DatumView key) override { return index_.erase(typed<Key>(key)); }
 
+  void insert_ahead(DatumView key, DatumView value) override {
+    if constexpr (requires(Key k, Value v) { index_.insert_ahead(k, v); })
+      index_.insert_ahead(typed<Key>(key), typed<Value>(value));
+    else
+      (void)index_.insert(typed<Key>(key), typed<Value>(value));
+  }
+
   bool compare_exchange(DatumView key, std::optional<DatumView> expected,
                         std::optional<DatumView> desired) override {
     const auto value = [](std::optional<DatumView> datum) {

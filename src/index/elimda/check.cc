@@ -225,9 +225,9 @@ std::uint64_t Map<K, V>::size() const {
 template <class K, class V>
 std::uint64_t Map<K, V>::count() const {
   count_state_.store(CountState::counting);  // an insert_ahead from now on takes that back
-  const std::int64_t added = added_.sum(), removed = removed_.sum();
+  const std::int64_t added = added_.sum(), removed = removed_.sum(), begun = begun_.sum();
   const std::uint64_t keys = count_keys();
-  if (added_.sum() != added || removed_.sum() != removed) return keys;
+  if (begun != added + removed || begun_.sum() != begun) return keys;
   pairs_at_count_.store(static_cast<std::int64_t>(keys) - (added - removed));
   CountState counting = CountState::counting;
   count_state_.compare_exchange_strong(counting, CountState::known);

@@ -172,6 +172,25 @@ class Map final : public pool::OpenIndex {
   };
   using Items = std::vector<Item>;
 
+  /// A write that adds or removes a key: it is counted before it is visible, and again afterwards,
+  /// so that count() knows whether one is on its way.
+  class CountedWrite {
+   public:
+    explicit CountedWrite(util::StripedCounter& begun) : begun_(&begun) { begun.add(1); }
+    CountedWrite(const CountedWrite&) = delete;
+    CountedWrite& operator=(const CountedWrite&) = delete;
+    ~CountedWrite() {
+      if (begun_ != nullptr) begun_->add(-1);
+    }
+    void done(util::StripedCounter& count) {
+      count.add(1);
+      begun_ = nullptr;
+    }
+
+   private:
+    util::StripedCounter* begun_;
+  };
+
   /// What a split makes of one segment.
   struct Half;
 
@@ -202,6 +221,7 @@ class Map final : public pool::OpenIndex {
   bool write_logged(Key key, KeyHash hash, Value value, Mode mode, const Value* expected);
   bool write_direct(Key key, KeyHash hash, Value value, Mode mode, const Value* expected);
   std::optional<bool> append(Key key, KeyHash hash, Value value, Mode mode, std::uint32_t appends);
+  void append_counted(LogLine& line, unsigned log, Key key, KeyHash hash, Value value, Mode mode);
   void append_pair(LogLine& line, unsigned log, Key key, KeyHash hash, Value value);
   void add_direct(const Locked& locked, Key key, KeyHash hash, Value value);
   BackupRef reserve_direct();
@@ -294,6 +314,7 @@ class Map final : public pool::OpenIndex {
   void add_cold_pair(std::vector<ColdPair>& pairs, const Segment& segment, BackupRef ref,
                      std::uint64_t copy) const;
   Bucket* make_bucket(const Place& place, std::span<const ColdPair> pairs) const;
+  bool is_in_p(const Place& place, const DPair& pair) const;
   bool drop_copy(const Place& place, const ColdPair& pair) const;
   void resume(const std::stop_token& stop) const;
   void require_resumed() const;
@@ -343,6 +364,7 @@ class Map final : public pool::OpenIndex {
 
   mutable std::atomic<Cold*> cold_{nullptr};
   std::atomic<unsigned> segments_{0};
+  util::StripedCounter begun_;  // writes that are about to add or remove a key, or have
   util::StripedCounter added_;
   util::StripedCounter removed_;
   util::StripedCounter relocations_;

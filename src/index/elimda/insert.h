@@ -56,27 +56,37 @@ std::optional<bool> Map<K, V>::append(Key key, KeyHash hash, Value value, Mode m
   const unsigned log = shape_.log_of(hash);
   LogLine& line = logs_.line(log);
   std::unique_lock lock(line.lock);
-  if (mode != Mode::ahead && line.appends.load(std::memory_order_relaxed) != appends)
+  if (mode != Mode::ahead && line.appends.load(std::memory_order_relaxed) != appends) {
+    pm::on_step("elimda: an insert looks again");
     return std::nullopt;
+  }
   Flush flush;
   if (line.count == shape_.unit_pairs && !begin_flush(flush, lock, line, log)) return std::nullopt;
   try {
-    append_pair(line, log, key, hash, value);
+    append_counted(line, log, key, hash, value, mode);
   } catch (...) {
     lock.unlock();
     if (flush) finish_flush(flush);
     throw;
   }
+  lock.unlock();
+  if (flush) finish_flush(flush);
+  return true;
+}
+
+template <class K, class V>
+void Map<K, V>::append_counted(LogLine& line, unsigned log, Key key, KeyHash hash, Value value,
+                               Mode mode) {
   if (mode == Mode::ahead) {
+    append_pair(line, log, key, hash, value);
     // It may be a duplicate: the next size() counts again. append_pair() ends with a full barrier,
     // so a count that has not seen the pair is seen here.
     if (count_state_.load() != CountState::unknown) count_state_.store(CountState::unknown);
   } else {
-    added_.add(1);
+    CountedWrite write(begun_);
+    append_pair(line, log, key, hash, value);
+    write.done(added_);
   }
-  lock.unlock();
-  if (flush) finish_flush(flush);
-  return true;
 }
 
 /// Appends to a log that is locked and has room. There are logs only where a store is durable once
@@ -128,6 +138,7 @@ bool Map<K, V>::write_direct(Key key, KeyHash hash, Value value, Mode mode, cons
 template <class K, class V>
 void Map<K, V>::add_direct(const Locked& locked, Key key, KeyHash hash, Value value) {
   const BackupRef ref = reserve_direct();
+  CountedWrite write(begun_);
   Pair& pair = backup_.pair(ref);
   const pm::Change bit{&backup_.word(ref), backup_.bit(ref), backup_.bit(ref)};
   try {
@@ -148,7 +159,7 @@ void Map<K, V>::add_direct(const Locked& locked, Key key, KeyHash hash, Value va
     throw;
   }
   locked.bucket->d_add({{pm::load(pair.key), pm::load(pair.value)}, ref, hash.signature()});
-  added_.add(1);
+  write.done(added_);
 }
 
 /// A place in the backup log for one pair; this thread's alone. Threads fill units of their own one

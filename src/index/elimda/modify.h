@@ -19,6 +19,7 @@ template <class K, class V>
 auto Map<K, V>::replace(Key key, KeyHash hash, Value value, const Value* expected) -> Replaced {
   const Replaced in_bucket = replace_in_bucket(lock_bucket(hash), key, hash, value, expected);
   if (in_bucket != Replaced::absent || !logs_.exist()) return in_bucket;
+  pm::on_step("elimda: an update goes on to the logs");
   const unsigned log = shape_.log_of(hash);
   const std::lock_guard lock(logs_.line(log).lock);
   const Locked locked = lock_bucket(hash);  // it may have come into the bucket meanwhile
@@ -99,8 +100,9 @@ bool Map<K, V>::erase(Key key, const Value* expected) {
     const Found first = find_locked(log, locked, key, hash);
     if (!first || !is(first, expected)) return false;
   }
+  CountedWrite write(begun_);
   if (!erase_locked(log, locked, key, hash)) return false;
-  removed_.add(1);
+  write.done(removed_);
   return true;
 }
 
@@ -119,6 +121,7 @@ bool Map<K, V>::erase_locked(unsigned log, const Locked& locked, Key key, KeyHas
   if (logs_.exist()) {
     any |= kill_in_log(log, key, hash);
     any |= kill_in_flight(log, key, hash);
+    if (any) pm::on_step("elimda: an erase goes on to the bucket");
   }
   any |= kill_in_d(locked, key, hash);
   any |= kill_in_p(locked, key, hash);

@@ -22,6 +22,7 @@ template <class K, class V>
 bool Map<K, V>::begin_flush(Flush& flush, std::unique_lock<util::SpinLock>& lock, LogLine& line,
                             unsigned log) {
   if (!line.flushing.try_lock()) {
+    pm::on_step("elimda: a flush waits for another");
     lock.unlock();
     util::Backoff backoff;
     while (!line.flushing.try_lock()) backoff.pause();
@@ -79,6 +80,7 @@ bool Map<K, V>::copy_to_backup(Flush& flush, unsigned log) {
   pm::on_step("elimda: a log was copied");
   line.in_flight.store(unit + 1, std::memory_order_release);
   line.moves.fetch_add(1);
+  pm::on_step("elimda: a copy is in flight");
   logs_.reset(log);
   flush = {log, &line, unit};
   return true;
@@ -102,6 +104,7 @@ void Map<K, V>::add_all_to_dram(const Flush& flush) {
   prefetch_buckets(flush);
   for (std::uint16_t& i = flush.line->flushed; i < shape_.unit_pairs; ++i)
     add_to_dram(backup_.ref(flush.unit, i));
+  pm::on_step("elimda: a copy is in the DRAM table");
   flush.line->flushed = 0;
   flush.line->moves.fetch_add(1);
   flush.line->in_flight.store(0, std::memory_order_release);
@@ -132,6 +135,7 @@ void Map<K, V>::add_to_dram(BackupRef ref) {
   const Pair& pair = backup_.pair(ref);
   if (!backup_.counts(ref)) return;
   const KeyHash hash = hash_of_word(pm::load(pair.key));
+  pm::on_step("elimda: a pair comes into the DRAM table");
   for (;;) {
     Locked locked = lock_bucket(hash);
     if (!backup_.counts(ref)) return;
@@ -175,6 +179,7 @@ void Map<K, V>::replace_dead(const Locked& locked) {
 /// A D-bucket of twice the capacity: where there is no space in PM, or keys that all hash alike.
 template <class K, class V>
 void Map<K, V>::grow(const Locked& locked) {
+  pm::on_step("elimda: a D-bucket grows");
   const unsigned capacity = 2 * locked.bucket->d_capacity();
   if (capacity > Bucket::kMostD)
     throw Error(Errc::out_of_space, "an ElimDa index has too many pairs in one D-bucket");
@@ -197,6 +202,7 @@ std::vector<DPair> Map<K, V>::live_d_pairs(const Bucket& bucket) const {
 
 template <class K, class V>
 void Map<K, V>::put_in_place(const Locked& locked, Bucket& made) {
+  pm::on_step("elimda: a bucket is replaced");
   locked.segment->slot(locked.at).bucket.store(&made, std::memory_order_release);
   dram_.retire(*locked.bucket);
 }

@@ -43,7 +43,6 @@ template <class K, class V>
 struct Map<K, V>::ColdPair {
   unsigned bucket;
   std::uint64_t copy;  ///< UnitWord::copy()
-  Key key;
   DPair pair;
 };
 
@@ -113,10 +112,9 @@ void Map<K, V>::add_cold_pair(std::vector<ColdPair>& pairs, const Segment& segme
   if (UnitWord::copy(word) != copy || (word & backup_.bit(ref)) == 0) return;
   const Pair& in_pm = backup_.pair(ref);
   const Pair pair{pm::load(in_pm.key), pm::load(in_pm.value)};
-  const Key key = keys_.view(pair.key);
-  const KeyHash hash = hash_of(key);
+  const KeyHash hash = hash_of_word(pair.key);
   if (hash.prefix(segment.depth) != segment.prefix) return;
-  pairs.push_back({hash.bucket(shape_.buckets), copy, key, {pair, ref, hash.signature()}});
+  pairs.push_back({hash.bucket(shape_.buckets), copy, {pair, ref, hash.signature()}});
 }
 
 /// Gives a segment's buckets their DRAM sides. The caller holds a guard.
@@ -167,15 +165,22 @@ Bucket* Map<K, V>::make_bucket(const Place& place, std::span<const ColdPair> pai
   return made;
 }
 
+/// Whether the P-bucket has a pair of the same words. It need not be the first one of its key.
+template <class K, class V>
+bool Map<K, V>::is_in_p(const Place& place, const DPair& pair) const {
+  return place.bucket->find_entry(code_, pair.signature, [&](unsigned, std::uint16_t entry) {
+    if (code_.killed(entry)) return false;
+    const Pair& in_p = p_pair(place, code_.slot(entry));
+    return pm::load(in_p.key) == pair.pair.key && pm::load(in_p.value) == pair.pair.value;
+  });
+}
+
 /// Whether a pair of the backup log is also in its P-bucket (E7), from where it was taken by a
 /// relocation that a crash interrupted. Then its bit goes, durably: if the pair is erased later, it
 /// must not come back. By compare-and-swap, since others may do the same, or be through with it.
 template <class K, class V>
 bool Map<K, V>::drop_copy(const Place& place, const ColdPair& pair) const {
-  const Found found = find_in_p(place, pair.key, {std::uint64_t{pair.pair.signature} << 32});
-  if (!found) return false;
-  const Pair& in_p = p_pair(place, code_.slot(place.bucket->entry(found.at)));
-  if (pm::load(in_p.key) != pair.pair.pair.key || found.value != pair.pair.pair.value) return false;
+  if (!is_in_p(place, pair.pair)) return false;
   pm::on_step("elimda: a copy is dropped from the backup log");
   std::uint64_t& word = backup_.word(pair.pair.ref);
   const std::uint64_t bit = backup_.bit(pair.pair.ref);

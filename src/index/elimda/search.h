@@ -141,6 +141,7 @@ auto Map<K, V>::find_from(Place place, Key key, KeyHash hash) const -> Found {
     const unsigned d_count = place.bucket->d_count();
     if (const Found found = find_in_bucket(place, key, hash)) return found;
     if (!logs_.exist()) return {};
+    pm::on_step("elimda: a lookup goes on to the logs");
     const LogLine& line = logs_.line(log);
     const std::uint32_t moves = line.moves.load(std::memory_order_acquire);
     const Found found = find_in_logs(log, key, hash);
@@ -224,7 +225,10 @@ auto Map<K, V>::lock_bucket(KeyHash hash) const -> Locked {
     bucket_of(segment, at);  // warm before it is changed
     Slot& slot = segment.slot(at);
     std::unique_lock lock(slot.lock);
-    if (segment.obsolete.load(std::memory_order_acquire)) continue;
+    if (segment.obsolete.load(std::memory_order_acquire)) {
+      pm::on_step("elimda: a writer meets a segment that was split");
+      continue;
+    }
     return {{&segment, at, slot.bucket.load(std::memory_order_relaxed)}, std::move(lock)};
   }
 }

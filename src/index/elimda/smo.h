@@ -168,6 +168,7 @@ void Map<K, V>::split_into(Segment& segment, std::vector<Items>& items, bool in_
   table_.replace(session, segment, halves[0].offset, halves[1].offset);  // the commit
   pm::on_step("elimda: a segment is split in PM");
   for (Half& half : halves) clear_in_backup(half.written);
+  pm::on_step("elimda: a segment was split");
   for (Half& half : halves) {
     if (half.segment != nullptr) dram_.link(*std::exchange(half.segment, nullptr));
   }

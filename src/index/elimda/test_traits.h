@@ -17,7 +17,7 @@ struct TestTraits {
       .engine = kEngineName,
       .full = 40,
       .most = 40,
-      .joinable = 0,
+      .joinable = 8,  // segments are joined when they are empty, and the pool is full
       .fills = {0, 3, 7, 16, 20, 28, 40, 64, 90, 130, 180},
       .crowds = nullptr,
       .uses_background = false,

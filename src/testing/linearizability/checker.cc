@@ -18,7 +18,8 @@ State effect(const Operation& operation, const State& state) {
     case Action::get: return state;
     case Action::put:
     case Action::swap: return operation.value;
-    case Action::insert: return state ? state : State(operation.value);
+    case Action::insert:
+    case Action::insert_ahead: return state ? state : State(operation.value);
     case Action::update: return state ? State(operation.value) : state;
     case Action::erase:
     case Action::take: return std::nullopt;
@@ -31,7 +32,8 @@ bool answer_is_right(const Operation& operation, const State& state) {
     case Action::get:
     case Action::swap:
     case Action::take: return operation.found == state;
-    case Action::put: return true;
+    case Action::put:
+    case Action::insert_ahead: return true;
     case Action::insert: return operation.success == !state.has_value();
     case Action::update:
     case Action::erase: return operation.success == state.has_value();

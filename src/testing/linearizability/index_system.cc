@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "index/engine.h"
 #include "index/fastfair/fastfair.h"
 #include "pool/claim_image.h"
 #include "pool/pool_core.h"
@@ -24,7 +25,8 @@ constexpr unsigned kManyLeaves = 49;
 
 LeafSizes leaf_sizes_of(std::string_view engine) {
   const index::EngineTraits& traits = engine_traits(engine);
-  return {traits.full, traits.most, traits.joinable, kManyLeaves};
+  return {traits.full, traits.most, traits.joinable, kManyLeaves,
+          index::find_engine(engine).can.inserts_ahead};
 }
 
 std::string number_bytes(std::uint64_t number) {
@@ -100,6 +102,9 @@ class IndexMap final : public Map {
   }
   bool insert(Key key, Value value) override {
     return index_->insert(encoding_.key(key), encoding_.value(value));
+  }
+  void insert_ahead(Key key, Value value) override {
+    index_->insert_ahead(encoding_.key(key), encoding_.value(value));
   }
   bool update(Key key, Value value) override {
     return index_->update(encoding_.key(key), encoding_.value(value));

@@ -25,6 +25,9 @@ class Map {
   virtual std::optional<Value> swap(Key key, Value value) = 0;
   virtual std::optional<Value> take(Key key) = 0;
 
+  /// An insert that does not say whether it has done anything.
+  virtual void insert_ahead(Key key, Value value) { (void)insert(key, value); }
+
   /// Whether there is a scan.
   virtual bool ordered() const = 0;
   virtual void scan(Key from, const std::function<bool(Key, Value)>& visit) = 0;
@@ -42,6 +45,8 @@ struct LeafSizes {
   unsigned most = 64;      ///< what a leaf has at most; more than `full` if leaves grow first
   unsigned joinable = 32;  ///< two neighbours with so many in all, or few less, become one
   unsigned leaves = 0;     ///< that a large beginning may have; 0: there is none
+
+  bool inserts_ahead = false;  ///< half of the inserts are insert_ahead()
 };
 
 /// A map and what it lies in.

@@ -16,6 +16,8 @@ std::string call(const Operation& operation) {
     case Action::erase: return fmt::format("erase({})", operation.key);
     case Action::swap: return fmt::format("swap({}, {})", operation.key, operation.value);
     case Action::take: return fmt::format("take({})", operation.key);
+    case Action::insert_ahead:
+      return fmt::format("insert_ahead({}, {})", operation.key, operation.value);
   }
   return "?";
 }
@@ -23,7 +25,8 @@ std::string call(const Operation& operation) {
 std::string answer(const Operation& operation) {
   if (!operation.returned) return " in flight at the crash";
   switch (operation.action) {
-    case Action::put: return "";
+    case Action::put:
+    case Action::insert_ahead: return "";
     case Action::insert:
     case Action::update:
     case Action::erase: return operation.success ? " -> true" : " -> false";

@@ -18,15 +18,16 @@ using Value = std::uint64_t;
 using Tick = std::uint64_t;
 
 /// `swap` stores a value and tells what was there; `take` erases, and tells the same.
-enum class Action : std::uint8_t { get, put, insert, update, erase, swap, take };
-inline constexpr std::size_t kActions = 7;
+enum class Action : std::uint8_t { get, put, insert, update, erase, swap, take, insert_ahead };
+/// All but insert_ahead, which not all engines have.
+inline constexpr std::size_t kUsualActions = 7;
 
 /// One operation on one key.
 struct Operation {
   unsigned thread = 0;
   Action action = Action::get;
   Key key = 0;
-  Value value = 0;               ///< that put, insert, update and swap were given
+  Value value = 0;               ///< that is to be stored
   bool returned = false;         ///< false: a crash came first, so nobody knows whether it happened
   bool success = false;          ///< what insert, update and erase returned
   std::optional<Value> found{};  ///< what get, swap and take returned

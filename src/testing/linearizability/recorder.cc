@@ -46,6 +46,11 @@ void Log::insert(Key key, Value value) {
          [&](Operation& o) { o.success = map_.insert(key, value); });
 }
 
+void Log::insert_ahead(Key key, Value value) {
+  record({.action = Action::insert_ahead, .key = key, .value = value},
+         [&](Operation&) { map_.insert_ahead(key, value); });
+}
+
 void Log::update(Key key, Value value) {
   record({.action = Action::update, .key = key, .value = value},
          [&](Operation& o) { o.success = map_.update(key, value); });

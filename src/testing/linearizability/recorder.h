@@ -29,6 +29,7 @@ class Log {
   void get(Key key);
   void put(Key key, Value value);
   void insert(Key key, Value value);
+  void insert_ahead(Key key, Value value);
   void update(Key key, Value value);
   void erase(Key key);
   void swap(Key key, Value value);

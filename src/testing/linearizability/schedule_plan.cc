@@ -17,7 +17,8 @@ class Planner {
         full_(random.one_in(2) ? leaf.full : leaf.most),
         most_(leaf.most),
         joinable_(leaf.joinable),
-        leaves_(leaf.leaves) {}
+        leaves_(leaf.leaves),
+        inserts_ahead_(leaf.inserts_ahead) {}
 
   SchedulePlan draw(std::optional<Beginning> wanted) {
     const auto drawn = static_cast<Beginning>(random_.below(leaves_ == 0 ? 7 : 8));
@@ -178,7 +179,9 @@ class Planner {
     std::uint64_t at = random_.below(sum);
     std::size_t action = 0;
     while (at >= weights_[action]) at -= weights_[action++];
-    return static_cast<Action>(action);
+    const auto drawn = static_cast<Action>(action);
+    const bool ahead = inserts_ahead_ && drawn == Action::insert && random_.one_in(2);
+    return ahead ? Action::insert_ahead : drawn;
   }
 
   /// One that was not put before the threads start.
@@ -193,10 +196,11 @@ class Planner {
   std::uint64_t most_;
   std::uint64_t joinable_;
   std::uint64_t leaves_;
+  bool inserts_ahead_;
   SchedulePlan plan_;
   std::vector<Key> shuffled_;
   std::array<Key, 4> hot_{};
-  std::array<std::uint64_t, kActions> weights_{};  // by Action
+  std::array<std::uint64_t, kUsualActions> weights_{};  // by Action
   std::uint64_t scan_one_in_ = 1;
   Value last_value_ = 0;
 };
@@ -214,6 +218,7 @@ void PlannedCall::operator()(Log& log) const {
     case Action::erase: return log.erase(key);
     case Action::swap: return log.swap(key, value);
     case Action::take: return log.take(key);
+    case Action::insert_ahead: return log.insert_ahead(key, value);
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include <perdix/index.h>
 
+#include "index/engine.h"
 #include "pool/pool_core.h"
 #include "testing/engine_traits.h"
 #include "testing/subjects/index_keys.h"
@@ -51,6 +52,7 @@ enum Action : unsigned {
   kGet,
   kDrop,
   kReopen,
+  kAhead,
   kActions
 };
 /// Added to an action: it settles, so that a run of one thread depends on nothing else.
@@ -209,6 +211,7 @@ class OpenedIndex final : public Opened {
       case kExchange: return StepResult::write(exchange(step));
       case kDrop: return StepResult::write(drop());
       case kReopen: return reopen();
+      case kAhead: return StepResult::write(insert_ahead(step));
       default: return StepResult::read(index_->get(step.key));
     }
   }
@@ -220,6 +223,13 @@ class OpenedIndex final : public Opened {
       return is_odd(step.value) ? Change<std::string>::erase()
                                 : Change<std::string>::store(step.value);
     });
+  }
+
+  /// Only this thread writes the key, so it knows what the call does not say.
+  bool insert_ahead(const Step& step) {
+    const bool there = index_->contains(step.key);
+    index_->insert_ahead(step.key, step.value);
+    return !there;
   }
 
   StepResult reopen() {
@@ -254,6 +264,7 @@ class IndexSubject final : public Subject {
         domain_(domain),
         room_(room),
         traits_(engine_traits(info.engine)),
+        inserts_ahead_(index::find_engine(info.engine).can.inserts_ahead),
         crowded_keys_(crowded_keys(info.key_kind, traits_)) {}
 
   std::uint64_t size() const override { return kPoolSize; }
@@ -312,6 +323,7 @@ class IndexSubject final : public Subject {
     unsigned action = static_cast<unsigned>(random.below(kDrop));
     if (usual && mood_ == Mood::grow) action = kInsert;
     if (usual && mood_ == Mood::shrink) action = kErase;
+    if (inserts_ahead_ && action == kInsert && random.one_in(2)) action = kAhead;
     const bool present =
         action == kUpdate || action == kErase ? !random.one_in(8) : random.one_in(4);
     const std::string& key = any_key(random, state, own, present);
@@ -324,7 +336,8 @@ class IndexSubject final : public Subject {
     const bool there = state.contains(step.key);
     switch (step.action & kActionMask) {
       case kPut: return {{step.key, step.value}};
-      case kInsert: return there ? Effects{} : Effects{{step.key, step.value}};
+      case kInsert:
+      case kAhead: return there ? Effects{} : Effects{{step.key, step.value}};
       case kUpdate: return there ? Effects{{step.key, step.value}} : Effects{};
       case kErase: return there ? Effects{{step.key, std::nullopt}} : Effects{};
       case kExchange:
@@ -337,7 +350,7 @@ class IndexSubject final : public Subject {
 
   std::string describe(const Step& step) const override {
     static constexpr std::array<const char*, kActions> kNames = {
-        "put", "insert", "update", "erase", "update_with", "get", "drop", "reopen"};
+        "put", "insert", "update", "erase", "update_with", "get", "drop", "reopen", "insert_ahead"};
     const unsigned action = step.action & kActionMask;
     if (action == kDrop || action == kReopen) return fmt::format("{}()", kNames[action]);
     const bool background = (step.action & kBackground) != 0;
@@ -442,6 +455,7 @@ class IndexSubject final : public Subject {
   pm::Domain domain_;
   PoolRoom room_;
   const index::EngineTraits& traits_;
+  const bool inserts_ahead_;
   const Keys crowded_keys_;
   Mood mood_ = Mood::mixed;
   const Keys* keys_ = nullptr;  // of the round
