@@ -304,13 +304,17 @@ class Map final : public pool::OpenIndex {
 
   // resume.h
   struct Cold;
+  struct ColdEntry;
+  using ColdSorted = std::vector<ColdEntry>;
   void make_cold();
   void add_cold_unit(Cold& cold, Unit unit);
   void warm(Segment& segment) const;
   struct ColdPair;
   std::vector<ColdPair> cold_pairs(const Segment& segment) const;
-  void add_cold_pairs(std::vector<ColdPair>& pairs, const Segment& segment, Unit unit,
-                      std::uint64_t copy) const;
+  void add_cold_pairs(std::vector<ColdPair>& pairs, const Segment& segment,
+                      const ColdSorted& sorted) const;
+  const ColdSorted& sorted_pairs(const Cold& cold, unsigned log) const;
+  void add_sorted(ColdSorted& pairs, Unit unit, std::uint64_t copy) const;
   void add_cold_pair(std::vector<ColdPair>& pairs, const Segment& segment, BackupRef ref,
                      std::uint64_t copy) const;
   Bucket* make_bucket(const Place& place, std::span<const ColdPair> pairs) const;

@@ -22,6 +22,15 @@
 
 namespace perdix::index::elimda {
 
+/// A pair of the backup log, in a list that is sorted by hash. Those of one hash are in the order
+/// in which they came.
+template <class K, class V>
+struct Map<K, V>::ColdEntry {
+  std::uint64_t hash;
+  std::uint64_t copy;  ///< UnitWord::copy()
+  BackupRef ref;
+};
+
 /// What opening found in the backup log.
 template <class K, class V>
 struct Map<K, V>::Cold {
@@ -29,13 +38,27 @@ struct Map<K, V>::Cold {
     std::uint32_t log, number;
     Unit unit;
   };
-  struct Mixed {
-    std::uint64_t hash;
-    std::uint64_t copy;  ///< UnitWord::copy()
-    BackupRef ref;
-  };
+
   std::vector<ColdUnit> units;  ///< by log, then by number
-  std::vector<Mixed> mixed;     ///< pairs of units of no log, by hash
+  ColdSorted mixed;             ///< pairs of units of no log
+
+  /// Pairs of the units of a log that several segments share, once a segment has needed them: else
+  /// each would read all of them.
+  std::unique_ptr<std::atomic<const ColdSorted*>[]> of_logs;
+  unsigned logs = 0;
+
+  explicit Cold(unsigned count)
+      : of_logs(std::make_unique<std::atomic<const ColdSorted*>[]>(count)), logs(count) {}
+  Cold(const Cold&) = delete;
+  Cold& operator=(const Cold&) = delete;
+  ~Cold() {
+    for (unsigned log = 0; log < logs; ++log) delete of_logs[log].load();
+  }
+
+  auto first_unit(unsigned log) const {
+    return std::partition_point(units.begin(), units.end(),
+                                [&](const auto& unit) { return unit.log < log; });
+  }
 };
 
 /// A pair of the backup log that belongs to a cold segment.
@@ -48,7 +71,7 @@ struct Map<K, V>::ColdPair {
 
 template <class K, class V>
 void Map<K, V>::make_cold() {
-  auto cold = std::make_unique<Cold>();
+  auto cold = std::make_unique<Cold>(shape_.logs);
   for (Unit unit = 0; unit < backup_.units(); ++unit) {
     if (backup_.counted(unit) != 0) add_cold_unit(*cold, unit);
   }
@@ -71,12 +94,7 @@ void Map<K, V>::add_cold_unit(Cold& cold, Unit unit) {
     return;
   }
   next_number_.store(std::max(next_number_.load(), any.number + 1));
-  for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
-    const BackupRef ref = backup_.ref(unit, i);
-    if (!backup_.counts(ref)) continue;
-    const KeyHash hash = hash_of_word(pm::load(backup_.pair(ref).key));
-    cold.mixed.push_back({hash.bits, UnitWord::copy(any.pack()), ref});
-  }
+  add_sorted(cold.mixed, unit, UnitWord::copy(any.pack()));
 }
 
 /// The pairs of the backup log that belong to a segment, in the order in which they came.
@@ -85,24 +103,54 @@ auto Map<K, V>::cold_pairs(const Segment& segment) const -> std::vector<ColdPair
   std::vector<ColdPair> pairs;
   const Cold* cold = cold_.load(std::memory_order_acquire);
   if (cold == nullptr) return pairs;
-  const std::uint64_t first = segment.first_hash(), next = segment.next_hash();
-  const unsigned first_log = shape_.log_of({first}), last_log = shape_.log_of({next - 1});
-  const auto begin = std::partition_point(cold->units.begin(), cold->units.end(),
-                                          [&](const auto& unit) { return unit.log < first_log; });
-  for (auto at = begin; at != cold->units.end() && at->log <= last_log; ++at)
-    add_cold_pairs(pairs, segment, at->unit, UnitWord::copy_of(at->log, at->number));
-  const auto mixed = std::partition_point(cold->mixed.begin(), cold->mixed.end(),
-                                          [&](const auto& pair) { return pair.hash < first; });
-  for (auto at = mixed; at != cold->mixed.end() && at->hash <= next - 1; ++at)
-    add_cold_pair(pairs, segment, at->ref, at->copy);
+  const unsigned first_log = shape_.log_of({segment.first_hash()});
+  const unsigned last_log = shape_.log_of({segment.next_hash() - 1});
+  if (segment.depth > shape_.log_bits()) {
+    add_cold_pairs(pairs, segment, sorted_pairs(*cold, first_log));
+  } else {
+    for (auto at = cold->first_unit(first_log); at != cold->units.end() && at->log <= last_log;
+         ++at) {
+      for (unsigned i = 0; i < shape_.unit_pairs; ++i)
+        add_cold_pair(pairs, segment, backup_.ref(at->unit, i),
+                      UnitWord::copy_of(at->log, at->number));
+    }
+  }
+  add_cold_pairs(pairs, segment, cold->mixed);
   return pairs;
 }
 
 template <class K, class V>
-void Map<K, V>::add_cold_pairs(std::vector<ColdPair>& pairs, const Segment& segment, Unit unit,
-                               std::uint64_t copy) const {
-  for (unsigned i = 0; i < shape_.unit_pairs; ++i)
-    add_cold_pair(pairs, segment, backup_.ref(unit, i), copy);
+auto Map<K, V>::sorted_pairs(const Cold& cold, unsigned log) const -> const ColdSorted& {
+  std::atomic<const ColdSorted*>& place = cold.of_logs[log];
+  const ColdSorted* there = place.load(std::memory_order_acquire);
+  if (there != nullptr) return *there;
+  auto made = std::make_unique<ColdSorted>();
+  for (auto at = cold.first_unit(log); at != cold.units.end() && at->log == log; ++at)
+    add_sorted(*made, at->unit, UnitWord::copy_of(at->log, at->number));
+  std::stable_sort(made->begin(), made->end(),
+                   [](const auto& a, const auto& b) { return a.hash < b.hash; });
+  if (place.compare_exchange_strong(there, made.get())) return *made.release();
+  return *there;  // another thread's, which is the same
+}
+
+/// Adds the pairs of a unit that count, and are of that copy.
+template <class K, class V>
+void Map<K, V>::add_sorted(ColdSorted& pairs, Unit unit, std::uint64_t copy) const {
+  for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
+    const BackupRef ref = backup_.ref(unit, i);
+    if (UnitWord::copy(pm::load(backup_.word(ref))) != copy || !backup_.counts(ref)) continue;
+    pairs.push_back({hash_of_word(pm::load(backup_.pair(ref).key)).bits, copy, ref});
+  }
+}
+
+template <class K, class V>
+void Map<K, V>::add_cold_pairs(std::vector<ColdPair>& pairs, const Segment& segment,
+                               const ColdSorted& sorted) const {
+  const std::uint64_t first = segment.first_hash(), last = segment.next_hash() - 1;
+  auto at = std::partition_point(sorted.begin(), sorted.end(),
+                                 [&](const auto& pair) { return pair.hash < first; });
+  for (; at != sorted.end() && at->hash <= last; ++at)
+    add_cold_pair(pairs, segment, at->ref, at->copy);
 }
 
 template <class K, class V>
