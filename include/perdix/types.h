@@ -106,7 +106,7 @@ struct IndexStats {
   double resumed = 1;
   double resumption_seconds = 0;  ///< from the opening until all was back; 0 before
 
-  double load_factor = 0;         ///< ElimDa: share of the PM table's places that have been filled
+  double load_factor = 0;         ///< ElimDa: pairs for each place of the table in the pool
   std::uint64_t relocations = 0;  ///< ElimDa: buckets that went from DRAM to the pool since opening
 };
 

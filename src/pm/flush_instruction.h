@@ -1,6 +1,8 @@
 // The x86 instructions that write a cache line back, chosen once by what the processor has.
 #pragma once
 
+#include <emmintrin.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -29,6 +31,13 @@ inline void flush_lines(FlushInstruction instruction, const void* p, std::size_t
       case FlushInstruction::clflush: asm volatile("clflush %0" : "+m"(*address)); break;
     }
   }
+}
+
+/// Stores words past the caches. Lines that are written whole are not read first, and leave the
+/// processor together. Each word is stored as one; after the next store_fence() all are visible.
+inline void stream_words(std::uint64_t* to, const std::uint64_t* from, std::size_t words) {
+  for (std::size_t i = 0; i < words; ++i)
+    _mm_stream_si64(reinterpret_cast<long long*>(to + i), static_cast<long long>(from[i]));
 }
 
 /// Waits until earlier flushes have reached the memory controller and earlier stores are globally

@@ -183,6 +183,27 @@ class Persister {
     on_write(to, n);
   }
 
+  /// Writes whole lines, word by word, as a flush() of them, too: durable after the next fence() of
+  /// this thread, and before it other threads may not see them. Where there is a device that writes
+  /// in units of several lines, lines that are streamed together reach it together: it does not
+  /// write a unit more than once, nor read it to complete it, as it must for lines that a cache
+  /// evicts one by one. Elsewhere these are plain stores. Cost: no read of what is overwritten; a
+  /// later read finds nothing in the caches.
+  void stream(void* to, const void* from, std::size_t n, Site site = Site::current()) const {
+    assert(reinterpret_cast<std::uintptr_t>(to) % kLineSize == 0 && n % kLineSize == 0);
+    before_write(to, n);
+    auto* const words = static_cast<std::uint64_t*>(to);
+    const auto* const source = static_cast<const std::uint64_t*>(from);
+    if (domain_ == Domain::memory_controller || (domain_ == Domain::cpu_cache && survives_power_)) {
+      stream_words(words, source, n / sizeof *words);
+    } else {
+      for (std::size_t i = 0; i < n / sizeof *words; ++i)
+        __atomic_store_n(words + i, source[i], __ATOMIC_RELAXED);
+    }
+    on_stream(to, n);
+    if (on_flush(to, n, site) && domain_ == Domain::page_cache) pages_->note(to, n);
+  }
+
   /// Fills PM that no other thread reads yet with zeros. Not durable before a flush and a fence.
   void zero(void* to, std::size_t n) const {
     before_write(to, n);

@@ -33,6 +33,10 @@ class Probe {
                         const Site& site) = 0;  ///< false: suppress it
   virtual bool on_fence(const Site& site) = 0;  ///< false: suppress it
 
+  /// A write of whole lines that passes the caches: stores and their flush, which on_flush() hears
+  /// of next, are one step.
+  virtual void on_stream(const void* p, std::size_t n) { on_write(p, n); }
+
   /// A commit of several stores as one: they are made when this returns. What the thread has
   /// flushed becomes durable before them, and they at once. False: suppress the sync.
   virtual bool on_commit(std::span<const Change> changes, const Site& site) {
@@ -91,6 +95,9 @@ inline void on_read(const void* p, std::size_t n) {
 inline void on_write(const void* p, std::size_t n) {
   if (Probe* probe = installed_probe()) probe->on_write(p, n);
 }
+inline void on_stream(const void* p, std::size_t n) {
+  if (Probe* probe = installed_probe()) probe->on_stream(p, n);
+}
 inline void before_write(const void* p, std::size_t n) {
   if (Probe* probe = installed_probe()) probe->before_write(p, n);
 }
@@ -148,6 +155,7 @@ inline constexpr bool kInstrumented = false;
 
 inline void on_read(const void*, std::size_t) {}
 inline void on_write(const void*, std::size_t) {}
+inline void on_stream(const void*, std::size_t) {}
 inline void before_write(const void*, std::size_t) {}
 inline void on_step(const char*) {}
 inline std::uint64_t limit(const char*, std::uint64_t limit) { return limit; }

@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _ENGINE = re.compile(r"^\w+:\w+:\w+$")
 _KINDS = re.compile(r":(u64|bytes):(u64|bytes)$")
 _SITE = re.compile(r"^site (\S+) flushes (\d+) fences (\d+) (.*)$")
-_CALL = re.compile(r"(?:\.|->)\s*(?:flush|fence|persist|publish)\(")
+_CALL = re.compile(r"(?:\.|->)\s*(?:flush|fence|persist|publish|stream)\(")
 
 
 def sites_in_sources():

@@ -17,6 +17,7 @@
 #include "pool/layout.h"
 #include "pool/pool_core.h"
 #include "pool/superblock.h"
+#include "testing/engine_traits.h"
 #include "toys/points/points.h"
 #include "util/checksum.h"
 
@@ -43,7 +44,9 @@ void fill(const Pool& pool, const std::string& engine) {
     for (const Kind values : {Kind::u64, Kind::bytes}) {
       const std::string name =
           engine + "-" + std::string(to_string(keys)) + "-" + std::string(to_string(values));
-      const auto index = Index::open_or_create(pool, {name, engine, keys, values});
+      const auto index =
+          Index::open_or_create(pool, {name, engine, keys, values},
+                                testing::engine_traits(engine).small.value_or(IndexOptions{}));
       for (std::uint64_t i = 0; i < 150; ++i) {
         const auto number = encode_u64(i * 1000);
         std::string key(number.begin(), number.end());
@@ -51,6 +54,7 @@ void fill(const Pool& pool, const std::string& engine) {
         if (keys == Kind::bytes) key += std::string(i % 40, 'k');
         index->put(key, values == Kind::u64 ? value : value + std::string(i % 90, 'v'));
         if (i % 7 == 0) index->erase(key);
+        if (i % 5 == 0) index->insert_ahead(key, value);  // a duplicate, in some engines
       }
     }
   }

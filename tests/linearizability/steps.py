@@ -19,9 +19,18 @@ SOURCES = Path(__file__).resolve().parents[2] / "src"
 SCHEDULES = 25  # of each kind in a round
 ROUNDS = 40  # at most, until all steps are reached
 
-COMMON = "--domain memory_controller --reopen"
+COMMON = "--reopen"
+DOMAIN = "--domain memory_controller"  # unless a kind names another
 STRINGS = "--keys bytes --values bytes"
 KINDS = {
+    "elimda": (
+        "--engine elimda --domain cpu_cache",
+        "--engine elimda --domain cpu_cache --beginning many",
+        f"--engine elimda {STRINGS} --domain cpu_cache",
+        "--engine elimda --domain cpu_cache --beginning contested-full",
+        "--engine elimda --domain cpu_cache --full",
+        "--engine elimda",
+    ),
     "nbtree": (
         "--engine nbtree",
         f"--engine nbtree {STRINGS}",
@@ -51,6 +60,26 @@ art: children have moved, and not their bytes
 art: fork
 art: put a node in the place of another
 art: split a prefix
+elimda: a D-bucket grows
+elimda: a bucket becomes warm
+elimda: a bucket is replaced
+elimda: a copy is in flight
+elimda: a copy is in the DRAM table
+elimda: a flush waits for another
+elimda: a log was copied
+elimda: a lookup begins again
+elimda: a lookup goes on to the logs
+elimda: a pair comes into the DRAM table
+elimda: a pair was appended
+elimda: a segment is split in PM
+elimda: a segment was split
+elimda: a split removes a duplicate
+elimda: a writer meets a segment that was split
+elimda: an erase goes on to the bucket
+elimda: an insert looks again
+elimda: an update goes on to the logs
+elimda: no space for a split
+elimda: pairs are in the PM table and the backup log
 nbtree: a cold leaf is frozen
 nbtree: a frozen insert has won
 nbtree: a join is left for later
@@ -142,6 +171,9 @@ sptree: take the buffer of another node
 # What takes more schedules than these, or a state that they do not have.
 RARE = """
 art: a node shrinks
+elimda: a copy is dropped from the backup log
+elimda: a flush failed half-way
+elimda: segments are joined in PM
 nbtree: a frozen insert has lost
 nbtree: a position goes before it comes
 nbtree: a position goes before its leaf is renewed
@@ -183,7 +215,8 @@ def misfits():
 
 def run(program, kind, seed):
     """How often each step was taken in some schedules of a kind."""
-    command = [program, *kind.split(), *COMMON.split(), "--steps"]
+    domain = [] if "--domain" in kind else DOMAIN.split()
+    command = [program, *kind.split(), *domain, *COMMON.split(), "--steps"]
     command += ["--seed", str(seed), "--runs", str(SCHEDULES)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:

@@ -7,6 +7,7 @@ import bugs_pool
 import bugs_resume
 import bugs_scans
 import bugs_schedules
+import bugs_schedules_elimda
 import bugs_schedules_sptree
 import bugs_sptree
 import bugs_storm
@@ -21,6 +22,7 @@ BUGS = (
     + bugs_nbtree.BUGS
     + bugs_elimda.BUGS
     + bugs_schedules.BUGS
+    + bugs_schedules_elimda.BUGS
     + bugs_schedules_sptree.BUGS
     + bugs_scans.BUGS
     + bugs_storm.BUGS

@@ -127,9 +127,8 @@ BUGS = [
     Bug(
         "elimda: relocated pairs count before they are durable",
         ELIM_RELOCATE,
-        "  pm().flush(&p_pair(place, first), pairs.size() * sizeof(Pair));  "
-        "// before they count\n",
-        "",
+        "    pm().stream(&p_pair(place, first + from), unit.data(), shape_.unit_bytes());\n",
+        "    pm().copy(&p_pair(place, first + from), unit.data(), shape_.unit_bytes());\n",
         ELIM,
     ),
     Bug(
@@ -143,8 +142,10 @@ BUGS = [
     Bug(
         "elimda: a new segment's pairs are not durable when it is linked",
         ELIM_SMO,
-        "  if (count > 0) pm().flush(&p_pair(place, 0), count * sizeof(Pair));\n",
-        "",
+        "  if (count > 0) pm().stream(&p_pair(place, 0), pairs.data(), "
+        "pairs.size() * sizeof(Pair));\n",
+        "  if (count > 0) pm().copy(&p_pair(place, 0), pairs.data(), "
+        "pairs.size() * sizeof(Pair));\n",
         ELIM,
     ),
     Bug(
@@ -182,6 +183,16 @@ BUGS = [
         ELIM_RESUME,
         "    if (!drop_copy(filled, pair)) made->d_add(pair.pair);\n",
         "    made->d_add(pair.pair);\n",
+        ELIM_STRINGS,
+    ),
+    Bug(
+        "elimda: a copy is looked for at the first pair of its key only",
+        ELIM_RESUME,
+        "  if (!is_in_p(place, pair.pair)) return false;\n",
+        "  const KeyHash hash{std::uint64_t{pair.pair.signature} << 32};\n"
+        "  const Found first = find_in_p(place, keys_.view(pair.pair.pair.key), hash);\n"
+        "  if (!is_in_p(place, pair.pair) || ({planted} && first.value != pair.pair.pair.value)) "
+        "return false;\n",
         ELIM_STRINGS,
     ),
     Bug(

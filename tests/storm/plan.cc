@@ -8,6 +8,7 @@
 
 #include "engine_list.h"
 #include "support/rng.h"
+#include "testing/engine_traits.h"
 
 namespace perdix::test::storm {
 namespace {
@@ -193,7 +194,10 @@ class Maker {
   Round round(std::uint64_t number) {
     Round round;
     for (std::size_t i = 0; i < episode_.indexes.size(); ++i) {
-      round.options.push_back({one_of(kBudgets), rng_.once_in(2) && !without("background")});
+      IndexOptions options = usual_options(episode_.indexes[i]);
+      options.dram_budget = one_of(kBudgets);
+      options.resume_in_background = rng_.once_in(2) && !without("background");
+      round.options.push_back(options);
     }
     round.default_options = now_and_then(4, "default-options") && number > 0;
     round.opening_fault = rng_.once_in(3) || wants_any_of(kFaults) ? draw_fault() : Fault::none;
@@ -213,6 +217,12 @@ class Maker {
     round.signal = one_of(std::array{SIGKILL, SIGKILL, SIGKILL, SIGSEGV, SIGABRT});
     round.kill_after = rng_.below(1000);
     return round;
+  }
+
+  /// Some indexes of few keys have the structure of large ones.
+  static IndexOptions usual_options(const IndexPlan& index) {
+    const auto& small = testing::engine_traits(index.type->engine).small;
+    return small && index.count < 20'000 && index.count % 2 == 0 ? *small : IndexOptions{};
   }
 
   static constexpr std::array kFaults = {Fault::memory, Fault::map, Fault::space, Fault::sync,

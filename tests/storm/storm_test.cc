@@ -179,6 +179,7 @@ TEST(StormPlan, DrawsEverythingThereIs) {
   for (const char* word : {"sptree",
                            "nbtree",
                            "fastfair",
+                           "elimda",
                            "forks",
                            "copies",
                            "recreate",

@@ -239,14 +239,13 @@ template <class K, class V>
 IndexStats Map<K, V>::stats() const {
   IndexStats stats;
   const epoch::Guard guard;
-  std::uint64_t segments = 0, warm = 0, in_p = 0;
+  std::uint64_t segments = 0, warm = 0;
   dram_.for_each_segment([&](const Segment& segment) {
     ++segments;
     bool all = true;
     for (unsigned at = 0; at < shape_.buckets; ++at) {
       const Bucket* bucket = segment.slot(at).bucket.load(std::memory_order_acquire);
       all &= bucket != nullptr;
-      if (bucket != nullptr) in_p += bucket->entries();
     }
     warm += all;
   });
@@ -254,9 +253,10 @@ IndexStats Map<K, V>::stats() const {
   std::uint64_t in_logs = 0;  // the rest of the logs' area is not the pairs'
   for (unsigned log = 0; logs_.exist() && log < shape_.logs; ++log)
     in_logs += LogWord::unpack(pm::load(logs_.word(log))).count;
-  for_each_warm_pair([&](const Pair& pair) {
+  for_each_warm_pair([&]([[maybe_unused]] const Pair& pair) {
     ++stats.pairs;
-    blob_bytes += keys_.footprint(pm::load(pair.key)) + values_.footprint(pm::load(pair.value));
+    if constexpr (!kInline)
+      blob_bytes += keys_.footprint(pm::load(pair.key)) + values_.footprint(pm::load(pair.value));
   });
   if (count_state_.load() == CountState::known) stats.pairs = size();
   stats.leaves = segments * shape_.buckets;
@@ -266,7 +266,7 @@ IndexStats Map<K, V>::stats() const {
   stats.dram_bytes = sizeof *this + arena_.bytes_in_use() + dram_.directory_bytes() +
                      backup_.bytes() + logs_.bytes();
   stats.load_factor =
-      static_cast<double>(in_p) / static_cast<double>(stats.leaves * shape_.p_pairs);
+      static_cast<double>(stats.pairs) / static_cast<double>(stats.leaves * shape_.p_pairs);
   stats.relocations = static_cast<std::uint64_t>(relocations_.sum());
   stats.recovery_seconds = recovery_seconds_;
   stats.resumed = static_cast<double>(warm) / static_cast<double>(segments);

@@ -16,8 +16,8 @@ bool is_power(std::uint64_t number) { return std::has_single_bit(number); }
 
 bool possible(const Shape& shape) {
   return is_power(shape.logs) && shape.logs <= 32768 && is_power(shape.unit_pairs) &&
-         shape.unit_pairs >= 4 && shape.unit_pairs <= 256 && is_power(shape.d_pairs) &&
-         shape.d_pairs >= shape.unit_pairs && is_power(shape.p_pairs) &&
+         shape.unit_pairs >= 4 && shape.unit_pairs <= Shape::kMostUnitPairs &&
+         is_power(shape.d_pairs) && shape.d_pairs >= shape.unit_pairs && is_power(shape.p_pairs) &&
          shape.p_pairs >= 2 * shape.d_pairs && shape.p_pairs >= 16 && shape.p_pairs <= 4096 &&
          shape.buckets >= 1 && shape.buckets <= 4096;
 }

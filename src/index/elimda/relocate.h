@@ -59,15 +59,15 @@ bool Map<K, V>::copy_to_backup(Flush& flush, unsigned log) {
   }
   const Unit unit = backup_.take();
   backup_.count(unit, counting);
-  Pair* const to = backup_.pairs(unit);
   const Pair* const from = logs_.pairs(log);
-  // Word by word: a late reader of what was in flight before may still look at this unit.
-  for (unsigned i = 0; i < line.count; ++i) {
-    pm().store(to[i].key, pm::load(from[i].key));
-    pm().store(to[i].value, pm::load(from[i].value));
+  std::array<Pair, Shape::kMostUnitPairs> pairs;
+  for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
+    const bool counts = i < line.count;
+    pairs[i] = counts ? Pair{pm::load(from[i].key), pm::load(from[i].value)} : Pair{0, 0};
   }
-  pm().flush(to, shape_.unit_bytes());  // before bits say that the pairs count
-  pm().fence();                         // as above
+  // Word by word: a late reader of what was in flight before may still look at this unit.
+  pm().stream(backup_.pairs(unit), pairs.data(), shape_.unit_bytes());
+  pm().fence();  // before bits say that the pairs count
   const auto number = LogWord::unpack(pm::load(logs_.word(log))).number;
   for (unsigned w = 0; w < shape_.unit_words(); ++w) {
     UnitWord word{0, static_cast<std::uint16_t>(log), number};
@@ -148,11 +148,13 @@ void Map<K, V>::add_to_dram(BackupRef ref) {
   }
 }
 
-/// Makes room in a D-bucket that is full.
+/// Makes room in a D-bucket that is full. One whose P-bucket is full, too, grows once before its
+/// segment splits: a segment splits because of its fullest bucket, so the others fill up more.
 template <class K, class V>
 void Map<K, V>::make_room(Locked locked, KeyHash hash) {
   if (locked.bucket->d_live_count() < locked.bucket->d_count()) return replace_dead(locked);
   if (relocate(locked)) return;
+  if (locked.bucket->d_capacity() < 2 * shape_.d_pairs) return grow(locked);
   Segment& segment = *locked.segment;
   const unsigned at = locked.at;
   locked.lock.unlock();
@@ -176,7 +178,8 @@ void Map<K, V>::replace_dead(const Locked& locked) {
                                      {locked.bucket, {}, live, capacity, locked.bucket->units()}));
 }
 
-/// A D-bucket of twice the capacity: where there is no space in PM, or keys that all hash alike.
+/// A D-bucket of twice the capacity: see make_room(); or where there is no space in PM, or keys
+/// that all hash alike.
 template <class K, class V>
 void Map<K, V>::grow(const Locked& locked) {
   pm::on_step("elimda: a D-bucket grows");
@@ -240,9 +243,12 @@ bool Map<K, V>::relocate(const Locked& locked) {
 /// Writes pairs to slots that were never used, then has them count. Durable.
 template <class K, class V>
 void Map<K, V>::write_to_p(const Place& place, unsigned first, std::span<const DPair> pairs) {
-  for (unsigned i = 0; i < pairs.size(); ++i)
-    pm().copy(&p_pair(place, first + i), &pairs[i].pair, sizeof(Pair));
-  pm().flush(&p_pair(place, first), pairs.size() * sizeof(Pair));  // before they count
+  for (unsigned from = 0; from < pairs.size(); from += shape_.unit_pairs) {
+    std::array<Pair, Shape::kMostUnitPairs> unit;
+    for (unsigned i = 0; i < shape_.unit_pairs; ++i) unit[i] = pairs[from + i].pair;
+    // Durable before they count, by the fence of the commit below.
+    pm().stream(&p_pair(place, first + from), unit.data(), shape_.unit_bytes());
+  }
   for (unsigned i = 0; i < pairs.size();) {
     const unsigned slot = first + i;
     const unsigned of_word =

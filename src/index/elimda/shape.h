@@ -48,6 +48,8 @@ struct Shape {
   unsigned p_pairs = 256;
   unsigned buckets = 15;  ///< P-buckets of a segment
 
+  static constexpr unsigned kMostUnitPairs = 256;
+
   bool operator==(const Shape&) const = default;
 
   unsigned unit_bytes() const { return unit_pairs * sizeof(Pair); }

@@ -189,14 +189,15 @@ void Map<K, V>::fill(Half& half, unsigned at, std::span<const Item> items) {
   const unsigned count = std::min(units * shape_.unit_pairs, in_p + in_d);
   const Place place{half.segment, at, nullptr};
   std::vector<PSlot> slots;
+  std::vector<Pair> pairs(units * shape_.unit_pairs);
   for (unsigned i = 0; i < count; ++i) {
-    pm().copy(&p_pair(place, i), &items[i].pair, sizeof(Pair));
+    pairs[i] = items[i].pair;
     std::uint64_t& live = table_.live_word(half.offset, at, i);
     pm().store(live, pm::load(live) | PmTable::live_bit(i));
     slots.push_back({static_cast<std::uint16_t>(i), items[i].hash.signature()});
   }
   // Durable before the commit that links the segment, by its fence.
-  if (count > 0) pm().flush(&p_pair(place, 0), count * sizeof(Pair));
+  if (count > 0) pm().stream(&p_pair(place, 0), pairs.data(), pairs.size() * sizeof(Pair));
   std::vector<DPair> d_pairs;
   for (const Item& item : items.subspan(in_p)) {
     auto& to = in_p + (&item - &items[in_p]) < count ? half.written : d_pairs;

@@ -56,6 +56,14 @@ std::optional<std::uint64_t> CpuCache::insert(std::uint64_t line, bool dirty) {
   return victim >> 1;
 }
 
+void CpuCache::drop(std::uint64_t line) {
+  std::uint64_t* set = set_of(line);
+  const std::size_t i = position_of(set, line);
+  if (i == ways_) return;
+  std::copy(set + i + 1, set + ways_, set + i);
+  set[ways_ - 1] = kEmpty;
+}
+
 bool CpuCache::clean(std::uint64_t line) {
   std::uint64_t* set = set_of(line);
   const std::size_t i = position_of(set, line);

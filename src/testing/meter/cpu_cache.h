@@ -27,6 +27,9 @@ class CpuCache {
   /// Brings a line in that is not there, as the youngest. Returns the dirty line that had to leave.
   std::optional<std::uint64_t> insert(std::uint64_t line, bool dirty);
 
+  /// Takes a line out, whether it is there or dirty or not.
+  void drop(std::uint64_t line);
+
   /// Makes a line clean and keeps it. False if it was not there or not dirty.
   bool clean(std::uint64_t line);
 

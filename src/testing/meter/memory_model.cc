@@ -37,6 +37,11 @@ void MemoryModel::insert(std::uint64_t line, bool dirty) {
   if (const auto evicted = cache_.insert(line, dirty)) device_.write(*evicted);
 }
 
+void MemoryModel::stream(std::uint64_t line) {
+  cache_.drop(line);
+  device_.write(line);
+}
+
 void MemoryModel::flush(std::uint64_t line) {
   if (platform_ == Platform::adr && cache_.clean(line)) device_.write(line);
 }

@@ -20,6 +20,9 @@ class MemoryModel {
   /// A line that is not cached is read first, as a processor must for a store of less than a line.
   void store(std::uint64_t line) { access(line, true); }
 
+  /// A store of a whole line past the cache, which loses the line.
+  void stream(std::uint64_t line);
+
   /// ADR: writes the line back if it is dirty; it stays cached. eADR: nothing.
   void flush(std::uint64_t line);
 

@@ -81,6 +81,15 @@ void Meter::on_write(const void* p, std::size_t n) {
   });
 }
 
+void Meter::on_stream(const void* p, std::size_t n) {
+  const std::lock_guard lock(mutex_);
+  Context& current = context();
+  each_line(current, p, n, [&](Traffic& traffic, std::uint64_t line) {
+    traffic.lines_written += current.kind == kOutside || current.written.insert(line);
+    model_.stream(line);
+  });
+}
+
 bool Meter::on_flush(const void* p, std::size_t n, const pm::Site&) {
   const std::lock_guard lock(mutex_);
   each_line(context(), p, n, [&](Traffic& traffic, std::uint64_t line) {

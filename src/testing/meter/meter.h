@@ -60,6 +60,7 @@ class Meter final : public pm::Probe {
 
   void on_read(const void* p, std::size_t n) override;
   void on_write(const void* p, std::size_t n) override;
+  void on_stream(const void* p, std::size_t n) override;
   bool on_flush(const void* p, std::size_t n, const pm::Site& site) override;
   bool on_fence(const pm::Site& site) override;
 

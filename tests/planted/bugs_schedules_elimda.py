@@ -1,0 +1,114 @@
+"""Bugs of ElimDa that take several threads at one key or one log, which the schedule fuzzer must
+notice."""
+
+from bug import ELIM_INSERT, ELIM_MODIFY, ELIM_RELOCATE, ELIM_SEARCH, Bug, schedules
+
+
+def kinds(more, domain="cpu_cache"):
+    return (schedules(f"--engine elimda --domain {domain} --reopen{more}"),)
+
+
+ANY = kinds("")
+FULL = kinds(" --beginning full") + ANY
+CONTESTED = kinds(" --beginning contested") + kinds(" --beginning contested-full") + ANY
+VOLATILE = kinds("", "memory_controller")
+
+BUGS = [
+    Bug(
+        "schedules: elimda: an append is counted before its pair can be found",
+        ELIM_INSERT,
+        "  line.set_print(i, LogLine::print_of(hash.signature()));\n"
+        '  pm::on_step("elimda: a pair was appended");\n'
+        "  // After the pair can be found: an insert that knows this number has looked at the pair.\n"
+        "  line.appends.fetch_add(1);\n",
+        "  line.appends.fetch_add(1);\n"
+        '  pm::on_step("elimda: a pair was appended");\n'
+        "  line.set_print(i, LogLine::print_of(hash.signature()));\n",
+        CONTESTED,
+    ),
+    Bug(
+        "schedules: elimda: an insert does not ask what was appended since it looked",
+        ELIM_INSERT,
+        "  if (mode != Mode::ahead && line.appends.load(std::memory_order_relaxed) != appends) {\n",
+        "  if (!{planted} && mode != Mode::ahead && "
+        "line.appends.load(std::memory_order_relaxed) != appends) {\n",
+        CONTESTED,
+    ),
+    Bug(
+        "schedules: elimda: a lookup does not ask whether pairs have moved on from the log",
+        ELIM_SEARCH,
+        "        line.moves.load(std::memory_order_acquire) == moves) [[likely]]\n",
+        "        ({planted} || line.moves.load(std::memory_order_acquire) == moves)) [[likely]]\n",
+        FULL,
+    ),
+    Bug(
+        "schedules: elimda: a lookup does not see that the D-bucket has more pairs",
+        ELIM_SEARCH,
+        "    if (current(place, hash) && place.bucket->d_count() == d_count &&\n",
+        "    if ({planted} || current(place, hash) && place.bucket->d_count() == d_count &&\n",
+        FULL,
+    ),
+    Bug(
+        "schedules: elimda: a writer uses a segment that was split",
+        ELIM_SEARCH,
+        "    if (segment.obsolete.load(std::memory_order_acquire)) {\n",
+        "    if (!{planted} && segment.obsolete.load(std::memory_order_acquire)) {\n",
+        FULL,
+    ),
+    Bug(
+        "schedules: elimda: a value is read before the bucket is locked",
+        ELIM_RELOCATE,
+        "    Locked locked = lock_bucket(hash);\n"
+        "    if (!backup_.counts(ref)) return;\n"
+        "    if (!locked.bucket->d_full()) {\n"
+        "      // An update of the pair holds the lock, too: so its value is not lost.\n"
+        "      locked.bucket->d_add({{pm::load(pair.key), pm::load(pair.value)}, ref, "
+        "hash.signature()});\n",
+        "    const std::uint64_t early = pm::load(pair.value);\n"
+        '    pm::on_step("elimda: a pair comes into the DRAM table");\n'
+        "    Locked locked = lock_bucket(hash);\n"
+        "    if (!backup_.counts(ref)) return;\n"
+        "    if (!locked.bucket->d_full()) {\n"
+        "      locked.bucket->d_add({{pm::load(pair.key), {planted} ? early : "
+        "pm::load(pair.value)}, ref, hash.signature()});\n",
+        ANY,
+    ),
+    Bug(
+        "schedules: elimda: an erase does not see what is in flight",
+        ELIM_MODIFY,
+        "    any |= kill_in_flight(log, key, hash);\n",
+        "    if (!{planted}) any |= kill_in_flight(log, key, hash);\n",
+        ANY,
+    ),
+    Bug(
+        "schedules: elimda: an erase kills the first pair first",
+        ELIM_MODIFY,
+        "  bool any = false;\n"
+        "  if (logs_.exist()) {\n",
+        "  bool any = false;\n"
+        "  if ({planted}) any = kill_in_p(locked, key, hash) | kill_in_d(locked, key, hash);\n"
+        "  if (logs_.exist()) {\n",
+        CONTESTED,
+    ),
+    Bug(
+        "schedules: elimda: an update in the logs does not lock the log",
+        ELIM_MODIFY,
+        "  const std::lock_guard lock(logs_.line(log).lock);\n"
+        "  const Locked locked = lock_bucket(hash);  // it may have come into the bucket meanwhile\n",
+        "  std::unique_lock lock(logs_.line(log).lock, std::defer_lock);\n"
+        "  if (!{planted}) lock.lock();\n"
+        "  const Locked locked = lock_bucket(hash);\n",
+        CONTESTED,
+    ),
+    Bug(
+        "schedules: elimda: a reader shows a value of a P-bucket before it is durable",
+        ELIM_SEARCH,
+        "    if (volatile_caches_ && bucket.has_unpersisted()) "
+        "pm().persist(&pair.value, sizeof pair.value);\n"
+        "    found = {Where::p_bucket",
+        "    if (!{planted} && volatile_caches_ && bucket.has_unpersisted()) "
+        "pm().persist(&pair.value, sizeof pair.value);\n"
+        "    found = {Where::p_bucket",
+        VOLATILE,
+    ),
+]
