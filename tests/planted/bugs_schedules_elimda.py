@@ -19,7 +19,8 @@ BUGS = [
         ELIM_INSERT,
         "  line.set_print(i, LogLine::print_of(hash.signature()));\n"
         '  pm::on_step("elimda: a pair was appended");\n'
-        "  // After the pair can be found: an insert that knows this number has looked at the pair.\n"
+        "  // After the pair can be found: an insert that knows this number has looked at the "
+        "pair.\n"
         "  line.appends.fetch_add(1);\n",
         "  line.appends.fetch_add(1);\n"
         '  pm::on_step("elimda: a pair was appended");\n'
@@ -94,7 +95,8 @@ BUGS = [
         "schedules: elimda: an update in the logs does not lock the log",
         ELIM_MODIFY,
         "  const std::lock_guard lock(logs_.line(log).lock);\n"
-        "  const Locked locked = lock_bucket(hash);  // it may have come into the bucket meanwhile\n",
+        "  const Locked locked = lock_bucket(hash);  // it may have come into the bucket "
+        "meanwhile\n",
         "  std::unique_lock lock(logs_.line(log).lock, std::defer_lock);\n"
         "  if (!{planted}) lock.lock();\n"
         "  const Locked locked = lock_bucket(hash);\n",
