@@ -9,12 +9,10 @@
 
 #include <fmt/format.h>
 
-#include <condition_variable>
 #include <filesystem>
 #include <functional>
 #include <future>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -24,73 +22,13 @@
 #include <perdix/pool.h>
 
 #include "pm/probe.h"
+#include "suspender.h"
 #include "util/test_directory.h"
 
 namespace perdix::testing {
 namespace {
 
 using Number = std::uint64_t;
-
-/// Stops the thread that has called watch() at its n-th event, until release().
-class Suspender final : public pm::Probe {
- public:
-  void watch(std::uint64_t event) {
-    const std::lock_guard lock(mutex_);
-    watched_ = std::this_thread::get_id();
-    left_ = event;
-    suspended_ = released_ = false;
-  }
-
-  /// Whether reads are events, too.
-  void count_reads(bool count) { reads_ = count; }
-
-  /// The watched operation has ended. True if it was suspended.
-  bool end() {
-    const std::lock_guard lock(mutex_);
-    watched_ = {};
-    ended_ = true;
-    changed_.notify_all();
-    return suspended_;
-  }
-
-  void wait_for_suspension() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return suspended_ || ended_; });
-  }
-
-  void release() {
-    const std::lock_guard lock(mutex_);
-    released_ = true;
-    changed_.notify_all();
-  }
-
-  void on_read(const void*, std::size_t) override {
-    if (reads_) event();
-  }
-  void before_write(const void*, std::size_t) override { event(); }
-  void on_write(const void*, std::size_t) override { event(); }
-  bool on_flush(const void*, std::size_t, const pm::Site&) override { return event(); }
-  bool on_fence(const pm::Site&) override { return event(); }
-
- private:
-  bool event() {
-    std::unique_lock lock(mutex_);
-    if (std::this_thread::get_id() != watched_ || left_ == 0 || --left_ != 0) return true;
-    suspended_ = true;
-    changed_.notify_all();
-    changed_.wait(lock, [&] { return released_; });
-    return true;
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::thread::id watched_;
-  std::uint64_t left_ = 0;
-  bool suspended_ = false;
-  bool released_ = false;
-  bool ended_ = false;
-  bool reads_ = false;
-};
 
 template <class T>
 T datum(Number number) {

@@ -1,0 +1,118 @@
+// ElimDa's promise that lookups never wait: a writer stops for good at an event of what it does, at
+// each event in turn, and lookups of all keys come to their end and find what is there. Its writes
+// fill logs, relocate buckets and split segments, so it stops with any of their locks held.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <future>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <perdix/elimda.h>
+#include <perdix/pool.h>
+
+#include "index/elimda/test_traits.h"
+#include "suspender.h"
+#include "util/test_directory.h"
+
+namespace perdix::testing {
+namespace {
+
+using Number = std::uint64_t;
+using Index = ElimDa<Number, Number>;
+
+constexpr Number kStay = 60, kCome = 40;
+
+IndexOptions small_options() {
+  IndexOptions options = *index::elimda::TestTraits::kTraits.small;
+  options.resume_in_background = false;
+  return options;
+}
+
+/// Keys below kStay are there all the time, kCome others come, and some of those go.
+void write(Index& index) {
+  for (Number i = kStay; i < kStay + kCome; ++i) {
+    index.insert_ahead(i, i);
+    index.insert_ahead(i % kStay, 0);  // a duplicate, without effect
+    if (i % 4 == 0 && i > kStay) index.erase(i - 2);
+    if (i % 5 == 0) index.update(i, i);
+  }
+}
+
+/// Whether all that stays is there, and nothing that was never written.
+bool read(const Index& index) {
+  bool right = true;
+  for (Number i = 0; i < kStay; ++i) right &= index.get(i) == std::optional<Number>(i + 1);
+  for (Number i = 0; i < kStay; ++i) right &= !index.contains(1000 + i);
+  std::vector<Number> keys(kStay);
+  for (Number i = 0; i < kStay; ++i) keys[i] = i;
+  std::vector<std::optional<Number>> values(kStay);
+  index.get_many(keys, values);
+  for (Number i = 0; i < kStay; ++i) right &= values[i] == std::optional<Number>(i + 1);
+  Number shown = 0;
+  index.for_each([&](Number key, Number value) {
+    right &= key >= kStay || value == key + 1;
+    shown += key < kStay ? 1 : 0;
+    return true;
+  });
+  return right && shown == kStay;
+}
+
+class ElimDaLookups : public ::testing::TestWithParam<std::tuple<DomainChoice, bool>> {};
+
+TEST_P(ElimDaLookups, WaitForNoWriter) {
+  const auto [domain, cold] = GetParam();
+  PoolOptions options;
+  options.durability = Durability::process;
+  options.domain = domain;
+  options.max_size = std::uint64_t{64} << 20;
+  const testing_files::TempDirectory folder{testing_files::memory_directory()};
+  std::uint64_t suspensions = 0;
+  for (std::uint64_t event = 1;; event += 1 + event / 16) {
+    SCOPED_TRACE(fmt::format("suspended at event {}", event));
+    const std::filesystem::path path = folder.path() / fmt::format("pool-{}", event);
+    const Pool pool = Pool::create(path, options);
+    std::filesystem::remove(path);  // it stays until it is closed
+    std::optional<Index> index(std::in_place, pool, "t", small_options());
+    for (Number i = 0; i < kStay; ++i) index->put(i, i + 1);
+    if (cold) {
+      index.reset();
+      index.emplace(pool, "t", small_options());
+    }
+    Suspender probe;
+    probe.count_steps(true);
+    pm::Probe* const before = pm::install_probe(&probe);
+    bool suspended = false;
+    std::thread writer([&] {
+      probe.watch(event);
+      write(*index);
+      suspended = probe.end();
+    });
+    probe.wait_for_suspension();
+    auto reader = std::async(std::launch::async, [&] { return read(*index); });
+    // Only a hang takes so long.
+    const bool waits = reader.wait_for(std::chrono::seconds(120)) != std::future_status::ready;
+    EXPECT_FALSE(waits) << "a lookup waits for the suspended writer";
+    probe.release();
+    writer.join();
+    EXPECT_TRUE(reader.get());
+    pm::install_probe(before);
+    EXPECT_EQ(index->check().problems, std::vector<std::string>());
+    if (HasFailure()) return;
+    if (!suspended) break;  // there are no more events
+    ++suspensions;
+  }
+  EXPECT_GE(suspensions, 50u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Domains, ElimDaLookups,
+                         ::testing::Combine(::testing::Values(DomainChoice::cpu_cache,
+                                                              DomainChoice::memory_controller),
+                                            ::testing::Bool()));
+
+}  // namespace
+}  // namespace perdix::testing
