@@ -9,6 +9,7 @@ from bug import (
     ELIM_RECOVERY,
     ELIM_RELOCATE,
     ELIM_RESUME,
+    ELIM_SEARCH,
     ELIM_SMO,
     ELIM_STRINGS,
     ELIM_TABLE,
@@ -175,6 +176,33 @@ BUGS = [
         "  session.free(old.offset);\n"
         "  session.commit(pm::set_word(root_.directory, larger.pack()));\n",
         "  session.commit(pm::set_word(root_.directory, larger.pack()));\n",
+        ELIM,
+    ),
+    # --- Duplicates ---
+    Bug(
+        "elimda: a lookup begins with the D-bucket, so a later value wins",
+        ELIM_SEARCH,
+        "  if (const Found found = find_in_p(place, key, hash)) return found;\n"
+        "  return find_in_d(place, key, hash);\n",
+        "  if ({planted}) if (const Found later = find_in_d(place, key, hash)) return later;\n"
+        "  if (const Found found = find_in_p(place, key, hash)) return found;\n"
+        "  return find_in_d(place, key, hash);\n",
+        ELIM,
+    ),
+    Bug(
+        "elimda: an erase kills one pair of a D-bucket only",
+        ELIM_MODIFY,
+        "    kill_d_pair(place, i - 1);\n    any = true;\n",
+        "    kill_d_pair(place, i - 1);\n    any = true;\n    if ({planted}) break;\n",
+        ELIM,
+    ),
+    Bug(
+        "elimda: opening takes the units of a log from the youngest on",
+        ELIM_RESUME,
+        "    return a.log != b.log ? a.log < b.log : "
+        "static_cast<std::int32_t>(a.number - b.number) < 0;\n",
+        "    return a.log != b.log ? a.log < b.log : "
+        "(static_cast<std::int32_t>(a.number - b.number) < 0) != {planted};\n",
         ELIM,
     ),
     # --- Opening ---
