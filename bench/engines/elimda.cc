@@ -15,7 +15,7 @@ using ElimDaMap = Resuming<PerdixMap<ElimDa, K, V>>;
 
 std::vector<Engine> elimda_engines() {
   return {{"elimda", "perdix::ElimDa, hash index in DRAM and a pool", true, open_store<ElimDaMap>,
-          pool_settings}};
+           pool_settings}};
 }
 
 }  // namespace perdix::bench

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <perdix/error.h>
 
-#include "index/elimda/corrupt.h"
+#include "pool/checked.h"
 
 namespace perdix::index::elimda {
 
@@ -19,10 +19,10 @@ BackupLog::~BackupLog() {
 
 pm::Offset BackupLog::checked_chunk(pm::Offset offset) const {
   if (!pool_.contains(offset, kChunkBytes) || offset % 64 != 0)
-    throw_corrupt(pool_, "a chunk", offset);
+    pool::throw_corrupt(pool_, "a chunk", offset);
   const auto& head = *pool_.at<ChunkHead>(offset);
   if (pm::load(head.magic) != ChunkHead::kMagic || pm::load(head.units) != chunk_units_)
-    throw_corrupt(pool_, "a chunk", offset);
+    pool::throw_corrupt(pool_, "a chunk", offset);
   return pm::load(head.next);
 }
 
@@ -32,7 +32,7 @@ void BackupLog::open() {
     found.push_back(at);
     at = checked_chunk(at);
     // A damaged list may lead round in a circle.
-    if (found.size() > pool_.size() / kChunkBytes) throw_corrupt(pool_, "a chunk", at);
+    if (found.size() > pool_.size() / kChunkBytes) pool::throw_corrupt(pool_, "a chunk", at);
   }
   for (std::size_t i = found.size(); i > 0; --i) {  // from the oldest one on
     const unsigned chunk = make_room();

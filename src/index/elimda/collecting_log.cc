@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "index/elimda/corrupt.h"
+#include "pool/checked.h"
 
 namespace perdix::index::elimda {
 namespace {
@@ -33,7 +33,7 @@ void CollectingLogs::create() {
 void CollectingLogs::open() {
   const pm::Offset area = pm::load(root_.log_area);
   if (!pool_.contains(area, shape_.log_area_bytes()) || area % kLine != 0)
-    throw_corrupt(pool_, "a log area", area);
+    pool::throw_corrupt(pool_, "a log area", area);
   heads_ = pool_.at<std::uint64_t>(area);
   pairs_ = pool_.at<Pair>(pairs_at(area));
   lines_.resize(std::size_t{shape_.logs} * line_bytes_ + kLine, std::byte{});
@@ -43,7 +43,7 @@ void CollectingLogs::open() {
     const std::uint64_t found = pm::load(word(log));
     const auto head = LogWord::unpack(found);
     if (head.pack() != found || head.count > shape_.unit_pairs)
-      throw_corrupt(pool_, "a collecting log", pool_.offset(&word(log)));
+      pool::throw_corrupt(pool_, "a collecting log", pool_.offset(&word(log)));
     ::new (&line(log)) LogLine;
     line(log).count = head.count;
     clear_dead(log, head.count);

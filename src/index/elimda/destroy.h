@@ -8,8 +8,8 @@
 #include "index/common/word.h"
 #include "index/elimda/bits.h"
 #include "index/elimda/collecting_log.h"
-#include "index/elimda/corrupt.h"
 #include "index/elimda/elimda.h"
+#include "pool/checked.h"
 
 namespace perdix::index::elimda {
 
@@ -136,7 +136,7 @@ class Destroyer {
 
   void free_chunks() {
     for (pm::Offset at = pm::load(root_.chunks); at != pm::kNull; at = pm::load(root_.chunks)) {
-      if (!pool_.contains(at, kChunkBytes)) throw_corrupt(pool_, "a chunk", at);
+      if (!pool_.contains(at, kChunkBytes)) pool::throw_corrupt(pool_, "a chunk", at);
       free_by(root_.chunks, pm::load(pool_.at<ChunkHead>(at)->next), at);
     }
   }
@@ -148,13 +148,14 @@ class Destroyer {
   Reference leader_at(Reference directory, std::uint64_t number) const {
     if (directory.depth > PmTable::kMostDepth ||
         !pool_.contains(directory.offset, std::uint64_t{8} << directory.depth))
-      throw_corrupt(pool_, "a directory", directory.offset);
+      pool::throw_corrupt(pool_, "a directory", directory.offset);
     Reference leader = Reference::unpack(pm::load(entries(directory)[number]));
     if (leader.offset == pm::kNull) leader.depth -= 64;
     const bool there =
         leader.offset == pm::kNull || (leader.offset % pm::kLineSize == 0 &&
                                        pool_.contains(leader.offset, shape_.segment_bytes()));
-    if (leader.depth > directory.depth || !there) throw_corrupt(pool_, "a leader", leader.offset);
+    if (leader.depth > directory.depth || !there)
+      pool::throw_corrupt(pool_, "a leader", leader.offset);
     return leader;
   }
 
@@ -180,7 +181,7 @@ void Map<K, V>::destroy(pool::PoolCore& pool, std::uint64_t& word) {
   const pm::Offset offset = pm::load(word);
   if (offset == pm::kNull) return;
   if (!pool.contains(offset, sizeof(Root)) || offset % alignof(Root) != 0)
-    throw_corrupt(pool, "a root", offset);
+    pool::throw_corrupt(pool, "a root", offset);
   Destroyer<K, V>(pool, *pool.at<Root>(offset), word).run();
 }
 

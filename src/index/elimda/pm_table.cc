@@ -1,6 +1,6 @@
 #include "index/elimda/pm_table.h"
 
-#include "index/elimda/corrupt.h"
+#include "pool/checked.h"
 
 namespace perdix::index::elimda {
 
@@ -8,7 +8,7 @@ Reference PmTable::checked_directory() const {
   const Reference at = directory();
   if (at.depth > kMostDepth || at.offset % 16 != 0 ||
       !pool_.contains(at.offset, std::uint64_t{8} << at.depth))
-    throw_corrupt(pool_, "a directory", at.offset);
+    pool::throw_corrupt(pool_, "a directory", at.offset);
   return at;
 }
 
@@ -18,9 +18,10 @@ Reference PmTable::checked_leader(Reference directory, std::uint64_t number) con
   if (leader.depth > directory.depth ||
       number % (std::uint64_t{1} << (directory.depth - leader.depth)) != 0 ||
       leader.offset % 64 != 0 || !pool_.contains(leader.offset, shape_.segment_bytes()))
-    throw_corrupt(pool_, "a segment", leader.offset);
+    pool::throw_corrupt(pool_, "a segment", leader.offset);
   const auto& head = *pool_.at<SegmentHead>(leader.offset);
-  if (pm::load(head.magic) != SegmentHead::kMagic) throw_corrupt(pool_, "a segment", leader.offset);
+  if (pm::load(head.magic) != SegmentHead::kMagic)
+    pool::throw_corrupt(pool_, "a segment", leader.offset);
   return leader;
 }
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <perdix/error.h>
 
-#include "index/elimda/corrupt.h"
+#include "pool/checked.h"
 
 namespace perdix::index::elimda {
 namespace {
@@ -95,7 +95,7 @@ Shape shape_from(const IndexOptions& options) {
 Shape shape_of(const pool::PoolCore& pool, const Root& root) {
   const Shape shape{root.logs, root.unit_pairs, root.d_pairs, root.p_pairs, root.segment_buckets};
   if (pm::load(root.magic) != Root::kMagic || !possible(shape))
-    throw_corrupt(pool, "a root", pool.offset(&root));
+    pool::throw_corrupt(pool, "a root", pool.offset(&root));
   return shape;
 }
 
@@ -103,7 +103,7 @@ Root& open_root(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
   if (pm::load(word) == pm::kNull) create(pool, word, fit(shape, pool.max_size()));
   const pm::Offset offset = pm::load(word);
   if (!pool.contains(offset, sizeof(Root)) || offset % alignof(Root) != 0)
-    throw_corrupt(pool, "a root", offset);
+    pool::throw_corrupt(pool, "a root", offset);
   return *pool.at<Root>(offset);
 }
 

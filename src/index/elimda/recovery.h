@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "index/common/retry.h"
-#include "index/elimda/corrupt.h"
 #include "index/elimda/elimda.h"
+#include "pool/checked.h"
 
 namespace perdix::index::elimda {
 
@@ -82,7 +82,7 @@ void Map<K, V>::finish_copied_logs() {
     const unsigned log = UnitWord::unpack(pm::load(backup_.words(unit)[0])).log;
     if (log == UnitWord::kNoLog || pm::load(backup_.words(unit)[0]) == 0) continue;
     if (log >= shape_.logs)
-      throw_corrupt(pool_, "a backup unit", pool_.offset(backup_.words(unit)));
+      pool::throw_corrupt(pool_, "a backup unit", pool_.offset(backup_.words(unit)));
     const auto head = LogWord::unpack(pm::load(logs_.word(log)));
     const unsigned copied = words_with(unit, log, head.number);
     if (head.count == 0 || copied == 0) continue;

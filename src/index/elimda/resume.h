@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "index/elimda/bits.h"
-#include "index/elimda/corrupt.h"
 #include "index/elimda/elimda.h"
+#include "pool/checked.h"
 
 namespace perdix::index::elimda {
 
@@ -196,13 +196,14 @@ Bucket* Map<K, V>::make_bucket(const Place& place, std::span<const ColdPair> pai
   for (unsigned w = 0; w < shape_.live_words(); ++w) {
     for (std::uint64_t left = pm::load(live[w]); left != 0; left &= left - 1) {
       const unsigned slot = w * 64 + static_cast<unsigned>(std::countr_zero(left));
-      if (slot >= shape_.p_pairs) throw_corrupt(pool_, "live bits", place.segment->offset);
+      if (slot >= shape_.p_pairs) pool::throw_corrupt(pool_, "live bits", place.segment->offset);
       slots.push_back(
           {static_cast<std::uint16_t>(slot), signature_of(pm::load(p_pair(place, slot).key))});
     }
   }
   if (pairs.size() > Bucket::kMostD)
-    throw_corrupt(pool_, "too many pairs in the backup log for a bucket", place.segment->offset);
+    pool::throw_corrupt(pool_, "too many pairs in the backup log for a bucket",
+                        place.segment->offset);
   const unsigned units = slots.empty() ? 0 : slots.back().slot / shape_.unit_pairs + 1;
   const unsigned capacity = std::max<unsigned>(shape_.d_pairs, static_cast<unsigned>(pairs.size()));
   Bucket* made = Bucket::make(arena_, code_, {nullptr, slots, {}, capacity, units});
