@@ -4,6 +4,8 @@
 
 #include <ostream>
 
+#include <perdix/index.h>
+
 namespace perdix::test {
 namespace {
 
