@@ -17,7 +17,7 @@
 #include "pool/layout.h"
 #include "pool/pool_core.h"
 #include "pool/superblock.h"
-#include "testing/engine_traits.h"
+#include "toys/engines.h"
 #include "toys/points/points.h"
 #include "util/checksum.h"
 
@@ -38,6 +38,12 @@ PoolOptions small() {
   return options;
 }
 
+/// Those with which few keys have the structure of many.
+IndexOptions options_of(const std::string& engine) {
+  const index::EngineTraits* traits = index::find_traits(engine, toys::AllEngines());
+  return traits == nullptr ? IndexOptions{} : traits->small.value_or(IndexOptions{});
+}
+
 /// Enough for several leaves, with gaps that erased pairs left.
 void fill(const Pool& pool, const std::string& engine) {
   for (const Kind keys : {Kind::u64, Kind::bytes}) {
@@ -45,8 +51,7 @@ void fill(const Pool& pool, const std::string& engine) {
       const std::string name =
           engine + "-" + std::string(to_string(keys)) + "-" + std::string(to_string(values));
       const auto index =
-          Index::open_or_create(pool, {name, engine, keys, values},
-                                testing::engine_traits(engine).small.value_or(IndexOptions{}));
+          Index::open_or_create(pool, {name, engine, keys, values}, options_of(engine));
       for (std::uint64_t i = 0; i < 150; ++i) {
         const auto number = encode_u64(i * 1000);
         std::string key(number.begin(), number.end());

@@ -17,8 +17,8 @@ constexpr std::uint64_t kMaxBytes = 64 * kMiB;  ///< of keys and values of an in
 constexpr std::array<std::uint32_t, 9> kPrefixes = {8, 31, 33, 40, 64, 255, 600, 1500, 4096};
 constexpr std::array<std::uint64_t, 6> kBudgets = {
     0, 16 * kKiB, 256 * kKiB, 4 * kMiB, IndexOptions::kUnlimited, IndexOptions::kUnlimited};
-constexpr auto kTraits =
-    std::apply([](const auto&... engine) { return std::array{engine.kTraits...}; }, EngineList());
+constexpr auto kEngines = std::apply(
+    [](const auto&... traits) { return std::array{traits.kTraits.engine...}; }, EngineList());
 constexpr std::array kOtherWords = {"kills-while-opening",
                                     "visitors",
                                     "restarts",
@@ -128,7 +128,7 @@ class Maker {
   }
 
   const IndexType& draw_type() {
-    const std::string engine(wishes_.engine.empty() ? one_of(kTraits).engine : wishes_.engine);
+    const std::string engine(wishes_.engine.empty() ? one_of(kEngines) : wishes_.engine);
     std::vector<const IndexType*> fitting;
     for (const IndexType& type : index_types()) {
       if (type.name == engine && (wishes_.kinds.empty() || type.kinds() == wishes_.kinds))
@@ -220,9 +220,8 @@ class Maker {
 
   /// Some indexes of few keys have the structure of large ones.
   static IndexOptions usual_options(const IndexPlan& index) {
-    const auto traits =
-        std::ranges::find(kTraits, index.type->engine, &index::EngineTraits::engine);
-    const bool small = traits != kTraits.end() && traits->small && index.count < 20'000;
+    const index::EngineTraits* traits = index::find_traits(index.type->engine, EngineList());
+    const bool small = traits != nullptr && traits->small && index.count < 20'000;
     return small && index.count % 2 == 0 ? *traits->small : IndexOptions{};
   }
 

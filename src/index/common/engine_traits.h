@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 #include <string_view>
+#include <tuple>
 
 #include <perdix/types.h>
 
@@ -41,6 +42,14 @@ struct EngineTraits {
 constexpr std::array<unsigned, 11> fills_around(unsigned leaf) {
   return {0,        3,        leaf / 2, leaf - 2, leaf, leaf + 1, leaf * 3 / 2,
           leaf * 2, leaf * 3, leaf * 3, 180};
+}
+
+/// The traits of an engine, among those of a list (engine_list.h); null if it is not there.
+template <class... TestTraits>
+const EngineTraits* find_traits(std::string_view engine, const std::tuple<TestTraits...>&) {
+  const EngineTraits* found = nullptr;
+  ((TestTraits::kTraits.engine == engine ? void(found = &TestTraits::kTraits) : void()), ...);
+  return found;
 }
 
 }  // namespace perdix::index

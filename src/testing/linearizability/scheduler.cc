@@ -154,9 +154,14 @@ void Scheduler::watch() {
   bool asleep = false;
   while (left_ < threads_.size()) {
     const Look now{current_, points_};
-    const bool sleeps = current_ != nullptr && is_asleep(current_->system_id);
-    still = now == last ? still + kLook : kLook * 0;
-    if (current_ != nullptr && now == last && ((asleep && sleeps) || still >= kPatience)) {
+    const pid_t thread = current_ != nullptr ? current_->system_id : 0;
+    // Not with the lock, or the thread may be found asleep that waits for it.
+    lock.unlock();
+    const bool sleeps = thread != 0 && is_asleep(thread);
+    lock.lock();
+    const bool stands = now == last && now == Look{current_, points_};
+    still = stands ? still + kLook : kLook * 0;
+    if (current_ != nullptr && stands && ((asleep && sleeps) || still >= kPatience)) {
       current_->waits = true;
       current_->asleep = sleeps;
       choose(current_);
