@@ -45,7 +45,9 @@ class PoolOfIndexes : public ::testing::TestWithParam<std::string> {
     return {name, name == "good" ? other : GetParam(), Kind::bytes, Kind::bytes};
   }
   std::unique_ptr<Index> make(const Pool& pool, const std::string& name) const {
-    return Index::open_or_create(pool, info(name), unlimited_buffers());
+    const index::EngineTraits* traits = index::find_traits(info(name).engine, EngineList());
+    const IndexOptions small = traits->small.value_or(unlimited_buffers());
+    return Index::open_or_create(pool, info(name), small);
   }
 
   /// A closed pool with "bad", which has many leaves, and "good", which has one pair.
@@ -72,7 +74,7 @@ class PoolOfIndexes : public ::testing::TestWithParam<std::string> {
          at = bytes.find(magic, at + 1)) {
       if (++found % 5 != 0) continue;
       out.seekp(static_cast<std::streamoff>(at));
-      out.put('!');
+      out.put('?');
     }
     return found;
   }

@@ -136,9 +136,15 @@ class Destroyer {
 
   void free_chunks() {
     for (pm::Offset at = pm::load(root_.chunks); at != pm::kNull; at = pm::load(root_.chunks)) {
-      if (!pool_.contains(at, kChunkBytes)) pool::throw_corrupt(pool_, "a chunk", at);
+      if (!pool_.contains(at, kChunkBytes) || !marked<ChunkHead>(at))
+        pool::throw_corrupt(pool_, "a chunk", at);
       free_by(root_.chunks, pm::load(pool_.at<ChunkHead>(at)->next), at);
     }
+  }
+
+  template <class Head>
+  bool marked(pm::Offset at) const {
+    return pm::load(pool_.at<Head>(at)->magic) == Head::kMagic;
   }
 
   std::uint64_t* entries(Reference directory) const {
@@ -153,7 +159,8 @@ class Destroyer {
     if (leader.offset == pm::kNull) leader.depth -= 64;
     const bool there =
         leader.offset == pm::kNull || (leader.offset % pm::kLineSize == 0 &&
-                                       pool_.contains(leader.offset, shape_.segment_bytes()));
+                                       pool_.contains(leader.offset, shape_.segment_bytes()) &&
+                                       marked<SegmentHead>(leader.offset));
     if (leader.depth > directory.depth || !there)
       pool::throw_corrupt(pool_, "a leader", leader.offset);
     return leader;

@@ -366,7 +366,14 @@ class Map final : public pool::OpenIndex {
   std::array<OpenUnit, kOpenUnits> open_units_;
   std::atomic<std::uint32_t> next_number_{0};  // of units of no log
 
-  mutable std::atomic<Cold*> cold_{nullptr};
+  /// Goes with the index, also if its constructor throws.
+  struct OwnCold : std::atomic<Cold*> {
+    OwnCold() : std::atomic<Cold*>(nullptr) {}
+    OwnCold(const OwnCold&) = delete;
+    OwnCold& operator=(const OwnCold&) = delete;
+    ~OwnCold();
+  };
+  mutable OwnCold cold_;
   std::atomic<unsigned> segments_{0};
   util::StripedCounter begun_;  // writes that are about to add or remove a key, or have
   util::StripedCounter added_;

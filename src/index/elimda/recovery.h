@@ -41,7 +41,6 @@ template <class K, class V>
 Map<K, V>::~Map() {
   entry_.reset();
   resumption_.stop();
-  delete cold_.load();
 }
 
 template <class K, class V>

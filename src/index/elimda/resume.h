@@ -61,6 +61,11 @@ struct Map<K, V>::Cold {
   }
 };
 
+template <class K, class V>
+Map<K, V>::OwnCold::~OwnCold() {
+  delete this->load();
+}
+
 /// A pair of the backup log that belongs to a cold segment.
 template <class K, class V>
 struct Map<K, V>::ColdPair {
