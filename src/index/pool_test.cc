@@ -110,17 +110,8 @@ class PoolOfIndexes : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<Index> kept_;
 };
 
-std::string_view magic_of_leaves(const std::string& engine) {
-  std::string_view magic;
-  const auto look_at = [&](const index::EngineTraits& traits) {
-    if (traits.engine == engine) magic = traits.magic;
-  };
-  std::apply([&](const auto&... traits) { (look_at(traits.kTraits), ...); }, EngineList());
-  return magic;
-}
-
 TEST_P(PoolOfIndexes, ADamagedIndexCanBeDropped) {
-  const std::string_view magic = magic_of_leaves(GetParam());
+  const std::string_view magic = index::find_traits(GetParam(), EngineList())->magic;
   if (magic.empty()) GTEST_SKIP() << "its leaves have no mark that tells that they are damaged";
   make_pool();
   ASSERT_GT(damage(magic), 10U);

@@ -32,8 +32,9 @@ class OpenIndex {
   /// Frees blocks that this index keeps and does not need: the pool is full, and another index or
   /// the caller may need them. A block counts as freed when its Session has finished; the pool
   /// waits for its grace period. Returns whether any block was freed. May itself wait for a grace
-  /// period. The caller is any thread, holds neither a lock nor a Session nor an epoch::Guard, and
-  /// is the only one in its pool. Must not call PoolCore::reclaim_space() (retry_when_full does).
+  /// period, or until the index is back after its opening. The caller is any thread, holds neither
+  /// a lock nor a Session nor an epoch::Guard, and is the only one in its pool. Must not call
+  /// PoolCore::reclaim_space() (retry_when_full does).
   virtual bool reclaim_space() noexcept { return false; }
 
  protected:

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <stop_token>
 #include <thread>
 
@@ -30,22 +31,26 @@ class Resumption {
   double seconds() const { return seconds_.load(std::memory_order_relaxed); }
 
   /// Runs work(stop_token) in the background until it returns, which it does soon once this object
-  /// goes away. Throws system_error if there are too many threads, or bad_alloc.
+  /// goes away. Where the work fails, on damage or for want of memory, it ends, and the call that
+  /// needs the rest gets the error. Without memory or a thread for it nothing runs: what is needed
+  /// comes back when it is needed, and calls that need all leaves do the rest.
   template <class Work>
-  void start_thread(Work work) {
+  void start_thread(Work work) noexcept {
     working_.store(true, std::memory_order_relaxed);
     running_.store(true, std::memory_order_relaxed);
     try {
       thread_ = std::jthread([this, work](const std::stop_token& stop) {
         util::block_signals();
-        work(stop);
+        try {
+          work(stop);
+        } catch (const std::exception&) {  // as said above
+        }
         set_idle();
         set_ended();
       });
-    } catch (...) {
+    } catch (const std::exception&) {
       set_idle();
       set_ended();
-      throw;
     }
   }
 

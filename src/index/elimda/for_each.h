@@ -17,6 +17,16 @@
 
 namespace perdix::index::elimda {
 
+/// Sorts pairs by their keys, and leaves of those with one key the first.
+template <class Pairs>
+void keep_first_of_each_key(Pairs& pairs) {
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  pairs.erase(std::unique(pairs.begin(), pairs.end(),
+                          [](const auto& a, const auto& b) { return a.first == b.first; }),
+              pairs.end());
+}
+
 inline constexpr unsigned kShownAtOnce = 256;
 
 template <class K, class V>
@@ -55,11 +65,7 @@ auto Map<K, V>::pairs_of_bucket(const Place& place) const -> std::vector<std::pa
   for (unsigned i = 0; i < bucket.d_count(); ++i) {
     if (bucket.d_live(i)) pairs.emplace_back(keys_.view(bucket.d_key(i)), bucket.d_value(i));
   }
-  std::stable_sort(pairs.begin(), pairs.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  pairs.erase(std::unique(pairs.begin(), pairs.end(),
-                          [](const auto& a, const auto& b) { return a.first == b.first; }),
-              pairs.end());
+  keep_first_of_each_key(pairs);
   return pairs;
 }
 
@@ -82,11 +88,7 @@ auto Map<K, V>::pairs_of_log(unsigned log, const Cursor& cursor) const
     const BackupRef ref = backup_.ref(in_flight - 1, i);
     if (backup_.counts(ref)) add(pm::load(backup_.pair(ref).key));
   }
-  std::sort(pairs.begin(), pairs.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  pairs.erase(std::unique(pairs.begin(), pairs.end(),
-                          [](const auto& a, const auto& b) { return a.first == b.first; }),
-              pairs.end());
+  keep_first_of_each_key(pairs);
   return pairs;
 }
 

@@ -4,19 +4,22 @@
 // Invariants, which check.cc verifies and recovery relies on. They hold at every crash point:
 //   E1. The index's root word is the offset of the root block. Its shape never changes.
 //   E2. The directory has 2^depth entries, of which only *leaders* count: entry 0, and behind a
-//   leader of depth d the entry 2^(depth - d) further on. A leader names the segment of all hashes
-//   that begin with its number's first d bits. So one store of a leader splits a segment.
+//       leader of depth d the entry 2^(depth - d) further on. A leader names the segment of all
+//       hashes that begin with its number's first d bits. So one store of a leader splits a
+//       segment.
 //   E3. A pair of a segment counts if its live bit is set. It lies in the bucket that its hash
-//   says. Pairs of one key are in the order in which they came.
-//   E4. A pair of a backup unit counts if its bit in the unit's word is set. Units of one log are
-//   in the order of their numbers. A unit without such bits is free. E5. A pair of a collecting log
-//   counts if it is below the log's count and not marked dead. A log whose number a unit of the
-//   same log has was copied to that unit, and counts as empty. E6. Of all pairs of a key the first
-//   one counts, in the order: segment, backup log, collecting log. The others have no effect and
-//   are removed with it at the latest. E7. A pair may count in two places: a crash came between its
-//   copy and the removal. The two have the same words, and the strings belong to the first. E8.
-//   Root, directory, segments, chunks, log area, and the strings of pairs that count are one
-//   allocated block each, reached in one way but for E7.
+//       says. Pairs of one key are in the order in which they came.
+//   E4. A pair of a backup unit counts if its bit in the unit's word is set. Units of one log
+//       are in the order of their numbers. A unit without such bits is free.
+//   E5. A pair of a collecting log counts if it is below the log's count and not marked dead. A
+//       log whose number a unit of the same log has was copied to that unit, and counts as
+//       empty.
+//   E6. Of all pairs of a key the first one counts, in the order: segment, backup log,
+//       collecting log. The others have no effect and are removed with it at the latest.
+//   E7. A pair may count in two places: a crash came between its copy and the removal. The two
+//       have the same words, and the strings belong to the first.
+//   E8. Root, directory, segments, chunks, log area, and the strings of pairs that count are
+//       one allocated block each, reached in one way but for E7.
 #pragma once
 
 #include <cstddef>

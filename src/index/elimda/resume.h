@@ -251,18 +251,8 @@ bool Map<K, V>::drop_copy(const Place& place, const ColdPair& pair) const {
 
 template <class K, class V>
 void Map<K, V>::start_resuming(bool in_background) {
-  if (!in_background) return;
-  try {
-    resumption_.start_thread([this](const std::stop_token& stop) {
-      try {
-        resume(stop);
-      } catch (const std::exception&) {
-        // Who needs what is damaged, or had no memory, gets the error from a call of its own.
-      }
-    });
-  } catch (const std::system_error&) {
-    // Too many threads: what is needed comes back.
-  }
+  if (in_background)
+    resumption_.start_thread([this](const std::stop_token& stop) { resume(stop); });
 }
 
 template <class K, class V>

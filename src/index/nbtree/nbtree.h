@@ -8,6 +8,7 @@
 //   nbtree.cc    point operations: get, put, insert, update, erase
 //   insert.cc    how an insert comes into a leaf and wins or loses
 //   smo.cc       structure modifications in three phases; joining sparse leaves
+//   reserve.cc   blocks that are put aside for them, for a full pool
 //   get_many.cc  many lookups at once
 //   scan.cc      ordered iteration
 //   recovery.cc  what happens on open: creation, the layers above the leaves; destruction

@@ -1,7 +1,7 @@
 // Blocks that are put aside, one for a small leaf and one for a large one. In a full pool erased
 // entries must make room for others, emptied leaves must be joined, and a leaf that is closed must
 // come open again: each replaces a leaf, before the old one is free. Each block is the claim of a
-// Hold, which belongs to whoever has reserve_lock_.
+// Hold, which belongs to the holder of reserve_lock_.
 #include <fmt/format.h>
 
 #include <array>

@@ -30,18 +30,10 @@ void Tree<K, V>::start_resuming(bool in_background) {
   if (ledger_->occupied(Ledger::Purpose::operation) > kOperationStripes / 2)
     return require_resumed();
   if (!in_background) return;
-  try {
-    resumption_.start_thread([this](const std::stop_token& stop) {
-      try {
-        resume(stop);
-        settle_leftovers();
-      } catch (const std::exception&) {
-        // Who needs the leaf that is damaged, or had no memory, gets the error from his own call.
-      }
-    });
-  } catch (const std::system_error&) {
-    // There are too many threads: what is needed comes back, and size() cares for the rest.
-  }
+  resumption_.start_thread([this](const std::stop_token& stop) {
+    resume(stop);
+    settle_leftovers();
+  });
 }
 
 /// Makes all leaves warm, unless it is told to stop.

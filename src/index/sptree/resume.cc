@@ -62,18 +62,8 @@ void Tree<K, V>::start_resuming(bool in_background) {
     if (has_log()) buffers_.tidy_up(Upkeep{*this});
     return;
   }
-  if (!in_background) return;
-  try {
-    resumption_.start_thread([this](const std::stop_token& stop) {
-      try {
-        resume(stop);
-      } catch (const std::exception&) {
-        // Who needs the leaf that is damaged, or had no memory, gets the error from his own call.
-      }
-    });
-  } catch (const std::exception&) {
-    // No thread, or no memory for one: what is needed comes back, and size() cares for the rest.
-  }
+  if (in_background)
+    resumption_.start_thread([this](const std::stop_token& stop) { resume(stop); });
 }
 
 /// Makes all leaves warm, unless it is told to stop.
