@@ -334,39 +334,12 @@ class Round {
     return figure;
   }
 
-  /// The rows of a group beside each other, groups in the order of their first rows.
-  static Figure by_group(Figure figure) {
-    std::vector<std::string> groups;
-    for (const Row& row : figure.rows) {
-      if (std::ranges::find(groups, row.group) == groups.end()) groups.push_back(row.group);
-    }
-    std::ranges::stable_sort(figure.rows, {}, [&](const Row& row) {
-      return std::ranges::find(groups, row.group) - groups.begin();
-    });
-    return figure;
-  }
-
   const Config& config_;
   const std::filesystem::path& parent_;
   Planner& planner_;
   std::uint64_t& phases_done_;
   std::uint64_t wrong_ = 0;
 };
-
-/// Figures whose values are the medians of those of all rounds.
-std::vector<Figure> medians(const std::vector<std::vector<Figure>>& rounds) {
-  std::vector<Figure> result = rounds.front();
-  for (std::size_t f = 0; f < result.size(); ++f) {
-    for (std::size_t r = 0; r < result[f].rows.size(); ++r) {
-      for (std::size_t v = 0; v < result[f].rows[r].values.size(); ++v) {
-        std::vector<double> values;
-        for (const auto& round : rounds) values.push_back(round[f].rows[r].values[v]);
-        result[f].rows[r].values[v] = median(std::move(values));
-      }
-    }
-  }
-  return result;
-}
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What a run found: figures, each of which is a table of groups, contenders and metrics.
+// What a run found.
 #pragma once
 
 #include <cstdint>
@@ -8,29 +8,10 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "common/figure.h"
 #include "nbtree/config.h"
 
 namespace perdix::bench::figures {
-
-enum class Unit : std::uint8_t { nanoseconds, operations_per_second, bytes, ratio };
-
-struct Metric {
-  std::string name;
-  Unit unit = Unit::nanoseconds;
-};
-
-struct Row {
-  std::string group;  ///< what the contenders did, or with how much
-  std::string contender;
-  std::vector<double> values;  ///< one for each metric
-};
-
-struct Figure {
-  std::string name;
-  std::string title;
-  std::vector<Metric> metrics;  ///< the first one is plotted
-  std::vector<Row> rows;
-};
 
 struct Report {
   Config config;

@@ -46,13 +46,6 @@ void append_checksum_problem(const Report& report, const Result& result,
 
 }  // namespace
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
 std::uint64_t Result::operations() const {
   std::uint64_t total = 0;
   for (const Round& round : rounds) total += round.operations;

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "common/median.h"
 #include "util/histogram.h"
 #include "ycsb/config.h"
 #include "ycsb/meter.h"
@@ -94,8 +95,6 @@ struct Report {
   /// contenders.
   std::vector<std::string> problems() const;
 };
-
-double median(std::vector<double> values);
 
 /// One table with a line per workload and a column per contender.
 void write_summary(std::ostream& out, const Report& report);

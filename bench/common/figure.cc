@@ -1,0 +1,115 @@
+#include "common/figure.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+#include <nlohmann/json.hpp>
+
+#include "common/html.h"
+#include "common/median.h"
+#include "terminal/format.h"
+
+namespace perdix::bench {
+namespace {
+
+std::string text_of(double value, Unit unit) {
+  switch (unit) {
+    case Unit::nanoseconds: return terminal::format_nanoseconds(value);
+    case Unit::operations_per_second: return terminal::format_number(value / 1e6) + " M/s";
+    case Unit::bytes: return terminal::format_number(value) + " B";
+    case Unit::ratio: return value == 0 ? "-" : fmt::format("{:.2f}", value);
+    case Unit::count: return fmt::format("{:.3f}", value);
+  }
+  return {};
+}
+
+/// The number of a contender among all of the figure, which decides its colour.
+std::size_t number_of(const Figure& figure, const Row& row) {
+  std::vector<std::string> names;
+  for (const Row& other : figure.rows) {
+    if (std::ranges::find(names, other.contender) == names.end()) names.push_back(other.contender);
+  }
+  return static_cast<std::size_t>(std::ranges::find(names, row.contender) - names.begin());
+}
+
+std::vector<Bar> bars_of(const Figure& figure) {
+  std::vector<Bar> bars;
+  for (const Row& row : figure.rows) {
+    bars.push_back({row.group, row.contender, row.values.front(),
+                    text_of(row.values.front(), figure.metrics.front().unit),
+                    html_colour(number_of(figure, row))});
+  }
+  return bars;
+}
+
+/// What the row's contender has in its group in a round, of metric `number`.
+void collect(const Figure& figure, const Row& wanted, std::size_t number,
+             std::vector<double>& values) {
+  for (const Row& row : figure.rows) {
+    if (row.group == wanted.group && row.contender == wanted.contender)
+      values.push_back(row.values[number]);
+  }
+}
+
+}  // namespace
+
+Figure by_group(Figure figure) {
+  std::vector<std::string> groups;
+  for (const Row& row : figure.rows) {
+    if (std::ranges::find(groups, row.group) == groups.end()) groups.push_back(row.group);
+  }
+  std::ranges::stable_sort(figure.rows, {}, [&](const Row& row) {
+    return std::ranges::find(groups, row.group) - groups.begin();
+  });
+  return figure;
+}
+
+std::vector<Figure> medians(const std::vector<std::vector<Figure>>& rounds) {
+  std::vector<Figure> result = rounds.front();
+  for (std::size_t f = 0; f < result.size(); ++f) {
+    for (Row& row : result[f].rows) {
+      for (std::size_t v = 0; v < row.values.size(); ++v) {
+        std::vector<double> values;
+        for (const auto& round : rounds) collect(round[f], row, v, values);
+        row.values[v] = median(std::move(values));
+      }
+    }
+  }
+  return result;
+}
+
+void write_table(std::ostream& out, const Figure& figure) {
+  fmt::print(out, "\n{}\n{:<26}{:<26}", figure.title, "", "");
+  for (const Metric& metric : figure.metrics) fmt::print(out, "{:>16}", metric.name);
+  out << '\n';
+  for (const Row& row : figure.rows) {
+    fmt::print(out, "{:<26}{:<26}", row.group, row.contender);
+    for (std::size_t i = 0; i < row.values.size(); ++i)
+      fmt::print(out, "{:>16}", text_of(row.values[i], figure.metrics[i].unit));
+    out << '\n';
+  }
+}
+
+void write_plot(std::ostream& out, const Figure& figure) {
+  write_title(out, figure.title + ": " + figure.metrics.front().name);
+  write_bars(out, bars_of(figure));
+}
+
+nlohmann::json to_json(const std::vector<Figure>& figures) {
+  using nlohmann::json;
+  json out = json::object();
+  for (const Figure& figure : figures) {
+    json rows = json::array();
+    for (const Row& row : figure.rows) {
+      json& added = rows.emplace_back(json{{"group", row.group}, {"contender", row.contender}});
+      for (std::size_t i = 0; i < row.values.size(); ++i)
+        added[figure.metrics[i].name] = row.values[i];
+    }
+    out[figure.name] = {{"title", figure.title}, {"rows", rows}};
+  }
+  return out;
+}
+
+}  // namespace perdix::bench
