@@ -12,6 +12,9 @@ namespace perdix::bench {
 /// All contenders, the indexes of perdix first.
 std::span<const Engine> engines();
 
+/// Whether a contender is an index of perdix, and lies in a pool.
+bool is_of_perdix(const Engine& engine);
+
 /// The contender of that name. Throws perdix::Error invalid_argument, which lists the names.
 const Engine& find_engine(std::string_view name);
 
@@ -19,5 +22,10 @@ Engine btree_map_engine();
 Engine std_map_engine();
 Engine lmdb_engine();
 Engine rocksdb_engine();
+Engine tbb_engine();
+Engine libcuckoo_engine();
+Engine xenium_engine();
+Engine flat_map_engine();
+Engine tkrzw_engine();
 
 }  // namespace perdix::bench

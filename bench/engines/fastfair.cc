@@ -15,7 +15,7 @@ using FastFairMap = PerdixMap<FastFair, K, V>;
 
 std::vector<Engine> fastfair_engines() {
   return {{"fastfair", "perdix::FastFair, B+-tree in a pool", true, open_store<FastFairMap>,
-           pool_settings}};
+           pool_settings, calls_of<FastFairMap>()}};
 }
 
 }  // namespace perdix::bench

@@ -175,7 +175,9 @@ std::string lmdb_settings(const Setup& setup) {
 }  // namespace
 
 Engine lmdb_engine() {
-  return {"lmdb", "LMDB, copy-on-write B+-tree", true, open_store<LmdbMap>, lmdb_settings};
+  return {"lmdb",        "LMDB, copy-on-write B+-tree",
+          true,          open_store<LmdbMap>,
+          lmdb_settings, calls_of<LmdbMap>()};
 }
 
 }  // namespace perdix::bench

@@ -15,7 +15,7 @@ using NbTreeMap = Resuming<PerdixMap<NbTree, K, V>>;
 
 std::vector<Engine> nbtree_engines() {
   return {{"nbtree", "perdix::NbTree, lock-free B+-tree, leaves in a pool", true,
-           open_store<NbTreeMap>, pool_settings}};
+           open_store<NbTreeMap>, pool_settings, calls_of<NbTreeMap>()}};
 }
 
 }  // namespace perdix::bench

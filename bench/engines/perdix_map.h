@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include <perdix/error.h>
 #include <perdix/pool.h>
 #include <perdix/types.h>
 
@@ -21,6 +20,11 @@ inline PoolOptions pool_options(const Setup& setup) {
   if (setup.pool_size != 0) options.initial_size = setup.pool_size;
   return options;
 }
+
+template <class Index, class K, class V>
+concept Ordered = requires(const Index& index, View<K> from, Visitor<K, V> visit) {
+  index.scan(from, visit);
+};
 
 template <template <Storable, Storable> class Index, Storable K, Storable V>
 class PerdixMap {
@@ -44,18 +48,18 @@ class PerdixMap {
     bool update(View<K> key, View<V> value) { return index_.update(key, value); }
     bool erase(View<K> key) { return index_.erase(key); }
 
-    /// Throws unsupported if the index has no order.
-    std::size_t scan(View<K> from, std::size_t limit, Sink& sink) {
+    void insert_ahead(View<K> key, View<V> value) requires CanInsertAhead<Index<K, V>, K, V> {
+      index_.insert_ahead(key, value);
+    }
+
+    std::size_t scan(View<K> from, std::size_t limit,
+                     Sink& sink) requires Ordered<Index<K, V>, K, V> {
       std::size_t shown = 0;
-      const auto show = [&](View<K> key, View<V> value) {
+      index_.scan(from, [&](View<K> key, View<V> value) {
         sink.take(key);
         sink.take(value);
         return ++shown < limit;
-      };
-      if constexpr (requires { index_.scan(from, show); })
-        index_.scan(from, show);
-      else
-        throw Error(Errc::unsupported, "an index without order can't be scanned");
+      });
       return shown;
     }
 

@@ -129,8 +129,12 @@ std::string rocksdb_settings(const Setup& setup) {
 }  // namespace
 
 Engine rocksdb_engine() {
-  return {"rocksdb", "RocksDB, log-structured merge tree", true, open_store<RocksDbMap>,
-          rocksdb_settings};
+  return {"rocksdb",
+          "RocksDB, log-structured merge tree",
+          true,
+          open_store<RocksDbMap>,
+          rocksdb_settings,
+          calls_of<RocksDbMap>()};
 }
 
 }  // namespace perdix::bench

@@ -22,9 +22,9 @@ class BufferedSpTreeMap : public SpTreeMap<K, V> {
 
 std::vector<Engine> sptree_engines() {
   return {{"sptree", "perdix::SpTree, ordered index in a pool", true, open_store<SpTreeMap>,
-           pool_settings},
+           pool_settings, calls_of<SpTreeMap>()},
           {"sptree+buffers", "perdix::SpTree with write buffers in DRAM and a log", true,
-           open_store<BufferedSpTreeMap>, pool_settings}};
+           open_store<BufferedSpTreeMap>, pool_settings, calls_of<BufferedSpTreeMap>()}};
 }
 
 }  // namespace perdix::bench

@@ -114,13 +114,14 @@ std::string lock_settings(const Setup& setup) {
 }  // namespace
 
 Engine btree_map_engine() {
-  return {"btree_map", "absl::btree_map, volatile", false, open_by_threads<BtreeAlone, BtreeShared>,
-          lock_settings};
+  return {"btree_map",   "absl::btree_map, volatile",
+          false,         open_by_threads<BtreeAlone, BtreeShared>,
+          lock_settings, calls_of<BtreeAlone>()};
 }
 
 Engine std_map_engine() {
-  return {"std_map", "std::map, volatile", false, open_by_threads<StdMapAlone, StdMapShared>,
-          lock_settings};
+  return {"std_map",     "std::map, volatile",   false, open_by_threads<StdMapAlone, StdMapShared>,
+          lock_settings, calls_of<StdMapAlone>()};
 }
 
 }  // namespace perdix::bench

@@ -80,8 +80,8 @@ void bind_to_parent() {
 }
 
 std::unique_ptr<Store> load(const Job& job) {
-  const Setup setup{job.data,       job.directory.data(), job.max_records, job.threads,
-                    job.durability, job.domain,           job.dram_budget, job.pool_size};
+  const Setup setup{job.data,   job.directory.data(), job.max_records, job.threads, job.durability,
+                    job.domain, job.dram_budget,      job.pool_size,   {}};
   std::unique_ptr<Store> store = find_engine(job.engine.data()).open(setup);
   Planner planner(job.records);
   Records none;

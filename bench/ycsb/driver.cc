@@ -33,7 +33,8 @@ std::uint64_t most_records(const Config& config, const std::vector<const Workloa
   std::uint64_t total = config.records;
   for (const Workload* workload : workloads) {
     if (workload->phase == PhaseKind::mix)
-      total += 2 * share_of(config.operations, *workload, OpKind::insert);
+      total += 2 * (share_of(config.operations, *workload, OpKind::insert) +
+                    share_of(config.operations, *workload, OpKind::insert_ahead));
   }
   return total;
 }
@@ -73,11 +74,22 @@ void validate(const Config& config) {
   require(shape.key_size <= kMaxKeySize, fmt::format("keys have at most {} bytes", kMaxKeySize));
 }
 
+void require_all_can(const Config& config, const std::vector<const Workload*>& workloads) {
+  for (const std::string& name : config.engines) {
+    for (const Workload* workload : workloads) {
+      for (const unsigned threads : config.threads) {
+        const auto reason = why_not(find_engine(name), *workload, threads);
+        require(!reason, reason.value_or(""));
+      }
+    }
+  }
+}
+
 class Driver {
  public:
   explicit Driver(const Config& config)
       : workloads_((validate(config), choose_workloads(config))),
-        max_records_(most_records(config, workloads_)),
+        max_records_((require_all_can(config, workloads_), most_records(config, workloads_))),
         scratch_(config.pool_dir.empty() ? default_parent(needed_space(config)) : config.pool_dir),
         planner_(std::max(config.records, config.operations)) {
     report_.config = config;
@@ -129,8 +141,8 @@ class Driver {
   }
 
   Setup setup_in(const ScratchDirectory& directory, unsigned threads) const {
-    return {config().data,      directory.path(), max_records_,         threads,
-            report_.durability, config().domain,  config().dram_budget, config().pool_size};
+    return {config().data,   directory.path(),     max_records_,       threads, report_.durability,
+            config().domain, config().dram_budget, config().pool_size, {}};
   }
 
   void run_engine(const Engine& engine, unsigned threads) {

@@ -8,10 +8,17 @@
 
 #include <perdix/error.h>
 
+#include "engines/engines.h"
+
 namespace perdix::bench {
 namespace {
 
+using testing::AllOf;
+using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::IsSupersetOf;
+using testing::Not;
+using testing::ThrowsMessage;
 
 class DriverTest : public testing::Test {
  protected:
@@ -46,6 +53,104 @@ TEST_F(DriverTest, ByteKeysAndSeveralThreadsGiveTheExpectedAnswers) {
   EXPECT_THAT(run(config_).problems(), IsEmpty());
 }
 
+/// The contenders that fit, in their order.
+std::vector<std::string> contenders_that(bool (*fit)(const Engine&)) {
+  std::vector<std::string> names;
+  for (const Engine& engine : engines()) {
+    if (fit(engine)) names.push_back(engine.name);
+  }
+  return names;
+}
+
+TEST_F(DriverTest, HashTablesAgreeWithMaps) {
+  config_.engines = {"btree_map", "tbb", "libcuckoo", "flat_map", "tkrzw"};
+  config_.workloads = {"load", "a", "b", "c", "d", "f", "get", "absent", "insert", "erase"};
+  EXPECT_THAT(run(config_).problems(), IsEmpty());
+  config_.data.shape = {Kind::u64, Kind::bytes, 8, 40};
+  EXPECT_THAT(run(config_).problems(), IsEmpty());
+  config_.data.shape = {Kind::bytes, Kind::bytes, 24, 100};
+  EXPECT_THAT(run(config_).problems(), IsEmpty());
+}
+
+TEST_F(DriverTest, XeniumAgreesWithMapsInWhatItCanDo) {
+  config_.engines = {"btree_map", "xenium"};
+  config_.workloads = {"load", "c", "d", "absent", "insert", "erase", "absent"};
+  EXPECT_THAT(run(config_).problems(), IsEmpty());
+  config_.data.shape = {Kind::bytes, Kind::bytes, 24, 100};
+  EXPECT_THAT(run(config_).problems(), IsEmpty());
+}
+
+TEST_F(DriverTest, HashTablesGiveThreadsTheExpectedAnswers) {
+  config_.engines = {"tbb", "libcuckoo", "xenium", "tkrzw"};
+  config_.threads = {3};
+  config_.workloads = {"d", "insert", "absent", "erase"};
+  for (const Shape& shape :
+       {Shape{}, Shape{Kind::u64, Kind::bytes, 8, 40}, Shape{Kind::bytes, Kind::bytes, 24, 100}}) {
+    config_.data.shape = shape;
+    EXPECT_THAT(run(config_).problems(), IsEmpty());
+  }
+}
+
+TEST_F(DriverTest, ThreadsFindWhatOthersUpdate) {
+  config_.engines = {"tbb", "libcuckoo", "tkrzw"};
+  config_.threads = {3};
+  config_.workloads = {"a", "f"};
+  EXPECT_THAT(run(config_).problems(), IsEmpty());
+}
+
+TEST_F(DriverTest, ContendersReserveWherePoolsBeginWithTheirSize) {
+  config_.engines = {"tbb", "libcuckoo", "flat_map", "xenium"};
+  config_.workloads = {"load"};
+  config_.pool_size = std::uint64_t{64} << 20;
+  config_.records = 100'000;
+  const Report report = run(config_);
+  EXPECT_THAT(report.problems(), IsEmpty());
+  for (const EngineNote& note : report.notes)
+    EXPECT_THAT(note.text, Not(HasSubstr("grows"))) << note.engine;
+}
+
+TEST_F(DriverTest, InsertAheadAddsRecordsInAllContenders) {
+  config_.engines = contenders_that([](const Engine&) { return true; });
+  config_.workloads = {"insert_ahead", "get"};
+  EXPECT_THAT(run(config_).problems(), IsEmpty());
+}
+
+TEST_F(DriverTest, ScansOfWhatHasNoOrderAreRefused) {
+  const auto without_order = contenders_that([](const Engine& e) { return !e.calls.scan; });
+  EXPECT_THAT(without_order, IsSupersetOf({"tbb", "libcuckoo", "xenium", "flat_map", "tkrzw"}));
+  for (const std::string& name : without_order) {
+    for (const char* workload : {"e", "scan100"}) {
+      config_.engines = {"btree_map", name};
+      config_.workloads = {"load", workload};
+      EXPECT_THAT([&] { run(config_); },
+                  ThrowsMessage<Error>(AllOf(HasSubstr(name), HasSubstr("no order"),
+                                             HasSubstr(std::string("'") + workload + "'"))));
+    }
+  }
+}
+
+TEST_F(DriverTest, OrderedContendersCanScan) {
+  EXPECT_THAT(
+      contenders_that([](const Engine& e) { return e.calls.scan; }),
+      IsSupersetOf({"sptree", "nbtree", "fastfair", "btree_map", "std_map", "lmdb", "rocksdb"}));
+}
+
+TEST_F(DriverTest, WhatACallIsMissingForIsRefused) {
+  config_.engines = {"xenium"};
+  for (const char* workload : {"a", "f", "update"}) {
+    config_.workloads = {workload};
+    EXPECT_THAT([&] { run(config_); }, ThrowsMessage<Error>(HasSubstr("no call that updates")));
+  }
+}
+
+TEST_F(DriverTest, MoreThreadsThanAContenderIsForAreRefused) {
+  config_.engines = {"flat_map"};
+  config_.workloads = {"c"};
+  config_.threads = {1, 2};
+  EXPECT_THAT([&] { run(config_); },
+              ThrowsMessage<Error>(HasSubstr("flat_map is for 1 thread, not for 2")));
+}
+
 TEST_F(DriverTest, LoadComesFirstEvenIfNotAskedFor) {
   config_.workloads = {"c"};
   EXPECT_NE(run(config_).find("btree_map", "load", 1), nullptr);
@@ -67,6 +172,12 @@ TEST_F(DriverTest, KilledLmdbIsOpenedWithAllRecords) {
   EXPECT_EQ(result->rounds[0].reopened->lost, 0U);
   EXPECT_GT(result->rounds[0].reopened->first_answer_seconds, 0);
   EXPECT_EQ(report.find("btree_map", "reopen", 1), nullptr) << "nothing of it survives";
+}
+
+TEST_F(DriverTest, KilledTkrzwIsOpenedWithAllRecords) {
+  config_.engines = {"tkrzw"};
+  config_.workloads = {"reopen"};
+  EXPECT_EQ(run(config_).find("tkrzw", "reopen", 1)->rounds[0].reopened->lost, 0U);
 }
 
 TEST_F(DriverTest, KilledSpTreeAnswersBeforeAllIsBack) {

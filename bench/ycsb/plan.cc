@@ -66,6 +66,7 @@ void draw_numbers(std::span<Op> ops, Distribution distribution, double theta, co
   for (Op& op : ops) {
     switch (op.op()) {
       case OpKind::insert:
+      case OpKind::insert_ahead:
         op.number = insert_at++;
         if (chooser) chooser->inserted_one();
         break;
@@ -78,8 +79,12 @@ void draw_numbers(std::span<Op> ops, Distribution distribution, double theta, co
   }
 }
 
-std::uint64_t count_kind(std::span<const Op> ops, OpKind kind) {
-  return static_cast<std::uint64_t>(std::ranges::count(ops, kind, &Op::op));
+std::uint64_t count_erased(std::span<const Op> ops) {
+  return static_cast<std::uint64_t>(std::ranges::count(ops, OpKind::erase, &Op::op));
+}
+
+std::uint64_t count_added(std::span<const Op> ops) {
+  return static_cast<std::uint64_t>(std::ranges::count_if(ops, adds, &Op::op));
 }
 
 bool only(const Workload& workload, OpKind kind) { return workload.share(kind) == 100; }
@@ -87,7 +92,8 @@ bool only(const Workload& workload, OpKind kind) { return workload.share(kind) =
 std::uint64_t possible_operations(const Workload& workload, std::uint64_t operations,
                                   const Records& records) {
   if (only(workload, OpKind::erase)) operations = std::min(operations, records.count());
-  if (only(workload, OpKind::insert) || records.count() > 0) return operations;
+  const bool only_adds = only(workload, OpKind::insert) || only(workload, OpKind::insert_ahead);
+  if (only_adds || records.count() > 0) return operations;
   throw Error(
       Errc::invalid_argument,
       fmt::format(
@@ -114,8 +120,8 @@ std::vector<std::span<const Op>> Planner::plan(const Workload& workload, Distrib
   for (unsigned t = 0; t < threads; ++t) {
     draw_numbers(slices[t], distribution, workload.theta, before, records.next, records.first,
                  randoms[t]);
-    records.next += count_kind(slices[t], OpKind::insert);
-    records.first += count_kind(slices[t], OpKind::erase);
+    records.next += count_added(slices[t]);
+    records.first += count_erased(slices[t]);
   }
   return {slices.begin(), slices.end()};
 }

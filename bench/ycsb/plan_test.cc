@@ -88,6 +88,17 @@ TEST(Plan, LoadInsertsEachRecordOnce) {
   EXPECT_EQ(*numbers.rbegin(), kRecords - 1);
 }
 
+TEST(Plan, InsertAheadAddsToAnEmptyIndex) {
+  const Planned planned = plan_of("insert_ahead", 2, {}, kRecords);
+  EXPECT_EQ(planned.after.count(), kRecords);
+  std::set<std::uint64_t> numbers;
+  for (const Op& op : planned.all()) {
+    EXPECT_EQ(op.op(), OpKind::insert_ahead);
+    numbers.insert(op.number);
+  }
+  EXPECT_EQ(numbers.size(), kRecords);
+}
+
 TEST(Plan, ThreadsInsertDisjointNewRecords) {
   const Planned planned = plan_of("d", 4, {0, kRecords});
   std::set<std::uint64_t> inserted;

@@ -9,10 +9,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <perdix/pool.h>
 
@@ -33,15 +37,28 @@ struct Setup {
   DomainChoice domain = DomainChoice::detect;
   std::uint64_t dram_budget = 0;  ///< IndexOptions::dram_budget of contenders with write buffers
   std::uint64_t pool_size = 0;    ///< PoolOptions::initial_size of perdix; 0: the smallest
+  std::map<std::string, std::uint64_t, std::less<>>
+      parameters;  ///< of Engine::parameters, which then differ from the defaults
 
   /// Whether a write must be on the medium when the call returns.
   bool synced() const noexcept { return durability == Durability::power; }
+
+  /// How many records a contender in DRAM may make room for before the first one comes: none,
+  /// unless pools, too, begin with the size that they will need.
+  std::uint64_t reserved_records() const noexcept { return pool_size == 0 ? 0 : max_records; }
+
+  /// A parameter, or `otherwise` where it was not given.
+  std::uint64_t parameter(std::string_view name, std::uint64_t otherwise) const {
+    const auto found = parameters.find(name);
+    return found == parameters.end() ? otherwise : found->second;
+  }
 };
 
 /// What a contender says of its own size, where it can.
 struct OwnFootprint {
   std::optional<std::uint64_t> dram_bytes;
   std::optional<std::uint64_t> stored_bytes;  ///< on persistent memory or disk
+  std::optional<double> load_factor = {};     ///< of a hash table: pairs for each place for one
 };
 
 /// One thread's part in a phase.
@@ -80,6 +97,15 @@ class Store {
   virtual void resume() = 0;
 };
 
+/// Which calls a contender has besides those that all have.
+struct Calls {
+  bool update = false;        ///< of a value, atomically
+  bool scan = false;          ///< it keeps its keys in order
+  bool insert_ahead = false;  ///< an insert that gives no answer
+};
+
+inline constexpr unsigned kAnyThreads = std::numeric_limits<unsigned>::max();
+
 /// A contender: how it is called, how it is opened.
 struct Engine {
   std::string name;
@@ -88,6 +114,14 @@ struct Engine {
   std::unique_ptr<Store> (*open)(const Setup& setup) = nullptr;
   std::string (*settings)(const Setup& setup) =
       nullptr;  ///< options and flags that it runs with, in words
+  Calls calls = {};
+  unsigned most_threads = kAnyThreads;       ///< that may use it at once
+  std::vector<std::string> parameters = {};  ///< of Setup::parameters that it takes
+  bool tells_load_factor = false;            ///< in OwnFootprint
 };
+
+/// Why a contender can't execute a workload with so many threads, as a sentence; nothing if it can.
+std::optional<std::string> why_not(const Engine& engine, const Workload& workload,
+                                   unsigned threads);
 
 }  // namespace perdix::bench

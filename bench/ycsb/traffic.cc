@@ -11,7 +11,8 @@ namespace perdix::bench {
 namespace {
 
 constexpr std::array<std::string_view, kOpKinds> kNames = {
-    "get", "absent get", "insert", "update", "read-modify-write", "scan", "erase", "batched get"};
+    "get",  "absent get", "insert",      "update",      "read-modify-write",
+    "scan", "erase",      "batched get", "insert_ahead"};
 
 testing::Meter::Kind kind_of(OpKind kind) { return static_cast<testing::Meter::Kind>(kind) + 1; }
 
@@ -68,6 +69,15 @@ std::vector<Count> TrafficMeter::stop() {
 }
 
 }  // namespace
+
+std::unique_ptr<Meter> make_meter(const TrafficModel& model) {
+  auto meter = std::make_unique<TrafficMeter>();
+  testing::MeterOptions& options = meter->options();
+  options.platform = model.caches_persist ? testing::Platform::eadr : testing::Platform::adr;
+  options.device.media_unit = model.media_unit;
+  options.cache.bytes = model.cache_bytes;
+  return meter;
+}
 
 void add_meter(CLI::App& command, Options& options) {
   const auto meter = std::make_shared<TrafficMeter>();

@@ -2,30 +2,28 @@
 //
 // A contender is a class template `Map<K, V>` (K, V: std::uint64_t or std::string) with
 //
-//   explicit Map(const Setup&);        opens or creates; destroying it closes
+//   explicit Map(const Setup&);          opens or creates; destroying it closes
 //   OwnFootprint footprint() const;
-//   Session session();                 one per thread and phase; holds what a thread would keep
-//   between operations
+//   Session session();                   one per thread and phase
 //
-// and a Session with
+// and a Session, which holds what a thread would keep between operations, with
 //
-//   bool get(View<K>, Sink&);          shows the value to the sink; false if absent
-//   bool insert(View<K>, View<V>);     false if known to be there already; an engine that can't
-//   tell says true bool update(View<K>, View<V>);     the same for a key known to be absent bool
-//   erase(View<K>);               the same std::size_t scan(View<K> from, std::size_t limit,
-//   Sink&);    pairs shown
+//   bool get(View<K>, Sink&);            shows the value to the sink; false if absent
+//   bool insert(View<K>, View<V>);       false if it is there already
+//   bool erase(View<K>);                 false if it is absent
 //
-// and, where there is such a call,
+// A contender that can't tell whether a key is there answers true.
 //
-//   std::size_t get_many(std::span<const View<K>>, Sink&);   how many of the keys are present
+// These are there where the contender has such a call (calls_of() finds out):
 //
-// and, where what an operation does depends on what threads in the background have done so far,
+//   bool update(View<K>, View<V>);       false if it is absent
+//   std::size_t scan(View<K> from, std::size_t limit, Sink&);   how many pairs were shown
+//   void insert_ahead(View<K>, View<V>); adds a key if it is absent, and does not tell
+//   std::size_t get_many(std::span<const View<K>>, Sink&);      how many of the keys are present
 //
-//   void settle();                     returns once they have nothing left to do
-//
-// A Map that serves before all that it keeps in DRAM is back after opening also has
-//
-//   void resume();                     returns once it is
+// settle() is there where what an operation does depends on what threads in the background have
+// done so far; it returns once they have nothing left to do. A Map that serves before all that it
+// keeps in DRAM is back after opening has resume(), which returns once it is.
 #pragma once
 
 #include <algorithm>
@@ -35,6 +33,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "util/random.h"
 #include "ycsb/keys.h"
@@ -58,6 +57,19 @@ class Sink {
 
  private:
   std::uint64_t sum_ = 0;
+};
+
+template <class Session, class K, class V>
+concept CanUpdate = requires(Session& session, View<K> key, View<V> value) {
+  session.update(key, value);
+};
+template <class Session, class K>
+concept CanScan = requires(Session& session, View<K> from, Sink& sink) {
+  session.scan(from, std::size_t{1}, sink);
+};
+template <class Session, class K, class V>
+concept CanInsertAhead = requires(Session& session, View<K> key, View<V> value) {
+  session.insert_ahead(key, value);
 };
 
 /// Executes operations on a session. Latencies are sampled: a random gap of `sample_every`
@@ -116,6 +128,7 @@ class Worker {
       case OpKind::rmw: return each<OpKind::rmw>(ops, most);
       case OpKind::scan: return each<OpKind::scan>(ops, most);
       case OpKind::erase: return each<OpKind::erase>(ops, most);
+      case OpKind::insert_ahead: return each<OpKind::insert_ahead>(ops, most);
       case OpKind::batched_get: break;
     }
     const std::size_t done = get_batch(ops);
@@ -175,16 +188,38 @@ class Worker {
       case OpKind::batched_get: return session_.get(keys_.present(number), sink_);
       case OpKind::absent: return !session_.get(keys_.absent(number), sink_);
       case OpKind::insert: return session_.insert(keys_.present(number), values_.of(number, 0));
-      case OpKind::update:
-        return session_.update(keys_.present(number), values_.of(number, ++version_));
+      case OpKind::update: return update(keys_.present(number), number);
       case OpKind::rmw: {
         const View<K> key = keys_.present(number);
-        return session_.get(key, sink_) && session_.update(key, values_.of(number, ++version_));
+        return session_.get(key, sink_) && update(key, number);
       }
-      case OpKind::scan: return session_.scan(keys_.present(number), op.length, sink_) > 0;
+      case OpKind::scan: return scan(keys_.present(number), op.length);
+      case OpKind::insert_ahead: return insert_ahead(keys_.present(number), values_.of(number, 0));
       case OpKind::erase: return session_.erase(keys_.present(number));
     }
     return false;
+  }
+
+  // Workloads with calls that a contender lacks are refused before anything runs (why_not()).
+  bool update(View<K> key, std::uint64_t number) {
+    if constexpr (CanUpdate<Session, K, V>)
+      return session_.update(key, values_.of(number, ++version_));
+    return false;
+  }
+
+  bool scan(View<K> from, std::size_t length) {
+    if constexpr (CanScan<Session, K>) return session_.scan(from, length, sink_) > 0;
+    return false;
+  }
+
+  // A contender without such a call inserts, and its answer is checked.
+  bool insert_ahead(View<K> key, View<V> value) {
+    if constexpr (CanInsertAhead<Session, K, V>) {
+      session_.insert_ahead(key, value);
+      return true;
+    } else {
+      return session_.insert(key, value);
+    }
   }
 
   Session session_;
@@ -219,6 +254,16 @@ class MapStore final : public Store {
   Dataset data_;
   Map<K, V> map_;
 };
+
+/// Which calls a contender has.
+template <template <class, class> class Map>
+constexpr Calls calls_of() {
+  using Number = std::uint64_t;
+  using Session = decltype(std::declval<Map<Number, Number>&>().session());
+  return {.update = CanUpdate<Session, Number, Number>,
+          .scan = CanScan<Session, Number>,
+          .insert_ahead = CanInsertAhead<Session, Number, Number>};
+}
 
 /// Opens a contender for the kinds of record in the setup.
 template <template <class, class> class Map>

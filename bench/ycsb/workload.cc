@@ -16,7 +16,7 @@ using enum Distribution;
 using enum PhaseKind;
 
 // Shares are in the order of OpKind: get, absent, insert, update, rmw, scan, erase,
-// batched_get.
+// batched_get, insert_ahead.
 constexpr Workload kWorkloads[] = {
     {"load", "insert every record", load, {0, 0, 100, 0, 0, 0, 0}, uniform},
     {"a", "50% read, 50% update", mix, {50, 0, 0, 50, 0, 0, 0}, zipfian},
@@ -29,6 +29,7 @@ constexpr Workload kWorkloads[] = {
     {"batch", "get of present keys, 16 at a time", mix, {0, 0, 0, 0, 0, 0, 0, 100}, uniform},
     {"absent", "get of absent keys", mix, {0, 100, 0, 0, 0, 0, 0}, uniform},
     {"insert", "insert of new keys", mix, {0, 0, 100, 0, 0, 0, 0}, uniform},
+    {"insert_ahead", "insert of new keys, no answer", mix, {0, 0, 0, 0, 0, 0, 0, 0, 100}, uniform},
     {"update", "update of present keys", mix, {0, 0, 0, 100, 0, 0, 0}, uniform},
     {"scan100", "scan of 100 pairs", mix, {0, 0, 0, 0, 0, 100, 0}, uniform, 100, 100},
     {"erase", "erase of present keys, oldest first", mix, {0, 0, 0, 0, 0, 0, 100}, uniform},

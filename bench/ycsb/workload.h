@@ -12,8 +12,23 @@
 
 namespace perdix::bench {
 
-enum class OpKind : std::uint8_t { get, absent, insert, update, rmw, scan, erase, batched_get };
-inline constexpr std::size_t kOpKinds = 8;
+enum class OpKind : std::uint8_t {
+  get,
+  absent,
+  insert,
+  update,
+  rmw,
+  scan,
+  erase,
+  batched_get,
+  insert_ahead,  ///< as an insert, but without an answer
+};
+inline constexpr std::size_t kOpKinds = 9;
+
+/// Whether an operation adds a record.
+constexpr bool adds(OpKind kind) noexcept {
+  return kind == OpKind::insert || kind == OpKind::insert_ahead;
+}
 
 /// So many batched_gets that follow each other are one call, where a contender has such a call.
 inline constexpr std::size_t kBatch = 16;
