@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "common/outputs.h"
 #include "common/report_file.h"
 #include "terminal/interrupt.h"
 #include "terminal/progress.h"
@@ -17,18 +18,6 @@
 namespace perdix::bench {
 
 enum ExitStatus : int { kAllRight = 0, kWrongAnswers = 1, kFailed = 2 };
-
-/// Where a report goes besides standard output, and whether its progress is shown in any case.
-struct Outputs {
-  std::filesystem::path json;
-  std::filesystem::path html;
-  bool progress = false;
-
-  terminal::ProgressStyle style() const {
-    using terminal::ProgressStyle;
-    return terminal::progress_style(progress ? ProgressStyle::log : ProgressStyle::none);
-  }
-};
 
 /// Adds the options that all of these programs have.
 inline void add_places(CLI::App& app, std::filesystem::path& pool_dir, Outputs& outputs) {

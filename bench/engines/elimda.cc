@@ -1,6 +1,6 @@
-#include <vector>
-
 #include <perdix/elimda.h>
+
+#include <vector>
 
 #include "engines/engines.h"
 #include "engines/perdix_map.h"
@@ -8,14 +8,47 @@
 namespace perdix::bench {
 namespace {
 
+ElimDaOptions elimda_options(const Setup& setup) {
+  ElimDaOptions options;
+  const auto set = [&](std::uint32_t& option, const char* name) {
+    option = static_cast<std::uint32_t>(setup.parameter(name, option));
+  };
+  set(options.collecting_logs, "collecting_logs");
+  set(options.media_unit, "media_unit");
+  set(options.d_bucket_pairs, "d_bucket_pairs");
+  set(options.p_bucket_pairs, "p_bucket_pairs");
+  set(options.fingerprint_bits, "fingerprint_bits");
+  return options;
+}
+
+IndexOptions index_options(const Setup& setup) {
+  IndexOptions options;
+  options.elimda = elimda_options(setup);
+  return options;
+}
+
 template <class K, class V>
-using ElimDaMap = Resuming<PerdixMap<ElimDa, K, V>>;
+class ElimDaMap : public Resuming<PerdixMap<ElimDa, K, V>> {
+ public:
+  explicit ElimDaMap(const Setup& setup)
+      : Resuming<PerdixMap<ElimDa, K, V>>(setup, index_options(setup)) {}
+
+  OwnFootprint footprint() const {
+    const IndexStats stats = this->index().stats();
+    return {stats.dram_bytes, stats.pm_bytes, stats.load_factor};
+  }
+};
 
 }  // namespace
 
 std::vector<Engine> elimda_engines() {
-  return {{"elimda", "perdix::ElimDa, hash index in DRAM and a pool", true, open_store<ElimDaMap>,
-           pool_settings}};
+  Engine engine{"elimda",      "perdix::ElimDa, hash index in DRAM and a pool",
+                true,          open_store<ElimDaMap>,
+                pool_settings, calls_of<ElimDaMap>()};
+  engine.parameters = {"collecting_logs", "media_unit", "d_bucket_pairs", "p_bucket_pairs",
+                       "fingerprint_bits"};
+  engine.tells_load_factor = true;
+  return {engine};
 }
 
 }  // namespace perdix::bench

@@ -1,21 +1,14 @@
 // The command line of the benchmark.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 
 #include <CLI/App.hpp>
 
+#include "common/outputs.h"
 #include "ycsb/config.h"
 
 namespace perdix::bench {
-
-/// Where results go besides standard output.
-struct Outputs {
-  std::filesystem::path json;  ///< empty: nowhere
-  std::filesystem::path html;
-  bool progress = false;  ///< show progress even if standard error is no terminal
-};
 
 struct Options {
   Config config;

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""Runs hash_bench as a user would, with small indexes: what it writes, what it refuses.
+
+bench/hash/hash_bench_test.py PATH_OF_HASH_BENCH [unittest arguments]
+"""
+
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
+from bench_program import CommandLine, Program, RunOnce
+
+PROGRAM = Program(sys.argv.pop(1))
+HASH_TABLES = ["tbb", "libcuckoo", "xenium", "flat_map", "tkrzw"]
+ENGINES = ["nbtree", *HASH_TABLES]
+PAIRS = [3000, 9000]
+SIZES = [16, 100]
+SMALL = (
+    "--start", "1k", "--records", "12k", "--operations", "4k", "--pairs", "3000,9000",
+    "--value-sizes", "16,100", "--threads", "1,2", "--samples", "3",
+)
+
+
+class Report(RunOnce, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.run_once(PROGRAM, "--engines", ",".join(ENGINES), "--repeat", "2", *SMALL)
+
+    def rows(self, figure):
+        return self.report["figures"][figure]["rows"]
+
+    def threads_of(self, name):
+        return ("1 thread",) if name == "flat_map" else ("1 thread", "2 threads")
+
+    def expect_rows(self, figure, groups_of):
+        """Each contender has its groups, with each number of threads that it is for."""
+        wanted = {
+            (group, f"{name}, {threads}")
+            for name in ENGINES for group in groups_of(name) for threads in self.threads_of(name)
+        }
+        seen = [(row["group"], row["contender"]) for row in self.rows(figure)]
+        self.assertEqual(set(seen), wanted)
+        self.assertEqual(len(seen), len(wanted))
+        for row in self.rows(figure):
+            self.assertGreater(row["throughput"], 0)
+            self.assertGreater(row["scaling"], 0)
+            if row["contender"].endswith(", 1 thread"):
+                self.assertEqual(row["scaling"], 1)
+
+    def test_every_answer_is_right(self):
+        self.assertEqual(self.report["wrong"], 0)
+
+    def test_says_what_survives_in_each_contender(self):
+        durability = {c["name"]: c["durability"] for c in self.report["contenders"]}
+        persistent = {"nbtree", "tkrzw"}
+        self.assertEqual(
+            durability,
+            {name: "persistent" if name in persistent else "volatile" for name in ENGINES},
+        )
+        for name in ENGINES:
+            self.assertRegex(self.done.stdout, rf"(?m)^{name} +{durability[name]} ")
+
+    def test_operations_by_distribution(self):
+        def groups(name):
+            lookups = ["get", "batch", "absent"] + ([] if name == "xenium" else ["update"])
+            return ["insert", "erase"] + [
+                f"{operation}, {distribution}"
+                for operation in lookups for distribution in ("uniform", "zipfian")
+            ]
+        self.expect_rows("operations", groups)
+
+    def test_mixes(self):
+        self.expect_rows(
+            "mixes", lambda name: ["d", "f (paper)"] + ([] if name == "xenium" else ["a", "b", "f"])
+        )
+
+    def test_values(self):
+        self.expect_rows("values", lambda name: [f"{size} B" for size in SIZES])
+
+    def test_latencies(self):
+        seen = {(row["group"], row["contender"]) for row in self.rows("latency")}
+        operations = {"insert", "get", "absent", "erase"}
+        self.assertEqual(seen, {(op, name) for op in operations for name in ENGINES})
+        for row in self.rows("latency"):
+            self.assertGreater(row["mean"], 0)
+            self.assertLessEqual(row["p50"], row["p99"])
+            self.assertLessEqual(row["p99"], row["p99.9"])
+
+    def test_domains_are_those_of_pools(self):
+        seen = {row["contender"] for row in self.rows("domain")}
+        self.assertEqual(
+            seen,
+            {f"nbtree, {domain}, {threads}"
+             for domain in ("eADR", "ADR") for threads in ("1 thread", "2 threads")},
+        )
+
+    def test_a_pair_takes_what_it_must(self):
+        self.assertEqual(len(self.rows("space")), len(PAIRS) * len(ENGINES))
+        for row in self.rows("space"):
+            stores = row["contender"] in ("nbtree", "tkrzw")
+            self.assertGreaterEqual(row["stored"], 16 if stores else 0)
+            self.assertEqual(row["stored"] == 0, not stores, row)
+            # TBB's allocator keeps memory, so its growth may be none.
+            if not stores and row["contender"] != "tbb":
+                self.assertGreaterEqual(row["DRAM"], 16, row)
+
+    def test_load_factors_are_shares(self):
+        rows = self.rows("load_factor")
+        self.assertEqual({row["contender"] for row in rows}, {"libcuckoo", "flat_map"})
+        self.assertEqual(
+            {row["group"] for row in rows},
+            {"4,000 pairs", "8,000 pairs", "12,000 pairs", "average"},
+        )
+        for row in rows:
+            self.assertGreater(row["load factor"], 0)
+            self.assertLessEqual(row["load factor"], 1)
+
+    def test_what_is_persistent_is_opened_again(self):
+        rows = self.rows("recovery")
+        self.assertEqual(
+            [row["contender"] for row in rows], ["nbtree", "tkrzw"] * len(PAIRS)
+        )
+        for row in rows:
+            self.assertGreater(row["first answer"], 0)
+            self.assertLessEqual(row["first answer"], row["all back"])
+            self.assertGreater(row["pairs"], 0)
+
+    def test_the_text_and_the_page_show_all_figures(self):
+        figures = self.report["figures"]
+        self.assertEqual(
+            set(figures),
+            {"operations", "mixes", "latency", "domain", "space", "values", "load_factor",
+             "recovery"},
+        )
+        self.assertEqual(self.html.count("<svg"), len(figures))
+        self.assertTrue(self.html.rstrip().endswith("</html>"))
+        for figure in figures.values():
+            self.assertIn(figure["title"], self.done.stdout)
+            self.assertIn(figure["title"], self.html)
+
+    def test_tells_where_it_is_and_cleans_up(self):
+        self.assertIn("tbb insert", self.done.stderr)
+        self.assertEqual(self.left, {"report.json", "report.html"})
+
+
+class ElimDa(RunOnce, unittest.TestCase):
+    """What only ElimDa has, where it is built."""
+
+    @classmethod
+    def setUpClass(cls):
+        if "elimda" not in PROGRAM.run("--help").stdout.split("--engines")[1].split("--start")[0]:
+            raise unittest.SkipTest("this build has no ElimDa")
+        cls.run_once(
+            PROGRAM, "--engines", "elimda", "--logs", "64,256", "--d-buckets", "16,32",
+            "--p-buckets", "64,256", *SMALL,
+        )
+
+    def groups(self, figure, contender):
+        rows = self.report["figures"][figure]["rows"]
+        return [row["group"] for row in rows if row["contender"] == contender]
+
+    def test_every_answer_is_right(self):
+        self.assertEqual(self.report["wrong"], 0)
+
+    def test_numbers_of_logs_and_sizes_of_buckets(self):
+        self.assertEqual(self.groups("logs", "elimda, 1 thread"), ["64 logs", "256 logs"])
+        self.assertEqual(
+            self.groups("buckets", "elimda"),
+            ["D-bucket of 256 B", "D-bucket of 512 B", "P-bucket of 1024 B", "P-bucket of 4096 B"],
+        )
+
+    def test_inserts_ahead_stand_beside_inserts(self):
+        for figure in ("operations", "values"):
+            inserts = [row["contender"] for row in self.report["figures"][figure]["rows"]
+                       if row["group"] in ("insert", "16 B")]
+            self.assertEqual(
+                sorted(inserts),
+                sorted(f"{name}, {threads}" for name in ("elimda", "elimda ahead")
+                       for threads in ("1 thread", "2 threads")),
+            )
+
+
+class Refusals(unittest.TestCase):
+    def refused(self, *options):
+        done = PROGRAM.run(*options, *SMALL)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        return done.stderr
+
+    def test_a_figure_that_no_contender_can_take_part_in(self):
+        message = self.refused("--figures", "recovery", "--engines", "tbb")
+        self.assertIn("'recovery'", message)
+        self.assertIn("--engines", message)
+
+    def test_traffic_without_instruments(self):
+        message = self.refused("--figures", "traffic", "--engines", "nbtree")
+        self.assertIn("instrumented build", message)
+
+
+class Options(CommandLine, unittest.TestCase):
+    program = PROGRAM
+    taught = ("--figures", "--pairs", "--records", "Exp#11")
+    nonsense = (
+        ["--records", "0"], ["--records", "many"], ["--pairs", "2M,1M"], ["--pairs", "0"],
+        ["--figures", "fig6"], ["--engines", "nosuch"], ["--samples", "0"],
+        ["--value-sizes", "0"], ["--media-unit", "100"], ["--pool", "/no/such/place"],
+        ["--json", "/no/such/place/r.json"],
+    )
+
+
+if __name__ == "__main__":
+    unittest.main()

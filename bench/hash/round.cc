@@ -1,0 +1,318 @@
+#include "hash/round.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "common/place.h"
+#include "terminal/format.h"
+#include "ycsb/traffic.h"
+
+namespace perdix::bench::hashing {
+namespace {
+
+constexpr std::uint64_t kPairBytes = 16;
+
+double throughput(const PhaseResult& result) {
+  return static_cast<double>(result.done) / std::max(result.seconds, 1e-9);
+}
+
+double ratio(std::uint64_t part, std::uint64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(whole, 1));
+}
+
+/// YCSB F as the paper has it: half the operations are reads, half are inserts.
+Workload reads_and_inserts() {
+  Workload mix{"f (paper)", "50% read, 50% insert"};
+  mix.percent[static_cast<std::size_t>(OpKind::get)] = 50;
+  mix.percent[static_cast<std::size_t>(OpKind::insert)] = 50;
+  return mix;
+}
+
+/// A call that adds pairs, and how a contender is named that uses it.
+struct Way {
+  const char* workload;
+  std::string contender;
+};
+
+/// Every contender inserts, and some can insert ahead.
+std::vector<Way> ways_to_add(const Engine& engine) {
+  std::vector<Way> ways = {{"insert", engine.name}};
+  if (engine.calls.insert_ahead) ways.push_back({"insert_ahead", engine.name + " ahead"});
+  return ways;
+}
+
+std::string threads_text(std::uint64_t threads) {
+  return fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
+}
+
+struct Restart {
+  double first_answer = 0;  // seconds from before opening to the answer of the first get
+  double resumed = 0;       // and until all that lies in DRAM is back
+  std::uint64_t lost = 0;
+};
+
+Setup with(Setup setup, const char* parameter, std::uint64_t value) {
+  setup.parameters[parameter] = value;
+  return setup;
+}
+
+std::string pairs_text(std::uint64_t pairs) { return terminal::format_count(pairs) + " pairs"; }
+
+/// A row of throughput, and of its ratio to that with the first number of threads.
+void add_throughput(Figure& figure, std::uint64_t threads, const std::string& operation,
+                    const std::string& contender, const PhaseResult& result) {
+  const std::string name = fmt::format("{}, {}", contender, threads_text(threads));
+  figure.rows.push_back({operation, name, {throughput(result), 0}});
+  const auto first = std::ranges::find_if(figure.rows, [&](const Row& row) {
+    return row.group == operation && row.contender.starts_with(contender + ", ");
+  });
+  figure.rows.back().values[1] = figure.rows.back().values[0] / first->values[0];
+}
+
+void add_traffic(Figure& figure, const std::string& operation, const std::string& contender,
+                 std::uint64_t operations, const std::vector<Count>& counts) {
+  // What threads in the background did belongs to the operations as well.
+  const auto each = [&](std::string_view name) {
+    std::uint64_t sum = 0;
+    for (const Count& count : counts) sum += count.name == name ? count.value : 0;
+    return ratio(sum, operations);
+  };
+  figure.rows.push_back({operation,
+                         contender,
+                         {each("PM lines read"), each("PM lines written"), each("media bytes read"),
+                          each("media bytes written"), each("media bytes read") / kPairBytes,
+                          each("media bytes written") / kPairBytes}});
+}
+
+Restart reopen(const Engine& engine, const Setup& setup, std::uint64_t records) {
+  std::vector<Op> gets(records);
+  for (std::uint64_t n = 0; n < records; ++n)
+    gets[n] = {n, 0, static_cast<std::uint64_t>(OpKind::get)};
+  const std::span<const Op> all = gets;
+  const Clock::time_point begin = Clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  const std::unique_ptr<Store> store = engine.open(setup);
+  Restart restart;
+  restart.lost = store->run({all.subspan(records / 2, 1), 0, 1, nullptr, nullptr}, [] {}).wrong;
+  restart.first_answer = elapsed();
+  store->resume();
+  restart.resumed = elapsed();
+  restart.lost += store->run({all, 0, 1024, nullptr, nullptr}, [] {}).wrong;
+  return restart;
+}
+
+}  // namespace
+
+std::uint64_t most_records(const Config& config) {
+  // YCSB D and the mix of reads and inserts add some.
+  return std::max(config.start + config.records + 2 * config.operations, config.pairs.back());
+}
+
+void Round::operations(Figure& figure, const Engine& engine) {
+  for (const std::uint64_t threads : threads_of(engine)) {
+    for (const auto& [way, contender] : ways_to_add(engine)) {
+      Trial trial(bench_, engine, setup_for(threads), config_.start);
+      add_throughput(figure, threads, "insert", contender,
+                     trial.run(find_workload(way), Distribution::uniform, config_.records));
+      if (contender != engine.name) continue;
+      for (const auto distribution : {Distribution::uniform, Distribution::zipfian})
+        add_lookups(figure, threads, trial, engine, distribution);
+      add_throughput(figure, threads, "erase", engine.name,
+                     trial.run(find_workload("erase"), Distribution::uniform,
+                               std::min(config_.operations, trial.records())));
+    }
+  }
+}
+
+void Round::mixes(Figure& figure, const Engine& engine) {
+  const std::array<Workload, 5> all = {find_workload("a"), find_workload("b"), find_workload("d"),
+                                       find_workload("f"), reads_and_inserts()};
+  for (const std::uint64_t threads : threads_of(engine)) {
+    Trial trial(bench_, engine, setup_for(threads), config_.start + config_.records);
+    for (const Workload& workload : all) {
+      if (why_not(engine, workload, 1)) continue;
+      const Distribution distribution =
+          workload.name == "d" ? Distribution::latest : Distribution::uniform;
+      add_throughput(figure, threads, std::string(workload.name), engine.name,
+                     trial.run(workload, distribution, config_.operations));
+    }
+  }
+}
+
+void Round::latency(Figure& figure, const Engine& engine) {
+  for (const auto& [way, contender] : ways_to_add(engine)) {
+    Trial trial(bench_, engine, setup_for(1), config_.start);
+    const std::string name = contender;
+    const auto add = [&](const char* operation, const char* workload, std::uint64_t count) {
+      const PhaseResult result = trial.run(find_workload(workload), Distribution::uniform, count);
+      const auto percentile = [&](double share) {
+        return static_cast<double>(result.latency.percentile(share));
+      };
+      figure.rows.push_back(
+          {operation,
+           name,
+           {1e9 / throughput(result), percentile(50), percentile(99), percentile(99.9)}});
+    };
+    add("insert", way, config_.records);
+    if (contender != engine.name) continue;
+    for (const char* operation : {"get", "absent", "erase"})
+      add(operation, operation, config_.operations);
+  }
+}
+
+void Round::domain(Figure& figure, const Engine& engine) {
+  for (const std::uint64_t threads : threads_of(engine)) {
+    for (const auto& [choice, label] : {std::pair{DomainChoice::cpu_cache, "eADR"},
+                                        std::pair{DomainChoice::memory_controller, "ADR"}}) {
+      for (const auto& [way, contender] : ways_to_add(engine)) {
+        Setup setup = setup_for(threads);
+        setup.domain = choice;
+        Trial trial(bench_, engine, setup, config_.start);
+        add_throughput(figure, threads, "insert", fmt::format("{}, {}", contender, label),
+                       trial.run(find_workload(way), Distribution::uniform, config_.records));
+      }
+    }
+  }
+}
+
+void Round::traffic(Figure& figure, const Engine& engine) {
+  for (const bool persist : {true, false}) {
+    for (const auto& [way, contender] : ways_to_add(engine)) {
+      const auto meter = make_meter({persist, config_.media_unit, config_.cache_bytes});
+      Setup setup = setup_for(1);
+      setup.domain = persist ? DomainChoice::cpu_cache : DomainChoice::memory_controller;
+      Trial trial(bench_, engine, setup, 0, meter.get());
+      const std::string name = fmt::format("{}, {}", contender, persist ? "eADR" : "ADR");
+      const auto add = [&](const char* operation, const char* workload, std::uint64_t count) {
+        trial.run(find_workload(workload), Distribution::uniform, count);
+        add_traffic(figure, operation, name, count, meter->stop());
+      };
+      add("insert", way, config_.start + config_.records);
+      if (contender != engine.name) continue;
+      for (const char* operation : {"get", "absent", "update", "erase"})
+        add(operation, operation, config_.operations);
+    }
+  }
+}
+
+void Round::space(Figure& figure, const Engine& engine) {
+  Trial trial(bench_, engine, setup_for(1), 0);
+  for (const std::uint64_t pairs : config_.pairs) {
+    trial.run(find_workload("insert"), Distribution::uniform, pairs - trial.records());
+    const OwnFootprint own = trial.footprint();
+    const std::uint64_t dram = own.dram_bytes.value_or(0);
+    const std::uint64_t stored = own.stored_bytes.value_or(0);
+    figure.rows.push_back(
+        {pairs_text(pairs),
+         engine.name,
+         {ratio(stored, pairs), ratio(dram, pairs), stored == 0 ? 0 : ratio(dram, stored)}});
+  }
+}
+
+void Round::values(Figure& figure, const Engine& engine) {
+  for (const std::uint64_t threads : threads_of(engine)) {
+    for (const std::uint64_t size : config_.value_sizes) {
+      for (const auto& [way, contender] : ways_to_add(engine)) {
+        Setup setup = setup_for(threads);
+        setup.data.shape.value_kind = Kind::bytes;
+        setup.data.shape.value_size = size;
+        Trial trial(bench_, engine, setup, config_.start);
+        const PhaseResult result =
+            trial.run(find_workload(way), Distribution::uniform, config_.records);
+        add_throughput(figure, threads, fmt::format("{} B", size), contender, result);
+      }
+    }
+  }
+}
+
+void Round::load_factor(Figure& figure, const Engine& engine) {
+  Trial trial(bench_, engine, setup_for(1), 0);
+  double sum = 0;
+  for (std::uint64_t i = 1; i <= config_.samples; ++i) {
+    const std::uint64_t pairs = config_.records * i / config_.samples;
+    trial.run(find_workload("insert"), Distribution::uniform, pairs - trial.records());
+    const double filled = trial.footprint().load_factor.value_or(0);
+    sum += filled;
+    figure.rows.push_back({pairs_text(pairs), engine.name, {filled}});
+  }
+  figure.rows.push_back({"average", engine.name, {sum / static_cast<double>(config_.samples)}});
+}
+
+void Round::recovery(Figure& figure, const Engine& engine) {
+  for (const std::uint64_t pairs : config_.pairs) {
+    const ScratchDirectory directory(bench_.parent);
+    Setup setup = setup_for(1);
+    setup.directory = directory.path();
+    setup.data.seed = bench_.seed;
+    setup.max_records = pairs;
+    if (bench_.on_progress) bench_.on_progress(engine, find_workload("reopen"), 1, 0, pairs);
+    crasher_.load_and_kill(engine.name, setup, pairs, bench_.seed);
+    const Restart restart = reopen(engine, setup, pairs);
+    bench_.wrong += restart.lost;
+    figure.rows.push_back({pairs_text(pairs),
+                           engine.name,
+                           {restart.resumed * 1e9, restart.first_answer * 1e9,
+                            static_cast<double>(pairs) / restart.resumed}});
+  }
+}
+
+void Round::logs(Figure& figure, const Engine& engine) {
+  for (const std::uint64_t threads : threads_of(engine)) {
+    for (const std::uint64_t logs : config_.logs) {
+      Trial trial(bench_, engine, with(setup_for(threads), "collecting_logs", logs), config_.start);
+      add_throughput(
+          figure, threads, fmt::format("{} logs", logs), engine.name,
+          trial.run(find_workload("insert_ahead"), Distribution::uniform, config_.records));
+    }
+  }
+}
+
+void Round::buckets(Figure& figure, const Engine& engine) {
+  const auto measure = [&](const char* parameter, const char* name, std::uint64_t pairs) {
+    Trial trial(bench_, engine, with(setup_for(1), parameter, pairs), config_.start);
+    const PhaseResult inserts =
+        trial.run(find_workload("insert_ahead"), Distribution::uniform, config_.records);
+    const PhaseResult gets =
+        trial.run(find_workload("get"), Distribution::uniform, config_.operations);
+    figure.rows.push_back({fmt::format("{} of {} B", name, pairs * kPairBytes),
+                           engine.name,
+                           {throughput(inserts), throughput(gets)}});
+  };
+  for (const std::uint64_t pairs : config_.d_buckets) measure("d_bucket_pairs", "D-bucket", pairs);
+  for (const std::uint64_t pairs : config_.p_buckets) measure("p_bucket_pairs", "P-bucket", pairs);
+}
+
+Setup Round::setup_for(std::uint64_t threads) const {
+  Setup setup;
+  setup.max_records = most_records(config_);
+  setup.threads = static_cast<unsigned>(threads);
+  return setup;
+}
+
+std::vector<std::uint64_t> Round::threads_of(const Engine& engine) const {
+  std::vector<std::uint64_t> threads;
+  std::ranges::copy_if(config_.threads, std::back_inserter(threads),
+                       [&](std::uint64_t number) { return number <= engine.most_threads; });
+  return threads;
+}
+
+void Round::add_lookups(Figure& figure, std::uint64_t threads, Trial& trial, const Engine& engine,
+                        Distribution distribution) {
+  for (const char* operation : {"get", "batch", "absent", "update"}) {
+    const Workload& workload = find_workload(operation);
+    if (why_not(engine, workload, 1)) continue;
+    add_throughput(figure, threads, fmt::format("{}, {}", operation, to_string(distribution)),
+                   engine.name, trial.run(workload, distribution, config_.operations));
+  }
+}
+
+}  // namespace perdix::bench::hashing

@@ -1,0 +1,73 @@
+// The experiments of ElimDa's paper, each for one contender at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/figure.h"
+#include "hash/config.h"
+#include "hash/trial.h"
+#include "ycsb/crasher.h"
+
+namespace perdix::bench::hashing {
+
+/// The most records that an index will ever hold.
+std::uint64_t most_records(const Config& config);
+
+/// Carries out experiments once. Each adds the rows of a contender to its figure; the metrics of
+/// the figure are those that experiment.cc lists.
+class Round {
+ public:
+  Round(const Config& config, Bench& bench, Crasher& crasher)
+      : config_(config), bench_(bench), crasher_(crasher) {}
+
+  /// Exp#1 and Exp#2: each operation alone. Keys of inserts and erases come once each, so for these
+  /// there is one distribution.
+  void operations(Figure& figure, const Engine& engine);
+
+  /// Exp#3: mixes, keys chosen uniformly, in D the latest.
+  void mixes(Figure& figure, const Engine& engine);
+
+  /// Exp#4: latencies of each operation, one thread.
+  void latency(Figure& figure, const Engine& engine);
+
+  /// Exp#5: inserts on caches that survive power failures, and with every line written back.
+  void domain(Figure& figure, const Engine& engine);
+
+  /// Exp#6, and figures 3 and 4: what an operation reads and writes, by the meter.
+  void traffic(Figure& figure, const Engine& engine);
+
+  /// Exp#7: memory of a pair, and how much of it is DRAM.
+  void space(Figure& figure, const Engine& engine);
+
+  /// Exp#8: values that are byte strings.
+  void values(Figure& figure, const Engine& engine);
+
+  /// Exp#9: how full the table is, while pairs are added.
+  void load_factor(Figure& figure, const Engine& engine);
+
+  /// Exp#10: opening after SIGKILL.
+  void recovery(Figure& figure, const Engine& engine);
+
+  /// Exp#11: throughput of inserts by the number of collecting logs.
+  void logs(Figure& figure, const Engine& engine);
+
+  /// Exp#12: inserts and lookups by the size of buckets.
+  void buckets(Figure& figure, const Engine& engine);
+
+ private:
+  Setup setup_for(std::uint64_t threads) const;
+
+  /// Those of the numbers of threads that the contender is for.
+  std::vector<std::uint64_t> threads_of(const Engine& engine) const;
+
+  void add_lookups(Figure& figure, std::uint64_t threads, Trial& trial, const Engine& engine,
+                   Distribution distribution);
+
+  const Config& config_;
+  Bench& bench_;
+  Crasher& crasher_;
+};
+
+}  // namespace perdix::bench::hashing

@@ -1,0 +1,62 @@
+// One contender, open in a directory of its own, that goes through phases.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/place.h"
+#include "ycsb/phase.h"
+#include "ycsb/plan.h"
+#include "ycsb/warm_memory.h"
+
+namespace perdix::bench::hashing {
+
+/// What the trials of a run share.
+struct Bench {
+  std::filesystem::path parent;  ///< of their directories
+  Planner planner;
+  std::uint64_t seed = 1;
+  const std::atomic<bool>* stop = nullptr;
+  /// Called now and then by a phase.
+  std::function<void(const Engine&, const Workload&, unsigned threads, std::uint64_t done,
+                     std::uint64_t total)>
+      on_progress;
+  std::uint64_t wrong = 0;
+};
+
+class Trial {
+ public:
+  /// Opens the contender, on memory that was touched before, with what `setup` says; its directory
+  /// and seed are the trial's. Then loads records. A meter counts from the first phase on.
+  Trial(Bench& bench, const Engine& engine, Setup setup, std::uint64_t load,
+        Meter* meter = nullptr);
+
+  /// Executes the workload with the threads of the setup. Throws Cancelled after `bench.stop`.
+  PhaseResult run(const Workload& workload, Distribution distribution, std::uint64_t operations);
+
+  std::uint64_t records() const { return records_.count(); }
+
+  /// What the contender says of itself; if it does not, what the process's anonymous memory, or the
+  /// contender's files, have grown by.
+  OwnFootprint footprint() const;
+
+ private:
+  std::uint64_t resident() const;
+
+  Bench& bench_;
+  const Engine& engine_;
+  const unsigned threads_;
+  Meter* const meter_;
+  ScratchDirectory directory_;
+  WarmMemory warm_;
+  WarmMemoryKeeper keeper_;
+  std::uint64_t resident_before_;
+  std::unique_ptr<Store> store_;
+  Records records_;
+};
+
+}  // namespace perdix::bench::hashing
