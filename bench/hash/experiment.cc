@@ -20,18 +20,11 @@
 namespace perdix::bench::hashing {
 namespace {
 
-bool any_build(const Engine&) { return !pm::kInstrumented; }
-bool of_a_pool(const Engine& engine) { return any_build(engine) && is_of_perdix(engine); }
-bool outlives_processes(const Engine& engine) { return any_build(engine) && engine.persistent; }
+bool every(const Engine&) { return true; }
+bool outlives_processes(const Engine& engine) { return engine.persistent; }
 bool metered(const Engine& engine) { return pm::kInstrumented && is_of_perdix(engine); }
-
-bool has_parameters(const Engine& engine) {
-  return any_build(engine) && !engine.parameters.empty();
-}
-
-bool tells_load_factor(const Engine& engine) {
-  return any_build(engine) && engine.tells_load_factor;
-}
+bool has_parameters(const Engine& engine) { return !engine.parameters.empty(); }
+bool tells_load_factor(const Engine& engine) { return engine.tells_load_factor; }
 
 struct Experiment {
   std::string name;
@@ -46,15 +39,14 @@ const std::vector<Experiment>& experiments() {
   static const std::vector<Metric> rates = {{"throughput", operations_per_second},
                                             {"scaling", ratio}};
   static const std::vector<Experiment> all = {
-      {"operations", "Operations by themselves (Exp#1, Exp#2)", rates, any_build,
-       &Round::operations},
-      {"mixes", "Mixes of YCSB (Exp#3)", rates, any_build, &Round::mixes},
+      {"operations", "Operations by themselves (Exp#1, Exp#2)", rates, every, &Round::operations},
+      {"mixes", "Mixes of YCSB (Exp#3)", rates, every, &Round::mixes},
       {"latency",
        "Latency of an operation (Exp#4)",
        {{"mean", nanoseconds}, {"p50", nanoseconds}, {"p99", nanoseconds}, {"p99.9", nanoseconds}},
-       any_build,
+       every,
        &Round::latency},
-      {"domain", "Inserts with eADR and ADR (Exp#5)", rates, of_a_pool, &Round::domain},
+      {"domain", "Inserts with eADR and ADR (Exp#5)", rates, is_of_perdix, &Round::domain},
       {"traffic",
        "What an operation reads and writes (Exp#6, fig. 3 and 4)",
        {{"lines read", count},
@@ -68,9 +60,9 @@ const std::vector<Experiment>& experiments() {
       {"space",
        "Bytes of a pair of 8-byte key and value (Exp#7)",
        {{"stored", bytes}, {"DRAM", bytes}, {"DRAM of stored", Unit::ratio}},
-       any_build,
+       every,
        &Round::space},
-      {"values", "Inserts by size of the value (Exp#8)", rates, any_build, &Round::values},
+      {"values", "Inserts by size of the value (Exp#8)", rates, every, &Round::values},
       {"load_factor",
        "Load factor while pairs are added (Exp#9)",
        {{"load factor", Unit::ratio}},
@@ -155,12 +147,10 @@ void require_figures(const Config& config) {
     const auto is_it = [&](const Task& task) { return task.experiment->name == name; };
     require(std::ranges::any_of(tasks, is_it),
             fmt::format("no contender can take part in '{}': {}", name,
-                        (name == "traffic") != pm::kInstrumented
-                            ? "'traffic' needs an instrumented build, and all others need a build "
-                              "that is none"
-                            : "name others with --engines"));
+                        name == "traffic" && !pm::kInstrumented ? "it needs an instrumented build"
+                                                                : "name others with --engines"));
   }
-  require(!tasks.empty(), "none of the contenders can take part in any figure of this build");
+  require(!tasks.empty(), "none of the contenders can take part in any figure");
 }
 
 /// Measures the contender of a task, and notes how many of all are done.

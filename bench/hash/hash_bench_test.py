@@ -22,6 +22,10 @@ SMALL = (
 )
 
 
+def instrumented(report):
+    return report["build"].endswith("instrumented")
+
+
 class Report(RunOnce, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -126,12 +130,27 @@ class Report(RunOnce, unittest.TestCase):
             self.assertLessEqual(row["first answer"], row["all back"])
             self.assertGreater(row["pairs"], 0)
 
+    def test_traffic_of_indexes_in_pools(self):
+        if not instrumented(self.report):
+            self.skipTest("a build without instruments")
+        rows = self.rows("traffic")
+        operations = {"insert", "get", "absent", "update", "erase"}
+        self.assertEqual(
+            {(row["group"], row["contender"]) for row in rows},
+            {(op, f"nbtree, {platform}") for op in operations for platform in ("eADR", "ADR")},
+        )
+        for row in rows:
+            writes = row["group"] in ("insert", "update", "erase")
+            self.assertEqual(row["lines written"] > 0, writes, row)
+            if row["group"] != "absent":
+                self.assertGreater(row["lines read"], 0.5, row)
+
     def test_the_text_and_the_page_show_all_figures(self):
         figures = self.report["figures"]
+        timed = {"operations", "mixes", "latency", "domain", "space", "values", "load_factor",
+                 "recovery"}
         self.assertEqual(
-            set(figures),
-            {"operations", "mixes", "latency", "domain", "space", "values", "load_factor",
-             "recovery"},
+            set(figures), timed | ({"traffic"} if instrumented(self.report) else set())
         )
         self.assertEqual(self.html.count("<svg"), len(figures))
         self.assertTrue(self.html.rstrip().endswith("</html>"))
@@ -145,12 +164,10 @@ class Report(RunOnce, unittest.TestCase):
 
 
 class ElimDa(RunOnce, unittest.TestCase):
-    """What only ElimDa has, where it is built."""
+    """What only ElimDa has."""
 
     @classmethod
     def setUpClass(cls):
-        if "elimda" not in PROGRAM.run("--help").stdout.split("--engines")[1].split("--start")[0]:
-            raise unittest.SkipTest("this build has no ElimDa")
         cls.run_once(
             PROGRAM, "--engines", "elimda", "--logs", "64,256", "--d-buckets", "16,32",
             "--p-buckets", "64,256", *SMALL,
@@ -192,9 +209,9 @@ class Refusals(unittest.TestCase):
         self.assertIn("'recovery'", message)
         self.assertIn("--engines", message)
 
-    def test_traffic_without_instruments(self):
-        message = self.refused("--figures", "traffic", "--engines", "nbtree")
-        self.assertIn("instrumented build", message)
+    def test_traffic_of_what_lies_in_no_pool(self):
+        message = self.refused("--figures", "traffic", "--engines", "tbb")
+        self.assertRegex(message, "instrumented build|--engines")
 
 
 class Options(CommandLine, unittest.TestCase):
