@@ -46,7 +46,7 @@ template <Storable T>
 inline constexpr Kind kKindOf = std::is_same_v<T, std::uint64_t> ? Kind::u64 : Kind::bytes;
 
 /// How an ElimDa index is laid out. Defaults are those of its paper. An index keeps what it was
-/// created with, but for `fingerprint_bits`.
+/// created with, but for `fingerprint_bits` and `reserved_cache_ways`.
 struct ElimDaOptions {
   /// Logs that new pairs come into first, each of a media unit: a power of two, at most 32768. A
   /// pool of a small max_size has fewer: they take at most a sixty-fourth of it.
@@ -55,15 +55,23 @@ struct ElimDaOptions {
   /// Bytes that the device writes at once: 64, 256 (Optane) or 4096.
   std::uint32_t media_unit = 256;
 
-  /// Pairs of a bucket in DRAM: a power of two, at least a media unit's sixteenth.
+  /// Pairs of a bucket in DRAM: a power of two, at most 2048. Less than a media unit's sixteenth is
+  /// raised to that.
   std::uint32_t d_bucket_pairs = 16;
 
-  /// Pairs of a bucket in the pool: a power of two, at least two buckets of DRAM, at most 4096.
+  /// Pairs of a bucket in the pool: a power of two, at most 4096. Less than 16, or than two buckets
+  /// of DRAM, is raised to that.
   std::uint32_t p_bucket_pairs = 256;
 
   /// Bits of DRAM for each pair in the pool, of which those that its position in the bucket doesn't
   /// need tell pairs apart: at most 16. Fewer save nothing and cost reads; for experiments.
   std::uint32_t fingerprint_bits = 16;
+
+  /// Ways of the last-level cache that this process gets for itself while the index is open, if the
+  /// machine has Intel CAT, resctrl is mounted and the process may use it; without effect
+  /// elsewhere. The process fills no other ways. 0: none. It concerns the whole process, so the
+  /// first index that asks decides.
+  std::uint32_t reserved_cache_ways = 0;
 };
 
 /// How an index uses memory while it is open; may differ each time.

@@ -3,6 +3,7 @@
 //
 //   collecting_log.{h,cc}  where pairs come first, in persistent caches
 //   backup_log.{h,cc}      where they are kept while they are in the DRAM table
+//   cache_reservation.h    keeps collecting logs cached, with Intel CAT
 //   bucket.{h,cc}          D-bucket and fingerprints of a bucket
 //   fingerprints.h         how fingerprints are coded and compared
 //   dram_table.{h,cc}      directory, segments and locks in DRAM
@@ -34,6 +35,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -52,6 +54,7 @@
 #include "index/common/word.h"
 #include "index/elimda/backup_log.h"
 #include "index/elimda/bucket.h"
+#include "index/elimda/cache_reservation.h"
 #include "index/elimda/collecting_log.h"
 #include "index/elimda/dram_table.h"
 #include "index/elimda/pm_table.h"
@@ -348,6 +351,7 @@ class Map final : public pool::OpenIndex {
   Keys keys_;
   Values values_;
   const bool volatile_caches_;
+  std::unique_ptr<CacheReservation> cache_reservation_;  // null: none
   mutable util::Arena arena_;
   mutable BackupLog backup_;
   CollectingLogs logs_;

@@ -26,6 +26,7 @@ Map<K, V>::Map(pool::IndexHandle handle, const IndexOptions& options, const Shap
       keys_(pool_),
       values_(pool_),
       volatile_caches_(pool_.pm().domain() != pm::Domain::cpu_cache),
+      cache_reservation_(CacheReservation::make(options.elimda.reserved_cache_ways)),
       backup_(pool_, root_, shape_),
       logs_(pool_, root_, shape_),
       table_(pool_, root_, shape_),
