@@ -63,6 +63,15 @@ class PerdixMap {
       return shown;
     }
 
+    bool seek(View<K> from, Sink& sink) requires Ordered<Index<K, V>, K, V> {
+      auto cursor = index_.cursor();
+      cursor.seek(from);
+      if (!cursor.valid()) return false;
+      sink.take(cursor.key());
+      sink.take(cursor.value());
+      return true;
+    }
+
     std::size_t get_many(std::span<const View<K>> keys, Sink& sink) {
       values_.resize(keys.size());
       index_.get_many(keys, values_);

@@ -38,11 +38,11 @@ class DriverTest : public testing::Test {
 };
 
 TEST_F(DriverTest, ContendersAgreeInAllWorkloads) {
-  config_.workloads = {"load", "a",      "b",      "c",       "d",    "e",
-                       "f",    "absent", "insert", "scan100", "erase"};
+  config_.workloads = {"load", "a",      "b",      "c",    "d",       "e",
+                       "f",    "absent", "insert", "seek", "scan100", "erase"};
   const Report report = run(config_);
   EXPECT_THAT(report.problems(), IsEmpty());
-  EXPECT_EQ(report.results.size(), 33U);
+  EXPECT_EQ(report.results.size(), 36U);
   EXPECT_NE(report.find("lmdb", "d", 1)->rounds[0].checksum, 0U);
 }
 
@@ -119,7 +119,7 @@ TEST_F(DriverTest, ScansOfWhatHasNoOrderAreRefused) {
   const auto without_order = contenders_that([](const Engine& e) { return !e.calls.scan; });
   EXPECT_THAT(without_order, IsSupersetOf({"tbb", "libcuckoo", "xenium", "flat_map", "tkrzw"}));
   for (const std::string& name : without_order) {
-    for (const char* workload : {"e", "scan100"}) {
+    for (const char* workload : {"e", "seek", "scan100"}) {
       config_.engines = {"btree_map", name};
       config_.workloads = {"load", workload};
       EXPECT_THAT([&] { run(config_); },

@@ -18,6 +18,8 @@
 //
 //   bool update(View<K>, View<V>);       false if it is absent
 //   std::size_t scan(View<K> from, std::size_t limit, Sink&);   how many pairs were shown
+//   bool seek(View<K>, Sink&);           the first pair from a key on, by a cursor; else scan() is
+//                                        asked for one pair
 //   void insert_ahead(View<K>, View<V>); adds a key if it is absent, and does not tell
 //   std::size_t get_many(std::span<const View<K>>, Sink&);      how many of the keys are present
 //
@@ -28,6 +30,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -66,6 +69,10 @@ concept CanUpdate = requires(Session& session, View<K> key, View<V> value) {
 template <class Session, class K>
 concept CanScan = requires(Session& session, View<K> from, Sink& sink) {
   session.scan(from, std::size_t{1}, sink);
+};
+template <class Session, class K>
+concept CanSeek = requires(Session& session, View<K> from, Sink& sink) {
+  { session.seek(from, sink) } -> std::same_as<bool>;
 };
 template <class Session, class K, class V>
 concept CanInsertAhead = requires(Session& session, View<K> key, View<V> value) {
@@ -207,7 +214,11 @@ class Worker {
     return false;
   }
 
+  // The first pair alone comes from a cursor, where there are cursors.
   bool scan(View<K> from, std::size_t length) {
+    if constexpr (CanSeek<Session, K>) {
+      if (length == 1) return session_.seek(from, sink_);
+    }
     if constexpr (CanScan<Session, K>) return session_.scan(from, length, sink_) > 0;
     return false;
   }

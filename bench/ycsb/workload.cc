@@ -31,6 +31,7 @@ constexpr Workload kWorkloads[] = {
     {"insert", "insert of new keys", mix, {0, 0, 100, 0, 0, 0, 0}, uniform},
     {"insert_ahead", "insert of new keys, no answer", mix, {0, 0, 0, 0, 0, 0, 0, 0, 100}, uniform},
     {"update", "update of present keys", mix, {0, 0, 0, 100, 0, 0, 0}, uniform},
+    {"seek", "first pair from a present key on", mix, {0, 0, 0, 0, 0, 100, 0}, uniform, 1, 1},
     {"scan100", "scan of 100 pairs", mix, {0, 0, 0, 0, 0, 100, 0}, uniform, 100, 100},
     {"erase", "erase of present keys, oldest first", mix, {0, 0, 0, 0, 0, 0, 100}, uniform},
     {"reopen", "open after SIGKILL", reopen},

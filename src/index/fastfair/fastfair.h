@@ -152,7 +152,7 @@ class WordTree : public pool::OpenIndex {
   Seen leaf_of(Target target) const { return seek(target, 0); }
   Key low_of(const Node& node) const { return keys_.view(pm::load(node.low)); }
   template <class Add>
-  bool collect(const Seen& leaf, Key from, Seen& following, Add add) const;
+  bool collect(const Seen& leaf, Key from, std::size_t limit, Seen& following, Add add) const;
   Words<K> keys() const { return keys_; }
 
  private:

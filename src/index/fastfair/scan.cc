@@ -6,19 +6,26 @@ namespace perdix::index::fastfair {
 template <class K, class V>
 struct Tree<K, V>::ScanBatch : Batch<K, V, kCapacity> {};
 
-/// Calls add(entry) for the leaf's pairs with key >= from, and sets `following` to its right
-/// neighbour. False if the leaf changed meanwhile.
+/// Calls add(entry) for the leaf's pairs with key >= from, until there are more than `limit`. If
+/// there are not, sets `following` to the leaf's right neighbour. False if the leaf changed
+/// meanwhile.
 template <class K>
 template <class Add>
-bool WordTree<K>::collect(const Seen& leaf, Key from, Seen& following, Add add) const {
+bool WordTree<K>::collect(const Seen& leaf, Key from, std::size_t limit, Seen& following,
+                          Add add) const {
   const Node& node = *leaf.node;
   const unsigned count = meta_of(node).count;
   unsigned i = rank(node, {from, true});
-  for (Entry entry = i < count ? load_entry(node, i) : Entry{}; i < count;) {
+  std::size_t added = 0;
+  for (Entry entry = i < count ? load_entry(node, i) : Entry{}; i < count && added <= limit;) {
     const Entry next = ++i < count ? load_entry(node, i) : Entry{};
-    if (i == count || next.key != entry.key) add(entry);  // of two equal keys the right one (F3)
+    if (i == count || next.key != entry.key) {  // of two equal keys the right one (F3)
+      add(entry);
+      ++added;
+    }
     entry = next;
   }
+  if (added > limit) return leaf.valid();
   Node* right = after(node);
   following = right == nullptr ? Seen{} : look(*right);
   return leaf.valid();
@@ -28,7 +35,7 @@ bool WordTree<K>::collect(const Seen& leaf, Key from, Seen& following, Add add) 
 template <class K>
 bool WordTree<K>::take_snapshot(const Seen& leaf, Snapshot& into) const {
   into.size = 0;
-  return collect(leaf, Key{}, into.following,
+  return collect(leaf, Key{}, kNoLimit, into.following,
                  [&](const Entry& entry) { into.entries[into.size++] = entry; });
 }
 
@@ -43,7 +50,7 @@ bool Tree<K, V>::read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size
   const Words<K> keys = this->keys();
   Seen following;
   const auto add = [&](const Entry& entry) { batch.add(keys.view(entry.key), entry.value); };
-  for (batch.clear(); !this->collect(leaf, position, following, add); batch.clear())
+  for (batch.clear(); !this->collect(leaf, position, limit, following, add); batch.clear())
     leaf = this->leaf_of({position});
   batch.own(this->pool(), values_, limit);
   this->pool().require_usable();  // what was read may have been there before a sync failed
