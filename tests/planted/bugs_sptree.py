@@ -24,12 +24,12 @@ BUGS = [
         "insert sets the bit before the pair is stored (Level hashing: the token before key "
         "and value)",
         SPTREE,
-        """    store_pair(key, value);
+        """    store_pair(inline_word(key), value.word);
     // Phase 1: the pair is durable before its bit can be. Phase 2: the bit is the commit.
     pm().commit(bitmap, with_bit);
 """,
         """    pm().publish(bitmap, with_bit);
-    store_pair(key, value);
+    store_pair(inline_word(key), value.word);
     pm().fence();
 """,
         TREE,
@@ -69,7 +69,7 @@ BUGS = [
     Bug(
         "update of a string leaks the old value",
         SPTREE,
-        "    Values::free(session, old_word);\n",
+        "    codec_.free(session, old_word);\n",
         "",
         STRINGS,
     ),
@@ -89,10 +89,10 @@ BUGS = [
         "erase leaks the key",
         SPTREE,
         """    Keys::free(session, pm::load(pair.key));
-    Values::free(session, pm::load(pair.value));
+    codec_.free(session, pm::load(pair.value));
     session.commit({&bitmap, bit, 0});
 """,
-        """    Values::free(session, pm::load(pair.value));
+        """    codec_.free(session, pm::load(pair.value));
     session.commit({&bitmap, bit, 0});
 """,
         STRINGS,
@@ -101,7 +101,7 @@ BUGS = [
         "erase leaks the value",
         SPTREE,
         """    Keys::free(session, pm::load(pair.key));
-    Values::free(session, pm::load(pair.value));
+    codec_.free(session, pm::load(pair.value));
     session.commit({&bitmap, bit, 0});
 """,
         """    Keys::free(session, pm::load(pair.key));
@@ -387,14 +387,14 @@ BUGS = [
     Bug(
         "a buffered value is replaced in DRAM only",
         BUFFERED,
-        "    log().append(buffer, wal::Type::put, buffer.key(i), value);\n",
+        "    log().append(buffer, wal::Type::put, buffer.key(i), value.word);\n",
         "",
         BUFFERS,
     ),
     Bug(
         "a buffered string that is replaced leaks",
         BUFFERED,
-        "    Values::free(session, old_word);\n"
+        "    codec_.free(session, old_word);\n"
         "    log().append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
         "    log().append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
         BUFFERED_STRINGS,

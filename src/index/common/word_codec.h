@@ -40,6 +40,9 @@ class WordCodec {
     if (!inline_) Words<std::string>::free(session, word);
   }
   unsigned blobs(Word word) const { return inline_ ? 0 : Words<std::string>::blobs(word); }
+  void prefetch(Word word) const {
+    if (!inline_) strings_.prefetch(word);
+  }
   std::int64_t footprint(Word word) const { return inline_ ? 0 : strings_.footprint(word); }
 
  private:

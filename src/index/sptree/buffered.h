@@ -23,16 +23,16 @@ namespace perdix::index::sptree {
 /// The number of the buffer that the node has, if nothing kept it from getting that one: a function
 /// of the node's address, for whoever has not read the node yet. 0: the node gets any. The budget
 /// bounds it, so that a small one takes no more memory than its buffers.
-template <class K, class V>
-std::uint32_t Tree<K, V>::own_number(const Node& node) const {
+template <class K>
+std::uint32_t WordTree<K>::own_number(const Node& node) const {
   const std::uint64_t index = number_of(node);
   return index < buffers_.budget() ? static_cast<std::uint32_t>(index) + 1 : 0;
 }
 
 /// Lets writers know where the node is, if there are buffers: else they wait for two fences, and
 /// have time to search meanwhile. If its range changes at the same time, the hint is out of date.
-template <class K, class V>
-void Tree<K, V>::leave_hint(const Node& node) {
+template <class K>
+void WordTree<K>::leave_hint(const Node& node) {
   if constexpr (Keys::kInline) {
     if (!buffers_.any()) return;
     hints_.note(node.low, node.high.load(std::memory_order_relaxed), nodes_.ref(&node));
@@ -42,8 +42,8 @@ void Tree<K, V>::leave_hint(const Node& node) {
 /// Gives the hints more room if there are so many nodes by now. Keys are taken to lie about where
 /// the bounds of leaves do: but for the first, whose bound is not a key's. No lock is held: it may
 /// take milliseconds.
-template <class K, class V>
-void Tree<K, V>::grow_hints() {
+template <class K>
+void WordTree<K>::grow_hints() {
   if constexpr (Keys::kInline) {
     if (!buffers_.any()) return;
     const epoch::Guard guard;  // for the table, too: another thread may make a new one
@@ -61,8 +61,8 @@ void Tree<K, V>::grow_hints() {
   }
 }
 
-template <class K, class V>
-bool Tree<K, V>::hinted(Key key) const {
+template <class K>
+bool WordTree<K>::hinted(Key key) const {
   if constexpr (Keys::kInline) {
     const epoch::Guard guard;
     return nodes_.piece(hints_.of(key)) == locate(key);
@@ -70,8 +70,8 @@ bool Tree<K, V>::hinted(Key key) const {
   return false;
 }
 
-template <class K, class V>
-unsigned Tree<K, V>::steps_right(Key key) const {
+template <class K>
+unsigned WordTree<K>::steps_right(Key key) const {
   const epoch::Guard guard;
   unsigned steps = 0;
   for (Node* node = locate(key);;) {
@@ -88,8 +88,8 @@ unsigned Tree<K, V>::steps_right(Key key) const {
 
 /// The buffer that takes the next change of the locked node, and has room in the log for it;
 /// nullptr if the change must go to the leaf.
-template <class K, class V>
-auto Tree<K, V>::buffer_for_change(Node& node) -> Buffer* {
+template <class K>
+auto WordTree<K>::buffer_for_change(Node& node) -> Buffer* {
   if (!buffers_.any()) return nullptr;
   if (node.buffer() == 0 && !attach(node)) return nullptr;
   Buffer* buffer = buffers_.of(node);
@@ -98,8 +98,8 @@ auto Tree<K, V>::buffer_for_change(Node& node) -> Buffer* {
   return buffers_.admitted() ? buffer : nullptr;
 }
 
-template <class K, class V>
-[[gnu::noinline]] auto Tree<K, V>::find_buffered(const Buffer& buffer, Key key, Hash16 hash) const
+template <class K>
+[[gnu::noinline]] auto WordTree<K>::find_buffered(const Buffer& buffer, Key key, Hash16 hash) const
     -> Found {
   for (unsigned left = buffer.candidates(hash); left != 0; left &= left - 1) {
     const int i = std::countr_zero(left);
@@ -110,15 +110,15 @@ template <class K, class V>
 }
 
 /// The leaf's bitmap in PM.
-template <class K, class V>
-SlotSet Tree<K, V>::taken_slots(const Node& node) const {
+template <class K>
+SlotSet WordTree<K>::taken_slots(const Node& node) const {
   const Buffer* buffer = buffers_.of(node);
   return buffer == nullptr ? node.slots() : node.slots() | buffer->erased_slots();
 }
 
 /// Where the leaf takes a new key with this hash; kLeafPairs if it is full.
-template <class K, class V>
-unsigned Tree<K, V>::free_slot_of(const Node& node, Hash16 hash) const {
+template <class K>
+unsigned WordTree<K>::free_slot_of(const Node& node, Hash16 hash) const {
   if (node.buffer() == 0) {  // so no slot is erased but taken
     const unsigned slot = node.free_slot_near(hash);
     if (slot != kLeafPairs) [[likely]]
@@ -127,19 +127,20 @@ unsigned Tree<K, V>::free_slot_of(const Node& node, Hash16 hash) const {
   return free_slot(taken_slots(node), hash);
 }
 
-template <class K, class V>
-unsigned Tree<K, V>::count_with_buffer(const Node& node) const {
+template <class K>
+unsigned WordTree<K>::count_with_buffer(const Node& node) const {
   const Buffer* buffer = buffers_.of(node);
   return node.count() + (buffer == nullptr ? 0 : buffer->size());
 }
 
 /// Adds a pair to the buffer of the locked node, or, if the buffer is full, to the batch that is
 /// merged then. False, and no pair has changed, if the leaf must be split before.
-template <class K, class V>
-bool Tree<K, V>::add_buffered(Node& node, Buffer& buffer, Key key, Value value, Hash16 hash) {
+template <class K>
+bool WordTree<K>::add_buffered(Node& node, Buffer& buffer, Key key, const NewValue& value,
+                               Hash16 hash) {
   if (buffer.full()) {
-    if constexpr (Keys::kInline && Values::kInline) {
-      const bool added = merge_buffer(node, Pair{key, value});
+    if (all_inline()) {
+      const bool added = merge_buffer(node, Pair{inline_word(key), value.word});
       if (added) buffers_.shed(node);
       return added;
     } else if (!merge_buffer(node)) {
@@ -155,29 +156,29 @@ bool Tree<K, V>::add_buffered(Node& node, Buffer& buffer, Key key, Value value, 
 
 /// For how many records a chain is promised room that begins with a leaf of which so many slots are
 /// taken: as many as its buffer can hold pairs for which the leaf has none (B4).
-template <class K, class V>
-std::uint8_t Tree<K, V>::sure_of(unsigned taken) {
+template <class K>
+std::uint8_t WordTree<K>::sure_of(unsigned taken) {
   const unsigned all = taken + kBufferPairs;
   return static_cast<std::uint8_t>(all > kLeafPairs ? all - kLeafPairs : 0);
 }
 
 /// Whether the locked node's leaf may take a pair into a free slot: not the last ones if the pairs
 /// of the buffer need them (B4).
-template <class K, class V>
-bool Tree<K, V>::leaf_may_take(const Node& node) const {
+template <class K>
+bool WordTree<K>::leaf_may_take(const Node& node) const {
   const Buffer* buffer = buffers_.of(node);
   return buffer == nullptr || buffer->without_slot(taken_slots(node).count(), 1) <= buffer->sure;
 }
 
-template <class K, class V>
-void Tree<K, V>::add_to_buffer(Buffer& buffer, Key key, Value value, Hash16 hash) {
-  if constexpr (Keys::kInline && Values::kInline) {
-    log().append(buffer, wal::Type::put, key, value);
-    buffer.push(key, value, hash);
+template <class K>
+void WordTree<K>::add_to_buffer(Buffer& buffer, Key key, const NewValue& value, Hash16 hash) {
+  if (all_inline()) {
+    log().append(buffer, wal::Type::put, inline_word(key), value.word);
+    buffer.push(inline_word(key), value.word, hash);
   } else {
     alloc::Session session = pool().allocator().session();
     const Word key_word = keys_.write(session, key, hash);
-    const Word value_word = values_.write(session, value);
+    const Word value_word = codec_.write(session, value);
     log().append(buffer, wal::Type::put, key_word, value_word, session);
     count_blobs(key_word, value_word, +1);
     buffer.push(key_word, value_word, hash);
@@ -186,35 +187,35 @@ void Tree<K, V>::add_to_buffer(Buffer& buffer, Key key, Value value, Hash16 hash
 }
 
 /// The new record takes the place of the pair's former one: after a restart the newest counts.
-template <class K, class V>
-void Tree<K, V>::replace_in_buffer(Buffer& buffer, unsigned i, Value value) {
-  if constexpr (Values::kInline) {
-    log().append(buffer, wal::Type::put, buffer.key(i), value);
-    buffer.set_value(i, value);
+template <class K>
+void WordTree<K>::replace_in_buffer(Buffer& buffer, unsigned i, const NewValue& value) {
+  if (codec_.is_inline()) {
+    log().append(buffer, wal::Type::put, buffer.key(i), value.word);
+    buffer.set_value(i, value.word);
   } else {
     alloc::Session session = pool().allocator().session();
     const Word old_word = buffer.value(i);
-    const Word new_word = values_.write(session, value);
+    const Word new_word = codec_.write(session, value);
     if (new_word == old_word) return;  // both empty: nothing to change
-    const std::int64_t old_bytes = values_.footprint(old_word);
-    Values::free(session, old_word);
+    const std::int64_t old_bytes = codec_.footprint(old_word);
+    codec_.free(session, old_word);
     log().append(buffer, wal::Type::put, buffer.key(i), new_word, session);
     buffer.set_value(i, new_word);
-    blob_bytes_.add(values_.footprint(new_word) - old_bytes);
+    blob_bytes_.add(codec_.footprint(new_word) - old_bytes);
   }
   ++buffer.records;
 }
 
 /// Needs no room that may not be there: if the buffer can't be merged, its chain has some (B4).
-template <class K, class V>
-void Tree<K, V>::remove_from_buffer(Buffer& buffer, unsigned i) {
-  if constexpr (Keys::kInline && Values::kInline) {
+template <class K>
+void WordTree<K>::remove_from_buffer(Buffer& buffer, unsigned i) {
+  if (all_inline()) {
     log().append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);
   } else {
-    const std::int64_t bytes = keys_.footprint(buffer.key(i)) + values_.footprint(buffer.value(i));
+    const std::int64_t bytes = keys_.footprint(buffer.key(i)) + codec_.footprint(buffer.value(i));
     alloc::Session session = pool().allocator().session();
     Keys::free(session, buffer.key(i));
-    Values::free(session, buffer.value(i));
+    codec_.free(session, buffer.value(i));
     log().append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0, session);
     blob_bytes_.add(-bytes);
   }
@@ -225,8 +226,8 @@ void Tree<K, V>::remove_from_buffer(Buffer& buffer, unsigned i) {
 /// Erases a pair of the leaf by a tombstone. Its bit stays set in PM until the buffer is merged.
 /// False, and nothing has changed, if the log has no room for that: others took what it had when it
 /// was asked.
-template <class K, class V>
-bool Tree<K, V>::bury(Node& node, Buffer& buffer, unsigned slot) {
+template <class K>
+bool WordTree<K>::bury(Node& node, Buffer& buffer, unsigned slot) {
   if (buffer.empty_chain()) buffer.sure = sure_of(taken_slots(node).count());
   try {
     log_tombstone(node, buffer, slot);
@@ -242,16 +243,16 @@ bool Tree<K, V>::bury(Node& node, Buffer& buffer, unsigned slot) {
   return true;
 }
 
-template <class K, class V>
-void Tree<K, V>::log_tombstone(const Node& node, Buffer& buffer, unsigned slot) {
-  if constexpr (Keys::kInline && Values::kInline) {
+template <class K>
+void WordTree<K>::log_tombstone(const Node& node, Buffer& buffer, unsigned slot) {
+  if (all_inline()) {
     log().append(buffer, wal::Type::erase_slot, slot, 0);
   } else {
     const Pair& pair = pair_at(*node.leaf(), slot);
-    const std::int64_t bytes = keys_.footprint(pair.key) + values_.footprint(pair.value);
+    const std::int64_t bytes = keys_.footprint(pair.key) + codec_.footprint(pair.value);
     alloc::Session session = pool().allocator().session();
     Keys::free(session, pm::load(pair.key));
-    Values::free(session, pm::load(pair.value));
+    codec_.free(session, pm::load(pair.value));
     log().append(buffer, wal::Type::erase_slot, slot, 0, session);
     blob_bytes_.add(-bytes);
   }
@@ -259,9 +260,9 @@ void Tree<K, V>::log_tombstone(const Node& node, Buffer& buffer, unsigned slot) 
 
 /// Writes pairs into free slots of a leaf, durably; their bits come later (phase 1 of two-phase
 /// insertion). Nothing happens if there are too few slots.
-template <class K, class V>
+template <class K>
 template <class PairAt>
-auto Tree<K, V>::place_pairs(Leaf& leaf, SlotSet taken, unsigned count, PairAt pair_to_place)
+auto WordTree<K>::place_pairs(Leaf& leaf, SlotSet taken, unsigned count, PairAt pair_to_place)
     -> Placed {
   Placed placed;
   placed.taken = taken;
@@ -290,8 +291,8 @@ auto Tree<K, V>::place_pairs(Leaf& leaf, SlotSet taken, unsigned count, PairAt p
 /// nothing changes, if the leaf has no room: it must be split. A node without a buffer is merged.
 /// `another`: a new pair for a full buffer, which joins the batch instead of the log. The batch's
 /// commit is its own, too.
-template <class K, class V>
-bool Tree<K, V>::merge_buffer(Node& node, std::optional<Pair> another) {
+template <class K>
+bool WordTree<K>::merge_buffer(Node& node, std::optional<Pair> another) {
   Buffer* buffer = buffers_.of(node);
   if (buffer == nullptr || buffer->empty_chain()) {
     assert(!another);
@@ -314,8 +315,8 @@ bool Tree<K, V>::merge_buffer(Node& node, std::optional<Pair> another) {
 }
 
 /// Gives the locked node a buffer: one that is left, or now and then a cold one of another node.
-template <class K, class V>
-bool Tree<K, V>::attach(Node& node) {
+template <class K>
+bool WordTree<K>::attach(Node& node) {
   constexpr std::uint64_t kAskOneIn = 8;  // so only a node that is written to often gets another's
   std::uint32_t number = buffers_.acquire(own_number(node));
   if (number == 0 && node.lock.version() % kAskOneIn == 0) number = take_cold();
@@ -327,8 +328,8 @@ bool Tree<K, V>::attach(Node& node) {
 
 /// The buffer of a node that is not written to any more, merged and taken away from it; 0 if there
 /// is none at hand. Waits for no lock, since the caller holds one.
-template <class K, class V>
-std::uint32_t Tree<K, V>::take_cold() {
+template <class K>
+std::uint32_t WordTree<K>::take_cold() {
   const std::uint32_t number = buffers_.cold();
   if (number == 0) return 0;
   Node* owner = buffers_.at(number).node.load(std::memory_order_acquire);
@@ -342,8 +343,8 @@ std::uint32_t Tree<K, V>::take_cold() {
 
 /// Merges the buffer of a chain, if it still is what it was. `may_split`: else a leaf that has no
 /// room for that is left alone.
-template <class K, class V>
-void Tree<K, V>::clean(wal::Chain& chain, bool may_split) {
+template <class K>
+void WordTree<K>::clean(wal::Chain& chain, bool may_split) {
   const epoch::Guard guard;
   auto& buffer = static_cast<Buffer&>(chain);
   Node* node = buffer.node.load(std::memory_order_acquire);

@@ -14,19 +14,19 @@
 namespace perdix::index::sptree {
 
 /// Checks the pairs of one node, in the leaf and in the buffer: L3-L6, M2 and B2.
-template <class K, class V>
-void Tree<K, V>::check_pairs(const Node& node, CheckReport& report) const {
+template <class K>
+void WordTree<K>::check_pairs(const Node& node, CheckReport& report) const {
   Problems problems(report);
   const pm::Offset offset = pool().offset(node.leaf());
   std::vector<Key> seen;
   const auto check_pair = [&](Word key_word, Word value_word, const std::string& place) {
     ++report.pairs;
-    if (!keys_.sound(key_word) || !values_.sound(value_word)) {
+    if (!keys_.sound(key_word) || !codec_.sound(value_word)) {
       problems.expect(false, "leaf {:#x}: {} refers to a string that is not there (L6)", offset,
                       place);
       return;
     }
-    report.blocks += Keys::blobs(key_word) + Values::blobs(value_word);
+    report.blocks += Keys::blobs(key_word) + codec_.blobs(value_word);
     const Key key = keys_.view(key_word);
     seen.push_back(key);
     problems.expect(!(key < NodeBounds::view(node.low)) && node.covers(key),
@@ -50,8 +50,8 @@ void Tree<K, V>::check_pairs(const Node& node, CheckReport& report) const {
 }
 
 /// Checks that the log says the same as the node's buffer: B1, B3 and L7.
-template <class K, class V>
-void Tree<K, V>::check_buffer(const Node& node, CheckReport& report) const {
+template <class K>
+void WordTree<K>::check_buffer(const Node& node, CheckReport& report) const {
   Problems problems(report);
   const Buffer* buffer = buffers_.of(node);
   if (buffer == nullptr) return;
@@ -75,8 +75,8 @@ void Tree<K, V>::check_buffer(const Node& node, CheckReport& report) const {
 }
 
 /// Checks one node and its link to the next: L1, L2, L6 and M1, M2.
-template <class K, class V>
-void Tree<K, V>::check_node(const Node& node, CheckReport& report) const {
+template <class K>
+void WordTree<K>::check_node(const Node& node, CheckReport& report) const {
   Problems problems(report);
   const Leaf& leaf = *node.leaf();
   const pm::Offset offset = pool().offset(&leaf);
@@ -110,8 +110,8 @@ void Tree<K, V>::check_node(const Node& node, CheckReport& report) const {
 
 /// Checks the backup: L8, and its own invariants. Both it and the list ascend. The top layer is not
 /// asked: it may lag behind.
-template <class K, class V>
-void Tree<K, V>::check_backup(CheckReport& report) const {
+template <class K>
+void WordTree<K>::check_backup(CheckReport& report) const {
   Problems problems(report);
   const CheckReport own = backup_->tree().check();
   report.blocks += own.blocks;
@@ -129,8 +129,8 @@ void Tree<K, V>::check_backup(CheckReport& report) const {
 
 /// Checks that the top layer leads to nodes of the list only, and to all of them but those that it
 /// is known to lack (T1).
-template <class K, class V>
-void Tree<K, V>::check_top(CheckReport& report) const {
+template <class K>
+void WordTree<K>::check_top(CheckReport& report) const {
   Problems problems(report);
   const Node* node = next_of(*head_);
   std::uint64_t missing = 0;
@@ -149,8 +149,8 @@ void Tree<K, V>::check_top(CheckReport& report) const {
                   "the top layer misses {} leaves (T1)", missing);
 }
 
-template <class K, class V>
-CheckReport Tree<K, V>::check() const {
+template <class K>
+CheckReport WordTree<K>::check() const {
   require_quiet();
   unfiled_.finish();
   CheckReport report;
@@ -175,14 +175,14 @@ CheckReport Tree<K, V>::check() const {
   return report;
 }
 
-template <class K, class V>
-void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
+template <class K>
+void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
   require_quiet();
   unfiled_.finish();
   const epoch::Guard guard;
   const auto visit_words = [&](Word key, Word value) {
     if (Keys::blobs(key) != 0) visit(blob_offset(key));
-    if (Values::blobs(value) != 0) visit(blob_offset(value));
+    if (codec_.blobs(value) != 0) visit(blob_offset(value));
   };
   visit(pool().offset(&root()));
   if (has_log()) log().for_each_block(visit);
@@ -200,13 +200,9 @@ void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
   }
 }
 
-template CheckReport Tree<std::uint64_t, std::uint64_t>::check() const;
-template CheckReport Tree<std::uint64_t, std::string>::check() const;
-template CheckReport Tree<std::string, std::uint64_t>::check() const;
-template CheckReport Tree<std::string, std::string>::check() const;
-template void Tree<std::uint64_t, std::uint64_t>::for_each_block(const BlockVisitor&) const;
-template void Tree<std::uint64_t, std::string>::for_each_block(const BlockVisitor&) const;
-template void Tree<std::string, std::uint64_t>::for_each_block(const BlockVisitor&) const;
-template void Tree<std::string, std::string>::for_each_block(const BlockVisitor&) const;
+template CheckReport WordTree<std::uint64_t>::check() const;
+template void WordTree<std::uint64_t>::for_each_block(const BlockVisitor&) const;
+template CheckReport WordTree<std::string>::check() const;
+template void WordTree<std::string>::for_each_block(const BlockVisitor&) const;
 
 }  // namespace perdix::index::sptree

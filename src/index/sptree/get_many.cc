@@ -8,43 +8,37 @@
 
 namespace perdix::index::sptree {
 
-template <class K, class V>
-struct Tree<K, V>::Pending {
+template <class K>
+struct WordTree<K>::Pending {
   typename TopLayer::Lookahead way;
   Hash16 hash;
   Node* start;           // where the search for the key's node begins
   const Buffer* buffer;  // where the pair may be; nullptr: in the leaf, or nowhere
 };
 
-template <class K, class V>
-void Tree<K, V>::get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-  in_groups(keys, out, [this](auto some, auto values) { get_group(some, values); });
-}
-
-template <class K, class V>
-void Tree<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+template <class K>
+void WordTree<K>::find_group(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
   std::array<Pending, kGroup> pending_keys;
   const std::span group = std::span(pending_keys).first(keys.size());
-  const epoch::Guard guard;
   find_nodes(keys, group);
   for (Pending& pending : group) pending.buffer = prefetch_pair(*pending.start, pending.hash);
   for (const Pending& pending : group) {
     if (pending.buffer != nullptr) pending.buffer->prefetch_pair(pending.hash);
   }
-  if constexpr (!Keys::kInline || !Values::kInline) {
+  if (!all_inline()) {
     for (const Pending& pending : group) prefetch_blobs(pending);
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const Found found = read_node_from(group[i].start, keys[i], [&](const Node& node) {
       return find(node, keys[i], group[i].hash);
     });
-    out[i] = !found.present() ? std::nullopt : std::optional<V>(values_.own(found.value));
+    out[i] = found.present() ? std::optional(found.value) : std::nullopt;
   }
 }
 
 /// All keys go down the top layer, one node each in turn.
-template <class K, class V>
-void Tree<K, V>::find_nodes(std::span<const Key> keys, std::span<Pending> group) const {
+template <class K>
+void WordTree<K>::find_nodes(std::span<const Key> keys, std::span<Pending> group) const {
   for (std::size_t i = 0; i < keys.size(); ++i)
     group[i] = {top_.look_ahead(keys[i]), Keys::hash16(keys[i]), nullptr, nullptr};
   for (bool on_the_way = true; on_the_way;) {
@@ -59,8 +53,8 @@ void Tree<K, V>::find_nodes(std::span<const Key> keys, std::span<Pending> group)
 
 /// Asks for the line of the slot where the key may be; else for that of the node's write buffer
 /// which says where it may be there, and returns the buffer.
-template <class K, class V>
-auto Tree<K, V>::prefetch_pair(const Node& node, Hash16 hash) const -> const Buffer* {
+template <class K>
+auto WordTree<K>::prefetch_pair(const Node& node, Hash16 hash) const -> const Buffer* {
   const SlotSet candidates = node.candidates(hash);
   if (!candidates.empty()) {
     __builtin_prefetch(&pair_at(*node.leaf(), candidates.first()));
@@ -72,30 +66,26 @@ auto Tree<K, V>::prefetch_pair(const Node& node, Hash16 hash) const -> const Buf
 }
 
 /// Asks for the bytes of the key and the value that may be the ones.
-template <class K, class V>
-void Tree<K, V>::prefetch_blobs(const Pending& pending) const {
+template <class K>
+void WordTree<K>::prefetch_blobs(const Pending& pending) const {
   if (pending.buffer != nullptr) {
     const unsigned alike = pending.buffer->candidates(pending.hash);
     if (alike == 0) return;
     const auto i = static_cast<unsigned>(std::countr_zero(alike));
     keys_.prefetch(pending.buffer->key(i));
-    values_.prefetch(pending.buffer->value(i));
+    codec_.prefetch(pending.buffer->value(i));
     return;
   }
   const SlotSet candidates = pending.start->candidates(pending.hash);
   if (candidates.empty()) return;
   const Pair& pair = pair_at(*pending.start->leaf(), candidates.first());
   keys_.prefetch(pm::load(pair.key));
-  values_.prefetch(pm::load(pair.value));
+  codec_.prefetch(pm::load(pair.value));
 }
 
-template void Tree<std::uint64_t, std::uint64_t>::get_many(
-    std::span<const std::uint64_t>, std::span<std::optional<std::uint64_t>>) const;
-template void Tree<std::uint64_t, std::string>::get_many(
-    std::span<const std::uint64_t>, std::span<std::optional<std::string>>) const;
-template void Tree<std::string, std::uint64_t>::get_many(
-    std::span<const std::string_view>, std::span<std::optional<std::uint64_t>>) const;
-template void Tree<std::string, std::string>::get_many(std::span<const std::string_view>,
-                                                       std::span<std::optional<std::string>>) const;
+template void WordTree<std::uint64_t>::find_group(std::span<const std::uint64_t>,
+                                                  std::span<std::optional<Word>>) const;
+template void WordTree<std::string>::find_group(std::span<const std::string_view>,
+                                                std::span<std::optional<Word>>) const;
 
 }  // namespace perdix::index::sptree

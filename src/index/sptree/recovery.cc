@@ -18,12 +18,12 @@
 
 namespace perdix::index::sptree {
 
-template <class K, class V>
-Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options,
-                 const wal::Log::Limits& log_limits)
+template <class K>
+WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options,
+                      const wal::Log::Limits& log_limits)
     : handle_(std::move(handle)),
       keys_(pool()),
-      values_(pool()),
+      codec_(pool(), value_kind),
       buffers_(arena_, log_limits),
       hints_(arena_, pool().reclaimer()),
       orders_(arena_, pool().reclaimer()),
@@ -48,8 +48,8 @@ Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options,
 
 /// Gives a new index its root block and its first leaf, which is empty and responsible for all
 /// keys. The root word is the commit.
-template <class K, class V>
-void Tree<K, V>::create() {
+template <class K>
+void WordTree<K>::create() {
   alloc::Session session = pool().allocator().session();
   const pm::Offset offset = session.reserve(sizeof(Leaf));
   Leaf& leaf = *pool().template at<Leaf>(offset);
@@ -73,8 +73,8 @@ void Tree<K, V>::create() {
 /// Makes the log that write buffers need. If there is no room for it, an index that has pairs must
 /// be opened all the same, or nothing could be erased from a pool that it has filled: then it has
 /// no buffers.
-template <class K, class V>
-void Tree<K, V>::give_log(bool required) {
+template <class K>
+void WordTree<K>::give_log(bool required) {
   try {
     retry_when_full(pool(), [&] { make_log(); });
   } catch (const Error& error) {
@@ -82,8 +82,8 @@ void Tree<K, V>::give_log(bool required) {
   }
 }
 
-template <class K, class V>
-void Tree<K, V>::make_log() {
+template <class K>
+void WordTree<K>::make_log() {
   Root& root = this->root();
   alloc::Session session = pool().allocator().session();
   const pm::Offset offset = wal::Log::create(session, pool());
@@ -94,8 +94,8 @@ void Tree<K, V>::make_log() {
   session.finish();
 }
 
-template <class K, class V>
-auto Tree<K, V>::new_node(Leaf* leaf, Key low, typename NodeBounds::High high) -> Node* {
+template <class K>
+auto WordTree<K>::new_node(Leaf* leaf, Key low, typename NodeBounds::High high) -> Node* {
   const auto bound = NodeBounds::make(arena_, low);
   try {
     return new (nodes_.allocate(sizeof(Node))) Node(leaf, bound, high);
@@ -106,26 +106,26 @@ auto Tree<K, V>::new_node(Leaf* leaf, Key low, typename NodeBounds::High high) -
 }
 
 /// Gives a node back that nobody knows yet.
-template <class K, class V>
-void Tree<K, V>::delete_node(Node* node) noexcept {
+template <class K>
+void WordTree<K>::delete_node(Node* node) noexcept {
   NodeBounds::release(arena_, node->low);
   nodes_.release(node, sizeof(Node));
 }
 
 /// Computes fingerprints and filter anew from the pairs in PM (M2).
-template <class K, class V>
-void Tree<K, V>::fill_filter(Node& node, SlotSet slots) const {
+template <class K>
+void WordTree<K>::fill_filter(Node& node, SlotSet slots) const {
   node.clear();
   for (const unsigned slot : slots)
     node.add(slot, Keys::hash16_of_word(pm::load(pair_at(*node.leaf(), slot).key)));
 }
 
 /// Gives an unlinked node's memory back after a grace period.
-template <class K, class V>
-void Tree<K, V>::retire(Node* node) {
+template <class K>
+void WordTree<K>::retire(Node* node) {
   const auto dispose = [](void* object, void* owner) {
     auto* retired = static_cast<Node*>(object);
-    auto* tree = static_cast<Tree*>(owner);
+    auto* tree = static_cast<WordTree*>(owner);
     // Another leaf's node may get the memory: its versions begin as this one's did.
     tree->orders_.forget(tree->number_of(*retired));
     NodeBounds::release(tree->arena_, retired->low);
@@ -138,10 +138,11 @@ namespace {
 
 /// Frees what a leaf's pairs refer to, and what its chain in the log does. Needs no space: the
 /// chain's pairs get slots of the leaf once its own are free, and its END has room.
-template <class K, class V>
+template <class K>
 class LeafStrings {
  public:
-  LeafStrings(pool::PoolCore& pool, wal::Log* log) : pool_(pool), keys_(pool), log_(log) {
+  LeafStrings(pool::PoolCore& pool, const WordCodec& values, wal::Log* log)
+      : pool_(pool), keys_(pool), values_(values), log_(log) {
     if (log_ != nullptr) log_->add(chain_);
   }
 
@@ -164,7 +165,7 @@ class LeafStrings {
       std::uint64_t& bitmap = word_of_slot(leaf, slot);
       alloc::Session session = pool_.allocator().session();
       Words<K>::free(session, pm::load(pair.key));
-      Words<V>::free(session, pm::load(pair.value));
+      values_.free(session, pm::load(pair.value));
       session.commit_when(bitmap, bit, 0);
       session.log();
       pool_.pm().publish(bitmap, pm::load(bitmap) & ~bit);  // the commit
@@ -200,6 +201,7 @@ class LeafStrings {
 
   pool::PoolCore& pool_;
   const Words<K> keys_;
+  const WordCodec& values_;
   wal::Log* log_;
   wal::Chain chain_;
 };
@@ -209,24 +211,25 @@ class LeafStrings {
 /// The backup first, which leads to leaves. Then pairs, one commit each, and their leaf: so every
 /// crash point leaves a list that this can go on with. Then the log, which speaks of leaves, and
 /// the root block.
-template <class K, class V>
-void Tree<K, V>::destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
+template <class K>
+void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind value_kind) {
   if (pm::load(root_word) == pm::kNull) return;
   const auto& pm = pool.pm();
   Root& root = root_at(pool, pm::load(root_word));
   if (pm::load(root.backup) != pm::kNull)
     fastfair::Tree<K, std::uint64_t>::destroy(pool, root.backup);
   std::unique_ptr<wal::Log> log;
-  constexpr bool kStrings = !Words<K>::kInline || !Words<V>::kInline;
+  const WordCodec values(pool, value_kind);
+  const bool has_strings = !Words<K>::kInline || !values.is_inline();
   // Not once the leaves are gone: what is left of the log may be half of it.
-  if (kStrings && pm::load(root.first) != pm::kNull && pm::load(root.log) != pm::kNull)
+  if (has_strings && pm::load(root.first) != pm::kNull && pm::load(root.log) != pm::kNull)
     log = std::make_unique<wal::Log>(pool, pm::load(root.log), wal::Log::Limits{~std::uint64_t{0}});
   {
-    LeafStrings<K, V> strings(pool, log.get());
+    LeafStrings<K> strings(pool, values, log.get());
     for (pm::Offset offset = pm::load(root.first); offset != pm::kNull;
          offset = pm::load(root.first)) {
       Leaf& leaf = leaf_at(pool, offset);
-      if constexpr (kStrings) strings.free(leaf);
+      if (has_strings) strings.free(leaf);
       alloc::Session session = pool.allocator().session();
       session.free(offset);
       Words<K>::free(session, pm::load(leaf.low));
@@ -247,33 +250,19 @@ void Tree<K, V>::destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
   session.finish();
 }
 
-template Tree<std::uint64_t, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&,
-                                                  const wal::Log::Limits&);
-template auto Tree<std::uint64_t, std::uint64_t>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
-template void Tree<std::uint64_t, std::uint64_t>::fill_filter(Node&, SlotSet) const;
-template void Tree<std::uint64_t, std::uint64_t>::delete_node(Node*) noexcept;
-template void Tree<std::uint64_t, std::uint64_t>::retire(Node*);
-template void Tree<std::uint64_t, std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&);
-template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle, const IndexOptions&,
-                                                const wal::Log::Limits&);
-template auto Tree<std::uint64_t, std::string>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
-template void Tree<std::uint64_t, std::string>::fill_filter(Node&, SlotSet) const;
-template void Tree<std::uint64_t, std::string>::delete_node(Node*) noexcept;
-template void Tree<std::uint64_t, std::string>::retire(Node*);
-template void Tree<std::uint64_t, std::string>::destroy(pool::PoolCore&, std::uint64_t&);
-template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&,
-                                                const wal::Log::Limits&);
-template auto Tree<std::string, std::uint64_t>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
-template void Tree<std::string, std::uint64_t>::fill_filter(Node&, SlotSet) const;
-template void Tree<std::string, std::uint64_t>::delete_node(Node*) noexcept;
-template void Tree<std::string, std::uint64_t>::retire(Node*);
-template void Tree<std::string, std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&);
-template Tree<std::string, std::string>::Tree(pool::IndexHandle, const IndexOptions&,
-                                              const wal::Log::Limits&);
-template auto Tree<std::string, std::string>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
-template void Tree<std::string, std::string>::fill_filter(Node&, SlotSet) const;
-template void Tree<std::string, std::string>::delete_node(Node*) noexcept;
-template void Tree<std::string, std::string>::retire(Node*);
-template void Tree<std::string, std::string>::destroy(pool::PoolCore&, std::uint64_t&);
+template WordTree<std::uint64_t>::WordTree(pool::IndexHandle, Kind, const IndexOptions&,
+                                           const wal::Log::Limits&);
+template auto WordTree<std::uint64_t>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
+template void WordTree<std::uint64_t>::fill_filter(Node&, SlotSet) const;
+template void WordTree<std::uint64_t>::delete_node(Node*) noexcept;
+template void WordTree<std::uint64_t>::retire(Node*);
+template void WordTree<std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
+template WordTree<std::string>::WordTree(pool::IndexHandle, Kind, const IndexOptions&,
+                                         const wal::Log::Limits&);
+template auto WordTree<std::string>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
+template void WordTree<std::string>::fill_filter(Node&, SlotSet) const;
+template void WordTree<std::string>::delete_node(Node*) noexcept;
+template void WordTree<std::string>::retire(Node*);
+template void WordTree<std::string>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
 
 }  // namespace perdix::index::sptree

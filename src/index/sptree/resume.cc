@@ -48,8 +48,8 @@ constexpr unsigned kAhead = 8;
 // --- All leaves ----------------------------------------------------------------------------------
 
 /// Makes the first leaf warm, and sees to the others.
-template <class K, class V>
-void Tree<K, V>::start_resuming(bool in_background) {
+template <class K>
+void WordTree<K>::start_resuming(bool in_background) {
   Leaf& first = leaf_at(pool(), pm::load(root().first));
   if (pm::load(first.low) != 0) throw_corrupt(pool(), pool().offset(&first), "should be the first");
   if (has_log()) resumption_.for_each_closing([&](auto& closing) { log().add(closing.chain); });
@@ -67,8 +67,8 @@ void Tree<K, V>::start_resuming(bool in_background) {
 }
 
 /// Makes all leaves warm, unless it is told to stop.
-template <class K, class V>
-void Tree<K, V>::resume(const std::stop_token& stop) {
+template <class K>
+void WordTree<K>::resume(const std::stop_token& stop) {
   K position(NodeBounds::view(NodeBounds::least()));
   for (unsigned i = 0; !stop.stop_requested(); ++i) {
     const epoch::Guard guard;
@@ -89,8 +89,8 @@ void Tree<K, V>::resume(const std::stop_token& stop) {
 /// Makes some leaves warm, in the order of their keys, from where it stopped the last time: so a
 /// log that is written to comes to be resumed, whatever becomes of the thread. The caller holds the
 /// maintenance's lock, and no other.
-template <class K, class V>
-void Tree<K, V>::resume_some(unsigned leaves) {
+template <class K>
+void WordTree<K>::resume_some(unsigned leaves) {
   for (unsigned i = 0; i < leaves && !resumption_.done(); ++i) {
     const epoch::Guard guard;
     const Key position = resumed_until_;
@@ -107,8 +107,8 @@ void Tree<K, V>::resume_some(unsigned leaves) {
 /// Brings the chains of the next leaves in the key's gap into the cache, if the key is in one. The
 /// caller holds a guard, so leaves behind the gap may be looked at, too: they may be merged away,
 /// but their links lead on. Throws corrupt, as it would when the damaged leaf's turn came.
-template <class K, class V>
-void Tree<K, V>::prefetch_chains(Key key) {
+template <class K>
+void WordTree<K>::prefetch_chains(Key key) {
   if (!has_log()) return;
   const LockedNode left = lock_before_gap(key);
   if (!left) return;
@@ -123,8 +123,8 @@ void Tree<K, V>::prefetch_chains(Key key) {
 }
 
 /// Nothing is cold any more: the log may forget what was before the restart.
-template <class K, class V>
-void Tree<K, V>::finish_resuming() {
+template <class K>
+void WordTree<K>::finish_resuming() {
   grow_hints();
   const std::lock_guard lock(resumption_.finishing);
   if (resumption_.done()) return;
@@ -135,16 +135,16 @@ void Tree<K, V>::finish_resuming() {
 
 /// For calls that need all leaves: waits for the background, which would only be slower if it
 /// shared the work, and does what it doesn't.
-template <class K, class V>
-void Tree<K, V>::require_resumed() const {
+template <class K>
+void WordTree<K>::require_resumed() const {
   resumption_.wait_for_thread();
-  if (!resumption_.done()) const_cast<Tree*>(this)->resume(std::stop_token());
+  if (!resumption_.done()) const_cast<WordTree*>(this)->resume(std::stop_token());
 }
 
 /// For calls that nothing may run beside: the thread in the background has nothing left to do,
 /// either.
-template <class K, class V>
-void Tree<K, V>::require_quiet() const {
+template <class K>
+void WordTree<K>::require_quiet() const {
   require_resumed();
   resumption_.wait_for_end();
 }
@@ -152,16 +152,16 @@ void Tree<K, V>::require_quiet() const {
 // --- One leaf ------------------------------------------------------------------------------------
 
 /// Makes the key's leaf warm. The caller holds a guard and no lock.
-template <class K, class V>
-void Tree<K, V>::warm(Key key) {
+template <class K>
+void WordTree<K>::warm(Key key) {
   while (const LockedNode left = lock_before_gap(key)) warm_one(*left, key);
 }
 
 /// Locks the node to the left of the gap in which the key's leaf is; none if the leaf is warm. That
 /// a node before the key has no `next` does not tell: the key's leaf may be warm, or cold, behind
 /// this gap and others. So the top layer is asked, and once more under the lock (G2).
-template <class K, class V>
-auto Tree<K, V>::lock_before_gap(Key key) -> LockedNode {
+template <class K>
+auto WordTree<K>::lock_before_gap(Key key) -> LockedNode {
   for (Node* node = locate_surely(key);;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
@@ -182,8 +182,8 @@ auto Tree<K, V>::lock_before_gap(Key key) -> LockedNode {
 
 /// Makes the key's leaf warm, or one that must be before it: a leaf to the left of it with a stale
 /// chain, which speaks of pairs that may have moved here (L7).
-template <class K, class V>
-void Tree<K, V>::warm_one(Node& left, Key key) {
+template <class K>
+void WordTree<K>::warm_one(Node& left, Key key) {
   const auto high = left.high.load(std::memory_order_relaxed);
   Leaf* const first = next_leaf(*left.leaf());
   if (first == nullptr || low_of(*first) != NodeBounds::after(high))
@@ -212,8 +212,8 @@ void Tree<K, V>::warm_one(Node& left, Key key) {
 
 /// A cold leaf's low bound. Throws corrupt: nobody has looked at the leaf yet, and the DRAM layers
 /// hold bounds of the size of a key.
-template <class K, class V>
-auto Tree<K, V>::low_of(const Leaf& leaf) const -> Key {
+template <class K>
+auto WordTree<K>::low_of(const Leaf& leaf) const -> Key {
   const Key low = keys_.view(pm::load(leaf.low));
   if constexpr (!Keys::kInline) {
     if (low.size() > art::kMaxKeySize)
@@ -224,8 +224,8 @@ auto Tree<K, V>::low_of(const Leaf& leaf) const -> Key {
 
 /// The last leaf of a gap that begins at or below the key, or only below it. `first` is the gap's
 /// first, and does.
-template <class K, class V>
-Leaf& Tree<K, V>::last_cold(Leaf& first, Key key, bool strictly_below) const {
+template <class K>
+Leaf& WordTree<K>::last_cold(Leaf& first, Key key, bool strictly_below) const {
   const auto reached = [&](const Leaf& leaf) {
     return strictly_below ? low_of(leaf) < key : !(key < low_of(leaf));
   };
@@ -245,8 +245,8 @@ Leaf& Tree<K, V>::last_cold(Leaf& first, Key key, bool strictly_below) const {
 
 /// The successor of a leaf that nobody changes meanwhile; nullptr if there is none. Its low bound
 /// is greater, so that a damaged list can't lead round in a circle.
-template <class K, class V>
-Leaf* Tree<K, V>::next_leaf(const Leaf& leaf) const {
+template <class K>
+Leaf* WordTree<K>::next_leaf(const Leaf& leaf) const {
   const pm::Offset offset = successor_of(leaf);
   if (offset == pm::kNull) return nullptr;
   Leaf& next = leaf_at(pool(), offset);
@@ -258,8 +258,8 @@ Leaf* Tree<K, V>::next_leaf(const Leaf& leaf) const {
 /// Makes the middle node of a cold leaf, and its write buffer, known to all. `low` is its low
 /// bound, which the node owns from now on. If it throws, the leaf is as cold as before. The caller
 /// holds the lock of the node before the gap.
-template <class K, class V>
-auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
+template <class K>
+auto WordTree<K>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   std::optional<Survivor> survivor;
   if (has_log()) survivor = survivor_of(pool(), keys_, log(), leaf);
   // Or there is no budget for its buffer, and none is needed.
@@ -299,8 +299,8 @@ auto Tree<K, V>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
 }
 
 /// The middle node of a cold leaf, locked until it is complete, which nobody knows yet.
-template <class K, class V>
-auto Tree<K, V>::new_cold_node(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
+template <class K>
+auto WordTree<K>::new_cold_node(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   const Leaf* following = next_leaf(leaf);
   Node* next = following == nullptr ? nullptr : top_.find(low_of(*following));
   const bool makes_bound = following != nullptr && next == nullptr;
@@ -322,8 +322,8 @@ auto Tree<K, V>::new_cold_node(Leaf& leaf, typename NodeBounds::Low low) -> Node
 }
 
 /// Undoes new_cold_node().
-template <class K, class V>
-void Tree<K, V>::delete_cold_node(Node* node) {
+template <class K>
+void WordTree<K>::delete_cold_node(Node* node) {
   const auto high = node->high.load(std::memory_order_relaxed);
   const bool made_bound = next_of(*node) == nullptr && !NodeBounds::is_open(high);
   if (made_bound) NodeBounds::release(arena_, NodeBounds::successor(high));
@@ -333,8 +333,8 @@ void Tree<K, V>::delete_cold_node(Node* node) {
 // --- What the log says of it ---------------------------------------------------------------------
 
 /// A buffer for the chain, and what else must not fail later.
-template <class K, class V>
-std::uint32_t Tree<K, V>::buffer_for(const Node& node, Survivor& survivor) {
+template <class K>
+std::uint32_t WordTree<K>::buffer_for(const Node& node, Survivor& survivor) {
   const Replay& chain = survivor.replay;
   if (chain.pairs.size() + chain.erased.count() > kBufferPairs)
     throw_corrupt(pool(), pool().offset(node.leaf()), "has too much in the log");
@@ -353,8 +353,8 @@ std::uint32_t Tree<K, V>::buffer_for(const Node& node, Survivor& survivor) {
 }
 
 /// Gives a node the buffer, with what the chain says.
-template <class K, class V>
-void Tree<K, V>::adopt(Node& node, const Survivor& survivor, std::uint32_t number) {
+template <class K>
+void WordTree<K>::adopt(Node& node, const Survivor& survivor, std::uint32_t number) {
   const Replay& chain = survivor.replay;
   Buffer& buffer = buffers_.at(number);
   buffers_.give(node, number);
@@ -367,8 +367,8 @@ void Tree<K, V>::adopt(Node& node, const Survivor& survivor, std::uint32_t numbe
 /// Ends a chain whose pairs had reached the leaf, or the next one, when its END was lost; or for
 /// which there is no buffer. Pairs that had not reached the leaf, be it since a split was
 /// interrupted, do now.
-template <class K, class V>
-void Tree<K, V>::close_chain(Leaf& leaf, const Survivor& survivor) {
+template <class K>
+void WordTree<K>::close_chain(Leaf& leaf, const Survivor& survivor) {
   const Replay& chain = survivor.replay;
   auto& [lock, closing] = resumption_.closing();
   const std::lock_guard closes(lock);
@@ -389,12 +389,12 @@ void Tree<K, V>::close_chain(Leaf& leaf, const Survivor& survivor) {
 }
 
 /// Adds the node's pairs to the statistics.
-template <class K, class V>
-void Tree<K, V>::count_pairs(const Node& node) {
+template <class K>
+void WordTree<K>::count_pairs(const Node& node) {
   leaves_.add(1);
   blob_bytes_.add(keys_.footprint(pm::load(node.leaf()->low)));
   pairs_.add(count_with_buffer(node));
-  if constexpr (!Keys::kInline || !Values::kInline) {
+  if (!all_inline()) {
     for (const unsigned slot : node.slots()) {
       const Pair& pair = pair_at(*node.leaf(), slot);
       count_blobs(pm::load(pair.key), pm::load(pair.value), +1);
@@ -405,25 +405,15 @@ void Tree<K, V>::count_pairs(const Node& node) {
   }
 }
 
-template void Tree<std::uint64_t, std::uint64_t>::start_resuming(bool);
-template void Tree<std::uint64_t, std::uint64_t>::require_resumed() const;
-template void Tree<std::uint64_t, std::uint64_t>::require_quiet() const;
-template void Tree<std::uint64_t, std::uint64_t>::warm(Key);
-template void Tree<std::uint64_t, std::uint64_t>::resume_some(unsigned);
-template void Tree<std::uint64_t, std::string>::start_resuming(bool);
-template void Tree<std::uint64_t, std::string>::require_resumed() const;
-template void Tree<std::uint64_t, std::string>::require_quiet() const;
-template void Tree<std::uint64_t, std::string>::warm(Key);
-template void Tree<std::uint64_t, std::string>::resume_some(unsigned);
-template void Tree<std::string, std::uint64_t>::start_resuming(bool);
-template void Tree<std::string, std::uint64_t>::require_resumed() const;
-template void Tree<std::string, std::uint64_t>::require_quiet() const;
-template void Tree<std::string, std::uint64_t>::warm(Key);
-template void Tree<std::string, std::uint64_t>::resume_some(unsigned);
-template void Tree<std::string, std::string>::start_resuming(bool);
-template void Tree<std::string, std::string>::require_resumed() const;
-template void Tree<std::string, std::string>::require_quiet() const;
-template void Tree<std::string, std::string>::warm(Key);
-template void Tree<std::string, std::string>::resume_some(unsigned);
+template void WordTree<std::uint64_t>::start_resuming(bool);
+template void WordTree<std::uint64_t>::require_resumed() const;
+template void WordTree<std::uint64_t>::require_quiet() const;
+template void WordTree<std::uint64_t>::warm(Key);
+template void WordTree<std::uint64_t>::resume_some(unsigned);
+template void WordTree<std::string>::start_resuming(bool);
+template void WordTree<std::string>::require_resumed() const;
+template void WordTree<std::string>::require_quiet() const;
+template void WordTree<std::string>::warm(Key);
+template void WordTree<std::string>::resume_some(unsigned);
 
 }  // namespace perdix::index::sptree

@@ -54,8 +54,8 @@ struct Tree<K, V>::ScanBatch : Batch<K, V, kLeafPairs + kBufferPairs> {
 };
 
 /// The order of a node's pairs in the state that a version of its lock names.
-template <class K, class V>
-struct Tree<K, V>::Order {
+template <class K>
+struct WordTree<K>::Order {
   const Node* node = nullptr;
   Version version = 0;
   bool kept = false;   ///< it is that which the node has already
@@ -64,8 +64,8 @@ struct Tree<K, V>::Order {
 };
 
 /// A place and its key.
-template <class K, class V>
-struct Tree<K, V>::Sortable {
+template <class K>
+struct WordTree<K>::Sortable {
   Key key;
   PlaceInLeaf place;
 
@@ -76,8 +76,8 @@ struct Tree<K, V>::Sortable {
 /// buffer. What is read counts only if the node's version is validated afterwards. Until then any
 /// place may be asked for: the node may have lost its buffer since the places were listed, or got
 /// another one, whose unused pairs hold words of strings that are gone.
-template <class K, class V>
-class Tree<K, V>::PairsByPlace {
+template <class K>
+class WordTree<K>::PairsByPlace {
  public:
   PairsByPlace(const Leaf& leaf, const Buffer* buffer) : leaf_(leaf), buffer_(buffer) {}
 
@@ -101,9 +101,10 @@ class Tree<K, V>::PairsByPlace {
 
 /// Adds at most `limit` pairs with key >= from, ascending. The result counts only if the node's
 /// version is validated afterwards.
-template <class K, class V>
-void Tree<K, V>::collect(const Node& node, Key from, std::size_t limit, Order& order,
-                         ScanBatch& into) const {
+template <class K>
+template <class Batch>
+void WordTree<K>::collect(const Node& node, Key from, std::size_t limit, Order& order,
+                          Batch& into) const {
   prefetch_pairs(*node.leaf());
   if (const Node* next = next_of(node)) {
     __builtin_prefetch(next);
@@ -119,8 +120,8 @@ void Tree<K, V>::collect(const Node& node, Key from, std::size_t limit, Order& o
 }
 
 /// How many keys are below `from`.
-template <class K, class V>
-unsigned Tree<K, V>::first_from(const PairsByPlace& pairs, const Places& places, Key from) const {
+template <class K>
+unsigned WordTree<K>::first_from(const PairsByPlace& pairs, const Places& places, Key from) const {
   const auto below = [&](unsigned i) { return keys_.view(pairs.key(places[i])) < from; };
   unsigned size = places.size();
   if (size == 0 || !below(0)) return 0;  // as a rule, but in the first leaf of a scan
@@ -139,8 +140,8 @@ unsigned Tree<K, V>::first_from(const PairsByPlace& pairs, const Places& places,
 
 /// The order of the node's pairs: the one that was kept, or, if that is not of this state, made
 /// anew.
-template <class K, class V>
-void Tree<K, V>::read_order(const Node& node, Order& order) const {
+template <class K>
+void WordTree<K>::read_order(const Node& node, Order& order) const {
   order.node = &node;
   order.version = node.lock.read_begin();
   order.kept = orders_.read(number_of(node), order.version, order.places);
@@ -150,8 +151,8 @@ void Tree<K, V>::read_order(const Node& node, Order& order) const {
 /// Puts the places of all pairs in the order of their keys. What `places` has before may be
 /// anything: if it is an order from before a few changes, that costs one pass, and a search for
 /// each new pair. False if a key is there twice or out of the node's range.
-template <class K, class V>
-bool Tree<K, V>::sort_places(const Node& node, Places& places) const {
+template <class K>
+bool WordTree<K>::sort_places(const Node& node, Places& places) const {
   Places listed;
   const unsigned former = list_places(node, places, listed);
   const PairsByPlace pairs(*node.leaf(), buffers_.of(node));
@@ -185,8 +186,8 @@ bool Tree<K, V>::sort_places(const Node& node, Places& places) const {
 }
 
 /// Lists the places of all pairs, and first those in `former`. Returns how many these are.
-template <class K, class V>
-unsigned Tree<K, V>::list_places(const Node& node, const Places& former, Places& into) const {
+template <class K>
+unsigned WordTree<K>::list_places(const Node& node, const Places& former, Places& into) const {
   const SlotSet slots = node.slots();
   std::array<std::uint64_t, 2> left = {slots.word(0), slots.word(1)};
   const Buffer* buffer = buffers_.of(node);
@@ -213,8 +214,8 @@ unsigned Tree<K, V>::list_places(const Node& node, const Places& former, Places&
 
 /// Asks for what the scan will need of the node that follows. A scan that has shown few pairs may
 /// end before it comes there, and then the leaf is not worth its lines.
-template <class K, class V>
-void Tree<K, V>::prefetch_after(const Node& node, std::size_t read) const {
+template <class K>
+void WordTree<K>::prefetch_after(const Node& node, std::size_t read) const {
   constexpr std::size_t kFew = 48;
   const Node* next = next_of(node);
   if (next == nullptr || (read >= kFew && read <= kLeafPairs / 2)) return;
@@ -222,8 +223,8 @@ void Tree<K, V>::prefetch_after(const Node& node, std::size_t read) const {
   prefetch_pairs(*next->leaf());
 }
 
-template <class K, class V>
-bool Tree<K, V>::order_kept(Key key) const {
+template <class K>
+bool WordTree<K>::order_kept(Key key) const {
   const epoch::Guard guard;
   return read_node_from(locate(key), key, [&](const Node& node) {
     Order order;
@@ -233,8 +234,8 @@ bool Tree<K, V>::order_kept(Key key) const {
 }
 
 /// Whether the order that the node has, if it counts, is the right one (O1).
-template <class K, class V>
-bool Tree<K, V>::order_sound(const Node& node) const {
+template <class K>
+bool WordTree<K>::order_sound(const Node& node) const {
   Order order;
   read_order(node, order);
   if (!order.kept) return true;
@@ -244,8 +245,10 @@ bool Tree<K, V>::order_sound(const Node& node) const {
 }
 
 /// As scan_by_batches() wants it: what there is in the leaf of a position.
-template <class K, class V>
-bool Tree<K, V>::read_batch(ScanBatch& batch, K& position, std::size_t limit) const {
+template <class K>
+template <class Batch, class Values>
+bool WordTree<K>::read_batch(Batch& batch, const Values& values, K& position,
+                             std::size_t limit) const {
   const epoch::Guard guard;
   Order order;
   Node* const start = locate(position);
@@ -255,7 +258,7 @@ bool Tree<K, V>::read_batch(ScanBatch& batch, K& position, std::size_t limit) co
     collect(node, position, most + 1, order, batch);  // and where the next batch begins
     return node.high.load(std::memory_order_acquire);
   });
-  batch.own(pool(), values_, most);
+  batch.own(pool(), values, most);
   if (order.sound) orders_.keep(number_of(*order.node), order.version, order.places);
   pool().require_usable();  // what was read may have been there before a sync failed
   batch.read += batch.size();
@@ -273,16 +276,16 @@ bool Tree<K, V>::read_batch(ScanBatch& batch, K& position, std::size_t limit) co
 
 template <class K, class V>
 void Tree<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
-  scan_by_batches<ScanBatch, K, V>(pool(), from, visit, limit,
+  scan_by_batches<ScanBatch, K, V>(this->pool(), from, visit, limit,
                                    [this](ScanBatch& batch, K& position, std::size_t left) {
-                                     return read_batch(batch, position, left);
+                                     return this->read_batch(batch, values_, position, left);
                                    });
 }
 
 /// The words of the node's last pair with a key that is not above `key`. They count only if the
 /// node's version is validated afterwards.
-template <class K, class V>
-std::optional<Pair> Tree<K, V>::last_up_to(const Node& node, Key key, Order& order) const {
+template <class K>
+std::optional<Pair> WordTree<K>::last_up_to(const Node& node, Key key, Order& order) const {
   prefetch_pairs(*node.leaf());
   read_order(node, order);
   const PairsByPlace pairs(*node.leaf(), buffers_.of(node));
@@ -293,10 +296,10 @@ std::optional<Pair> Tree<K, V>::last_up_to(const Node& node, Key key, Order& ord
   return Pair{pairs.key(places[end - 1]), pairs.value(places[end - 1])};
 }
 
-/// Leaf by leaf to the left, until one has such a key.
-template <class K, class V>
-std::optional<std::pair<K, V>> Tree<K, V>::find_floor(Key key) const {
-  const epoch::Guard guard;
+/// The words of the greatest key that is not above `key`. Leaf by leaf to the left, until one has
+/// such a key.
+template <class K>
+std::optional<Pair> WordTree<K>::find_last(Key key) const {
   K position(key);
   for (;;) {
     Order order;
@@ -304,13 +307,19 @@ std::optional<std::pair<K, V>> Tree<K, V>::find_floor(Key key) const {
       return last_up_to(node, position, order);
     });
     if (order.sound) orders_.keep(number_of(*order.node), order.version, order.places);
-    if (last) return std::pair<K, V>(keys_.own(last->key), values_.own(last->value));
+    if (last) return last;
     const auto before = predecessor(NodeBounds::view(order.node->low));
     if (!before) return std::nullopt;  // that was the first leaf
     position = *before;
   }
 }
 
+template bool WordTree<std::uint64_t>::order_kept(Key) const;
+template bool WordTree<std::uint64_t>::order_sound(const Mnode<std::uint64_t>&) const;
+template std::optional<Pair> WordTree<std::uint64_t>::find_last(Key) const;
+template bool WordTree<std::string>::order_kept(Key) const;
+template bool WordTree<std::string>::order_sound(const Mnode<std::string>&) const;
+template std::optional<Pair> WordTree<std::string>::find_last(Key) const;
 template void Tree<std::uint64_t, std::uint64_t>::scan(Key, Visitor<std::uint64_t, std::uint64_t>,
                                                        std::size_t) const;
 template void Tree<std::uint64_t, std::string>::scan(Key, Visitor<std::uint64_t, std::string>,
@@ -319,21 +328,5 @@ template void Tree<std::string, std::uint64_t>::scan(Key, Visitor<std::string, s
                                                      std::size_t) const;
 template void Tree<std::string, std::string>::scan(Key, Visitor<std::string, std::string>,
                                                    std::size_t) const;
-template bool Tree<std::uint64_t, std::uint64_t>::order_kept(Key) const;
-template bool Tree<std::uint64_t, std::string>::order_kept(Key) const;
-template bool Tree<std::string, std::uint64_t>::order_kept(Key) const;
-template bool Tree<std::string, std::string>::order_kept(Key) const;
-template bool Tree<std::uint64_t, std::uint64_t>::order_sound(const Mnode<std::uint64_t>&) const;
-template bool Tree<std::uint64_t, std::string>::order_sound(const Mnode<std::uint64_t>&) const;
-template bool Tree<std::string, std::uint64_t>::order_sound(const Mnode<std::string>&) const;
-template bool Tree<std::string, std::string>::order_sound(const Mnode<std::string>&) const;
-template std::optional<std::pair<std::uint64_t, std::uint64_t>>
-    Tree<std::uint64_t, std::uint64_t>::find_floor(Key) const;
-template std::optional<std::pair<std::uint64_t, std::string>>
-    Tree<std::uint64_t, std::string>::find_floor(Key) const;
-template std::optional<std::pair<std::string, std::uint64_t>>
-    Tree<std::string, std::uint64_t>::find_floor(Key) const;
-template std::optional<std::pair<std::string, std::string>>
-    Tree<std::string, std::string>::find_floor(Key) const;
 
 }  // namespace perdix::index::sptree

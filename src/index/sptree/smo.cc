@@ -23,8 +23,8 @@ constexpr unsigned kMergeBelow = kLeafPairs / 2;
 }  // namespace
 
 /// A pair of a node: in a slot of the leaf, or, from kLeafPairs on, in the write buffer.
-template <class K, class V>
-struct Tree<K, V>::Entry {
+template <class K>
+struct WordTree<K>::Entry {
   Key key;
   Hash16 hash;
   std::uint8_t place;
@@ -36,8 +36,8 @@ struct Tree<K, V>::Entry {
 
 /// How a node's pairs are divided: entries[0, kept) stay, the others move; `separator` is the new
 /// leaf's low bound.
-template <class K, class V>
-struct Tree<K, V>::Division {
+template <class K>
+struct WordTree<K>::Division {
   std::array<Entry, kLeafPairs + kBufferPairs> entries;
   unsigned size = 0;
   unsigned kept = 0;
@@ -60,8 +60,8 @@ struct Tree<K, V>::Division {
 /// side; then they are in another order, and nothing else has happened. Takes a quarter of the time
 /// of the exact half, in whose search a processor guesses wrong every other time: no branch here
 /// depends on a key.
-template <class K, class V>
-bool Tree<K, V>::Division::bisect() {
+template <class K>
+bool WordTree<K>::Division::bisect() {
   // Each side gets so many sixteenths at least; what stays has room beside what the chain erases.
   constexpr unsigned kLeast = 7;
   static_assert((kLeafPairs + kBufferPairs) * (16 - kLeast) / 16 + 1 + kBufferPairs <= kLeafPairs);
@@ -92,8 +92,8 @@ bool Tree<K, V>::Division::bisect() {
 /// what a leaf can't hold does, often nothing: the new leaf is for the key and its successors, so
 /// that ascending loads fill leaves completely. `roomy`: the leaf has a slot for each pair it
 /// keeps.
-template <class K, class V>
-void Tree<K, V>::Division::divide(bool last_leaf, bool roomy, Key key) {
+template <class K>
+void WordTree<K>::Division::divide(bool last_leaf, bool roomy, Key key) {
   if (last_leaf && roomy) {
     const Key largest = std::max_element(begin(), end())->key;
     if (largest < key) {
@@ -112,8 +112,8 @@ void Tree<K, V>::Division::divide(bool last_leaf, bool roomy, Key key) {
 }
 
 /// All pairs of the locked node.
-template <class K, class V>
-auto Tree<K, V>::undivided(const Node& node) const -> Division {
+template <class K>
+auto WordTree<K>::undivided(const Node& node) const -> Division {
   Division division;
   const auto add = [&](Word key, unsigned place) {
     division.entries[division.size++] = {keys_.view(key), Keys::hash16_of_word(key),
@@ -126,8 +126,8 @@ auto Tree<K, V>::undivided(const Node& node) const -> Division {
   return division;
 }
 
-template <class K, class V>
-Pair Tree<K, V>::pair_of(const Node& node, const Entry& entry) const {
+template <class K>
+Pair WordTree<K>::pair_of(const Node& node, const Entry& entry) const {
   if (!entry.buffered()) return pair_at(*node.leaf(), entry.place);
   const Buffer& buffer = *buffers_.of(node);
   const unsigned i = entry.place - kLeafPairs;
@@ -137,8 +137,8 @@ Pair Tree<K, V>::pair_of(const Node& node, const Entry& entry) const {
 /// Splits the locked node, so that `key` finds room in it or in its new right neighbour. What of
 /// its write buffer moves becomes a part of the new leaf; the rest is merged, since the left leaf
 /// has room for it then. So the chain ends before anything that it names can be changed.
-template <class K, class V>
-void Tree<K, V>::split(Node& node, Key key) {
+template <class K>
+void WordTree<K>::split(Node& node, Key key) {
   Leaf& left = *node.leaf();
   prefetch_pairs(left);
   alloc::Session session = pool().allocator().session();
@@ -197,8 +197,8 @@ void Tree<K, V>::split(Node& node, Key key) {
 /// the leaf is free: else they would make lookups of that column compare others for ever. By
 /// two-phase insertion: a crash finds each pair of the leaf in one place. Slots that the chain
 /// erases are not used before it has ended.
-template <class K, class V>
-void Tree<K, V>::keep(Node& node, std::span<Entry> entries, SlotSet taken) {
+template <class K>
+void WordTree<K>::keep(Node& node, std::span<Entry> entries, SlotSet taken) {
   Leaf& leaf = *node.leaf();
   SlotSet added, left;
   const auto store_in = [&](unsigned slot, Entry& entry) {
@@ -241,8 +241,8 @@ void Tree<K, V>::keep(Node& node, std::span<Entry> entries, SlotSet taken) {
 
 /// Makes the new right neighbour of the locked node reachable in DRAM. Readers of `node` retry,
 /// since its lock is held.
-template <class K, class V>
-void Tree<K, V>::link_right(Node& node, Node* right) {
+template <class K>
+void WordTree<K>::link_right(Node& node, Node* right) {
   set_next(*right, next_of(node));
   set_next(node, right);
   node.high.store(NodeBounds::end_at(right->low), std::memory_order_release);
@@ -257,8 +257,8 @@ void Tree<K, V>::link_right(Node& node, Node* right) {
 /// Adds a node, which is locked or known to its locked left neighbour only, to the top layer.
 /// Without memory for that it is found by `next` of its left neighbour, and added later, by a
 /// thread that finds it so (go_right()).
-template <class K, class V>
-void Tree<K, V>::list(Node& node) noexcept {
+template <class K>
+void WordTree<K>::list(Node& node) noexcept {
   try {
     top_.insert(NodeBounds::view(node.low), &node);
   } catch (const std::bad_alloc&) {
@@ -267,8 +267,8 @@ void Tree<K, V>::list(Node& node) noexcept {
 }
 
 /// Adds a node to the top layer if that lacks some, and this one. It is not waited for.
-template <class K, class V>
-void Tree<K, V>::list_if_missing(Node& node) noexcept {
+template <class K>
+void WordTree<K>::list_if_missing(Node& node) noexcept {
   if (unlisted_.load(std::memory_order_relaxed) == 0 || !node.lock.try_lock()) return;
   const LockedNode locked(&node);  // so it is not merged away
   if (node.lock.is_obsolete()) return;
@@ -282,8 +282,8 @@ void Tree<K, V>::list_if_missing(Node& node) noexcept {
 
 /// Sees to it that a new leaf, whose left neighbour is locked, comes into the backup. Behind the
 /// commit of the split, so it throws nothing.
-template <class K, class V>
-void Tree<K, V>::file_later(const Node& node) noexcept {
+template <class K>
+void WordTree<K>::file_later(const Node& node) noexcept {
   const Key low = NodeBounds::view(node.low);
   const pm::Offset leaf = pool().offset(node.leaf());
   try {
@@ -298,8 +298,8 @@ void Tree<K, V>::file_later(const Node& node) noexcept {
 
 /// Adds a leaf to the backup that was linked some time ago, unless it has been merged away since.
 /// The lock keeps it in the list meanwhile (L8).
-template <class K, class V>
-void Tree<K, V>::file(Key low, pm::Offset leaf) noexcept {
+template <class K>
+void WordTree<K>::file(Key low, pm::Offset leaf) noexcept {
   try {
     const epoch::Guard guard;
     const LockedNode node = lock_node(low, Keys::hash16(low), false);
@@ -314,8 +314,8 @@ void Tree<K, V>::file(Key low, pm::Offset leaf) noexcept {
 
 /// Whether the locked node and its right neighbour should become one: they are sparse, or one of
 /// them is empty.
-template <class K, class V>
-bool Tree<K, V>::mergeable(const Node& node) const {
+template <class K>
+bool WordTree<K>::mergeable(const Node& node) const {
   const Node* next = next_of(node);
   if (next == nullptr) return false;
   const unsigned count = count_with_buffer(node);
@@ -326,8 +326,8 @@ bool Tree<K, V>::mergeable(const Node& node) const {
 /// Merges after an erase from the node, if it is sparse and a neighbour is, too. A look at the
 /// right one costs three lines of DRAM, so only every fourth erase takes it; the left one also
 /// costs a search, since locks are taken from left to right, so only every eighth does.
-template <class K, class V>
-void Tree<K, V>::merge_around(LockedNode node) {
+template <class K>
+void WordTree<K>::merge_around(LockedNode node) {
   constexpr unsigned kRightEvery = 4, kLeftEvery = 8;
   const unsigned count = count_with_buffer(*node);
   if (count >= kMergeBelow || count % kRightEvery != 0) return;
@@ -340,8 +340,8 @@ void Tree<K, V>::merge_around(LockedNode node) {
 }
 
 /// Locks the node that ends where the key begins, or further left if the nodes change meanwhile.
-template <class K, class V>
-auto Tree<K, V>::lock_left_of(Key key) -> LockedNode {
+template <class K>
+auto WordTree<K>::lock_left_of(Key key) -> LockedNode {
   for (;;) {
     Node* left = top_.find_below(key);
     if (left == nullptr) left = head_;
@@ -353,8 +353,8 @@ auto Tree<K, V>::lock_left_of(Key key) -> LockedNode {
 /// Takes a node that is about to be merged away out of the backup (L8) and the top layer; false if
 /// there was no space or memory for it. The backup first: it may lack a leaf that stays, and so may
 /// the top layer. What is still on its way to the backup finds out for itself (file()).
-template <class K, class V>
-bool Tree<K, V>::hide(const Node& node) {
+template <class K>
+bool WordTree<K>::hide(const Node& node) {
   if (!backup_->remove(NodeBounds::view(node.low), pool().offset(node.leaf()))) return false;
   pm::on_step("sptree: a node leaves the top layer");
   try {
@@ -367,16 +367,16 @@ bool Tree<K, V>::hide(const Node& node) {
 }
 
 /// Undoes hide(), but for the backup, which may lag behind.
-template <class K, class V>
-void Tree<K, V>::unhide(Node& node) noexcept {
+template <class K>
+void WordTree<K>::unhide(Node& node) noexcept {
   list(node);
   file_later(node);
 }
 
 /// Merges the locked node with the next one if there is memory and space for that. If not it can
 /// wait: the caller's own change is done.
-template <class K, class V>
-void Tree<K, V>::try_to_merge(Node& node) {
+template <class K>
+void WordTree<K>::try_to_merge(Node& node) {
   try {
     merge_with_next(node);
   } catch (const std::bad_alloc&) {
@@ -388,8 +388,8 @@ void Tree<K, V>::try_to_merge(Node& node) {
 
 /// Moves the pairs of the right neighbour into the locked node, and removes the neighbour. If it
 /// throws, both are as they were.
-template <class K, class V>
-void Tree<K, V>::merge_with_next(Node& node) {
+template <class K>
+void WordTree<K>::merge_with_next(Node& node) {
   Node* right_node = next_of(node);
   right_node->lock.lock();  // left to right; it can't be obsolete: only the holder of its left
                             // neighbour's lock makes it so
@@ -443,21 +443,13 @@ void Tree<K, V>::merge_with_next(Node& node) {
   retire(right_node);
 }
 
-template void Tree<std::uint64_t, std::uint64_t>::split(Node&, Key);
-template void Tree<std::uint64_t, std::string>::split(Node&, Key);
-template void Tree<std::string, std::uint64_t>::split(Node&, Key);
-template void Tree<std::string, std::string>::split(Node&, Key);
-template void Tree<std::uint64_t, std::uint64_t>::list_if_missing(Node&) noexcept;
-template void Tree<std::uint64_t, std::string>::list_if_missing(Node&) noexcept;
-template void Tree<std::string, std::uint64_t>::list_if_missing(Node&) noexcept;
-template void Tree<std::string, std::string>::list_if_missing(Node&) noexcept;
-template void Tree<std::uint64_t, std::uint64_t>::file(Key, pm::Offset) noexcept;
-template void Tree<std::uint64_t, std::string>::file(Key, pm::Offset) noexcept;
-template void Tree<std::string, std::uint64_t>::file(Key, pm::Offset) noexcept;
-template void Tree<std::string, std::string>::file(Key, pm::Offset) noexcept;
-template void Tree<std::uint64_t, std::uint64_t>::merge_around(LockedNode);
-template void Tree<std::uint64_t, std::string>::merge_around(LockedNode);
-template void Tree<std::string, std::uint64_t>::merge_around(LockedNode);
-template void Tree<std::string, std::string>::merge_around(LockedNode);
+template void WordTree<std::uint64_t>::split(Node&, Key);
+template void WordTree<std::uint64_t>::list_if_missing(Node&) noexcept;
+template void WordTree<std::uint64_t>::file(Key, pm::Offset) noexcept;
+template void WordTree<std::uint64_t>::merge_around(LockedNode);
+template void WordTree<std::string>::split(Node&, Key);
+template void WordTree<std::string>::list_if_missing(Node&) noexcept;
+template void WordTree<std::string>::file(Key, pm::Offset) noexcept;
+template void WordTree<std::string>::merge_around(LockedNode);
 
 }  // namespace perdix::index::sptree

@@ -10,8 +10,8 @@
 
 namespace perdix::index::sptree {
 
-template <class K, class V>
-[[gnu::flatten]] auto Tree<K, V>::lock_node(Key key, Hash16 hash, bool may_add) -> LockedNode {
+template <class K>
+[[gnu::flatten]] auto WordTree<K>::lock_node(Key key, Hash16 hash, bool may_add) -> LockedNode {
   prefetch_by_hint(key, hash);  // while the top layer is searched
   Node* node = locate(key);
   prefetch_node(node, hash);
@@ -33,8 +33,8 @@ template <class K, class V>
 }
 
 /// Asks for the lines that a write needs of the key's node, if there is a hint.
-template <class K, class V>
-void Tree<K, V>::prefetch_by_hint(Key key, Hash16 hash) const {
+template <class K>
+void WordTree<K>::prefetch_by_hint(Key key, Hash16 hash) const {
   if constexpr (Keys::kInline) {
     const auto* node = static_cast<const Node*>(nodes_.piece(hints_.of(key)));
     if (node != nullptr) prefetch_node(node, hash);
@@ -43,8 +43,8 @@ void Tree<K, V>::prefetch_by_hint(Key key, Hash16 hash) const {
 
 /// Asks for the lines of a node that a write needs, and of the buffer that the node has unless
 /// something kept it from getting that one. Reads nothing: there may be no node any more.
-template <class K, class V>
-void Tree<K, V>::prefetch_node(const Node* node, Hash16 hash) const {
+template <class K>
+void WordTree<K>::prefetch_node(const Node* node, Hash16 hash) const {
   __builtin_prefetch(node, 1);
   node->prefetch_fingerprints(hash);
   if (const std::uint32_t number = own_number(*node)) buffers_.prefetch(number);
@@ -53,8 +53,8 @@ void Tree<K, V>::prefetch_node(const Node* node, Hash16 hash) const {
 /// Asks for the lines that a write goes to, so that they are on their way while the fingerprints
 /// are. Those of a new pair only where the filter says that the key is new: a pair that is present
 /// stays where it is, and the line of a free slot would be read for nothing.
-template <class K, class V>
-void Tree<K, V>::prefetch_for_write(const Node& node, Hash16 hash, bool may_add) const {
+template <class K>
+void WordTree<K>::prefetch_for_write(const Node& node, Hash16 hash, bool may_add) const {
   if (const Buffer* buffer = buffers_.of(node)) return buffer->prefetch_for_change();
   if (!may_add || node.bloom.may_contain(hash)) return;
   const Leaf& leaf = *node.leaf();
@@ -62,8 +62,8 @@ void Tree<K, V>::prefetch_for_write(const Node& node, Hash16 hash, bool may_add)
   __builtin_prefetch(&pair_at(leaf, node.free_slot_near(hash) % kLeafPairs), 1);
 }
 
-template <class K, class V>
-auto Tree<K, V>::find(const Node& node, Key key, Hash16 hash) const -> Found {
+template <class K>
+auto WordTree<K>::find(const Node& node, Key key, Hash16 hash) const -> Found {
   for (const unsigned slot : node.candidates(hash)) {
     const Pair& pair = pair_at(*node.leaf(), slot);
     if (keys_.equal(pm::load(pair.key), key, hash))
@@ -75,32 +75,29 @@ auto Tree<K, V>::find(const Node& node, Key key, Hash16 hash) const -> Found {
 
 // Inlined as a whole (flatten), but for what is rare: the fewer instructions a lookup takes, the
 // more of the next one the processor can begin while this one waits for memory.
-template <class K, class V>
-[[gnu::flatten]] bool Tree<K, V>::get(Key key, V& value) const {
+template <class K>
+[[gnu::flatten]] std::optional<Word> WordTree<K>::find_word(Key key) const {
   const Hash16 hash = Keys::hash16(key);
-  const epoch::Guard guard;
   const Found found = read_node(key, hash, [&](const Node& node) { return find(node, key, hash); });
-  if (found.present()) values_.copy(found.value, value);
-  return found.present();
+  return found.present() ? std::optional(found.value) : std::nullopt;
 }
 
-template <class K, class V>
-[[gnu::flatten]] bool Tree<K, V>::contains(Key key) const {
+template <class K>
+[[gnu::flatten]] bool WordTree<K>::contains(Key key) const {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   return read_node(key, hash, [&](const Node& node) { return find(node, key, hash); }).present();
 }
 
-template <class K, class V>
-bool Tree<K, V>::write(Key key, Value value, Mode mode, const Value* expected) {
+template <class K>
+bool WordTree<K>::write(Key key, const NewValue& value, Mode mode, const NewValue* expected) {
   check_key(key);
-  check_value(value);
   return retry_when_full(pool(), [&] { return try_write(key, value, mode, expected); });
 }
 
 /// What the log needs no more.
-template <class K, class V>
-bool Tree<K, V>::reclaim_space() noexcept {
+template <class K>
+bool WordTree<K>::reclaim_space() noexcept {
   try {
     return has_log() && buffers_.give_space_back(Upkeep{*this});
   } catch (const std::exception&) {
@@ -108,8 +105,8 @@ bool Tree<K, V>::reclaim_space() noexcept {
   }
 }
 
-template <class K, class V>
-bool Tree<K, V>::try_write(Key key, Value value, Mode mode, const Value* expected) {
+template <class K>
+bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const NewValue* expected) {
   const Hash16 hash = Keys::hash16(key);
   if (buffers_.upkeep_due()) buffers_.keep_short(Upkeep{*this});
   const epoch::Guard guard;
@@ -133,8 +130,8 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode, const Value* expecte
 }
 
 /// Adds a pair, to the write buffer if there is one; false if the node must be split before.
-template <class K, class V>
-bool Tree<K, V>::add(Node& node, Key key, Value value, Hash16 hash) {
+template <class K>
+bool WordTree<K>::add(Node& node, Key key, const NewValue& value, Hash16 hash) {
   Buffer* const buffer = buffer_for_change(node);
   const unsigned slot = buffer != nullptr ? 0 : free_slot_of(node, hash);
   if (slot == kLeafPairs || (buffer == nullptr && !leaf_may_take(node))) return false;
@@ -157,8 +154,9 @@ bool Tree<K, V>::add(Node& node, Key key, Value value, Hash16 hash) {
 }
 
 /// Adds a pair by two-phase insertion (§4.1): the pair, then its bit. The bit is the commit.
-template <class K, class V>
-void Tree<K, V>::add_to_leaf(Node& node, unsigned slot, Key key, Value value, Hash16 hash) {
+template <class K>
+void WordTree<K>::add_to_leaf(Node& node, unsigned slot, Key key, const NewValue& value,
+                              Hash16 hash) {
   Leaf& leaf = *node.leaf();
   Pair& pair = pair_at(leaf, slot);
   const std::uint64_t bit = std::uint64_t{1} << slot % 64;
@@ -169,13 +167,13 @@ void Tree<K, V>::add_to_leaf(Node& node, unsigned slot, Key key, Value value, Ha
     pm().store(pair.value, value_word);
     pm().flush(&pair, sizeof pair);  // fenced before the commit, below
   };
-  if constexpr (Keys::kInline && Values::kInline) {
-    store_pair(key, value);
+  if (all_inline()) {
+    store_pair(inline_word(key), value.word);
     // Phase 1: the pair is durable before its bit can be. Phase 2: the bit is the commit.
     pm().commit(bitmap, with_bit);
   } else {
     alloc::Session session = pool().allocator().session();
-    store_pair(keys_.write(session, key, hash), values_.write(session, value));
+    store_pair(keys_.write(session, key, hash), codec_.write(session, value));
     // Phase 1: pair and blobs are durable before the bit can be. Phase 2: the bit is the commit.
     session.commit({&bitmap, bit, bit});
     count_blobs(pair.key, pair.value, +1);
@@ -183,8 +181,8 @@ void Tree<K, V>::add_to_leaf(Node& node, unsigned slot, Key key, Value value, Ha
   node.add(slot, hash);
 }
 
-template <class K, class V>
-void Tree<K, V>::replace(Node& node, const Found& found, Value value) {
+template <class K>
+void WordTree<K>::replace(Node& node, const Found& found, const NewValue& value) {
   if (found.slot >= 0) {
     replace_in_leaf(node, static_cast<unsigned>(found.slot), value);
   } else {
@@ -193,26 +191,26 @@ void Tree<K, V>::replace(Node& node, const Found& found, Value value) {
 }
 
 /// Replaces the value of a pair; the value word is the commit.
-template <class K, class V>
-void Tree<K, V>::replace_in_leaf(Node& node, unsigned slot, Value value) {
+template <class K>
+void WordTree<K>::replace_in_leaf(Node& node, unsigned slot, const NewValue& value) {
   Word& word = pair_at(*node.leaf(), slot).value;
-  if constexpr (Values::kInline) {
-    pm().publish(word, value);  // the commit; the key and its bit are durable already
+  if (codec_.is_inline()) {
+    pm().publish(word, value.word);  // the commit; the key and its bit are durable already
   } else {
     alloc::Session session = pool().allocator().session();
     const Word old_word = pm::load(word);
-    const Word new_word = values_.write(session, value);
+    const Word new_word = codec_.write(session, value);
     if (new_word == old_word) return;  // both empty: nothing to change
-    const std::int64_t old_bytes = values_.footprint(old_word);
-    Values::free(session, old_word);
+    const std::int64_t old_bytes = codec_.footprint(old_word);
+    codec_.free(session, old_word);
     session.commit(pm::set_word(word, new_word));  // the new blob is durable before
     // Only now: of a large block that is merely reserved the allocator doesn't know the size.
-    blob_bytes_.add(values_.footprint(new_word) - old_bytes);
+    blob_bytes_.add(codec_.footprint(new_word) - old_bytes);
   }
 }
 
-template <class K, class V>
-void Tree<K, V>::remove(Node& node, const Found& found) {
+template <class K>
+void WordTree<K>::remove(Node& node, const Found& found) {
   const auto slot = static_cast<unsigned>(found.slot);
   pairs_.add(-1);  // before the stores, as in add()
   try {
@@ -228,20 +226,20 @@ void Tree<K, V>::remove(Node& node, const Found& found) {
 }
 
 /// Removes a pair; clearing its bit is the commit.
-template <class K, class V>
-void Tree<K, V>::remove_from_leaf(Node& node, unsigned slot) {
+template <class K>
+void WordTree<K>::remove_from_leaf(Node& node, unsigned slot) {
   Leaf& leaf = *node.leaf();
   const std::uint64_t bit = std::uint64_t{1} << slot % 64;
   std::uint64_t& bitmap = word_of_slot(leaf, slot);
   const std::uint64_t without_bit = pm::load(bitmap) & ~bit;
-  if constexpr (Keys::kInline && Values::kInline) {
+  if (all_inline()) {
     pm().publish(bitmap, without_bit);  // the commit
   } else {
     const Pair& pair = pair_at(leaf, slot);
-    const std::int64_t bytes = keys_.footprint(pair.key) + values_.footprint(pair.value);
+    const std::int64_t bytes = keys_.footprint(pair.key) + codec_.footprint(pair.value);
     alloc::Session session = pool().allocator().session();
     Keys::free(session, pm::load(pair.key));
-    Values::free(session, pm::load(pair.value));
+    codec_.free(session, pm::load(pair.value));
     session.commit({&bitmap, bit, 0});
     blob_bytes_.add(-bytes);
   }
@@ -249,22 +247,22 @@ void Tree<K, V>::remove_from_leaf(Node& node, unsigned slot) {
 }
 
 /// Keeps the statistics of the blobs that a pair refers to.
-template <class K, class V>
-void Tree<K, V>::count_blobs(Word key, Word value, int sign) {
-  blob_bytes_.add(sign * (keys_.footprint(key) + values_.footprint(value)));
+template <class K>
+void WordTree<K>::count_blobs(Word key, Word value, int sign) {
+  blob_bytes_.add(sign * (keys_.footprint(key) + codec_.footprint(value)));
 }
 
 /// Keeps the filter selective: erased keys stay in it, and a fresh filter has at most kBitsPerKey
 /// bits per key.
-template <class K, class V>
-void Tree<K, V>::shed_stale_filter(Node& node) {
+template <class K>
+void WordTree<K>::shed_stale_filter(Node& node) {
   constexpr unsigned kTolerated = 48;
   const unsigned fresh = Bloom::kBitsPerKey * node.count();
   if (node.bloom.bits_set() > fresh + kTolerated) fill_filter(node, node.slots());
 }
 
-template <class K, class V>
-bool Tree<K, V>::erase(Key key, const Value* expected) {
+template <class K>
+bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
   check_key(key);
   const Hash16 hash = Keys::hash16(key);
   if (buffers_.upkeep_due()) buffers_.keep_short(Upkeep{*this});
@@ -295,14 +293,14 @@ static double share_of(std::int64_t part, std::uint64_t whole) {
   return std::min(1.0, static_cast<double>(part) / static_cast<double>(whole));
 }
 
-template <class K, class V>
-std::uint64_t Tree<K, V>::size() const {
+template <class K>
+std::uint64_t WordTree<K>::size() const {
   require_resumed();
   return static_cast<std::uint64_t>(pairs_.sum());
 }
 
-template <class K, class V>
-IndexStats Tree<K, V>::stats() const {
+template <class K>
+IndexStats WordTree<K>::stats() const {
   IndexStats stats;
   const IndexStats backup = backup_->stats();
   stats.resumption_seconds = resumption_.seconds();
@@ -317,9 +315,7 @@ IndexStats Tree<K, V>::stats() const {
   return stats;
 }
 
-template class Tree<std::uint64_t, std::uint64_t>;
-template class Tree<std::uint64_t, std::string>;
-template class Tree<std::string, std::uint64_t>;
-template class Tree<std::string, std::string>;
+template class WordTree<std::uint64_t>;
+template class WordTree<std::string>;
 
 }  // namespace perdix::index::sptree

@@ -1,7 +1,9 @@
 // SpTree, the engine (sptree.txt §4): a radix tree in DRAM leads to middle nodes in DRAM, each of
 // which stands for one leaf in PM.
 //
-//   sptree.cc    point operations: get, put, insert, update, erase
+// The tree knows values as words; what depends on their type is the class at the end of this file.
+//
+//   sptree.cc    point operations: lookups, put, insert, update, erase
 //   buffered.h   the same where a write buffer takes them, and merging a buffer into its leaf
 //   hints.h      where the node of a key probably is, for writes with buffers
 //   smo.cc       split and merge, the structure modifications
@@ -51,10 +53,13 @@
 #include "art/tree.h"
 #include "epoch/guard.h"
 #include "index/common/batch.h"
+#include "index/common/groups.h"
+#include "index/common/limits.h"
 #include "index/common/neighbour.h"
 #include "index/common/scan_orders.h"
 #include "index/common/value_of.h"
 #include "index/common/word.h"
+#include "index/common/word_codec.h"
 #include "index/common/write_buffers.h"
 #include "index/sptree/backup.h"
 #include "index/sptree/backup_queue.h"
@@ -76,51 +81,21 @@ inline constexpr std::string_view kEngineName = "sptree";
 
 using pool::BlockVisitor;
 
-template <class K, class V>
-class Tree final : public pool::OpenIndex {
+/// All of the tree but what depends on the type of values, which are words here.
+template <class K>
+class WordTree : public pool::OpenIndex {
  public:
   using Key = View<K>;
-  using Value = View<V>;
 
-  /// Opens or creates the index behind the handle. Its DRAM layers come back later (resume.cc).
-  /// `log_limits`: for tests; `bytes` follows from the budget.
-  explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {},
-                const wal::Log::Limits& log_limits = {0});
-  Tree(const Tree&) = delete;
-  Tree& operator=(const Tree&) = delete;
+  WordTree(const WordTree&) = delete;
+  WordTree& operator=(const WordTree&) = delete;
 
   /// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a
   /// crash it goes on where it was.
-  static void destroy(pool::PoolCore& pool, std::uint64_t& root);
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind);
 
-  void put(Key key, Value value) { write(key, value, Mode::put); }
-  bool insert(Key key, Value value) { return write(key, value, Mode::insert); }
-  bool update(Key key, Value value) { return write(key, value, Mode::update); }
-  bool erase(Key key) { return erase(key, nullptr); }
-
-  /// Replace or remove the value of a key if it is `expected`.
-  bool update_if(Key key, Value expected, Value value) {
-    return write(key, value, Mode::update, &expected);
-  }
-  bool erase_if(Key key, Value expected) { return erase(key, &expected); }
-
-  bool get(Key key, V& value) const;
-  std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
+  bool erase(Key key) { return erase_word(key, nullptr); }
   bool contains(Key key) const;
-  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
-
-  /// At most `limit` pairs.
-  void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
-  void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
-
-  /// The pair of the greatest key that is not above `key`.
-  std::optional<std::pair<K, V>> find_floor(Key key) const;
-
-  /// The pair of the greatest key below `key`.
-  std::optional<std::pair<K, V>> find_below(Key key) const {
-    const auto before = predecessor(key);
-    return before ? find_floor(*before) : std::nullopt;
-  }
 
   std::uint64_t size() const;
   IndexStats stats() const override;
@@ -145,13 +120,31 @@ class Tree final : public pool::OpenIndex {
 
   pool::PoolCore& pool() const { return handle_.pool(); }
 
+ protected:
+  enum class Mode { put, insert, update };
+
+  /// Opens or creates the index behind the handle.
+  WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options,
+           const wal::Log::Limits& log_limits);
+
+  /// `expected`: the value that is replaced or removed, null if it may be any.
+  bool write(Key key, const NewValue& value, Mode mode, const NewValue* expected);
+  bool erase_word(Key key, const NewValue* expected);
+
+  // The caller holds a guard, as long as it uses what words refer to.
+  std::optional<Word> find_word(Key key) const;
+  void find_group(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
+  std::optional<Pair> find_last(Key key) const;
+  template <class Batch, class Values>
+  bool read_batch(Batch& batch, const Values& values, K& position, std::size_t limit) const;
+  Words<K> keys() const { return keys_; }
+
  private:
   using Node = Mnode<K>;
   using Version = typename Node::Lock::Version;
   using Buffers = WriteBuffers<BufferShape<Node>>;
   using Buffer = typename Buffers::Buffer;
   using Keys = Words<K>;
-  using Values = Words<V>;
   using NodeBounds = Bounds<K>;
 
   /// Gives the top layer the key under which it filed a middle node.
@@ -160,11 +153,9 @@ class Tree final : public pool::OpenIndex {
   };
   using TopLayer = art::Tree<Node*, LowOf>;
 
-  enum class Mode { put, insert, update };
-
   /// What the upkeep of the buffers asks for.
   struct Upkeep {
-    Tree& tree;
+    WordTree& tree;
 
     void clean(wal::Chain& chain, bool may_split) { tree.clean(chain, may_split); }
     void resume_some(unsigned leaves) { tree.resume_some(leaves); }
@@ -225,16 +216,19 @@ class Tree final : public pool::OpenIndex {
   void prefetch_by_hint(Key key, Hash16 hash) const;
   void prefetch_node(const Node* node, Hash16 hash) const;
   Found find(const Node& node, Key key, Hash16 hash) const;
-  bool is(const Found& found, const Value* expected) const {
-    return expected == nullptr || values_.view(found.value) == *expected;
+  bool is(const Found& found, const NewValue* expected) const {
+    return expected == nullptr || codec_.equal(found.value, *expected);
   }
-  bool write(Key key, Value value, Mode mode, const Value* expected = nullptr);
-  bool try_write(Key key, Value value, Mode mode, const Value* expected);
-  bool erase(Key key, const Value* expected);
-  bool add(Node& node, Key key, Value value, Hash16 hash);
-  void add_to_leaf(Node& node, unsigned slot, Key key, Value value, Hash16 hash);
-  void replace(Node& node, const Found& found, Value value);
-  void replace_in_leaf(Node& node, unsigned slot, Value value);
+  bool try_write(Key key, const NewValue& value, Mode mode, const NewValue* expected);
+  /// The word of a number.
+  static Word inline_word(Key key) { return NewValue(key).word; }
+
+  /// Words own no blobs, neither of keys nor of values.
+  bool all_inline() const { return Keys::kInline && codec_.is_inline(); }
+  bool add(Node& node, Key key, const NewValue& value, Hash16 hash);
+  void add_to_leaf(Node& node, unsigned slot, Key key, const NewValue& value, Hash16 hash);
+  void replace(Node& node, const Found& found, const NewValue& value);
+  void replace_in_leaf(Node& node, unsigned slot, const NewValue& value);
   void remove(Node& node, const Found& found);
   void remove_from_leaf(Node& node, unsigned slot);
   void count_blobs(Word key, Word value, int sign);
@@ -255,9 +249,9 @@ class Tree final : public pool::OpenIndex {
   SlotSet taken_slots(const Node& node) const;
   unsigned free_slot_of(const Node& node, Hash16 hash) const;
   unsigned count_with_buffer(const Node& node) const;
-  bool add_buffered(Node& node, Buffer& buffer, Key key, Value value, Hash16 hash);
-  void add_to_buffer(Buffer& buffer, Key key, Value value, Hash16 hash);
-  void replace_in_buffer(Buffer& buffer, unsigned i, Value value);
+  bool add_buffered(Node& node, Buffer& buffer, Key key, const NewValue& value, Hash16 hash);
+  void add_to_buffer(Buffer& buffer, Key key, const NewValue& value, Hash16 hash);
+  void replace_in_buffer(Buffer& buffer, unsigned i, const NewValue& value);
   void remove_from_buffer(Buffer& buffer, unsigned i);
   static std::uint8_t sure_of(unsigned taken);
   bool leaf_may_take(const Node& node) const;
@@ -272,7 +266,6 @@ class Tree final : public pool::OpenIndex {
 
   // get_many.cc
   struct Pending;
-  void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const;
   void find_nodes(std::span<const Key> keys, std::span<Pending> group) const;
   const Buffer* prefetch_pair(const Node& node, Hash16 hash) const;
   void prefetch_blobs(const Pending& pending) const;
@@ -298,11 +291,11 @@ class Tree final : public pool::OpenIndex {
   void merge_with_next(Node& node);
 
   // scan.cc
-  struct ScanBatch;
   class PairsByPlace;
   struct Order;
   struct Sortable;
-  void collect(const Node& node, Key from, std::size_t limit, Order& order, ScanBatch& into) const;
+  template <class Batch>
+  void collect(const Node& node, Key from, std::size_t limit, Order& order, Batch& into) const;
   unsigned first_from(const PairsByPlace& pairs, const Places& places, Key from) const;
   std::optional<Pair> last_up_to(const Node& node, Key key, Order& order) const;
   void read_order(const Node& node, Order& order) const;
@@ -310,7 +303,6 @@ class Tree final : public pool::OpenIndex {
   unsigned list_places(const Node& node, const Places& former, Places& into) const;
   bool order_sound(const Node& node) const;
   void prefetch_after(const Node& node, std::size_t read) const;
-  bool read_batch(ScanBatch& batch, K& position, std::size_t limit) const;
 
   // recovery.cc
   void create();
@@ -357,7 +349,7 @@ class Tree final : public pool::OpenIndex {
 
   pool::IndexHandle handle_;
   Keys keys_;
-  Values values_;
+  WordCodec codec_;
   util::Arena nodes_{util::Arena::kMostRange};  // middle nodes only: number_of() counts them
   util::Arena arena_;  // their bounds, orders and write buffers, and the top layer
   Buffers buffers_;
@@ -381,20 +373,103 @@ class Tree final : public pool::OpenIndex {
 };
 
 template <class K, class V>
-auto Tree<K, V>::next_of(const Node& node) const -> Node* {
+class Tree final : public WordTree<K> {
+ public:
+  using Key = View<K>;
+  using Value = View<V>;
+
+  /// Opens or creates the index behind the handle. Its DRAM layers come back later (resume.cc).
+  /// `log_limits`: for tests; `bytes` follows from the budget.
+  explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {},
+                const wal::Log::Limits& log_limits = {0})
+      : Base(std::move(handle), kKindOf<V>, options, log_limits), values_(this->pool()) {}
+
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root) {
+    Base::destroy(pool, root, kKindOf<V>);
+  }
+
+  void put(Key key, Value value) { change(key, value, Mode::put); }
+  bool insert(Key key, Value value) { return change(key, value, Mode::insert); }
+  bool update(Key key, Value value) { return change(key, value, Mode::update); }
+
+  /// Replace or remove the value of a key if it is `expected`.
+  bool update_if(Key key, Value expected, Value value) {
+    const NewValue former(expected);
+    return change(key, value, Mode::update, &former);
+  }
+  bool erase_if(Key key, Value expected) {
+    const NewValue former(expected);
+    return this->erase_word(key, &former);
+  }
+
+  bool get(Key key, V& value) const {
+    const epoch::Guard guard;
+    const std::optional<Word> word = this->find_word(key);
+    if (word) values_.copy(*word, value);
+    return word.has_value();
+  }
+  std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
+
+  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+    in_groups(keys, out, [this](auto some, auto values) { get_group(some, values); });
+  }
+
+  /// At most `limit` pairs.
+  void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
+  void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
+
+  /// The pair of the greatest key that is not above `key`.
+  std::optional<std::pair<K, V>> find_floor(Key key) const {
+    const epoch::Guard guard;
+    const std::optional<Pair> pair = this->find_last(key);
+    if (!pair) return std::nullopt;
+    return std::pair<K, V>(this->keys().own(pair->key), values_.own(pair->value));
+  }
+
+  /// The pair of the greatest key below `key`.
+  std::optional<std::pair<K, V>> find_below(Key key) const {
+    const auto before = predecessor(key);
+    return before ? find_floor(*before) : std::nullopt;
+  }
+
+ private:
+  using Base = WordTree<K>;
+  using Mode = typename Base::Mode;
+
+  bool change(Key key, Value value, Mode mode, const NewValue* expected = nullptr) {
+    check_value(value);
+    return this->write(key, NewValue(value), mode, expected);
+  }
+
+  void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+    const epoch::Guard guard;
+    std::array<std::optional<Word>, kGroup> words;
+    this->find_group(keys, std::span(words).first(keys.size()));
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      out[i] = words[i] ? std::optional<V>(values_.own(*words[i])) : std::nullopt;
+  }
+
+  // scan.cc
+  struct ScanBatch;
+
+  Words<V> values_;
+};
+
+template <class K>
+auto WordTree<K>::next_of(const Node& node) const -> Node* {
   return static_cast<Node*>(nodes_.piece(node.next.load(std::memory_order_acquire)));
 }
 
-template <class K, class V>
-void Tree<K, V>::set_next(Node& node, const Node* next) {
+template <class K>
+void WordTree<K>::set_next(Node& node, const Node* next) {
   node.next.store(nodes_.ref(next), std::memory_order_release);
 }
 
 /// A node that doesn't begin after the key, as a rule the one whose range covers it. Nothing on the
 /// way is validated and few branches depend on what memory holds, so that the processor can begin
 /// the caller's next lookup while it waits for this one.
-template <class K, class V>
-auto Tree<K, V>::locate(Key key) const -> Node* {
+template <class K>
+auto WordTree<K>::locate(Key key) const -> Node* {
   auto way = top_.look_ahead(key);
   while (way.step()) {
   }
@@ -403,8 +478,8 @@ auto Tree<K, V>::locate(Key key) const -> Node* {
 
 /// What a guess of the top layer is good for: any node that doesn't begin after the key will do,
 /// since `next` leads on. Else the search is made again, validated.
-template <class K, class V>
-auto Tree<K, V>::start_at(Node* guess, Key key) const -> Node* {
+template <class K>
+auto WordTree<K>::start_at(Node* guess, Key key) const -> Node* {
   if (guess == nullptr) [[unlikely]]
     return locate_surely(key);
   if (key < NodeBounds::view(guess->low)) [[unlikely]]
@@ -412,8 +487,8 @@ auto Tree<K, V>::start_at(Node* guess, Key key) const -> Node* {
   return guess;
 }
 
-template <class K, class V>
-[[gnu::noinline]] auto Tree<K, V>::locate_surely(Key key) const -> Node* {
+template <class K>
+[[gnu::noinline]] auto WordTree<K>::locate_surely(Key key) const -> Node* {
   Node* node = top_.find_floor(key);
   return node != nullptr ? node : head_;
 }
@@ -423,14 +498,14 @@ template <class K, class V>
 /// `steps` counts those to the right, from 0 on. After a few the guess was a bad one, and the
 /// search is made again, validated; what lies between its result and the key's node is missing in
 /// the top layer.
-template <class K, class V>
-[[gnu::noinline]] auto Tree<K, V>::go_right(Node* node, Version version, Key key,
-                                            unsigned& steps) const -> Node* {
+template <class K>
+[[gnu::noinline]] auto WordTree<K>::go_right(Node* node, Version version, Key key,
+                                             unsigned& steps) const -> Node* {
   constexpr unsigned kSplitsMeanwhile = 4;
   Node* next = next_of(*node);
   if (!node->lock.read_validate(version)) return node;
   // A reader, too, changes the DRAM layers: they are a cache of what is in PM.
-  auto* const self = const_cast<Tree*>(this);
+  auto* const self = const_cast<WordTree*>(this);
   if (next == nullptr) {
     pm::on_step("sptree: a leaf may be cold");
     self->warm(key);
@@ -443,9 +518,9 @@ template <class K, class V>
 }
 
 /// What read_node_from() does if its first attempt failed: attempts until one is consistent.
-template <class K, class V>
+template <class K>
 template <class Read>
-[[gnu::noinline]] auto Tree<K, V>::keep_reading(Node* node, Key key, Read read) const {
+[[gnu::noinline]] auto WordTree<K>::keep_reading(Node* node, Key key, Read read) const {
   for (unsigned steps = 0;;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
@@ -465,9 +540,9 @@ template <class Read>
 
 /// Calls read(node) on the node whose range covers the key until the result is consistent. The
 /// caller holds a guard.
-template <class K, class V>
+template <class K>
 template <class Read>
-auto Tree<K, V>::read_node(Key key, Hash16 hash, Read read) const {
+auto WordTree<K>::read_node(Key key, Hash16 hash, Read read) const {
   Node* node = locate(key);
   node->prefetch_fingerprints(hash);  // at the same time as the first line
   return read_node_from(node, key, read);
@@ -475,9 +550,9 @@ auto Tree<K, V>::read_node(Key key, Hash16 hash, Read read) const {
 
 /// The same, beginning at a node that doesn't begin after the key. The first attempt is not in the
 /// loop: a compiler would calculate before it whatever is the same in each pass, and keep it.
-template <class K, class V>
+template <class K>
 template <class Read>
-auto Tree<K, V>::read_node_from(Node* node, Key key, Read read) const {
+auto WordTree<K>::read_node_from(Node* node, Key key, Read read) const {
   const Version version = node->lock.read_begin();
   if (!Node::Lock::obsolete(version) && node->covers(key)) [[likely]] {
     auto result = read(*node);
