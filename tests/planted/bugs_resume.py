@@ -77,7 +77,7 @@ BUGS = [
     Bug(
         "the node to the left of the gap does not learn of its neighbour",
         SPTREE_RESUME,
-        "    set_next(left, node);\n",
+        "    nodes_.set_next(left, node);\n",
         "",
         TREE,
     ),

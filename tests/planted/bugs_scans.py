@@ -1,7 +1,7 @@
 """Bugs of the orders that scans keep (src/index/common/scan_orders.h), which unit tests must
 notice: the explorer and the schedule fuzzer scan too little between the changes of one leaf."""
 
-from bug import NB_SCAN, NB_TREE_H, SCAN, SCAN_ORDERS, SPTREE_RECOVERY, Bug, unit
+from bug import MIDDLE_NODES, NB_SCAN, NB_TREE_H, SCAN, SCAN_ORDERS, Bug, unit
 
 ORDERS = (unit("src/index/common/index_common_test", "ScanOrders*"),)
 SP_SCANS = (unit("src/index/sptree/sptree_test", "SpTreeScan*"),)
@@ -24,8 +24,8 @@ BUGS = [
     ),
     Bug(
         "scans: a node that was merged away leaves its order to the next one (no invalidation)",
-        SPTREE_RECOVERY,
-        "    tree->orders_.forget(tree->number_of(*retired));\n",
+        MIDDLE_NODES,
+        "      nodes->orders_.forget(nodes->number_of(*retired));\n",
         "",
         SP_SCANS,
     ),

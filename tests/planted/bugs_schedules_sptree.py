@@ -88,8 +88,8 @@ BUGS = [
     Bug(
         "schedules: a node that was merged away is freed without a grace period",
         SMO,
-        "  right_lock.release()->lock.unlock_obsolete();\n  retire(right_node);\n",
-        "  right_lock.release()->lock.unlock_obsolete();\n  delete_node(right_node);\n",
+        "  right_lock.release()->lock.unlock_obsolete();\n  nodes_.retire(right_node);\n",
+        "  right_lock.release()->lock.unlock_obsolete();\n  nodes_.release_with_bound(right_node);\n",
         EDGE + LITTLE,
     ),
     Bug(

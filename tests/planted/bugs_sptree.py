@@ -279,8 +279,8 @@ BUGS = [
     Bug(
         "recovery leaves ranges open",
         SPTREE_RESUME,
-        "    high = NodeBounds::end_at(next != nullptr ? next->low\n",
-        "    if (!{planted}) high = NodeBounds::end_at(next != nullptr ? next->low\n",
+        "    high = NodeBounds::end_at(next != nullptr ? next->low : ",
+        "    if (!{planted}) high = NodeBounds::end_at(next != nullptr ? next->low : ",
         TREE,
     ),
     Bug(

@@ -75,7 +75,7 @@ BUGS = [
       node = locate_surely(key);
     } else if (node->covers(key)) {
       if (node->lock.read_validate(version)) return LockedNode(nullptr);
-    } else if (Node* next = next_of(*node); next != nullptr) {
+    } else if (Node* next = nodes_.next_of(*node); next != nullptr) {
       if (node->lock.read_validate(version)) node = next;
     } else if (node->lock.try_upgrade(version)) {
       pm::on_step("sptree: lock a gap");
@@ -87,7 +87,7 @@ BUGS = [
       node = locate_surely(key);
     } else if (node->covers(key)) {
       if (node->lock.read_validate(version)) return LockedNode(nullptr);
-    } else if (Node* next = next_of(*node); next != nullptr) {
+    } else if (Node* next = nodes_.next_of(*node); next != nullptr) {
       if (node->lock.read_validate(version)) node = next;
     } else if (node->lock.try_upgrade(version)) {
       pm::on_step("sptree: lock a gap");

@@ -25,7 +25,7 @@ namespace perdix::index::sptree {
 /// bounds it, so that a small one takes no more memory than its buffers.
 template <class K>
 std::uint32_t WordTree<K>::own_number(const Node& node) const {
-  const std::uint64_t index = number_of(node);
+  const std::uint64_t index = nodes_.number_of(node);
   return index < buffers_.budget() ? static_cast<std::uint32_t>(index) + 1 : 0;
 }
 
@@ -47,9 +47,9 @@ void WordTree<K>::grow_hints() {
   if constexpr (Keys::kInline) {
     if (!buffers_.any()) return;
     const epoch::Guard guard;  // for the table, too: another thread may make a new one
-    const auto nodes = static_cast<std::uint64_t>(leaves_.sum());
+    const auto nodes = static_cast<std::uint64_t>(nodes_.count());
     if (!hints_.growth_due(nodes)) return;
-    const Node* second = next_of(*head_);
+    const Node* second = nodes_.next_of(*head_);
     const Node* last = top_.find_floor(NodeBounds::open());
     if (second == nullptr || last == nullptr || last->low < second->low) return;
     try {
@@ -57,7 +57,8 @@ void WordTree<K>::grow_hints() {
     } catch (const std::bad_alloc&) {
       return;  // searches take as long as they did
     }
-    for (const Node* node = second; node != nullptr; node = next_of(*node)) leave_hint(*node);
+    for (const Node* node = second; node != nullptr; node = nodes_.next_of(*node))
+      leave_hint(*node);
   }
 }
 
@@ -65,7 +66,7 @@ template <class K>
 bool WordTree<K>::hinted(Key key) const {
   if constexpr (Keys::kInline) {
     const epoch::Guard guard;
-    return nodes_.piece(hints_.of(key)) == locate(key);
+    return nodes_.at(hints_.of(key)) == locate(key);
   }
   return false;
 }

@@ -80,7 +80,7 @@ void WordTree<K>::check_node(const Node& node, CheckReport& report) const {
   Problems problems(report);
   const Leaf& leaf = *node.leaf();
   const pm::Offset offset = pool().offset(&leaf);
-  const Node* next = next_of(node);
+  const Node* next = nodes_.next_of(node);
   ++report.blocks;
   problems.expect(pool().allocator().validate_block(offset, sizeof(Leaf)),
                   "leaf {:#x} lies in free memory (L6)", offset);
@@ -119,7 +119,7 @@ void WordTree<K>::check_backup(CheckReport& report) const {
     problems.expect(false, "backup of the top layer: {}", problem);
   const Node* node = head_;
   backup_->tree().scan(Key{}, [&](Key low, std::uint64_t offset) {
-    while (node != nullptr && NodeBounds::view(node->low) < low) node = next_of(*node);
+    while (node != nullptr && NodeBounds::view(node->low) < low) node = nodes_.next_of(*node);
     problems.expect(node != nullptr && NodeBounds::view(node->low) == low &&
                         pool().offset(node->leaf()) == offset,
                     "the backup leads to {:#x}, where the leaf that it means is not (L8)", offset);
@@ -132,19 +132,19 @@ void WordTree<K>::check_backup(CheckReport& report) const {
 template <class K>
 void WordTree<K>::check_top(CheckReport& report) const {
   Problems problems(report);
-  const Node* node = next_of(*head_);
+  const Node* node = nodes_.next_of(*head_);
   std::uint64_t missing = 0;
   top_.for_each([&](const Node* listed) {
     for (; node != nullptr && NodeBounds::view(node->low) < NodeBounds::view(listed->low);
-         node = next_of(*node)) {
+         node = nodes_.next_of(*node)) {
       ++missing;
     }
     problems.expect(node == listed, "the top layer leads to leaf {:#x}, which is not in the list",
                     pool().offset(listed->leaf()));
-    if (node == listed) node = next_of(*node);
+    if (node == listed) node = nodes_.next_of(*node);
     return true;
   });
-  for (; node != nullptr; node = next_of(*node)) ++missing;
+  for (; node != nullptr; node = nodes_.next_of(*node)) ++missing;
   problems.expect(missing == unlisted_.load(std::memory_order_relaxed),
                   "the top layer misses {} leaves (T1)", missing);
 }
@@ -163,7 +163,7 @@ CheckReport WordTree<K>::check() const {
   check_backup(report);
   check_top(report);
   problems.expect(head_->leaf()->low == 0, "the first leaf has a low bound (L1)");
-  for (const Node* node = head_; node != nullptr; node = next_of(*node)) {
+  for (const Node* node = head_; node != nullptr; node = nodes_.next_of(*node)) {
     check_node(*node, report);
     check_pairs(*node, report);
     check_buffer(*node, report);
@@ -187,7 +187,7 @@ void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
   visit(pool().offset(&root()));
   if (has_log()) log().for_each_block(visit);
   backup_->tree().for_each_block(visit);
-  for (const Node* node = head_; node != nullptr; node = next_of(*node)) {
+  for (const Node* node = head_; node != nullptr; node = nodes_.next_of(*node)) {
     visit(pool().offset(node->leaf()));
     if (Keys::blobs(node->leaf()->low) != 0) visit(blob_offset(node->leaf()->low));
     for (const unsigned slot : node->slots()) {

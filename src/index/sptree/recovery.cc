@@ -24,9 +24,10 @@ WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOpti
     : handle_(std::move(handle)),
       keys_(pool()),
       codec_(pool(), value_kind),
+      orders_(arena_, pool().reclaimer()),
+      nodes_(arena_, pool().reclaimer(), orders_),
       buffers_(arena_, log_limits),
       hints_(arena_, pool().reclaimer()),
-      orders_(arena_, pool().reclaimer()),
       drain_{pool().reclaimer()},
       top_(art::DramMemory(arena_, pool().reclaimer())),
       unfiled_(pool().background(), [this](Key low, pm::Offset leaf) { file(low, leaf); }) {
@@ -94,44 +95,12 @@ void WordTree<K>::make_log() {
   session.finish();
 }
 
-template <class K>
-auto WordTree<K>::new_node(Leaf* leaf, Key low, typename NodeBounds::High high) -> Node* {
-  const auto bound = NodeBounds::make(arena_, low);
-  try {
-    return new (nodes_.allocate(sizeof(Node))) Node(leaf, bound, high);
-  } catch (const std::bad_alloc&) {
-    NodeBounds::release(arena_, bound);
-    throw;
-  }
-}
-
-/// Gives a node back that nobody knows yet.
-template <class K>
-void WordTree<K>::delete_node(Node* node) noexcept {
-  NodeBounds::release(arena_, node->low);
-  nodes_.release(node, sizeof(Node));
-}
-
 /// Computes fingerprints and filter anew from the pairs in PM (M2).
 template <class K>
 void WordTree<K>::fill_filter(Node& node, SlotSet slots) const {
   node.clear();
   for (const unsigned slot : slots)
     node.add(slot, Keys::hash16_of_word(pm::load(pair_at(*node.leaf(), slot).key)));
-}
-
-/// Gives an unlinked node's memory back after a grace period.
-template <class K>
-void WordTree<K>::retire(Node* node) {
-  const auto dispose = [](void* object, void* owner) {
-    auto* retired = static_cast<Node*>(object);
-    auto* tree = static_cast<WordTree*>(owner);
-    // Another leaf's node may get the memory: its versions begin as this one's did.
-    tree->orders_.forget(tree->number_of(*retired));
-    NodeBounds::release(tree->arena_, retired->low);
-    tree->nodes_.release(retired, sizeof(Node));
-  };
-  pool().reclaimer().retire(node, dispose, this);
 }
 
 namespace {
@@ -252,17 +221,11 @@ void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind v
 
 template WordTree<std::uint64_t>::WordTree(pool::IndexHandle, Kind, const IndexOptions&,
                                            const wal::Log::Limits&);
-template auto WordTree<std::uint64_t>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void WordTree<std::uint64_t>::fill_filter(Node&, SlotSet) const;
-template void WordTree<std::uint64_t>::delete_node(Node*) noexcept;
-template void WordTree<std::uint64_t>::retire(Node*);
 template void WordTree<std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
 template WordTree<std::string>::WordTree(pool::IndexHandle, Kind, const IndexOptions&,
                                          const wal::Log::Limits&);
-template auto WordTree<std::string>::new_node(Leaf*, Key, NodeBounds::High) -> Node*;
 template void WordTree<std::string>::fill_filter(Node&, SlotSet) const;
-template void WordTree<std::string>::delete_node(Node*) noexcept;
-template void WordTree<std::string>::retire(Node*);
 template void WordTree<std::string>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
 
 }  // namespace perdix::index::sptree

@@ -168,7 +168,7 @@ auto WordTree<K>::lock_before_gap(Key key) -> LockedNode {
       node = locate_surely(key);
     } else if (node->covers(key)) {
       if (node->lock.read_validate(version)) return LockedNode(nullptr);
-    } else if (Node* next = next_of(*node); next != nullptr) {
+    } else if (Node* next = nodes_.next_of(*node); next != nullptr) {
       if (node->lock.read_validate(version)) node = next;
     } else if (node->lock.try_upgrade(version)) {
       pm::on_step("sptree: lock a gap");
@@ -197,16 +197,16 @@ void WordTree<K>::warm_one(Node& left, Key key) {
     leaf = &before;
   }
   if (leaf != first) {
-    const auto low = NodeBounds::make(arena_, low_of(*leaf));
+    const auto low = nodes_.make_bound(low_of(*leaf));
     try {
       make_warm(*leaf, low);
     } catch (...) {
-      NodeBounds::release(arena_, low);
+      nodes_.release_bound(low);
       throw;
     }
   } else {
     Node* node = make_warm(*leaf, NodeBounds::successor(high));
-    set_next(left, node);
+    nodes_.set_next(left, node);
   }
 }
 
@@ -307,16 +307,15 @@ auto WordTree<K>::new_cold_node(Leaf& leaf, typename NodeBounds::Low low) -> Nod
   auto high = NodeBounds::open();
   if (following != nullptr) {
     prefetch_pairs(*following);  // the background needs it next
-    high = NodeBounds::end_at(next != nullptr ? next->low
-                                              : NodeBounds::make(arena_, low_of(*following)));
+    high = NodeBounds::end_at(next != nullptr ? next->low : nodes_.make_bound(low_of(*following)));
   }
   try {
-    Node* node = new (nodes_.allocate(sizeof(Node))) Node(&leaf, low, high);
-    set_next(*node, next);
+    Node* node = nodes_.make(leaf, low, high);
+    nodes_.set_next(*node, next);
     node->lock.lock();
     return node;
   } catch (...) {
-    if (makes_bound) NodeBounds::release(arena_, NodeBounds::successor(high));
+    if (makes_bound) nodes_.release_bound(NodeBounds::successor(high));
     throw;
   }
 }
@@ -325,9 +324,9 @@ auto WordTree<K>::new_cold_node(Leaf& leaf, typename NodeBounds::Low low) -> Nod
 template <class K>
 void WordTree<K>::delete_cold_node(Node* node) {
   const auto high = node->high.load(std::memory_order_relaxed);
-  const bool made_bound = next_of(*node) == nullptr && !NodeBounds::is_open(high);
-  if (made_bound) NodeBounds::release(arena_, NodeBounds::successor(high));
-  nodes_.release(node, sizeof(Node));
+  const bool made_bound = nodes_.next_of(*node) == nullptr && !NodeBounds::is_open(high);
+  if (made_bound) nodes_.release_bound(NodeBounds::successor(high));
+  nodes_.release(node);
 }
 
 // --- What the log says of it ---------------------------------------------------------------------
@@ -391,7 +390,7 @@ void WordTree<K>::close_chain(Leaf& leaf, const Survivor& survivor) {
 /// Adds the node's pairs to the statistics.
 template <class K>
 void WordTree<K>::count_pairs(const Node& node) {
-  leaves_.add(1);
+  nodes_.count(1);
   blob_bytes_.add(keys_.footprint(pm::load(node.leaf()->low)));
   pairs_.add(count_with_buffer(node));
   if (!all_inline()) {

@@ -106,9 +106,9 @@ template <class Batch>
 void WordTree<K>::collect(const Node& node, Key from, std::size_t limit, Order& order,
                           Batch& into) const {
   prefetch_pairs(*node.leaf());
-  if (const Node* next = next_of(node)) {
+  if (const Node* next = nodes_.next_of(node)) {
     __builtin_prefetch(next);
-    orders_.prefetch_link(number_of(*next));
+    orders_.prefetch_link(nodes_.number_of(*next));
   }
   into.clear();
   read_order(node, order);
@@ -144,7 +144,7 @@ template <class K>
 void WordTree<K>::read_order(const Node& node, Order& order) const {
   order.node = &node;
   order.version = node.lock.read_begin();
-  order.kept = orders_.read(number_of(node), order.version, order.places);
+  order.kept = orders_.read(nodes_.number_of(node), order.version, order.places);
   order.sound = !order.kept && sort_places(node, order.places);
 }
 
@@ -217,9 +217,9 @@ unsigned WordTree<K>::list_places(const Node& node, const Places& former, Places
 template <class K>
 void WordTree<K>::prefetch_after(const Node& node, std::size_t read) const {
   constexpr std::size_t kFew = 48;
-  const Node* next = next_of(node);
+  const Node* next = nodes_.next_of(node);
   if (next == nullptr || (read >= kFew && read <= kLeafPairs / 2)) return;
-  orders_.prefetch(number_of(*next));
+  orders_.prefetch(nodes_.number_of(*next));
   prefetch_pairs(*next->leaf());
 }
 
@@ -252,14 +252,14 @@ bool WordTree<K>::read_batch(Batch& batch, const Values& values, K& position,
   const epoch::Guard guard;
   Order order;
   Node* const start = locate(position);
-  orders_.prefetch(number_of(*start));  // at the same time as the node
+  orders_.prefetch(nodes_.number_of(*start));  // at the same time as the node
   const std::size_t most = std::min(limit, batch.worth_reading());
   const auto high = read_node_from(start, position, [&](const Node& node) {
     collect(node, position, most + 1, order, batch);  // and where the next batch begins
     return node.high.load(std::memory_order_acquire);
   });
   batch.own(pool(), values, most);
-  if (order.sound) orders_.keep(number_of(*order.node), order.version, order.places);
+  if (order.sound) orders_.keep(nodes_.number_of(*order.node), order.version, order.places);
   pool().require_usable();  // what was read may have been there before a sync failed
   batch.read += batch.size();
   if (!batch.complete()) {
@@ -306,7 +306,7 @@ std::optional<Pair> WordTree<K>::find_last(Key key) const {
     const auto last = read_node_from(locate(position), position, [&](const Node& node) {
       return last_up_to(node, position, order);
     });
-    if (order.sound) orders_.keep(number_of(*order.node), order.version, order.places);
+    if (order.sound) orders_.keep(nodes_.number_of(*order.node), order.version, order.places);
     if (last) return last;
     const auto before = predecessor(NodeBounds::view(order.node->low));
     if (!before) return std::nullopt;  // that was the first leaf

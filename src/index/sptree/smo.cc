@@ -154,12 +154,12 @@ void WordTree<K>::split(Node& node, Key key) {
   // DRAM before the commit: when it runs out, the session gives its blocks back and nothing has
   // changed.
   Node* right_node =
-      new_node(&right, division.separator, node.high.load(std::memory_order_relaxed));
+      nodes_.make_with_bound(right, division.separator, node.high.load(std::memory_order_relaxed));
   const std::uint64_t link = staged_link(left, offset);
   try {
     session.commit_when(left.link, ~std::uint64_t{0}, link);
   } catch (...) {
-    delete_node(right_node);
+    nodes_.release_with_bound(right_node);
     throw;
   }
 
@@ -243,15 +243,15 @@ void WordTree<K>::keep(Node& node, std::span<Entry> entries, SlotSet taken) {
 /// since its lock is held.
 template <class K>
 void WordTree<K>::link_right(Node& node, Node* right) {
-  set_next(*right, next_of(node));
-  set_next(node, right);
+  nodes_.set_next(*right, nodes_.next_of(node));
+  nodes_.set_next(node, right);
   node.high.store(NodeBounds::end_at(right->low), std::memory_order_release);
   pm::on_step("sptree: list a new node");
   list(*right);
   leave_hint(node);
   leave_hint(*right);
   file_later(*right);
-  leaves_.add(1);  // last: it waits for all stores before it
+  nodes_.count(1);  // last: it waits for all stores before it
 }
 
 /// Adds a node, which is locked or known to its locked left neighbour only, to the top layer.
@@ -316,7 +316,7 @@ void WordTree<K>::file(Key low, pm::Offset leaf) noexcept {
 /// them is empty.
 template <class K>
 bool WordTree<K>::mergeable(const Node& node) const {
-  const Node* next = next_of(node);
+  const Node* next = nodes_.next_of(node);
   if (next == nullptr) return false;
   const unsigned count = count_with_buffer(node);
   const unsigned next_count = count_with_buffer(*next);
@@ -390,7 +390,7 @@ void WordTree<K>::try_to_merge(Node& node) {
 /// throws, both are as they were.
 template <class K>
 void WordTree<K>::merge_with_next(Node& node) {
-  Node* right_node = next_of(node);
+  Node* right_node = nodes_.next_of(node);
   right_node->lock.lock();  // left to right; it can't be obsolete: only the holder of its left
                             // neighbour's lock makes it so
   LockedNode right_lock(right_node);
@@ -434,13 +434,13 @@ void WordTree<K>::merge_with_next(Node& node) {
   blob_bytes_.add(-low_bytes);
 
   pm::on_step("sptree: leaves were merged");
-  set_next(node, next_of(*right_node));
+  nodes_.set_next(node, nodes_.next_of(*right_node));
   node.high.store(right_node->high.load(std::memory_order_relaxed), std::memory_order_release);
-  leaves_.add(-1);
+  nodes_.count(-1);
   leave_hint(node);
   if (right_node->buffer() != 0) buffers_.release(buffers_.take_from(*right_node));
   right_lock.release()->lock.unlock_obsolete();
-  retire(right_node);
+  nodes_.retire(right_node);
 }
 
 template void WordTree<std::uint64_t>::split(Node&, Key);

@@ -36,7 +36,7 @@ template <class K>
 template <class K>
 void WordTree<K>::prefetch_by_hint(Key key, Hash16 hash) const {
   if constexpr (Keys::kInline) {
-    const auto* node = static_cast<const Node*>(nodes_.piece(hints_.of(key)));
+    const auto* node = nodes_.at(hints_.of(key));
     if (node != nullptr) prefetch_node(node, hash);
   }
 }
@@ -304,9 +304,9 @@ IndexStats WordTree<K>::stats() const {
   IndexStats stats;
   const IndexStats backup = backup_->stats();
   stats.resumption_seconds = resumption_.seconds();
-  stats.resumed = resumption_.done() ? 1 : share_of(leaves_.sum(), Backup<K>::leaves(backup));
+  stats.resumed = resumption_.done() ? 1 : share_of(nodes_.count(), Backup<K>::leaves(backup));
   stats.pairs = static_cast<std::uint64_t>(pairs_.sum());
-  stats.leaves = static_cast<std::uint64_t>(leaves_.sum());
+  stats.leaves = static_cast<std::uint64_t>(nodes_.count());
   stats.pm_bytes = sizeof(Root) + stats.leaves * sizeof(Leaf) +
                    static_cast<std::uint64_t>(blob_bytes_.sum()) + backup.pm_bytes +
                    (!has_log() ? 0 : log().pm_bytes());

@@ -66,6 +66,8 @@
 #include "index/sptree/buffer_shape.h"
 #include "index/sptree/hints.h"
 #include "index/sptree/leaf.h"
+#include "index/sptree/locked_node.h"
+#include "index/sptree/middle_nodes.h"
 #include "index/sptree/mnode.h"
 #include "index/sptree/replay.h"
 #include "index/sptree/resumption.h"
@@ -141,6 +143,7 @@ class WordTree : public pool::OpenIndex {
 
  private:
   using Node = Mnode<K>;
+  using LockedNode = sptree::LockedNode<K>;
   using Version = typename Node::Lock::Version;
   using Buffers = WriteBuffers<BufferShape<Node>>;
   using Buffer = typename Buffers::Buffer;
@@ -163,24 +166,6 @@ class WordTree : public pool::OpenIndex {
     std::int64_t pairs() const { return tree.pairs_.sum(); }
   };
 
-  /// A middle node whose lock is held; unlocks on destruction.
-  class LockedNode {
-   public:
-    explicit LockedNode(Node* node) : node_(node) {}
-    LockedNode(LockedNode&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
-    LockedNode& operator=(LockedNode&&) = delete;
-    ~LockedNode() {
-      if (node_ != nullptr) node_->lock.unlock();
-    }
-    Node& operator*() const { return *node_; }
-    Node* operator->() const { return node_; }
-    explicit operator bool() const { return node_ != nullptr; }
-    Node* release() { return std::exchange(node_, nullptr); }
-
-   private:
-    Node* node_;
-  };
-
   /// Where a pair lies: in a slot of the leaf, or in the write buffer; and its value.
   struct Found {
     int slot = -1;
@@ -199,8 +184,6 @@ class WordTree : public pool::OpenIndex {
   };
 
   // sptree.cc
-  Node* next_of(const Node& node) const;
-  void set_next(Node& node, const Node* next);
   Node* locate(Key key) const;
   Node* start_at(Node* guess, Key key) const;
   Node* locate_surely(Key key) const;
@@ -237,9 +220,6 @@ class WordTree : public pool::OpenIndex {
   // buffered.h
   wal::Owner owner_of(const Node& node) const {
     return sptree::owner_of(pool().offset(node.leaf()));
-  }
-  std::uint64_t number_of(const Node& node) const {
-    return nodes_.ref(&node) * util::Arena::kGranule / sizeof(Node);
   }
   std::uint32_t own_number(const Node& node) const;
   void leave_hint(const Node& node);
@@ -308,10 +288,7 @@ class WordTree : public pool::OpenIndex {
   void create();
   void give_log(bool required);
   void make_log();
-  Node* new_node(Leaf* leaf, Key low, typename NodeBounds::High high);
-  void delete_node(Node* node) noexcept;
   void fill_filter(Node& node, SlotSet slots) const;
-  void retire(Node* node);
 
   // resume.cc
   void start_resuming(bool in_background);
@@ -350,11 +327,11 @@ class WordTree : public pool::OpenIndex {
   pool::IndexHandle handle_;
   Keys keys_;
   WordCodec codec_;
-  util::Arena nodes_{util::Arena::kMostRange};  // middle nodes only: number_of() counts them
-  util::Arena arena_;  // their bounds, orders and write buffers, and the top layer
+  util::Arena arena_;          // bounds, orders, write buffers, and the top layer
+  mutable ScanOrders orders_;  // by the numbers of nodes; a cache that scans fill
+  MiddleNodes<K> nodes_;
   Buffers buffers_;
   Hints hints_;                      // of integer keys, for writes with buffers
-  mutable ScanOrders orders_;        // by number_of(); a cache that scans fill
   K resumed_until_{};                // by resume_some(), of which there is one at a time
   std::optional<Backup<K>> backup_;  // made once the root block is there
   // Before the arena goes away, what was retired must have come back to it.
@@ -363,7 +340,6 @@ class WordTree : public pool::OpenIndex {
   Node* head_ = nullptr;  // of the first leaf; not in the top layer, never obsolete
   std::atomic<std::uint64_t> unlisted_{0};  // T1
   util::StripedCounter pairs_;
-  util::StripedCounter leaves_;
   util::StripedCounter blob_bytes_;
   double recovery_seconds_ = 0;
   // Last: what they do ends before anything else goes away.
@@ -455,16 +431,6 @@ class Tree final : public WordTree<K> {
   Words<V> values_;
 };
 
-template <class K>
-auto WordTree<K>::next_of(const Node& node) const -> Node* {
-  return static_cast<Node*>(nodes_.piece(node.next.load(std::memory_order_acquire)));
-}
-
-template <class K>
-void WordTree<K>::set_next(Node& node, const Node* next) {
-  node.next.store(nodes_.ref(next), std::memory_order_release);
-}
-
 /// A node that doesn't begin after the key, as a rule the one whose range covers it. Nothing on the
 /// way is validated and few branches depend on what memory holds, so that the processor can begin
 /// the caller's next lookup while it waits for this one.
@@ -502,7 +468,7 @@ template <class K>
 [[gnu::noinline]] auto WordTree<K>::go_right(Node* node, Version version, Key key,
                                              unsigned& steps) const -> Node* {
   constexpr unsigned kSplitsMeanwhile = 4;
-  Node* next = next_of(*node);
+  Node* next = nodes_.next_of(*node);
   if (!node->lock.read_validate(version)) return node;
   // A reader, too, changes the DRAM layers: they are a cache of what is in PM.
   auto* const self = const_cast<WordTree*>(this);
