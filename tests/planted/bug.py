@@ -51,6 +51,7 @@ LOG = ("wal",)
 ART_MODIFY = "src/art/tree_modify.h"
 SPTREE = "src/index/sptree/sptree.cc"
 SPTREE_H = "src/index/sptree/sptree.h"
+LEAF_STORE = "src/index/sptree/leaf_store.h"
 MIDDLE_NODES = "src/index/sptree/middle_nodes.h"
 SMO = "src/index/sptree/smo.cc"
 SPTREE_RECOVERY = "src/index/sptree/recovery.cc"

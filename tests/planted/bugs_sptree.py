@@ -6,6 +6,7 @@ from bug import (
     BUFFERED_STRINGS,
     BUFFERS,
     FAIR,
+    LEAF_STORE,
     REPLAY,
     SCAN,
     SMO,
@@ -23,7 +24,7 @@ BUGS = [
     Bug(
         "insert sets the bit before the pair is stored (Level hashing: the token before key "
         "and value)",
-        SPTREE,
+        LEAF_STORE,
         """    store_pair(inline_word(key), value.word);
     // Phase 1: the pair is durable before its bit can be. Phase 2: the bit is the commit.
     pm().commit(bitmap, with_bit);
@@ -36,14 +37,14 @@ BUGS = [
     ),
     Bug(
         "insert flushes the key but not the value's line",
-        SPTREE,
+        LEAF_STORE,
         "pm().flush(&pair, sizeof pair);  // fenced before the commit, below",
         "pm().flush(&pair - 4, sizeof pair);",
         TREE,
     ),
     Bug(
         "insert of a string does not log: blocks leak or are given out twice",
-        SPTREE,
+        LEAF_STORE,
         "    session.commit({&bitmap, bit, bit});\n",
         """    session.commit_when(bitmap, bit, bit);
     pm().fence();
@@ -56,7 +57,7 @@ BUGS = [
     ),
     Bug(
         "insert names the wrong slot's bit as its commit",
-        SPTREE,
+        LEAF_STORE,
         "    session.commit({&bitmap, bit, bit});\n",
         """    session.commit_when(bitmap, bit << 1, bit << 1);
     session.log();
@@ -68,15 +69,15 @@ BUGS = [
     ),
     Bug(
         "update of a string leaks the old value",
-        SPTREE,
-        "    codec_.free(session, old_word);\n",
+        LEAF_STORE,
+        "    values_.free(session, old_word);\n",
         "",
         STRINGS,
     ),
     Bug(
         "update of a string frees the new value's block when it did not happen, and not when "
         "it did",
-        SPTREE,
+        LEAF_STORE,
         "    session.commit(pm::set_word(word, new_word));  // the new blob is durable before\n",
         """    session.commit_when(word, Word{0}, 0);
     session.log();
@@ -87,21 +88,21 @@ BUGS = [
     ),
     Bug(
         "erase leaks the key",
-        SPTREE,
+        LEAF_STORE,
         """    Keys::free(session, pm::load(pair.key));
-    codec_.free(session, pm::load(pair.value));
+    values_.free(session, pm::load(pair.value));
     session.commit({&bitmap, bit, 0});
 """,
-        """    codec_.free(session, pm::load(pair.value));
+        """    values_.free(session, pm::load(pair.value));
     session.commit({&bitmap, bit, 0});
 """,
         STRINGS,
     ),
     Bug(
         "erase leaks the value",
-        SPTREE,
+        LEAF_STORE,
         """    Keys::free(session, pm::load(pair.key));
-    codec_.free(session, pm::load(pair.value));
+    values_.free(session, pm::load(pair.value));
     session.commit({&bitmap, bit, 0});
 """,
         """    Keys::free(session, pm::load(pair.key));
@@ -111,7 +112,7 @@ BUGS = [
     ),
     Bug(
         "erase clears the bit in DRAM only: the pair comes back (FAST&FAIR, wrong line flushed)",
-        SPTREE,
+        LEAF_STORE,
         """    pm().publish(bitmap, without_bit);  // the commit
   } else {""",
         """    pm().publish(bitmap, pm::load(bitmap));
@@ -312,9 +313,9 @@ BUGS = [
     Bug(
         "a scan skips a leaf's first key if it is where the leaf begins",
         SCAN,
-        "  const auto below = [&](unsigned i) { return keys_.view(pairs.key(places[i])) < from; "
+        "  const auto below = [&](unsigned i) { return keys().view(pairs.key(places[i])) < from; "
         "};\n",
-        "  const auto below = [&](unsigned i) { const Key key = keys_.view(pairs.key(places[i])); "
+        "  const auto below = [&](unsigned i) { const Key key = keys().view(pairs.key(places[i])); "
         "return key < from || ({planted} && key == from); };\n",
         TREE,
     ),
@@ -350,7 +351,7 @@ BUGS = [
     ),
     Bug(
         "a buffer's pairs are not durable before their bits",
-        BUFFERED,
+        LEAF_STORE,
         "  if (count > 0) pm().fence();  // the pairs are durable before their bits can be\n",
         "",
         BUFFERS,
@@ -373,8 +374,8 @@ BUGS = [
     Bug(
         "a slot is used again while its tombstone is in the log",
         BUFFERED,
-        "place_pairs(leaf, taken_slots(node), count, ",
-        "place_pairs(leaf, {planted} ? node.slots() : taken_slots(node), count, ",
+        "leaves_.place(leaf, taken_slots(node), count, ",
+        "leaves_.place(leaf, {planted} ? node.slots() : taken_slots(node), count, ",
         BUFFERS,
     ),
     Bug(
@@ -394,7 +395,7 @@ BUGS = [
     Bug(
         "a buffered string that is replaced leaks",
         BUFFERED,
-        "    codec_.free(session, old_word);\n"
+        "    leaves_.values().free(session, old_word);\n"
         "    log().append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
         "    log().append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
         BUFFERED_STRINGS,

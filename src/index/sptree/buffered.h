@@ -105,7 +105,7 @@ template <class K>
   for (unsigned left = buffer.candidates(hash); left != 0; left &= left - 1) {
     const int i = std::countr_zero(left);
     const Word word = buffer.key(static_cast<unsigned>(i));
-    if (keys_.equal(word, key, hash)) return {-1, i, buffer.value(static_cast<unsigned>(i))};
+    if (keys().equal(word, key, hash)) return {-1, i, buffer.value(static_cast<unsigned>(i))};
   }
   return {};
 }
@@ -140,8 +140,8 @@ template <class K>
 bool WordTree<K>::add_buffered(Node& node, Buffer& buffer, Key key, const NewValue& value,
                                Hash16 hash) {
   if (buffer.full()) {
-    if (all_inline()) {
-      const bool added = merge_buffer(node, Pair{inline_word(key), value.word});
+    if (leaves_.all_inline()) {
+      const bool added = merge_buffer(node, Pair{leaves_.inline_word(key), value.word});
       if (added) buffers_.shed(node);
       return added;
     } else if (!merge_buffer(node)) {
@@ -173,15 +173,15 @@ bool WordTree<K>::leaf_may_take(const Node& node) const {
 
 template <class K>
 void WordTree<K>::add_to_buffer(Buffer& buffer, Key key, const NewValue& value, Hash16 hash) {
-  if (all_inline()) {
-    log().append(buffer, wal::Type::put, inline_word(key), value.word);
-    buffer.push(inline_word(key), value.word, hash);
+  if (leaves_.all_inline()) {
+    log().append(buffer, wal::Type::put, leaves_.inline_word(key), value.word);
+    buffer.push(leaves_.inline_word(key), value.word, hash);
   } else {
     alloc::Session session = pool().allocator().session();
-    const Word key_word = keys_.write(session, key, hash);
-    const Word value_word = codec_.write(session, value);
+    const Word key_word = keys().write(session, key, hash);
+    const Word value_word = leaves_.values().write(session, value);
     log().append(buffer, wal::Type::put, key_word, value_word, session);
-    count_blobs(key_word, value_word, +1);
+    leaves_.count_blobs(key_word, value_word, +1);
     buffer.push(key_word, value_word, hash);
   }
   ++buffer.records;
@@ -190,19 +190,19 @@ void WordTree<K>::add_to_buffer(Buffer& buffer, Key key, const NewValue& value, 
 /// The new record takes the place of the pair's former one: after a restart the newest counts.
 template <class K>
 void WordTree<K>::replace_in_buffer(Buffer& buffer, unsigned i, const NewValue& value) {
-  if (codec_.is_inline()) {
+  if (leaves_.values().is_inline()) {
     log().append(buffer, wal::Type::put, buffer.key(i), value.word);
     buffer.set_value(i, value.word);
   } else {
     alloc::Session session = pool().allocator().session();
     const Word old_word = buffer.value(i);
-    const Word new_word = codec_.write(session, value);
+    const Word new_word = leaves_.values().write(session, value);
     if (new_word == old_word) return;  // both empty: nothing to change
-    const std::int64_t old_bytes = codec_.footprint(old_word);
-    codec_.free(session, old_word);
+    const std::int64_t old_bytes = leaves_.values().footprint(old_word);
+    leaves_.values().free(session, old_word);
     log().append(buffer, wal::Type::put, buffer.key(i), new_word, session);
     buffer.set_value(i, new_word);
-    blob_bytes_.add(codec_.footprint(new_word) - old_bytes);
+    leaves_.count_bytes(leaves_.values().footprint(new_word) - old_bytes);
   }
   ++buffer.records;
 }
@@ -210,15 +210,15 @@ void WordTree<K>::replace_in_buffer(Buffer& buffer, unsigned i, const NewValue& 
 /// Needs no room that may not be there: if the buffer can't be merged, its chain has some (B4).
 template <class K>
 void WordTree<K>::remove_from_buffer(Buffer& buffer, unsigned i) {
-  if (all_inline()) {
+  if (leaves_.all_inline()) {
     log().append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);
   } else {
-    const std::int64_t bytes = keys_.footprint(buffer.key(i)) + codec_.footprint(buffer.value(i));
+    const std::int64_t bytes = leaves_.bytes_of(buffer.key(i), buffer.value(i));
     alloc::Session session = pool().allocator().session();
     Keys::free(session, buffer.key(i));
-    codec_.free(session, buffer.value(i));
+    leaves_.values().free(session, buffer.value(i));
     log().append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0, session);
-    blob_bytes_.add(-bytes);
+    leaves_.count_bytes(-bytes);
   }
   buffer.remove(i);
   ++buffer.records;
@@ -246,46 +246,17 @@ bool WordTree<K>::bury(Node& node, Buffer& buffer, unsigned slot) {
 
 template <class K>
 void WordTree<K>::log_tombstone(const Node& node, Buffer& buffer, unsigned slot) {
-  if (all_inline()) {
+  if (leaves_.all_inline()) {
     log().append(buffer, wal::Type::erase_slot, slot, 0);
   } else {
     const Pair& pair = pair_at(*node.leaf(), slot);
-    const std::int64_t bytes = keys_.footprint(pair.key) + codec_.footprint(pair.value);
+    const std::int64_t bytes = leaves_.bytes_of(pair.key, pair.value);
     alloc::Session session = pool().allocator().session();
     Keys::free(session, pm::load(pair.key));
-    codec_.free(session, pm::load(pair.value));
+    leaves_.values().free(session, pm::load(pair.value));
     log().append(buffer, wal::Type::erase_slot, slot, 0, session);
-    blob_bytes_.add(-bytes);
+    leaves_.count_bytes(-bytes);
   }
-}
-
-/// Writes pairs into free slots of a leaf, durably; their bits come later (phase 1 of two-phase
-/// insertion). Nothing happens if there are too few slots.
-template <class K>
-template <class PairAt>
-auto WordTree<K>::place_pairs(Leaf& leaf, SlotSet taken, unsigned count, PairAt pair_to_place)
-    -> Placed {
-  Placed placed;
-  placed.taken = taken;
-  placed.complete = count <= kLeafPairs - taken.count();
-  if (!placed.complete) return placed;
-  __builtin_prefetch(&leaf, 1);  // for the commit
-  for (unsigned i = 0; i < count; ++i) {
-    placed.hashes[i] = Keys::hash16_of_word(pair_to_place(i).key);
-    const unsigned slot = free_slot(placed.taken, placed.hashes[i]);
-    placed.taken.add(slot);
-    placed.slots[i] = static_cast<std::uint8_t>(slot);
-    __builtin_prefetch(&pair_at(leaf, slot), 1);  // stores to them would wait one by one
-  }
-  for (unsigned i = 0; i < count; ++i) {
-    const Pair pair = pair_to_place(i);
-    Pair& place = pair_at(leaf, placed.slots[i]);
-    pm().store(place.key, pair.key);
-    pm().store(place.value, pair.value);
-  }
-  flush_pairs(pm(), leaf, placed.taken - taken);
-  if (count > 0) pm().fence();  // the pairs are durable before their bits can be
-  return placed;
 }
 
 /// Moves what the locked node's buffer holds into the leaf, and closes the chain. False, and
@@ -301,7 +272,7 @@ bool WordTree<K>::merge_buffer(Node& node, std::optional<Pair> another) {
   }
   const unsigned buffered = buffer->size(), count = buffered + (another ? 1 : 0);
   Leaf& leaf = *node.leaf();
-  const Placed placed = place_pairs(leaf, taken_slots(node), count, [&](unsigned i) {
+  const Placed placed = leaves_.place(leaf, taken_slots(node), count, [&](unsigned i) {
     return i < buffered ? Pair{buffer->key(i), buffer->value(i)} : *another;
   });
   if (!placed.complete) return false;

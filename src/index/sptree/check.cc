@@ -21,13 +21,13 @@ void WordTree<K>::check_pairs(const Node& node, CheckReport& report) const {
   std::vector<Key> seen;
   const auto check_pair = [&](Word key_word, Word value_word, const std::string& place) {
     ++report.pairs;
-    if (!keys_.sound(key_word) || !codec_.sound(value_word)) {
+    if (!keys().sound(key_word) || !leaves_.values().sound(value_word)) {
       problems.expect(false, "leaf {:#x}: {} refers to a string that is not there (L6)", offset,
                       place);
       return;
     }
-    report.blocks += Keys::blobs(key_word) + codec_.blobs(value_word);
-    const Key key = keys_.view(key_word);
+    report.blocks += Keys::blobs(key_word) + leaves_.values().blobs(value_word);
+    const Key key = keys().view(key_word);
     seen.push_back(key);
     problems.expect(!(key < NodeBounds::view(node.low)) && node.covers(key),
                     "leaf {:#x}: the key in {} is out of the leaf's range (L3)", offset, place);
@@ -62,7 +62,7 @@ void WordTree<K>::check_buffer(const Node& node, CheckReport& report) const {
   problems.expect((node.slots() & buffer->erased_slots()).empty(),
                   "leaf {:#x}: a pair is there and erased (B3)", offset);
   const Replay chain = replay(log(), owner, buffer->head.load(), *node.leaf(), [&](Word word) {
-    const Key key = keys_.view(word);
+    const Key key = keys().view(word);
     return !(key < NodeBounds::view(node.low)) && node.covers(key);
   });
   std::vector<std::pair<Word, Word>> logged = chain.pairs, held;
@@ -99,12 +99,12 @@ void WordTree<K>::check_node(const Node& node, CheckReport& report) const {
     problems.expect(NodeBounds::view(node.low) < NodeBounds::view(next->low),
                     "leaf {:#x}: its successor's bound is not above its own (L2)", offset);
   }
-  if (!keys_.sound(leaf.low)) {
+  if (!keys().sound(leaf.low)) {
     problems.expect(false, "leaf {:#x}: its low bound is not there (L6)", offset);
     return;
   }
   report.blocks += Keys::blobs(leaf.low);
-  problems.expect(keys_.view(leaf.low) == NodeBounds::view(node.low),
+  problems.expect(keys().view(leaf.low) == NodeBounds::view(node.low),
                   "leaf {:#x}: DRAM and PM disagree on the low bound (M1)", offset);
 }
 
@@ -182,7 +182,7 @@ void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
   const epoch::Guard guard;
   const auto visit_words = [&](Word key, Word value) {
     if (Keys::blobs(key) != 0) visit(blob_offset(key));
-    if (codec_.blobs(value) != 0) visit(blob_offset(value));
+    if (leaves_.values().blobs(value) != 0) visit(blob_offset(value));
   };
   visit(pool().offset(&root()));
   if (has_log()) log().for_each_block(visit);

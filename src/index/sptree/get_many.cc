@@ -25,7 +25,7 @@ void WordTree<K>::find_group(std::span<const Key> keys, std::span<std::optional<
   for (const Pending& pending : group) {
     if (pending.buffer != nullptr) pending.buffer->prefetch_pair(pending.hash);
   }
-  if (!all_inline()) {
+  if (!leaves_.all_inline()) {
     for (const Pending& pending : group) prefetch_blobs(pending);
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -72,15 +72,15 @@ void WordTree<K>::prefetch_blobs(const Pending& pending) const {
     const unsigned alike = pending.buffer->candidates(pending.hash);
     if (alike == 0) return;
     const auto i = static_cast<unsigned>(std::countr_zero(alike));
-    keys_.prefetch(pending.buffer->key(i));
-    codec_.prefetch(pending.buffer->value(i));
+    keys().prefetch(pending.buffer->key(i));
+    leaves_.values().prefetch(pending.buffer->value(i));
     return;
   }
   const SlotSet candidates = pending.start->candidates(pending.hash);
   if (candidates.empty()) return;
   const Pair& pair = pair_at(*pending.start->leaf(), candidates.first());
-  keys_.prefetch(pm::load(pair.key));
-  codec_.prefetch(pm::load(pair.value));
+  keys().prefetch(pm::load(pair.key));
+  leaves_.values().prefetch(pm::load(pair.value));
 }
 
 template void WordTree<std::uint64_t>::find_group(std::span<const std::uint64_t>,

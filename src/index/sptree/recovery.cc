@@ -22,8 +22,7 @@ template <class K>
 WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options,
                       const wal::Log::Limits& log_limits)
     : handle_(std::move(handle)),
-      keys_(pool()),
-      codec_(pool(), value_kind),
+      leaves_(pool(), value_kind),
       orders_(arena_, pool().reclaimer()),
       nodes_(arena_, pool().reclaimer(), orders_),
       buffers_(arena_, log_limits),

@@ -191,7 +191,7 @@ void WordTree<K>::warm_one(Node& left, Key key) {
   Leaf* leaf = &last_cold(*first, key, false);
   while (has_log() && leaf != first) {
     Leaf& before = last_cold(*first, low_of(*leaf), true);
-    const auto survivor = survivor_of(pool(), keys_, log(), before);
+    const auto survivor = survivor_of(pool(), keys(), log(), before);
     if (!survivor || !survivor->replay.stale) break;
     pm::on_step("sptree: a stale chain at the left comes first");
     leaf = &before;
@@ -214,7 +214,7 @@ void WordTree<K>::warm_one(Node& left, Key key) {
 /// hold bounds of the size of a key.
 template <class K>
 auto WordTree<K>::low_of(const Leaf& leaf) const -> Key {
-  const Key low = keys_.view(pm::load(leaf.low));
+  const Key low = keys().view(pm::load(leaf.low));
   if constexpr (!Keys::kInline) {
     if (low.size() > art::kMaxKeySize)
       throw_corrupt(pool(), pool().offset(&leaf), "begins at a bound that is longer than a key");
@@ -261,7 +261,7 @@ Leaf* WordTree<K>::next_leaf(const Leaf& leaf) const {
 template <class K>
 auto WordTree<K>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   std::optional<Survivor> survivor;
-  if (has_log()) survivor = survivor_of(pool(), keys_, log(), leaf);
+  if (has_log()) survivor = survivor_of(pool(), keys(), log(), leaf);
   // Or there is no budget for its buffer, and none is needed.
   const bool beyond = buffers_.budget_is_used_up();
   if (survivor &&
@@ -374,10 +374,10 @@ void WordTree<K>::close_chain(Leaf& leaf, const Survivor& survivor) {
   if (chain.pairs.size() > kBufferPairs)
     throw_corrupt(pool(), pool().offset(&leaf), "has too much in the log");
   const wal::Log::Adoption adoption = log().prepare_adoption(survivor.owner, survivor.head);
-  const Placed placed =
-      place_pairs(leaf, slots_of(leaf), static_cast<unsigned>(chain.pairs.size()), [&](unsigned i) {
-        return Pair{chain.pairs[i].first, chain.pairs[i].second};
-      });
+  const Placed placed = leaves_.place(leaf, slots_of(leaf),
+                                      static_cast<unsigned>(chain.pairs.size()), [&](unsigned i) {
+                                        return Pair{chain.pairs[i].first, chain.pairs[i].second};
+                                      });
   if (!placed.complete) {
     log().cancel_adoption(adoption);
     throw_corrupt(pool(), pool().offset(&leaf), "has no room for its log");
@@ -391,16 +391,16 @@ void WordTree<K>::close_chain(Leaf& leaf, const Survivor& survivor) {
 template <class K>
 void WordTree<K>::count_pairs(const Node& node) {
   nodes_.count(1);
-  blob_bytes_.add(keys_.footprint(pm::load(node.leaf()->low)));
-  pairs_.add(count_with_buffer(node));
-  if (!all_inline()) {
+  leaves_.count_bytes(keys().footprint(pm::load(node.leaf()->low)));
+  leaves_.count_pairs(count_with_buffer(node));
+  if (!leaves_.all_inline()) {
     for (const unsigned slot : node.slots()) {
       const Pair& pair = pair_at(*node.leaf(), slot);
-      count_blobs(pm::load(pair.key), pm::load(pair.value), +1);
+      leaves_.count_blobs(pm::load(pair.key), pm::load(pair.value), +1);
     }
     const Buffer* buffer = buffers_.of(node);
     for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
-      count_blobs(buffer->key(i), buffer->value(i), +1);
+      leaves_.count_blobs(buffer->key(i), buffer->value(i), +1);
   }
 }
 

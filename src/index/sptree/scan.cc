@@ -116,21 +116,21 @@ void WordTree<K>::collect(const Node& node, Key from, std::size_t limit, Order& 
   const std::span places = order.places.span();
   const std::span rest = places.subspan(first_from(pairs, order.places, from));
   for (const PlaceInLeaf place : rest.first(std::min(limit, rest.size())))
-    into.add(keys_.view(pairs.key(place)), pairs.value(place));
+    into.add(keys().view(pairs.key(place)), pairs.value(place));
 }
 
 /// How many keys are below `from`.
 template <class K>
 unsigned WordTree<K>::first_from(const PairsByPlace& pairs, const Places& places, Key from) const {
-  const auto below = [&](unsigned i) { return keys_.view(pairs.key(places[i])) < from; };
+  const auto below = [&](unsigned i) { return keys().view(pairs.key(places[i])) < from; };
   unsigned size = places.size();
   if (size == 0 || !below(0)) return 0;  // as a rule, but in the first leaf of a scan
   unsigned first = 0;
   while (size > 1) {  // key `first` is below, key `first + size` is not
     const unsigned half = size / 2;
     if constexpr (!Keys::kInline) {
-      keys_.prefetch(pairs.key(places[first + half / 2]));  // one of them will be the next
-      keys_.prefetch(pairs.key(places[first + half + (size - half) / 2]));
+      keys().prefetch(pairs.key(places[first + half / 2]));  // one of them will be the next
+      keys().prefetch(pairs.key(places[first + half + (size - half) / 2]));
     }
     first += below(first + half) ? half : 0;
     size -= half;
@@ -157,11 +157,11 @@ bool WordTree<K>::sort_places(const Node& node, Places& places) const {
   const unsigned former = list_places(node, places, listed);
   const PairsByPlace pairs(*node.leaf(), buffers_.of(node));
   if constexpr (!Keys::kInline) {
-    for (const PlaceInLeaf place : listed.span()) keys_.prefetch(pairs.key(place));
+    for (const PlaceInLeaf place : listed.span()) keys().prefetch(pairs.key(place));
   }
   std::array<Sortable, Places::kMost> sorted;
   for (unsigned i = 0; i < listed.size(); ++i)
-    sorted[i] = {keys_.view(pairs.key(listed[i])), listed[i]};
+    sorted[i] = {keys().view(pairs.key(listed[i])), listed[i]};
   const auto begin = sorted.begin(), end = begin + listed.size();
   // Two runs: what was in order and still is, and the rest. A slot that was filled again meanwhile
   // may have its key anywhere.
@@ -291,7 +291,7 @@ std::optional<Pair> WordTree<K>::last_up_to(const Node& node, Key key, Order& or
   const PairsByPlace pairs(*node.leaf(), buffers_.of(node));
   const Places& places = order.places;
   unsigned end = first_from(pairs, places, key);
-  if (end < places.size() && !(key < keys_.view(pairs.key(places[end])))) ++end;  // the key itself
+  if (end < places.size() && !(key < keys().view(pairs.key(places[end])))) ++end;  // the key itself
   if (end == 0) return std::nullopt;
   return Pair{pairs.key(places[end - 1]), pairs.value(places[end - 1])};
 }

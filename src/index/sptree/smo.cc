@@ -116,7 +116,7 @@ template <class K>
 auto WordTree<K>::undivided(const Node& node) const -> Division {
   Division division;
   const auto add = [&](Word key, unsigned place) {
-    division.entries[division.size++] = {keys_.view(key), Keys::hash16_of_word(key),
+    division.entries[division.size++] = {keys().view(key), Keys::hash16_of_word(key),
                                          static_cast<std::uint8_t>(place)};
   };
   for (const unsigned slot : node.slots()) add(pm::load(pair_at(*node.leaf(), slot).key), slot);
@@ -150,7 +150,7 @@ void WordTree<K>::split(Node& node, Key key) {
   const SlotSet taken = taken_slots(node);
   division.divide(NodeBounds::is_open(node.high.load(std::memory_order_relaxed)),
                   taken == node.slots(), key);
-  const Word low = keys_.write(session, division.separator);
+  const Word low = keys().write(session, division.separator);
   // DRAM before the commit: when it runs out, the session gives its blocks back and nothing has
   // changed.
   Node* right_node =
@@ -185,7 +185,7 @@ void WordTree<K>::split(Node& node, Key key) {
   // Means nothing before the commit, which is in the same line and whose flush takes it along.
   stage(pm(), left, taken - moved_slots);
   session.commit(pm::set_word(left.link, link));  // from here on the new leaf owns what moved
-  blob_bytes_.add(keys_.footprint(low));
+  leaves_.count_bytes(keys().footprint(low));
 
   pm::on_step("sptree: a leaf was split");
   keep(node, division.staying(), taken - moved_slots);
@@ -426,12 +426,12 @@ void WordTree<K>::merge_with_next(Node& node) {
   }
   flush_pairs(pm(), left, node.slots() - old_slots);  // log() fences before their bits count
 
-  const std::int64_t low_bytes = keys_.footprint(right.low);
+  const std::int64_t low_bytes = keys().footprint(right.low);
   session.log();
   stage(pm(), left, node.slots());
   pm().publish(left.link, link);  // the commit
   session.finish();
-  blob_bytes_.add(-low_bytes);
+  leaves_.count_bytes(-low_bytes);
 
   pm::on_step("sptree: leaves were merged");
   nodes_.set_next(node, nodes_.next_of(*right_node));

@@ -66,7 +66,7 @@ template <class K>
 auto WordTree<K>::find(const Node& node, Key key, Hash16 hash) const -> Found {
   for (const unsigned slot : node.candidates(hash)) {
     const Pair& pair = pair_at(*node.leaf(), slot);
-    if (keys_.equal(pm::load(pair.key), key, hash))
+    if (keys().equal(pm::load(pair.key), key, hash))
       return {static_cast<int>(slot), -1, pm::load(pair.value)};
   }
   const Buffer* buffer = buffers_.of(node);  // looked at once: another may get it at any time
@@ -137,119 +137,48 @@ bool WordTree<K>::add(Node& node, Key key, const NewValue& value, Hash16 hash) {
   if (slot == kLeafPairs || (buffer == nullptr && !leaf_may_take(node))) return false;
   // Counted before the stores: an atomic addition waits for those that came before it, and they go
   // to lines that are in no cache.
-  pairs_.add(1);
+  leaves_.count_pairs(1);
   bool added = true;
   try {
     if (buffer != nullptr) {
       added = add_buffered(node, *buffer, key, value, hash);
     } else {
-      add_to_leaf(node, slot, key, value, hash);
+      leaves_.add(*node.leaf(), slot, key, value, hash);
+      node.add(slot, hash);
     }
   } catch (...) {
-    pairs_.add(-1);
+    leaves_.count_pairs(-1);
     throw;
   }
-  if (!added) pairs_.add(-1);
+  if (!added) leaves_.count_pairs(-1);
   return added;
-}
-
-/// Adds a pair by two-phase insertion (§4.1): the pair, then its bit. The bit is the commit.
-template <class K>
-void WordTree<K>::add_to_leaf(Node& node, unsigned slot, Key key, const NewValue& value,
-                              Hash16 hash) {
-  Leaf& leaf = *node.leaf();
-  Pair& pair = pair_at(leaf, slot);
-  const std::uint64_t bit = std::uint64_t{1} << slot % 64;
-  std::uint64_t& bitmap = word_of_slot(leaf, slot);
-  const std::uint64_t with_bit = pm::load(bitmap) | bit;
-  const auto store_pair = [&](Word key_word, Word value_word) {
-    pm().store(pair.key, key_word);
-    pm().store(pair.value, value_word);
-    pm().flush(&pair, sizeof pair);  // fenced before the commit, below
-  };
-  if (all_inline()) {
-    store_pair(inline_word(key), value.word);
-    // Phase 1: the pair is durable before its bit can be. Phase 2: the bit is the commit.
-    pm().commit(bitmap, with_bit);
-  } else {
-    alloc::Session session = pool().allocator().session();
-    store_pair(keys_.write(session, key, hash), codec_.write(session, value));
-    // Phase 1: pair and blobs are durable before the bit can be. Phase 2: the bit is the commit.
-    session.commit({&bitmap, bit, bit});
-    count_blobs(pair.key, pair.value, +1);
-  }
-  node.add(slot, hash);
 }
 
 template <class K>
 void WordTree<K>::replace(Node& node, const Found& found, const NewValue& value) {
   if (found.slot >= 0) {
-    replace_in_leaf(node, static_cast<unsigned>(found.slot), value);
+    leaves_.replace(*node.leaf(), static_cast<unsigned>(found.slot), value);
   } else {
     replace_in_buffer(*buffers_.of(node), static_cast<unsigned>(found.buffered), value);
-  }
-}
-
-/// Replaces the value of a pair; the value word is the commit.
-template <class K>
-void WordTree<K>::replace_in_leaf(Node& node, unsigned slot, const NewValue& value) {
-  Word& word = pair_at(*node.leaf(), slot).value;
-  if (codec_.is_inline()) {
-    pm().publish(word, value.word);  // the commit; the key and its bit are durable already
-  } else {
-    alloc::Session session = pool().allocator().session();
-    const Word old_word = pm::load(word);
-    const Word new_word = codec_.write(session, value);
-    if (new_word == old_word) return;  // both empty: nothing to change
-    const std::int64_t old_bytes = codec_.footprint(old_word);
-    codec_.free(session, old_word);
-    session.commit(pm::set_word(word, new_word));  // the new blob is durable before
-    // Only now: of a large block that is merely reserved the allocator doesn't know the size.
-    blob_bytes_.add(codec_.footprint(new_word) - old_bytes);
   }
 }
 
 template <class K>
 void WordTree<K>::remove(Node& node, const Found& found) {
   const auto slot = static_cast<unsigned>(found.slot);
-  pairs_.add(-1);  // before the stores, as in add()
+  leaves_.count_pairs(-1);  // before the stores, as in add()
   try {
     if (found.slot < 0)
       return remove_from_buffer(*buffers_.of(node), static_cast<unsigned>(found.buffered));
     Buffer* buffer = buffer_for_change(node);
     const bool buried = buffer != nullptr && !buffer->full() && bury(node, *buffer, slot);
-    if (!buried) remove_from_leaf(node, slot);
+    if (buried) return;
+    leaves_.remove(*node.leaf(), slot);
+    node.remove(slot);
   } catch (...) {
-    pairs_.add(1);
+    leaves_.count_pairs(1);
     throw;
   }
-}
-
-/// Removes a pair; clearing its bit is the commit.
-template <class K>
-void WordTree<K>::remove_from_leaf(Node& node, unsigned slot) {
-  Leaf& leaf = *node.leaf();
-  const std::uint64_t bit = std::uint64_t{1} << slot % 64;
-  std::uint64_t& bitmap = word_of_slot(leaf, slot);
-  const std::uint64_t without_bit = pm::load(bitmap) & ~bit;
-  if (all_inline()) {
-    pm().publish(bitmap, without_bit);  // the commit
-  } else {
-    const Pair& pair = pair_at(leaf, slot);
-    const std::int64_t bytes = keys_.footprint(pair.key) + codec_.footprint(pair.value);
-    alloc::Session session = pool().allocator().session();
-    Keys::free(session, pm::load(pair.key));
-    codec_.free(session, pm::load(pair.value));
-    session.commit({&bitmap, bit, 0});
-    blob_bytes_.add(-bytes);
-  }
-  node.remove(slot);
-}
-
-/// Keeps the statistics of the blobs that a pair refers to.
-template <class K>
-void WordTree<K>::count_blobs(Word key, Word value, int sign) {
-  blob_bytes_.add(sign * (keys_.footprint(key) + codec_.footprint(value)));
 }
 
 /// Keeps the filter selective: erased keys stay in it, and a fresh filter has at most kBitsPerKey
@@ -296,7 +225,7 @@ static double share_of(std::int64_t part, std::uint64_t whole) {
 template <class K>
 std::uint64_t WordTree<K>::size() const {
   require_resumed();
-  return static_cast<std::uint64_t>(pairs_.sum());
+  return static_cast<std::uint64_t>(leaves_.pairs());
 }
 
 template <class K>
@@ -305,10 +234,10 @@ IndexStats WordTree<K>::stats() const {
   const IndexStats backup = backup_->stats();
   stats.resumption_seconds = resumption_.seconds();
   stats.resumed = resumption_.done() ? 1 : share_of(nodes_.count(), Backup<K>::leaves(backup));
-  stats.pairs = static_cast<std::uint64_t>(pairs_.sum());
+  stats.pairs = static_cast<std::uint64_t>(leaves_.pairs());
   stats.leaves = static_cast<std::uint64_t>(nodes_.count());
   stats.pm_bytes = sizeof(Root) + stats.leaves * sizeof(Leaf) +
-                   static_cast<std::uint64_t>(blob_bytes_.sum()) + backup.pm_bytes +
+                   static_cast<std::uint64_t>(leaves_.blob_bytes()) + backup.pm_bytes +
                    (!has_log() ? 0 : log().pm_bytes());
   stats.dram_bytes = nodes_.bytes_in_use() + arena_.bytes_in_use() + backup.dram_bytes;
   stats.recovery_seconds = recovery_seconds_;

@@ -66,6 +66,7 @@
 #include "index/sptree/buffer_shape.h"
 #include "index/sptree/hints.h"
 #include "index/sptree/leaf.h"
+#include "index/sptree/leaf_store.h"
 #include "index/sptree/locked_node.h"
 #include "index/sptree/middle_nodes.h"
 #include "index/sptree/mnode.h"
@@ -139,7 +140,7 @@ class WordTree : public pool::OpenIndex {
   std::optional<Pair> find_last(Key key) const;
   template <class Batch, class Values>
   bool read_batch(Batch& batch, const Values& values, K& position, std::size_t limit) const;
-  Words<K> keys() const { return keys_; }
+  const Words<K>& keys() const { return leaves_.keys(); }
 
  private:
   using Node = Mnode<K>;
@@ -163,7 +164,7 @@ class WordTree : public pool::OpenIndex {
     void clean(wal::Chain& chain, bool may_split) { tree.clean(chain, may_split); }
     void resume_some(unsigned leaves) { tree.resume_some(leaves); }
     void log_was_shortened() { tree.grow_hints(); }
-    std::int64_t pairs() const { return tree.pairs_.sum(); }
+    std::int64_t pairs() const { return tree.leaves_.pairs(); }
   };
 
   /// Where a pair lies: in a slot of the leaf, or in the write buffer; and its value.
@@ -173,14 +174,6 @@ class WordTree : public pool::OpenIndex {
     Word value = 0;
 
     bool present() const { return slot >= 0 || buffered >= 0; }
-  };
-
-  /// Slots of a leaf that have been filled.
-  struct Placed {
-    SlotSet taken;                                     ///< all of the leaf that are taken now
-    bool complete = false;                             ///< there were enough
-    std::array<std::uint8_t, kBufferPairs + 1> slots;  ///< of each pair
-    std::array<Hash16, kBufferPairs + 1> hashes;
   };
 
   // sptree.cc
@@ -200,21 +193,12 @@ class WordTree : public pool::OpenIndex {
   void prefetch_node(const Node* node, Hash16 hash) const;
   Found find(const Node& node, Key key, Hash16 hash) const;
   bool is(const Found& found, const NewValue* expected) const {
-    return expected == nullptr || codec_.equal(found.value, *expected);
+    return expected == nullptr || leaves_.values().equal(found.value, *expected);
   }
   bool try_write(Key key, const NewValue& value, Mode mode, const NewValue* expected);
-  /// The word of a number.
-  static Word inline_word(Key key) { return NewValue(key).word; }
-
-  /// Words own no blobs, neither of keys nor of values.
-  bool all_inline() const { return Keys::kInline && codec_.is_inline(); }
   bool add(Node& node, Key key, const NewValue& value, Hash16 hash);
-  void add_to_leaf(Node& node, unsigned slot, Key key, const NewValue& value, Hash16 hash);
   void replace(Node& node, const Found& found, const NewValue& value);
-  void replace_in_leaf(Node& node, unsigned slot, const NewValue& value);
   void remove(Node& node, const Found& found);
-  void remove_from_leaf(Node& node, unsigned slot);
-  void count_blobs(Word key, Word value, int sign);
   void shed_stale_filter(Node& node);
 
   // buffered.h
@@ -237,8 +221,6 @@ class WordTree : public pool::OpenIndex {
   bool leaf_may_take(const Node& node) const;
   bool bury(Node& node, Buffer& buffer, unsigned slot);
   void log_tombstone(const Node& node, Buffer& buffer, unsigned slot);
-  template <class PairAt>
-  Placed place_pairs(Leaf& leaf, SlotSet taken, unsigned count, PairAt pair_at);
   bool merge_buffer(Node& node, std::optional<Pair> another = std::nullopt);
   bool attach(Node& node);
   std::uint32_t take_cold();
@@ -325,8 +307,7 @@ class WordTree : public pool::OpenIndex {
   bool has_log() const { return buffers_.log() != nullptr; }
 
   pool::IndexHandle handle_;
-  Keys keys_;
-  WordCodec codec_;
+  LeafStore<K> leaves_;
   util::Arena arena_;          // bounds, orders, write buffers, and the top layer
   mutable ScanOrders orders_;  // by the numbers of nodes; a cache that scans fill
   MiddleNodes<K> nodes_;
@@ -339,8 +320,6 @@ class WordTree : public pool::OpenIndex {
   TopLayer top_;
   Node* head_ = nullptr;  // of the first leaf; not in the top layer, never obsolete
   std::atomic<std::uint64_t> unlisted_{0};  // T1
-  util::StripedCounter pairs_;
-  util::StripedCounter blob_bytes_;
   double recovery_seconds_ = 0;
   // Last: what they do ends before anything else goes away.
   mutable BackupQueue<K> unfiled_;
