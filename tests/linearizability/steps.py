@@ -157,11 +157,11 @@ sptree: close a chain
 sptree: file a leaf
 sptree: go right
 sptree: leaves were merged
-sptree: list a new node
 sptree: lock a gap
 sptree: lock a node
 buffers: make a checkpoint
 sptree: make a leaf warm
+sptree: publish a node
 sptree: queue a leaf for the backup
 sptree: resume one leaf for the log
 buffers: shrink the log

@@ -17,7 +17,7 @@ takes a cold buffer does not look again whether its node still has it (`take_col
 must have chosen the same one.
 """
 
-from bug import ART_MODIFY, SMO, SPTREE, SPTREE_H, SPTREE_RESUME, Bug, schedules
+from bug import ART_MODIFY, SMO, SPTREE, SPTREE_H, SPTREE_RESUME, TOP_LAYER, Bug, schedules
 
 COMMON = "--engine sptree --domain memory_controller --reopen"
 FULL = (schedules(f"{COMMON} --beginning full"),)
@@ -89,14 +89,15 @@ BUGS = [
         "schedules: a node that was merged away is freed without a grace period",
         SMO,
         "  right_lock.release()->lock.unlock_obsolete();\n  nodes_.retire(right_node);\n",
-        "  right_lock.release()->lock.unlock_obsolete();\n  nodes_.release_with_bound(right_node);\n",
+        "  right_lock.release()->lock.unlock_obsolete();\n"
+        "  nodes_.release_with_bound(right_node);\n",
         EDGE + LITTLE,
     ),
     Bug(
         "schedules: a guess of the radix tree is trusted",
-        SPTREE_H,
-        "  if (key < NodeBounds::view(guess->low)) [[unlikely]]\n",
-        "  if (!{planted} && key < NodeBounds::view(guess->low)) [[unlikely]]\n",
+        TOP_LAYER,
+        "    if (key < NodeBounds::view(guess->low)) [[unlikely]]\n",
+        "    if (!{planted} && key < NodeBounds::view(guess->low)) [[unlikely]]\n",
         MANY,
     ),
 ]

@@ -69,10 +69,10 @@ BUGS = [
     Bug(
         "sptree: a guess of where a gap begins is trusted",
         SPTREE_RESUME,
-        """  for (Node* node = locate_surely(key);;) {
+        """  for (Node* node = top_.locate_surely(key);;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
-      node = locate_surely(key);
+      node = top_.locate_surely(key);
     } else if (node->covers(key)) {
       if (node->lock.read_validate(version)) return LockedNode(nullptr);
     } else if (Node* next = nodes_.next_of(*node); next != nullptr) {
@@ -81,10 +81,10 @@ BUGS = [
       pm::on_step("sptree: lock a gap");
       LockedNode left(node);
 """,
-        """  for (Node* node = {planted} ? locate(Key()) : locate_surely(key);;) {
+        """  for (Node* node = {planted} ? top_.locate(Key()) : top_.locate_surely(key);;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
-      node = locate_surely(key);
+      node = top_.locate_surely(key);
     } else if (node->covers(key)) {
       if (node->lock.read_validate(version)) return LockedNode(nullptr);
     } else if (Node* next = nodes_.next_of(*node); next != nullptr) {

@@ -49,9 +49,9 @@ void WordTree<K>::grow_hints() {
     const epoch::Guard guard;  // for the table, too: another thread may make a new one
     const auto nodes = static_cast<std::uint64_t>(nodes_.count());
     if (!hints_.growth_due(nodes)) return;
-    const Node* second = nodes_.next_of(*head_);
-    const Node* last = top_.find_floor(NodeBounds::open());
-    if (second == nullptr || last == nullptr || last->low < second->low) return;
+    const Node* second = nodes_.next_of(*top_.head());
+    const Node* last = top_.locate_surely(NodeBounds::open());
+    if (second == nullptr || last->low < second->low) return;
     try {
       if (!hints_.grow(nodes, second->low, last->low)) return;
     } catch (const std::bad_alloc&) {
@@ -66,7 +66,7 @@ template <class K>
 bool WordTree<K>::hinted(Key key) const {
   if constexpr (Keys::kInline) {
     const epoch::Guard guard;
-    return nodes_.at(hints_.of(key)) == locate(key);
+    return nodes_.at(hints_.of(key)) == top_.locate(key);
   }
   return false;
 }
@@ -75,10 +75,10 @@ template <class K>
 unsigned WordTree<K>::steps_right(Key key) const {
   const epoch::Guard guard;
   unsigned steps = 0;
-  for (Node* node = locate(key);;) {
+  for (Node* node = top_.locate(key);;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
-      node = locate(key);
+      node = top_.locate(key);
     } else if (node->covers(key)) {
       return steps;
     } else {

@@ -117,7 +117,7 @@ void WordTree<K>::check_backup(CheckReport& report) const {
   report.blocks += own.blocks;
   for (const std::string& problem : own.problems)
     problems.expect(false, "backup of the top layer: {}", problem);
-  const Node* node = head_;
+  const Node* node = top_.head();
   backup_->tree().scan(Key{}, [&](Key low, std::uint64_t offset) {
     while (node != nullptr && NodeBounds::view(node->low) < low) node = nodes_.next_of(*node);
     problems.expect(node != nullptr && NodeBounds::view(node->low) == low &&
@@ -132,7 +132,7 @@ void WordTree<K>::check_backup(CheckReport& report) const {
 template <class K>
 void WordTree<K>::check_top(CheckReport& report) const {
   Problems problems(report);
-  const Node* node = nodes_.next_of(*head_);
+  const Node* node = nodes_.next_of(*top_.head());
   std::uint64_t missing = 0;
   top_.for_each([&](const Node* listed) {
     for (; node != nullptr && NodeBounds::view(node->low) < NodeBounds::view(listed->low);
@@ -145,8 +145,7 @@ void WordTree<K>::check_top(CheckReport& report) const {
     return true;
   });
   for (; node != nullptr; node = nodes_.next_of(*node)) ++missing;
-  problems.expect(missing == unlisted_.load(std::memory_order_relaxed),
-                  "the top layer misses {} leaves (T1)", missing);
+  problems.expect(missing == top_.missing(), "the top layer misses {} leaves (T1)", missing);
 }
 
 template <class K>
@@ -156,14 +155,14 @@ CheckReport WordTree<K>::check() const {
   CheckReport report;
   Problems problems(report);
   const epoch::Guard guard;
-  problems.expect(pool().offset(head_->leaf()) == pm::load(root().first),
+  problems.expect(pool().offset(top_.head()->leaf()) == pm::load(root().first),
                   "the root does not lead to the first leaf (L1)");
   ++report.blocks;  // the root's
   if (has_log()) log().check(report);
   check_backup(report);
   check_top(report);
-  problems.expect(head_->leaf()->low == 0, "the first leaf has a low bound (L1)");
-  for (const Node* node = head_; node != nullptr; node = nodes_.next_of(*node)) {
+  problems.expect(top_.head()->leaf()->low == 0, "the first leaf has a low bound (L1)");
+  for (const Node* node = top_.head(); node != nullptr; node = nodes_.next_of(*node)) {
     check_node(*node, report);
     check_pairs(*node, report);
     check_buffer(*node, report);
@@ -187,7 +186,7 @@ void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
   visit(pool().offset(&root()));
   if (has_log()) log().for_each_block(visit);
   backup_->tree().for_each_block(visit);
-  for (const Node* node = head_; node != nullptr; node = nodes_.next_of(*node)) {
+  for (const Node* node = top_.head(); node != nullptr; node = nodes_.next_of(*node)) {
     visit(pool().offset(node->leaf()));
     if (Keys::blobs(node->leaf()->low) != 0) visit(blob_offset(node->leaf()->low));
     for (const unsigned slot : node->slots()) {

@@ -10,7 +10,7 @@ namespace perdix::index::sptree {
 
 template <class K>
 struct WordTree<K>::Pending {
-  typename TopLayer::Lookahead way;
+  typename TopLayer<K>::Lookahead way;
   Hash16 hash;
   Node* start;           // where the search for the key's node begins
   const Buffer* buffer;  // where the pair may be; nullptr: in the leaf, or nowhere
@@ -46,7 +46,7 @@ void WordTree<K>::find_nodes(std::span<const Key> keys, std::span<Pending> group
     for (std::size_t i = 0; i < keys.size(); ++i) on_the_way |= group[i].way.step();
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    group[i].start = start_at(top_.guess(group[i].way, keys[i]), keys[i]);
+    group[i].start = top_.start_at(group[i].way, keys[i]);
     group[i].start->prefetch_fingerprints(group[i].hash);
   }
 }

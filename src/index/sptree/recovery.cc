@@ -28,7 +28,7 @@ WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOpti
       buffers_(arena_, log_limits),
       hints_(arena_, pool().reclaimer()),
       drain_{pool().reclaimer()},
-      top_(art::DramMemory(arena_, pool().reclaimer())),
+      top_(arena_, pool().reclaimer()),
       unfiled_(pool().background(), [this](Key low, pm::Offset leaf) { file(low, leaf); }) {
   const auto start = std::chrono::steady_clock::now();
   orders_.set_budget(options.scan_budget);

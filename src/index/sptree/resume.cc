@@ -55,7 +55,7 @@ void WordTree<K>::start_resuming(bool in_background) {
   if (has_log()) resumption_.for_each_closing([&](auto& closing) { log().add(closing.chain); });
   {
     const epoch::Guard guard;
-    head_ = make_warm(first, NodeBounds::least());
+    top_.set_head(make_warm(first, NodeBounds::least()));
   }
   if (successor_of(first) == pm::kNull) {
     finish_resuming();
@@ -74,7 +74,7 @@ void WordTree<K>::resume(const std::stop_token& stop) {
     const epoch::Guard guard;
     if (i % kAhead == 0) prefetch_chains(position);
     warm(position);
-    const auto high = read_node_from(locate(position), position, [](const Node& node) {
+    const auto high = read_node_from(top_.locate(position), position, [](const Node& node) {
       return node.high.load(std::memory_order_acquire);
     });
     if (NodeBounds::is_open(high)) {
@@ -95,7 +95,7 @@ void WordTree<K>::resume_some(unsigned leaves) {
     const epoch::Guard guard;
     const Key position = resumed_until_;
     warm(position);
-    const auto high = read_node_from(locate(position), position, [](const Node& node) {
+    const auto high = read_node_from(top_.locate(position), position, [](const Node& node) {
       return node.high.load(std::memory_order_acquire);
     });
     pm::on_step("sptree: resume one leaf for the log");
@@ -162,10 +162,10 @@ void WordTree<K>::warm(Key key) {
 /// this gap and others. So the top layer is asked, and once more under the lock (G2).
 template <class K>
 auto WordTree<K>::lock_before_gap(Key key) -> LockedNode {
-  for (Node* node = locate_surely(key);;) {
+  for (Node* node = top_.locate_surely(key);;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
-      node = locate_surely(key);
+      node = top_.locate_surely(key);
     } else if (node->covers(key)) {
       if (node->lock.read_validate(version)) return LockedNode(nullptr);
     } else if (Node* next = nodes_.next_of(*node); next != nullptr) {
@@ -173,7 +173,7 @@ auto WordTree<K>::lock_before_gap(Key key) -> LockedNode {
     } else if (node->lock.try_upgrade(version)) {
       pm::on_step("sptree: lock a gap");
       LockedNode left(node);
-      node = locate_surely(key);
+      node = top_.locate_surely(key);
       if (!(NodeBounds::view(left->low) < NodeBounds::view(node->low))) return left;
       pm::on_step("sptree: a warm leaf lies before the key");
     }
@@ -275,7 +275,7 @@ auto WordTree<K>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   Node* node = new_cold_node(leaf, low);
   try {
     if (survivor) buffer = buffer_for(*node, *survivor);
-    if (filed && !top_.insert(NodeBounds::view(low), node))
+    if (filed && !top_.add(*node))
       throw_corrupt(pool(), pool().offset(&leaf), "begins where another does");
   } catch (...) {
     if (survivor && survivor->adoption) log().cancel_adoption(*survivor->adoption);

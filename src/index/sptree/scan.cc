@@ -226,7 +226,7 @@ void WordTree<K>::prefetch_after(const Node& node, std::size_t read) const {
 template <class K>
 bool WordTree<K>::order_kept(Key key) const {
   const epoch::Guard guard;
-  return read_node_from(locate(key), key, [&](const Node& node) {
+  return read_node_from(top_.locate(key), key, [&](const Node& node) {
     Order order;
     read_order(node, order);
     return order.kept;
@@ -251,7 +251,7 @@ bool WordTree<K>::read_batch(Batch& batch, const Values& values, K& position,
                              std::size_t limit) const {
   const epoch::Guard guard;
   Order order;
-  Node* const start = locate(position);
+  Node* const start = top_.locate(position);
   orders_.prefetch(nodes_.number_of(*start));  // at the same time as the node
   const std::size_t most = std::min(limit, batch.worth_reading());
   const auto high = read_node_from(start, position, [&](const Node& node) {
@@ -303,7 +303,7 @@ std::optional<Pair> WordTree<K>::find_last(Key key) const {
   K position(key);
   for (;;) {
     Order order;
-    const auto last = read_node_from(locate(position), position, [&](const Node& node) {
+    const auto last = read_node_from(top_.locate(position), position, [&](const Node& node) {
       return last_up_to(node, position, order);
     });
     if (order.sound) orders_.keep(nodes_.number_of(*order.node), order.version, order.places);

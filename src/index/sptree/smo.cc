@@ -246,38 +246,12 @@ void WordTree<K>::link_right(Node& node, Node* right) {
   nodes_.set_next(*right, nodes_.next_of(node));
   nodes_.set_next(node, right);
   node.high.store(NodeBounds::end_at(right->low), std::memory_order_release);
-  pm::on_step("sptree: list a new node");
-  list(*right);
+  pm::on_step("sptree: publish a node");
+  top_.publish_node(*right);
   leave_hint(node);
   leave_hint(*right);
   file_later(*right);
   nodes_.count(1);  // last: it waits for all stores before it
-}
-
-/// Adds a node, which is locked or known to its locked left neighbour only, to the top layer.
-/// Without memory for that it is found by `next` of its left neighbour, and added later, by a
-/// thread that finds it so (go_right()).
-template <class K>
-void WordTree<K>::list(Node& node) noexcept {
-  try {
-    top_.insert(NodeBounds::view(node.low), &node);
-  } catch (const std::bad_alloc&) {
-    unlisted_.fetch_add(1, std::memory_order_relaxed);  // orders nothing, as elsewhere
-  }
-}
-
-/// Adds a node to the top layer if that lacks some, and this one. It is not waited for.
-template <class K>
-void WordTree<K>::list_if_missing(Node& node) noexcept {
-  if (unlisted_.load(std::memory_order_relaxed) == 0 || !node.lock.try_lock()) return;
-  const LockedNode locked(&node);  // so it is not merged away
-  if (node.lock.is_obsolete()) return;
-  try {
-    if (top_.insert(NodeBounds::view(node.low), &node))
-      unlisted_.fetch_sub(1, std::memory_order_relaxed);
-  } catch (const std::bad_alloc&) {
-    // Another time.
-  }
 }
 
 /// Sees to it that a new leaf, whose left neighbour is locked, comes into the backup. Behind the
@@ -332,7 +306,7 @@ void WordTree<K>::merge_around(LockedNode node) {
   const unsigned count = count_with_buffer(*node);
   if (count >= kMergeBelow || count % kRightEvery != 0) return;
   if (mergeable(*node)) return try_to_merge(*node);
-  if (count % kLeftEvery != 0 || &*node == head_) return;
+  if (count % kLeftEvery != 0 || &*node == top_.head()) return;
   const auto low = node->low;  // outlives the node: the caller's guard holds
   { const LockedNode unlocked = std::move(node); }
   const LockedNode left = lock_left_of(NodeBounds::view(low));
@@ -343,8 +317,7 @@ void WordTree<K>::merge_around(LockedNode node) {
 template <class K>
 auto WordTree<K>::lock_left_of(Key key) -> LockedNode {
   for (;;) {
-    Node* left = top_.find_below(key);
-    if (left == nullptr) left = head_;
+    Node* left = top_.left_of(key);
     const Version version = left->lock.read_begin();
     if (!Node::Lock::obsolete(version) && left->lock.try_upgrade(version)) return LockedNode(left);
   }
@@ -357,19 +330,13 @@ template <class K>
 bool WordTree<K>::hide(const Node& node) {
   if (!backup_->remove(NodeBounds::view(node.low), pool().offset(node.leaf()))) return false;
   pm::on_step("sptree: a node leaves the top layer");
-  try {
-    const bool was_listed = top_.erase(NodeBounds::view(node.low)) != nullptr;
-    if (!was_listed) unlisted_.fetch_sub(1, std::memory_order_relaxed);
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
+  return top_.unlink_node(node);
 }
 
 /// Undoes hide(), but for the backup, which may lag behind.
 template <class K>
 void WordTree<K>::unhide(Node& node) noexcept {
-  list(node);
+  top_.publish_node(node);
   file_later(node);
 }
 
@@ -444,11 +411,9 @@ void WordTree<K>::merge_with_next(Node& node) {
 }
 
 template void WordTree<std::uint64_t>::split(Node&, Key);
-template void WordTree<std::uint64_t>::list_if_missing(Node&) noexcept;
 template void WordTree<std::uint64_t>::file(Key, pm::Offset) noexcept;
 template void WordTree<std::uint64_t>::merge_around(LockedNode);
 template void WordTree<std::string>::split(Node&, Key);
-template void WordTree<std::string>::list_if_missing(Node&) noexcept;
 template void WordTree<std::string>::file(Key, pm::Offset) noexcept;
 template void WordTree<std::string>::merge_around(LockedNode);
 

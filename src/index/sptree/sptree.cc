@@ -13,13 +13,13 @@ namespace perdix::index::sptree {
 template <class K>
 [[gnu::flatten]] auto WordTree<K>::lock_node(Key key, Hash16 hash, bool may_add) -> LockedNode {
   prefetch_by_hint(key, hash);  // while the top layer is searched
-  Node* node = locate(key);
+  Node* node = top_.locate(key);
   prefetch_node(node, hash);
   for (unsigned steps = 0;;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
       pm::on_step("sptree: a writer meets a node that is gone");
-      node = locate(key);
+      node = top_.locate(key);
       continue;
     }
     if (!node->covers(key)) {

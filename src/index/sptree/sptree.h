@@ -21,14 +21,9 @@
 // and after that a stripe of the log, never the reverse; another node's lock only if it is free.
 // Readers take no lock: they validate the version of the middle node. Both find nodes through the
 // top layer, which may lag behind: it leads to the right node or to one left of it, and `next`
-// leads on. Where that takes more than a few steps, the top layer lacks nodes, for want of memory
-// when they were made; whoever passes them adds them (T1).
-//
-//   T1. `unlisted_` is the number of nodes, without the first leaf's, that the top layer lacks
-//       while no split or merge is under way.
-//   T2. What a search of the top layer, a hint or a buffer says of a node is a guess until the
-//       node's range was compared with the key under the node's version or lock. That a node has
-//       no `next` says that cold leaves follow, not that the key is in one: see lock_before_gap().
+// leads on. What they, a hint or a buffer say of a node is a guess until the node's range was
+// compared with the key under the node's version or lock. That a node has no `next` says that cold
+// leaves follow, not that the key is in one: see lock_before_gap().
 //
 // Durability: an operation's linearization point and its commit point are the same 8-byte publish,
 // persisted before the lock is released; so nobody sees an effect that a crash could undo.
@@ -50,7 +45,6 @@
 
 #include <perdix/types.h>
 
-#include "art/tree.h"
 #include "epoch/guard.h"
 #include "index/common/batch.h"
 #include "index/common/groups.h"
@@ -72,6 +66,7 @@
 #include "index/sptree/mnode.h"
 #include "index/sptree/replay.h"
 #include "index/sptree/resumption.h"
+#include "index/sptree/top_layer.h"
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
 #include "util/arena.h"
@@ -151,12 +146,6 @@ class WordTree : public pool::OpenIndex {
   using Keys = Words<K>;
   using NodeBounds = Bounds<K>;
 
-  /// Gives the top layer the key under which it filed a middle node.
-  struct LowOf {
-    Key operator()(const Node* node) const { return NodeBounds::view(node->low); }
-  };
-  using TopLayer = art::Tree<Node*, LowOf>;
-
   /// What the upkeep of the buffers asks for.
   struct Upkeep {
     WordTree& tree;
@@ -177,9 +166,6 @@ class WordTree : public pool::OpenIndex {
   };
 
   // sptree.cc
-  Node* locate(Key key) const;
-  Node* start_at(Node* guess, Key key) const;
-  Node* locate_surely(Key key) const;
   template <class Read>
   auto read_node(Key key, Hash16 hash, Read read) const;
   template <class Read>
@@ -240,8 +226,6 @@ class WordTree : public pool::OpenIndex {
   void split(Node& node, Key key);
   void keep(Node& node, std::span<Entry> entries, SlotSet taken);
   void link_right(Node& node, Node* right);
-  void list(Node& node) noexcept;
-  void list_if_missing(Node& node) noexcept;
   void file_later(const Node& node) noexcept;
   void file(Key low, pm::Offset leaf) noexcept;
   bool mergeable(const Node& node) const;
@@ -317,9 +301,7 @@ class WordTree : public pool::OpenIndex {
   std::optional<Backup<K>> backup_;  // made once the root block is there
   // Before the arena goes away, what was retired must have come back to it.
   epoch::DrainFirst drain_;
-  TopLayer top_;
-  Node* head_ = nullptr;  // of the first leaf; not in the top layer, never obsolete
-  std::atomic<std::uint64_t> unlisted_{0};  // T1
+  TopLayer<K> top_;
   double recovery_seconds_ = 0;
   // Last: what they do ends before anything else goes away.
   mutable BackupQueue<K> unfiled_;
@@ -410,34 +392,6 @@ class Tree final : public WordTree<K> {
   Words<V> values_;
 };
 
-/// A node that doesn't begin after the key, as a rule the one whose range covers it. Nothing on the
-/// way is validated and few branches depend on what memory holds, so that the processor can begin
-/// the caller's next lookup while it waits for this one.
-template <class K>
-auto WordTree<K>::locate(Key key) const -> Node* {
-  auto way = top_.look_ahead(key);
-  while (way.step()) {
-  }
-  return start_at(top_.guess(way, key), key);
-}
-
-/// What a guess of the top layer is good for: any node that doesn't begin after the key will do,
-/// since `next` leads on. Else the search is made again, validated.
-template <class K>
-auto WordTree<K>::start_at(Node* guess, Key key) const -> Node* {
-  if (guess == nullptr) [[unlikely]]
-    return locate_surely(key);
-  if (key < NodeBounds::view(guess->low)) [[unlikely]]
-    return locate_surely(key);
-  return guess;
-}
-
-template <class K>
-[[gnu::noinline]] auto WordTree<K>::locate_surely(Key key) const -> Node* {
-  Node* node = top_.find_floor(key);
-  return node != nullptr ? node : head_;
-}
-
 /// Where to look on for a key behind the node's range: it was split since the top layer was asked,
 /// as in a B-link tree, or the key's leaf is cold. The node itself if it has changed meanwhile.
 /// `steps` counts those to the right, from 0 on. After a few the guess was a bad one, and the
@@ -454,11 +408,11 @@ template <class K>
   if (next == nullptr) {
     pm::on_step("sptree: a leaf may be cold");
     self->warm(key);
-    return locate_surely(key);  // the guess that led here may be the same again
+    return top_.locate_surely(key);  // the guess that led here may be the same again
   }
   pm::on_step("sptree: go right");
-  if (++steps == kSplitsMeanwhile) return locate_surely(key);
-  if (steps > kSplitsMeanwhile) self->list_if_missing(*next);
+  if (++steps == kSplitsMeanwhile) return top_.locate_surely(key);
+  if (steps > kSplitsMeanwhile) self->top_.publish_if_missing(*next);
   return next;
 }
 
@@ -470,7 +424,7 @@ template <class Read>
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
       pm::on_step("sptree: a reader meets a node that is gone");
-      node = locate(key);
+      node = top_.locate(key);
       continue;
     }
     if (!node->covers(key)) {
@@ -488,7 +442,7 @@ template <class Read>
 template <class K>
 template <class Read>
 auto WordTree<K>::read_node(Key key, Hash16 hash, Read read) const {
-  Node* node = locate(key);
+  Node* node = top_.locate(key);
   node->prefetch_fingerprints(hash);  // at the same time as the first line
   return read_node_from(node, key, read);
 }
