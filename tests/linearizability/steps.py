@@ -148,10 +148,10 @@ sptree: a reader meets a node that is gone
 sptree: a split ends a chain
 sptree: a warm leaf lies before the key
 sptree: a writer meets a node that is gone
+sptree: add a tombstone
 sptree: adopt a chain
 sptree: all leaves are warm
 sptree: bring pairs back into their columns
-sptree: bury a pair
 buffers: clean a chain
 sptree: close a chain
 sptree: file a leaf

@@ -2,11 +2,12 @@
 
 from bug import (
     BOUND,
-    BUFFERED,
     BUFFERED_STRINGS,
     BUFFERS,
     FAIR,
     LEAF_STORE,
+    NODE_BUFFERS,
+    NODE_BUFFERS_H,
     REPLAY,
     SCAN,
     SMO,
@@ -343,10 +344,10 @@ BUGS = [
     ),
     Bug(
         "a buffer's chain ends before the leaf says the same",
-        BUFFERED,
+        NODE_BUFFERS,
         "  publish_slots(pm(), leaf, slots);  // phase 2: durable before the chain that says the "
         "same ends\n",
-        "  log().end(*buffer);\n  publish_slots(pm(), leaf, slots);\n",
+        "  log()->end(*buffer);\n  publish_slots(pm(), leaf, slots);\n",
         BUFFERS,
     ),
     Bug(
@@ -358,7 +359,7 @@ BUGS = [
     ),
     Bug(
         "merging a buffer forgets its tombstones",
-        BUFFERED,
+        NODE_BUFFERS,
         "  const SlotSet slots = placed.taken - buffer->erased_slots();\n",
         "  const SlotSet slots =\n"
         "      {planted} ? placed.taken : placed.taken - buffer->erased_slots();\n",
@@ -366,38 +367,38 @@ BUGS = [
     ),
     Bug(
         "a tombstone stays in DRAM",
-        BUFFERED,
-        "    log().append(buffer, wal::Type::erase_slot, slot, 0);\n",
+        NODE_BUFFERS,
+        "    log()->append(buffer, wal::Type::erase_slot, slot, 0);\n",
         "",
         BUFFERS,
     ),
     Bug(
         "a slot is used again while its tombstone is in the log",
-        BUFFERED,
+        NODE_BUFFERS,
         "leaves_.place(leaf, taken_slots(node), count, ",
         "leaves_.place(leaf, {planted} ? node.slots() : taken_slots(node), count, ",
         BUFFERS,
     ),
     Bug(
         "a buffered pair is erased in DRAM only",
-        BUFFERED,
-        "    log().append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);\n",
+        NODE_BUFFERS,
+        "    log()->append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);\n",
         "",
         BUFFERS,
     ),
     Bug(
         "a buffered value is replaced in DRAM only",
-        BUFFERED,
-        "    log().append(buffer, wal::Type::put, buffer.key(i), value.word);\n",
+        NODE_BUFFERS_H,
+        "    log()->append(buffer, wal::Type::put, buffer.key(i), value.word);\n",
         "",
         BUFFERS,
     ),
     Bug(
         "a buffered string that is replaced leaks",
-        BUFFERED,
-        "    leaves_.values().free(session, old_word);\n"
-        "    log().append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
-        "    log().append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
+        NODE_BUFFERS_H,
+        "    values.free(session, old_word);\n"
+        "    log()->append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
+        "    log()->append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
         BUFFERED_STRINGS,
     ),
     Bug(
@@ -433,7 +434,7 @@ BUGS = [
     Bug(
         "leaves merge with open chains (SPTree, stale copies)",
         SMO,
-        "  if (!merge_buffer(node) || !merge_buffer(*right_node)) return;\n",
+        "  if (!buffers_.merge(node) || !buffers_.merge(*right_node)) return;\n",
         "",
         BUFFERS,
     ),

@@ -33,7 +33,7 @@ void WordTree<K>::check_pairs(const Node& node, CheckReport& report) const {
                     "leaf {:#x}: the key in {} is out of the leaf's range (L3)", offset, place);
     problems.expect(Keys::hash16_of_word(key_word) == Keys::hash16(key),
                     "leaf {:#x}: {} has another key's hash", offset, place);
-    const Found found = find(node, key, Keys::hash16(key));
+    const Found found = buffers_.find(node, key, Keys::hash16(key));
     problems.expect(found.present() && found.value == value_word,
                     "leaf {:#x}: the filter denies the key in {} (M2)", offset, place);
   };
@@ -56,7 +56,7 @@ void WordTree<K>::check_buffer(const Node& node, CheckReport& report) const {
   const Buffer* buffer = buffers_.of(node);
   if (buffer == nullptr) return;
   const pm::Offset offset = pool().offset(node.leaf());
-  const wal::Owner owner = owner_of(node);
+  const wal::Owner owner = buffers_.owner_of(node);
   problems.expect(buffer->node.load() == &node && buffer->owner.load() == owner,
                   "leaf {:#x}: its write buffer belongs to another leaf", offset);
   problems.expect((node.slots() & buffer->erased_slots()).empty(),
@@ -87,7 +87,7 @@ void WordTree<K>::check_node(const Node& node, CheckReport& report) const {
   problems.expect(leaf.magic == kLeafMagic, "leaf {:#x} has no magic number", offset);
   problems.expect(successor_of(leaf) == (next == nullptr ? pm::kNull : pool().offset(next->leaf())),
                   "leaf {:#x}: DRAM and PM disagree on the next leaf (L2)", offset);
-  problems.expect(slots_of(leaf) == taken_slots(node),
+  problems.expect(slots_of(leaf) == buffers_.taken_slots(node),
                   "leaf {:#x}: DRAM and PM disagree on the bitmap (M2)", offset);
   const auto high = node.high.load(std::memory_order_acquire);
   if (next == nullptr) {

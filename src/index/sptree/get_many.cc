@@ -30,7 +30,7 @@ void WordTree<K>::find_group(std::span<const Key> keys, std::span<std::optional<
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const Found found = read_node_from(group[i].start, keys[i], [&](const Node& node) {
-      return find(node, keys[i], group[i].hash);
+      return buffers_.find(node, keys[i], group[i].hash);
     });
     out[i] = found.present() ? std::optional(found.value) : std::nullopt;
   }

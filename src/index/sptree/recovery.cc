@@ -25,7 +25,7 @@ WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOpti
       leaves_(pool(), value_kind),
       orders_(arena_, pool().reclaimer()),
       nodes_(arena_, pool().reclaimer(), orders_),
-      buffers_(arena_, log_limits),
+      buffers_(pool(), arena_, log_limits, leaves_, nodes_),
       hints_(arena_, pool().reclaimer()),
       drain_{pool().reclaimer()},
       top_(arena_, pool().reclaimer()),
@@ -141,7 +141,7 @@ class LeafStrings {
     }
   }
 
-  /// As Tree::merge_buffer() does. A crash between the two commits leaves a stale chain.
+  /// As Tree::buffers_.merge() does. A crash between the two commits leaves a stale chain.
   void merge(Leaf& leaf, const Survivor& survivor) {
     const Replay& chain = survivor.replay;
     const SlotSet before = slots_of(leaf);

@@ -340,7 +340,7 @@ std::uint32_t WordTree<K>::buffer_for(const Node& node, Survivor& survivor) {
   const unsigned sure = sptree::without_slot(chain, *node.leaf());
   if (sure > kBufferPairs)
     throw_corrupt(pool(), pool().offset(node.leaf()), "has no room for its log");
-  const std::uint32_t number = buffers_.acquire_beyond_budget(own_number(node));
+  const std::uint32_t number = buffers_.acquire_beyond_budget(buffers_.own_number(node));
   try {
     survivor.adoption =
         log().prepare_adoption(survivor.owner, survivor.head, static_cast<std::uint8_t>(sure));
@@ -392,7 +392,7 @@ template <class K>
 void WordTree<K>::count_pairs(const Node& node) {
   nodes_.count(1);
   leaves_.count_bytes(keys().footprint(pm::load(node.leaf()->low)));
-  leaves_.count_pairs(count_with_buffer(node));
+  leaves_.count_pairs(buffers_.count(node));
   if (!leaves_.all_inline()) {
     for (const unsigned slot : node.slots()) {
       const Pair& pair = pair_at(*node.leaf(), slot);

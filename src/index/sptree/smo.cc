@@ -147,7 +147,7 @@ void WordTree<K>::split(Node& node, Key key) {
   prefetch_half_for_write(right);
 
   Division division = undivided(node);
-  const SlotSet taken = taken_slots(node);
+  const SlotSet taken = buffers_.taken_slots(node);
   division.divide(NodeBounds::is_open(node.high.load(std::memory_order_relaxed)),
                   taken == node.slots(), key);
   const Word low = keys().write(session, division.separator);
@@ -292,8 +292,8 @@ template <class K>
 bool WordTree<K>::mergeable(const Node& node) const {
   const Node* next = nodes_.next_of(node);
   if (next == nullptr) return false;
-  const unsigned count = count_with_buffer(node);
-  const unsigned next_count = count_with_buffer(*next);
+  const unsigned count = buffers_.count(node);
+  const unsigned next_count = buffers_.count(*next);
   return count == 0 || next_count == 0 || count + next_count < kMergeBelow;
 }
 
@@ -303,7 +303,7 @@ bool WordTree<K>::mergeable(const Node& node) const {
 template <class K>
 void WordTree<K>::merge_around(LockedNode node) {
   constexpr unsigned kRightEvery = 4, kLeftEvery = 8;
-  const unsigned count = count_with_buffer(*node);
+  const unsigned count = buffers_.count(*node);
   if (count >= kMergeBelow || count % kRightEvery != 0) return;
   if (mergeable(*node)) return try_to_merge(*node);
   if (count % kLeftEvery != 0 || &*node == top_.head()) return;
@@ -366,7 +366,7 @@ void WordTree<K>::merge_with_next(Node& node) {
     return;
   }
   // Closed chains first: what one says must not meet a range that has grown, or pairs that moved.
-  if (!merge_buffer(node) || !merge_buffer(*right_node)) return;
+  if (!buffers_.merge(node) || !buffers_.merge(*right_node)) return;
   if (!hide(*right_node)) return;  // merging can wait
 
   Leaf& left = *node.leaf();

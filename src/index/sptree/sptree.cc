@@ -47,7 +47,7 @@ template <class K>
 void WordTree<K>::prefetch_node(const Node* node, Hash16 hash) const {
   __builtin_prefetch(node, 1);
   node->prefetch_fingerprints(hash);
-  if (const std::uint32_t number = own_number(*node)) buffers_.prefetch(number);
+  if (const std::uint32_t number = buffers_.own_number(*node)) buffers_.prefetch(number);
 }
 
 /// Asks for the lines that a write goes to, so that they are on their way while the fingerprints
@@ -62,23 +62,13 @@ void WordTree<K>::prefetch_for_write(const Node& node, Hash16 hash, bool may_add
   __builtin_prefetch(&pair_at(leaf, node.free_slot_near(hash) % kLeafPairs), 1);
 }
 
-template <class K>
-auto WordTree<K>::find(const Node& node, Key key, Hash16 hash) const -> Found {
-  for (const unsigned slot : node.candidates(hash)) {
-    const Pair& pair = pair_at(*node.leaf(), slot);
-    if (keys().equal(pm::load(pair.key), key, hash))
-      return {static_cast<int>(slot), -1, pm::load(pair.value)};
-  }
-  const Buffer* buffer = buffers_.of(node);  // looked at once: another may get it at any time
-  return buffer == nullptr ? Found{} : find_buffered(*buffer, key, hash);
-}
-
 // Inlined as a whole (flatten), but for what is rare: the fewer instructions a lookup takes, the
 // more of the next one the processor can begin while this one waits for memory.
 template <class K>
 [[gnu::flatten]] std::optional<Word> WordTree<K>::find_word(Key key) const {
   const Hash16 hash = Keys::hash16(key);
-  const Found found = read_node(key, hash, [&](const Node& node) { return find(node, key, hash); });
+  const Found found =
+      read_node(key, hash, [&](const Node& node) { return buffers_.find(node, key, hash); });
   return found.present() ? std::optional(found.value) : std::nullopt;
 }
 
@@ -86,7 +76,8 @@ template <class K>
 [[gnu::flatten]] bool WordTree<K>::contains(Key key) const {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
-  return read_node(key, hash, [&](const Node& node) { return find(node, key, hash); }).present();
+  return read_node(key, hash, [&](const Node& node) { return buffers_.find(node, key, hash); })
+      .present();
 }
 
 template <class K>
@@ -112,11 +103,11 @@ bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const New
   const epoch::Guard guard;
   for (;;) {
     const LockedNode node = lock_node(key, hash, mode != Mode::update);
-    const Found found = find(*node, key, hash);
+    const Found found = buffers_.find(*node, key, hash);
     if (found.present()) {
       if (mode == Mode::insert || !is(found, expected)) return false;
       if (found.buffered >= 0 && !buffers_.can_grow(*buffers_.of(*node))) {
-        if (!merge_buffer(*node)) split(*node, key);
+        if (!buffers_.merge(*node)) split(*node, key);
         buffers_.shed(*node);
         continue;
       }
@@ -132,16 +123,16 @@ bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const New
 /// Adds a pair, to the write buffer if there is one; false if the node must be split before.
 template <class K>
 bool WordTree<K>::add(Node& node, Key key, const NewValue& value, Hash16 hash) {
-  Buffer* const buffer = buffer_for_change(node);
-  const unsigned slot = buffer != nullptr ? 0 : free_slot_of(node, hash);
-  if (slot == kLeafPairs || (buffer == nullptr && !leaf_may_take(node))) return false;
+  Buffer* const buffer = buffers_.for_change(node);
+  const unsigned slot = buffer != nullptr ? 0 : buffers_.free_slot_of(node, hash);
+  if (slot == kLeafPairs || (buffer == nullptr && !buffers_.leaf_may_take(node))) return false;
   // Counted before the stores: an atomic addition waits for those that came before it, and they go
   // to lines that are in no cache.
   leaves_.count_pairs(1);
   bool added = true;
   try {
     if (buffer != nullptr) {
-      added = add_buffered(node, *buffer, key, value, hash);
+      added = buffers_.add(node, *buffer, key, value, hash);
     } else {
       leaves_.add(*node.leaf(), slot, key, value, hash);
       node.add(slot, hash);
@@ -159,7 +150,7 @@ void WordTree<K>::replace(Node& node, const Found& found, const NewValue& value)
   if (found.slot >= 0) {
     leaves_.replace(*node.leaf(), static_cast<unsigned>(found.slot), value);
   } else {
-    replace_in_buffer(*buffers_.of(node), static_cast<unsigned>(found.buffered), value);
+    buffers_.replace(*buffers_.of(node), static_cast<unsigned>(found.buffered), value);
   }
 }
 
@@ -169,10 +160,11 @@ void WordTree<K>::remove(Node& node, const Found& found) {
   leaves_.count_pairs(-1);  // before the stores, as in add()
   try {
     if (found.slot < 0)
-      return remove_from_buffer(*buffers_.of(node), static_cast<unsigned>(found.buffered));
-    Buffer* buffer = buffer_for_change(node);
-    const bool buried = buffer != nullptr && !buffer->full() && bury(node, *buffer, slot);
-    if (buried) return;
+      return buffers_.remove(*buffers_.of(node), static_cast<unsigned>(found.buffered));
+    Buffer* buffer = buffers_.for_change(node);
+    const bool done =
+        buffer != nullptr && !buffer->full() && buffers_.add_tombstone(node, *buffer, slot);
+    if (done) return;
     leaves_.remove(*node.leaf(), slot);
     node.remove(slot);
   } catch (...) {
@@ -203,10 +195,10 @@ bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
     if (node->buffer() == 0) __builtin_prefetch(node->leaf(), 1);
     __builtin_prefetch(&node->fingerprints[0], 1);
     __builtin_prefetch(&node->fingerprints[kLeafPairs / 2], 1);
-    const Found found = find(*node, key, hash);
+    const Found found = buffers_.find(*node, key, hash);
     if (!found.present() || !is(found, expected)) return false;
     // If its pairs have slots, merging needs no space; else the erasure needs none (B4).
-    if (found.buffered >= 0 && !buffers_.can_grow(*buffers_.of(*node)) && merge_buffer(*node)) {
+    if (found.buffered >= 0 && !buffers_.can_grow(*buffers_.of(*node)) && buffers_.merge(*node)) {
       buffers_.shed(*node);
       continue;
     }

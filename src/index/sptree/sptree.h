@@ -4,7 +4,7 @@
 // The tree knows values as words; what depends on their type is the class at the end of this file.
 //
 //   sptree.cc    point operations: lookups, put, insert, update, erase
-//   buffered.h   the same where a write buffer takes them, and merging a buffer into its leaf
+//   buffered.h   hints of nodes, and the cleaning of chains
 //   hints.h      where the node of a key probably is, for writes with buffers
 //   smo.cc       split and merge, the structure modifications
 //   get_many.cc  many lookups at once
@@ -54,16 +54,15 @@
 #include "index/common/value_of.h"
 #include "index/common/word.h"
 #include "index/common/word_codec.h"
-#include "index/common/write_buffers.h"
 #include "index/sptree/backup.h"
 #include "index/sptree/backup_queue.h"
-#include "index/sptree/buffer_shape.h"
 #include "index/sptree/hints.h"
 #include "index/sptree/leaf.h"
 #include "index/sptree/leaf_store.h"
 #include "index/sptree/locked_node.h"
 #include "index/sptree/middle_nodes.h"
 #include "index/sptree/mnode.h"
+#include "index/sptree/node_buffers.h"
 #include "index/sptree/replay.h"
 #include "index/sptree/resumption.h"
 #include "index/sptree/top_layer.h"
@@ -141,8 +140,7 @@ class WordTree : public pool::OpenIndex {
   using Node = Mnode<K>;
   using LockedNode = sptree::LockedNode<K>;
   using Version = typename Node::Lock::Version;
-  using Buffers = WriteBuffers<BufferShape<Node>>;
-  using Buffer = typename Buffers::Buffer;
+  using Buffer = typename NodeBuffers<K>::Buffer;
   using Keys = Words<K>;
   using NodeBounds = Bounds<K>;
 
@@ -154,15 +152,6 @@ class WordTree : public pool::OpenIndex {
     void resume_some(unsigned leaves) { tree.resume_some(leaves); }
     void log_was_shortened() { tree.grow_hints(); }
     std::int64_t pairs() const { return tree.leaves_.pairs(); }
-  };
-
-  /// Where a pair lies: in a slot of the leaf, or in the write buffer; and its value.
-  struct Found {
-    int slot = -1;
-    int buffered = -1;
-    Word value = 0;
-
-    bool present() const { return slot >= 0 || buffered >= 0; }
   };
 
   // sptree.cc
@@ -177,7 +166,6 @@ class WordTree : public pool::OpenIndex {
   void prefetch_for_write(const Node& node, Hash16 hash, bool may_add) const;
   void prefetch_by_hint(Key key, Hash16 hash) const;
   void prefetch_node(const Node* node, Hash16 hash) const;
-  Found find(const Node& node, Key key, Hash16 hash) const;
   bool is(const Found& found, const NewValue* expected) const {
     return expected == nullptr || leaves_.values().equal(found.value, *expected);
   }
@@ -188,28 +176,8 @@ class WordTree : public pool::OpenIndex {
   void shed_stale_filter(Node& node);
 
   // buffered.h
-  wal::Owner owner_of(const Node& node) const {
-    return sptree::owner_of(pool().offset(node.leaf()));
-  }
-  std::uint32_t own_number(const Node& node) const;
   void leave_hint(const Node& node);
   void grow_hints();
-  Buffer* buffer_for_change(Node& node);
-  Found find_buffered(const Buffer& buffer, Key key, Hash16 hash) const;
-  SlotSet taken_slots(const Node& node) const;
-  unsigned free_slot_of(const Node& node, Hash16 hash) const;
-  unsigned count_with_buffer(const Node& node) const;
-  bool add_buffered(Node& node, Buffer& buffer, Key key, const NewValue& value, Hash16 hash);
-  void add_to_buffer(Buffer& buffer, Key key, const NewValue& value, Hash16 hash);
-  void replace_in_buffer(Buffer& buffer, unsigned i, const NewValue& value);
-  void remove_from_buffer(Buffer& buffer, unsigned i);
-  static std::uint8_t sure_of(unsigned taken);
-  bool leaf_may_take(const Node& node) const;
-  bool bury(Node& node, Buffer& buffer, unsigned slot);
-  void log_tombstone(const Node& node, Buffer& buffer, unsigned slot);
-  bool merge_buffer(Node& node, std::optional<Pair> another = std::nullopt);
-  bool attach(Node& node);
-  std::uint32_t take_cold();
   void clean(wal::Chain& chain, bool may_split);
 
   // get_many.cc
@@ -295,7 +263,7 @@ class WordTree : public pool::OpenIndex {
   util::Arena arena_;          // bounds, orders, write buffers, and the top layer
   mutable ScanOrders orders_;  // by the numbers of nodes; a cache that scans fill
   MiddleNodes<K> nodes_;
-  Buffers buffers_;
+  NodeBuffers<K> buffers_;
   Hints hints_;                      // of integer keys, for writes with buffers
   K resumed_until_{};                // by resume_some(), of which there is one at a time
   std::optional<Backup<K>> backup_;  // made once the root block is there

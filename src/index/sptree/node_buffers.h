@@ -1,0 +1,247 @@
+// The write buffers of the middle nodes (Zhao et al. 2024, sections 4.1, 4.4 and 4.7): new pairs
+// and erased slots go into a node's buffer and the log, a line each near the one before, and reach
+// the leaf in batches.
+//
+// The record is the commit; of an integer whose insert finds the buffer full, the batch's. What the
+// paper buffers is buffered here: new keys, what becomes of them while they are in the buffer, and
+// tombstones. A tombstone names the slot of the leaf's pair, not its key, so that after a crash
+// nothing needs the key's bytes, which are free by then.
+//
+// Merging writes the pairs, then the bitmap, then END (two-phase insertion, and the end of the
+// chain). A crash between the last two leaves a chain whose every record has been carried out; it
+// is closed when the leaf is used again, before a slot or a blob that it names can get another
+// meaning (L7).
+//
+// What is not a matter of pairs is that of index/common/write_buffers.h, with invariants B1 to B4
+// in write_buffer.h. Changes are made by the holder of the node's lock; readers validate the node's
+// version.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+
+#include "alloc/session.h"
+#include "index/common/write_buffers.h"
+#include "index/sptree/buffer_shape.h"
+#include "index/sptree/leaf_store.h"
+#include "index/sptree/locked_node.h"
+#include "index/sptree/middle_nodes.h"
+#include "index/sptree/replay.h"
+#include "wal/log.h"
+
+namespace perdix::index::sptree {
+
+/// Where a pair lies: in a slot of the leaf, or in the write buffer; and its value.
+struct Found {
+  int slot = -1;
+  int buffered = -1;
+  Word value = 0;
+
+  bool present() const { return slot >= 0 || buffered >= 0; }
+};
+
+template <class K>
+class NodeBuffers : public WriteBuffers<BufferShape<Mnode<K>>> {
+  using Base = WriteBuffers<BufferShape<Mnode<K>>>;
+
+ public:
+  using Node = Mnode<K>;
+  using Buffer = typename Base::Buffer;
+  using Key = View<K>;
+  using Keys = Words<K>;
+  using Base::any;
+  using Base::at;
+  using Base::budget;
+  using Base::log;
+  using Base::of;
+
+  NodeBuffers(pool::PoolCore& pool, util::Arena& arena, const wal::Log::Limits& limits,
+              LeafStore<K>& leaves, const MiddleNodes<K>& nodes)
+      : Base(arena, limits), pool_(pool), leaves_(leaves), nodes_(nodes) {}
+
+  wal::Owner owner_of(const Node& node) const {
+    return sptree::owner_of(pool_.offset(node.leaf()));
+  }
+
+  /// The number of the buffer that the node has, if nothing kept it from getting that one: a
+  /// function of the node's address, for callers that have not read the node yet. 0: the node gets
+  /// any. The budget bounds it, so that a small one takes no more memory than its buffers.
+  std::uint32_t own_number(const Node& node) const {
+    const std::uint64_t index = nodes_.number_of(node);
+    return index < budget() ? static_cast<std::uint32_t>(index) + 1 : 0;
+  }
+
+  // --- Lookups: the result counts only under the node's lock, or if its version is validated ---
+
+  Found find(const Node& node, Key key, Hash16 hash) const;
+
+  /// The leaf's bitmap in PM.
+  SlotSet taken_slots(const Node& node) const {
+    const Buffer* buffer = of(node);
+    return buffer == nullptr ? node.slots() : node.slots() | buffer->erased_slots();
+  }
+
+  /// Pairs in the leaf and in the buffer.
+  unsigned count(const Node& node) const {
+    const Buffer* buffer = of(node);
+    return node.count() + (buffer == nullptr ? 0 : buffer->size());
+  }
+
+  /// Where the leaf takes a new key with this hash; kLeafPairs if it is full.
+  unsigned free_slot_of(const Node& node, Hash16 hash) const;
+
+  /// Whether the locked node's leaf may take a pair into a free slot: not the last ones if the
+  /// pairs of the buffer need them (B4).
+  bool leaf_may_take(const Node& node) const {
+    const Buffer* buffer = of(node);
+    return buffer == nullptr || buffer->without_slot(taken_slots(node).count(), 1) <= buffer->sure;
+  }
+
+  // --- Changes of the locked node's buffer ---
+
+  /// The buffer that takes the next change of the locked node, and has room in the log for it;
+  /// nullptr if the change must go to the leaf.
+  Buffer* for_change(Node& node);
+
+  /// Adds a pair to the buffer of the locked node, or, if the buffer is full, to the batch that is
+  /// merged then. False, and no pair has changed, if the leaf must be split before.
+  bool add(Node& node, Buffer& buffer, Key key, const NewValue& value, Hash16 hash);
+
+  void replace(Buffer& buffer, unsigned i, const NewValue& value);
+
+  /// Needs no room that may not be there: if the buffer can't be merged, its chain has some (B4).
+  void remove(Buffer& buffer, unsigned i);
+
+  /// Erases a pair of the leaf by a tombstone. Its bit stays set in PM until the buffer is merged.
+  /// False, and nothing has changed, if the log has no room for that: others took what it had when
+  /// it was asked.
+  bool add_tombstone(Node& node, Buffer& buffer, unsigned slot);
+
+  /// Moves what the locked node's buffer holds into the leaf, and closes the chain. False, and
+  /// nothing changes, if the leaf has no room: it must be split. A node without a buffer is merged.
+  /// `another`: a new pair for a full buffer, which joins the batch instead of the log. The batch's
+  /// commit is its own, too.
+  bool merge(Node& node, std::optional<Pair> another = std::nullopt);
+
+ private:
+  Found find_buffered(const Buffer& buffer, Key key, Hash16 hash) const;
+  void push(Buffer& buffer, Key key, const NewValue& value, Hash16 hash);
+  void log_tombstone(const Node& node, Buffer& buffer, unsigned slot);
+  bool attach(Node& node);
+  std::uint32_t take_cold();
+
+  /// For how many records a chain is promised room that begins with a leaf of which so many slots
+  /// are taken: as many as its buffer can hold pairs for which the leaf has none (B4).
+  static std::uint8_t sure_of(unsigned taken) {
+    const unsigned all = taken + kBufferPairs;
+    return static_cast<std::uint8_t>(all > kLeafPairs ? all - kLeafPairs : 0);
+  }
+
+  const pm::Persister& pm() const { return pool_.pm(); }
+
+  pool::PoolCore& pool_;
+  LeafStore<K>& leaves_;
+  const MiddleNodes<K>& nodes_;
+};
+
+template <class K>
+Found NodeBuffers<K>::find(const Node& node, Key key, Hash16 hash) const {
+  for (const unsigned slot : node.candidates(hash)) {
+    const Pair& pair = pair_at(*node.leaf(), slot);
+    if (leaves_.keys().equal(pm::load(pair.key), key, hash))
+      return {static_cast<int>(slot), -1, pm::load(pair.value)};
+  }
+  const Buffer* buffer = of(node);  // looked at once: another may get it at any time
+  return buffer == nullptr ? Found{} : find_buffered(*buffer, key, hash);
+}
+
+template <class K>
+[[gnu::noinline]] Found NodeBuffers<K>::find_buffered(const Buffer& buffer, Key key,
+                                                      Hash16 hash) const {
+  for (unsigned left = buffer.candidates(hash); left != 0; left &= left - 1) {
+    const int i = std::countr_zero(left);
+    const Word word = buffer.key(static_cast<unsigned>(i));
+    if (leaves_.keys().equal(word, key, hash))
+      return {-1, i, buffer.value(static_cast<unsigned>(i))};
+  }
+  return {};
+}
+
+template <class K>
+unsigned NodeBuffers<K>::free_slot_of(const Node& node, Hash16 hash) const {
+  if (node.buffer() == 0) {  // so no slot is erased but taken
+    const unsigned slot = node.free_slot_near(hash);
+    if (slot != kLeafPairs) [[likely]]
+      return slot;
+  }
+  return free_slot(taken_slots(node), hash);
+}
+
+template <class K>
+auto NodeBuffers<K>::for_change(Node& node) -> Buffer* {
+  if (!any()) return nullptr;
+  if (node.buffer() == 0 && !attach(node)) return nullptr;
+  Buffer* buffer = of(node);
+  buffer->hot.store(true, std::memory_order_relaxed);
+  buffer->prefetch_next_pair();
+  return this->admitted() ? buffer : nullptr;
+}
+
+template <class K>
+bool NodeBuffers<K>::add(Node& node, Buffer& buffer, Key key, const NewValue& value, Hash16 hash) {
+  if (buffer.full()) {
+    if (leaves_.all_inline()) {
+      const bool added = merge(node, Pair{leaves_.inline_word(key), value.word});
+      if (added) this->shed(node);
+      return added;
+    } else if (!merge(node)) {
+      return false;
+    }
+  }
+  const unsigned taken = taken_slots(node).count();
+  if (buffer.empty_chain()) buffer.sure = sure_of(taken);
+  if (buffer.without_slot(taken, 1) > buffer.sure) return false;
+  push(buffer, key, value, hash);
+  return true;
+}
+
+template <class K>
+void NodeBuffers<K>::push(Buffer& buffer, Key key, const NewValue& value, Hash16 hash) {
+  if (leaves_.all_inline()) {
+    const Word key_word = leaves_.inline_word(key);
+    log()->append(buffer, wal::Type::put, key_word, value.word);
+    buffer.push(key_word, value.word, hash);
+  } else {
+    alloc::Session session = pool_.allocator().session();
+    const Word key_word = leaves_.keys().write(session, key, hash);
+    const Word value_word = leaves_.values().write(session, value);
+    log()->append(buffer, wal::Type::put, key_word, value_word, session);
+    leaves_.count_blobs(key_word, value_word, +1);
+    buffer.push(key_word, value_word, hash);
+  }
+  ++buffer.records;
+}
+
+/// The new record takes the place of the pair's former one: after a restart the newest counts.
+template <class K>
+void NodeBuffers<K>::replace(Buffer& buffer, unsigned i, const NewValue& value) {
+  const WordCodec& values = leaves_.values();
+  if (values.is_inline()) {
+    log()->append(buffer, wal::Type::put, buffer.key(i), value.word);
+    buffer.set_value(i, value.word);
+  } else {
+    alloc::Session session = pool_.allocator().session();
+    const Word old_word = buffer.value(i);
+    const Word new_word = values.write(session, value);
+    if (new_word == old_word) return;  // both empty: nothing to change
+    const std::int64_t old_bytes = values.footprint(old_word);
+    values.free(session, old_word);
+    log()->append(buffer, wal::Type::put, buffer.key(i), new_word, session);
+    buffer.set_value(i, new_word);
+    leaves_.count_bytes(values.footprint(new_word) - old_bytes);
+  }
+  ++buffer.records;
+}
+
+}  // namespace perdix::index::sptree
