@@ -151,10 +151,10 @@ sptree: a writer meets a node that is gone
 sptree: add a tombstone
 sptree: adopt a chain
 sptree: all leaves are warm
+sptree: back up a leaf
 sptree: bring pairs back into their columns
 buffers: clean a chain
 sptree: close a chain
-sptree: file a leaf
 sptree: go right
 sptree: leaves were merged
 sptree: lock a gap

@@ -1,27 +1,27 @@
 """Bugs of SpTree's resumption after a restart, and of the backup of its top layer."""
 
-from bug import BUFFERS, SMO, SPTREE_RECOVERY, SPTREE_RESUME, STALE, TREE, Bug
+from bug import BUFFERS, SPTREE, SPTREE_RECOVERY, SPTREE_RESUME, STALE, STRUCTURE, TREE, Bug
 
 BUGS = [
     Bug(
         "a leaf loses its entry in the backup only after it was merged away, if nobody crashes",
-        SMO,
-        "  if (!hide(*right_node)) return;  // merging can wait\n",
+        STRUCTURE,
+        "  if (!unlink(*right_node)) return;  // merging can wait\n",
         "",
         TREE,
     ),
     Bug(
         "a leaf that was merged away on its way to the backup gets its entry there all the same",
-        SMO,
-        "    if (there) return backup_->add(low, leaf);\n",
-        "    return backup_->add(low, leaf);\n",
+        SPTREE,
+        "    if (there) return backup_.add(low, leaf);\n",
+        "    return backup_.add(low, leaf);\n",
         TREE,
     ),
     Bug(
         "the backup leads to a leaf that no crash may know yet",
-        SMO,
+        STRUCTURE,
         "  const std::uint64_t link = staged_link(left, offset);\n",
-        "  backup_->add(division.separator, offset);\n"
+        "  backup_.add(division.separator, offset);\n"
         "  const std::uint64_t link = staged_link(left, offset);\n",
         TREE,
     ),

@@ -17,7 +17,7 @@ takes a cold buffer does not look again whether its node still has it (`take_col
 must have chosen the same one.
 """
 
-from bug import ART_MODIFY, SMO, SPTREE, SPTREE_H, SPTREE_RESUME, TOP_LAYER, Bug, schedules
+from bug import ART_MODIFY, SPTREE, SPTREE_H, SPTREE_RESUME, STRUCTURE, TOP_LAYER, Bug, schedules
 
 COMMON = "--engine sptree --domain memory_controller --reopen"
 FULL = (schedules(f"{COMMON} --beginning full"),)
@@ -50,7 +50,7 @@ BUGS = [
     ),
     Bug(
         "schedules: a node that was merged away is not obsolete",
-        SMO,
+        STRUCTURE,
         "  right_lock.release()->lock.unlock_obsolete();\n",
         "  right_lock.release()->lock.unlock();\n",
         EDGE + LITTLE,
@@ -87,7 +87,7 @@ BUGS = [
     ),
     Bug(
         "schedules: a node that was merged away is freed without a grace period",
-        SMO,
+        STRUCTURE,
         "  right_lock.release()->lock.unlock_obsolete();\n  nodes_.retire(right_node);\n",
         "  right_lock.release()->lock.unlock_obsolete();\n"
         "  nodes_.release_with_bound(right_node);\n",

@@ -10,11 +10,11 @@ from bug import (
     NODE_BUFFERS_H,
     REPLAY,
     SCAN,
-    SMO,
     SPTREE,
     SPTREE_RECOVERY,
     SPTREE_RESUME,
     STRINGS,
+    STRUCTURE,
     TREE,
     WORD,
     Bug,
@@ -130,7 +130,7 @@ BUGS = [
     # --- SpTree: structure modifications ---
     Bug(
         "split links the new leaf before the left one lets go of its pairs (SPTree, stale copies)",
-        SMO,
+        STRUCTURE,
         "  session.commit(pm::set_word(left.link, link));  // from here on the new leaf owns what "
         "moved\n",
         """  session.commit_when(left.link, ~std::uint64_t{0}, link);
@@ -144,7 +144,7 @@ BUGS = [
     ),
     Bug(
         "split clears the left leaf's bits before the new leaf is linked",
-        SMO,
+        STRUCTURE,
         """  stage(pm(), left, taken - moved_slots);
 """,
         """  publish_slots(pm(), left, taken - moved_slots);
@@ -154,21 +154,21 @@ BUGS = [
     ),
     Bug(
         "split drops the next pointer of the new leaf",
-        SMO,
+        STRUCTURE,
         "  pm().store(right.link, successor_of(left));\n",
         "  pm().store(right.link, pm::kNull);\n",
         TREE,
     ),
     Bug(
         "split does not flush the moved pairs",
-        SMO,
+        STRUCTURE,
         "  flush_pairs(pm(), right, right_slots);\n",
         "",
         TREE,
     ),
     Bug(
         "split links the new leaf before its record is there: it leaks",
-        SMO,
+        STRUCTURE,
         "  session.commit(pm::set_word(left.link, link));  // from here on the new leaf owns what "
         "moved\n",
         """  session.commit_when(left.link, ~std::uint64_t{0}, link);
@@ -182,14 +182,14 @@ BUGS = [
     ),
     Bug(
         "split does not clear the moved pairs' bits at all",
-        SMO,
+        STRUCTURE,
         "  stage(pm(), left, taken - moved_slots);\n",
         "  stage(pm(), left, taken);\n",
         TREE,
     ),
     Bug(
         "split keeps one pair in both leaves",
-        SMO,
+        STRUCTURE,
         "    if (!entry.buffered()) moved_slots.add(entry.place);\n",
         "    if (!entry.buffered() && &entry != &division.moving().front()) "
         "moved_slots.add(entry.place);\n",
@@ -198,7 +198,7 @@ BUGS = [
     Bug(
         "merge gives the left leaf its pairs before the right one is unlinked (SPTree, stale "
         "copies)",
-        SMO,
+        STRUCTURE,
         "  stage(pm(), left, node.slots());\n",
         "  publish_slots(pm(), left, node.slots());\n"
         "  stage(pm(), left, node.slots());\n",
@@ -206,7 +206,7 @@ BUGS = [
     ),
     Bug(
         "merge unlinks the right leaf before the left one owns its pairs",
-        SMO,
+        STRUCTURE,
         """  pm().publish(left.link, link);  // the commit
 """,
         """  pm().publish(left.link, link ^ kSelector);
@@ -216,21 +216,21 @@ BUGS = [
     ),
     Bug(
         "merge leaks the emptied leaf (WOART: emptied leaves leak)",
-        SMO,
-        "    session.free(pool().offset(&right));\n",
+        STRUCTURE,
+        "    session.free(pool_.offset(&right));\n",
         "",
         STRINGS,
     ),
     Bug(
         "merge leaks the bound of the emptied leaf",
-        SMO,
+        STRUCTURE,
         "    Keys::free(session, right.low);\n",
         "",
         STRINGS,
     ),
     Bug(
         "merge flushes only the first of the moved pairs",
-        SMO,
+        STRUCTURE,
         "  flush_pairs(pm(), left, node.slots() - old_slots);  // log() fences before their bits "
         "count\n",
         "  const SlotSet moved = node.slots() - old_slots;\n"
@@ -239,21 +239,21 @@ BUGS = [
     ),
     Bug(
         "pairs go back to their columns before their copies are durable",
-        SMO,
+        STRUCTURE,
         "    pm().fence();  // phase 1: the copies are durable before their bits can be\n",
         "",
         TREE,
     ),
     Bug(
         "pairs that go back to their columns also stay where they were",
-        SMO,
+        STRUCTURE,
         "  const SlotSet slots = (taken | added) - left - erased;\n",
         "  const SlotSet slots = (taken | added) - ({planted} ? SlotSet() : left) - erased;\n",
         TREE,
     ),
     Bug(
         "merge does not widen the range in DRAM",
-        SMO,
+        STRUCTURE,
         "  node.high.store(right_node->high.load(std::memory_order_relaxed), "
         "std::memory_order_release);\n",
         "",
@@ -403,29 +403,29 @@ BUGS = [
     ),
     Bug(
         "a split leaves the chain open: what moved away stays in it",
-        SMO,
-        "    log().end(*buffer);  // what it says is durable\n",
+        STRUCTURE,
+        "    buffers_.log()->end(*buffer);  // what it says is durable\n",
         "",
         BUFFERED_STRINGS,
     ),
     Bug(
         "a split ends the chain before what stays has reached the leaf",
-        SMO,
+        STRUCTURE,
         "  if (slots != taken) publish_slots(pm(), leaf, slots);  // phase 2: the commit\n",
-        "  if (buffer != nullptr) log().end(*buffer);\n"
+        "  if (buffer != nullptr) buffers_.log()->end(*buffer);\n"
         "  if (slots != taken) publish_slots(pm(), leaf, slots);\n",
         BUFFERS,
     ),
     Bug(
         "what a split merges goes to slots that the chain erases",
-        SMO,
+        STRUCTURE,
         "    if (entry.buffered()) store_in(free_slot(taken | added, entry.hash), entry);\n",
         "    if (entry.buffered()) store_in(free_slot(node.slots() | added, entry.hash), entry);\n",
         BUFFERED_STRINGS,
     ),
     Bug(
         "a split keeps what the buffer has erased",
-        SMO,
+        STRUCTURE,
         "  const SlotSet erased = buffer == nullptr ? SlotSet() : buffer->erased_slots();\n",
         "  const SlotSet erased =\n"
         "      {planted} || buffer == nullptr ? SlotSet() : buffer->erased_slots();\n",
@@ -433,7 +433,7 @@ BUGS = [
     ),
     Bug(
         "leaves merge with open chains (SPTree, stale copies)",
-        SMO,
+        STRUCTURE,
         "  if (!buffers_.merge(node) || !buffers_.merge(*right_node)) return;\n",
         "",
         BUFFERS,

@@ -1,9 +1,9 @@
-// Leaves on their way to the backup of the top layer (sptree.txt §4.1): whoever splits a leaf puts
-// the new one here, and the pool's background thread files it.
+// Leaves on their way to the backup of the top layer (Zhao et al. 2024, section 4.1): a split puts
+// the new leaf here, and the pool's background thread backs it up.
 //
-// An entry says what was true when it was put here. Meanwhile the leaf may have been merged away,
-// and its block be another leaf; so whoever files it looks whether it is still there. An entry has
-// the low bound, by which that can be asked, and not the leaf's node, which may be gone.
+// An entry says what was true when it was put here. Since then the leaf may have been merged away,
+// and its block may have become another leaf; so back_up() must look whether it is still there. An
+// entry has the low bound, by which that can be asked, and not the leaf's node, which may be gone.
 //
 // Thread-safe.
 #pragma once
@@ -29,12 +29,12 @@ namespace perdix::index::sptree {
 template <Storable K>
 class BackupQueue {
  public:
-  using File = std::function<void(View<K> low, pm::Offset leaf)>;
+  using BackUp = std::function<void(View<K> low, pm::Offset leaf)>;
 
-  /// file() is called once for each entry, on any thread, and must not throw. What is left at the
-  /// end is filed by the destructor.
-  BackupQueue(pool::Background& background, File file)
-      : file_(std::move(file)), job_(background, [this] { file_all(); }) {}
+  /// back_up() is called once for each entry, on any thread, and must not throw. The destructor
+  /// calls it for what is left.
+  BackupQueue(pool::Background& background, BackUp back_up)
+      : back_up_(std::move(back_up)), job_(background, [this] { back_up_all(); }) {}
 
   /// Returns at once. False, and nothing has happened, if there is no room or no memory.
   bool push(View<K> low, pm::Offset leaf) {
@@ -43,7 +43,7 @@ class BackupQueue {
     return first.has_value();
   }
 
-  /// Returns when all that was put here before the call is filed; helps with it.
+  /// Returns when all that was put here before the call is backed up; helps with it.
   void finish() { job_.finish(); }
 
  private:
@@ -72,20 +72,20 @@ class BackupQueue {
     }
   }
 
-  void file_all() {
+  void back_up_all() {
     std::vector<Entry> entries;
     {
       const std::lock_guard lock(lock_);
       entries.swap(entries_);
       bytes_ = 0;
     }
-    for (const Entry& entry : entries) file_(entry.low, entry.leaf);
+    for (const Entry& entry : entries) back_up_(entry.low, entry.leaf);
   }
 
   /// 4,096 entries of integers: so many come together only if the thread gets no processor.
   static constexpr std::size_t kMostBytes = std::size_t{1} << 16;
 
-  const File file_;
+  const BackUp back_up_;
   util::SpinLock lock_;  // guards what follows
   std::vector<Entry> entries_;
   std::size_t bytes_ = 0;

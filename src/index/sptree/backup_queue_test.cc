@@ -15,28 +15,28 @@ namespace {
 
 using Numbers = std::map<std::uint64_t, pm::Offset>;
 
-/// A queue of integers, and what it has filed.
+/// A queue of integers, and what it has backed up.
 struct Rig {
   pool::Background background;
-  Numbers filed;
+  Numbers backed_up;
   std::optional<BackupQueue<std::uint64_t>> queue{
       std::in_place, background,
-      [this](std::uint64_t low, pm::Offset leaf) { filed.emplace(low, leaf); }};
+      [this](std::uint64_t low, pm::Offset leaf) { backed_up.emplace(low, leaf); }};
 };
 
-TEST(BackupQueue, FilesInTheBackground) {
+TEST(BackupQueue, BacksUpInTheBackground) {
   pool::Background background;
-  std::atomic<std::uint64_t> filed{0};
+  std::atomic<std::uint64_t> backed_up{0};
   BackupQueue<std::uint64_t> queue(
-      background, [&](std::uint64_t low, pm::Offset leaf) { filed += low * leaf; });
+      background, [&](std::uint64_t low, pm::Offset leaf) { backed_up += low * leaf; });
   EXPECT_TRUE(queue.push(2, 3));
-  while (filed < 6) std::this_thread::yield();
+  while (backed_up < 6) std::this_thread::yield();
   EXPECT_TRUE(queue.push(5, 7));  // empty again
-  while (filed < 41) std::this_thread::yield();
-  EXPECT_EQ(filed, 41U);
+  while (backed_up < 41) std::this_thread::yield();
+  EXPECT_EQ(backed_up, 41U);
 }
 
-TEST(BackupQueue, EachEntryIsFiledOnce) {
+TEST(BackupQueue, EachEntryIsBackedUpOnce) {
   Rig rig;
   Numbers pushed;
   for (std::uint64_t i = 0; i < 1000; ++i) {
@@ -45,28 +45,28 @@ TEST(BackupQueue, EachEntryIsFiledOnce) {
     if (i % 300 == 0) rig.queue->finish();
   }
   rig.queue->finish();
-  EXPECT_EQ(rig.filed, pushed);
+  EXPECT_EQ(rig.backed_up, pushed);
 }
 
-TEST(BackupQueue, TheEndFilesWhatIsLeft) {
+TEST(BackupQueue, TheEndBacksUpWhatIsLeft) {
   Rig rig;
   EXPECT_TRUE(rig.queue->push(1, 2));
   EXPECT_TRUE(rig.queue->push(3, 4));
   rig.queue.reset();
-  EXPECT_EQ(rig.filed, (Numbers{{1, 2}, {3, 4}}));
+  EXPECT_EQ(rig.backed_up, (Numbers{{1, 2}, {3, 4}}));
 }
 
 TEST(BackupQueue, KeepsAStringThatItsOwnerGivesUp) {
   pool::Background background;
-  std::vector<std::string> filed;
+  std::vector<std::string> backed_up;
   BackupQueue<std::string> queue(
-      background, [&](std::string_view low, pm::Offset) { filed.emplace_back(low); });
+      background, [&](std::string_view low, pm::Offset) { backed_up.emplace_back(low); });
   std::string low(100, 'a');
   EXPECT_TRUE(queue.push(low, 1));
   low.assign(100, 'b');
   queue.finish();
-  ASSERT_EQ(filed.size(), 1U);
-  EXPECT_EQ(filed[0], std::string(100, 'a'));
+  ASSERT_EQ(backed_up.size(), 1U);
+  EXPECT_EQ(backed_up[0], std::string(100, 'a'));
 }
 
 /// Pushed until there is no room, by a thread that the one in the background can't keep up with:
@@ -74,13 +74,13 @@ TEST(BackupQueue, KeepsAStringThatItsOwnerGivesUp) {
 TEST(BackupQueue, IsBounded) {
   pool::Background background;
   std::atomic<bool> begun{false}, go_on{false};
-  std::atomic<std::size_t> filed{0};
-  const auto file = [&](std::string_view, pm::Offset) {
+  std::atomic<std::size_t> backed_up{0};
+  const auto back_up = [&](std::string_view, pm::Offset) {
     begun = true;
     go_on.wait(false);
-    ++filed;
+    ++backed_up;
   };
-  BackupQueue<std::string> queue(background, file);
+  BackupQueue<std::string> queue(background, back_up);
   EXPECT_TRUE(queue.push("first", 1));
   while (!begun) std::this_thread::yield();
   const std::string low(1000, 'k');
@@ -93,16 +93,16 @@ TEST(BackupQueue, IsBounded) {
   go_on = true;
   go_on.notify_all();
   queue.finish();
-  EXPECT_EQ(filed, 1 + pushed);
+  EXPECT_EQ(backed_up, 1 + pushed);
   EXPECT_TRUE(queue.push(low, 2)) << "there is room again";
   EXPECT_FALSE(queue.push(std::string(1 << 17, 'k'), 2)) << "never for so much";
 }
 
 TEST(BackupQueue, ThreadsLoseNothing) {
   pool::Background background;
-  std::atomic<std::uint64_t> filed{0};
+  std::atomic<std::uint64_t> backed_up{0};
   BackupQueue<std::uint64_t> queue(background,
-                                   [&](std::uint64_t low, pm::Offset) { filed += low; });
+                                   [&](std::uint64_t low, pm::Offset) { backed_up += low; });
   std::atomic<std::uint64_t> pushed{0};
   {
     std::vector<std::jthread> threads;
@@ -116,7 +116,7 @@ TEST(BackupQueue, ThreadsLoseNothing) {
     }
   }
   queue.finish();
-  EXPECT_EQ(filed, pushed);
+  EXPECT_EQ(backed_up, pushed);
   EXPECT_GT(pushed, 0U);
 }
 

@@ -71,7 +71,7 @@ class BackupTest : public testing::Test {
       return number;
   }
   void put(std::uint64_t number) { tree_->put(key(number), number); }
-  void file() { pool_.core()->background().drain(); }
+  void back_up() { pool_.core()->background().drain(); }
 
   /// What was freed can be allocated again.
   void settle() {
@@ -80,18 +80,18 @@ class BackupTest : public testing::Test {
   }
 
   /// Of those that the backup should have: low bound and offset.
-  std::pair<K, pm::Offset> last_to_file() { return *backup().leaves_it_should_have().rbegin(); }
+  std::pair<K, pm::Offset> last_to_back_up() { return *backup().leaves_it_should_have().rbegin(); }
 
-  /// Ascending pairs, until the last one is alone in a leaf that is to be filed, and waits for it
-  /// as the only one. Its number.
+  /// Ascending pairs, until the last one is alone in a leaf that is to be backed up, and waits for
+  /// it as the only one. Its number.
   std::uint64_t put_until_one_waits(std::uint64_t step) {
     std::uint64_t last = 0;
-    const auto ends_with_a_leaf_to_file = [&] {
+    const auto ends_with_a_leaf_to_back_up = [&] {
       const auto leaves = backup().leaves_it_should_have();
       return !leaves.empty() && key(last - step) < leaves.rbegin()->first;
     };
-    for (put(last); !ends_with_a_leaf_to_file(); put(last)) {
-      file();
+    for (put(last); !ends_with_a_leaf_to_back_up(); put(last)) {
+      back_up();
       last += step;
     }
     return last;
@@ -123,42 +123,42 @@ TYPED_TEST(BackupTest, ASplitLeavesTheBackupToTheBackground) {
   for (std::uint64_t i = 0; i < kKeys; ++i) this->put(i);
   EXPECT_FALSE(this->backup().leaves_it_should_have().empty());
   EXPECT_TRUE(this->backup().leaves().empty());
-  this->file();
+  this->back_up();
   EXPECT_TRUE(this->complete());
   this->expect_sound();
 }
 
-TYPED_TEST(BackupTest, WhatIsMergedAwayMeanwhileIsNotFiled) {
+TYPED_TEST(BackupTest, WhatIsMergedAwayMeanwhileIsNotBackedUp) {
   for (std::uint64_t i = 0; i < kKeys; ++i) this->put(i);
   for (std::uint64_t i = kKeys; i-- > 1;) this->tree().erase(this->key(i));
   ASSERT_TRUE(this->backup().leaves_it_should_have().empty());
-  this->file();
+  this->back_up();
   EXPECT_TRUE(this->backup().leaves().empty());
   this->expect_sound();
 }
 
 /// The block of a leaf that was merged away is a leaf again, whose range covers the bound that
 /// waits and begins below it.
-TYPED_TEST(BackupTest, AnEntryOfAnEarlierLeafOfTheSameBlockIsNotFiled) {
+TYPED_TEST(BackupTest, AnEntryOfAnEarlierLeafOfTheSameBlockIsNotBackedUp) {
   const std::uint64_t last = this->put_until_one_waits(10);
-  const auto before = this->last_to_file();
+  const auto before = this->last_to_back_up();
   this->tree().erase(this->key(last));
   auto after = before;
   for (int tries = 0; tries < 1000; ++tries) {  // until its block is allocated again
     this->settle();
     this->put(last - 9);
-    after = this->last_to_file();
+    after = this->last_to_back_up();
     if (after.second == before.second) break;
     this->tree().erase(this->key(last - 9));
   }
   ASSERT_EQ(after.second, before.second);
   ASSERT_LT(after.first, before.first);
-  this->file();
+  this->back_up();
   EXPECT_TRUE(this->complete());
   this->expect_sound();
 }
 
-TYPED_TEST(BackupTest, ManySplitsAndMergesLaterWhatIsThereIsFiled) {
+TYPED_TEST(BackupTest, ManySplitsAndMergesLaterWhatIsThereIsBackedUp) {
   util::Random random(1);
   constexpr int kRounds = 20;
   for (int round = 1; round <= kRounds; ++round) {
@@ -169,14 +169,14 @@ TYPED_TEST(BackupTest, ManySplitsAndMergesLaterWhatIsThereIsFiled) {
     for (const std::uint64_t number : numbers) this->tree().erase(this->key(number));
   }
   EXPECT_FALSE(this->backup().leaves_it_should_have().empty());
-  this->file();
+  this->back_up();
   EXPECT_TRUE(this->complete());
   this->expect_sound();
 }
 
 /// Else it would find no entry to take out, and the filing would add one for a leaf that is gone.
 /// The first read is that of the backup, once the leaf has been found in its place.
-TYPED_TEST(BackupTest, AMergeWaitsUntilItsLeafIsFiled) {
+TYPED_TEST(BackupTest, AMergeWaitsUntilItsLeafIsBackedUp) {
   const std::uint64_t last = this->put_until_one_waits(1);
   std::thread eraser;
   std::atomic<bool> merged{false};
@@ -189,7 +189,7 @@ TYPED_TEST(BackupTest, AMergeWaitsUntilItsLeafIsFiled) {
     for (int i = 0; i < 50 && !merged; ++i) std::this_thread::sleep_for(1ms);
     EXPECT_FALSE(merged);
   });
-  this->file();
+  this->back_up();
   ASSERT_TRUE(eraser.joinable());
   eraser.join();
   EXPECT_EQ(this->tree().size(), last);
@@ -197,26 +197,26 @@ TYPED_TEST(BackupTest, AMergeWaitsUntilItsLeafIsFiled) {
   this->expect_sound();
 }
 
-TYPED_TEST(BackupTest, ClosingFilesWhatWaits) {
+TYPED_TEST(BackupTest, ClosingBacksUpWhatWaits) {
   for (std::uint64_t i = 0; i < kKeys; ++i) this->put(i);
   this->reopen();
   EXPECT_TRUE(this->complete());
 }
 
-TYPED_TEST(BackupTest, ACheckFilesWhatWaits) {
+TYPED_TEST(BackupTest, ACheckBacksUpWhatWaits) {
   for (std::uint64_t i = 0; i < kKeys; ++i) this->put(i);
   this->expect_sound();
   EXPECT_TRUE(this->complete());
 }
 
-/// When too many wait, whoever splits files his own.
+/// When too many wait, the thread that splits backs up its own.
 TYPED_TEST(BackupTest, AFullQueueLeavesNothingOut) {
   constexpr std::uint64_t kMany = 20'000 * kLeafPairs;
   for (std::uint64_t i = 0; i < kMany; ++i) this->put(i);
   const std::size_t before = this->backup().leaves().size();
   EXPECT_GT(before, 0U);
   EXPECT_LT(before, this->backup().leaves_it_should_have().size());
-  this->file();
+  this->back_up();
   EXPECT_TRUE(this->complete());
 }
 

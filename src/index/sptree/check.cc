@@ -151,7 +151,7 @@ void WordTree<K>::check_top(CheckReport& report) const {
 template <class K>
 CheckReport WordTree<K>::check() const {
   require_quiet();
-  unfiled_.finish();
+  backup_.finish();
   CheckReport report;
   Problems problems(report);
   const epoch::Guard guard;
@@ -177,7 +177,7 @@ CheckReport WordTree<K>::check() const {
 template <class K>
 void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
   require_quiet();
-  unfiled_.finish();
+  backup_.finish();
   const epoch::Guard guard;
   const auto visit_words = [&](Word key, Word value) {
     if (Keys::blobs(key) != 0) visit(blob_offset(key));
@@ -199,9 +199,35 @@ void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
   }
 }
 
+template <class K>
+bool WordTree<K>::hinted(Key key) const {
+  const epoch::Guard guard;
+  return hints_.of(key) == top_.locate(key);
+}
+
+template <class K>
+unsigned WordTree<K>::steps_right(Key key) const {
+  const epoch::Guard guard;
+  unsigned steps = 0;
+  for (Node* node = top_.locate(key);;) {
+    const Version version = node->lock.read_begin();
+    if (Node::Lock::obsolete(version)) {
+      node = top_.locate(key);
+    } else if (node->covers(key)) {
+      return steps;
+    } else {
+      node = go_right(node, version, key, steps);
+    }
+  }
+}
+
 template CheckReport WordTree<std::uint64_t>::check() const;
 template void WordTree<std::uint64_t>::for_each_block(const BlockVisitor&) const;
+template bool WordTree<std::uint64_t>::hinted(Key) const;
+template unsigned WordTree<std::uint64_t>::steps_right(Key) const;
 template CheckReport WordTree<std::string>::check() const;
 template void WordTree<std::string>::for_each_block(const BlockVisitor&) const;
+template bool WordTree<std::string>::hinted(Key) const;
+template unsigned WordTree<std::string>::steps_right(Key) const;
 
 }  // namespace perdix::index::sptree

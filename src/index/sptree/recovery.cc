@@ -26,16 +26,17 @@ WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOpti
       orders_(arena_, pool().reclaimer()),
       nodes_(arena_, pool().reclaimer(), orders_),
       buffers_(pool(), arena_, log_limits, leaves_, nodes_),
-      hints_(arena_, pool().reclaimer()),
+      hints_(arena_, pool().reclaimer(), nodes_, buffers_, top_),
       drain_{pool().reclaimer()},
       top_(arena_, pool().reclaimer()),
-      unfiled_(pool().background(), [this](Key low, pm::Offset leaf) { file(low, leaf); }) {
+      backup_(pool(), [this](Key low, pm::Offset leaf) { back_up(low, leaf); }),
+      structure_(pool(), leaves_, nodes_, buffers_, hints_, top_, backup_) {
   const auto start = std::chrono::steady_clock::now();
   orders_.set_budget(options.scan_budget);
   const bool is_new = pm::load(handle_.root()) == pm::kNull;
   if (is_new) retry_when_full(pool(), [&] { create(); });
   Root& root = root_at(pool(), pm::load(handle_.root()));
-  backup_.emplace(pool(), root.backup);
+  backup_.open(root.backup);
   if (options.dram_budget != 0 && pm::load(root.log) == pm::kNull) give_log(is_new);
   if (pm::load(root.log) != pm::kNull)
     retry_when_full(pool(),

@@ -27,7 +27,6 @@
 #include <exception>
 #include <optional>
 
-#include "index/sptree/buffered.h"
 #include "index/sptree/leaf_at.h"
 #include "index/sptree/sptree.h"
 
@@ -125,7 +124,7 @@ void WordTree<K>::prefetch_chains(Key key) {
 /// Nothing is cold any more: the log may forget what was before the restart.
 template <class K>
 void WordTree<K>::finish_resuming() {
-  grow_hints();
+  hints_.grow();
   const std::lock_guard lock(resumption_.finishing);
   if (resumption_.done()) return;
   pm::on_step("sptree: all leaves are warm");
@@ -270,12 +269,12 @@ auto WordTree<K>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
     close_chain(leaf, *survivor);
     survivor.reset();
   }
-  const bool filed = pm::load(leaf.low) != 0;  // all leaves but the first (L1, L2)
+  const bool is_listed = pm::load(leaf.low) != 0;  // all leaves but the first (L1, L2)
   std::uint32_t buffer = 0;
   Node* node = new_cold_node(leaf, low);
   try {
     if (survivor) buffer = buffer_for(*node, *survivor);
-    if (filed && !top_.add(*node))
+    if (is_listed && !top_.add(*node))
       throw_corrupt(pool(), pool().offset(&leaf), "begins where another does");
   } catch (...) {
     if (survivor && survivor->adoption) log().cancel_adoption(*survivor->adoption);
@@ -293,8 +292,8 @@ auto WordTree<K>::make_warm(Leaf& leaf, typename NodeBounds::Low low) -> Node* {
   }
   fill_filter(*node, slots);
   count_pairs(*node);
-  if (filed) backup_->add(NodeBounds::view(low), pool().offset(&leaf));
-  leave_hint(*node);
+  if (is_listed) backup_.add(*node);
+  hints_.note(*node);
   return node;
 }
 

@@ -5,7 +5,6 @@
 #include "alloc/session.h"
 #include "index/common/limits.h"
 #include "index/common/retry.h"
-#include "index/sptree/buffered.h"
 #include "util/hash.h"
 
 namespace perdix::index::sptree {
@@ -35,10 +34,7 @@ template <class K>
 /// Asks for the lines that a write needs of the key's node, if there is a hint.
 template <class K>
 void WordTree<K>::prefetch_by_hint(Key key, Hash16 hash) const {
-  if constexpr (Keys::kInline) {
-    const auto* node = nodes_.at(hints_.of(key));
-    if (node != nullptr) prefetch_node(node, hash);
-  }
+  if (const Node* node = hints_.of(key)) prefetch_node(node, hash);
 }
 
 /// Asks for the lines of a node that a write needs, and of the buffer that the node has unless
@@ -107,7 +103,7 @@ bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const New
     if (found.present()) {
       if (mode == Mode::insert || !is(found, expected)) return false;
       if (found.buffered >= 0 && !buffers_.can_grow(*buffers_.of(*node))) {
-        if (!buffers_.merge(*node)) split(*node, key);
+        if (!buffers_.merge(*node)) structure_.split(*node, key);
         buffers_.shed(*node);
         continue;
       }
@@ -116,7 +112,7 @@ bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const New
     }
     if (mode == Mode::update) return false;
     if (add(*node, key, value, hash)) return true;
-    split(*node, key);
+    structure_.split(*node, key);
   }
 }
 
@@ -204,8 +200,24 @@ bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
     }
     remove(*node, found);
     shed_stale_filter(*node);
-    merge_around(std::move(node));
+    structure_.merge_around(std::move(node));
     return true;
+  }
+}
+
+/// Adds a leaf to the backup that was linked some time ago, unless it has been merged away since.
+/// The lock keeps it in the list meanwhile (L8).
+template <class K>
+void WordTree<K>::back_up(Key low, pm::Offset leaf) noexcept {
+  try {
+    const epoch::Guard guard;
+    const LockedNode node = lock_node(low, Keys::hash16(low), false);
+    const bool there = pool().offset(node->leaf()) == leaf && NodeBounds::view(node->low) == low;
+    pm::on_step("sptree: back up a leaf");
+    if (there) return backup_.add(low, leaf);
+    pm::on_step("sptree: a leaf on its way to the backup is gone");
+  } catch (const std::exception&) {
+    // The backup lags behind. A call that needs what is damaged gets the error itself.
   }
 }
 

@@ -4,9 +4,8 @@
 // The tree knows values as words; what depends on their type is the class at the end of this file.
 //
 //   sptree.cc    point operations: lookups, put, insert, update, erase
-//   buffered.h   hints of nodes, and the cleaning of chains
 //   hints.h      where the node of a key probably is, for writes with buffers
-//   smo.cc       split and merge, the structure modifications
+//   structure.h  split and merge, the structure modifications
 //   get_many.cc  many lookups at once
 //   scan.cc      ordered iteration
 //   recovery.cc  what happens on open: creation; and destruction
@@ -54,17 +53,17 @@
 #include "index/common/value_of.h"
 #include "index/common/word.h"
 #include "index/common/word_codec.h"
-#include "index/sptree/backup.h"
-#include "index/sptree/backup_queue.h"
-#include "index/sptree/hints.h"
 #include "index/sptree/leaf.h"
+#include "index/sptree/leaf_backup.h"
 #include "index/sptree/leaf_store.h"
 #include "index/sptree/locked_node.h"
 #include "index/sptree/middle_nodes.h"
 #include "index/sptree/mnode.h"
 #include "index/sptree/node_buffers.h"
+#include "index/sptree/node_hints.h"
 #include "index/sptree/replay.h"
 #include "index/sptree/resumption.h"
+#include "index/sptree/structure.h"
 #include "index/sptree/top_layer.h"
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
@@ -148,9 +147,9 @@ class WordTree : public pool::OpenIndex {
   struct Upkeep {
     WordTree& tree;
 
-    void clean(wal::Chain& chain, bool may_split) { tree.clean(chain, may_split); }
+    void clean(wal::Chain& chain, bool may_split) { tree.structure_.clean(chain, may_split); }
     void resume_some(unsigned leaves) { tree.resume_some(leaves); }
-    void log_was_shortened() { tree.grow_hints(); }
+    void log_was_shortened() { tree.hints_.grow(); }
     std::int64_t pairs() const { return tree.leaves_.pairs(); }
   };
 
@@ -174,35 +173,13 @@ class WordTree : public pool::OpenIndex {
   void replace(Node& node, const Found& found, const NewValue& value);
   void remove(Node& node, const Found& found);
   void shed_stale_filter(Node& node);
-
-  // buffered.h
-  void leave_hint(const Node& node);
-  void grow_hints();
-  void clean(wal::Chain& chain, bool may_split);
+  void back_up(Key low, pm::Offset leaf) noexcept;
 
   // get_many.cc
   struct Pending;
   void find_nodes(std::span<const Key> keys, std::span<Pending> group) const;
   const Buffer* prefetch_pair(const Node& node, Hash16 hash) const;
   void prefetch_blobs(const Pending& pending) const;
-
-  // smo.cc
-  struct Entry;
-  struct Division;
-  Division undivided(const Node& node) const;
-  Pair pair_of(const Node& node, const Entry& entry) const;
-  void split(Node& node, Key key);
-  void keep(Node& node, std::span<Entry> entries, SlotSet taken);
-  void link_right(Node& node, Node* right);
-  void file_later(const Node& node) noexcept;
-  void file(Key low, pm::Offset leaf) noexcept;
-  bool mergeable(const Node& node) const;
-  void merge_around(LockedNode node);
-  LockedNode lock_left_of(Key key);
-  bool hide(const Node& node);
-  void unhide(Node& node) noexcept;
-  void try_to_merge(Node& node);
-  void merge_with_next(Node& node);
 
   // scan.cc
   class PairsByPlace;
@@ -264,15 +241,15 @@ class WordTree : public pool::OpenIndex {
   mutable ScanOrders orders_;  // by the numbers of nodes; a cache that scans fill
   MiddleNodes<K> nodes_;
   NodeBuffers<K> buffers_;
-  Hints hints_;                      // of integer keys, for writes with buffers
-  K resumed_until_{};                // by resume_some(), of which there is one at a time
-  std::optional<Backup<K>> backup_;  // made once the root block is there
+  NodeHints<K> hints_;  // of integer keys, for writes with buffers
+  K resumed_until_{};   // by resume_some(), of which there is one at a time
   // Before the arena goes away, what was retired must have come back to it.
   epoch::DrainFirst drain_;
   TopLayer<K> top_;
   double recovery_seconds_ = 0;
   // Last: what they do ends before anything else goes away.
-  mutable BackupQueue<K> unfiled_;
+  mutable LeafBackup<K> backup_;
+  Structure<K> structure_;
   Resumption resumption_;
   std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };

@@ -1,18 +1,11 @@
-// Structure modifications (sptree.txt §4.5): split a full leaf, merge two sparse neighbours.
-//
-// Both commit by one store of the left leaf's `link`, which changes the successor and selects the
-// other bitmap at once. So no crash leaves a pair in a leaf whose range excludes it (the "stale
-// copies" that the paper's protocol tolerates and a later merge brings back); and no leaf leaks, by
-// the allocator's recyclable log.
+#include "index/sptree/structure.h"
+
 #include <algorithm>
 #include <array>
-#include <exception>
 #include <new>
 
 #include "alloc/session.h"
 #include "index/common/separator.h"
-#include "index/sptree/buffered.h"
-#include "index/sptree/sptree.h"
 
 namespace perdix::index::sptree {
 namespace {
@@ -24,7 +17,7 @@ constexpr unsigned kMergeBelow = kLeafPairs / 2;
 
 /// A pair of a node: in a slot of the leaf, or, from kLeafPairs on, in the write buffer.
 template <class K>
-struct WordTree<K>::Entry {
+struct Structure<K>::Entry {
   Key key;
   Hash16 hash;
   std::uint8_t place;
@@ -37,7 +30,7 @@ struct WordTree<K>::Entry {
 /// How a node's pairs are divided: entries[0, kept) stay, the others move; `separator` is the new
 /// leaf's low bound.
 template <class K>
-struct WordTree<K>::Division {
+struct Structure<K>::Division {
   std::array<Entry, kLeafPairs + kBufferPairs> entries;
   unsigned size = 0;
   unsigned kept = 0;
@@ -61,7 +54,7 @@ struct WordTree<K>::Division {
 /// of the exact half, in whose search a processor guesses wrong every other time: no branch here
 /// depends on a key.
 template <class K>
-bool WordTree<K>::Division::bisect() {
+bool Structure<K>::Division::bisect() {
   // Each side gets so many sixteenths at least; what stays has room beside what the chain erases.
   constexpr unsigned kLeast = 7;
   static_assert((kLeafPairs + kBufferPairs) * (16 - kLeast) / 16 + 1 + kBufferPairs <= kLeafPairs);
@@ -93,7 +86,7 @@ bool WordTree<K>::Division::bisect() {
 /// that ascending loads fill leaves completely. `roomy`: the leaf has a slot for each pair it
 /// keeps.
 template <class K>
-void WordTree<K>::Division::divide(bool last_leaf, bool roomy, Key key) {
+void Structure<K>::Division::divide(bool last_leaf, bool roomy, Key key) {
   if (last_leaf && roomy) {
     const Key largest = std::max_element(begin(), end())->key;
     if (largest < key) {
@@ -113,10 +106,10 @@ void WordTree<K>::Division::divide(bool last_leaf, bool roomy, Key key) {
 
 /// All pairs of the locked node.
 template <class K>
-auto WordTree<K>::undivided(const Node& node) const -> Division {
+auto Structure<K>::undivided(const Node& node) const -> Division {
   Division division;
   const auto add = [&](Word key, unsigned place) {
-    division.entries[division.size++] = {keys().view(key), Keys::hash16_of_word(key),
+    division.entries[division.size++] = {leaves_.keys().view(key), Keys::hash16_of_word(key),
                                          static_cast<std::uint8_t>(place)};
   };
   for (const unsigned slot : node.slots()) add(pm::load(pair_at(*node.leaf(), slot).key), slot);
@@ -127,30 +120,27 @@ auto WordTree<K>::undivided(const Node& node) const -> Division {
 }
 
 template <class K>
-Pair WordTree<K>::pair_of(const Node& node, const Entry& entry) const {
+Pair Structure<K>::pair_of(const Node& node, const Entry& entry) const {
   if (!entry.buffered()) return pair_at(*node.leaf(), entry.place);
   const Buffer& buffer = *buffers_.of(node);
   const unsigned i = entry.place - kLeafPairs;
   return {buffer.key(i), buffer.value(i)};
 }
 
-/// Splits the locked node, so that `key` finds room in it or in its new right neighbour. What of
-/// its write buffer moves becomes a part of the new leaf; the rest is merged, since the left leaf
-/// has room for it then. So the chain ends before anything that it names can be changed.
 template <class K>
-void WordTree<K>::split(Node& node, Key key) {
+void Structure<K>::split(Node& node, Key key) {
   Leaf& left = *node.leaf();
   prefetch_pairs(left);
-  alloc::Session session = pool().allocator().session();
+  alloc::Session session = pool_.allocator().session();
   const pm::Offset offset = session.reserve(sizeof(Leaf));
-  Leaf& right = *pool().template at<Leaf>(offset);
+  Leaf& right = *pool_.template at<Leaf>(offset);
   prefetch_half_for_write(right);
 
   Division division = undivided(node);
   const SlotSet taken = buffers_.taken_slots(node);
   division.divide(NodeBounds::is_open(node.high.load(std::memory_order_relaxed)),
                   taken == node.slots(), key);
-  const Word low = keys().write(session, division.separator);
+  const Word low = leaves_.keys().write(session, division.separator);
   // DRAM before the commit: when it runs out, the session gives its blocks back and nothing has
   // changed.
   Node* right_node =
@@ -185,10 +175,10 @@ void WordTree<K>::split(Node& node, Key key) {
   // Means nothing before the commit, which is in the same line and whose flush takes it along.
   stage(pm(), left, taken - moved_slots);
   session.commit(pm::set_word(left.link, link));  // from here on the new leaf owns what moved
-  leaves_.count_bytes(keys().footprint(low));
+  leaves_.count_bytes(leaves_.keys().footprint(low));
 
   pm::on_step("sptree: a leaf was split");
-  keep(node, division.staying(), taken - moved_slots);
+  restage_left(node, division.staying(), taken - moved_slots);
   link_right(node, right_node);
 }
 
@@ -198,7 +188,7 @@ void WordTree<K>::split(Node& node, Key key) {
 /// two-phase insertion: a crash finds each pair of the leaf in one place. Slots that the chain
 /// erases are not used before it has ended.
 template <class K>
-void WordTree<K>::keep(Node& node, std::span<Entry> entries, SlotSet taken) {
+void Structure<K>::restage_left(Node& node, std::span<Entry> entries, SlotSet taken) {
   Leaf& leaf = *node.leaf();
   SlotSet added, left;
   const auto store_in = [&](unsigned slot, Entry& entry) {
@@ -233,7 +223,7 @@ void WordTree<K>::keep(Node& node, std::span<Entry> entries, SlotSet taken) {
   for (const Entry& entry : entries) node.add(entry.place, entry.hash);
   if (buffer != nullptr) {
     pm::on_step("sptree: a split ends a chain");
-    log().end(*buffer);  // what it says is durable
+    buffers_.log()->end(*buffer);  // what it says is durable
     buffer->clear();
     buffers_.shed(node);
   }
@@ -242,54 +232,35 @@ void WordTree<K>::keep(Node& node, std::span<Entry> entries, SlotSet taken) {
 /// Makes the new right neighbour of the locked node reachable in DRAM. Readers of `node` retry,
 /// since its lock is held.
 template <class K>
-void WordTree<K>::link_right(Node& node, Node* right) {
+void Structure<K>::link_right(Node& node, Node* right) {
   nodes_.set_next(*right, nodes_.next_of(node));
   nodes_.set_next(node, right);
   node.high.store(NodeBounds::end_at(right->low), std::memory_order_release);
   pm::on_step("sptree: publish a node");
   top_.publish_node(*right);
-  leave_hint(node);
-  leave_hint(*right);
-  file_later(*right);
+  hints_.note(node);
+  hints_.note(*right);
+  backup_.enqueue(*right);
   nodes_.count(1);  // last: it waits for all stores before it
 }
 
-/// Sees to it that a new leaf, whose left neighbour is locked, comes into the backup. Behind the
-/// commit of the split, so it throws nothing.
 template <class K>
-void WordTree<K>::file_later(const Node& node) noexcept {
-  const Key low = NodeBounds::view(node.low);
-  const pm::Offset leaf = pool().offset(node.leaf());
-  try {
-    if (!Backup<K>::has(leaf)) return;
-    pm::on_step("sptree: queue a leaf for the backup");
-    if (unfiled_.push(low, leaf)) return;
-    backup_->add(low, leaf);  // the lock keeps it from being merged away
-  } catch (const std::exception&) {
-    // The backup lags behind. Who needs what is damaged gets the error from his own call.
-  }
-}
-
-/// Adds a leaf to the backup that was linked some time ago, unless it has been merged away since.
-/// The lock keeps it in the list meanwhile (L8).
-template <class K>
-void WordTree<K>::file(Key low, pm::Offset leaf) noexcept {
-  try {
-    const epoch::Guard guard;
-    const LockedNode node = lock_node(low, Keys::hash16(low), false);
-    const bool there = pool().offset(node->leaf()) == leaf && NodeBounds::view(node->low) == low;
-    pm::on_step("sptree: file a leaf");
-    if (there) return backup_->add(low, leaf);
-    pm::on_step("sptree: a leaf on its way to the backup is gone");
-  } catch (const std::exception&) {
-    // The backup lags behind. Who needs what is damaged gets the error from his own call.
-  }
+void Structure<K>::clean(wal::Chain& chain, bool may_split) {
+  const epoch::Guard guard;
+  auto& buffer = static_cast<Buffer&>(chain);
+  Node* node = buffer.node.load(std::memory_order_acquire);
+  if (node == nullptr) return;
+  node->lock.lock();
+  const LockedNode locked(node);
+  if (node->lock.is_obsolete() || buffers_.of(*node) != &buffer) return;
+  if (buffers_.merge(*node)) return buffers_.shed(*node);
+  if (may_split) split(*node, NodeBounds::view(node->low));
 }
 
 /// Whether the locked node and its right neighbour should become one: they are sparse, or one of
 /// them is empty.
 template <class K>
-bool WordTree<K>::mergeable(const Node& node) const {
+bool Structure<K>::mergeable(const Node& node) const {
   const Node* next = nodes_.next_of(node);
   if (next == nullptr) return false;
   const unsigned count = buffers_.count(node);
@@ -301,7 +272,7 @@ bool WordTree<K>::mergeable(const Node& node) const {
 /// right one costs three lines of DRAM, so only every fourth erase takes it; the left one also
 /// costs a search, since locks are taken from left to right, so only every eighth does.
 template <class K>
-void WordTree<K>::merge_around(LockedNode node) {
+void Structure<K>::merge_around(LockedNode node) {
   constexpr unsigned kRightEvery = 4, kLeftEvery = 8;
   const unsigned count = buffers_.count(*node);
   if (count >= kMergeBelow || count % kRightEvery != 0) return;
@@ -315,7 +286,7 @@ void WordTree<K>::merge_around(LockedNode node) {
 
 /// Locks the node that ends where the key begins, or further left if the nodes change meanwhile.
 template <class K>
-auto WordTree<K>::lock_left_of(Key key) -> LockedNode {
+auto Structure<K>::lock_left_of(Key key) -> LockedNode {
   for (;;) {
     Node* left = top_.left_of(key);
     const Version version = left->lock.read_begin();
@@ -325,25 +296,26 @@ auto WordTree<K>::lock_left_of(Key key) -> LockedNode {
 
 /// Takes a node that is about to be merged away out of the backup (L8) and the top layer; false if
 /// there was no space or memory for it. The backup first: it may lack a leaf that stays, and so may
-/// the top layer. What is still on its way to the backup finds out for itself (file()).
+/// the top layer. What is still on its way to the backup finds out for itself
+/// (WordTree::back_up()).
 template <class K>
-bool WordTree<K>::hide(const Node& node) {
-  if (!backup_->remove(NodeBounds::view(node.low), pool().offset(node.leaf()))) return false;
+bool Structure<K>::unlink(const Node& node) {
+  if (!backup_.remove(node)) return false;
   pm::on_step("sptree: a node leaves the top layer");
   return top_.unlink_node(node);
 }
 
-/// Undoes hide(), but for the backup, which may lag behind.
+/// Undoes unlink(), but for the backup, which may lag behind.
 template <class K>
-void WordTree<K>::unhide(Node& node) noexcept {
+void Structure<K>::publish_again(Node& node) noexcept {
   top_.publish_node(node);
-  file_later(node);
+  backup_.enqueue(node);
 }
 
 /// Merges the locked node with the next one if there is memory and space for that. If not it can
 /// wait: the caller's own change is done.
 template <class K>
-void WordTree<K>::try_to_merge(Node& node) {
+void Structure<K>::try_to_merge(Node& node) {
   try {
     merge_with_next(node);
   } catch (const std::bad_alloc&) {
@@ -356,7 +328,7 @@ void WordTree<K>::try_to_merge(Node& node) {
 /// Moves the pairs of the right neighbour into the locked node, and removes the neighbour. If it
 /// throws, both are as they were.
 template <class K>
-void WordTree<K>::merge_with_next(Node& node) {
+void Structure<K>::merge_with_next(Node& node) {
   Node* right_node = nodes_.next_of(node);
   right_node->lock.lock();  // left to right; it can't be obsolete: only the holder of its left
                             // neighbour's lock makes it so
@@ -367,19 +339,19 @@ void WordTree<K>::merge_with_next(Node& node) {
   }
   // Closed chains first: what one says must not meet a range that has grown, or pairs that moved.
   if (!buffers_.merge(node) || !buffers_.merge(*right_node)) return;
-  if (!hide(*right_node)) return;  // merging can wait
+  if (!unlink(*right_node)) return;  // merging can wait
 
   Leaf& left = *node.leaf();
   Leaf& right = *right_node->leaf();
   const SlotSet old_slots = node.slots();
-  alloc::Session session = pool().allocator().session();
+  alloc::Session session = pool_.allocator().session();
   const std::uint64_t link = staged_link(left, successor_of(right));
   try {  // before the node changes: this throws where the pool is damaged, or memory is out
-    session.free(pool().offset(&right));
+    session.free(pool_.offset(&right));
     Keys::free(session, right.low);
     session.commit_when(left.link, ~std::uint64_t{0}, link);
   } catch (...) {
-    unhide(*right_node);
+    publish_again(*right_node);
     throw;
   }
   for (const unsigned source : right_node->slots()) {
@@ -393,7 +365,7 @@ void WordTree<K>::merge_with_next(Node& node) {
   }
   flush_pairs(pm(), left, node.slots() - old_slots);  // log() fences before their bits count
 
-  const std::int64_t low_bytes = keys().footprint(right.low);
+  const std::int64_t low_bytes = leaves_.keys().footprint(right.low);
   session.log();
   stage(pm(), left, node.slots());
   pm().publish(left.link, link);  // the commit
@@ -404,17 +376,13 @@ void WordTree<K>::merge_with_next(Node& node) {
   nodes_.set_next(node, nodes_.next_of(*right_node));
   node.high.store(right_node->high.load(std::memory_order_relaxed), std::memory_order_release);
   nodes_.count(-1);
-  leave_hint(node);
+  hints_.note(node);
   if (right_node->buffer() != 0) buffers_.release(buffers_.take_from(*right_node));
   right_lock.release()->lock.unlock_obsolete();
   nodes_.retire(right_node);
 }
 
-template void WordTree<std::uint64_t>::split(Node&, Key);
-template void WordTree<std::uint64_t>::file(Key, pm::Offset) noexcept;
-template void WordTree<std::uint64_t>::merge_around(LockedNode);
-template void WordTree<std::string>::split(Node&, Key);
-template void WordTree<std::string>::file(Key, pm::Offset) noexcept;
-template void WordTree<std::string>::merge_around(LockedNode);
+template class Structure<std::uint64_t>;
+template class Structure<std::string>;
 
 }  // namespace perdix::index::sptree
