@@ -43,7 +43,7 @@ BUGS = [
         "what the log has of a leaf is not looked for (SPTree's release: acknowledged keys are "
         "lost)",
         SPTREE_RESUME,
-        "  if (has_log()) survivor = survivor_of(pool(), keys(), log(), leaf);\n",
+        "  if (has_log()) survivor = survivor_of(pool_, leaves_.keys(), log(), leaf);\n",
         "",
         BUFFERS,
     ),

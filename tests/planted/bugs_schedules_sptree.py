@@ -73,8 +73,8 @@ BUGS = [
     Bug(
         "schedules: the log hears too early that all leaves are back",
         SPTREE_RESUME,
-        "    if (NodeBounds::is_open(high)) return finish_resuming();\n",
-        "    if ({planted} || NodeBounds::is_open(high)) return finish_resuming();\n",
+        "    if (NodeBounds::is_open(high)) return finish();\n",
+        "    if ({planted} || NodeBounds::is_open(high)) return finish();\n",
         MANY_BUFFERS,
     ),
     Bug(

@@ -271,7 +271,7 @@ BUGS = [
     Bug(
         "recovery forgets the filters: lookups deny keys that are there",
         SPTREE_RESUME,
-        """  fill_filter(*node, slots);
+        """  nodes_.fill_filter(*node, slots);
   count_pairs(*node);
 """,
         "  for (const unsigned slot : slots) node->fingerprints[slot] = 1;\n"
@@ -290,7 +290,7 @@ BUGS = [
         SPTREE_RESUME,
         "  if (offset == pm::kNull) return nullptr;\n",
         "  if (offset == pm::kNull) return nullptr;\n"
-        "  if ({planted} && successor_of(leaf_at(pool(), offset)) == pm::kNull) return nullptr;\n",
+        "  if ({planted} && successor_of(leaf_at(pool_, offset)) == pm::kNull) return nullptr;\n",
         TREE,
     ),
     Bug(

@@ -74,6 +74,7 @@ BUGS = [
     if (Node::Lock::obsolete(version)) {
       node = top_.locate_surely(key);
     } else if (node->covers(key)) {
+      high = node->high.load(std::memory_order_acquire);
       if (node->lock.read_validate(version)) return LockedNode(nullptr);
     } else if (Node* next = nodes_.next_of(*node); next != nullptr) {
       if (node->lock.read_validate(version)) node = next;
@@ -86,6 +87,7 @@ BUGS = [
     if (Node::Lock::obsolete(version)) {
       node = top_.locate_surely(key);
     } else if (node->covers(key)) {
+      high = node->high.load(std::memory_order_acquire);
       if (node->lock.read_validate(version)) return LockedNode(nullptr);
     } else if (Node* next = nodes_.next_of(*node); next != nullptr) {
       if (node->lock.read_validate(version)) node = next;
@@ -249,7 +251,7 @@ BUGS = [
     Bug(
         "an index of one leaf keeps its log when it is opened without buffers",
         SPTREE_RESUME,
-        "    if (has_log()) buffers_.tidy_up(Upkeep{*this});\n    return;\n",
+        "    all_warm_();\n    return;\n",
         "    return;\n",
         (
             unit(

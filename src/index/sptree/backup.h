@@ -1,5 +1,5 @@
 // The backup of the top layer in PM (sptree.txt §4.1): a FAST&FAIR tree from the low bounds of
-// leaves to their offsets. Only resume.cc asks it, for a leaf near the one that it needs.
+// leaves to their offsets. Only the resumer asks it, for a leaf near the one that it needs.
 //
 // It may lag behind the list of leaves, never ahead of it (L8): a leaf gets its entry after it was
 // linked, and loses it before it is unlinked. Whoever finds a leaf to the left of the one that it
@@ -10,7 +10,7 @@
 // again is treated as before, and no order of splits makes a long row of leaves without.
 //
 // Leaves that splits make come here by backup_queue.h, in the background; leaves that a restart
-// finds missing, as they come back (resume.cc). One that is merged away goes at once: an entry that
+// finds missing, as they come back (resumer.h). One that is merged away goes at once: an entry that
 // outlived its leaf would lead a restart to memory that has become something else. Thread-safe.
 #pragma once
 

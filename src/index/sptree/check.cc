@@ -150,7 +150,7 @@ void WordTree<K>::check_top(CheckReport& report) const {
 
 template <class K>
 CheckReport WordTree<K>::check() const {
-  require_quiet();
+  resumer_.require_quiet();
   backup_.finish();
   CheckReport report;
   Problems problems(report);
@@ -176,7 +176,7 @@ CheckReport WordTree<K>::check() const {
 
 template <class K>
 void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
-  require_quiet();
+  resumer_.require_quiet();
   backup_.finish();
   const epoch::Guard guard;
   const auto visit_words = [&](Word key, Word value) {

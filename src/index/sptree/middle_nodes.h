@@ -13,7 +13,10 @@
 
 #include "epoch/reclaimer.h"
 #include "index/common/scan_orders.h"
+#include "index/common/word.h"
+#include "index/sptree/leaf.h"
 #include "index/sptree/mnode.h"
+#include "pm/access.h"
 #include "util/arena.h"
 #include "util/striped_counter.h"
 
@@ -75,6 +78,13 @@ class MiddleNodes {
   /// Throws bad_alloc.
   Low make_bound(View<K> key) { return Bounds<K>::make(bounds_, key); }
   void release_bound(Low low) noexcept { Bounds<K>::release(bounds_, low); }
+
+  /// Computes fingerprints and filter anew from the pairs in these slots (M2).
+  static void fill_filter(Node& node, SlotSet slots) {
+    node.clear();
+    for (const unsigned slot : slots)
+      node.add(slot, Words<K>::hash16_of_word(pm::load(pair_at(*node.leaf(), slot).key)));
+  }
 
   // --- The list ---
 

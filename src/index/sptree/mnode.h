@@ -4,7 +4,7 @@
 // Invariants while the lock is free:
 //   M1. `low`, `leaf()` never change. `high` ends the range where the successor's begins. `next` is
 //       the successor's node, or 0: the leaf is the last one, or its successor is cold, which is to
-//       say that it has no middle node since the index was opened (resume.cc).
+//       say that it has no middle node since the index was opened (resumer.h).
 //   M2. fingerprints[i] is not 0 for the slots of the leaf, without those that the node's write
 //       buffer has erased (B3). It and the filter belong to the key in slot i. (Keys in the buffer
 //       are not in the filter: they would send more lookups of absent keys to PM.)

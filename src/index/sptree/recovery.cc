@@ -1,6 +1,6 @@
 // What happens on open and on drop. An index that is new gets its first leaf; one that exists is
 // looked at in three places, whatever its size: the root block, the first leaf, the log if there is
-// one. The rest comes back as it is needed, and in the background: resume.cc. The pool has resolved
+// one. The rest comes back as it is needed, and in the background: resumer.h. The pool has resolved
 // the allocator's log before, so the invariants of layout.h hold.
 //
 // Opening writes to PM for a new index, for the backup of an index that has none yet, and for the
@@ -30,7 +30,10 @@ WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOpti
       drain_{pool().reclaimer()},
       top_(arena_, pool().reclaimer()),
       backup_(pool(), [this](Key low, pm::Offset leaf) { back_up(low, leaf); }),
-      structure_(pool(), leaves_, nodes_, buffers_, hints_, top_, backup_) {
+      structure_(pool(), leaves_, nodes_, buffers_, hints_, top_, backup_),
+      resumer_(pool(), leaves_, nodes_, buffers_, hints_, top_, backup_, [this] {
+        if (has_log()) buffers_.tidy_up(Upkeep{*this});
+      }) {
   const auto start = std::chrono::steady_clock::now();
   orders_.set_budget(options.scan_budget);
   const bool is_new = pm::load(handle_.root()) == pm::kNull;
@@ -41,7 +44,7 @@ WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOpti
   if (pm::load(root.log) != pm::kNull)
     retry_when_full(pool(),
                     [&] { buffers_.open_log(pool(), pm::load(root.log), options.dram_budget); });
-  start_resuming(options.resume_in_background);
+  resumer_.start(pm::load(root.first), options.resume_in_background);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   entry_.emplace(pool().open_indexes(), *this);
@@ -93,14 +96,6 @@ void WordTree<K>::make_log() {
   pm().store(root.log, offset);            // the commit
   pm().flush(&root.log, sizeof root.log);  // finish() fences: nothing is freed (rule R3)
   session.finish();
-}
-
-/// Computes fingerprints and filter anew from the pairs in PM (M2).
-template <class K>
-void WordTree<K>::fill_filter(Node& node, SlotSet slots) const {
-  node.clear();
-  for (const unsigned slot : slots)
-    node.add(slot, Keys::hash16_of_word(pm::load(pair_at(*node.leaf(), slot).key)));
 }
 
 namespace {
@@ -221,11 +216,9 @@ void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind v
 
 template WordTree<std::uint64_t>::WordTree(pool::IndexHandle, Kind, const IndexOptions&,
                                            const wal::Log::Limits&);
-template void WordTree<std::uint64_t>::fill_filter(Node&, SlotSet) const;
 template void WordTree<std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
 template WordTree<std::string>::WordTree(pool::IndexHandle, Kind, const IndexOptions&,
                                          const wal::Log::Limits&);
-template void WordTree<std::string>::fill_filter(Node&, SlotSet) const;
 template void WordTree<std::string>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
 
 }  // namespace perdix::index::sptree

@@ -175,7 +175,7 @@ template <class K>
 void WordTree<K>::shed_stale_filter(Node& node) {
   constexpr unsigned kTolerated = 48;
   const unsigned fresh = Bloom::kBitsPerKey * node.count();
-  if (node.bloom.bits_set() > fresh + kTolerated) fill_filter(node, node.slots());
+  if (node.bloom.bits_set() > fresh + kTolerated) nodes_.fill_filter(node, node.slots());
 }
 
 template <class K>
@@ -228,7 +228,7 @@ static double share_of(std::int64_t part, std::uint64_t whole) {
 
 template <class K>
 std::uint64_t WordTree<K>::size() const {
-  require_resumed();
+  resumer_.require_resumed();
   return static_cast<std::uint64_t>(leaves_.pairs());
 }
 
@@ -236,8 +236,8 @@ template <class K>
 IndexStats WordTree<K>::stats() const {
   IndexStats stats;
   const IndexStats backup = backup_->stats();
-  stats.resumption_seconds = resumption_.seconds();
-  stats.resumed = resumption_.done() ? 1 : share_of(nodes_.count(), Backup<K>::leaves(backup));
+  stats.resumption_seconds = resumer_.seconds();
+  stats.resumed = resumer_.done() ? 1 : share_of(nodes_.count(), Backup<K>::leaves(backup));
   stats.pairs = static_cast<std::uint64_t>(leaves_.pairs());
   stats.leaves = static_cast<std::uint64_t>(nodes_.count());
   stats.pm_bytes = sizeof(Root) + stats.leaves * sizeof(Leaf) +

@@ -1,19 +1,24 @@
-// SpTree, the engine (sptree.txt §4): a radix tree in DRAM leads to middle nodes in DRAM, each of
-// which stands for one leaf in PM.
+// SpTree, the engine (Zhao et al. 2024, section 4): a radix tree in DRAM leads to middle nodes in
+// DRAM, each of which stands for one leaf in PM.
 //
 // The tree knows values as words; what depends on their type is the class at the end of this file.
 //
-//   sptree.cc    point operations: lookups, put, insert, update, erase
-//   hints.h      where the node of a key probably is, for writes with buffers
-//   structure.h  split and merge, the structure modifications
-//   get_many.cc  many lookups at once
-//   scan.cc      ordered iteration
-//   recovery.cc  what happens on open: creation; and destruction
-//   resume.cc    rebuilding the DRAM layers after that, leaf by leaf, while the index is in use
-//   backup.h     where the leaves are, in PM: with what resume.cc finds the one it needs
-//   backup_queue.h  leaves that are on their way there
-//   check.cc     verification of the invariants of layout.h, mnode.h and
-//   index/common/write_buffer.h
+//   sptree.cc       lookups, put, insert, update, erase
+//   get_many.cc     many lookups at once
+//   scan.cc         ordered iteration
+//   recovery.cc     what happens on open: creation; and destruction
+//   check.cc        verification of the invariants of all parts
+//
+// What it consists of, each with its invariants:
+//
+//   leaf_store.h    pairs in PM, in the leaves of layout.h
+//   middle_nodes.h  the nodes of mnode.h: their memory and their list
+//   node_buffers.h  write buffers, which take changes in place of the leaves, and their merging
+//   top_layer.h     the radix tree
+//   node_hints.h    where the node of a key probably is, for writes with buffers
+//   leaf_backup.h   where the leaves are, in PM: with what the resumer finds the one it needs
+//   structure.h     split and merge, the structure modifications
+//   resumer.h       the DRAM layers after an opening, leaf by leaf, while the index is in use
 //
 // Concurrency (§4.2): a writer holds the lock of the middle node that it changes; for a merge those
 // of two neighbours, taken from left to right. Under a lock it may take a session of the allocator,
@@ -22,7 +27,7 @@
 // top layer, which may lag behind: it leads to the right node or to one left of it, and `next`
 // leads on. What they, a hint or a buffer say of a node is a guess until the node's range was
 // compared with the key under the node's version or lock. That a node has no `next` says that cold
-// leaves follow, not that the key is in one: see lock_before_gap().
+// leaves follow, not that the key is in one: see Resumer::lock_before_gap().
 //
 // Durability: an operation's linearization point and its commit point are the same 8-byte publish,
 // persisted before the lock is released; so nobody sees an effect that a crash could undo.
@@ -37,7 +42,6 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,7 +66,7 @@
 #include "index/sptree/node_buffers.h"
 #include "index/sptree/node_hints.h"
 #include "index/sptree/replay.h"
-#include "index/sptree/resumption.h"
+#include "index/sptree/resumer.h"
 #include "index/sptree/structure.h"
 #include "index/sptree/top_layer.h"
 #include "pool/index_handle.h"
@@ -148,7 +152,7 @@ class WordTree : public pool::OpenIndex {
     WordTree& tree;
 
     void clean(wal::Chain& chain, bool may_split) { tree.structure_.clean(chain, may_split); }
-    void resume_some(unsigned leaves) { tree.resume_some(leaves); }
+    void resume_some(unsigned leaves) { tree.resumer_.resume_some(leaves); }
     void log_was_shortened() { tree.hints_.grow(); }
     std::int64_t pairs() const { return tree.leaves_.pairs(); }
   };
@@ -199,29 +203,6 @@ class WordTree : public pool::OpenIndex {
   void create();
   void give_log(bool required);
   void make_log();
-  void fill_filter(Node& node, SlotSet slots) const;
-
-  // resume.cc
-  void start_resuming(bool in_background);
-  void resume(const std::stop_token& stop);
-  void resume_some(unsigned leaves);
-  void finish_resuming();
-  void prefetch_chains(Key key);
-  void require_resumed() const;
-  void require_quiet() const;
-  void warm(Key key);
-  LockedNode lock_before_gap(Key key);
-  void warm_one(Node& left, Key key);
-  Leaf& last_cold(Leaf& first, Key key, bool strictly_below) const;
-  Leaf* next_leaf(const Leaf& leaf) const;
-  Key low_of(const Leaf& leaf) const;
-  Node* make_warm(Leaf& leaf, typename NodeBounds::Low low);
-  Node* new_cold_node(Leaf& leaf, typename NodeBounds::Low low);
-  void delete_cold_node(Node* node);
-  std::uint32_t buffer_for(const Node& node, Survivor& survivor);
-  void adopt(Node& node, const Survivor& survivor, std::uint32_t number);
-  void close_chain(Leaf& leaf, const Survivor& survivor);
-  void count_pairs(const Node& node);
 
   // check.cc
   void check_backup(CheckReport& report) const;
@@ -242,15 +223,14 @@ class WordTree : public pool::OpenIndex {
   MiddleNodes<K> nodes_;
   NodeBuffers<K> buffers_;
   NodeHints<K> hints_;  // of integer keys, for writes with buffers
-  K resumed_until_{};   // by resume_some(), of which there is one at a time
   // Before the arena goes away, what was retired must have come back to it.
   epoch::DrainFirst drain_;
-  TopLayer<K> top_;
+  mutable TopLayer<K> top_;
   double recovery_seconds_ = 0;
   // Last: what they do ends before anything else goes away.
   mutable LeafBackup<K> backup_;
   Structure<K> structure_;
-  Resumption resumption_;
+  mutable Resumer<K> resumer_;
   std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
 
@@ -260,7 +240,7 @@ class Tree final : public WordTree<K> {
   using Key = View<K>;
   using Value = View<V>;
 
-  /// Opens or creates the index behind the handle. Its DRAM layers come back later (resume.cc).
+  /// Opens or creates the index behind the handle. Its DRAM layers come back later (resumer.h).
   /// `log_limits`: for tests; `bytes` follows from the budget.
   explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {},
                 const wal::Log::Limits& log_limits = {0})
@@ -348,16 +328,14 @@ template <class K>
   constexpr unsigned kSplitsMeanwhile = 4;
   Node* next = nodes_.next_of(*node);
   if (!node->lock.read_validate(version)) return node;
-  // A reader, too, changes the DRAM layers: they are a cache of what is in PM.
-  auto* const self = const_cast<WordTree*>(this);
   if (next == nullptr) {
     pm::on_step("sptree: a leaf may be cold");
-    self->warm(key);
+    resumer_.warm(key);
     return top_.locate_surely(key);  // the guess that led here may be the same again
   }
   pm::on_step("sptree: go right");
   if (++steps == kSplitsMeanwhile) return top_.locate_surely(key);
-  if (steps > kSplitsMeanwhile) self->top_.publish_if_missing(*next);
+  if (steps > kSplitsMeanwhile) top_.publish_if_missing(*next);
   return next;
 }
 
