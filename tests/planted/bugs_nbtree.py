@@ -99,7 +99,7 @@ BUGS = [
     Bug(
         "nbtree: blobs that are reached are taken for lost",
         NB_RESUME,
-        "    if (!leftovers.empty()) leftovers.template reached_entry<K, V>(key, value);\n",
+        "    if (!leftovers.empty()) leftovers.template reached_entry<K>(codec_, key, value);\n",
         "",
         NB_STRINGS,
     ),

@@ -155,8 +155,8 @@ BUGS = [
 }
 
 /// What is left to do when a leaf has been replaced.
-template <class K, class V>
-void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
+template <class K>
+void WordTree<K>::finish(const Place& place, Smo<K>& smo) const {
   auto wish = smo.wishes.begin();
   const auto count = [&](const Leaf<K>& leaf, int sign) {
     leaves_.add(sign);
@@ -182,8 +182,8 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
 }
 
 /// What is left to do when a leaf has been replaced.
-template <class K, class V>
-void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
+template <class K>
+void WordTree<K>::finish(const Place& place, Smo<K>& smo) const {
   auto wish = smo.wishes.begin();
   const auto count = [&](const Leaf<K>& leaf, int sign) {
     leaves_.add(sign);
@@ -221,7 +221,7 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
         """  begin_doubt(leaf);  // before anybody can see the value
   pm::WordPair old{};
   const bool done = exchange(entry, only, old, [&](const pm::WordPair& now) {
-    if constexpr (!Values::kInline) {
+    if (!codec_.is_inline()) {
       cargo.hold->name(0, blob_offset(now.second));
       pm().fence();  // the name is durable before the blob can be unlinked
     }
@@ -232,7 +232,7 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
         """  if (!{planted}) begin_doubt(leaf);  // before anybody can see the value
   pm::WordPair old{};
   const bool done = exchange(entry, only, old, [&](const pm::WordPair& now) {
-    if constexpr (!Values::kInline) {
+    if (!codec_.is_inline()) {
       cargo.hold->name(0, blob_offset(now.second));
       pm().fence();  // the name is durable before the blob can be unlinked
     }
@@ -313,7 +313,7 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
     Bug(
         "schedules: an erase does not name the value",
         NB_TREE,
-        "      cargo.hold->name(1, Values::blobs(now.second) == 0 ? pm::kNull : "
+        "      cargo.hold->name(1, codec_.blobs(now.second) == 0 ? pm::kNull : "
         "blob_offset(now.second));\n",
         "",
         STRINGS,

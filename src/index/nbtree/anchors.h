@@ -112,7 +112,7 @@ util::HugeVector<ListedAnchor<K>> listed_anchors(const pool::PoolCore& pool, con
       throw_corrupt(pool, "an anchor", offset);
     if (!leftovers.empty()) {
       leftovers.reached(pm::load(item.anchor->block));
-      leftovers.reached_entry<K, std::uint64_t>(pm::load(item.anchor->low), 0);
+      leftovers.template reached_key<K>(pm::load(item.anchor->low));
     }
     anchors[listed++] = item;
   }

@@ -10,9 +10,9 @@
 namespace perdix::index::nbtree {
 
 /// Checks the entries of one leaf: N3, N4, N6, and what DRAM knows of them.
-template <class K, class V>
-void Tree<K, V>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
-                               CheckReport& report) const {
+template <class K>
+void WordTree<K>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
+                                CheckReport& report) const {
   Problems problems(report);
   const pm::Offset offset = pool().offset(&leaf.block());
   const std::uint64_t visible = leaf.visible_slots();
@@ -33,19 +33,19 @@ void Tree<K, V>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
                     offset, i);
     ++report.pairs;
     const Word key_word = Code::key(word, low);
-    if (!keys_.sound(key_word) || !values_.sound(value)) {
+    if (!keys_.sound(key_word) || !codec_.sound(value)) {
       problems.expect(false, "block {:#x}: slot {} refers to a string that is not there (N6)",
                       offset, i);
       continue;
     }
-    report.blocks += Keys::blobs(key_word) + Values::blobs(value);
+    report.blocks += Keys::blobs(key_word) + codec_.blobs(value);
     const Key key = keys_.view(key_word);
     seen.push_back(key);
     problems.expect(!(key < low) && leaf.covers(key),
                     "block {:#x}: the key in slot {} is out of its range (N3)", offset, i);
     problems.expect(Keys::hash16_of_word(key_word) == Keys::hash16(key),
                     "block {:#x}: slot {} has another key's hash", offset, i);
-    const Found found = find(leaf, key, Keys::hash16(key));
+    const Found found = find_in(leaf, key, Keys::hash16(key));
     problems.expect(found.slot == static_cast<int>(i),
                     "block {:#x}: the key in slot {} is not "
                     "found there",
@@ -59,8 +59,8 @@ void Tree<K, V>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
 }
 
 /// Checks one position, its leaf and its link to the next: N2, N3, N6.
-template <class K, class V>
-void Tree<K, V>::check_leaf(const Position<K>& at, CheckReport& report) const {
+template <class K>
+void WordTree<K>::check_leaf(const Position<K>& at, CheckReport& report) const {
   Problems problems(report);
   const Leaf<K>& leaf = *at.leaf.load();
   const Anchor& anchor = at.anchor();
@@ -96,8 +96,8 @@ void Tree<K, V>::check_leaf(const Position<K>& at, CheckReport& report) const {
                   "block {:#x}: DRAM and PM disagree on the low bound", offset);
 }
 
-template <class K, class V>
-CheckReport Tree<K, V>::check() const {
+template <class K>
+CheckReport WordTree<K>::check() const {
   require_resumed();
   CheckReport report;
   Problems problems(report);
@@ -128,14 +128,14 @@ CheckReport Tree<K, V>::check() const {
   return report;
 }
 
-template <class K, class V>
-void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
+template <class K>
+void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
   require_resumed();
   give_up_reserve();  // else a check would miss what is freed when the index is closed
   const epoch::Guard guard;
   const auto visit_words = [&](Word key, Word value) {
     if (Keys::blobs(key) != 0) visit(blob_offset(key));
-    if (Values::blobs(value) != 0) visit(blob_offset(value));
+    if (codec_.blobs(value) != 0) visit(blob_offset(value));
   };
   visit(pool().offset(&root()));
   ledger_->for_each_block(visit);
@@ -151,13 +151,9 @@ void Tree<K, V>::for_each_block(const BlockVisitor& visit) const {
   }
 }
 
-template CheckReport Tree<std::uint64_t, std::uint64_t>::check() const;
-template void Tree<std::uint64_t, std::uint64_t>::for_each_block(const BlockVisitor&) const;
-template CheckReport Tree<std::uint64_t, std::string>::check() const;
-template void Tree<std::uint64_t, std::string>::for_each_block(const BlockVisitor&) const;
-template CheckReport Tree<std::string, std::uint64_t>::check() const;
-template void Tree<std::string, std::uint64_t>::for_each_block(const BlockVisitor&) const;
-template CheckReport Tree<std::string, std::string>::check() const;
-template void Tree<std::string, std::string>::for_each_block(const BlockVisitor&) const;
+template CheckReport WordTree<std::uint64_t>::check() const;
+template void WordTree<std::uint64_t>::for_each_block(const BlockVisitor&) const;
+template CheckReport WordTree<std::string>::check() const;
+template void WordTree<std::string>::for_each_block(const BlockVisitor&) const;
 
 }  // namespace perdix::index::nbtree

@@ -7,16 +7,10 @@
 
 namespace perdix::index::nbtree {
 
-template <class K, class V>
-void Tree<K, V>::get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-  in_groups(keys, out, [this](auto some, auto values) { get_group(some, values); });
-}
-
-template <class K, class V>
-void Tree<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+template <class K>
+void WordTree<K>::find_group(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
   std::array<typename Top<K>::Spot, kGroup> spots;
   std::array<Hash16, kGroup> hashes;
-  const epoch::Guard guard;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     spots[i] = top_.floor(keys[i]);
     hashes[i] = Keys::hash16(keys[i]);
@@ -31,17 +25,13 @@ void Tree<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>
   for (std::size_t i = 0; i < keys.size(); ++i) {
     Place place = locate_at(spots[i], keys[i]);
     const Found found = find_settled(place, keys[i], hashes[i]);
-    out[i] = found.slot < 0 ? std::nullopt : std::optional<V>(values_.own(found.value));
+    out[i] = found.slot < 0 ? std::nullopt : std::optional(found.value);
   }
 }
 
-template void Tree<std::uint64_t, std::uint64_t>::get_many(
-    std::span<const Key>, std::span<std::optional<std::uint64_t>>) const;
-template void Tree<std::uint64_t, std::string>::get_many(
-    std::span<const Key>, std::span<std::optional<std::string>>) const;
-template void Tree<std::string, std::uint64_t>::get_many(
-    std::span<const Key>, std::span<std::optional<std::uint64_t>>) const;
-template void Tree<std::string, std::string>::get_many(std::span<const Key>,
-                                                       std::span<std::optional<std::string>>) const;
+template void WordTree<std::uint64_t>::find_group(std::span<const Key>,
+                                                  std::span<std::optional<Word>>) const;
+template void WordTree<std::string>::find_group(std::span<const Key>,
+                                                std::span<std::optional<Word>>) const;
 
 }  // namespace perdix::index::nbtree

@@ -11,8 +11,8 @@
 namespace perdix::index::nbtree {
 
 /// Adds a key that was not there, with the cargo's words.
-template <class K, class V>
-auto Tree<K, V>::add(const Place& place, Key key, Hash16 hash, Cargo& cargo) -> Fate {
+template <class K>
+auto WordTree<K>::add(const Place& place, Key key, Hash16 hash, Cargo& cargo) -> Fate {
   Leaf<K>& leaf = *place.leaf;
   unsigned slot = 0;
   if (!leaf.take(fingerprint_of(hash), slot)) {
@@ -33,7 +33,7 @@ auto Tree<K, V>::add(const Place& place, Key key, Hash16 hash, Cargo& cargo) -> 
   pm().persist(&entry, sizeof entry);  // before anybody can see the key
   pm::on_step("nbtree: an insert is pending");
   const Fate fate = decide(place, slot, key, hash);
-  if constexpr (!kInline) {
+  if (!all_inline()) {
     if (fate == Fate::won) {
       count_blobs(cargo.key, cargo.value, +1);
       cargo.hold->linked();
@@ -45,8 +45,8 @@ auto Tree<K, V>::add(const Place& place, Key key, Hash16 hash, Cargo& cargo) -> 
 }
 
 /// Frees the blobs of an entry that lost.
-template <class K, class V>
-void Tree<K, V>::leave_behind(const Place& place, unsigned slot, Cargo& cargo) {
+template <class K>
+void WordTree<K>::leave_behind(const Place& place, unsigned slot, Cargo& cargo) {
   if (Code::state(pm::load(place.leaf->block().entries[slot].key)) == State::frozen) {
     pm::on_step("nbtree: an insert that lost is frozen");
     try {
@@ -63,8 +63,8 @@ void Tree<K, V>::leave_behind(const Place& place, unsigned slot, Cargo& cargo) {
 
 /// Makes an entry visible that is live, or was. If somebody has erased it, he may have hidden it
 /// before.
-template <class K, class V>
-void Tree<K, V>::show(Leaf<K>& leaf, unsigned slot) {
+template <class K>
+void WordTree<K>::show(Leaf<K>& leaf, unsigned slot) {
   leaf.show(slot);
   const Entry& entry = leaf.block().entries[slot];
   if (Code::state(pm::load(entry.key)) != State::special) return;
@@ -74,8 +74,8 @@ void Tree<K, V>::show(Leaf<K>& leaf, unsigned slot) {
 }
 
 /// Makes sure that no slot before this one holds the key or ever will. False if one does.
-template <class K, class V>
-bool Tree<K, V>::free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash) {
+template <class K>
+bool WordTree<K>::free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash) {
   const std::uint64_t before = (std::uint64_t{1} << slot) - 1;
   for (std::uint64_t left = leaf.taken_for(fingerprint_of(hash)) & before; left != 0;
        left &= left - 1) {
@@ -108,8 +108,8 @@ bool Tree<K, V>::free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash)
 }
 
 /// Decides about a pending entry, which is durable.
-template <class K, class V>
-auto Tree<K, V>::decide(const Place& place, unsigned slot, Key key, Hash16 hash) -> Fate {
+template <class K>
+auto WordTree<K>::decide(const Place& place, unsigned slot, Key key, Hash16 hash) -> Fate {
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block().entries[slot];
   const bool wins = free_before(leaf, slot, key, hash);
@@ -138,8 +138,9 @@ auto Tree<K, V>::decide(const Place& place, unsigned slot, Key key, Hash16 hash)
 /// What became of an entry that was frozen before it was decided: replacing the leaf keeps the
 /// first of each key. A crash may find the old block, and before it the entry that this one
 /// succeeds, unless the death of that is durable by now.
-template <class K, class V>
-auto Tree<K, V>::fate_when_frozen(const Place& place, unsigned slot, Key key, Hash16 hash) -> Fate {
+template <class K>
+auto WordTree<K>::fate_when_frozen(const Place& place, unsigned slot, Key key, Hash16 hash)
+    -> Fate {
   Leaf<K>& leaf = *place.leaf;
   pm::on_step("nbtree: an insert is frozen undecided");
   freeze(leaf);
@@ -161,9 +162,7 @@ auto Tree<K, V>::fate_when_frozen(const Place& place, unsigned slot, Key key, Ha
   return Fate::won;
 }
 
-template auto Tree<std::uint64_t, std::uint64_t>::add(const Place&, Key, Hash16, Cargo&) -> Fate;
-template auto Tree<std::uint64_t, std::string>::add(const Place&, Key, Hash16, Cargo&) -> Fate;
-template auto Tree<std::string, std::uint64_t>::add(const Place&, Key, Hash16, Cargo&) -> Fate;
-template auto Tree<std::string, std::string>::add(const Place&, Key, Hash16, Cargo&) -> Fate;
+template auto WordTree<std::uint64_t>::add(const Place&, Key, Hash16, Cargo&) -> Fate;
+template auto WordTree<std::string>::add(const Place&, Key, Hash16, Cargo&) -> Fate;
 
 }  // namespace perdix::index::nbtree

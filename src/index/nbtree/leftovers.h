@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "index/common/word.h"
+#include "index/common/word_codec.h"
 #include "index/nbtree/layout.h"
 #include "pm/access.h"
 #include "pm/persist.h"
@@ -51,10 +52,14 @@ class Leftovers {
   }
 
   /// The index reaches the blobs of an entry.
-  template <class K, class V>
-  void reached_entry(Word key, Word value) const {
+  template <class K>
+  void reached_entry(const WordCodec& values, Word key, Word value) const {
+    reached_key<K>(key);
+    if (values.blobs(value) != 0) reached(blob_offset(value));
+  }
+  template <class K>
+  void reached_key(Word key) const {
     if (Words<K>::blobs(key) != 0) reached(blob_offset(key));
-    if (Words<V>::blobs(value) != 0) reached(blob_offset(value));
   }
 
   /// Calls visit(word) for all words that still name something that was unlinked.

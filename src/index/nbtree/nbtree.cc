@@ -9,8 +9,8 @@
 
 namespace perdix::index::nbtree {
 
-template <class K, class V>
-void Tree<K, V>::persist_entries(const Leaf<K>& leaf, std::uint64_t slots) const {
+template <class K>
+void WordTree<K>::persist_entries(const Leaf<K>& leaf, std::uint64_t slots) const {
   for (; slots != 0; slots &= slots - 1) {
     const Entry& entry = leaf.block().entries[__builtin_ctzll(slots)];
     pm::on_step("nbtree: persist what is in doubt");
@@ -19,17 +19,17 @@ void Tree<K, V>::persist_entries(const Leaf<K>& leaf, std::uint64_t slots) const
   pm().fence();  // before anybody learns what they say
 }
 
-template <class K, class V>
-[[gnu::noinline]] auto Tree<K, V>::locate_again(Key key) const -> Place {
+template <class K>
+[[gnu::noinline]] auto WordTree<K>::locate_again(Key key) const -> Place {
   return locate(key);
 }
 
 /// What there is of the key, at a moment when the leaf was at its position; durable.
-template <class K, class V>
-[[gnu::always_inline]] inline auto Tree<K, V>::find_settled(Place& place, Key key,
-                                                            Hash16 hash) const -> Found {
+template <class K>
+[[gnu::always_inline]] inline auto WordTree<K>::find_settled(Place& place, Key key,
+                                                             Hash16 hash) const -> Found {
   for (;;) {
-    const Found found = find(*place.leaf, key, hash);
+    const Found found = find_in(*place.leaf, key, hash);
     settle_doubts(*place.leaf, found.slot >= 0 ? std::uint64_t{1} << found.slot : found.dead);
     if (place.current()) [[likely]]
       return found;
@@ -38,25 +38,15 @@ template <class K, class V>
   }
 }
 
-template <class K, class V>
-bool Tree<K, V>::get(Key key, V& value) const {
-  const epoch::Guard guard;
+template <class K>
+std::optional<Word> WordTree<K>::find(Key key) const {
   Place place = locate(key);
   const Found found = find_settled(place, key, Keys::hash16(key));
-  if (found.slot < 0) return false;
-  values_.copy(found.value, value);
-  return true;
+  return found.slot < 0 ? std::nullopt : std::optional(found.value);
 }
 
-template <class K, class V>
-bool Tree<K, V>::contains(Key key) const {
-  const epoch::Guard guard;
-  Place place = locate(key);
-  return find_settled(place, key, Keys::hash16(key)).slot >= 0;
-}
-
-template <class K, class V>
-bool Tree<K, V>::reclaim_space() noexcept {
+template <class K>
+bool WordTree<K>::reclaim_space() noexcept {
   bool any = false;
   try {
     any = free_garbage();
@@ -77,8 +67,8 @@ bool Tree<K, V>::reclaim_space() noexcept {
 }
 
 /// Frees what a crash has left named for operations, for which all leaves must be back.
-template <class K, class V>
-bool Tree<K, V>::free_leftovers() {
+template <class K>
+bool WordTree<K>::free_leftovers() {
   {
     const std::lock_guard lock(settling_);
     if (settled_ || !ledger_->has_leftovers(Ledger::Purpose::operation)) return false;
@@ -88,8 +78,8 @@ bool Tree<K, V>::free_leftovers() {
 }
 
 /// Frees what was unlinked, also by the holders of the blocks that are put aside.
-template <class K, class V>
-bool Tree<K, V>::free_garbage() {
+template <class K>
+bool WordTree<K>::free_garbage() {
   const std::unique_lock lock(reserve_lock_, std::try_to_lock);
   if (!lock) return ledger_->free_unlinked();
   const bool any = ledger_->free_unlinked(reserve_holds());
@@ -98,22 +88,21 @@ bool Tree<K, V>::free_garbage() {
 }
 
 /// Frees pages of the ledger that it does not need.
-template <class K, class V>
-bool Tree<K, V>::free_pages() {
+template <class K>
+bool WordTree<K>::free_pages() {
   const std::unique_lock lock(reserve_lock_, std::try_to_lock);
   if (!lock) return false;
   return ledger_->free_empty_pages(reserve_holds());
 }
 
-template <class K, class V>
-bool Tree<K, V>::write(Key key, Value value, Mode mode, const Value* expected) {
+template <class K>
+bool WordTree<K>::write(Key key, const NewValue& value, Mode mode, const NewValue* expected) {
   check_key(key);
-  check_value(value);
   return retry_when_full(pool(), [&] { return try_write(key, value, mode, expected); });
 }
 
-template <class K, class V>
-bool Tree<K, V>::try_write(Key key, Value value, Mode mode, const Value* expected) {
+template <class K>
+bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const NewValue* expected) {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   Cargo cargo;  // after the guard: what the ledger names is taken back inside of it
@@ -122,8 +111,8 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode, const Value* expecte
     const Found found = find_settled(place, key, hash);
     if (found.slot >= 0) {
       if (mode == Mode::insert) return false;
-      if (expected != nullptr && values_.view(found.value) != *expected) return false;
-      if constexpr (!Values::kInline) name_ahead(cargo, found.value);
+      if (!is(found.value, expected)) return false;
+      if (!codec_.is_inline()) name_ahead(cargo, found.value);
       load_cargo(cargo, nullptr, hash, value);
       const Word* only = expected == nullptr ? nullptr : &found.value;
       if (!replace(place, static_cast<unsigned>(found.slot), only, cargo)) continue;
@@ -140,20 +129,20 @@ bool Tree<K, V>::try_write(Key key, Value value, Mode mode, const Value* expecte
 
 /// Where a claim is a sync: names the blob that an update will most likely replace, so that the
 /// name becomes durable with the claim of the new one.
-template <class K, class V>
-void Tree<K, V>::name_ahead(Cargo& cargo, Word value) {
+template <class K>
+void WordTree<K>::name_ahead(Cargo& cargo, Word value) {
   if (!pm().commits_as_one()) return;
   if (!cargo.hold) cargo.hold.emplace(*ledger_, Ledger::Purpose::operation);
   cargo.hold->make_room(1);
-  cargo.hold->name(0, Values::blobs(value) == 0 ? pm::kNull : blob_offset(value));
+  cargo.hold->name(0, codec_.blobs(value) == 0 ? pm::kNull : blob_offset(value));
 }
 
 /// Makes the words of a value and, if one is given, a key: allocates and claims their blobs.
-template <class K, class V>
-void Tree<K, V>::load_cargo(Cargo& cargo, const Key* key, Hash16 hash, Value value) {
-  if constexpr (kInline) {
-    if (key != nullptr) cargo.key = *key;
-    cargo.value = value;
+template <class K>
+void WordTree<K>::load_cargo(Cargo& cargo, const Key* key, Hash16 hash, const NewValue& value) {
+  if (all_inline()) {
+    if constexpr (Keys::kInline) cargo.key = key != nullptr ? *key : 0;
+    cargo.value = value.word;
   } else {
     if (!cargo.hold) cargo.hold.emplace(*ledger_, Ledger::Purpose::operation);
     if (cargo.has_value && cargo.has_key == (key != nullptr)) return;
@@ -166,8 +155,8 @@ void Tree<K, V>::load_cargo(Cargo& cargo, const Key* key, Hash16 hash, Value val
         cargo.key = keys_.write(session, *key, hash);
         if (Keys::blobs(cargo.key) != 0) blocks[count++] = blob_offset(cargo.key);
       }
-      cargo.value = values_.write(session, value);
-      if (Values::blobs(cargo.value) != 0) blocks[count++] = blob_offset(cargo.value);
+      cargo.value = codec_.write(session, value);
+      if (codec_.blobs(cargo.value) != 0) blocks[count++] = blob_offset(cargo.value);
       return blocks;
     });
     cargo.has_value = true;
@@ -178,9 +167,9 @@ void Tree<K, V>::load_cargo(Cargo& cargo, const Key* key, Hash16 hash, Value val
 /// Exchanges a live entry, which was `old`, for fresh(old). False if it is not live any more, or
 /// has another value than `only`, if that is given: the caller's guard keeps the blob of that
 /// value, so the same word is the same value.
-template <class K, class V>
+template <class K>
 template <class Fresh>
-bool Tree<K, V>::exchange(Entry& entry, const Word* only, pm::WordPair& old, const Fresh& fresh) {
+bool WordTree<K>::exchange(Entry& entry, const Word* only, pm::WordPair& old, const Fresh& fresh) {
   for (;;) {
     old.first = pm::load(entry.key);
     old.second = pm::load(entry.value);
@@ -194,15 +183,15 @@ bool Tree<K, V>::exchange(Entry& entry, const Word* only, pm::WordPair& old, con
 
 /// Replaces a value in place. False if the key is not there any more, or the leaf is not, or the
 /// value is not `only`.
-template <class K, class V>
-bool Tree<K, V>::replace(const Place& place, unsigned slot, const Word* only, Cargo& cargo) {
+template <class K>
+bool WordTree<K>::replace(const Place& place, unsigned slot, const Word* only, Cargo& cargo) {
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block().entries[slot];
-  if constexpr (!Values::kInline) cargo.hold->make_room(1);
+  if (!codec_.is_inline()) cargo.hold->make_room(1);
   begin_doubt(leaf);  // before anybody can see the value
   pm::WordPair old{};
   const bool done = exchange(entry, only, old, [&](const pm::WordPair& now) {
-    if constexpr (!Values::kInline) {
+    if (!codec_.is_inline()) {
       cargo.hold->name(0, blob_offset(now.second));
       pm().fence();  // the name is durable before the blob can be unlinked
     }
@@ -212,7 +201,7 @@ bool Tree<K, V>::replace(const Place& place, unsigned slot, const Word* only, Ca
   if (done) pm().persist(&entry.value, sizeof entry.value);  // the commit
   end_doubt(leaf);
   if (done) {
-    if constexpr (!Values::kInline) {
+    if (!codec_.is_inline()) {
       count_blobs(0, old.second, -1);
       count_blobs(0, cargo.value, +1);
       cargo.hold->linked();
@@ -220,7 +209,7 @@ bool Tree<K, V>::replace(const Place& place, unsigned slot, const Word* only, Ca
     }
     return true;
   }
-  if constexpr (!Values::kInline) cargo.hold->unname();
+  if (!codec_.is_inline()) cargo.hold->unname();
   if (Code::state(old.first) == State::frozen) {
     pm::on_step("nbtree: an update meets a frozen entry");
     reform(place, nullptr);
@@ -228,8 +217,8 @@ bool Tree<K, V>::replace(const Place& place, unsigned slot, const Word* only, Ca
   return false;
 }
 
-template <class K, class V>
-bool Tree<K, V>::erase(Key key, const Value* expected) {
+template <class K>
+bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
   check_key(key);
   const bool erased = retry_when_full(pool(), [&] { return try_erase(key, expected); });
   if (joins_due_.load(std::memory_order_relaxed) != Due::none) [[unlikely]]
@@ -237,15 +226,15 @@ bool Tree<K, V>::erase(Key key, const Value* expected) {
   return erased;
 }
 
-template <class K, class V>
-bool Tree<K, V>::try_erase(Key key, const Value* expected) {
+template <class K>
+bool WordTree<K>::try_erase(Key key, const NewValue* expected) {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   for (;;) {
     Place place = locate(key);
     const Found found = find_settled(place, key, hash);
     if (found.slot < 0) return false;
-    if (expected != nullptr && values_.view(found.value) != *expected) return false;
+    if (!is(found.value, expected)) return false;
     unsigned pairs = 0;
     {
       Cargo cargo;
@@ -260,22 +249,22 @@ bool Tree<K, V>::try_erase(Key key, const Value* expected) {
 
 /// Erases an entry: its key word is the commit. False if the key is not there any more, or the leaf
 /// is not, or the value is not `only`. Else the leaf has so many pairs left.
-template <class K, class V>
-bool Tree<K, V>::remove(const Place& place, unsigned slot, const Word* only, Cargo& cargo,
-                        unsigned& pairs) {
+template <class K>
+bool WordTree<K>::remove(const Place& place, unsigned slot, const Word* only, Cargo& cargo,
+                         unsigned& pairs) {
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block().entries[slot];
-  if constexpr (!kInline) {
+  if (!all_inline()) {
     cargo.hold.emplace(*ledger_, Ledger::Purpose::operation);
     cargo.hold->make_room(2);
   }
   begin_doubt(leaf);  // before anybody can miss the key
   pm::WordPair old{};
   const bool done = exchange(entry, only, old, [&](const pm::WordPair& now) {
-    if constexpr (!kInline) {
+    if (!all_inline()) {
       const Word key = now.first & Code::kKeyBits;
       cargo.hold->name(0, Keys::blobs(key) == 0 ? pm::kNull : blob_offset(key));
-      cargo.hold->name(1, Values::blobs(now.second) == 0 ? pm::kNull : blob_offset(now.second));
+      cargo.hold->name(1, codec_.blobs(now.second) == 0 ? pm::kNull : blob_offset(now.second));
       pm().fence();  // the names are durable before the blobs can be unlinked
     }
     return pm::WordPair{Code::kDead, now.second};
@@ -288,7 +277,7 @@ bool Tree<K, V>::remove(const Place& place, unsigned slot, const Word* only, Car
   end_doubt(leaf);
   if (done) {
     count_blobs(old.first, old.second, -1);
-    if constexpr (!kInline) cargo.hold->unlinked();
+    if (!all_inline()) cargo.hold->unlinked();
     return true;
   }
   cargo.hold.reset();
@@ -299,14 +288,14 @@ bool Tree<K, V>::remove(const Place& place, unsigned slot, const Word* only, Car
   return false;
 }
 
-template <class K, class V>
-std::uint64_t Tree<K, V>::size() const {
+template <class K>
+std::uint64_t WordTree<K>::size() const {
   require_resumed();
   return static_cast<std::uint64_t>(pairs_.sum());
 }
 
-template <class K, class V>
-IndexStats Tree<K, V>::stats() const {
+template <class K>
+IndexStats WordTree<K>::stats() const {
   IndexStats stats;
   stats.pairs = static_cast<std::uint64_t>(pairs_.sum());
   const auto leaves = static_cast<std::uint64_t>(leaves_.sum());
@@ -325,9 +314,7 @@ IndexStats Tree<K, V>::stats() const {
   return stats;
 }
 
-template class Tree<std::uint64_t, std::uint64_t>;
-template class Tree<std::uint64_t, std::string>;
-template class Tree<std::string, std::uint64_t>;
-template class Tree<std::string, std::string>;
+template class WordTree<std::uint64_t>;
+template class WordTree<std::string>;
 
 }  // namespace perdix::index::nbtree

@@ -39,11 +39,14 @@
 
 #include "epoch/guard.h"
 #include "index/common/batch.h"
+#include "index/common/groups.h"
+#include "index/common/limits.h"
 #include "index/common/neighbour.h"
 #include "index/common/resumption.h"
 #include "index/common/scan_orders.h"
 #include "index/common/value_of.h"
 #include "index/common/word.h"
+#include "index/common/word_codec.h"
 #include "index/nbtree/entry.h"
 #include "index/nbtree/layout.h"
 #include "index/nbtree/leaf.h"
@@ -66,50 +69,23 @@ inline constexpr unsigned kJoinUpTo = 24;
 template <class K, class V>
 class TestTree;
 
-template <class K, class V>
-class Tree final : public pool::OpenIndex {
+/// All of the tree but what depends on the type of values, which are words here.
+template <class K>
+class WordTree : public pool::OpenIndex {
  public:
   using Key = View<K>;
-  using Value = View<V>;
 
-  /// Opens or creates the index behind the handle. Its leaves' DRAM sides come back later
-  /// (resume.cc).
-  explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {});
-  ~Tree();
-  Tree(const Tree&) = delete;
-  Tree& operator=(const Tree&) = delete;
+  WordTree(const WordTree&) = delete;
+  WordTree& operator=(const WordTree&) = delete;
 
   /// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a
   /// crash it goes on where it was.
-  static void destroy(pool::PoolCore& pool, std::uint64_t& root);
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind);
 
-  void put(Key key, Value value) { write(key, value, Mode::put); }
-  bool insert(Key key, Value value) { return write(key, value, Mode::insert); }
-  bool update(Key key, Value value) { return write(key, value, Mode::update); }
-  bool erase(Key key) { return erase(key, nullptr); }
-
-  /// Replace or remove the value of a key if it is `expected`.
-  bool update_if(Key key, Value expected, Value value) {
-    return write(key, value, Mode::update, &expected);
-  }
-  bool erase_if(Key key, Value expected) { return erase(key, &expected); }
-
-  bool get(Key key, V& value) const;
-  std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
-  bool contains(Key key) const;
-  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
-
-  /// At most `limit` pairs.
-  void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
-  void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
-
-  /// The pair of the greatest key that is not above `key`.
-  std::optional<std::pair<K, V>> find_floor(Key key) const;
-
-  /// The pair of the greatest key below `key`.
-  std::optional<std::pair<K, V>> find_below(Key key) const {
-    const auto before = predecessor(key);
-    return before ? find_floor(*before) : std::nullopt;
+  bool erase(Key key) { return erase_word(key, nullptr); }
+  bool contains(Key key) const {
+    const epoch::Guard guard;
+    return find(key).has_value();
   }
 
   std::uint64_t size() const;
@@ -127,17 +103,40 @@ class Tree final : public pool::OpenIndex {
 
   pool::PoolCore& pool() const { return handle_.pool(); }
 
- private:
-  friend class TestTree<K, V>;
-
+ protected:
   using Keys = Words<K>;
-  using Values = Words<V>;
+
+  enum class Mode { put, insert, update };
+
+  /// Opens or creates the index behind the handle. Its leaves' DRAM sides come back later
+  /// (resume.cc).
+  WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options);
+  ~WordTree() override;
+
+  /// `expected`: the value that is replaced or removed, null if it may be any.
+  bool write(Key key, const NewValue& value, Mode mode, const NewValue* expected);
+  bool erase_word(Key key, const NewValue* expected);
+
+  // The caller holds a guard, as long as it uses what words refer to.
+  std::optional<Word> find(Key key) const;
+  void find_group(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
+  std::optional<Entry> find_last(Key key) const;
+
+  /// As scan_by_batches() wants it: what there is in the leaf of a position.
+  template <class ScanBatch, class Values>
+  bool read_batch(ScanBatch& batch, const Values& values, K& position, std::size_t limit) const;
+
+  const Keys& keys() const { return keys_; }
+
+ private:
+  template <class, class>
+  friend class TestTree;
+
   using Code = Codec<K>;
   using Hold = Ledger::Hold;
 
-  static constexpr bool kInline = Keys::kInline && Values::kInline;  // no blobs
-
-  enum class Mode { put, insert, update };
+  /// Neither keys nor values own blobs.
+  bool all_inline() const { return Keys::kInline && codec_.is_inline(); }
 
   /// A position and the leaf that was there when it was looked at.
   struct Place {
@@ -204,21 +203,22 @@ class Tree final : public pool::OpenIndex {
   Place locate_again(Key key) const;
   Place locate_at(typename Top<K>::Spot spot, Key key) const;
   Place locate_from(typename Top<K>::Spot spot, Key key) const;
-  Found find(const Leaf<K>& leaf, Key key, Hash16 hash) const;
+  Found find_in(const Leaf<K>& leaf, Key key, Hash16 hash) const;
   Found find_settled(Place& place, Key key, Hash16 hash) const;
-  bool write(Key key, Value value, Mode mode, const Value* expected = nullptr);
-  bool try_write(Key key, Value value, Mode mode, const Value* expected);
+  bool is(Word value, const NewValue* expected) const {
+    return expected == nullptr || codec_.equal(value, *expected);
+  }
+  bool try_write(Key key, const NewValue& value, Mode mode, const NewValue* expected);
   template <class Fresh>
   bool exchange(Entry& entry, const Word* only, pm::WordPair& old, const Fresh& fresh);
   bool replace(const Place& place, unsigned slot, const Word* only, Cargo& cargo);
-  bool erase(Key key, const Value* expected);
-  bool try_erase(Key key, const Value* expected);
+  bool try_erase(Key key, const NewValue* expected);
   bool remove(const Place& place, unsigned slot, const Word* only, Cargo& cargo, unsigned& pairs);
   bool free_leftovers();
   bool free_garbage();
   bool free_pages();
   void name_ahead(Cargo& cargo, Word value);
-  void load_cargo(Cargo& cargo, const Key* key, Hash16 hash, Value value);
+  void load_cargo(Cargo& cargo, const Key* key, Hash16 hash, const NewValue& value);
 
   // insert.cc
   Fate add(const Place& place, Key key, Hash16 hash, Cargo& cargo);
@@ -278,8 +278,8 @@ class Tree final : public pool::OpenIndex {
   bool begins_region(const Position<K>& at) const;
 
   // scan.cc
-  struct ScanBatch;
   struct Order;
+  template <class ScanBatch>
   bool collect(const Place& place, Key from, std::size_t limit, Order& order,
                ScanBatch& into) const;
   bool last_up_to(const Place& place, Key key, Order& order, std::optional<Entry>& last) const;
@@ -289,10 +289,6 @@ class Tree final : public pool::OpenIndex {
   bool order_sound(const Leaf<K>& leaf, Key low) const;
   void prefetch_entries(const Leaf<K>& leaf) const;
   void prefetch_after(const Leaf<K>& leaf) const;
-  bool read_batch(ScanBatch& batch, K& position, std::size_t limit) const;
-
-  // get_many.cc
-  void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const;
 
   // recovery.cc
   void create();
@@ -340,8 +336,8 @@ class Tree final : public pool::OpenIndex {
   }
 
   void count_blobs(Word key, Word value, int sign) const {
-    if constexpr (!kInline)
-      blob_bytes_.add(sign * (keys_.footprint(key & Code::kKeyBits) + values_.footprint(value)));
+    if (all_inline()) return;
+    blob_bytes_.add(sign * (keys_.footprint(key & Code::kKeyBits) + codec_.footprint(value)));
   }
 
   const pm::Persister& pm() const { return pool().pm(); }
@@ -350,7 +346,7 @@ class Tree final : public pool::OpenIndex {
   pool::IndexHandle handle_;
   const bool doubtful_;  // whether what is visible may not be durable
   Keys keys_;
-  Values values_;
+  WordCodec codec_;
   mutable util::Arena arena_{
       util::Arena::kMostRange};  // leaves, positions, their bounds, SMOs and the top layer
   mutable ScanOrders orders_;    // by number_of(); a cache that scans fill
@@ -377,21 +373,102 @@ class Tree final : public pool::OpenIndex {
   mutable std::mutex settling_;
   mutable bool settled_ = false;  // the ledger's leftovers
   mutable Resumption resumption_;
-  std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
 
-// Inlined, as find() is, and what is rare is not: the fewer instructions a lookup takes, the more
-// of the next one the processor can begin while this one waits for memory.
+template <class K, class V>
+class Tree final : public WordTree<K> {
+ public:
+  using Key = View<K>;
+  using Value = View<V>;
+
+  /// Opens or creates the index behind the handle. Its leaves' DRAM sides come back later
+  /// (resume.cc).
+  explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {})
+      : Base(std::move(handle), kKindOf<V>, options),
+        values_(this->pool()),
+        entry_(this->pool().open_indexes(), *this) {}
+
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root) {
+    Base::destroy(pool, root, kKindOf<V>);
+  }
+
+  void put(Key key, Value value) { change(key, value, Mode::put); }
+  bool insert(Key key, Value value) { return change(key, value, Mode::insert); }
+  bool update(Key key, Value value) { return change(key, value, Mode::update); }
+
+  /// Replace or remove the value of a key if it is `expected`.
+  bool update_if(Key key, Value expected, Value value) {
+    const NewValue former(expected);
+    return change(key, value, Mode::update, &former);
+  }
+  bool erase_if(Key key, Value expected) {
+    const NewValue former(expected);
+    return this->erase_word(key, &former);
+  }
+
+  bool get(Key key, V& value) const {
+    const epoch::Guard guard;
+    const std::optional<Word> word = this->find(key);
+    if (word) values_.copy(*word, value);
+    return word.has_value();
+  }
+  std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
+
+  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+    in_groups(keys, out, [this](auto some, auto values) { get_group(some, values); });
+  }
+
+  /// At most `limit` pairs.
+  void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
+  void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
+
+  /// The pair of the greatest key that is not above `key`.
+  std::optional<std::pair<K, V>> find_floor(Key key) const {
+    const epoch::Guard guard;
+    const std::optional<Entry> entry = this->find_last(key);
+    if (!entry) return std::nullopt;
+    return std::pair<K, V>(this->keys().own(entry->key), values_.own(entry->value));
+  }
+
+  /// The pair of the greatest key below `key`.
+  std::optional<std::pair<K, V>> find_below(Key key) const {
+    const auto before = predecessor(key);
+    return before ? find_floor(*before) : std::nullopt;
+  }
+
+ private:
+  using Base = WordTree<K>;
+  using Mode = typename Base::Mode;
+
+  bool change(Key key, Value value, Mode mode, const NewValue* expected = nullptr) {
+    check_value(value);
+    return this->write(key, NewValue(value), mode, expected);
+  }
+
+  void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+    const epoch::Guard guard;
+    std::array<std::optional<Word>, kGroup> words;
+    this->find_group(keys, std::span(words).first(keys.size()));
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      out[i] = words[i] ? std::optional<V>(values_.own(*words[i])) : std::nullopt;
+  }
+
+  Words<V> values_;
+  pool::OpenIndexes::Entry entry_;  // last: made when the index is complete
+};
+
+// Inlined, as find_in() is, and what is rare is not: the fewer instructions a lookup takes, the
+// more of the next one the processor can begin while this one waits for memory.
 
 /// The leaf whose range has the key. The caller holds a guard.
-template <class K, class V>
-[[gnu::always_inline]] inline auto Tree<K, V>::locate(Key key) const -> Place {
+template <class K>
+[[gnu::always_inline]] inline auto WordTree<K>::locate(Key key) const -> Place {
   return locate_at(top_.floor(key), key);
 }
 
 /// From there to the leaf whose range has the key.
-template <class K, class V>
-[[gnu::always_inline]] inline auto Tree<K, V>::locate_at(typename Top<K>::Spot spot, Key key) const
+template <class K>
+[[gnu::always_inline]] inline auto WordTree<K>::locate_at(typename Top<K>::Spot spot, Key key) const
     -> Place {
   if (spot.leaf != nullptr) [[likely]] {
     spot.leaf->prefetch();  // its two lines are waited for together
@@ -402,8 +479,9 @@ template <class K, class V>
 }
 
 /// The same by the position, where the leaf is not known, is closing, or is not the key's.
-template <class K, class V>
-[[gnu::noinline]] auto Tree<K, V>::locate_from(typename Top<K>::Spot spot, Key key) const -> Place {
+template <class K>
+[[gnu::noinline]] auto WordTree<K>::locate_from(typename Top<K>::Spot spot, Key key) const
+    -> Place {
   Position<K>* at = spot.at;
   for (;;) {
     Leaf<K>* leaf = leaf_of(*at);
@@ -428,9 +506,9 @@ template <class K, class V>
   }
 }
 
-template <class K, class V>
-[[gnu::always_inline]] inline auto Tree<K, V>::find(const Leaf<K>& leaf, Key key, Hash16 hash) const
-    -> Found {
+template <class K>
+[[gnu::always_inline]] inline auto WordTree<K>::find_in(const Leaf<K>& leaf, Key key,
+                                                        Hash16 hash) const -> Found {
   std::uint64_t dead = 0;
   // Before the fingerprints: what is visible has one.
   const std::uint64_t visible = leaf.visible_slots();

@@ -43,21 +43,21 @@ void for_each_anchor(const pool::PoolCore& pool, const Words<K>& keys, pm::Offse
 
 }  // namespace
 
-template <class K, class V>
-Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options)
+template <class K>
+WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options)
     : handle_(std::move(handle)),
       doubtful_(pool().pm().domain() != pm::Domain::cpu_cache),
       keys_(pool()),
-      values_(pool()),
+      codec_(pool(), value_kind),
       orders_(arena_, pool().reclaimer()),
       drain_{pool().reclaimer()},
       top_(
           arena_, pool().reclaimer(),
           [](void* position, void* tree) {
-            static_cast<Tree*>(tree)->release(static_cast<Position<K>*>(position));
+            static_cast<WordTree*>(tree)->release(static_cast<Position<K>*>(position));
           },
           [](void* leaf, void* tree) {
-            static_cast<Tree*>(tree)->release(static_cast<Leaf<K>*>(leaf));
+            static_cast<WordTree*>(tree)->release(static_cast<Leaf<K>*>(leaf));
           },
           this) {
   const auto start = std::chrono::steady_clock::now();
@@ -67,12 +67,10 @@ Tree<K, V>::Tree(pool::IndexHandle handle, const IndexOptions& options)
   start_resuming(options.resume_in_background);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  entry_.emplace(pool().open_indexes(), *this);
 }
 
-template <class K, class V>
-Tree<K, V>::~Tree() {
-  entry_.reset();
+template <class K>
+WordTree<K>::~WordTree() {
   resumption_.stop();
   try {
     give_up_reserve();
@@ -91,8 +89,8 @@ Tree<K, V>::~Tree() {
 
 /// Gives a new index its root block, and that the first leaf of each region. The root word and
 /// `first` are the commits.
-template <class K, class V>
-void Tree<K, V>::create() {
+template <class K>
+void WordTree<K>::create() {
   if (pm::load(handle_.root()) == pm::kNull) {
     alloc::Session session = pool().allocator().session();
     const pm::Offset offset = session.reserve(sizeof(Root));
@@ -128,15 +126,15 @@ void Tree<K, V>::create() {
   session.finish();
 }
 
-template <class K, class V>
-Position<K>* Tree<K, V>::new_position(Anchor& anchor, Key low, Leaf<K>* leaf) const {
+template <class K>
+Position<K>* WordTree<K>::new_position(Anchor& anchor, Key low, Leaf<K>* leaf) const {
   void* memory = arena_.allocate(sizeof(Position<K>));
   return new (memory) Position<K>(anchor, own_bound(low), leaf);
 }
 
 /// A low bound whose bytes are a position's own.
-template <class K, class V>
-auto Tree<K, V>::own_bound(Key low) const -> Key {
+template <class K>
+auto WordTree<K>::own_bound(Key low) const -> Key {
   if constexpr (!Keys::kInline) {
     if (low.empty()) return low;
     auto* bytes = static_cast<char*>(arena_.allocate(low.size()));
@@ -146,8 +144,8 @@ auto Tree<K, V>::own_bound(Key low) const -> Key {
   return low;
 }
 
-template <class K, class V>
-void Tree<K, V>::release(Position<K>* position) const {
+template <class K>
+void WordTree<K>::release(Position<K>* position) const {
   if constexpr (!Keys::kInline) {
     const Key low = position->low();
     if (!low.empty()) arena_.release(const_cast<char*>(low.data()), low.size());
@@ -157,8 +155,8 @@ void Tree<K, V>::release(Position<K>* position) const {
 
 /// Builds the layers above the leaves, which are cold, and settles what the ledger says of
 /// structure modifications.
-template <class K, class V>
-void Tree<K, V>::recover() {
+template <class K>
+void WordTree<K>::recover() {
   Root& root = checked_root(pool(), pm::load(handle_.root()));
   ledger_.emplace(pool(), root);
   const bool interrupted = ledger_->occupied(Ledger::Purpose::modification) != 0;
@@ -196,8 +194,9 @@ std::vector<Word> words_of(const Block& block) {
 }
 
 /// Frees the blobs of a block's entries, each with its key word as commit.
-template <class K, class V>
-void free_entries(pool::PoolCore& pool, const Words<K>& keys, Block& block, View<K> low) {
+template <class K>
+void free_entries(pool::PoolCore& pool, const Words<K>& keys, const WordCodec& values, Block& block,
+                  View<K> low) {
   const Survey found = survey<K>(keys, low, words_of(block));
   // Those that lost first, as long as there is something to compare with: after a crash one of them
   // could be the first of its key, and count.
@@ -210,7 +209,7 @@ void free_entries(pool::PoolCore& pool, const Words<K>& keys, Block& block, View
     Entry& entry = block.entries[__builtin_ctzll(left)];
     alloc::Session session = pool.allocator().session();
     Words<K>::free(session, Codec<K>::key(pm::load(entry.key), low));
-    Words<V>::free(session, pm::load(entry.value));
+    values.free(session, pm::load(entry.value));
     session.commit_when(entry.key, kAllBits, Codec<K>::kDead);
     session.log();
     pool.pm().publish(entry.key, Codec<K>::kDead);  // the commit
@@ -219,18 +218,20 @@ void free_entries(pool::PoolCore& pool, const Words<K>& keys, Block& block, View
 }
 
 /// Frees what the ledger names and is not in use, so that what is in use can be freed.
-template <class K, class V>
-void settle_ledger(pool::PoolCore& pool, const Words<K>& keys, Root& root, Ledger& ledger) {
+template <class K>
+void settle_ledger(pool::PoolCore& pool, const Words<K>& keys, const WordCodec& values, Root& root,
+                   Ledger& ledger) {
   const Leftovers& blocks = ledger.leftovers(Ledger::Purpose::modification);
   const Leftovers& blobs = ledger.leftovers(Ledger::Purpose::operation);
   const auto reach = [&](Anchor& anchor, Block& block, View<K> low) {
     blocks.reached(pool.offset(&anchor) | kAnchorTag);
     blocks.reached(pool.offset(&block));
-    blocks.reached_entry<K, V>(pm::load(anchor.low), 0);
+    blocks.reached_key<K>(pm::load(anchor.low));
     for (std::uint64_t left = survey<K>(keys, low, words_of(block)).counts; left != 0;
          left &= left - 1) {
       const Entry& entry = block.entries[__builtin_ctzll(left)];
-      blobs.reached_entry<K, V>(Codec<K>::key(pm::load(entry.key), low), pm::load(entry.value));
+      blobs.reached_entry<K>(values, Codec<K>::key(pm::load(entry.key), low),
+                             pm::load(entry.value));
     }
   };
   if (!blocks.empty() || !blobs.empty())
@@ -241,18 +242,19 @@ void settle_ledger(pool::PoolCore& pool, const Words<K>& keys, Root& root, Ledge
 
 }  // namespace
 
-template <class K, class V>
-void Tree<K, V>::destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
+template <class K>
+void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind value_kind) {
   if (pm::load(root_word) == pm::kNull) return;
   Root& root = checked_root(pool, pm::load(root_word));
   const Words<K> keys(pool);
+  const WordCodec values(pool, value_kind);
   Ledger ledger(pool, root);
-  settle_ledger<K, V>(pool, keys, root, ledger);
+  settle_ledger<K>(pool, keys, values, root, ledger);
   for (pm::Offset first = pm::load(root.first); first != pm::kNull; first = pm::load(root.first)) {
     Anchor& anchor = checked_anchor(pool, first);
     Block& block = checked_block(pool, anchor);
-    if constexpr (!Words<K>::kInline || !Words<V>::kInline)
-      free_entries<K, V>(pool, keys, block, keys.view(pm::load(anchor.low)));
+    if (!Words<K>::kInline || !values.is_inline())
+      free_entries<K>(pool, keys, values, block, keys.view(pm::load(anchor.low)));
     const pm::Offset next = pm::load(block.next);
     if (next == first) throw_corrupt(pool, "an anchor", next);
     alloc::Session session = pool.allocator().session();
@@ -272,29 +274,17 @@ void Tree<K, V>::destroy(pool::PoolCore& pool, std::uint64_t& root_word) {
   session.finish();
 }
 
-template Tree<std::uint64_t, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
-template Tree<std::uint64_t, std::uint64_t>::~Tree();
-template Position<std::uint64_t>* Tree<std::uint64_t, std::uint64_t>::new_position(
-    Anchor&, Key, Leaf<std::uint64_t>*) const;
-template void Tree<std::uint64_t, std::uint64_t>::release(Position<std::uint64_t>*) const;
-template void Tree<std::uint64_t, std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&);
-template Tree<std::uint64_t, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
-template Tree<std::uint64_t, std::string>::~Tree();
-template Position<std::uint64_t>* Tree<std::uint64_t, std::string>::new_position(
-    Anchor&, Key, Leaf<std::uint64_t>*) const;
-template void Tree<std::uint64_t, std::string>::release(Position<std::uint64_t>*) const;
-template void Tree<std::uint64_t, std::string>::destroy(pool::PoolCore&, std::uint64_t&);
-template Tree<std::string, std::uint64_t>::Tree(pool::IndexHandle, const IndexOptions&);
-template Tree<std::string, std::uint64_t>::~Tree();
-template Position<std::string>* Tree<std::string, std::uint64_t>::new_position(
-    Anchor&, Key, Leaf<std::string>*) const;
-template void Tree<std::string, std::uint64_t>::release(Position<std::string>*) const;
-template void Tree<std::string, std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&);
-template Tree<std::string, std::string>::Tree(pool::IndexHandle, const IndexOptions&);
-template Tree<std::string, std::string>::~Tree();
-template Position<std::string>* Tree<std::string, std::string>::new_position(
-    Anchor&, Key, Leaf<std::string>*) const;
-template void Tree<std::string, std::string>::release(Position<std::string>*) const;
-template void Tree<std::string, std::string>::destroy(pool::PoolCore&, std::uint64_t&);
+template WordTree<std::uint64_t>::WordTree(pool::IndexHandle, Kind, const IndexOptions&);
+template WordTree<std::uint64_t>::~WordTree();
+template Position<std::uint64_t>* WordTree<std::uint64_t>::new_position(Anchor&, Key,
+                                                                        Leaf<std::uint64_t>*) const;
+template void WordTree<std::uint64_t>::release(Position<std::uint64_t>*) const;
+template void WordTree<std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
+template WordTree<std::string>::WordTree(pool::IndexHandle, Kind, const IndexOptions&);
+template WordTree<std::string>::~WordTree();
+template Position<std::string>* WordTree<std::string>::new_position(Anchor&, Key,
+                                                                    Leaf<std::string>*) const;
+template void WordTree<std::string>::release(Position<std::string>*) const;
+template void WordTree<std::string>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
 
 }  // namespace perdix::index::nbtree

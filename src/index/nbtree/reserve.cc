@@ -26,8 +26,8 @@ namespace {
 
 /// The blocks that were put aside, for the caller alone. Throws out_of_space if another thread does
 /// not come to an end with them.
-template <class K, class V>
-auto Tree<K, V>::lock_reserve() const -> std::unique_lock<util::SpinLock> {
+template <class K>
+auto WordTree<K>::lock_reserve() const -> std::unique_lock<util::SpinLock> {
   constexpr unsigned kTries = 10'000;
   std::unique_lock lock(reserve_lock_, std::try_to_lock);
   util::Backoff backoff;
@@ -41,8 +41,8 @@ auto Tree<K, V>::lock_reserve() const -> std::unique_lock<util::SpinLock> {
 
 /// The claim of the smallest block that was put aside in which so many pairs fit. Throws
 /// out_of_space if there is none.
-template <class K, class V>
-auto Tree<K, V>::reserve_for(unsigned pairs) const -> Hold& {
+template <class K>
+auto WordTree<K>::reserve_for(unsigned pairs) const -> Hold& {
   for (std::optional<Hold>& hold : reserve_) {
     if (!hold || hold->claims()[0] == pm::kNull) continue;
     if (pairs <= capacity_at(hold->claims()[0])) return *hold;
@@ -51,23 +51,23 @@ auto Tree<K, V>::reserve_for(unsigned pairs) const -> Hold& {
 }
 
 /// The capacity of the largest leaf for which there is room in a block.
-template <class K, class V>
-unsigned Tree<K, V>::capacity_at(pm::Offset block) const {
+template <class K>
+unsigned WordTree<K>::capacity_at(pm::Offset block) const {
   const bool large = pool().allocator().block_size(block) >= block_bytes(kCapacity);
   return large ? kCapacity : kSmallCapacity;
 }
 
 /// Puts blocks aside, where there are none.
-template <class K, class V>
-void Tree<K, V>::fill_reserve() const {
+template <class K>
+void WordTree<K>::fill_reserve() const {
   if (!reserve_lock_.try_lock()) return;
   const std::lock_guard lock(reserve_lock_, std::adopt_lock);
   fill_locked_reserve();
 }
 
 /// The same for who has the lock.
-template <class K, class V>
-void Tree<K, V>::fill_locked_reserve() const {
+template <class K>
+void WordTree<K>::fill_locked_reserve() const {
   auto& [small, large] = reserve_;
   put_aside(large, kCapacity);
   // Of two leaves that were joined both may be large, so that there is no space but for one such.
@@ -75,15 +75,15 @@ void Tree<K, V>::fill_locked_reserve() const {
 }
 
 /// Frees what is put aside, until the next modification.
-template <class K, class V>
-void Tree<K, V>::give_up_reserve() const {
+template <class K>
+void WordTree<K>::give_up_reserve() const {
   const std::lock_guard lock(reserve_lock_);
   for (std::optional<Hold>& hold : reserve_) hold.reset();
 }
 
 /// Claims a block for so many pairs, if the hold has none. False if there is no space.
-template <class K, class V>
-bool Tree<K, V>::put_aside(std::optional<Hold>& hold, unsigned capacity) const {
+template <class K>
+bool WordTree<K>::put_aside(std::optional<Hold>& hold, unsigned capacity) const {
   if (hold && hold->claims()[0] != pm::kNull) return true;
   try {
     if (!hold) hold.emplace(*ledger_, Ledger::Purpose::modification);
@@ -99,33 +99,17 @@ bool Tree<K, V>::put_aside(std::optional<Hold>& hold, unsigned capacity) const {
   }
 }
 
-template auto Tree<std::uint64_t, std::uint64_t>::lock_reserve() const
-    -> std::unique_lock<util::SpinLock>;
-template auto Tree<std::uint64_t, std::uint64_t>::reserve_for(unsigned) const -> Hold&;
-template unsigned Tree<std::uint64_t, std::uint64_t>::capacity_at(pm::Offset) const;
-template void Tree<std::uint64_t, std::uint64_t>::fill_reserve() const;
-template void Tree<std::uint64_t, std::uint64_t>::give_up_reserve() const;
-template void Tree<std::uint64_t, std::uint64_t>::fill_locked_reserve() const;
-template auto Tree<std::uint64_t, std::string>::lock_reserve() const
-    -> std::unique_lock<util::SpinLock>;
-template auto Tree<std::uint64_t, std::string>::reserve_for(unsigned) const -> Hold&;
-template unsigned Tree<std::uint64_t, std::string>::capacity_at(pm::Offset) const;
-template void Tree<std::uint64_t, std::string>::fill_reserve() const;
-template void Tree<std::uint64_t, std::string>::give_up_reserve() const;
-template void Tree<std::uint64_t, std::string>::fill_locked_reserve() const;
-template auto Tree<std::string, std::uint64_t>::lock_reserve() const
-    -> std::unique_lock<util::SpinLock>;
-template auto Tree<std::string, std::uint64_t>::reserve_for(unsigned) const -> Hold&;
-template unsigned Tree<std::string, std::uint64_t>::capacity_at(pm::Offset) const;
-template void Tree<std::string, std::uint64_t>::fill_reserve() const;
-template void Tree<std::string, std::uint64_t>::give_up_reserve() const;
-template void Tree<std::string, std::uint64_t>::fill_locked_reserve() const;
-template auto Tree<std::string, std::string>::lock_reserve() const
-    -> std::unique_lock<util::SpinLock>;
-template auto Tree<std::string, std::string>::reserve_for(unsigned) const -> Hold&;
-template unsigned Tree<std::string, std::string>::capacity_at(pm::Offset) const;
-template void Tree<std::string, std::string>::fill_reserve() const;
-template void Tree<std::string, std::string>::give_up_reserve() const;
-template void Tree<std::string, std::string>::fill_locked_reserve() const;
+template auto WordTree<std::uint64_t>::lock_reserve() const -> std::unique_lock<util::SpinLock>;
+template auto WordTree<std::uint64_t>::reserve_for(unsigned) const -> Hold&;
+template unsigned WordTree<std::uint64_t>::capacity_at(pm::Offset) const;
+template void WordTree<std::uint64_t>::fill_reserve() const;
+template void WordTree<std::uint64_t>::give_up_reserve() const;
+template void WordTree<std::uint64_t>::fill_locked_reserve() const;
+template auto WordTree<std::string>::lock_reserve() const -> std::unique_lock<util::SpinLock>;
+template auto WordTree<std::string>::reserve_for(unsigned) const -> Hold&;
+template unsigned WordTree<std::string>::capacity_at(pm::Offset) const;
+template void WordTree<std::string>::fill_reserve() const;
+template void WordTree<std::string>::give_up_reserve() const;
+template void WordTree<std::string>::fill_locked_reserve() const;
 
 }  // namespace perdix::index::nbtree

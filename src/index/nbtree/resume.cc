@@ -24,8 +24,8 @@ namespace perdix::index::nbtree {
 // --- All leaves ----------------------------------------------------------------------------------
 
 /// Has the leaves made warm in the background, if it may.
-template <class K, class V>
-void Tree<K, V>::start_resuming(bool in_background) {
+template <class K>
+void WordTree<K>::start_resuming(bool in_background) {
   // Each operation with strings needs a stripe of the ledger: most of them must be free.
   if (ledger_->occupied(Ledger::Purpose::operation) > kOperationStripes / 2)
     return require_resumed();
@@ -37,8 +37,8 @@ void Tree<K, V>::start_resuming(bool in_background) {
 }
 
 /// Makes all leaves warm, unless it is told to stop.
-template <class K, class V>
-void Tree<K, V>::resume(const std::stop_token& stop) const {
+template <class K>
+void WordTree<K>::resume(const std::stop_token& stop) const {
   constexpr unsigned kLeavesOfAGuard = 64;
   K from{};
   while (!stop.stop_requested()) {
@@ -59,16 +59,16 @@ void Tree<K, V>::resume(const std::stop_token& stop) const {
 
 /// For calls that need all leaves: waits for the background, which would only be slower if it
 /// shared the work, and does what it doesn't.
-template <class K, class V>
-void Tree<K, V>::require_resumed() const {
+template <class K>
+void WordTree<K>::require_resumed() const {
   resumption_.wait_for_thread();
   if (!resumption_.done()) resume(std::stop_token());
   settle_leftovers();
 }
 
 /// Frees what a crash has left on its way into the index or out of it. Everything is warm.
-template <class K, class V>
-void Tree<K, V>::settle_leftovers() const {
+template <class K>
+void WordTree<K>::settle_leftovers() const {
   // In a Guard (of check(), for example) the lock must not be waited for either: its holder may be
   // waiting for that Guard.
   if (!resumption_.done() || epoch::Guard::held()) return;
@@ -87,8 +87,8 @@ void Tree<K, V>::settle_leftovers() const {
 
 /// Makes a leaf warm that was cold before that position. Null if it has been joined with its
 /// neighbour meanwhile. The caller holds a guard.
-template <class K, class V>
-Leaf<K>* Tree<K, V>::warm(Position<K>& at, Position<K>* next) const {
+template <class K>
+Leaf<K>* WordTree<K>::warm(Position<K>& at, Position<K>* next) const {
   Block& block = checked_block(pool(), at.anchor());
   const pm::Offset following = next == nullptr ? pm::kNull : pool().offset(&next->anchor());
   if (pm::load(block.next) != following && is_cold(at.leaf.load()))
@@ -107,8 +107,8 @@ Leaf<K>* Tree<K, V>::warm(Position<K>& at, Position<K>* next) const {
 }
 
 /// Makes this the leaf of a position where it is cold, if it comes first. Returns the one that did.
-template <class K, class V>
-Leaf<K>* Tree<K, V>::warm_as(Position<K>& at, Leaf<K>& leaf) const {
+template <class K>
+Leaf<K>* WordTree<K>::warm_as(Position<K>& at, Leaf<K>& leaf) const {
   Block& block = leaf.block();
   std::array<Word, kCapacity> copy;
   const std::span<Word> words(copy.data(), leaf.capacity());
@@ -124,11 +124,11 @@ Leaf<K>* Tree<K, V>::warm_as(Position<K>& at, Leaf<K>& leaf) const {
   decide_leftovers(block, words, found);
   std::int64_t blob_bytes = 0;
   const Leftovers& leftovers = ledger_->leftovers(Ledger::Purpose::operation);
-  for (std::uint64_t left = kInline ? 0 : found.counts; left != 0; left &= left - 1) {
+  for (std::uint64_t left = all_inline() ? 0 : found.counts; left != 0; left &= left - 1) {
     const auto i = static_cast<unsigned>(std::countr_zero(left));
     const Word key = Code::key(words[i], low), value = pm::load(block.entries[i].value);
-    blob_bytes += keys_.footprint(key) + values_.footprint(value);
-    if (!leftovers.empty()) leftovers.template reached_entry<K, V>(key, value);
+    blob_bytes += keys_.footprint(key) + codec_.footprint(value);
+    if (!leftovers.empty()) leftovers.template reached_entry<K>(codec_, key, value);
   }
   for (unsigned i = 0; i < words.size(); ++i) leaf.set_fingerprint(i, found.fingerprints[i]);
   leaf.set_visible(found.counts, found.frozen != 0);
@@ -143,9 +143,9 @@ Leaf<K>* Tree<K, V>::warm_as(Position<K>& at, Leaf<K>& leaf) const {
 }
 
 /// Kills entries that lost (N4), durably, and makes those live that were pending.
-template <class K, class V>
-void Tree<K, V>::decide_leftovers(Block& block, std::span<const Word> words,
-                                  const Survey& found) const {
+template <class K>
+void WordTree<K>::decide_leftovers(Block& block, std::span<const Word> words,
+                                   const Survey& found) const {
   // An entry that is dead may have been killed just now by another thread that makes this leaf
   // warm, and not be durable as yet.
   const std::uint64_t doubtful = deciding_.load() == 0 ? 0 : found.dead;
@@ -173,8 +173,8 @@ void Tree<K, V>::decide_leftovers(Block& block, std::span<const Word> words,
 }
 
 /// Asks for a block that is needed next, and for the anchor of the one after that.
-template <class K, class V>
-void Tree<K, V>::prefetch_cold(const Position<K>* at) const {
+template <class K>
+void WordTree<K>::prefetch_cold(const Position<K>* at) const {
   if (at == nullptr) return;
   const Leaf<K>* leaf = at->leaf.load(std::memory_order_relaxed);
   if (!is_cold(leaf)) return;
@@ -186,21 +186,13 @@ void Tree<K, V>::prefetch_cold(const Position<K>* at) const {
   if (const Position<K>* next = next_of_cold(leaf)) __builtin_prefetch(&next->anchor());
 }
 
-template void Tree<std::uint64_t, std::uint64_t>::start_resuming(bool);
-template void Tree<std::uint64_t, std::uint64_t>::require_resumed() const;
-template Leaf<std::uint64_t>* Tree<std::uint64_t, std::uint64_t>::warm(
-    Position<std::uint64_t>&, Position<std::uint64_t>*) const;
-template void Tree<std::uint64_t, std::string>::start_resuming(bool);
-template void Tree<std::uint64_t, std::string>::require_resumed() const;
-template Leaf<std::uint64_t>* Tree<std::uint64_t, std::string>::warm(
-    Position<std::uint64_t>&, Position<std::uint64_t>*) const;
-template void Tree<std::string, std::uint64_t>::start_resuming(bool);
-template void Tree<std::string, std::uint64_t>::require_resumed() const;
-template Leaf<std::string>* Tree<std::string, std::uint64_t>::warm(Position<std::string>&,
-                                                                   Position<std::string>*) const;
-template void Tree<std::string, std::string>::start_resuming(bool);
-template void Tree<std::string, std::string>::require_resumed() const;
-template Leaf<std::string>* Tree<std::string, std::string>::warm(Position<std::string>&,
-                                                                 Position<std::string>*) const;
+template void WordTree<std::uint64_t>::start_resuming(bool);
+template void WordTree<std::uint64_t>::require_resumed() const;
+template Leaf<std::uint64_t>* WordTree<std::uint64_t>::warm(Position<std::uint64_t>&,
+                                                            Position<std::uint64_t>*) const;
+template void WordTree<std::string>::start_resuming(bool);
+template void WordTree<std::string>::require_resumed() const;
+template Leaf<std::string>* WordTree<std::string>::warm(Position<std::string>&,
+                                                        Position<std::string>*) const;
 
 }  // namespace perdix::index::nbtree

@@ -14,12 +14,9 @@ namespace perdix::index::nbtree {
 
 static_assert(kCapacity <= Places::kMost);
 
-template <class K, class V>
-struct Tree<K, V>::ScanBatch : Batch<K, V, kCapacity> {};
-
 /// Slots of a leaf in the order of their keys.
-template <class K, class V>
-struct Tree<K, V>::Order {
+template <class K>
+struct WordTree<K>::Order {
   std::uint64_t visible = 0;  ///< slots that were when it was made
   bool kept = false;          ///< it is that which the leaf has already
   bool sound = false;         ///< it was made anew, and the leaf is not damaged as far as it shows
@@ -28,9 +25,10 @@ struct Tree<K, V>::Order {
 
 /// Adds at most `limit` pairs of a leaf with key >= from, ascending. False if the leaf was replaced
 /// meanwhile.
-template <class K, class V>
-bool Tree<K, V>::collect(const Place& place, Key from, std::size_t limit, Order& order,
-                         ScanBatch& into) const {
+template <class K>
+template <class ScanBatch>
+bool WordTree<K>::collect(const Place& place, Key from, std::size_t limit, Order& order,
+                          ScanBatch& into) const {
   const Leaf<K>& leaf = *place.leaf;
   prefetch_entries(leaf);
   prefetch_after(leaf);
@@ -49,8 +47,8 @@ bool Tree<K, V>::collect(const Place& place, Key from, std::size_t limit, Order&
 }
 
 /// The order of the leaf's pairs, and how many of its keys are below `from`.
-template <class K, class V>
-unsigned Tree<K, V>::sort_and_find(const Place& place, Key from, Order& order) const {
+template <class K>
+unsigned WordTree<K>::sort_and_find(const Place& place, Key from, Order& order) const {
   const Leaf<K>& leaf = *place.leaf;
   order.visible = leaf.visible_slots();
   order.kept = orders_.read(number_of(leaf), order.visible, order.places);
@@ -63,9 +61,9 @@ unsigned Tree<K, V>::sort_and_find(const Place& place, Key from, Order& order) c
 
 /// How many keys are below `from`, which is in the leaf's range. Nothing if that can't be found out
 /// since one of them is dead by now.
-template <class K, class V>
-std::optional<unsigned> Tree<K, V>::first_from(const Leaf<K>& leaf, const Places& places,
-                                               Key from) const {
+template <class K>
+std::optional<unsigned> WordTree<K>::first_from(const Leaf<K>& leaf, const Places& places,
+                                                Key from) const {
   unsigned first = 0;
   for (unsigned size = places.size(); size > 0;) {
     const unsigned half = size / 2;
@@ -82,8 +80,8 @@ std::optional<unsigned> Tree<K, V>::first_from(const Leaf<K>& leaf, const Places
 /// before may be anything: if it is one of a few changes ago, that costs one pass, and a search for
 /// each new pair. `low` is the leaf's low bound. False if a key is there twice or out of the leaf's
 /// range.
-template <class K, class V>
-bool Tree<K, V>::sort_slots(const Leaf<K>& leaf, Key low, Order& order) const {
+template <class K>
+bool WordTree<K>::sort_slots(const Leaf<K>& leaf, Key low, Order& order) const {
   struct Sortable {
     Key key;
     PlaceInLeaf slot;
@@ -123,16 +121,16 @@ bool Tree<K, V>::sort_slots(const Leaf<K>& leaf, Key low, Order& order) const {
 }
 
 /// Asks for the entries of a leaf.
-template <class K, class V>
-void Tree<K, V>::prefetch_entries(const Leaf<K>& leaf) const {
+template <class K>
+void WordTree<K>::prefetch_entries(const Leaf<K>& leaf) const {
   const Block& block = leaf.block();
   for (unsigned i = 0; i < leaf.capacity(); i += pm::kLineSize / sizeof(Entry))
     __builtin_prefetch(&block.entries[i]);
 }
 
 /// Asks for the leaf that follows.
-template <class K, class V>
-void Tree<K, V>::prefetch_after(const Leaf<K>& leaf) const {
+template <class K>
+void WordTree<K>::prefetch_after(const Leaf<K>& leaf) const {
   const Position<K>* next = leaf.next();
   if (next == nullptr) return;
   const Leaf<K>* there = next->leaf.load(std::memory_order_acquire);
@@ -141,8 +139,8 @@ void Tree<K, V>::prefetch_after(const Leaf<K>& leaf) const {
   orders_.prefetch(number_of(*there));
 }
 
-template <class K, class V>
-bool Tree<K, V>::order_kept(Key key) const {
+template <class K>
+bool WordTree<K>::order_kept(Key key) const {
   const epoch::Guard guard;
   const Leaf<K>& leaf = *locate(key).leaf;
   Places places;
@@ -150,8 +148,8 @@ bool Tree<K, V>::order_kept(Key key) const {
 }
 
 /// Whether the order that a leaf has, if it counts, is the right one (O1).
-template <class K, class V>
-bool Tree<K, V>::order_sound(const Leaf<K>& leaf, Key low) const {
+template <class K>
+bool WordTree<K>::order_sound(const Leaf<K>& leaf, Key low) const {
   Order kept, anew;
   anew.visible = leaf.visible_slots();
   if (!orders_.read(number_of(leaf), anew.visible, kept.places)) return true;
@@ -159,15 +157,16 @@ bool Tree<K, V>::order_sound(const Leaf<K>& leaf, Key low) const {
   return std::ranges::equal(kept.places.span(), anew.places.span());
 }
 
-/// As scan_by_batches() wants it: what there is in the leaf of a position.
-template <class K, class V>
-bool Tree<K, V>::read_batch(ScanBatch& batch, K& position, std::size_t limit) const {
+template <class K>
+template <class ScanBatch, class Values>
+bool WordTree<K>::read_batch(ScanBatch& batch, const Values& values, K& position,
+                             std::size_t limit) const {
   const epoch::Guard guard;
   Order order;
   Place place = locate(position);
   orders_.prefetch(number_of(*place.leaf));
   while (!collect(place, position, limit, order, batch)) place = locate_again(position);
-  batch.own(pool(), values_, limit);
+  batch.own(pool(), values, limit);
   if (order.sound) orders_.keep(number_of(*place.leaf), order.visible, order.places);
   pool().require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {
@@ -183,17 +182,18 @@ bool Tree<K, V>::read_batch(ScanBatch& batch, K& position, std::size_t limit) co
 
 template <class K, class V>
 void Tree<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
-  scan_by_batches<ScanBatch, K, V>(pool(), from, visit, limit,
+  using ScanBatch = Batch<K, V, kCapacity>;
+  scan_by_batches<ScanBatch, K, V>(this->pool(), from, visit, limit,
                                    [this](ScanBatch& batch, K& position, std::size_t left) {
-                                     return read_batch(batch, position, left);
+                                     return this->read_batch(batch, values_, position, left);
                                    });
 }
 
 /// Finds the leaf's last pair with a key that is not above `key`, if there is one. False if the
 /// leaf was replaced meanwhile.
-template <class K, class V>
-bool Tree<K, V>::last_up_to(const Place& place, Key key, Order& order,
-                            std::optional<Entry>& last) const {
+template <class K>
+bool WordTree<K>::last_up_to(const Place& place, Key key, Order& order,
+                             std::optional<Entry>& last) const {
   const Leaf<K>& leaf = *place.leaf;
   last.reset();
   const unsigned below = sort_and_find(place, key, order);
@@ -208,10 +208,10 @@ bool Tree<K, V>::last_up_to(const Place& place, Key key, Order& order,
   return place.current();
 }
 
-/// Leaf by leaf to the left, until one has such a key.
-template <class K, class V>
-std::optional<std::pair<K, V>> Tree<K, V>::find_floor(Key key) const {
-  const epoch::Guard guard;
+/// The pair of the greatest key that is not above `key`, with the key's whole word. Leaf by leaf to
+/// the left, until one has such a key.
+template <class K>
+std::optional<Entry> WordTree<K>::find_last(Key key) const {
   K position(key);
   for (;;) {
     Order order;
@@ -225,37 +225,22 @@ std::optional<std::pair<K, V>> Tree<K, V>::find_floor(Key key) const {
       low = place.at->low();
     }
     if (order.sound) orders_.keep(number_of(*place.leaf), order.visible, order.places);
-    if (last) return std::pair<K, V>(keys_.own(last->key), values_.own(last->value));
+    if (last) return last;
     const auto before = predecessor(low);
     if (!before) return std::nullopt;  // that was the first leaf
     position = *before;
   }
 }
 
-template void Tree<std::uint64_t, std::uint64_t>::scan(Key, Visitor<std::uint64_t, std::uint64_t>,
-                                                       std::size_t) const;
-template void Tree<std::uint64_t, std::string>::scan(Key, Visitor<std::uint64_t, std::string>,
-                                                     std::size_t) const;
-template void Tree<std::string, std::uint64_t>::scan(Key, Visitor<std::string, std::uint64_t>,
-                                                     std::size_t) const;
-template void Tree<std::string, std::string>::scan(Key, Visitor<std::string, std::string>,
-                                                   std::size_t) const;
-template bool Tree<std::uint64_t, std::uint64_t>::order_kept(Key) const;
-template bool Tree<std::uint64_t, std::string>::order_kept(Key) const;
-template bool Tree<std::string, std::uint64_t>::order_kept(Key) const;
-template bool Tree<std::string, std::string>::order_kept(Key) const;
-template bool Tree<std::uint64_t, std::uint64_t>::order_sound(const Leaf<std::uint64_t>&,
-                                                              Key) const;
-template bool Tree<std::uint64_t, std::string>::order_sound(const Leaf<std::uint64_t>&, Key) const;
-template bool Tree<std::string, std::uint64_t>::order_sound(const Leaf<std::string>&, Key) const;
-template bool Tree<std::string, std::string>::order_sound(const Leaf<std::string>&, Key) const;
-template std::optional<std::pair<std::uint64_t, std::uint64_t>>
-    Tree<std::uint64_t, std::uint64_t>::find_floor(Key) const;
-template std::optional<std::pair<std::uint64_t, std::string>>
-    Tree<std::uint64_t, std::string>::find_floor(Key) const;
-template std::optional<std::pair<std::string, std::uint64_t>>
-    Tree<std::string, std::uint64_t>::find_floor(Key) const;
-template std::optional<std::pair<std::string, std::string>>
-    Tree<std::string, std::string>::find_floor(Key) const;
+template bool WordTree<std::uint64_t>::order_kept(Key) const;
+template bool WordTree<std::string>::order_kept(Key) const;
+template bool WordTree<std::uint64_t>::order_sound(const Leaf<std::uint64_t>&, Key) const;
+template bool WordTree<std::string>::order_sound(const Leaf<std::string>&, Key) const;
+template std::optional<Entry> WordTree<std::uint64_t>::find_last(Key) const;
+template std::optional<Entry> WordTree<std::string>::find_last(Key) const;
+template class Tree<std::uint64_t, std::uint64_t>;
+template class Tree<std::uint64_t, std::string>;
+template class Tree<std::string, std::uint64_t>;
+template class Tree<std::string, std::string>;
 
 }  // namespace perdix::index::nbtree

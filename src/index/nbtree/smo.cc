@@ -50,8 +50,8 @@ constexpr unsigned capacity_for(unsigned pairs) {
 }  // namespace
 
 /// How many pairs stay in the left leaf.
-template <class K, class V>
-unsigned Tree<K, V>::Draft::kept() const {
+template <class K>
+unsigned WordTree<K>::Draft::kept() const {
   if (!split) return size;
   const auto end = items.begin() + size;
   return static_cast<unsigned>(
@@ -60,21 +60,21 @@ unsigned Tree<K, V>::Draft::kept() const {
       items.begin());
 }
 
-template <class K, class V>
-bool Tree<K, V>::Draft::fits() const {
+template <class K>
+bool WordTree<K>::Draft::fits() const {
   return kept() <= left_capacity && size - kept() <= right_capacity;
 }
 
 /// Replaces a leaf that is full or closed; returns when it is no more at its position. Throws
 /// out_of_space or std::bad_alloc; then it may be closed, and has lost nothing.
-template <class K, class V>
-void Tree<K, V>::reform(const Place& place, const Key* key) const {
+template <class K>
+void WordTree<K>::reform(const Place& place, const Key* key) const {
   while (place.current() && !try_reform(place, key)) {
   }
 }
 
-template <class K, class V>
-bool Tree<K, V>::try_reform(const Place& place, const Key* key) const {
+template <class K>
+bool WordTree<K>::try_reform(const Place& place, const Key* key) const {
   Leaf<K>& leaf = *place.leaf;
   if (leaf.to_be_absorbed()) {
     pm::on_step("nbtree: absorb a leaf that is needed");
@@ -106,10 +106,10 @@ bool Tree<K, V>::try_reform(const Place& place, const Key* key) const {
 /// put aside serves what needs no more than one, unless the leaf shall grow. So what is replaced is
 /// no smaller than what was put aside, unless only a large block is left for a small leaf, and
 /// takes its place when it is freed.
-template <class K, class V>
+template <class K>
 template <class Change>
-bool Tree<K, V>::with_blocks(const Place& place, const Key* key, Draft& draft,
-                             const Change& change) const {
+bool WordTree<K>::with_blocks(const Place& place, const Key* key, Draft& draft,
+                              const Change& change) const {
   fill_reserve();
   {
     Hold hold(*ledger_, Ledger::Purpose::modification);
@@ -146,8 +146,8 @@ bool Tree<K, V>::with_blocks(const Place& place, const Key* key, Draft& draft,
 
 /// Closes the leaf, copies, and replaces it by what was prepared. False, and that has been taken
 /// back, if something else than was planned for happened.
-template <class K, class V>
-bool Tree<K, V>::install(const Place& place, Draft& draft, Hold& hold, Smo<K>& mine) const {
+template <class K>
+bool WordTree<K>::install(const Place& place, Draft& draft, Hold& hold, Smo<K>& mine) const {
   if (!copy(place, draft, mine)) {
     pm::on_step("nbtree: a preparation does not fit");
     discard(mine);
@@ -166,8 +166,8 @@ bool Tree<K, V>::install(const Place& place, Draft& draft, Hold& hold, Smo<K>& m
 }
 
 /// Closes a leaf: afterwards all its entries are dead or frozen, and nothing in it changes.
-template <class K, class V>
-void Tree<K, V>::freeze(Leaf<K>& leaf) const {
+template <class K>
+void WordTree<K>::freeze(Leaf<K>& leaf) const {
   leaf.close();
   for (unsigned i = 0; i < leaf.capacity(); ++i) {
     std::uint64_t& key = leaf.block().entries[i].key;
@@ -184,8 +184,8 @@ void Tree<K, V>::freeze(Leaf<K>& leaf) const {
 }
 
 /// Adds the entries of a leaf that count.
-template <class K, class V>
-void Tree<K, V>::gather(const Position<K>& at, const Leaf<K>& leaf, Draft& draft) const {
+template <class K>
+void WordTree<K>::gather(const Position<K>& at, const Leaf<K>& leaf, Draft& draft) const {
   const Key low = at.low();
   for (unsigned i = 0; i < leaf.capacity(); ++i) {
     const Entry& entry = leaf.block().entries[i];
@@ -198,8 +198,8 @@ void Tree<K, V>::gather(const Position<K>& at, const Leaf<K>& leaf, Draft& draft
 }
 
 /// What there is to copy: exact if the leaves are frozen.
-template <class K, class V>
-void Tree<K, V>::collect_items(const Place& place, Draft& draft) const {
+template <class K>
+void WordTree<K>::collect_items(const Place& place, Draft& draft) const {
   std::array<unsigned, 2 * kCapacity> order;  // that they had the last time
   const unsigned counted = draft.size, gathered = draft.gathered;
   for (unsigned i = 0; i < counted; ++i) order[i] = draft.items[i].order;
@@ -226,8 +226,8 @@ void Tree<K, V>::collect_items(const Place& place, Draft& draft) const {
 
 /// What shall become of the leaf. As long as it is not frozen a guess, and so the blocks can be
 /// allocated before it is closed.
-template <class K, class V>
-void Tree<K, V>::plan(const Place& place, const Key* key, Draft& draft) const {
+template <class K>
+void WordTree<K>::plan(const Place& place, const Key* key, Draft& draft) const {
   collect_items(place, draft);
   const Leaf<K>& rightmost = draft.absorbed == nullptr ? *place.leaf : *draft.absorbed_leaf;
   const bool last = rightmost.next() == nullptr || Code::begins_region(rightmost.end());
@@ -253,8 +253,8 @@ void Tree<K, V>::plan(const Place& place, const Key* key, Draft& draft) const {
 
 /// Allocates what the draft needs, and names what it replaces. Throws out_of_space, nothing
 /// changed.
-template <class K, class V>
-void Tree<K, V>::allocate(const Place& place, Draft& draft, Hold& hold) const {
+template <class K>
+void WordTree<K>::allocate(const Place& place, Draft& draft, Hold& hold) const {
   if constexpr (!Keys::kInline) {
     draft.bound = draft.separator;  // whose bytes may lie in a blob that is erased meanwhile
     draft.separator = draft.bound;
@@ -276,8 +276,8 @@ void Tree<K, V>::allocate(const Place& place, Draft& draft, Hold& hold) const {
 }
 
 /// Names what the draft replaces. Not fenced.
-template <class K, class V>
-void Tree<K, V>::name_replaced(const Place& place, const Draft& draft, Hold& hold) const {
+template <class K>
+void WordTree<K>::name_replaced(const Place& place, const Draft& draft, Hold& hold) const {
   hold.make_room(4);
   hold.name(0, pool().offset(&place.leaf->block()));
   if (draft.absorbed != nullptr) {
@@ -291,8 +291,8 @@ void Tree<K, V>::name_replaced(const Place& place, const Draft& draft, Hold& hol
 
 /// All that a draft needs in DRAM, also to bring the top layer up to date. Throws std::bad_alloc;
 /// nothing is closed yet.
-template <class K, class V>
-Smo<K>* Tree<K, V>::prepare(const Place& place, const Draft& draft) const {
+template <class K>
+Smo<K>* WordTree<K>::prepare(const Place& place, const Draft& draft) const {
   Smo<K>* smo = new (arena_.allocate(sizeof(Smo<K>))) Smo<K>;
   try {
     smo->absorbed = draft.absorbed;
@@ -319,8 +319,8 @@ Smo<K>* Tree<K, V>::prepare(const Place& place, const Draft& draft) const {
 }
 
 /// Closes the leaf, and copies what is in it. False if it is not what was planned for.
-template <class K, class V>
-bool Tree<K, V>::copy(const Place& place, Draft& draft, const Smo<K>& smo) const {
+template <class K>
+bool WordTree<K>::copy(const Place& place, Draft& draft, const Smo<K>& smo) const {
   freeze(*place.leaf);
   if (draft.absorbed != nullptr) freeze(*draft.absorbed_leaf);
   collect_items(place, draft);
@@ -338,21 +338,21 @@ bool Tree<K, V>::copy(const Place& place, Draft& draft, const Smo<K>& smo) const
   return true;
 }
 
-template <class K, class V>
-Leaf<K>* Tree<K, V>::new_leaf(pm::Offset block, unsigned capacity, Position<K>* next,
-                              Key end) const {
+template <class K>
+Leaf<K>* WordTree<K>::new_leaf(pm::Offset block, unsigned capacity, Position<K>* next,
+                               Key end) const {
   void* memory = arena_.allocate(Leaf<K>::bytes(capacity));
   return new (memory) Leaf<K>(*pool().template at<Block>(block), capacity, next, end);
 }
 
-template <class K, class V>
-Leaf<K>* Tree<K, V>::new_leaf(pm::Offset block, unsigned capacity, Position<K>* next) const {
+template <class K>
+Leaf<K>* WordTree<K>::new_leaf(pm::Offset block, unsigned capacity, Position<K>* next) const {
   return new_leaf(block, capacity, next, next == nullptr ? Key{} : next->low());
 }
 
 /// Writes a new block with the pairs [begin, end), and what the leaf knows of them. Flushed.
-template <class K, class V>
-void Tree<K, V>::fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsigned end) const {
+template <class K>
+void WordTree<K>::fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsigned end) const {
   struct Image {
     std::uint64_t meta;
     pm::Offset next;
@@ -371,8 +371,8 @@ void Tree<K, V>::fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsigne
 }
 
 /// Puts the new leaf in the place of the old one, in PM and in DRAM.
-template <class K, class V>
-void Tree<K, V>::link(const Place& place, const Smo<K>& smo) const {
+template <class K>
+void WordTree<K>::link(const Place& place, const Smo<K>& smo) const {
   // First, so that nobody finds a leaf there that has gone into another one.
   if (smo.absorbed != nullptr) {
     Leaf<K>* gone = smo.absorbed_leaf;
@@ -392,8 +392,8 @@ void Tree<K, V>::link(const Place& place, const Smo<K>& smo) const {
 }
 
 /// What is left to do when a leaf has been replaced.
-template <class K, class V>
-void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
+template <class K>
+void WordTree<K>::finish(const Place& place, Smo<K>& smo) const {
   auto wish = smo.wishes.begin();
   const auto count = [&](const Leaf<K>& leaf, int sign) {
     leaves_.add(sign);
@@ -419,8 +419,8 @@ void Tree<K, V>::finish(const Place& place, Smo<K>& smo) const {
 }
 
 /// Takes back what was built, perhaps in part, and not taken.
-template <class K, class V>
-void Tree<K, V>::discard(Smo<K>& smo) const {
+template <class K>
+void WordTree<K>::discard(Smo<K>& smo) const {
   for (Wanted<K>* wish : smo.wishes) {
     if (wish != nullptr) top_.take_back(wish);
   }
@@ -431,8 +431,8 @@ void Tree<K, V>::discard(Smo<K>& smo) const {
 }
 
 /// Releases what is out of reach of new readers.
-template <class K, class V>
-void Tree<K, V>::retire(Smo<K>& smo) const {
+template <class K>
+void WordTree<K>::retire(Smo<K>& smo) const {
   pool().reclaimer().retire(
       &smo,
       [](void* retired, void* arena) {
@@ -442,8 +442,8 @@ void Tree<K, V>::retire(Smo<K>& smo) const {
 }
 
 /// The leaf on the left, if the position is still linked.
-template <class K, class V>
-auto Tree<K, V>::left_neighbour(const Position<K>& at) const -> std::optional<Place> {
+template <class K>
+auto WordTree<K>::left_neighbour(const Position<K>& at) const -> std::optional<Place> {
   const Key low = at.low();
   Position<K>* left = top_.linked_below(low);
   for (;;) {
@@ -466,8 +466,8 @@ auto Tree<K, V>::left_neighbour(const Position<K>& at) const -> std::optional<Pl
 }
 
 /// Has the left neighbour take along a leaf that is marked so.
-template <class K, class V>
-void Tree<K, V>::absorb(const Place& place) const {
+template <class K>
+void WordTree<K>::absorb(const Place& place) const {
   freeze(*place.leaf);
   while (place.current()) {
     if (const auto left = left_neighbour(*place.at)) reform(*left, nullptr);
@@ -475,16 +475,16 @@ void Tree<K, V>::absorb(const Place& place) const {
 }
 
 /// Whether two neighbours should become one.
-template <class K, class V>
-bool Tree<K, V>::may_join(const Leaf<K>& left, const Leaf<K>& right) const {
+template <class K>
+bool WordTree<K>::may_join(const Leaf<K>& left, const Leaf<K>& right) const {
   const int a = std::popcount(left.visible_slots()), b = std::popcount(right.visible_slots());
   return a == 0 || b == 0 || static_cast<unsigned>(a + b) <= kJoinUpTo;
 }
 
 /// Whether the position is the first of a region. Their anchors, and no others, lie in the root
 /// (N3), so nothing is read for it.
-template <class K, class V>
-bool Tree<K, V>::begins_region(const Position<K>& at) const {
+template <class K>
+bool WordTree<K>::begins_region(const Position<K>& at) const {
   const Anchor* first = &head_->anchor();
   return &at.anchor() >= first && &at.anchor() < first + Code::kRegions;
 }
@@ -492,8 +492,8 @@ bool Tree<K, V>::begins_region(const Position<K>& at) const {
 /// After an erase that has left so many pairs: joins the leaf with a neighbour, if both are sparse.
 /// The left one is found by a search, so only now and then: each of these counts is left by one
 /// erase.
-template <class K, class V>
-void Tree<K, V>::join_if_due(const Place& place, unsigned pairs) const {
+template <class K>
+void WordTree<K>::join_if_due(const Place& place, unsigned pairs) const {
   if (pairs != 0 && pairs != kJoinUpTo / 2) return;
   if (try_join(place)) return;
   pm::on_step("nbtree: a join is left for later");
@@ -502,8 +502,8 @@ void Tree<K, V>::join_if_due(const Place& place, unsigned pairs) const {
 
 /// Joins a leaf with a neighbour, if both are sparse. False if that is still to be done: there was
 /// no space or no memory for it, or something else happens to one of them.
-template <class K, class V>
-bool Tree<K, V>::try_join(const Place& place) const {
+template <class K>
+bool WordTree<K>::try_join(const Place& place) const {
   try {
     if (!begins_region(*place.at)) {
       const auto left = left_neighbour(*place.at);
@@ -521,8 +521,8 @@ bool Tree<K, V>::try_join(const Place& place) const {
 
 /// Joins a leaf with its right neighbour. What it needs is allocated before that one is marked,
 /// since a marked leaf is of no use before it has been absorbed. False if it was not marked.
-template <class K, class V>
-bool Tree<K, V>::join(const Place& left, const Place& right) const {
+template <class K>
+bool WordTree<K>::join(const Place& left, const Place& right) const {
   Draft draft;
   draft.absorbed = right.at;
   draft.absorbed_leaf = right.leaf;
@@ -545,8 +545,8 @@ bool Tree<K, V>::join(const Place& left, const Place& right) const {
 /// was a round in which none was missed. Looks at a few leaves only: each erase calls this as long
 /// as joins are due. One thread at a time does so; others go on. False if there is no more to do
 /// now.
-template <class K, class V>
-bool Tree<K, V>::make_up_for_joins() const {
+template <class K>
+bool WordTree<K>::make_up_for_joins() const {
   constexpr unsigned kLeavesAtOnce = 4;
   const std::unique_lock lock(round_lock_, std::try_to_lock);
   if (!lock) return false;
@@ -569,8 +569,8 @@ bool Tree<K, V>::make_up_for_joins() const {
 
 /// The same for an erase, which is done: what goes wrong is for others. If nothing could be done
 /// the last time, then there is no space yet, most likely: so it tries now and then.
-template <class K, class V>
-void Tree<K, V>::erase_makes_up_for_joins() const {
+template <class K>
+void WordTree<K>::erase_makes_up_for_joins() const {
   constexpr unsigned kErasesPerTry = 64;
   if (joins_stuck_.load(std::memory_order_relaxed) &&
       erases_since_try_.fetch_add(1, std::memory_order_relaxed) % kErasesPerTry != 0)
@@ -582,33 +582,19 @@ void Tree<K, V>::erase_makes_up_for_joins() const {
   }
 }
 
-template void Tree<std::uint64_t, std::uint64_t>::reform(const Place&, const Key*) const;
-template void Tree<std::uint64_t, std::uint64_t>::freeze(Leaf<std::uint64_t>&) const;
-template void Tree<std::uint64_t, std::uint64_t>::join_if_due(const Place&, unsigned) const;
-template bool Tree<std::uint64_t, std::uint64_t>::make_up_for_joins() const;
-template void Tree<std::uint64_t, std::uint64_t>::erase_makes_up_for_joins() const;
-template Leaf<std::uint64_t>* Tree<std::uint64_t, std::uint64_t>::new_leaf(
-    pm::Offset, unsigned, Position<std::uint64_t>*) const;
-template void Tree<std::uint64_t, std::string>::reform(const Place&, const Key*) const;
-template void Tree<std::uint64_t, std::string>::freeze(Leaf<std::uint64_t>&) const;
-template void Tree<std::uint64_t, std::string>::join_if_due(const Place&, unsigned) const;
-template bool Tree<std::uint64_t, std::string>::make_up_for_joins() const;
-template void Tree<std::uint64_t, std::string>::erase_makes_up_for_joins() const;
-template Leaf<std::uint64_t>* Tree<std::uint64_t, std::string>::new_leaf(
-    pm::Offset, unsigned, Position<std::uint64_t>*) const;
-template void Tree<std::string, std::uint64_t>::reform(const Place&, const Key*) const;
-template void Tree<std::string, std::uint64_t>::freeze(Leaf<std::string>&) const;
-template void Tree<std::string, std::uint64_t>::join_if_due(const Place&, unsigned) const;
-template bool Tree<std::string, std::uint64_t>::make_up_for_joins() const;
-template void Tree<std::string, std::uint64_t>::erase_makes_up_for_joins() const;
-template Leaf<std::string>* Tree<std::string, std::uint64_t>::new_leaf(
-    pm::Offset, unsigned, Position<std::string>*) const;
-template void Tree<std::string, std::string>::reform(const Place&, const Key*) const;
-template void Tree<std::string, std::string>::freeze(Leaf<std::string>&) const;
-template void Tree<std::string, std::string>::join_if_due(const Place&, unsigned) const;
-template bool Tree<std::string, std::string>::make_up_for_joins() const;
-template void Tree<std::string, std::string>::erase_makes_up_for_joins() const;
-template Leaf<std::string>* Tree<std::string, std::string>::new_leaf(pm::Offset, unsigned,
-                                                                     Position<std::string>*) const;
+template void WordTree<std::uint64_t>::reform(const Place&, const Key*) const;
+template void WordTree<std::uint64_t>::freeze(Leaf<std::uint64_t>&) const;
+template void WordTree<std::uint64_t>::join_if_due(const Place&, unsigned) const;
+template bool WordTree<std::uint64_t>::make_up_for_joins() const;
+template void WordTree<std::uint64_t>::erase_makes_up_for_joins() const;
+template Leaf<std::uint64_t>* WordTree<std::uint64_t>::new_leaf(pm::Offset, unsigned,
+                                                                Position<std::uint64_t>*) const;
+template void WordTree<std::string>::reform(const Place&, const Key*) const;
+template void WordTree<std::string>::freeze(Leaf<std::string>&) const;
+template void WordTree<std::string>::join_if_due(const Place&, unsigned) const;
+template bool WordTree<std::string>::make_up_for_joins() const;
+template void WordTree<std::string>::erase_makes_up_for_joins() const;
+template Leaf<std::string>* WordTree<std::string>::new_leaf(pm::Offset, unsigned,
+                                                            Position<std::string>*) const;
 
 }  // namespace perdix::index::nbtree
