@@ -150,7 +150,7 @@ BUGS = [
     Bug(
         "nbtree: a check of the pool counts what closing the index frees",
         NB_CHECK,
-        "  give_up_reserve();  // else a check would miss what is freed when the index is closed\n",
+        "  reserve_->give_up();  // else a check would miss what is freed when the index is closed\n",
         "",
         NB,
     ),

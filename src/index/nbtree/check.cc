@@ -131,7 +131,7 @@ CheckReport WordTree<K>::check() const {
 template <class K>
 void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
   require_resumed();
-  give_up_reserve();  // else a check would miss what is freed when the index is closed
+  reserve_->give_up();  // else a check would miss what is freed when the index is closed
   const epoch::Guard guard;
   const auto visit_words = [&](Word key, Word value) {
     if (Keys::blobs(key) != 0) visit(blob_offset(key));

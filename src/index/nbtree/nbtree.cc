@@ -49,16 +49,16 @@ template <class K>
 bool WordTree<K>::reclaim_space() noexcept {
   bool any = false;
   try {
-    any = free_garbage();
+    any = reserve_->free_garbage();
     // What one round of joins frees serves the next one, so the rounds grow. Bounded, in case that
     // others miss more joins meanwhile.
     for (auto left = leaves_.sum(); left > 0 && joins_due_.load() != Due::none; --left) {
       if (make_up_for_joins()) continue;
-      if (!free_garbage()) break;
+      if (!reserve_->free_garbage()) break;
       any = true;
     }
-    any |= free_garbage();
-    any |= free_pages();
+    any |= reserve_->free_garbage();
+    any |= reserve_->free_pages();
     any |= free_leftovers();  // last: it needs all leaves, and one may be damaged
   } catch (const std::exception&) {
     // What is named stays so, and is freed later.
@@ -75,24 +75,6 @@ bool WordTree<K>::free_leftovers() {
   }
   require_resumed();
   return true;
-}
-
-/// Frees what was unlinked, also by the holders of the blocks that are put aside.
-template <class K>
-bool WordTree<K>::free_garbage() {
-  const std::unique_lock lock(reserve_lock_, std::try_to_lock);
-  if (!lock) return ledger_->free_unlinked();
-  const bool any = ledger_->free_unlinked(reserve_holds());
-  fill_locked_reserve();  // before another index can have what was freed
-  return any;
-}
-
-/// Frees pages of the ledger that it does not need.
-template <class K>
-bool WordTree<K>::free_pages() {
-  const std::unique_lock lock(reserve_lock_, std::try_to_lock);
-  if (!lock) return false;
-  return ledger_->free_empty_pages(reserve_holds());
 }
 
 template <class K>

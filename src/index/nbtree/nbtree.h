@@ -8,7 +8,7 @@
 //   nbtree.cc    point operations: get, put, insert, update, erase
 //   insert.cc    how an insert comes into a leaf and wins or loses
 //   smo.cc       structure modifications in three phases; joining sparse leaves
-//   reserve.cc   blocks that are put aside for them, for a full pool
+//   reserve.h    blocks that are put aside for them, for a full pool
 //   get_many.cc  many lookups at once
 //   scan.cc      ordered iteration
 //   recovery.cc  what happens on open: creation, the layers above the leaves; destruction
@@ -51,6 +51,7 @@
 #include "index/nbtree/layout.h"
 #include "index/nbtree/leaf.h"
 #include "index/nbtree/ledger.h"
+#include "index/nbtree/reserve.h"
 #include "index/nbtree/survey.h"
 #include "index/nbtree/top.h"
 #include "pm/access.h"
@@ -215,8 +216,6 @@ class WordTree : public pool::OpenIndex {
   bool try_erase(Key key, const NewValue* expected);
   bool remove(const Place& place, unsigned slot, const Word* only, Cargo& cargo, unsigned& pairs);
   bool free_leftovers();
-  bool free_garbage();
-  bool free_pages();
   void name_ahead(Cargo& cargo, Word value);
   void load_cargo(Cargo& cargo, const Key* key, Hash16 hash, const NewValue& value);
 
@@ -239,17 +238,6 @@ class WordTree : public pool::OpenIndex {
   void allocate(const Place& place, Draft& draft, Hold& hold) const;
   template <class Change>
   bool with_blocks(const Place& place, const Key* key, Draft& draft, const Change& change) const;
-  void fill_reserve() const;
-  void give_up_reserve() const;
-  void fill_locked_reserve() const;
-  bool put_aside(std::optional<Hold>& hold, unsigned capacity) const;
-  std::array<Hold*, 2> reserve_holds() const {
-    const auto hold = [](std::optional<Hold>& held) { return held ? &*held : nullptr; };
-    return {hold(reserve_[0]), hold(reserve_[1])};
-  }
-  Hold& reserve_for(unsigned pairs) const;
-  unsigned capacity_at(pm::Offset block) const;
-  std::unique_lock<util::SpinLock> lock_reserve() const;
   bool install(const Place& place, Draft& draft, Hold& hold, Smo<K>& mine) const;
   Smo<K>* prepare(const Place& place, const Draft& draft) const;
   bool copy(const Place& place, Draft& draft, const Smo<K>& smo) const;
@@ -354,9 +342,7 @@ class WordTree : public pool::OpenIndex {
   epoch::DrainFirst drain_;
   mutable Top<K> top_;
   mutable std::optional<Ledger> ledger_;
-  mutable util::SpinLock reserve_lock_;  // nobody waits for it long
-  // Claim a block each for when the pool is full: of a small leaf and of a larger one.
-  mutable std::array<std::optional<Hold>, 2> reserve_;
+  mutable std::optional<Reserve> reserve_;
   mutable std::atomic<Due> joins_due_{Due::none};
   mutable std::atomic<bool> joins_stuck_{false};
   mutable std::atomic<unsigned> erases_since_try_{0};

@@ -73,7 +73,7 @@ template <class K>
 WordTree<K>::~WordTree() {
   resumption_.stop();
   try {
-    give_up_reserve();
+    reserve_->give_up();
     ledger_->free_unlinked();
   } catch (const std::exception&) {
     // What is still named is freed when the index is opened again.
@@ -159,6 +159,7 @@ template <class K>
 void WordTree<K>::recover() {
   Root& root = checked_root(pool(), pm::load(handle_.root()));
   ledger_.emplace(pool(), root);
+  reserve_.emplace(pool(), *ledger_);
   const bool interrupted = ledger_->occupied(Ledger::Purpose::modification) != 0;
   const auto anchors = listed_anchors(pool(), keys_, root, *ledger_);
   leaves_at_opening_ = anchors.size();
@@ -181,7 +182,7 @@ void WordTree<K>::recover() {
   ledger_->settle(Ledger::Purpose::modification);
   // A leaf that the crash has left frozen needs a block before anything in it can be erased: one of
   // those that have just been freed.
-  if (interrupted) fill_reserve();
+  if (interrupted) reserve_->fill();
 }
 
 namespace {

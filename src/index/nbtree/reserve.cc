@@ -1,16 +1,11 @@
-// Blocks that are put aside, one for a small leaf and one for a large one. In a full pool erased
-// entries must make room for others, emptied leaves must be joined, and a leaf that is closed must
-// come open again: each replaces a leaf, before the old one is free. Each block is the claim of a
-// Hold, which belongs to the holder of reserve_lock_.
-#include <fmt/format.h>
+#include "index/nbtree/reserve.h"
 
-#include <array>
-#include <mutex>
-#include <optional>
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 
-#include "index/nbtree/nbtree.h"
+#include "pm/probe.h"
+#include "util/spin_lock.h"
 
 namespace perdix::index::nbtree {
 namespace {
@@ -24,69 +19,54 @@ namespace {
 
 }  // namespace
 
-/// The blocks that were put aside, for the caller alone. Throws out_of_space if another thread does
-/// not come to an end with them.
-template <class K>
-auto WordTree<K>::lock_reserve() const -> std::unique_lock<util::SpinLock> {
+auto Reserve::lock() -> Lock {
   constexpr unsigned kTries = 10'000;
-  std::unique_lock lock(reserve_lock_, std::try_to_lock);
+  Lock lock(lock_, std::try_to_lock);
   util::Backoff backoff;
   for (unsigned tries = 0; !lock && tries < kTries; ++tries) {
     backoff.pause();
     lock.try_lock();
   }
-  if (!lock) throw_no_reserve(pool());
+  if (!lock) throw_no_reserve(pool_);
   return lock;
 }
 
-/// The claim of the smallest block that was put aside in which so many pairs fit. Throws
-/// out_of_space if there is none.
-template <class K>
-auto WordTree<K>::reserve_for(unsigned pairs) const -> Hold& {
-  for (std::optional<Hold>& hold : reserve_) {
+Ledger::Hold& Reserve::claim_for(unsigned pairs) {
+  for (std::optional<Ledger::Hold>& hold : holds_) {
     if (!hold || hold->claims()[0] == pm::kNull) continue;
     if (pairs <= capacity_at(hold->claims()[0])) return *hold;
   }
-  throw_no_reserve(pool());
+  throw_no_reserve(pool_);
 }
 
-/// The capacity of the largest leaf for which there is room in a block.
-template <class K>
-unsigned WordTree<K>::capacity_at(pm::Offset block) const {
-  const bool large = pool().allocator().block_size(block) >= block_bytes(kCapacity);
+unsigned Reserve::capacity_at(pm::Offset block) const {
+  const bool large = pool_.allocator().block_size(block) >= block_bytes(kCapacity);
   return large ? kCapacity : kSmallCapacity;
 }
 
-/// Puts blocks aside, where there are none.
-template <class K>
-void WordTree<K>::fill_reserve() const {
-  if (!reserve_lock_.try_lock()) return;
-  const std::lock_guard lock(reserve_lock_, std::adopt_lock);
-  fill_locked_reserve();
+void Reserve::fill() {
+  const Lock lock(lock_, std::try_to_lock);
+  if (lock) fill_locked();
 }
 
-/// The same for who has the lock.
-template <class K>
-void WordTree<K>::fill_locked_reserve() const {
-  auto& [small, large] = reserve_;
+/// The same for a caller that has the lock.
+void Reserve::fill_locked() {
+  auto& [small, large] = holds_;
   put_aside(large, kCapacity);
   // Of two leaves that were joined both may be large, so that there is no space but for one such.
   if (!put_aside(small, kSmallCapacity)) put_aside(small, kCapacity);
 }
 
-/// Frees what is put aside, until the next modification.
-template <class K>
-void WordTree<K>::give_up_reserve() const {
-  const std::lock_guard lock(reserve_lock_);
-  for (std::optional<Hold>& hold : reserve_) hold.reset();
+void Reserve::give_up() {
+  const std::lock_guard lock(lock_);
+  for (std::optional<Ledger::Hold>& hold : holds_) hold.reset();
 }
 
 /// Claims a block for so many pairs, if the hold has none. False if there is no space.
-template <class K>
-bool WordTree<K>::put_aside(std::optional<Hold>& hold, unsigned capacity) const {
+bool Reserve::put_aside(std::optional<Ledger::Hold>& hold, unsigned capacity) {
   if (hold && hold->claims()[0] != pm::kNull) return true;
   try {
-    if (!hold) hold.emplace(*ledger_, Ledger::Purpose::modification);
+    if (!hold) hold.emplace(ledger_, Ledger::Purpose::modification);
     hold->make_room(4);
     hold->claim([&](alloc::Session& session) {
       return std::array<pm::Offset, 4>{session.reserve(block_bytes(capacity))};
@@ -99,17 +79,23 @@ bool WordTree<K>::put_aside(std::optional<Hold>& hold, unsigned capacity) const 
   }
 }
 
-template auto WordTree<std::uint64_t>::lock_reserve() const -> std::unique_lock<util::SpinLock>;
-template auto WordTree<std::uint64_t>::reserve_for(unsigned) const -> Hold&;
-template unsigned WordTree<std::uint64_t>::capacity_at(pm::Offset) const;
-template void WordTree<std::uint64_t>::fill_reserve() const;
-template void WordTree<std::uint64_t>::give_up_reserve() const;
-template void WordTree<std::uint64_t>::fill_locked_reserve() const;
-template auto WordTree<std::string>::lock_reserve() const -> std::unique_lock<util::SpinLock>;
-template auto WordTree<std::string>::reserve_for(unsigned) const -> Hold&;
-template unsigned WordTree<std::string>::capacity_at(pm::Offset) const;
-template void WordTree<std::string>::fill_reserve() const;
-template void WordTree<std::string>::give_up_reserve() const;
-template void WordTree<std::string>::fill_locked_reserve() const;
+/// The holds, null where there is none.
+std::array<Ledger::Hold*, 2> Reserve::own() {
+  const auto hold = [](std::optional<Ledger::Hold>& held) { return held ? &*held : nullptr; };
+  return {hold(holds_[0]), hold(holds_[1])};
+}
+
+bool Reserve::free_garbage() {
+  const Lock lock(lock_, std::try_to_lock);
+  if (!lock) return ledger_.free_unlinked();
+  const bool any = ledger_.free_unlinked(own());
+  fill_locked();  // before another index can have what was freed
+  return any;
+}
+
+bool Reserve::free_pages() {
+  const Lock lock(lock_, std::try_to_lock);
+  return lock && ledger_.free_empty_pages(own());
+}
 
 }  // namespace perdix::index::nbtree

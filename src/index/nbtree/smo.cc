@@ -110,7 +110,7 @@ template <class K>
 template <class Change>
 bool WordTree<K>::with_blocks(const Place& place, const Key* key, Draft& draft,
                               const Change& change) const {
-  fill_reserve();
+  reserve_->fill();
   {
     Hold hold(*ledger_, Ledger::Purpose::modification);
     bool claimed = true;
@@ -126,12 +126,12 @@ bool WordTree<K>::with_blocks(const Place& place, const Key* key, Draft& draft,
     }
     if (claimed) return change(hold);
   }
-  const auto lock = lock_reserve();
-  Hold& hold = reserve_for(key == nullptr ? draft.size : draft.size + 1);
+  const auto lock = reserve_->lock();
+  Hold& hold = reserve_->claim_for(key == nullptr ? draft.size : draft.size + 1);
   pm::on_step("nbtree: use the reserve");
   draft.split = false;
   draft.blocks = hold.claims();
-  draft.left_capacity = capacity_at(draft.blocks[0]);
+  draft.left_capacity = reserve_->capacity_at(draft.blocks[0]);
   name_replaced(place, draft, hold);  // install() fences before anything is unlinked
   bool done = false;
   try {
