@@ -4,7 +4,7 @@ from bug import (
     NB,
     NB_ANCHORS,
     NB_CHECK,
-    NB_INSERT,
+    NB_PROTOCOL,
     NB_LEDGER,
     NB_LEFTOVERS,
     NB_RECOVERY,
@@ -19,7 +19,7 @@ BUGS = [
     # --- NbTree ---
     Bug(
         "nbtree: an insert returns before it is durable",
-        NB_INSERT,
+        NB_TREE,
         "  pm().persist(&entry, sizeof entry);  // before anybody can see the key\n",
         "",
         NB,
@@ -120,8 +120,7 @@ BUGS = [
     Bug(
         "nbtree: a lookup shows what is in doubt",
         NB_TREE,
-        "    settle_doubts(*place.leaf, found.slot >= 0 ? "
-        "std::uint64_t{1} << found.slot : found.dead);\n",
+        "    entries_.settle_doubts(*place.leaf, slots);\n",
         "",
         NB,
     ),
@@ -150,7 +149,8 @@ BUGS = [
     Bug(
         "nbtree: a check of the pool counts what closing the index frees",
         NB_CHECK,
-        "  reserve_->give_up();  // else a check would miss what is freed when the index is closed\n",
+        "  reserve_->give_up();  // else a check would miss what is freed when the index is "
+        "closed\n",
         "",
         NB,
     ),

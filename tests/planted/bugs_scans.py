@@ -1,7 +1,7 @@
 """Bugs of the orders that scans keep (src/index/common/scan_orders.h), which unit tests must
 notice: the explorer and the schedule fuzzer scan too little between the changes of one leaf."""
 
-from bug import MIDDLE_NODES, NB_SCAN, NB_TREE_H, SCAN, SCAN_ORDERS, Bug, unit
+from bug import MIDDLE_NODES, NB_MEMORY, NB_SCAN, NB_TREE_H, SCAN, SCAN_ORDERS, Bug, unit
 
 ORDERS = (unit("src/index/common/index_common_test", "ScanOrders*"),)
 SP_SCANS = (unit("src/index/sptree/sptree_test", "SpTreeScan*"),)
@@ -31,7 +31,7 @@ BUGS = [
     ),
     Bug(
         "scans: a leaf that was replaced leaves its order to the next one (no invalidation)",
-        NB_TREE_H,
+        NB_MEMORY,
         "    orders_.forget(number_of(*leaf));  // another leaf may get the memory\n",
         "",
         NB_SCANS,
@@ -63,8 +63,10 @@ BUGS = [
     Bug(
         "scans: entries that came after the order was made are not in it",
         NB_SCAN,
-        "  order.kept = orders_.read(number_of(leaf), order.visible, order.places);\n",
-        "  order.kept = orders_.read(number_of(leaf), order.visible, order.places) || "
+        "  order.kept = memory_.orders().read(memory_.number_of(leaf), order.visible, "
+        "order.places);\n",
+        "  order.kept = memory_.orders().read(memory_.number_of(leaf), order.visible, "
+        "order.places) || "
         "({planted} && order.places.size() > 0);\n",
         NB_SCANS,
     ),

@@ -22,7 +22,8 @@ Five changes of this kind are no bugs, and so are not planted:
 
 from bug import (
     LIMBO,
-    NB_INSERT,
+    NB_PROTOCOL,
+    NB_PROTOCOL_H,
     NB_LEDGER,
     NB_RESUME,
     NB_SCAN,
@@ -65,20 +66,20 @@ JOIN = (unit(SUSPENSION, "NbTree/SuspensionTest.OfNumbersStopsNobody/5"),)
 BUGS = [
     Bug(
         "schedules: an insert stores its key before its value",
-        NB_INSERT,
+        NB_TREE,
         """  pm().store(entry.value, cargo.value);
   Word word = kEmpty;
   if (!pm().compare_exchange(entry.key, word, Code::pack(cargo.key, State::pending))) {
     pm::on_step("nbtree: an insert's slot was closed");
     if (leaf.closing()) reform(place, &key);
-    return Fate::retry;  // a faster one has closed the slot
+    return InsertOutcome::retry;  // a faster one has closed the slot
   }
 """,
         """  Word word = kEmpty;
   if (!pm().compare_exchange(entry.key, word, Code::pack(cargo.key, State::pending))) {
     pm::on_step("nbtree: an insert's slot was closed");
     if (leaf.closing()) reform(place, &key);
-    return Fate::retry;
+    return InsertOutcome::retry;
   }
   pm().store(entry.value, cargo.value);
 """,
@@ -86,7 +87,7 @@ BUGS = [
     ),
     Bug(
         "schedules: an insert leaves the empty slots before its own alone",
-        NB_INSERT,
+        NB_PROTOCOL,
         """        if (pm().compare_exchange(entry.key, word, Code::kDead)) break;
         pm::on_step("nbtree: the owner of a slot before was faster");
         continue;
@@ -97,7 +98,7 @@ BUGS = [
     ),
     Bug(
         "schedules: a dead entry before an insert stays in doubt",
-        NB_INSERT,
+        NB_PROTOCOL,
         "        settle_doubts(leaf, left & -left);  "
         "// or it might come back, and count before ours\n",
         "",
@@ -105,7 +106,7 @@ BUGS = [
     ),
     Bug(
         "schedules: another's insert is decided before it is durable",
-        NB_INSERT,
+        NB_PROTOCOL,
         """        pm().persist(&entry, sizeof entry);
         if (!pm()""",
         """        if (!pm()""",
@@ -113,9 +114,9 @@ BUGS = [
     ),
     Bug(
         "schedules: an insert that is frozen undecided always wins",
-        NB_INSERT,
-        "      return Fate::lost;\n",
-        "      return Fate::won;\n",
+        NB_PROTOCOL,
+        "      return InsertOutcome::duplicate;\n",
+        "      return InsertOutcome::inserted;\n",
         CONTESTED_FULL,
     ),
     Bug(
@@ -128,7 +129,7 @@ BUGS = [
     ),
     Bug(
         "schedules: an update compares the value only",
-        NB_TREE,
+        NB_PROTOCOL_H,
         "    if (pm().compare_exchange(reinterpret_cast<pm::WordPair&>(entry), old, fresh(old))) "
         "return true;\n",
         "    if ({planted} && fresh(old).first == old.first "
@@ -156,14 +157,10 @@ BUGS = [
 
 /// What is left to do when a leaf has been replaced.
 template <class K>
-void WordTree<K>::finish(const Place& place, Smo<K>& smo) const {
+void WordTree<K>::finish(const LeafRef<K>& place, Smo<K>& smo) const {
   auto wish = smo.wishes.begin();
-  const auto count = [&](const Leaf<K>& leaf, int sign) {
-    leaves_.add(sign);
-    if (leaf.capacity() == kSmallCapacity) small_leaves_.add(sign);
-  };
-  count(*place.leaf, -1);
-  count(*smo.left, +1);
+  counts_.add_leaf(*place.leaf, -1);
+  counts_.add_leaf(*smo.left, +1);
   if (smo.absorbed != nullptr) {
     pm::on_step("nbtree: leaves were joined");
 """,
@@ -183,14 +180,10 @@ void WordTree<K>::finish(const Place& place, Smo<K>& smo) const {
 
 /// What is left to do when a leaf has been replaced.
 template <class K>
-void WordTree<K>::finish(const Place& place, Smo<K>& smo) const {
+void WordTree<K>::finish(const LeafRef<K>& place, Smo<K>& smo) const {
   auto wish = smo.wishes.begin();
-  const auto count = [&](const Leaf<K>& leaf, int sign) {
-    leaves_.add(sign);
-    if (leaf.capacity() == kSmallCapacity) small_leaves_.add(sign);
-  };
-  count(*place.leaf, -1);
-  count(*smo.left, +1);
+  counts_.add_leaf(*place.leaf, -1);
+  counts_.add_leaf(*smo.left, +1);
   if (smo.absorbed != nullptr) {
     pm::on_step("nbtree: leaves were joined"); if ({planted}) smo.absorbed->leaf.store(nullptr);
 """,
@@ -218,9 +211,9 @@ void WordTree<K>::finish(const Place& place, Smo<K>& smo) const {
     Bug(
         "schedules: an update is in doubt only after its store",
         NB_TREE,
-        """  begin_doubt(leaf);  // before anybody can see the value
+        """  entries_.begin_doubt(leaf);  // before anybody can see the value
   pm::WordPair old{};
-  const bool done = exchange(entry, only, old, [&](const pm::WordPair& now) {
+  const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
     if (!codec_.is_inline()) {
       cargo.hold->name(0, blob_offset(now.second));
       pm().fence();  // the name is durable before the blob can be unlinked
@@ -229,16 +222,16 @@ void WordTree<K>::finish(const Place& place, Smo<K>& smo) const {
   });
   pm::on_step("nbtree: an update may not be durable");
 """,
-        """  if (!{planted}) begin_doubt(leaf);  // before anybody can see the value
+        """  if (!{planted}) entries_.begin_doubt(leaf);  // before anybody can see the value
   pm::WordPair old{};
-  const bool done = exchange(entry, only, old, [&](const pm::WordPair& now) {
+  const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
     if (!codec_.is_inline()) {
       cargo.hold->name(0, blob_offset(now.second));
       pm().fence();  // the name is durable before the blob can be unlinked
     }
     return pm::WordPair{now.first, cargo.value};
   });
-  pm::on_step("nbtree: an update may not be durable"); if ({planted}) begin_doubt(leaf);
+  pm::on_step("nbtree: an update may not be durable"); if ({planted}) entries_.begin_doubt(leaf);
 """,
         CONTESTED,
     ),
@@ -246,16 +239,16 @@ void WordTree<K>::finish(const Place& place, Smo<K>& smo) const {
         "schedules: an update is out of doubt before it is durable",
         NB_TREE,
         """  if (done) pm().persist(&entry.value, sizeof entry.value);  // the commit
-  end_doubt(leaf);
+  entries_.end_doubt(leaf);
 """,
-        """  end_doubt(leaf);
+        """  entries_.end_doubt(leaf);
   if (done) pm().persist(&entry.value, sizeof entry.value);
 """,
         CONTESTED,
     ),
     Bug(
         "schedules: who shows an entry does not look whether it was erased",
-        NB_INSERT,
+        NB_PROTOCOL,
         "  if (Code::state(pm::load(entry.key)) != State::special) return;\n",
         "  return;\n",
         CONTESTED,
@@ -298,7 +291,7 @@ void WordTree<K>::finish(const Place& place, Smo<K>& smo) const {
     ),
     Bug(
         "schedules: who closes a leaf leaves empty slots to those that took them",
-        NB_SMO,
+        NB_PROTOCOL,
         "state == State::frozen || (state == State::special && word != kEmpty)",
         "state == State::frozen || (state == State::special && ({planted} || word != kEmpty))",
         CONTESTED_FULL,
@@ -306,7 +299,7 @@ void WordTree<K>::finish(const Place& place, Smo<K>& smo) const {
     Bug(
         "schedules: the right one of two leaves that are joined is not closed",
         NB_SMO,
-        "  if (draft.absorbed != nullptr) freeze(*draft.absorbed_leaf);\n",
+        "  if (draft.absorbed != nullptr) entries_.freeze(*draft.absorbed_leaf);\n",
         "",
         SPARSE + EDGE,
     ),
@@ -321,9 +314,9 @@ void WordTree<K>::finish(const Place& place, Smo<K>& smo) const {
     Bug(
         "schedules: a search ignores that a death is in doubt",
         NB_TREE,
-        "    settle_doubts(*place.leaf, found.slot >= 0 ? std::uint64_t{1} << found.slot : "
-        "found.dead);\n",
-        "    settle_doubts(*place.leaf, found.slot >= 0 ? std::uint64_t{1} << found.slot : 0);\n",
+        "    const std::uint64_t slots = found.slot >= 0 ? std::uint64_t{1} << found.slot : "
+        "found.dead;\n",
+        "    const std::uint64_t slots = found.slot >= 0 ? std::uint64_t{1} << found.slot : 0;\n",
         CONTESTED,
     ),
     Bug(
@@ -331,7 +324,7 @@ void WordTree<K>::finish(const Place& place, Smo<K>& smo) const {
         NB_SCAN,
         """    if (--limit == 0) break;
   }
-  settle_doubts(leaf, order.visible);
+  entries_.settle_doubts(leaf, order.visible);
 """,
         """    if (--limit == 0) break;
   }

@@ -45,7 +45,7 @@ void WordTree<K>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
                     "block {:#x}: the key in slot {} is out of its range (N3)", offset, i);
     problems.expect(Keys::hash16_of_word(key_word) == Keys::hash16(key),
                     "block {:#x}: slot {} has another key's hash", offset, i);
-    const Found found = find_in(leaf, key, Keys::hash16(key));
+    const Lookup found = entries_.find(leaf, key, Keys::hash16(key));
     problems.expect(found.slot == static_cast<int>(i),
                     "block {:#x}: the key in slot {} is not "
                     "found there",

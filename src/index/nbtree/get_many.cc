@@ -23,8 +23,8 @@ void WordTree<K>::find_group(std::span<const Key> keys, std::span<std::optional<
     if (slots != 0) __builtin_prefetch(&leaf->block().entries[__builtin_ctzll(slots)]);
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    Place place = locate_at(spots[i], keys[i]);
-    const Found found = find_settled(place, keys[i], hashes[i]);
+    LeafRef<K> place = locate_at(spots[i], keys[i]);
+    const Lookup found = find_settled(place, keys[i], hashes[i]);
     out[i] = found.slot < 0 ? std::nullopt : std::optional(found.value);
   }
 }

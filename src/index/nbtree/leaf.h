@@ -265,6 +265,19 @@ class Leaf {
   std::atomic<std::uint8_t> fingerprints_[];  // 0: free
 };
 
+/// A position and the leaf that was there when it was looked at.
+template <class K>
+struct LeafRef {
+  Position<K>* at = nullptr;
+  Leaf<K>* leaf = nullptr;
+
+  /// Whether it still is: then what was read of the leaf since is true. A leaf that is not closing
+  /// is at its position, whose memory need not be waited for.
+  bool current() const {
+    return !leaf->closing() || at->leaf.load(std::memory_order_seq_cst) == leaf;
+  }
+};
+
 static_assert(sizeof(Position<std::uint64_t>) == 16 && sizeof(Leaf<std::uint64_t>) == 32);
 
 /// A key's fingerprint: never 0.

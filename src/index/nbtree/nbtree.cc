@@ -10,27 +10,18 @@
 namespace perdix::index::nbtree {
 
 template <class K>
-void WordTree<K>::persist_entries(const Leaf<K>& leaf, std::uint64_t slots) const {
-  for (; slots != 0; slots &= slots - 1) {
-    const Entry& entry = leaf.block().entries[__builtin_ctzll(slots)];
-    pm::on_step("nbtree: persist what is in doubt");
-    pm().flush(&entry, sizeof entry);  // fenced below
-  }
-  pm().fence();  // before anybody learns what they say
-}
-
-template <class K>
-[[gnu::noinline]] auto WordTree<K>::locate_again(Key key) const -> Place {
+[[gnu::noinline]] auto WordTree<K>::locate_again(Key key) const -> LeafRef<K> {
   return locate(key);
 }
 
 /// What there is of the key, at a moment when the leaf was at its position; durable.
 template <class K>
-[[gnu::always_inline]] inline auto WordTree<K>::find_settled(Place& place, Key key,
-                                                             Hash16 hash) const -> Found {
+[[gnu::always_inline]] inline auto WordTree<K>::find_settled(LeafRef<K>& place, Key key,
+                                                             Hash16 hash) const -> Lookup {
   for (;;) {
-    const Found found = find_in(*place.leaf, key, hash);
-    settle_doubts(*place.leaf, found.slot >= 0 ? std::uint64_t{1} << found.slot : found.dead);
+    const Lookup found = entries_.find(*place.leaf, key, hash);
+    const std::uint64_t slots = found.slot >= 0 ? std::uint64_t{1} << found.slot : found.dead;
+    entries_.settle_doubts(*place.leaf, slots);
     if (place.current()) [[likely]]
       return found;
     pm::on_step("nbtree: a leaf that was read is no more at its position");
@@ -40,8 +31,8 @@ template <class K>
 
 template <class K>
 std::optional<Word> WordTree<K>::find(Key key) const {
-  Place place = locate(key);
-  const Found found = find_settled(place, key, Keys::hash16(key));
+  LeafRef<K> place = locate(key);
+  const Lookup found = find_settled(place, key, Keys::hash16(key));
   return found.slot < 0 ? std::nullopt : std::optional(found.value);
 }
 
@@ -52,7 +43,7 @@ bool WordTree<K>::reclaim_space() noexcept {
     any = reserve_->free_garbage();
     // What one round of joins frees serves the next one, so the rounds grow. Bounded, in case that
     // others miss more joins meanwhile.
-    for (auto left = leaves_.sum(); left > 0 && joins_due_.load() != Due::none; --left) {
+    for (auto left = counts_.leaves.sum(); left > 0 && joins_due_.load() != Due::none; --left) {
       if (make_up_for_joins()) continue;
       if (!reserve_->free_garbage()) break;
       any = true;
@@ -89,8 +80,8 @@ bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const New
   const epoch::Guard guard;
   Cargo cargo;  // after the guard: what the ledger names is taken back inside of it
   for (;;) {
-    Place place = locate(key);
-    const Found found = find_settled(place, key, hash);
+    LeafRef<K> place = locate(key);
+    const Lookup found = find_settled(place, key, hash);
     if (found.slot >= 0) {
       if (mode == Mode::insert) return false;
       if (!is(found.value, expected)) return false;
@@ -101,9 +92,9 @@ bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const New
     } else {
       if (mode == Mode::update) return false;
       load_cargo(cargo, &key, hash, value);
-      const Fate fate = add(place, key, hash, cargo);
-      if (fate != Fate::won) continue;  // if it lost, the key is there now
-      pairs_.add(1);
+      const InsertOutcome outcome = add(place, key, hash, cargo);
+      if (outcome != InsertOutcome::inserted) continue;  // if it lost, the key is there now
+      counts_.pairs.add(1);
     }
     return true;
   }
@@ -146,33 +137,68 @@ void WordTree<K>::load_cargo(Cargo& cargo, const Key* key, Hash16 hash, const Ne
   }
 }
 
-/// Exchanges a live entry, which was `old`, for fresh(old). False if it is not live any more, or
-/// has another value than `only`, if that is given: the caller's guard keeps the blob of that
-/// value, so the same word is the same value.
+/// Adds a key that was not there, with the cargo's words.
 template <class K>
-template <class Fresh>
-bool WordTree<K>::exchange(Entry& entry, const Word* only, pm::WordPair& old, const Fresh& fresh) {
-  for (;;) {
-    old.first = pm::load(entry.key);
-    old.second = pm::load(entry.value);
-    if (Code::state(old.first) != State::live) return false;
-    if (only != nullptr && old.second != *only) return false;
-    pm::on_step("nbtree: exchange an entry");
-    if (pm().compare_exchange(reinterpret_cast<pm::WordPair&>(entry), old, fresh(old))) return true;
-    pm::on_step("nbtree: an entry changes before it is exchanged");
+auto WordTree<K>::add(const LeafRef<K>& place, Key key, Hash16 hash, Cargo& cargo)
+    -> InsertOutcome {
+  Leaf<K>& leaf = *place.leaf;
+  unsigned slot = 0;
+  if (!leaf.take(fingerprint_of(hash), slot)) {
+    reform(place, &key);
+    return InsertOutcome::retry;
   }
+  Entry& entry = leaf.block().entries[slot];
+  pm::on_step("nbtree: a slot is taken");
+  // The value comes first: in one line, the order of stores is enough.
+  pm().store(entry.value, cargo.value);
+  Word word = kEmpty;
+  if (!pm().compare_exchange(entry.key, word, Code::pack(cargo.key, State::pending))) {
+    pm::on_step("nbtree: an insert's slot was closed");
+    if (leaf.closing()) reform(place, &key);
+    return InsertOutcome::retry;  // a faster one has closed the slot
+  }
+  pm::on_step("nbtree: an insert may not be durable");
+  pm().persist(&entry, sizeof entry);  // before anybody can see the key
+  pm::on_step("nbtree: an insert is pending");
+  const InsertOutcome outcome = entries_.decide(leaf, slot, key, hash);
+  if (!all_inline()) {
+    if (outcome == InsertOutcome::inserted) {
+      counts_.add_blobs(entries_, cargo.key, cargo.value, +1);
+      cargo.hold->linked();
+    } else {
+      leave_behind(place, slot, cargo);
+    }
+  }
+  return outcome;
+}
+
+/// Frees the blobs of an entry that lost.
+template <class K>
+void WordTree<K>::leave_behind(const LeafRef<K>& place, unsigned slot, Cargo& cargo) {
+  if (Code::state(pm::load(place.leaf->block().entries[slot].key)) == State::frozen) {
+    pm::on_step("nbtree: an insert that lost is frozen");
+    try {
+      reform(place, nullptr);  // it still refers to the blobs; afterwards it counts for nothing
+    } catch (...) {
+      pm::on_step("nbtree: abandon a stripe");
+      cargo.hold->abandon();
+      throw;
+    }
+  }
+  cargo.hold->unclaim();
+  cargo.has_key = cargo.has_value = false;
 }
 
 /// Replaces a value in place. False if the key is not there any more, or the leaf is not, or the
 /// value is not `only`.
 template <class K>
-bool WordTree<K>::replace(const Place& place, unsigned slot, const Word* only, Cargo& cargo) {
+bool WordTree<K>::replace(const LeafRef<K>& place, unsigned slot, const Word* only, Cargo& cargo) {
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block().entries[slot];
   if (!codec_.is_inline()) cargo.hold->make_room(1);
-  begin_doubt(leaf);  // before anybody can see the value
+  entries_.begin_doubt(leaf);  // before anybody can see the value
   pm::WordPair old{};
-  const bool done = exchange(entry, only, old, [&](const pm::WordPair& now) {
+  const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
     if (!codec_.is_inline()) {
       cargo.hold->name(0, blob_offset(now.second));
       pm().fence();  // the name is durable before the blob can be unlinked
@@ -181,11 +207,11 @@ bool WordTree<K>::replace(const Place& place, unsigned slot, const Word* only, C
   });
   pm::on_step("nbtree: an update may not be durable");
   if (done) pm().persist(&entry.value, sizeof entry.value);  // the commit
-  end_doubt(leaf);
+  entries_.end_doubt(leaf);
   if (done) {
     if (!codec_.is_inline()) {
-      count_blobs(0, old.second, -1);
-      count_blobs(0, cargo.value, +1);
+      counts_.add_blobs(entries_, 0, old.second, -1);
+      counts_.add_blobs(entries_, 0, cargo.value, +1);
       cargo.hold->linked();
       cargo.hold->unlinked();
     }
@@ -213,8 +239,8 @@ bool WordTree<K>::try_erase(Key key, const NewValue* expected) {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   for (;;) {
-    Place place = locate(key);
-    const Found found = find_settled(place, key, hash);
+    LeafRef<K> place = locate(key);
+    const Lookup found = find_settled(place, key, hash);
     if (found.slot < 0) return false;
     if (!is(found.value, expected)) return false;
     unsigned pairs = 0;
@@ -223,7 +249,7 @@ bool WordTree<K>::try_erase(Key key, const NewValue* expected) {
       const Word* only = expected == nullptr ? nullptr : &found.value;
       if (!remove(place, static_cast<unsigned>(found.slot), only, cargo, pairs)) continue;
     }
-    pairs_.add(-1);
+    counts_.pairs.add(-1);
     join_if_due(place, pairs);
     return true;
   }
@@ -232,7 +258,7 @@ bool WordTree<K>::try_erase(Key key, const NewValue* expected) {
 /// Erases an entry: its key word is the commit. False if the key is not there any more, or the leaf
 /// is not, or the value is not `only`. Else the leaf has so many pairs left.
 template <class K>
-bool WordTree<K>::remove(const Place& place, unsigned slot, const Word* only, Cargo& cargo,
+bool WordTree<K>::remove(const LeafRef<K>& place, unsigned slot, const Word* only, Cargo& cargo,
                          unsigned& pairs) {
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block().entries[slot];
@@ -240,9 +266,9 @@ bool WordTree<K>::remove(const Place& place, unsigned slot, const Word* only, Ca
     cargo.hold.emplace(*ledger_, Ledger::Purpose::operation);
     cargo.hold->make_room(2);
   }
-  begin_doubt(leaf);  // before anybody can miss the key
+  entries_.begin_doubt(leaf);  // before anybody can miss the key
   pm::WordPair old{};
-  const bool done = exchange(entry, only, old, [&](const pm::WordPair& now) {
+  const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
     if (!all_inline()) {
       const Word key = now.first & Code::kKeyBits;
       cargo.hold->name(0, Keys::blobs(key) == 0 ? pm::kNull : blob_offset(key));
@@ -256,9 +282,9 @@ bool WordTree<K>::remove(const Place& place, unsigned slot, const Word* only, Ca
     pm().persist(&entry.key, sizeof entry.key);  // the commit
     pairs = leaf.hide(slot);
   }
-  end_doubt(leaf);
+  entries_.end_doubt(leaf);
   if (done) {
-    count_blobs(old.first, old.second, -1);
+    counts_.add_blobs(entries_, old.first, old.second, -1);
     if (!all_inline()) cargo.hold->unlinked();
     return true;
   }
@@ -273,20 +299,20 @@ bool WordTree<K>::remove(const Place& place, unsigned slot, const Word* only, Ca
 template <class K>
 std::uint64_t WordTree<K>::size() const {
   require_resumed();
-  return static_cast<std::uint64_t>(pairs_.sum());
+  return static_cast<std::uint64_t>(counts_.pairs.sum());
 }
 
 template <class K>
 IndexStats WordTree<K>::stats() const {
   IndexStats stats;
-  stats.pairs = static_cast<std::uint64_t>(pairs_.sum());
-  const auto leaves = static_cast<std::uint64_t>(leaves_.sum());
-  const auto small = static_cast<std::uint64_t>(small_leaves_.sum());
+  stats.pairs = static_cast<std::uint64_t>(counts_.pairs.sum());
+  const auto leaves = static_cast<std::uint64_t>(counts_.leaves.sum());
+  const auto small = static_cast<std::uint64_t>(counts_.small_leaves.sum());
   stats.leaves = leaves;
   stats.pm_bytes = sizeof(Root) + ledger_->page_bytes() + leaves * block_bytes(kCapacity) -
                    small * (block_bytes(kCapacity) - block_bytes(kSmallCapacity)) +
-                   static_cast<std::uint64_t>(blob_bytes_.sum());
-  stats.dram_bytes = sizeof *this + arena_.bytes_reserved();
+                   static_cast<std::uint64_t>(counts_.blob_bytes.sum());
+  stats.dram_bytes = sizeof *this + memory_.arena().bytes_reserved();
   stats.recovery_seconds = recovery_seconds_;
   stats.resumption_seconds = resumption_.seconds();
   stats.resumed =

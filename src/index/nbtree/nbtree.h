@@ -2,11 +2,12 @@
 // whose operations wait for nobody.
 //
 //   entry.h      the states of an entry: the heart of the protocol
+//   entry_protocol.h  how entries are read and change; which of several inserts wins
 //   leaf.h       the DRAM side of a leaf
+//   leaf_memory.h  where these lie
 //   top.h        the layers above
 //   ledger.h     blocks on their way in and out
 //   nbtree.cc    point operations: get, put, insert, update, erase
-//   insert.cc    how an insert comes into a leaf and wins or loses
 //   smo.cc       structure modifications in three phases; joining sparse leaves
 //   reserve.h    blocks that are put aside for them, for a full pool
 //   get_many.cc  many lookups at once
@@ -47,9 +48,12 @@
 #include "index/common/value_of.h"
 #include "index/common/word.h"
 #include "index/common/word_codec.h"
+#include "index/nbtree/counts.h"
 #include "index/nbtree/entry.h"
+#include "index/nbtree/entry_protocol.h"
 #include "index/nbtree/layout.h"
 #include "index/nbtree/leaf.h"
+#include "index/nbtree/leaf_memory.h"
 #include "index/nbtree/ledger.h"
 #include "index/nbtree/reserve.h"
 #include "index/nbtree/survey.h"
@@ -136,27 +140,7 @@ class WordTree : public pool::OpenIndex {
   using Code = Codec<K>;
   using Hold = Ledger::Hold;
 
-  /// Neither keys nor values own blobs.
-  bool all_inline() const { return Keys::kInline && codec_.is_inline(); }
-
-  /// A position and the leaf that was there when it was looked at.
-  struct Place {
-    Position<K>* at = nullptr;
-    Leaf<K>* leaf = nullptr;
-
-    /// Whether it still is: then what was read of the leaf since is true. A leaf that is not
-    /// closing is at its position, whose memory need not be waited for.
-    bool current() const {
-      return !leaf->closing() || at->leaf.load(std::memory_order_seq_cst) == leaf;
-    }
-  };
-
-  struct Found {
-    int slot = -1;
-    State state = State::special;
-    Word value = 0;
-    std::uint64_t dead = 0;  // slots where it may have been
-  };
+  bool all_inline() const { return entries_.all_inline(); }
 
   /// Words of the key and the value that a write brings along, and the blocks that they own.
   struct Cargo {
@@ -166,8 +150,6 @@ class WordTree : public pool::OpenIndex {
     Word key = 0;
     Word value = 0;
   };
-
-  enum class Fate { won, lost, retry };
 
   /// Joins of sparse leaves that are still to be done.
   enum class Due : std::uint8_t { none, in_this_round, in_next_round };
@@ -200,66 +182,50 @@ class WordTree : public pool::OpenIndex {
   };
 
   // nbtree.cc
-  Place locate(Key key) const;
-  Place locate_again(Key key) const;
-  Place locate_at(typename Top<K>::Spot spot, Key key) const;
-  Place locate_from(typename Top<K>::Spot spot, Key key) const;
-  Found find_in(const Leaf<K>& leaf, Key key, Hash16 hash) const;
-  Found find_settled(Place& place, Key key, Hash16 hash) const;
+  LeafRef<K> locate(Key key) const;
+  LeafRef<K> locate_again(Key key) const;
+  LeafRef<K> locate_at(typename Top<K>::Spot spot, Key key) const;
+  LeafRef<K> locate_from(typename Top<K>::Spot spot, Key key) const;
+  Lookup find_settled(LeafRef<K>& place, Key key, Hash16 hash) const;
   bool is(Word value, const NewValue* expected) const {
     return expected == nullptr || codec_.equal(value, *expected);
   }
   bool try_write(Key key, const NewValue& value, Mode mode, const NewValue* expected);
-  template <class Fresh>
-  bool exchange(Entry& entry, const Word* only, pm::WordPair& old, const Fresh& fresh);
-  bool replace(const Place& place, unsigned slot, const Word* only, Cargo& cargo);
+  bool replace(const LeafRef<K>& place, unsigned slot, const Word* only, Cargo& cargo);
   bool try_erase(Key key, const NewValue* expected);
-  bool remove(const Place& place, unsigned slot, const Word* only, Cargo& cargo, unsigned& pairs);
+  bool remove(const LeafRef<K>& place, unsigned slot, const Word* only, Cargo& cargo,
+              unsigned& pairs);
   bool free_leftovers();
   void name_ahead(Cargo& cargo, Word value);
   void load_cargo(Cargo& cargo, const Key* key, Hash16 hash, const NewValue& value);
 
-  // insert.cc
-  Fate add(const Place& place, Key key, Hash16 hash, Cargo& cargo);
-  void leave_behind(const Place& place, unsigned slot, Cargo& cargo);
-  Fate decide(const Place& place, unsigned slot, Key key, Hash16 hash);
-  void show(Leaf<K>& leaf, unsigned slot);
-  bool free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash);
-  Fate fate_when_frozen(const Place& place, unsigned slot, Key key, Hash16 hash);
+  InsertOutcome add(const LeafRef<K>& place, Key key, Hash16 hash, Cargo& cargo);
+  void leave_behind(const LeafRef<K>& place, unsigned slot, Cargo& cargo);
 
   // smo.cc
-  void reform(const Place& place, const Key* key) const;
-  bool try_reform(const Place& place, const Key* key) const;
-  void freeze(Leaf<K>& leaf) const;
+  void reform(const LeafRef<K>& place, const Key* key) const;
+  bool try_reform(const LeafRef<K>& place, const Key* key) const;
   void gather(const Position<K>& at, const Leaf<K>& leaf, Draft& draft) const;
-  void collect_items(const Place& place, Draft& draft) const;
-  void plan(const Place& place, const Key* key, Draft& draft) const;
-  void name_replaced(const Place& place, const Draft& draft, Hold& hold) const;
-  void allocate(const Place& place, Draft& draft, Hold& hold) const;
+  void collect_items(const LeafRef<K>& place, Draft& draft) const;
+  void plan(const LeafRef<K>& place, const Key* key, Draft& draft) const;
+  void name_replaced(const LeafRef<K>& place, const Draft& draft, Hold& hold) const;
+  void allocate(const LeafRef<K>& place, Draft& draft, Hold& hold) const;
   template <class Change>
-  bool with_blocks(const Place& place, const Key* key, Draft& draft, const Change& change) const;
-  bool install(const Place& place, Draft& draft, Hold& hold, Smo<K>& mine) const;
-  Smo<K>* prepare(const Place& place, const Draft& draft) const;
-  bool copy(const Place& place, Draft& draft, const Smo<K>& smo) const;
-  Leaf<K>* new_leaf(pm::Offset block, unsigned capacity, Position<K>* next, Key end) const;
-  Leaf<K>* new_leaf(pm::Offset block, unsigned capacity, Position<K>* next) const;
-  void release(Leaf<K>* leaf) const {
-    orders_.forget(number_of(*leaf));  // another leaf may get the memory
-    arena_.release(leaf, leaf->bytes());
-  }
-  ScanOrders::Number number_of(const Leaf<K>& leaf) const {
-    return arena_.ref(&leaf) * util::Arena::kGranule / Leaf<K>::bytes(kSmallCapacity);
-  }
+  bool with_blocks(const LeafRef<K>& place, const Key* key, Draft& draft,
+                   const Change& change) const;
+  bool install(const LeafRef<K>& place, Draft& draft, Hold& hold, Smo<K>& mine) const;
+  Smo<K>* prepare(const LeafRef<K>& place, const Draft& draft) const;
+  bool copy(const LeafRef<K>& place, Draft& draft, const Smo<K>& smo) const;
   void fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsigned end) const;
-  void link(const Place& place, const Smo<K>& smo) const;
-  void finish(const Place& place, Smo<K>& smo) const;
+  void link(const LeafRef<K>& place, const Smo<K>& smo) const;
+  void finish(const LeafRef<K>& place, Smo<K>& smo) const;
   void discard(Smo<K>& smo) const;
   void retire(Smo<K>& smo) const;
-  void absorb(const Place& place) const;
-  std::optional<Place> left_neighbour(const Position<K>& at) const;
-  void join_if_due(const Place& place, unsigned pairs) const;
-  bool try_join(const Place& place) const;
-  bool join(const Place& left, const Place& right) const;
+  void absorb(const LeafRef<K>& place) const;
+  std::optional<LeafRef<K>> left_neighbour(const Position<K>& at) const;
+  void join_if_due(const LeafRef<K>& place, unsigned pairs) const;
+  bool try_join(const LeafRef<K>& place) const;
+  bool join(const LeafRef<K>& left, const LeafRef<K>& right) const;
   bool make_up_for_joins() const;
   void erase_makes_up_for_joins() const;
   bool may_join(const Leaf<K>& left, const Leaf<K>& right) const;
@@ -268,10 +234,10 @@ class WordTree : public pool::OpenIndex {
   // scan.cc
   struct Order;
   template <class ScanBatch>
-  bool collect(const Place& place, Key from, std::size_t limit, Order& order,
+  bool collect(const LeafRef<K>& place, Key from, std::size_t limit, Order& order,
                ScanBatch& into) const;
-  bool last_up_to(const Place& place, Key key, Order& order, std::optional<Entry>& last) const;
-  unsigned sort_and_find(const Place& place, Key from, Order& order) const;
+  bool last_up_to(const LeafRef<K>& place, Key key, Order& order, std::optional<Entry>& last) const;
+  unsigned sort_and_find(const LeafRef<K>& place, Key from, Order& order) const;
   std::optional<unsigned> first_from(const Leaf<K>& leaf, const Places& places, Key from) const;
   bool sort_slots(const Leaf<K>& leaf, Key low, Order& order) const;
   bool order_sound(const Leaf<K>& leaf, Key low) const;
@@ -281,9 +247,6 @@ class WordTree : public pool::OpenIndex {
   // recovery.cc
   void create();
   void recover();
-  Position<K>* new_position(Anchor& anchor, Key low, Leaf<K>* leaf) const;
-  Key own_bound(Key low) const;
-  void release(Position<K>* position) const;
 
   // resume.cc
   void start_resuming(bool in_background);
@@ -303,41 +266,14 @@ class WordTree : public pool::OpenIndex {
   void check_leaf(const Position<K>& at, CheckReport& report) const;
   void check_entries(const Position<K>& at, const Leaf<K>& leaf, CheckReport& report) const;
 
-  bool matches(Word word, Key key, Hash16 hash) const {
-    if constexpr (Keys::kInline) {
-      return (word & Code::kKeyBits) == (key & Code::kKeyBits);
-    } else {
-      return keys_.equal(word & Code::kKeyBits, key, hash);
-    }
-  }
-
-  /// Makes entries durable that may not be so (leaf.h, 3).
-  void settle_doubts(const Leaf<K>& leaf, std::uint64_t slots) const {
-    if (doubtful_ && slots != 0 && leaf.in_doubt()) persist_entries(leaf, slots);
-  }
-  void persist_entries(const Leaf<K>& leaf, std::uint64_t slots) const;
-  void begin_doubt(Leaf<K>& leaf) const {
-    if (doubtful_) leaf.begin_doubt();
-  }
-  void end_doubt(Leaf<K>& leaf) const {
-    if (doubtful_) leaf.end_doubt();
-  }
-
-  void count_blobs(Word key, Word value, int sign) const {
-    if (all_inline()) return;
-    blob_bytes_.add(sign * (keys_.footprint(key & Code::kKeyBits) + codec_.footprint(value)));
-  }
-
   const pm::Persister& pm() const { return pool().pm(); }
   Root& root() const { return *pool().template at<Root>(pm::load(handle_.root())); }
 
   pool::IndexHandle handle_;
-  const bool doubtful_;  // whether what is visible may not be durable
+  EntryProtocol<K> entries_;
   Keys keys_;
   WordCodec codec_;
-  mutable util::Arena arena_{
-      util::Arena::kMostRange};  // leaves, positions, their bounds, SMOs and the top layer
-  mutable ScanOrders orders_;    // by number_of(); a cache that scans fill
+  mutable LeafMemory<K> memory_;
   // Before the arena goes away, what was retired must have come back to it.
   epoch::DrainFirst drain_;
   mutable Top<K> top_;
@@ -350,10 +286,7 @@ class WordTree : public pool::OpenIndex {
   mutable K round_from_{};             // where the round over all leaves is
   Position<K>* head_ = nullptr;
   mutable std::atomic<unsigned> deciding_{0};  // threads that kill entries of cold leaves
-  mutable util::StripedCounter pairs_;
-  mutable util::StripedCounter leaves_;
-  mutable util::StripedCounter small_leaves_;
-  mutable util::StripedCounter blob_bytes_;
+  mutable Counts counts_;
   std::uint64_t leaves_at_opening_ = 0;
   double recovery_seconds_ = 0;
   mutable std::mutex settling_;
@@ -443,19 +376,19 @@ class Tree final : public WordTree<K> {
   pool::OpenIndexes::Entry entry_;  // last: made when the index is complete
 };
 
-// Inlined, as find_in() is, and what is rare is not: the fewer instructions a lookup takes, the
-// more of the next one the processor can begin while this one waits for memory.
+// Inlined, as EntryProtocol::find() is, and what is rare is not: the fewer instructions a lookup
+// takes, the more of the next one the processor can begin while this one waits for memory.
 
 /// The leaf whose range has the key. The caller holds a guard.
 template <class K>
-[[gnu::always_inline]] inline auto WordTree<K>::locate(Key key) const -> Place {
+[[gnu::always_inline]] inline auto WordTree<K>::locate(Key key) const -> LeafRef<K> {
   return locate_at(top_.floor(key), key);
 }
 
 /// From there to the leaf whose range has the key.
 template <class K>
 [[gnu::always_inline]] inline auto WordTree<K>::locate_at(typename Top<K>::Spot spot, Key key) const
-    -> Place {
+    -> LeafRef<K> {
   if (spot.leaf != nullptr) [[likely]] {
     spot.leaf->prefetch();  // its two lines are waited for together
     if (!spot.leaf->closing() && spot.leaf->covers(key)) [[likely]]
@@ -467,7 +400,7 @@ template <class K>
 /// The same by the position, where the leaf is not known, is closing, or is not the key's.
 template <class K>
 [[gnu::noinline]] auto WordTree<K>::locate_from(typename Top<K>::Spot spot, Key key) const
-    -> Place {
+    -> LeafRef<K> {
   Position<K>* at = spot.at;
   for (;;) {
     Leaf<K>* leaf = leaf_of(*at);
@@ -490,27 +423,6 @@ template <class K>
     pm::on_step("nbtree: a search goes right");
     at = next;
   }
-}
-
-template <class K>
-[[gnu::always_inline]] inline auto WordTree<K>::find_in(const Leaf<K>& leaf, Key key,
-                                                        Hash16 hash) const -> Found {
-  std::uint64_t dead = 0;
-  // Before the fingerprints: what is visible has one.
-  const std::uint64_t visible = leaf.visible_slots();
-  for (std::uint64_t left = leaf.taken_for(fingerprint_of(hash)) & visible; left != 0;
-       left &= left - 1) {
-    const int slot = __builtin_ctzll(left);
-    const Entry& entry = leaf.block().entries[slot];
-    const Word word = pm::load(entry.key);
-    const State state = Code::state(word);
-    if (state == State::special) {
-      dead |= left & -left;
-    } else if (matches(word, key, hash)) {
-      return {slot, state, pm::load(entry.value), dead};
-    }
-  }
-  return {-1, State::special, 0, dead};
 }
 
 }  // namespace perdix::index::nbtree

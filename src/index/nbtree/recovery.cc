@@ -46,22 +46,21 @@ void for_each_anchor(const pool::PoolCore& pool, const Words<K>& keys, pm::Offse
 template <class K>
 WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options)
     : handle_(std::move(handle)),
-      doubtful_(pool().pm().domain() != pm::Domain::cpu_cache),
+      entries_(pool(), value_kind),
       keys_(pool()),
       codec_(pool(), value_kind),
-      orders_(arena_, pool().reclaimer()),
+      memory_(pool(), options.scan_budget),
       drain_{pool().reclaimer()},
       top_(
-          arena_, pool().reclaimer(),
-          [](void* position, void* tree) {
-            static_cast<WordTree*>(tree)->release(static_cast<Position<K>*>(position));
+          memory_.arena(), pool().reclaimer(),
+          [](void* position, void* memory) {
+            static_cast<LeafMemory<K>*>(memory)->release(static_cast<Position<K>*>(position));
           },
-          [](void* leaf, void* tree) {
-            static_cast<WordTree*>(tree)->release(static_cast<Leaf<K>*>(leaf));
+          [](void* leaf, void* memory) {
+            static_cast<LeafMemory<K>*>(memory)->release(static_cast<Leaf<K>*>(leaf));
           },
-          this) {
+          &memory_) {
   const auto start = std::chrono::steady_clock::now();
-  orders_.set_budget(options.scan_budget);
   retry_when_full(pool(), [&] { create(); });  // it goes on where it was
   recover();
   start_resuming(options.resume_in_background);
@@ -82,7 +81,7 @@ WordTree<K>::~WordTree() {
   for (Position<K>* at = Keys::kInline ? nullptr : head_; at != nullptr;) {
     const Leaf<K>* leaf = at->leaf.load();
     Position<K>* next = is_cold(leaf) ? next_of_cold(leaf) : leaf->next();
-    release(at);
+    memory_.release(at);
     at = next;
   }
 }
@@ -126,33 +125,6 @@ void WordTree<K>::create() {
   session.finish();
 }
 
-template <class K>
-Position<K>* WordTree<K>::new_position(Anchor& anchor, Key low, Leaf<K>* leaf) const {
-  void* memory = arena_.allocate(sizeof(Position<K>));
-  return new (memory) Position<K>(anchor, own_bound(low), leaf);
-}
-
-/// A low bound whose bytes are a position's own.
-template <class K>
-auto WordTree<K>::own_bound(Key low) const -> Key {
-  if constexpr (!Keys::kInline) {
-    if (low.empty()) return low;
-    auto* bytes = static_cast<char*>(arena_.allocate(low.size()));
-    std::memcpy(bytes, low.data(), low.size());
-    low = {bytes, low.size()};
-  }
-  return low;
-}
-
-template <class K>
-void WordTree<K>::release(Position<K>* position) const {
-  if constexpr (!Keys::kInline) {
-    const Key low = position->low();
-    if (!low.empty()) arena_.release(const_cast<char*>(low.data()), low.size());
-  }
-  arena_.release(position, sizeof *position);
-}
-
 /// Builds the layers above the leaves, which are cold, and settles what the ledger says of
 /// structure modifications.
 template <class K>
@@ -167,9 +139,9 @@ void WordTree<K>::recover() {
   Position<K>* before = nullptr;
   top_.build(anchors.size(), [&](std::span<typename Top<K>::Bound> bounds) {
     std::array<void*, Top<K>::kBuilt> memory;
-    arena_.allocate(sizeof(Position<K>), std::span(memory.data(), bounds.size()));
+    memory_.arena().allocate(sizeof(Position<K>), std::span(memory.data(), bounds.size()));
     for (std::size_t i = 0; i < bounds.size(); ++i, ++anchor) {
-      const Key low = own_bound(anchor->low);
+      const Key low = memory_.own_bound(anchor->low);
       auto* at = new (memory[i]) Position<K>(*anchor->anchor, low, cold_before<K>(nullptr));
       if (before != nullptr)
         before->leaf.store(cold_before(at), std::memory_order_relaxed);
@@ -277,15 +249,9 @@ void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind v
 
 template WordTree<std::uint64_t>::WordTree(pool::IndexHandle, Kind, const IndexOptions&);
 template WordTree<std::uint64_t>::~WordTree();
-template Position<std::uint64_t>* WordTree<std::uint64_t>::new_position(Anchor&, Key,
-                                                                        Leaf<std::uint64_t>*) const;
-template void WordTree<std::uint64_t>::release(Position<std::uint64_t>*) const;
 template void WordTree<std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
 template WordTree<std::string>::WordTree(pool::IndexHandle, Kind, const IndexOptions&);
 template WordTree<std::string>::~WordTree();
-template Position<std::string>* WordTree<std::string>::new_position(Anchor&, Key,
-                                                                    Leaf<std::string>*) const;
-template void WordTree<std::string>::release(Position<std::string>*) const;
 template void WordTree<std::string>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
 
 }  // namespace perdix::index::nbtree

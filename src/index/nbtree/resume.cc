@@ -94,15 +94,15 @@ Leaf<K>* WordTree<K>::warm(Position<K>& at, Position<K>* next) const {
   if (pm::load(block.next) != following && is_cold(at.leaf.load()))
     throw_corrupt(pool(), "a successor", pool().offset(&block));
   prefetch_cold(next);
-  Leaf<K>* leaf = new_leaf(pool().offset(&block), capacity_of(block), next);
+  Leaf<K>* leaf = memory_.new_leaf(pool().offset(&block), capacity_of(block), next);
   Leaf<K>* there = nullptr;
   try {
     there = warm_as(at, *leaf);
   } catch (...) {
-    release(leaf);
+    memory_.release(leaf);
     throw;
   }
-  if (there != leaf) release(leaf);
+  if (there != leaf) memory_.release(leaf);
   return there;
 }
 
@@ -135,10 +135,9 @@ Leaf<K>* WordTree<K>::warm_as(Position<K>& at, Leaf<K>& leaf) const {
   if (found.frozen != 0) pm::on_step("nbtree: a cold leaf is frozen");
   pm::on_step("nbtree: make a leaf warm");
   if (!at.leaf.compare_exchange_strong(there, &leaf)) return there;
-  pairs_.add(std::popcount(found.counts));
-  leaves_.add(1);
-  if (leaf.capacity() == kSmallCapacity) small_leaves_.add(1);
-  blob_bytes_.add(blob_bytes + keys_.footprint(pm::load(at.anchor().low)));
+  counts_.pairs.add(std::popcount(found.counts));
+  counts_.add_leaf(leaf, +1);
+  counts_.blob_bytes.add(blob_bytes + keys_.footprint(pm::load(at.anchor().low)));
   return &leaf;
 }
 

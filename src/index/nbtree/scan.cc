@@ -27,7 +27,7 @@ struct WordTree<K>::Order {
 /// meanwhile.
 template <class K>
 template <class ScanBatch>
-bool WordTree<K>::collect(const Place& place, Key from, std::size_t limit, Order& order,
+bool WordTree<K>::collect(const LeafRef<K>& place, Key from, std::size_t limit, Order& order,
                           ScanBatch& into) const {
   const Leaf<K>& leaf = *place.leaf;
   prefetch_entries(leaf);
@@ -42,16 +42,16 @@ bool WordTree<K>::collect(const Place& place, Key from, std::size_t limit, Order
     into.add(keys_.view(Code::key(word, from)), pm::load(entry.value));
     if (--limit == 0) break;
   }
-  settle_doubts(leaf, order.visible);
+  entries_.settle_doubts(leaf, order.visible);
   return place.current();
 }
 
 /// The order of the leaf's pairs, and how many of its keys are below `from`.
 template <class K>
-unsigned WordTree<K>::sort_and_find(const Place& place, Key from, Order& order) const {
+unsigned WordTree<K>::sort_and_find(const LeafRef<K>& place, Key from, Order& order) const {
   const Leaf<K>& leaf = *place.leaf;
   order.visible = leaf.visible_slots();
-  order.kept = orders_.read(number_of(leaf), order.visible, order.places);
+  order.kept = memory_.orders().read(memory_.number_of(leaf), order.visible, order.places);
   order.sound = !order.kept && sort_slots(leaf, place.at->low(), order);
   std::optional<unsigned> first = first_from(leaf, order.places, from);
   for (; !first; first = first_from(leaf, order.places, from))
@@ -136,7 +136,7 @@ void WordTree<K>::prefetch_after(const Leaf<K>& leaf) const {
   const Leaf<K>* there = next->leaf.load(std::memory_order_acquire);
   if (there == nullptr || is_cold(there)) return;
   there->prefetch();
-  orders_.prefetch(number_of(*there));
+  memory_.orders().prefetch(memory_.number_of(*there));
 }
 
 template <class K>
@@ -144,7 +144,7 @@ bool WordTree<K>::order_kept(Key key) const {
   const epoch::Guard guard;
   const Leaf<K>& leaf = *locate(key).leaf;
   Places places;
-  return orders_.read(number_of(leaf), leaf.visible_slots(), places);
+  return memory_.orders().read(memory_.number_of(leaf), leaf.visible_slots(), places);
 }
 
 /// Whether the order that a leaf has, if it counts, is the right one (O1).
@@ -152,7 +152,7 @@ template <class K>
 bool WordTree<K>::order_sound(const Leaf<K>& leaf, Key low) const {
   Order kept, anew;
   anew.visible = leaf.visible_slots();
-  if (!orders_.read(number_of(leaf), anew.visible, kept.places)) return true;
+  if (!memory_.orders().read(memory_.number_of(leaf), anew.visible, kept.places)) return true;
   sort_slots(leaf, low, anew);
   return std::ranges::equal(kept.places.span(), anew.places.span());
 }
@@ -163,11 +163,12 @@ bool WordTree<K>::read_batch(ScanBatch& batch, const Values& values, K& position
                              std::size_t limit) const {
   const epoch::Guard guard;
   Order order;
-  Place place = locate(position);
-  orders_.prefetch(number_of(*place.leaf));
+  LeafRef<K> place = locate(position);
+  memory_.orders().prefetch(memory_.number_of(*place.leaf));
   while (!collect(place, position, limit, order, batch)) place = locate_again(position);
   batch.own(pool(), values, limit);
-  if (order.sound) orders_.keep(number_of(*place.leaf), order.visible, order.places);
+  if (order.sound)
+    memory_.orders().keep(memory_.number_of(*place.leaf), order.visible, order.places);
   pool().require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {
     position = batch.next_key();
@@ -192,7 +193,7 @@ void Tree<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
 /// Finds the leaf's last pair with a key that is not above `key`, if there is one. False if the
 /// leaf was replaced meanwhile.
 template <class K>
-bool WordTree<K>::last_up_to(const Place& place, Key key, Order& order,
+bool WordTree<K>::last_up_to(const LeafRef<K>& place, Key key, Order& order,
                              std::optional<Entry>& last) const {
   const Leaf<K>& leaf = *place.leaf;
   last.reset();
@@ -204,7 +205,7 @@ bool WordTree<K>::last_up_to(const Place& place, Key key, Order& order,
     const Word key_word = Code::key(word, key);
     if (!(key < keys_.view(key_word))) last = Entry{key_word, pm::load(entry.value)};
   }
-  settle_doubts(leaf, order.visible);
+  entries_.settle_doubts(leaf, order.visible);
   return place.current();
 }
 
@@ -216,7 +217,7 @@ std::optional<Entry> WordTree<K>::find_last(Key key) const {
   for (;;) {
     Order order;
     std::optional<Entry> last;
-    Place place = locate(position);
+    LeafRef<K> place = locate(position);
     // Before last_up_to() validates the place: an anchor, where low bounds of integers are, may
     // become that of another position.
     Key low = place.at->low();
@@ -224,7 +225,8 @@ std::optional<Entry> WordTree<K>::find_last(Key key) const {
       place = locate_again(position);
       low = place.at->low();
     }
-    if (order.sound) orders_.keep(number_of(*place.leaf), order.visible, order.places);
+    if (order.sound)
+      memory_.orders().keep(memory_.number_of(*place.leaf), order.visible, order.places);
     if (last) return last;
     const auto before = predecessor(low);
     if (!before) return std::nullopt;  // that was the first leaf

@@ -68,13 +68,13 @@ bool WordTree<K>::Draft::fits() const {
 /// Replaces a leaf that is full or closed; returns when it is no more at its position. Throws
 /// out_of_space or std::bad_alloc; then it may be closed, and has lost nothing.
 template <class K>
-void WordTree<K>::reform(const Place& place, const Key* key) const {
+void WordTree<K>::reform(const LeafRef<K>& place, const Key* key) const {
   while (place.current() && !try_reform(place, key)) {
   }
 }
 
 template <class K>
-bool WordTree<K>::try_reform(const Place& place, const Key* key) const {
+bool WordTree<K>::try_reform(const LeafRef<K>& place, const Key* key) const {
   Leaf<K>& leaf = *place.leaf;
   if (leaf.to_be_absorbed()) {
     pm::on_step("nbtree: absorb a leaf that is needed");
@@ -108,7 +108,7 @@ bool WordTree<K>::try_reform(const Place& place, const Key* key) const {
 /// takes its place when it is freed.
 template <class K>
 template <class Change>
-bool WordTree<K>::with_blocks(const Place& place, const Key* key, Draft& draft,
+bool WordTree<K>::with_blocks(const LeafRef<K>& place, const Key* key, Draft& draft,
                               const Change& change) const {
   reserve_->fill();
   {
@@ -147,7 +147,7 @@ bool WordTree<K>::with_blocks(const Place& place, const Key* key, Draft& draft,
 /// Closes the leaf, copies, and replaces it by what was prepared. False, and that has been taken
 /// back, if something else than was planned for happened.
 template <class K>
-bool WordTree<K>::install(const Place& place, Draft& draft, Hold& hold, Smo<K>& mine) const {
+bool WordTree<K>::install(const LeafRef<K>& place, Draft& draft, Hold& hold, Smo<K>& mine) const {
   if (!copy(place, draft, mine)) {
     pm::on_step("nbtree: a preparation does not fit");
     discard(mine);
@@ -163,24 +163,6 @@ bool WordTree<K>::install(const Place& place, Draft& draft, Hold& hold, Smo<K>& 
   hold.unlinked();
   finish(place, mine);
   return true;
-}
-
-/// Closes a leaf: afterwards all its entries are dead or frozen, and nothing in it changes.
-template <class K>
-void WordTree<K>::freeze(Leaf<K>& leaf) const {
-  leaf.close();
-  for (unsigned i = 0; i < leaf.capacity(); ++i) {
-    std::uint64_t& key = leaf.block().entries[i].key;
-    for (Word word = pm::load(key);;) {
-      const State state = Code::state(word);
-      if (state == State::frozen || (state == State::special && word != kEmpty)) break;
-      const Word closed =
-          state == State::special ? Code::kDead : with_state<K>(word, State::frozen);
-      // Not persisted: what counts after a crash is the same.
-      if (pm().compare_exchange(key, word, closed)) break;
-      pm::on_step("nbtree: an entry changes before it is frozen");
-    }
-  }
 }
 
 /// Adds the entries of a leaf that count.
@@ -199,7 +181,7 @@ void WordTree<K>::gather(const Position<K>& at, const Leaf<K>& leaf, Draft& draf
 
 /// What there is to copy: exact if the leaves are frozen.
 template <class K>
-void WordTree<K>::collect_items(const Place& place, Draft& draft) const {
+void WordTree<K>::collect_items(const LeafRef<K>& place, Draft& draft) const {
   std::array<unsigned, 2 * kCapacity> order;  // that they had the last time
   const unsigned counted = draft.size, gathered = draft.gathered;
   for (unsigned i = 0; i < counted; ++i) order[i] = draft.items[i].order;
@@ -227,7 +209,7 @@ void WordTree<K>::collect_items(const Place& place, Draft& draft) const {
 /// What shall become of the leaf. As long as it is not frozen a guess, and so the blocks can be
 /// allocated before it is closed.
 template <class K>
-void WordTree<K>::plan(const Place& place, const Key* key, Draft& draft) const {
+void WordTree<K>::plan(const LeafRef<K>& place, const Key* key, Draft& draft) const {
   collect_items(place, draft);
   const Leaf<K>& rightmost = draft.absorbed == nullptr ? *place.leaf : *draft.absorbed_leaf;
   const bool last = rightmost.next() == nullptr || Code::begins_region(rightmost.end());
@@ -254,7 +236,7 @@ void WordTree<K>::plan(const Place& place, const Key* key, Draft& draft) const {
 /// Allocates what the draft needs, and names what it replaces. Throws out_of_space, nothing
 /// changed.
 template <class K>
-void WordTree<K>::allocate(const Place& place, Draft& draft, Hold& hold) const {
+void WordTree<K>::allocate(const LeafRef<K>& place, Draft& draft, Hold& hold) const {
   if constexpr (!Keys::kInline) {
     draft.bound = draft.separator;  // whose bytes may lie in a blob that is erased meanwhile
     draft.separator = draft.bound;
@@ -277,7 +259,7 @@ void WordTree<K>::allocate(const Place& place, Draft& draft, Hold& hold) const {
 
 /// Names what the draft replaces. Not fenced.
 template <class K>
-void WordTree<K>::name_replaced(const Place& place, const Draft& draft, Hold& hold) const {
+void WordTree<K>::name_replaced(const LeafRef<K>& place, const Draft& draft, Hold& hold) const {
   hold.make_room(4);
   hold.name(0, pool().offset(&place.leaf->block()));
   if (draft.absorbed != nullptr) {
@@ -292,8 +274,8 @@ void WordTree<K>::name_replaced(const Place& place, const Draft& draft, Hold& ho
 /// All that a draft needs in DRAM, also to bring the top layer up to date. Throws std::bad_alloc;
 /// nothing is closed yet.
 template <class K>
-Smo<K>* WordTree<K>::prepare(const Place& place, const Draft& draft) const {
-  Smo<K>* smo = new (arena_.allocate(sizeof(Smo<K>))) Smo<K>;
+Smo<K>* WordTree<K>::prepare(const LeafRef<K>& place, const Draft& draft) const {
+  Smo<K>* smo = new (memory_.arena().allocate(sizeof(Smo<K>))) Smo<K>;
   try {
     smo->absorbed = draft.absorbed;
     smo->absorbed_leaf = draft.absorbed_leaf;
@@ -301,13 +283,13 @@ Smo<K>* WordTree<K>::prepare(const Place& place, const Draft& draft) const {
     Position<K>* next = draft.absorbed == nullptr ? smo->next : draft.absorbed_leaf->next();
     if (draft.split) {
       Anchor& anchor = *pool().template at<Anchor>(draft.blocks[2] & ~kAnchorTag);
-      smo->right_leaf = new_leaf(draft.blocks[1], draft.right_capacity, next);
-      smo->right = new_position(anchor, draft.separator, smo->right_leaf);
+      smo->right_leaf = memory_.new_leaf(draft.blocks[1], draft.right_capacity, next);
+      smo->right = memory_.new_position(anchor, draft.separator, smo->right_leaf);
       // The bound of integers is read from the anchor, where it is not as yet.
       const Key end = Keys::kInline ? draft.separator : smo->right->low();
-      smo->left = new_leaf(draft.blocks[0], draft.left_capacity, smo->right, end);
+      smo->left = memory_.new_leaf(draft.blocks[0], draft.left_capacity, smo->right, end);
     } else {
-      smo->left = new_leaf(draft.blocks[0], draft.left_capacity, next);
+      smo->left = memory_.new_leaf(draft.blocks[0], draft.left_capacity, next);
     }
     const unsigned wishes = 1U + (draft.split ? 1 : 0) + (draft.absorbed != nullptr ? 1 : 0);
     for (unsigned i = 0; i < wishes; ++i) smo->wishes[i] = top_.prepare();
@@ -320,9 +302,9 @@ Smo<K>* WordTree<K>::prepare(const Place& place, const Draft& draft) const {
 
 /// Closes the leaf, and copies what is in it. False if it is not what was planned for.
 template <class K>
-bool WordTree<K>::copy(const Place& place, Draft& draft, const Smo<K>& smo) const {
-  freeze(*place.leaf);
-  if (draft.absorbed != nullptr) freeze(*draft.absorbed_leaf);
+bool WordTree<K>::copy(const LeafRef<K>& place, Draft& draft, const Smo<K>& smo) const {
+  entries_.freeze(*place.leaf);
+  if (draft.absorbed != nullptr) entries_.freeze(*draft.absorbed_leaf);
   collect_items(place, draft);
   if (!draft.fits()) return false;
   const unsigned kept = draft.kept();
@@ -336,18 +318,6 @@ bool WordTree<K>::copy(const Place& place, Draft& draft, const Smo<K>& smo) cons
   fill(*smo.left, draft, 0, kept);
   pm().fence();  // all that is new is durable before it can be linked
   return true;
-}
-
-template <class K>
-Leaf<K>* WordTree<K>::new_leaf(pm::Offset block, unsigned capacity, Position<K>* next,
-                               Key end) const {
-  void* memory = arena_.allocate(Leaf<K>::bytes(capacity));
-  return new (memory) Leaf<K>(*pool().template at<Block>(block), capacity, next, end);
-}
-
-template <class K>
-Leaf<K>* WordTree<K>::new_leaf(pm::Offset block, unsigned capacity, Position<K>* next) const {
-  return new_leaf(block, capacity, next, next == nullptr ? Key{} : next->low());
 }
 
 /// Writes a new block with the pairs [begin, end), and what the leaf knows of them. Flushed.
@@ -372,7 +342,7 @@ void WordTree<K>::fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsign
 
 /// Puts the new leaf in the place of the old one, in PM and in DRAM.
 template <class K>
-void WordTree<K>::link(const Place& place, const Smo<K>& smo) const {
+void WordTree<K>::link(const LeafRef<K>& place, const Smo<K>& smo) const {
   // First, so that nobody finds a leaf there that has gone into another one.
   if (smo.absorbed != nullptr) {
     Leaf<K>* gone = smo.absorbed_leaf;
@@ -393,25 +363,21 @@ void WordTree<K>::link(const Place& place, const Smo<K>& smo) const {
 
 /// What is left to do when a leaf has been replaced.
 template <class K>
-void WordTree<K>::finish(const Place& place, Smo<K>& smo) const {
+void WordTree<K>::finish(const LeafRef<K>& place, Smo<K>& smo) const {
   auto wish = smo.wishes.begin();
-  const auto count = [&](const Leaf<K>& leaf, int sign) {
-    leaves_.add(sign);
-    if (leaf.capacity() == kSmallCapacity) small_leaves_.add(sign);
-  };
-  count(*place.leaf, -1);
-  count(*smo.left, +1);
+  counts_.add_leaf(*place.leaf, -1);
+  counts_.add_leaf(*smo.left, +1);
   if (smo.absorbed != nullptr) {
     pm::on_step("nbtree: leaves were joined");
-    count(*smo.absorbed_leaf, -1);
-    count_blobs(pm::load(smo.absorbed->anchor().low), 0, -1);
+    counts_.add_leaf(*smo.absorbed_leaf, -1);
+    counts_.add_blobs(entries_, pm::load(smo.absorbed->anchor().low), 0, -1);
     top_.wish(std::exchange(*wish++, nullptr), *smo.absorbed, Top<K>::kRemove, smo.absorbed_leaf);
   }
   if (smo.right != nullptr) {
     pm::on_step("nbtree: a leaf was split");
     // Its first leaf may have been replaced already, which subtracts what is added here.
-    count(*smo.right_leaf, +1);
-    count_blobs(pm::load(smo.right->anchor().low), 0, +1);
+    counts_.add_leaf(*smo.right_leaf, +1);
+    counts_.add_blobs(entries_, pm::load(smo.right->anchor().low), 0, +1);
     top_.wish(std::exchange(*wish++, nullptr), *smo.right, Top<K>::kAdd);
   }
   top_.wish(std::exchange(*wish, nullptr), *place.at, Top<K>::kRenew, place.leaf);
@@ -424,10 +390,10 @@ void WordTree<K>::discard(Smo<K>& smo) const {
   for (Wanted<K>* wish : smo.wishes) {
     if (wish != nullptr) top_.take_back(wish);
   }
-  if (smo.right != nullptr) release(smo.right);
-  if (smo.right_leaf != nullptr) release(smo.right_leaf);
-  if (smo.left != nullptr) release(smo.left);
-  arena_.release(&smo, sizeof smo);
+  if (smo.right != nullptr) memory_.release(smo.right);
+  if (smo.right_leaf != nullptr) memory_.release(smo.right_leaf);
+  if (smo.left != nullptr) memory_.release(smo.left);
+  memory_.arena().release(&smo, sizeof smo);
 }
 
 /// Releases what is out of reach of new readers.
@@ -438,12 +404,12 @@ void WordTree<K>::retire(Smo<K>& smo) const {
       [](void* retired, void* arena) {
         static_cast<util::Arena*>(arena)->release(retired, sizeof(Smo<K>));
       },
-      &arena_);
+      &memory_.arena());
 }
 
 /// The leaf on the left, if the position is still linked.
 template <class K>
-auto WordTree<K>::left_neighbour(const Position<K>& at) const -> std::optional<Place> {
+auto WordTree<K>::left_neighbour(const Position<K>& at) const -> std::optional<LeafRef<K>> {
   const Key low = at.low();
   Position<K>* left = top_.linked_below(low);
   for (;;) {
@@ -454,7 +420,7 @@ auto WordTree<K>::left_neighbour(const Position<K>& at) const -> std::optional<P
       continue;
     }
     Position<K>* next = leaf->next();
-    if (next == &at) return Place{left, leaf};
+    if (next == &at) return LeafRef<K>{left, leaf};
     if (next == nullptr || low < leaf->end()) return std::nullopt;
     if (next->leaf.load() == nullptr) {
       pm::on_step("nbtree: complete a join on the way to the left neighbour");
@@ -467,8 +433,8 @@ auto WordTree<K>::left_neighbour(const Position<K>& at) const -> std::optional<P
 
 /// Has the left neighbour take along a leaf that is marked so.
 template <class K>
-void WordTree<K>::absorb(const Place& place) const {
-  freeze(*place.leaf);
+void WordTree<K>::absorb(const LeafRef<K>& place) const {
+  entries_.freeze(*place.leaf);
   while (place.current()) {
     if (const auto left = left_neighbour(*place.at)) reform(*left, nullptr);
   }
@@ -493,7 +459,7 @@ bool WordTree<K>::begins_region(const Position<K>& at) const {
 /// The left one is found by a search, so only now and then: each of these counts is left by one
 /// erase.
 template <class K>
-void WordTree<K>::join_if_due(const Place& place, unsigned pairs) const {
+void WordTree<K>::join_if_due(const LeafRef<K>& place, unsigned pairs) const {
   if (pairs != 0 && pairs != kJoinUpTo / 2) return;
   if (try_join(place)) return;
   pm::on_step("nbtree: a join is left for later");
@@ -503,7 +469,7 @@ void WordTree<K>::join_if_due(const Place& place, unsigned pairs) const {
 /// Joins a leaf with a neighbour, if both are sparse. False if that is still to be done: there was
 /// no space or no memory for it, or something else happens to one of them.
 template <class K>
-bool WordTree<K>::try_join(const Place& place) const {
+bool WordTree<K>::try_join(const LeafRef<K>& place) const {
   try {
     if (!begins_region(*place.at)) {
       const auto left = left_neighbour(*place.at);
@@ -522,7 +488,7 @@ bool WordTree<K>::try_join(const Place& place) const {
 /// Joins a leaf with its right neighbour. What it needs is allocated before that one is marked,
 /// since a marked leaf is of no use before it has been absorbed. False if it was not marked.
 template <class K>
-bool WordTree<K>::join(const Place& left, const Place& right) const {
+bool WordTree<K>::join(const LeafRef<K>& left, const LeafRef<K>& right) const {
   Draft draft;
   draft.absorbed = right.at;
   draft.absorbed_leaf = right.leaf;
@@ -554,7 +520,7 @@ bool WordTree<K>::make_up_for_joins() const {
   pm::on_step("nbtree: make up for joins");
   for (unsigned i = 0; i < kLeavesAtOnce; ++i) {
     if (round_from_ == K{}) joins_due_.store(Due::in_this_round);
-    const Place place = locate(round_from_);
+    const LeafRef<K> place = locate(round_from_);
     const int pairs = std::popcount(place.leaf->visible_slots());
     if (static_cast<unsigned>(pairs) <= kJoinUpTo / 2 && !try_join(place)) return false;
     if (!place.current()) continue;  // what it has become may join with the next one, too
@@ -582,19 +548,13 @@ void WordTree<K>::erase_makes_up_for_joins() const {
   }
 }
 
-template void WordTree<std::uint64_t>::reform(const Place&, const Key*) const;
-template void WordTree<std::uint64_t>::freeze(Leaf<std::uint64_t>&) const;
-template void WordTree<std::uint64_t>::join_if_due(const Place&, unsigned) const;
+template void WordTree<std::uint64_t>::reform(const LeafRef<std::uint64_t>&, const Key*) const;
+template void WordTree<std::uint64_t>::join_if_due(const LeafRef<std::uint64_t>&, unsigned) const;
 template bool WordTree<std::uint64_t>::make_up_for_joins() const;
 template void WordTree<std::uint64_t>::erase_makes_up_for_joins() const;
-template Leaf<std::uint64_t>* WordTree<std::uint64_t>::new_leaf(pm::Offset, unsigned,
-                                                                Position<std::uint64_t>*) const;
-template void WordTree<std::string>::reform(const Place&, const Key*) const;
-template void WordTree<std::string>::freeze(Leaf<std::string>&) const;
-template void WordTree<std::string>::join_if_due(const Place&, unsigned) const;
+template void WordTree<std::string>::reform(const LeafRef<std::string>&, const Key*) const;
+template void WordTree<std::string>::join_if_due(const LeafRef<std::string>&, unsigned) const;
 template bool WordTree<std::string>::make_up_for_joins() const;
 template void WordTree<std::string>::erase_makes_up_for_joins() const;
-template Leaf<std::string>* WordTree<std::string>::new_leaf(pm::Offset, unsigned,
-                                                            Position<std::string>*) const;
 
 }  // namespace perdix::index::nbtree

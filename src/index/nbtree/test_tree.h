@@ -35,10 +35,10 @@ class TestTree : public TestPool<TestTree<K, V>> {
     reopen(options);
   }
 
-  util::Arena& arena() { return tree_->arena_; }
+  util::Arena& arena() { return tree_->memory_.arena(); }
 
   /// Without what was released and is kept for later.
-  std::size_t dram_in_use() { return tree_->arena_.bytes_in_use(); }
+  std::size_t dram_in_use() { return tree_->memory_.arena().bytes_in_use(); }
 
   /// The block of the first leaf.
   Block& first_block() { return *core().template at<Block>(root().anchors[0].block); }

@@ -188,7 +188,7 @@ end_idle:
          swap_lost(word)
        };
 
-       /* --- insert.cc --- */
+       /* --- entry_protocol.cc --- */
 
   add:
        atomic {

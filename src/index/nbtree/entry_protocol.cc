@@ -1,70 +1,23 @@
-// How an insert comes into a leaf (nbtree.txt III-B, "log-structured insert"), and which of several
-// inserts of the same new key wins: the one in the first slot.
-//
-// An insert is decided by one step of its key word, pending -> live or pending -> dead. It may
-// become live once no slot before it can hold its key any more: a slot before it that was taken for
-// a key with the same fingerprint holds another key, is dead, or is made so while it is still
-// empty. A pending entry of the same key is decided first, for its owner. So nobody waits for the
-// owner of a slot, and after a crash the first entry of a key is the one that counted.
-#include "index/nbtree/nbtree.h"
+#include "index/nbtree/entry_protocol.h"
+
+#include "pm/probe.h"
 
 namespace perdix::index::nbtree {
 
-/// Adds a key that was not there, with the cargo's words.
 template <class K>
-auto WordTree<K>::add(const Place& place, Key key, Hash16 hash, Cargo& cargo) -> Fate {
-  Leaf<K>& leaf = *place.leaf;
-  unsigned slot = 0;
-  if (!leaf.take(fingerprint_of(hash), slot)) {
-    reform(place, &key);
-    return Fate::retry;
+void EntryProtocol<K>::persist_entries(const Leaf<K>& leaf, std::uint64_t slots) const {
+  for (; slots != 0; slots &= slots - 1) {
+    const Entry& entry = leaf.block().entries[__builtin_ctzll(slots)];
+    pm::on_step("nbtree: persist what is in doubt");
+    pm().flush(&entry, sizeof entry);  // fenced below
   }
-  Entry& entry = leaf.block().entries[slot];
-  pm::on_step("nbtree: a slot is taken");
-  // The value comes first: in one line, the order of stores is enough.
-  pm().store(entry.value, cargo.value);
-  Word word = kEmpty;
-  if (!pm().compare_exchange(entry.key, word, Code::pack(cargo.key, State::pending))) {
-    pm::on_step("nbtree: an insert's slot was closed");
-    if (leaf.closing()) reform(place, &key);
-    return Fate::retry;  // a faster one has closed the slot
-  }
-  pm::on_step("nbtree: an insert may not be durable");
-  pm().persist(&entry, sizeof entry);  // before anybody can see the key
-  pm::on_step("nbtree: an insert is pending");
-  const Fate fate = decide(place, slot, key, hash);
-  if (!all_inline()) {
-    if (fate == Fate::won) {
-      count_blobs(cargo.key, cargo.value, +1);
-      cargo.hold->linked();
-    } else {
-      leave_behind(place, slot, cargo);
-    }
-  }
-  return fate;
-}
-
-/// Frees the blobs of an entry that lost.
-template <class K>
-void WordTree<K>::leave_behind(const Place& place, unsigned slot, Cargo& cargo) {
-  if (Code::state(pm::load(place.leaf->block().entries[slot].key)) == State::frozen) {
-    pm::on_step("nbtree: an insert that lost is frozen");
-    try {
-      reform(place, nullptr);  // it still refers to the blobs; afterwards it counts for nothing
-    } catch (...) {
-      pm::on_step("nbtree: abandon a stripe");
-      cargo.hold->abandon();
-      throw;
-    }
-  }
-  cargo.hold->unclaim();
-  cargo.has_key = cargo.has_value = false;
+  pm().fence();  // before anybody learns what they say
 }
 
 /// Makes an entry visible that is live, or was. If somebody has erased it, he may have hidden it
 /// before.
 template <class K>
-void WordTree<K>::show(Leaf<K>& leaf, unsigned slot) {
+void EntryProtocol<K>::show(Leaf<K>& leaf, unsigned slot) const {
   leaf.show(slot);
   const Entry& entry = leaf.block().entries[slot];
   if (Code::state(pm::load(entry.key)) != State::special) return;
@@ -75,7 +28,7 @@ void WordTree<K>::show(Leaf<K>& leaf, unsigned slot) {
 
 /// Makes sure that no slot before this one holds the key or ever will. False if one does.
 template <class K>
-bool WordTree<K>::free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash) {
+bool EntryProtocol<K>::free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash) const {
   const std::uint64_t before = (std::uint64_t{1} << slot) - 1;
   for (std::uint64_t left = leaf.taken_for(fingerprint_of(hash)) & before; left != 0;
        left &= left - 1) {
@@ -109,8 +62,7 @@ bool WordTree<K>::free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash
 
 /// Decides about a pending entry, which is durable.
 template <class K>
-auto WordTree<K>::decide(const Place& place, unsigned slot, Key key, Hash16 hash) -> Fate {
-  Leaf<K>& leaf = *place.leaf;
+InsertOutcome EntryProtocol<K>::decide(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash) const {
   Entry& entry = leaf.block().entries[slot];
   const bool wins = free_before(leaf, slot, key, hash);
   Word word = pm::load(entry.key);
@@ -125,23 +77,22 @@ auto WordTree<K>::decide(const Place& place, unsigned slot, Key key, Hash16 hash
     }
     if (done) {
       if (wins) show(leaf, slot);
-      return wins ? Fate::won : Fate::lost;
+      return wins ? InsertOutcome::inserted : InsertOutcome::duplicate;
     }
   }
-  if (Code::state(word) == State::frozen) return fate_when_frozen(place, slot, key, hash);
+  if (Code::state(word) == State::frozen) return outcome_when_frozen(leaf, slot, key, hash);
   // Somebody else has decided that it wins, and may even have erased it.
   pm::on_step("nbtree: another has decided an insert");
   if (Code::state(word) == State::live) show(leaf, slot);
-  return Fate::won;
+  return InsertOutcome::inserted;
 }
 
 /// What became of an entry that was frozen before it was decided: replacing the leaf keeps the
 /// first of each key. A crash may find the old block, and before it the entry that this one
 /// succeeds, unless the death of that is durable by now.
 template <class K>
-auto WordTree<K>::fate_when_frozen(const Place& place, unsigned slot, Key key, Hash16 hash)
-    -> Fate {
-  Leaf<K>& leaf = *place.leaf;
+InsertOutcome EntryProtocol<K>::outcome_when_frozen(Leaf<K>& leaf, unsigned slot, Key key,
+                                                    Hash16 hash) const {
   pm::on_step("nbtree: an insert is frozen undecided");
   freeze(leaf);
   const std::uint64_t before = (std::uint64_t{1} << slot) - 1;
@@ -153,16 +104,34 @@ auto WordTree<K>::fate_when_frozen(const Place& place, unsigned slot, Key key, H
       dead |= left & -left;
     } else if (matches(word, key, hash)) {
       pm::on_step("nbtree: a frozen insert has lost");
-      return Fate::lost;
+      return InsertOutcome::duplicate;
     }
   }
   pm::on_step("nbtree: a frozen insert has won");
   settle_doubts(leaf, dead);
   leaf.show(slot);
-  return Fate::won;
+  return InsertOutcome::inserted;
 }
 
-template auto WordTree<std::uint64_t>::add(const Place&, Key, Hash16, Cargo&) -> Fate;
-template auto WordTree<std::string>::add(const Place&, Key, Hash16, Cargo&) -> Fate;
+/// Closes a leaf: afterwards all its entries are dead or frozen, and nothing in it changes.
+template <class K>
+void EntryProtocol<K>::freeze(Leaf<K>& leaf) const {
+  leaf.close();
+  for (unsigned i = 0; i < leaf.capacity(); ++i) {
+    std::uint64_t& key = leaf.block().entries[i].key;
+    for (Word word = pm::load(key);;) {
+      const State state = Code::state(word);
+      if (state == State::frozen || (state == State::special && word != kEmpty)) break;
+      const Word closed =
+          state == State::special ? Code::kDead : with_state<K>(word, State::frozen);
+      // Not persisted: what counts after a crash is the same.
+      if (pm().compare_exchange(key, word, closed)) break;
+      pm::on_step("nbtree: an entry changes before it is frozen");
+    }
+  }
+}
+
+template class EntryProtocol<std::uint64_t>;
+template class EntryProtocol<std::string>;
 
 }  // namespace perdix::index::nbtree

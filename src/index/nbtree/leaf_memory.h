@@ -1,0 +1,85 @@
+// Where leaves, positions and their bounds lie in DRAM: an arena, which has SMOs and the top layer,
+// too; and the orders that scans keep of leaves.
+//
+// Invariants:
+//   1. A leaf's number is a function of its address, and an order belongs to a number: the order is
+//   forgotten before another leaf can get the memory.
+//   2. The bytes of a string bound belong to its position and go with it.
+//
+// Thread-safe. What is released must be out of reach of all readers.
+#pragma once
+
+#include <cstring>
+#include <new>
+
+#include "index/common/scan_orders.h"
+#include "index/nbtree/leaf.h"
+#include "pool/pool_core.h"
+#include "util/arena.h"
+
+namespace perdix::index::nbtree {
+
+template <class K>
+class LeafMemory {
+ public:
+  using Key = View<K>;
+
+  /// `scan_budget`: bytes for the orders.
+  LeafMemory(pool::PoolCore& pool, std::uint64_t scan_budget)
+      : pool_(pool), orders_(arena_, pool.reclaimer()) {
+    orders_.set_budget(scan_budget);
+  }
+
+  util::Arena& arena() { return arena_; }
+  const util::Arena& arena() const { return arena_; }
+
+  /// By number_of(); a cache that scans fill.
+  ScanOrders& orders() { return orders_; }
+  ScanOrders::Number number_of(const Leaf<K>& leaf) const {
+    return arena_.ref(&leaf) * util::Arena::kGranule / Leaf<K>::bytes(kSmallCapacity);
+  }
+
+  // What follows throws std::bad_alloc.
+
+  Leaf<K>* new_leaf(pm::Offset block, unsigned capacity, Position<K>* next, Key end) {
+    void* memory = arena_.allocate(Leaf<K>::bytes(capacity));
+    return new (memory) Leaf<K>(*pool_.at<Block>(block), capacity, next, end);
+  }
+  Leaf<K>* new_leaf(pm::Offset block, unsigned capacity, Position<K>* next) {
+    return new_leaf(block, capacity, next, next == nullptr ? Key{} : next->low());
+  }
+  Position<K>* new_position(Anchor& anchor, Key low, Leaf<K>* leaf) {
+    void* memory = arena_.allocate(sizeof(Position<K>));
+    return new (memory) Position<K>(anchor, own_bound(low), leaf);
+  }
+
+  /// A low bound whose bytes are a position's own.
+  Key own_bound(Key low) {
+    if constexpr (!Words<K>::kInline) {
+      if (low.empty()) return low;
+      auto* bytes = static_cast<char*>(arena_.allocate(low.size()));
+      std::memcpy(bytes, low.data(), low.size());
+      low = {bytes, low.size()};
+    }
+    return low;
+  }
+
+  void release(Leaf<K>* leaf) {
+    orders_.forget(number_of(*leaf));  // another leaf may get the memory
+    arena_.release(leaf, leaf->bytes());
+  }
+  void release(Position<K>* position) {
+    if constexpr (!Words<K>::kInline) {
+      const Key low = position->low();
+      if (!low.empty()) arena_.release(const_cast<char*>(low.data()), low.size());
+    }
+    arena_.release(position, sizeof *position);
+  }
+
+ private:
+  pool::PoolCore& pool_;
+  util::Arena arena_{util::Arena::kMostRange};
+  ScanOrders orders_;
+};
+
+}  // namespace perdix::index::nbtree
