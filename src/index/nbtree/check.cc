@@ -51,8 +51,8 @@ void WordTree<K>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
                     "found there",
                     offset, i);
   }
-  problems.expect(order_sound(leaf, low), "block {:#x}: the order that scans keep is wrong (O1)",
-                  offset);
+  problems.expect(scanner_.order_sound(leaf, low),
+                  "block {:#x}: the order that scans keep is wrong (O1)", offset);
   std::sort(seen.begin(), seen.end());
   problems.expect(std::adjacent_find(seen.begin(), seen.end()) == seen.end(),
                   "block {:#x}: a key is there twice (N4)", offset);

@@ -45,6 +45,9 @@ class EntryProtocol {
         keys_(pool),
         codec_(pool, value_kind) {}
 
+  const Words<K>& keys() const { return keys_; }
+  const WordCodec& values() const { return codec_; }
+
   /// Neither keys nor values own blobs.
   bool all_inline() const { return Words<K>::kInline && codec_.is_inline(); }
 

@@ -36,6 +36,30 @@ std::optional<Word> WordTree<K>::find(Key key) const {
   return found.slot < 0 ? std::nullopt : std::optional(found.value);
 }
 
+/// The pair of the greatest key that is not above `key`, with the key's whole word. Leaf by leaf to
+/// the left, until one has such a key.
+template <class K>
+std::optional<Entry> WordTree<K>::find_last(Key key) const {
+  K position(key);
+  for (;;) {
+    typename LeafScanner<K>::Order order;
+    std::optional<Entry> last;
+    LeafRef<K> place = locate(position);
+    // Before last_up_to() validates the place: an anchor, where low bounds of integers are, may
+    // become that of another position.
+    Key low = place.at->low();
+    while (!scanner_.last_up_to(place, position, order, last)) {
+      place = locate_again(position);
+      low = place.at->low();
+    }
+    scanner_.keep(*place.leaf, order);
+    if (last) return last;
+    const auto before = predecessor(low);
+    if (!before) return std::nullopt;  // that was the first leaf
+    position = *before;
+  }
+}
+
 template <class K>
 bool WordTree<K>::reclaim_space() noexcept {
   bool any = false;

@@ -11,7 +11,7 @@
 //   smo.cc       structure modifications in three phases; joining sparse leaves
 //   reserve.h    blocks that are put aside for them, for a full pool
 //   get_many.cc  many lookups at once
-//   scan.cc      ordered iteration
+//   leaf_scanner.h  ordered iteration: the pairs of a leaf in order; scan.cc
 //   recovery.cc  what happens on open: creation, the layers above the leaves; destruction
 //   resume.cc    the leaves' DRAM sides come back, one by one, while the index is in use
 //   check.cc     verification of the invariants of layout.h and leaf.h; statistics
@@ -54,6 +54,7 @@
 #include "index/nbtree/layout.h"
 #include "index/nbtree/leaf.h"
 #include "index/nbtree/leaf_memory.h"
+#include "index/nbtree/leaf_scanner.h"
 #include "index/nbtree/ledger.h"
 #include "index/nbtree/reserve.h"
 #include "index/nbtree/survey.h"
@@ -102,7 +103,10 @@ class WordTree : public pool::OpenIndex {
 
   /// Whether a scan would find the order of the pairs in the key's leaf, and need not sort. For
   /// tests.
-  bool order_kept(Key key) const;
+  bool order_kept(Key key) const {
+    const epoch::Guard guard;
+    return scanner_.has_order(*locate(key).leaf);
+  }
 
   void for_each_block(const BlockVisitor& visit) const override;
 
@@ -231,19 +235,6 @@ class WordTree : public pool::OpenIndex {
   bool may_join(const Leaf<K>& left, const Leaf<K>& right) const;
   bool begins_region(const Position<K>& at) const;
 
-  // scan.cc
-  struct Order;
-  template <class ScanBatch>
-  bool collect(const LeafRef<K>& place, Key from, std::size_t limit, Order& order,
-               ScanBatch& into) const;
-  bool last_up_to(const LeafRef<K>& place, Key key, Order& order, std::optional<Entry>& last) const;
-  unsigned sort_and_find(const LeafRef<K>& place, Key from, Order& order) const;
-  std::optional<unsigned> first_from(const Leaf<K>& leaf, const Places& places, Key from) const;
-  bool sort_slots(const Leaf<K>& leaf, Key low, Order& order) const;
-  bool order_sound(const Leaf<K>& leaf, Key low) const;
-  void prefetch_entries(const Leaf<K>& leaf) const;
-  void prefetch_after(const Leaf<K>& leaf) const;
-
   // recovery.cc
   void create();
   void recover();
@@ -274,6 +265,7 @@ class WordTree : public pool::OpenIndex {
   Keys keys_;
   WordCodec codec_;
   mutable LeafMemory<K> memory_;
+  mutable LeafScanner<K> scanner_;
   // Before the arena goes away, what was retired must have come back to it.
   epoch::DrainFirst drain_;
   mutable Top<K> top_;

@@ -50,6 +50,7 @@ WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOpti
       keys_(pool()),
       codec_(pool(), value_kind),
       memory_(pool(), options.scan_budget),
+      scanner_(entries_, memory_),
       drain_{pool().reclaimer()},
       top_(
           memory_.arena(), pool().reclaimer(),

@@ -1,34 +1,19 @@
-// Ordered iteration, which the paper has not: leaf by leaf. A leaf's entries are unsorted; a scan
-// keeps their order in DRAM for the next one (common/scan_orders.h). Its stamp is the set of
-// visible slots: a slot keeps its key for as long as it is visible and not dead.
-//
-// Each pair that is shown was there at a moment while its leaf was read, and each key that is
-// passed over was not: as for a lookup, see durability/nbtree.md. Nothing is shown before it is
-// durable.
 #include <algorithm>
 #include <array>
 
+#include "index/nbtree/leaf_scanner.h"
 #include "index/nbtree/nbtree.h"
 
 namespace perdix::index::nbtree {
 
 static_assert(kCapacity <= Places::kMost);
 
-/// Slots of a leaf in the order of their keys.
-template <class K>
-struct WordTree<K>::Order {
-  std::uint64_t visible = 0;  ///< slots that were when it was made
-  bool kept = false;          ///< it is that which the leaf has already
-  bool sound = false;         ///< it was made anew, and the leaf is not damaged as far as it shows
-  Places places;              ///< without those that were dead then
-};
-
 /// Adds at most `limit` pairs of a leaf with key >= from, ascending. False if the leaf was replaced
 /// meanwhile.
 template <class K>
 template <class ScanBatch>
-bool WordTree<K>::collect(const LeafRef<K>& place, Key from, std::size_t limit, Order& order,
-                          ScanBatch& into) const {
+bool LeafScanner<K>::collect(const LeafRef<K>& place, Key from, std::size_t limit, Order& order,
+                             ScanBatch& into) const {
   const Leaf<K>& leaf = *place.leaf;
   prefetch_entries(leaf);
   prefetch_after(leaf);
@@ -48,7 +33,7 @@ bool WordTree<K>::collect(const LeafRef<K>& place, Key from, std::size_t limit, 
 
 /// The order of the leaf's pairs, and how many of its keys are below `from`.
 template <class K>
-unsigned WordTree<K>::sort_and_find(const LeafRef<K>& place, Key from, Order& order) const {
+unsigned LeafScanner<K>::sort_and_find(const LeafRef<K>& place, Key from, Order& order) const {
   const Leaf<K>& leaf = *place.leaf;
   order.visible = leaf.visible_slots();
   order.kept = memory_.orders().read(memory_.number_of(leaf), order.visible, order.places);
@@ -62,8 +47,8 @@ unsigned WordTree<K>::sort_and_find(const LeafRef<K>& place, Key from, Order& or
 /// How many keys are below `from`, which is in the leaf's range. Nothing if that can't be found out
 /// since one of them is dead by now.
 template <class K>
-std::optional<unsigned> WordTree<K>::first_from(const Leaf<K>& leaf, const Places& places,
-                                                Key from) const {
+std::optional<unsigned> LeafScanner<K>::first_from(const Leaf<K>& leaf, const Places& places,
+                                                   Key from) const {
   unsigned first = 0;
   for (unsigned size = places.size(); size > 0;) {
     const unsigned half = size / 2;
@@ -81,7 +66,7 @@ std::optional<unsigned> WordTree<K>::first_from(const Leaf<K>& leaf, const Place
 /// each new pair. `low` is the leaf's low bound. False if a key is there twice or out of the leaf's
 /// range.
 template <class K>
-bool WordTree<K>::sort_slots(const Leaf<K>& leaf, Key low, Order& order) const {
+bool LeafScanner<K>::sort_slots(const Leaf<K>& leaf, Key low, Order& order) const {
   struct Sortable {
     Key key;
     PlaceInLeaf slot;
@@ -122,7 +107,7 @@ bool WordTree<K>::sort_slots(const Leaf<K>& leaf, Key low, Order& order) const {
 
 /// Asks for the entries of a leaf.
 template <class K>
-void WordTree<K>::prefetch_entries(const Leaf<K>& leaf) const {
+void LeafScanner<K>::prefetch_entries(const Leaf<K>& leaf) const {
   const Block& block = leaf.block();
   for (unsigned i = 0; i < leaf.capacity(); i += pm::kLineSize / sizeof(Entry))
     __builtin_prefetch(&block.entries[i]);
@@ -130,7 +115,7 @@ void WordTree<K>::prefetch_entries(const Leaf<K>& leaf) const {
 
 /// Asks for the leaf that follows.
 template <class K>
-void WordTree<K>::prefetch_after(const Leaf<K>& leaf) const {
+void LeafScanner<K>::prefetch_after(const Leaf<K>& leaf) const {
   const Position<K>* next = leaf.next();
   if (next == nullptr) return;
   const Leaf<K>* there = next->leaf.load(std::memory_order_acquire);
@@ -139,17 +124,9 @@ void WordTree<K>::prefetch_after(const Leaf<K>& leaf) const {
   memory_.orders().prefetch(memory_.number_of(*there));
 }
 
-template <class K>
-bool WordTree<K>::order_kept(Key key) const {
-  const epoch::Guard guard;
-  const Leaf<K>& leaf = *locate(key).leaf;
-  Places places;
-  return memory_.orders().read(memory_.number_of(leaf), leaf.visible_slots(), places);
-}
-
 /// Whether the order that a leaf has, if it counts, is the right one (O1).
 template <class K>
-bool WordTree<K>::order_sound(const Leaf<K>& leaf, Key low) const {
+bool LeafScanner<K>::order_sound(const Leaf<K>& leaf, Key low) const {
   Order kept, anew;
   anew.visible = leaf.visible_slots();
   if (!memory_.orders().read(memory_.number_of(leaf), anew.visible, kept.places)) return true;
@@ -157,18 +134,39 @@ bool WordTree<K>::order_sound(const Leaf<K>& leaf, Key low) const {
   return std::ranges::equal(kept.places.span(), anew.places.span());
 }
 
+/// Finds the leaf's last pair with a key that is not above `key`, if there is one. False if the
+/// leaf was replaced meanwhile.
+template <class K>
+bool LeafScanner<K>::last_up_to(const LeafRef<K>& place, Key key, Order& order,
+                                std::optional<Entry>& last) const {
+  const Leaf<K>& leaf = *place.leaf;
+  last.reset();
+  const unsigned below = sort_and_find(place, key, order);
+  for (unsigned end = std::min(below + 1, order.places.size()); end > 0 && !last; --end) {
+    const Entry& entry = leaf.block().entries[order.places[end - 1]];
+    const Word word = pm::load(entry.key);
+    if (Code::state(word) == State::special) continue;  // it is dead by now
+    const Word key_word = Code::key(word, key);
+    if (!(key < keys_.view(key_word))) last = Entry{key_word, pm::load(entry.value)};
+  }
+  entries_.settle_doubts(leaf, order.visible);
+  return place.current();
+}
+
+template class LeafScanner<std::uint64_t>;
+template class LeafScanner<std::string>;
+
 template <class K>
 template <class ScanBatch, class Values>
 bool WordTree<K>::read_batch(ScanBatch& batch, const Values& values, K& position,
                              std::size_t limit) const {
   const epoch::Guard guard;
-  Order order;
+  typename LeafScanner<K>::Order order;
   LeafRef<K> place = locate(position);
-  memory_.orders().prefetch(memory_.number_of(*place.leaf));
-  while (!collect(place, position, limit, order, batch)) place = locate_again(position);
+  scanner_.prefetch_order(*place.leaf);
+  while (!scanner_.collect(place, position, limit, order, batch)) place = locate_again(position);
   batch.own(pool(), values, limit);
-  if (order.sound)
-    memory_.orders().keep(memory_.number_of(*place.leaf), order.visible, order.places);
+  scanner_.keep(*place.leaf, order);
   pool().require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {
     position = batch.next_key();
@@ -190,56 +188,6 @@ void Tree<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
                                    });
 }
 
-/// Finds the leaf's last pair with a key that is not above `key`, if there is one. False if the
-/// leaf was replaced meanwhile.
-template <class K>
-bool WordTree<K>::last_up_to(const LeafRef<K>& place, Key key, Order& order,
-                             std::optional<Entry>& last) const {
-  const Leaf<K>& leaf = *place.leaf;
-  last.reset();
-  const unsigned below = sort_and_find(place, key, order);
-  for (unsigned end = std::min(below + 1, order.places.size()); end > 0 && !last; --end) {
-    const Entry& entry = leaf.block().entries[order.places[end - 1]];
-    const Word word = pm::load(entry.key);
-    if (Code::state(word) == State::special) continue;  // it is dead by now
-    const Word key_word = Code::key(word, key);
-    if (!(key < keys_.view(key_word))) last = Entry{key_word, pm::load(entry.value)};
-  }
-  entries_.settle_doubts(leaf, order.visible);
-  return place.current();
-}
-
-/// The pair of the greatest key that is not above `key`, with the key's whole word. Leaf by leaf to
-/// the left, until one has such a key.
-template <class K>
-std::optional<Entry> WordTree<K>::find_last(Key key) const {
-  K position(key);
-  for (;;) {
-    Order order;
-    std::optional<Entry> last;
-    LeafRef<K> place = locate(position);
-    // Before last_up_to() validates the place: an anchor, where low bounds of integers are, may
-    // become that of another position.
-    Key low = place.at->low();
-    while (!last_up_to(place, position, order, last)) {
-      place = locate_again(position);
-      low = place.at->low();
-    }
-    if (order.sound)
-      memory_.orders().keep(memory_.number_of(*place.leaf), order.visible, order.places);
-    if (last) return last;
-    const auto before = predecessor(low);
-    if (!before) return std::nullopt;  // that was the first leaf
-    position = *before;
-  }
-}
-
-template bool WordTree<std::uint64_t>::order_kept(Key) const;
-template bool WordTree<std::string>::order_kept(Key) const;
-template bool WordTree<std::uint64_t>::order_sound(const Leaf<std::uint64_t>&, Key) const;
-template bool WordTree<std::string>::order_sound(const Leaf<std::string>&, Key) const;
-template std::optional<Entry> WordTree<std::uint64_t>::find_last(Key) const;
-template std::optional<Entry> WordTree<std::string>::find_last(Key) const;
 template class Tree<std::uint64_t, std::uint64_t>;
 template class Tree<std::uint64_t, std::string>;
 template class Tree<std::string, std::uint64_t>;

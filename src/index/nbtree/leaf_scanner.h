@@ -1,0 +1,75 @@
+// The pairs of a leaf in the order of their keys, for ordered iteration, which the paper has not. A
+// leaf's entries are unsorted; a scan keeps their order in DRAM for the next one
+// (common/scan_orders.h). Its stamp is the set of visible slots: a slot keeps its key for as long
+// as it is visible and not dead.
+//
+// Each pair that is shown was there at a moment while its leaf was read, and each key that is
+// passed over was not: as for a lookup, see durability/nbtree.md. Nothing is shown before it is
+// durable.
+//
+// Thread-safe. The caller holds a guard.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "index/common/scan_orders.h"
+#include "index/nbtree/entry_protocol.h"
+#include "index/nbtree/leaf.h"
+#include "index/nbtree/leaf_memory.h"
+
+namespace perdix::index::nbtree {
+
+template <class K>
+class LeafScanner {
+ public:
+  using Key = View<K>;
+
+  LeafScanner(const EntryProtocol<K>& entries, LeafMemory<K>& memory)
+      : entries_(entries), keys_(entries.keys()), memory_(memory) {}
+
+  /// Slots of a leaf in the order of their keys.
+  struct Order {
+    std::uint64_t visible = 0;  ///< slots that were when it was made
+    bool kept = false;          ///< it is that which the leaf has already
+    bool sound = false;  ///< it was made anew, and the leaf is not damaged as far as it shows
+    Places places;       ///< without those that were dead then
+  };
+
+  template <class ScanBatch>
+  bool collect(const LeafRef<K>& place, Key from, std::size_t limit, Order& order,
+               ScanBatch& into) const;
+  bool last_up_to(const LeafRef<K>& place, Key key, Order& order, std::optional<Entry>& last) const;
+
+  /// Keeps an order that was made anew.
+  void keep(const Leaf<K>& leaf, const Order& order) {
+    if (order.sound) memory_.orders().keep(memory_.number_of(leaf), order.visible, order.places);
+  }
+
+  /// Whether the leaf has an order that counts.
+  bool has_order(const Leaf<K>& leaf) const {
+    Places places;
+    return memory_.orders().read(memory_.number_of(leaf), leaf.visible_slots(), places);
+  }
+
+  bool order_sound(const Leaf<K>& leaf, Key low) const;
+  void prefetch_order(const Leaf<K>& leaf) const {
+    memory_.orders().prefetch(memory_.number_of(leaf));
+  }
+
+ private:
+  using Code = Codec<K>;
+
+  unsigned sort_and_find(const LeafRef<K>& place, Key from, Order& order) const;
+  std::optional<unsigned> first_from(const Leaf<K>& leaf, const Places& places, Key from) const;
+  bool sort_slots(const Leaf<K>& leaf, Key low, Order& order) const;
+  void prefetch_entries(const Leaf<K>& leaf) const;
+  void prefetch_after(const Leaf<K>& leaf) const;
+
+  const EntryProtocol<K>& entries_;
+  Words<K> keys_;
+  LeafMemory<K>& memory_;
+};
+
+}  // namespace perdix::index::nbtree
