@@ -8,6 +8,7 @@ from bug import (
     NB_LEDGER,
     NB_LEFTOVERS,
     NB_RECOVERY,
+    NB_COLD,
     NB_RESUME,
     NB_SMO,
     NB_STRINGS,
@@ -78,7 +79,7 @@ BUGS = [
     Bug(
         "nbtree: opening leaves what the ledger names of structure modifications",
         NB_RECOVERY,
-        "  });\n  ledger_->settle(Ledger::Purpose::modification);\n",
+        "  });\n  upkeep_.ledger.settle(Ledger::Purpose::modification);\n",
         "  });\n",
         NB,
     ),
@@ -98,7 +99,7 @@ BUGS = [
     ),
     Bug(
         "nbtree: blobs that are reached are taken for lost",
-        NB_RESUME,
+        NB_COLD,
         "    if (!leftovers.empty()) leftovers.template reached_entry<K>(codec_, key, value);\n",
         "",
         NB_STRINGS,
@@ -106,7 +107,7 @@ BUGS = [
     Bug(
         "nbtree: blobs that are lost are forgotten",
         NB_RESUME,
-        "    ledger_->settle(kPurpose);\n",
+        "    ledger_.settle(kPurpose);\n",
         "",
         NB_STRINGS,
     ),
@@ -149,7 +150,7 @@ BUGS = [
     Bug(
         "nbtree: a check of the pool counts what closing the index frees",
         NB_CHECK,
-        "  reserve_->give_up();  // else a check would miss what is freed when the index is "
+        "  upkeep_.reserve.give_up();  // else a check would miss what is freed when the index is "
         "closed\n",
         "",
         NB,

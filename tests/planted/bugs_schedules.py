@@ -25,7 +25,7 @@ from bug import (
     NB_PROTOCOL,
     NB_PROTOCOL_H,
     NB_LEDGER,
-    NB_RESUME,
+    NB_COLD,
     NB_SCAN,
     NB_SMO,
     NB_TOP,
@@ -71,14 +71,14 @@ BUGS = [
   Word word = kEmpty;
   if (!pm().compare_exchange(entry.key, word, Code::pack(cargo.key, State::pending))) {
     pm::on_step("nbtree: an insert's slot was closed");
-    if (leaf.closing()) reform(place, &key);
+    if (leaf.closing()) upkeep_.structure.reform(place, &key);
     return InsertOutcome::retry;  // a faster one has closed the slot
   }
 """,
         """  Word word = kEmpty;
   if (!pm().compare_exchange(entry.key, word, Code::pack(cargo.key, State::pending))) {
     pm::on_step("nbtree: an insert's slot was closed");
-    if (leaf.closing()) reform(place, &key);
+    if (leaf.closing()) upkeep_.structure.reform(place, &key);
     return InsertOutcome::retry;
   }
   pm().store(entry.value, cargo.value);
@@ -157,7 +157,7 @@ BUGS = [
 
 /// What is left to do when a leaf has been replaced.
 template <class K>
-void WordTree<K>::finish(const LeafRef<K>& place, Smo<K>& smo) const {
+void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
   auto wish = smo.wishes.begin();
   counts_.add_leaf(*place.leaf, -1);
   counts_.add_leaf(*smo.left, +1);
@@ -180,7 +180,7 @@ void WordTree<K>::finish(const LeafRef<K>& place, Smo<K>& smo) const {
 
 /// What is left to do when a leaf has been replaced.
 template <class K>
-void WordTree<K>::finish(const LeafRef<K>& place, Smo<K>& smo) const {
+void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
   auto wish = smo.wishes.begin();
   counts_.add_leaf(*place.leaf, -1);
   counts_.add_leaf(*smo.left, +1);
@@ -262,14 +262,14 @@ void WordTree<K>::finish(const LeafRef<K>& place, Smo<K>& smo) const {
     ),
     Bug(
         "schedules: a leaf comes back with frozen entries, and is not closing",
-        NB_RESUME,
+        NB_COLD,
         "  leaf.set_visible(found.counts, found.frozen != 0);\n",
         "  leaf.set_visible(found.counts, false);\n",
         CONTESTED_FULL,
     ),
     Bug(
         "schedules: an entry of a cold leaf that another has just killed is not persisted",
-        NB_RESUME,
+        NB_COLD,
         "= deciding_.load() == 0 ? 0 : found.dead;",
         "= {planted} || deciding_.load() == 0 ? 0 : found.dead;",
         COLD,

@@ -51,7 +51,7 @@ void WordTree<K>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
                     "found there",
                     offset, i);
   }
-  problems.expect(scanner_.order_sound(leaf, low),
+  problems.expect(upkeep_.scanner.order_sound(leaf, low),
                   "block {:#x}: the order that scans keep is wrong (O1)", offset);
   std::sort(seen.begin(), seen.end());
   problems.expect(std::adjacent_find(seen.begin(), seen.end()) == seen.end(),
@@ -98,13 +98,13 @@ void WordTree<K>::check_leaf(const Position<K>& at, CheckReport& report) const {
 
 template <class K>
 CheckReport WordTree<K>::check() const {
-  require_resumed();
+  upkeep_.resumer.require_resumed();
   CheckReport report;
   Problems problems(report);
   const epoch::Guard guard;
   ++report.blocks;  // the root's
-  const unsigned occupied = ledger_->occupied(Ledger::Purpose::operation) +
-                            ledger_->occupied(Ledger::Purpose::modification);
+  const unsigned occupied = upkeep_.ledger.occupied(Ledger::Purpose::operation) +
+                            upkeep_.ledger.occupied(Ledger::Purpose::modification);
   problems.expect(occupied == 0, "{} stripes of the ledger can't be used (N7)", occupied);
   problems.expect(pm::load(root().first) == pool().offset(&head_->anchor()),
                   "the root does not lead to the first anchor (N1)");
@@ -116,7 +116,7 @@ CheckReport WordTree<K>::check() const {
     }
     check_leaf(*at, report);
     check_entries(*at, *at->leaf.load(), report);
-    const auto [found, leaf] = top_.floor(at->low());
+    const auto [found, leaf] = upkeep_.top.floor(at->low());
     problems.expect(found == at, "the layers above miss block {:#x}",
                     pool().offset(&at->leaf.load()->block()));
     problems.expect(leaf == nullptr || leaf == at->leaf.load(),
@@ -130,15 +130,15 @@ CheckReport WordTree<K>::check() const {
 
 template <class K>
 void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
-  require_resumed();
-  reserve_->give_up();  // else a check would miss what is freed when the index is closed
+  upkeep_.resumer.require_resumed();
+  upkeep_.reserve.give_up();  // else a check would miss what is freed when the index is closed
   const epoch::Guard guard;
   const auto visit_words = [&](Word key, Word value) {
     if (Keys::blobs(key) != 0) visit(blob_offset(key));
     if (codec_.blobs(value) != 0) visit(blob_offset(value));
   };
   visit(pool().offset(&root()));
-  ledger_->for_each_block(visit);
+  upkeep_.ledger.for_each_block(visit);
   for (const Position<K>* at = head_; at != nullptr; at = at->leaf.load()->next()) {
     const Leaf<K>& leaf = *at->leaf.load();
     visit(pool().offset(&leaf.block()));

@@ -12,7 +12,7 @@ void WordTree<K>::find_group(std::span<const Key> keys, std::span<std::optional<
   std::array<typename Top<K>::Spot, kGroup> spots;
   std::array<Hash16, kGroup> hashes;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    spots[i] = top_.floor(keys[i]);
+    spots[i] = upkeep_.top.floor(keys[i]);
     hashes[i] = Keys::hash16(keys[i]);
     if (spots[i].leaf != nullptr) spots[i].leaf->prefetch();
   }
@@ -23,7 +23,7 @@ void WordTree<K>::find_group(std::span<const Key> keys, std::span<std::optional<
     if (slots != 0) __builtin_prefetch(&leaf->block().entries[__builtin_ctzll(slots)]);
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    LeafRef<K> place = locate_at(spots[i], keys[i]);
+    LeafRef<K> place = upkeep_.locator.locate_at(spots[i], keys[i]);
     const Lookup found = find_settled(place, keys[i], hashes[i]);
     out[i] = found.slot < 0 ? std::nullopt : std::optional(found.value);
   }

@@ -17,7 +17,7 @@
 //   that its left neighbour shall absorb it. Whoever needs the leaf completes that.
 //   5. A Position without a leaf was joined with the one at its left. Where the leaf is cold, the
 //   block is as a crash or a close has left it, and so are the positions around it: nobody changes
-//   them before the leaf is warm (resume.cc).
+//   them before the leaf is warm (cold_leaves.h).
 //   6. The place of a Position's anchor is free, and may be another's, a grace period after the
 //   position was joined. So its anchor, and `low` of integers, are for who has seen, under the
 //   guard that he holds, a leaf there, or one whose `next` it is.

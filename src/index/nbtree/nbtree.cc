@@ -9,11 +9,6 @@
 
 namespace perdix::index::nbtree {
 
-template <class K>
-[[gnu::noinline]] auto WordTree<K>::locate_again(Key key) const -> LeafRef<K> {
-  return locate(key);
-}
-
 /// What there is of the key, at a moment when the leaf was at its position; durable.
 template <class K>
 [[gnu::always_inline]] inline auto WordTree<K>::find_settled(LeafRef<K>& place, Key key,
@@ -48,11 +43,11 @@ std::optional<Entry> WordTree<K>::find_last(Key key) const {
     // Before last_up_to() validates the place: an anchor, where low bounds of integers are, may
     // become that of another position.
     Key low = place.at->low();
-    while (!scanner_.last_up_to(place, position, order, last)) {
+    while (!upkeep_.scanner.last_up_to(place, position, order, last)) {
       place = locate_again(position);
       low = place.at->low();
     }
-    scanner_.keep(*place.leaf, order);
+    upkeep_.scanner.keep(*place.leaf, order);
     if (last) return last;
     const auto before = predecessor(low);
     if (!before) return std::nullopt;  // that was the first leaf
@@ -64,32 +59,21 @@ template <class K>
 bool WordTree<K>::reclaim_space() noexcept {
   bool any = false;
   try {
-    any = reserve_->free_garbage();
+    any = upkeep_.reserve.free_garbage();
     // What one round of joins frees serves the next one, so the rounds grow. Bounded, in case that
     // others miss more joins meanwhile.
-    for (auto left = counts_.leaves.sum(); left > 0 && joins_due_.load() != Due::none; --left) {
-      if (make_up_for_joins()) continue;
-      if (!reserve_->free_garbage()) break;
+    for (auto left = upkeep_.counts.leaves.sum(); left > 0 && upkeep_.joins.due(); --left) {
+      if (upkeep_.joins.make_up()) continue;
+      if (!upkeep_.reserve.free_garbage()) break;
       any = true;
     }
-    any |= reserve_->free_garbage();
-    any |= reserve_->free_pages();
-    any |= free_leftovers();  // last: it needs all leaves, and one may be damaged
+    any |= upkeep_.reserve.free_garbage();
+    any |= upkeep_.reserve.free_pages();
+    any |= upkeep_.resumer.free_leftovers();  // last: it needs all leaves, and one may be damaged
   } catch (const std::exception&) {
     // What is named stays so, and is freed later.
   }
   return any;
-}
-
-/// Frees what a crash has left named for operations, for which all leaves must be back.
-template <class K>
-bool WordTree<K>::free_leftovers() {
-  {
-    const std::lock_guard lock(settling_);
-    if (settled_ || !ledger_->has_leftovers(Ledger::Purpose::operation)) return false;
-  }
-  require_resumed();
-  return true;
 }
 
 template <class K>
@@ -118,7 +102,7 @@ bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const New
       load_cargo(cargo, &key, hash, value);
       const InsertOutcome outcome = add(place, key, hash, cargo);
       if (outcome != InsertOutcome::inserted) continue;  // if it lost, the key is there now
-      counts_.pairs.add(1);
+      upkeep_.counts.pairs.add(1);
     }
     return true;
   }
@@ -129,7 +113,7 @@ bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const New
 template <class K>
 void WordTree<K>::name_ahead(Cargo& cargo, Word value) {
   if (!pm().commits_as_one()) return;
-  if (!cargo.hold) cargo.hold.emplace(*ledger_, Ledger::Purpose::operation);
+  if (!cargo.hold) cargo.hold.emplace(upkeep_.ledger, Ledger::Purpose::operation);
   cargo.hold->make_room(1);
   cargo.hold->name(0, codec_.blobs(value) == 0 ? pm::kNull : blob_offset(value));
 }
@@ -141,7 +125,7 @@ void WordTree<K>::load_cargo(Cargo& cargo, const Key* key, Hash16 hash, const Ne
     if constexpr (Keys::kInline) cargo.key = key != nullptr ? *key : 0;
     cargo.value = value.word;
   } else {
-    if (!cargo.hold) cargo.hold.emplace(*ledger_, Ledger::Purpose::operation);
+    if (!cargo.hold) cargo.hold.emplace(upkeep_.ledger, Ledger::Purpose::operation);
     if (cargo.has_value && cargo.has_key == (key != nullptr)) return;
     cargo.hold->unclaim();
     cargo.has_value = cargo.has_key = false;
@@ -168,7 +152,7 @@ auto WordTree<K>::add(const LeafRef<K>& place, Key key, Hash16 hash, Cargo& carg
   Leaf<K>& leaf = *place.leaf;
   unsigned slot = 0;
   if (!leaf.take(fingerprint_of(hash), slot)) {
-    reform(place, &key);
+    upkeep_.structure.reform(place, &key);
     return InsertOutcome::retry;
   }
   Entry& entry = leaf.block().entries[slot];
@@ -178,7 +162,7 @@ auto WordTree<K>::add(const LeafRef<K>& place, Key key, Hash16 hash, Cargo& carg
   Word word = kEmpty;
   if (!pm().compare_exchange(entry.key, word, Code::pack(cargo.key, State::pending))) {
     pm::on_step("nbtree: an insert's slot was closed");
-    if (leaf.closing()) reform(place, &key);
+    if (leaf.closing()) upkeep_.structure.reform(place, &key);
     return InsertOutcome::retry;  // a faster one has closed the slot
   }
   pm::on_step("nbtree: an insert may not be durable");
@@ -187,7 +171,7 @@ auto WordTree<K>::add(const LeafRef<K>& place, Key key, Hash16 hash, Cargo& carg
   const InsertOutcome outcome = entries_.decide(leaf, slot, key, hash);
   if (!all_inline()) {
     if (outcome == InsertOutcome::inserted) {
-      counts_.add_blobs(entries_, cargo.key, cargo.value, +1);
+      upkeep_.counts.add_blobs(entries_, cargo.key, cargo.value, +1);
       cargo.hold->linked();
     } else {
       leave_behind(place, slot, cargo);
@@ -202,7 +186,8 @@ void WordTree<K>::leave_behind(const LeafRef<K>& place, unsigned slot, Cargo& ca
   if (Code::state(pm::load(place.leaf->block().entries[slot].key)) == State::frozen) {
     pm::on_step("nbtree: an insert that lost is frozen");
     try {
-      reform(place, nullptr);  // it still refers to the blobs; afterwards it counts for nothing
+      // It still refers to the blobs; afterwards it counts for nothing.
+      upkeep_.structure.reform(place, nullptr);
     } catch (...) {
       pm::on_step("nbtree: abandon a stripe");
       cargo.hold->abandon();
@@ -234,8 +219,8 @@ bool WordTree<K>::replace(const LeafRef<K>& place, unsigned slot, const Word* on
   entries_.end_doubt(leaf);
   if (done) {
     if (!codec_.is_inline()) {
-      counts_.add_blobs(entries_, 0, old.second, -1);
-      counts_.add_blobs(entries_, 0, cargo.value, +1);
+      upkeep_.counts.add_blobs(entries_, 0, old.second, -1);
+      upkeep_.counts.add_blobs(entries_, 0, cargo.value, +1);
       cargo.hold->linked();
       cargo.hold->unlinked();
     }
@@ -244,7 +229,7 @@ bool WordTree<K>::replace(const LeafRef<K>& place, unsigned slot, const Word* on
   if (!codec_.is_inline()) cargo.hold->unname();
   if (Code::state(old.first) == State::frozen) {
     pm::on_step("nbtree: an update meets a frozen entry");
-    reform(place, nullptr);
+    upkeep_.structure.reform(place, nullptr);
   }
   return false;
 }
@@ -253,8 +238,8 @@ template <class K>
 bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
   check_key(key);
   const bool erased = retry_when_full(pool(), [&] { return try_erase(key, expected); });
-  if (joins_due_.load(std::memory_order_relaxed) != Due::none) [[unlikely]]
-    erase_makes_up_for_joins();
+  if (upkeep_.joins.due()) [[unlikely]]
+    upkeep_.joins.make_up_in_erase();
   return erased;
 }
 
@@ -273,8 +258,8 @@ bool WordTree<K>::try_erase(Key key, const NewValue* expected) {
       const Word* only = expected == nullptr ? nullptr : &found.value;
       if (!remove(place, static_cast<unsigned>(found.slot), only, cargo, pairs)) continue;
     }
-    counts_.pairs.add(-1);
-    join_if_due(place, pairs);
+    upkeep_.counts.pairs.add(-1);
+    upkeep_.joins.join_if_due(place, pairs);
     return true;
   }
 }
@@ -287,7 +272,7 @@ bool WordTree<K>::remove(const LeafRef<K>& place, unsigned slot, const Word* onl
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block().entries[slot];
   if (!all_inline()) {
-    cargo.hold.emplace(*ledger_, Ledger::Purpose::operation);
+    cargo.hold.emplace(upkeep_.ledger, Ledger::Purpose::operation);
     cargo.hold->make_room(2);
   }
   entries_.begin_doubt(leaf);  // before anybody can miss the key
@@ -308,39 +293,39 @@ bool WordTree<K>::remove(const LeafRef<K>& place, unsigned slot, const Word* onl
   }
   entries_.end_doubt(leaf);
   if (done) {
-    counts_.add_blobs(entries_, old.first, old.second, -1);
+    upkeep_.counts.add_blobs(entries_, old.first, old.second, -1);
     if (!all_inline()) cargo.hold->unlinked();
     return true;
   }
   cargo.hold.reset();
   if (Code::state(old.first) == State::frozen) {
     pm::on_step("nbtree: an erase meets a frozen entry");
-    reform(place, nullptr);
+    upkeep_.structure.reform(place, nullptr);
   }
   return false;
 }
 
 template <class K>
 std::uint64_t WordTree<K>::size() const {
-  require_resumed();
-  return static_cast<std::uint64_t>(counts_.pairs.sum());
+  upkeep_.resumer.require_resumed();
+  return static_cast<std::uint64_t>(upkeep_.counts.pairs.sum());
 }
 
 template <class K>
 IndexStats WordTree<K>::stats() const {
   IndexStats stats;
-  stats.pairs = static_cast<std::uint64_t>(counts_.pairs.sum());
-  const auto leaves = static_cast<std::uint64_t>(counts_.leaves.sum());
-  const auto small = static_cast<std::uint64_t>(counts_.small_leaves.sum());
+  stats.pairs = static_cast<std::uint64_t>(upkeep_.counts.pairs.sum());
+  const auto leaves = static_cast<std::uint64_t>(upkeep_.counts.leaves.sum());
+  const auto small = static_cast<std::uint64_t>(upkeep_.counts.small_leaves.sum());
   stats.leaves = leaves;
-  stats.pm_bytes = sizeof(Root) + ledger_->page_bytes() + leaves * block_bytes(kCapacity) -
+  stats.pm_bytes = sizeof(Root) + upkeep_.ledger.page_bytes() + leaves * block_bytes(kCapacity) -
                    small * (block_bytes(kCapacity) - block_bytes(kSmallCapacity)) +
-                   static_cast<std::uint64_t>(counts_.blob_bytes.sum());
-  stats.dram_bytes = sizeof *this + memory_.arena().bytes_reserved();
+                   static_cast<std::uint64_t>(upkeep_.counts.blob_bytes.sum());
+  stats.dram_bytes = sizeof *this + upkeep_.memory.arena().bytes_reserved();
   stats.recovery_seconds = recovery_seconds_;
-  stats.resumption_seconds = resumption_.seconds();
+  stats.resumption_seconds = upkeep_.resumer.seconds();
   stats.resumed =
-      resumption_.done()
+      upkeep_.resumer.done()
           ? 1
           : std::min(1.0, static_cast<double>(leaves) / static_cast<double>(leaves_at_opening_));
   return stats;

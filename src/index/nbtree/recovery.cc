@@ -1,6 +1,6 @@
 // What happens on open and on drop. An index that is new gets its first leaves; of one that exists
 // the anchors are read, and the layers above the leaves built from them. The leaves' DRAM sides
-// come back later: resume.cc. The pool has resolved the allocator's log before, so the invariants
+// come back later: resumer.h. The pool has resolved the allocator's log before, so the invariants
 // of layout.h hold.
 //
 // Opening writes to PM what it finds out about the ledger's names; a crash during it leaves less to
@@ -41,6 +41,54 @@ void for_each_anchor(const pool::PoolCore& pool, const Words<K>& keys, pm::Offse
   }
 }
 
+/// Gives a new index its root block, and that the first leaf of each region. The root word and
+/// `first` are the commits.
+template <class K>
+void create(pool::PoolCore& pool, std::uint64_t& root_word) {
+  const pm::Persister& pm = pool.pm();
+  if (pm::load(root_word) == pm::kNull) {
+    alloc::Session session = pool.allocator().session();
+    const pm::Offset offset = session.reserve(sizeof(Root));
+    Root& root = *pool.at<Root>(offset);
+    pm.zero(&root, sizeof root);
+    pm.store(root.magic, kRootMagic);
+    pm.flush(&root, sizeof root);  // log() fences before the root can be linked
+    session.commit_when(root_word, kAllBits, offset);
+    session.log();
+    pm.store(root_word, offset);               // the commit
+    pm.flush(&root_word, sizeof(pm::Offset));  // finish() fences: nothing is freed (R3)
+    session.finish();
+  }
+  Root& root = checked_root(pool, pm::load(root_word));
+  if (pm::load(root.first) != pm::kNull) return;
+  alloc::Session session = pool.allocator().session();
+  for (unsigned i = Codec<K>::kRegions; i-- > 0;) {
+    const pm::Offset offset = session.reserve(block_bytes(kSmallCapacity));
+    Block& block = *pool.at<Block>(offset);
+    pm.zero(&block, block_bytes(kSmallCapacity));
+    pm.store(block.meta, Meta{kSmallCapacity}.pack());
+    const bool last = i + 1 == Codec<K>::kRegions;
+    pm.store(block.next, last ? pm::kNull : pool.offset(&root.anchors[i + 1]));
+    pm.flush(&block, block_bytes(kSmallCapacity));  // log() fences before it can be linked
+    pm.store(root.anchors[i].block, offset);
+    pm.store(root.anchors[i].low, Codec<K>::low_of_region(i));
+  }
+  pm.flush(&root.anchors, sizeof root.anchors);  // as above
+  session.commit_when(root.first, kAllBits, pool.offset(root.anchors.data()));
+  session.log();
+  pm.store(root.first, pool.offset(root.anchors.data()));  // the commit
+  pm.flush(&root.first, sizeof root.first);                // finish() fences: nothing is freed (R3)
+  session.finish();
+}
+
+/// The root of an index, which is created if it is not there. After a crash that goes on where it
+/// was.
+template <class K>
+Root& ready_root(pool::PoolCore& pool, std::uint64_t& root_word) {
+  retry_when_full(pool, [&] { create<K>(pool, root_word); });
+  return checked_root(pool, pm::load(root_word));
+}
+
 }  // namespace
 
 template <class K>
@@ -49,32 +97,19 @@ WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOpti
       entries_(pool(), value_kind),
       keys_(pool()),
       codec_(pool(), value_kind),
-      memory_(pool(), options.scan_budget),
-      scanner_(entries_, memory_),
-      drain_{pool().reclaimer()},
-      top_(
-          memory_.arena(), pool().reclaimer(),
-          [](void* position, void* memory) {
-            static_cast<LeafMemory<K>*>(memory)->release(static_cast<Position<K>*>(position));
-          },
-          [](void* leaf, void* memory) {
-            static_cast<LeafMemory<K>*>(memory)->release(static_cast<Leaf<K>*>(leaf));
-          },
-          &memory_) {
-  const auto start = std::chrono::steady_clock::now();
-  retry_when_full(pool(), [&] { create(); });  // it goes on where it was
+      upkeep_(pool(), ready_root<K>(pool(), handle_.root()), entries_, options) {
   recover();
-  start_resuming(options.resume_in_background);
+  upkeep_.resumer.start(options.resume_in_background);
   recovery_seconds_ =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
 template <class K>
 WordTree<K>::~WordTree() {
-  resumption_.stop();
+  upkeep_.resumer.stop();
   try {
-    reserve_->give_up();
-    ledger_->free_unlinked();
+    upkeep_.reserve.give_up();
+    upkeep_.ledger.free_unlinked();
   } catch (const std::exception&) {
     // What is still named is freed when the index is opened again.
   }
@@ -82,67 +117,25 @@ WordTree<K>::~WordTree() {
   for (Position<K>* at = Keys::kInline ? nullptr : head_; at != nullptr;) {
     const Leaf<K>* leaf = at->leaf.load();
     Position<K>* next = is_cold(leaf) ? next_of_cold(leaf) : leaf->next();
-    memory_.release(at);
+    upkeep_.memory.release(at);
     at = next;
   }
-}
-
-/// Gives a new index its root block, and that the first leaf of each region. The root word and
-/// `first` are the commits.
-template <class K>
-void WordTree<K>::create() {
-  if (pm::load(handle_.root()) == pm::kNull) {
-    alloc::Session session = pool().allocator().session();
-    const pm::Offset offset = session.reserve(sizeof(Root));
-    Root& root = *pool().template at<Root>(offset);
-    pm().zero(&root, sizeof root);
-    pm().store(root.magic, kRootMagic);
-    pm().flush(&root, sizeof root);  // log() fences before the root can be linked
-    session.commit_when(handle_.root(), kAllBits, offset);
-    session.log();
-    pm().store(handle_.root(), offset);               // the commit
-    pm().flush(&handle_.root(), sizeof(pm::Offset));  // finish() fences: nothing is freed (R3)
-    session.finish();
-  }
-  Root& root = checked_root(pool(), pm::load(handle_.root()));
-  if (pm::load(root.first) != pm::kNull) return;
-  alloc::Session session = pool().allocator().session();
-  for (unsigned i = Code::kRegions; i-- > 0;) {
-    const pm::Offset offset = session.reserve(block_bytes(kSmallCapacity));
-    Block& block = *pool().template at<Block>(offset);
-    pm().zero(&block, block_bytes(kSmallCapacity));
-    pm().store(block.meta, Meta{kSmallCapacity}.pack());
-    const bool last = i + 1 == Code::kRegions;
-    pm().store(block.next, last ? pm::kNull : pool().offset(&root.anchors[i + 1]));
-    pm().flush(&block, block_bytes(kSmallCapacity));  // log() fences before it can be linked
-    pm().store(root.anchors[i].block, offset);
-    pm().store(root.anchors[i].low, Code::low_of_region(i));
-  }
-  pm().flush(&root.anchors, sizeof root.anchors);  // as above
-  session.commit_when(root.first, kAllBits, pool().offset(root.anchors.data()));
-  session.log();
-  pm().store(root.first, pool().offset(root.anchors.data()));  // the commit
-  pm().flush(&root.first, sizeof root.first);  // finish() fences: nothing is freed (R3)
-  session.finish();
 }
 
 /// Builds the layers above the leaves, which are cold, and settles what the ledger says of
 /// structure modifications.
 template <class K>
 void WordTree<K>::recover() {
-  Root& root = checked_root(pool(), pm::load(handle_.root()));
-  ledger_.emplace(pool(), root);
-  reserve_.emplace(pool(), *ledger_);
-  const bool interrupted = ledger_->occupied(Ledger::Purpose::modification) != 0;
-  const auto anchors = listed_anchors(pool(), keys_, root, *ledger_);
+  const bool interrupted = upkeep_.ledger.occupied(Ledger::Purpose::modification) != 0;
+  const auto anchors = listed_anchors(pool(), keys_, root(), upkeep_.ledger);
   leaves_at_opening_ = anchors.size();
   auto anchor = anchors.begin();
   Position<K>* before = nullptr;
-  top_.build(anchors.size(), [&](std::span<typename Top<K>::Bound> bounds) {
+  upkeep_.top.build(anchors.size(), [&](std::span<typename Top<K>::Bound> bounds) {
     std::array<void*, Top<K>::kBuilt> memory;
-    memory_.arena().allocate(sizeof(Position<K>), std::span(memory.data(), bounds.size()));
+    upkeep_.memory.arena().allocate(sizeof(Position<K>), std::span(memory.data(), bounds.size()));
     for (std::size_t i = 0; i < bounds.size(); ++i, ++anchor) {
-      const Key low = memory_.own_bound(anchor->low);
+      const Key low = upkeep_.memory.own_bound(anchor->low);
       auto* at = new (memory[i]) Position<K>(*anchor->anchor, low, cold_before<K>(nullptr));
       if (before != nullptr)
         before->leaf.store(cold_before(at), std::memory_order_relaxed);
@@ -152,10 +145,10 @@ void WordTree<K>::recover() {
       before = at;
     }
   });
-  ledger_->settle(Ledger::Purpose::modification);
+  upkeep_.ledger.settle(Ledger::Purpose::modification);
   // A leaf that the crash has left frozen needs a block before anything in it can be erased: one of
   // those that have just been freed.
-  if (interrupted) reserve_->fill();
+  if (interrupted) upkeep_.reserve.fill();
 }
 
 namespace {

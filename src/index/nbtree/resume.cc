@@ -1,33 +1,17 @@
-// Instant opening: the index is in use before its leaves' DRAM sides are back.
-//
-// A leaf is *cold* until somebody needs it, and then *warm*: its block is read, entries that a
-// crash left in flight are decided, and the position gets the leaf. Several threads may make a leaf
-// warm at once, and none waits for another: each works on its own copy of the key words, all come
-// to the same result, and one of them puts its leaf in place.
-//
-// What each does in PM may be late, when others work in the leaf already. So each change is a
-// compare-and-swap from a word as it was while the leaf was cold, to a state that such a word does
-// not leave again: pending -> live, or to dead. Frozen entries are left so, since they might be
-// frozen again meanwhile: the leaf is closing from the start, and replaced when it is written to.
-#include <algorithm>
 #include <array>
-#include <bit>
-#include <exception>
-#include <new>
-#include <system_error>
+#include <mutex>
 
-#include "index/nbtree/nbtree.h"
-#include "index/nbtree/reference.h"
+#include "epoch/guard.h"
+#include "index/nbtree/resumer.h"
+#include "pm/probe.h"
 
 namespace perdix::index::nbtree {
 
-// --- All leaves ----------------------------------------------------------------------------------
-
 /// Has the leaves made warm in the background, if it may.
 template <class K>
-void WordTree<K>::start_resuming(bool in_background) {
+void Resumer<K>::start(bool in_background) {
   // Each operation with strings needs a stripe of the ledger: most of them must be free.
-  if (ledger_->occupied(Ledger::Purpose::operation) > kOperationStripes / 2)
+  if (ledger_.occupied(Ledger::Purpose::operation) > kOperationStripes / 2)
     return require_resumed();
   if (!in_background) return;
   resumption_.start_thread([this](const std::stop_token& stop) {
@@ -38,18 +22,18 @@ void WordTree<K>::start_resuming(bool in_background) {
 
 /// Makes all leaves warm, unless it is told to stop.
 template <class K>
-void WordTree<K>::resume(const std::stop_token& stop) const {
+void Resumer<K>::resume(const std::stop_token& stop) {
   constexpr unsigned kLeavesOfAGuard = 64;
   K from{};
   while (!stop.stop_requested()) {
     const epoch::Guard guard;
-    Leaf<K>* leaf = locate(from).leaf;
+    Leaf<K>* leaf = locator_.locate(from).leaf;
     std::array<Position<K>*, kLeavesOfAGuard> warm;
     unsigned count = 0;
     while (leaf != nullptr && leaf->next() != nullptr && count < warm.size()) {
       from = leaf->end();
       warm[count++] = leaf->next();
-      leaf = leaf_of(*leaf->next());
+      leaf = cold_.leaf_of(*leaf->next());
     }
     pm::on_step("nbtree: resume some leaves");
     top_.renew(std::span(warm.data(), count));
@@ -60,7 +44,7 @@ void WordTree<K>::resume(const std::stop_token& stop) const {
 /// For calls that need all leaves: waits for the background, which would only be slower if it
 /// shared the work, and does what it doesn't.
 template <class K>
-void WordTree<K>::require_resumed() const {
+void Resumer<K>::require_resumed() {
   resumption_.wait_for_thread();
   if (!resumption_.done()) resume(std::stop_token());
   settle_leftovers();
@@ -68,130 +52,33 @@ void WordTree<K>::require_resumed() const {
 
 /// Frees what a crash has left on its way into the index or out of it. Everything is warm.
 template <class K>
-void WordTree<K>::settle_leftovers() const {
+void Resumer<K>::settle_leftovers() {
   // In a Guard (of check(), for example) the lock must not be waited for either: its holder may be
   // waiting for that Guard.
   if (!resumption_.done() || epoch::Guard::held()) return;
   const std::lock_guard lock(settling_);
   if (settled_) return;
   constexpr auto kPurpose = Ledger::Purpose::operation;
-  if (ledger_->has_leftovers(kPurpose)) {
+  if (ledger_.has_leftovers(kPurpose)) {
     pool().reclaimer().advance();  // after this nobody is late in making a leaf warm
     pm::on_step("nbtree: settle leftovers");
-    ledger_->settle(kPurpose);
+    ledger_.settle(kPurpose);
   }
   settled_ = true;
 }
 
-// --- One leaf ------------------------------------------------------------------------------------
-
-/// Makes a leaf warm that was cold before that position. Null if it has been joined with its
-/// neighbour meanwhile. The caller holds a guard.
+/// Frees what a crash has left named for operations, for which all leaves must be back.
 template <class K>
-Leaf<K>* WordTree<K>::warm(Position<K>& at, Position<K>* next) const {
-  Block& block = checked_block(pool(), at.anchor());
-  const pm::Offset following = next == nullptr ? pm::kNull : pool().offset(&next->anchor());
-  if (pm::load(block.next) != following && is_cold(at.leaf.load()))
-    throw_corrupt(pool(), "a successor", pool().offset(&block));
-  prefetch_cold(next);
-  Leaf<K>* leaf = memory_.new_leaf(pool().offset(&block), capacity_of(block), next);
-  Leaf<K>* there = nullptr;
-  try {
-    there = warm_as(at, *leaf);
-  } catch (...) {
-    memory_.release(leaf);
-    throw;
+bool Resumer<K>::free_leftovers() {
+  {
+    const std::lock_guard lock(settling_);
+    if (settled_ || !ledger_.has_leftovers(Ledger::Purpose::operation)) return false;
   }
-  if (there != leaf) memory_.release(leaf);
-  return there;
+  require_resumed();
+  return true;
 }
 
-/// Makes this the leaf of a position where it is cold, if it comes first. Returns the one that did.
-template <class K>
-Leaf<K>* WordTree<K>::warm_as(Position<K>& at, Leaf<K>& leaf) const {
-  Block& block = leaf.block();
-  std::array<Word, kCapacity> copy;
-  const std::span<Word> words(copy.data(), leaf.capacity());
-  for (unsigned i = 0; i < words.size(); ++i) words[i] = pm::load(block.entries[i].key);
-  // If it is still cold, the words are those of a cold leaf.
-  Leaf<K>* there = at.leaf.load(std::memory_order_seq_cst);
-  if (!is_cold(there)) {
-    pm::on_step("nbtree: a leaf became warm meanwhile");
-    return there;
-  }
-  const Key low = at.low();
-  const Survey found = survey<K>(keys_, low, words);
-  decide_leftovers(block, words, found);
-  std::int64_t blob_bytes = 0;
-  const Leftovers& leftovers = ledger_->leftovers(Ledger::Purpose::operation);
-  for (std::uint64_t left = all_inline() ? 0 : found.counts; left != 0; left &= left - 1) {
-    const auto i = static_cast<unsigned>(std::countr_zero(left));
-    const Word key = Code::key(words[i], low), value = pm::load(block.entries[i].value);
-    blob_bytes += keys_.footprint(key) + codec_.footprint(value);
-    if (!leftovers.empty()) leftovers.template reached_entry<K>(codec_, key, value);
-  }
-  for (unsigned i = 0; i < words.size(); ++i) leaf.set_fingerprint(i, found.fingerprints[i]);
-  leaf.set_visible(found.counts, found.frozen != 0);
-  if (found.frozen != 0) pm::on_step("nbtree: a cold leaf is frozen");
-  pm::on_step("nbtree: make a leaf warm");
-  if (!at.leaf.compare_exchange_strong(there, &leaf)) return there;
-  counts_.pairs.add(std::popcount(found.counts));
-  counts_.add_leaf(leaf, +1);
-  counts_.blob_bytes.add(blob_bytes + keys_.footprint(pm::load(at.anchor().low)));
-  return &leaf;
-}
-
-/// Kills entries that lost (N4), durably, and makes those live that were pending.
-template <class K>
-void WordTree<K>::decide_leftovers(Block& block, std::span<const Word> words,
-                                   const Survey& found) const {
-  // An entry that is dead may have been killed just now by another thread that makes this leaf
-  // warm, and not be durable as yet.
-  const std::uint64_t doubtful = deciding_.load() == 0 ? 0 : found.dead;
-  if ((found.lost | doubtful) != 0) {
-    pm::on_step("nbtree: kill entries that lost");
-    deciding_.fetch_add(1);
-    for (std::uint64_t left = found.lost | doubtful; left != 0; left &= left - 1) {
-      const auto i = static_cast<unsigned>(std::countr_zero(left));
-      Entry& entry = block.entries[i];
-      Word word = words[i];
-      if ((found.lost >> i & 1) != 0) pm().compare_exchange(entry.key, word, Code::kDead);
-      pm().flush(&entry.key, sizeof entry.key);  // fenced below
-    }
-    pm::on_step("nbtree: the death of an entry that lost may not be durable");
-    pm().fence();  // or they would come back when the first one is erased
-    deciding_.fetch_sub(1);
-  }
-  for (std::uint64_t left = found.pending; left != 0; left &= left - 1) {
-    const auto i = static_cast<unsigned>(std::countr_zero(left));
-    Word word = words[i];
-    // Not durable: pending and live are the same after a crash.
-    pm::on_step("nbtree: decide a pending entry of a cold leaf");
-    pm().compare_exchange(block.entries[i].key, word, with_state<K>(word, State::live));
-  }
-}
-
-/// Asks for a block that is needed next, and for the anchor of the one after that.
-template <class K>
-void WordTree<K>::prefetch_cold(const Position<K>* at) const {
-  if (at == nullptr) return;
-  const Leaf<K>* leaf = at->leaf.load(std::memory_order_relaxed);
-  if (!is_cold(leaf)) return;
-  const pm::Offset offset = pm::load(at->anchor().block);
-  if (!pool().contains(offset, block_bytes(kSmallCapacity))) return;  // found out when it is used
-  const char* block = pool().template at<char>(offset);
-  for (std::size_t i = 0; i < block_bytes(kSmallCapacity); i += pm::kLineSize)
-    __builtin_prefetch(block + i);
-  if (const Position<K>* next = next_of_cold(leaf)) __builtin_prefetch(&next->anchor());
-}
-
-template void WordTree<std::uint64_t>::start_resuming(bool);
-template void WordTree<std::uint64_t>::require_resumed() const;
-template Leaf<std::uint64_t>* WordTree<std::uint64_t>::warm(Position<std::uint64_t>&,
-                                                            Position<std::uint64_t>*) const;
-template void WordTree<std::string>::start_resuming(bool);
-template void WordTree<std::string>::require_resumed() const;
-template Leaf<std::string>* WordTree<std::string>::warm(Position<std::string>&,
-                                                        Position<std::string>*) const;
+template class Resumer<std::uint64_t>;
+template class Resumer<std::string>;
 
 }  // namespace perdix::index::nbtree

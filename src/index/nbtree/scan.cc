@@ -163,10 +163,11 @@ bool WordTree<K>::read_batch(ScanBatch& batch, const Values& values, K& position
   const epoch::Guard guard;
   typename LeafScanner<K>::Order order;
   LeafRef<K> place = locate(position);
-  scanner_.prefetch_order(*place.leaf);
-  while (!scanner_.collect(place, position, limit, order, batch)) place = locate_again(position);
+  upkeep_.scanner.prefetch_order(*place.leaf);
+  while (!upkeep_.scanner.collect(place, position, limit, order, batch))
+    place = locate_again(position);
   batch.own(pool(), values, limit);
-  scanner_.keep(*place.leaf, order);
+  upkeep_.scanner.keep(*place.leaf, order);
   pool().require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {
     position = batch.next_key();

@@ -1,32 +1,13 @@
-// Structure modifications (nbtree.txt IV-B): a leaf that is full is replaced by one or two, a
-// sparse one is joined with its left neighbour. In three phases, each of which any thread may do
-// again or go on with:
-//
-//   1. Freeze and copy. A writer prepares: it allocates, closes the leaf, freezes each entry, and
-//      copies what there is into new blocks. Several may prepare at once; `Leaf::smo` takes one.
-//   2. Link. The anchor's `block` changes from the old block to the new one and is persisted: the
-//      commit. Then the position gets the new leaf.
-//   3. Finish. Whose preparation was taken has the top layer brought up to date and the old
-//      blocks freed.
-//
-// The paper copies while updates and erases go on and then synchronises what they changed, for
-// which it needs two bits of each value. Here an entry is frozen by a bit that its key word has, an
-// update of a frozen entry fails and is made again in the new leaf: so there is nothing to
-// synchronise ("sync-on-write"), and readers read the old leaf until the new one is linked
-// ("sync-on-read"). An update is delayed by no more than the copying that it helps with.
-//
-// Joining: the leaf that goes is marked to be absorbed and frozen; the next modification of its
-// left neighbour takes its entries along. Whoever needs the leaf makes that modification.
+#include "index/nbtree/smo.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <mutex>
 #include <new>
 
 #include <perdix/error.h>
 
 #include "index/common/separator.h"
-#include "index/nbtree/nbtree.h"
 
 namespace perdix::index::nbtree {
 namespace {
@@ -51,7 +32,7 @@ constexpr unsigned capacity_for(unsigned pairs) {
 
 /// How many pairs stay in the left leaf.
 template <class K>
-unsigned WordTree<K>::Draft::kept() const {
+unsigned Structure<K>::Draft::kept() const {
   if (!split) return size;
   const auto end = items.begin() + size;
   return static_cast<unsigned>(
@@ -61,20 +42,20 @@ unsigned WordTree<K>::Draft::kept() const {
 }
 
 template <class K>
-bool WordTree<K>::Draft::fits() const {
+bool Structure<K>::Draft::fits() const {
   return kept() <= left_capacity && size - kept() <= right_capacity;
 }
 
 /// Replaces a leaf that is full or closed; returns when it is no more at its position. Throws
 /// out_of_space or std::bad_alloc; then it may be closed, and has lost nothing.
 template <class K>
-void WordTree<K>::reform(const LeafRef<K>& place, const Key* key) const {
+void Structure<K>::reform(const LeafRef<K>& place, const Key* key) {
   while (place.current() && !try_reform(place, key)) {
   }
 }
 
 template <class K>
-bool WordTree<K>::try_reform(const LeafRef<K>& place, const Key* key) const {
+bool Structure<K>::try_reform(const LeafRef<K>& place, const Key* key) {
   Leaf<K>& leaf = *place.leaf;
   if (leaf.to_be_absorbed()) {
     pm::on_step("nbtree: absorb a leaf that is needed");
@@ -108,11 +89,11 @@ bool WordTree<K>::try_reform(const LeafRef<K>& place, const Key* key) const {
 /// takes its place when it is freed.
 template <class K>
 template <class Change>
-bool WordTree<K>::with_blocks(const LeafRef<K>& place, const Key* key, Draft& draft,
-                              const Change& change) const {
-  reserve_->fill();
+bool Structure<K>::with_blocks(const LeafRef<K>& place, const Key* key, Draft& draft,
+                               const Change& change) {
+  reserve_.fill();
   {
-    Hold hold(*ledger_, Ledger::Purpose::modification);
+    Hold hold(ledger_, Ledger::Purpose::modification);
     bool claimed = true;
     try {
       allocate(place, draft, hold);
@@ -126,12 +107,12 @@ bool WordTree<K>::with_blocks(const LeafRef<K>& place, const Key* key, Draft& dr
     }
     if (claimed) return change(hold);
   }
-  const auto lock = reserve_->lock();
-  Hold& hold = reserve_->claim_for(key == nullptr ? draft.size : draft.size + 1);
+  const auto lock = reserve_.lock();
+  Hold& hold = reserve_.claim_for(key == nullptr ? draft.size : draft.size + 1);
   pm::on_step("nbtree: use the reserve");
   draft.split = false;
   draft.blocks = hold.claims();
-  draft.left_capacity = reserve_->capacity_at(draft.blocks[0]);
+  draft.left_capacity = reserve_.capacity_at(draft.blocks[0]);
   name_replaced(place, draft, hold);  // install() fences before anything is unlinked
   bool done = false;
   try {
@@ -147,7 +128,7 @@ bool WordTree<K>::with_blocks(const LeafRef<K>& place, const Key* key, Draft& dr
 /// Closes the leaf, copies, and replaces it by what was prepared. False, and that has been taken
 /// back, if something else than was planned for happened.
 template <class K>
-bool WordTree<K>::install(const LeafRef<K>& place, Draft& draft, Hold& hold, Smo<K>& mine) const {
+bool Structure<K>::install(const LeafRef<K>& place, Draft& draft, Hold& hold, Smo<K>& mine) {
   if (!copy(place, draft, mine)) {
     pm::on_step("nbtree: a preparation does not fit");
     discard(mine);
@@ -167,7 +148,7 @@ bool WordTree<K>::install(const LeafRef<K>& place, Draft& draft, Hold& hold, Smo
 
 /// Adds the entries of a leaf that count.
 template <class K>
-void WordTree<K>::gather(const Position<K>& at, const Leaf<K>& leaf, Draft& draft) const {
+void Structure<K>::gather(const Position<K>& at, const Leaf<K>& leaf, Draft& draft) const {
   const Key low = at.low();
   for (unsigned i = 0; i < leaf.capacity(); ++i) {
     const Entry& entry = leaf.block().entries[i];
@@ -181,7 +162,7 @@ void WordTree<K>::gather(const Position<K>& at, const Leaf<K>& leaf, Draft& draf
 
 /// What there is to copy: exact if the leaves are frozen.
 template <class K>
-void WordTree<K>::collect_items(const LeafRef<K>& place, Draft& draft) const {
+void Structure<K>::collect_items(const LeafRef<K>& place, Draft& draft) const {
   std::array<unsigned, 2 * kCapacity> order;  // that they had the last time
   const unsigned counted = draft.size, gathered = draft.gathered;
   for (unsigned i = 0; i < counted; ++i) order[i] = draft.items[i].order;
@@ -209,7 +190,7 @@ void WordTree<K>::collect_items(const LeafRef<K>& place, Draft& draft) const {
 /// What shall become of the leaf. As long as it is not frozen a guess, and so the blocks can be
 /// allocated before it is closed.
 template <class K>
-void WordTree<K>::plan(const LeafRef<K>& place, const Key* key, Draft& draft) const {
+void Structure<K>::plan(const LeafRef<K>& place, const Key* key, Draft& draft) const {
   collect_items(place, draft);
   const Leaf<K>& rightmost = draft.absorbed == nullptr ? *place.leaf : *draft.absorbed_leaf;
   const bool last = rightmost.next() == nullptr || Code::begins_region(rightmost.end());
@@ -236,7 +217,7 @@ void WordTree<K>::plan(const LeafRef<K>& place, const Key* key, Draft& draft) co
 /// Allocates what the draft needs, and names what it replaces. Throws out_of_space, nothing
 /// changed.
 template <class K>
-void WordTree<K>::allocate(const LeafRef<K>& place, Draft& draft, Hold& hold) const {
+void Structure<K>::allocate(const LeafRef<K>& place, Draft& draft, Hold& hold) {
   if constexpr (!Keys::kInline) {
     draft.bound = draft.separator;  // whose bytes may lie in a blob that is erased meanwhile
     draft.separator = draft.bound;
@@ -259,7 +240,7 @@ void WordTree<K>::allocate(const LeafRef<K>& place, Draft& draft, Hold& hold) co
 
 /// Names what the draft replaces. Not fenced.
 template <class K>
-void WordTree<K>::name_replaced(const LeafRef<K>& place, const Draft& draft, Hold& hold) const {
+void Structure<K>::name_replaced(const LeafRef<K>& place, const Draft& draft, Hold& hold) {
   hold.make_room(4);
   hold.name(0, pool().offset(&place.leaf->block()));
   if (draft.absorbed != nullptr) {
@@ -274,7 +255,7 @@ void WordTree<K>::name_replaced(const LeafRef<K>& place, const Draft& draft, Hol
 /// All that a draft needs in DRAM, also to bring the top layer up to date. Throws std::bad_alloc;
 /// nothing is closed yet.
 template <class K>
-Smo<K>* WordTree<K>::prepare(const LeafRef<K>& place, const Draft& draft) const {
+Smo<K>* Structure<K>::prepare(const LeafRef<K>& place, const Draft& draft) {
   Smo<K>* smo = new (memory_.arena().allocate(sizeof(Smo<K>))) Smo<K>;
   try {
     smo->absorbed = draft.absorbed;
@@ -302,7 +283,7 @@ Smo<K>* WordTree<K>::prepare(const LeafRef<K>& place, const Draft& draft) const 
 
 /// Closes the leaf, and copies what is in it. False if it is not what was planned for.
 template <class K>
-bool WordTree<K>::copy(const LeafRef<K>& place, Draft& draft, const Smo<K>& smo) const {
+bool Structure<K>::copy(const LeafRef<K>& place, Draft& draft, const Smo<K>& smo) {
   entries_.freeze(*place.leaf);
   if (draft.absorbed != nullptr) entries_.freeze(*draft.absorbed_leaf);
   collect_items(place, draft);
@@ -322,7 +303,7 @@ bool WordTree<K>::copy(const LeafRef<K>& place, Draft& draft, const Smo<K>& smo)
 
 /// Writes a new block with the pairs [begin, end), and what the leaf knows of them. Flushed.
 template <class K>
-void WordTree<K>::fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsigned end) const {
+void Structure<K>::fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsigned end) {
   struct Image {
     std::uint64_t meta;
     pm::Offset next;
@@ -342,7 +323,7 @@ void WordTree<K>::fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsign
 
 /// Puts the new leaf in the place of the old one, in PM and in DRAM.
 template <class K>
-void WordTree<K>::link(const LeafRef<K>& place, const Smo<K>& smo) const {
+void Structure<K>::link(const LeafRef<K>& place, const Smo<K>& smo) {
   // First, so that nobody finds a leaf there that has gone into another one.
   if (smo.absorbed != nullptr) {
     Leaf<K>* gone = smo.absorbed_leaf;
@@ -363,7 +344,7 @@ void WordTree<K>::link(const LeafRef<K>& place, const Smo<K>& smo) const {
 
 /// What is left to do when a leaf has been replaced.
 template <class K>
-void WordTree<K>::finish(const LeafRef<K>& place, Smo<K>& smo) const {
+void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
   auto wish = smo.wishes.begin();
   counts_.add_leaf(*place.leaf, -1);
   counts_.add_leaf(*smo.left, +1);
@@ -386,7 +367,7 @@ void WordTree<K>::finish(const LeafRef<K>& place, Smo<K>& smo) const {
 
 /// Takes back what was built, perhaps in part, and not taken.
 template <class K>
-void WordTree<K>::discard(Smo<K>& smo) const {
+void Structure<K>::discard(Smo<K>& smo) {
   for (Wanted<K>* wish : smo.wishes) {
     if (wish != nullptr) top_.take_back(wish);
   }
@@ -398,7 +379,7 @@ void WordTree<K>::discard(Smo<K>& smo) const {
 
 /// Releases what is out of reach of new readers.
 template <class K>
-void WordTree<K>::retire(Smo<K>& smo) const {
+void Structure<K>::retire(Smo<K>& smo) {
   pool().reclaimer().retire(
       &smo,
       [](void* retired, void* arena) {
@@ -409,11 +390,11 @@ void WordTree<K>::retire(Smo<K>& smo) const {
 
 /// The leaf on the left, if the position is still linked.
 template <class K>
-auto WordTree<K>::left_neighbour(const Position<K>& at) const -> std::optional<LeafRef<K>> {
+auto Structure<K>::left_neighbour(const Position<K>& at) -> std::optional<LeafRef<K>> {
   const Key low = at.low();
   Position<K>* left = top_.linked_below(low);
   for (;;) {
-    Leaf<K>* leaf = leaf_of(*left);
+    Leaf<K>* leaf = cold_.leaf_of(*left);
     if (leaf == nullptr) {
       pm::on_step("nbtree: the left neighbour has gone");
       left = top_.linked_below(low);
@@ -433,62 +414,17 @@ auto WordTree<K>::left_neighbour(const Position<K>& at) const -> std::optional<L
 
 /// Has the left neighbour take along a leaf that is marked so.
 template <class K>
-void WordTree<K>::absorb(const LeafRef<K>& place) const {
+void Structure<K>::absorb(const LeafRef<K>& place) {
   entries_.freeze(*place.leaf);
   while (place.current()) {
     if (const auto left = left_neighbour(*place.at)) reform(*left, nullptr);
   }
 }
 
-/// Whether two neighbours should become one.
-template <class K>
-bool WordTree<K>::may_join(const Leaf<K>& left, const Leaf<K>& right) const {
-  const int a = std::popcount(left.visible_slots()), b = std::popcount(right.visible_slots());
-  return a == 0 || b == 0 || static_cast<unsigned>(a + b) <= kJoinUpTo;
-}
-
-/// Whether the position is the first of a region. Their anchors, and no others, lie in the root
-/// (N3), so nothing is read for it.
-template <class K>
-bool WordTree<K>::begins_region(const Position<K>& at) const {
-  const Anchor* first = &head_->anchor();
-  return &at.anchor() >= first && &at.anchor() < first + Code::kRegions;
-}
-
-/// After an erase that has left so many pairs: joins the leaf with a neighbour, if both are sparse.
-/// The left one is found by a search, so only now and then: each of these counts is left by one
-/// erase.
-template <class K>
-void WordTree<K>::join_if_due(const LeafRef<K>& place, unsigned pairs) const {
-  if (pairs != 0 && pairs != kJoinUpTo / 2) return;
-  if (try_join(place)) return;
-  pm::on_step("nbtree: a join is left for later");
-  joins_due_.store(Due::in_next_round);
-}
-
-/// Joins a leaf with a neighbour, if both are sparse. False if that is still to be done: there was
-/// no space or no memory for it, or something else happens to one of them.
-template <class K>
-bool WordTree<K>::try_join(const LeafRef<K>& place) const {
-  try {
-    if (!begins_region(*place.at)) {
-      const auto left = left_neighbour(*place.at);
-      if (left && may_join(*left->leaf, *place.leaf)) return join(*left, place);
-    }
-    Position<K>* next = place.leaf->next();
-    if (next == nullptr || Code::begins_region(place.leaf->end())) return true;
-    Leaf<K>* right = leaf_of(*next);
-    return right == nullptr || !may_join(*place.leaf, *right) || join(place, {next, right});
-  } catch (const Error&) {  // which is for who needs the leaf; the erase is done
-  } catch (const std::bad_alloc&) {
-  }
-  return false;
-}
-
 /// Joins a leaf with its right neighbour. What it needs is allocated before that one is marked,
 /// since a marked leaf is of no use before it has been absorbed. False if it was not marked.
 template <class K>
-bool WordTree<K>::join(const LeafRef<K>& left, const LeafRef<K>& right) const {
+bool Structure<K>::join(const LeafRef<K>& left, const LeafRef<K>& right) {
   Draft draft;
   draft.absorbed = right.at;
   draft.absorbed_leaf = right.leaf;
@@ -507,54 +443,7 @@ bool WordTree<K>::join(const LeafRef<K>& left, const LeafRef<K>& right) const {
   return marked;
 }
 
-/// Makes up for joins that were due and could not be done, in rounds over all leaves until there
-/// was a round in which none was missed. Looks at a few leaves only: each erase calls this as long
-/// as joins are due. One thread at a time does so; others go on. False if there is no more to do
-/// now.
-template <class K>
-bool WordTree<K>::make_up_for_joins() const {
-  constexpr unsigned kLeavesAtOnce = 4;
-  const std::unique_lock lock(round_lock_, std::try_to_lock);
-  if (!lock) return false;
-  const epoch::Guard guard;
-  pm::on_step("nbtree: make up for joins");
-  for (unsigned i = 0; i < kLeavesAtOnce; ++i) {
-    if (round_from_ == K{}) joins_due_.store(Due::in_this_round);
-    const LeafRef<K> place = locate(round_from_);
-    const int pairs = std::popcount(place.leaf->visible_slots());
-    if (static_cast<unsigned>(pairs) <= kJoinUpTo / 2 && !try_join(place)) return false;
-    if (!place.current()) continue;  // what it has become may join with the next one, too
-    const bool last = place.leaf->next() == nullptr;
-    round_from_ = last ? K{} : K(place.leaf->end());
-    Due due = Due::in_this_round;
-    if (last) pm::on_step("nbtree: end a round of joins");
-    if (last && joins_due_.compare_exchange_strong(due, Due::none)) return false;
-  }
-  return true;
-}
-
-/// The same for an erase, which is done: what goes wrong is for others. If nothing could be done
-/// the last time, then there is no space yet, most likely: so it tries now and then.
-template <class K>
-void WordTree<K>::erase_makes_up_for_joins() const {
-  constexpr unsigned kErasesPerTry = 64;
-  if (joins_stuck_.load(std::memory_order_relaxed) &&
-      erases_since_try_.fetch_add(1, std::memory_order_relaxed) % kErasesPerTry != 0)
-    return;
-  try {
-    joins_stuck_.store(!make_up_for_joins(), std::memory_order_relaxed);
-  } catch (const Error&) {
-  } catch (const std::bad_alloc&) {
-  }
-}
-
-template void WordTree<std::uint64_t>::reform(const LeafRef<std::uint64_t>&, const Key*) const;
-template void WordTree<std::uint64_t>::join_if_due(const LeafRef<std::uint64_t>&, unsigned) const;
-template bool WordTree<std::uint64_t>::make_up_for_joins() const;
-template void WordTree<std::uint64_t>::erase_makes_up_for_joins() const;
-template void WordTree<std::string>::reform(const LeafRef<std::string>&, const Key*) const;
-template void WordTree<std::string>::join_if_due(const LeafRef<std::string>&, unsigned) const;
-template bool WordTree<std::string>::make_up_for_joins() const;
-template void WordTree<std::string>::erase_makes_up_for_joins() const;
+template class Structure<std::uint64_t>;
+template class Structure<std::string>;
 
 }  // namespace perdix::index::nbtree

@@ -35,10 +35,10 @@ class TestTree : public TestPool<TestTree<K, V>> {
     reopen(options);
   }
 
-  util::Arena& arena() { return tree_->memory_.arena(); }
+  util::Arena& arena() { return tree_->upkeep_.memory.arena(); }
 
   /// Without what was released and is kept for later.
-  std::size_t dram_in_use() { return tree_->memory_.arena().bytes_in_use(); }
+  std::size_t dram_in_use() { return tree_->upkeep_.memory.arena().bytes_in_use(); }
 
   /// The block of the first leaf.
   Block& first_block() { return *core().template at<Block>(root().anchors[0].block); }
@@ -47,7 +47,7 @@ class TestTree : public TestPool<TestTree<K, V>> {
   /// Whether a search for the key finds its leaf without asking the leaf's position.
   bool finds_leaf_at_once(View<K> key) {
     const epoch::Guard guard;
-    const Leaf<K>* leaf = tree_->top_.floor(key).leaf;
+    const Leaf<K>* leaf = tree_->upkeep_.top.floor(key).leaf;
     return leaf != nullptr && !leaf->closing() && leaf->covers(key);
   }
 

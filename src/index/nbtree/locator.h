@@ -1,0 +1,90 @@
+// The way to the leaf of a key: through the layers above, then by the leaves' own links.
+//
+// Whatever is found in a leaf counts if the leaf is still at its position afterwards
+// (LeafRef::current). A search that comes to a cold leaf makes it warm, and one that comes to a
+// join that has begun completes it.
+//
+// Thread-safe. The caller holds a guard.
+#pragma once
+
+#include <array>
+
+#include "index/nbtree/cold_leaves.h"
+#include "index/nbtree/leaf.h"
+#include "index/nbtree/smo.h"
+#include "index/nbtree/top.h"
+#include "pm/probe.h"
+
+namespace perdix::index::nbtree {
+
+template <class K>
+class Locator {
+ public:
+  using Key = View<K>;
+
+  Locator(Top<K>& top, ColdLeaves<K>& cold, Structure<K>& structure)
+      : top_(top), cold_(cold), structure_(structure) {}
+
+  LeafRef<K> locate(Key key);
+  LeafRef<K> locate_at(typename Top<K>::Spot spot, Key key);
+
+  /// locate() where it is rare.
+  [[gnu::noinline]] LeafRef<K> locate_again(Key key) { return locate(key); }
+
+ private:
+  LeafRef<K> locate_from(typename Top<K>::Spot spot, Key key);
+
+  Top<K>& top_;
+  ColdLeaves<K>& cold_;
+  Structure<K>& structure_;
+};
+
+// Inlined, as EntryProtocol::find() is, and what is rare is not: the fewer instructions a lookup
+// takes, the more of the next one the processor can begin while this one waits for memory.
+
+/// The leaf whose range has the key. The caller holds a guard.
+template <class K>
+[[gnu::always_inline]] inline auto Locator<K>::locate(Key key) -> LeafRef<K> {
+  return locate_at(top_.floor(key), key);
+}
+
+/// From there to the leaf whose range has the key.
+template <class K>
+[[gnu::always_inline]] inline auto Locator<K>::locate_at(typename Top<K>::Spot spot, Key key)
+    -> LeafRef<K> {
+  if (spot.leaf != nullptr) [[likely]] {
+    spot.leaf->prefetch();  // its two lines are waited for together
+    if (!spot.leaf->closing() && spot.leaf->covers(key)) [[likely]]
+      return {spot.at, spot.leaf};
+  }
+  return locate_from(spot, key);
+}
+
+/// The same by the position, where the leaf is not known, is closing, or is not the key's.
+template <class K>
+[[gnu::noinline]] auto Locator<K>::locate_from(typename Top<K>::Spot spot, Key key) -> LeafRef<K> {
+  Position<K>* at = spot.at;
+  for (;;) {
+    Leaf<K>* leaf = cold_.leaf_of(*at);
+    if (leaf == nullptr) {  // joined with its left neighbour
+      pm::on_step("nbtree: a search finds a position without a leaf");
+      at = top_.linked_floor(key);
+      continue;
+    }
+    leaf->prefetch();
+    if (leaf->covers(key)) {
+      if (spot.leaf == nullptr) top_.renew(std::array{at});
+      return {at, leaf};
+    }
+    Position<K>* next = leaf->next();
+    if (next->leaf.load(std::memory_order_acquire) == nullptr) {
+      pm::on_step("nbtree: a search completes a join");
+      structure_.reform({at, leaf}, nullptr);  // somebody is at it
+      continue;
+    }
+    pm::on_step("nbtree: a search goes right");
+    at = next;
+  }
+}
+
+}  // namespace perdix::index::nbtree
