@@ -38,9 +38,8 @@
 #include "alloc/session.h"
 #include "epoch/guard.h"
 #include "index/common/batch.h"
-#include "index/common/groups.h"
 #include "index/common/limits.h"
-#include "index/common/value_of.h"
+#include "index/common/typed_tree.h"
 #include "index/common/word.h"
 #include "index/common/word_codec.h"
 #include "index/fastfair/latches.h"
@@ -84,7 +83,7 @@ class WordTree : public pool::OpenIndex {
   bool erase(Key key) { return erase_word(key, nullptr); }
   bool contains(Key key) const {
     const epoch::Guard guard;
-    return find(key).has_value();
+    return find_word(key).has_value();
   }
 
   /// Cost: counts the whole tree, until once no writer was active meanwhile; then none.
@@ -127,9 +126,10 @@ class WordTree : public pool::OpenIndex {
   bool insert_word_at_once(Key key, const NewValue& value);
 
   // The caller holds a guard, as long as it uses what words refer to.
-  std::optional<Word> find(Key key) const { return find_from({}, key); }
-  void find_group(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
-  std::optional<Entry> find_last(Target target) const;
+  std::optional<Word> find_word(Key key) const { return find_from({}, key); }
+  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
+  std::optional<Entry> find_last(Key key) const { return find_last_of({key}); }
+  std::optional<Entry> find_last_below(Key key) const { return find_last_of({key, true}); }
 
   /// A node with its latch's version, from before anything was read of it.
   struct Seen {
@@ -157,6 +157,7 @@ class WordTree : public pool::OpenIndex {
 
  private:
   // search.cc
+  std::optional<Entry> find_last_of(Target target) const;
   Node& node_at(pm::Offset offset) const { return checked_node(pool_, offset); }
   Node& root() const { return node_at(pm::load(root_)); }
   Seen look(Node& node) const;
@@ -257,100 +258,39 @@ class WordTree : public pool::OpenIndex {
 };
 
 template <class K, class V>
-class Tree final : public WordTree<K> {
+class Tree final : public TypedTree<WordTree<K>, K, V> {
  public:
   using Key = View<K>;
-  using Value = View<V>;
 
   /// Opens or creates the index behind the handle.
   explicit Tree(pool::IndexHandle handle, const IndexOptions& = {})
-      : Base(std::move(handle), kKindOf<V>), values_(this->pool()) {}
+      : Base(std::move(handle), kKindOf<V>) {}
 
   /// Opens or creates the tree below any word of the pool, which is 0 if there is none yet and is
   /// changed by nobody else. `fanout`: entries with which a node is full, 4 to kCapacity; less than
   /// that is for tests that want high trees of few keys. 2^latch_bits latches, of a line each.
   Tree(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout = kCapacity,
        unsigned latch_bits = Latches::kBits)
-      : Base(pool, root, kKindOf<V>, fanout, latch_bits), values_(pool) {}
-
-  static void destroy(pool::PoolCore& pool, std::uint64_t& root) {
-    Base::destroy(pool, root, kKindOf<V>);
-  }
-
-  void put(Key key, Value value) { change(key, value, Mode::put); }
-  bool insert(Key key, Value value) { return change(key, value, Mode::insert); }
-  bool update(Key key, Value value) { return change(key, value, Mode::update); }
-
-  /// Replace or remove the value of a key if it is `expected`.
-  bool update_if(Key key, Value expected, Value value) {
-    const NewValue former(expected);
-    return change(key, value, Mode::update, &former);
-  }
-  bool erase_if(Key key, Value expected) {
-    const NewValue former(expected);
-    return this->erase_word(key, &former);
-  }
+      : Base(pool, root, kKindOf<V>, fanout, latch_bits) {}
 
   /// insert() for callers under a guard or a lock: if the pool is full it throws out_of_space
   /// rather than wait for a grace period.
-  bool insert_at_once(Key key, Value value) {
+  bool insert_at_once(Key key, View<V> value) {
     check_value(value);
     return this->insert_word_at_once(key, NewValue(value));
   }
-
-  bool get(Key key, V& value) const {
-    const epoch::Guard guard;
-    const std::optional<Word> word = this->find(key);
-    if (word) values_.copy(*word, value);
-    return word.has_value();
-  }
-  std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
-
-  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-    in_groups(keys, out, [this](auto some, auto values) { get_group(some, values); });
-  }
-
-  /// The pair of the greatest key that is not above `key`.
-  std::optional<std::pair<K, V>> find_floor(Key key) const { return last({key}); }
-
-  /// The pair of the greatest key below `key`.
-  std::optional<std::pair<K, V>> find_below(Key key) const { return last({key, true}); }
 
   /// At most `limit` pairs.
   void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
   void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
 
  private:
-  using Base = WordTree<K>;
-  using Mode = typename Base::Mode;
-  using Seen = typename Base::Seen;
-  using Target = typename Base::Target;
-
-  bool change(Key key, Value value, Mode mode, const NewValue* expected = nullptr) {
-    check_value(value);
-    return this->write(key, NewValue(value), mode, expected);
-  }
-
-  void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-    const epoch::Guard guard;
-    std::array<std::optional<Word>, kGroup> words;
-    this->find_group(keys, std::span(words).first(keys.size()));
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      out[i] = words[i] ? std::optional<V>(values_.own(*words[i])) : std::nullopt;
-  }
-
-  std::optional<std::pair<K, V>> last(Target target) const {
-    const epoch::Guard guard;
-    const std::optional<Entry> entry = this->find_last(target);
-    if (!entry) return std::nullopt;
-    return std::pair<K, V>(this->keys().own(entry->key), values_.own(entry->value));
-  }
+  using Base = TypedTree<WordTree<K>, K, V>;
+  using Seen = typename WordTree<K>::Seen;
 
   // scan.cc
   struct ScanBatch;
   bool read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const;
-
-  Words<V> values_;
 };
 
 template <class K>

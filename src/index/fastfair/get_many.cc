@@ -21,7 +21,7 @@ void prefetch(const Node& node) {
 /// One step for each key in turn, until all have come to a leaf. A step that a writer has overtaken
 /// begins again at the root.
 template <class K>
-void WordTree<K>::find_group(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
+void WordTree<K>::find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
   std::array<Seen, kGroup> at;
   at.fill(start());
   for (bool on_the_way = true; on_the_way;) {
@@ -37,9 +37,9 @@ void WordTree<K>::find_group(std::span<const Key> keys, std::span<std::optional<
   for (std::size_t i = 0; i < keys.size(); ++i) out[i] = find_from(at[i], keys[i]);
 }
 
-template void WordTree<std::uint64_t>::find_group(std::span<const std::uint64_t>,
+template void WordTree<std::uint64_t>::find_words(std::span<const std::uint64_t>,
                                                   std::span<std::optional<Word>>) const;
-template void WordTree<std::string>::find_group(std::span<const std::string_view>,
+template void WordTree<std::string>::find_words(std::span<const std::string_view>,
                                                 std::span<std::optional<Word>>) const;
 
 }  // namespace perdix::index::fastfair

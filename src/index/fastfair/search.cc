@@ -131,7 +131,7 @@ std::optional<Word> WordTree<K>::find_from(Seen leaf, Key key) const {
 
 /// The entry of the last key that the target reaches.
 template <class K>
-std::optional<Entry> WordTree<K>::find_last(Target target) const {
+std::optional<Entry> WordTree<K>::find_last_of(Target target) const {
   for (;;) {
     const Seen leaf = seek(target, 0);
     const unsigned after = rank(*leaf.node, target);
@@ -152,13 +152,13 @@ template auto WordTree<std::uint64_t>::approach(Target, unsigned, Node**) const 
 template std::optional<Word> WordTree<std::uint64_t>::find_from(Seen, Key) const;
 template auto WordTree<std::uint64_t>::seek(Target, unsigned, Node**) const -> Seen;
 template bool WordTree<std::uint64_t>::lock_node(Locked&, Key, unsigned, Node**) const;
-template std::optional<Entry> WordTree<std::uint64_t>::find_last(Target) const;
+template std::optional<Entry> WordTree<std::uint64_t>::find_last_of(Target) const;
 template auto WordTree<std::string>::start() const -> Seen;
 template auto WordTree<std::string>::step(const Seen&, Target, Node**) const -> Seen;
 template auto WordTree<std::string>::approach(Target, unsigned, Node**) const -> Seen;
 template std::optional<Word> WordTree<std::string>::find_from(Seen, Key) const;
 template auto WordTree<std::string>::seek(Target, unsigned, Node**) const -> Seen;
 template bool WordTree<std::string>::lock_node(Locked&, Key, unsigned, Node**) const;
-template std::optional<Entry> WordTree<std::string>::find_last(Target) const;
+template std::optional<Entry> WordTree<std::string>::find_last_of(Target) const;
 
 }  // namespace perdix::index::fastfair

@@ -8,7 +8,7 @@
 namespace perdix::index::nbtree {
 
 template <class K>
-void WordTree<K>::find_group(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
+void WordTree<K>::find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
   std::array<typename Top<K>::Spot, kGroup> spots;
   std::array<Hash16, kGroup> hashes;
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -29,9 +29,9 @@ void WordTree<K>::find_group(std::span<const Key> keys, std::span<std::optional<
   }
 }
 
-template void WordTree<std::uint64_t>::find_group(std::span<const Key>,
+template void WordTree<std::uint64_t>::find_words(std::span<const Key>,
                                                   std::span<std::optional<Word>>) const;
-template void WordTree<std::string>::find_group(std::span<const Key>,
+template void WordTree<std::string>::find_words(std::span<const Key>,
                                                 std::span<std::optional<Word>>) const;
 
 }  // namespace perdix::index::nbtree

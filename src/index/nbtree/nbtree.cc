@@ -25,7 +25,7 @@ template <class K>
 }
 
 template <class K>
-std::optional<Word> WordTree<K>::find(Key key) const {
+std::optional<Word> WordTree<K>::find_word(Key key) const {
   LeafRef<K> place = locate(key);
   const Lookup found = find_settled(place, key, Keys::hash16(key));
   return found.slot < 0 ? std::nullopt : std::optional(found.value);

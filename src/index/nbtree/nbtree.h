@@ -42,10 +42,7 @@
 
 #include "epoch/guard.h"
 #include "index/common/batch.h"
-#include "index/common/groups.h"
-#include "index/common/limits.h"
-#include "index/common/neighbour.h"
-#include "index/common/value_of.h"
+#include "index/common/typed_tree.h"
 #include "index/common/word.h"
 #include "index/common/word_codec.h"
 #include "index/nbtree/entry_protocol.h"
@@ -79,7 +76,7 @@ class WordTree : public pool::OpenIndex {
   bool erase(Key key) { return erase_word(key, nullptr); }
   bool contains(Key key) const {
     const epoch::Guard guard;
-    return find(key).has_value();
+    return find_word(key).has_value();
   }
 
   std::uint64_t size() const;
@@ -115,8 +112,8 @@ class WordTree : public pool::OpenIndex {
   bool erase_word(Key key, const NewValue* expected);
 
   // The caller holds a guard, as long as it uses what words refer to.
-  std::optional<Word> find(Key key) const;
-  void find_group(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
+  std::optional<Word> find_word(Key key) const;
+  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
   std::optional<Entry> find_last(Key key) const;
 
   /// As scan_by_batches() wants it: what there is in the leaf of a position.
@@ -183,84 +180,21 @@ class WordTree : public pool::OpenIndex {
 };
 
 template <class K, class V>
-class Tree final : public WordTree<K> {
+class Tree final : public TypedTree<WordTree<K>, K, V> {
  public:
   using Key = View<K>;
-  using Value = View<V>;
 
   /// Opens or creates the index behind the handle. Its leaves' DRAM sides come back later
   /// (resumer.h).
   explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {})
-      : Base(std::move(handle), kKindOf<V>, options),
-        values_(this->pool()),
+      : TypedTree<WordTree<K>, K, V>(std::move(handle), kKindOf<V>, options),
         entry_(this->pool().open_indexes(), *this) {}
-
-  static void destroy(pool::PoolCore& pool, std::uint64_t& root) {
-    Base::destroy(pool, root, kKindOf<V>);
-  }
-
-  void put(Key key, Value value) { change(key, value, Mode::put); }
-  bool insert(Key key, Value value) { return change(key, value, Mode::insert); }
-  bool update(Key key, Value value) { return change(key, value, Mode::update); }
-
-  /// Replace or remove the value of a key if it is `expected`.
-  bool update_if(Key key, Value expected, Value value) {
-    const NewValue former(expected);
-    return change(key, value, Mode::update, &former);
-  }
-  bool erase_if(Key key, Value expected) {
-    const NewValue former(expected);
-    return this->erase_word(key, &former);
-  }
-
-  bool get(Key key, V& value) const {
-    const epoch::Guard guard;
-    const std::optional<Word> word = this->find(key);
-    if (word) values_.copy(*word, value);
-    return word.has_value();
-  }
-  std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
-
-  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-    in_groups(keys, out, [this](auto some, auto values) { get_group(some, values); });
-  }
 
   /// At most `limit` pairs.
   void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
   void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
 
-  /// The pair of the greatest key that is not above `key`.
-  std::optional<std::pair<K, V>> find_floor(Key key) const {
-    const epoch::Guard guard;
-    const std::optional<Entry> entry = this->find_last(key);
-    if (!entry) return std::nullopt;
-    return std::pair<K, V>(this->keys().own(entry->key), values_.own(entry->value));
-  }
-
-  /// The pair of the greatest key below `key`.
-  std::optional<std::pair<K, V>> find_below(Key key) const {
-    const auto before = predecessor(key);
-    return before ? find_floor(*before) : std::nullopt;
-  }
-
  private:
-  using Base = WordTree<K>;
-  using Mode = typename Base::Mode;
-
-  bool change(Key key, Value value, Mode mode, const NewValue* expected = nullptr) {
-    check_value(value);
-    return this->write(key, NewValue(value), mode, expected);
-  }
-
-  void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-    const epoch::Guard guard;
-    std::array<std::optional<Word>, kGroup> words;
-    this->find_group(keys, std::span(words).first(keys.size()));
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      out[i] = words[i] ? std::optional<V>(values_.own(*words[i])) : std::nullopt;
-  }
-
-  Words<V> values_;
   pool::OpenIndexes::Entry entry_;  // last: made when the index is complete
 };
 

@@ -185,7 +185,7 @@ void Tree<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
   using ScanBatch = Batch<K, V, kCapacity>;
   scan_by_batches<ScanBatch, K, V>(this->pool(), from, visit, limit,
                                    [this](ScanBatch& batch, K& position, std::size_t left) {
-                                     return this->read_batch(batch, values_, position, left);
+                                     return this->read_batch(batch, this->values(), position, left);
                                    });
 }
 

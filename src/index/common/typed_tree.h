@@ -1,0 +1,121 @@
+// The typed edge of an ordered engine over words: converts values where they come in and go out, so
+// that the engine's code does not depend on what they are.
+//
+// An engine's tree over words, `Base`, has for it
+//   enum class Mode { put, insert, update };
+//   bool write(Key, const NewValue&, Mode, const NewValue* expected);   null: any value
+//   bool erase_word(Key, const NewValue* expected);
+//   std::optional<Word> find_word(Key) const;
+//   void find_words(std::span<const Key>, std::span<std::optional<Word>>) const;  at most kGroup
+//   find_last(Key) const              the words of the greatest key that is not above; optional
+//   find_last_below(Key) const        the same of a smaller key; where that is cheaper than to
+//                                     ask for the predecessor
+//   const Words<K>& keys() const;
+// What a word refers to may be freed when the caller's guard ends.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <perdix/types.h>
+
+#include "epoch/guard.h"
+#include "index/common/groups.h"
+#include "index/common/limits.h"
+#include "index/common/neighbour.h"
+#include "index/common/value_of.h"
+#include "index/common/word.h"
+#include "index/common/word_codec.h"
+#include "pool/pool_core.h"
+
+namespace perdix::index {
+
+template <class Base, Storable K, Storable V>
+class TypedTree : public Base {
+ public:
+  using Key = View<K>;
+  using Value = View<V>;
+
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root) {
+    Base::destroy(pool, root, kKindOf<V>);
+  }
+
+  void put(Key key, Value value) { change(key, value, Mode::put); }
+  bool insert(Key key, Value value) { return change(key, value, Mode::insert); }
+  bool update(Key key, Value value) { return change(key, value, Mode::update); }
+
+  /// Replace or remove the value of a key if it is `expected`.
+  bool update_if(Key key, Value expected, Value value) {
+    const NewValue former(expected);
+    return change(key, value, Mode::update, &former);
+  }
+  bool erase_if(Key key, Value expected) {
+    const NewValue former(expected);
+    return this->erase_word(key, &former);
+  }
+
+  bool get(Key key, V& value) const {
+    const epoch::Guard guard;
+    const std::optional<Word> word = this->find_word(key);
+    if (word) values_.copy(*word, value);
+    return word.has_value();
+  }
+  std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
+
+  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+    in_groups(keys, out, [this](auto some, auto values) { get_group(some, values); });
+  }
+
+  /// The pair of the greatest key that is not above `key`.
+  std::optional<std::pair<K, V>> find_floor(Key key) const {
+    const epoch::Guard guard;
+    return own(this->find_last(key));
+  }
+
+  /// The pair of the greatest key below `key`.
+  std::optional<std::pair<K, V>> find_below(Key key) const {
+    if constexpr (requires { this->find_last_below(key); }) {
+      const epoch::Guard guard;
+      return own(this->find_last_below(key));
+    } else {
+      const auto before = predecessor(key);
+      return before ? find_floor(*before) : std::nullopt;
+    }
+  }
+
+ protected:
+  using Mode = typename Base::Mode;
+
+  template <class... Arguments>
+  explicit TypedTree(Arguments&&... arguments)
+      : Base(std::forward<Arguments>(arguments)...), values_(this->pool()) {}
+
+  const Words<V>& values() const { return values_; }
+
+ private:
+  bool change(Key key, Value value, Mode mode, const NewValue* expected = nullptr) {
+    check_value(value);
+    return this->write(key, NewValue(value), mode, expected);
+  }
+
+  void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+    const epoch::Guard guard;
+    std::array<std::optional<Word>, kGroup> words;
+    this->find_words(keys, std::span(words).first(keys.size()));
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      out[i] = words[i] ? std::optional<V>(values_.own(*words[i])) : std::nullopt;
+  }
+
+  template <class Pair>
+  std::optional<std::pair<K, V>> own(const std::optional<Pair>& words) const {
+    if (!words) return std::nullopt;
+    return std::pair<K, V>(this->keys().own(words->key), values_.own(words->value));
+  }
+
+  Words<V> values_;
+};
+
+}  // namespace perdix::index
