@@ -1,7 +1,7 @@
 """Bugs of the orders that scans keep (src/index/common/scan_orders.h), which unit tests must
 notice: the explorer and the schedule fuzzer scan too little between the changes of one leaf."""
 
-from bug import MIDDLE_NODES, NB_MEMORY, NB_SCAN, NB_TREE_H, SCAN, SCAN_ORDERS, Bug, unit
+from bug import LEAF_ORDERS, MIDDLE_NODES, NB_MEMORY, NB_SCAN, SCAN_ORDERS, Bug, unit
 
 ORDERS = (unit("src/index/common/index_common_test", "ScanOrders*"),)
 SP_SCANS = (unit("src/index/sptree/sptree_test", "SpTreeScan*"),)
@@ -38,7 +38,7 @@ BUGS = [
     ),
     Bug(
         "scans: a slot that was filled again after an erase keeps its place in the order",
-        SCAN,
+        LEAF_ORDERS,
         "  const auto middle = std::is_sorted(begin, begin + former) ? begin + former : begin;\n",
         "  const auto middle = begin + ({planted} || std::is_sorted(begin, begin + former) "
         "? former : 0);\n",
@@ -46,7 +46,7 @@ BUGS = [
     ),
     Bug(
         "scans: pairs of the write buffer come behind those of the leaf",
-        SCAN,
+        LEAF_ORDERS,
         "    const bool take_fresh = old == middle || (fresh != end && *fresh < *old);\n",
         "    const bool take_fresh = old == middle || (!{planted} && fresh != end && "
         "*fresh < *old);\n",
@@ -54,7 +54,7 @@ BUGS = [
     ),
     Bug(
         "scans: the order has a pair that left the write buffer",
-        SCAN,
+        LEAF_ORDERS,
         "      if ((buffered & bit) == 0) continue;\n"
         "      buffered -= bit;\n",
         "      buffered &= ~bit;\n",

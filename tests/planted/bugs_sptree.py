@@ -5,11 +5,11 @@ from bug import (
     BUFFERED_STRINGS,
     BUFFERS,
     FAIR,
+    LEAF_ORDERS,
     LEAF_STORE,
     NODE_BUFFERS,
     NODE_BUFFERS_H,
     REPLAY,
-    SCAN,
     SPTREE,
     SPTREE_RECOVERY,
     SPTREE_RESUME,
@@ -313,11 +313,13 @@ BUGS = [
     ),
     Bug(
         "a scan skips a leaf's first key if it is where the leaf begins",
-        SCAN,
-        "  const auto below = [&](unsigned i) { return keys().view(pairs.key(places[i])) < from; "
-        "};\n",
-        "  const auto below = [&](unsigned i) { const Key key = keys().view(pairs.key(places[i])); "
-        "return key < from || ({planted} && key == from); };\n",
+        LEAF_ORDERS,
+        "  const auto below = [&](unsigned i) { return leaves_.keys().view(pairs.key(places[i])) < "
+        "from; };\n",
+        "  const auto below = [&](unsigned i) {\n"
+        "    const Key key = leaves_.keys().view(pairs.key(places[i]));\n"
+        "    return key < from || ({planted} && key == from);\n"
+        "  };\n",
         TREE,
     ),
     Bug(

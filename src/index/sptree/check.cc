@@ -1,5 +1,5 @@
-// Verification of every invariant that layout.h (L1-L8), mnode.h (M1-M2) and write_buffer.h (B1-B3)
-// state, and the list of all blocks that an index reaches.
+#include "index/sptree/check.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,25 +9,24 @@
 
 #include "index/common/problems.h"
 #include "index/sptree/replay.h"
-#include "index/sptree/sptree.h"
 
 namespace perdix::index::sptree {
 
 /// Checks the pairs of one node, in the leaf and in the buffer: L3-L6, M2 and B2.
 template <class K>
-void WordTree<K>::check_pairs(const Node& node, CheckReport& report) const {
+void Checker<K>::check_pairs(const Node& node, CheckReport& report) const {
   Problems problems(report);
-  const pm::Offset offset = pool().offset(node.leaf());
+  const pm::Offset offset = pool_.offset(node.leaf());
   std::vector<Key> seen;
   const auto check_pair = [&](Word key_word, Word value_word, const std::string& place) {
     ++report.pairs;
-    if (!keys().sound(key_word) || !leaves_.values().sound(value_word)) {
+    if (!leaves_.keys().sound(key_word) || !leaves_.values().sound(value_word)) {
       problems.expect(false, "leaf {:#x}: {} refers to a string that is not there (L6)", offset,
                       place);
       return;
     }
     report.blocks += Keys::blobs(key_word) + leaves_.values().blobs(value_word);
-    const Key key = keys().view(key_word);
+    const Key key = leaves_.keys().view(key_word);
     seen.push_back(key);
     problems.expect(!(key < NodeBounds::view(node.low)) && node.covers(key),
                     "leaf {:#x}: the key in {} is out of the leaf's range (L3)", offset, place);
@@ -51,20 +50,21 @@ void WordTree<K>::check_pairs(const Node& node, CheckReport& report) const {
 
 /// Checks that the log says the same as the node's buffer: B1, B3 and L7.
 template <class K>
-void WordTree<K>::check_buffer(const Node& node, CheckReport& report) const {
+void Checker<K>::check_buffer(const Node& node, CheckReport& report) const {
   Problems problems(report);
   const Buffer* buffer = buffers_.of(node);
   if (buffer == nullptr) return;
-  const pm::Offset offset = pool().offset(node.leaf());
+  const pm::Offset offset = pool_.offset(node.leaf());
   const wal::Owner owner = buffers_.owner_of(node);
   problems.expect(buffer->node.load() == &node && buffer->owner.load() == owner,
                   "leaf {:#x}: its write buffer belongs to another leaf", offset);
   problems.expect((node.slots() & buffer->erased_slots()).empty(),
                   "leaf {:#x}: a pair is there and erased (B3)", offset);
-  const Replay chain = replay(log(), owner, buffer->head.load(), *node.leaf(), [&](Word word) {
-    const Key key = keys().view(word);
-    return !(key < NodeBounds::view(node.low)) && node.covers(key);
-  });
+  const Replay chain =
+      replay(*buffers_.log(), owner, buffer->head.load(), *node.leaf(), [&](Word word) {
+        const Key key = leaves_.keys().view(word);
+        return !(key < NodeBounds::view(node.low)) && node.covers(key);
+      });
   std::vector<std::pair<Word, Word>> logged = chain.pairs, held;
   for (unsigned i = 0; i < buffer->size(); ++i) held.emplace_back(buffer->key(i), buffer->value(i));
   std::sort(logged.begin(), logged.end());
@@ -76,16 +76,16 @@ void WordTree<K>::check_buffer(const Node& node, CheckReport& report) const {
 
 /// Checks one node and its link to the next: L1, L2, L6 and M1, M2.
 template <class K>
-void WordTree<K>::check_node(const Node& node, CheckReport& report) const {
+void Checker<K>::check_node(const Node& node, CheckReport& report) const {
   Problems problems(report);
   const Leaf& leaf = *node.leaf();
-  const pm::Offset offset = pool().offset(&leaf);
+  const pm::Offset offset = pool_.offset(&leaf);
   const Node* next = nodes_.next_of(node);
   ++report.blocks;
-  problems.expect(pool().allocator().validate_block(offset, sizeof(Leaf)),
+  problems.expect(pool_.allocator().validate_block(offset, sizeof(Leaf)),
                   "leaf {:#x} lies in free memory (L6)", offset);
   problems.expect(leaf.magic == kLeafMagic, "leaf {:#x} has no magic number", offset);
-  problems.expect(successor_of(leaf) == (next == nullptr ? pm::kNull : pool().offset(next->leaf())),
+  problems.expect(successor_of(leaf) == (next == nullptr ? pm::kNull : pool_.offset(next->leaf())),
                   "leaf {:#x}: DRAM and PM disagree on the next leaf (L2)", offset);
   problems.expect(slots_of(leaf) == buffers_.taken_slots(node),
                   "leaf {:#x}: DRAM and PM disagree on the bitmap (M2)", offset);
@@ -99,19 +99,19 @@ void WordTree<K>::check_node(const Node& node, CheckReport& report) const {
     problems.expect(NodeBounds::view(node.low) < NodeBounds::view(next->low),
                     "leaf {:#x}: its successor's bound is not above its own (L2)", offset);
   }
-  if (!keys().sound(leaf.low)) {
+  if (!leaves_.keys().sound(leaf.low)) {
     problems.expect(false, "leaf {:#x}: its low bound is not there (L6)", offset);
     return;
   }
   report.blocks += Keys::blobs(leaf.low);
-  problems.expect(keys().view(leaf.low) == NodeBounds::view(node.low),
+  problems.expect(leaves_.keys().view(leaf.low) == NodeBounds::view(node.low),
                   "leaf {:#x}: DRAM and PM disagree on the low bound (M1)", offset);
 }
 
 /// Checks the backup: L8, and its own invariants. Both it and the list ascend. The top layer is not
 /// asked: it may lag behind.
 template <class K>
-void WordTree<K>::check_backup(CheckReport& report) const {
+void Checker<K>::check_backup(CheckReport& report) const {
   Problems problems(report);
   const CheckReport own = backup_->tree().check();
   report.blocks += own.blocks;
@@ -121,7 +121,7 @@ void WordTree<K>::check_backup(CheckReport& report) const {
   backup_->tree().scan(Key{}, [&](Key low, std::uint64_t offset) {
     while (node != nullptr && NodeBounds::view(node->low) < low) node = nodes_.next_of(*node);
     problems.expect(node != nullptr && NodeBounds::view(node->low) == low &&
-                        pool().offset(node->leaf()) == offset,
+                        pool_.offset(node->leaf()) == offset,
                     "the backup leads to {:#x}, where the leaf that it means is not (L8)", offset);
     return true;
   });
@@ -130,7 +130,7 @@ void WordTree<K>::check_backup(CheckReport& report) const {
 /// Checks that the top layer leads to nodes of the list only, and to all of them but those that it
 /// is known to lack (T1).
 template <class K>
-void WordTree<K>::check_top(CheckReport& report) const {
+void Checker<K>::check_top(CheckReport& report) const {
   Problems problems(report);
   const Node* node = nodes_.next_of(*top_.head());
   std::uint64_t missing = 0;
@@ -140,7 +140,7 @@ void WordTree<K>::check_top(CheckReport& report) const {
       ++missing;
     }
     problems.expect(node == listed, "the top layer leads to leaf {:#x}, which is not in the list",
-                    pool().offset(listed->leaf()));
+                    pool_.offset(listed->leaf()));
     if (node == listed) node = nodes_.next_of(*node);
     return true;
   });
@@ -149,16 +149,13 @@ void WordTree<K>::check_top(CheckReport& report) const {
 }
 
 template <class K>
-CheckReport WordTree<K>::check() const {
-  resumer_.require_quiet();
-  backup_.finish();
+CheckReport Checker<K>::check() const {
   CheckReport report;
   Problems problems(report);
-  const epoch::Guard guard;
-  problems.expect(pool().offset(top_.head()->leaf()) == pm::load(root().first),
+  problems.expect(pool_.offset(top_.head()->leaf()) == pm::load(root_.first),
                   "the root does not lead to the first leaf (L1)");
   ++report.blocks;  // the root's
-  if (has_log()) log().check(report);
+  if (buffers_.log() != nullptr) buffers_.log()->check(report);
   check_backup(report);
   check_top(report);
   problems.expect(top_.head()->leaf()->low == 0, "the first leaf has a low bound (L1)");
@@ -166,28 +163,27 @@ CheckReport WordTree<K>::check() const {
     check_node(*node, report);
     check_pairs(*node, report);
     check_buffer(*node, report);
-    problems.expect(order_sound(*node), "leaf {:#x}: the order that scans keep is wrong (O1)",
-                    pool().offset(node->leaf()));
+    problems.expect(orders_.sound_if_kept(*node),
+                    "leaf {:#x}: the order that scans keep is wrong (O1)",
+                    pool_.offset(node->leaf()));
   }
-  problems.expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),
+  const auto counted = static_cast<std::uint64_t>(leaves_.pairs());
+  problems.expect(report.pairs == counted, "{} pairs are counted, {} are there", counted,
                   report.pairs);
   return report;
 }
 
 template <class K>
-void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
-  resumer_.require_quiet();
-  backup_.finish();
-  const epoch::Guard guard;
+void Checker<K>::for_each_block(const pool::BlockVisitor& visit) const {
   const auto visit_words = [&](Word key, Word value) {
     if (Keys::blobs(key) != 0) visit(blob_offset(key));
     if (leaves_.values().blobs(value) != 0) visit(blob_offset(value));
   };
-  visit(pool().offset(&root()));
-  if (has_log()) log().for_each_block(visit);
+  visit(pool_.offset(&root_));
+  if (buffers_.log() != nullptr) buffers_.log()->for_each_block(visit);
   backup_->tree().for_each_block(visit);
   for (const Node* node = top_.head(); node != nullptr; node = nodes_.next_of(*node)) {
-    visit(pool().offset(node->leaf()));
+    visit(pool_.offset(node->leaf()));
     if (Keys::blobs(node->leaf()->low) != 0) visit(blob_offset(node->leaf()->low));
     for (const unsigned slot : node->slots()) {
       const Pair& pair = pair_at(*node->leaf(), slot);
@@ -199,35 +195,7 @@ void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
   }
 }
 
-template <class K>
-bool WordTree<K>::hinted(Key key) const {
-  const epoch::Guard guard;
-  return hints_.of(key) == top_.locate(key);
-}
-
-template <class K>
-unsigned WordTree<K>::steps_right(Key key) const {
-  const epoch::Guard guard;
-  unsigned steps = 0;
-  for (Node* node = top_.locate(key);;) {
-    const Version version = node->lock.read_begin();
-    if (Node::Lock::obsolete(version)) {
-      node = top_.locate(key);
-    } else if (node->covers(key)) {
-      return steps;
-    } else {
-      node = go_right(node, version, key, steps);
-    }
-  }
-}
-
-template CheckReport WordTree<std::uint64_t>::check() const;
-template void WordTree<std::uint64_t>::for_each_block(const BlockVisitor&) const;
-template bool WordTree<std::uint64_t>::hinted(Key) const;
-template unsigned WordTree<std::uint64_t>::steps_right(Key) const;
-template CheckReport WordTree<std::string>::check() const;
-template void WordTree<std::string>::for_each_block(const BlockVisitor&) const;
-template bool WordTree<std::string>::hinted(Key) const;
-template unsigned WordTree<std::string>::steps_right(Key) const;
+template class Checker<std::uint64_t>;
+template class Checker<std::string>;
 
 }  // namespace perdix::index::sptree

@@ -17,7 +17,7 @@ struct WordTree<K>::Pending {
 };
 
 template <class K>
-void WordTree<K>::find_group(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
+void WordTree<K>::find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
   std::array<Pending, kGroup> pending_keys;
   const std::span group = std::span(pending_keys).first(keys.size());
   find_nodes(keys, group);
@@ -83,9 +83,9 @@ void WordTree<K>::prefetch_blobs(const Pending& pending) const {
   leaves_.values().prefetch(pm::load(pair.value));
 }
 
-template void WordTree<std::uint64_t>::find_group(std::span<const std::uint64_t>,
+template void WordTree<std::uint64_t>::find_words(std::span<const std::uint64_t>,
                                                   std::span<std::optional<Word>>) const;
-template void WordTree<std::string>::find_group(std::span<const std::string_view>,
+template void WordTree<std::string>::find_words(std::span<const std::string_view>,
                                                 std::span<std::optional<Word>>) const;
 
 }  // namespace perdix::index::sptree

@@ -79,7 +79,7 @@ bool NodeBuffers<K>::merge(Node& node, std::optional<Pair> another) {
 template <class K>
 bool NodeBuffers<K>::attach(Node& node) {
   constexpr std::uint64_t kAskOneIn = 8;  // so only a node that is written to often gets another's
-  std::uint32_t number = this->acquire(own_number(node));
+  std::uint32_t number = this->acquire(preferred_number(node));
   if (number == 0 && node.lock.version() % kAskOneIn == 0) number = take_cold();
   if (number == 0) return false;  // the leaf takes the change
   this->give(node, number);

@@ -67,7 +67,7 @@ class NodeBuffers : public WriteBuffers<BufferShape<Mnode<K>>> {
   /// The number of the buffer that the node has, if nothing kept it from getting that one: a
   /// function of the node's address, for callers that have not read the node yet. 0: the node gets
   /// any. The budget bounds it, so that a small one takes no more memory than its buffers.
-  std::uint32_t own_number(const Node& node) const {
+  std::uint32_t preferred_number(const Node& node) const {
     const std::uint64_t index = nodes_.number_of(node);
     return index < budget() ? static_cast<std::uint32_t>(index) + 1 : 0;
   }

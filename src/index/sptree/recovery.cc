@@ -14,6 +14,7 @@
 #include "alloc/session.h"
 #include "index/common/retry.h"
 #include "index/sptree/leaf_at.h"
+#include "index/sptree/replay.h"
 #include "index/sptree/sptree.h"
 
 namespace perdix::index::sptree {
@@ -26,6 +27,7 @@ WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOpti
       orders_(arena_, pool().reclaimer()),
       nodes_(arena_, pool().reclaimer(), orders_),
       buffers_(pool(), arena_, log_limits, leaves_, nodes_),
+      leaf_orders_(orders_, leaves_, nodes_, buffers_),
       hints_(arena_, pool().reclaimer(), nodes_, buffers_, top_),
       drain_{pool().reclaimer()},
       top_(arena_, pool().reclaimer()),
@@ -47,7 +49,6 @@ WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOpti
   resumer_.start(pm::load(root.first), options.resume_in_background);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  entry_.emplace(pool().open_indexes(), *this);
 }
 
 /// Gives a new index its root block and its first leaf, which is empty and responsible for all

@@ -103,9 +103,9 @@ void Resumer<K>::finish() {
 // --- One leaf ------------------------------------------------------------------------------------
 
 /// Locks the node to the left of the gap in which the key's leaf is; none if the leaf is warm, and
-/// `high` is where its range ends. That
-/// a node before the key has no `next` does not tell: the key's leaf may be warm, or cold, behind
-/// this gap and others. So the top layer is asked, and once more under the lock (G2).
+/// `high` is where its range ends. That a node before the key has no `next` does not tell: the
+/// key's leaf may be warm, or cold, behind this gap and others. So the top layer is asked, and once
+/// more under the lock (G2).
 template <class K>
 auto Resumer<K>::lock_before_gap(Key key, High& high) -> LockedNode {
   for (Node* node = top_.locate_surely(key);;) {
@@ -235,7 +235,7 @@ auto Resumer<K>::make_warm(Leaf& leaf, Low low) -> Node* {
   SlotSet slots = slots_of(leaf);
   if (survivor) {
     pm::on_step("sptree: adopt a chain");
-    adopt(*node, *survivor, buffer);
+    give_buffer(*node, *survivor, buffer);
     slots = slots - survivor->replay.erased;
   }
   nodes_.fill_filter(*node, slots);
@@ -287,7 +287,7 @@ std::uint32_t Resumer<K>::buffer_for(const Node& node, Survivor& survivor) {
   const unsigned sure = sptree::without_slot(chain, *node.leaf());
   if (sure > kBufferPairs)
     throw_corrupt(pool_, pool_.offset(node.leaf()), "has no room for its log");
-  const std::uint32_t number = buffers_.acquire_beyond_budget(buffers_.own_number(node));
+  const std::uint32_t number = buffers_.acquire_beyond_budget(buffers_.preferred_number(node));
   try {
     survivor.adoption =
         log().prepare_adoption(survivor.owner, survivor.head, static_cast<std::uint8_t>(sure));
@@ -300,7 +300,7 @@ std::uint32_t Resumer<K>::buffer_for(const Node& node, Survivor& survivor) {
 
 /// Gives a node the buffer, with what the chain says.
 template <class K>
-void Resumer<K>::adopt(Node& node, const Survivor& survivor, std::uint32_t number) {
+void Resumer<K>::give_buffer(Node& node, const Survivor& survivor, std::uint32_t number) {
   const Replay& chain = survivor.replay;
   Buffer& buffer = buffers_.at(number);
   buffers_.give(node, number);

@@ -117,7 +117,7 @@ class Resumer {
   Node* new_cold_node(Leaf& leaf, Low low);
   void delete_cold_node(Node* node);
   std::uint32_t buffer_for(const Node& node, Survivor& survivor);
-  void adopt(Node& node, const Survivor& survivor, std::uint32_t number);
+  void give_buffer(Node& node, const Survivor& survivor, std::uint32_t number);
   void close_chain(Leaf& leaf, const Survivor& survivor);
   void count_pairs(const Node& node);
 

@@ -5,6 +5,7 @@
 #include "alloc/session.h"
 #include "index/common/limits.h"
 #include "index/common/retry.h"
+#include "index/sptree/check.h"
 #include "util/hash.h"
 
 namespace perdix::index::sptree {
@@ -43,7 +44,7 @@ template <class K>
 void WordTree<K>::prefetch_node(const Node* node, Hash16 hash) const {
   __builtin_prefetch(node, 1);
   node->prefetch_fingerprints(hash);
-  if (const std::uint32_t number = buffers_.own_number(*node)) buffers_.prefetch(number);
+  if (const std::uint32_t number = buffers_.preferred_number(*node)) buffers_.prefetch(number);
 }
 
 /// Asks for the lines that a write goes to, so that they are on their way while the fingerprints
@@ -246,6 +247,56 @@ IndexStats WordTree<K>::stats() const {
   stats.dram_bytes = nodes_.bytes_in_use() + arena_.bytes_in_use() + backup.dram_bytes;
   stats.recovery_seconds = recovery_seconds_;
   return stats;
+}
+
+/// Calls visit(checker) when no thread of the index's own changes anything any more.
+template <class K>
+template <class Visit>
+void WordTree<K>::with_checker(Visit visit) const {
+  resumer_.require_quiet();
+  backup_.finish();
+  const epoch::Guard guard;
+  visit(Checker<K>(pool(), root(), leaves_, nodes_, buffers_, top_, backup_, leaf_orders_));
+}
+
+template <class K>
+CheckReport WordTree<K>::check() const {
+  CheckReport report;
+  with_checker([&](const Checker<K>& checker) { report = checker.check(); });
+  return report;
+}
+
+template <class K>
+void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
+  with_checker([&](const Checker<K>& checker) { checker.for_each_block(visit); });
+}
+
+template <class K>
+bool WordTree<K>::hinted(Key key) const {
+  const epoch::Guard guard;
+  return hints_.of(key) == top_.locate(key);
+}
+
+template <class K>
+unsigned WordTree<K>::steps_right(Key key) const {
+  const epoch::Guard guard;
+  unsigned steps = 0;
+  for (Node* node = top_.locate(key);;) {
+    const Version version = node->lock.read_begin();
+    const bool gone = Node::Lock::obsolete(version);
+    if (!gone && node->covers(key)) return steps;
+    node = gone ? top_.locate(key) : go_right(node, version, key, steps);
+  }
+}
+
+template <class K>
+bool WordTree<K>::order_kept(Key key) const {
+  const epoch::Guard guard;
+  return read_node_from(top_.locate(key), key, [&](const Node& node) {
+    Order order;
+    leaf_orders_.read(node, order);
+    return order.kept;
+  });
 }
 
 template class WordTree<std::uint64_t>;

@@ -3,11 +3,10 @@
 //
 // The tree knows values as words; what depends on their type is the class at the end of this file.
 //
-//   sptree.cc       lookups, put, insert, update, erase
+//   sptree.cc       lookups, put, insert, update, erase; what an index says of itself
 //   get_many.cc     many lookups at once
 //   scan.cc         ordered iteration
 //   recovery.cc     what happens on open: creation; and destruction
-//   check.cc        verification of the invariants of all parts
 //
 // What it consists of, each with its invariants:
 //
@@ -16,9 +15,11 @@
 //   node_buffers.h  write buffers, which take changes in place of the leaves, and their merging
 //   top_layer.h     the radix tree
 //   node_hints.h    where the node of a key probably is, for writes with buffers
+//   leaf_orders.h   in which order scans show the pairs of a leaf
 //   leaf_backup.h   where the leaves are, in PM: with what the resumer finds the one it needs
 //   structure.h     split and merge, the structure modifications
 //   resumer.h       the DRAM layers after an opening, leaf by leaf, while the index is in use
+//   check.h         verification of the invariants of all parts
 //
 // Concurrency (§4.2): a writer holds the lock of the middle node that it changes; for a merge those
 // of two neighbours, taken from left to right. Under a lock it may take a session of the allocator,
@@ -35,44 +36,35 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
-#include <functional>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
-#include <string>
+#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <perdix/types.h>
 
 #include "epoch/guard.h"
 #include "index/common/batch.h"
-#include "index/common/groups.h"
-#include "index/common/limits.h"
 #include "index/common/neighbour.h"
 #include "index/common/scan_orders.h"
-#include "index/common/value_of.h"
+#include "index/common/typed_tree.h"
 #include "index/common/word.h"
 #include "index/common/word_codec.h"
 #include "index/sptree/leaf.h"
 #include "index/sptree/leaf_backup.h"
+#include "index/sptree/leaf_orders.h"
 #include "index/sptree/leaf_store.h"
 #include "index/sptree/locked_node.h"
 #include "index/sptree/middle_nodes.h"
-#include "index/sptree/mnode.h"
 #include "index/sptree/node_buffers.h"
 #include "index/sptree/node_hints.h"
-#include "index/sptree/replay.h"
 #include "index/sptree/resumer.h"
 #include "index/sptree/structure.h"
 #include "index/sptree/top_layer.h"
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
 #include "util/arena.h"
-#include "util/striped_counter.h"
 #include "wal/log.h"
 
 namespace perdix::index::sptree {
@@ -133,7 +125,7 @@ class WordTree : public pool::OpenIndex {
 
   // The caller holds a guard, as long as it uses what words refer to.
   std::optional<Word> find_word(Key key) const;
-  void find_group(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
+  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
   std::optional<Pair> find_last(Key key) const;
   template <class Batch, class Values>
   bool read_batch(Batch& batch, const Values& values, K& position, std::size_t limit) const;
@@ -146,6 +138,7 @@ class WordTree : public pool::OpenIndex {
   using Buffer = typename NodeBuffers<K>::Buffer;
   using Keys = Words<K>;
   using NodeBounds = Bounds<K>;
+  using Order = LeafOrder<K>;
 
   /// What the upkeep of the buffers asks for.
   struct Upkeep {
@@ -178,6 +171,8 @@ class WordTree : public pool::OpenIndex {
   void remove(Node& node, const Found& found);
   void shed_stale_filter(Node& node);
   void back_up(Key low, pm::Offset leaf) noexcept;
+  template <class Visit>
+  void with_checker(Visit visit) const;
 
   // get_many.cc
   struct Pending;
@@ -186,30 +181,12 @@ class WordTree : public pool::OpenIndex {
   void prefetch_blobs(const Pending& pending) const;
 
   // scan.cc
-  class PairsByPlace;
-  struct Order;
-  struct Sortable;
-  template <class Batch>
-  void collect(const Node& node, Key from, std::size_t limit, Order& order, Batch& into) const;
-  unsigned first_from(const PairsByPlace& pairs, const Places& places, Key from) const;
-  std::optional<Pair> last_up_to(const Node& node, Key key, Order& order) const;
-  void read_order(const Node& node, Order& order) const;
-  bool sort_places(const Node& node, Places& places) const;
-  unsigned list_places(const Node& node, const Places& former, Places& into) const;
-  bool order_sound(const Node& node) const;
   void prefetch_after(const Node& node, std::size_t read) const;
 
   // recovery.cc
   void create();
   void give_log(bool required);
   void make_log();
-
-  // check.cc
-  void check_backup(CheckReport& report) const;
-  void check_top(CheckReport& report) const;
-  void check_node(const Node& node, CheckReport& report) const;
-  void check_pairs(const Node& node, CheckReport& report) const;
-  void check_buffer(const Node& node, CheckReport& report) const;
 
   Root& root() const { return *pool().template at<Root>(pm::load(handle_.root())); }
   const pm::Persister& pm() const { return pool().pm(); }
@@ -218,103 +195,44 @@ class WordTree : public pool::OpenIndex {
 
   pool::IndexHandle handle_;
   LeafStore<K> leaves_;
-  util::Arena arena_;          // bounds, orders, write buffers, and the top layer
-  mutable ScanOrders orders_;  // by the numbers of nodes; a cache that scans fill
+  util::Arena arena_;  // bounds, orders, write buffers, and the top layer
+  ScanOrders orders_;  // by the numbers of nodes; a cache that scans fill
   MiddleNodes<K> nodes_;
   NodeBuffers<K> buffers_;
+  LeafOrders<K> leaf_orders_;
   NodeHints<K> hints_;  // of integer keys, for writes with buffers
   // Before the arena goes away, what was retired must have come back to it.
   epoch::DrainFirst drain_;
-  mutable TopLayer<K> top_;
+  mutable TopLayer<K> top_;  // a reader, too, adds to the DRAM layers: they are a cache
   double recovery_seconds_ = 0;
   // Last: what they do ends before anything else goes away.
   mutable LeafBackup<K> backup_;
   Structure<K> structure_;
   mutable Resumer<K> resumer_;
-  std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
 
 template <class K, class V>
-class Tree final : public WordTree<K> {
+class Tree final : public TypedTree<WordTree<K>, K, V> {
  public:
   using Key = View<K>;
-  using Value = View<V>;
 
   /// Opens or creates the index behind the handle. Its DRAM layers come back later (resumer.h).
   /// `log_limits`: for tests; `bytes` follows from the budget.
   explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {},
                 const wal::Log::Limits& log_limits = {0})
-      : Base(std::move(handle), kKindOf<V>, options, log_limits), values_(this->pool()) {}
-
-  static void destroy(pool::PoolCore& pool, std::uint64_t& root) {
-    Base::destroy(pool, root, kKindOf<V>);
-  }
-
-  void put(Key key, Value value) { change(key, value, Mode::put); }
-  bool insert(Key key, Value value) { return change(key, value, Mode::insert); }
-  bool update(Key key, Value value) { return change(key, value, Mode::update); }
-
-  /// Replace or remove the value of a key if it is `expected`.
-  bool update_if(Key key, Value expected, Value value) {
-    const NewValue former(expected);
-    return change(key, value, Mode::update, &former);
-  }
-  bool erase_if(Key key, Value expected) {
-    const NewValue former(expected);
-    return this->erase_word(key, &former);
-  }
-
-  bool get(Key key, V& value) const {
-    const epoch::Guard guard;
-    const std::optional<Word> word = this->find_word(key);
-    if (word) values_.copy(*word, value);
-    return word.has_value();
-  }
-  std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
-
-  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-    in_groups(keys, out, [this](auto some, auto values) { get_group(some, values); });
-  }
+      : TypedTree<WordTree<K>, K, V>(std::move(handle), kKindOf<V>, options, log_limits),
+        entry_(this->pool().open_indexes(), *this) {}
 
   /// At most `limit` pairs.
   void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
   void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
 
-  /// The pair of the greatest key that is not above `key`.
-  std::optional<std::pair<K, V>> find_floor(Key key) const {
-    const epoch::Guard guard;
-    const std::optional<Pair> pair = this->find_last(key);
-    if (!pair) return std::nullopt;
-    return std::pair<K, V>(this->keys().own(pair->key), values_.own(pair->value));
-  }
-
-  /// The pair of the greatest key below `key`.
-  std::optional<std::pair<K, V>> find_below(Key key) const {
-    const auto before = predecessor(key);
-    return before ? find_floor(*before) : std::nullopt;
-  }
-
  private:
-  using Base = WordTree<K>;
-  using Mode = typename Base::Mode;
-
-  bool change(Key key, Value value, Mode mode, const NewValue* expected = nullptr) {
-    check_value(value);
-    return this->write(key, NewValue(value), mode, expected);
-  }
-
-  void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-    const epoch::Guard guard;
-    std::array<std::optional<Word>, kGroup> words;
-    this->find_group(keys, std::span(words).first(keys.size()));
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      out[i] = words[i] ? std::optional<V>(values_.own(*words[i])) : std::nullopt;
-  }
-
   // scan.cc
   struct ScanBatch;
 
-  Words<V> values_;
+  // Last: made when the index is complete. Not in the base, whose virtual functions are others.
+  pool::OpenIndexes::Entry entry_;
 };
 
 /// Where to look on for a key behind the node's range: it was split since the top layer was asked,

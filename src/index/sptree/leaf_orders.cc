@@ -1,0 +1,161 @@
+#include "index/sptree/leaf_orders.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <span>
+
+namespace perdix::index::sptree {
+
+namespace {
+
+/// Sorts numbers, of which there are as many as a leaf has pairs at most. Each goes to its rank,
+/// which is found by comparing it with all: that takes no branch and many at once, and so a
+/// fraction of the time of std::sort. `Item` has a key and is copied.
+template <class Item>
+void sort_by_rank(std::span<Item> items) {
+  std::array<std::uint64_t, Places::kMost> keys;
+  std::array<Item, Places::kMost> sorted;
+  const auto size = static_cast<unsigned>(items.size());
+  for (unsigned i = 0; i < size; ++i) keys[i] = items[i].key;
+  for (unsigned i = 0; i < size; ++i) {
+    const std::uint64_t key = keys[i];
+    std::uint64_t rank = 0;
+    for (unsigned j = 0; j < i; ++j) rank += keys[j] <= key ? 1 : 0;
+    for (unsigned j = i + 1; j < size; ++j) rank += keys[j] < key ? 1 : 0;
+    sorted[rank] = items[i];
+  }
+  std::copy_n(sorted.begin(), size, items.begin());
+}
+
+}  // namespace
+
+static_assert(kLeafPairs + kBufferPairs <= Places::kMost);
+
+/// A place and its key.
+template <class K>
+struct LeafOrders<K>::Sortable {
+  Key key;
+  PlaceInLeaf place;
+
+  friend bool operator<(const Sortable& a, const Sortable& b) { return a.key < b.key; }
+};
+
+template <class K>
+void LeafOrders<K>::read(const Node& node, Order& order) const {
+  order.node = &node;
+  order.version = node.lock.read_begin();
+  order.kept = orders_.read(nodes_.number_of(node), order.version, order.places);
+  order.sound = !order.kept && sort_places(node, order.places);
+}
+
+/// How many keys are below `from`.
+template <class K>
+unsigned LeafOrders<K>::first_from(const Pairs& pairs, const Places& places, Key from) const {
+  const auto below = [&](unsigned i) { return leaves_.keys().view(pairs.key(places[i])) < from; };
+  unsigned size = places.size();
+  if (size == 0 || !below(0)) return 0;  // as a rule, but in the first leaf of a scan
+  unsigned first = 0;
+  while (size > 1) {  // key `first` is below, key `first + size` is not
+    const unsigned half = size / 2;
+    if constexpr (!Keys::kInline) {
+      leaves_.keys().prefetch(pairs.key(places[first + half / 2]));  // one of them will be the next
+      leaves_.keys().prefetch(pairs.key(places[first + half + (size - half) / 2]));
+    }
+    first += below(first + half) ? half : 0;
+    size -= half;
+  }
+  return first + 1;
+}
+
+/// Puts the places of all pairs in the order of their keys. What `places` has before may be
+/// anything: if it is an order from before a few changes, that costs one pass, and a search for
+/// each new pair. False if a key is there twice or out of the node's range.
+template <class K>
+bool LeafOrders<K>::sort_places(const Node& node, Places& places) const {
+  Places listed;
+  const unsigned former = list_places(node, places, listed);
+  const Pairs pairs(*node.leaf(), buffers_.of(node));
+  if constexpr (!Keys::kInline) {
+    for (const PlaceInLeaf place : listed.span()) leaves_.keys().prefetch(pairs.key(place));
+  }
+  std::array<Sortable, Places::kMost> sorted;
+  for (unsigned i = 0; i < listed.size(); ++i)
+    sorted[i] = {leaves_.keys().view(pairs.key(listed[i])), listed[i]};
+  const auto begin = sorted.begin(), end = begin + listed.size();
+  // Two runs: what was in order and still is, and the rest. A slot that was filled again meanwhile
+  // may have its key anywhere.
+  const auto middle = std::is_sorted(begin, begin + former) ? begin + former : begin;
+  if constexpr (Keys::kInline) {
+    sort_by_rank(std::span(middle, end));
+  } else {
+    std::sort(middle, end);
+  }
+  places.clear();
+  if (begin == end) return true;
+  const Sortable* last = nullptr;
+  bool sound = true;
+  for (auto old = begin, fresh = middle; old != middle || fresh != end;) {
+    const bool take_fresh = old == middle || (fresh != end && *fresh < *old);
+    const Sortable* next = take_fresh ? fresh++ : old++;
+    sound &= last == nullptr ? !(next->key < NodeBounds::view(node.low)) : *last < *next;
+    places.push(next->place);
+    last = next;
+  }
+  return sound && node.covers(last->key);
+}
+
+/// Lists the places of all pairs, and first those in `former`. Returns how many these are.
+template <class K>
+unsigned LeafOrders<K>::list_places(const Node& node, const Places& former, Places& into) const {
+  const SlotSet slots = node.slots();
+  std::array<std::uint64_t, 2> left = {slots.word(0), slots.word(1)};
+  const Buffer* buffer = buffers_.of(node);
+  unsigned buffered = buffer == nullptr ? 0 : (1u << std::min(buffer->size(), kBufferPairs)) - 1;
+  for (const PlaceInLeaf place : former.span()) {
+    if (place < kLeafPairs) {
+      const std::uint64_t bit = std::uint64_t{1} << place % 64;
+      const std::uint64_t low = place < 64 ? bit : 0, high = bit - low;
+      if (((left[0] & low) | (left[1] & high)) == 0) continue;
+      left = {left[0] & ~low, left[1] & ~high};
+    } else {
+      const unsigned bit = 1u << (place - kLeafPairs) % 32;
+      if ((buffered & bit) == 0) continue;
+      buffered -= bit;
+    }
+    into.push(place);
+  }
+  const unsigned count = into.size();
+  for (const unsigned slot : SlotSet(left)) into.push(static_cast<PlaceInLeaf>(slot));
+  for (; buffered != 0; buffered &= buffered - 1)
+    into.push(static_cast<PlaceInLeaf>(kLeafPairs + std::countr_zero(buffered)));
+  return count;
+}
+
+template <class K>
+std::optional<Pair> LeafOrders<K>::last_up_to(const Node& node, Key key, Order& order) const {
+  prefetch_pairs(*node.leaf());
+  read(node, order);
+  const Pairs pairs(*node.leaf(), buffers_.of(node));
+  const Places& places = order.places;
+  unsigned end = first_from(pairs, places, key);
+  if (end < places.size() && !(key < leaves_.keys().view(pairs.key(places[end]))))
+    ++end;  // the key itself
+  if (end == 0) return std::nullopt;
+  return Pair{pairs.key(places[end - 1]), pairs.value(places[end - 1])};
+}
+
+template <class K>
+bool LeafOrders<K>::sound_if_kept(const Node& node) const {
+  Order order;
+  read(node, order);
+  if (!order.kept) return true;
+  Places anew;
+  sort_places(node, anew);
+  return std::ranges::equal(order.places.span(), anew.span());
+}
+
+template class LeafOrders<std::uint64_t>;
+template class LeafOrders<std::string>;
+
+}  // namespace perdix::index::sptree

@@ -1,0 +1,131 @@
+// The orders of leaves (Zhao et al. 2024, section 4.4, Algorithm 1): in which order a scan shows
+// the pairs of a leaf and its write buffer.
+//
+// Both are unsorted. The paper sorts a leaf once per change and keeps the order in the leaf
+// (`seqs`, `sort_ver`). Here it is kept in DRAM, of the pairs in both places together
+// (common/scan_orders.h); its stamp is the version of the node's lock. Algorithm 1 merges the
+// buffer into the leaf first, and sorts under the leaf's lock; here nothing is written to PM, and
+// no lock is taken.
+//
+// What is read of a node counts only if the node's version is validated afterwards. Thread-safe;
+// the caller holds an epoch::Guard.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "index/common/scan_orders.h"
+#include "index/sptree/leaf_store.h"
+#include "index/sptree/middle_nodes.h"
+#include "index/sptree/node_buffers.h"
+
+namespace perdix::index::sptree {
+
+/// The order of a node's pairs in the state that a version of its lock names.
+template <class K>
+struct LeafOrder {
+  const Mnode<K>* node = nullptr;
+  typename Mnode<K>::Lock::Version version = 0;
+  bool kept = false;   ///< it is that which the node has already
+  bool sound = false;  ///< it was made anew, and the leaf is not damaged as far as it shows
+  Places places;
+};
+
+/// The pairs of a node by their places: slots of the leaf and, from kLeafPairs on, of the write
+/// buffer. Any place may be asked for: the node may have lost its buffer since the places were
+/// listed, or got another one, whose unused pairs hold words of strings that are gone.
+template <class Buffer>
+class PairsByPlace {
+ public:
+  PairsByPlace(const Leaf& leaf, const Buffer* buffer) : leaf_(leaf), buffer_(buffer) {}
+
+  Word key(PlaceInLeaf place) const {
+    if (place < kLeafPairs) return pm::load(pair_at(leaf_, place).key);
+    return is_buffered(place) ? buffer_->key(place - kLeafPairs) : 0;
+  }
+  Word value(PlaceInLeaf place) const {
+    if (place < kLeafPairs) return pm::load(pair_at(leaf_, place).value);
+    return is_buffered(place) ? buffer_->value(place - kLeafPairs) : 0;
+  }
+
+ private:
+  bool is_buffered(PlaceInLeaf place) const {
+    return buffer_ != nullptr && place - kLeafPairs < buffer_->size();
+  }
+
+  const Leaf& leaf_;
+  const Buffer* buffer_;  // nullptr: the node has none
+};
+
+template <class K>
+class LeafOrders {
+ public:
+  using Node = Mnode<K>;
+  using Key = View<K>;
+  using Order = LeafOrder<K>;
+
+  /// All outlive this. The orders go by the numbers of nodes.
+  LeafOrders(ScanOrders& orders, const LeafStore<K>& leaves, const MiddleNodes<K>& nodes,
+             const NodeBuffers<K>& buffers)
+      : orders_(orders), leaves_(leaves), nodes_(nodes), buffers_(buffers) {}
+
+  /// The order of the node's pairs: the one that was kept, or, if that is not of this state, made
+  /// anew.
+  void read(const Node& node, Order& order) const;
+
+  /// Keeps an order that was made anew, once its node's version was validated.
+  void keep(const Order& order) const {
+    if (order.sound) orders_.keep(nodes_.number_of(*order.node), order.version, order.places);
+  }
+
+  /// Adds at most `limit` pairs with key >= from, ascending.
+  template <class Batch>
+  void collect(const Node& node, Key from, std::size_t limit, Order& order, Batch& into) const;
+
+  /// The words of the node's last pair with a key that is not above `key`.
+  std::optional<Pair> last_up_to(const Node& node, Key key, Order& order) const;
+
+  /// Asks for the order of a node.
+  void prefetch(const Node& node) const { orders_.prefetch(nodes_.number_of(node)); }
+
+  /// Whether the order that the node has, if it counts, is the right one (O1).
+  bool sound_if_kept(const Node& node) const;
+
+ private:
+  using Buffer = typename NodeBuffers<K>::Buffer;
+  using Pairs = PairsByPlace<Buffer>;
+  using Keys = Words<K>;
+  using NodeBounds = Bounds<K>;
+
+  struct Sortable;
+  unsigned first_from(const Pairs& pairs, const Places& places, Key from) const;
+  bool sort_places(const Node& node, Places& places) const;
+  unsigned list_places(const Node& node, const Places& former, Places& into) const;
+
+  ScanOrders& orders_;
+  const LeafStore<K>& leaves_;
+  const MiddleNodes<K>& nodes_;
+  const NodeBuffers<K>& buffers_;
+};
+
+template <class K>
+template <class Batch>
+void LeafOrders<K>::collect(const Node& node, Key from, std::size_t limit, Order& order,
+                            Batch& into) const {
+  prefetch_pairs(*node.leaf());
+  if (const Node* next = nodes_.next_of(node)) {
+    __builtin_prefetch(next);
+    orders_.prefetch_link(nodes_.number_of(*next));
+  }
+  into.clear();
+  read(node, order);
+  const Pairs pairs(*node.leaf(), buffers_.of(node));
+  const std::span places = order.places.span();
+  const std::span rest = places.subspan(first_from(pairs, order.places, from));
+  for (const PlaceInLeaf place : rest.first(std::min(limit, rest.size())))
+    into.add(leaves_.keys().view(pairs.key(place)), pairs.value(place));
+}
+
+}  // namespace perdix::index::sptree
