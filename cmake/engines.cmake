@@ -1,5 +1,6 @@
-# The engines, found by their files: src/index/<engine>/test_traits.h. Makes a header for the suites
-# that lists their traits, so that joining needs no line there.
+# The engines, found by their files: src/index/<engine>/test_traits.h, or test_points.h of one that
+# is no map. Makes a header for the suites that lists the traits of the maps, so that joining needs
+# no line there.
 
 file(GLOB traits CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/src"
   "${PROJECT_SOURCE_DIR}/src/index/*/test_traits.h")
@@ -28,6 +29,15 @@ using EngineList = std::tuple<
 
 }  // namespace perdix
 " @ONLY)
+
+file(GLOB point_engines CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/src"
+  "${PROJECT_SOURCE_DIR}/src/index/*/test_points.h")
+set(PERDIX_POINT_ENGINES "")
+foreach(header ${point_engines})
+  get_filename_component(folder "${header}" DIRECTORY)
+  get_filename_component(engine "${folder}" NAME)
+  list(APPEND PERDIX_POINT_ENGINES ${engine})
+endforeach()
 
 add_library(perdix_engine_list INTERFACE)
 target_include_directories(perdix_engine_list INTERFACE ${PROJECT_BINARY_DIR}/generated)

@@ -3,6 +3,7 @@
 
 #include <perdix/change.h>
 #include <perdix/cursor.h>
+#include <perdix/elf.h>
 #include <perdix/elimda.h>
 #include <perdix/error.h>
 #include <perdix/fastfair.h>

@@ -1,11 +1,13 @@
 // The engines of this release: a line each.
 #include <array>
 
+#include "index/elf/elf.h"
 #include "index/elimda/elimda.h"
 #include "index/engine.h"
 #include "index/fastfair/fastfair.h"
 #include "index/nbtree/nbtree.h"
 #include "index/pairs_engine.h"
+#include "index/points_engine.h"
 #include "index/sptree/sptree.h"
 
 namespace perdix::index {
@@ -17,6 +19,7 @@ constexpr std::array kEngines = {
     pairs_engine<fastfair::Tree>(fastfair::kEngineName, {.ordered = true}),
     pairs_engine<nbtree::Tree>(nbtree::kEngineName, {.ordered = true, .resumes = true}),
     pairs_engine<elimda::Map>(elimda::kEngineName, {.resumes = true, .inserts_ahead = true}),
+    points_engine<elf::Table>(elf::kEngineName),
 };
 
 }  // namespace

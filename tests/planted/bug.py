@@ -34,6 +34,7 @@ def unit(program, cases):
 TREE = ("sptree:u64:u64", "sptree")
 FAIR = ("fastfair:u64:u64", "fastfair")
 FAIR_STRINGS = ("fastfair:bytes:bytes", "fastfair")
+ELF = ("elf",)
 ELIM = ("elimda:u64:u64", "elimda")
 ELIM_STRINGS = ("elimda:bytes:bytes", "elimda")
 NB = ("nbtree:u64:u64", "nbtree")
@@ -68,6 +69,8 @@ FAIR_SMO = "src/index/fastfair/smo.cc"
 FAIR_MERGE = "src/index/fastfair/merge.cc"
 FAIR_RECOVERY = "src/index/fastfair/recovery.cc"
 FAIR_TREE = "src/index/fastfair/fastfair.h"
+ELF_ENGINE = "src/index/elf/elf.cc"
+ELF_SEGMENT = "src/index/elf/segment.cc"
 ELIM_INSERT = "src/index/elimda/insert.h"
 ELIM_SEARCH = "src/index/elimda/search.h"
 ELIM_MODIFY = "src/index/elimda/modify.h"

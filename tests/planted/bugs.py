@@ -1,5 +1,6 @@
 """All planted bugs (bug.py), in the order in which they are tried."""
 
+import bugs_elf
 import bugs_elimda
 import bugs_fastfair
 import bugs_nbtree
@@ -20,6 +21,7 @@ BUGS = (
     + bugs_wal.BUGS
     + bugs_fastfair.BUGS
     + bugs_nbtree.BUGS
+    + bugs_elf.BUGS
     + bugs_elimda.BUGS
     + bugs_schedules.BUGS
     + bugs_schedules_elimda.BUGS

@@ -15,12 +15,14 @@ FILES = [
     "src/index/{}/{}.h",
     "src/index/{}/recovery.cc",
     "src/index/{}/check.cc",
-    "src/index/{}/test_traits.h",
-    "bench/engines/{}.cc",
     "docs/durability/{}.md",
     "docs/format/{}.md",
     "tests/planted/bugs_{}.py",
 ]
+
+# And, as it holds pairs or points.
+PAIRS_FILES = ["src/index/{}/test_traits.h", "bench/engines/{}.cc"]
+POINTS_FILES = ["src/index/{}/test_points.h"]
 
 # Where it must be named, and how.
 LINES = {
@@ -31,11 +33,14 @@ LINES = {
 
 def public_class(engine: str) -> str:
     header = (ROOT / f"include/perdix/{engine}.h").read_text()
-    return re.search(r"^class (\w+) : public", header, re.MULTILINE).group(1)
+    named = re.search(rf"^class ({engine})\b", header, re.MULTILINE | re.IGNORECASE)
+    return named.group(1)
 
 
 def problems_of(engine: str) -> list[str]:
-    missing = [f.replace("{}", engine) for f in FILES
+    points = (ROOT / POINTS_FILES[0].replace("{}", engine)).exists()
+    files = FILES + (POINTS_FILES if points else PAIRS_FILES)
+    missing = [f.replace("{}", engine) for f in files
                if not (ROOT / f.replace("{}", engine)).exists()]
     problems = [f"{engine}: there is no {path}" for path in missing]
     for path, pattern in LINES.items():

@@ -1,0 +1,176 @@
+// Elf: a durable table of points for analytical queries over many columns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <perdix/pool.h>
+#include <perdix/types.h>
+
+namespace perdix {
+
+namespace index::elf {
+class Table;
+}
+
+/// Bounds of one value, both included.
+struct ElfInterval {
+  std::uint32_t lower = 0;
+  std::uint32_t upper = ~std::uint32_t{0};
+};
+
+/// A condition on one dimension, counted from 0.
+struct ElfCondition {
+  unsigned dimension;
+  ElfInterval interval;
+};
+
+struct ElfStats {
+  std::uint64_t rows = 0;        ///< rows in the table
+  std::uint64_t delta_rows = 0;  ///< of those, rows that were inserted since the last compact()
+  std::uint64_t pm_bytes = 0;    ///< bytes of the pool's blocks
+  std::uint64_t elf_bytes = 0;   ///< of those, bytes of lists
+  std::uint64_t dram_bytes = 0;  ///< bytes of DRAM
+};
+
+/// Shows row numbers to a query without owning the callable: a reference to any
+/// `bool(std::uint32_t)`; false stops the query.
+class TidVisitor {
+ public:
+  template <class F>
+  requires std::is_invocable_r_v<bool, F&, std::uint32_t> TidVisitor(
+      F&& visit)  // NOLINT(google-explicit-constructor): lambdas are passed directly
+      : object_(const_cast<void*>(static_cast<const void*>(&visit))),
+        call_([](void* object, std::uint32_t tid) -> bool {
+          return (*static_cast<std::remove_reference_t<F>*>(object))(tid);
+        }) {}
+
+  bool operator()(std::uint32_t tid) const { return call_(object_, tid); }
+
+ private:
+  void* object_;
+  bool (*call_)(void*, std::uint32_t);
+};
+
+/// A durable table of rows of 1 to 32 unsigned numbers, which answers conditions on any of the
+/// columns (Broneske et al., ICDE 2017; kept in PM as Jibril et al. describe).
+///
+///   perdix::Elf elf(pool, "lineitem", 10);
+///   elf.build(columns);                             // bulk load
+///   elf.range(lower, upper);                        // TIDs of the rows within all bounds
+///   elf.partial({{2, {10, 20}}, {5, {7, 7}}});      // bounds on some dimensions only
+///
+/// Rows are ordered by the first dimension, then the second, and so on: columns with few different
+/// values and selective conditions belong first. A row has a number, its TID, which it keeps for
+/// its life and which is not used again until build(). Equal rows may occur any number of times.
+///
+/// Every call is thread-safe. Queries take no lock and wait for no writer; writers wait for each
+/// other. insert() and erase() are durable when they return, and so are build() and compact(),
+/// which leave the table before or after. Queries are no snapshots: each row that is reported was
+/// in the table at some moment of the call, and each row that was there throughout is reported
+/// once.
+///
+/// Calls throw invalid_argument for points or columns of the wrong shape and for bounds that
+/// cross, out_of_space, too_large, no_memory, corrupt, and what PointIndex says of failed syncs and
+/// forks. A call that throws has changed nothing.
+class Elf {
+ public:
+  using Tid = std::uint32_t;
+  using Point = std::span<const std::uint32_t>;
+  using Columns = std::span<const std::span<const std::uint32_t>>;
+
+  /// Called now and then with the share of the work that is done; false cancels it. Must not call
+  /// build() or compact() of this table.
+  using Progress = std::function<bool(double)>;
+
+  static constexpr unsigned kMaxDimensions = 32;
+  static constexpr std::uint64_t kMaxRows = (std::uint64_t{1} << 31) - 1;  ///< and TIDs
+
+  /// Opens the table of that name, or creates it empty. Throws wrong_kind if it exists with another
+  /// number of dimensions, wrong_engine, in_use, invalid_argument, out_of_space, corrupt. Cost:
+  /// reads a word for each 16 MiB of the table and one for each 4096 inserted rows.
+  Elf(const Pool& pool, std::string_view name, unsigned dimensions);
+
+  /// Opens the table of that name. Throws not_found.
+  Elf(const Pool& pool, std::string_view name);
+
+  Elf(Elf&&) noexcept;
+  Elf& operator=(Elf&&) noexcept;
+  ~Elf();
+
+  unsigned dimensions() const;
+
+  /// Replaces all rows: row i has the values columns[0][i], columns[1][i], ... and the TID i.
+  /// Returns false if `progress` cancelled it; then nothing has changed. Throws in_use while
+  /// another build() or compact() runs. Cost: DRAM of 4 bytes for each row, and of the rows that
+  /// share a value of the first dimension, at most a million rows.
+  bool build(Columns columns, const Progress& progress = nullptr);
+
+  /// Adds a row; returns its TID. Cost: the row's lines and a word in PM.
+  Tid insert(Point point);
+
+  /// Removes a row; false if there is no row of that number. Cost: one line of PM.
+  bool erase(Tid tid);
+
+  /// Folds inserted and erased rows into the lists, out of place, while queries and writers run.
+  /// Returns false if `progress` cancelled it. Throws in_use as build(). Cost: as build(), and the
+  /// rows that share a value of the first dimension lie in DRAM.
+  bool compact(const Progress& progress = nullptr);
+
+  /// The lowest TID of the rows that equal the point.
+  std::optional<Tid> exact(Point point) const;
+
+  /// The TIDs of all rows with lower[d] <= value <= upper[d] in each dimension d, in no order.
+  std::vector<Tid> range(Point lower, Point upper) const;
+
+  /// The TIDs of all rows that meet all conditions. Conditions on one dimension are intersected.
+  std::vector<Tid> partial(std::span<const ElfCondition> conditions) const;
+  std::vector<Tid> partial(std::initializer_list<ElfCondition> conditions) const {
+    return partial(std::span(conditions.begin(), conditions.size()));
+  }
+
+  /// How many rows range() or partial() would find. Needs no memory.
+  std::uint64_t count(Point lower, Point upper) const;
+  std::uint64_t count(std::span<const ElfCondition> conditions) const;
+  std::uint64_t count(std::initializer_list<ElfCondition> conditions) const {
+    return count(std::span(conditions.begin(), conditions.size()));
+  }
+
+  /// Show the TIDs one by one until the visitor returns false. The visitor may call anything, and
+  /// take any time: nothing waits for it. Rows inserted after the call began may be left out. Needs
+  /// 4 KiB, however many rows there are.
+  void range(Point lower, Point upper, TidVisitor visit) const;
+  void partial(std::span<const ElfCondition> conditions, TidVisitor visit) const;
+
+  /// Number of rows. Cost: after an opening the first call reads a bit for each row if any was
+  /// erased.
+  std::uint64_t size() const;
+
+  ElfStats stats() const;
+
+  /// Verifies every invariant of the table. Writers must be idle. Cost: reads all of it.
+  CheckReport check() const;
+
+ private:
+  /// Ends the table; in a child of the process that opened it, leaves it alone.
+  struct Close {
+    void operator()(index::elf::Table* table) const noexcept;
+  };
+
+  template <class Call>
+  auto run(Call call) const;
+
+  std::unique_ptr<index::elf::Table, Close> table_;
+};
+
+}  // namespace perdix

@@ -1,0 +1,87 @@
+// Makes the lists of a table from rows in DRAM: sorts them by one dimension after the other, and
+// writes what belongs together as soon as it is known, in preorder.
+//
+// Rows come by groups that share a value of the first dimension, in ascending order of it. A group
+// that is too large for a batch is sorted by row numbers, dimension by dimension, until its parts
+// are small enough; a part's rows are then copied into a batch, where all else happens in caches.
+//
+// Memory: 8 bytes for each row of the largest group, and a batch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "index/elf/replacement.h"
+#include "index/elf/row_sorter.h"
+#include "index/elf/rows.h"
+
+namespace perdix::index::elf {
+
+/// Thrown through a build whose progress function has returned false.
+struct Cancelled {};
+
+class Builder {
+ public:
+  /// Called with the number of rows that are done; false cancels the build.
+  using Progress = std::function<bool(std::uint64_t)>;
+
+  Builder(Replacement& to, unsigned dimensions, std::uint32_t slot_shift, const Progress& progress)
+      : to_(to), dimensions_(dimensions), slot_shift_(slot_shift), progress_(progress) {}
+
+  /// Adds the rows with these numbers, which have this value in the first dimension. Rows that are
+  /// equal come in the order of their TIDs. `order` and `scratch`, of the same size, are used up.
+  void add(std::uint32_t value, const ColumnRows& rows, std::span<std::uint32_t> order,
+           std::span<std::uint32_t> scratch);
+
+  /// The same with all rows of a batch.
+  void add(std::uint32_t value, const Batch& batch);
+
+  /// All rows were added.
+  void finish() { to_.finish_lists(values_, refs_); }
+
+ private:
+  /// Row numbers, and room for as many.
+  struct Order {
+    std::span<std::uint32_t> rows;
+    std::span<std::uint32_t> scratch;
+
+    std::size_t size() const { return rows.size(); }
+    Order part(std::size_t begin, std::size_t end) const {
+      return {rows.subspan(begin, end - begin), scratch.subspan(begin, end - begin)};
+    }
+  };
+
+  void add_ref(std::uint32_t value, Ref ref);
+  Order whole(const Batch& batch);
+
+  template <class Rows>
+  Ref emit(const Rows& rows, const Order& order, unsigned dimension);
+  template <class Rows>
+  Ref emit_list(const Rows& rows, const Order& order, unsigned dimension);
+  Ref emit_batch(const ColumnRows& rows, const Order& order, unsigned dimension);
+  template <class Rows>
+  Ref emit_mono(const Rows& rows, std::span<const std::uint32_t> order, unsigned dimension);
+  template <class Rows>
+  Ref emit_tids(const Rows& rows, std::span<const std::uint32_t> order);
+  template <class Rows>
+  bool all_equal(const Rows& rows, std::span<const std::uint32_t> order, unsigned dimension) const;
+  void set_pointer(Position list, std::uint32_t count, bool wide, std::uint32_t i, Ref to,
+                   bool last_dimension);
+  void report(std::uint64_t rows);
+
+  Replacement& to_;
+  const unsigned dimensions_;
+  const std::uint32_t slot_shift_;
+  const Progress& progress_;
+  RowSorter sorter_;
+  Batch batch_;
+  util::HugeVector<std::uint32_t> batch_order_;  // and scratch
+  std::vector<std::uint32_t> values_;            // of the first list
+  std::vector<Ref> refs_;
+  std::uint64_t done_ = 0;
+  std::uint64_t reported_ = 0;
+};
+
+}  // namespace perdix::index::elf

@@ -1,0 +1,194 @@
+#include "index/elf/elf.h"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+#include <perdix/error.h>
+
+#include "alloc/session.h"
+#include "index/common/retry.h"
+#include "index/elf/stream.h"
+#include "index/elf/walk.h"
+#include "pool/as_errors.h"
+
+namespace perdix::index::elf {
+
+/// Calls visit(tid) for each row of the box that is there, until it returns false.
+template <class Visit>
+bool Table::each_row(const Version& version, const Box& box, const Visit& visit) const {
+  PmSource source(version.lists());
+  auto listed = [&](const Row& row) {
+    return version.is_dead(row.tid, dead_rows_) || visit(row.tid);
+  };
+  if (!Walk(version.lists(), source, box, listed).run()) return false;
+  for (Segment* s = version.segments(); s != nullptr; s = s->next.load(std::memory_order_acquire)) {
+    for (std::uint32_t i = 0, rows = s->visible(); i < rows; ++i) {
+      if (!box.admits_all(s->row(i), 0) || dead_rows_.is_dead(s->dead(), i)) continue;
+      if (!visit(static_cast<Tid>(s->first() + i))) return false;
+    }
+  }
+  return true;
+}
+
+std::optional<Tid> Table::exact(Point point) const {
+  Box box(dimensions_);
+  std::copy(point.begin(), point.end(), box.lower.begin());
+  std::copy(point.begin(), point.end(), box.upper.begin());
+  const epoch::Guard guard;
+  const Version& version = this->version();
+  std::optional<Tid> found;
+  PmSource source(version.lists());
+  auto listed = [&](const Row& row) {
+    if (!version.is_dead(row.tid, dead_rows_)) found = row.tid;
+    return !found;
+  };
+  Walk(version.lists(), source, box, listed).run();
+  for (Segment* s = version.segments(); s != nullptr && !found;
+       s = s->next.load(std::memory_order_acquire)) {
+    s->find(point, [&](std::uint32_t i) {
+      if (!dead_rows_.is_dead(s->dead(), i)) found = static_cast<Tid>(s->first() + i);
+      return found.has_value();
+    });
+  }
+  return found;
+}
+
+void Table::collect(const Box& box, std::vector<Tid>& tids) const {
+  const epoch::Guard guard;
+  each_row(version(), box, [&](Tid tid) {
+    tids.push_back(tid);
+    return true;
+  });
+}
+
+std::uint64_t Table::count(const Box& box) const {
+  const epoch::Guard guard;
+  std::uint64_t rows = 0;
+  each_row(version(), box, [&](Tid) {
+    ++rows;
+    return true;
+  });
+  return rows;
+}
+
+void Table::show(const Box& box, const TidVisitor& visit) const {
+  const auto require_usable = [&] { pool().require_usable(); };
+  Stream stream = pool::as_errors([&] { return Stream(*this, box); });
+  for (;;) {
+    const std::span<const Tid> tids = pool::as_errors([&] { return stream.next(); });
+    pool::as_errors(require_usable);  // before it shows what it has read
+    if (tids.empty()) return;
+    for (const Tid tid : tids) {
+      if (!visit(tid)) return;
+      pool::as_errors(require_usable);  // in a child that the visitor forked
+    }
+  }
+}
+
+Tid Table::insert(Point point) {
+  return retry_when_full(pool(), [&] {
+    const std::lock_guard lock(writers_);
+    Segment& segment = segment_with_room();
+    const std::uint64_t tid = segment.end();
+    segment.append(point);
+    if (size_) ++*size_;
+    return static_cast<Tid>(tid);
+  });
+}
+
+Segment& Table::segment_with_room() {
+  const std::uint64_t next = last_segment_ != nullptr ? last_segment_->end() : version().tids();
+  if (next >= kMaxTids) {
+    throw Error(Errc::too_large,
+                fmt::format("index '{}' has given all {} row numbers; build it anew",
+                            handle_.name(), kMaxTids));
+  }
+  if (last_segment_ == nullptr || last_segment_->full()) add_segment();
+  return *last_segment_;
+}
+
+void Table::add_segment() {
+  const std::uint64_t first = last_segment_ != nullptr ? last_segment_->end() : version().tids();
+  std::uint64_t& link =
+      last_segment_ != nullptr ? last_segment_->layout().next : version().table().segments;
+  alloc::Session session = pool().allocator().session();
+  const pm::Offset block = session.reserve(Segment::bytes_for(*root_));
+  Segment::format(pool(), *root_, block, first);
+  auto segment = std::make_unique<Segment>(pool(), *root_, block, first);
+  session.commit(pm::set_word(link, block));
+  Segment* const added = segment.release();
+  if (last_segment_ != nullptr) {
+    last_segment_->next.store(added, std::memory_order_release);
+  } else {
+    version().set_segments(added);
+  }
+  last_segment_ = added;
+}
+
+bool Table::erase(Tid tid) {
+  const std::lock_guard lock(writers_);
+  Version& version = this->version();
+  prepare_to_note();
+  const bool erased =
+      tid < version.tids() ? erase_listed(version, tid) : erase_inserted(version, tid);
+  if (!erased) return false;
+  if (compacting_) erased_meanwhile_.push_back(tid);
+  if (size_) --*size_;
+  return true;
+}
+
+bool Table::erase_listed(Version& version, Tid tid) {
+  if (version.is_missing(tid, dead_rows_)) return false;
+  if (!version.erased()) {
+    // Before the bit: with a bit set and this still 0, the row would come back after a crash.
+    pool().pm().publish(version.table().erased, 1);
+    version.set_erased();
+  }
+  dead_rows_.set(version.dead(), tid);
+  return true;
+}
+
+bool Table::erase_inserted(Version& version, Tid tid) {
+  Segment* segment = version.segments();
+  while (segment != nullptr && tid >= segment->end())
+    segment = segment->next.load(std::memory_order_acquire);
+  if (segment == nullptr || tid < segment->first()) return false;
+  const std::uint64_t i = tid - segment->first();
+  if (dead_rows_.is_dead(segment->dead(), i)) return false;
+  dead_rows_.set(segment->dead(), i);
+  return true;
+}
+
+/// Has room for one more TID, so that nothing can fail once the row is erased.
+void Table::prepare_to_note() {
+  if (compacting_ && erased_meanwhile_.size() == erased_meanwhile_.capacity())
+    erased_meanwhile_.reserve(std::max<std::size_t>(64, 2 * erased_meanwhile_.size()));
+}
+
+std::uint64_t Table::size() const {
+  const std::lock_guard lock(writers_);
+  if (!size_) size_ = count_rows();
+  return *size_;
+}
+
+/// Reads the bits of all rows that may be gone.
+std::uint64_t Table::count_rows() const {
+  const auto living = [](const std::uint64_t* dead, std::uint64_t rows) {
+    std::uint64_t left = rows;
+    for (std::uint64_t row = 0; row < rows; row += 64) {
+      const std::uint64_t within =
+          rows - row < 64 ? (std::uint64_t{1} << (rows - row)) - 1 : ~std::uint64_t{0};
+      left -= static_cast<std::uint64_t>(std::popcount(pm::load(dead[row / 64]) & within));
+    }
+    return left;
+  };
+  const Version& version = this->version();
+  std::uint64_t rows =
+      version.erased() ? living(version.dead(), version.tids()) : pm::load(version.table().rows);
+  for (Segment* s = version.segments(); s != nullptr; s = s->next.load(std::memory_order_acquire))
+    rows += living(s->dead(), s->visible());
+  return rows;
+}
+
+}  // namespace perdix::index::elf

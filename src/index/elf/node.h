@@ -1,0 +1,134 @@
+// How nodes lie in words of 4 bytes, and what leads to them.
+//
+// A Ref names what an entry of a list leads to: its kind, and a position or a TID. In PM a list has
+// narrow pointers, of one word, or wide ones, of two: a wide pointer is a Ref. A narrow one counts
+// from the list's own position, which it lies behind:
+//   before the last dimension   bits 30-31: 0 list, 1 MonoList, 2 MonoList of several TIDs
+//                               bits 0-29: words from the list to the node
+//   of the last dimension       bit 31: 0 a TID, in bits 0-30
+//                                       1 several TIDs, bits 0-30: words from the list to them
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "pm/access.h"
+
+namespace perdix::index::elf {
+
+using Tid = std::uint32_t;
+
+/// Counts words of a table's slots.
+using Position = std::uint64_t;
+
+/// TIDs, and so rows, need 31 bits.
+inline constexpr std::uint64_t kMaxTids = (std::uint64_t{1} << 31) - 1;
+
+class Ref {
+ public:
+  enum class Kind : std::uint8_t {
+    none = 0,
+    list = 1,
+    mono = 2,   ///< MonoList with one TID
+    monos = 3,  ///< MonoList with several TIDs
+    tid = 4,    ///< the TID itself
+    tids = 5,   ///< several TIDs
+    cached = 6  ///< list in the DRAM of a cache; never in PM
+  };
+
+  constexpr Ref() = default;
+  constexpr Ref(Kind kind, std::uint64_t value)
+      : word_(std::uint64_t{static_cast<std::uint8_t>(kind)} << kKindShift | value) {}
+  static constexpr Ref from_word(std::uint64_t word) {
+    Ref ref;
+    ref.word_ = word;
+    return ref;
+  }
+
+  constexpr std::uint64_t word() const { return word_; }
+  constexpr Kind kind() const { return static_cast<Kind>(word_ >> kKindShift); }
+  constexpr std::uint64_t value() const { return word_ & kValueMask; }
+
+  /// Whether an entry of a list in PM may lead there.
+  constexpr bool valid(bool last_dimension) const {
+    if (last_dimension) return kind() == Kind::tid || kind() == Kind::tids;
+    return kind() >= Kind::list && kind() <= Kind::monos;
+  }
+
+ private:
+  static constexpr unsigned kKindShift = 60;
+  static constexpr std::uint64_t kValueMask = (std::uint64_t{1} << kKindShift) - 1;
+
+  std::uint64_t word_ = 0;
+};
+
+/// The largest distance that a narrow pointer can tell, in either form.
+inline constexpr std::uint64_t kNarrowReach = (std::uint64_t{1} << 30) - 1;
+
+constexpr std::uint32_t narrow_pointer(Ref to, Position list, bool last_dimension) {
+  if (last_dimension) {
+    if (to.kind() == Ref::Kind::tid) return static_cast<std::uint32_t>(to.value());
+    return std::uint32_t{1} << 31 | static_cast<std::uint32_t>(to.value() - list);
+  }
+  const auto code = static_cast<std::uint32_t>(to.kind()) - 1;
+  return code << 30 | static_cast<std::uint32_t>(to.value() - list);
+}
+
+constexpr Ref follow_narrow(std::uint32_t pointer, Position list, bool last_dimension) {
+  if (last_dimension) {
+    const std::uint32_t value = pointer & 0x7fffffff;
+    return pointer >> 31 == 0 ? Ref(Ref::Kind::tid, value) : Ref(Ref::Kind::tids, list + value);
+  }
+  return {static_cast<Ref::Kind>((pointer >> 30) + 1), list + (pointer & kNarrowReach)};
+}
+
+inline constexpr std::uint32_t kWideList = std::uint32_t{1} << 31;
+
+constexpr std::uint64_t list_words(std::uint64_t count, bool wide) {
+  return 1 + count * (wide ? 3 : 2);
+}
+
+/// A list that can be searched. Its words stay where they are as long as the caller's Guard.
+struct List {
+  enum class Form : std::uint8_t { narrow, wide, cached };
+
+  const std::uint32_t* values;
+  const std::uint32_t* pointers;
+  std::uint32_t count;
+  Form form;
+  Position position;
+
+  std::uint32_t value(std::uint32_t i) const {
+    pm::on_read(values + i, sizeof *values);
+    return values[i];
+  }
+
+  /// Where entry i leads. Of a list in PM that can be anything.
+  Ref child(std::uint32_t i, bool last_dimension) const {
+    if (form == Form::narrow) {
+      pm::on_read(pointers + i, sizeof *pointers);
+      return follow_narrow(pointers[i], position, last_dimension);
+    }
+    std::uint64_t word;
+    pm::on_read(pointers + 2 * std::size_t{i}, sizeof word);
+    std::memcpy(&word, pointers + 2 * std::size_t{i}, sizeof word);
+    return Ref::from_word(word);
+  }
+
+  /// The first entry that is not below a value; `count` if there is none.
+  std::uint32_t lower_bound(std::uint32_t bound) const {
+    std::uint32_t first = 0;
+    for (std::uint32_t left = count; left > 0;) {
+      const std::uint32_t half = left / 2;
+      const bool below = value(first + half) < bound;
+      first = below ? first + half + 1 : first;
+      left = below ? left - half - 1 : half;
+    }
+    return first;
+  }
+
+  /// Words that the list takes in PM; of a cached one at least.
+  std::uint64_t words() const { return list_words(count, form == Form::wide); }
+};
+
+}  // namespace perdix::index::elf

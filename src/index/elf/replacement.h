@@ -1,0 +1,62 @@
+// A table that is going to replace the current one. It is built where no reader sees it, block by
+// block, and becomes the table by one store (Root::current).
+//
+// Each block is linked by an allocator session of its own: after a crash all that was made is
+// reachable from the spare table word, and is freed from there (L1). If an exception ends the
+// work, the caller frees it the same way.
+//
+// Used by one thread, which holds the right to the spare table word.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "index/elf/layout.h"
+#include "index/elf/node.h"
+#include "index/elf/shape.h"
+#include "pool/pool_core.h"
+#include "util/huge_vector.h"
+
+namespace perdix::index::elf {
+
+class Replacement {
+ public:
+  /// Makes the table's block, with room for nodes of so many rows. The spare word must be 0.
+  Replacement(pool::PoolCore& pool, Root& root, std::uint64_t rows);
+
+  TableLayout& table() const { return *table_; }
+  unsigned spare() const { return spare_; }
+
+  /// Takes words for a node; they are to be set before any other call but set().
+  Position reserve(std::uint64_t words);
+
+  /// The words of the node that was reserved last.
+  std::uint32_t* node(Position position) { return words_.data() + (position - begin_); }
+
+  /// Sets a word of any node.
+  void set(Position position, std::uint32_t word);
+
+  /// The lists are complete: links the last block, and the first list.
+  void finish_lists(std::span<const std::uint32_t> values, std::span<const Ref> refs);
+
+  /// Links the bits of TIDs that no row has. The contents are durable with the commit.
+  void link_dead(std::span<const std::uint64_t> bits);
+
+ private:
+  void close_block();
+  void link(std::uint64_t& word, std::uint64_t bytes, const void* contents);
+  std::uint64_t* slots() const { return reinterpret_cast<std::uint64_t*>(table_ + 1); }
+
+  pool::PoolCore& pool_;
+  Root& root_;
+  const unsigned spare_;
+  const std::uint32_t shift_;
+  TableLayout* table_ = nullptr;
+  std::uint64_t slot_count_ = 0;
+
+  Position begin_ = 0;          // of the block that is being filled
+  std::uint64_t capacity_ = 0;  // its words; 0: there is none
+  util::HugeVector<std::uint32_t> words_;
+};
+
+}  // namespace perdix::index::elf

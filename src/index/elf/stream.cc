@@ -1,0 +1,66 @@
+#include "index/elf/stream.h"
+
+#include "epoch/guard.h"
+#include "index/elf/elf.h"
+
+namespace perdix::index::elf {
+
+Stream::Stream(const Table& table, const Box& box) : table_(table), box_(box) {
+  const epoch::Guard guard;
+  const Version& version = table_.version();
+  end_ = version.tids();
+  for (Segment* s = version.segments(); s != nullptr; s = s->next.load(std::memory_order_acquire))
+    end_ = s->end();
+}
+
+std::span<const Tid> Stream::next() {
+  size_ = 0;
+  const epoch::Guard guard;
+  const Version& version = table_.version();
+  while (!done_ && !full()) {
+    choose_window(version);
+    done_ = window_end_ != 0 ? take_listed(version) : take_inserted(version);
+  }
+  return {tids_.data(), size_};
+}
+
+/// Rows that are not done and lie in the lists come before those that do not.
+void Stream::choose_window(const Version& version) {
+  if (window_end_ != 0 || window_ >= version.tids()) return;
+  window_end_ = std::min(version.tids(), end_);
+  after_.reset();
+}
+
+/// Returns whether all of the stream is done.
+bool Stream::take_listed(const Version& version) {
+  PmSource source(version.lists());
+  auto visit = [&](const Row& row) {
+    if (full()) return false;
+    if (row.tid < window_ || row.tid >= window_end_) return true;
+    if (version.is_dead(row.tid, table_.dead_rows_)) return true;
+    add(row.tid);
+    if (full()) after_ = row;
+    return true;
+  };
+  Walk walk(version.lists(), source, box_, visit);
+  const std::optional<Row> begin = after_;
+  if (begin) walk.begin_after(*begin);
+  if (!walk.run()) return false;
+  window_ = window_end_;
+  window_end_ = 0;
+  return window_ >= end_;
+}
+
+bool Stream::take_inserted(const Version& version) {
+  for (Segment* s = version.segments(); s != nullptr; s = s->next.load(std::memory_order_acquire)) {
+    for (; window_ < std::min(s->end(), end_); ++window_) {
+      if (full()) return false;
+      const std::uint64_t i = window_ - s->first();
+      const bool wanted = box_.admits_all(s->row(static_cast<std::uint32_t>(i)), 0);
+      if (wanted && !table_.dead_rows_.is_dead(s->dead(), i)) add(static_cast<Tid>(window_));
+    }
+  }
+  return true;
+}
+
+}  // namespace perdix::index::elf

@@ -1,0 +1,52 @@
+// A query whose rows are shown in batches: a batch is collected in a Guard, and shown without one.
+// So a visitor may do anything and take any time.
+//
+// A stream remembers how far it has come, and no place in the table. What lies in the lists it goes
+// through in the order of the points, and what was inserted since in the order of the TIDs. Each
+// row is in one of both, and a compact moves rows from the second to the first. So the stream goes
+// by windows of TIDs: the lists' TIDs of its first batch; then inserted rows one by one, or, where
+// a compact has moved them, those of the lists that have TIDs from there on.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "index/elf/box.h"
+#include "index/elf/walk.h"
+
+namespace perdix::index::elf {
+
+class Table;
+class Version;
+
+/// Belongs to one thread.
+class Stream {
+ public:
+  Stream(const Table& table, const Box& box);
+
+  /// Some rows; none if all were shown. Valid until the next call. The caller is in no Guard.
+  std::span<const Tid> next();
+
+ private:
+  static constexpr std::size_t kBatch = 1024;
+
+  bool full() const { return size_ == kBatch; }
+  void add(Tid tid) { tids_[size_++] = tid; }
+  void choose_window(const Version& version);
+  bool take_listed(const Version& version);
+  bool take_inserted(const Version& version);
+
+  const Table& table_;
+  const Box& box_;
+  std::uint64_t end_;             // TIDs from here on were given after the stream began
+  std::uint64_t window_ = 0;      // TIDs below it are done
+  std::uint64_t window_end_ = 0;  // of the window in the lists; 0: none is begun
+  std::optional<Row> after_;      // the last row of the window that was shown
+  bool done_ = false;
+  std::size_t size_ = 0;
+  std::array<Tid, kBatch> tids_;
+};
+
+}  // namespace perdix::index::elf

@@ -1,0 +1,38 @@
+#include "index/elf/version.h"
+
+#include "pool/checked.h"
+
+namespace perdix::index::elf {
+namespace {
+
+/// The bits of a table's dead rows; null if it has no TIDs.
+std::uint64_t* checked_dead(pool::PoolCore& pool, const TableLayout& table) {
+  const std::uint64_t tids = pm::load(table.tids);
+  const pm::Offset block = pm::load(table.dead);
+  if (tids == 0 && block == pm::kNull) return nullptr;
+  const bool sound = tids <= kMaxTids && block % sizeof(std::uint64_t) == 0 &&
+                     pool.contains(block, DeadRows::words_for(tids) * sizeof(std::uint64_t));
+  if (!sound) pool::throw_corrupt(pool, "bits of dead rows", block);
+  return pool.at<std::uint64_t>(block);
+}
+
+}  // namespace
+
+TableLayout& checked_table(const pool::PoolCore& pool, pm::Offset offset) {
+  const auto valid = [&](const TableLayout& table) {
+    const std::uint64_t slots = pm::load(table.slots);
+    return pm::load(table.magic) == kTableMagic && slots <= pool.size() / sizeof slots &&
+           pool.contains(offset, sizeof table + slots * sizeof slots);
+  };
+  return pool::checked<TableLayout>(pool, offset, "a table", valid);
+}
+
+Version::Version(pool::PoolCore& pool, const Root& root, pm::Offset offset)
+    : table_(checked_table(pool, offset)),
+      generation_(pm::load(table_.generation)),
+      tids_(pm::load(table_.tids)),
+      dead_(checked_dead(pool, table_)),
+      lists_(pool, table_, root),
+      erased_(pm::load(table_.erased) != 0) {}
+
+}  // namespace perdix::index::elf

@@ -1,0 +1,28 @@
+// Turns the class of an engine of points into an EngineType.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "index/engine.h"
+
+namespace perdix::index {
+
+/// An engine of points: `Table` is constructed from a handle, is a pool::OpenIndex, and has a
+/// static destroy(pool, root).
+template <class Table>
+constexpr EngineType points_engine(std::string_view name) {
+  return {name,
+          DataModel::points,
+          {},
+          [](pool::IndexHandle handle, const IndexOptions&) {
+            return std::unique_ptr<pool::OpenIndex>(std::make_unique<Table>(std::move(handle)));
+          },
+          nullptr,
+          [](pool::PoolCore& pool, const IndexInfo&, std::uint64_t& root) {
+            Table::destroy(pool, root);
+          }};
+}
+
+}  // namespace perdix::index
