@@ -6,6 +6,7 @@
 
 #include "testing/engine_traits.h"
 #include "testing/subjects/calloc_subject.h"
+#include "testing/subjects/elf_subject.h"
 #include "testing/subjects/index_subject.h"
 #include "testing/subjects/ledger_subject.h"
 #include "testing/subjects/log_upkeep_subject.h"
@@ -55,7 +56,8 @@ std::vector<SubjectEntry> subjects() {
                                    {"calloc:full", 1, calloc(CallocStart::full)},
                                    {"pool", 1, make_pool_subject},
                                    {"wal", 4, make_wal_subject},
-                                   {"nbtree-ledger", 4, make_ledger_subject}};
+                                   {"nbtree-ledger", 4, make_ledger_subject},
+                                   {"elf", 4, make_elf_subject}};
   for (const std::string& engine : Index::engines())
     add_kinds(all, engine, engine, options_for(engine));
   for (const Kind kind : {Kind::u64, Kind::bytes}) {

@@ -1,0 +1,255 @@
+#include "testing/subjects/elf_subject.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <perdix/error.h>
+#include <perdix/pool.h>
+
+#include "index/elf/elf.h"
+#include "index/elf/test_points.h"
+#include "pool/pool_core.h"
+#include "testing/subjects/pool_blocks.h"
+#include "testing/subjects/pool_medium.h"
+
+namespace perdix::testing {
+namespace {
+
+namespace elf = index::elf;
+
+constexpr unsigned kElfKeys = 60;
+constexpr unsigned kElfDimensions = 3;
+constexpr unsigned kMostBuilt = 25;
+
+enum ElfAction : unsigned { kInsertRow, kEraseRow, kReadRow, kCompact, kBuild };
+
+using ElfRow = std::array<std::uint32_t, kElfDimensions>;
+
+std::string row_key(std::uint32_t number) { return fmt::format("{:02}", number); }
+
+std::uint32_t as_number(std::string_view text) {
+  return static_cast<std::uint32_t>(std::stoul(std::string(text)));
+}
+
+/// Key 59 has the greatest values.
+ElfRow row_of(std::string_view key, std::string_view value) {
+  const std::uint32_t number = as_number(key);
+  return {number % 5, number == kElfKeys - 1 ? ~std::uint32_t{0} : number, as_number(value)};
+}
+
+/// The rows of a build: "key=value" with spaces between.
+Effects rows_of(std::string_view text) {
+  Effects rows;
+  while (!text.empty()) {
+    const std::string_view row = text.substr(0, text.find(' '));
+    const auto equals = row.find('=');
+    rows.push_back({std::string(row.substr(0, equals)), std::string(row.substr(equals + 1))});
+    text.remove_prefix(std::min(text.size(), row.size() + 1));
+  }
+  return rows;
+}
+
+class OpenedElf final : public Opened {
+ public:
+  OpenedElf(Medium& medium, pm::Domain domain, bool settles)
+      : pool_(Pool::open(medium.path(), pool_options(domain))), settles_(settles) {
+    IndexInfo info{"t", std::string(elf::kEngineName), Kind::u64, Kind::u64};
+    info.model = DataModel::points;
+    table_.emplace(pool_.core()->open_index(info), kElfDimensions, elf::kSmallShape);
+    settle(*pool_.core());
+  }
+
+  /// A row shows its number only, so each value is looked for.
+  State contents() override {
+    State state;
+    for (std::uint32_t number = 0; number < kElfKeys; ++number) {
+      if (const auto value = read(row_key(number))) state.emplace(row_key(number), *value);
+    }
+    return state;
+  }
+
+  Problems check() override {
+    Problems problems = table_->check().problems;
+    const std::uint64_t rows = table_->count(table_->box());
+    if (table_->size() != rows || contents().size() != rows)
+      problems.emplace_back("size, count and contents do not agree");
+    return problems;
+  }
+
+  StepResult apply(const Step& step) override {
+    const StepResult result = call(step);
+    if (settles_) settle(*pool_.core());
+    return result;
+  }
+
+  Problems close() override {
+    table_.reset();
+    Problems problems = pool_.check().problems;
+    pool_.close();
+    return problems;
+  }
+
+ private:
+  StepResult call(const Step& step) {
+    switch (step.action) {
+      case kInsertRow:
+        if (find(step.key)) return StepResult::write(false);
+        table_->insert(row_of(step.key, step.value));
+        return StepResult::write(true);
+      case kEraseRow: {
+        const auto tid = find(step.key);
+        return StepResult::write(tid && table_->erase(*tid));
+      }
+      case kReadRow: return StepResult::read(read(step.key));
+      case kCompact: compact(); return StepResult::write(false);
+      default: build(step); return StepResult::write(true);
+    }
+  }
+
+  elf::Box box_of(std::string_view key) const {
+    elf::Box box = table_->box();
+    const ElfRow row = row_of(key, "0");
+    for (const unsigned d : {0, 1}) box.lower[d] = box.upper[d] = row[d];
+    return box;
+  }
+
+  std::optional<elf::Tid> find(std::string_view key) const {
+    std::vector<elf::Tid> tids;
+    table_->collect(box_of(key), tids);
+    return tids.empty() ? std::nullopt : std::optional(tids.front());
+  }
+
+  /// By halving the bounds of the value until no other is within them.
+  std::optional<std::string> read(std::string_view key) const {
+    elf::Box box = box_of(key);
+    if (table_->count(box) == 0) return std::nullopt;
+    std::uint32_t& lower = box.lower[2];
+    std::uint32_t& upper = box.upper[2];
+    while (lower < upper) {
+      const std::uint32_t most = upper;
+      upper = lower + (upper - lower) / 2;
+      if (table_->count(box) > 0) continue;
+      lower = upper + 1;
+      upper = most;
+    }
+    return std::to_string(lower);
+  }
+
+  /// Another thread may be compacting.
+  void compact() {
+    try {
+      table_->compact(nullptr);
+    } catch (const Error& error) {
+      if (error.code() != Errc::in_use) throw;
+    }
+  }
+
+  void build(const Step& step) {
+    std::array<std::vector<std::uint32_t>, kElfDimensions> columns;
+    for (const auto& [key, value] : rows_of(step.value)) {
+      const ElfRow row = row_of(key, *value);
+      for (unsigned d = 0; d < kElfDimensions; ++d) columns[d].push_back(row[d]);
+    }
+    const std::array<std::span<const std::uint32_t>, kElfDimensions> spans = {
+        columns[0], columns[1], columns[2]};
+    table_->build(spans, nullptr);
+  }
+
+  Pool pool_;
+  const bool settles_;
+  std::optional<elf::Table> table_;
+};
+
+class ElfSubject final : public Subject {
+ public:
+  explicit ElfSubject(pm::Domain domain) : domain_(domain) {}
+
+  std::uint64_t size() const override { return kPoolSize; }
+
+  State create(Medium& medium, util::Random& random) override {
+    make_pool(medium, domain_);
+    State state;
+    OpenedElf opened(medium, domain_, true);
+    for (std::uint64_t steps = random.below(60); steps > 0; --steps) {
+      const Step step = next_step(random, state, 0, 1);
+      opened.apply(step);
+      apply_effects(effects(step, state), state);
+    }
+    opened.close();
+    settles_ = true;
+    return state;
+  }
+
+  std::unique_ptr<Opened> open(Medium& medium) override {
+    return std::make_unique<OpenedElf>(medium, domain_, settles_);
+  }
+
+  Step next_step(util::Random& random, const State&, unsigned thread, unsigned threads) override {
+    settles_ = threads == 1;
+    const auto own =
+        static_cast<std::uint32_t>(random.below(kElfKeys / threads) * threads + thread);
+    const std::uint64_t choice = random.below(20);
+    if (choice == 0 && threads == 1) return {kBuild, "", some_rows(random)};
+    const unsigned action = choice < 10   ? kInsertRow
+                            : choice < 15 ? kEraseRow
+                            : choice < 18 ? kReadRow
+                                          : kCompact;
+    return {action, row_key(own), new_value(random)};
+  }
+
+  Effects effects(const Step& step, const State& state) const override {
+    const bool there = state.contains(step.key);
+    if (step.action == kInsertRow && !there) return {{step.key, step.value}};
+    if (step.action == kEraseRow && there) return {{step.key, std::nullopt}};
+    if (step.action != kBuild) return {};
+    Effects effects = rows_of(step.value);
+    State built;
+    apply_effects(effects, built);
+    for (const auto& [key, value] : state) {
+      if (!built.contains(key)) effects.push_back({key, std::nullopt});
+    }
+    return effects;
+  }
+
+  std::string describe(const Step& step) const override {
+    static constexpr std::array<const char*, 5> kNames = {"insert", "erase", "read", "compact",
+                                                          "build"};
+    return fmt::format("{} {} {}", kNames[step.action], step.key, step.value);
+  }
+
+ private:
+  static std::string new_value(util::Random& random) {
+    return std::to_string(static_cast<std::uint32_t>(random()));
+  }
+
+  /// At least one, so that a build has effects.
+  static std::string some_rows(util::Random& random) {
+    std::string text;
+    const std::uint64_t stride = 1 + random.below(5);
+    for (std::uint64_t i = 0, rows = 1 + random.below(kMostBuilt); i < rows; ++i) {
+      const std::uint64_t number = i * stride;
+      if (number >= kElfKeys) break;
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ",
+                          row_key(static_cast<std::uint32_t>(number)), new_value(random));
+    }
+    return text;
+  }
+
+  pm::Domain domain_;
+  bool settles_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Subject> make_elf_subject(pm::Domain domain) {
+  return std::make_unique<ElfSubject>(domain);
+}
+
+}  // namespace perdix::testing
