@@ -23,6 +23,70 @@ namespace index::elf {
 class Table;
 }
 
+/// Which parts of an Elf are copied to DRAM (Jibril et al., Section IV-B). Policies are combined by
+/// `|`: CachePolicy::static_levels(2) | CachePolicy::dynamic(1 << 20).
+class CachePolicy {
+ public:
+  /// Which list a full dynamic cache gives up.
+  enum class Eviction : std::uint8_t {
+    recency,      ///< one that no query has visited for the longest time, about
+    probability,  ///< the one that a query visits least probably
+  };
+
+  static constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
+
+  /// Pure PM: nothing is copied.
+  static CachePolicy none() { return {}; }
+
+  /// The hybrid Elf: all of it is copied.
+  static CachePolicy hybrid() {
+    CachePolicy policy;
+    policy.full = true;
+    return policy;
+  }
+
+  /// The lists of the first `n` dimensions.
+  static CachePolicy static_levels(unsigned n) {
+    CachePolicy policy;
+    policy.levels = n;
+    return policy;
+  }
+
+  /// Lists that queries visit more than once, up to so many bytes.
+  static CachePolicy dynamic(std::uint64_t bytes, Eviction eviction = Eviction::recency) {
+    CachePolicy policy;
+    policy.dynamic_bytes = bytes;
+    policy.eviction = eviction;
+    return policy;
+  }
+
+  /// The lists that a query visits most probably, up to so many bytes. The first list has the
+  /// probability 1; any other has the share of the rows that lie below it.
+  static CachePolicy probability(std::uint64_t bytes) {
+    CachePolicy policy;
+    policy.probable_bytes = bytes;
+    return policy;
+  }
+
+  /// The same policy with a bound on the bytes of all its parts. The dynamic part gets what the
+  /// others leave; what exceeds the budget of the static part is chosen by probability.
+  CachePolicy within(std::uint64_t bytes) const {
+    CachePolicy policy = *this;
+    policy.budget = bytes;
+    return policy;
+  }
+
+  friend CachePolicy operator|(const CachePolicy& a, const CachePolicy& b);
+  friend bool operator==(const CachePolicy&, const CachePolicy&) = default;
+
+  bool full = false;
+  unsigned levels = 0;
+  std::uint64_t dynamic_bytes = 0;
+  Eviction eviction = Eviction::recency;
+  std::uint64_t probable_bytes = 0;
+  std::uint64_t budget = kUnlimited;
+};
+
 /// Bounds of one value, both included.
 struct ElfInterval {
   std::uint32_t lower = 0;
@@ -35,12 +99,32 @@ struct ElfCondition {
   ElfInterval interval;
 };
 
+/// Counts of one dimension's lists, since the policy was set.
+struct ElfLevel {
+  std::uint64_t hits = 0;    ///< lists that queries read in DRAM
+  std::uint64_t misses = 0;  ///< lists that queries read in PM
+};
+
 struct ElfStats {
   std::uint64_t rows = 0;        ///< rows in the table
   std::uint64_t delta_rows = 0;  ///< of those, rows that were inserted since the last compact()
   std::uint64_t pm_bytes = 0;    ///< bytes of the pool's blocks
   std::uint64_t elf_bytes = 0;   ///< of those, bytes of lists
-  std::uint64_t dram_bytes = 0;  ///< bytes of DRAM
+  std::uint64_t dram_bytes = 0;  ///< bytes of DRAM, caches among them
+
+  CachePolicy policy;             ///< the one in force
+  bool filling = false;           ///< the cache is still being filled, in the background
+  std::uint64_t cache_bytes = 0;  ///< bytes of cached lists
+  std::uint64_t lines_saved = 0;  ///< lines of PM that queries did not read, about
+  std::vector<ElfLevel> levels;   ///< one for each dimension; empty if nothing is cached
+};
+
+/// What a query does to one dimension.
+struct ElfStep {
+  std::uint64_t lists = 0;         ///< lists that the query visits
+  std::uint64_t cached = 0;        ///< of those, lists in DRAM
+  double highest_probability = 0;  ///< of a visited list: the share of all rows below it
+  double lowest_probability = 0;
 };
 
 /// Shows row numbers to a query without owning the callable: a reference to any
@@ -69,6 +153,7 @@ class TidVisitor {
 ///   elf.build(columns);                             // bulk load
 ///   elf.range(lower, upper);                        // TIDs of the rows within all bounds
 ///   elf.partial({{2, {10, 20}}, {5, {7, 7}}});      // bounds on some dimensions only
+///   elf.cache(perdix::CachePolicy::static_levels(3));
 ///
 /// Rows are ordered by the first dimension, then the second, and so on: columns with few different
 /// values and selective conditions belong first. A row has a number, its TID, which it keeps for
@@ -155,6 +240,18 @@ class Elf {
   /// Number of rows. Cost: after an opening the first call reads a bit for each row if any was
   /// erased.
   std::uint64_t size() const;
+
+  /// Caches parts of the lists in DRAM from now on. The cache is filled in the background, by its
+  /// own thread; queries use what is there. It stays in force after build() and compact(), which
+  /// have it filled anew, and ends with this object.
+  void cache(const CachePolicy& policy);
+
+  /// Returns when the cache is filled, or can't be for want of memory.
+  void wait_for_cache() const;
+
+  /// What a query with these bounds visits, for each dimension, without inserted rows. Cost: as the
+  /// query, and as counting the rows below each list that it visits.
+  std::vector<ElfStep> explain(Point lower, Point upper) const;
 
   ElfStats stats() const;
 

@@ -134,6 +134,17 @@ bool with_progress(const Elf::Progress& progress, const Work& work) {
 
 }  // namespace
 
+CachePolicy operator|(const CachePolicy& a, const CachePolicy& b) {
+  CachePolicy both;
+  both.full = a.full || b.full;
+  both.levels = std::max(a.levels, b.levels);
+  both.dynamic_bytes = std::max(a.dynamic_bytes, b.dynamic_bytes);
+  both.eviction = std::max(a.eviction, b.eviction);
+  both.probable_bytes = std::max(a.probable_bytes, b.probable_bytes);
+  both.budget = std::min(a.budget, b.budget);
+  return both;
+}
+
 void Elf::Close::operator()(elf::Table* table) const noexcept {
   table->pool().health().forked() ? pool::leave_to_parent(table) : delete table;
 }
@@ -234,6 +245,24 @@ void Elf::partial(std::span<const ElfCondition> conditions, TidVisitor visit) co
 
 std::uint64_t Elf::size() const {
   return run([](const elf::Table& table) { return table.size(); });
+}
+
+void Elf::cache(const CachePolicy& policy) {
+  run([&](elf::Table& table) {
+    table.cache(policy);
+    return true;
+  });
+}
+
+void Elf::wait_for_cache() const {
+  run([](const elf::Table& table) {
+    table.wait_for_cache();
+    return true;
+  });
+}
+
+std::vector<ElfStep> Elf::explain(Point lower, Point upper) const {
+  return run([&](const elf::Table& table) { return table.explain(box_of(table, lower, upper)); });
 }
 
 ElfStats Elf::stats() const {

@@ -251,11 +251,15 @@ void Table::install(Replacement& replacement, std::uint64_t tids, std::uint64_t 
       std::make_unique<Version>(pool(), *root_, pm::load(root_->tables[replacement.spare()]));
   next->set_segments(segments);
   auto replaced = std::make_unique<Replaced>(Replaced{nullptr, segments});
+  const std::lock_guard caching(caching_);
+  next->exchange_cache(new_cache(*next, policy_).release());
   pm.commit(root_->current, replacement.spare());  // fences first: all of the table is durable
+  filler_.stop();                                  // it reads the version that goes
   replaced->version.reset(current_.exchange(next.release(), std::memory_order_acq_rel));
   if (segments == nullptr) last_segment_ = nullptr;
   size_.reset();
   pool().reclaimer().retire(replaced.release(), Replaced::dispose, nullptr);
+  fill_cache();
 }
 
 bool Table::reclaim_space() noexcept {

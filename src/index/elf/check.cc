@@ -150,12 +150,15 @@ ElfStats Table::elf_stats() const {
   for (std::uint64_t i = 0; i < pm::load(version.table().slots); ++i)
     stats.elf_bytes += allocator.block_size(pm::load(slots[i]));
   stats.elf_bytes += allocator.block_size(pm::load(version.table().first_list));
+  stats.policy = policy();
+  stats.filling = filler_.running();
   stats.dram_bytes = sizeof *this + version.lists().slots().size() * sizeof(Lists::Slot);
   for (Segment* s = version.segments(); s != nullptr; s = s->next.load(std::memory_order_acquire)) {
     stats.dram_bytes += s->dram_bytes();
     for (std::uint32_t i = 0; i < s->visible(); ++i)
       stats.delta_rows += dead_rows_.is_dead(s->dead(), i) ? 0 : 1;
   }
+  if (const Cache* cache = version.cache()) cache->add_to(stats);
   return stats;
 }
 

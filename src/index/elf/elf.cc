@@ -17,11 +17,13 @@ namespace perdix::index::elf {
 /// Calls visit(tid) for each row of the box that is there, until it returns false.
 template <class Visit>
 bool Table::each_row(const Version& version, const Box& box, const Visit& visit) const {
-  PmSource source(version.lists());
   auto listed = [&](const Row& row) {
     return version.is_dead(row.tid, dead_rows_) || visit(row.tid);
   };
-  if (!Walk(version.lists(), source, box, listed).run()) return false;
+  const bool goes_on = with_source(version, [&](const Lists& lists, auto& source) {
+    return Walk(lists, source, box, listed).run();
+  });
+  if (!goes_on) return false;
   for (Segment* s = version.segments(); s != nullptr; s = s->next.load(std::memory_order_acquire)) {
     for (std::uint32_t i = 0, rows = s->visible(); i < rows; ++i) {
       if (!box.admits_all(s->row(i), 0) || dead_rows_.is_dead(s->dead(), i)) continue;
@@ -38,12 +40,13 @@ std::optional<Tid> Table::exact(Point point) const {
   const epoch::Guard guard;
   const Version& version = this->version();
   std::optional<Tid> found;
-  PmSource source(version.lists());
   auto listed = [&](const Row& row) {
     if (!version.is_dead(row.tid, dead_rows_)) found = row.tid;
     return !found;
   };
-  Walk(version.lists(), source, box, listed).run();
+  with_source(version, [&](const Lists& lists, auto& source) {
+    return Walk(lists, source, box, listed).run();
+  });
   for (Segment* s = version.segments(); s != nullptr && !found;
        s = s->next.load(std::memory_order_acquire)) {
     s->find(point, [&](std::uint32_t i) {

@@ -12,12 +12,13 @@
 //   blocks.h           all blocks; freeing them
 //   elf.cc             queries; insert, erase
 //   build.cc           build and compact
+//   caches/            lists in DRAM: cache.h has the parts; caching.cc
 //   recovery.cc        what happens on open: creation; destruction
 //   check.cc           verification of the invariants of layout.h; statistics
 //
 // Concurrency: a query reads one Version in an epoch::Guard and takes no lock. Writers hold
 // `writers_`. A build or compact has `building_`, for which nobody waits, and holds `writers_` only
-// when it begins and when it puts its table in place.
+// when it begins and when it puts its table in place. Lock order: writers_, caching_.
 //
 // Durability: docs/durability/elf.md has the cases.
 #pragma once
@@ -36,6 +37,8 @@
 
 #include "epoch/guard.h"
 #include "index/elf/box.h"
+#include "index/elf/caches/cache.h"
+#include "index/elf/caches/filler.h"
 #include "index/elf/dead_rows.h"
 #include "index/elf/layout.h"
 #include "index/elf/shape.h"
@@ -78,6 +81,10 @@ class Table final : public pool::OpenIndex {
   void show(const Box& box, const TidVisitor& visit) const;
   std::uint64_t size() const;
 
+  void cache(const CachePolicy& policy);
+  void wait_for_cache() const { filler_.wait(); }
+  std::vector<ElfStep> explain(const Box& box) const;
+
   /// A box without bounds.
   Box box() const { return Box(dimensions_); }
 
@@ -117,6 +124,14 @@ class Table final : public pool::OpenIndex {
   Segment& seal();
   void install(Replacement& replacement, std::uint64_t tids, std::uint64_t rows, Segment* segments);
 
+  // caching.cc
+  std::unique_ptr<Cache> new_cache(const Version& version, const CachePolicy& policy) const;
+  void fill_cache();
+  CachePolicy policy() const {
+    const std::lock_guard lock(caching_);
+    return policy_;
+  }
+
   pool::IndexHandle handle_;  // keeps the pool open
   Root* root_ = nullptr;      // null: the creation did not end
   unsigned dimensions_ = 0;
@@ -129,6 +144,10 @@ class Table final : public pool::OpenIndex {
   bool compacting_ = false;
   std::vector<Tid> erased_meanwhile_;  // while compacting_
   mutable std::optional<std::uint64_t> size_;
+
+  mutable std::mutex caching_;  // guards who starts and stops the filler, and the policy
+  CachePolicy policy_;
+  Filler filler_;
 
   std::optional<pool::OpenIndexes::Entry> listed_;  // last
 };

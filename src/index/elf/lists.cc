@@ -25,13 +25,19 @@ FirstEntries::FirstEntries(const pool::PoolCore& pool, pm::Offset block) {
 }
 
 FirstEntries::Entry FirstEntries::entry(std::uint32_t i) const {
-  const Ref ref = Ref::from_word(pm::load(refs_[i]));
+  if (!in_pm_) return {values_ == nullptr ? least_ + i : values_[i], Ref::from_word(refs_[i])};
+  const Ref ref = Ref::from_word(pm::load(refs_[i])).from_pm();
   return {values_ == nullptr ? least_ + i : pm::load(values_[i]), ref};
+}
+
+std::uint64_t FirstEntries::copy_bytes() const {
+  const std::uint64_t values = values_ == nullptr ? 0 : (std::uint64_t{count_} + 1) / 2;
+  return (count_ + values) * sizeof(std::uint64_t);
 }
 
 std::uint32_t FirstEntries::lower_bound(std::uint32_t bound) const {
   if (values_ == nullptr) return bound <= least_ ? 0 : std::min(bound - least_, count_);
-  return List{values_, nullptr, count_, List::Form::wide, 0}.lower_bound(bound);
+  return List{values_, nullptr, count_, List::Form::wide, in_pm_, 0}.lower_bound(bound);
 }
 
 Lists::Lists(pool::PoolCore& pool, const TableLayout& table, const Root& root)
@@ -62,6 +68,12 @@ void Lists::read_slots(const TableLayout& table) {
     begin = left > slot_words ? begin + slot_words : nullptr;
     left -= std::min(left, slot_words);
   }
+}
+
+std::uint64_t Lists::bytes() const {
+  std::uint64_t words = 0;
+  for (std::size_t i = 0; i < slots_.size(); ++i) words += words_of_slot(i);
+  return words * sizeof(std::uint32_t);
 }
 
 void Lists::throw_corrupt(Position position) const {

@@ -4,8 +4,10 @@
 // Immutable, and so thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -35,11 +37,28 @@ class FirstEntries {
   /// The first entry that is not below a value; count() if there is none.
   std::uint32_t lower_bound(std::uint32_t bound) const;
 
+  /// Copied into DRAM, with other Refs: bytes that it takes, and the copy, in that many bytes of
+  /// memory. `replace(ref)` gives the Ref that comes in the place of one.
+  std::uint64_t copy_bytes() const;
+  template <class Replace>
+  FirstEntries copy(std::uint64_t* to, const Replace& replace) const {
+    FirstEntries copy = *this;
+    copy.in_pm_ = false;
+    copy.refs_ = to;
+    for (std::uint32_t i = 0; i < count_; ++i) to[i] = replace(entry(i).ref).word();
+    if (values_ != nullptr) {
+      std::memcpy(to + count_, values_, count_ * sizeof *values_);
+      copy.values_ = reinterpret_cast<const std::uint32_t*>(to + count_);
+    }
+    return copy;
+  }
+
  private:
   std::uint32_t count_ = 0;
   std::uint32_t least_ = 0;
   const std::uint64_t* refs_ = nullptr;
   const std::uint32_t* values_ = nullptr;  // null: dense
+  bool in_pm_ = true;
 };
 
 class Lists {
@@ -69,33 +88,59 @@ class Lists {
 
   List list(Position position) const {
     const std::uint32_t* head = words(position, 1);
-    pm::on_read(head, sizeof *head);
+    note_read(head, 1);
     const bool wide = (*head & kWideList) != 0;
     const std::uint32_t count = *head & ~kWideList;
     words(position, list_words(count, wide));
     return {head + 1, head + 1 + count, count, wide ? List::Form::wide : List::Form::narrow,
-            position};
+            in_pm_,   position};
   }
 
   /// The TIDs that are counted at a position.
   std::span<const Tid> tids(Position position) const {
     const std::uint32_t* head = words(position, 1);
-    pm::on_read(head, sizeof *head);
     const std::uint32_t* all = words(position, std::uint64_t{1} + *head) + 1;
-    pm::on_read(all, *head * sizeof *all);
+    note_read(head, 1 + std::uint64_t{*head});
     return {all, *head};
+  }
+
+  /// Tells the instruments of words that were read.
+  void note_read(const std::uint32_t* words, std::uint64_t count) const {
+    if (in_pm_) pm::on_read(words, count * sizeof *words);
+  }
+
+  /// Bytes of all blocks with nodes.
+  std::uint64_t bytes() const;
+
+  /// The same lists in DRAM, in that many bytes of memory. `go_on()` is called now and then; where
+  /// it returns false the copy is not complete, and must not be used.
+  template <class GoOn>
+  Lists copy(std::uint32_t* to, const GoOn& go_on) const {
+    Lists copy = *this;
+    copy.in_pm_ = false;
+    for (std::size_t i = 0; i < slots_.size() && go_on(); ++i) {
+      const std::uint64_t words = words_of_slot(i);
+      std::memcpy(to, slots_[i].begin, words * sizeof *to);
+      copy.slots_[i].begin = to;
+      to += words;
+    }
+    return copy;
   }
 
   [[noreturn]] void throw_corrupt(Position position) const;
 
  private:
   void read_slots(const TableLayout& table);
+  std::uint64_t words_of_slot(std::size_t slot) const {
+    return std::min(slots_[slot].words, std::uint64_t{1} << shift_);
+  }
 
   pool::PoolCore& pool_;
   const unsigned dimensions_;
   const unsigned shift_;
   std::vector<Slot> slots_;
   FirstEntries first_;
+  bool in_pm_ = true;
 };
 
 }  // namespace perdix::index::elf

@@ -29,11 +29,12 @@ class Ref {
   enum class Kind : std::uint8_t {
     none = 0,
     list = 1,
-    mono = 2,   ///< MonoList with one TID
-    monos = 3,  ///< MonoList with several TIDs
-    tid = 4,    ///< the TID itself
-    tids = 5,   ///< several TIDs
-    cached = 6  ///< list in the DRAM of a cache; never in PM
+    mono = 2,    ///< MonoList with one TID
+    monos = 3,   ///< MonoList with several TIDs
+    tid = 4,     ///< the TID itself
+    tids = 5,    ///< several TIDs
+    cached = 6,  ///< list in the DRAM of a cache; never in PM
+    damaged = 15
   };
 
   constexpr Ref() = default;
@@ -49,11 +50,8 @@ class Ref {
   constexpr Kind kind() const { return static_cast<Kind>(word_ >> kKindShift); }
   constexpr std::uint64_t value() const { return word_ & kValueMask; }
 
-  /// Whether an entry of a list in PM may lead there.
-  constexpr bool valid(bool last_dimension) const {
-    if (last_dimension) return kind() == Kind::tid || kind() == Kind::tids;
-    return kind() >= Kind::list && kind() <= Kind::monos;
-  }
+  /// The same, or one that leads nowhere in place of one that PM can't have.
+  constexpr Ref from_pm() const { return kind() <= Kind::tids ? *this : Ref(Kind::damaged, 0); }
 
  private:
   static constexpr unsigned kKindShift = 60;
@@ -96,23 +94,25 @@ struct List {
   const std::uint32_t* pointers;
   std::uint32_t count;
   Form form;
+  bool in_pm;
   Position position;
 
   std::uint32_t value(std::uint32_t i) const {
-    pm::on_read(values + i, sizeof *values);
+    if (in_pm) pm::on_read(values + i, sizeof *values);
     return values[i];
   }
 
-  /// Where entry i leads. Of a list in PM that can be anything.
+  /// Where entry i leads. Of a list in PM the position can be any.
   Ref child(std::uint32_t i, bool last_dimension) const {
     if (form == Form::narrow) {
-      pm::on_read(pointers + i, sizeof *pointers);
+      if (in_pm) pm::on_read(pointers + i, sizeof *pointers);
       return follow_narrow(pointers[i], position, last_dimension);
     }
     std::uint64_t word;
-    pm::on_read(pointers + 2 * std::size_t{i}, sizeof word);
+    if (in_pm) pm::on_read(pointers + 2 * std::size_t{i}, sizeof word);
     std::memcpy(&word, pointers + 2 * std::size_t{i}, sizeof word);
-    return Ref::from_word(word);
+    const Ref ref = Ref::from_word(word);
+    return form == Form::cached ? ref : ref.from_pm();
   }
 
   /// The first entry that is not below a value; `count` if there is none.

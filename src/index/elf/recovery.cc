@@ -47,6 +47,7 @@ Table::Table(pool::IndexHandle handle, unsigned dimensions, const Shape& shape)
 
 Table::~Table() {
   listed_.reset();
+  filler_.stop();
   const std::unique_ptr<Version> version(current_.load(std::memory_order_acquire));
   if (version) delete_segments(version->segments());
 }

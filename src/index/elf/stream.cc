@@ -33,7 +33,6 @@ void Stream::choose_window(const Version& version) {
 
 /// Returns whether all of the stream is done.
 bool Stream::take_listed(const Version& version) {
-  PmSource source(version.lists());
   auto visit = [&](const Row& row) {
     if (full()) return false;
     if (row.tid < window_ || row.tid >= window_end_) return true;
@@ -42,10 +41,13 @@ bool Stream::take_listed(const Version& version) {
     if (full()) after_ = row;
     return true;
   };
-  Walk walk(version.lists(), source, box_, visit);
   const std::optional<Row> begin = after_;
-  if (begin) walk.begin_after(*begin);
-  if (!walk.run()) return false;
+  const bool complete = with_source(version, [&](const Lists& lists, auto& source) {
+    Walk walk(lists, source, box_, visit);
+    if (begin) walk.begin_after(*begin);
+    return walk.run();
+  });
+  if (!complete) return false;
   window_ = window_end_;
   window_end_ = 0;
   return window_ >= end_;

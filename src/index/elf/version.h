@@ -7,10 +7,12 @@
 #include <atomic>
 #include <cstdint>
 
+#include "index/elf/caches/cache.h"
 #include "index/elf/dead_rows.h"
 #include "index/elf/layout.h"
 #include "index/elf/lists.h"
 #include "index/elf/segment.h"
+#include "index/elf/walk.h"
 #include "pool/pool_core.h"
 
 namespace perdix::index::elf {
@@ -19,6 +21,9 @@ class Version {
  public:
   /// Of the table at an offset; it has no segments yet. Throws corrupt.
   Version(pool::PoolCore& pool, const Root& root, pm::Offset offset);
+  Version(const Version&) = delete;
+  Version& operator=(const Version&) = delete;
+  ~Version() { delete cache(); }
 
   TableLayout& table() const { return table_; }
   const Lists& lists() const { return lists_; }
@@ -48,6 +53,10 @@ class Version {
   Segment* segments() const { return segments_.load(std::memory_order_acquire); }
   void set_segments(Segment* first) { segments_.store(first, std::memory_order_release); }
 
+  /// What of the lists lies in DRAM; null: nothing. Belongs to the Version.
+  Cache* cache() const { return cache_.load(std::memory_order_acquire); }
+  Cache* exchange_cache(Cache* cache) { return cache_.exchange(cache, std::memory_order_acq_rel); }
+
  private:
   TableLayout& table_;
   const std::uint64_t generation_;
@@ -56,7 +65,19 @@ class Version {
   const Lists lists_;
   std::atomic<bool> erased_;
   std::atomic<Segment*> segments_{nullptr};
+  std::atomic<Cache*> cache_{nullptr};
 };
+
+/// Calls use(lists, source) with what a Walk reads: through the cache, if there is one.
+template <class Use>
+auto with_source(const Version& version, const Use& use) {
+  if (const Cache* cache = version.cache()) {
+    CacheSource source(version.lists(), *cache);
+    return use(source.lists(), source);
+  }
+  PmSource source(version.lists());
+  return use(version.lists(), source);
+}
 
 /// The table at an offset. Throws corrupt.
 TableLayout& checked_table(const pool::PoolCore& pool, pm::Offset offset);

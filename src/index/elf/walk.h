@@ -94,7 +94,7 @@ class Walk {
   bool visit_mono(Ref ref, unsigned dimension, bool on_path) {
     const unsigned count = box_.dimensions - dimension;
     const std::uint32_t* values = lists_.words(ref.value(), count + 1);
-    pm::on_read(values, (count + 1) * sizeof *values);
+    lists_.note_read(values, count + 1);
     pass(ref.value(), ref.kind() == Ref::Kind::monos ? count : count + 1);
     if (!box_.admits_all(values, dimension)) return true;
     if (on_path) {

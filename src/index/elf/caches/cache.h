@@ -1,0 +1,140 @@
+// What of one table's lists lies in DRAM, by a policy, and what queries found there.
+//
+// Parts come one by one, from a thread in the background (filler.h); queries use those that are
+// there. Thread-safe, but for fill(), which one thread calls, once.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+
+#include <perdix/elf.h>
+
+#include "epoch/reclaimer.h"
+#include "index/elf/box.h"
+#include "index/elf/caches/dynamic_cache.h"
+#include "index/elf/caches/image.h"
+#include "index/elf/lists.h"
+#include "util/huge_vector.h"
+#include "util/striped_counter.h"
+
+namespace perdix::index::elf {
+
+/// All lists in DRAM: the hybrid Elf.
+class FullCopy {
+ public:
+  explicit FullCopy(const Lists& lists, const std::stop_token& stop);
+
+  const Lists& lists() const { return lists_; }
+  std::uint64_t bytes() const;
+
+ private:
+  util::HugeVector<std::uint32_t> words_;
+  const Lists lists_;
+};
+
+/// Counts of queries, for each dimension.
+struct CacheCounters {
+  std::array<util::StripedCounter, kMaxDimensions> hits;
+  std::array<util::StripedCounter, kMaxDimensions> misses;
+  util::StripedCounter lines_saved;
+};
+
+class Cache {
+ public:
+  /// Empty. The lists must outlive it.
+  Cache(const Lists& lists, const CachePolicy& policy, epoch::Reclaimer& reclaimer);
+
+  /// Copies what the policy asks for. Ends early when asked to stop. Throws corrupt, bad_alloc.
+  void fill(const std::stop_token& stop);
+
+  const FullCopy* full() const { return full_.load(std::memory_order_acquire); }
+  const Image* image() const { return image_.load(std::memory_order_acquire); }
+  DynamicCache* dynamic() const { return dynamic_.get(); }
+  CacheCounters& counters() const { return *counters_; }
+
+  std::uint64_t bytes() const;
+  void add_to(ElfStats& stats) const;
+
+ private:
+  void fill_image(const std::stop_token& stop);
+
+  const Lists& lists_;
+  const CachePolicy policy_;
+  std::unique_ptr<CacheCounters> counters_;
+  std::unique_ptr<DynamicCache> dynamic_;
+  std::unique_ptr<FullCopy> owned_full_;
+  std::unique_ptr<Image> owned_image_;
+  std::atomic<const FullCopy*> full_{nullptr};
+  std::atomic<const Image*> image_{nullptr};
+};
+
+/// What a Walk reads through a cache. Counts, and adds its counts to the cache's when it ends.
+class CacheSource {
+ public:
+  CacheSource(const Lists& lists, const Cache& cache)
+      : full_(cache.full()),
+        lists_(full_ != nullptr ? full_->lists() : lists),
+        image_(full_ != nullptr ? nullptr : cache.image()),
+        dynamic_(full_ != nullptr ? nullptr : cache.dynamic()),
+        counters_(cache.counters()) {}
+  CacheSource(const CacheSource&) = delete;
+  CacheSource& operator=(const CacheSource&) = delete;
+  ~CacheSource();
+
+  /// The lists to walk over.
+  const Lists& lists() const { return lists_; }
+
+  const FirstEntries& first(const Lists&) {
+    const bool hit = full_ != nullptr || image_ != nullptr;
+    hit ? count_hit(0) : count_miss(0);
+    return image_ != nullptr ? image_->first() : lists_.first();
+  }
+
+  List open(Ref ref, unsigned dimension) {
+    if (ref.kind() == Ref::Kind::cached) {
+      count_hit(dimension);
+      return image_->list(ref);
+    }
+    List list;
+    if (dynamic_ != nullptr && dynamic_->find(ref.value(), list)) {
+      count_hit(dimension);
+      return list;
+    }
+    list = lists_.list(ref.value());
+    if (full_ != nullptr) {
+      count_hit(dimension);
+      return list;
+    }
+    count_miss(dimension);
+    if (dynamic_ != nullptr) dynamic_->missed(lists_, list, dimension);
+    return list;
+  }
+
+ private:
+  struct Counts {
+    std::uint32_t hits = 0;
+    std::uint32_t misses = 0;
+  };
+
+  void count_hit(unsigned dimension) {
+    levels_ = std::max(levels_, dimension + 1);
+    ++counts_[dimension].hits;
+  }
+  void count_miss(unsigned dimension) {
+    levels_ = std::max(levels_, dimension + 1);
+    ++counts_[dimension].misses;
+  }
+
+  const FullCopy* const full_;
+  const Lists& lists_;
+  const Image* const image_;
+  DynamicCache* const dynamic_;
+  CacheCounters& counters_;
+  unsigned levels_ = 0;
+  std::array<Counts, kMaxDimensions> counts_{};
+};
+
+}  // namespace perdix::index::elf

@@ -1,0 +1,131 @@
+#include "index/elf/caches/chooser.h"
+
+#include <algorithm>
+
+#include "index/elf/caches/row_count.h"
+
+namespace perdix::index::elf {
+namespace {
+
+/// The most probable first; of lists with equally many rows, the one that leads to the others.
+bool more_probable(const Chosen& a, const Chosen& b) {
+  return a.rows != b.rows ? a.rows > b.rows : a.position < b.position;
+}
+
+/// The most probable lists of those that are offered, as many as the budget has room for. Forgets
+/// the others now and then, so it needs memory by its budget.
+class MostProbable {
+ public:
+  explicit MostProbable(std::uint64_t budget) : budget_(budget) {}
+
+  void offer(const Chosen& list) {
+    if (list.bytes() > budget_ || (full_ && list.rows < least_rows_)) return;
+    lists_.push_back(list);
+    bytes_ += list.bytes();
+    if (bytes_ / 2 > budget_ && lists_.size() > kFew) forget();
+  }
+
+  std::vector<Chosen> take() {
+    forget();
+    return std::move(lists_);
+  }
+
+ private:
+  static constexpr std::size_t kFew = 1024;
+
+  void forget() {
+    std::sort(lists_.begin(), lists_.end(), more_probable);
+    bytes_ = 0;
+    std::size_t count = 0;
+    while (count < lists_.size() && lists_[count].bytes() <= budget_ - bytes_)
+      bytes_ += lists_[count++].bytes();
+    if (count == lists_.size()) return;
+    full_ = true;
+    least_rows_ = lists_[count].rows;
+    lists_.resize(count);
+  }
+
+  const std::uint64_t budget_;
+  std::uint64_t bytes_ = 0;
+  bool full_ = false;
+  std::uint64_t least_rows_ = 0;  // no list with fewer has room
+  std::vector<Chosen> lists_;
+};
+
+/// The lists of the first dimensions, in preorder, without counting rows.
+class Levels {
+ public:
+  Levels(const Lists& lists, unsigned levels, const std::stop_token& stop)
+      : lists_(lists), levels_(std::min(levels, lists.dimensions())), stop_(stop) {}
+
+  std::vector<Chosen> take() {
+    const FirstEntries& first = lists_.first();
+    for (std::uint32_t i = 0; i < first.count(); ++i) visit(first.entry(i).ref, 1);
+    return std::move(chosen_);
+  }
+
+ private:
+  void visit(Ref ref, unsigned dimension) {
+    if (dimension >= levels_ || ref.kind() != Ref::Kind::list || stop_.stop_requested()) return;
+    const List list = lists_.list(ref.value());
+    if (list.position < passed_) lists_.throw_corrupt(list.position);
+    passed_ = list.position + list.words();
+    chosen_.push_back({list.position, dimension, list.count, 0});
+    for (std::uint32_t i = 0; i < list.count; ++i)
+      visit(list.child(i, dimension + 1 == lists_.dimensions()), dimension + 1);
+  }
+
+  const Lists& lists_;
+  const unsigned levels_;
+  const std::stop_token& stop_;
+  Position passed_ = 0;
+  std::vector<Chosen> chosen_;
+};
+
+std::uint64_t bytes_of(const std::vector<Chosen>& lists) {
+  std::uint64_t bytes = 0;
+  for (const Chosen& list : lists) bytes += list.bytes();
+  return bytes;
+}
+
+/// The most probable lists of the first `levels` dimensions.
+std::vector<Chosen> choose_probable(const Lists& lists, unsigned levels, std::uint64_t budget,
+                                    const std::stop_token& stop) {
+  MostProbable best(budget);
+  const auto on_list = [&](Position position, unsigned dimension, std::uint32_t entries,
+                           std::uint64_t rows) {
+    if (dimension < levels) best.offer({position, dimension, entries, rows});
+    return !stop.stop_requested();
+  };
+  RowCount counting(lists, on_list);
+  const FirstEntries& first = lists.first();
+  for (std::uint32_t i = 0; i < first.count() && !counting.ended(); ++i) {
+    const Ref ref = first.entry(i).ref;
+    if (ref.kind() != Ref::Kind::none) counting.count(ref, 1);
+  }
+  return best.take();
+}
+
+bool before(const Chosen& a, const Chosen& b) { return a.position < b.position; }
+
+}  // namespace
+
+std::vector<Chosen> choose(const Lists& lists, const Wanted& wanted, const std::stop_token& stop) {
+  std::vector<Chosen> chosen;
+  if (wanted.levels > 1) {
+    chosen = Levels(lists, wanted.levels, stop).take();
+    if (bytes_of(chosen) > wanted.level_bytes)
+      chosen = choose_probable(lists, wanted.levels, wanted.level_bytes, stop);
+  }
+  if (wanted.probable_bytes > 0) {
+    const std::vector<Chosen> more =
+        choose_probable(lists, lists.dimensions(), wanted.probable_bytes, stop);
+    chosen.insert(chosen.end(), more.begin(), more.end());
+  }
+  std::sort(chosen.begin(), chosen.end(), before);
+  const auto same = [](const Chosen& a, const Chosen& b) { return a.position == b.position; };
+  chosen.erase(std::unique(chosen.begin(), chosen.end(), same), chosen.end());
+  return chosen;
+}
+
+}  // namespace perdix::index::elf

@@ -1,0 +1,70 @@
+// Lists that queries visit are copied to DRAM, and found there by their positions: the dynamic part
+// of a cache.
+//
+// A hash table of buckets with four places. A list comes in when it is missed for the second time
+// in short order, so that one large query does not fill the cache with what nobody asks for again.
+// A full bucket, or a full budget, gives up one of the bucket's lists: one that was not used since
+// the last time it was looked at, or the one with the fewest rows below it. If none may go, the new
+// one stays out.
+//
+// Readers look into one bucket, take no lock, and write only to a copy that they use for the first
+// time since. One thread at a time puts lists in; others pass by. What is given up is disposed of
+// after a grace period: callers are in an epoch::Guard.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include <perdix/elf.h>
+
+#include "epoch/reclaimer.h"
+#include "index/elf/lists.h"
+#include "util/spin_lock.h"
+
+namespace perdix::index::elf {
+
+class DynamicCache {
+ public:
+  DynamicCache(epoch::Reclaimer& reclaimer, std::uint64_t budget, CachePolicy::Eviction eviction);
+  ~DynamicCache();
+  DynamicCache(const DynamicCache&) = delete;
+  DynamicCache& operator=(const DynamicCache&) = delete;
+
+  /// Finds the copy of a list.
+  bool find(Position position, List& list);
+
+  /// A list of the lists was missed.
+  void missed(const Lists& lists, const List& list, unsigned dimension) noexcept;
+
+  std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  std::uint64_t budget() const { return budget_.load(std::memory_order_relaxed); }
+
+  /// From now on it takes no more than that, but for lists that are there.
+  void set_budget(std::uint64_t budget) { budget_.store(budget, std::memory_order_relaxed); }
+
+ private:
+  struct Copy;
+  static constexpr unsigned kPlaces = 4;
+  using Bucket = std::array<std::atomic<Copy*>, kPlaces>;
+
+  static Copy* copy(const Lists& lists, const List& list, unsigned dimension);
+  static void dispose(void* object, void* context);
+  std::uint64_t hash(Position position) const;
+  bool seen_before(std::uint64_t hash);
+  std::atomic<Copy*>* place_for(Bucket& bucket, const Copy& copy);
+  std::atomic<Copy*>* victim(Bucket& bucket, const Copy& copy);
+  void put(std::atomic<Copy*>& place, Copy* copy);
+
+  epoch::Reclaimer& reclaimer_;
+  std::atomic<std::uint64_t> budget_;
+  const CachePolicy::Eviction eviction_;
+  const std::uint64_t buckets_;  // a power of two
+  std::unique_ptr<Bucket[]> table_;
+  std::unique_ptr<std::atomic<std::uint16_t>[]> missed_;  // hashes of lists that were missed
+  std::atomic<std::uint64_t> bytes_{0};                   // of copies
+  util::SpinLock lock_;                                   // of who puts a list in; only tried
+};
+
+}  // namespace perdix::index::elf
