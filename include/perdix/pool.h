@@ -42,6 +42,11 @@ struct PoolOptions {
   std::uint64_t max_size = 0;
   Durability durability = Durability::automatic;
   DomainChoice domain = DomainChoice::detect;
+  /// Where to map the pool: a multiple of 2 MiB with max_size free bytes behind it. 0: where it
+  /// must be, if it holds a Tips index, which keeps addresses; else where the pool finds a free
+  /// place. A pool remembers its address from its first Tips index on, and then can't be opened
+  /// elsewhere.
+  std::uint64_t address = 0;
 };
 
 struct IndexInfo {
@@ -65,6 +70,8 @@ struct PoolInfo {
   std::uint64_t size = 0;                       ///< bytes of the file, all really allocated
   std::uint64_t allocated = 0;                  ///< bytes of it that blocks of indexes occupy
   std::uint64_t max_size = 0;                   ///< bytes that it can grow to while it is open
+  std::uint64_t address = 0;                    ///< where the pool is mapped
+  bool fixed_address = false;                   ///< it can be mapped nowhere else
   Durability durability = Durability::process;  ///< never `automatic`
   std::string domain;      ///< "cpu_cache", "memory_controller" or "page_cache"
   bool dax = false;        ///< mapped directly from persistent memory
@@ -106,7 +113,8 @@ class Pool {
   static Pool create(const std::filesystem::path& path, const PoolOptions& options = {});
 
   /// Opens a pool and repairs what a crash left. Throws not_found, not_a_pool, truncated,
-  /// newer_format, older_format, corrupt, in_use, needs_check (see verify()), out_of_space,
+  /// newer_format, older_format, corrupt, in_use (also if the pool has a fixed address, and that is
+  /// taken), needs_check (see verify()), out_of_space,
   /// no_threads, io_error; the file is then what it was. An index that is damaged, or of an engine
   /// that is not known, keeps no other one from being used. Cost: independent of the size of the
   /// pool, but for one line per 16 MiB; a copy that skipped zeros gets its space back where indexes

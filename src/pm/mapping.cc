@@ -30,6 +30,17 @@ struct DeleteConfig {
               fmt::format("can't map '{}': {}: {}", file.path().string(), what, pmem2_errormsg()));
 }
 
+[[noreturn]] void throw_address_taken(const File& file, std::uintptr_t address,
+                                      std::uint64_t size) {
+  throw Error(
+      Errc::in_use,
+      fmt::format("'{}' must be mapped at the {} bytes from address {:#x} on, of which this "
+                  "process uses some; close what lies there (another pool, a copy of this "
+                  "one), ask for a smaller max_size, or open the pool before other "
+                  "libraries take addresses",
+                  file.path().string(), size, address));
+}
+
 Granularity granularity_of(pmem2_map* map) {
   switch (pmem2_map_get_store_granularity(map)) {
     case PMEM2_GRANULARITY_BYTE: return Granularity::byte;
@@ -53,18 +64,20 @@ bool parse_range(const std::string& line, std::uintptr_t& begin, std::uintptr_t&
          std::from_chars(dash + 1, last, end, 16).ec == std::errc();
 }
 
-/// libpmem2 aligns a reservation to a GiB, maps one GiB more for that, and never gives the rest
-/// back; so a process could open some hundred pools in its life. Unmaps the rest, where the kernel
-/// shows exactly such a mapping around the reservation: one that has become one with a neighbour
-/// stays as it is, and so does any where /proc is not mounted.
+/// libpmem2 aligns a reservation to a GiB, a smaller one to 2 MiB, maps so much more for that, and
+/// never gives the rest back; so a process could open some hundred pools in its life, and none
+/// twice at the same address. Unmaps the rest, where the kernel shows exactly such a mapping around
+/// the reservation: one that has become one with a neighbour stays as it is, and so does any where
+/// /proc is not mounted.
 void unmap_rest(const std::byte* base, std::uint64_t size) {
-  constexpr std::uint64_t kMore = std::uint64_t{1} << 30;
+  constexpr std::uint64_t kLarge = std::uint64_t{1} << 30, kSmall = kHugePage;
   const auto from = reinterpret_cast<std::uintptr_t>(base), to = from + size;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     std::uintptr_t begin = 0, end = 0;
     if (!parse_range(line, begin, end) || end <= from) continue;
-    if (begin > from || end < to || end - begin != size + kMore) return;
+    const std::uint64_t more = end - begin - size;
+    if (begin > from || end < to || (more != kLarge && more != kSmall)) return;
     if (begin < from) ::munmap(reinterpret_cast<void*>(begin), from - begin);
     if (to < end) ::munmap(reinterpret_cast<void*>(to), end - to);
     return;
@@ -83,23 +96,27 @@ void Mapping::DeleteReservation::operator()(pmem2_vm_reservation* reservation) c
 
 void Mapping::DeleteMap::operator()(pmem2_map* map) const noexcept { pmem2_map_delete(&map); }
 
-Mapping::Mapping(const File& file, std::uint64_t size, std::uint64_t max_size)
+Mapping::Mapping(const File& file, std::uint64_t size, std::uint64_t max_size,
+                 std::uintptr_t address)
     : file_(file), max_size_(max_size) {
   assert(size > 0 && size <= max_size);
-  assert(size % kAlignment == 0 && max_size % kAlignment == 0);
-  reserve();
+  assert(size % kAlignment == 0 && max_size % kAlignment == 0 && address % kAlignment == 0);
+  reserve(address);
   grow(size);
   granularity_ = granularity_of(maps_.front().get());
   on_map(base_, max_size_);
 }
 
-void Mapping::reserve() {
+void Mapping::reserve(std::uintptr_t address) {
   const NoFork no_fork;
   pmem2_source* source = nullptr;
   if (pmem2_source_from_fd(&source, file_.fd()) != 0) throw_map_error(file_, "no source");
   source_.reset(source);
   pmem2_vm_reservation* reservation = nullptr;
-  if (pmem2_vm_reservation_new(&reservation, nullptr, max_size_) != 0) {
+  const int error =
+      pmem2_vm_reservation_new(&reservation, reinterpret_cast<void*>(address), max_size_);
+  if (error == PMEM2_E_MAPPING_EXISTS) throw_address_taken(file_, address, max_size_);
+  if (error != 0) {
     throw Error(Errc::out_of_space,
                 fmt::format("can't reserve {} bytes of addresses for '{}' ({}); ask for a smaller "
                             "max_size, or raise the limit of address space (ulimit -v)",

@@ -37,7 +37,9 @@ class Mapping {
   /// Reserves `max_size` bytes of addresses and maps the first `size` bytes of the file, which must
   /// be there. `file` must outlive the mapping. Sizes are multiples of kAlignment, size > 0. Throws
   /// out_of_space (no addresses left) or io_error.
-  Mapping(const File& file, std::uint64_t size, std::uint64_t max_size);
+  /// `address`: where it begins, a multiple of kAlignment; then in_use if any of these addresses is
+  /// taken. 0: anywhere.
+  Mapping(const File& file, std::uint64_t size, std::uint64_t max_size, std::uintptr_t address = 0);
   ~Mapping();
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
@@ -83,7 +85,7 @@ class Mapping {
   };
   using Map = std::unique_ptr<pmem2_map, DeleteMap>;
 
-  void reserve();
+  void reserve(std::uintptr_t address);
   Map map(std::uint64_t begin, std::uint64_t end) const;
   void keep_from_children(std::uint64_t begin, std::uint64_t end) const;
 

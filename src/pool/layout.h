@@ -42,7 +42,13 @@ inline constexpr std::uint32_t kFormatVersion = 2;
 /// The journal may hold what the rest of the pool lacks: open, or not closed, in the page_cache
 /// domain.
 inline constexpr std::uint64_t kHasJournal = 1;
-inline constexpr std::uint64_t kKnownFeatures = kHasJournal;
+/// The pool holds addresses of its own memory, so it is mapped at `address` and nowhere else.
+inline constexpr std::uint64_t kFixedAddress = 2;
+inline constexpr std::uint64_t kKnownFeatures = kHasJournal | kFixedAddress;
+
+/// The unit of Superblock::address.
+inline constexpr std::uint64_t kAddressUnit = std::uint64_t{2} << 20;
+inline constexpr unsigned kAddressBits = 47;  // of a process
 
 inline constexpr std::uint64_t kMagic = 0x004c4f4f50524450;          // "PDRPOOL\0"
 inline constexpr std::uint64_t kCreationMagic = 0x0057454e50524450;  // "PDRPNEW\0"
@@ -70,10 +76,10 @@ struct Superblock {
   std::uint8_t durability;            // perdix::Durability of the last opening, never automatic
   std::uint8_t requested_durability;  // as asked for, automatic included; the default for openings
   std::uint8_t cleanness;             // Cleanness
-  std::uint8_t reserved1[4];
-  std::uint64_t file_device;   // st_dev and st_ino of the file in which the pool was opened last
-  std::uint64_t file_inode;    // 0: unknown
-  std::uint64_t file_birth;    // nanoseconds; 0: unknown
+  std::uint32_t address;      // in kAddressUnits, where the pool is mapped; 0 without kFixedAddress
+  std::uint64_t file_device;  // st_dev and st_ino of the file in which the pool was opened last
+  std::uint64_t file_inode;   // 0: unknown
+  std::uint64_t file_birth;   // nanoseconds; 0: unknown
   std::uint64_t boot_witness;  // of the run of the machine (origin.h); 0: there was none
   std::uint64_t checksum;      // XXH3 of the bytes before it
 };
@@ -93,6 +99,7 @@ static_assert(offsetof(Superblock, domain) == 80);
 static_assert(offsetof(Superblock, durability) == 81);
 static_assert(offsetof(Superblock, requested_durability) == 82);
 static_assert(offsetof(Superblock, cleanness) == 83);
+static_assert(offsetof(Superblock, address) == 84);
 static_assert(offsetof(Superblock, file_device) == 88);
 static_assert(offsetof(Superblock, file_inode) == 96);
 static_assert(offsetof(Superblock, file_birth) == 104);

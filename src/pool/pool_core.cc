@@ -15,6 +15,7 @@
 #include "epoch/guard.h"
 #include "pm/probe.h"
 #include "pool/forks.h"
+#include "pool/placement.h"
 
 namespace perdix::pool {
 namespace {
@@ -140,7 +141,8 @@ void PoolCore::format(std::uint64_t size, const PoolOptions& options) {
   file_.allocate(kGrowthUnit);
   // Huge pages take seconds for a large pool: the rest gets them in the background, below.
   file_.allocate(size, false);
-  map(size, options);
+  const auto uuid = random_uuid();
+  map(size, options, 0, address_seed(uuid));
   if (size > kGrowthUnit) mapping_->populate(0, kGrowthUnit);
   choose_domain(options.durability, options.domain);
   // The marker and all that follows may reach the device only in a file of full length.
@@ -153,7 +155,6 @@ void PoolCore::format(std::uint64_t size, const PoolOptions& options) {
 
   Superblock first{};
   first.size = size;
-  const auto uuid = random_uuid();
   std::copy(uuid.begin(), uuid.end(), first.uuid);
   set_opened(first);
   superblock_->update(first);  // the commit: it is a pool
@@ -176,7 +177,7 @@ void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
     const pm::FileRange headers{0, alloc::kLanesEnd};
     file_.fill_holes({&headers, 1});
   }
-  map(before.size, options);
+  map(before.size, options, before.address * kAddressUnit, address_seed(before.uuid));
   const auto remembered = static_cast<Durability>(before.requested_durability);
   choose_domain(options.durability == Durability::automatic ? remembered : options.durability,
                 options.domain);
@@ -239,11 +240,13 @@ void PoolCore::require_complete(const Superblock& before, Purpose purpose) {
 
 /// A limit that nobody asks for now is lowered where the process has not as many addresses, in
 /// quarters, so that it keeps some for other uses.
-void PoolCore::map(std::uint64_t size, const PoolOptions& options) {
+void PoolCore::map(std::uint64_t size, const PoolOptions& options, std::uint64_t fixed,
+                   std::uint64_t seed) {
+  const std::uint64_t address = checked_address(options, fixed, path().string());
   max_size_ = requested_max_size_;
   while (!mapping_) {
     try {
-      mapping_.emplace(file_, size, max_size_);
+      map_pool(mapping_, file_, {size, max_size_, address, seed});
     } catch (const Error& error) {
       const bool lower =
           error.code() == Errc::out_of_space && options.max_size == 0 && max_size_ > size;
@@ -296,7 +299,8 @@ void PoolCore::set_opened(Superblock& superblock) const {
   superblock.durability = static_cast<std::uint8_t>(decision_.durability);
   superblock.requested_durability = static_cast<std::uint8_t>(requested_);
   superblock.cleanness = static_cast<std::uint8_t>(Cleanness::unclean);
-  superblock.features = pm_->commits_as_one() ? kHasJournal : 0;
+  superblock.features &= kFixedAddress;
+  if (pm_->commits_as_one()) superblock.features |= kHasJournal;
 }
 
 void PoolCore::mark_open() {
@@ -348,6 +352,22 @@ void PoolCore::extend(std::uint64_t new_size) {
   superblock_->update(next);  // invariant 2: the space is there, now it counts, then it is used
   require_usable();
   size_.store(next.size, std::memory_order_release);
+}
+
+bool PoolCore::has_fixed_address() const {
+  const std::lock_guard guard(superblock_mutex_);
+  return (superblock_->current().features & kFixedAddress) != 0;
+}
+
+void PoolCore::fix_address() {
+  if (has_fixed_address()) return;
+  const std::lock_guard guard(superblock_mutex_);
+  require_usable();
+  Superblock next = superblock_->current();
+  next.features |= kFixedAddress;
+  next.address = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(base_) / kAddressUnit);
+  superblock_->update(next);
+  require_usable();
 }
 
 bool PoolCore::provide(pm::Offset offset, std::uint64_t bytes) {
@@ -549,6 +569,8 @@ PoolInfo PoolCore::info() const {
   info.size = size();
   info.allocated = allocator_->bytes_allocated();
   info.max_size = max_size_;
+  info.address = reinterpret_cast<std::uintptr_t>(base_);
+  info.fixed_address = has_fixed_address();
   info.durability = decision_.durability;
   info.domain = to_string(decision_.domain);
   info.dax = mapping_->dax();
@@ -621,7 +643,7 @@ void PoolCore::mark_clean() {
   require_usable();
   change_cleanness([](Superblock& next) {
     next.cleanness = static_cast<std::uint8_t>(Cleanness::clean);
-    next.features = 0;
+    next.features &= kFixedAddress;
   });
 }
 

@@ -165,6 +165,11 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
 
   /// Cost: reads all bitmaps of the allocator, and asks for all extents of the file.
   PoolInfo info() const;
+  /// From now on the pool is mapped where it is mapped now, durably: something in it is going to
+  /// hold addresses. Throws io_error.
+  void fix_address();
+  bool has_fixed_address() const;
+
   /// As perdix::Pool::huge_pages().
   bool huge_pages() const;
   const std::filesystem::path& path() const noexcept { return file_.path(); }
@@ -217,7 +222,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   void recover(const PoolOptions& options, Purpose purpose);
   void require_complete(const Superblock& before, Purpose purpose);
   std::vector<pm::FileRange> chunks_in_use();
-  void map(std::uint64_t size, const PoolOptions& options);
+  void map(std::uint64_t size, const PoolOptions& options, std::uint64_t fixed, std::uint64_t seed);
   void choose_domain(Durability requested, DomainChoice choice);
   void start();
   pm::JournalPlace journal_place() const;

@@ -97,7 +97,10 @@ bool sound(const Superblock& s) {
   const bool requested = s.requested_durability <= static_cast<std::uint8_t>(Durability::power);
   const bool cleanness = s.cleanness == static_cast<std::uint8_t>(Cleanness::clean) ||
                          s.cleanness == static_cast<std::uint8_t>(Cleanness::unclean);
-  return sizes && known_domain(s.domain) && durable && requested && cleanness;
+  const bool fixed = (s.features & kFixedAddress) != 0;
+  const bool address = fixed == (s.address != 0) &&
+                       s.address * kAddressUnit + s.size <= std::uint64_t{1} << kAddressBits;
+  return sizes && address && known_domain(s.domain) && durable && requested && cleanness;
 }
 
 }  // namespace
