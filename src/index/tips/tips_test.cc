@@ -1,0 +1,353 @@
+// What the suites of all engines don't reach: the parts of the framework, logs that wrap, payloads
+// outside of a ring, indexes that grow, and what opening finds after a process has died.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <perdix/tips.h>
+
+#include "index/common/test_pool.h"
+#include "index/tips/cache.h"
+#include "index/tips/indexes/btree.h"
+#include "index/tips/indexes/hash_table.h"
+#include "index/tips/scaling.h"
+#include "pool/pool_core.h"
+#include "util/hash.h"
+#include "util/random.h"
+
+namespace perdix::index::tips {
+namespace {
+
+using U64 = std::uint64_t;
+
+/// A pool whose file outlives processes that open it.
+class TipsTest : public ::testing::Test {
+ protected:
+  TipsTest() : path_(fmt::format("/dev/shm/perdix-tips-{}.pool", ::getpid())) {
+    std::filesystem::remove(path_);
+  }
+  ~TipsTest() override { std::filesystem::remove(path_); }
+
+  Pool open() const {
+    PoolOptions options;
+    options.max_size = std::uint64_t{1} << 30;
+    return Pool::open_or_create(path_, options);
+  }
+
+  /// Runs work(pool) in a process that is killed when it has returned.
+  template <class Work>
+  void die_after(Work work) const {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const Pool pool = open();
+      work(pool);
+      ::kill(::getpid(), SIGKILL);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child has failed";
+  }
+
+  std::filesystem::path path_;
+};
+
+template <class Index, class K, class V>
+void expect_same(const Index& index, const std::map<K, V>& model) {
+  std::map<K, V> all;
+  index.for_each([&](auto key, auto value) { return all.emplace(K(key), V(value)).second; });
+  EXPECT_EQ(all, model);
+  for (const std::string& problem : index.check().problems) ADD_FAILURE() << problem;
+}
+
+TEST_F(TipsTest, WritesOfAKilledProcessAreThere) {
+  std::map<U64, std::string> model;
+  for (U64 key = 0; key < 5000; ++key) model[key * 977] = std::string(key % 90, 'v');
+  for (U64 key = 0; key < 5000; key += 3) model.erase(key * 977);
+  die_after([](const Pool& pool) {
+    Tips<perdix::tips::BTree, U64, std::string> index(pool, "t");
+    for (U64 key = 0; key < 5000; ++key) index.put(key * 977, std::string(key % 90, 'v'));
+    for (U64 key = 0; key < 5000; key += 3) index.erase(key * 977);
+    index.~Tips();
+    new (&index) Tips<perdix::tips::BTree, U64, std::string>(pool, "t");
+    index.put(1, "in the log");
+  });
+  model[1] = "in the log";
+  const Pool pool = open();
+  {
+    const Tips<perdix::tips::BTree, U64, std::string> index(pool, "t");
+    EXPECT_EQ(index.get(1), "in the log");
+    expect_same(index, model);
+  }
+  EXPECT_TRUE(pool.check().ok());
+}
+
+TEST_F(TipsTest, LargePayloadsLieOutsideOfTheRings) {
+  const std::string key(60000, 'k'), large(1 << 20, 'l'), huge(20 << 20, 'h');
+  die_after([&](const Pool& pool) {
+    Tips<perdix::tips::Hash, std::string, std::string> index(pool, "t");
+    for (int i = 0; i < 20; ++i) index.put(key + std::to_string(i), large);
+    index.put(key, huge);
+    index.put(key, large);
+    for (int i = 0; i < 10; ++i) index.erase(key + std::to_string(i));
+  });
+  Pool pool = open();
+  {
+    Tips<perdix::tips::Hash, std::string, std::string> index(pool, "t");
+    EXPECT_EQ(index.get(key), large);
+    EXPECT_EQ(index.size(), 11U);
+    EXPECT_EQ(index.get(key + "3"), std::nullopt);
+    EXPECT_EQ(index.get(key + "13"), large);
+  }
+  EXPECT_TRUE(pool.check().ok());
+  const auto allocated = [&] { return pool.info().allocated; };
+  pool.drop("t");
+  EXPECT_EQ(allocated(), 0U);
+}
+
+TEST_F(TipsTest, RepeatedDeathsLoseAndLeakNothing) {
+  std::map<U64, U64> model;
+  for (U64 round = 0; round < 12; ++round) {
+    die_after([&](const Pool& pool) {
+      Tips<perdix::tips::Hash, U64, U64> index(pool, "t");
+      util::Random random(round);
+      for (int i = 0; i < 3000; ++i) index.put(random.below(4000), round);
+      for (int i = 0; i < 1000; ++i) index.erase(random.below(4000));
+    });
+    util::Random random(round);
+    for (int i = 0; i < 3000; ++i) model[random.below(4000)] = round;
+    for (int i = 0; i < 1000; ++i) model.erase(random.below(4000));
+  }
+  const Pool pool = open();
+  {
+    const Tips<perdix::tips::Hash, U64, U64> index(pool, "t");
+    expect_same(index, model);
+  }
+  EXPECT_TRUE(pool.check().ok());
+}
+
+TEST_F(TipsTest, TheAddressIsFixedFromTheFirstIndexOn) {
+  {
+    const Pool pool = open();
+    EXPECT_FALSE(pool.info().fixed_address);
+    Tips<perdix::tips::BTree, U64, U64> index(pool, "t");
+    index.put(1, 2);
+    EXPECT_TRUE(pool.info().fixed_address);
+  }
+  const Pool pool = open();
+  EXPECT_TRUE(pool.info().fixed_address);
+  const Tips<perdix::tips::BTree, U64, U64> index(pool, "t");
+  EXPECT_EQ(index.get(1), 2U);
+}
+
+TEST_F(TipsTest, WritersOfOneKeyLeaveWhatTheLastOneWrote) {
+  const Pool pool = open();
+  Tips<perdix::tips::BTree, U64, U64> index(pool, "t");
+  std::vector<std::thread> threads;
+  for (U64 thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20000; ++i)
+        index.update_with(
+            7, [](std::optional<U64> value) { return Change<U64>::store(value.value_or(0) + 1); });
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(index.get(7), 80000U);
+  EXPECT_EQ(index.scan(0, 10), (std::vector<std::pair<U64, U64>>{{7, 80000}}));
+}
+
+TEST_F(TipsTest, AFullPoolKeepsWhatItHasTaken) {
+  PoolOptions options;
+  options.max_size = std::uint64_t{32} << 20;
+  const Pool pool = Pool::open_or_create(path_, options);
+  {
+    Tips<perdix::tips::BTree, U64, std::string> index(pool, "t");
+    std::map<U64, std::string> model;
+    const std::string value(1000, 'v');
+    const auto fill = [&] {
+      util::Random random(model.size());
+      try {
+        for (;;) {
+          const U64 key = random();
+          index.put(key, value);
+          model[key] = value;
+        }
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Errc::out_of_space);
+      }
+    };
+    fill();
+    EXPECT_GT(model.size(), 10000U);
+    EXPECT_EQ(index.size(), model.size());
+    expect_same(index, model);
+    EXPECT_EQ(index.last()->first, model.rbegin()->first);
+    for (int i = 0; i < 1000; ++i) {
+      EXPECT_TRUE(index.erase(model.begin()->first));
+      model.erase(model.begin());
+    }
+    index.put(1, value);
+    model[1] = value;
+    expect_same(index, model);
+    const std::size_t before = model.size();
+    fill();
+    EXPECT_GT(model.size(), before + 500);
+    expect_same(index, model);
+  }
+  EXPECT_TRUE(pool.check().ok());
+}
+
+template <class Plugin>
+class EmptiedIndex : public TipsTest {};
+using Plugins = ::testing::Types<perdix::tips::Hash, perdix::tips::BTree>;
+TYPED_TEST_SUITE(EmptiedIndex, Plugins);
+
+TYPED_TEST(EmptiedIndex, GivesItsSpaceBack) {
+  const Pool pool = this->open();
+  Tips<TypeParam, U64, U64> index(pool, "t");
+  constexpr U64 kPairs = 100'000;
+  for (U64 key = 0; key < kPairs; ++key) index.put(key, key);
+  EXPECT_EQ(index.size(), kPairs);
+  const U64 full = pool.info().allocated;
+  for (U64 key = 0; key < kPairs; ++key) EXPECT_TRUE(index.erase(key));
+  EXPECT_EQ(index.size(), 0U);
+  EXPECT_TRUE(index.check().ok());
+  pool.core()->reclaim_space();
+  EXPECT_LT(pool.info().allocated, full / 8);
+}
+
+// --- The plug-ins without the framework: one source, volatile too ---
+
+template <class Index>
+class VolatileIndex : public ::testing::Test {};
+using Indexes = ::testing::Types<HashTable<Volatile, IntegerKeys>, BTree<Volatile, IntegerKeys>>;
+TYPED_TEST_SUITE(VolatileIndex, Indexes);
+
+struct Everything final : Inspector {
+  std::map<Word, Word> pairs;
+  std::size_t nodes = 0;
+  bool node(const void*, std::size_t) override { return ++nodes > 0; }
+  bool pair(Word key, Word value) override { return pairs.emplace(key, value).second; }
+};
+
+TYPED_TEST(VolatileIndex, IsAMap) {
+  TypeParam index;
+  std::map<Word, Word> model;
+  for (const U64 range : {20U, 3000U, 3000U, 50U}) {
+    util::Random random(range);
+    for (int i = 0; i < 20000; ++i) {
+      const Word key = random.below(range) * 0x9e3779b97f4a7c15;
+      Word old_key = 0, old = 0;
+      if (random.one_in(2)) {
+        const auto found = model.find(key);
+        EXPECT_EQ(index.put(key, random.below(100), old), found != model.end());
+        if (found != model.end()) {
+          EXPECT_EQ(old, found->second);
+        }
+        EXPECT_TRUE(index.find(key, old));
+        model[key] = old;
+      } else {
+        const auto found = model.find(key);
+        EXPECT_EQ(index.erase(key, old_key, old), found != model.end());
+        if (found != model.end()) {
+          EXPECT_EQ(old, found->second);
+        }
+        model.erase(key);
+        EXPECT_FALSE(index.find(key, old));
+      }
+    }
+    Everything everything;
+    EXPECT_TRUE(index.inspect(everything));
+    EXPECT_EQ(everything.pairs, model);
+    EXPECT_EQ(index.size(), model.size());
+  }
+  Word old_key = 0, old = 0;
+  for (const auto& [key, value] : model) EXPECT_TRUE(index.erase(key, old_key, old));
+  Everything everything;
+  EXPECT_TRUE(index.inspect(everything));
+  EXPECT_EQ(index.size(), 0U);
+}
+
+template <class Index>
+class UnorderedIndex : public ::testing::Test {};
+using UnorderedIndexes = ::testing::Types<HashTable<Volatile, IntegerKeys>>;
+TYPED_TEST_SUITE(UnorderedIndex, UnorderedIndexes);
+
+// Others make it grow, and then shrink, while it is shown in parts.
+TYPED_TEST(UnorderedIndex, ShowsEachPairOnceWhileItsSizeChanges) {
+  constexpr Word kStay = 1000, kOthers = 20'000;
+  TypeParam index;
+  Word old_key = 0, old = 0;
+  for (Word key = 0; key < kStay; ++key) index.put(key, key, old);
+  for (const bool grows : {true, false}) {
+    std::map<Word, unsigned> shown;
+    const auto count = [](void* context, Word key, Word) {
+      return ++(*static_cast<std::map<Word, unsigned>*>(context))[key] > 0;
+    };
+    Word next = kStay;
+    for (std::uint64_t position = 0; (position = index.walk(position, &shown, count)) != 0;) {
+      for (int i = 0; i < 40 && next < kStay + kOthers; ++i, ++next)
+        grows ? index.put(next, next, old) : index.erase(next, old_key, old);
+    }
+    for (; next < kStay + kOthers; ++next)
+      grows ? index.put(next, next, old) : index.erase(next, old_key, old);
+    for (Word key = 0; key < kStay; ++key) EXPECT_EQ(shown[key], 1U) << key << ' ' << grows;
+    for (const auto& [key, times] : shown) EXPECT_EQ(times, 1U) << key << ' ' << grows;
+  }
+  EXPECT_EQ(index.size(), kStay);
+}
+
+TEST(ScalingTest, FollowsTheWriters) {
+  Scaling scaling(1, 12);
+  const auto busy = [&](double seconds) { scaling.adapt(200, 100, seconds); };
+  const auto idle = [&] { scaling.adapt(10, 100, 1); };
+  for (const unsigned expected : {2U, 3U, 4U, 8U, 12U}) {
+    busy(expected == 4 ? 0.1 : 1);  // three workers are the fastest
+    EXPECT_EQ(scaling.workers(), expected);
+  }
+  for (int i = 0; i < 3; ++i) {
+    busy(1);
+    EXPECT_EQ(scaling.workers(), 3U);
+  }
+  scaling.adapt(70, 100, 1);
+  EXPECT_EQ(scaling.workers(), 3U) << "they keep up";
+  for (const unsigned expected : {2U, 1U, 1U}) {
+    idle();
+    EXPECT_EQ(scaling.workers(), expected);
+  }
+  busy(1);
+  EXPECT_EQ(scaling.workers(), 2U);
+}
+
+TEST(CacheTest, KeepsWhatIsQueuedAndFewOfTheRest) {
+  epoch::Reclaimer reclaimer(false);
+  {
+    Cache cache(reclaimer, 1);
+    std::vector<Entry*> queued;
+    for (U64 i = 0; i < 40; ++i) {
+      const std::string key = std::to_string(i);
+      Entry* const entry = Entry::make(Operation::put, 0, key, "v");
+      if (i % 2 == 0) entry->set(Entry::kQueued), queued.push_back(entry);
+      cache.add(cache.bucket(0), *entry, nullptr);
+    }
+    const auto found = [&](U64 i) {
+      return Cache::find(cache.bucket(0), 0, std::to_string(i)) != nullptr;
+    };
+    for (U64 i = 0; i < 40; i += 2) EXPECT_TRUE(found(i)) << i;
+    EXPECT_FALSE(found(1));
+    for (Entry* entry : queued) cache.dequeue(*entry);
+    Entry* const last = Entry::make(Operation::put, 0, "last", "v");
+    cache.add(cache.bucket(0), *last, nullptr);
+    unsigned left = 0;
+    for (U64 i = 0; i < 40; ++i) left += found(i) ? 1 : 0;
+    EXPECT_EQ(left, Cache::kMostOfChain - 1);
+  }
+  reclaimer.drain();
+}
+
+}  // namespace
+}  // namespace perdix::index::tips
