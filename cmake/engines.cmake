@@ -12,7 +12,7 @@ foreach(header ${traits})
   get_filename_component(engine "${folder}" NAME)
   list(APPEND PERDIX_ENGINES ${engine})
   string(APPEND includes "#include \"${header}\"\n")
-  list(APPEND types "index::listed<index::${engine}::TestTraits>()")
+  list(APPEND types "detail::index::listed<detail::index::${engine}::TestTraits>()")
 endforeach()
 list(JOIN types ",\n    " types)
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/engine_list.h" CONTENT

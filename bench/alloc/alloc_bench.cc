@@ -43,9 +43,10 @@ std::filesystem::path scratch_file(const char* name) {
 }
 
 /// The pool's memory for Calloc: a file that is allocated whole and unlinked at once.
-class FileSpace final : public alloc::Space {
+class FileSpace final : public detail::alloc::Space {
  public:
-  explicit FileSpace(pm::Domain domain) : pm_(domain, domain != pm::Domain::cpu_cache) {
+  explicit FileSpace(detail::pm::Domain domain)
+      : pm_(domain, domain != detail::pm::Domain::cpu_cache) {
     const std::filesystem::path path = scratch_file("calloc");
     const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
     if (file < 0 || ::posix_fallocate(file, 0, kPoolSize) != 0) {
@@ -66,30 +67,30 @@ class FileSpace final : public alloc::Space {
   void extend(std::uint64_t) override {
     throw Error(Errc::out_of_space, "the benchmark's pool is full");
   }
-  const pm::Persister& pm() const override { return pm_; }
-  epoch::Reclaimer& reclaimer() const override { return reclaimer_; }
+  const detail::pm::Persister& pm() const override { return pm_; }
+  detail::epoch::Reclaimer& reclaimer() const override { return reclaimer_; }
 
  private:
   std::byte* base_ = nullptr;
-  pm::Persister pm_;
-  mutable epoch::Reclaimer reclaimer_;
+  detail::pm::Persister pm_;
+  mutable detail::epoch::Reclaimer reclaimer_;
 };
 
 /// Each contender has links, which hold a block or none, and makes and breaks them.
-template <pm::Domain kDomain>
+template <detail::pm::Domain kDomain>
 class CallocContender {
  public:
   using Link = std::uint64_t;
 
   CallocContender() : space_(kDomain) {
-    alloc::Calloc::format(space_);
-    calloc_ = std::make_unique<alloc::Calloc>(space_);
+    detail::alloc::Calloc::format(space_);
+    calloc_ = std::make_unique<detail::alloc::Calloc>(space_);
   }
 
   /// `count` links in the pool.
   Link* links(std::size_t count) {
-    alloc::Session session = calloc_->session();
-    const pm::Offset block = session.reserve(count * sizeof(Link));
+    detail::alloc::Session session = calloc_->session();
+    const detail::pm::Offset block = session.reserve(count * sizeof(Link));
     Link* links = reinterpret_cast<Link*>(space_.base() + block);
     std::fill(links, links + count, 0);
     session.log();
@@ -98,8 +99,8 @@ class CallocContender {
   }
 
   void allocate(Link& link, std::size_t bytes) {
-    alloc::Session session = calloc_->session();
-    const pm::Offset block = session.reserve(bytes);
+    detail::alloc::Session session = calloc_->session();
+    const detail::pm::Offset block = session.reserve(bytes);
     session.commit_when(link, ~std::uint64_t{0}, block);
     session.log();
     space_.pm().publish(link, block);
@@ -107,7 +108,7 @@ class CallocContender {
   }
 
   void free(Link& link) {
-    alloc::Session session = calloc_->session();
+    detail::alloc::Session session = calloc_->session();
     session.free(link);
     session.commit_when(link, ~std::uint64_t{0}, 0);
     session.log();
@@ -117,7 +118,7 @@ class CallocContender {
 
  private:
   FileSpace space_;
-  std::unique_ptr<alloc::Calloc> calloc_;
+  std::unique_ptr<detail::alloc::Calloc> calloc_;
 };
 
 class PmemobjContender {
@@ -220,8 +221,8 @@ struct Bench {
   }
 };
 
-using CallocCpuCache = CallocContender<pm::Domain::cpu_cache>;
-using CallocMemoryController = CallocContender<pm::Domain::memory_controller>;
+using CallocCpuCache = CallocContender<detail::pm::Domain::cpu_cache>;
+using CallocMemoryController = CallocContender<detail::pm::Domain::memory_controller>;
 
 /// libpmemobj reads its settings before main(): starts the program again with them.
 void set_pmemobj_up(char** arguments) {

@@ -36,12 +36,12 @@ std::string machine_description() {
 }
 
 std::string build_description() {
-  return fmt::format("{}{}", PERDIX_BUILD, pm::kInstrumented ? ", instrumented" : "");
+  return fmt::format("{}{}", PERDIX_BUILD, detail::pm::kInstrumented ? ", instrumented" : "");
 }
 
 double clock_cost_nanoseconds() {
   constexpr int kTries = 10'000;
-  util::Histogram cost;
+  detail::util::Histogram cost;
   for (int i = 0; i < kTries; ++i) {
     const Clock::time_point begin = Clock::now();
     cost.record(static_cast<std::uint64_t>((Clock::now() - begin).count()));

@@ -37,7 +37,7 @@ class PerdixMap {
 
   class Session {
    public:
-    Session(Index<K, V>& index, pool::PoolCore& core) : index_(index), core_(core) {}
+    Session(Index<K, V>& index, detail::pool::PoolCore& core) : index_(index), core_(core) {}
 
     bool get(View<K> key, Sink& sink) {
       const auto value = index_.get(key);
@@ -92,7 +92,7 @@ class PerdixMap {
    private:
     std::vector<std::optional<V>> values_;
     Index<K, V>& index_;
-    pool::PoolCore& core_;
+    detail::pool::PoolCore& core_;
   };
 
   Session session() { return Session(index_, *pool_.core()); }

@@ -22,7 +22,7 @@ namespace {
 
 bool every(const Engine&) { return true; }
 bool outlives_processes(const Engine& engine) { return engine.persistent; }
-bool metered(const Engine& engine) { return pm::kInstrumented && is_of_perdix(engine); }
+bool metered(const Engine& engine) { return detail::pm::kInstrumented && is_of_perdix(engine); }
 bool has_parameters(const Engine& engine) { return !engine.parameters.empty(); }
 bool tells_load_factor(const Engine& engine) { return engine.tells_load_factor; }
 
@@ -147,8 +147,9 @@ void require_figures(const Config& config) {
     const auto is_it = [&](const Task& task) { return task.experiment->name == name; };
     require(std::ranges::any_of(tasks, is_it),
             fmt::format("no contender can take part in '{}': {}", name,
-                        name == "traffic" && !pm::kInstrumented ? "it needs an instrumented build"
-                                                                : "name others with --engines"));
+                        name == "traffic" && !detail::pm::kInstrumented
+                            ? "it needs an instrumented build"
+                            : "name others with --engines"));
   }
   require(!tasks.empty(), "none of the contenders can take part in any figure");
 }

@@ -20,9 +20,9 @@ namespace perdix::bench::figures {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using index::nbtree::block_bytes;
-using index::nbtree::kCapacity;
-using index::nbtree::kSmallCapacity;
+using detail::index::nbtree::block_bytes;
+using detail::index::nbtree::kCapacity;
+using detail::index::nbtree::kSmallCapacity;
 
 constexpr std::size_t kSmall = block_bytes(kSmallCapacity), kFull = block_bytes(kCapacity);
 
@@ -112,7 +112,7 @@ class Contender {
   }
 
   /// A random block of the size goes.
-  void replace(const Replacement& replacement, util::Random& random) {
+  void replace(const Replacement& replacement, detail::util::Random& random) {
     const Provider::BlockId old = take(replacement.old, random);
     const auto start = Clock::now();
     const auto fresh = provider_->replace(replacement, old);
@@ -129,7 +129,7 @@ class Contender {
 
   void keep(Provider::BlockId block, std::size_t bytes) { blocks(bytes).push_back(block); }
 
-  Provider::BlockId take(std::size_t bytes, util::Random& random) {
+  Provider::BlockId take(std::size_t bytes, detail::util::Random& random) {
     auto& from = blocks(bytes);
     if (from.empty()) keep(provider_->allocate(bytes), bytes);
     std::swap(from[random.below(from.size())], from.back());
@@ -157,7 +157,7 @@ std::vector<Contender> make_contenders(const std::filesystem::path& directory,
 /// Inserts as noted, with the contenders at work; returns the seconds that the index has needed.
 double insert_all(const Config& config, Trial& trial, const std::vector<Event>& events,
                   std::vector<Contender>& contenders) {
-  util::Random random(config.seed);
+  detail::util::Random random(config.seed);
   Clock::duration others{};
   auto event = events.begin();
   const auto start = Clock::now();

@@ -13,7 +13,7 @@
 namespace perdix::bench::figures {
 namespace {
 
-using index::nbtree::Ledger;
+using detail::index::nbtree::Ledger;
 
 class CallocProvider final : public Provider {
  public:
@@ -26,7 +26,7 @@ class CallocProvider final : public Provider {
   std::string name() const override { return "Calloc"; }
 
   BlockId allocate(std::size_t bytes) override {
-    alloc::Session session = core().allocator().session();
+    detail::alloc::Session session = core().allocator().session();
     const BlockId block = session.reserve(bytes);
     session.log();
     session.finish();
@@ -36,14 +36,14 @@ class CallocProvider final : public Provider {
   // As in src/index/nbtree/smo.cc. Between claim() and linked() the index would write the blocks
   // and link them, which is its own affair.
   std::array<BlockId, 2> replace(const Replacement& replacement, BlockId old) override {
-    const epoch::Guard guard;
+    const detail::epoch::Guard guard;
     Ledger::Hold hold(ledger_, Ledger::Purpose::modification);
     hold.make_room(4);
     hold.name(0, old);
-    std::array<pm::Offset, 4> blocks{};
+    std::array<detail::pm::Offset, 4> blocks{};
     if (replacement.split())
-      blocks[2] = core().offset(&hold.take_anchor()) | index::nbtree::kAnchorTag;
-    hold.claim([&](alloc::Session& session) {
+      blocks[2] = core().offset(&hold.take_anchor()) | detail::index::nbtree::kAnchorTag;
+    hold.claim([&](detail::alloc::Session& session) {
       for (std::size_t i = 0; i < replacement.fresh.size(); ++i)
         if (replacement.fresh[i] != 0) blocks[i] = session.reserve(replacement.fresh[i]);
       return blocks;
@@ -61,11 +61,12 @@ class CallocProvider final : public Provider {
     return options;
   }
 
-  pool::PoolCore& core() const { return *pool_.core(); }
+  detail::pool::PoolCore& core() const { return *pool_.core(); }
 
   /// A block with an empty ledger.
-  index::nbtree::Root& make_root() {
-    auto& root = *core().at<index::nbtree::Root>(allocate(sizeof(index::nbtree::Root)));
+  detail::index::nbtree::Root& make_root() {
+    auto& root =
+        *core().at<detail::index::nbtree::Root>(allocate(sizeof(detail::index::nbtree::Root)));
     core().pm().zero(&root, sizeof root);
     return root;
   }

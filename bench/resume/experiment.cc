@@ -96,7 +96,7 @@ class Experiment {
     const Leftover leftover = prepare_comparator(acknowledged);
     row.records = leftover.records;
     row.structured.log_bytes = leftover.log_bytes;
-    row.plain.log_bytes = leftover.records * sizeof(wal::Record);
+    row.plain.log_bytes = leftover.records * sizeof(detail::wal::Record);
     for (std::uint64_t round = 0; round < config_.repeat; ++round) {
       show(fmt::format("{} keys, all buffers: restart and serve, {} of {}", format_count(row.keys),
                        round + 1, config_.repeat));
@@ -144,7 +144,7 @@ class Experiment {
                   fmt::format("can't copy {}: {}; name another directory with --pool-dir",
                               pool.string(), error.message()));
     }
-    pool::claim_image(measured());  // it was copied while nobody had it open
+    detail::pool::claim_image(measured());  // it was copied while nobody had it open
   }
 
   static void remove(const std::filesystem::path& path) { std::filesystem::remove(path); }

@@ -55,7 +55,7 @@ class FlatTable {
     std::uint64_t value;
   };
 
-  std::uint64_t place(std::uint64_t key) const { return util::hash(key) & mask_; }
+  std::uint64_t place(std::uint64_t key) const { return detail::util::hash(key) & mask_; }
   std::uint64_t bytes() const { return (mask_ + 1) * sizeof(Slot); }
 
   std::uint64_t mask_;

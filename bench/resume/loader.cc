@@ -23,7 +23,7 @@ namespace perdix::bench::resumption {
 namespace {
 
 using Index = SpTree<std::uint64_t, std::uint64_t>;
-namespace sptree = index::sptree;
+namespace sptree = detail::index::sptree;
 
 constexpr std::chrono::milliseconds kPoll{1};
 
@@ -33,17 +33,19 @@ void insert(Index& index, const Records& records, std::uint64_t number) {
 }
 
 /// The changes of all chains that have not been merged, from the oldest to the newest.
-std::vector<std::pair<wal::Position, Change>> open_changes(pool::PoolCore& core, wal::Log& log,
-                                                           const sptree::Root& root) {
-  const index::Words<std::uint64_t> keys(core);
-  std::vector<std::pair<wal::Position, Change>> changes;
-  for (pm::Offset at = root.first; at != pm::kNull;) {
+std::vector<std::pair<detail::wal::Position, Change>> open_changes(detail::pool::PoolCore& core,
+                                                                   detail::wal::Log& log,
+                                                                   const sptree::Root& root) {
+  const detail::index::Words<std::uint64_t> keys(core);
+  std::vector<std::pair<detail::wal::Position, Change>> changes;
+  for (detail::pm::Offset at = root.first; at != detail::pm::kNull;) {
     const sptree::Leaf& leaf = sptree::leaf_at(core, at);
     const auto survivor = sptree::survivor_of(core, keys, log, leaf);
     if (survivor && !survivor->replay.stale) {
       log.follow(survivor->owner, survivor->head,
-                 [&](wal::Type type, std::uint64_t key, std::uint64_t value, wal::Position place) {
-                   if (type != wal::Type::put)
+                 [&](detail::wal::Type type, std::uint64_t key, std::uint64_t value,
+                     detail::wal::Position place) {
+                   if (type != detail::wal::Type::put)
                      throw Error(Errc::corrupt, "something was erased that never was");
                    changes.emplace_back(place, Change{survivor->owner, key, value});
                  });
@@ -58,11 +60,12 @@ std::vector<std::pair<wal::Position, Change>> open_changes(pool::PoolCore& core,
 Leftover write_leftover_here(const std::filesystem::path& path,
                              const std::filesystem::path& plain_log) {
   const Pool pool = Pool::open(path);
-  pool::PoolCore& core = *pool.core();
-  const pool::IndexHandle handle =
+  detail::pool::PoolCore& core = *pool.core();
+  const detail::pool::IndexHandle handle =
       core.open_index(kIndexName, sptree::kEngineName, Kind::u64, Kind::u64);
-  const sptree::Root& root = sptree::root_at(core, pm::load(handle.root()));
-  wal::Log log(core, pm::load(root.log), wal::Log::Limits{IndexOptions::kUnlimited});
+  const sptree::Root& root = sptree::root_at(core, detail::pm::load(handle.root()));
+  detail::wal::Log log(core, detail::pm::load(root.log),
+                       detail::wal::Log::Limits{IndexOptions::kUnlimited});
   std::vector<Change> changes;
   for (const auto& [place, change] : open_changes(core, log, root)) changes.push_back(change);
   write_plain_log(plain_log, changes);

@@ -79,7 +79,7 @@ IndexStats wait_until_rebuilt(const Store& store) {
 Served look_up(const Store& store, const Restart& restart, std::uint64_t seed,
                Clock::time_point begin, std::span<const std::uint64_t> within) {
   Served served;
-  util::Random random(seed);
+  detail::util::Random random(seed);
   const std::uint64_t records = restart.acknowledged.total();
   for (std::size_t moment = 0; moment < within.size();) {
     const std::uint64_t record = restart.acknowledged.record(random.below(records));
@@ -102,7 +102,7 @@ Rebuilt measure_rebuild(const Restart& restart) {
   Rebuilt result;
   const Acknowledged& acknowledged = restart.acknowledged;
   const std::uint64_t first =
-      acknowledged.record(util::Random(restart.seed).below(acknowledged.total()));
+      acknowledged.record(detail::util::Random(restart.seed).below(acknowledged.total()));
   const Clock::time_point begin = Clock::now();
   const Store store(restart);
   result.lost += !answers(store, restart.records, first);

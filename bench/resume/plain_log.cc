@@ -18,19 +18,19 @@
 namespace perdix::bench::resumption {
 namespace {
 
-using wal::Record;
+using detail::wal::Record;
 
 constexpr std::uint64_t kSeed = 0x5045'5244'4958'0001;
 
 // As in a stripe of the structured log, so that no position is 0.
-wal::Position position_of(std::uint64_t number) {
-  return wal::kSegmentSize + number * sizeof(Record);
+detail::wal::Position position_of(std::uint64_t number) {
+  return detail::wal::kSegmentSize + number * sizeof(Record);
 }
 
 Record make_record(const Change& change, std::uint64_t number) {
-  const std::uint64_t where = wal::pack_where(change.owner, wal::Type::put, 0);
+  const std::uint64_t where = detail::wal::pack_where(change.owner, detail::wal::Type::put, 0);
   return {where, change.key, change.value,
-          wal::check_of(kSeed, position_of(number), where, change.key, change.value)};
+          detail::wal::check_of(kSeed, position_of(number), where, change.key, change.value)};
 }
 
 [[noreturn]] void fail(const char* what, const std::filesystem::path& path) {
@@ -43,8 +43,8 @@ Record make_record(const Change& change, std::uint64_t number) {
 void write_plain_log(const std::filesystem::path& path, std::span<const Change> changes) {
   // Whole segments, and room behind the tail, as a log has that is appended to.
   const std::uint64_t bytes =
-      (changes.size_bytes() / sizeof(Change) * sizeof(Record) / wal::kSegmentSize + 1) *
-      wal::kSegmentSize;
+      (changes.size_bytes() / sizeof(Change) * sizeof(Record) / detail::wal::kSegmentSize + 1) *
+      detail::wal::kSegmentSize;
   std::vector<Record> records(bytes / sizeof(Record));
   for (std::uint64_t i = 0; i < changes.size(); ++i) records[i] = make_record(changes[i], i);
   std::ofstream file(path, std::ios::binary);
@@ -79,7 +79,8 @@ std::uint64_t PlainLog::scan(FlatTable& table) const {
     ++applied;
   };
   std::uint64_t valid = 0;
-  for (; valid < capacity && wal::read_record(records[valid], kSeed, position_of(valid)); ++valid) {
+  for (; valid < capacity && detail::wal::read_record(records[valid], kSeed, position_of(valid));
+       ++valid) {
     table.prefetch(records[valid].key);
     if (valid - applied == kAhead) apply_one();
   }

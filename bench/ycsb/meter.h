@@ -41,10 +41,10 @@ class Meter {
 class MeteredOperation {
  public:
   MeteredOperation(Meter* meter, OpKind kind) : meter_(meter) {
-    if (pm::kInstrumented && meter_ != nullptr) meter_->begin(kind);
+    if (detail::pm::kInstrumented && meter_ != nullptr) meter_->begin(kind);
   }
   ~MeteredOperation() {
-    if (pm::kInstrumented && meter_ != nullptr) meter_->end();
+    if (detail::pm::kInstrumented && meter_ != nullptr) meter_->end();
   }
   MeteredOperation(const MeteredOperation&) = delete;
   MeteredOperation& operator=(const MeteredOperation&) = delete;

@@ -25,7 +25,7 @@ struct PhaseResult {
   std::uint64_t done = 0;
   std::uint64_t wrong = 0;
   std::uint64_t checksum = 0;
-  util::Histogram latency;
+  detail::util::Histogram latency;
 };
 
 /// Share t is executed on stores[t % stores.size()]. Rethrows what a thread threw.

@@ -14,7 +14,7 @@
 namespace perdix::bench {
 namespace {
 
-using util::Random;
+using detail::util::Random;
 
 // Draws ranks of records: 0 is the oldest.
 class RankChooser {
@@ -37,8 +37,8 @@ class RankChooser {
   Distribution distribution_;
   std::uint64_t count_;
   std::uint64_t newest_ = 0;
-  util::ScrambledZipf zipfian_;
-  util::Latest latest_;
+  detail::util::ScrambledZipf zipfian_;
+  detail::util::Latest latest_;
 };
 
 // Which kind each operation is, and how long each scan.

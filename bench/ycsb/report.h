@@ -52,8 +52,8 @@ struct Result {
   std::string workload;
   unsigned threads = 1;
   std::vector<Round> rounds;
-  util::Histogram latency;    ///< nanoseconds, sampled, of all rounds
-  std::vector<Count> counts;  ///< of the meter, of all rounds
+  detail::util::Histogram latency;  ///< nanoseconds, sampled, of all rounds
+  std::vector<Count> counts;        ///< of the meter, of all rounds
 
   std::uint64_t operations() const;          ///< of all rounds
   double operations_per_second() const;      ///< median of the rounds

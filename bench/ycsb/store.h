@@ -80,7 +80,7 @@ struct ShareResult {
   std::uint64_t wrong = 0;  ///< operations whose answer was not the expected one
   std::uint64_t checksum =
       0;  ///< of all that was read: the same for all contenders in a run of one thread
-  util::Histogram latency;  ///< nanoseconds, of the sampled operations
+  detail::util::Histogram latency;  ///< nanoseconds, of the sampled operations
 };
 
 class Store {

@@ -21,20 +21,20 @@ class TrafficMeter final : public Meter {
   testing::MeterOptions& options() { return options_; }
 
   void open() override {
-    pm::install_probe(nullptr);
+    detail::pm::install_probe(nullptr);
     meter_.emplace(options_);
   }
   // Listens from the first phase on, which finds an empty cache: creating a pool touches the lanes
   // of all threads, and pages are numbered as they are touched.
   void start() override {
     meter_->reset();
-    pm::install_probe(&*meter_);
+    detail::pm::install_probe(&*meter_);
   }
   std::vector<Count> stop() override;
   void begin(OpKind kind) override { meter_->begin(kind_of(kind)); }
   void end() override { meter_->end(); }
 
-  ~TrafficMeter() override { pm::install_probe(nullptr); }
+  ~TrafficMeter() override { detail::pm::install_probe(nullptr); }
 
  private:
   testing::MeterOptions options_;

@@ -51,7 +51,7 @@ class WarmMemory {
   const std::function<std::uint64_t()> free_;
 
   mutable std::mutex mutex_;  // guards what follows
-  util::HugeVector<std::byte> memory_;
+  detail::util::HugeVector<std::byte> memory_;
   std::size_t held_;          // so many of the first bytes are resident
   std::uint64_t wanted_ = 0;  // so many shall be free
 };

@@ -183,7 +183,7 @@ class Worker {
   // background gets its turn.
   void settle() {
     if constexpr (requires { session_.settle(); }) {
-      if (pm::kInstrumented && share_.meter != nullptr) session_.settle();
+      if (detail::pm::kInstrumented && share_.meter != nullptr) session_.settle();
     }
   }
 
@@ -237,7 +237,7 @@ class Worker {
   KeySource<K> keys_;
   ValueSource<V> values_;
   const Share& share_;
-  util::Random random_;
+  detail::util::Random random_;
   Sink sink_;
   std::array<K, kBatch> batch_{};
   std::uint64_t version_ = 0;

@@ -66,7 +66,7 @@ struct Workload {
   Distribution distribution = Distribution::uniform;
   std::uint16_t scan_min = 0;
   std::uint16_t scan_max = 0;
-  double theta = util::Zipf::kYcsbTheta;  ///< of zipfian and latest
+  double theta = detail::util::Zipf::kYcsbTheta;  ///< of zipfian and latest
 
   std::uint8_t share(OpKind kind) const noexcept { return percent[static_cast<std::size_t>(kind)]; }
 };

@@ -19,7 +19,7 @@
 
 namespace perdix {
 
-namespace index::elf {
+namespace detail::index::elf {
 class Table;
 }
 
@@ -261,13 +261,13 @@ class Elf {
  private:
   /// Ends the table; in a child of the process that opened it, leaves it alone.
   struct Close {
-    void operator()(index::elf::Table* table) const noexcept;
+    void operator()(detail::index::elf::Table* table) const noexcept;
   };
 
   template <class Call>
   auto run(Call call) const;
 
-  std::unique_ptr<index::elf::Table, Close> table_;
+  std::unique_ptr<detail::index::elf::Table, Close> table_;
 };
 
 }  // namespace perdix

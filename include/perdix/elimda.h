@@ -9,7 +9,7 @@
 
 namespace perdix {
 
-namespace index::elimda {
+namespace detail::index::elimda {
 template <class K, class V>
 class Map;
 }
@@ -29,7 +29,7 @@ class Map;
 /// The index keeps about five bytes of DRAM for each pair. What is erased makes room for other
 /// pairs; when the pool is full, parts of the index without pairs are given back.
 template <Storable K, Storable V>
-class ElimDa : public PointIndex<index::elimda::Map<K, V>, K, V> {
+class ElimDa : public PointIndex<detail::index::elimda::Map<K, V>, K, V> {
  public:
   using Key = View<K>;
   using Value = View<V>;

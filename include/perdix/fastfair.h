@@ -10,7 +10,7 @@
 
 namespace perdix {
 
-namespace index::fastfair {
+namespace detail::index::fastfair {
 template <class K, class V>
 class Tree;
 }
@@ -25,7 +25,7 @@ class Tree;
 /// neighbour. size() reads all leaves, until once after opening no writer was active meanwhile;
 /// then none. stats() reads the whole index.
 template <Storable K, Storable V>
-class FastFair : public OrderedIndex<index::fastfair::Tree<K, V>, K, V> {
+class FastFair : public OrderedIndex<detail::index::fastfair::Tree<K, V>, K, V> {
  public:
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: one line of PM,

@@ -10,7 +10,7 @@
 
 namespace perdix {
 
-namespace index::nbtree {
+namespace detail::index::nbtree {
 template <class K, class V>
 class Tree;
 }
@@ -44,7 +44,7 @@ class Tree;
 /// An index has up to 64 GiB of DRAM, which is enough for more than 20 billion pairs of integers;
 /// what would need more throws no_memory.
 template <Storable K, Storable V>
-class NbTree : public OrderedIndex<index::nbtree::Tree<K, V>, K, V> {
+class NbTree : public OrderedIndex<detail::index::nbtree::Tree<K, V>, K, V> {
  public:
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: reads the bounds

@@ -16,7 +16,7 @@
 
 namespace perdix {
 
-namespace pool {
+namespace detail::pool {
 class Health;
 }
 
@@ -140,7 +140,7 @@ class PointIndex {
 
   void require_usable() const;
 
-  const pool::Health* health_;  // of the pool, which the engine keeps open
+  const detail::pool::Health* health_;  // of the pool, which the engine keeps open
   std::unique_ptr<Engine, Close> engine_;
 };
 

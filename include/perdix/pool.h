@@ -13,7 +13,7 @@
 
 namespace perdix {
 
-namespace pool {
+namespace detail::pool {
 class PoolCore;
 }
 
@@ -157,12 +157,12 @@ class Pool {
   void close();
 
   /// For the indexes of this library.
-  const std::shared_ptr<pool::PoolCore>& core() const;
+  const std::shared_ptr<detail::pool::PoolCore>& core() const;
 
  private:
-  explicit Pool(std::shared_ptr<pool::PoolCore> core);
+  explicit Pool(std::shared_ptr<detail::pool::PoolCore> core);
 
-  std::shared_ptr<pool::PoolCore> core_;
+  std::shared_ptr<detail::pool::PoolCore> core_;
 };
 
 }  // namespace perdix

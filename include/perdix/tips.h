@@ -10,12 +10,12 @@
 
 namespace perdix {
 
-namespace index::tips {
+namespace detail::index::tips {
 template <class K, class V>
 class Map;
 template <class K, class V>
 class OrderedMap;
-}  // namespace index::tips
+}  // namespace detail::index::tips
 
 /// The indexes that Tips makes durable.
 namespace tips {
@@ -23,7 +23,7 @@ namespace tips {
 /// An index whose keys have no order.
 struct Unordered {
   template <class K, class V>
-  using Engine = index::tips::Map<K, V>;
+  using Engine = detail::index::tips::Map<K, V>;
   template <class K, class V>
   using Base = PointIndex<Engine<K, V>, K, V>;
 };
@@ -31,7 +31,7 @@ struct Unordered {
 /// An index whose keys are in order.
 struct Ordered {
   template <class K, class V>
-  using Engine = index::tips::OrderedMap<K, V>;
+  using Engine = detail::index::tips::OrderedMap<K, V>;
   template <class K, class V>
   using Base = OrderedIndex<Engine<K, V>, K, V>;
 };

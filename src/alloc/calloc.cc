@@ -12,7 +12,7 @@
 #include "pm/access.h"
 #include "util/stripe.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 namespace {
 
 static_assert(util::kStripes == kLanes, "a thread's stripe is its lane");
@@ -184,4 +184,4 @@ void Calloc::check(CheckReport& report) const {
   heap_.check(report);
 }
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -27,7 +27,7 @@
 #include "alloc/space.h"
 #include "alloc/topology.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 class Calloc {
  public:
@@ -105,4 +105,4 @@ class Calloc {
   std::vector<std::unique_ptr<Lane>> lanes_;
 };
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -16,7 +16,7 @@
 #include "alloc/test_space.h"
 #include "epoch/guard.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 namespace {
 
 constexpr unsigned kLinks = 24;
@@ -458,4 +458,4 @@ TEST(CallocCrash, NorWithAFullRing) { expect_no_violations(full_ring_plan()); }
 TEST(CallocCrash, NorInAFullPool) { expect_no_violations(small_pool_plan()); }
 
 }  // namespace
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -10,7 +10,7 @@
 #include "alloc/test_space.h"
 #include "util/random.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 namespace {
 
 class CallocModel : public ::testing::TestWithParam<pm::Domain> {
@@ -112,4 +112,4 @@ INSTANTIATE_TEST_SUITE_P(Domains, CallocModel,
                          [](const auto& domain) { return std::string(to_string(domain.param)); });
 
 }  // namespace
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

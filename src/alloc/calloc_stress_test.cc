@@ -13,7 +13,7 @@
 #include "pm/access.h"
 #include "util/random.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 namespace {
 
 constexpr unsigned kThreads = 4;
@@ -131,4 +131,4 @@ TEST_F(CallocStress, ThreadsShareTheLastOfTheSpace) {
 }
 
 }  // namespace
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -15,7 +15,7 @@
 #include "epoch/guard.h"
 #include "util/random.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -697,4 +697,4 @@ TEST_F(CallocTest, NewChunksAreAnnounced) {
 }
 
 }  // namespace
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -8,7 +8,7 @@
 
 #include "pm/access.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 namespace {
 
@@ -175,4 +175,4 @@ void Chunks::give_back(std::uint64_t chunk) {
   free_.emplace(chunk, length);
 }
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

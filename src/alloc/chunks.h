@@ -23,7 +23,7 @@
 #include "alloc/view.h"
 #include "alloc/zeroed_array.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 class Chunks {
  public:
@@ -73,4 +73,4 @@ class Chunks {
       free_;  // first chunk -> chunks; runs of tiles, never adjacent to each other
 };
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 template <class T>
 class Fifo {
@@ -49,4 +49,4 @@ class Fifo {
   std::size_t tail_ = 0;  // counts all pushes
 };
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

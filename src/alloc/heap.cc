@@ -5,7 +5,7 @@
 #include <cassert>
 #include <limits>
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 namespace {
 
 // How many spans of a pool that was just opened are looked at before a fresh one is used, and
@@ -316,4 +316,4 @@ void Heap::form_chunk(std::uint64_t chunk, unsigned node) {
   space_.prepare(chunk * kChunkSize, kChunkSize);
 }
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

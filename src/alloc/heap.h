@@ -26,7 +26,7 @@
 #include "alloc/zeroed_array.h"
 #include "util/arena.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 /// Where to look for space.
 enum class Effort : std::uint8_t {
@@ -155,4 +155,4 @@ class Heap {
   std::array<std::uint64_t, kClasses> span_cursor_{};  // in spans
 };
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

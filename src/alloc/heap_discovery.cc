@@ -11,7 +11,7 @@
 #include "alloc/inspector.h"
 #include "pm/access.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 namespace {
 
 [[noreturn]] void throw_corrupt(const char* what, Offset offset) {
@@ -222,4 +222,4 @@ void Heap::forget_span(Span& span) noexcept {
   unused_spans_[span.geometry().words] = &span;
 }
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -7,7 +7,7 @@
 #include "alloc/calloc.h"
 #include "alloc/test_space.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 namespace {
 
 constexpr std::uint64_t kBytes = 4 * kChunkSize;
@@ -43,4 +43,4 @@ TEST(HeapDiscovery, WhatWasFreedBeforeCanBeHadInAllSizes) {
 }
 
 }  // namespace
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

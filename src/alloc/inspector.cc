@@ -9,7 +9,7 @@
 #include "alloc/size_class.h"
 #include "pm/access.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 FoundBlock Inspector::find(Offset offset) const noexcept {
   const std::uint64_t chunk = chunk_of(offset);
@@ -209,4 +209,4 @@ void Inspector::check_span(Offset span, unsigned size_class, CheckReport& report
   }
 }
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

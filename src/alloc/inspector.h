@@ -13,7 +13,7 @@
 #include "alloc/chunks.h"
 #include "alloc/view.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 struct FoundBlock {
   std::uint64_t size = 0;   ///< of the block, run or large object; 0: none begins there
@@ -59,4 +59,4 @@ class Inspector {
 /// Adds a sentence to a report, up to a hundred of them.
 void add_problem(CheckReport& report, std::string sentence);
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

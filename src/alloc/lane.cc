@@ -3,7 +3,7 @@
 #include <bit>
 #include <cassert>
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 namespace {
 
 // Entries of the limbo: an offset and a ring slot, kNoSlot for blocks whose bit was cleared and for
@@ -157,4 +157,4 @@ void Lane::give_back(Offset offset) {
   heap_.give_back(span, index / 64, std::uint64_t{1} << (index % 64));
 }
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

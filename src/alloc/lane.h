@@ -20,7 +20,7 @@
 #include "util/spin_lock.h"
 #include "util/stripe.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 using Slot = std::uint16_t;
 inline constexpr Slot kNoSlot = 0xffff;
@@ -125,4 +125,4 @@ class alignas(util::kCacheLine) Lane {
   Limbo limbo_;
 };
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

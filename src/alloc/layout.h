@@ -20,7 +20,7 @@
 
 #include "pm/offset.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 using pm::Offset;
 
@@ -185,4 +185,4 @@ inline constexpr unsigned kMaxRun = kSpansPerChunk - 1;
 inline constexpr std::uint64_t kMaxChunks = 257;
 inline constexpr std::uint64_t kMaxObject = kMaxChunks * kChunkSize - kLargeHeader;
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -6,7 +6,7 @@
 #include "alloc/fifo.h"
 #include "epoch/reclaimer.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 /// Entries come out in the order in which they went in, each after a grace period. Tickets are
 /// taken for batches: a ticket costs a fence, and a later one than needed is always right.
@@ -67,4 +67,4 @@ class Limbo {
   std::size_t unsealed_ = 0;
 };
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -12,7 +12,7 @@
 #include "alloc/view.h"
 #include "pm/persist.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 /// A large object begins behind the header line of a chunk, a run with a span, and a small block at
 /// neither: positions tell which of them an offset means.
@@ -112,4 +112,4 @@ class Marks {
   Chunks& chunks_;
 };
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

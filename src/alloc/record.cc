@@ -5,7 +5,7 @@
 #include "pm/access.h"
 #include "util/checksum.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 namespace {
 
 constexpr unsigned kReservedBits = 7;
@@ -92,4 +92,4 @@ std::optional<Record> read_record(const RecordWords& words) {
   return record;
 }
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -13,7 +13,7 @@
 #include "alloc/layout.h"
 #include "pm/persist.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 /// A block with its size, as far as its offset doesn't tell it.
 struct BlockRef {
@@ -80,4 +80,4 @@ void clear_record(const pm::Persister& pm, RecordWords& words);
 /// The record that the words hold, if any. Its blocks and words are not validated.
 std::optional<Record> read_record(const RecordWords& words);
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

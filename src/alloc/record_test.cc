@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 namespace {
 
 class RecordTest : public ::testing::Test {
@@ -80,4 +80,4 @@ TEST_F(RecordTest, UpToFourBlocksFitTheFirstLine) {
 }
 
 }  // namespace
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -11,7 +11,7 @@
 #include "pm/access.h"
 #include "util/checksum.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 namespace {
 
 [[noreturn]] void throw_corrupt(unsigned lane, const char* what, std::uint64_t value) {
@@ -246,4 +246,4 @@ void Calloc::format(Space& space) {
   pm.persist(&header, kLanesEnd - kHeaderOffset);
 }
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

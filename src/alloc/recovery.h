@@ -10,7 +10,7 @@
 #include "alloc/space.h"
 #include "pm/file.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 /// Reads all that recover() relies on, and changes nothing: what is damaged is found before the
 /// pool is touched. Returns the chunks that are in use, as ranges that don't touch each other.
@@ -26,4 +26,4 @@ void recover(Space& space, Chunks& chunks, const Marks& marks, const Inspector& 
 /// The checksum that the header must have.
 std::uint64_t header_checksum(const HeaderLayout& header) noexcept;
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

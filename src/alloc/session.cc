@@ -8,7 +8,7 @@
 #include "alloc/calloc.h"
 #include "pm/access.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 Session::~Session() {
   if (lane_ == nullptr) return;
@@ -264,4 +264,4 @@ void Session::reset() noexcept {
   lane_->operation.logged = false;
 }
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -42,7 +42,7 @@
 #include "alloc/layout.h"
 #include "pm/change.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 class Calloc;
 class Lane;
@@ -128,4 +128,4 @@ class Session {
   Lane* lane_;  // null once moved from
 };
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

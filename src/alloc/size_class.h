@@ -16,7 +16,7 @@
 
 #include "alloc/layout.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 struct SizeClass {
   std::uint32_t size = 0;        ///< bytes of a block
@@ -110,4 +110,4 @@ constexpr std::uint64_t tail_bits(const SizeClass& size_class, std::uint32_t wor
   return used >= 64 ? 0 : ~std::uint64_t{0} << used;
 }
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 namespace {
 
 TEST(SizeClass, EverySizeHasTheSmallestClassThatHoldsIt) {
@@ -65,4 +65,4 @@ TEST(SizeClass, PositionsInASpanAreBlocksOrNot) {
 }
 
 }  // namespace
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

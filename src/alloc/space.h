@@ -8,7 +8,7 @@
 #include "epoch/reclaimer.h"
 #include "pm/persist.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 /// Used on cold paths only, and by one thread at a time. The range stays where it is for the life
 /// of the Space.
@@ -42,4 +42,4 @@ class Space {
   virtual epoch::Reclaimer& reclaimer() const = 0;
 };
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -19,7 +19,7 @@
 
 #include "alloc/size_class.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 struct Span {
   enum class Place : std::uint8_t {
@@ -102,4 +102,4 @@ class SpanList {
   Span* first_ = nullptr;
 };
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

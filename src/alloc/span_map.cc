@@ -4,7 +4,7 @@
 #include <bit>
 #include <cassert>
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 unsigned SpanSet::size() const noexcept {
   unsigned count = 0;
@@ -41,4 +41,4 @@ unsigned SpanSet::find_run(unsigned count) const noexcept {
   return 0;
 }
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

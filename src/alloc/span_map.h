@@ -7,7 +7,7 @@
 
 #include "alloc/span.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 /// A set of spans of one chunk.
 class SpanSet {
@@ -48,4 +48,4 @@ struct SpanMap {
   SpanMap* next = nullptr;
 };
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -7,7 +7,7 @@
 
 #include "util/random.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 namespace {
 
 unsigned longest_run(const std::bitset<kSpansPerChunk>& bits) {
@@ -43,4 +43,4 @@ TEST(SpanSet, AgreesWithABitset) {
 }
 
 }  // namespace
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

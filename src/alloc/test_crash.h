@@ -19,7 +19,7 @@
 #include "pm/probe.h"
 #include "util/random.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 /// How an image chooses among the versions of the lines that are not durable.
 enum class Loss : unsigned {
@@ -202,4 +202,4 @@ class TrackingProbe final : public pm::Probe {
   std::vector<CrashTracker*> stack_;
 };
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

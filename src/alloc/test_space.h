@@ -10,7 +10,7 @@
 
 #include "alloc/calloc.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
@@ -102,4 +102,4 @@ inline void deallocate(Calloc& calloc, Offset block) {
   session.finish();
 }
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -7,7 +7,7 @@
 #include <array>
 #include <climits>
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 namespace {
 
 unsigned node_of_thread() {
@@ -34,4 +34,4 @@ Topology Topology::system() noexcept {
   return {nodes, &node_of_thread};
 }
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -1,7 +1,7 @@
 // NUMA nodes: how many there are and which one the current thread runs on.
 #pragma once
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 struct Topology {
   unsigned nodes = 1;  ///< at least 1
@@ -12,4 +12,4 @@ struct Topology {
   static Topology system() noexcept;
 };
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

@@ -6,7 +6,7 @@
 
 #include "alloc/layout.h"
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 /// The chunk and the span that cover an offset.
 constexpr std::uint64_t chunk_of(Offset offset) noexcept { return offset / kChunkSize; }
@@ -44,4 +44,4 @@ class View {
   std::byte* base_;
 };
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

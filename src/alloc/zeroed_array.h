@@ -8,7 +8,7 @@
 #include <new>
 #include <type_traits>
 
-namespace perdix::alloc {
+namespace perdix::detail::alloc {
 
 struct FreeMemory {
   void operator()(void* memory) const noexcept { std::free(memory); }
@@ -27,4 +27,4 @@ ZeroedArray<T> make_zeroed_array(std::size_t size) {
   return ZeroedArray<T>(static_cast<T*>(memory));
 }
 
-}  // namespace perdix::alloc
+}  // namespace perdix::detail::alloc

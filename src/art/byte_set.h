@@ -10,7 +10,7 @@
 
 #include "art/key.h"
 
-namespace perdix::art {
+namespace perdix::detail::art {
 
 class ByteSet {
  public:
@@ -59,4 +59,4 @@ class ByteSet {
   std::array<std::atomic<std::uint64_t>, 4> words_{};
 };
 
-}  // namespace perdix::art
+}  // namespace perdix::detail::art

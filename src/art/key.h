@@ -13,7 +13,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace perdix::art {
+namespace perdix::detail::art {
 
 inline constexpr std::size_t kMaxKeySize = 65535;
 
@@ -98,4 +98,4 @@ struct KeyTraits<std::string_view> {
 
 static_assert(std::endian::native == std::endian::little);
 
-}  // namespace perdix::art
+}  // namespace perdix::detail::art

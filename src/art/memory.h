@@ -15,7 +15,7 @@
 #include "epoch/reclaimer.h"
 #include "util/arena.h"
 
-namespace perdix::art {
+namespace perdix::detail::art {
 
 /// Nodes in huge pages. Arena and reclaimer outlive the tree, and the reclaimer is drained before
 /// the arena goes.
@@ -44,4 +44,4 @@ class DramMemory {
   epoch::Reclaimer* reclaimer_;
 };
 
-}  // namespace perdix::art
+}  // namespace perdix::detail::art

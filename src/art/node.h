@@ -30,7 +30,7 @@
 #include "art/ref.h"
 #include "epoch/version_lock.h"
 
-namespace perdix::art {
+namespace perdix::detail::art {
 
 /// The number of children (without that of a key's end) and the length of the prefix, read and
 /// written together. Aligned, since clang calls a library for an atomic that it does not know to
@@ -184,4 +184,4 @@ template <class Key, class F>
   return f(*ref.node<Node48<Key>>());
 }
 
-}  // namespace perdix::art
+}  // namespace perdix::detail::art

@@ -17,7 +17,7 @@
 #include "art/node_search.h"
 #include "pm/probe.h"
 
-namespace perdix::art {
+namespace perdix::detail::art {
 
 template <class Node>
 bool is_full(const Node& node) noexcept {
@@ -194,4 +194,4 @@ void copy(const From& from, To& to, Entry but = kBeyond) noexcept {
   });
 }
 
-}  // namespace perdix::art
+}  // namespace perdix::detail::art

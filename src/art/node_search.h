@@ -20,7 +20,7 @@
 
 #include "art/node.h"
 
-namespace perdix::art {
+namespace perdix::detail::art {
 
 inline constexpr Entry kBeyond = 256;
 
@@ -233,4 +233,4 @@ Ref ref_to(const Node& node) noexcept {
   return Ref::of(&node, Node::kKind, least_byte(node.prefix(), first));
 }
 
-}  // namespace perdix::art
+}  // namespace perdix::detail::art

@@ -7,7 +7,7 @@
 #include "art/node_search.h"
 #include "util/random.h"
 
-namespace perdix::art {
+namespace perdix::detail::art {
 namespace {
 
 using Model = std::map<Entry, Ref>;
@@ -211,4 +211,4 @@ TEST(Prefix, KnowsOnlyTheBytesThatFit) {
 }
 
 }  // namespace
-}  // namespace perdix::art
+}  // namespace perdix::detail::art

@@ -13,7 +13,7 @@
 
 #include "art/key.h"
 
-namespace perdix::art {
+namespace perdix::detail::art {
 
 template <class Key>
 class Prefix {
@@ -93,4 +93,4 @@ class Prefix {
   unsigned length_ = 0;
 };
 
-}  // namespace perdix::art
+}  // namespace perdix::detail::art

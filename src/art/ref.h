@@ -10,7 +10,7 @@
 #include <cassert>
 #include <cstdint>
 
-namespace perdix::art {
+namespace perdix::detail::art {
 
 enum class Kind : std::uint8_t {
   value = 0,
@@ -96,4 +96,4 @@ class Slot {
   std::atomic<std::uintptr_t> word_{0};
 };
 
-}  // namespace perdix::art
+}  // namespace perdix::detail::art

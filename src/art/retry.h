@@ -3,7 +3,7 @@
 
 #include "util/spin_lock.h"
 
-namespace perdix::art {
+namespace perdix::detail::art {
 
 namespace detail {
 
@@ -19,4 +19,4 @@ auto retry(Attempt attempt) {
 
 }  // namespace detail
 
-}  // namespace perdix::art
+}  // namespace perdix::detail::art

@@ -13,7 +13,7 @@
 #include "art/tree.h"
 #include "epoch/reclaimer.h"
 
-namespace perdix::art::testing {
+namespace perdix::detail::art::testing {
 
 template <class Stored, class KeyView>
 struct alignas(8) Item {
@@ -91,4 +91,4 @@ class HeapTree {
   std::optional<Tree> tree_;
 };
 
-}  // namespace perdix::art::testing
+}  // namespace perdix::detail::art::testing

@@ -30,7 +30,7 @@
 #include "art/ref.h"
 #include "epoch/version_lock.h"
 
-namespace perdix::art {
+namespace perdix::detail::art {
 
 template <class Value, class KeyOf, class Memory = DramMemory>
 class Tree {
@@ -200,7 +200,7 @@ class Tree {
   std::atomic<std::size_t> bytes_{0};
 };
 
-}  // namespace perdix::art
+}  // namespace perdix::detail::art
 
 #include "art/tree_lookahead.h"  // IWYU pragma: export
 #include "art/tree_modify.h"     // IWYU pragma: export

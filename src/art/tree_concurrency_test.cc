@@ -18,7 +18,7 @@
 #include "util/random.h"
 #include "util/test_interrupter.h"
 
-namespace perdix::art {
+namespace perdix::detail::art {
 namespace {
 
 constexpr unsigned kNumbers = 2048;  // keys are made from the numbers [0, kNumbers), in their order
@@ -270,4 +270,4 @@ TYPED_TEST(TreeStress, SuccessesAlternate) {
 }
 
 }  // namespace
-}  // namespace perdix::art
+}  // namespace perdix::detail::art

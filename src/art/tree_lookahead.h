@@ -15,7 +15,7 @@
 #include "art/node_search.h"
 #include "art/tree.h"
 
-namespace perdix::art {
+namespace perdix::detail::art {
 
 template <class Value, class KeyOf, class Memory>
 class Tree<Value, KeyOf, Memory>::Lookahead {
@@ -132,4 +132,4 @@ Value Tree<Value, KeyOf, Memory>::guess(const Lookahead& search, Key key) const 
   return value;
 }
 
-}  // namespace perdix::art
+}  // namespace perdix::detail::art

@@ -11,7 +11,7 @@
 #include "art/tree_search.h"
 #include "pm/probe.h"
 
-namespace perdix::art {
+namespace perdix::detail::art {
 
 namespace detail {
 
@@ -417,4 +417,4 @@ void Tree<Value, KeyOf, Memory>::clear() noexcept {
   bytes_.store(0, std::memory_order_relaxed);
 }
 
-}  // namespace perdix::art
+}  // namespace perdix::detail::art

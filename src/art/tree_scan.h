@@ -3,7 +3,7 @@
 
 #include "art/tree.h"
 
-namespace perdix::art {
+namespace perdix::detail::art {
 
 template <class Value, class KeyOf, class Memory>
 template <class Fn>
@@ -23,4 +23,4 @@ void Tree<Value, KeyOf, Memory>::for_each(Fn fn) const {
   });
 }
 
-}  // namespace perdix::art
+}  // namespace perdix::detail::art

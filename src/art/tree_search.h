@@ -19,7 +19,7 @@
 #include "art/retry.h"
 #include "art/tree.h"
 
-namespace perdix::art {
+namespace perdix::detail::art {
 
 template <class Value, class KeyOf, class Memory>
 template <typename Tree<Value, KeyOf, Memory>::Side kSide>
@@ -205,4 +205,4 @@ Value Tree<Value, KeyOf, Memory>::find_above(Key key) const {
   return detail::retry([&] { return try_above(key, false); });
 }
 
-}  // namespace perdix::art
+}  // namespace perdix::detail::art

@@ -15,7 +15,7 @@
 #include "epoch/guard.h"
 #include "util/random.h"
 
-namespace perdix::art {
+namespace perdix::detail::art {
 namespace {
 
 using testing::HeapTree;
@@ -412,4 +412,4 @@ TEST(TreeOfInts, AnInsertThatThrowsChangesNothing) {
 }
 
 }  // namespace
-}  // namespace perdix::art
+}  // namespace perdix::detail::art

@@ -4,7 +4,7 @@
 
 #include "epoch/guard.h"
 
-namespace perdix::epoch {
+namespace perdix::detail::epoch {
 
 bool stop_for_fork() noexcept {
   if (Guard::held()) return false;
@@ -16,4 +16,4 @@ void go_on_in_parent() noexcept { urcu_bp_after_fork_parent(); }
 
 void go_on_in_child() noexcept { urcu_bp_after_fork_child(); }
 
-}  // namespace perdix::epoch
+}  // namespace perdix::detail::epoch

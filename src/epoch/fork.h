@@ -2,7 +2,7 @@
 // locks that nobody gives back.
 #pragma once
 
-namespace perdix::epoch {
+namespace perdix::detail::epoch {
 
 /// Waits until no grace period is ending, and has none end before the fork is over. False, and
 /// nothing has happened, if the thread is in a Guard: a grace period may be waiting for it.
@@ -12,4 +12,4 @@ bool stop_for_fork() noexcept;
 void go_on_in_parent() noexcept;
 void go_on_in_child() noexcept;
 
-}  // namespace perdix::epoch
+}  // namespace perdix::detail::epoch

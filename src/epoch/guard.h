@@ -23,7 +23,7 @@ __attribute__((no_sanitize("alignment"))) static inline int _urcu_bp_read_ongoin
 
 #include "epoch/tsan.h"
 
-namespace perdix::epoch {
+namespace perdix::detail::epoch {
 
 class Guard {
  public:
@@ -41,4 +41,4 @@ class Guard {
   static bool held() noexcept { return _urcu_bp_read_ongoing() != 0; }
 };
 
-}  // namespace perdix::epoch
+}  // namespace perdix::detail::epoch

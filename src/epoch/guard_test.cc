@@ -4,7 +4,7 @@
 
 #include <thread>
 
-namespace perdix::epoch {
+namespace perdix::detail::epoch {
 namespace {
 
 TEST(Guard, Nests) {
@@ -26,4 +26,4 @@ TEST(Guard, BelongsToItsThread) {
 }
 
 }  // namespace
-}  // namespace perdix::epoch
+}  // namespace perdix::detail::epoch

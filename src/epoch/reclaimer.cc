@@ -13,7 +13,7 @@
 #include "epoch/guard.h"
 #include "util/signals.h"
 
-namespace perdix::epoch {
+namespace perdix::detail::epoch {
 namespace {
 
 // A grace period interrupts every core that runs a thread of this process. Under a steady stream of
@@ -171,4 +171,4 @@ void Reclaimer::run() {
   }
 }
 
-}  // namespace perdix::epoch
+}  // namespace perdix::detail::epoch

@@ -28,7 +28,7 @@
 #include "util/spin_lock.h"
 #include "util/stripe.h"
 
-namespace perdix::epoch {
+namespace perdix::detail::epoch {
 
 class Reclaimer {
  public:
@@ -124,4 +124,4 @@ class DrainFirst {
   Reclaimer& reclaimer_;
 };
 
-}  // namespace perdix::epoch
+}  // namespace perdix::detail::epoch

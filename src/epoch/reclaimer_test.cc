@@ -12,7 +12,7 @@
 #include "epoch/guard.h"
 #include "util/random.h"
 
-namespace perdix::epoch {
+namespace perdix::detail::epoch {
 namespace {
 
 void count_dispose(void* object, void* context) {
@@ -221,4 +221,4 @@ TEST(Reclaimer, MemoryIsReusedAfterItsTicket) {
 }
 
 }  // namespace
-}  // namespace perdix::epoch
+}  // namespace perdix::detail::epoch

@@ -21,7 +21,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace perdix::epoch::tsan {
+namespace perdix::detail::epoch::tsan {
 
 /// What this thread did so far happens before what follows the next `acquire` of the same address
 /// by any thread.
@@ -43,4 +43,4 @@ inline void fence([[maybe_unused]] std::memory_order order) noexcept {
 #endif
 }
 
-}  // namespace perdix::epoch::tsan
+}  // namespace perdix::detail::epoch::tsan

@@ -26,7 +26,7 @@
 #include "epoch/tsan.h"
 #include "util/spin_lock.h"
 
-namespace perdix::epoch {
+namespace perdix::detail::epoch {
 
 template <std::unsigned_integral Word>
 class BasicVersionLock {
@@ -117,4 +117,4 @@ using SmallVersionLock = BasicVersionLock<std::uint32_t>;
 
 static_assert(sizeof(VersionLock) == 8 && sizeof(SmallVersionLock) == 4);
 
-}  // namespace perdix::epoch
+}  // namespace perdix::detail::epoch

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace perdix::epoch {
+namespace perdix::detail::epoch {
 namespace {
 
 template <class Lock>
@@ -113,4 +113,4 @@ TYPED_TEST(VersionLockTest, UpgradesExcludeEachOther) {
 }
 
 }  // namespace
-}  // namespace perdix::epoch
+}  // namespace perdix::detail::epoch

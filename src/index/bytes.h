@@ -7,7 +7,7 @@
 
 #include <perdix/index.h>
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// Bytes to a typed view and back: strings are bytes already, integers are eight big-endian bytes.
 template <Storable T>
@@ -30,4 +30,4 @@ struct Bytes<std::uint64_t> {
   static std::string encode(std::uint64_t value) { return own(value); }
 };
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

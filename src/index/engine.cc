@@ -7,7 +7,7 @@
 
 #include <perdix/error.h>
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 const EngineType* look_up_engine(std::string_view name) {
   const std::span<const EngineType> all = engines();
@@ -38,4 +38,4 @@ bool is_known_engine(const IndexInfo& info) {
   return engine != nullptr && engine->model == info.model;
 }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -13,7 +13,7 @@
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// What an engine of pairs may have besides the calls of PointIndex.
 struct Capabilities {
@@ -57,4 +57,4 @@ const EngineType& engine_of(const IndexInfo& info, std::string_view pool);
 /// Whether this release knows the engine of an index.
 bool is_known_engine(const IndexInfo& info);
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

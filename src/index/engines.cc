@@ -2,8 +2,8 @@
 // place, which adds the toys of tests/toys.
 #include "index/engine.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 std::span<const EngineType> engines() { return built_in_engines(); }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -23,7 +23,7 @@ void require_u64(std::string_view bytes) {
 }
 
 /// Throws unsupported if an index has no pairs.
-void require_pairs(const IndexInfo& info, const index::EngineType& engine) {
+void require_pairs(const IndexInfo& info, const detail::index::EngineType& engine) {
   if (engine.open_pairs != nullptr) return;
   throw Error(
       Errc::unsupported,
@@ -42,14 +42,14 @@ IndexInfo existing(const Pool& pool, std::string_view name) {
                 fmt::format("{}: there is no index '{}'; `perdix info` lists those that there are",
                             pool.core()->path().string(), name));
   }
-  index::engine_of(*it, pool.core()->path().string());
+  detail::index::engine_of(*it, pool.core()->path().string());
   return *it;
 }
 
 }  // namespace
 
 std::optional<std::string> end_of_prefix(std::string_view bytes) {
-  return pool::as_errors([&]() -> std::optional<std::string> {
+  return detail::pool::as_errors([&]() -> std::optional<std::string> {
     std::string end(bytes);
     while (!end.empty() && end.back() == '\xff') end.pop_back();
     if (end.empty()) return std::nullopt;
@@ -66,7 +66,7 @@ std::array<char, 8> encode_u64(std::uint64_t value) noexcept {
 }
 
 std::uint64_t decode_u64(std::string_view bytes) {
-  pool::as_errors([&] { require_u64(bytes); });
+  detail::pool::as_errors([&] { require_u64(bytes); });
   std::uint64_t value = 0;
   for (const char byte : bytes) value = value << 8 | static_cast<unsigned char>(byte);
   return value;
@@ -74,18 +74,20 @@ std::uint64_t decode_u64(std::string_view bytes) {
 
 std::unique_ptr<Index> Index::open(const Pool& pool, std::string_view name,
                                    const IndexOptions& options) {
-  const IndexInfo info = pool::as_errors([&] { return existing(pool, name); });
+  const IndexInfo info = detail::pool::as_errors([&] { return existing(pool, name); });
   return open_or_create(pool, info, options);
 }
 
 std::unique_ptr<Index> Index::open_or_create(const Pool& pool, const IndexInfo& info,
                                              const IndexOptions& options) {
-  return pool::as_errors([&] {
-    const index::EngineType& engine = index::find_engine(info.engine);
+  return detail::pool::as_errors([&] {
+    const detail::index::EngineType& engine = detail::index::find_engine(info.engine);
     require_pairs(info, engine);
-    return index::open_or_remove(
+    return detail::index::open_or_remove(
         *pool.core(), info, [&](std::uint64_t& root) { engine.destroy(*pool.core(), info, root); },
-        [&](pool::IndexHandle handle) { return engine.open_pairs(std::move(handle), options); });
+        [&](detail::pool::IndexHandle handle) {
+          return engine.open_pairs(std::move(handle), options);
+        });
   });
 }
 
@@ -101,9 +103,9 @@ bool Index::update_with(
 }
 
 std::vector<std::string> Index::engines() {
-  return pool::as_errors([] {
+  return detail::pool::as_errors([] {
     std::vector<std::string> names;
-    for (const index::EngineType& engine : index::engines())
+    for (const detail::index::EngineType& engine : detail::index::engines())
       if (engine.open_pairs != nullptr) names.emplace_back(engine.name);
     return names;
   });

@@ -20,7 +20,7 @@
 #include "pool/as_errors.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// An engine without order has no scan.
 template <class Engine, class K, class V>
@@ -264,4 +264,4 @@ constexpr EngineType pairs_engine(std::string_view name, Capabilities can) {
           }};
 }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

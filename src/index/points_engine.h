@@ -7,7 +7,7 @@
 
 #include "index/engine.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// An engine of points: `Table` is constructed from a handle, is a pool::OpenIndex, and has a
 /// static destroy(pool, root).
@@ -25,4 +25,4 @@ constexpr EngineType points_engine(std::string_view name) {
           }};
 }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -24,26 +24,27 @@ void add_problem(CheckReport& report, std::string problem) {
 /// Frees what a hidden index reaches, and its entry. Restartable: a crash in it is continued at the
 /// next open. What can't be freed, for example since it is damaged, stays where it is, and so does
 /// the entry: the index is gone for users all the same, and must not keep the others from them.
-void destroy(pool::PoolCore& core, pool::IndexHandle handle) {
+void destroy(detail::pool::PoolCore& core, detail::pool::IndexHandle handle) {
   const IndexInfo& info = handle.info();
   try {
-    pool::as_errors(
-        [&] { index::engine_of(info, core.path().string()).destroy(core, info, handle.root()); });
+    detail::pool::as_errors([&] {
+      detail::index::engine_of(info, core.path().string()).destroy(core, info, handle.root());
+    });
   } catch (const Error& error) {
     return core.postpone_drop(std::move(handle), error.what());
   }
   core.finish_drop(std::move(handle));
 }
 
-std::shared_ptr<pool::PoolCore> finish_drops(std::shared_ptr<pool::PoolCore> core) {
-  for (pool::IndexHandle& handle : core->dropping()) destroy(*core, std::move(handle));
+std::shared_ptr<detail::pool::PoolCore> finish_drops(std::shared_ptr<detail::pool::PoolCore> core) {
+  for (detail::pool::IndexHandle& handle : core->dropping()) destroy(*core, std::move(handle));
   return core;
 }
 
 /// Checks one index and adds the blocks that it reaches.
-void check_index(pool::PoolCore& core, const IndexInfo& info, CheckReport& report,
-                 std::vector<pm::Offset>& reached) {
-  if (!index::is_known_engine(info)) {
+void check_index(detail::pool::PoolCore& core, const IndexInfo& info, CheckReport& report,
+                 std::vector<detail::pm::Offset>& reached) {
+  if (!detail::index::is_known_engine(info)) {
     report.unknown.push_back(
         fmt::format("index '{}' has the engine '{}', which this release doesn't know: it was not "
                     "checked",
@@ -51,14 +52,15 @@ void check_index(pool::PoolCore& core, const IndexInfo& info, CheckReport& repor
     return;
   }
   try {
-    const auto index = index::find_engine(info.engine).open(core.open_index(info), {});
+    const auto index = detail::index::find_engine(info.engine).open(core.open_index(info), {});
     const CheckReport of_index = index->check();
     report.pairs += of_index.pairs;
     for (const std::string& problem : of_index.problems) {
       add_problem(report, fmt::format("index '{}': {}", info.name, problem));
     }
     // A damaged index may link to anything; its blocks are followed only if it is sound.
-    if (of_index.ok()) index->for_each_block([&](pm::Offset block) { reached.push_back(block); });
+    if (of_index.ok())
+      index->for_each_block([&](detail::pm::Offset block) { reached.push_back(block); });
   } catch (const Error& error) {
     if (error.code() == Errc::in_use) throw;
     // Opening goes on with what a crash has interrupted, a creation for example.
@@ -73,11 +75,11 @@ void check_index(pool::PoolCore& core, const IndexInfo& info, CheckReport& repor
 
 /// Every allocated block is reached exactly once, and nothing else is. Unless `complete`, blocks
 /// may belong to indexes that were not followed.
-void compare_blocks(pool::PoolCore& core, std::vector<pm::Offset>& reached, bool complete,
-                    CheckReport& report) {
-  std::vector<pm::Offset> allocated;
+void compare_blocks(detail::pool::PoolCore& core, std::vector<detail::pm::Offset>& reached,
+                    bool complete, CheckReport& report) {
+  std::vector<detail::pm::Offset> allocated;
   core.allocator().for_each_allocated(
-      [&](pm::Offset block, std::uint64_t) { allocated.push_back(block); });
+      [&](detail::pm::Offset block, std::uint64_t) { allocated.push_back(block); });
   std::sort(allocated.begin(), allocated.end());
   std::sort(reached.begin(), reached.end());
   report.blocks = allocated.size();
@@ -86,27 +88,27 @@ void compare_blocks(pool::PoolCore& core, std::vector<pm::Offset>& reached, bool
   if (twice != reached.end()) {
     add_problem(report, fmt::format("block {:#x} is reached in two ways", *twice));
   }
-  std::vector<pm::Offset> difference;
+  std::vector<detail::pm::Offset> difference;
   std::set_difference(allocated.begin(), allocated.end(), reached.begin(), reached.end(),
                       std::back_inserter(difference));
   if (complete) {
-    for (const pm::Offset block : difference)
+    for (const detail::pm::Offset block : difference)
       add_problem(report,
                   fmt::format("block {:#x} is allocated, but no index reaches it (leak)", block));
   }
   difference.clear();
   std::set_difference(reached.begin(), reached.end(), allocated.begin(), allocated.end(),
                       std::back_inserter(difference));
-  for (const pm::Offset block : difference) {
+  for (const detail::pm::Offset block : difference) {
     add_problem(report, fmt::format("block {:#x} is used by an index, but not allocated", block));
   }
 }
 
-CheckReport check_pool(pool::PoolCore& core) {
-  const pool::PoolCore::Checking checking(core);
+CheckReport check_pool(detail::pool::PoolCore& core) {
+  const detail::pool::PoolCore::Checking checking(core);
   CheckReport report;
   core.allocator().check(report);
-  std::vector<pm::Offset> reached;
+  std::vector<detail::pm::Offset> reached;
   for (const IndexInfo& info : core.indexes()) check_index(core, info, report, reached);
   const std::vector<UnfinishedDrop> unfinished = core.unfinished_drops();
   if (report.ok())
@@ -125,7 +127,8 @@ void require_all_known(CheckReport& report) {
 }
 
 CheckReport verify_pool(const std::filesystem::path& path, const PoolOptions& options) {
-  const auto core = finish_drops(pool::PoolCore::open(path, options, pool::Purpose::verification));
+  const auto core = finish_drops(
+      detail::pool::PoolCore::open(path, options, detail::pool::Purpose::verification));
   CheckReport report = check_pool(*core);
   report.stores_may_be_missing = core->needs_check();
   if (report.stores_may_be_missing) require_all_known(report);
@@ -134,22 +137,24 @@ CheckReport verify_pool(const std::filesystem::path& path, const PoolOptions& op
   return report;
 }
 
-void drop_index(pool::PoolCore& core, std::string_view name) {
+void drop_index(detail::pool::PoolCore& core, std::string_view name) {
   // Before anything is changed: an index of an engine that isn't known is left alone.
-  index::engine_of(core.index_info(name), core.path().string());
+  detail::index::engine_of(core.index_info(name), core.path().string());
   destroy(core, core.begin_drop(name));
 }
 
 }  // namespace
 
-Pool::Pool(std::shared_ptr<pool::PoolCore> core) : core_(std::move(core)) {}
+Pool::Pool(std::shared_ptr<detail::pool::PoolCore> core) : core_(std::move(core)) {}
 
 Pool Pool::create(const std::filesystem::path& path, const PoolOptions& options) {
-  return pool::as_errors([&] { return Pool(pool::PoolCore::create(path, options)); });
+  return detail::pool::as_errors(
+      [&] { return Pool(detail::pool::PoolCore::create(path, options)); });
 }
 
 Pool Pool::open(const std::filesystem::path& path, const PoolOptions& options) {
-  return pool::as_errors([&] { return Pool(finish_drops(pool::PoolCore::open(path, options))); });
+  return detail::pool::as_errors(
+      [&] { return Pool(finish_drops(detail::pool::PoolCore::open(path, options))); });
 }
 
 Pool Pool::open_or_create(const std::filesystem::path& path, const PoolOptions& options) {
@@ -167,33 +172,33 @@ Pool Pool::open_or_create(const std::filesystem::path& path, const PoolOptions& 
 }
 
 CheckReport Pool::verify(const std::filesystem::path& path, const PoolOptions& options) {
-  return pool::as_errors([&] { return verify_pool(path, options); });
+  return detail::pool::as_errors([&] { return verify_pool(path, options); });
 }
 
 PoolInfo Pool::info() const {
-  return pool::as_errors([&] { return core_->info(); });
+  return detail::pool::as_errors([&] { return core_->info(); });
 }
 
 bool Pool::huge_pages() const {
-  return pool::as_errors([&] { return core_->huge_pages(); });
+  return detail::pool::as_errors([&] { return core_->huge_pages(); });
 }
 
 std::vector<IndexInfo> Pool::indexes() const {
-  return pool::as_errors([&] { return core_->indexes(); });
+  return detail::pool::as_errors([&] { return core_->indexes(); });
 }
 
 CheckReport Pool::check() const {
-  return pool::as_errors([&] { return check_pool(*core_); });
+  return detail::pool::as_errors([&] { return check_pool(*core_); });
 }
 
 void Pool::drop(std::string_view name) {
-  pool::as_errors([&] { drop_index(*core_, name); });
+  detail::pool::as_errors([&] { drop_index(*core_, name); });
 }
 
 void Pool::close() {
-  pool::as_errors([&] { core_->close(); });
+  detail::pool::as_errors([&] { core_->close(); });
 }
 
-const std::shared_ptr<pool::PoolCore>& Pool::core() const { return core_; }
+const std::shared_ptr<detail::pool::PoolCore>& Pool::core() const { return core_; }
 
 }  // namespace perdix

@@ -21,7 +21,7 @@ namespace {
 using testing_files::expect_error;
 using testing_files::TempDirectory;
 
-constexpr std::uint64_t kUnit = pool::kGrowthUnit;
+constexpr std::uint64_t kUnit = detail::pool::kGrowthUnit;
 
 PoolOptions options_of(std::uint64_t max_size) {
   PoolOptions options;
@@ -45,7 +45,8 @@ class PoolOfIndexes : public ::testing::TestWithParam<std::string> {
     return {name, name == "good" ? other : GetParam(), Kind::bytes, Kind::bytes};
   }
   std::unique_ptr<Index> make(const Pool& pool, const std::string& name) const {
-    const index::EngineTraits* traits = index::find_traits(info(name).engine, EngineList());
+    const detail::index::EngineTraits* traits =
+        detail::index::find_traits(info(name).engine, EngineList());
     const IndexOptions small = traits->small.value_or(unlimited_buffers());
     return Index::open_or_create(pool, info(name), small);
   }
@@ -82,15 +83,15 @@ class PoolOfIndexes : public ::testing::TestWithParam<std::string> {
   /// Makes the directory say that an index has an engine that does not exist.
   void rename_engine(const std::string& index) const {
     std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
-    for (std::size_t slot = 0; slot < pool::kDirectoryEntries; ++slot) {
-      const auto at =
-          static_cast<std::streamoff>(pool::kDirectoryOffset + slot * sizeof(pool::DirectoryEntry));
-      pool::DirectoryEntry entry;
+    for (std::size_t slot = 0; slot < detail::pool::kDirectoryEntries; ++slot) {
+      const auto at = static_cast<std::streamoff>(detail::pool::kDirectoryOffset +
+                                                  slot * sizeof(detail::pool::DirectoryEntry));
+      detail::pool::DirectoryEntry entry;
       file.seekg(at);
       file.read(reinterpret_cast<char*>(&entry), sizeof entry);
       if (std::string_view(reinterpret_cast<char*>(entry.name), entry.name_size) != index) continue;
       entry.engine[0] = 'X';
-      entry.checksum = pool::checksum_of(entry);
+      entry.checksum = detail::pool::checksum_of(entry);
       file.seekp(at);
       file.write(reinterpret_cast<const char*>(&entry), sizeof entry);
       return;
@@ -111,7 +112,7 @@ class PoolOfIndexes : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(PoolOfIndexes, ADamagedIndexCanBeDropped) {
-  const std::string_view magic = index::find_traits(GetParam(), EngineList())->magic;
+  const std::string_view magic = detail::index::find_traits(GetParam(), EngineList())->magic;
   if (magic.empty()) GTEST_SKIP() << "its leaves have no mark that tells that they are damaged";
   make_pool();
   ASSERT_GT(damage(magic), 10U);
@@ -232,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, PoolOfIndexes, ::testing::ValuesIn(Index::engi
 TEST(Pool, HoldsAThousandAndTwentyFourIndexes) {
   const TempDirectory directory(testing_files::memory_directory());
   const Pool pool = Pool::create(directory.file("test.pool"), options_of(4 * kUnit));
-  for (std::size_t i = 0; i < pool::kDirectoryEntries; ++i)
+  for (std::size_t i = 0; i < detail::pool::kDirectoryEntries; ++i)
     FastFair<std::uint64_t, std::uint64_t>(pool, std::to_string(i));
   expect_error(Errc::out_of_space, "1024",
                [&] { FastFair<std::uint64_t, std::uint64_t>(pool, "one more"); });

@@ -11,7 +11,7 @@
 #include "index/sptree/sptree.h"
 #include "index/tips/tips.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 namespace {
 
 constexpr std::array kEngines = {
@@ -29,4 +29,4 @@ constexpr std::array kEngines = {
 
 std::span<const EngineType> built_in_engines() { return kEngines; }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -5,7 +5,7 @@
 
 #include "pm/probe.h"
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 /// Reads one aligned word of 1, 2, 4 or 8 bytes. Acquire, so that what a publish() made reachable
 /// is seen complete; free on x86.
@@ -18,4 +18,4 @@ inline T load(const T& word) {
   return value;
 }
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 /// The bits of `mask` in an aligned word become those of `value`; the others stay as they are.
 struct Change {
@@ -54,4 +54,4 @@ class Changes {
   std::size_t count_ = 0;
 };
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 enum class Domain : std::uint8_t {
   cpu_cache = 1,  ///< safe once globally visible: eADR, CXL with global persistent flush, or
@@ -23,4 +23,4 @@ constexpr std::string_view to_string(Domain domain) noexcept {
   return "unknown";
 }
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -24,7 +24,7 @@
 #include "pm/huge_pages.h"
 #include "util/signals.h"
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 namespace {
 
 constexpr mode_t kMode = S_IRUSR | S_IWUSR;
@@ -357,4 +357,4 @@ bool File::in_memory() const noexcept {
   return type == TMPFS_MAGIC || type == HUGETLBFS_MAGIC || type == RAMFS_MAGIC;
 }
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

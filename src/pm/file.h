@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 /// What tells a file from every other one, copies of it included. It outlives renaming, and on a
 /// disk also the machine's runs, but for `device`, which the kernel numbers anew at each.
@@ -118,4 +118,4 @@ class File {
   State state_;
 };
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -14,7 +14,7 @@
 
 #include "pm/test_files.h"
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 namespace {
 
 using testing_files::expect_error;
@@ -337,4 +337,4 @@ TEST(File, ReadsUpToItsEnd) {
 }
 
 }  // namespace
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

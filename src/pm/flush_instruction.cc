@@ -2,7 +2,7 @@
 
 #include <cpuid.h>
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 FlushInstruction best_flush_instruction() noexcept {
   constexpr unsigned kExtendedFeatures = 7;
@@ -16,4 +16,4 @@ FlushInstruction best_flush_instruction() noexcept {
   return FlushInstruction::clflush;
 }
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -8,7 +8,7 @@
 
 #include "pm/offset.h"
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 enum class FlushInstruction : std::uint8_t { clwb, clflushopt, clflush };
 
@@ -44,4 +44,4 @@ inline void stream_words(std::uint64_t* to, const std::uint64_t* from, std::size
 /// visible.
 inline void store_fence() { asm volatile("sfence" ::: "memory"); }
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

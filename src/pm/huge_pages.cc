@@ -8,7 +8,7 @@
 
 #include "pm/no_fork.h"
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 namespace {
 
 #ifdef MADV_COLLAPSE
@@ -87,4 +87,4 @@ void allocate_huge_pages(int fd, std::uint64_t begin, std::uint64_t end) noexcep
   }
 }
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 /// The size of a huge page on x86.
 inline constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
@@ -26,4 +26,4 @@ bool collapse_pages(void* address, std::size_t n) noexcept;
 /// and more where a hypervisor must provide the memory first.
 void allocate_huge_pages(int fd, std::uint64_t begin, std::uint64_t end) noexcept;
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

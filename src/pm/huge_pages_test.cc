@@ -10,7 +10,7 @@
 #include "pm/mapping.h"
 #include "pm/test_files.h"
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 namespace {
 
 using testing_files::MountedTmpfs;
@@ -79,4 +79,4 @@ TEST(HugePages, NeverMoreThanTheFileSystemHas) {
 }
 
 }  // namespace
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -12,7 +12,7 @@
 
 #include "util/checksum.h"
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 namespace {
 
 constexpr std::uint64_t kSector = 512;
@@ -378,4 +378,4 @@ void Replay::finish(SyncDevice& device) {
   sync_or_throw(device, place_.base + place_.area, kSyncPage, path_);
 }
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -43,7 +43,7 @@
 #include "pm/sync_device.h"
 #include "pm/sync_request.h"
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 /// Ranges of more bytes are synced in their own place.
 inline constexpr std::size_t kLongRange = 4096 + kLineSize;
@@ -150,4 +150,4 @@ class Replay {
   std::vector<Line> before_;  // what apply() has overwritten, until finish()
 };
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -16,7 +16,7 @@
 #include "pm/page_sync.h"
 #include "util/random.h"
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 namespace {
 
 constexpr std::uint64_t kSize = 1 << 20;
@@ -539,4 +539,4 @@ TEST(Journal, ABatchOfWhatNoPoolJournalsIsRefused) {
 }
 
 }  // namespace
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -18,7 +18,7 @@
 #include "pm/no_fork.h"
 #include "pm/probe.h"
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 namespace {
 
 struct DeleteConfig {
@@ -234,4 +234,4 @@ bool Mapping::huge_pages() const {
   return false;
 }
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -19,7 +19,7 @@ struct pmem2_map;
 struct pmem2_source;
 struct pmem2_vm_reservation;
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 /// The smallest unit that the platform keeps over a power failure once it was stored, as libpmem2
 /// reports it.
@@ -100,4 +100,4 @@ class Mapping {
   bool private_ = false;  // guarded by NoFork
 };
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -9,7 +9,7 @@
 #include "pm/persist.h"
 #include "pm/test_files.h"
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 namespace {
 
 using testing_files::expect_error;
@@ -312,4 +312,4 @@ TEST(PageCacheDomain, FailedSyncIsRemembered) {
 }
 
 }  // namespace
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

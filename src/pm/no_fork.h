@@ -8,7 +8,7 @@
 
 #include <mutex>
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 /// While one lives, no thread forks. Held for a few system calls; not recursive. Order of locks:
 /// after all others.
@@ -22,4 +22,4 @@ class NoFork {
   const std::lock_guard<std::mutex> lock_;
 };
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 /// Byte offset from the start of the pool. 0 is null: the superblock lies there.
 using Offset = std::uint64_t;
@@ -14,4 +14,4 @@ inline constexpr Offset kNull = 0;
 /// The unit of write-back: what one flush writes, and the x86 cache line.
 inline constexpr std::uint64_t kLineSize = 64;
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

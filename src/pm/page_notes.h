@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 struct MemoryRange {
   std::uintptr_t begin;
@@ -83,4 +83,4 @@ class PageNotes {
   std::size_t count_ = 0;
 };
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -14,7 +14,7 @@
 
 #include "pm/offset.h"
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 namespace {
 
 constexpr MemoryRange whole(MemoryRange range, std::uintptr_t unit) noexcept {
@@ -277,4 +277,4 @@ void PageSync::fail(int error) noexcept {
   error_.store(error, std::memory_order_release);
 }
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

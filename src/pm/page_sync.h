@@ -37,7 +37,7 @@
 #include "pm/sync_device.h"
 #include "pm/sync_request.h"
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 class PageSync {
  public:
@@ -123,4 +123,4 @@ class PageSync {
   bool leading_ = false;
 };
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -30,7 +30,7 @@ extern "C" int msync(void* address, std::size_t n, int flags) {
   return static_cast<int>(::syscall(SYS_msync, address, n, flags));
 }
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 namespace {
 
 // What a thread flushes it has stored: a flush or fence that threw would leave that, undone by
@@ -70,4 +70,4 @@ TEST(PageSyncMemory, NothingIsAllocatedOnceThereIsAJournal) {
 }
 
 }  // namespace
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

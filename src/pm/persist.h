@@ -30,7 +30,7 @@
 #include "pm/probe.h"
 #include "pm/word_pair.h"
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 class Persister {
  public:
@@ -226,4 +226,4 @@ class Persister {
   std::unique_ptr<PageSync> pages_;
 };
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 namespace {
 
 const Persister kPersister(Domain::cpu_cache, false);
@@ -55,4 +55,4 @@ TEST(CompareExchange, LosesNothingAmongThreads) {
 }
 
 }  // namespace
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

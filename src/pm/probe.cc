@@ -2,7 +2,7 @@
 
 #ifdef PERDIX_INSTRUMENTED
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 Probe* install_probe(Probe* probe) noexcept {
   internal::probe_of_reads.store(probe, std::memory_order_release);
@@ -13,6 +13,6 @@ void watch_reads(bool watch) noexcept {
   internal::probe_of_reads.store(watch ? installed_probe() : nullptr, std::memory_order_release);
 }
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "pm/change.h"
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 #ifdef PERDIX_INSTRUMENTED
 
@@ -171,4 +171,4 @@ inline bool on_commit(std::span<const Change>, const Site&) { return true; }
 
 #endif
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 /// What is synced is whole pages.
 inline constexpr std::size_t kSyncPage = 4096;
@@ -23,4 +23,4 @@ class KernelSync final : public SyncDevice {
   int sync(void* begin, std::size_t bytes) noexcept override;
 };
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

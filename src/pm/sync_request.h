@@ -7,7 +7,7 @@
 #include "pm/change.h"
 #include "pm/page_notes.h"
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 /// Lies on the stack of the thread that waits for it.
 struct SyncRequest {
@@ -17,4 +17,4 @@ struct SyncRequest {
   bool done = false;
 };
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -69,7 +69,7 @@ void write_file(const std::filesystem::path& path, const std::vector<char>& byte
 
 /// Of what is in the cache only, some sectors are written: none, all, or each or not.
 void crash(State& s) {
-  util::Random random(s.seed);
+  detail::util::Random random(s.seed);
   const std::uint64_t which = random.below(4);
   std::vector<char> image = s.device;
   char page[kPage];

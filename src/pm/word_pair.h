@@ -16,7 +16,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace perdix::pm {
+namespace perdix::detail::pm {
 
 struct alignas(16) WordPair {
   std::uint64_t first;
@@ -43,4 +43,4 @@ inline bool compare_exchange_pair(WordPair& pair, WordPair& expected, WordPair d
   return changed;
 }
 
-}  // namespace perdix::pm
+}  // namespace perdix::detail::pm

@@ -8,7 +8,7 @@
 
 #include <perdix/error.h>
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 /// The operating system refused something that no part of the library expected to be refused.
@@ -47,4 +47,4 @@ void throw_as_error() {
   }
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

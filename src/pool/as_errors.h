@@ -4,7 +4,7 @@
 
 #include <exception>
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 /// Throws the exception that is being handled, as an Error. Needs no memory to say that there is
 /// none.
@@ -20,4 +20,4 @@ decltype(auto) as_errors(const Call& call) {
   }
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

@@ -10,7 +10,7 @@
 
 #include <perdix/error.h>
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 template <class Exception>
@@ -52,4 +52,4 @@ TEST(AsErrors, WhatIsNoExceptionOfTheLibraryPasses) {
 }
 
 }  // namespace
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

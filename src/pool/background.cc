@@ -8,7 +8,7 @@
 #include "pm/probe.h"
 #include "util/signals.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 // From a request to the turn that serves it: so many times a second a writer wakes the thread, at
@@ -116,4 +116,4 @@ void Background::serve() noexcept {
   }
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

@@ -23,7 +23,7 @@
 #include <thread>
 #include <vector>
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 class Background {
  public:
@@ -81,4 +81,4 @@ class Background {
   std::thread thread_;  // from the first request on
 };
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

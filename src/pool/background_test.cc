@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 TEST(Background, TheThreadNeedsNoHelp) {
@@ -115,4 +115,4 @@ TEST(Background, ARunIsAloneAndDoesAllThatCameBefore) {
 }
 
 }  // namespace
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

@@ -9,7 +9,7 @@
 #include "alloc/session.h"
 #include "pool/test_pool.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 using testing_files::expect_error;
@@ -283,4 +283,4 @@ TEST_F(BadFile, TwoIndexesOfOneName) {
 }
 
 }  // namespace
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

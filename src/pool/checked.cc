@@ -4,7 +4,7 @@
 
 #include <perdix/error.h>
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 void throw_corrupt(const PoolCore& pool, std::string_view what, pm::Offset offset) {
   throw Error(Errc::corrupt,
@@ -13,4 +13,4 @@ void throw_corrupt(const PoolCore& pool, std::string_view what, pm::Offset offse
                           pool.path().string(), what, offset));
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

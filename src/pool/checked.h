@@ -10,7 +10,7 @@
 #include "pm/offset.h"
 #include "pool/pool_core.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 /// Throws Errc::corrupt: an index has `what` ("a leaf") at an offset where none can be.
 [[noreturn]] void throw_corrupt(const PoolCore& pool, std::string_view what, pm::Offset offset);
@@ -35,4 +35,4 @@ T& checked_by_magic(const PoolCore& pool, pm::Offset offset, std::string_view wh
   return checked<T>(pool, offset, what, marked, alignment);
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

@@ -9,7 +9,7 @@
 #include "pool/origin.h"
 #include "pool/superblock.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 /// As if the pool that the file holds an image of had been in this file, in this run of the
 /// machine. Without valid superblocks nothing changes.
@@ -26,4 +26,4 @@ inline void claim_image(const std::filesystem::path& path) {
   }
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

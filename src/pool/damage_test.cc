@@ -13,7 +13,7 @@
 #include "pool/test_pool.h"
 #include "util/random.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 using testing_files::TempDirectory;
@@ -275,4 +275,4 @@ TEST(TornEntry, IsFree) {
 }
 
 }  // namespace
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

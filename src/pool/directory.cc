@@ -12,7 +12,7 @@
 #include "pm/access.h"
 #include "util/checksum.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 constexpr std::size_t kImmutableSize = offsetof(DirectoryEntry, state);
@@ -162,4 +162,4 @@ std::vector<Directory::Slot> Directory::in_state(std::uint64_t state) const {
   return slots;
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

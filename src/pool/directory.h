@@ -16,7 +16,7 @@
 #include "pm/persist.h"
 #include "pool/layout.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 class Directory {
  public:
@@ -66,4 +66,4 @@ void require_index_name(std::string_view name);
 /// The checksum that belongs into `entry.checksum`.
 std::uint64_t checksum_of(const DirectoryEntry& entry) noexcept;
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

@@ -7,7 +7,7 @@
 #include "pm/domain.h"
 #include "pm/mapping.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 struct DomainDecision {
   pm::Domain domain = pm::Domain::cpu_cache;
@@ -44,4 +44,4 @@ static_assert(static_cast<int>(DomainChoice::memory_controller) ==
 static_assert(static_cast<int>(DomainChoice::page_cache) ==
               static_cast<int>(pm::Domain::page_cache));
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

@@ -12,7 +12,7 @@
 #include "pool/origin.h"
 #include "pool/test_pool.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 using pm::Domain;
@@ -371,4 +371,4 @@ TEST_F(DurabilityTest, FailedSyncStopsThePoolForGood) {
 }
 
 }  // namespace
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

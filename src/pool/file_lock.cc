@@ -12,7 +12,7 @@
 #include "pool/forks.h"
 #include "pool/layout.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 int set_lock(const pm::File& file, short type) {
@@ -51,4 +51,4 @@ FileLock::~FileLock() {
   leave_to_children(file_.fd());  // who get no lock with it from now on
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

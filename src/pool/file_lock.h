@@ -8,7 +8,7 @@
 #include "pm/file.h"
 #include "pm/no_fork.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 class FileLock {
  public:
@@ -26,4 +26,4 @@ class FileLock {
   const pm::File& file_;
 };
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

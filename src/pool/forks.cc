@@ -10,7 +10,7 @@
 
 #include "epoch/fork.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 using pm::NoFork;
@@ -86,4 +86,4 @@ void leave_to_parent(const void* object) noexcept {
   }
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

@@ -19,7 +19,7 @@
 
 #include "pm/no_fork.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 /// From now on forks go as described. Throws forked in a process that was forked by a thread in a
 /// Guard: the state of the readers is unknown in it, and pools can't be used.
@@ -36,4 +36,4 @@ void leave_to_children(int descriptor) noexcept;
 /// mappings are no good to it. It stays reachable, as checkers of leaks want it.
 void leave_to_parent(const void* object) noexcept;
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

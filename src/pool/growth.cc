@@ -9,7 +9,7 @@
 #include "pool/layout.h"
 #include "util/signals.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 Growth::~Growth() {
   {
@@ -104,4 +104,4 @@ void Growth::step(std::unique_lock<std::mutex>& lock) {
   busy_ = false;
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

@@ -19,7 +19,7 @@
 #include "pm/mapping.h"
 #include "pm/persist.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 class Growth {
  public:
@@ -70,4 +70,4 @@ class Growth {
   std::thread thread_;
 };
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

@@ -11,7 +11,7 @@
 #include "alloc/session.h"
 #include "pool/test_pool.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 using testing_files::expect_error;
@@ -300,4 +300,4 @@ TEST_F(GrowthTest, FullDiskAheadOfUseIsNoError) {
 }
 
 }  // namespace
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

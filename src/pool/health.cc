@@ -9,7 +9,7 @@
 
 #include <perdix/error.h>
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 [[noreturn]] void throw_no_page(const char* what) {
@@ -32,4 +32,4 @@ Health::Owner Health::create() {
 
 void Health::Unmap::operator()(Health* health) const noexcept { ::munmap(health, sizeof(Health)); }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

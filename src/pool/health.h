@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 class Health {
  public:
@@ -45,4 +45,4 @@ class Health {
   std::atomic<State> state_{State::usable};
 };
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

@@ -4,7 +4,7 @@
 
 #include "pool/pool_core.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 IndexHandle& IndexHandle::operator=(IndexHandle&& other) noexcept {
   if (this == &other) return *this;
@@ -25,4 +25,4 @@ void IndexHandle::release() noexcept {
   pool_.reset();
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

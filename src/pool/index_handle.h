@@ -11,7 +11,7 @@
 
 #include <perdix/pool.h>
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 class PoolCore;
 
@@ -54,4 +54,4 @@ class IndexHandle {
   bool created_;
 };
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

@@ -19,7 +19,7 @@
 #include "alloc/layout.h"
 #include "pm/offset.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
@@ -156,4 +156,4 @@ static_assert(offsetof(DirectoryEntry, state) % pm::kLineSize == 0, "nothing els
 
 static_assert(kDirectoryOffset + kDirectoryEntries * sizeof(DirectoryEntry) <= kJournalOffset);
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

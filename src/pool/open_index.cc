@@ -1,6 +1,6 @@
 #include "pool/open_index.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 OpenIndexes::Entry::Entry(OpenIndexes& list, OpenIndex& index) : list_(list), index_(index) {
   const std::lock_guard lock(list_.mutex_);
@@ -19,4 +19,4 @@ bool OpenIndexes::reclaim_space() {
   return any;
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

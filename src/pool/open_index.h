@@ -10,7 +10,7 @@
 
 #include "pm/offset.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 using BlockVisitor = std::function<void(pm::Offset)>;
 
@@ -71,4 +71,4 @@ class OpenIndexes {
   std::vector<OpenIndex*> all_;
 };
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

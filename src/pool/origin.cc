@@ -16,7 +16,7 @@
 #include "pm/probe.h"
 #include "util/checksum.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 int hex_digit(char c) {
@@ -121,4 +121,4 @@ void Origin::store(Superblock& superblock) const {
   superblock.file_birth = file_.birth;
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

@@ -17,7 +17,7 @@
 #include "pm/file.h"
 #include "pool/layout.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 using BootId = std::array<std::uint8_t, 16>;
 
@@ -48,4 +48,4 @@ class Origin {
   pm::FileId file_;
 };
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

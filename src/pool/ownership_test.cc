@@ -9,7 +9,7 @@
 #include "pool/test_pool.h"
 #include "util/random.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 using testing_files::expect_error;
@@ -249,4 +249,4 @@ TEST_F(Ownership, KilledUserLeavesASoundPool) {
 }
 
 }  // namespace
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

@@ -9,7 +9,7 @@
 #include "pool/layout.h"
 #include "util/random.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 constexpr std::uint64_t kBegin = 0x2000'0000'0000, kEnd = 0x5000'0000'0000;
@@ -69,4 +69,4 @@ std::uint64_t address_seed(const std::array<std::uint8_t, 16>& uuid) {
   return seed;
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

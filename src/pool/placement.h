@@ -17,7 +17,7 @@
 #include "pm/file.h"
 #include "pm/mapping.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 /// What map_pool() is to map, and where.
 struct Placement {
@@ -40,4 +40,4 @@ std::uint64_t checked_address(const PoolOptions& options, std::uint64_t fixed,
 std::uint64_t address_seed(const std::uint8_t (&uuid)[16]);
 std::uint64_t address_seed(const std::array<std::uint8_t, 16>& uuid);
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

@@ -8,7 +8,7 @@
 #include "pool/pool_core.h"
 #include "pool/test_pool.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 using testing_files::expect_error;
@@ -135,4 +135,4 @@ TEST_F(PlacementTest, PlacesAreClearOfTheSystems) {
 }
 
 }  // namespace
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

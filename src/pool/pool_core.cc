@@ -17,7 +17,7 @@
 #include "pool/forks.h"
 #include "pool/placement.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 constexpr std::uint64_t round_up(std::uint64_t size) {
@@ -689,4 +689,4 @@ void PoolCore::let_go() noexcept {
   file_.close();
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

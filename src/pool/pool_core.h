@@ -47,7 +47,7 @@
 #include "pool/origin.h"
 #include "pool/superblock.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 /// Why a pool is opened.
 enum class Purpose {
@@ -290,4 +290,4 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   Background background_;  // idle unless an index is open, and then the pool is
 };
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

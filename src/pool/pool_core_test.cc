@@ -11,7 +11,7 @@
 #include "pool/origin.h"
 #include "pool/test_pool.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 using testing_files::expect_error;
@@ -410,4 +410,4 @@ TEST_F(PoolCoreTest, ThreadsOpenAndCloseIndexes) {
 }
 
 }  // namespace
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

@@ -6,7 +6,7 @@
 #include "pool/claim_image.h"
 #include "pool/test_pool.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 using testing_files::expect_error;
@@ -140,4 +140,4 @@ TEST_F(PoolJournal, AVerificationHasNoneIfThePoolHadNone) {
 }
 
 }  // namespace
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

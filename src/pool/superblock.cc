@@ -13,7 +13,7 @@
 #include "pm/domain.h"
 #include "util/checksum.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 namespace {
 
 struct Copies {
@@ -166,4 +166,4 @@ void SuperblockStore::write(int copy, const Superblock& superblock) {
   pm_.persist_in_place(to, sizeof(superblock));  // openings read it before the journal
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

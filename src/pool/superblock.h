@@ -14,7 +14,7 @@
 #include "pm/persist.h"
 #include "pool/layout.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 /// The checksum that belongs into `superblock.checksum`.
 std::uint64_t checksum_of(const Superblock& superblock) noexcept;
@@ -54,4 +54,4 @@ class SuperblockStore {
   int newest_ = 0;
 };
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

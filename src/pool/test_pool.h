@@ -16,7 +16,7 @@
 #include "pool/pool_core.h"
 #include "pool/superblock.h"
 
-namespace perdix::pool {
+namespace perdix::detail::pool {
 
 /// Few addresses, so that sanitizers can shadow them.
 inline PoolOptions small_options() {
@@ -116,4 +116,4 @@ inline void make_pool(const std::filesystem::path& path) {
   core->close();
 }
 
-}  // namespace perdix::pool
+}  // namespace perdix::detail::pool

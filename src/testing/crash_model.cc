@@ -16,8 +16,8 @@ namespace {
 std::uint64_t word_hash(std::uint64_t number, std::uint64_t value) {
   if (value == 0) return 0;
   std::uint64_t state = number;
-  state = util::splitmix64(state) ^ value;
-  return util::splitmix64(state);
+  state = detail::util::splitmix64(state) ^ value;
+  return detail::util::splitmix64(state);
 }
 
 std::uint64_t word_at(const std::vector<std::byte>& unit, std::uint64_t at) {
@@ -29,7 +29,7 @@ std::uint64_t word_at(const std::vector<std::byte>& unit, std::uint64_t at) {
 }  // namespace
 
 std::uint64_t content_hash(const std::byte* bytes, std::uint64_t size) {
-  using Line = std::array<std::uint64_t, pm::kLineSize / sizeof(std::uint64_t)>;
+  using Line = std::array<std::uint64_t, detail::pm::kLineSize / sizeof(std::uint64_t)>;
   std::uint64_t sum = 0;
   for (std::uint64_t at = 0; at < size; at += sizeof(Line)) {
     Line line;
@@ -48,9 +48,12 @@ void CrashModel::Unit::render(std::size_t version, std::byte* to) const {
     std::memcpy(to + stores[i].at, &stores[i].value, stores[i].size);
 }
 
-CrashModel::CrashModel(pm::Domain domain, const std::byte* memory,
+CrashModel::CrashModel(detail::pm::Domain domain, const std::byte* memory,
                        std::optional<Suppression> suppressed)
-    : domain_(domain), memory_(memory), suppressed_(suppressed), unit_size_(pm::kLineSize) {}
+    : domain_(domain),
+      memory_(memory),
+      suppressed_(suppressed),
+      unit_size_(detail::pm::kLineSize) {}
 
 bool CrashModel::apply(const Event& event) {
   newest_ = nullptr;
@@ -98,7 +101,8 @@ bool CrashModel::store(const Event& event) {
                          unit.hash(unit.stores.size()) + change});
   dirty_[unit.offset] = &unit;
   newest_ = &unit;
-  if (domain_ == pm::Domain::cpu_cache) persist(unit, unit.persisted_version + unit.stores.size());
+  if (domain_ == detail::pm::Domain::cpu_cache)  // a store is durable when it is made
+    persist(unit, unit.persisted_version + unit.stores.size());
   return true;
 }
 

@@ -54,7 +54,8 @@ class CrashModel {
 
   /// `memory` holds what was persistent at the start and, where units have changed since, what
   /// changes() has told of.
-  CrashModel(pm::Domain domain, const std::byte* memory, std::optional<Suppression> suppressed);
+  CrashModel(detail::pm::Domain domain, const std::byte* memory,
+             std::optional<Suppression> suppressed);
 
   /// The next event. True if a crash may now leave something that it could not leave before.
   bool apply(const Event& event);
@@ -91,7 +92,7 @@ class CrashModel {
   void fence(unsigned thread);
   void persist(Unit& unit, std::uint64_t version);
 
-  pm::Domain domain_;
+  detail::pm::Domain domain_;
   const std::byte* memory_;
   std::optional<Suppression> suppressed_;
   std::uint64_t unit_size_;

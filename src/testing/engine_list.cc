@@ -7,7 +7,7 @@
 
 namespace perdix::testing {
 
-std::span<const index::EngineTraits> all_engine_traits() {
+std::span<const detail::index::EngineTraits> all_engine_traits() {
   static constexpr auto kAll = []<class... Traits>(std::tuple<Traits...>*) {
     return std::array{Traits::kTraits...};
   }(static_cast<EngineList*>(nullptr));

@@ -5,8 +5,8 @@
 
 namespace perdix::testing {
 
-const index::EngineTraits& engine_traits(std::string_view engine) {
-  for (const index::EngineTraits& traits : all_engine_traits())
+const detail::index::EngineTraits& engine_traits(std::string_view engine) {
+  for (const detail::index::EngineTraits& traits : all_engine_traits())
     if (traits.engine == engine) return traits;
   throw Error(Errc::invalid_argument,
               fmt::format("the engine '{}' has no test_traits.h, which says what suites must know "

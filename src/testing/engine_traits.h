@@ -10,9 +10,9 @@ namespace perdix::testing {
 
 /// Those of all engines of pairs that index::engines() lists. Test programs with toys link another
 /// list.
-std::span<const index::EngineTraits> all_engine_traits();
+std::span<const detail::index::EngineTraits> all_engine_traits();
 
 /// Those of one engine. Throws invalid_argument for an engine that has none.
-const index::EngineTraits& engine_traits(std::string_view engine);
+const detail::index::EngineTraits& engine_traits(std::string_view engine);
 
 }  // namespace perdix::testing

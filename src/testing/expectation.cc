@@ -12,9 +12,9 @@ namespace perdix::testing {
 namespace {
 
 std::uint64_t pair_hash(const std::string& key, const std::string& value) {
-  std::uint64_t state = util::hash(std::string_view(key));
-  state = util::splitmix64(state) ^ util::hash(std::string_view(value));
-  return util::splitmix64(state);
+  std::uint64_t state = detail::util::hash(std::string_view(key));
+  state = detail::util::splitmix64(state) ^ detail::util::hash(std::string_view(value));
+  return detail::util::splitmix64(state);
 }
 
 std::uint64_t hash_of(const State& state, const std::string& key) {

@@ -135,12 +135,12 @@ std::optional<Failure> Explorer::replay(std::uint64_t seed, const Path& path) {
 
 std::optional<Failure> Explorer::start(std::uint64_t seed) {
   seed_ = seed;
-  deep_ = util::Random(~seed).one_in(options_.deep_one_in);
+  deep_ = detail::util::Random(~seed).one_in(options_.deep_one_in);
   stop_ = false;
   failure_.reset();
   verdicts_.clear();
   ++counts_.rounds;
-  util::Random random(seed);
+  detail::util::Random random(seed);
   recorder_.draw_from(random());
   State first;
   try {
@@ -221,7 +221,7 @@ std::vector<Explorer::Moment> Explorer::moments(const Level& level) {
 /// to be looked at, by event.
 std::vector<std::uint64_t> Explorer::choose_moments(const Level& level) {
   std::vector<Moment> all = moments(level);
-  util::Random random(seed_of(level.path));
+  detail::util::Random random(seed_of(level.path));
   std::shuffle(all.begin(), all.end(), random);
   std::unordered_map<std::uint64_t, std::uint64_t> turns;
   for (Moment& moment : all) moment.turn = turns[moment.stretch]++;
@@ -335,7 +335,7 @@ Session Explorer::open_image(const Path& path, const Expectation* known) {
 
 /// Whether the session that opens the image writes before it has looked at anything.
 bool Explorer::writes_first(const Path& path) const {
-  return util::Random(seed_of(path) + 1).one_in(kWritesFirstOneIn);
+  return detail::util::Random(seed_of(path) + 1).one_in(kWritesFirstOneIn);
 }
 
 /// Whether the session that opens the image is crashed in turn.
@@ -343,7 +343,8 @@ bool Explorer::crashes_again(const Path& path) const {
   if (path.size() > kNestedLevels) return false;
   if (!wanted_.empty()) return path.size() < wanted_.size();
   const bool deep = deep_ && path.size() == 1;
-  return util::Random(~seed_of(path)).one_in(deep ? kDeepNestedOneIn : options_.nested_one_in);
+  return detail::util::Random(~seed_of(path))
+      .one_in(deep ? kDeepNestedOneIn : options_.nested_one_in);
 }
 
 void Explorer::fail(const Level& level, const Expectation& expected, const Path& path,
@@ -373,10 +374,10 @@ void Explorer::check_for_strays(const Path& path) {
 std::uint64_t Explorer::seed_of(const Path& path) const {
   std::uint64_t state = seed_;
   for (const Place& place : path) {
-    state = util::splitmix64(state) ^ place.event;
-    state = util::splitmix64(state) ^ place.image;
+    state = detail::util::splitmix64(state) ^ place.event;
+    state = detail::util::splitmix64(state) ^ place.image;
   }
-  return util::splitmix64(state);
+  return detail::util::splitmix64(state);
 }
 
 std::optional<Suppression> Explorer::suppression() {

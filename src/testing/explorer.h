@@ -49,7 +49,7 @@ Path parse_path(const std::string& text);
 inline constexpr unsigned kNestedLevels = 3;
 
 struct ExplorerOptions {
-  pm::Domain domain = pm::Domain::memory_controller;
+  detail::pm::Domain domain = detail::pm::Domain::memory_controller;
   unsigned threads = 1;
   unsigned steps = 16;       ///< of each thread
   unsigned steps_after = 3;  ///< once an image was opened

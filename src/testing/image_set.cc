@@ -46,7 +46,7 @@ Image ImageSet::image(std::uint64_t number) const {
     image.hash += unit->hash(version);
   };
   if (fixed_ != nullptr) add(fixed_, fixed_->stores.size());
-  util::Random random(seed_ ^ number * 0x9e3779b97f4a7c15);
+  detail::util::Random random(seed_ ^ number * 0x9e3779b97f4a7c15);
   const std::uint64_t style = random.below(4);
   for (std::size_t i = 0; i < free_.size(); ++i) {
     const std::size_t version =

@@ -13,18 +13,18 @@ constexpr std::uint64_t kWord = 8;
 
 }  // namespace
 
-Recorder::Recorder(std::uint64_t size) : size_(size), previous_(pm::install_probe(this)) {
-  pm::watch_reads(false);
+Recorder::Recorder(std::uint64_t size) : size_(size), previous_(detail::pm::install_probe(this)) {
+  detail::pm::watch_reads(false);
 }
 
-Recorder::~Recorder() { pm::install_probe(previous_); }
+Recorder::~Recorder() { detail::pm::install_probe(previous_); }
 
 void Recorder::start(std::uint64_t seed, bool alone) {
   const std::lock_guard lock(mutex_);
   alone_ = alone;
   trace_.clear();
-  random_ = util::Random(seed);
-  draws_ = util::Random(~seed);
+  random_ = detail::util::Random(seed);
+  draws_ = detail::util::Random(~seed);
   choose_limits(seed);
   threads_ = {std::this_thread::get_id()};
   base_ = nullptr;
@@ -34,7 +34,7 @@ void Recorder::start(std::uint64_t seed, bool alone) {
 void Recorder::draw_from(std::uint64_t seed) {
   const std::lock_guard lock(mutex_);
   alone_ = true;
-  draws_ = util::Random(seed);
+  draws_ = detail::util::Random(seed);
   choose_limits(seed);
 }
 
@@ -54,7 +54,7 @@ void Recorder::enter(unsigned number) {
 void Recorder::take_turns(Turns* turns) {
   const std::lock_guard lock(mutex_);
   turns_ = turns;
-  pm::watch_reads(turns != nullptr);
+  detail::pm::watch_reads(turns != nullptr);
   first_worker_ = static_cast<unsigned>(threads_.size());
   std::fill(threads_.begin() + 1, threads_.end(), std::thread::id());
 }
@@ -135,14 +135,15 @@ void Recorder::add_store(unsigned thread, std::uint64_t offset, std::uint64_t en
   add(event);
 }
 
-bool Recorder::on_flush(const void* p, std::size_t n, const pm::Site& site) {
+bool Recorder::on_flush(const void* p, std::size_t n, const detail::pm::Site& site) {
   take_turn(Turns::At::persist);
   const std::lock_guard lock(mutex_);
   return add_flush(thread_number(), p, n, site);
 }
 
 /// One piece of the recording, as a commit is.
-bool Recorder::on_publish_for_next(std::uint64_t& word, std::uint64_t value, const pm::Site& site) {
+bool Recorder::on_publish_for_next(std::uint64_t& word, std::uint64_t value,
+                                   const detail::pm::Site& site) {
   take_turn(Turns::At::persist);
   const std::lock_guard lock(mutex_);
   if (!watched(&word, sizeof word)) return true;
@@ -151,7 +152,8 @@ bool Recorder::on_publish_for_next(std::uint64_t& word, std::uint64_t value, con
   return add_flush(Event::kAllThreads, &word, sizeof word, site);
 }
 
-bool Recorder::add_flush(unsigned thread, const void* p, std::size_t n, const pm::Site& site) {
+bool Recorder::add_flush(unsigned thread, const void* p, std::size_t n,
+                         const detail::pm::Site& site) {
   if (!watched(p, n)) return true;
   const std::uint32_t number = sites_.number(site);
   sites_.count(number, Event::Kind::flush);
@@ -159,7 +161,7 @@ bool Recorder::add_flush(unsigned thread, const void* p, std::size_t n, const pm
   return false;
 }
 
-bool Recorder::on_fence(const pm::Site& site) {
+bool Recorder::on_fence(const detail::pm::Site& site) {
   take_turn(Turns::At::persist);
   const std::lock_guard lock(mutex_);
   if (!recording_) return true;
@@ -170,7 +172,8 @@ bool Recorder::on_fence(const pm::Site& site) {
 }
 
 /// One piece of the recording: nothing of another thread comes between.
-bool Recorder::on_commit(std::span<const pm::Change> changes, const pm::Site& site) {
+bool Recorder::on_commit(std::span<const detail::pm::Change> changes,
+                         const detail::pm::Site& site) {
   take_turn(Turns::At::persist);
   const std::lock_guard lock(mutex_);
   if (!recording_) return true;
@@ -180,7 +183,7 @@ bool Recorder::on_commit(std::span<const pm::Change> changes, const pm::Site& si
   sites_.count(number, Event::Kind::fence);
   add({Event::Kind::fence, thread, 0, number, 0, 0});
   std::map<std::uint64_t*, std::uint64_t> words;
-  for (const pm::Change& change : changes) {
+  for (const detail::pm::Change& change : changes) {
     const std::uint64_t before = words.try_emplace(change.word, *change.word).first->second;
     words[change.word] = change.of(before);
     add({Event::Kind::commit, thread, kWord, number, offset_of(change.word), words[change.word]});
@@ -199,7 +202,7 @@ void Recorder::on_step(const char* name) {
 /// are replayed and reclaimed after a few writes.
 void Recorder::choose_limits(std::uint64_t seed) {
   constexpr std::uint64_t kSmallOneIn = 3, kLongOneIn = 4, kMostLogged = 16;
-  util::Random random(seed);
+  detail::util::Random random(seed);
   children_ = random.one_in(kSmallOneIn) ? 2 + random.below(3) : 0;
   logged_ = random.one_in(kLongOneIn) ? 0 : 1 + random.below(kMostLogged);
 }

@@ -59,10 +59,12 @@ class Recorder final : public YieldingProbe {
   void on_read(const void* p, std::size_t n) override;
   void before_write(const void* p, std::size_t n) override;
   void on_write(const void* p, std::size_t n) override;
-  bool on_flush(const void* p, std::size_t n, const pm::Site& site) override;
-  bool on_fence(const pm::Site& site) override;
-  bool on_publish_for_next(std::uint64_t& word, std::uint64_t value, const pm::Site& site) override;
-  bool on_commit(std::span<const pm::Change> changes, const pm::Site& site) override;
+  bool on_flush(const void* p, std::size_t n, const detail::pm::Site& site) override;
+  bool on_fence(const detail::pm::Site& site) override;
+  bool on_publish_for_next(std::uint64_t& word, std::uint64_t value,
+                           const detail::pm::Site& site) override;
+  bool on_commit(std::span<const detail::pm::Change> changes,
+                 const detail::pm::Site& site) override;
   void on_step(const char* name) override;
   std::uint64_t on_limit(const char* name, std::uint64_t limit) override;
   std::uint64_t on_draw(std::uint64_t random) override;
@@ -77,7 +79,7 @@ class Recorder final : public YieldingProbe {
   bool takes_turns(unsigned thread) const { return thread >= first_worker_ && thread != kStranger; }
   unsigned number_in_turns();
   void take_turn(Turns::At at);
-  bool add_flush(unsigned thread, const void* p, std::size_t n, const pm::Site& site);
+  bool add_flush(unsigned thread, const void* p, std::size_t n, const detail::pm::Site& site);
   bool watched(const void* p, std::size_t n) const;
   std::uint64_t offset_of(const void* p) const {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_);
@@ -87,7 +89,7 @@ class Recorder final : public YieldingProbe {
   void add_store(unsigned thread, std::uint64_t offset, std::uint64_t end);
 
   std::uint64_t size_;
-  pm::Probe* previous_;
+  detail::pm::Probe* previous_;
   bool alone_ = true;  // changes only while no pool is open
   std::atomic<Turns*> turns_{
       nullptr};       // outside of the mutex: reads, of which there are many, look at nothing else
@@ -95,8 +97,8 @@ class Recorder final : public YieldingProbe {
   const std::byte* base_ = nullptr;
   bool recording_ = false;
   Trace trace_;
-  util::Random random_{0};
-  util::Random draws_{0};
+  detail::util::Random random_{0};
+  detail::util::Random draws_{0};
   std::vector<std::thread::id> threads_;  // by number; nobody, once a worker has ended
   unsigned first_worker_ = 1;             // of those that take turns
   std::vector<std::uint64_t> words_;      // scratch: where the words of a copy begin

@@ -148,7 +148,7 @@ class Run {
   Medium& medium_;
   Recorder& recorder_;
   const SessionPlan plan_;
-  util::Random random_;
+  detail::util::Random random_;
   Session session_;
   State state_;  // as it should be
   std::mutex mutex_;

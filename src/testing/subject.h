@@ -81,14 +81,14 @@ class Subject {
   virtual std::uint64_t size() const = 0;
   /// Brings the medium, whatever it holds, into a durable first state. How that looks, and how
   /// steps are drawn until the next call, depends on `random`.
-  virtual State create(Medium& medium, util::Random& random) = 0;
+  virtual State create(Medium& medium, detail::util::Random& random) = 0;
   /// Opens what the medium holds and repairs what a crash left. Throws what the subject throws when
   /// it can't.
   virtual std::unique_ptr<Opened> open(Medium& medium) = 0;
   /// A step for one of several threads; different threads must get effects on different keys.
   /// Depends on the arguments and on what create() drew, so that a session can be run again. Values
   /// should be new, so that it shows which step wrote them.
-  virtual Step next_step(util::Random& random, const State& state, unsigned thread,
+  virtual Step next_step(detail::util::Random& random, const State& state, unsigned thread,
                          unsigned threads) = 0;
   virtual Effects effects(const Step& step, const State& state) const = 0;
   /// The step as a call, for people.

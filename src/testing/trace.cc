@@ -7,7 +7,7 @@
 
 namespace perdix::testing {
 
-std::string Sites::name(const pm::Site& site) {
+std::string Sites::name(const detail::pm::Site& site) {
   std::string_view file = site.file_name();
   for (const std::string_view root : {"/src/", "/tests/"}) {
     const std::size_t at = file.rfind(root);
@@ -16,7 +16,7 @@ std::string Sites::name(const pm::Site& site) {
   return fmt::format("{}:{}:{}", file, site.line(), site.column());
 }
 
-std::uint32_t Sites::number(const pm::Site& site) {
+std::uint32_t Sites::number(const detail::pm::Site& site) {
   for (const Key& key : recent_) {
     if (key.file == site.file_name() && key.line == site.line() && key.column == site.column())
       return key.number;

@@ -55,7 +55,7 @@ class Sites {
     std::uint64_t fences = 0;
   };
 
-  std::uint32_t number(const pm::Site& site);
+  std::uint32_t number(const detail::pm::Site& site);
   std::uint32_t number(const std::string& name);
   void count(std::uint32_t site, Event::Kind kind) {
     ++(kind == Event::Kind::flush ? uses_[site].flushes : uses_[site].fences);
@@ -63,7 +63,7 @@ class Sites {
   const std::vector<Use>& uses() const noexcept { return uses_; }
 
   /// "src/pool/superblock.cc:155:7" for a site anywhere on this machine.
-  static std::string name(const pm::Site& site);
+  static std::string name(const detail::pm::Site& site);
 
  private:
   struct Key {

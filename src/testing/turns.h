@@ -72,7 +72,7 @@ class Turns {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  util::Random random_;
+  detail::util::Random random_;
   std::uint64_t one_in_;
   std::vector<bool> active_;
   std::vector<bool> waiting_;

@@ -12,7 +12,8 @@ void give_up_processor() noexcept { ::syscall(SYS_sched_yield); }
 
 /// Instead of the C library's, for all of the program.
 extern "C" int sched_yield() noexcept {
-  auto* probe = dynamic_cast<perdix::testing::YieldingProbe*>(perdix::pm::installed_probe());
+  auto* probe =
+      dynamic_cast<perdix::testing::YieldingProbe*>(perdix::detail::pm::installed_probe());
   if (probe == nullptr) {
     perdix::testing::give_up_processor();
   } else {

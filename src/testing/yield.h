@@ -8,7 +8,7 @@
 
 namespace perdix::testing {
 
-class YieldingProbe : public pm::Probe {
+class YieldingProbe : public detail::pm::Probe {
  public:
   /// The calling thread waits for something that another thread must do.
   virtual void on_yield() = 0;

@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-namespace perdix::util {
+namespace perdix::detail::util {
 namespace {
 
 constexpr std::size_t kPage = 4096;
@@ -340,4 +340,4 @@ std::size_t Arena::bytes_reserved() const noexcept {
          (carved <= kBlock ? carved : round_up(carved, kBlock));
 }
 
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

@@ -35,7 +35,7 @@
 #include "util/spin_lock.h"
 #include "util/stripe.h"
 
-namespace perdix::util {
+namespace perdix::detail::util {
 
 class Arena {
  public:
@@ -146,4 +146,4 @@ class Arena {
   std::byte* slab_end_ = nullptr;
 };
 
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

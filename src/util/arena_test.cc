@@ -19,7 +19,7 @@
 
 #include "util/random.h"
 
-namespace perdix::util {
+namespace perdix::detail::util {
 namespace {
 
 /// Calls of mprotect by threads with a Here wait as long as this lives.
@@ -260,10 +260,10 @@ TEST(Arena, ReturnsLargeMappingsAtOnce) {
 }
 
 }  // namespace
-}  // namespace perdix::util
+}  // namespace perdix::detail::util
 
 /// In place of the C library's: the arena calls it.
 extern "C" int mprotect(void* begin, std::size_t bytes, int access) noexcept {
-  perdix::util::SuspendedCalls::suspend();
+  perdix::detail::util::SuspendedCalls::suspend();
   return static_cast<int>(syscall(SYS_mprotect, begin, bytes, access));
 }

@@ -10,10 +10,10 @@
 
 #include "util/hash.h"
 
-namespace perdix::util {
+namespace perdix::detail::util {
 
 inline std::uint64_t checksum(const void* data, std::size_t size, std::uint64_t seed = 0) noexcept {
   return XXH3_64bits_withSeed(data, size, seed);
 }
 
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

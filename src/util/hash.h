@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace perdix::util {
+namespace perdix::detail::util {
 
 // One function, with all that it calls inside: of a length that is known little of it is left.
 // Where its caller takes it in, compilers have left its parts outside.
@@ -28,4 +28,4 @@ inline std::uint64_t hash(std::string_view key) noexcept {
   return XXH3_64bits(key.data(), key.size());
 }
 
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

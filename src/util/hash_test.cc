@@ -8,7 +8,7 @@
 
 #include "util/checksum.h"
 
-namespace perdix::util {
+namespace perdix::detail::util {
 namespace {
 
 // Tables in persistent memory depend on these values. That of the empty string is in the XXH3 test
@@ -45,4 +45,4 @@ TEST(Checksum, NoticesEachFlippedBitAndTheSeed) {
 }
 
 }  // namespace
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

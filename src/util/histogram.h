@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace perdix::util {
+namespace perdix::detail::util {
 
 class Histogram {
  public:
@@ -79,4 +79,4 @@ class Histogram {
   std::uint64_t min_ = ~std::uint64_t{0};
 };
 
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

@@ -8,7 +8,7 @@
 
 #include "util/random.h"
 
-namespace perdix::util {
+namespace perdix::detail::util {
 namespace {
 
 std::uint64_t exact_percentile(const std::vector<std::uint64_t>& sorted, double percent) {
@@ -81,4 +81,4 @@ TEST(Histogram, MergeEqualsRecordingTogether) {
 }
 
 }  // namespace
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

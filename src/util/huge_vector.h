@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace perdix::util {
+namespace perdix::detail::util {
 
 /// Stateless; thread-safe.
 template <class T>
@@ -58,4 +58,4 @@ class HugeAllocator {
 template <class T>
 using HugeVector = std::vector<T, HugeAllocator<T>>;
 
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <numeric>
 
-namespace perdix::util {
+namespace perdix::detail::util {
 namespace {
 
 TEST(HugeVector, AlignsToHugePagesWhatFillsOne) {
@@ -28,4 +28,4 @@ TEST(HugeVector, KeepsItsElementsWhenItGrows) {
 }
 
 }  // namespace
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

@@ -17,7 +17,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace perdix::util {
+namespace perdix::detail::util {
 
 #ifdef __AVX512BW__
 
@@ -90,4 +90,4 @@ __attribute__((no_sanitize("thread"))) inline std::uint32_t equal_bytes_of_half_
 
 #endif
 
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

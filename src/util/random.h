@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace perdix::util {
+namespace perdix::detail::util {
 
 /// SplitMix64: one step of a 64-bit sequence that visits every state; also a good mixer of bits.
 constexpr std::uint64_t splitmix64(std::uint64_t& state) noexcept {
@@ -59,4 +59,4 @@ class Random {
   std::array<std::uint64_t, 4> state_{};
 };
 
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace perdix::util {
+namespace perdix::detail::util {
 namespace {
 
 TEST(Random, SameSeedSameSequence) {
@@ -39,4 +39,4 @@ TEST(Random, UniformIsInTheUnitInterval) {
 }
 
 }  // namespace
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

@@ -11,7 +11,7 @@
 #include <immintrin.h>
 #endif
 
-namespace perdix::util {
+namespace perdix::detail::util {
 
 /// How many of the numbers are not above the limit.
 template <std::size_t N>
@@ -30,4 +30,4 @@ unsigned count_not_above(const std::array<std::uint64_t, N>& numbers, std::uint6
   return count;
 }
 
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

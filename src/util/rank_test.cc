@@ -8,7 +8,7 @@
 
 #include "util/random.h"
 
-namespace perdix::util {
+namespace perdix::detail::util {
 namespace {
 
 constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
@@ -56,4 +56,4 @@ TEST(Rank, NumbersHaveNoSign) {
 }
 
 }  // namespace
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-namespace perdix::util {
+namespace perdix::detail::util {
 
 /// Called by a thread of the library's own: signals are for those of the program.
 inline void block_signals() noexcept {
@@ -50,4 +50,4 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

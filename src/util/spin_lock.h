@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-namespace perdix::util {
+namespace perdix::detail::util {
 
 /// Called in a loop that waits for another thread: pauses the core, and now and then yields it.
 class Backoff {
@@ -42,4 +42,4 @@ class SpinLock {
   std::atomic<bool> locked_{false};
 };
 
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace perdix::util {
+namespace perdix::detail::util {
 
 inline constexpr std::size_t kCacheLine = 64;
 inline constexpr int kStripeBits = 6;
@@ -22,4 +22,4 @@ inline std::size_t current_stripe() noexcept {
   return static_cast<std::size_t>((block * 0x9e3779b97f4a7c15) >> (64 - kStripeBits));
 }
 
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

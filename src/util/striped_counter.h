@@ -10,7 +10,7 @@
 
 #include "util/stripe.h"
 
-namespace perdix::util {
+namespace perdix::detail::util {
 
 class StripedCounter {
  public:
@@ -34,4 +34,4 @@ class StripedCounter {
   std::array<Stripe, kStripes> stripes_;
 };
 
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

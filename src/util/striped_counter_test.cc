@@ -9,7 +9,7 @@
 
 #include "util/spin_lock.h"
 
-namespace perdix::util {
+namespace perdix::detail::util {
 namespace {
 
 void run_threads(int count, auto body) {
@@ -58,4 +58,4 @@ TEST(SpinLock, ExcludesOthers) {
 }
 
 }  // namespace
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

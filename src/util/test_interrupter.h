@@ -12,7 +12,7 @@
 
 #include "util/random.h"
 
-namespace perdix::util {
+namespace perdix::detail::util {
 
 /// By a signal whose handler lets the others do some operations. Few processors rarely stop a
 /// thread between two given loads; this does it all the time. One at a time; it outlives the
@@ -53,4 +53,4 @@ class Interrupter {
   struct sigaction former_ = {};
 };
 
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

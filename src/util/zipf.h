@@ -16,7 +16,7 @@
 #include "util/hash.h"
 #include "util/random.h"
 
-namespace perdix::util {
+namespace perdix::detail::util {
 
 class Zipf {
  public:
@@ -102,4 +102,4 @@ class Latest {
   Zipf zipf_;
 };
 
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

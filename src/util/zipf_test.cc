@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-namespace perdix::util {
+namespace perdix::detail::util {
 namespace {
 
 constexpr std::uint64_t kSeed = 2024;
@@ -77,4 +77,4 @@ TEST(Latest, FavoursTheNewestWhileGrowing) {
 }
 
 }  // namespace
-}  // namespace perdix::util
+}  // namespace perdix::detail::util

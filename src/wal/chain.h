@@ -9,7 +9,7 @@
 #include "wal/layout.h"
 #include "wal/marks.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 
 /// A chain: the records of one owner since its last END. Zeroed (recycled) chains have no owner.
 ///
@@ -127,4 +127,4 @@ class ChainList {
   std::uint64_t size_ = 0;
 };
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

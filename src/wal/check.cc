@@ -7,7 +7,7 @@
 
 #include "wal/log.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 namespace {
 
 /// Collects sentences, a hundred at most: a damaged log can have millions of problems.
@@ -81,4 +81,4 @@ void Log::check_heads(const Survivors& found, CheckReport& report) const {
   });
 }
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -7,7 +7,7 @@
 #include "wal/owned_block.h"
 #include "wal/test_log.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 namespace {
 
 using testing_files::expect_error;
@@ -190,4 +190,4 @@ TEST_F(LogDamage, AnyBytesAnywhere) {
 }
 
 }  // namespace
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

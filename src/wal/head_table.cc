@@ -9,7 +9,7 @@
 #include "util/hash.h"
 #include "wal/owned_block.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 namespace {
 
 /// So that a damaged capacity doesn't overflow when it becomes bytes.
@@ -117,4 +117,4 @@ pm::Offset TableWriter::finish(std::uint64_t seed, const Tails& tails) {
   return offset_;
 }
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

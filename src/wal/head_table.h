@@ -18,7 +18,7 @@
 #include "pool/pool_core.h"
 #include "wal/marks.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 
 class HeadTable {
  public:
@@ -97,4 +97,4 @@ class TableWriter {
   std::array<TableEntry, kWaiting> waiting_;
 };
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -9,7 +9,7 @@
 #include "wal/owned_block.h"
 #include "wal/record.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 namespace {
 
 std::uint64_t checksum_of(const Header& header) {
@@ -40,4 +40,4 @@ Header& checked_header(pool::PoolCore& pool, pm::Offset offset) {
   throw_corrupt(pool, fmt::format("it has no header at offset {:#x}", offset));
 }
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -4,7 +4,7 @@
 #include "pool/pool_core.h"
 #include "wal/layout.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 
 /// Fills a header with that of an empty log, flushed and not fenced.
 void write_header(pool::PoolCore& pool, Header& header, std::uint64_t seed);
@@ -12,4 +12,4 @@ void write_header(pool::PoolCore& pool, Header& header, std::uint64_t seed);
 /// The header at an offset that was read from PM. Throws Errc::corrupt if none is there.
 Header& checked_header(pool::PoolCore& pool, pm::Offset offset);
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -27,7 +27,7 @@
 
 #include "pm/offset.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 
 /// A key or a value as an index stores it: a number, or a reference to bytes.
 using Word = std::uint64_t;
@@ -163,4 +163,4 @@ inline SmallTable* small_table_at(Header& header, pm::Offset header_offset, pm::
   return nullptr;
 }
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -12,7 +12,7 @@
 #include "wal/header.h"
 #include "wal/owned_block.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 namespace {
 
 /// Of a stripe. The ring has room for what is allocated ahead, too: what chains are promised.
@@ -575,4 +575,4 @@ void Log::for_each_block(const std::function<void(pm::Offset)>& visit) const {
   for (const Stripe& stripe : stripes_) stripe.segments().for_each_block(visit);
 }
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -70,7 +70,7 @@
 #include "wal/stripe.h"
 #include "wal/survivors.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 
 /// A number that no other log's seed is, as far as chance allows.
 std::uint64_t draw_seed();
@@ -419,4 +419,4 @@ class Log {
 /// called again; it is the only thing that may be done with the log then. Throws Errc::corrupt.
 void destroy(pool::PoolCore& pool, std::uint64_t& header_word);
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -5,7 +5,7 @@
 
 #include "wal/test_log.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 namespace {
 
 TEST(Log, IsEmptyWhenNew) {
@@ -309,4 +309,4 @@ TEST(Log, AdoptedChainsAreOrderedByAge) {
 }
 
 }  // namespace
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -16,7 +16,7 @@
 
 #include "wal/layout.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 
 /// A position of each stripe.
 using Tails = std::array<Position, kStripes>;
@@ -59,4 +59,4 @@ class Marks {
   std::array<Mark, kMost> marks_{};
 };
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

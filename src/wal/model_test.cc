@@ -7,7 +7,7 @@
 #include "wal/log.h"
 #include "wal/test_log.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 namespace {
 
 class LogModel : public ::testing::TestWithParam<std::uint64_t> {
@@ -113,4 +113,4 @@ TEST_P(LogModel, ChainsAreWhatWasAppended) {
 INSTANTIATE_TEST_SUITE_P(Seeds, LogModel, ::testing::Range<std::uint64_t>(1, 13));
 
 }  // namespace
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

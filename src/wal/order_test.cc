@@ -8,7 +8,7 @@
 #include "pm/probe.h"
 #include "wal/test_log.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 namespace {
 
 /// Calls a function once, when what has been flushed is about to be fenced.
@@ -62,4 +62,4 @@ TEST(LogOrder, AChainHoldsItsRecordsBackUntilItsEndIsDurable) {
 }
 
 }  // namespace
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

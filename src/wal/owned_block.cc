@@ -6,7 +6,7 @@
 #include "alloc/session.h"
 #include "pm/access.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 
 void allocate_into(pool::PoolCore& pool, pm::Offset& word, std::uint64_t bytes) {
   alloc::Session session = pool.allocator().session();
@@ -38,4 +38,4 @@ void throw_corrupt(const pool::PoolCore& pool, const std::string& what) {
                                          pool.path().string(), what));
 }
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -8,7 +8,7 @@
 #include "pm/offset.h"
 #include "pool/pool_core.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 
 /// Allocates a block and stores its offset in the word, which is 0. The block's content is whatever
 /// it was. Throws Errc::out_of_space, nothing changed.
@@ -21,4 +21,4 @@ void free_from(pool::PoolCore& pool, pm::Offset& word);
 /// Throws Errc::corrupt: the log contradicts itself, in the way that `what` says.
 [[noreturn]] void throw_corrupt(const pool::PoolCore& pool, const std::string& what);
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -12,7 +12,7 @@
 #include "util/huge_vector.h"
 #include "wal/layout.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 
 class OwnerMap {
  public:
@@ -81,4 +81,4 @@ class OwnerMap {
   std::size_t size_ = 0;
 };
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

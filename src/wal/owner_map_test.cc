@@ -5,7 +5,7 @@
 #include <random>
 #include <unordered_map>
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 namespace {
 
 TEST(OwnerMap, IsEmptyAtFirst) {
@@ -44,4 +44,4 @@ TEST(OwnerMap, KeepsTheLastPositionOfEachOwner) {
 }
 
 }  // namespace
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

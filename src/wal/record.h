@@ -10,7 +10,7 @@
 #include "util/checksum.h"
 #include "wal/layout.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 
 // --- Positions: sums of multiples of 32 and the stripe's number ----------------------------------
 
@@ -104,4 +104,4 @@ inline std::optional<Content> read_record(const Record& record, std::uint64_t se
   return content;
 }
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 namespace {
 
 constexpr unsigned kStripe = 5;
@@ -38,4 +38,4 @@ TEST(Record, LiesInALineThatWasNotWrittenAMomentAgo) {
 }
 
 }  // namespace
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

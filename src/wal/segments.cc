@@ -6,7 +6,7 @@
 
 #include "wal/owned_block.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 namespace {
 
 /// More than a log can ever reach, and less than what overflows when something is added.
@@ -88,4 +88,4 @@ bool Segments::has_stray_words() const noexcept {
   return words != expected;
 }
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -18,7 +18,7 @@
 #include "wal/layout.h"
 #include "wal/record.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 
 class Segments {
  public:
@@ -113,4 +113,4 @@ class Segments {
   Position freed_;
 };
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -7,7 +7,7 @@
 #include "wal/owned_block.h"
 #include "wal/test_log.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 namespace {
 
 constexpr std::uint64_t kRecords = kSegmentSize / sizeof(Record);
@@ -374,4 +374,4 @@ TEST(LogSpace, ADestructionThatWasInterruptedGoesOn) {
 }
 
 }  // namespace
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <mutex>
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 
 Stripe::Stripe(pool::PoolCore& pool, StripeLayout& layout, std::uint64_t seed, unsigned number,
                const Marks& marks)
@@ -181,4 +181,4 @@ void Stripe::list_oldest(Chain& chain, Position first) {
   note_oldest();
 }
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

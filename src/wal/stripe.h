@@ -23,7 +23,7 @@
 #include "wal/marks.h"
 #include "wal/segments.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 
 class alignas(util::kCacheLine) Stripe {
  public:
@@ -195,4 +195,4 @@ class alignas(util::kCacheLine) Stripe {
   Segments segments_;
 };
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -8,7 +8,7 @@
 #include "wal/record.h"
 #include "wal/segments.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 
 Survivors::Survivors(pool::PoolCore& pool, Header& log, const Rings& rings)
     : pool_(pool), seed_(pm::load(log.seed)), rings_(rings) {
@@ -65,4 +65,4 @@ Position Survivors::find(Owner owner) const {
   return table_ ? table_->find(owner) : 0;
 }
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -19,7 +19,7 @@
 #include "wal/marks.h"
 #include "wal/owner_map.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 
 class Segments;
 
@@ -67,4 +67,4 @@ class Survivors {
   OwnerMap suffix_;  // of the records behind them; 0: the owner's last chain has ended
 };
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

@@ -14,7 +14,7 @@
 #include "pool/test_pool.h"
 #include "wal/log.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 
 using Change = std::tuple<Type, Word, Word>;
 using Changes = std::vector<Change>;
@@ -190,4 +190,4 @@ class Rig {
   std::unique_ptr<Log> log_;
 };
 
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

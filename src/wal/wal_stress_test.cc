@@ -10,7 +10,7 @@
 #include "wal/log.h"
 #include "wal/test_log.h"
 
-namespace perdix::wal {
+namespace perdix::detail::wal {
 namespace {
 
 constexpr unsigned kWriters = 3;
@@ -212,4 +212,4 @@ TEST_F(LogStress, AfterARestartReadersFollowWhileChainsAreAdoptedAndWrittenTo) {
 }
 
 }  // namespace
-}  // namespace perdix::wal
+}  // namespace perdix::detail::wal

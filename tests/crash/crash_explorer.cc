@@ -68,7 +68,7 @@ struct Arguments {
 /// One subject in one domain with a number of threads.
 struct Target {
   SubjectEntry entry;
-  pm::Domain domain;
+  detail::pm::Domain domain;
   unsigned threads;
 };
 
@@ -105,7 +105,7 @@ std::string command(const Target& target, std::uint64_t seed, const Path& path,
                     const Arguments& arguments) {
   std::string text = fmt::format(
       "crash_explorer --engine {} --domain {} --seed {} --threads {} --steps {}", target.entry.name,
-      pm::to_string(target.domain), seed, target.threads, arguments.steps);
+      detail::pm::to_string(target.domain), seed, target.threads, arguments.steps);
   if (!arguments.suppress.empty()) text += " --suppress " + arguments.suppress;
   return text + (path.empty() ? " --rounds 1" : " --replay " + to_string(path));
 }
@@ -162,9 +162,11 @@ class Campaign {
       const std::string wanted =
           arguments_.engine + (arguments_.kinds.empty() ? "" : ":" + arguments_.kinds);
       if (entry.name.compare(0, wanted.size(), wanted) != 0) continue;
-      for (const pm::Domain domain :
-           {pm::Domain::cpu_cache, pm::Domain::memory_controller, pm::Domain::page_cache}) {
-        if (!arguments_.domain.empty() && arguments_.domain != pm::to_string(domain)) continue;
+      for (const detail::pm::Domain domain :
+           {detail::pm::Domain::cpu_cache, detail::pm::Domain::memory_controller,
+            detail::pm::Domain::page_cache}) {
+        if (!arguments_.domain.empty() && arguments_.domain != detail::pm::to_string(domain))
+          continue;
         if (arguments_.threads != 0) {
           targets.push_back({entry, domain, arguments_.threads});
         } else {
@@ -239,8 +241,8 @@ class Campaign {
     if (Clock::now() - last_report_ < kProgressEvery) return;
     last_report_ = Clock::now();
     std::cout << fmt::format("... {} {} {} threads: {} images, {} with those before\n",
-                             target.entry.name, pm::to_string(target.domain), target.threads,
-                             explorer_->counts().images,
+                             target.entry.name, detail::pm::to_string(target.domain),
+                             target.threads, explorer_->counts().images,
                              totals_.images + explorer_->counts().images)
               << std::flush;
   }
@@ -253,9 +255,9 @@ class Campaign {
     std::cout << fmt::format(
                      "{:18} {:17} {} threads: {:4} rounds, {:7} moments ({} exhaustive), {:8} "
                      "states, {:8} images (in recovery {} + {} + {}), {:.0f}/s\n",
-                     target.entry.name, pm::to_string(target.domain), target.threads, c.rounds,
-                     c.moments, c.exhaustive, c.states, c.images, c.by_level[1], c.by_level[2],
-                     c.by_level[3], static_cast<double>(c.images) / seconds)
+                     target.entry.name, detail::pm::to_string(target.domain), target.threads,
+                     c.rounds, c.moments, c.exhaustive, c.states, c.images, c.by_level[1],
+                     c.by_level[2], c.by_level[3], static_cast<double>(c.images) / seconds)
               << std::flush;
     if (arguments_.named_steps) {
       for (const auto& [name, count] : explorer.steps())

@@ -13,7 +13,7 @@
 namespace perdix::testing {
 namespace {
 
-using pm::Domain;
+using detail::pm::Domain;
 using toys::CellBug;
 
 constexpr Domain kDomains[] = {Domain::cpu_cache, Domain::memory_controller, Domain::page_cache};
@@ -60,14 +60,15 @@ template <class S>
 void expect_sound() {
   for (const Domain domain : kDomains) {
     const auto failure = explore<S>(domain, thorough(domain));
-    EXPECT_FALSE(failure.has_value()) << pm::to_string(domain) << ": " << text_of(*failure);
+    EXPECT_FALSE(failure.has_value()) << detail::pm::to_string(domain) << ": " << text_of(*failure);
   }
 }
 
 template <class S>
 void expect_found(std::initializer_list<Domain> domains, unsigned rounds = 3) {
   for (const Domain domain : domains) {
-    EXPECT_TRUE(explore<S>(domain, thorough(domain), rounds).has_value()) << pm::to_string(domain);
+    EXPECT_TRUE(explore<S>(domain, thorough(domain), rounds).has_value())
+        << detail::pm::to_string(domain);
   }
 }
 
@@ -288,7 +289,7 @@ TEST(Explorer, HashesOfImagesAreThoseOfTheirBytes) {
   for (const Domain domain : kDomains) {
     memory = before;
     CrashModel model(domain, before.data(), std::nullopt);
-    util::Random random(1);
+    detail::util::Random random(1);
     for (int i = 0; i < 2000; ++i) {
       const std::uint64_t word = random.below(memory.size() / 8) * 8, kind = random.below(8);
       if (kind == 0) {

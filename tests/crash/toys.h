@@ -28,17 +28,17 @@ inline std::uint64_t number(const std::string& text) { return std::stoull(text);
 /// class.
 class Toy : public Opened {
  public:
-  Toy(Medium& medium, pm::Domain domain)
+  Toy(Medium& medium, detail::pm::Domain domain)
       : pm_(domain), words_(reinterpret_cast<std::uint64_t*>(medium.bytes())) {
-    pm::on_map(medium.bytes(), medium.size());
+    detail::pm::on_map(medium.bytes(), medium.size());
   }
   Problems check() override { return {}; }
   Problems close() override { return {}; }
 
  protected:
-  static constexpr std::size_t kLine = pm::kLineSize / 8;
+  static constexpr std::size_t kLine = detail::pm::kLineSize / 8;
 
-  pm::Persister pm_;
+  detail::pm::Persister pm_;
   std::uint64_t* words_;
 };
 
@@ -47,17 +47,19 @@ class Toy : public Opened {
 template <class T>
 class Numbers : public Subject {
  public:
-  explicit Numbers(pm::Domain domain, std::uint64_t keys = 4) : domain_(domain), keys_(keys) {}
+  explicit Numbers(detail::pm::Domain domain, std::uint64_t keys = 4)
+      : domain_(domain), keys_(keys) {}
 
   std::uint64_t size() const override { return kToySize; }
-  State create(Medium& medium, util::Random&) override {
+  State create(Medium& medium, detail::util::Random&) override {
     std::memset(medium.bytes(), 0, kToySize);
     return {};
   }
   std::unique_ptr<Opened> open(Medium& medium) override {
     return std::make_unique<T>(medium, domain_);
   }
-  Step next_step(util::Random& random, const State&, unsigned thread, unsigned threads) override {
+  Step next_step(detail::util::Random& random, const State&, unsigned thread,
+                 unsigned threads) override {
     const std::uint64_t key = random.below(keys_) / threads * threads + thread;
     return {0, std::to_string(key), std::to_string(1 + random.below(1 << 30))};
   }
@@ -69,7 +71,7 @@ class Numbers : public Subject {
   }
 
  protected:
-  pm::Domain domain_;
+  detail::pm::Domain domain_;
   std::uint64_t keys_;
 };
 
@@ -78,7 +80,7 @@ inline State words_as_state(const std::uint64_t* words, std::size_t count, std::
                             std::size_t stride) {
   State state;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t word = pm::load(words[first + i * stride]);
+    const std::uint64_t word = detail::pm::load(words[first + i * stride]);
     if (word != 0) state[std::to_string(i)] = std::to_string(word);
   }
   return state;
@@ -99,15 +101,16 @@ class Cells : public Toy {
   State contents() override {
     State state;
     for (std::size_t i = 0; i < 4; ++i) {
-      const std::uint64_t selected = pm::load(selector(i));
-      if (selected != 0) state[std::to_string(i)] = std::to_string(pm::load(copy(i, selected)));
+      const std::uint64_t selected = detail::pm::load(selector(i));
+      if (selected != 0)
+        state[std::to_string(i)] = std::to_string(detail::pm::load(copy(i, selected)));
     }
     return state;
   }
 
   StepResult apply(const Step& step) override {
     const std::size_t i = number(step.key);
-    const std::uint64_t other = pm::load(selector(i)) == 1 ? 2 : 1;
+    const std::uint64_t other = detail::pm::load(selector(i)) == 1 ? 2 : 1;
     if (bug == CellBug::swapped) pm_.publish(selector(i), other);
     pm_.store(copy(i, other), number(step.value));
     if (bug == CellBug::wrong_line) {
@@ -143,11 +146,11 @@ class WideCells : public Toy {
   State contents() override {
     State state;
     for (std::size_t i = 0; i < 4; ++i) {
-      const std::uint64_t selected = pm::load(words_[i * kLine]);
+      const std::uint64_t selected = detail::pm::load(words_[i * kLine]);
       if (selected == 0) continue;
-      const std::uint64_t value = pm::load(*copy(i, selected));
+      const std::uint64_t value = detail::pm::load(*copy(i, selected));
       for (std::size_t line = 0; line < kLines; ++line) {
-        const bool whole = pm::load(copy(i, selected)[line * kLine]) == value;
+        const bool whole = detail::pm::load(copy(i, selected)[line * kLine]) == value;
         state[std::to_string(i)] = whole ? std::to_string(value) : "torn";
         if (!whole) break;
       }
@@ -157,10 +160,10 @@ class WideCells : public Toy {
 
   StepResult apply(const Step& step) override {
     const std::size_t i = number(step.key);
-    const std::uint64_t other = pm::load(words_[i * kLine]) == 1 ? 2 : 1;
+    const std::uint64_t other = detail::pm::load(words_[i * kLine]) == 1 ? 2 : 1;
     for (std::size_t line = 0; line < kLines; ++line)
       pm_.store(copy(i, other)[line * kLine], number(step.value));
-    pm_.flush(copy(i, other), kLines * pm::kLineSize);
+    pm_.flush(copy(i, other), kLines * detail::pm::kLineSize);
     if (fenced) pm_.fence();
     pm_.publish(words_[i * kLine], other);
     return StepResult::write(true);
@@ -184,12 +187,12 @@ class Twins : public Toy {
   using Toy::Toy;
 
   State contents() override {
-    const std::uint64_t* pair = words_ + (torn ? 1 : 1 + 2 * pm::load(words_[0]));
+    const std::uint64_t* pair = words_ + (torn ? 1 : 1 + 2 * detail::pm::load(words_[0]));
     return words_as_state(pair, 2, 0, 1);
   }
 
   StepResult apply(const Step& step) override {
-    const std::uint64_t spare = torn ? 0 : 1 - pm::load(words_[0]);
+    const std::uint64_t spare = torn ? 0 : 1 - detail::pm::load(words_[0]);
     std::uint64_t* pair = words_ + 1 + 2 * spare;
     pm_.store(pair[0], number(step.value));
     pm_.store(pair[1], number(step.value));
@@ -216,34 +219,34 @@ class TwinNumbers : public Numbers<Twins<torn>> {
 template <bool leaks>
 class Blocks : public Toy {
  public:
-  Blocks(Medium& medium, pm::Domain domain) : Toy(medium, domain) {
-    if (!leaks && pm::load(taken()) != linked()) pm_.publish(taken(), linked());
+  Blocks(Medium& medium, detail::pm::Domain domain) : Toy(medium, domain) {
+    if (!leaks && detail::pm::load(taken()) != linked()) pm_.publish(taken(), linked());
   }
 
   State contents() override {
     State state;
     for (std::size_t i = 0; i < 4; ++i) {
-      if (const std::uint64_t b = pm::load(slot(i)))
-        state[std::to_string(i)] = std::to_string(pm::load(block(b)));
+      if (const std::uint64_t b = detail::pm::load(slot(i)))
+        state[std::to_string(i)] = std::to_string(detail::pm::load(block(b)));
     }
     return state;
   }
 
   Problems check() override {
-    if (pm::load(taken()) == linked()) return {};
+    if (detail::pm::load(taken()) == linked()) return {};
     return {"the taken blocks are not the linked ones"};
   }
 
   StepResult apply(const Step& step) override {
     const std::size_t i = number(step.key);
     std::uint64_t b = 1;
-    while (pm::load(taken()) >> b & 1) ++b;
+    while (detail::pm::load(taken()) >> b & 1) ++b;
     pm_.store(block(b), number(step.value));
     pm_.flush(&block(b), 8);
-    pm_.publish(taken(), pm::load(taken()) | std::uint64_t{1} << b);
-    const std::uint64_t old = pm::load(slot(i));
+    pm_.publish(taken(), detail::pm::load(taken()) | std::uint64_t{1} << b);
+    const std::uint64_t old = detail::pm::load(slot(i));
     pm_.publish(slot(i), b);
-    if (old != 0) pm_.publish(taken(), pm::load(taken()) & ~(std::uint64_t{1} << old));
+    if (old != 0) pm_.publish(taken(), detail::pm::load(taken()) & ~(std::uint64_t{1} << old));
     return StepResult::write(true);
   }
 
@@ -251,7 +254,7 @@ class Blocks : public Toy {
   std::uint64_t linked() {
     std::uint64_t bits = 0;
     for (std::size_t i = 0; i < 4; ++i) {
-      if (const std::uint64_t b = pm::load(slot(i))) bits |= std::uint64_t{1} << b;
+      if (const std::uint64_t b = detail::pm::load(slot(i))) bits |= std::uint64_t{1} << b;
     }
     return bits;
   }
@@ -268,11 +271,11 @@ class Blocks : public Toy {
 template <bool clears_early>
 class UndoLog : public Toy {
  public:
-  UndoLog(Medium& medium, pm::Domain domain) : Toy(medium, domain) {
-    if (pm::load(words_[0]) == 0) return;
+  UndoLog(Medium& medium, detail::pm::Domain domain) : Toy(medium, domain) {
+    if (detail::pm::load(words_[0]) == 0) return;
     if (clears_early) pm_.publish(words_[0], 0);
-    pm_.store(pair()[0], pm::load(words_[1]));
-    pm_.store(pair()[1], pm::load(words_[2]));
+    pm_.store(pair()[0], detail::pm::load(words_[1]));
+    pm_.store(pair()[1], detail::pm::load(words_[2]));
     pm_.persist(pair(), 16);
     if (!clears_early) pm_.publish(words_[0], 0);
   }
@@ -280,8 +283,8 @@ class UndoLog : public Toy {
   State contents() override { return words_as_state(pair(), 2, 0, 1); }
 
   StepResult apply(const Step& step) override {
-    pm_.store(words_[1], pm::load(pair()[0]));
-    pm_.store(words_[2], pm::load(pair()[1]));
+    pm_.store(words_[1], detail::pm::load(pair()[0]));
+    pm_.store(words_[2], detail::pm::load(pair()[1]));
     pm_.persist(words_ + 1, 16);
     pm_.publish(words_[0], 1);
     pm_.store(pair()[0], number(step.value));
@@ -319,7 +322,8 @@ class LateUndo : public Toy {
     repair();
     State state;
     for (std::size_t i = 0; i < 4; ++i) {
-      const std::uint64_t first = pm::load(half(i, 0)), second = pm::load(half(i, 1));
+      const std::uint64_t first = detail::pm::load(half(i, 0)),
+                          second = detail::pm::load(half(i, 1));
       if (first == 0 && second == 0) continue;
       state[std::to_string(i)] = first == second ? std::to_string(first) : "torn";
     }
@@ -329,7 +333,7 @@ class LateUndo : public Toy {
   StepResult apply(const Step& step) override {
     if (!only_readers_repair) repair();
     const std::size_t i = number(step.key);
-    pm_.store(old(), pm::load(half(i, 0)));
+    pm_.store(old(), detail::pm::load(half(i, 0)));
     pm_.persist(&old(), 8);
     pm_.publish(logged(), i + 1);
     set(i, number(step.value));
@@ -339,9 +343,9 @@ class LateUndo : public Toy {
 
  private:
   void repair() {
-    const std::uint64_t i = pm::load(logged());
+    const std::uint64_t i = detail::pm::load(logged());
     if (i == 0) return;
-    set(i - 1, pm::load(old()));
+    set(i - 1, detail::pm::load(old()));
     pm_.publish(logged(), 0);
   }
 
@@ -389,7 +393,7 @@ class Shared : public Toy {
     if (step.action == 1) {
       std::unique_lock lock(lock_, std::defer_lock);
       if (!dirty_reads) lock.lock();
-      const std::uint64_t found = pm::load(word);
+      const std::uint64_t found = detail::pm::load(word);
       return StepResult::read(found == 0 ? std::nullopt : std::optional(std::to_string(found)));
     }
     const std::lock_guard lock(lock_);
@@ -405,7 +409,7 @@ template <bool dirty_reads>
 class SharedNumbers : public Numbers<Shared<dirty_reads>> {
  public:
   using Numbers<Shared<dirty_reads>>::Numbers;
-  Step next_step(util::Random& random, const State& state, unsigned thread,
+  Step next_step(detail::util::Random& random, const State& state, unsigned thread,
                  unsigned threads) override {
     Step step = Numbers<Shared<dirty_reads>>::next_step(random, state, thread, threads);
     if (random.one_in(2)) step = {1, std::to_string(random.below(4)), ""};
@@ -423,10 +427,10 @@ class SharedNumbers : public Numbers<Shared<dirty_reads>> {
 /// thread that opens fences at its first step, but no other thread's fence covers the mark.
 class Marked : public Toy {
  public:
-  Marked(Medium& medium, pm::Domain domain) : Toy(medium, domain) {
-    if (pm::load(words_[0]) == 1) return;
-    pm_.zero(numbers(), 4 * pm::kLineSize);
-    pm_.persist(numbers(), 4 * pm::kLineSize);
+  Marked(Medium& medium, detail::pm::Domain domain) : Toy(medium, domain) {
+    if (detail::pm::load(words_[0]) == 1) return;
+    pm_.zero(numbers(), 4 * detail::pm::kLineSize);
+    pm_.persist(numbers(), 4 * detail::pm::kLineSize);
     pm_.store(words_[0], 1);
     pm_.flush(words_, 8);
   }

@@ -40,7 +40,8 @@ PoolOptions small() {
 
 /// Those with which few keys have the structure of many.
 IndexOptions options_of(const std::string& engine) {
-  const index::EngineTraits* traits = index::find_traits(engine, toys::AllEngines());
+  const detail::index::EngineTraits* traits =
+      detail::index::find_traits(engine, toys::AllEngines());
   return traits == nullptr ? IndexOptions{} : traits->small.value_or(IndexOptions{});
 }
 
@@ -76,26 +77,27 @@ void set_word(std::vector<std::byte>& bytes, std::uint64_t offset, std::uint64_t
 }
 
 void repair_superblocks(std::vector<std::byte>& bytes) {
-  for (const std::uint64_t offset : pool::kSuperblockOffset) {
-    pool::Superblock superblock;
+  for (const std::uint64_t offset : detail::pool::kSuperblockOffset) {
+    detail::pool::Superblock superblock;
     std::memcpy(&superblock, &bytes[offset], sizeof superblock);
-    superblock.checksum = pool::checksum_of(superblock);
+    superblock.checksum = detail::pool::checksum_of(superblock);
     std::memcpy(&bytes[offset], &superblock, sizeof superblock);
   }
 }
 
 /// As alloc/record.cc computes it, for records that are there.
 void repair_records(std::vector<std::byte>& bytes) {
-  for (unsigned lane = 0; lane < alloc::kLanes; ++lane) {
-    const std::uint64_t offset = alloc::kLanesOffset + lane * sizeof(alloc::LaneLayout);
-    std::array<std::uint64_t, alloc::kRecordWords> words;
+  for (unsigned lane = 0; lane < detail::alloc::kLanes; ++lane) {
+    const std::uint64_t offset =
+        detail::alloc::kLanesOffset + lane * sizeof(detail::alloc::LaneLayout);
+    std::array<std::uint64_t, detail::alloc::kRecordWords> words;
     std::memcpy(words.data(), &bytes[offset], sizeof words);
     if (words[0] == 0) continue;
-    const std::uint64_t shape = words[1] >> alloc::kOffsetBits;
-    const std::uint64_t count = alloc::kRecordHeaderWords + (shape & 7) + (shape >> 3 & 7) +
+    const std::uint64_t shape = words[1] >> detail::alloc::kOffsetBits;
+    const std::uint64_t count = detail::alloc::kRecordHeaderWords + (shape & 7) + (shape >> 3 & 7) +
                                 2 * (shape >> 6 & 1) + 2 * (shape >> 7 & 1);
     if (count > words.size()) continue;
-    words[0] = std::max<std::uint64_t>(util::checksum(&words[1], (count - 1) * 8), 1);
+    words[0] = std::max<std::uint64_t>(detail::util::checksum(&words[1], (count - 1) * 8), 1);
     std::memcpy(&bytes[offset], words.data(), sizeof words);
   }
 }
@@ -117,9 +119,9 @@ PoolImages::PoolImages(const std::filesystem::path& folder) {
   for (std::uint64_t i = 0; i < 9; ++i)
     toys::points::Table::open_or_create(pool, "points")->add({i, i * i});
   {
-    alloc::Session session = pool.core()->allocator().session();
+    detail::alloc::Session session = pool.core()->allocator().session();
     session.reserve(100);
-    session.commit_when(*pool.core()->at<std::uint64_t>(alloc::kLanesOffset + 4088), 1, 1);
+    session.commit_when(*pool.core()->at<std::uint64_t>(detail::alloc::kLanesOffset + 4088), 1, 1);
     session.log();
     killed_ = base_of(read_file(path));
   }
@@ -129,8 +131,9 @@ PoolImages::PoolImages(const std::filesystem::path& folder) {
 }
 
 PoolImages::Base PoolImages::base_of(std::vector<std::byte> bytes) {
-  const std::array<std::uint64_t, 5> ends = {pool::kDirectoryOffset, pool::kPoolAreaSize,
-                                             alloc::kLanesOffset, alloc::kLanesEnd, bytes.size()};
+  const std::array<std::uint64_t, 5> ends = {
+      detail::pool::kDirectoryOffset, detail::pool::kPoolAreaSize, detail::alloc::kLanesOffset,
+      detail::alloc::kLanesEnd, bytes.size()};
   Base base;
   std::uint64_t offset = 0;
   for (const std::uint64_t end : ends) {
@@ -178,7 +181,7 @@ void PoolImages::write(std::span<const std::uint8_t> input,
   if (choice & 16) repair_records(bytes);
   if (choice & 2) repair_superblocks(bytes);
   write_file(path, std::span(bytes).first(end));
-  pool::claim_image(path);  // else no image of a pool that was open would be looked at
+  detail::pool::claim_image(path);  // else no image of a pool that was open would be looked at
 }
 
 }  // namespace perdix::fuzz

@@ -82,7 +82,7 @@ class FailedSync : public ::testing::TestWithParam<IndexType> {
   /// So many random operations, or fewer if one fails or the power goes; what returned before is in
   /// `model`, the last one is returned.
   static std::optional<InFlight> work(AnyIndex& index, int steps, Model& model) {
-    util::Random random(1);
+    detail::util::Random random(1);
     for (int step = 0; step < steps; ++step) {
       const Datum k = key(random.below(kKeys));
       const Datum v = value(1000 + static_cast<std::uint64_t>(step));
@@ -149,7 +149,7 @@ class FailedSync : public ::testing::TestWithParam<IndexType> {
   /// What the device holds, as if it had been in the image's file.
   void take_image() const {
     Device::copy_to(image_);
-    pool::claim_image(image_);
+    detail::pool::claim_image(image_);
   }
 
   /// Opens the pool: it is sound, and has what was acknowledged, and what was in flight or what was
@@ -177,7 +177,7 @@ class FailedSync : public ::testing::TestWithParam<IndexType> {
           << "acknowledged pairs are missing, or others are there";
       if (!left_behind.empty()) {
         Device::copy_to(left_behind);
-        pool::claim_image(left_behind);
+        detail::pool::claim_image(left_behind);
       }
       const CheckReport report = index.check();
       EXPECT_TRUE(report.ok()) << report.problems.front();
@@ -208,7 +208,7 @@ class FailedSync : public ::testing::TestWithParam<IndexType> {
 TEST_P(FailedSync, LeavesWhatWasAcknowledged) {
   std::size_t total = 0;
   ASSERT_NO_FATAL_FAILURE(count_syncs(total));
-  util::Random random(GetParam().name.size() * 100 + GetParam().kinds().size());
+  detail::util::Random random(GetParam().name.size() * 100 + GetParam().kinds().size());
   const auto runs = static_cast<int>(scaled(16));
   for (int run = 0; run < runs; ++run) {
     SCOPED_TRACE(run);
@@ -296,7 +296,7 @@ TEST_P(FailedSync, OfAnOpeningPassesWithTheNextOpening) {
 TEST_P(FailedSync, PowerFailuresLeaveWhatWasAcknowledged) {
   std::size_t total = 0;
   ASSERT_NO_FATAL_FAILURE(count_syncs(total));
-  util::Random random(GetParam().name.size() * 1000 + GetParam().kinds().size());
+  detail::util::Random random(GetParam().name.size() * 1000 + GetParam().kinds().size());
   const auto runs = static_cast<int>(scaled(20));
   const auto again = directory_.file("again.pool");
   int crashes = 0, crashes_of_openings = 0;
@@ -313,14 +313,14 @@ TEST_P(FailedSync, PowerFailuresLeaveWhatWasAcknowledged) {
     }
     if (!in_flight) continue;  // threads of the pool synced less than in the first run
     ++crashes;
-    pool::claim_image(image_);
+    detail::pool::claim_image(image_);
     Device::attach(image_);
     Device::crash_at(1 + random.below(8), again, random());
     expect_consistent(image_, model, *in_flight);
     if (!Device::crashed()) continue;
     ++crashes_of_openings;
     Device::detach();
-    pool::claim_image(again);
+    detail::pool::claim_image(again);
     expect_consistent(again, model, *in_flight, {}, true);
   }
   EXPECT_GT(crashes, runs / 2);
@@ -332,7 +332,7 @@ TEST_P(FailedSync, PowerFailuresLeaveWhatWasAcknowledged) {
 TEST_P(FailedSync, NobodyIsToldWhatIsLost) {
   constexpr std::uint64_t kOfAWriter = 20, kWriters = 2, kReaders = 2;
   constexpr std::uint64_t kAll = kOfAWriter * kWriters;
-  util::Random random(7);
+  detail::util::Random random(7);
   const auto runs = static_cast<int>(scaled(6));
   for (int run = 0; run < runs; ++run) {
     SCOPED_TRACE(run);

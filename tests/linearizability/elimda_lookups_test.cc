@@ -28,7 +28,7 @@ using Index = ElimDa<Number, Number>;
 constexpr Number kStay = 60, kCome = 40;
 
 IndexOptions small_options() {
-  IndexOptions options = *index::elimda::TestTraits::kTraits.small;
+  IndexOptions options = *detail::index::elimda::TestTraits::kTraits.small;
   options.resume_in_background = false;
   return options;
 }
@@ -85,7 +85,7 @@ TEST_P(ElimDaLookups, WaitForNoWriter) {
     }
     Suspender probe;
     probe.count_steps(true);
-    pm::Probe* const before = pm::install_probe(&probe);
+    detail::pm::Probe* const before = detail::pm::install_probe(&probe);
     bool suspended = false;
     std::thread writer([&] {
       probe.watch(event);
@@ -100,7 +100,7 @@ TEST_P(ElimDaLookups, WaitForNoWriter) {
     probe.release();
     writer.join();
     EXPECT_TRUE(reader.get());
-    pm::install_probe(before);
+    detail::pm::install_probe(before);
     EXPECT_EQ(index->check().problems, std::vector<std::string>());
     if (HasFailure()) return;
     if (!suspended) break;  // there are no more events

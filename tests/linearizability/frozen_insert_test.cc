@@ -42,7 +42,7 @@ struct Event {
 using Condition = std::function<bool(const Event&)>;
 
 /// Stops threads, and knows whether a word is durable.
-class Director final : public pm::Probe {
+class Director final : public detail::pm::Probe {
  public:
   static constexpr unsigned kThreads = 4;
 
@@ -97,14 +97,14 @@ class Director final : public pm::Probe {
     durable_ = false;
     flushed_ = {};
   }
-  bool on_flush(const void* p, std::size_t n, const pm::Site&) override {
+  bool on_flush(const void* p, std::size_t n, const detail::pm::Site&) override {
     std::unique_lock lock(mutex_);
     const Event event{Event::flush, reinterpret_cast<std::uintptr_t>(p), n};
     const unsigned self = pass(lock, event);
     if (self < kThreads && event.covers(word_)) flushed_[self] = true;
     return true;
   }
-  bool on_fence(const pm::Site&) override {
+  bool on_fence(const detail::pm::Site&) override {
     const std::lock_guard lock(mutex_);
     const unsigned self = number();
     if (self < kThreads && flushed_[self]) durable_ = true;
@@ -206,7 +206,7 @@ TEST(FrozenInsert, SucceedsAnEntryThatNoCrashBringsBack) {
   const testing_files::TempDirectory folder{testing_files::memory_directory()};
   const std::filesystem::path left = folder.path() / "left";
   Director director;
-  pm::Probe* const before = pm::install_probe(&director);
+  detail::pm::Probe* const before = detail::pm::install_probe(&director);
   {
     Pool pool = Pool::create(folder.path() / "pool", options());
     Index index(pool, "t");
@@ -248,9 +248,9 @@ TEST(FrozenInsert, SucceedsAnEntryThatNoCrashBringsBack) {
     EXPECT_TRUE(replacer.result());
     EXPECT_EQ(index.get(kKey), 2);
   }
-  pm::install_probe(before);
+  detail::pm::install_probe(before);
 
-  pool::claim_image(left);
+  detail::pool::claim_image(left);
   Pool pool = Pool::open(left, options());
   Index index(pool, "t");
   EXPECT_EQ(index.get(kKey), 2) << "its insert had returned";

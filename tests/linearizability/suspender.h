@@ -11,7 +11,7 @@
 namespace perdix::testing {
 
 /// Stops the thread that has called watch() at its n-th event, until release().
-class Suspender final : public pm::Probe {
+class Suspender final : public detail::pm::Probe {
  public:
   void watch(std::uint64_t event) {
     const std::lock_guard lock(mutex_);
@@ -51,8 +51,8 @@ class Suspender final : public pm::Probe {
   }
   void before_write(const void*, std::size_t) override { event(); }
   void on_write(const void*, std::size_t) override { event(); }
-  bool on_flush(const void*, std::size_t, const pm::Site&) override { return event(); }
-  bool on_fence(const pm::Site&) override { return event(); }
+  bool on_flush(const void*, std::size_t, const detail::pm::Site&) override { return event(); }
+  bool on_fence(const detail::pm::Site&) override { return event(); }
   void on_step(const char*) override {
     if (steps_) event();
   }

@@ -171,7 +171,7 @@ void run(const Act& act) {
     const V value = datum<V>(7);
     Suspender probe;
     probe.count_reads(act.what == Act::lookup);  // which stores nothing
-    pm::Probe* before = pm::install_probe(&probe);
+    detail::pm::Probe* before = detail::pm::install_probe(&probe);
     bool done = false, suspended = false;
     std::thread victim([&] {
       probe.watch(event);
@@ -189,7 +189,7 @@ void run(const Act& act) {
     probe.release();
     victim.join();
     others.get();
-    pm::install_probe(before);
+    detail::pm::install_probe(before);
     EXPECT_TRUE(done);
     if (act.what == Act::erase)
       scene.model.erase(key);

@@ -154,7 +154,7 @@ class Allocation : public ::testing::Test {
   std::filesystem::path killed() {
     const auto path = directory_.file("killed.pool");
     std::filesystem::copy_file(path_, path, std::filesystem::copy_options::overwrite_existing);
-    pool::claim_image(path);
+    detail::pool::claim_image(path);
     return path;
   }
 
@@ -237,7 +237,7 @@ class Allocation : public ::testing::Test {
 
   /// Fills the index, churns and empties it.
   void work(Count count) {
-    util::Random random(1);
+    detail::util::Random random(1);
     const auto step = [&](std::uint64_t number, unsigned which) {
       SCOPED_TRACE("key " + std::to_string(number) + ", call " + std::to_string(which));
       write(number, which, 2 + random.below(5), 1 + random.below(3), count);
@@ -274,8 +274,8 @@ template <class... EngineTraits>
 auto types_of(const std::tuple<EngineTraits...>*) {
   const auto as_types = []<class... T>(const std::tuple<T...>&) { return testing::Types<T...>(); };
   return as_types(std::tuple_cat(AllKinds<EngineTraits>()...,
-                                 AllKinds<index::sptree::TestTraits, Way::buffers>(),
-                                 AllKinds<index::elimda::TestTraits, Way::small>()));
+                                 AllKinds<detail::index::sptree::TestTraits, Way::buffers>(),
+                                 AllKinds<detail::index::elimda::TestTraits, Way::small>()));
 }
 using Types = decltype(types_of(static_cast<const EngineList*>(nullptr)));
 
@@ -329,7 +329,7 @@ TYPED_TEST(Allocation, OfAWriteFailsWhileTheIndexComesBack) {
   for (std::uint64_t round = 0; round < 4 && !this->HasFailure(); ++round) {
     this->close();
     this->open(round % 2 != 0);
-    util::Random random(round);
+    detail::util::Random random(round);
     for (int i = 0; i < 60 && !this->HasFailure(); ++i)
       this->write(random.below(kKeys), static_cast<unsigned>(random.below(4)), 2 + round, 1,
                   round < 2 ? Count::once : Count::onwards);
@@ -549,7 +549,7 @@ TYPED_TEST(Allocation, OfOtherThreadsFail) {
     {
       const FailingMemory failing(1 + round / 2, {Threads::others, count});
       this->open(true);
-      util::Random random(round);
+      detail::util::Random random(round);
       for (std::uint64_t i = 0; i < 1500; ++i) {
         const std::uint64_t number = random.below(kKeys);
         if (random.below(3) == 0) {

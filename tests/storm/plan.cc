@@ -220,7 +220,8 @@ class Maker {
 
   /// Some indexes of few keys have the structure of large ones.
   static IndexOptions usual_options(const IndexPlan& index) {
-    const index::EngineTraits* traits = index::find_traits(index.type->engine, EngineList());
+    const detail::index::EngineTraits* traits =
+        detail::index::find_traits(index.type->engine, EngineList());
     const bool small = traits != nullptr && traits->small && index.count < 20'000;
     return small && index.count % 2 == 0 ? *traits->small : IndexOptions{};
   }

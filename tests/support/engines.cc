@@ -65,7 +65,8 @@ template <class Traits>
 void add(std::vector<IndexType>& types) {
   const std::string engine(Traits::kTraits.engine);
   add_opened<Traits, Way::usual>(types, engine);
-  if (index::find_engine(engine).can.buffers) add_opened<Traits, Way::buffers>(types, engine);
+  if (detail::index::find_engine(engine).can.buffers)
+    add_opened<Traits, Way::buffers>(types, engine);
   if constexpr (Traits::kTraits.small.has_value()) add_opened<Traits, Way::small>(types, engine);
 }
 

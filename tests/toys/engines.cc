@@ -12,7 +12,7 @@
 
 namespace perdix {
 
-std::span<const index::EngineType> index::engines() {
+std::span<const detail::index::EngineType> detail::index::engines() {
   static const std::vector<EngineType> all = [] {
     std::vector<EngineType> engines(built_in_engines().begin(), built_in_engines().end());
     engines.push_back(pairs_engine<toys::hash::Table>(toys::hash::kEngineName, {}));
@@ -22,7 +22,7 @@ std::span<const index::EngineType> index::engines() {
   return all;
 }
 
-std::span<const index::EngineTraits> testing::all_engine_traits() {
+std::span<const detail::index::EngineTraits> testing::all_engine_traits() {
   static constexpr auto kAll = []<class... Traits>(std::tuple<Traits...>*) {
     return std::array{Traits::kTraits...};
   }(static_cast<toys::AllEngines*>(nullptr));

@@ -111,7 +111,7 @@ void load_and_acknowledge(const std::filesystem::path& words_file,
 
 Crash load_and_kill(const std::filesystem::path& words_file, const std::filesystem::path& pool,
                     std::uint64_t words, std::uint64_t seed, terminal::ProgressStyle style) {
-  util::Random random(seed);
+  detail::util::Random random(seed);
   const std::uint64_t moment = 1 + words / 10 + random.below(words * 8 / 10 + 1);
   const std::chrono::microseconds pause(random.below(1000));
   const Clock::time_point begin = Clock::now();

@@ -50,7 +50,7 @@ TEST(Printable, KeepsBackslashes) {
 
 TEST(Escape, AnyBytesComeBack) {
   constexpr std::uint64_t kSeed = 5;
-  util::Random random(kSeed);
+  detail::util::Random random(kSeed);
   for (int i = 0; i < 20'000; ++i) {
     std::string bytes(random.below(12), '\0');
     // Bytes that mean something to the notation come more often than by chance.

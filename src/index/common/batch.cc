@@ -4,7 +4,7 @@
 
 #include <perdix/error.h>
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 void throw_unordered(const pool::PoolCore& pool) {
   throw Error(Errc::corrupt,
@@ -13,4 +13,4 @@ void throw_unordered(const pool::PoolCore& pool) {
                           pool.path().string()));
 }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

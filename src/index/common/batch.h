@@ -20,7 +20,7 @@
 #include "pool/as_errors.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// For scans that end where the visitor wants, or at the last key.
 inline constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
@@ -197,4 +197,4 @@ void scan_by_batches(const pool::PoolCore& pool, View<K> from, const Visitor<K, 
   }
 }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

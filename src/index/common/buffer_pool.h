@@ -33,7 +33,7 @@
 #include "util/arena.h"
 #include "util/signals.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 template <class WriteBuffer>
 class BufferPool {
@@ -243,4 +243,4 @@ class BufferPool {
   std::vector<Number> free_;        // all that are not taken, and some that are
 };
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

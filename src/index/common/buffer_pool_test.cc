@@ -11,7 +11,7 @@
 
 #include "index/common/write_buffer.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 namespace {
 
 struct Owner {};
@@ -197,4 +197,4 @@ TEST_F(BufferPoolTest, OffersNoBufferThatNobodyHas) {
 }
 
 }  // namespace
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

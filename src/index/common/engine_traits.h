@@ -11,7 +11,7 @@
 
 #include "index/common/word.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 struct EngineTraits {
   std::string_view engine;  // the name that pools know it by
@@ -65,4 +65,4 @@ const EngineTraits* find_traits(std::string_view engine, const std::tuple<TestTr
   return found;
 }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -10,7 +10,7 @@
 
 #include <perdix/error.h>
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// How many lookups overlap: about as many lines as a core can wait for.
 inline constexpr std::size_t kGroup = 16;
@@ -29,4 +29,4 @@ void in_groups(std::span<const Key> keys, std::span<std::optional<Value>> out, G
   }
 }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

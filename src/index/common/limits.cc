@@ -4,7 +4,7 @@
 
 #include <perdix/error.h>
 
-namespace perdix::index {
+namespace perdix::detail::index {
 namespace {
 
 void check_size(std::string_view what, std::string_view bytes, std::uint64_t limit) {
@@ -18,4 +18,4 @@ void check_size(std::string_view what, std::string_view bytes, std::uint64_t lim
 void check_key(std::string_view key) { check_size("key", key, kMaxKeySize); }
 void check_value(std::string_view value) { check_size("value", value, kMaxValueSize); }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -6,7 +6,7 @@
 
 #include <perdix/types.h>
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 inline void check_key(std::uint64_t) {}
 inline void check_value(std::uint64_t) {}
@@ -15,4 +15,4 @@ inline void check_value(std::uint64_t) {}
 void check_key(std::string_view key);
 void check_value(std::string_view value);
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -9,7 +9,7 @@
 
 #include <perdix/types.h>
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// The least key above this one; none if it is the greatest.
 inline std::optional<std::uint64_t> successor(std::uint64_t key) {
@@ -53,4 +53,4 @@ K greatest_key() {
   }
 }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -15,7 +15,7 @@
 #include "pool/as_errors.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// Removes an index that is new. It needs neither space nor memory: what the engine has made of it
 /// is freed, and the entry of the directory is overwritten. What can't be freed stays hidden, and
@@ -64,4 +64,4 @@ std::unique_ptr<Tree> open_typed(const Pool& pool, std::string_view name, std::s
   });
 }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -48,7 +48,7 @@ auto OrderedIndex<Engine, K, V>::floor(Key key) const -> std::optional<Pair> {
 
 template <class Engine, Storable K, Storable V>
 auto OrderedIndex<Engine, K, V>::after(Key key) const -> std::optional<Pair> {
-  const auto next = this->run([&](const Engine&) { return index::successor(key); });
+  const auto next = this->run([&](const Engine&) { return detail::index::successor(key); });
   return next ? lower_bound(*next) : std::nullopt;
 }
 
@@ -65,7 +65,7 @@ auto OrderedIndex<Engine, K, V>::first() const -> std::optional<Pair> {
 template <class Engine, Storable K, Storable V>
 auto OrderedIndex<Engine, K, V>::last() const -> std::optional<Pair> {
   return this->run(
-      [&](const Engine& engine) { return engine.find_floor(index::greatest_key<K>()); });
+      [&](const Engine& engine) { return engine.find_floor(detail::index::greatest_key<K>()); });
 }
 
 template <class Engine, Storable K, Storable V>

@@ -19,7 +19,7 @@ PointIndex<Engine, K, V>::PointIndex(std::unique_ptr<Engine> engine)
 
 template <class Engine, Storable K, Storable V>
 void PointIndex<Engine, K, V>::Close::operator()(Engine* engine) const noexcept {
-  engine->pool().health().forked() ? pool::leave_to_parent(engine) : delete engine;
+  engine->pool().health().forked() ? detail::pool::leave_to_parent(engine) : delete engine;
 }
 
 /// Before an engine is called, and before what it found is returned: by then a sync may have failed
@@ -33,7 +33,7 @@ void PointIndex<Engine, K, V>::require_usable() const {
 template <class Engine, Storable K, Storable V>
 template <class Call>
 auto PointIndex<Engine, K, V>::run(Call call) const {
-  return pool::as_errors([&] {
+  return detail::pool::as_errors([&] {
     require_usable();
     if constexpr (std::is_void_v<decltype(call(*engine_))>) {
       call(*engine_);

@@ -8,7 +8,7 @@
 
 #include <perdix/types.h>
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// Collects sentences, a hundred at most: a damaged index can have millions of problems.
 class Problems {
@@ -26,4 +26,4 @@ class Problems {
   CheckReport& report_;
 };
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

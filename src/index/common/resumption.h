@@ -10,7 +10,7 @@
 
 #include "util/signals.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// Thread-safe, but for start_thread() and stop().
 class Resumption {
@@ -82,4 +82,4 @@ class Resumption {
   std::jthread thread_;  // last: ends first
 };
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -5,7 +5,7 @@
 
 #include "pool/pool_core.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// Calls write(). If the pool is full, has its indexes give back the blocks that are garbage, waits
 /// for their grace period and calls again, as long as something comes back, but for kMostRounds:
@@ -32,4 +32,4 @@ auto retry_when_full(pool::PoolCore& pool, const Write& write) {
   }
 }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

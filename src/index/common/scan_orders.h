@@ -39,7 +39,7 @@
 #include "epoch/reclaimer.h"
 #include "util/arena.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// Where a pair lies in its leaf; the engine says what the numbers mean.
 using PlaceInLeaf = std::uint8_t;
@@ -301,4 +301,4 @@ class ScanOrders {
   std::array<std::atomic<Page*>, kLevels> levels_{};
 };
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -9,7 +9,7 @@
 
 #include "epoch/guard.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 namespace {
 
 class ScanOrdersTest : public testing::Test {
@@ -182,4 +182,4 @@ TEST_F(ScanOrdersTest, AReaderHasAllPlacesOfAStampOrNone) {
 }
 
 }  // namespace
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

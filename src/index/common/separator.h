@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 inline std::uint64_t shortest_separator(std::uint64_t, std::uint64_t right) { return right; }
 
@@ -16,4 +16,4 @@ inline std::string_view shortest_separator(std::string_view left, std::string_vi
   return right.substr(0, static_cast<std::size_t>(differ.second - right.begin()) + 1);
 }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -15,7 +15,7 @@
 #include "index/common/test_pool.h"
 #include "util/random.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 inline constexpr unsigned kCrewThreads = 4;
 inline constexpr std::uint64_t kCrewKeys = 300;  // of each thread
@@ -94,4 +94,4 @@ class Crew {
   std::atomic<bool> done_{false};
 };
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -13,7 +13,7 @@
 
 #include "pool/pool_core.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// `Derived` opens and closes the index of the name "t", by open() and close(), and is a pointer to
 /// it.
@@ -79,4 +79,4 @@ void expect_same(Tree& tree, const Map& model) {
   EXPECT_EQ(tree->size(), model.size());
 }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

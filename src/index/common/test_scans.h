@@ -15,7 +15,7 @@
 #include "index/common/test_crew.h"
 #include "util/random.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 template <class K>
 K scan_key(std::uint64_t number) {
@@ -106,4 +106,4 @@ void scan_beside_writers(Tree& tree, unsigned steps) {
   for (unsigned t = 0; t < kReaders; ++t) threads.emplace_back(read, t);
 }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -31,7 +31,7 @@
 #include "index/common/word_codec.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 template <class Base, Storable K, Storable V>
 class TypedTree : public Base {
@@ -118,4 +118,4 @@ class TypedTree : public Base {
   Words<V> values_;
 };
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// What engine.get(key, value) gives. Inline, see OrderedIndex::get.
 template <class V, class Engine, class Key>
@@ -13,4 +13,4 @@ std::optional<V> value_of(const Engine& engine, Key key) {
   return value;
 }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

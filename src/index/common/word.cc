@@ -6,7 +6,7 @@
 
 #include "pm/access.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 namespace {
 
 using Length = std::uint32_t;
@@ -64,4 +64,4 @@ Word Words<std::string>::write(alloc::Session& session, std::string_view value, 
   return offset | (std::uint64_t{tag} << 48);
 }
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -23,7 +23,7 @@
 #include "pool/pool_core.h"
 #include "util/hash.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// The part of a key's hash that indexes use as fingerprint; it is stored in PM, in the tag of a
 /// string key's word.
@@ -109,4 +109,4 @@ class Words<std::string> {
   pool::PoolCore* pool_;
 };
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -9,7 +9,7 @@
 
 #include "index/common/word.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// A value on its way into an index: its word if it is a number, else its bytes, which belong to
 /// the caller.
@@ -50,4 +50,4 @@ class WordCodec {
   bool inline_;
 };
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -27,7 +27,7 @@
 #include "util/line.h"
 #include "wal/chain.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// What an engine says of its buffers: the node that has one, in DRAM; a set of the slots of its
 /// leaf; how many changes a buffer holds and how many slots a leaf has; how many bits a node keeps
@@ -171,4 +171,4 @@ struct alignas(64) WriteBuffer : private ErasedSlots<typename S::Slots>, wal::Ch
   std::array<Pair, kPairs> pairs_{};
 };
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

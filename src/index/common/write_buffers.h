@@ -29,7 +29,7 @@
 #include "util/arena.h"
 #include "wal/log.h"
 
-namespace perdix::index {
+namespace perdix::detail::index {
 
 /// What the upkeep asks of an engine. All are called without locks and guards.
 template <class O>
@@ -252,4 +252,4 @@ class WriteBuffers {
   std::atomic<bool> is_full_{false};
 };
 
-}  // namespace perdix::index
+}  // namespace perdix::detail::index

@@ -14,7 +14,7 @@
 
 namespace perdix {
 
-namespace elf = index::elf;
+namespace elf = detail::index::elf;
 
 namespace {
 
@@ -36,16 +36,16 @@ std::unique_ptr<elf::Table> open_or_create(const Pool& pool, std::string_view na
     throw_invalid(
         fmt::format("an Elf has 1 to {} dimensions, not {}", Elf::kMaxDimensions, dimensions));
   }
-  pool::PoolCore& core = *pool.core();
-  return index::open_or_remove(
+  detail::pool::PoolCore& core = *pool.core();
+  return detail::index::open_or_remove(
       core, info_of(name), [&](std::uint64_t& root) { elf::Table::destroy(core, root); },
-      [&](pool::IndexHandle handle) {
+      [&](detail::pool::IndexHandle handle) {
         return std::make_unique<elf::Table>(std::move(handle), dimensions);
       });
 }
 
 std::unique_ptr<elf::Table> open_existing(const Pool& pool, std::string_view name) {
-  pool::PoolCore& core = *pool.core();
+  detail::pool::PoolCore& core = *pool.core();
   const IndexInfo info = core.index_info(name);  // throws not_found
   auto table = std::make_unique<elf::Table>(core.open_index(info_of(name)));
   if (table->dimensions() == 0) {
@@ -146,13 +146,13 @@ CachePolicy operator|(const CachePolicy& a, const CachePolicy& b) {
 }
 
 void Elf::Close::operator()(elf::Table* table) const noexcept {
-  table->pool().health().forked() ? pool::leave_to_parent(table) : delete table;
+  table->pool().health().forked() ? detail::pool::leave_to_parent(table) : delete table;
 }
 
 /// As PointIndex::run.
 template <class Call>
 auto Elf::run(Call call) const {
-  return pool::as_errors([&] {
+  return detail::pool::as_errors([&] {
     table_->pool().require_usable();
     auto result = call(*table_);
     table_->pool().require_usable();
@@ -161,10 +161,12 @@ auto Elf::run(Call call) const {
 }
 
 Elf::Elf(const Pool& pool, std::string_view name, unsigned dimensions)
-    : table_(pool::as_errors([&] { return open_or_create(pool, name, dimensions); }).release()) {}
+    : table_(detail::pool::as_errors([&] {
+               return open_or_create(pool, name, dimensions);
+             }).release()) {}
 
 Elf::Elf(const Pool& pool, std::string_view name)
-    : table_(pool::as_errors([&] { return open_existing(pool, name); }).release()) {}
+    : table_(detail::pool::as_errors([&] { return open_existing(pool, name); }).release()) {}
 
 Elf::Elf(Elf&&) noexcept = default;
 Elf& Elf::operator=(Elf&&) noexcept = default;

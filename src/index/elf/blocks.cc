@@ -6,7 +6,7 @@
 #include "pm/access.h"
 #include "pool/checked.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 namespace {
 
 std::uint64_t* slots_of(TableLayout& table) { return reinterpret_cast<std::uint64_t*>(&table + 1); }
@@ -113,4 +113,4 @@ void for_each_block_of(const pool::PoolCore& pool, pm::Offset root_block,
   visit_table(pool, spare, end_of_spare_segments(checked_table(pool, spare), counts), visit);
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -13,7 +13,7 @@
 #include "pool/open_index.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 /// The Root that the root word leads to. Throws corrupt.
 Root& checked_root(const pool::PoolCore& pool, pm::Offset offset);
@@ -29,4 +29,4 @@ void free_all(pool::PoolCore& pool, std::uint64_t& root_word);
 void for_each_block_of(const pool::PoolCore& pool, pm::Offset root_block,
                        const pool::BlockVisitor& visit);
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

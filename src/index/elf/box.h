@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 inline constexpr unsigned kMaxDimensions = 32;
 
@@ -27,4 +27,4 @@ struct Box {
   std::array<std::uint32_t, kMaxDimensions> upper;
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -15,7 +15,7 @@
 #include "index/elf/replacement.h"
 #include "index/elf/walk.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 namespace {
 
 /// A Version that queries may still read, and the segments that only it has.
@@ -272,4 +272,4 @@ bool Table::reclaim_space() noexcept {
   }
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 namespace {
 
 /// Rows of a batch, which should fit the caches.
@@ -139,4 +139,4 @@ void Builder::report(std::uint64_t rows) {
   if (progress_ && !progress_(done_)) throw Cancelled();
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -17,7 +17,7 @@
 #include "index/elf/row_sorter.h"
 #include "index/elf/rows.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 /// Thrown through a build whose progress function has returned false.
 struct Cancelled {};
@@ -84,4 +84,4 @@ class Builder {
   std::uint64_t reported_ = 0;
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -5,7 +5,7 @@
 #include "index/elf/caches/explain.h"
 #include "index/elf/elf.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 namespace {
 
 void dispose_of_cache(void* object, void*) { delete static_cast<Cache*>(object); }
@@ -44,4 +44,4 @@ std::vector<ElfStep> Table::explain(const Box& box) const {
   return steps;
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

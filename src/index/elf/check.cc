@@ -9,7 +9,7 @@
 #include "index/elf/elf.h"
 #include "index/elf/walk.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 namespace {
 
 /// Opens lists, and looks at each.
@@ -171,4 +171,4 @@ IndexStats Table::stats() const {
   return stats;
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

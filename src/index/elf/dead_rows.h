@@ -13,7 +13,7 @@
 #include "pm/access.h"
 #include "pm/persist.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 class DeadRows {
  public:
@@ -42,4 +42,4 @@ class DeadRows {
   std::atomic<std::uint32_t> unpersisted_{0};
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -12,7 +12,7 @@
 #include "index/elf/walk.h"
 #include "pool/as_errors.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 /// Calls visit(tid) for each row of the box that is there, until it returns false.
 template <class Visit>
@@ -194,4 +194,4 @@ std::uint64_t Table::count_rows() const {
   return rows;
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

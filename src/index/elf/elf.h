@@ -46,7 +46,7 @@
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 inline constexpr std::string_view kEngineName = "elf";
 
@@ -152,4 +152,4 @@ class Table final : public pool::OpenIndex {
   std::optional<pool::OpenIndexes::Entry> listed_;  // last
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -7,7 +7,7 @@
 #include "index/elf/test_elf.h"
 #include "pm/test_files.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 namespace {
 
 Model random_rows(util::Random& random, unsigned dimensions, std::size_t count) {
@@ -183,4 +183,4 @@ TEST(Elf, DropsLeaveNothing) {
 }
 
 }  // namespace
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

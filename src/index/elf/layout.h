@@ -31,7 +31,7 @@
 
 #include "pm/offset.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 /// Magic numbers, which begin the blocks of each kind.
 inline constexpr std::uint64_t kRootMagic = 0x31544f4f52464c45;     // "ELFROOT1"
@@ -87,4 +87,4 @@ struct SegmentLayout {
 };
 static_assert(sizeof(SegmentLayout) == 32);
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

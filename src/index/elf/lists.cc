@@ -7,7 +7,7 @@
 
 #include "pool/checked.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 FirstEntries::FirstEntries(const pool::PoolCore& pool, pm::Offset block) {
   const auto& head =
@@ -83,4 +83,4 @@ void Lists::throw_corrupt(Position position) const {
                           pool_.path().string(), position));
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

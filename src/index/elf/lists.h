@@ -15,7 +15,7 @@
 #include "index/elf/node.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 /// The first list, which is found by value where its values are dense.
 class FirstEntries {
@@ -143,4 +143,4 @@ class Lists {
   bool in_pm_ = true;
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -14,7 +14,7 @@
 
 #include "pm/access.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 using Tid = std::uint32_t;
 
@@ -131,4 +131,4 @@ struct List {
   std::uint64_t words() const { return list_words(count, form == Form::wide); }
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -9,7 +9,7 @@
 #include "index/elf/elf.h"
 #include "pool/checked.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 namespace {
 
 void delete_segments(Segment* first) {
@@ -97,4 +97,4 @@ void Table::open_segments(Version& version) {
 
 void Table::destroy(pool::PoolCore& pool, std::uint64_t& root) { free_all(pool, root); }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -9,7 +9,7 @@
 #include "alloc/session.h"
 #include "pm/access.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 Replacement::Replacement(pool::PoolCore& pool, Root& root, std::uint64_t rows)
     : pool_(pool),
@@ -99,4 +99,4 @@ void Replacement::link(std::uint64_t& word, std::uint64_t bytes, const void* con
   session.commit(pm::set_word(word, block));
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -17,7 +17,7 @@
 #include "pool/pool_core.h"
 #include "util/huge_vector.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 class Replacement {
  public:
@@ -59,4 +59,4 @@ class Replacement {
   util::HugeVector<std::uint32_t> words_;
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -11,7 +11,7 @@
 #include <span>
 #include <utility>
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 class RowSorter {
  public:
@@ -72,4 +72,4 @@ class RowSorter {
   std::array<std::uint32_t, kBuckets> ends_;
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -10,7 +10,7 @@
 #include "index/elf/node.h"
 #include "util/huge_vector.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 /// Columns of equal length; a row's number is its TID.
 class ColumnRows {
@@ -60,4 +60,4 @@ class Batch {
   util::HugeVector<std::uint32_t> words_;
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

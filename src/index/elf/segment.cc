@@ -8,7 +8,7 @@
 #include "pool/checked.h"
 #include "util/hash.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 namespace {
 
 std::uint64_t dead_words(const Root& root) { return DeadRows::words_for(root.segment_rows); }
@@ -83,4 +83,4 @@ std::uint32_t Segment::place_of(const std::uint32_t* values) const {
   return static_cast<std::uint32_t>(util::hash(bytes)) & (places_ - 1);
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -18,7 +18,7 @@
 #include "index/elf/shape.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 class Segment {
  public:
@@ -86,4 +86,4 @@ class Segment {
   std::unique_ptr<std::atomic<std::uint16_t>[]> table_;  // row number + 1, or 0; linear probing
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -6,7 +6,7 @@
 
 #include "alloc/layout.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 struct Shape {
   std::uint32_t slot_shift = 22;      ///< a slot covers 16 MiB
@@ -42,4 +42,4 @@ constexpr std::uint64_t most_span(std::uint64_t rows, unsigned dimensions,
   return 4 * most_words(rows, dimensions) + (std::uint64_t{4} << slot_shift);
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

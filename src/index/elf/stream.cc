@@ -3,7 +3,7 @@
 #include "epoch/guard.h"
 #include "index/elf/elf.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 Stream::Stream(const Table& table, const Box& box) : table_(table), box_(box) {
   const epoch::Guard guard;
@@ -65,4 +65,4 @@ bool Stream::take_inserted(const Version& version) {
   return true;
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

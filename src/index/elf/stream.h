@@ -16,7 +16,7 @@
 #include "index/elf/box.h"
 #include "index/elf/walk.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 class Table;
 class Version;
@@ -49,4 +49,4 @@ class Stream {
   std::array<Tid, kBatch> tids_;
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -11,7 +11,7 @@
 #include "index/elf/elf.h"
 #include "index/elf/test_points.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 class TestElf : public TestPool<TestElf> {
  public:
@@ -130,4 +130,4 @@ inline void expect_rows(const Table& table, const Model& model, util::Random& ra
   }
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -8,7 +8,7 @@
 #include "index/elf/shape.h"
 #include "util/random.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 /// Blocks of 48 words and segments of four rows.
 inline constexpr Shape kSmallShape{kLeastSlotShift, 4};
@@ -31,4 +31,4 @@ inline TestRow random_row(util::Random& random, unsigned dimensions) {
   return row;
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -2,7 +2,7 @@
 
 #include "pool/checked.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 namespace {
 
 /// The bits of a table's dead rows; null if it has no TIDs.
@@ -35,4 +35,4 @@ Version::Version(pool::PoolCore& pool, const Root& root, pm::Offset offset)
       lists_(pool, table_, root),
       erased_(pm::load(table_.erased) != 0) {}
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

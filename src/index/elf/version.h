@@ -15,7 +15,7 @@
 #include "index/elf/walk.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 class Version {
  public:
@@ -82,4 +82,4 @@ auto with_source(const Version& version, const Use& use) {
 /// The table at an offset. Throws corrupt.
 TableLayout& checked_table(const pool::PoolCore& pool, pm::Offset offset);
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -16,7 +16,7 @@
 #include "index/elf/box.h"
 #include "index/elf/lists.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 /// A row by its values.
 struct Row {
@@ -153,4 +153,4 @@ class PmSource {
   const Lists& lists_;
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

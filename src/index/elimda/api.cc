@@ -9,21 +9,23 @@ namespace perdix {
 
 template <Storable K, Storable V>
 ElimDa<K, V>::ElimDa(const Pool& pool, std::string_view name, const IndexOptions& options)
-    : PointIndex<index::elimda::Map<K, V>, K, V>(index::open_typed<index::elimda::Map<K, V>, K, V>(
-          pool, name, index::elimda::kEngineName, options)) {}
+    : PointIndex<detail::index::elimda::Map<K, V>, K, V>(
+          detail::index::open_typed<detail::index::elimda::Map<K, V>, K, V>(
+              pool, name, detail::index::elimda::kEngineName, options)) {}
 
 template <Storable K, Storable V>
 void ElimDa<K, V>::insert_ahead(Key key, Value value) {
   this->run([&](auto& engine) { engine.insert_ahead(key, value); });
 }
 
-template class PointIndex<index::elimda::Map<std::uint64_t, std::uint64_t>, std::uint64_t,
+template class PointIndex<detail::index::elimda::Map<std::uint64_t, std::uint64_t>, std::uint64_t,
                           std::uint64_t>;
-template class PointIndex<index::elimda::Map<std::uint64_t, std::string>, std::uint64_t,
+template class PointIndex<detail::index::elimda::Map<std::uint64_t, std::string>, std::uint64_t,
                           std::string>;
-template class PointIndex<index::elimda::Map<std::string, std::uint64_t>, std::string,
+template class PointIndex<detail::index::elimda::Map<std::string, std::uint64_t>, std::string,
                           std::uint64_t>;
-template class PointIndex<index::elimda::Map<std::string, std::string>, std::string, std::string>;
+template class PointIndex<detail::index::elimda::Map<std::string, std::string>, std::string,
+                          std::string>;
 
 template class ElimDa<std::uint64_t, std::uint64_t>;
 template class ElimDa<std::uint64_t, std::string>;

@@ -8,7 +8,7 @@
 
 #include "pool/checked.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 BackupLog::BackupLog(pool::PoolCore& pool, Root& root, const Shape& shape)
     : pool_(pool), root_(root), shape_(shape), chunk_units_(shape.chunk_units()) {}
@@ -174,4 +174,4 @@ std::size_t BackupLog::bytes() const {
          chunks * chunk_units_ * (sizeof(Uses) + sizeof(Unit));
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

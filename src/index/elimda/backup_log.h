@@ -27,7 +27,7 @@
 #include "pool/pool_core.h"
 #include "util/spin_lock.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 class BackupLog {
  public:
@@ -135,4 +135,4 @@ class BackupLog {
   std::vector<Unit> free_;  // has room for all units
 };
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

@@ -7,7 +7,7 @@
 #include "pm/change.h"
 #include "pm/persist.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 /// Atomic. Not durable before a flush and a fence. False if the bits were like that already.
 inline bool change_bits(const pm::Persister& pm, const pm::Change& change) {
@@ -18,4 +18,4 @@ inline bool change_bits(const pm::Persister& pm, const pm::Change& change) {
   return false;
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

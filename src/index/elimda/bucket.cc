@@ -4,7 +4,7 @@
 #include <array>
 #include <new>
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 /// In whole lines, which the arena aligns; with what match_eight() may read behind the last entry.
 std::size_t Bucket::bytes_for(unsigned groups, bool wide, unsigned d_capacity, unsigned entries) {
@@ -74,4 +74,4 @@ void Bucket::fill_groups(const FingerprintCode& code, const Contents& contents) 
     *next[code.group(slot.signature)]++ = code.entry(slot.slot, slot.signature);
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

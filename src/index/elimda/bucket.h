@@ -29,7 +29,7 @@
 #include "index/elimda/shape.h"
 #include "util/arena.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 /// Names a pair of the backup log: unit * unit_pairs + slot.
 using BackupRef = std::uint32_t;
@@ -244,4 +244,4 @@ class Bucket {
   std::uint16_t killed_ = 0;  // entries; with the bucket's lock
 };
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

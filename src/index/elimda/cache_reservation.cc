@@ -18,7 +18,7 @@
 
 #include "index/elimda/cache_schemata.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 namespace {
 
 namespace fs = std::filesystem;
@@ -103,4 +103,4 @@ CacheReservation::~CacheReservation() {
   give_back(root_, *CacheSchemata::parse(ways_));
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 class CacheReservation {
  public:
@@ -41,4 +41,4 @@ class CacheReservation {
   std::string ways_;  // as schemata has them
 };
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

@@ -18,7 +18,7 @@
 
 #include "index/elimda/cache_schemata.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 namespace {
 
 namespace fs = std::filesystem;
@@ -133,4 +133,4 @@ TEST(CacheSchemata, WaysAreTakenFromTheTopOfEachCache) {
 }
 
 }  // namespace
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

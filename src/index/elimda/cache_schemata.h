@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 class CacheSchemata {
  public:
@@ -85,4 +85,4 @@ class CacheSchemata {
   std::map<int, Mask> masks_;  // of a cache's ways, by the cache's number
 };
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

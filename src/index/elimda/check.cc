@@ -7,7 +7,7 @@
 #include "index/common/problems.h"
 #include "index/elimda/elimda.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 /// What check() has found so far.
 template <class K, class V>
@@ -291,4 +291,4 @@ template void Map<std::string, std::string>::for_each_block(const BlockVisitor&)
 template std::uint64_t Map<std::string, std::string>::size() const;
 template IndexStats Map<std::string, std::string>::stats() const;
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

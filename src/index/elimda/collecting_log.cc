@@ -4,7 +4,7 @@
 
 #include "pool/checked.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 namespace {
 
 constexpr std::size_t kLine = 64;
@@ -75,4 +75,4 @@ void CollectingLogs::reset(unsigned log) {
   for (unsigned i = 0; i < shape_.unit_pairs; ++i) line.set_print(i, 0);
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

@@ -29,7 +29,7 @@
 #include "util/huge_vector.h"
 #include "util/spin_lock.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 /// The DRAM side of a log, and behind it a fingerprint for each pair: 0 if there is none.
 struct LogLine {
@@ -105,4 +105,4 @@ class CollectingLogs {
   std::byte* first_line_ = nullptr;  // aligned to a line
 };
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

@@ -11,7 +11,7 @@
 #include "index/elimda/elimda.h"
 #include "pool/checked.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 template <class K, class V>
 class Destroyer {
@@ -192,4 +192,4 @@ void Map<K, V>::destroy(pool::PoolCore& pool, std::uint64_t& word) {
   Destroyer<K, V>(pool, *pool.at<Root>(offset), word).run();
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

@@ -2,7 +2,7 @@
 
 #include <new>
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 Segment* Segment::make(util::Arena& arena, unsigned buckets, pm::Offset offset, unsigned depth,
                        std::uint64_t prefix) {
@@ -69,4 +69,4 @@ void DramTable::retire(Bucket& bucket) noexcept {
       &arena_);
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

@@ -22,7 +22,7 @@
 #include "pm/offset.h"
 #include "util/spin_lock.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 struct Slot {
   std::atomic<Bucket*> bucket{nullptr};
@@ -125,4 +125,4 @@ class DramTable {
   std::atomic<Directory*> directory_{nullptr};
 };
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

@@ -63,7 +63,7 @@
 #include "util/arena.h"
 #include "util/striped_counter.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 inline constexpr std::string_view kEngineName = "elimda";
 
@@ -396,4 +396,4 @@ class Map final : public pool::OpenIndex {
   std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

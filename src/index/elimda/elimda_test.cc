@@ -8,7 +8,7 @@
 #include "util/random.h"
 #include "util/test_directory.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 namespace {
 
 using Number = std::uint64_t;
@@ -213,4 +213,4 @@ TEST(ElimDa, ShowsEachPairOnceWhileSegmentsAreJoined) {
 }
 
 }  // namespace
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

@@ -17,7 +17,7 @@
 
 #include "index/elimda/shape.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 /// How the signature becomes a group and the hash bits of an entry.
 class FingerprintCode {
@@ -74,4 +74,4 @@ __attribute__((no_sanitize("thread", "address"))) inline unsigned match_sixteen(
   return static_cast<unsigned>(_mm_movemask_epi8(equal));
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

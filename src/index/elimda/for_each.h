@@ -15,7 +15,7 @@
 #include "index/common/batch.h"
 #include "index/elimda/elimda.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 /// Sorts pairs by their keys, and leaves of those with one key the first.
 template <class Pairs>
@@ -171,4 +171,4 @@ void Map<K, V>::for_each(Visitor<K, V> visit) const {
   }
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

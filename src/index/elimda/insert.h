@@ -16,7 +16,7 @@
 #include "index/elimda/elimda.h"
 #include "util/stripe.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 template <class K, class V>
 bool Map<K, V>::write(Key key, Value value, Mode mode, const Value* expected) {
@@ -210,4 +210,4 @@ void Map<K, V>::commit(alloc::Session& session, const pm::Change& change) {
   session.finish();
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

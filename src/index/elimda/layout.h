@@ -28,7 +28,7 @@
 
 #include "pm/offset.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 inline constexpr unsigned kOffsetBits = 48;
 inline constexpr pm::Offset kOffsetMask = (pm::Offset{1} << kOffsetBits) - 1;
@@ -144,4 +144,4 @@ static_assert(std::has_unique_object_representations_v<Root> &&
               std::has_unique_object_representations_v<SegmentHead> &&
               std::has_unique_object_representations_v<ChunkHead>);
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

@@ -1,7 +1,7 @@
 #include "index/elimda/map.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 template class Map<std::uint64_t, std::string>;
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

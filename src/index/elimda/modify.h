@@ -12,7 +12,7 @@
 #include "index/common/retry.h"
 #include "index/elimda/elimda.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 /// Replaces the value of a key that is there, if it is `expected` (null: any).
 template <class K, class V>
@@ -228,4 +228,4 @@ void Map<K, V>::kill(const pm::Change& change, const Pair& pair) {
   commit(session, change);
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

@@ -12,7 +12,7 @@
 
 #include "util/test_directory.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 namespace {
 
 struct Case {
@@ -122,4 +122,4 @@ TEST(ElimDaOptions, BeyondTheirBoundsAreRefusedAndNothingIsCreated) {
 }
 
 }  // namespace
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

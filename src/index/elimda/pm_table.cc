@@ -2,7 +2,7 @@
 
 #include "pool/checked.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 Reference PmTable::checked_directory() const {
   const Reference at = directory();
@@ -83,4 +83,4 @@ void PmTable::for_each_block(const pool::BlockVisitor& visit) const {
   for_each_leader([&](std::uint64_t, Reference leader) { visit(leader.offset); });
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

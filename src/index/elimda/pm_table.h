@@ -14,7 +14,7 @@
 #include "pool/open_index.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 class PmTable {
  public:
@@ -86,4 +86,4 @@ class PmTable {
   const Shape shape_;
 };
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

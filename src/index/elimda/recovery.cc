@@ -10,7 +10,7 @@
 
 #include "pool/checked.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 namespace {
 
 bool is_power(std::uint64_t number) { return std::has_single_bit(number); }
@@ -111,4 +111,4 @@ Root& open_root(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
   return *pool.at<Root>(offset);
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

@@ -10,7 +10,7 @@
 #include "index/elimda/elimda.h"
 #include "pool/checked.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 template <class K, class V>
 Map<K, V>::Map(pool::IndexHandle handle, const IndexOptions& options)
@@ -132,4 +132,4 @@ void Map<K, V>::use_logs() {
   logs_.stop_using();
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

@@ -13,7 +13,7 @@
 #include "index/elimda/bits.h"
 #include "index/elimda/elimda.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 /// Copies a full log to the backup log and empties it. False if it has to wait for another flush of
 /// the log, which it did; then the log's lock has been released. Throws out_of_space, bad_alloc,
@@ -309,4 +309,4 @@ void Map<K, V>::drain_logs() {
   }
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

@@ -20,7 +20,7 @@
 #include "index/elimda/elimda.h"
 #include "pool/checked.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 /// A pair of the backup log, in a list that is sorted by hash. Those of one hash are in the order
 /// in which they came.
@@ -278,4 +278,4 @@ void Map<K, V>::require_resumed() const {
   if (!resumption_.done()) resume(std::stop_token());
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

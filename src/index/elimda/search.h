@@ -14,7 +14,7 @@
 #include "index/common/groups.h"
 #include "index/elimda/elimda.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 template <class K, class V>
 Signature Map<K, V>::signature_of(Word key) const {
@@ -233,4 +233,4 @@ auto Map<K, V>::lock_bucket(KeyHash hash) const -> Locked {
   }
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

@@ -18,7 +18,7 @@
 #include "index/elimda/layout.h"
 #include "util/hash.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 using Signature = std::uint16_t;
 
@@ -96,4 +96,4 @@ struct Shape {
 /// overflow at fewer pairs than the average sooner, so there are fewer of them.
 inline unsigned buckets_for(unsigned p_pairs) { return std::clamp(p_pairs / 16, 2u, 15u); }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

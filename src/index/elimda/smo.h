@@ -13,7 +13,7 @@
 
 #include "index/elimda/elimda.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 template <class K, class V>
 struct Map<K, V>::Half {
@@ -289,4 +289,4 @@ void Map<K, V>::join_locked(Segment& left, Segment& kept, Segment& freed) {
   }
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

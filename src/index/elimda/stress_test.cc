@@ -11,7 +11,7 @@
 #include "index/elimda/test_map.h"
 #include "util/random.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 namespace {
 
 using Number = std::uint64_t;
@@ -195,4 +195,4 @@ TEST(ElimDaStress, SeveralThreadsMakeItWarm) {
 }
 
 }  // namespace
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

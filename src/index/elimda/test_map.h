@@ -8,7 +8,7 @@
 #include "index/common/test_pool.h"
 #include "index/elimda/elimda.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 /// Four logs of four pairs, P-buckets of sixteen pairs, two in a segment.
 inline constexpr Shape kSmall{4, 4, 4, 16, 2};
@@ -91,4 +91,4 @@ void expect_pairs(M& map, const Model& model) {
   }
 }
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

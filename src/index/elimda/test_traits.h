@@ -6,7 +6,7 @@
 #include "index/common/engine_traits.h"
 #include "index/elimda/elimda.h"
 
-namespace perdix::index::elimda {
+namespace perdix::detail::index::elimda {
 
 struct TestTraits {
   template <Storable K, Storable V>
@@ -26,4 +26,4 @@ struct TestTraits {
   };
 };
 
-}  // namespace perdix::index::elimda
+}  // namespace perdix::detail::index::elimda

@@ -9,26 +9,26 @@ namespace perdix {
 
 template <Storable K, Storable V>
 FastFair<K, V>::FastFair(const Pool& pool, std::string_view name)
-    : OrderedIndex<index::fastfair::Tree<K, V>, K, V>(
-          index::open_typed<index::fastfair::Tree<K, V>, K, V>(pool, name,
-                                                               index::fastfair::kEngineName, {})) {}
+    : OrderedIndex<detail::index::fastfair::Tree<K, V>, K, V>(
+          detail::index::open_typed<detail::index::fastfair::Tree<K, V>, K, V>(
+              pool, name, detail::index::fastfair::kEngineName, {})) {}
 
-template class PointIndex<index::fastfair::Tree<std::uint64_t, std::uint64_t>, std::uint64_t,
-                          std::uint64_t>;
-template class PointIndex<index::fastfair::Tree<std::uint64_t, std::string>, std::uint64_t,
+template class PointIndex<detail::index::fastfair::Tree<std::uint64_t, std::uint64_t>,
+                          std::uint64_t, std::uint64_t>;
+template class PointIndex<detail::index::fastfair::Tree<std::uint64_t, std::string>, std::uint64_t,
                           std::string>;
-template class PointIndex<index::fastfair::Tree<std::string, std::uint64_t>, std::string,
+template class PointIndex<detail::index::fastfair::Tree<std::string, std::uint64_t>, std::string,
                           std::uint64_t>;
-template class PointIndex<index::fastfair::Tree<std::string, std::string>, std::string,
+template class PointIndex<detail::index::fastfair::Tree<std::string, std::string>, std::string,
                           std::string>;
 
-template class OrderedIndex<index::fastfair::Tree<std::uint64_t, std::uint64_t>, std::uint64_t,
+template class OrderedIndex<detail::index::fastfair::Tree<std::uint64_t, std::uint64_t>,
+                            std::uint64_t, std::uint64_t>;
+template class OrderedIndex<detail::index::fastfair::Tree<std::uint64_t, std::string>,
+                            std::uint64_t, std::string>;
+template class OrderedIndex<detail::index::fastfair::Tree<std::string, std::uint64_t>, std::string,
                             std::uint64_t>;
-template class OrderedIndex<index::fastfair::Tree<std::uint64_t, std::string>, std::uint64_t,
-                            std::string>;
-template class OrderedIndex<index::fastfair::Tree<std::string, std::uint64_t>, std::string,
-                            std::uint64_t>;
-template class OrderedIndex<index::fastfair::Tree<std::string, std::string>, std::string,
+template class OrderedIndex<detail::index::fastfair::Tree<std::string, std::string>, std::string,
                             std::string>;
 
 template class FastFair<std::uint64_t, std::uint64_t>;

@@ -3,7 +3,7 @@
 #include "index/common/problems.h"
 #include "index/fastfair/fastfair.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 
 /// Calls visit(node) for all nodes, level by level from the top, each level from the left.
 template <class K>
@@ -189,4 +189,4 @@ template void WordTree<std::string>::for_each_block(const BlockVisitor&) const;
 template std::uint64_t WordTree<std::string>::size() const;
 template IndexStats WordTree<std::string>::stats() const;
 
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

@@ -3,7 +3,7 @@
 #include "index/common/limits.h"
 #include "index/common/retry.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 
 template <class K>
 bool WordTree<K>::write(Key key, const NewValue& value, Mode mode, const NewValue* expected) {
@@ -144,4 +144,4 @@ bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
 template class WordTree<std::uint64_t>;
 template class WordTree<std::string>;
 
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

@@ -49,7 +49,7 @@
 #include "util/spin_lock.h"
 #include "util/striped_counter.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 
 inline constexpr std::string_view kEngineName = "fastfair";
 
@@ -347,4 +347,4 @@ Node* WordTree<K>::right_of(const Node& node, Target target) const {
   return after(node);
 }
 
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

@@ -13,7 +13,7 @@
 
 #include "index/fastfair/test_tree.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 namespace {
 
 using Numbers = TestTree<std::uint64_t, std::uint64_t>;
@@ -282,4 +282,4 @@ TEST(FastFairTree, ADamagedNodeIsAnErrorAndAProblem) {
 }
 
 }  // namespace
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

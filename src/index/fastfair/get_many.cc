@@ -5,7 +5,7 @@
 #include "index/common/groups.h"
 #include "index/fastfair/fastfair.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 namespace {
 
 /// Asks for the lines of a node. The later ones the processor fetches by itself while it searches.
@@ -42,4 +42,4 @@ template void WordTree<std::uint64_t>::find_words(std::span<const std::uint64_t>
 template void WordTree<std::string>::find_words(std::span<const std::string_view>,
                                                 std::span<std::optional<Word>>) const;
 
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

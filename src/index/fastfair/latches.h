@@ -15,7 +15,7 @@
 #include "pm/offset.h"
 #include "util/stripe.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 
 using Latch = epoch::VersionLock;
 
@@ -76,4 +76,4 @@ class LatchSet {
   std::size_t size_ = 0;
 };
 
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

@@ -28,7 +28,7 @@
 
 #include "pm/offset.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 
 inline constexpr std::uint64_t kNodeAlignment = 64;  ///< of its offset; no entry straddles a line
 inline constexpr unsigned kCapacity = 30;            ///< entries of a node
@@ -77,4 +77,4 @@ static_assert(sizeof(Node) == 512 && sizeof(Node) % kNodeAlignment == 0);
 static_assert(offsetof(Node, next) == 8 && offsetof(Node, low) == 16);
 static_assert(offsetof(Node, leftmost) == 24 && offsetof(Node, entries) == 32);
 
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

@@ -12,7 +12,7 @@
 #include "alloc/session.h"
 #include "index/fastfair/fastfair.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 
 /// Merges the leaf of a key with its neighbours, if it pays, then the nodes above. The erase that
 /// calls this is done: what goes wrong is for others. What needs memory that there is not is made
@@ -145,4 +145,4 @@ template void WordTree<std::uint64_t>::make_up_for_merges();
 template void WordTree<std::string>::merge_around(Key);
 template void WordTree<std::string>::make_up_for_merges();
 
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

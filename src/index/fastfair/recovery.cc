@@ -8,7 +8,7 @@
 #include "index/common/retry.h"
 #include "index/fastfair/fastfair.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 namespace {
 
 void check_fanout([[maybe_unused]] unsigned fanout) { assert(fanout >= 4 && fanout <= kCapacity); }
@@ -128,4 +128,4 @@ template WordTree<std::string>::WordTree(pool::IndexHandle, Kind);
 template WordTree<std::string>::WordTree(pool::PoolCore&, std::uint64_t&, Kind, unsigned, unsigned);
 template void WordTree<std::string>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
 
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

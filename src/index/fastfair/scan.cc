@@ -1,7 +1,7 @@
 // Ordered iteration: leaf by leaf along `next`, each as it was at one moment.
 #include "index/fastfair/fastfair.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 
 template <class K, class V>
 struct Tree<K, V>::ScanBatch : Batch<K, V, kCapacity> {};
@@ -86,4 +86,4 @@ template void Tree<std::string, std::uint64_t>::scan(Key, Visitor<std::string, s
 template void Tree<std::string, std::string>::scan(Key, Visitor<std::string, std::string>,
                                                    std::size_t) const;
 
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

@@ -5,7 +5,7 @@
 #include "index/fastfair/shift.h"
 #include "pool/checked.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 
 namespace {
 
@@ -161,4 +161,4 @@ template auto WordTree<std::string>::seek(Target, unsigned, Node**) const -> See
 template bool WordTree<std::string>::lock_node(Locked&, Key, unsigned, Node**) const;
 template std::optional<Entry> WordTree<std::string>::find_last_of(Target) const;
 
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

@@ -4,7 +4,7 @@
 
 #include "alloc/layout.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 namespace {
 
 constexpr std::uint64_t position_of(unsigned i) {
@@ -151,4 +151,4 @@ void remove_entry(const pm::Persister& pm, Node& node, unsigned at) {
   close_gap(pm, node, at);
 }
 
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

@@ -21,7 +21,7 @@
 #include "pm/access.h"
 #include "pm/persist.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 
 inline Meta meta_of(const Node& node) { return Meta::unpack(pm::load(node.meta)); }
 
@@ -83,4 +83,4 @@ bool mend(const pm::Persister& pm, Node& node);
 void insert_entry(const pm::Persister& pm, Node& node, unsigned at, Entry entry);
 void remove_entry(const pm::Persister& pm, Node& node, unsigned at);
 
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

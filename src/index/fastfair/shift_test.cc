@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 namespace {
 
 using Pairs = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
@@ -111,4 +111,4 @@ TEST_F(Shift, SaysWhatCommits) {
 }
 
 }  // namespace
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

@@ -13,7 +13,7 @@
 #include "index/common/separator.h"
 #include "index/fastfair/fastfair.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 
 /// Splits a full, locked, mended node, so that `key` finds room in it or in its new right
 /// neighbour, which is returned. The upper half moves. But in the last node of its level, if `key`
@@ -154,4 +154,4 @@ template Node* WordTree<std::string>::split(Node&, Key);
 template void WordTree<std::string>::relink(alloc::Session, Node&, pm::Offset, unsigned);
 template void WordTree<std::string>::install(Node&);
 
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

@@ -4,7 +4,7 @@
 #include "index/common/test_crew.h"
 #include "index/fastfair/test_tree.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 namespace {
 
 constexpr unsigned kFanout = 4;
@@ -17,4 +17,4 @@ TEST(FastFairStress, Strings) {
 }
 
 }  // namespace
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

@@ -6,7 +6,7 @@
 #include "index/common/engine_traits.h"
 #include "index/fastfair/fastfair.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 
 struct TestTraits {
   template <Storable K, Storable V>
@@ -24,4 +24,4 @@ struct TestTraits {
   };
 };
 
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

@@ -8,7 +8,7 @@
 #include "index/common/test_pool.h"
 #include "index/fastfair/fastfair.h"
 
-namespace perdix::index::fastfair {
+namespace perdix::detail::index::fastfair {
 
 template <class K, class V>
 class TestTree : public TestPool<TestTree<K, V>> {
@@ -51,4 +51,4 @@ class TestTree : public TestPool<TestTree<K, V>> {
   std::optional<Tree<K, V>> tree_;
 };
 
-}  // namespace perdix::index::fastfair
+}  // namespace perdix::detail::index::fastfair

@@ -16,7 +16,7 @@
 #include "index/nbtree/reference.h"
 #include "util/huge_vector.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 template <class K>
 struct ListedAnchor {
@@ -120,4 +120,4 @@ util::HugeVector<ListedAnchor<K>> listed_anchors(const pool::PoolCore& pool, con
   return anchors;
 }
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

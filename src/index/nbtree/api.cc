@@ -9,25 +9,26 @@ namespace perdix {
 
 template <Storable K, Storable V>
 NbTree<K, V>::NbTree(const Pool& pool, std::string_view name, const IndexOptions& options)
-    : OrderedIndex<index::nbtree::Tree<K, V>, K, V>(
-          index::open_typed<index::nbtree::Tree<K, V>, K, V>(pool, name, index::nbtree::kEngineName,
-                                                             options)) {}
+    : OrderedIndex<detail::index::nbtree::Tree<K, V>, K, V>(
+          detail::index::open_typed<detail::index::nbtree::Tree<K, V>, K, V>(
+              pool, name, detail::index::nbtree::kEngineName, options)) {}
 
-template class PointIndex<index::nbtree::Tree<std::uint64_t, std::uint64_t>, std::uint64_t,
+template class PointIndex<detail::index::nbtree::Tree<std::uint64_t, std::uint64_t>, std::uint64_t,
                           std::uint64_t>;
-template class PointIndex<index::nbtree::Tree<std::uint64_t, std::string>, std::uint64_t,
+template class PointIndex<detail::index::nbtree::Tree<std::uint64_t, std::string>, std::uint64_t,
                           std::string>;
-template class PointIndex<index::nbtree::Tree<std::string, std::uint64_t>, std::string,
+template class PointIndex<detail::index::nbtree::Tree<std::string, std::uint64_t>, std::string,
                           std::uint64_t>;
-template class PointIndex<index::nbtree::Tree<std::string, std::string>, std::string, std::string>;
+template class PointIndex<detail::index::nbtree::Tree<std::string, std::string>, std::string,
+                          std::string>;
 
-template class OrderedIndex<index::nbtree::Tree<std::uint64_t, std::uint64_t>, std::uint64_t,
-                            std::uint64_t>;
-template class OrderedIndex<index::nbtree::Tree<std::uint64_t, std::string>, std::uint64_t,
+template class OrderedIndex<detail::index::nbtree::Tree<std::uint64_t, std::uint64_t>,
+                            std::uint64_t, std::uint64_t>;
+template class OrderedIndex<detail::index::nbtree::Tree<std::uint64_t, std::string>, std::uint64_t,
                             std::string>;
-template class OrderedIndex<index::nbtree::Tree<std::string, std::uint64_t>, std::string,
+template class OrderedIndex<detail::index::nbtree::Tree<std::string, std::uint64_t>, std::string,
                             std::uint64_t>;
-template class OrderedIndex<index::nbtree::Tree<std::string, std::string>, std::string,
+template class OrderedIndex<detail::index::nbtree::Tree<std::string, std::string>, std::string,
                             std::string>;
 
 template class NbTree<std::uint64_t, std::uint64_t>;

@@ -7,7 +7,7 @@
 #include "index/common/problems.h"
 #include "index/nbtree/nbtree.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 /// Checks the entries of one leaf: N3, N4, N6, and what DRAM knows of them.
 template <class K>
@@ -156,4 +156,4 @@ template void WordTree<std::uint64_t>::for_each_block(const BlockVisitor&) const
 template CheckReport WordTree<std::string>::check() const;
 template void WordTree<std::string>::for_each_block(const BlockVisitor&) const;
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

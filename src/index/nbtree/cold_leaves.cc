@@ -6,7 +6,7 @@
 #include "index/nbtree/reference.h"
 #include "pm/probe.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 /// Makes a leaf warm that was cold before that position. Null if it has been joined with its
 /// neighbour meanwhile. The caller holds a guard.
@@ -111,4 +111,4 @@ void ColdLeaves<K>::prefetch_cold(const Position<K>* at) const {
 template class ColdLeaves<std::uint64_t>;
 template class ColdLeaves<std::string>;
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -25,7 +25,7 @@
 #include "index/nbtree/ledger.h"
 #include "index/nbtree/survey.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 template <class K>
 class ColdLeaves {
@@ -68,4 +68,4 @@ class ColdLeaves {
   std::atomic<unsigned> deciding_{0};  // threads that kill entries of cold leaves
 };
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -5,7 +5,7 @@
 #include "index/nbtree/leaf.h"
 #include "util/striped_counter.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 /// Of the leaves that are warm. Thread-safe; a sum is exact while no thread changes the index.
 struct Counts {
@@ -27,4 +27,4 @@ struct Counts {
   }
 };
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

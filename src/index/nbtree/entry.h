@@ -20,7 +20,7 @@
 #include "index/common/word.h"
 #include "index/nbtree/layout.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 enum class State : std::uint8_t {
   special = 0,  ///< empty or dead: no key is here
@@ -72,4 +72,4 @@ Word with_state(Word word, State state) {
   return Codec<K>::pack(word & Codec<K>::kKeyBits, state);
 }
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -2,7 +2,7 @@
 
 #include "pm/probe.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 template <class K>
 void EntryProtocol<K>::persist_entries(const Leaf<K>& leaf, std::uint64_t slots) const {
@@ -134,4 +134,4 @@ void EntryProtocol<K>::freeze(Leaf<K>& leaf) const {
 template class EntryProtocol<std::uint64_t>;
 template class EntryProtocol<std::string>;
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -21,7 +21,7 @@
 #include "pm/access.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 /// What a search finds of a key in a leaf.
 struct Lookup {
@@ -138,4 +138,4 @@ bool EntryProtocol<K>::exchange(Entry& entry, const Word* only, pm::WordPair& ol
   }
 }
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -13,7 +13,7 @@
 #include "epoch/guard.h"
 #include "util/random.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 namespace {
 
 template <class Kinds>
@@ -133,4 +133,4 @@ TEST(NbTreeFullPools, BigValuesFitWhenSmallOnesAreErased) {
 }
 
 }  // namespace
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -5,7 +5,7 @@
 #include "index/common/groups.h"
 #include "index/nbtree/nbtree.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 template <class K>
 void WordTree<K>::find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
@@ -34,4 +34,4 @@ template void WordTree<std::uint64_t>::find_words(std::span<const Key>,
 template void WordTree<std::string>::find_words(std::span<const Key>,
                                                 std::span<std::optional<Word>>) const;
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -9,7 +9,7 @@
 #include "epoch/guard.h"
 #include "pm/probe.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 /// Whether two neighbours should become one.
 template <class K>
@@ -100,4 +100,4 @@ void Joins<K>::make_up_in_erase() {
 template class Joins<std::uint64_t>;
 template class Joins<std::string>;
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

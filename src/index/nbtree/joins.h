@@ -19,7 +19,7 @@
 #include "index/nbtree/smo.h"
 #include "util/spin_lock.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 template <class K>
 class Joins {
@@ -58,4 +58,4 @@ class Joins {
   K round_from_{};             // where the round over all leaves is
 };
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

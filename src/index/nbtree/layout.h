@@ -32,7 +32,7 @@
 
 #include "pm/offset.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 inline constexpr std::uint64_t kRootMagic = 0x3154'4f4f'5242'4e50;  // "PNBROOT1"
 
@@ -145,4 +145,4 @@ static_assert(std::has_unique_object_representations_v<Root> &&
               std::has_unique_object_representations_v<Page> &&
               std::has_unique_object_representations_v<AnchorPage>);
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

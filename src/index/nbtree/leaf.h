@@ -37,7 +37,7 @@
 #include "pm/probe.h"
 #include "util/line.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 template <class K>
 class Leaf;
@@ -285,4 +285,4 @@ inline std::uint8_t fingerprint_of(std::uint16_t hash) {
   return static_cast<std::uint8_t>(hash % 255 + 1);
 }
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

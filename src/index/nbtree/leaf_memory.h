@@ -17,7 +17,7 @@
 #include "pool/pool_core.h"
 #include "util/arena.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 template <class K>
 class LeafMemory {
@@ -82,4 +82,4 @@ class LeafMemory {
   ScanOrders orders_;
 };
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -19,7 +19,7 @@
 #include "index/nbtree/leaf.h"
 #include "index/nbtree/leaf_memory.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 template <class K>
 class LeafScanner {
@@ -72,4 +72,4 @@ class LeafScanner {
   LeafMemory<K>& memory_;
 };
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

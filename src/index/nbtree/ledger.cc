@@ -12,7 +12,7 @@
 #include "pm/access.h"
 #include "pool/checked.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 namespace {
 
 constexpr std::uint64_t kWholeWord = ~std::uint64_t{0};
@@ -643,4 +643,4 @@ void Ledger::Hold::unname() {
   }
 }
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

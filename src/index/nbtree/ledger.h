@@ -39,7 +39,7 @@
 #include "util/spin_lock.h"
 #include "util/stripe.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 using BlockVisitor = std::function<void(pm::Offset)>;
 
@@ -211,4 +211,4 @@ class Ledger::Hold {
   std::array<pm::Offset, 4> names_{};
 };
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

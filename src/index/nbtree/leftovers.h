@@ -18,7 +18,7 @@
 #include "pm/access.h"
 #include "pm/persist.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 class Leftovers {
  public:
@@ -95,4 +95,4 @@ class Leftovers {
   std::unordered_map<pm::Offset, Name> names_;
 };
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -15,7 +15,7 @@
 #include "index/nbtree/top.h"
 #include "pm/probe.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 template <class K>
 class Locator {
@@ -87,4 +87,4 @@ template <class K>
   }
 }
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -17,7 +17,7 @@
 #include "index/nbtree/test_tree.h"
 #include "util/random.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 namespace {
 
 /// While it lives, no memory becomes accessible.
@@ -131,11 +131,11 @@ TYPED_TEST(NbTreeMemory, WhatThrowsHasChangedNothing) {
 }
 
 }  // namespace
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree
 
 /// In place of the C library's: the arena calls it.
 extern "C" int mprotect(void* begin, std::size_t bytes, int access) noexcept {
-  if (perdix::index::nbtree::NoMoreMemory::active) {
+  if (perdix::detail::index::nbtree::NoMoreMemory::active) {
     errno = ENOMEM;
     return -1;
   }

@@ -7,7 +7,7 @@
 #include "index/common/limits.h"
 #include "index/common/retry.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 /// What there is of the key, at a moment when the leaf was at its position; durable.
 template <class K>
@@ -334,4 +334,4 @@ IndexStats WordTree<K>::stats() const {
 template class WordTree<std::uint64_t>;
 template class WordTree<std::string>;
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -53,7 +53,7 @@
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 inline constexpr std::string_view kEngineName = "nbtree";
 
@@ -198,4 +198,4 @@ class Tree final : public TypedTree<WordTree<K>, K, V> {
   pool::OpenIndexes::Entry entry_;  // last: made when the index is complete
 };
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

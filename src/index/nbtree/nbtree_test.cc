@@ -17,7 +17,7 @@
 #include "index/nbtree/anchors.h"
 #include "index/nbtree/test_tree.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 namespace {
 
 using Numbers = TestTree<std::uint64_t, std::uint64_t>;
@@ -533,4 +533,4 @@ TEST(NbTreeStrings, MixedOperations) {
 }
 
 }  // namespace
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

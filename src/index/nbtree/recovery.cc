@@ -20,7 +20,7 @@
 #include "index/nbtree/reference.h"
 #include "index/nbtree/survey.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 namespace {
 
 constexpr std::uint64_t kAllBits = ~std::uint64_t{0};
@@ -248,4 +248,4 @@ template WordTree<std::string>::WordTree(pool::IndexHandle, Kind, const IndexOpt
 template WordTree<std::string>::~WordTree();
 template void WordTree<std::string>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -4,7 +4,7 @@
 #include "index/nbtree/layout.h"
 #include "pool/checked.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 using pool::throw_corrupt;
 
@@ -28,4 +28,4 @@ inline unsigned capacity_of(const Block& block) {
   return Meta::unpack(pm::load(block.meta)).capacity;
 }
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -7,7 +7,7 @@
 #include "pm/probe.h"
 #include "util/spin_lock.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 namespace {
 
 [[noreturn]] void throw_no_reserve(const pool::PoolCore& pool) {
@@ -98,4 +98,4 @@ bool Reserve::free_pages() {
   return lock && ledger_.free_empty_pages(own());
 }
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -17,7 +17,7 @@
 #include "pool/pool_core.h"
 #include "util/spin_lock.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 class Reserve {
  public:
@@ -62,4 +62,4 @@ class Reserve {
   std::array<std::optional<Ledger::Hold>, 2> holds_;  // of a small block and of a larger one
 };
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -5,7 +5,7 @@
 #include "index/nbtree/resumer.h"
 #include "pm/probe.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 /// Has the leaves made warm in the background, if it may.
 template <class K>
@@ -81,4 +81,4 @@ bool Resumer<K>::free_leftovers() {
 template class Resumer<std::uint64_t>;
 template class Resumer<std::string>;
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -14,7 +14,7 @@
 
 #include "index/nbtree/test_tree.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 namespace {
 
 using NumberMap = std::map<std::uint64_t, std::uint64_t>;
@@ -212,4 +212,4 @@ TEST(NbTreeResume, ADamagedSuccessorIsFoundWhenTheLeafIsNeeded) {
 }
 
 }  // namespace
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -19,7 +19,7 @@
 #include "index/nbtree/top.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 template <class K>
 class Resumer {
@@ -56,4 +56,4 @@ class Resumer {
   Resumption resumption_;
 };
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

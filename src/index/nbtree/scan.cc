@@ -4,7 +4,7 @@
 #include "index/nbtree/leaf_scanner.h"
 #include "index/nbtree/nbtree.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 static_assert(kCapacity <= Places::kMost);
 
@@ -194,4 +194,4 @@ template class Tree<std::uint64_t, std::string>;
 template class Tree<std::string, std::uint64_t>;
 template class Tree<std::string, std::string>;
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

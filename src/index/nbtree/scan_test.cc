@@ -4,7 +4,7 @@
 #include "index/common/test_scans.h"
 #include "index/nbtree/test_tree.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 namespace {
 
 template <class K>
@@ -118,4 +118,4 @@ TYPED_TEST(NbTreeScan, OrdersCountAsDramAndStayWithinTheirBudget) {
 }
 
 }  // namespace
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -9,7 +9,7 @@
 
 #include "index/common/separator.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 namespace {
 
 /// As many pairs as one leaf takes from one that is replaced; more are split.
@@ -446,4 +446,4 @@ bool Structure<K>::join(const LeafRef<K>& left, const LeafRef<K>& right) {
 template class Structure<std::uint64_t>;
 template class Structure<std::string>;
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -39,7 +39,7 @@
 #include "index/nbtree/reserve.h"
 #include "index/nbtree/top.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 /// Two neighbours with up to so many pairs in all are joined.
 inline constexpr unsigned kJoinUpTo = 24;
@@ -129,4 +129,4 @@ class Structure {
   Counts& counts_;
 };
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -13,7 +13,7 @@
 #include "index/nbtree/test_tree.h"
 #include "util/random.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 namespace {
 
 /// All threads insert the same keys and erase them again: each insert that returns true has one
@@ -134,4 +134,4 @@ TEST(NbTreeStress, Numbers) { Crew<TestTree<std::uint64_t, std::uint64_t>, std::
 TEST(NbTreeStress, Strings) { Crew<TestTree<std::string, std::uint64_t>, std::string>().run(); }
 
 }  // namespace
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -10,7 +10,7 @@
 #include "index/nbtree/leaf.h"
 #include "util/line.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 /// Sets of slots.
 struct Survey {
@@ -62,4 +62,4 @@ Survey survey(const Words<K>& keys, View<K> low, std::span<const Word> words) {
   return found;
 }
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -7,7 +7,7 @@
 #include "index/nbtree/leaf.h"
 #include "index/nbtree/nbtree.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 struct TestTraits {
   template <Storable K, Storable V>
@@ -27,4 +27,4 @@ struct TestTraits {
   };
 };
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

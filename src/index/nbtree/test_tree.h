@@ -11,7 +11,7 @@
 #include "index/nbtree/ledger.h"
 #include "index/nbtree/nbtree.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 template <class K, class V>
 class TestTree : public TestPool<TestTree<K, V>> {
@@ -82,4 +82,4 @@ class TestTree : public TestPool<TestTree<K, V>> {
   pm::Offset root_ = pm::kNull;
 };
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

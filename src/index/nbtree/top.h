@@ -44,7 +44,7 @@
 #include "util/spin_lock.h"
 #include "util/stripe.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 /// What somebody has wished for.
 template <class K>
@@ -649,4 +649,4 @@ void Top<K>::set_root(Node* root, Change change) {
   replaced_.push_back(root);
 }
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

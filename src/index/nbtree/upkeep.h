@@ -28,7 +28,7 @@
 #include "index/nbtree/smo.h"
 #include "index/nbtree/top.h"
 
-namespace perdix::index::nbtree {
+namespace perdix::detail::index::nbtree {
 
 template <class K>
 struct Upkeep {
@@ -68,4 +68,4 @@ struct Upkeep {
   Resumer<K> resumer;
 };
 
-}  // namespace perdix::index::nbtree
+}  // namespace perdix::detail::index::nbtree

@@ -9,25 +9,26 @@ namespace perdix {
 
 template <Storable K, Storable V>
 SpTree<K, V>::SpTree(const Pool& pool, std::string_view name, const IndexOptions& options)
-    : OrderedIndex<index::sptree::Tree<K, V>, K, V>(
-          index::open_typed<index::sptree::Tree<K, V>, K, V>(pool, name, index::sptree::kEngineName,
-                                                             options)) {}
+    : OrderedIndex<detail::index::sptree::Tree<K, V>, K, V>(
+          detail::index::open_typed<detail::index::sptree::Tree<K, V>, K, V>(
+              pool, name, detail::index::sptree::kEngineName, options)) {}
 
-template class PointIndex<index::sptree::Tree<std::uint64_t, std::uint64_t>, std::uint64_t,
+template class PointIndex<detail::index::sptree::Tree<std::uint64_t, std::uint64_t>, std::uint64_t,
                           std::uint64_t>;
-template class PointIndex<index::sptree::Tree<std::uint64_t, std::string>, std::uint64_t,
+template class PointIndex<detail::index::sptree::Tree<std::uint64_t, std::string>, std::uint64_t,
                           std::string>;
-template class PointIndex<index::sptree::Tree<std::string, std::uint64_t>, std::string,
+template class PointIndex<detail::index::sptree::Tree<std::string, std::uint64_t>, std::string,
                           std::uint64_t>;
-template class PointIndex<index::sptree::Tree<std::string, std::string>, std::string, std::string>;
+template class PointIndex<detail::index::sptree::Tree<std::string, std::string>, std::string,
+                          std::string>;
 
-template class OrderedIndex<index::sptree::Tree<std::uint64_t, std::uint64_t>, std::uint64_t,
-                            std::uint64_t>;
-template class OrderedIndex<index::sptree::Tree<std::uint64_t, std::string>, std::uint64_t,
+template class OrderedIndex<detail::index::sptree::Tree<std::uint64_t, std::uint64_t>,
+                            std::uint64_t, std::uint64_t>;
+template class OrderedIndex<detail::index::sptree::Tree<std::uint64_t, std::string>, std::uint64_t,
                             std::string>;
-template class OrderedIndex<index::sptree::Tree<std::string, std::uint64_t>, std::string,
+template class OrderedIndex<detail::index::sptree::Tree<std::string, std::uint64_t>, std::string,
                             std::uint64_t>;
-template class OrderedIndex<index::sptree::Tree<std::string, std::string>, std::string,
+template class OrderedIndex<detail::index::sptree::Tree<std::string, std::string>, std::string,
                             std::string>;
 
 template class SpTree<std::uint64_t, std::uint64_t>;

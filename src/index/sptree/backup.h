@@ -24,7 +24,7 @@
 #include "pool/pool_core.h"
 #include "util/hash.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 template <Storable K>
 class Backup {
@@ -87,4 +87,4 @@ class Backup {
   Tree tree_;
 };
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -24,7 +24,7 @@
 #include "pool/background.h"
 #include "util/spin_lock.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 template <Storable K>
 class BackupQueue {
@@ -92,4 +92,4 @@ class BackupQueue {
   pool::Background::Job job_;  // last: finishes before anything else goes away
 };
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

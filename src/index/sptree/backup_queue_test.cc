@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 namespace {
 
 using Numbers = std::map<std::uint64_t, pm::Offset>;
@@ -121,4 +121,4 @@ TEST(BackupQueue, ThreadsLoseNothing) {
 }
 
 }  // namespace
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

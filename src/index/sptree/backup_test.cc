@@ -20,7 +20,7 @@
 #include "util/random.h"
 #include "util/test_directory.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 namespace {
 
 using namespace std::chrono_literals;
@@ -221,4 +221,4 @@ TYPED_TEST(BackupTest, AFullQueueLeavesNothingOut) {
 }
 
 }  // namespace
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

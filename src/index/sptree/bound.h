@@ -17,7 +17,7 @@
 
 #include "util/arena.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 template <Storable K>
 struct Bounds;
@@ -81,4 +81,4 @@ struct Bounds<std::string> {
   }
 };
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -8,7 +8,7 @@
 #include "index/sptree/filter.h"
 #include "index/sptree/mnode.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 /// Changes that a buffer holds: pairs and tombstones. The paper's 14 for each 64 slots of the leaf.
 inline constexpr unsigned kBufferPairs = 28;
@@ -32,4 +32,4 @@ static_assert(sizeof(WriteBuffer<int>) == 576);
 
 inline constexpr unsigned kChainRecords = WriteBuffer<int>::kChainRecords;
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

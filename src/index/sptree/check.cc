@@ -10,7 +10,7 @@
 #include "index/common/problems.h"
 #include "index/sptree/replay.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 /// Checks the pairs of one node, in the leaf and in the buffer: L3-L6, M2 and B2.
 template <class K>
@@ -198,4 +198,4 @@ void Checker<K>::for_each_block(const pool::BlockVisitor& visit) const {
 template class Checker<std::uint64_t>;
 template class Checker<std::string>;
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

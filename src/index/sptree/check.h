@@ -17,7 +17,7 @@
 #include "index/sptree/top_layer.h"
 #include "pool/open_index.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 template <class K>
 class Checker {
@@ -62,4 +62,4 @@ class Checker {
   const LeafOrders<K>& orders_;
 };
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

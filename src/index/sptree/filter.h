@@ -18,7 +18,7 @@
 #include "index/common/word.h"
 #include "index/sptree/slots.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 /// Never 0, which stands for a free slot. (1 is twice as frequent, at no price worth mentioning.)
 inline std::uint8_t fingerprint(Hash16 hash) {
@@ -147,4 +147,4 @@ class Bloom {
   std::array<std::atomic<std::uint64_t>, 4> words_{};
 };
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -5,7 +5,7 @@
 
 #include "index/sptree/mnode.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 namespace {
 
 using Node = Mnode<std::uint64_t>;
@@ -141,4 +141,4 @@ TEST(Bloom, AllBitsOfTheFilterAreUsedAndNoFlags) {
 }
 
 }  // namespace
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -6,7 +6,7 @@
 #include "index/common/groups.h"
 #include "index/sptree/sptree.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 template <class K>
 struct WordTree<K>::Pending {
@@ -88,4 +88,4 @@ template void WordTree<std::uint64_t>::find_words(std::span<const std::uint64_t>
 template void WordTree<std::string>::find_words(std::span<const std::string_view>,
                                                 std::span<std::optional<Word>>) const;
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -23,7 +23,7 @@
 #include "epoch/reclaimer.h"
 #include "util/arena.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 class Hints {
  public:
@@ -143,4 +143,4 @@ class Hints {
   std::mutex growing_;
 };
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -9,7 +9,7 @@
 #include "index/sptree/hints.h"
 #include "util/random.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 namespace {
 
 TEST(HintsStress, TablesGrowWhileHintsAreLeftAndAskedFor) {
@@ -49,4 +49,4 @@ TEST(HintsStress, TablesGrowWhileHintsAreLeftAndAskedFor) {
 }
 
 }  // namespace
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

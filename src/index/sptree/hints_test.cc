@@ -11,7 +11,7 @@
 #include "index/common/test_pool.h"
 #include "index/sptree/sptree.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 namespace {
 
 constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
@@ -218,4 +218,4 @@ TEST(HintedTree, KeysInClustersAreFoundWithoutHints) {
 }
 
 }  // namespace
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

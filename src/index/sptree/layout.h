@@ -33,7 +33,7 @@
 #include "index/sptree/slots.h"
 #include "pm/offset.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 inline constexpr std::uint64_t kLeafAlignment = pm::kLineSize;      ///< of its offset
 inline constexpr std::uint64_t kLeafMagic = 0x3246'4145'4c50'5350;  // "PSPLEAF2"
@@ -86,4 +86,4 @@ static_assert(offsetof(Leaf, low) == 16);
 static_assert(offsetof(Leaf, bitmaps) == 32);
 static_assert(offsetof(Leaf, pairs) == pm::kLineSize);
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -8,7 +8,7 @@
 #include "pm/access.h"
 #include "pm/persist.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 inline pm::Offset successor_of(const Leaf& leaf) { return pm::load(leaf.link) & ~kSelector; }
 
@@ -75,4 +75,4 @@ inline void flush_pairs(const pm::Persister& pm, const Leaf& leaf, SlotSet slots
 
 static_assert(place_of_slot(64) * sizeof(Pair) == pm::kLineSize);
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -4,7 +4,7 @@
 #include "index/sptree/layout.h"
 #include "pool/checked.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 inline Leaf& leaf_at(const pool::PoolCore& pool, pm::Offset offset) {
   return pool::checked_by_magic<Leaf>(pool, offset, "a leaf", kLeafMagic, kLeafAlignment);
@@ -14,4 +14,4 @@ inline Root& root_at(const pool::PoolCore& pool, pm::Offset offset) {
   return pool::checked_by_magic<Root>(pool, offset, "its root", kRootMagic);
 }
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

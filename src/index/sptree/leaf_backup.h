@@ -13,7 +13,7 @@
 #include "pm/probe.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 template <class K>
 class LeafBackup {
@@ -64,4 +64,4 @@ class LeafBackup {
   BackupQueue<K> queue_;             // last: what it does ends before the backup goes away
 };
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

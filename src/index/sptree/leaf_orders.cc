@@ -5,7 +5,7 @@
 #include <bit>
 #include <span>
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 namespace {
 
@@ -158,4 +158,4 @@ bool LeafOrders<K>::sound_if_kept(const Node& node) const {
 template class LeafOrders<std::uint64_t>;
 template class LeafOrders<std::string>;
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

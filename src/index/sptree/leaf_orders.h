@@ -21,7 +21,7 @@
 #include "index/sptree/middle_nodes.h"
 #include "index/sptree/node_buffers.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 /// The order of a node's pairs in the state that a version of its lock names.
 template <class K>
@@ -128,4 +128,4 @@ void LeafOrders<K>::collect(const Node& node, Key from, std::size_t limit, Order
     into.add(leaves_.keys().view(pairs.key(place)), pairs.value(place));
 }
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -22,7 +22,7 @@
 #include "pool/pool_core.h"
 #include "util/striped_counter.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 /// Slots of a leaf that have been filled.
 struct Placed {
@@ -175,4 +175,4 @@ Placed LeafStore<K>::place(Leaf& leaf, SlotSet taken, unsigned count, PairAt pai
   return placed;
 }
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -13,7 +13,7 @@
 
 #include "index/common/test_pool.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 namespace {
 
 /// A leaf that no index knows, and its pairs. `Kinds`: a pair of the types of keys and values.
@@ -158,4 +158,4 @@ TEST_F(LeafStoreStrings, WithoutSpaceNothingChanges) {
 }
 
 }  // namespace
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -5,7 +5,7 @@
 
 #include "index/sptree/mnode.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 /// Unlocks on destruction. One thread's.
 template <class K>
@@ -32,4 +32,4 @@ class LockedNode {
   Node* node_;
 };
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

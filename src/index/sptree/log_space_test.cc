@@ -24,7 +24,7 @@
 namespace perdix {
 namespace {
 
-using index::sptree::kEngineName;
+using detail::index::sptree::kEngineName;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
@@ -56,8 +56,8 @@ class LogSpaceTest : public testing::Test {
 
   /// The index "t", with buffers for all leaves unless another budget is given.
   template <class K, class V>
-  index::sptree::Tree<K, V> open(std::uint64_t budget = IndexOptions::kUnlimited) {
-    return index::sptree::Tree<K, V>(
+  detail::index::sptree::Tree<K, V> open(std::uint64_t budget = IndexOptions::kUnlimited) {
+    return detail::index::sptree::Tree<K, V>(
         pool_->core()->open_index("t", kEngineName, kKindOf<K>, kKindOf<V>), log_options(budget));
   }
 
@@ -71,15 +71,16 @@ class LogSpaceTest : public testing::Test {
   template <class Ask>
   std::uint64_t ask_log(Ask ask) {
     const auto handle = pool_->core()->open_index("t", kEngineName, Kind::u64, Kind::u64);
-    const index::sptree::Root& root = index::sptree::root_at(*pool_->core(), handle.root());
-    return ask(wal::Log(*pool_->core(), root.log, wal::Log::Limits{0}));
+    const detail::index::sptree::Root& root =
+        detail::index::sptree::root_at(*pool_->core(), handle.root());
+    return ask(detail::wal::Log(*pool_->core(), root.log, detail::wal::Log::Limits{0}));
   }
 
   /// Whether the closed index "t" has a log.
   template <class K, class V>
   bool has_log() {
     const auto handle = pool_->core()->open_index("t", kEngineName, kKindOf<K>, kKindOf<V>);
-    return index::sptree::root_at(*pool_->core(), handle.root()).log != pm::kNull;
+    return detail::index::sptree::root_at(*pool_->core(), handle.root()).log != detail::pm::kNull;
   }
 
   std::filesystem::path path_ =
@@ -94,12 +95,12 @@ void expect_no_problems(const Tree& tree) {
 }
 
 template <class K, class V>
-using Engine = index::sptree::Tree<K, V>;
+using Engine = detail::index::sptree::Tree<K, V>;
 
 /// Puts pairs with random keys until the pool is full; how many.
 template <class K, class V>
 std::uint64_t fill(Engine<K, V>& tree) {
-  util::Random random(5);
+  detail::util::Random random(5);
   for (std::uint64_t i = 0;; ++i) {
     try {
       tree.put(number_or_text<K>(random()), number_or_text<V>(i));
@@ -133,7 +134,7 @@ TYPED_TEST(FullPool, IsEmptiedByErasures) {
     Engine<K, V> tree = this->template open<K, V>();
     const std::uint64_t pairs = fill(tree);
     // Some updates find no room; they change nothing then.
-    util::Random random(5);
+    detail::util::Random random(5);
     for (std::uint64_t i = 0; i < pairs; ++i) {
       const auto key = number_or_text<K>(random());
       if (i % 64 != 0) continue;
@@ -147,7 +148,7 @@ TYPED_TEST(FullPool, IsEmptiedByErasures) {
       ASSERT_EQ(tree.get(key), number_or_text<V>(updated ? i + 1 : i));
     }
     expect_no_problems(tree);
-    util::Random same(5);
+    detail::util::Random same(5);
     for (std::uint64_t i = 0; i < pairs; ++i) ASSERT_TRUE(tree.erase(number_or_text<K>(same())));
     EXPECT_EQ(tree.size(), 0u);
     {
@@ -162,7 +163,7 @@ TYPED_TEST(FullPool, IsEmptiedByErasures) {
     const std::uint64_t once_more = fill(tree);
     EXPECT_GE(once_more, pairs - pairs / 4);
     expect_no_problems(tree);
-    util::Random again(5);
+    detail::util::Random again(5);
     for (std::uint64_t i = 0; i < once_more; ++i)
       ASSERT_TRUE(tree.erase(number_or_text<K>(again())));
     EXPECT_EQ(tree.size(), 0u);
@@ -202,7 +203,7 @@ TYPED_TEST(FullPool, IsOpenedWithAFirstBudget) {
   {
     Engine<K, V> tree = this->template open<K, V>();
     EXPECT_EQ(tree.size(), pairs);
-    util::Random same(5);
+    detail::util::Random same(5);
     for (std::uint64_t i = 0; i < pairs; ++i) ASSERT_TRUE(tree.erase(number_or_text<K>(same())));
     expect_no_problems(tree);
   }
@@ -225,7 +226,7 @@ TEST_F(LogSpaceTest, WritesOfFewKeysKeepTheLogShort) {
       }
       EXPECT_LT(tree.stats().pm_bytes, 8 * kMiB) << "from key " << 1000 * first;
     }
-    EXPECT_LT(ask_log([](const wal::Log& log) { return log.suffix_bytes(); }), 5 * kMiB);
+    EXPECT_LT(ask_log([](const detail::wal::Log& log) { return log.suffix_bytes(); }), 5 * kMiB);
     pool.close();
     std::filesystem::remove(path_);
   }
@@ -237,7 +238,7 @@ TEST_F(LogSpaceTest, LongWritingWithoutTheBackgroundKeepsTheLogShort) {
   constexpr std::uint64_t kKeys = 300'000;
   {
     SpTree<std::uint64_t, std::uint64_t> tree(pool, "t", log_options(IndexOptions::kUnlimited));
-    util::Random random(1);
+    detail::util::Random random(1);
     for (std::uint64_t i = 0; i < kKeys; ++i) tree.put(random(), i);
   }
   reopen();
@@ -252,7 +253,7 @@ TEST_F(LogSpaceTest, LongWritingWithoutTheBackgroundKeepsTheLogShort) {
     expect_no_problems(tree);
     EXPECT_EQ(tree.size(), kKeys);
   }
-  EXPECT_LT(ask_log([](const wal::Log& log) { return log.suffix_bytes(); }), 5 * kMiB);
+  EXPECT_LT(ask_log([](const detail::wal::Log& log) { return log.suffix_bytes(); }), 5 * kMiB);
 }
 
 /// DRAM of an index of so many keys after it was opened with a budget, and written to.
@@ -264,14 +265,14 @@ class BudgetTest : public LogSpaceTest, public testing::WithParamInterface<std::
     create();
     {
       SpTree<std::uint64_t, std::uint64_t> tree(*pool_, "t", log_options(first_budget));
-      util::Random random(1);
+      detail::util::Random random(1);
       for (std::uint64_t i = 0; i < kKeys; ++i) tree.put(random(), i);
     }
     reopen();
     std::uint64_t bytes = 0;
     {
       SpTree<std::uint64_t, std::uint64_t> tree(*pool_, "t", log_options(budget, GetParam() != 0));
-      util::Random random(1);
+      detail::util::Random random(1);
       for (std::uint64_t i = 0; i < kKeys; ++i) EXPECT_TRUE(tree.update(random(), i + 1));
       expect_no_problems(tree);
       bytes = tree.stats().dram_bytes;

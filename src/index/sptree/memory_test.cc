@@ -84,7 +84,7 @@ extern "C" int mprotect(void* address, std::size_t bytes, int access) noexcept {
   return static_cast<int>(::syscall(SYS_mprotect, address, bytes, access));
 }
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 namespace {
 
 template <class K>
@@ -217,4 +217,4 @@ TEST(ColdLeaves, OfOtherGapsDoNotWaitForAThreadThatStandsStill) {
 }
 
 }  // namespace
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

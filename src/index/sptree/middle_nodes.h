@@ -20,7 +20,7 @@
 #include "util/arena.h"
 #include "util/striped_counter.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 template <class K>
 class MiddleNodes {
@@ -118,4 +118,4 @@ class MiddleNodes {
   util::StripedCounter count_;
 };
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

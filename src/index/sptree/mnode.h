@@ -27,7 +27,7 @@
 #include "util/arena.h"
 #include "util/line.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 /// A leaf's address and the number of a write buffer in one word, for which a node has no more
 /// room.
@@ -152,4 +152,4 @@ struct alignas(64) Mnode {
 
 static_assert(sizeof(Mnode<std::uint64_t>) == 192 && sizeof(Mnode<std::string>) == 192);
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

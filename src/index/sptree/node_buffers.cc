@@ -2,7 +2,7 @@
 
 #include <cassert>
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 template <class K>
 void NodeBuffers<K>::remove(Buffer& buffer, unsigned i) {
@@ -105,4 +105,4 @@ std::uint32_t NodeBuffers<K>::take_cold() {
 template class NodeBuffers<std::uint64_t>;
 template class NodeBuffers<std::string>;
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

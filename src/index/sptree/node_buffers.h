@@ -30,7 +30,7 @@
 #include "index/sptree/replay.h"
 #include "wal/log.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 /// Where a pair lies: in a slot of the leaf, or in the write buffer; and its value.
 struct Found {
@@ -244,4 +244,4 @@ void NodeBuffers<K>::replace(Buffer& buffer, unsigned i, const NewValue& value) 
   ++buffer.records;
 }
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -9,7 +9,7 @@
 #include "epoch/guard.h"
 #include "index/common/test_pool.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 namespace {
 
 template <class K>
@@ -138,4 +138,4 @@ TYPED_TEST(NodeBuffersTest, ALeafWithoutRoomTakesNothing) {
 }
 
 }  // namespace
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -12,7 +12,7 @@
 #include "index/sptree/node_buffers.h"
 #include "index/sptree/top_layer.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 template <class K>
 class NodeHints {
@@ -69,4 +69,4 @@ class NodeHints {
   const TopLayer<K>& top_;
 };
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

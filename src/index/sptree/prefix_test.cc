@@ -13,7 +13,7 @@
 #include "index/common/test_pool.h"
 #include "index/sptree/sptree.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 namespace {
 
 using Model = std::map<std::string, std::uint64_t>;
@@ -137,4 +137,4 @@ INSTANTIATE_TEST_SUITE_P(Bytes, PrefixTest,
                          name_of);
 
 }  // namespace
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

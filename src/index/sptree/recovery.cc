@@ -17,7 +17,7 @@
 #include "index/sptree/replay.h"
 #include "index/sptree/sptree.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 template <class K>
 WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options,
@@ -222,4 +222,4 @@ template WordTree<std::string>::WordTree(pool::IndexHandle, Kind, const IndexOpt
                                          const wal::Log::Limits&);
 template void WordTree<std::string>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

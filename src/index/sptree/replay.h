@@ -21,7 +21,7 @@
 #include "pool/layout.h"
 #include "wal/log.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 /// Of a chain: a buffer holds 28 changes, and a few more follow where keys are written twice.
 inline constexpr unsigned kUsualRecords = 32;
@@ -123,4 +123,4 @@ std::optional<Survivor> survivor_of(const pool::PoolCore& pool, const Words<K>& 
   return Survivor{owner, head, replay(log, owner, head, leaf, in_range), std::nullopt};
 }
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

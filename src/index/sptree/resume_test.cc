@@ -20,8 +20,8 @@
 namespace perdix {
 namespace {
 
-using BackupOf = index::sptree::BackupOf<std::uint64_t>;
-using index::sptree::kLeafPairs;
+using BackupOf = detail::index::sptree::BackupOf<std::uint64_t>;
+using detail::index::sptree::kLeafPairs;
 using Numbers = std::map<std::uint64_t, std::uint64_t>;
 
 IndexOptions options_with(std::uint64_t dram_budget, bool in_background = false) {

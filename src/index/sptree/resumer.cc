@@ -7,7 +7,7 @@
 
 #include "index/sptree/leaf_at.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 namespace {
 
 /// Leaves whose chains are asked for at a time: they use a fraction of the nearest cache.
@@ -354,4 +354,4 @@ void Resumer<K>::count_pairs(const Node& node) {
 template class Resumer<std::uint64_t>;
 template class Resumer<std::string>;
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

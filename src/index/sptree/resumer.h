@@ -40,7 +40,7 @@
 #include "index/sptree/resumption.h"
 #include "index/sptree/top_layer.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 template <class K>
 class Resumer {
@@ -137,4 +137,4 @@ class Resumer {
   Resumption resumption_;  // last: what its thread does ends before anything else goes away
 };
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

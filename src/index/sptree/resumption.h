@@ -9,7 +9,7 @@
 #include "util/stripe.h"
 #include "wal/chain.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 /// Leaves come back side by side: whoever makes one warm holds the lock of the node to the left of
 /// the gap that it is in, and there are about as many gaps as leaves that came back by themselves.
@@ -41,4 +41,4 @@ class LogShare {
 /// what it uses goes: the order of the bases.)
 class Resumption : public LogShare, public index::Resumption {};
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

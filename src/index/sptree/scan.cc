@@ -4,7 +4,7 @@
 
 #include "index/sptree/sptree.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 /// The pairs of one leaf and its write buffer.
 template <class K, class V>
@@ -98,4 +98,4 @@ template void Tree<std::string, std::uint64_t>::scan(Key, Visitor<std::string, s
 template void Tree<std::string, std::string>::scan(Key, Visitor<std::string, std::string>,
                                                    std::size_t) const;
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

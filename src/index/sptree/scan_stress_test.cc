@@ -2,7 +2,7 @@
 #include "index/common/test_scans.h"
 #include "index/sptree/test_scan_tree.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 namespace {
 
 template <class K>
@@ -20,4 +20,4 @@ TYPED_TEST(SpTreeScanStress, ScansBesideWritersShowWhatStaysAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -8,7 +8,7 @@
 #include "index/sptree/leaf_at.h"
 #include "index/sptree/test_scan_tree.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 namespace {
 
 template <class K>
@@ -207,4 +207,4 @@ TEST(SpTreeScanDamage, DamagedLeavesAreNoticedWithAnOrderAndWithout) {
 }
 
 }  // namespace
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

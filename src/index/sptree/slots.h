@@ -13,7 +13,7 @@
 #include <cassert>
 #include <cstdint>
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 inline constexpr unsigned kLeafPairs = 128;
 inline constexpr unsigned kColumns = 8;
@@ -127,4 +127,4 @@ constexpr std::uint16_t rows_of_word(std::uint64_t word) {
   return static_cast<std::uint16_t>(folded | folded >> kRows);
 }
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

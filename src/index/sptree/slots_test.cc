@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 namespace {
 
 SlotSet set_of(std::initializer_list<unsigned> slots) {
@@ -64,4 +64,4 @@ TEST(Slots, ALineIsARowOfOneWord) {
 }
 
 }  // namespace
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

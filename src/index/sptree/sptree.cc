@@ -8,7 +8,7 @@
 #include "index/sptree/check.h"
 #include "util/hash.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 template <class K>
 [[gnu::flatten]] auto WordTree<K>::lock_node(Key key, Hash16 hash, bool may_add) -> LockedNode {
@@ -302,4 +302,4 @@ bool WordTree<K>::order_kept(Key key) const {
 template class WordTree<std::uint64_t>;
 template class WordTree<std::string>;
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

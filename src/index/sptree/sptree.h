@@ -67,7 +67,7 @@
 #include "util/arena.h"
 #include "wal/log.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 inline constexpr std::string_view kEngineName = "sptree";
 
@@ -302,4 +302,4 @@ auto WordTree<K>::read_node_from(Node* node, Key key, Read read) const {
   return keep_reading(node, key, read);
 }
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -20,7 +20,7 @@
 namespace perdix {
 namespace {
 
-using index::sptree::kLeafPairs;
+using detail::index::sptree::kLeafPairs;
 
 class SpTreeTest : public testing::Test {
  protected:
@@ -166,7 +166,8 @@ TEST_F(SpTreeTest, BufferedPairsSurviveReopeningWithoutABudget) {
 TEST_F(SpTreeTest, AReaderMayLoseTheBufferThatItLooksAt) {
   SpTree<std::uint64_t, std::uint64_t> tree(
       pool_, "t",
-      IndexOptions{sizeof(index::sptree::WriteBuffer<index::sptree::Mnode<std::uint64_t>>)});
+      IndexOptions{
+          sizeof(detail::index::sptree::WriteBuffer<detail::index::sptree::Mnode<std::uint64_t>>)});
   constexpr std::uint64_t kFar = std::uint64_t{1} << 32, kFew = 8;
   constexpr int kTurn = 2048;  // long enough for the other leaf to count as cold
   for (std::uint64_t key = 0; key < 2 * kLeafPairs; ++key) tree.put(key * kFar, 0);

@@ -7,7 +7,7 @@
 #include "alloc/session.h"
 #include "index/common/separator.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 namespace {
 
 /// Two neighbours with fewer pairs than this together are merged: half of a leaf (§4.5).
@@ -385,4 +385,4 @@ void Structure<K>::merge_with_next(Node& node) {
 template class Structure<std::uint64_t>;
 template class Structure<std::string>;
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -26,7 +26,7 @@
 #include "index/sptree/node_hints.h"
 #include "index/sptree/top_layer.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 template <class K>
 class Structure {
@@ -89,4 +89,4 @@ class Structure {
   LeafBackup<K>& backup_;
 };
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -10,7 +10,7 @@
 #include "index/sptree/sptree.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 template <class K>
 class BackupOf {
@@ -52,4 +52,4 @@ class BackupOf {
   fastfair::Tree<K, std::uint64_t> tree_;
 };
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -8,7 +8,7 @@
 #include "index/sptree/buffer_shape.h"
 #include "index/sptree/sptree.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 template <class K>
 class ScanTree : public TestPool<ScanTree<K>> {
@@ -46,4 +46,4 @@ class ScanTree : public TestPool<ScanTree<K>> {
 inline constexpr std::uint64_t kScanBudgets[] = {0, 2 * sizeof(WriteBuffer<int>),
                                                  IndexOptions::kUnlimited};
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -7,7 +7,7 @@
 #include "index/sptree/filter.h"
 #include "index/sptree/sptree.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 struct TestTraits {
   template <Storable K, Storable V>
@@ -25,4 +25,4 @@ struct TestTraits {
   };
 };
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

@@ -23,7 +23,7 @@
 #include "index/sptree/mnode.h"
 #include "util/arena.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 
 template <class K>
 class TopLayer {
@@ -148,4 +148,4 @@ class TopLayer {
   std::atomic<std::uint64_t> missing_{0};  // T1
 };
 
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

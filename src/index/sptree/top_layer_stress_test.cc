@@ -18,7 +18,7 @@
 #include "util/random.h"
 #include "util/test_interrupter.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 namespace {
 
 constexpr unsigned kWriters = 2;
@@ -169,4 +169,4 @@ TYPED_TEST(TopLayerStress, GrowsAndShrinksBesideReadersAfterEachOpening) {
 }
 
 }  // namespace
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

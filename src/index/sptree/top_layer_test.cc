@@ -10,7 +10,7 @@
 #include "index/common/scan_orders.h"
 #include "index/sptree/middle_nodes.h"
 
-namespace perdix::index::sptree {
+namespace perdix::detail::index::sptree {
 namespace {
 
 template <class K>
@@ -91,4 +91,4 @@ TYPED_TEST(TopLayerTest, LacksNothingThatWasPublished) {
 }
 
 }  // namespace
-}  // namespace perdix::index::sptree
+}  // namespace perdix::detail::index::sptree

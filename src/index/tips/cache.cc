@@ -2,7 +2,7 @@
 
 #include <cassert>
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 Cache::Cache(epoch::Reclaimer& reclaimer, unsigned bits)
     : reclaimer_(reclaimer),
@@ -54,4 +54,4 @@ std::uint64_t Cache::dram_bytes() const {
   return (std::uint64_t{1} << bits()) * sizeof(Bucket) + static_cast<std::uint64_t>(bytes_.sum());
 }
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -17,7 +17,7 @@
 #include "util/spin_lock.h"
 #include "util/striped_counter.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 class Cache {
  public:
@@ -71,4 +71,4 @@ class Cache {
   util::StripedCounter bytes_;
 };
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -7,7 +7,7 @@
 #include "index/tips/reach.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 std::uint64_t Core::size() const {
   catch_up();
@@ -80,4 +80,4 @@ IndexStats Core::stats() const {
   return stats;
 }
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -11,7 +11,7 @@
 #include "pool/pool_core.h"
 #include "util/hash.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 std::uint64_t IntegerKeys::hash(Word key) { return util::hash(key); }
 std::uint64_t StringKeys::hash(Word key) { return util::hash(view(key)); }
@@ -107,4 +107,4 @@ void Core::after_write() {
     catch_up();
 }
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -42,7 +42,7 @@
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 /// What keys and values of an index are.
 struct Kinds {
@@ -227,4 +227,4 @@ class Core {
   std::optional<pool::Background::Job> job_;  // last: it uses all of the above
 };
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

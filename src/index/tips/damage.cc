@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <perdix/error.h>
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 void throw_corrupt(const pool::PoolCore& pool, std::string_view what) {
   throw Error(Errc::corrupt, fmt::format("{}: {} of a Tips index is damaged; run `perdix check` on "
@@ -11,4 +11,4 @@ void throw_corrupt(const pool::PoolCore& pool, std::string_view what) {
                                          pool.path().string(), what));
 }
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -5,9 +5,9 @@
 
 #include "pool/pool_core.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 /// Throws Errc::corrupt: `what` of the index is damaged.
 [[noreturn]] void throw_corrupt(const pool::PoolCore& pool, std::string_view what);
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -13,7 +13,7 @@
 
 #include "index/tips/layout.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 class Entry {
  public:
@@ -75,4 +75,4 @@ struct DestroyEntry {
   void operator()(Entry* entry) const noexcept { Entry::destroy(entry); }
 };
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -19,7 +19,7 @@
 
 #include "pm/offset.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 inline constexpr unsigned kLogs = 8;
 inline constexpr std::uint64_t kHeaderMagic = 0x31'5350'4954'5250;  // "PRTIPS1"
@@ -107,4 +107,4 @@ inline constexpr std::uint64_t kMarks = 15;
 inline constexpr unsigned kMemoryPerBlock =
     (kMemoryBytes - sizeof(LogBlock)) / sizeof(std::uint64_t);
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

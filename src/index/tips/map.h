@@ -26,7 +26,7 @@
 #include "pool/open_index.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 /// A key or a value as the bytes that a Core takes, and back.
 template <class T>
@@ -220,4 +220,4 @@ class OrderedMap : public Map<K, V> {
   std::optional<Pair> find_last(Key bound, bool strictly) const;
 };
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

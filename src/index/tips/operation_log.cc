@@ -8,7 +8,7 @@
 #include "index/tips/damage.h"
 #include "util/checksum.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 namespace {
 
 constexpr std::uint64_t round_up(std::uint64_t bytes) {
@@ -325,4 +325,4 @@ void OperationLogs::for_each_block(const pool::BlockVisitor& visit) const {
   }
 }
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -24,7 +24,7 @@
 #include "util/spin_lock.h"
 #include "util/stripe.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 /// What a record says.
 struct LoggedWrite {
@@ -118,4 +118,4 @@ class OperationLogs {
   alignas(util::kCacheLine) std::atomic<std::uint64_t> last_number_{0};
 };
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

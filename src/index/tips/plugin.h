@@ -14,7 +14,7 @@
 #include <new>
 #include <string_view>
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 using Word = std::uint64_t;
 
@@ -103,4 +103,4 @@ struct Plugin {
   bool (*inspect)(const void* index, Inspector& inspector);
 };
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -9,7 +9,7 @@
 #include "index/tips/indexes/hash_table.h"
 #include "index/tips/indexes/plugged.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 namespace {
 
 /// An index for both kinds of keys.
@@ -44,4 +44,4 @@ const Plugin& find_plugin(std::string_view engine, Kind keys) {
   return *plugin;
 }
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

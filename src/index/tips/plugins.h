@@ -7,7 +7,7 @@
 
 #include "index/tips/plugin.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 /// Begins the names of the engines.
 inline constexpr std::string_view kEnginePrefix = "tips:";
@@ -18,4 +18,4 @@ const Plugin* look_up_plugin(std::string_view name, Kind keys);
 /// The plug-in of an engine, "tips:btree", which must be one.
 const Plugin& find_plugin(std::string_view engine, Kind keys);
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -14,7 +14,7 @@
 #include "index/tips/plugin.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 class Reach final : public Inspector {
  public:
@@ -71,4 +71,4 @@ class Reach final : public Inspector {
   std::uint64_t blocks_ = 0, pairs_ = 0;
 };
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -16,7 +16,7 @@
 #include "pool/origin.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 namespace {
 
 constexpr std::uint64_t kRingBytes = std::uint64_t{256} << 10;
@@ -267,4 +267,4 @@ void Core::destroy(pool::PoolCore& pool, std::uint64_t& root, Kinds kinds) {
   core.destroyed_ = true;
 }
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -12,7 +12,7 @@
 #include "index/tips/core.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 /// A new word of the index: an integer, or a copy of a string in memory of the pool.
 Word Core::new_word(std::string_view bytes, Kind kind) const {
@@ -222,4 +222,4 @@ void Core::for_each_pending(const std::function<void(const Entry&)>& show) const
     if (!entry->has(Entry::kSuperseded)) show(*entry);
 }
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 class Scaling {
  public:
@@ -58,4 +58,4 @@ class Scaling {
   bool settled_ = false;  // at best_, until fewer will do
 };
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

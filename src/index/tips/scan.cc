@@ -4,7 +4,7 @@
 #include "epoch/guard.h"
 #include "index/tips/map.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 template <class K, class V>
 auto Map<K, V>::pending() const -> Pending {
@@ -180,4 +180,4 @@ template class OrderedMap<std::uint64_t, std::string>;
 template class OrderedMap<std::string, std::uint64_t>;
 template class OrderedMap<std::string, std::string>;
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

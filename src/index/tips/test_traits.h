@@ -9,7 +9,7 @@
 #include "index/tips/indexes/btree.h"
 #include "index/tips/tips.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 struct HashTraits {
   template <Storable K, Storable V>
@@ -48,4 +48,4 @@ struct BTreeTraits {
 /// More than one engine, which the list of all engines takes one by one.
 using TestTraits = std::tuple<HashTraits, BTreeTraits>;
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -5,9 +5,9 @@
 
 #include "index/tips/map.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 inline constexpr std::string_view kHashEngine = "tips:hash";
 inline constexpr std::string_view kBTreeEngine = "tips:btree";
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -21,7 +21,7 @@
 #include "util/hash.h"
 #include "util/random.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 namespace {
 
 using U64 = std::uint64_t;
@@ -350,4 +350,4 @@ TEST(CacheTest, KeepsWhatIsQueuedAndFewOfTheRest) {
 }
 
 }  // namespace
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

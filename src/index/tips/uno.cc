@@ -9,7 +9,7 @@
 #include "index/tips/plugin.h"
 #include "util/checksum.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 namespace {
 
 // The operation that this thread replays: plug-ins are code that knows no context.
@@ -325,4 +325,4 @@ void Uno::for_each_block(const pool::BlockVisitor& visit) const {
   for (const pm::Offset block : memory_) visit(block);
 }
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -25,7 +25,7 @@
 #include "pool/open_index.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 class Uno {
  public:
@@ -137,4 +137,4 @@ class Uno {
   std::uint64_t written_ = 0, saved_ = 0;
 };
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

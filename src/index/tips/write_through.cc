@@ -11,7 +11,7 @@
 #include "index/tips/core.h"
 #include "pool/pool_core.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 namespace {
 
 /// An entry that will cancel another one.
@@ -71,4 +71,4 @@ Core::Attempt Core::write_through(Entry& entry, Decide decide, void* context) {
   return attempt;
 }
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

@@ -12,7 +12,7 @@ bool CallSites::suppresses() const {
   return suppressed_.has_value();
 }
 
-bool CallSites::counts(const pm::Site& site, Event::Kind kind) {
+bool CallSites::counts(const detail::pm::Site& site, Event::Kind kind) {
   const std::lock_guard lock(mutex_);
   const std::uint32_t number = sites_.number(site);
   sites_.count(number, kind);

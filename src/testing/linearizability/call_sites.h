@@ -20,7 +20,7 @@ class CallSites {
   bool suppresses() const;
 
   /// Counts a flush or a fence; false if it is left out.
-  bool counts(const pm::Site& site, Event::Kind kind);
+  bool counts(const detail::pm::Site& site, Event::Kind kind);
 
   std::vector<Sites::Use> uses() const;
 

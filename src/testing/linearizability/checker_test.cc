@@ -95,7 +95,7 @@ TEST(Checker, WhatIsInFlightAtACrashHappenedOrNot) {
 
 TEST(Checker, FindsTheOneWrongValueInALongRandomHistory) {
   constexpr std::uint64_t kSeed = 20;
-  util::Random random(kSeed);
+  detail::util::Random random(kSeed);
   std::vector<Operation> history;
   std::optional<Value> state;
   for (Tick t = 1; t < 400; ++t) {  // each overlaps several of its neighbours

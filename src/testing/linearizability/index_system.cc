@@ -24,9 +24,9 @@ constexpr Value kDamaged = ~Value{0};  // no operation writes it
 constexpr unsigned kManyLeaves = 49;
 
 LeafSizes leaf_sizes_of(std::string_view engine) {
-  const index::EngineTraits& traits = engine_traits(engine);
+  const detail::index::EngineTraits& traits = engine_traits(engine);
   return {traits.full, traits.most, traits.joinable, kManyLeaves,
-          index::find_engine(engine).can.inserts_ahead};
+          detail::index::find_engine(engine).can.inserts_ahead};
 }
 
 std::string number_bytes(std::uint64_t number) {
@@ -156,7 +156,7 @@ class IndexMap final : public Map {
   const IndexOptions options_after_;
   std::unique_ptr<Index> index_;
   Encoding encoding_;
-  const std::shared_ptr<pool::PoolCore> core_;
+  const std::shared_ptr<detail::pool::PoolCore> core_;
 };
 
 /// A file that is removed at the end.
@@ -217,7 +217,8 @@ class IndexSystem final : public System {
   /// Another index takes all the space, and gives some blocks back.
   void fill(std::uint64_t seed) const {
     const auto ballast = Index::open_or_create(
-        pool_, {"ballast", std::string(index::fastfair::kEngineName), Kind::u64, Kind::bytes});
+        pool_,
+        {"ballast", std::string(detail::index::fastfair::kEngineName), Kind::u64, Kind::bytes});
     std::uint64_t key = 0;
     for (const std::size_t size : {200'000, 10'000, 1'000, 600, 40}) {
       try {
@@ -241,7 +242,7 @@ class IndexSystem final : public System {
                static_cast<std::streamsize>(image.size()));
     file.close();
     if (!file) throw Error(Errc::io_error, "can't write " + file_.path().string());
-    pool::claim_image(file_.path());
+    detail::pool::claim_image(file_.path());
     return Pool::open(file_.path(), options);
   }
 

@@ -84,11 +84,11 @@ class Stays {
     return random_.below(std::uint64_t{1} << log);
   }
   bool is_chosen(std::string_view name) const {
-    return util::Random(std::hash<std::string_view>()(name) ^ salt_).one_in(kNamesOneIn);
+    return detail::util::Random(std::hash<std::string_view>()(name) ^ salt_).one_in(kNamesOneIn);
   }
 
   std::mutex mutex_;
-  util::Random random_;
+  detail::util::Random random_;
   bool any_;
   bool few_;
   std::uint64_t salt_;
@@ -121,16 +121,18 @@ class RunProbe : public YieldingProbe {
   void on_read(const void*, std::size_t) override {}
   void on_write(const void*, std::size_t) override {}
   /// Nothing is really flushed, and no pool writes its journal: what survives is worked out.
-  bool on_flush(const void*, std::size_t, const pm::Site&) override { return false; }
-  bool on_fence(const pm::Site&) override { return false; }
-  bool on_commit(std::span<const pm::Change>, const pm::Site&) override { return false; }
-  bool on_publish_for_next(std::uint64_t&, std::uint64_t, const pm::Site&) override {
+  bool on_flush(const void*, std::size_t, const detail::pm::Site&) override { return false; }
+  bool on_fence(const detail::pm::Site&) override { return false; }
+  bool on_commit(std::span<const detail::pm::Change>, const detail::pm::Site&) override {
+    return false;
+  }
+  bool on_publish_for_next(std::uint64_t&, std::uint64_t, const detail::pm::Site&) override {
     return false;
   }
 
  private:
   std::uint64_t seed_;
-  util::Random random_;
+  detail::util::Random random_;
   bool small_ = false;
   std::uint64_t children_ = 0;
 };
@@ -165,7 +167,7 @@ class PointProbe final : public RunProbe {
     memory_.wrote(p, n);
     scheduler_.point();
   }
-  bool on_flush(const void* p, std::size_t n, const pm::Site& site) override {
+  bool on_flush(const void* p, std::size_t n, const detail::pm::Site& site) override {
     point(where_.before_flush(), true);
     if (sites_.counts(site, Event::Kind::flush)) {
       memory_.flushed(p, n);
@@ -175,7 +177,7 @@ class PointProbe final : public RunProbe {
     }
     return false;
   }
-  bool on_fence(const pm::Site& site) override {
+  bool on_fence(const detail::pm::Site& site) override {
     point(where_.before_flush(), true);
     if (sites_.counts(site, Event::Kind::fence)) {
       memory_.fenced();
@@ -186,13 +188,14 @@ class PointProbe final : public RunProbe {
     return false;
   }
   /// A crash may come when the changes are durable and others have not seen them, or some only.
-  bool on_commit(std::span<const pm::Change> changes, const pm::Site& site) override {
+  bool on_commit(std::span<const detail::pm::Change> changes,
+                 const detail::pm::Site& site) override {
     on_fence(site);
     const bool counts = sites_.counts(site, Event::Kind::flush);
     if (counts) memory_.committed(changes);
-    for (const pm::Change& change : changes) {
+    for (const detail::pm::Change& change : changes) {
       point(where_.before_flush(), true);
-      pm::make(change);
+      detail::pm::make(change);
       if (counts) {
         memory_.made(change);
       } else {
@@ -204,7 +207,7 @@ class PointProbe final : public RunProbe {
     return false;
   }
   bool on_publish_for_next(std::uint64_t& word, std::uint64_t value,
-                           const pm::Site& site) override {
+                           const detail::pm::Site& site) override {
     scheduler_.point();
     __atomic_store_n(&word, value, __ATOMIC_RELEASE);
     memory_.wrote(&word, sizeof word);
@@ -234,13 +237,13 @@ class PointProbe final : public RunProbe {
 
 class InstalledProbe {
  public:
-  explicit InstalledProbe(pm::Probe& probe) : before_(pm::install_probe(&probe)) {}
-  ~InstalledProbe() { pm::install_probe(before_); }
+  explicit InstalledProbe(detail::pm::Probe& probe) : before_(detail::pm::install_probe(&probe)) {}
+  ~InstalledProbe() { detail::pm::install_probe(before_); }
   InstalledProbe(const InstalledProbe&) = delete;
   InstalledProbe& operator=(const InstalledProbe&) = delete;
 
  private:
-  pm::Probe* before_;
+  detail::pm::Probe* before_;
 };
 
 struct Crash {
@@ -281,7 +284,7 @@ class Run {
     const std::uint64_t expected = system.points_of_a_call() * calls.size() * calls[0].size();
     Scheduler scheduler(static_cast<unsigned>(calls.size()), random_(), expected);
     SurvivingMemory memory(system.memory(), system.needs_flushes());
-    crash_random_ = util::Random(random_());
+    crash_random_ = detail::util::Random(random_());
     crash_is_near_ = false;
     doubts_one_in_ = std::uint64_t{1} << crash_random_.below(4);
     await_doubts_ = random_.one_in(2) && system.needs_flushes() && !sites_.suppresses();
@@ -438,7 +441,7 @@ class Run {
   }
 
   std::uint64_t seed_;
-  util::Random random_;
+  detail::util::Random random_;
   CallSites& sites_;
   RunProbe quiet_;
   InstalledProbe installed_;
@@ -448,7 +451,7 @@ class Run {
   std::mutex mutex_;  // guards what follows while threads run
   History history_;
   ScheduleOutcome outcome_;
-  util::Random crash_random_{0};
+  detail::util::Random crash_random_{0};
   std::uint64_t returns_left_ = 0;   // until the crash that follows a suppressed call
   bool crash_is_near_ = false;       // since a thread stays where it is
   bool await_doubts_ = false;        // the crash comes when a call has read what is not durable:

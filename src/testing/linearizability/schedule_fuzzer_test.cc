@@ -15,12 +15,13 @@ namespace {
 
 using ::testing::IsEmpty;
 
-MakeSystem toys(pm::Domain domain, Flaw flaw) {
+MakeSystem toys(detail::pm::Domain domain, Flaw flaw) {
   return [=] { return std::make_unique<ToySystem>(domain, flaw); };
 }
 
 /// The first seed with which a problem shows.
-std::optional<std::uint64_t> first_finding(pm::Domain domain, Flaw flaw, std::uint64_t seeds) {
+std::optional<std::uint64_t> first_finding(detail::pm::Domain domain, Flaw flaw,
+                                           std::uint64_t seeds) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     if (!run_schedule(toys(domain, flaw), seed).problems.empty()) return seed;
   }
@@ -28,7 +29,8 @@ std::optional<std::uint64_t> first_finding(pm::Domain domain, Flaw flaw, std::ui
 }
 
 TEST(ScheduleFuzzer, FindsNothingWrongInWhatIsRight) {
-  for (const pm::Domain domain : {pm::Domain::cpu_cache, pm::Domain::memory_controller}) {
+  for (const detail::pm::Domain domain :
+       {detail::pm::Domain::cpu_cache, detail::pm::Domain::memory_controller}) {
     std::uint64_t crashes = 0;
     for (std::uint64_t seed = 1; seed <= 150; ++seed) {
       const ScheduleOutcome outcome = run_schedule(toys(domain, Flaw::none), seed);
@@ -41,7 +43,7 @@ TEST(ScheduleFuzzer, FindsNothingWrongInWhatIsRight) {
 }
 
 TEST(ScheduleFuzzer, ASeedIsASchedule) {
-  const MakeSystem make = toys(pm::Domain::memory_controller, Flaw::none);
+  const MakeSystem make = toys(detail::pm::Domain::memory_controller, Flaw::none);
   std::set<std::uint64_t> seen;
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     const ScheduleOutcome outcome = run_schedule(make, seed);
@@ -54,10 +56,10 @@ TEST(ScheduleFuzzer, ASeedIsASchedule) {
 class FlawTest : public ::testing::TestWithParam<Flaw> {};
 
 TEST_P(FlawTest, IsFound) {
-  const auto seed = first_finding(pm::Domain::memory_controller, GetParam(), 1000);
+  const auto seed = first_finding(detail::pm::Domain::memory_controller, GetParam(), 1000);
   ASSERT_TRUE(seed.has_value());
   EXPECT_FALSE(
-      run_schedule(toys(pm::Domain::memory_controller, GetParam()), *seed).problems.empty())
+      run_schedule(toys(detail::pm::Domain::memory_controller, GetParam()), *seed).problems.empty())
       << "seed " << *seed << " does not find it again";
   RecordProperty("seed", std::to_string(*seed));
 }
@@ -70,7 +72,8 @@ INSTANTIATE_TEST_SUITE_P(All, FlawTest,
                                            Flaw::scan_goes_back, Flaw::erase_comes_back));
 
 TEST(ScheduleFuzzer, FlushesMatterOnlyWhereCachesAreLost) {
-  EXPECT_EQ(first_finding(pm::Domain::cpu_cache, Flaw::put_is_not_flushed, 50), std::nullopt);
+  EXPECT_EQ(first_finding(detail::pm::Domain::cpu_cache, Flaw::put_is_not_flushed, 50),
+            std::nullopt);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 /// Draws the calls of a plan.
 class Planner {
  public:
-  Planner(util::Random& random, bool ordered, const LeafSizes& leaf)
+  Planner(detail::util::Random& random, bool ordered, const LeafSizes& leaf)
       : random_(random),
         ordered_(ordered),
         full_(random.one_in(2) ? leaf.full : leaf.most),
@@ -190,7 +190,7 @@ class Planner {
   Key any_key() { return plan_.keys[random_.below(plan_.keys.size())]; }
   Value next_value() { return ++last_value_; }
 
-  util::Random& random_;
+  detail::util::Random& random_;
   bool ordered_;
   std::uint64_t full_;
   std::uint64_t most_;
@@ -228,7 +228,7 @@ std::uint64_t SchedulePlan::calls() const {
   return calls;
 }
 
-SchedulePlan draw_plan(util::Random& random, bool ordered, const LeafSizes& leaf,
+SchedulePlan draw_plan(detail::util::Random& random, bool ordered, const LeafSizes& leaf,
                        std::optional<Beginning> beginning) {
   return Planner(random, ordered, leaf).draw(beginning);
 }

@@ -43,7 +43,7 @@ struct SchedulePlan {
 /// leaf that is full, behind which all threads insert and erase, so that leaves come and go; and
 /// many leaves, full or sparse, so that what is above them changes, too. Else most calls go to four
 /// keys.
-SchedulePlan draw_plan(util::Random& random, bool ordered, const LeafSizes& leaf,
+SchedulePlan draw_plan(detail::util::Random& random, bool ordered, const LeafSizes& leaf,
                        std::optional<Beginning> beginning = std::nullopt);
 
 }  // namespace perdix::testing

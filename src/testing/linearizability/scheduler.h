@@ -113,7 +113,7 @@ class Scheduler {
   std::uint64_t points_ = 0;
   std::uint64_t action_at_ = 0;
   std::function<void()> action_;
-  util::Random random_;
+  detail::util::Random random_;
   std::optional<std::uint64_t> one_in_;  // by chance; else by priorities
   std::set<std::uint64_t> changes_;
   std::optional<std::uint64_t> last_change_;

@@ -64,12 +64,12 @@ void SurvivingMemory::persist(const Flush& flush) {
   std::ranges::copy(flush.content, durable_.begin() + static_cast<long>(flush.line * kLine));
 }
 
-void SurvivingMemory::committed(std::span<const pm::Change> changes) {
+void SurvivingMemory::committed(std::span<const detail::pm::Change> changes) {
   if (!needs_flushes_) return;
   const std::lock_guard lock(mutex_);
   to_be_made_.insert(to_be_made_.end(), changes.begin(), changes.end());
   std::vector<Flush>& flushes = flushes_for_all_;
-  for (const pm::Change& change : changes) {
+  for (const detail::pm::Change& change : changes) {
     each_line(change.word, sizeof *change.word, [&](std::size_t line) { stored_.insert(line); });
     note(flushes, change.word, sizeof *change.word);
   }
@@ -77,10 +77,10 @@ void SurvivingMemory::committed(std::span<const pm::Change> changes) {
   flushes.clear();
 }
 
-void SurvivingMemory::made(const pm::Change& change) {
+void SurvivingMemory::made(const detail::pm::Change& change) {
   if (!needs_flushes_) return;
   const std::lock_guard lock(mutex_);
-  to_be_made_.erase(std::ranges::find_if(to_be_made_, [&](const pm::Change& other) {
+  to_be_made_.erase(std::ranges::find_if(to_be_made_, [&](const detail::pm::Change& other) {
     return other.word == change.word && other.mask == change.mask;
   }));
 }
@@ -89,7 +89,7 @@ void SurvivingMemory::made(const pm::Change& change) {
 std::vector<std::byte> SurvivingMemory::content(std::size_t line) const {
   const auto now = region_.subspan(line * kLine, kLine);
   std::vector<std::byte> bytes(now.begin(), now.end());
-  for (const pm::Change& change : to_be_made_) {
+  for (const detail::pm::Change& change : to_be_made_) {
     const auto at = reinterpret_cast<const std::byte*>(change.word) - now.data();
     if (at < 0 || static_cast<std::size_t>(at) >= kLine) continue;
     std::uint64_t word;
@@ -149,7 +149,7 @@ std::vector<std::size_t> SurvivingMemory::dirty() const {
   return lines;
 }
 
-std::vector<std::byte> SurvivingMemory::image(util::Random& random,
+std::vector<std::byte> SurvivingMemory::image(detail::util::Random& random,
                                               const std::vector<std::size_t>& lost) const {
   if (!needs_flushes_) return {region_.begin(), region_.end()};
   const std::lock_guard lock(mutex_);

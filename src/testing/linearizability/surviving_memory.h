@@ -34,8 +34,8 @@ class SurvivingMemory {
 
   /// A commit: its changes are durable at once, before they are in the region; each is followed by
   /// made(), when it is there.
-  void committed(std::span<const pm::Change> changes);
-  void made(const pm::Change& change);
+  void committed(std::span<const detail::pm::Change> changes);
+  void made(const detail::pm::Change& change);
 
   /// The calling thread begins an operation, which reads what it is told of.
   void begin_operation();
@@ -52,7 +52,7 @@ class SurvivingMemory {
   bool misses() const;
 
   /// What is left if the crash comes now. `lost`: lines that are as they were durable.
-  std::vector<std::byte> image(util::Random& random,
+  std::vector<std::byte> image(detail::util::Random& random,
                                const std::vector<std::size_t>& lost = {}) const;
 
  private:
@@ -84,8 +84,8 @@ class SurvivingMemory {
   std::map<std::thread::id, std::set<std::size_t>> reads_;  // of operations, by line
   std::vector<Flush> flushes_for_all_;
   std::uint64_t flush_count_ = 0;
-  std::vector<pm::Change> to_be_made_;  // of commits
-  std::set<std::size_t> missed_;        // lines that would be durable
+  std::vector<detail::pm::Change> to_be_made_;  // of commits
+  std::set<std::size_t> missed_;                // lines that would be durable
 };
 
 }  // namespace perdix::testing

@@ -24,7 +24,7 @@ struct Region {
   static std::set<std::uint64_t> outcomes(const SurvivingMemory& memory, std::size_t word) {
     std::set<std::uint64_t> seen;
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
-      util::Random random(seed);
+      detail::util::Random random(seed);
       std::uint64_t value = 0;
       std::memcpy(&value, memory.image(random).data() + 8 * word, 8);
       seen.insert(value);
@@ -123,7 +123,8 @@ TEST(SurvivingMemory, ACommitIsDurableBeforeItIsThere) {
   Region region;
   SurvivingMemory memory(region.bytes(), true);
   region.store(memory, 3, 7);
-  const std::array changes = {pm::set_word(region.words[2], 5), pm::set_word(region.words[9], 6)};
+  const std::array changes = {detail::pm::set_word(region.words[2], 5),
+                              detail::pm::set_word(region.words[9], 6)};
   memory.committed(changes);
   EXPECT_EQ(Region::outcomes(memory, 2), Values{5});
   EXPECT_EQ(Region::outcomes(memory, 9), Values{6});
@@ -132,8 +133,8 @@ TEST(SurvivingMemory, ACommitIsDurableBeforeItIsThere) {
   memory.flushed(&region.words[10], 8);
   memory.fenced();
   EXPECT_EQ(Region::outcomes(memory, 9), Values{6}) << "another thread persists the line meanwhile";
-  for (const pm::Change& change : changes) {
-    pm::make(change);
+  for (const detail::pm::Change& change : changes) {
+    detail::pm::make(change);
     memory.made(change);
   }
   region.store(memory, 2, 4);
@@ -164,7 +165,7 @@ TEST(SurvivingMemory, KnowsWhatAnOperationHasReadThatACrashMayUndo) {
   EXPECT_EQ(memory.read_in_doubt(), std::vector<std::size_t>{0}) << "by lines";
   std::thread([&] { EXPECT_TRUE(memory.read_in_doubt().empty()); }).join();
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    util::Random random(seed);
+    detail::util::Random random(seed);
     std::uint64_t value = 0;
     std::memcpy(&value, memory.image(random, {0}).data() + 24, 8);
     EXPECT_EQ(value, 0);

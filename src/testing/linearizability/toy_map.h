@@ -39,7 +39,7 @@ class ToyMap final : public Map {
     std::uint64_t word = 0;
   };
 
-  ToyMap(std::vector<Slot>& slots, const pm::Persister& pm, Flaw flaw)
+  ToyMap(std::vector<Slot>& slots, const detail::pm::Persister& pm, Flaw flaw)
       : slots_(slots), pm_(pm), flaw_(flaw) {}
 
   std::optional<Value> get(Key key) override {
@@ -122,7 +122,7 @@ class ToyMap final : public Map {
     return word == 0 ? std::nullopt : std::optional(word - 1);
   }
 
-  std::optional<Value> read(Key key) { return value_of(pm::load(slots_[key].word)); }
+  std::optional<Value> read(Key key) { return value_of(detail::pm::load(slots_[key].word)); }
 
   // Keeps the value back until the next update.
   bool update_later(Key key, Value value) {
@@ -135,20 +135,22 @@ class ToyMap final : public Map {
   }
 
   std::vector<Slot>& slots_;
-  const pm::Persister& pm_;
+  const detail::pm::Persister& pm_;
   Flaw flaw_;
-  util::SpinLock lock_;
+  detail::util::SpinLock lock_;
   std::optional<std::pair<Key, Value>> late_;
   std::vector<Slot> copied_;
 };
 
 class ToySystem final : public System {
  public:
-  ToySystem(pm::Domain domain, Flaw flaw) : pm_(domain), flaw_(flaw) {}
+  ToySystem(detail::pm::Domain domain, Flaw flaw) : pm_(domain), flaw_(flaw) {}
 
   Map& map() override { return map_; }
   std::span<std::byte> memory() override { return std::as_writable_bytes(std::span(slots_)); }
-  bool needs_flushes() const override { return pm_.domain() == pm::Domain::memory_controller; }
+  bool needs_flushes() const override {
+    return pm_.domain() == detail::pm::Domain::memory_controller;
+  }
 
   std::unique_ptr<System> recover(std::span<const std::byte> image) const override {
     auto system = std::make_unique<ToySystem>(pm_.domain(), flaw_);
@@ -160,7 +162,7 @@ class ToySystem final : public System {
   }
 
  private:
-  pm::Persister pm_;
+  detail::pm::Persister pm_;
   Flaw flaw_;
   std::vector<ToyMap::Slot> slots_ = std::vector<ToyMap::Slot>(ToyMap::kKeys);
   ToyMap map_{slots_, pm_, flaw_};

@@ -28,7 +28,7 @@ double ratio(std::uint64_t a, std::uint64_t b) {
 
 TEST(Device, random_lines_cost_a_unit_each) {
   Device device(one_dimm());
-  util::Random random(1);
+  detail::util::Random random(1);
   for (std::uint64_t i = 0; i < kLines; ++i) device.write(random.below(kFarApart));
   device.drain();
   const DeviceTraffic& traffic = device.traffic();
@@ -60,7 +60,7 @@ TEST(Device, half_units_cost_twice) {
 
 TEST(Device, what_fits_the_write_buffer_is_absorbed) {
   Device device(one_dimm());
-  util::Random random(1);
+  detail::util::Random random(1);
   for (std::uint64_t i = 0; i < kLines; ++i) device.write(random.below((16 << 10) / 64));
   EXPECT_EQ(device.traffic().media_written, 0);
   device.drain();
@@ -80,7 +80,7 @@ TEST(Device, each_dimm_has_its_own_buffer) {
   DeviceOptions options = one_dimm();
   options.dimms = 6;
   Device device(options);
-  util::Random random(1);
+  detail::util::Random random(1);
   for (std::uint64_t i = 0; i < kLines; ++i) device.write(random.below(6 * (16 << 10) / 64));
   EXPECT_EQ(device.traffic().media_written, 0);
 }
@@ -96,7 +96,7 @@ TEST(Device, neighbours_share_a_read) {
 
 TEST(Device, random_reads_cost_a_unit_each) {
   Device device(one_dimm());
-  util::Random random(1);
+  detail::util::Random random(1);
   for (std::uint64_t i = 0; i < kLines; ++i) device.read(random.below(kFarApart));
   EXPECT_NEAR(ratio(device.traffic().media_read, device.traffic().imc_read), 4, 0.01);
 }
@@ -134,7 +134,7 @@ TEST(Device, a_unit_that_was_just_read_need_not_be_read_to_be_modified) {
 
 TEST(Device, a_unit_of_a_line_amplifies_nothing) {
   Device device(one_dimm(64));
-  util::Random random(1);
+  detail::util::Random random(1);
   for (std::uint64_t i = 0; i < kLines; ++i) {
     device.write(random.below(kFarApart));
     device.read(random.below(kFarApart) + kFarApart);
@@ -147,7 +147,7 @@ TEST(Device, a_unit_of_a_line_amplifies_nothing) {
 
 TEST(Device, a_unit_of_a_page_amplifies_by_its_lines) {
   Device device(one_dimm(4096));
-  util::Random random(1);
+  detail::util::Random random(1);
   for (std::uint64_t i = 0; i < kLines; ++i) device.write(random.below(kFarApart));
   device.drain();
   EXPECT_NEAR(ratio(device.traffic().media_written, device.traffic().imc_written), 64, 0.1);

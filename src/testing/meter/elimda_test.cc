@@ -41,12 +41,12 @@ class ElimDaTraffic {
         pool_(Pool::create(folder_.path() / "pool", options)),
         map_(pool_, "t", map_options()) {
     map_.size();  // all of it is warm
-    before_ = pm::install_probe(&meter_);
+    before_ = detail::pm::install_probe(&meter_);
   }
-  ~ElimDaTraffic() { pm::install_probe(before_); }
+  ~ElimDaTraffic() { detail::pm::install_probe(before_); }
 
   void run() {
-    util::Random random(2);
+    detail::util::Random random(2);
     std::vector<std::uint64_t> keys;
     for (std::uint64_t i = 0; i < kKeys; ++i) keys.push_back(random() | 1);
     load(keys);
@@ -125,7 +125,7 @@ class ElimDaTraffic {
   }
 
   Meter meter_;
-  pm::Probe* before_ = nullptr;
+  detail::pm::Probe* before_ = nullptr;
   testing_files::TempDirectory folder_{testing_files::memory_directory()};
   Pool pool_;
   ElimDa<std::uint64_t, std::uint64_t> map_;

@@ -87,7 +87,7 @@ TEST(MemoryModel, eadr_writes_only_what_leaves_the_cache) {
 // The cost of a small write, which is why indexes buffer: 64 bytes become 256.
 TEST(MemoryModel, a_random_write_with_flush_costs_four_lines_of_media) {
   MemoryModel model(small(Platform::adr));
-  util::Random random(1);
+  detail::util::Random random(1);
   constexpr std::uint64_t kWrites = 100'000;
   for (std::uint64_t i = 0; i < kWrites; ++i) {
     const std::uint64_t line = random.below(std::uint64_t{1} << 28);
@@ -137,7 +137,7 @@ TEST(MemoryModel, associativity) {
   MeterOptions options = small(Platform::adr);
   options.cache = {1 << 20, 16};
   MemoryModel model(options);
-  util::Random random(1);
+  detail::util::Random random(1);
   constexpr std::uint64_t kAccesses = 1'000'000;
   for (std::uint64_t i = 0; i < kAccesses; ++i) model.load(random.below(8 * 1024));
   EXPECT_LT(model.traffic().imc_read, 8 * 1024 * 64 + kAccesses * 64 / 1000);

@@ -90,7 +90,7 @@ void Meter::on_stream(const void* p, std::size_t n) {
   });
 }
 
-bool Meter::on_flush(const void* p, std::size_t n, const pm::Site&) {
+bool Meter::on_flush(const void* p, std::size_t n, const detail::pm::Site&) {
   const std::lock_guard lock(mutex_);
   each_line(context(), p, n, [&](Traffic& traffic, std::uint64_t line) {
     ++traffic.flushes;
@@ -99,7 +99,7 @@ bool Meter::on_flush(const void* p, std::size_t n, const pm::Site&) {
   return true;
 }
 
-bool Meter::on_fence(const pm::Site&) {
+bool Meter::on_fence(const detail::pm::Site&) {
   const std::lock_guard lock(mutex_);
   ++counts(context().kind).fences;
   return true;

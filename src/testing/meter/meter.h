@@ -29,7 +29,7 @@
 
 namespace perdix::testing {
 
-class Meter final : public pm::Probe {
+class Meter final : public detail::pm::Probe {
  public:
   using Kind = std::uint32_t;
   static constexpr Kind kOutside = 0;
@@ -61,8 +61,8 @@ class Meter final : public pm::Probe {
   void on_read(const void* p, std::size_t n) override;
   void on_write(const void* p, std::size_t n) override;
   void on_stream(const void* p, std::size_t n) override;
-  bool on_flush(const void* p, std::size_t n, const pm::Site& site) override;
-  bool on_fence(const pm::Site& site) override;
+  bool on_flush(const void* p, std::size_t n, const detail::pm::Site& site) override;
+  bool on_fence(const detail::pm::Site& site) override;
 
  private:
   // What a thread is doing. Lines are counted once per operation; outside one, each time.

@@ -21,7 +21,7 @@ const void* at(std::uintptr_t offset, std::uintptr_t base = kRegion) {
   return reinterpret_cast<const void*>(base + offset);
 }
 
-const pm::Site kHere = pm::Site::current();
+const detail::pm::Site kHere = detail::pm::Site::current();
 
 TEST(Meter, counts_a_line_once_per_operation) {
   Meter meter;
@@ -118,7 +118,7 @@ Traffic random_run(std::uintptr_t base) {
   MeterOptions options;
   options.cache.bytes = 1 << 16;
   Meter meter(options);
-  util::Random random(1);
+  detail::util::Random random(1);
   for (int i = 0; i < 20'000; ++i) {
     const Meter::Operation operation(meter, kPut);
     const std::uintptr_t offset = random.below(64 << 20);
@@ -159,16 +159,16 @@ TEST(Meter, eadr_needs_no_flush) {
 TEST(Meter, hears_the_seam) {
   alignas(64) std::uint64_t words[16] = {};
   Meter meter;
-  pm::install_probe(&meter);
-  const pm::Persister persister(pm::Domain::memory_controller);
+  detail::pm::install_probe(&meter);
+  const detail::pm::Persister persister(detail::pm::Domain::memory_controller);
   {
     const Meter::Operation operation(meter, kPut);
-    (void)pm::load(words[8]);
+    (void)detail::pm::load(words[8]);
     persister.publish(words[0], 1);
     persister.zero(words, sizeof words);
     persister.persist(words, sizeof words);
   }
-  pm::install_probe(nullptr);
+  detail::pm::install_probe(nullptr);
   const Traffic traffic = meter.traffic(kPut);
   EXPECT_EQ(traffic.lines_read, 1);
   EXPECT_EQ(traffic.lines_written, 2);

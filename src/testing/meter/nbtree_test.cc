@@ -26,9 +26,9 @@ class NbTreeTraffic : public ::testing::Test {
  protected:
   NbTreeTraffic() {
     tree_.size();  // all leaves are warm
-    before_ = pm::install_probe(&meter_);
+    before_ = detail::pm::install_probe(&meter_);
   }
-  ~NbTreeTraffic() override { pm::install_probe(before_); }
+  ~NbTreeTraffic() override { detail::pm::install_probe(before_); }
 
   static PoolOptions options() {
     PoolOptions options;
@@ -44,7 +44,7 @@ class NbTreeTraffic : public ::testing::Test {
   }
 
   Meter meter_;
-  pm::Probe* before_ = nullptr;
+  detail::pm::Probe* before_ = nullptr;
   testing_files::TempDirectory folder_{testing_files::memory_directory()};
   Pool pool_ = Pool::create(folder_.path() / "pool", options());
   NbTree<std::uint64_t, std::uint64_t> tree_{pool_, "t"};
@@ -54,11 +54,12 @@ TEST_F(NbTreeTraffic, OneFlushOneLineWrittenAndOneRead) {
   // Keys with different fingerprints, and fewer than make a leaf split or join.
   std::set<std::uint8_t> fingerprints;
   std::vector<std::uint64_t> keys;
-  util::Random random(1);
+  detail::util::Random random(1);
   while (keys.size() < 40) {
     const std::uint64_t key = random();
-    const auto hash = index::Words<std::uint64_t>::hash16(key);
-    if (fingerprints.insert(index::nbtree::fingerprint_of(hash)).second) keys.push_back(key);
+    const auto hash = detail::index::Words<std::uint64_t>::hash16(key);
+    if (fingerprints.insert(detail::index::nbtree::fingerprint_of(hash)).second)
+      keys.push_back(key);
   }
   for (const auto key : keys) count(kInsert, [&] { tree_.insert(key, 1); });
   for (const auto key : keys) count(kUpdate, [&] { tree_.update(key, 2); });
@@ -78,7 +79,7 @@ TEST_F(NbTreeTraffic, OneFlushOneLineWrittenAndOneRead) {
 
 TEST_F(NbTreeTraffic, WithStructureModifications) {
   constexpr std::uint64_t kKeys = 200'000;
-  util::Random random(2);
+  detail::util::Random random(2);
   std::vector<std::uint64_t> keys;
   for (std::uint64_t i = 0; i < kKeys; ++i) keys.push_back(random());
   for (const auto key : keys) count(kInsert, [&] { tree_.insert(key, 1); });

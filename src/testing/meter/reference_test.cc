@@ -33,7 +33,7 @@ MeterOptions scaled_testbed() {
 // Keys that were inserted are odd.
 template <class Index>
 void insert_all(Meter& meter, Index& index) {
-  util::Random random(1);
+  detail::util::Random random(1);
   for (std::uint64_t i = 0; i < kKeys; ++i) {
     const Meter::Operation operation(meter, kInsert);
     index.insert(random() | 1);
@@ -42,7 +42,7 @@ void insert_all(Meter& meter, Index& index) {
 
 template <class Index>
 void find_present(Meter& meter, Index& index) {
-  util::Random random(1);
+  detail::util::Random random(1);
   for (std::uint64_t i = 0; i < kReads; ++i) {
     {
       const Meter::Operation operation(meter, kPresent);
@@ -77,13 +77,13 @@ void expect_ratios(const Traffic& traffic, const Measured& measured, double low,
 
 class InstalledMeter {
  public:
-  explicit InstalledMeter(Meter& meter) : before_(pm::install_probe(&meter)) {}
-  ~InstalledMeter() { pm::install_probe(before_); }
+  explicit InstalledMeter(Meter& meter) : before_(detail::pm::install_probe(&meter)) {}
+  ~InstalledMeter() { detail::pm::install_probe(before_); }
   InstalledMeter(const InstalledMeter&) = delete;
   InstalledMeter& operator=(const InstalledMeter&) = delete;
 
  private:
-  pm::Probe* before_;
+  detail::pm::Probe* before_;
 };
 
 /// The engine in a pool whose lines must be flushed.
@@ -110,7 +110,7 @@ TEST(Reference, fast_fair_is_within_a_quarter) {
   FastFairIndex index;
   insert_all(meter, index);
   find_present(meter, index);
-  util::Random random(2);
+  detail::util::Random random(2);
   for (std::uint64_t i = 0; i < kReads; ++i) {
     const Meter::Operation operation(meter, kAbsent);
     ASSERT_FALSE(index.find(random() & ~std::uint64_t{1}));

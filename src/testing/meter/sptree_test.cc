@@ -48,12 +48,12 @@ struct Index {
 /// the inserts into each, by when the buffers should be there.
 std::vector<std::uint64_t> written_by_a_moving_load(std::uint64_t dram_budget) {
   Meter meter;
-  pm::Probe* const before = pm::install_probe(&meter);
+  detail::pm::Probe* const before = detail::pm::install_probe(&meter);
   std::vector<std::uint64_t> written;
   {
     Index index(dram_budget);
     auto& tree = index.tree;
-    util::Random random(7);
+    detail::util::Random random(7);
     for (std::uint64_t i = 0; i < kRecords; ++i) tree.insert(random(), i);
     Meter::Kind kind = Meter::kOutside;
     for (const std::uint64_t sixteenth : {3, 11, 6, 0}) {
@@ -71,7 +71,7 @@ std::vector<std::uint64_t> written_by_a_moving_load(std::uint64_t dram_budget) {
       written.push_back(meter.traffic(kind).device.media_written);
     }
   }
-  pm::install_probe(before);
+  detail::pm::install_probe(before);
   return written;
 }
 
@@ -79,15 +79,15 @@ std::vector<std::uint64_t> written_by_a_moving_load(std::uint64_t dram_budget) {
 std::uint64_t read_for_absent_keys(std::uint64_t dram_budget, std::uint64_t lookups) {
   constexpr Meter::Kind kAbsent = 1;
   Index index(dram_budget);
-  util::Random random(7);
+  detail::util::Random random(7);
   for (std::uint64_t i = 0; i < kRecords; ++i) index.tree.insert(random(), i);
   Meter meter;
-  pm::Probe* const before = pm::install_probe(&meter);
+  detail::pm::Probe* const before = detail::pm::install_probe(&meter);
   for (std::uint64_t i = 0; i < lookups; ++i) {
     const Meter::Operation operation(meter, kAbsent);
     EXPECT_FALSE(index.tree.contains(random()));
   }
-  pm::install_probe(before);
+  detail::pm::install_probe(before);
   return meter.traffic(kAbsent).lines_read;
 }
 
@@ -106,7 +106,7 @@ TEST(SpTreeTraffic, ABufferedInsertHasOneFenceAndTheBatchThree) {
   constexpr std::uint64_t kChanges = 28;  // of a buffer
   Index index(IndexOptions::kUnlimited);
   Meter meter;
-  pm::Probe* const before = pm::install_probe(&meter);
+  detail::pm::Probe* const before = detail::pm::install_probe(&meter);
   for (std::uint64_t key = 0; key < 3 * (kChanges + 1); ++key) {
     const std::uint64_t nth = key % (kChanges + 1);
     // The log's first record also needs a segment.
@@ -115,7 +115,7 @@ TEST(SpTreeTraffic, ABufferedInsertHasOneFenceAndTheBatchThree) {
                                                               : kBuffered);
     index.tree.insert(key, key);
   }
-  pm::install_probe(before);
+  detail::pm::install_probe(before);
   const Traffic buffered = meter.traffic(kBuffered), batch = meter.traffic(kBatch);
   EXPECT_EQ(buffered.operations, 3 * kChanges - 1);
   EXPECT_EQ(buffered.fences, buffered.operations) << "the record's";

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kChunks = 3;  // the first and two to grow into
 constexpr unsigned kWords = 24;
-constexpr pm::Offset kFirstWord = 4096;
+constexpr detail::pm::Offset kFirstWord = 4096;
 constexpr std::array<std::uint64_t, 12> kSizes = {1,    16,   24,   64,    100,   256,
                                                   1056, 2048, 5000, 33000, 70000, 300000};
 /// Of runs and whole chunks, so that the medium is full soon.
@@ -30,20 +30,20 @@ constexpr std::array<std::uint64_t, 9> kLargeSizes = {16,
                                                       std::uint64_t{5} << 20,
                                                       9 << 20,
                                                       12 << 20,
-                                                      alloc::kChunkSize - 1000,
-                                                      alloc::kChunkSize + 1000};
+                                                      detail::alloc::kChunkSize - 1000,
+                                                      detail::alloc::kChunkSize + 1000};
 
 /// Where there is no space but what others must give back: of their classes, runs and chunks.
 constexpr std::array<std::uint64_t, 10> kFullSizes = {16,
-                                                      alloc::kLargestClass,
-                                                      alloc::kLargestClass,
+                                                      detail::alloc::kLargestClass,
+                                                      detail::alloc::kLargestClass,
                                                       5000,
                                                       33000,
                                                       70000,
                                                       std::uint64_t{9} << 20,
                                                       12 << 20,
-                                                      alloc::kChunkSize - 1000,
-                                                      alloc::kChunkSize + 1000};
+                                                      detail::alloc::kChunkSize - 1000,
+                                                      detail::alloc::kChunkSize + 1000};
 /// Blocks of the largest class that are freed again: more than a span of them.
 constexpr unsigned kEmptied = 6;
 
@@ -61,9 +61,9 @@ enum Action : unsigned {
 /// thread depends on nothing else.
 constexpr unsigned kSettle = 16;
 
-class MediumSpace final : public alloc::Space {
+class MediumSpace final : public detail::alloc::Space {
  public:
-  MediumSpace(Medium& medium, pm::Domain domain) : medium_(medium), pm_(domain) {}
+  MediumSpace(Medium& medium, detail::pm::Domain domain) : medium_(medium), pm_(domain) {}
 
   std::byte* base() const override { return medium_.bytes(); }
   std::uint64_t size() const override { return medium_.size(); }
@@ -71,13 +71,13 @@ class MediumSpace final : public alloc::Space {
   void extend(std::uint64_t) override {
     throw Error(Errc::out_of_space, "the medium does not grow");
   }
-  const pm::Persister& pm() const override { return pm_; }
-  epoch::Reclaimer& reclaimer() const override { return reclaimer_; }
+  const detail::pm::Persister& pm() const override { return pm_; }
+  detail::epoch::Reclaimer& reclaimer() const override { return reclaimer_; }
 
  private:
   Medium& medium_;
-  pm::Persister pm_;
-  mutable epoch::Reclaimer reclaimer_{pm::background_reclamation()};
+  detail::pm::Persister pm_;
+  mutable detail::epoch::Reclaimer reclaimer_{detail::pm::background_reclamation()};
 };
 
 /// A block holds its request's size and a number in its first word and the number again in its
@@ -105,16 +105,16 @@ Content from_text(const std::string& text) {
 
 class OpenedCalloc final : public Opened {
  public:
-  OpenedCalloc(Medium& medium, pm::Domain domain) : space_(medium, domain) {
-    pm::on_map(medium.bytes(), medium.size());
+  OpenedCalloc(Medium& medium, detail::pm::Domain domain) : space_(medium, domain) {
+    detail::pm::on_map(medium.bytes(), medium.size());
     calloc_.emplace(space_);
   }
 
   State contents() override {
     State state;
     for (unsigned i = 0; i < kWords; ++i) {
-      const pm::Offset block = pm::load(word(i));
-      if (block != pm::kNull) state[std::to_string(i)] = read(block);
+      const detail::pm::Offset block = detail::pm::load(word(i));
+      if (block != detail::pm::kNull) state[std::to_string(i)] = read(block);
     }
     return state;
   }
@@ -122,9 +122,10 @@ class OpenedCalloc final : public Opened {
   Problems check() override {
     CheckReport report;
     calloc_->check(report);
-    std::vector<pm::Offset> linked;
+    std::vector<detail::pm::Offset> linked;
     for (unsigned i = 0; i < kWords; ++i) {
-      for (pm::Offset block = pm::load(word(i)); block != pm::kNull; block = next_of(block))
+      for (detail::pm::Offset block = detail::pm::load(word(i)); block != detail::pm::kNull;
+           block = next_of(block))
         linked.push_back(block);
     }
     expect_allocated(*calloc_, std::move(linked), report.problems);
@@ -163,28 +164,30 @@ class OpenedCalloc final : public Opened {
   }
 
   std::uint64_t& word(unsigned i) {
-    return *reinterpret_cast<std::uint64_t*>(space_.base() + kFirstWord + i * pm::kLineSize);
+    return *reinterpret_cast<std::uint64_t*>(space_.base() + kFirstWord +
+                                             i * detail::pm::kLineSize);
   }
-  std::uint64_t* words_of(pm::Offset block) {
+  std::uint64_t* words_of(detail::pm::Offset block) {
     return reinterpret_cast<std::uint64_t*>(space_.base() + block);
   }
 
   static std::size_t last_word(std::uint64_t bytes) { return bytes / 8 - 1; }
 
-  bool chained(pm::Offset block) { return (words_of(block)[0] & kChained) != 0; }
+  bool chained(detail::pm::Offset block) { return (words_of(block)[0] & kChained) != 0; }
   /// The second block of a chain; kNull of the second one, of others, and of what is no block.
-  pm::Offset next_of(pm::Offset block) {
-    return calloc_->validate_block(block, 16) && chained(block) ? words_of(block)[1] : pm::kNull;
+  detail::pm::Offset next_of(detail::pm::Offset block) {
+    return calloc_->validate_block(block, 16) && chained(block) ? words_of(block)[1]
+                                                                : detail::pm::kNull;
   }
 
-  std::string read(pm::Offset block) {
+  std::string read(detail::pm::Offset block) {
     const std::string text = read_one(block);
-    const pm::Offset next = next_of(block);
-    const bool whole = next == pm::kNull || (read_one(next) == text && !chained(next));
+    const detail::pm::Offset next = next_of(block);
+    const bool whole = next == detail::pm::kNull || (read_one(next) == text && !chained(next));
     return whole ? text : "a torn chain";
   }
 
-  std::string read_one(pm::Offset block) {
+  std::string read_one(detail::pm::Offset block) {
     if (!calloc_->validate_block(block, 16))
       return fmt::format("{:#x}, which is not allocated", block);
     const std::uint64_t* words = words_of(block);
@@ -197,11 +200,12 @@ class OpenedCalloc final : public Opened {
   }
 
   /// A new block, in front of another one unless that is kNull.
-  pm::Offset make(alloc::Session& session, const std::string& text, pm::Offset next = pm::kNull) {
+  detail::pm::Offset make(detail::alloc::Session& session, const std::string& text,
+                          detail::pm::Offset next = detail::pm::kNull) {
     const Content content = from_text(text);
-    const bool chained = next != pm::kNull;
+    const bool chained = next != detail::pm::kNull;
     const std::uint64_t bytes = bytes_of(content, chained);
-    const pm::Offset block = session.reserve(bytes);
+    const detail::pm::Offset block = session.reserve(bytes);
     std::uint64_t* words = words_of(block);
     space_.pm().store(words[0], content.bytes << 32 | content.number | (chained ? kChained : 0));
     if (chained) space_.pm().store(words[1], next);
@@ -214,14 +218,15 @@ class OpenedCalloc final : public Opened {
     return block;
   }
 
-  void free_old(alloc::Session& session, unsigned i) {
-    for (pm::Offset old = pm::load(word(i)); old != pm::kNull; old = next_of(old))
+  void free_old(detail::alloc::Session& session, unsigned i) {
+    for (detail::pm::Offset old = detail::pm::load(word(i)); old != detail::pm::kNull;
+         old = next_of(old))
       session.free(old);
   }
 
   void set(unsigned i, const std::string& text) {
-    alloc::Session session = calloc_->session();
-    const pm::Offset block = make(session, text);
+    detail::alloc::Session session = calloc_->session();
+    const detail::pm::Offset block = make(session, text);
     free_old(session, i);
     session.commit_when(word(i), ~std::uint64_t{0}, block);
     session.log();
@@ -230,8 +235,8 @@ class OpenedCalloc final : public Opened {
   }
 
   bool clear(unsigned i) {
-    if (pm::load(word(i)) == 0) return false;
-    alloc::Session session = calloc_->session();
+    if (detail::pm::load(word(i)) == 0) return false;
+    detail::alloc::Session session = calloc_->session();
     free_old(session, i);
     session.commit_when(word(i), ~std::uint64_t{0}, 0);
     session.log();
@@ -242,9 +247,9 @@ class OpenedCalloc final : public Opened {
 
   /// A record with a chain is longer than a line, so that half of it may be in PM.
   void set_by_record(unsigned i, const std::string& text, bool chain) {
-    alloc::Session session = calloc_->session();
-    const pm::Offset next = chain ? make(session, text) : pm::kNull;
-    const pm::Offset block = make(session, text, next);
+    detail::alloc::Session session = calloc_->session();
+    const detail::pm::Offset next = chain ? make(session, text) : detail::pm::kNull;
+    const detail::pm::Offset block = make(session, text, next);
     free_old(session, i);
     session.redo(word(i), block);
     session.log();  // the commit
@@ -255,8 +260,8 @@ class OpenedCalloc final : public Opened {
 
   /// Sets this word and the next one.
   void set_with_redo(unsigned i, const std::string& text) {
-    alloc::Session session = calloc_->session();
-    const pm::Offset block = make(session, text), second = make(session, text);
+    detail::alloc::Session session = calloc_->session();
+    const detail::pm::Offset block = make(session, text), second = make(session, text);
     free_old(session, i);
     free_old(session, i + 1);
     session.commit_when(word(i), ~std::uint64_t{0}, block);
@@ -270,12 +275,12 @@ class OpenedCalloc final : public Opened {
 
   /// The next word takes this word's block, and loses its own.
   bool move(unsigned i) {
-    const pm::Offset block = pm::load(word(i));
+    const detail::pm::Offset block = detail::pm::load(word(i));
     if (block == 0) return false;
-    alloc::Session session = calloc_->session();
+    detail::alloc::Session session = calloc_->session();
     free_old(session, i + 1);
     session.commit_when(word(i), ~std::uint64_t{0}, 0);
-    session.undo(word(i + 1), pm::load(word(i + 1)));
+    session.undo(word(i + 1), detail::pm::load(word(i + 1)));
     session.log();
     space_.pm().publish(word(i + 1), block);  // taken back unless the next store happens
     space_.pm().publish(word(i), 0);          // the commit
@@ -285,31 +290,31 @@ class OpenedCalloc final : public Opened {
 
   /// Would set this word, and gets as far as the next one, which it takes back.
   void cancel(unsigned i, const std::string& text) {
-    alloc::Session session = calloc_->session();
-    const pm::Offset block = make(session, text);
+    detail::alloc::Session session = calloc_->session();
+    const detail::pm::Offset block = make(session, text);
     free_old(session, i);
     session.commit_when(word(i), ~std::uint64_t{0}, block);
-    session.undo(word(i + 1), pm::load(word(i + 1)));
+    session.undo(word(i + 1), detail::pm::load(word(i + 1)));
     session.log();
     space_.pm().publish(word(i + 1), block);  // must be taken back durably with the record's end
     session.cancel();
   }
 
   MediumSpace space_;
-  std::optional<alloc::Calloc> calloc_;
+  std::optional<detail::alloc::Calloc> calloc_;
 };
 
 class CallocSubject final : public Subject {
  public:
-  CallocSubject(CallocStart start, pm::Domain domain) : start_(start), domain_(domain) {}
+  CallocSubject(CallocStart start, detail::pm::Domain domain) : start_(start), domain_(domain) {}
 
-  std::uint64_t size() const override { return kChunks * alloc::kChunkSize; }
+  std::uint64_t size() const override { return kChunks * detail::alloc::kChunkSize; }
 
-  State create(Medium& medium, util::Random& random) override {
+  State create(Medium& medium, detail::util::Random& random) override {
     std::memset(medium.bytes(), 0, medium.size());
     {
       MediumSpace space(medium, domain_);
-      alloc::Calloc::format(space);
+      detail::alloc::Calloc::format(space);
     }
     sizes_ = static_cast<Sizes>(random.below(3));
     State state;
@@ -328,7 +333,8 @@ class CallocSubject final : public Subject {
     return std::make_unique<OpenedCalloc>(medium, domain_);
   }
 
-  Step next_step(util::Random& random, const State&, unsigned thread, unsigned threads) override {
+  Step next_step(detail::util::Random& random, const State&, unsigned thread,
+                 unsigned threads) override {
     // Pairs of words, so that a step on two stays within the thread's own.
     const std::uint64_t pair = random.below(kWords / 2 / threads) * threads + thread;
     const std::uint64_t bytes = draw_size(random, threads);
@@ -390,16 +396,17 @@ class CallocSubject final : public Subject {
   template <class Apply>
   static void leave_little(const Apply& apply) {
     unsigned used = 0;
-    while (used < kEmptied) apply(set(used++, alloc::kLargestClass));
+    while (used < kEmptied) apply(set(used++, detail::alloc::kLargestClass));
     for (const std::uint64_t bytes :
-         {alloc::kChunkSize + 1000, alloc::kChunkSize / 4, alloc::kChunkSize / 16,
-          alloc::kChunkSize / 64, alloc::kChunkSize / 256, alloc::kSpanSize + 1000}) {
+         {detail::alloc::kChunkSize + 1000, detail::alloc::kChunkSize / 4,
+          detail::alloc::kChunkSize / 16, detail::alloc::kChunkSize / 64,
+          detail::alloc::kChunkSize / 256, detail::alloc::kSpanSize + 1000}) {
       while (used < kWords && apply(set(used, bytes))) ++used;
     }
     for (unsigned i = 0; i < kEmptied; ++i) apply(clear(i));
   }
 
-  std::uint64_t draw_size(util::Random& random, unsigned threads) const {
+  std::uint64_t draw_size(detail::util::Random& random, unsigned threads) const {
     if (start_ == CallocStart::full) return kFullSizes[random.below(kFullSizes.size())];
     if (sizes_ == Sizes::large && threads == 1)
       return kLargeSizes[random.below(kLargeSizes.size())];
@@ -407,13 +414,13 @@ class CallocSubject final : public Subject {
   }
 
   CallocStart start_;
-  pm::Domain domain_;
+  detail::pm::Domain domain_;
   Sizes sizes_ = Sizes::usual;
 };
 
 }  // namespace
 
-std::unique_ptr<Subject> make_calloc_subject(CallocStart start, pm::Domain domain) {
+std::unique_ptr<Subject> make_calloc_subject(CallocStart start, detail::pm::Domain domain) {
   return std::make_unique<CallocSubject>(start, domain);
 }
 

@@ -18,6 +18,6 @@ enum class CallocStart {
 };
 
 /// Steps of a full one may be refused, so they must be of one thread.
-std::unique_ptr<Subject> make_calloc_subject(CallocStart start, pm::Domain domain);
+std::unique_ptr<Subject> make_calloc_subject(CallocStart start, detail::pm::Domain domain);
 
 }  // namespace perdix::testing

@@ -22,7 +22,7 @@
 namespace perdix::testing {
 namespace {
 
-namespace elf = index::elf;
+namespace elf = detail::index::elf;
 
 constexpr unsigned kElfKeys = 60;
 constexpr unsigned kElfDimensions = 3;
@@ -58,7 +58,7 @@ Effects rows_of(std::string_view text) {
 
 class OpenedElf final : public Opened {
  public:
-  OpenedElf(Medium& medium, pm::Domain domain, bool settles)
+  OpenedElf(Medium& medium, detail::pm::Domain domain, bool settles)
       : pool_(Pool::open(medium.path(), pool_options(domain))), settles_(settles) {
     IndexInfo info{"t", std::string(elf::kEngineName), Kind::u64, Kind::u64};
     info.model = DataModel::points;
@@ -169,11 +169,11 @@ class OpenedElf final : public Opened {
 
 class ElfSubject final : public Subject {
  public:
-  explicit ElfSubject(pm::Domain domain) : domain_(domain) {}
+  explicit ElfSubject(detail::pm::Domain domain) : domain_(domain) {}
 
   std::uint64_t size() const override { return kPoolSize; }
 
-  State create(Medium& medium, util::Random& random) override {
+  State create(Medium& medium, detail::util::Random& random) override {
     make_pool(medium, domain_);
     State state;
     OpenedElf opened(medium, domain_, true);
@@ -191,7 +191,8 @@ class ElfSubject final : public Subject {
     return std::make_unique<OpenedElf>(medium, domain_, settles_);
   }
 
-  Step next_step(util::Random& random, const State&, unsigned thread, unsigned threads) override {
+  Step next_step(detail::util::Random& random, const State&, unsigned thread,
+                 unsigned threads) override {
     settles_ = threads == 1;
     const auto own =
         static_cast<std::uint32_t>(random.below(kElfKeys / threads) * threads + thread);
@@ -225,12 +226,12 @@ class ElfSubject final : public Subject {
   }
 
  private:
-  static std::string new_value(util::Random& random) {
+  static std::string new_value(detail::util::Random& random) {
     return std::to_string(static_cast<std::uint32_t>(random()));
   }
 
   /// At least one, so that a build has effects.
-  static std::string some_rows(util::Random& random) {
+  static std::string some_rows(detail::util::Random& random) {
     std::string text;
     const std::uint64_t stride = 1 + random.below(5);
     for (std::uint64_t i = 0, rows = 1 + random.below(kMostBuilt); i < rows; ++i) {
@@ -242,13 +243,13 @@ class ElfSubject final : public Subject {
     return text;
   }
 
-  pm::Domain domain_;
+  detail::pm::Domain domain_;
   bool settles_ = true;
 };
 
 }  // namespace
 
-std::unique_ptr<Subject> make_elf_subject(pm::Domain domain) {
+std::unique_ptr<Subject> make_elf_subject(detail::pm::Domain domain) {
   return std::make_unique<ElfSubject>(domain);
 }
 

@@ -13,6 +13,6 @@
 
 namespace perdix::testing {
 
-std::unique_ptr<Subject> make_elf_subject(pm::Domain domain);
+std::unique_ptr<Subject> make_elf_subject(detail::pm::Domain domain);
 
 }  // namespace perdix::testing

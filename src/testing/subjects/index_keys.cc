@@ -23,9 +23,9 @@ std::string key_of(Kind kind, std::uint64_t i) {
   return std::to_string(i) + std::string(kPadding[i % kPadding.size()], 'x');
 }
 
-index::Hash16 hash_of(Kind kind, const std::string& key) {
-  return kind == Kind::u64 ? index::Words<std::uint64_t>::hash16(decode_u64(key))
-                           : index::Words<std::string>::hash16(key);
+detail::index::Hash16 hash_of(Kind kind, const std::string& key) {
+  return kind == Kind::u64 ? detail::index::Words<std::uint64_t>::hash16(decode_u64(key))
+                           : detail::index::Words<std::string>::hash16(key);
 }
 
 /// The first kIndexKeys keys that are wanted.
@@ -56,7 +56,7 @@ const std::vector<std::string>& any_keys(Kind kind) {
   return kind == Kind::u64 ? numbers : strings;
 }
 
-std::vector<std::string> crowded_keys(Kind kind, const index::EngineTraits& engine) {
+std::vector<std::string> crowded_keys(Kind kind, const detail::index::EngineTraits& engine) {
   if (engine.crowds == nullptr) return any_keys(kind);
   return find_keys(kind, [&](const std::string& key) { return engine.crowds(hash_of(kind, key)); });
 }

@@ -23,6 +23,6 @@ const std::vector<std::string>& any_keys(Kind kind);
 
 /// As many others that want the same place in the engine, as EngineTraits::crowds says; any_keys()
 /// if none do.
-std::vector<std::string> crowded_keys(Kind kind, const index::EngineTraits& engine);
+std::vector<std::string> crowded_keys(Kind kind, const detail::index::EngineTraits& engine);
 
 }  // namespace perdix::testing

@@ -26,7 +26,7 @@ using Keys = std::vector<std::string>;
 /// Pairs of an index that nobody uses: fewer than so many.
 constexpr unsigned kPairsOfAnother = 400;
 /// Two neighbours with fewer pairs together than so many become one, in some engines.
-unsigned of_sparse_neighbours(const index::EngineTraits& engine) {
+unsigned of_sparse_neighbours(const detail::index::EngineTraits& engine) {
   constexpr unsigned kFewest = 32;  // a state of fewer pairs is explored sooner
   return std::max(engine.most / 2, kFewest);
 }
@@ -67,7 +67,7 @@ constexpr unsigned kBackgroundOneIn = 4;
 
 bool is_odd(std::string_view value) { return !value.empty() && (value.back() & 1) != 0; }
 
-std::string value_of(Kind kind, util::Random& random) {
+std::string value_of(Kind kind, detail::util::Random& random) {
   const std::uint64_t number = random();
   if (kind == Kind::u64) return bytes_of_number(random.one_in(16) ? (number & 1) - 1 : number);
   static constexpr std::array<std::size_t, 6> kLengths = {0, 1, 8, 40, 200, 1500};
@@ -258,18 +258,19 @@ class OpenedIndex final : public Opened {
 
 class IndexSubject final : public Subject {
  public:
-  IndexSubject(const IndexInfo& info, const IndexOptions& options, pm::Domain domain, PoolRoom room)
+  IndexSubject(const IndexInfo& info, const IndexOptions& options, detail::pm::Domain domain,
+               PoolRoom room)
       : info_(info),
         options_(options),
         domain_(domain),
         room_(room),
         traits_(engine_traits(info.engine)),
-        inserts_ahead_(index::find_engine(info.engine).can.inserts_ahead),
+        inserts_ahead_(detail::index::find_engine(info.engine).can.inserts_ahead),
         crowded_keys_(crowded_keys(info.key_kind, traits_)) {}
 
   std::uint64_t size() const override { return kPoolSize; }
 
-  State create(Medium& medium, util::Random& random) override {
+  State create(Medium& medium, detail::util::Random& random) override {
     make_pool(medium, domain_, room_);
     take_space(medium, random);
     const bool crowded = random.one_in(kCrowdedOneIn);
@@ -309,7 +310,7 @@ class IndexSubject final : public Subject {
                                          *keys_, checked_first_);
   }
 
-  Step next_step(util::Random& random, const State& state, unsigned thread,
+  Step next_step(detail::util::Random& random, const State& state, unsigned thread,
                  unsigned threads) override {
     const bool few = mood_ == Mood::few || (threads > 1 && mood_ == Mood::mixed);
     const Own own{few ? few_keys_ : kIndexKeys / threads, thread, threads};
@@ -362,7 +363,7 @@ class IndexSubject final : public Subject {
   enum class Mood { grow, shrink, mixed, few };
 
   /// Another index takes all the space, in blocks of all sizes, and gives a few back.
-  void take_all_space(Medium& medium, util::Random& random) const {
+  void take_all_space(Medium& medium, detail::util::Random& random) const {
     Pool pool = Pool::open(medium.path(), pool_options(domain_, room_));
     const auto ballast =
         Index::open_or_create(pool, {"ballast", "fastfair", Kind::u64, Kind::bytes});
@@ -389,7 +390,7 @@ class IndexSubject final : public Subject {
   };
 
   /// Gives the pool another index, so that blocks do not lie at the same offsets in each round.
-  void take_space(Medium& medium, util::Random& random) const {
+  void take_space(Medium& medium, detail::util::Random& random) const {
     Pool pool = Pool::open(medium.path(), pool_options(domain_, room_));
     IndexInfo info = info_;
     info.name = "another";
@@ -414,13 +415,13 @@ class IndexSubject final : public Subject {
   }
 
   /// How many pairs to begin with. None: the workload makes the index.
-  unsigned any_fill(util::Random& random) const {
+  unsigned any_fill(detail::util::Random& random) const {
     return traits_.fills[random.below(traits_.fills.size())];
   }
 
   /// Keys to begin with: in any order, or, since that leaves full leaves behind, ascending but for
   /// those of one leaf.
-  Keys first_keys(util::Random& random, unsigned count) const {
+  Keys first_keys(detail::util::Random& random, unsigned count) const {
     Keys keys = *keys_;
     std::shuffle(keys.begin(), keys.end(), random);
     keys.resize(count);
@@ -440,7 +441,7 @@ class IndexSubject final : public Subject {
   }
 
   /// A key of a thread's own that is present or not, if there is one near the one that is drawn.
-  const std::string& any_key(util::Random& random, const State& state, const Own& own,
+  const std::string& any_key(detail::util::Random& random, const State& state, const Own& own,
                              bool present) const {
     const std::uint64_t start = random.below(own.count);
     for (std::uint64_t i = 0; i < own.count; ++i) {
@@ -452,9 +453,9 @@ class IndexSubject final : public Subject {
 
   const IndexInfo info_;
   const IndexOptions options_;
-  pm::Domain domain_;
+  detail::pm::Domain domain_;
   PoolRoom room_;
-  const index::EngineTraits& traits_;
+  const detail::index::EngineTraits& traits_;
   const bool inserts_ahead_;
   const Keys crowded_keys_;
   Mood mood_ = Mood::mixed;
@@ -468,17 +469,17 @@ class IndexSubject final : public Subject {
 
 Step erase_step(std::string key) { return {kErase | kSettle, std::move(key), ""}; }
 
-Step put_step(std::string key, Kind value_kind, util::Random& random) {
+Step put_step(std::string key, Kind value_kind, detail::util::Random& random) {
   return {kPut | kSettle, std::move(key), value_of(value_kind, random)};
 }
 
 std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, const IndexOptions& options,
-                                            pm::Domain domain) {
+                                            detail::pm::Domain domain) {
   return std::make_unique<IndexSubject>(info, options, domain, PoolRoom::enough);
 }
 
 std::unique_ptr<Subject> make_full_index_subject(const IndexInfo& info, const IndexOptions& options,
-                                                 pm::Domain domain) {
+                                                 detail::pm::Domain domain) {
   return std::make_unique<IndexSubject>(info, options, domain, PoolRoom::none);
 }
 

@@ -17,13 +17,13 @@ namespace perdix::testing {
 
 /// Steps of one thread, for a subject that has this one inside. A put's value is drawn.
 Step erase_step(std::string key);
-Step put_step(std::string key, Kind value_kind, util::Random& random);
+Step put_step(std::string key, Kind value_kind, detail::util::Random& random);
 
 std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, const IndexOptions& options,
-                                            pm::Domain domain);
+                                            detail::pm::Domain domain);
 
 /// The same in a pool that is full, but for a few blocks: steps may be refused.
 std::unique_ptr<Subject> make_full_index_subject(const IndexInfo& info, const IndexOptions& options,
-                                                 pm::Domain domain);
+                                                 detail::pm::Domain domain);
 
 }  // namespace perdix::testing

@@ -18,7 +18,7 @@
 namespace perdix::testing {
 namespace {
 
-using index::nbtree::Ledger;
+using detail::index::nbtree::Ledger;
 
 constexpr unsigned kSlots = 8;
 constexpr unsigned kOthers = 8;
@@ -26,13 +26,13 @@ constexpr unsigned kMostNames = 4;
 
 /// What the root leads to. A slot or other is the offset of its block, or 0.
 struct Table {
-  index::nbtree::Root root;
-  std::array<pm::Offset, kSlots> slots;
-  std::array<pm::Offset, kOthers> others;
+  detail::index::nbtree::Root root;
+  std::array<detail::pm::Offset, kSlots> slots;
+  std::array<detail::pm::Offset, kOthers> others;
 };
 
 /// In a line of its own, as the blocks of an index are, more or less.
-struct alignas(pm::kLineSize) Block {
+struct alignas(detail::pm::kLineSize) Block {
   std::uint64_t number;
   std::uint64_t again;
 };
@@ -57,13 +57,13 @@ unsigned place_of(const std::string& key) {
 
 class OpenedLedger final : public Opened {
  public:
-  OpenedLedger(Medium& medium, pm::Domain domain)
-      : core_(pool::PoolCore::open(medium.path(), pool_options(domain))),
+  OpenedLedger(Medium& medium, detail::pm::Domain domain)
+      : core_(detail::pool::PoolCore::open(medium.path(), pool_options(domain))),
         handle_(core_->open_index("ledger", "none", Kind::u64, Kind::u64)) {
     table_ = &root_of<Table>(*core_, *handle_);
     ledger_.emplace(*core_, table_->root);
     const auto& leftovers = ledger_->leftovers(Ledger::Purpose::operation);
-    for (const pm::Offset& slot : table_->slots) leftovers.reached(pm::load(slot));
+    for (const detail::pm::Offset& slot : table_->slots) leftovers.reached(detail::pm::load(slot));
     ledger_->settle(Ledger::Purpose::operation);
   }
 
@@ -77,12 +77,12 @@ class OpenedLedger final : public Opened {
   Problems check() override {
     CheckReport report;
     core_->allocator().check(report);
-    std::vector<pm::Offset> in_use = {handle_->root()};
-    const auto add = [&](pm::Offset block) {
-      if (block != pm::kNull) in_use.push_back(block);
+    std::vector<detail::pm::Offset> in_use = {handle_->root()};
+    const auto add = [&](detail::pm::Offset block) {
+      if (block != detail::pm::kNull) in_use.push_back(block);
     };
-    for (const pm::Offset& slot : table_->slots) add(pm::load(slot));
-    for (const pm::Offset& other : table_->others) add(pm::load(other));
+    for (const detail::pm::Offset& slot : table_->slots) add(detail::pm::load(slot));
+    for (const detail::pm::Offset& other : table_->others) add(detail::pm::load(other));
     ledger_->for_each_block(add);
     expect_allocated(core_->allocator(), std::move(in_use), report.problems);
     return report.problems;
@@ -103,10 +103,10 @@ class OpenedLedger final : public Opened {
 
   /// As a crash may leave it: the name of what a slot has, which was not unlinked after all.
   void leave_named(unsigned slot) {
-    if (pm::load(table_->slots[slot]) == pm::kNull) return;
+    if (detail::pm::load(table_->slots[slot]) == detail::pm::kNull) return;
     Ledger::Hold hold(*ledger_, Ledger::Purpose::operation);
     hold.make_room(1);
-    hold.name(0, pm::load(table_->slots[slot]));
+    hold.name(0, detail::pm::load(table_->slots[slot]));
     core_->pm().fence();  // the name is durable, as it is before anything is unlinked
     hold.abandon();
   }
@@ -125,20 +125,20 @@ class OpenedLedger final : public Opened {
     }
   }
 
-  void show(const pm::Offset& word, const std::string& key, State& state) const {
-    const pm::Offset offset = pm::load(word);
-    if (offset == pm::kNull) return;
+  void show(const detail::pm::Offset& word, const std::string& key, State& state) const {
+    const detail::pm::Offset offset = detail::pm::load(word);
+    if (offset == detail::pm::kNull) return;
     if (!core_->allocator().validate_block(offset, sizeof(Block))) {
       state[key] = "a block that is free";
       return;
     }
     const Block& block = *core_->at<Block>(offset);
-    const std::uint64_t number = pm::load(block.number);
-    state[key] = number == pm::load(block.again) ? std::to_string(number) : "a torn block";
+    const std::uint64_t number = detail::pm::load(block.number);
+    state[key] = number == detail::pm::load(block.again) ? std::to_string(number) : "a torn block";
   }
 
-  pm::Offset make(alloc::Session& session, std::uint64_t number) {
-    const pm::Offset offset = session.reserve(sizeof(Block));
+  detail::pm::Offset make(detail::alloc::Session& session, std::uint64_t number) {
+    const detail::pm::Offset offset = session.reserve(sizeof(Block));
     Block& block = *core_->at<Block>(offset);
     core_->pm().store(block.number, number);
     core_->pm().store(block.again, number);
@@ -147,15 +147,16 @@ class OpenedLedger final : public Opened {
   }
 
   void claim(Ledger::Hold& hold, std::uint64_t number) {
-    hold.claim(
-        [&](alloc::Session& session) { return std::array<pm::Offset, 4>{make(session, number)}; });
+    hold.claim([&](detail::alloc::Session& session) {
+      return std::array<detail::pm::Offset, 4>{make(session, number)};
+    });
   }
 
   void link(unsigned i, std::uint64_t number) {
-    const epoch::Guard guard;
+    const detail::epoch::Guard guard;
     Ledger::Hold hold(*ledger_, Ledger::Purpose::operation);
     hold.make_room(1);
-    hold.name(0, pm::load(table_->slots[i]));  // durable when the block is claimed
+    hold.name(0, detail::pm::load(table_->slots[i]));  // durable when the block is claimed
     claim(hold, number);
     core_->pm().publish(table_->slots[i], hold.claims()[0]);
     hold.linked();
@@ -163,24 +164,24 @@ class OpenedLedger final : public Opened {
   }
 
   bool unlink(unsigned i) {
-    const epoch::Guard guard;
-    if (pm::load(table_->slots[i]) == pm::kNull) return false;
+    const detail::epoch::Guard guard;
+    if (detail::pm::load(table_->slots[i]) == detail::pm::kNull) return false;
     Ledger::Hold hold(*ledger_, Ledger::Purpose::operation);
     hold.make_room(1);
-    hold.name(0, pm::load(table_->slots[i]));
+    hold.name(0, detail::pm::load(table_->slots[i]));
     core_->pm().fence();  // before it is unlinked
-    core_->pm().publish(table_->slots[i], pm::kNull);
+    core_->pm().publish(table_->slots[i], detail::pm::kNull);
     hold.unlinked();
     return true;
   }
 
   /// As an operation that comes too late: what it has named, others may unlink at any time.
   void give_up(unsigned first, std::uint64_t number) {
-    const epoch::Guard guard;
+    const detail::epoch::Guard guard;
     Ledger::Hold hold(*ledger_, Ledger::Purpose::operation);
     hold.make_room(kMostNames);
     for (unsigned i = 0; i < kMostNames; ++i)
-      hold.name(i, pm::load(table_->slots[(first + i) % kSlots]));
+      hold.name(i, detail::pm::load(table_->slots[(first + i) % kSlots]));
     if (number == 0) {
       core_->pm().fence();  // as before the block would be unlinked
     } else {
@@ -198,11 +199,11 @@ class OpenedLedger final : public Opened {
 
   /// A new block for the second table; 0: none.
   bool replace_other(unsigned i, std::uint64_t number) {
-    pm::Offset& word = table_->others[i];
-    if (number == 0 && pm::load(word) == pm::kNull) return false;
-    alloc::Session session = core_->allocator().session();
-    const pm::Offset block = number == 0 ? pm::kNull : make(session, number);
-    if (pm::load(word) != pm::kNull) session.free(pm::load(word));
+    detail::pm::Offset& word = table_->others[i];
+    if (number == 0 && detail::pm::load(word) == detail::pm::kNull) return false;
+    detail::alloc::Session session = core_->allocator().session();
+    const detail::pm::Offset block = number == 0 ? detail::pm::kNull : make(session, number);
+    if (detail::pm::load(word) != detail::pm::kNull) session.free(detail::pm::load(word));
     session.commit_when(word, ~std::uint64_t{0}, block);
     session.log();
     core_->pm().publish(word, block);  // the commit
@@ -210,19 +211,19 @@ class OpenedLedger final : public Opened {
     return true;
   }
 
-  std::shared_ptr<pool::PoolCore> core_;
-  std::optional<pool::IndexHandle> handle_;
+  std::shared_ptr<detail::pool::PoolCore> core_;
+  std::optional<detail::pool::IndexHandle> handle_;
   Table* table_ = nullptr;
   std::optional<Ledger> ledger_;
 };
 
 class LedgerSubject final : public Subject {
  public:
-  explicit LedgerSubject(pm::Domain domain) : domain_(domain) {}
+  explicit LedgerSubject(detail::pm::Domain domain) : domain_(domain) {}
 
   std::uint64_t size() const override { return kPoolSize; }
 
-  State create(Medium& medium, util::Random& random) override {
+  State create(Medium& medium, detail::util::Random& random) override {
     make_pool(medium, domain_);
     OpenedLedger opened(medium, domain_);
     State state;
@@ -242,7 +243,7 @@ class LedgerSubject final : public Subject {
   }
 
   /// Whatever a thread changes is its own; what it names need not be.
-  Step next_step(util::Random& random, const State& state, unsigned thread,
+  Step next_step(detail::util::Random& random, const State& state, unsigned thread,
                  unsigned threads) override {
     static_assert(kSlots == kOthers);
     const auto own = static_cast<unsigned>(random.below(kSlots / threads)) * threads + thread;
@@ -281,17 +282,17 @@ class LedgerSubject final : public Subject {
  private:
   /// The action, or the one that follows it and undoes it.
   static Step change(unsigned action, const std::string& key, std::uint64_t number,
-                     const State& state, util::Random& random) {
+                     const State& state, detail::util::Random& random) {
     if (state.contains(key) && random.one_in(2)) return {action + 1, key, ""};
     return {action, key, std::to_string(number)};
   }
 
-  pm::Domain domain_;
+  detail::pm::Domain domain_;
 };
 
 }  // namespace
 
-std::unique_ptr<Subject> make_ledger_subject(pm::Domain domain) {
+std::unique_ptr<Subject> make_ledger_subject(detail::pm::Domain domain) {
   return std::make_unique<LedgerSubject>(domain);
 }
 

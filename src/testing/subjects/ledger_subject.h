@@ -10,6 +10,6 @@
 
 namespace perdix::testing {
 
-std::unique_ptr<Subject> make_ledger_subject(pm::Domain domain);
+std::unique_ptr<Subject> make_ledger_subject(detail::pm::Domain domain);
 
 }  // namespace perdix::testing

@@ -21,11 +21,11 @@
 namespace perdix::testing {
 namespace {
 
-namespace sptree = index::sptree;
+namespace sptree = detail::index::sptree;
 
 /// Of the log: chains are cleaned when they hold back a few records, and a look is due every four.
-constexpr wal::Log::Limits kFewRecords{0, 4096, 512, 8, 4};
-constexpr std::uint64_t kSegmentRecords = wal::kSegmentSize / sizeof(wal::Record);
+constexpr detail::wal::Log::Limits kFewRecords{0, 4096, 512, 8, 4};
+constexpr std::uint64_t kSegmentRecords = detail::wal::kSegmentSize / sizeof(detail::wal::Record);
 /// So few before a segment ends, or its headroom, that a workload gets beyond.
 constexpr std::uint64_t kMostAhead = 12;
 /// For buffers of a part of the leaves.
@@ -39,7 +39,7 @@ constexpr unsigned kSettled = 16;
 template <class T>
 class OpenedSpTree final : public Opened {
  public:
-  OpenedSpTree(Medium& medium, pm::Domain domain)
+  OpenedSpTree(Medium& medium, detail::pm::Domain domain)
       : pool_(Pool::open(medium.path(), pool_options(domain))) {
     open_tree(kBudget);
     settle(*pool_.core());
@@ -82,17 +82,17 @@ class OpenedSpTree final : public Opened {
     tree_.reset();
     {
       const auto handle = open_index();
-      wal::Chain chain;  // outlives the log, which knows it
-      wal::Log log(*pool_.core(), sptree::root_at(*pool_.core(), handle.root()).log, {0});
+      detail::wal::Chain chain;  // outlives the log, which knows it
+      detail::wal::Log log(*pool_.core(), sptree::root_at(*pool_.core(), handle.root()).log, {0});
       log.add(chain);
-      chain.assign(wal::kMaxOwner);  // no leaf's
-      for (unsigned stripe = 0; stripe < wal::kStripes; ++stripe) {
+      chain.assign(detail::wal::kMaxOwner);  // no leaf's
+      for (unsigned stripe = 0; stripe < detail::wal::kStripes; ++stripe) {
         std::uint64_t at = 0;
         do {
           log.go_to(stripe);
           log.admit();
-          log.append(chain, wal::Type::erase_slot, 0, 0);
-          at = wal::place_in_segment(chain.head.load()) / sizeof(wal::Record);
+          log.append(chain, detail::wal::Type::erase_slot, 0, 0);
+          at = detail::wal::place_in_segment(chain.head.load()) / sizeof(detail::wal::Record);
         } while (at + ahead != place);
         log.end(chain);
       }
@@ -101,9 +101,9 @@ class OpenedSpTree final : public Opened {
   }
 
  private:
-  using Codec = index::Bytes<T>;
+  using Codec = detail::index::Bytes<T>;
 
-  pool::IndexHandle open_index() {
+  detail::pool::IndexHandle open_index() {
     return pool_.core()->open_index("t", sptree::kEngineName, kKindOf<T>, kKindOf<T>);
   }
 
@@ -141,11 +141,11 @@ class OpenedSpTree final : public Opened {
 template <class T>
 class LogUpkeepSubject final : public Subject {
  public:
-  explicit LogUpkeepSubject(pm::Domain domain) : domain_(domain) {}
+  explicit LogUpkeepSubject(detail::pm::Domain domain) : domain_(domain) {}
 
   std::uint64_t size() const override { return kPoolSize; }
 
-  State create(Medium& medium, util::Random& random) override {
+  State create(Medium& medium, detail::util::Random& random) override {
     make_pool(medium, domain_);
     keys_ = random.one_in(3) ? 8 : kIndexKeys;
     State state;
@@ -170,7 +170,8 @@ class LogUpkeepSubject final : public Subject {
     return std::make_unique<OpenedSpTree<T>>(medium, domain_);
   }
 
-  Step next_step(util::Random& random, const State&, unsigned thread, unsigned threads) override {
+  Step next_step(detail::util::Random& random, const State&, unsigned thread,
+                 unsigned threads) override {
     const std::string& key = any_key(random, thread, threads);
     const unsigned settled = threads == 1 ? kSettled : 0;
     if (random.one_in(20)) return {kReclaimSpace | settled, key, ""};
@@ -196,25 +197,26 @@ class LogUpkeepSubject final : public Subject {
   }
 
  private:
-  static std::string value_of(util::Random& random) {
+  static std::string value_of(detail::util::Random& random) {
     if constexpr (std::is_same_v<T, std::string>) {
       return std::to_string(random());
     } else {
-      return index::Bytes<T>::own(random());
+      return detail::index::Bytes<T>::own(random());
     }
   }
 
-  const std::string& any_key(util::Random& random, unsigned thread, unsigned threads) const {
+  const std::string& any_key(detail::util::Random& random, unsigned thread,
+                             unsigned threads) const {
     return any_keys(kKindOf<T>)[random.below(keys_ / threads) * threads + thread];
   }
 
-  pm::Domain domain_;
+  detail::pm::Domain domain_;
   std::uint64_t keys_ = kIndexKeys;  // how many there are
 };
 
 }  // namespace
 
-std::unique_ptr<Subject> make_log_upkeep_subject(Kind kind, pm::Domain domain) {
+std::unique_ptr<Subject> make_log_upkeep_subject(Kind kind, detail::pm::Domain domain) {
   if (kind == Kind::u64) return std::make_unique<LogUpkeepSubject<std::uint64_t>>(domain);
   return std::make_unique<LogUpkeepSubject<std::string>>(domain);
 }

@@ -13,6 +13,6 @@
 namespace perdix::testing {
 
 /// Keys and values are of the same kind.
-std::unique_ptr<Subject> make_log_upkeep_subject(Kind kind, pm::Domain domain);
+std::unique_ptr<Subject> make_log_upkeep_subject(Kind kind, detail::pm::Domain domain);
 
 }  // namespace perdix::testing

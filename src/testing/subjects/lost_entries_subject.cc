@@ -18,7 +18,7 @@
 namespace perdix::testing {
 namespace {
 
-namespace nbtree = index::nbtree;
+namespace nbtree = detail::index::nbtree;
 
 constexpr unsigned kMostLost = 4;
 constexpr unsigned kInADropOneIn = 4;
@@ -27,7 +27,7 @@ constexpr unsigned kInADropOneIn = 4;
 template <class K, class V>
 class LostEntries {
  public:
-  LostEntries(pool::PoolCore& pool, nbtree::Root& root)
+  LostEntries(detail::pool::PoolCore& pool, nbtree::Root& root)
       : pool_(pool), root_(root), keys_(pool), values_(pool), ledger_(pool, root) {}
 
   /// An entry of the key in the first slot of its leaf that is free, if there is one.
@@ -35,34 +35,35 @@ class LostEntries {
     nbtree::Block& block = block_of(key);
     for (unsigned i = 0; i < nbtree::capacity_of(block); ++i) {
       nbtree::Entry& entry = block.entries[i];
-      if (pm::load(entry.key) != nbtree::kEmpty) continue;
+      if (detail::pm::load(entry.key) != nbtree::kEmpty) continue;
       return write(entry, key, value);
     }
   }
 
  private:
-  using Keys = index::Words<K>;
-  using Values = index::Words<V>;
+  using Keys = detail::index::Words<K>;
+  using Values = detail::index::Words<V>;
 
   nbtree::Block& block_of(View<K> key) const {
-    pm::Offset offset = pm::load(root_.first);
+    detail::pm::Offset offset = detail::pm::load(root_.first);
     for (;;) {
       nbtree::Block& block = nbtree::checked_block(pool_, nbtree::checked_anchor(pool_, offset));
-      offset = pm::load(block.next);
-      if (offset == pm::kNull) return block;
-      if (key < keys_.view(pm::load(nbtree::checked_anchor(pool_, offset).low))) return block;
+      offset = detail::pm::load(block.next);
+      if (offset == detail::pm::kNull) return block;
+      if (key < keys_.view(detail::pm::load(nbtree::checked_anchor(pool_, offset).low)))
+        return block;
     }
   }
 
   void write(nbtree::Entry& entry, View<K> key, View<V> value) {
-    index::Word key_word = 0, value_word = 0;
-    const auto make = [&](alloc::Session& session) {
+    detail::index::Word key_word = 0, value_word = 0;
+    const auto make = [&](detail::alloc::Session& session) {
       key_word = keys_.write(session, key, Keys::hash16(key));
       value_word = values_.write(session, value);
-      std::array<pm::Offset, 4> blocks{};
+      std::array<detail::pm::Offset, 4> blocks{};
       unsigned count = 0;
-      if (Keys::blobs(key_word) != 0) blocks[count++] = index::blob_offset(key_word);
-      if (Values::blobs(value_word) != 0) blocks[count++] = index::blob_offset(value_word);
+      if (Keys::blobs(key_word) != 0) blocks[count++] = detail::index::blob_offset(key_word);
+      if (Values::blobs(value_word) != 0) blocks[count++] = detail::index::blob_offset(value_word);
       return blocks;
     };
     nbtree::Ledger::Hold hold(ledger_, nbtree::Ledger::Purpose::operation);
@@ -73,7 +74,7 @@ class LostEntries {
     hold.abandon();                            // as the crash does
   }
 
-  pool::PoolCore& pool_;
+  detail::pool::PoolCore& pool_;
   nbtree::Root& root_;
   const Keys keys_;
   const Values values_;
@@ -83,17 +84,17 @@ class LostEntries {
 template <class K, class V>
 class LostEntriesSubject final : public Subject {
  public:
-  LostEntriesSubject(const IndexInfo& info, const IndexOptions& options, pm::Domain domain)
+  LostEntriesSubject(const IndexInfo& info, const IndexOptions& options, detail::pm::Domain domain)
       : index_(make_index_subject(info, options, domain)), info_(info), domain_(domain) {}
 
   std::uint64_t size() const override { return index_->size(); }
 
-  State create(Medium& medium, util::Random& random) override {
+  State create(Medium& medium, detail::util::Random& random) override {
     State state = index_->create(medium, random);
     if (state.empty()) return state;
-    const auto core = pool::PoolCore::open(medium.path(), pool_options(domain_));
+    const auto core = detail::pool::PoolCore::open(medium.path(), pool_options(domain_));
     {
-      const pool::IndexHandle handle =
+      const detail::pool::IndexHandle handle =
           core->open_index(info_.name, info_.engine, info_.key_kind, info_.value_kind);
       LostEntries<K, V> lost(*core, nbtree::checked_root(*core, handle.root()));
       for (std::uint64_t i = 1 + random.below(kMostLost); i > 0; --i) add_one(lost, state, random);
@@ -108,7 +109,7 @@ class LostEntriesSubject final : public Subject {
 
   std::unique_ptr<Opened> open(Medium& medium) override { return index_->open(medium); }
 
-  Step next_step(util::Random& random, const State& state, unsigned thread,
+  Step next_step(detail::util::Random& random, const State& state, unsigned thread,
                  unsigned threads) override {
     return index_->next_step(random, state, thread, threads);
   }
@@ -120,21 +121,22 @@ class LostEntriesSubject final : public Subject {
   std::string describe(const Step& step) const override { return index_->describe(step); }
 
  private:
-  static void add_one(LostEntries<K, V>& lost, const State& state, util::Random& random) {
+  static void add_one(LostEntries<K, V>& lost, const State& state, detail::util::Random& random) {
     const auto pair = std::next(state.begin(), static_cast<long>(random.below(state.size())));
     const std::string value = bytes_of_number(random());
-    lost.add(index::Bytes<K>::decode(pair->first), index::Bytes<V>::decode(value));
+    lost.add(detail::index::Bytes<K>::decode(pair->first), detail::index::Bytes<V>::decode(value));
   }
 
   std::unique_ptr<Subject> index_;
   const IndexInfo info_;
-  pm::Domain domain_;
+  detail::pm::Domain domain_;
 };
 
 }  // namespace
 
 std::unique_ptr<Subject> make_lost_entries_subject(const IndexInfo& info,
-                                                   const IndexOptions& options, pm::Domain domain) {
+                                                   const IndexOptions& options,
+                                                   detail::pm::Domain domain) {
   const auto make = [&]<class K, class V>() -> std::unique_ptr<Subject> {
     return std::make_unique<LostEntriesSubject<K, V>>(info, options, domain);
   };

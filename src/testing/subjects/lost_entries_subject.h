@@ -14,6 +14,7 @@
 namespace perdix::testing {
 
 std::unique_ptr<Subject> make_lost_entries_subject(const IndexInfo& info,
-                                                   const IndexOptions& options, pm::Domain domain);
+                                                   const IndexOptions& options,
+                                                   detail::pm::Domain domain);
 
 }  // namespace perdix::testing

@@ -19,19 +19,19 @@ namespace perdix::testing {
 /// Waits until all that was freed can be allocated again: what is retired is disposed of, and then
 /// what that has freed has its grace period too. Else the clock decides which blocks come next. The
 /// caller must be in no epoch::Guard.
-inline void settle(alloc::Calloc& calloc, epoch::Reclaimer& reclaimer) {
+inline void settle(detail::alloc::Calloc& calloc, detail::epoch::Reclaimer& reclaimer) {
   reclaimer.drain();
   calloc.reclaim();
 }
 
-inline void settle(pool::PoolCore& core) { settle(core.allocator(), core.reclaimer()); }
+inline void settle(detail::pool::PoolCore& core) { settle(core.allocator(), core.reclaimer()); }
 
 /// Links the block that `make(session)` reserves and flushes: it is allocated exactly if `word`
 /// names it.
 template <class Make>
-void link_block(pool::PoolCore& core, std::uint64_t& word, Make make) {
-  alloc::Session session = core.allocator().session();
-  const pm::Offset block = make(session);
+void link_block(detail::pool::PoolCore& core, std::uint64_t& word, Make make) {
+  detail::alloc::Session session = core.allocator().session();
+  const detail::pm::Offset block = make(session);
   session.commit_when(word, ~std::uint64_t{0}, block);
   session.log();                   // fences what was flushed
   core.pm().publish(word, block);  // the commit
@@ -40,10 +40,10 @@ void link_block(pool::PoolCore& core, std::uint64_t& word, Make make) {
 
 /// The root block of an index, made of zeros if there is none yet.
 template <class Root>
-Root& root_of(pool::PoolCore& core, pool::IndexHandle& handle) {
-  if (handle.root() == pm::kNull) {
-    link_block(core, handle.root(), [&](alloc::Session& session) {
-      const pm::Offset block = session.reserve(sizeof(Root));
+Root& root_of(detail::pool::PoolCore& core, detail::pool::IndexHandle& handle) {
+  if (handle.root() == detail::pm::kNull) {
+    link_block(core, handle.root(), [&](detail::alloc::Session& session) {
+      const detail::pm::Offset block = session.reserve(sizeof(Root));
       core.pm().zero(core.at<Root>(block), sizeof(Root));
       core.pm().flush(core.at<Root>(block), sizeof(Root));  // log() fences
       return block;
@@ -53,10 +53,11 @@ Root& root_of(pool::PoolCore& core, pool::IndexHandle& handle) {
 }
 
 /// A problem unless exactly the blocks in use, each once, are allocated.
-inline void expect_allocated(alloc::Calloc& calloc, std::vector<pm::Offset> in_use,
+inline void expect_allocated(detail::alloc::Calloc& calloc, std::vector<detail::pm::Offset> in_use,
                              Problems& problems) {
-  std::vector<pm::Offset> allocated;
-  calloc.for_each_allocated([&](pm::Offset block, std::uint64_t) { allocated.push_back(block); });
+  std::vector<detail::pm::Offset> allocated;
+  calloc.for_each_allocated(
+      [&](detail::pm::Offset block, std::uint64_t) { allocated.push_back(block); });
   std::sort(in_use.begin(), in_use.end());
   if (in_use != allocated) {
     problems.push_back(fmt::format("{} blocks are allocated and {} in use, or not the same ones",

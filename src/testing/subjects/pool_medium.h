@@ -19,18 +19,20 @@ enum class PoolRoom : std::uint64_t { enough = 2 * kPoolSize, none = kPoolSize }
 
 /// Options of a pool that relies on what the domain keeps: on caches through the end of a process,
 /// on everything else through a power failure.
-inline PoolOptions pool_options(pm::Domain domain, PoolRoom room = PoolRoom::enough) {
+inline PoolOptions pool_options(detail::pm::Domain domain, PoolRoom room = PoolRoom::enough) {
   PoolOptions options;
   options.max_size = static_cast<std::uint64_t>(room);
-  options.durability = domain == pm::Domain::cpu_cache ? Durability::process : Durability::power;
+  options.durability =
+      domain == detail::pm::Domain::cpu_cache ? Durability::process : Durability::power;
   options.domain = static_cast<DomainChoice>(domain);
   return options;
 }
 
 /// A new pool in place of what is on the medium, closed.
-inline void make_pool(Medium& medium, pm::Domain domain, PoolRoom room = PoolRoom::enough) {
+inline void make_pool(Medium& medium, detail::pm::Domain domain, PoolRoom room = PoolRoom::enough) {
   medium.empty();
-  pool::PoolCore::create(pm::File::open(medium.path()), pool_options(domain, room))->close();
+  detail::pool::PoolCore::create(detail::pm::File::open(medium.path()), pool_options(domain, room))
+      ->close();
   medium.restore_length();
 }
 

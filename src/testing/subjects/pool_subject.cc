@@ -42,7 +42,7 @@ IndexInfo info_of(const std::string& name, const std::string& engine) {
 
 class OpenedPool final : public Opened {
  public:
-  OpenedPool(Medium& medium, pm::Domain domain) : medium_(medium), domain_(domain) {
+  OpenedPool(Medium& medium, detail::pm::Domain domain) : medium_(medium), domain_(domain) {
     try {
       open();
     } catch (const Error& error) {
@@ -54,7 +54,8 @@ class OpenedPool final : public Opened {
     if (core_ == nullptr) return {};
     State state{{kPool, fmt::format("{} bytes", core_->size())}};
     for (const IndexInfo& info : core_->indexes())
-      state[info.name] = text_of(info, pm::load(core_->open_existing_index(info.name)->root()));
+      state[info.name] =
+          text_of(info, detail::pm::load(core_->open_existing_index(info.name)->root()));
     return state;
   }
 
@@ -87,8 +88,9 @@ class OpenedPool final : public Opened {
 
  private:
   void open() {
-    core_ = pool::PoolCore::open(medium_.path(), pool_options(domain_));
-    for (pool::IndexHandle& handle : core_->dropping()) core_->finish_drop(std::move(handle));
+    core_ = detail::pool::PoolCore::open(medium_.path(), pool_options(domain_));
+    for (detail::pool::IndexHandle& handle : core_->dropping())
+      core_->finish_drop(std::move(handle));
   }
 
   void reopen() {
@@ -100,14 +102,14 @@ class OpenedPool final : public Opened {
   Problems check_refused() const {
     std::uint64_t magic = 0;
     std::memcpy(&magic, medium_.bytes(), sizeof magic);
-    if (magic == pool::kCreationMagic || blank()) return {};
+    if (magic == detail::pool::kCreationMagic || blank()) return {};
     return {"a creation that was interrupted is not marked as one"};
   }
 
   /// Of what a creation writes.
   bool blank() const {
     const std::byte* const bytes = medium_.bytes();
-    return std::all_of(bytes, bytes + alloc::kLanesEnd,
+    return std::all_of(bytes, bytes + detail::alloc::kLanesEnd,
                        [](std::byte byte) { return byte == std::byte{0}; });
   }
 
@@ -116,7 +118,8 @@ class OpenedPool final : public Opened {
     if (core_ != nullptr) return StepResult::write(false);
     if (!blank()) return StepResult::refusal();
     medium_.empty();  // the creation gives it its length, and zeros
-    core_ = pool::PoolCore::create(pm::File::open(medium_.path()), pool_options(domain_));
+    core_ = detail::pool::PoolCore::create(detail::pm::File::open(medium_.path()),
+                                           pool_options(domain_));
     return StepResult::write(true);
   }
 
@@ -133,7 +136,7 @@ class OpenedPool final : public Opened {
   }
 
   bool set_root(const std::string& name, std::uint64_t root) {
-    const std::optional<pool::IndexHandle> handle = core_->open_existing_index(name);
+    const std::optional<detail::pool::IndexHandle> handle = core_->open_existing_index(name);
     if (!handle) return false;
     core_->pm().publish(handle->root(), root);  // the commit, as an engine makes it
     return true;
@@ -149,23 +152,23 @@ class OpenedPool final : public Opened {
 
   /// Leaves the roots as they are: an engine may.
   void finish_drops() {
-    for (pool::IndexHandle& handle : dropping_) core_->finish_drop(std::move(handle));
+    for (detail::pool::IndexHandle& handle : dropping_) core_->finish_drop(std::move(handle));
     dropping_.clear();
   }
 
   Medium& medium_;
-  pm::Domain domain_;
-  std::shared_ptr<pool::PoolCore> core_;
-  std::vector<pool::IndexHandle> dropping_;
+  detail::pm::Domain domain_;
+  std::shared_ptr<detail::pool::PoolCore> core_;
+  std::vector<detail::pool::IndexHandle> dropping_;
 };
 
 class PoolSubject final : public Subject {
  public:
-  explicit PoolSubject(pm::Domain domain) : domain_(domain) {}
+  explicit PoolSubject(detail::pm::Domain domain) : domain_(domain) {}
 
   std::uint64_t size() const override { return kPoolSize; }
 
-  State create(Medium& medium, util::Random&) override {
+  State create(Medium& medium, detail::util::Random&) override {
     std::memset(medium.bytes(), 0, medium.size());
     return {};
   }
@@ -174,7 +177,7 @@ class PoolSubject final : public Subject {
     return std::make_unique<OpenedPool>(medium, domain_);
   }
 
-  Step next_step(util::Random& random, const State& state, unsigned, unsigned) override {
+  Step next_step(detail::util::Random& random, const State& state, unsigned, unsigned) override {
     if (!state.contains(kPool)) return {kCreate, kPool, fmt::format("{} bytes", kPoolSize)};
     if (random.one_in(6)) return {kReopen, "", ""};
     const std::string name = fmt::format("index {}", random.below(kNames));
@@ -205,12 +208,12 @@ class PoolSubject final : public Subject {
   }
 
  private:
-  pm::Domain domain_;
+  detail::pm::Domain domain_;
 };
 
 }  // namespace
 
-std::unique_ptr<Subject> make_pool_subject(pm::Domain domain) {
+std::unique_ptr<Subject> make_pool_subject(detail::pm::Domain domain) {
   return std::make_unique<PoolSubject>(domain);
 }
 

@@ -13,6 +13,6 @@
 
 namespace perdix::testing {
 
-std::unique_ptr<Subject> make_pool_subject(pm::Domain domain);
+std::unique_ptr<Subject> make_pool_subject(detail::pm::Domain domain);
 
 }  // namespace perdix::testing

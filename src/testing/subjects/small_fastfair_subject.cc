@@ -33,7 +33,9 @@ std::string key_of(std::uint64_t i) {
   if constexpr (std::is_same_v<K, std::string>) {
     return i == 0 ? "" : std::string(i % 3 * 30, 'p') + std::to_string(i);
   } else {
-    return index::Bytes<K>::own(i == 0 ? 0 : i == 1 ? ~std::uint64_t{0} : i * 0x9e3779b97f4a7c15);
+    return detail::index::Bytes<K>::own(i == 0   ? 0
+                                        : i == 1 ? ~std::uint64_t{0}
+                                                 : i * 0x9e3779b97f4a7c15);
   }
 }
 
@@ -43,17 +45,17 @@ std::string value_of(std::uint64_t random) {
   if constexpr (std::is_same_v<V, std::string>) {
     return std::string(random % 3, 'v');
   } else {
-    return index::Bytes<V>::own(random % 3 - 1);
+    return detail::index::Bytes<V>::own(random % 3 - 1);
   }
 }
 
 template <class K, class V>
 class OpenedTree final : public Opened {
  public:
-  OpenedTree(Medium& medium, pm::Domain domain)
+  OpenedTree(Medium& medium, detail::pm::Domain domain)
       : pool_(Pool::open(medium.path(), pool_options(domain))),
-        handle_(
-            pool_.core()->open_index("t", index::fastfair::kEngineName, kKindOf<K>, kKindOf<V>)),
+        handle_(pool_.core()->open_index("t", detail::index::fastfair::kEngineName, kKindOf<K>,
+                                         kKindOf<V>)),
         tree_(std::in_place, *pool_.core(), handle_->root(), kFanout) {}
 
   State contents() override {
@@ -93,8 +95,8 @@ class OpenedTree final : public Opened {
   }
 
  private:
-  using Key = index::Bytes<K>;
-  using Value = index::Bytes<V>;
+  using Key = detail::index::Bytes<K>;
+  using Value = detail::index::Bytes<V>;
 
   StepResult call(const Step& step) {
     const auto key = Key::decode(step.key);
@@ -108,18 +110,18 @@ class OpenedTree final : public Opened {
   }
 
   Pool pool_;
-  std::optional<pool::IndexHandle> handle_;
-  std::optional<index::fastfair::Tree<K, V>> tree_;
+  std::optional<detail::pool::IndexHandle> handle_;
+  std::optional<detail::index::fastfair::Tree<K, V>> tree_;
 };
 
 template <class K, class V>
 class TreeSubject final : public Subject {
  public:
-  explicit TreeSubject(pm::Domain domain) : domain_(domain) {}
+  explicit TreeSubject(detail::pm::Domain domain) : domain_(domain) {}
 
   std::uint64_t size() const override { return kPoolSize; }
 
-  State create(Medium& medium, util::Random& random) override {
+  State create(Medium& medium, detail::util::Random& random) override {
     make_pool(medium, domain_);
     grows_ = random.one_in(2);
     State state;
@@ -142,7 +144,8 @@ class TreeSubject final : public Subject {
     return std::make_unique<OpenedTree<K, V>>(medium, domain_);
   }
 
-  Step next_step(util::Random& random, const State&, unsigned thread, unsigned threads) override {
+  Step next_step(detail::util::Random& random, const State&, unsigned thread,
+                 unsigned threads) override {
     const std::uint64_t own = random.below(kKeys / threads) * threads + thread;
     const TreeAction often = grows_ ? kPutPair : kErasePair;
     const unsigned action = random.one_in(4) ? static_cast<unsigned>(random.below(3)) : often;
@@ -164,18 +167,18 @@ class TreeSubject final : public Subject {
   }
 
  private:
-  pm::Domain domain_;
+  detail::pm::Domain domain_;
   bool grows_ = true;
 };
 
 template <class K, class V>
-std::unique_ptr<Subject> make(pm::Domain domain) {
+std::unique_ptr<Subject> make(detail::pm::Domain domain) {
   return std::make_unique<TreeSubject<K, V>>(domain);
 }
 
 }  // namespace
 
-std::unique_ptr<Subject> make_small_fastfair_subject(Kind key, pm::Domain domain) {
+std::unique_ptr<Subject> make_small_fastfair_subject(Kind key, detail::pm::Domain domain) {
   return key == Kind::u64 ? make<std::uint64_t, std::uint64_t>(domain)
                           : make<std::string, std::string>(domain);
 }

@@ -13,6 +13,6 @@
 namespace perdix::testing {
 
 /// Keys and values are of the same kind.
-std::unique_ptr<Subject> make_small_fastfair_subject(Kind key, pm::Domain domain);
+std::unique_ptr<Subject> make_small_fastfair_subject(Kind key, detail::pm::Domain domain);
 
 }  // namespace perdix::testing

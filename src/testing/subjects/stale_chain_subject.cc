@@ -20,16 +20,16 @@
 namespace perdix::testing {
 namespace {
 
-namespace sptree = index::sptree;
+namespace sptree = detail::index::sptree;
 
 const IndexInfo kInfo{"index", std::string(sptree::kEngineName), Kind::bytes, Kind::bytes};
-const wal::Log::Limits kNoLimit{~std::uint64_t{0}};
+const detail::wal::Log::Limits kNoLimit{~std::uint64_t{0}};
 
 /// Gives a leaf of a closed index, whose log is empty, a chain that should have ended.
 class StaleChain {
  public:
-  StaleChain(pool::PoolCore& pool, const sptree::Root& root)
-      : pool_(pool), root_(root), keys_(pool), log_(pool, pm::load(root.log), kNoLimit) {}
+  StaleChain(detail::pool::PoolCore& pool, const sptree::Root& root)
+      : pool_(pool), root_(root), keys_(pool), log_(pool, detail::pm::load(root.log), kNoLimit) {}
 
   /// Its keys.
   struct Names {
@@ -38,9 +38,9 @@ class StaleChain {
   };
 
   /// Nothing if there is only one leaf.
-  Names add(util::Random& random) {
+  Names add(detail::util::Random& random) {
     std::vector<sptree::Leaf*> lefts;
-    for (sptree::Leaf* leaf = &leaf_at(pm::load(root_.first)); next(*leaf) != nullptr;
+    for (sptree::Leaf* leaf = &leaf_at(detail::pm::load(root_.first)); next(*leaf) != nullptr;
          leaf = next(*leaf))
       lefts.push_back(leaf);
     if (lefts.empty()) return {};
@@ -50,60 +50,62 @@ class StaleChain {
   }
 
  private:
-  sptree::Leaf& leaf_at(pm::Offset offset) const { return sptree::leaf_at(pool_, offset); }
+  sptree::Leaf& leaf_at(detail::pm::Offset offset) const { return sptree::leaf_at(pool_, offset); }
   sptree::Leaf* next(const sptree::Leaf& leaf) const {
-    const pm::Offset offset = sptree::successor_of(leaf);
-    return offset == pm::kNull ? nullptr : &leaf_at(offset);
+    const detail::pm::Offset offset = sptree::successor_of(leaf);
+    return offset == detail::pm::kNull ? nullptr : &leaf_at(offset);
   }
-  wal::Owner owner_of(const sptree::Leaf& leaf) const {
+  detail::wal::Owner owner_of(const sptree::Leaf& leaf) const {
     return sptree::owner_of(pool_.offset(&leaf));
   }
 
   /// A record of each pair that moved out of the left leaf's buffer.
-  Names add(const sptree::Leaf& left, util::Random& random) {
+  Names add(const sptree::Leaf& left, detail::util::Random& random) {
     log_.add(chain_);
     chain_.assign(owner_of(left));
     Names names;
     std::vector<std::string>& moved = names.moved;
     for (const unsigned slot : sptree::slots_of(left))
-      names.left.emplace_back(keys_.view(pm::load(sptree::pair_at(left, slot).key)));
+      names.left.emplace_back(keys_.view(detail::pm::load(sptree::pair_at(left, slot).key)));
     const sptree::Leaf& right = *next(left);
     for (const unsigned slot : sptree::slots_of(right)) {
       if (moved.size() == sptree::kBufferPairs) break;
       if (random.one_in(3)) continue;
       const sptree::Pair& pair = sptree::pair_at(right, slot);
       log_.admit();
-      log_.append(chain_, wal::Type::put, pm::load(pair.key), pm::load(pair.value));
-      moved.emplace_back(keys_.view(pm::load(pair.key)));
+      log_.append(chain_, detail::wal::Type::put, detail::pm::load(pair.key),
+                  detail::pm::load(pair.value));
+      moved.emplace_back(keys_.view(detail::pm::load(pair.key)));
     }
     return names;
   }
 
-  pool::PoolCore& pool_;
+  detail::pool::PoolCore& pool_;
   const sptree::Root& root_;
-  const index::Words<std::string> keys_;
-  wal::Chain chain_;  // outlives the log, which knows it
-  wal::Log log_;
+  const detail::index::Words<std::string> keys_;
+  detail::wal::Chain chain_;  // outlives the log, which knows it
+  detail::wal::Log log_;
 };
 
 class StaleChainSubject final : public Subject {
  public:
-  StaleChainSubject(const IndexOptions& options, pm::Domain domain)
+  StaleChainSubject(const IndexOptions& options, detail::pm::Domain domain)
       : index_(make_index_subject(kInfo, options, domain)), domain_(domain) {}
 
   std::uint64_t size() const override { return index_->size(); }
 
-  State create(Medium& medium, util::Random& random) override {
+  State create(Medium& medium, detail::util::Random& random) override {
     State state = index_->create(medium, random);
     names_ = {};
     if (state.empty()) return state;
-    const auto core = pool::PoolCore::open(medium.path(), pool_options(domain_));
+    const auto core = detail::pool::PoolCore::open(medium.path(), pool_options(domain_));
     {
-      const pool::IndexHandle handle =
+      const detail::pool::IndexHandle handle =
           core->open_index(kInfo.name, kInfo.engine, kInfo.key_kind, kInfo.value_kind);
       sptree::Root& root = sptree::root_at(*core, handle.root());
-      link_block(*core, root.log,
-                 [&](alloc::Session& session) { return wal::Log::create(session, *core); });
+      link_block(*core, root.log, [&](detail::alloc::Session& session) {
+        return detail::wal::Log::create(session, *core);
+      });
       names_ = StaleChain(*core, root).add(random);
     }
     core->close();
@@ -112,7 +114,7 @@ class StaleChainSubject final : public Subject {
 
   std::unique_ptr<Opened> open(Medium& medium) override { return index_->open(medium); }
 
-  Step next_step(util::Random& random, const State& state, unsigned thread,
+  Step next_step(detail::util::Random& random, const State& state, unsigned thread,
                  unsigned threads) override {
     if (threads == 1 && !names_.moved.empty() && !random.one_in(3)) {
       if (random.one_in(2)) return erase_step(any_moved(random));
@@ -130,13 +132,13 @@ class StaleChainSubject final : public Subject {
   std::string describe(const Step& step) const override { return index_->describe(step); }
 
  private:
-  const std::string& any_moved(util::Random& random) const {
+  const std::string& any_moved(detail::util::Random& random) const {
     return names_.moved[random.below(names_.moved.size())];
   }
 
   /// A value that takes the place of a key which moved, once that is erased, and looks like one of
   /// the left leaf: who follows the chain then takes it for that.
-  std::string like_a_key(util::Random& random) const {
+  std::string like_a_key(detail::util::Random& random) const {
     if (names_.left.empty()) return any_moved(random);
     std::string value = names_.left[random.below(names_.left.size())];
     value.resize(std::max(value.size() + 1, any_moved(random).size()), 'a');
@@ -144,13 +146,14 @@ class StaleChainSubject final : public Subject {
   }
 
   std::unique_ptr<Subject> index_;
-  pm::Domain domain_;
+  detail::pm::Domain domain_;
   StaleChain::Names names_;  // of the stale chain of the round
 };
 
 }  // namespace
 
-std::unique_ptr<Subject> make_stale_chain_subject(const IndexOptions& options, pm::Domain domain) {
+std::unique_ptr<Subject> make_stale_chain_subject(const IndexOptions& options,
+                                                  detail::pm::Domain domain) {
   return std::make_unique<StaleChainSubject>(options, domain);
 }
 

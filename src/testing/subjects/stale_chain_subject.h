@@ -14,6 +14,7 @@
 
 namespace perdix::testing {
 
-std::unique_ptr<Subject> make_stale_chain_subject(const IndexOptions& options, pm::Domain domain);
+std::unique_ptr<Subject> make_stale_chain_subject(const IndexOptions& options,
+                                                  detail::pm::Domain domain);
 
 }  // namespace perdix::testing

@@ -39,9 +39,10 @@ void add_kinds(std::vector<SubjectEntry>& all, const std::string& name, const st
   for (const Kind key : {Kind::u64, Kind::bytes}) {
     for (const Kind value : {Kind::u64, Kind::bytes}) {
       const IndexInfo info{"index", engine, key, value};
-      all.push_back(
-          {fmt::format("{}:{}:{}", name, to_string(key), to_string(value)), threads,
-           [info, options, make](pm::Domain domain) { return make(info, options, domain); }});
+      all.push_back({fmt::format("{}:{}:{}", name, to_string(key), to_string(value)), threads,
+                     [info, options, make](detail::pm::Domain domain) {
+                       return make(info, options, domain);
+                     }});
     }
   }
 }
@@ -50,7 +51,7 @@ void add_kinds(std::vector<SubjectEntry>& all, const std::string& name, const st
 
 std::vector<SubjectEntry> subjects() {
   const auto calloc = [](CallocStart start) {
-    return [start](pm::Domain domain) { return make_calloc_subject(start, domain); };
+    return [start](detail::pm::Domain domain) { return make_calloc_subject(start, domain); };
   };
   std::vector<SubjectEntry> all = {{"calloc:any", 4, calloc(CallocStart::any)},
                                    {"calloc:full", 1, calloc(CallocStart::full)},
@@ -63,9 +64,10 @@ std::vector<SubjectEntry> subjects() {
   for (const Kind kind : {Kind::u64, Kind::bytes}) {
     all.push_back(
         {fmt::format("fastfair+small:{0}:{0}", to_string(kind)), 4,
-         [kind](pm::Domain domain) { return make_small_fastfair_subject(kind, domain); }});
-    all.push_back({fmt::format("sptree+log:{0}:{0}", to_string(kind)), 4,
-                   [kind](pm::Domain domain) { return make_log_upkeep_subject(kind, domain); }});
+         [kind](detail::pm::Domain domain) { return make_small_fastfair_subject(kind, domain); }});
+    all.push_back(
+        {fmt::format("sptree+log:{0}:{0}", to_string(kind)), 4,
+         [kind](detail::pm::Domain domain) { return make_log_upkeep_subject(kind, domain); }});
   }
   // Buffers for fewer leaves than there are, so that they also change hands.
   add_kinds(all, "sptree+buffers", "sptree", options_for("sptree", kSmallBudget));
@@ -73,7 +75,7 @@ std::vector<SubjectEntry> subjects() {
     add_kinds(all, engine + "+full", engine, options_for(engine), make_full_index_subject, 1);
   add_kinds(all, "nbtree+lost", "nbtree", options_for("nbtree"), make_lost_entries_subject);
   all.push_back(
-      {"sptree+stale:bytes:bytes", 4, [options = options_for("sptree")](pm::Domain domain) {
+      {"sptree+stale:bytes:bytes", 4, [options = options_for("sptree")](detail::pm::Domain domain) {
          return make_stale_chain_subject(options, domain);
        }});
   return all;

@@ -16,7 +16,7 @@ struct SubjectEntry {
   /// "calloc:any", "calloc:full", "pool", "wal", or an engine with its kinds: "sptree:u64:bytes".
   std::string name;
   unsigned threads;  ///< threads whose steps it can take at once; 1: not several
-  std::function<std::unique_ptr<Subject>(pm::Domain)> make;
+  std::function<std::unique_ptr<Subject>(detail::pm::Domain)> make;
 };
 
 /// All subjects: the layers below the engines, then every engine with every kind of key and value.

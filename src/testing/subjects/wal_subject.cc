@@ -18,14 +18,15 @@
 namespace perdix::testing {
 namespace {
 
-using wal::Word;
+using detail::wal::Word;
 
 constexpr unsigned kLeaves = 16;
 constexpr unsigned kKeys = 3;
-constexpr std::uint64_t kRecordsPerSegment = wal::kSegmentSize / sizeof(wal::Record);
+constexpr std::uint64_t kRecordsPerSegment =
+    detail::wal::kSegmentSize / sizeof(detail::wal::Record);
 /// So few that a workload nearly always gets beyond them.
 constexpr std::uint64_t kRecordsAhead = 4;
-const wal::Log::Limits kLimits{std::uint64_t{8} << 20};
+const detail::wal::Log::Limits kLimits{std::uint64_t{8} << 20};
 
 /// A value is absent, a number, or a number in a block.
 constexpr Word kAbsent = 0;
@@ -58,7 +59,7 @@ struct Root {
 /// both.
 constexpr unsigned kStripes = 2;
 
-wal::Owner owner_of(unsigned leaf) { return leaf + 1; }
+detail::wal::Owner owner_of(unsigned leaf) { return leaf + 1; }
 
 std::string key_of(unsigned leaf, unsigned key) { return fmt::format("{}/{}", leaf, key); }
 
@@ -70,12 +71,12 @@ unsigned slot_of(const std::string& key) {
 
 class OpenedWal final : public Opened {
  public:
-  OpenedWal(Medium& medium, pm::Domain domain)
-      : core_(pool::PoolCore::open(medium.path(), pool_options(domain))),
+  OpenedWal(Medium& medium, detail::pm::Domain domain)
+      : core_(detail::pool::PoolCore::open(medium.path(), pool_options(domain))),
         handle_(core_->open_index("log", "none", Kind::u64, Kind::u64)) {
     root_ = &root_of<Root>(*core_, *handle_);
-    if (pm::load(root_->replacing) != 0) replace_log();
-    if (pm::load(root_->log) == pm::kNull) make_log();
+    if (detail::pm::load(root_->replacing) != 0) replace_log();
+    if (detail::pm::load(root_->log) == detail::pm::kNull) make_log();
     open_log();
   }
 
@@ -94,8 +95,8 @@ class OpenedWal final : public Opened {
     CheckReport report;
     log_->check(report);
     core_->allocator().check(report);
-    std::vector<pm::Offset> in_use = {handle_->root()};
-    log_->for_each_block([&](pm::Offset block) { in_use.push_back(block); });
+    std::vector<detail::pm::Offset> in_use = {handle_->root()};
+    log_->for_each_block([&](detail::pm::Offset block) { in_use.push_back(block); });
     for (unsigned leaf = 0; leaf < kLeaves; ++leaf) {
       for (const Word value : read(leaf)) {
         if ((value & kInBlock) != 0) in_use.push_back(value & ~kInBlock);
@@ -121,12 +122,12 @@ class OpenedWal final : public Opened {
   /// Appends records of a leaf that have no effect: fills some segments of a stripe, and one up to
   /// a place.
   void fill(unsigned stripe, unsigned leaf, std::uint64_t segments, std::uint64_t place) {
-    wal::Position last = 0;
+    detail::wal::Position last = 0;
     for (std::uint64_t i = 0;
-         i < segments * kRecordsPerSegment || wal::place_in_segment(last) != place; ++i) {
+         i < segments * kRecordsPerSegment || detail::wal::place_in_segment(last) != place; ++i) {
       log_->go_to(stripe);
       log_->admit();
-      log_->append(chain_of(leaf), wal::Type::erase_slot, 0, i);
+      log_->append(chain_of(leaf), detail::wal::Type::erase_slot, 0, i);
       last = chain_of(leaf).head.load();
     }
     log_->go_to(stripe);
@@ -161,15 +162,16 @@ class OpenedWal final : public Opened {
   // --- The log's life ---
 
   void make_log() {
-    const std::uint64_t seed = pm::load(root_->seed) + 1;
+    const std::uint64_t seed = detail::pm::load(root_->seed) + 1;
     core_->pm().publish(root_->seed, seed);  // never the same again, whatever becomes of this one
-    link_block(*core_, root_->log,
-               [&](alloc::Session& session) { return wal::Log::create(session, *core_, seed); });
+    link_block(*core_, root_->log, [&](detail::alloc::Session& session) {
+      return detail::wal::Log::create(session, *core_, seed);
+    });
   }
 
   /// Goes on where a crash interrupted it.
   void replace_log() {
-    wal::destroy(*core_, root_->log);
+    detail::wal::destroy(*core_, root_->log);
     make_log();
     core_->pm().publish(root_->replacing, 0);  // only now there is a log that can be opened
   }
@@ -188,7 +190,7 @@ class OpenedWal final : public Opened {
     spare_.clear();
     log_.emplace(*core_, root_->log, kLimits);
     for (unsigned leaf = 0; leaf < kLeaves; ++leaf) {
-      all_.at(leaf) = std::make_unique<wal::Chain>();
+      all_.at(leaf) = std::make_unique<detail::wal::Chain>();
       log_->add(*all_[leaf]);
       spare_.push_back(all_[leaf].get());
     }
@@ -198,8 +200,8 @@ class OpenedWal final : public Opened {
   }
 
   void adopt(unsigned leaf) {
-    const wal::Owner owner = owner_of(leaf);
-    const wal::Position head = log_->surviving(owner);
+    const detail::wal::Owner owner = owner_of(leaf);
+    const detail::wal::Position head = log_->surviving(owner);
     if (head == 0) return;
     chains_[leaf] = spare_.back();
     spare_.pop_back();
@@ -209,7 +211,7 @@ class OpenedWal final : public Opened {
   // --- Leaves ---
 
   /// Chains go from leaf to leaf, as buffers do.
-  wal::Chain& chain_of(unsigned leaf) {
+  detail::wal::Chain& chain_of(unsigned leaf) {
     if (chains_[leaf] == nullptr) {
       const std::lock_guard guard(spare_lock_);
       chains_[leaf] = spare_.back();
@@ -222,12 +224,13 @@ class OpenedWal final : public Opened {
   /// The chain's newest values, else the leaf's.
   Values read(unsigned leaf) const {
     Values values = root_->leaves[leaf];
-    const wal::Chain* chain = chains_[leaf];
+    const detail::wal::Chain* chain = chains_[leaf];
     if (chain == nullptr) return values;
     std::array<bool, kKeys> seen{};
     log_->follow(owner_of(leaf), chain->head.load(),
-                 [&](wal::Type type, Word key, Word value, wal::Position) {
-                   if (type == wal::Type::erase_slot || std::exchange(seen.at(key), true)) return;
+                 [&](detail::wal::Type type, Word key, Word value, detail::wal::Position) {
+                   if (type == detail::wal::Type::erase_slot || std::exchange(seen.at(key), true))
+                     return;
                    values[key] = value;
                  });
     return values;
@@ -235,9 +238,9 @@ class OpenedWal final : public Opened {
 
   std::string text_of(Word value) const {
     if ((value & kInBlock) == 0) return fmt::format("number {}", value);
-    const pm::Offset block = value & ~kInBlock;
+    const detail::pm::Offset block = value & ~kInBlock;
     if (!core_->allocator().validate_block(block, sizeof(Word))) return "a block that is free";
-    return fmt::format("block {}", pm::load(*core_->at<Word>(block)));
+    return fmt::format("block {}", detail::pm::load(*core_->at<Word>(block)));
   }
 
   bool change(const Step& step) {
@@ -247,14 +250,14 @@ class OpenedWal final : public Opened {
     if (action == kErase && old == kAbsent) return false;
     const Word number = action == kErase ? kAbsent : std::stoull(step.value);
     if (!log_->admit()) throw std::logic_error("the log is full");
-    wal::Chain& chain = chain_of(leaf);
-    const auto type = action == kErase ? wal::Type::erase_key : wal::Type::put;
+    detail::wal::Chain& chain = chain_of(leaf);
+    const auto type = action == kErase ? detail::wal::Type::erase_key : detail::wal::Type::put;
     if (action != kPutBlock && (old & kInBlock) == 0) {
       log_->append(chain, type, key, number);
       values_[leaf][key] = number;
       return true;
     }
-    alloc::Session session = core_->allocator().session();
+    detail::alloc::Session session = core_->allocator().session();
     const Word value = action == kPutBlock ? write_block(session, number) : number;
     if ((old & kInBlock) != 0) session.free(old & ~kInBlock);
     log_->append(chain, type, key, value, session);
@@ -262,8 +265,8 @@ class OpenedWal final : public Opened {
     return true;
   }
 
-  Word write_block(alloc::Session& session, Word number) {
-    const pm::Offset block = session.reserve(sizeof(Word));
+  Word write_block(detail::alloc::Session& session, Word number) {
+    const detail::pm::Offset block = session.reserve(sizeof(Word));
     core_->pm().store(*core_->at<Word>(block), number);
     core_->pm().flush(core_->at<Word>(block), sizeof(Word));  // not fenced: append() does it
     return block | kInBlock;
@@ -281,24 +284,24 @@ class OpenedWal final : public Opened {
     spare_.push_back(std::exchange(chains_[leaf], nullptr));
   }
 
-  std::shared_ptr<pool::PoolCore> core_;
-  std::optional<pool::IndexHandle> handle_;
+  std::shared_ptr<detail::pool::PoolCore> core_;
+  std::optional<detail::pool::IndexHandle> handle_;
   Root* root_ = nullptr;
-  std::optional<wal::Log> log_;
-  std::array<std::unique_ptr<wal::Chain>, kLeaves> all_;
-  std::array<wal::Chain*, kLeaves> chains_{};
+  std::optional<detail::wal::Log> log_;
+  std::array<std::unique_ptr<detail::wal::Chain>, kLeaves> all_;
+  std::array<detail::wal::Chain*, kLeaves> chains_{};
   std::mutex spare_lock_;
-  std::vector<wal::Chain*> spare_;        // guarded by spare_lock_
-  std::array<Values, kLeaves> values_{};  // a leaf's: of the thread that changes it
+  std::vector<detail::wal::Chain*> spare_;  // guarded by spare_lock_
+  std::array<Values, kLeaves> values_{};    // a leaf's: of the thread that changes it
 };
 
 class WalSubject final : public Subject {
  public:
-  explicit WalSubject(pm::Domain domain) : domain_(domain) {}
+  explicit WalSubject(detail::pm::Domain domain) : domain_(domain) {}
 
   std::uint64_t size() const override { return kPoolSize; }
 
-  State create(Medium& medium, util::Random& random) override {
+  State create(Medium& medium, detail::util::Random& random) override {
     make_pool(medium, domain_);
     OpenedWal opened(medium, domain_);
     State state;
@@ -314,7 +317,7 @@ class WalSubject final : public Subject {
     return std::make_unique<OpenedWal>(medium, domain_);
   }
 
-  Step next_step(util::Random& random, const State& state, unsigned thread,
+  Step next_step(detail::util::Random& random, const State& state, unsigned thread,
                  unsigned threads) override {
     const auto leaf = static_cast<unsigned>(random.below(kLeaves / threads)) * threads + thread;
     const std::string key = key_of(leaf, static_cast<unsigned>(random.below(kKeys)));
@@ -347,7 +350,7 @@ class WalSubject final : public Subject {
   }
 
  private:
-  static void fill(OpenedWal& opened, util::Random& random) {
+  static void fill(OpenedWal& opened, detail::util::Random& random) {
     const auto stripe = static_cast<unsigned>(random.below(kStripes));
     const auto leaf = static_cast<unsigned>(random.below(kLeaves));
     // Mostly so many that the next ring words are not in the line of the stripe's start.
@@ -357,23 +360,24 @@ class WalSubject final : public Subject {
     const bool clean = !random.one_in(3);
     if (clean) opened.clean();
     // Shortly before the headroom ends, or the segment.
-    const std::uint64_t place = random.one_in(2) ? wal::kSegmentSize : wal::kSegmentSize / 4 * 3;
+    const std::uint64_t place =
+        random.one_in(2) ? detail::wal::kSegmentSize : detail::wal::kSegmentSize / 4 * 3;
     opened.fill(stripe, leaf, clean ? 1 + random.below(2) : random.below(3),
-                place - (1 + random.below(kRecordsAhead)) * sizeof(wal::Record));
+                place - (1 + random.below(kRecordsAhead)) * sizeof(detail::wal::Record));
   }
 
-  void take(OpenedWal& opened, util::Random& random, State& state) {
+  void take(OpenedWal& opened, detail::util::Random& random, State& state) {
     const Step step = next_step(random, state, 0, 1);
     opened.apply(step);
     apply_effects(effects(step, state), state);
   }
 
-  pm::Domain domain_;
+  detail::pm::Domain domain_;
 };
 
 }  // namespace
 
-std::unique_ptr<Subject> make_wal_subject(pm::Domain domain) {
+std::unique_ptr<Subject> make_wal_subject(detail::pm::Domain domain) {
   return std::make_unique<WalSubject>(domain);
 }
 

@@ -14,6 +14,6 @@
 
 namespace perdix::testing {
 
-std::unique_ptr<Subject> make_wal_subject(pm::Domain domain);
+std::unique_ptr<Subject> make_wal_subject(detail::pm::Domain domain);
 
 }  // namespace perdix::testing

@@ -5,7 +5,14 @@
 #include <iostream>
 #include <string>
 
+using namespace perdix;
+
+// Names that a program may give to things of its own, beside all public names of perdix.
+int pool = 0, alloc = 0, art = 0, epoch = 0, pm = 0, util = 0, wal = 0;
+int uses_own_names() { return pool + alloc + art + epoch + pm + util + wal; }
+
 int main(int, char** argv) {
+  if (uses_own_names() != 0) return 1;
   const std::string path = argv[1];
   {
     auto pool = perdix::Pool::create(path);

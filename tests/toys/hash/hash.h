@@ -28,14 +28,16 @@ namespace hash {
 inline constexpr std::string_view kEngineName = "toy_hash";
 
 template <class K, class V>
-class Table final : public pool::OpenIndex {
+class Table final : public detail::pool::OpenIndex {
  public:
   using Key = View<K>;
   using Value = View<V>;
 
-  explicit Table(pool::IndexHandle handle, const IndexOptions& = {});
+  explicit Table(detail::pool::IndexHandle handle, const IndexOptions& = {});
 
-  static void destroy(pool::PoolCore& pool, std::uint64_t& root) { Slots::destroy(pool, root); }
+  static void destroy(detail::pool::PoolCore& pool, std::uint64_t& root) {
+    Slots::destroy(pool, root);
+  }
 
   void put(Key key, Value value) {
     write(key, value, [](const Value*) { return true; });
@@ -59,18 +61,18 @@ class Table final : public pool::OpenIndex {
   bool get(Key key, V& value) const {
     const std::shared_lock guard(lock_);
     std::string_view found;
-    if (!slots_.find(index::Bytes<K>::encode(key), found)) return false;
-    value = V(index::Bytes<V>::decode(found));
+    if (!slots_.find(detail::index::Bytes<K>::encode(key), found)) return false;
+    value = V(detail::index::Bytes<V>::decode(found));
     return true;
   }
-  std::optional<V> get(Key key) const { return index::value_of<V>(*this, key); }
+  std::optional<V> get(Key key) const { return detail::index::value_of<V>(*this, key); }
   bool contains(Key key) const {
     const std::shared_lock guard(lock_);
     std::string_view found;
-    return slots_.find(index::Bytes<K>::encode(key), found);
+    return slots_.find(detail::index::Bytes<K>::encode(key), found);
   }
   void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-    index::in_groups(keys, out, [&](auto some, auto values) {
+    detail::index::in_groups(keys, out, [&](auto some, auto values) {
       for (std::size_t i = 0; i < some.size(); ++i) values[i] = get(some[i]);
     });
   }
@@ -87,11 +89,11 @@ class Table final : public pool::OpenIndex {
     const std::shared_lock guard(lock_);
     return slots_.check();
   }
-  void for_each_block(const pool::BlockVisitor& visit) const override {
+  void for_each_block(const detail::pool::BlockVisitor& visit) const override {
     slots_.for_each_block(visit);
   }
 
-  pool::PoolCore& pool() const { return handle_.pool(); }
+  detail::pool::PoolCore& pool() const { return handle_.pool(); }
 
  private:
   /// Does it if wants(value of the key) says so; nullptr if the key is not there.
@@ -100,7 +102,7 @@ class Table final : public pool::OpenIndex {
   template <class Wants>
   bool erase(Key key, Wants wants);
 
-  pool::IndexHandle handle_;  // keeps the pool open
+  detail::pool::IndexHandle handle_;  // keeps the pool open
   mutable std::shared_mutex lock_;
   Slots slots_;  // guarded by lock_
 };

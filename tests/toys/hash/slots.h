@@ -26,10 +26,10 @@ class Slots {
   using Show = std::function<void(std::string_view key, std::string_view value)>;
 
   /// Opens the array below a root, which is 0 while there are no pairs.
-  Slots(pool::PoolCore& pool, std::uint64_t& root);
+  Slots(detail::pool::PoolCore& pool, std::uint64_t& root);
 
   /// Frees everything from the pairs on. Restartable: each commit leaves less.
-  static void destroy(pool::PoolCore& pool, std::uint64_t& root);
+  static void destroy(detail::pool::PoolCore& pool, std::uint64_t& root);
 
   /// Whether the key is there. Its value is then shown by a view that the next change ends.
   bool find(std::string_view key, std::string_view& value) const;
@@ -38,18 +38,18 @@ class Slots {
 
   std::uint64_t pairs() const { return pairs_; }
   void for_each(const Show& show) const;
-  void for_each_block(const pool::BlockVisitor& visit) const;
+  void for_each_block(const detail::pool::BlockVisitor& visit) const;
   std::uint64_t pm_bytes() const;
   CheckReport check() const;
 
  private:
-  using Words = index::Words<std::string>;
+  using Words = detail::index::Words<std::string>;
 
   std::span<std::uint64_t> slots() const;
   std::uint64_t* slot_of(std::string_view key) const;
   void replace_array(std::uint64_t size);
 
-  pool::PoolCore& pool_;
+  detail::pool::PoolCore& pool_;
   std::uint64_t& root_;
   Words words_;
   std::uint64_t pairs_ = 0;

@@ -10,13 +10,13 @@ struct TestTraits {
   template <Storable K, Storable V>
   using Index = ToyHash<K, V>;
 
-  static constexpr index::EngineTraits kTraits = {
+  static constexpr detail::index::EngineTraits kTraits = {
       .engine = kEngineName,
       .full = 16,  // pairs that an array of 32 slots takes
       .most = 16,
       .joinable = 8,
       .fills = {0, 1, 7, 8, 15, 16, 17, 31, 32, 64, 180},
-      .crowds = [](index::Hash16 hash) { return (hash & 15) == 0; },
+      .crowds = [](detail::index::Hash16 hash) { return (hash & 15) == 0; },
       .uses_background = false,
       .magic = {},
   };

@@ -24,23 +24,25 @@ constexpr std::uint64_t kFirstRoom = 4;
 
 /// The points of a block, and room for more. Throws corrupt if the root leads to none.
 struct Rows {
-  Rows(pool::PoolCore& pool, pm::Offset offset) {
-    if (offset == pm::kNull) return;
+  Rows(detail::pool::PoolCore& pool, detail::pm::Offset offset) {
+    if (offset == detail::pm::kNull) return;
     if (!pool.allocator().validate_block(offset, sizeof(Block))) throw_corrupt(pool);
     block = pool.at<Block>(offset);
     points = reinterpret_cast<Point*>(block + 1);
     room = (pool.allocator().block_size(offset) - sizeof *block) / sizeof(Point);
-    if (pm::load(block->count) > room) throw_corrupt(pool);
+    if (detail::pm::load(block->count) > room) throw_corrupt(pool);
   }
 
-  [[noreturn]] static void throw_corrupt(const pool::PoolCore& pool) {
+  [[noreturn]] static void throw_corrupt(const detail::pool::PoolCore& pool) {
     throw Error(Errc::corrupt, fmt::format("{}: a table of toy points is damaged; run `perdix "
                                            "check` on the pool",
                                            pool.path().string()));
   }
 
-  std::uint64_t count() const { return block == nullptr ? 0 : pm::load(block->count); }
-  Point operator[](std::uint64_t i) const { return {pm::load(points[i].x), pm::load(points[i].y)}; }
+  std::uint64_t count() const { return block == nullptr ? 0 : detail::pm::load(block->count); }
+  Point operator[](std::uint64_t i) const {
+    return {detail::pm::load(points[i].x), detail::pm::load(points[i].y)};
+  }
 
   Block* block = nullptr;
   Point* points = nullptr;
@@ -52,23 +54,23 @@ struct Rows {
 std::unique_ptr<Table> Table::open_or_create(const Pool& pool, std::string_view name) {
   IndexInfo info{std::string(name), std::string(kEngineName), Kind::u64, Kind::u64};
   info.model = DataModel::points;
-  return index::open_or_remove(
+  return detail::index::open_or_remove(
       *pool.core(), info, [&](std::uint64_t& root) { destroy(*pool.core(), root); },
-      [](pool::IndexHandle handle) { return std::make_unique<Table>(std::move(handle)); });
+      [](detail::pool::IndexHandle handle) { return std::make_unique<Table>(std::move(handle)); });
 }
 
-void Table::destroy(pool::PoolCore& pool, std::uint64_t& root) {
-  if (pm::load(root) == pm::kNull) return;
-  alloc::Session session = pool.allocator().session();
-  session.free(pm::load(root));
-  session.commit(pm::set_word(root, pm::kNull));
+void Table::destroy(detail::pool::PoolCore& pool, std::uint64_t& root) {
+  if (detail::pm::load(root) == detail::pm::kNull) return;
+  detail::alloc::Session session = pool.allocator().session();
+  session.free(detail::pm::load(root));
+  session.commit(detail::pm::set_word(root, detail::pm::kNull));
 }
 
 std::uint64_t Table::add(Point point) {
   const std::lock_guard guard(lock_);
-  pool::PoolCore& pool = handle_.pool();
-  if (const Rows rows(pool, pm::load(handle_.root())); rows.count() == rows.room) grow();
-  const Rows rows(pool, pm::load(handle_.root()));
+  detail::pool::PoolCore& pool = handle_.pool();
+  if (const Rows rows(pool, detail::pm::load(handle_.root())); rows.count() == rows.room) grow();
+  const Rows rows(pool, detail::pm::load(handle_.root()));
   const std::uint64_t row = rows.count();
   pool.pm().copy(&rows.points[row], &point, sizeof point);
   pool.pm().flush(&rows.points[row], sizeof point);
@@ -78,7 +80,7 @@ std::uint64_t Table::add(Point point) {
 
 std::vector<Point> Table::rows() const {
   const std::lock_guard guard(lock_);
-  const Rows rows(handle_.pool(), pm::load(handle_.root()));
+  const Rows rows(handle_.pool(), detail::pm::load(handle_.root()));
   std::vector<Point> all;
   for (std::uint64_t i = 0; i < rows.count(); ++i) all.push_back(rows[i]);
   return all;
@@ -86,7 +88,7 @@ std::vector<Point> Table::rows() const {
 
 IndexStats Table::stats() const {
   const std::lock_guard guard(lock_);
-  const Rows rows(handle_.pool(), pm::load(handle_.root()));
+  const Rows rows(handle_.pool(), detail::pm::load(handle_.root()));
   IndexStats stats;
   stats.pairs = rows.count();
   stats.pm_bytes = rows.room * sizeof(Point);
@@ -96,25 +98,26 @@ IndexStats Table::stats() const {
 
 CheckReport Table::check() const {
   const std::lock_guard guard(lock_);
-  const Rows rows(handle_.pool(), pm::load(handle_.root()));
+  const Rows rows(handle_.pool(), detail::pm::load(handle_.root()));
   CheckReport report;
   report.pairs = rows.count();
   report.blocks = rows.block == nullptr ? 0 : 1;
   return report;
 }
 
-void Table::for_each_block(const pool::BlockVisitor& visit) const {
-  if (const pm::Offset block = pm::load(handle_.root()); block != pm::kNull) visit(block);
+void Table::for_each_block(const detail::pool::BlockVisitor& visit) const {
+  if (const detail::pm::Offset block = detail::pm::load(handle_.root()); block != detail::pm::kNull)
+    visit(block);
 }
 
 /// Moves the points into a block with room for twice as many. The root is the commit.
 void Table::grow() {
-  pool::PoolCore& pool = handle_.pool();
-  const pm::Offset before = pm::load(handle_.root());
+  detail::pool::PoolCore& pool = handle_.pool();
+  const detail::pm::Offset before = detail::pm::load(handle_.root());
   const Rows rows(pool, before);
   const std::uint64_t room = std::max(kFirstRoom, 2 * rows.count());
-  alloc::Session session = pool.allocator().session();
-  const pm::Offset offset = session.reserve(sizeof(Block) + room * sizeof(Point));
+  detail::alloc::Session session = pool.allocator().session();
+  const detail::pm::Offset offset = session.reserve(sizeof(Block) + room * sizeof(Point));
   Block& block = *pool.at<Block>(offset);
   pool.pm().store(block.count, rows.count());
   if (rows.block != nullptr) {
@@ -122,18 +125,19 @@ void Table::grow() {
     session.free(before);
   }
   pool.pm().flush(&block, sizeof block + rows.count() * sizeof(Point));  // the commit fences
-  session.commit(pm::set_word(handle_.root(), offset));
+  session.commit(detail::pm::set_word(handle_.root(), offset));
 }
 
-index::EngineType engine() {
+detail::index::EngineType engine() {
   return {kEngineName,
           DataModel::points,
           {},
-          [](pool::IndexHandle handle, const IndexOptions&) -> std::unique_ptr<pool::OpenIndex> {
+          [](detail::pool::IndexHandle handle,
+             const IndexOptions&) -> std::unique_ptr<detail::pool::OpenIndex> {
             return std::make_unique<Table>(std::move(handle));
           },
           nullptr,
-          [](pool::PoolCore& pool, const IndexInfo&, std::uint64_t& root) {
+          [](detail::pool::PoolCore& pool, const IndexInfo&, std::uint64_t& root) {
             Table::destroy(pool, root);
           }};
 }

@@ -31,14 +31,14 @@ struct Point {
   friend bool operator==(const Point&, const Point&) = default;
 };
 
-class Table final : public pool::OpenIndex {
+class Table final : public detail::pool::OpenIndex {
  public:
-  explicit Table(pool::IndexHandle handle) : handle_(std::move(handle)) {}
+  explicit Table(detail::pool::IndexHandle handle) : handle_(std::move(handle)) {}
 
   /// Opens the table of that name, or creates it.
   static std::unique_ptr<Table> open_or_create(const Pool& pool, std::string_view name);
 
-  static void destroy(pool::PoolCore& pool, std::uint64_t& root);
+  static void destroy(detail::pool::PoolCore& pool, std::uint64_t& root);
 
   /// Returns the number of the new row.
   std::uint64_t add(Point point);
@@ -46,15 +46,15 @@ class Table final : public pool::OpenIndex {
 
   IndexStats stats() const override;
   CheckReport check() const override;
-  void for_each_block(const pool::BlockVisitor& visit) const override;
+  void for_each_block(const detail::pool::BlockVisitor& visit) const override;
 
  private:
   void grow();
 
-  pool::IndexHandle handle_;  // keeps the pool open
+  detail::pool::IndexHandle handle_;  // keeps the pool open
   mutable std::mutex lock_;
 };
 
-index::EngineType engine();
+detail::index::EngineType engine();
 
 }  // namespace perdix::toys::points

@@ -28,7 +28,7 @@ Point point_of(std::string_view text) {
 
 class OpenedPoints final : public testing::Opened {
  public:
-  OpenedPoints(testing::Medium& medium, pm::Domain domain)
+  OpenedPoints(testing::Medium& medium, detail::pm::Domain domain)
       : pool_(Pool::open(medium.path(), testing::pool_options(domain))),
         table_(Table::open_or_create(pool_, "points")) {
     testing::settle(*pool_.core());
@@ -60,10 +60,10 @@ class OpenedPoints final : public testing::Opened {
 
 class PointsSubject final : public testing::Subject {
  public:
-  explicit PointsSubject(pm::Domain domain) : domain_(domain) {}
+  explicit PointsSubject(detail::pm::Domain domain) : domain_(domain) {}
 
   std::uint64_t size() const override { return testing::kPoolSize; }
-  State create(testing::Medium& medium, util::Random& random) override {
+  State create(testing::Medium& medium, detail::util::Random& random) override {
     testing::make_pool(medium, domain_);
     State state;
     OpenedPoints opened(medium, domain_);
@@ -78,7 +78,7 @@ class PointsSubject final : public testing::Subject {
   std::unique_ptr<testing::Opened> open(testing::Medium& medium) override {
     return std::make_unique<OpenedPoints>(medium, domain_);
   }
-  Step next_step(util::Random& random, const State& state, unsigned, unsigned) override {
+  Step next_step(detail::util::Random& random, const State& state, unsigned, unsigned) override {
     return {0, key_of(state.size()), text_of({random(), random()})};
   }
   testing::Effects effects(const Step& step, const State&) const override {
@@ -89,14 +89,14 @@ class PointsSubject final : public testing::Subject {
   }
 
  private:
-  pm::Domain domain_;
+  detail::pm::Domain domain_;
 };
 
 }  // namespace
 
 testing::SubjectEntry subject() {
   return {"toy_points", 1,
-          [](pm::Domain domain) { return std::make_unique<PointsSubject>(domain); }};
+          [](detail::pm::Domain domain) { return std::make_unique<PointsSubject>(domain); }};
 }
 
 }  // namespace perdix::toys::points

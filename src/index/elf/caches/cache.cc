@@ -4,7 +4,7 @@
 
 #include "index/elf/caches/chooser.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 namespace {
 
 /// Lines of PM that a query reads of a list, about: its head, and those of a value and a pointer.
@@ -82,4 +82,4 @@ CacheSource::~CacheSource() {
   counters_.lines_saved.add(kLinesPerList * hits);
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -20,7 +20,7 @@
 #include "util/huge_vector.h"
 #include "util/striped_counter.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 /// All lists in DRAM: the hybrid Elf.
 class FullCopy {
@@ -137,4 +137,4 @@ class CacheSource {
   std::array<Counts, kMaxDimensions> counts_{};
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -13,7 +13,7 @@
 #include "index/elf/caches/chooser.h"
 #include "index/elf/test_elf.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 namespace {
 
 constexpr unsigned kDims = 5;
@@ -216,4 +216,4 @@ TEST_F(Caches, ExplainTellsTheSharesOfRows) {
 }
 
 }  // namespace
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

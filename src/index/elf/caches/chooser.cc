@@ -4,7 +4,7 @@
 
 #include "index/elf/caches/row_count.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 namespace {
 
 /// The most probable first; of lists with equally many rows, the one that leads to the others.
@@ -128,4 +128,4 @@ std::vector<Chosen> choose(const Lists& lists, const Wanted& wanted, const std::
   return chosen;
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -13,7 +13,7 @@
 #include "index/elf/caches/image.h"
 #include "index/elf/lists.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 struct Wanted {
   unsigned levels;               ///< lists of dimensions below it, whatever their rows
@@ -26,4 +26,4 @@ struct Wanted {
 /// bad_alloc.
 std::vector<Chosen> choose(const Lists& lists, const Wanted& wanted, const std::stop_token& stop);
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

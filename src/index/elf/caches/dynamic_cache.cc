@@ -10,7 +10,7 @@
 #include "index/elf/caches/row_count.h"
 #include "util/hash.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 namespace {
 
 /// Bytes of a list, about: decides how many places there are.
@@ -161,4 +161,4 @@ void DynamicCache::put(std::atomic<Copy*>& place, Copy* copy) {
 
 void DynamicCache::dispose(void* object, void*) { delete static_cast<Copy*>(object); }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -23,7 +23,7 @@
 #include "index/elf/lists.h"
 #include "util/spin_lock.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 class DynamicCache {
  public:
@@ -67,4 +67,4 @@ class DynamicCache {
   util::SpinLock lock_;                                   // of who puts a list in; only tried
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -5,7 +5,7 @@
 #include "index/elf/caches/row_count.h"
 #include "index/elf/walk.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 namespace {
 
 /// Opens lists as a query would, and notes them.
@@ -61,4 +61,4 @@ void explain(const Lists& lists, const Cache* cache, std::uint64_t rows, const B
   Walk(lists, source, box, all).run();
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

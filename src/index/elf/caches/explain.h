@@ -10,11 +10,11 @@
 #include "index/elf/caches/cache.h"
 #include "index/elf/lists.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 /// Fills in a step for each dimension. `rows` are those of the lists; `cache` may be null. The
 /// caller is in a Guard. Throws corrupt.
 void explain(const Lists& lists, const Cache* cache, std::uint64_t rows, const Box& box,
              std::span<ElfStep> steps);
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -5,7 +5,7 @@
 
 #include "util/signals.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 void Filler::start(Work work) {
   stop();
@@ -31,4 +31,4 @@ void Filler::end() {
   running_.notify_all();
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

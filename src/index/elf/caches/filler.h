@@ -6,7 +6,7 @@
 #include <stop_token>
 #include <thread>
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 /// start() and stop() are called by one thread at a time, and never by the work.
 class Filler {
@@ -32,4 +32,4 @@ class Filler {
   std::jthread thread_;  // last: ends first
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 Image::Image(const Lists& lists, std::span<const Chosen> chosen) {
   std::uint64_t words = 0;
@@ -46,4 +46,4 @@ void Image::copy(const Lists& lists, const Chosen& chosen, std::uint32_t* to) co
   }
 }
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -14,7 +14,7 @@
 #include "index/elf/lists.h"
 #include "util/huge_vector.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 /// A list that is to be copied.
 struct Chosen {
@@ -63,4 +63,4 @@ class Image {
   FirstEntries first_;
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -6,7 +6,7 @@
 
 #include "index/elf/lists.h"
 
-namespace perdix::index::elf {
+namespace perdix::detail::index::elf {
 
 /// `OnList` is bool(Position, unsigned dimension, std::uint32_t entries, std::uint64_t rows),
 /// called for each list when its rows are known, so after the lists below it; false ends the count.
@@ -53,4 +53,4 @@ class RowCount {
   bool ended_ = false;
 };
 
-}  // namespace perdix::index::elf
+}  // namespace perdix::detail::index::elf

@@ -19,7 +19,7 @@
 
 #include "index/tips/plugin.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 template <class Memory, class Keys>
 class BTree {
@@ -291,4 +291,4 @@ class BTree {
   std::uint64_t size_ = 0;
 };
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

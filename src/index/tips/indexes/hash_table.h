@@ -18,7 +18,7 @@
 
 #include "index/tips/plugin.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 template <class Memory, class Keys>
 class HashTable {
@@ -219,4 +219,4 @@ class HashTable {
   std::uint64_t size_ = 0;
 };
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

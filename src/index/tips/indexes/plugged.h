@@ -8,7 +8,7 @@
 
 #include "index/tips/plugin.h"
 
-namespace perdix::index::tips {
+namespace perdix::detail::index::tips {
 
 /// An index whose keys have an order.
 template <class Index>
@@ -52,4 +52,4 @@ constexpr Plugin plugin_of(std::string_view name) {
   return plugin;
 }
 
-}  // namespace perdix::index::tips
+}  // namespace perdix::detail::index::tips

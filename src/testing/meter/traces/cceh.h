@@ -57,8 +57,8 @@ class Cceh {
     std::vector<std::uint64_t> keys = std::vector<std::uint64_t>(kSlots);  // 0: free
   };
 
-  static std::uint64_t first_hash(std::uint64_t key) { return util::hash(key); }
-  static std::uint64_t second_hash(std::uint64_t key) { return util::hash(~key); }
+  static std::uint64_t first_hash(std::uint64_t key) { return detail::util::hash(key); }
+  static std::uint64_t second_hash(std::uint64_t key) { return detail::util::hash(~key); }
 
   static std::size_t slot_of(std::uint64_t hash, std::size_t probe) {
     return (hash % (kSlots / kSlotsPerBucket) * kSlotsPerBucket + probe) % kSlots;

@@ -12,15 +12,15 @@ namespace perdix::testing::traces {
 /// Announces accesses at offsets of an imaginary pool.
 class Pm {
  public:
-  explicit Pm(pm::Probe& probe) : probe_(probe) {}
+  explicit Pm(detail::pm::Probe& probe) : probe_(probe) {}
 
   void read(std::uint64_t offset, std::size_t n) { probe_.on_read(at(offset), n); }
   void write(std::uint64_t offset, std::size_t n) { probe_.on_write(at(offset), n); }
 
   /// Flushes and fences, as the published indexes do for each line or record.
   void persist(std::uint64_t offset, std::size_t n) {
-    probe_.on_flush(at(offset), n, pm::Site::current());
-    probe_.on_fence(pm::Site::current());
+    probe_.on_flush(at(offset), n, detail::pm::Site::current());
+    probe_.on_fence(detail::pm::Site::current());
   }
 
   void write_and_persist(std::uint64_t offset, std::size_t n) {
@@ -35,7 +35,7 @@ class Pm {
     return reinterpret_cast<const void*>(kBase + offset);
   }
 
-  pm::Probe& probe_;
+  detail::pm::Probe& probe_;
 };
 
 }  // namespace perdix::testing::traces
