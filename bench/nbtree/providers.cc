@@ -37,19 +37,19 @@ class CallocProvider final : public Provider {
   // and link them, which is its own affair.
   std::array<BlockId, 2> replace(const Replacement& replacement, BlockId old) override {
     const detail::epoch::Guard guard;
-    Ledger::Hold hold(ledger_, Ledger::Purpose::modification);
-    hold.make_room(4);
-    hold.name(0, old);
+    Ledger::StripeLease lease(ledger_, Ledger::Purpose::modification);
+    lease.make_room(4);
+    lease.name(0, old);
     std::array<detail::pm::Offset, 4> blocks{};
     if (replacement.split())
-      blocks[2] = core().offset(&hold.take_anchor()) | detail::index::nbtree::kAnchorTag;
-    hold.claim([&](detail::alloc::Session& session) {
+      blocks[2] = core().offset(&lease.take_anchor()) | detail::index::nbtree::kAnchorTag;
+    lease.claim([&](detail::alloc::Session& session) {
       for (std::size_t i = 0; i < replacement.fresh.size(); ++i)
         if (replacement.fresh[i] != 0) blocks[i] = session.reserve(replacement.fresh[i]);
       return blocks;
     });
-    hold.linked();
-    hold.unlinked();
+    lease.linked();
+    lease.unlinked();
     return {blocks[0], blocks[1]};
   }
 

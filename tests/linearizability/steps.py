@@ -112,8 +112,8 @@ nbtree: exchange an entry
 nbtree: help to link
 nbtree: hide an entry
 nbtree: kill entries that lost
-nbtree: leave a wish
-nbtree: leave a wish to another
+nbtree: leave a request
+nbtree: leave a request to another
 nbtree: leaves were joined
 nbtree: link a block
 nbtree: make a leaf warm
@@ -126,9 +126,9 @@ nbtree: publish a node
 nbtree: publish a root
 nbtree: put a leaf in its position
 nbtree: renew a leaf
+nbtree: resolve what a crash has left
 nbtree: resume some leaves
 nbtree: say what becomes of a leaf
-nbtree: settle leftovers
 nbtree: show an entry
 nbtree: take a leaf from a position that is joined
 nbtree: take a slot

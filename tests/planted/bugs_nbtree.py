@@ -6,7 +6,7 @@ from bug import (
     NB_CHECK,
     NB_PROTOCOL,
     NB_LEDGER,
-    NB_LEFTOVERS,
+    NB_UNRESOLVED,
     NB_RECOVERY,
     NB_COLD,
     NB_RESUME,
@@ -79,7 +79,7 @@ BUGS = [
     Bug(
         "nbtree: opening leaves what the ledger names of structure modifications",
         NB_RECOVERY,
-        "  });\n  upkeep_.ledger.settle(Ledger::Purpose::modification);\n",
+        "  });\n  upkeep_.ledger.resolve_all(Ledger::Purpose::modification);\n",
         "  });\n",
         NB,
     ),
@@ -100,20 +100,20 @@ BUGS = [
     Bug(
         "nbtree: blobs that are reached are taken for lost",
         NB_COLD,
-        "    if (!leftovers.empty()) leftovers.template reached_entry<K>(codec_, key, value);\n",
+        "    if (!unresolved.empty()) unresolved.template reached_entry<K>(codec_, key, value);\n",
         "",
         NB_STRINGS,
     ),
     Bug(
         "nbtree: blobs that are lost are forgotten",
         NB_RESUME,
-        "    ledger_.settle(kPurpose);\n",
+        "    ledger_.resolve_all(kPurpose);\n",
         "",
         NB_STRINGS,
     ),
     Bug(
         "nbtree: a claim of an interrupted operation is freed twice",
-        NB_LEFTOVERS,
+        NB_UNRESOLVED,
         "if (name.kind == Kind::unlinked && pm::load(",
         "if (({planted} || name.kind == Kind::unlinked) && pm::load(",
         NB_STRINGS,
@@ -128,14 +128,14 @@ BUGS = [
     Bug(
         "nbtree: a leaf that was joined with its neighbour leaks",
         NB_SMO,
-        "    hold.name(1, pool().offset(&draft.absorbed_leaf->block()));\n",
+        "    lease.name(1, pool().offset(&plan.absorbed_leaf->block()));\n",
         "",
         NB,
     ),
     Bug(
         "nbtree: an anchor is linked before its bound is written",
         NB_SMO,
-        "    pm().flush(&anchor, sizeof anchor);         "
+        "    pm().flush(&anchor, sizeof anchor);        "
         "// fenced below, before it can be linked\n",
         "",
         NB,

@@ -14,7 +14,7 @@ Five changes of this kind are no bugs, and so are not planted:
 - An insert that gives way to another and does not show it (`free_before`): it looks again, does not
   find it, and gives way once more, until the other one's owner has shown it or the leaf is
   replaced, which copies what is not visible, too. So it comes to its end later, and says the same.
-- Leftovers that are settled while a thread may be late in making a leaf warm (`settle_leftovers`):
+- Blocks that are resolved while a thread may be late in making a leaf warm (`resolve_blocks`):
   whoever was faster has told what that leaf reaches, so the late one adds nothing, and its guard
   keeps the block. But it may look at the list while that is emptied, a data race, which is for
   ThreadSanitizer; 400 schedules of strings were sound.
@@ -67,28 +67,28 @@ BUGS = [
     Bug(
         "schedules: an insert stores its key before its value",
         NB_TREE,
-        """  pm().store(entry.value, cargo.value);
+        """  pm().store(entry.value, pair.value);
   Word word = kEmpty;
-  if (!pm().compare_exchange(entry.key, word, Code::pack(cargo.key, State::pending))) {
+  if (!pm().compare_exchange(entry.key, word, Layout::pack(pair.key, State::pending))) {
     pm::on_step("nbtree: an insert's slot was closed");
-    if (leaf.closing()) upkeep_.structure.reform(place, &key);
+    if (leaf.closing()) upkeep_.structure.replace_leaf(place, &key);
     return InsertOutcome::retry;  // a faster one has closed the slot
   }
 """,
         """  Word word = kEmpty;
-  if (!pm().compare_exchange(entry.key, word, Code::pack(cargo.key, State::pending))) {
+  if (!pm().compare_exchange(entry.key, word, Layout::pack(pair.key, State::pending))) {
     pm::on_step("nbtree: an insert's slot was closed");
-    if (leaf.closing()) upkeep_.structure.reform(place, &key);
+    if (leaf.closing()) upkeep_.structure.replace_leaf(place, &key);
     return InsertOutcome::retry;
   }
-  pm().store(entry.value, cargo.value);
+  pm().store(entry.value, pair.value);
 """,
         CONTESTED,
     ),
     Bug(
         "schedules: an insert leaves the empty slots before its own alone",
         NB_PROTOCOL,
-        """        if (pm().compare_exchange(entry.key, word, Code::kDead)) break;
+        """        if (pm().compare_exchange(entry.key, word, Layout::kDead)) break;
         pm::on_step("nbtree: the owner of a slot before was faster");
         continue;
 """,
@@ -122,8 +122,8 @@ BUGS = [
     Bug(
         "schedules: a replacement copies what is visible only",
         NB_SMO,
-        "    if (Code::state(word) == State::special) continue;\n    const Word key_word",
-        "    if (Code::state(word) == State::special || "
+        "    if (Layout::state(word) == State::special) continue;\n    const Word key_word",
+        "    if (Layout::state(word) == State::special || "
         "({planted} && (leaf.visible_slots() >> i & 1) == 0)) continue;\n    const Word key_word",
         CONTESTED_FULL,
     ),
@@ -158,7 +158,7 @@ BUGS = [
 /// What is left to do when a leaf has been replaced.
 template <class K>
 void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
-  auto wish = smo.wishes.begin();
+  auto request = smo.requests.begin();
   counts_.add_leaf(*place.leaf, -1);
   counts_.add_leaf(*smo.left, +1);
   if (smo.absorbed != nullptr) {
@@ -181,7 +181,7 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
 /// What is left to do when a leaf has been replaced.
 template <class K>
 void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
-  auto wish = smo.wishes.begin();
+  auto request = smo.requests.begin();
   counts_.add_leaf(*place.leaf, -1);
   counts_.add_leaf(*smo.left, +1);
   if (smo.absorbed != nullptr) {
@@ -215,10 +215,10 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
   pm::WordPair old{};
   const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
     if (!codec_.is_inline()) {
-      cargo.hold->name(0, blob_offset(now.second));
+      pair.lease->name(0, blob_offset(now.second));
       pm().fence();  // the name is durable before the blob can be unlinked
     }
-    return pm::WordPair{now.first, cargo.value};
+    return pm::WordPair{now.first, pair.value};
   });
   pm::on_step("nbtree: an update may not be durable");
 """,
@@ -226,10 +226,10 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
   pm::WordPair old{};
   const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
     if (!codec_.is_inline()) {
-      cargo.hold->name(0, blob_offset(now.second));
+      pair.lease->name(0, blob_offset(now.second));
       pm().fence();  // the name is durable before the blob can be unlinked
     }
-    return pm::WordPair{now.first, cargo.value};
+    return pm::WordPair{now.first, pair.value};
   });
   pm::on_step("nbtree: an update may not be durable"); if ({planted}) entries_.begin_doubt(leaf);
 """,
@@ -249,15 +249,15 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
     Bug(
         "schedules: who shows an entry does not look whether it was erased",
         NB_PROTOCOL,
-        "  if (Code::state(pm::load(entry.key)) != State::special) return;\n",
+        "  if (Layout::state(pm::load(entry.key)) != State::special) return;\n",
         "  return;\n",
         CONTESTED,
     ),
     Bug(
         "schedules: a replacement drops its claims before it is linked",
         NB_SMO,
-        "  link(place, mine);\n  hold.linked();\n",
-        "  hold.linked();\n  link(place, mine);\n",
+        "  link(place, mine);\n  lease.linked();\n",
+        "  lease.linked();\n  link(place, mine);\n",
         FULL,
     ),
     Bug(
@@ -277,16 +277,16 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
     Bug(
         "schedules: a leaf is retired while searches find it",
         NB_TOP,
-        "    renew(position, wanted.low);  // its leaf is another one now, so no search finds this "
-        "any more\n",
+        "    renew(position, request.low);  // its leaf is another one now, so no search finds "
+        "this any more\n",
         "",
         EDGE,
     ),
     Bug(
         "schedules: a split leaves a pair in both leaves",
         NB_SMO,
-        "    fill(*smo.right_leaf, draft, kept, draft.size);\n",
-        "    fill(*smo.right_leaf, draft, kept - 1, draft.size);\n",
+        "    fill(*smo.right_leaf, plan, kept, plan.size);\n",
+        "    fill(*smo.right_leaf, plan, kept - 1, plan.size);\n",
         FULL,
     ),
     Bug(
@@ -299,14 +299,14 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
     Bug(
         "schedules: the right one of two leaves that are joined is not closed",
         NB_SMO,
-        "  if (draft.absorbed != nullptr) entries_.freeze(*draft.absorbed_leaf);\n",
+        "  if (plan.absorbed != nullptr) entries_.freeze(*plan.absorbed_leaf);\n",
         "",
         SPARSE + EDGE,
     ),
     Bug(
         "schedules: an erase does not name the value",
         NB_TREE,
-        "      cargo.hold->name(1, codec_.blobs(now.second) == 0 ? pm::kNull : "
+        "      pair.lease->name(1, codec_.blobs(now.second) == 0 ? pm::kNull : "
         "blob_offset(now.second));\n",
         "",
         STRINGS,

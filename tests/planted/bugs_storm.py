@@ -244,7 +244,7 @@ BUGS = [
     Bug(
         "a full pool does not get what interrupted operations have",
         NB_TREE,
-        "    any |= upkeep_.resumer.free_leftovers();  // last: it needs all leaves, and one may "
+        "    any |= upkeep_.resumer.free_unresolved();  // last: it needs all leaves, and one may "
         "be damaged\n",
         "",
         (unit(NB_TEST, "NbTreeResume.AFullPoolGetsWhatInterruptedOperationsHave"),),

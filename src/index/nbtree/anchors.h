@@ -77,9 +77,10 @@ util::HugeVector<ListedAnchor<K>> sorted_anchors(const pool::PoolCore& pool, con
   const auto add = [&](Anchor& anchor) {
     anchors.push_back({keys.view(pm::load(anchor.low)), &anchor});
   };
-  for (unsigned i = 0; i < Codec<K>::kRegions; ++i) {
+  for (unsigned i = 0; i < EntryLayout<K>::kRegions; ++i) {
     Anchor& anchor = root.anchors[i];
-    if (pm::load(anchor.block) == pm::kNull || pm::load(anchor.low) != Codec<K>::low_of_region(i))
+    if (pm::load(anchor.block) == pm::kNull ||
+        pm::load(anchor.low) != EntryLayout<K>::low_of_region(i))
       throw_corrupt(pool, "an anchor", pool.offset(&anchor));
     add(anchor);
   }
@@ -92,27 +93,28 @@ util::HugeVector<ListedAnchor<K>> sorted_anchors(const pool::PoolCore& pool, con
   return anchors;
 }
 
-/// All anchors of the list, ascending. What the list reaches is told to the ledger's leftovers: an
-/// anchor that the ledger names is in it if its predecessor leads to it (N8). Throws corrupt.
+/// All anchors of the list, ascending. What the list reaches is told to the ledger's unresolved
+/// blocks: an anchor that the ledger names is in it if its predecessor leads to it (N8). Throws
+/// corrupt.
 template <class K>
 util::HugeVector<ListedAnchor<K>> listed_anchors(const pool::PoolCore& pool, const Words<K>& keys,
                                                  Root& root, const Ledger& ledger) {
-  const Leftovers& leftovers = ledger.leftovers(Ledger::Purpose::modification);
+  const UnresolvedBlocks& unresolved = ledger.unresolved(Ledger::Purpose::modification);
   util::HugeVector<ListedAnchor<K>> anchors = sorted_anchors(pool, keys, root, ledger);
   std::size_t listed = 0;
   for (const ListedAnchor<K>& item : anchors) {
     const pm::Offset offset = pool.offset(item.anchor);
     if (listed == 0 && item.anchor != root.anchors.data()) throw_corrupt(pool, "an anchor", offset);
-    if (leftovers.names(offset | kAnchorTag)) {
+    if (unresolved.names(offset | kAnchorTag)) {
       const Block& before = checked_block(pool, *anchors[listed - 1].anchor);
       if (pm::load(before.next) != offset) continue;
-      leftovers.reached(offset | kAnchorTag);
+      unresolved.reached(offset | kAnchorTag);
     }
     if (listed > 0 && !(anchors[listed - 1].low < item.low))
       throw_corrupt(pool, "an anchor", offset);
-    if (!leftovers.empty()) {
-      leftovers.reached(pm::load(item.anchor->block));
-      leftovers.template reached_key<K>(pm::load(item.anchor->low));
+    if (!unresolved.empty()) {
+      unresolved.reached(pm::load(item.anchor->block));
+      unresolved.template reached_key<K>(pm::load(item.anchor->low));
     }
     anchors[listed++] = item;
   }

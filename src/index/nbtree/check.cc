@@ -25,14 +25,14 @@ void WordTree<K>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
     const bool free = leaf.is_free(i);
     problems.expect((word == kEmpty) == free, "block {:#x}: slot {} is free in DRAM or in PM only",
                     offset, i);
-    problems.expect((Code::state(word) != State::special) == shown,
+    problems.expect((Layout::state(word) != State::special) == shown,
                     "block {:#x}: DRAM and PM disagree on slot {}", offset, i);
-    if (Code::state(word) == State::special) continue;
-    problems.expect(Code::state(word) == State::live || leaf.closing(),
+    if (Layout::state(word) == State::special) continue;
+    problems.expect(Layout::state(word) == State::live || leaf.closing(),
                     "block {:#x}: slot {} is frozen or pending, but the leaf is not closing",
                     offset, i);
     ++report.pairs;
-    const Word key_word = Code::key(word, low);
+    const Word key_word = Layout::key(word, low);
     if (!keys_.sound(key_word) || !codec_.sound(value)) {
       problems.expect(false, "block {:#x}: slot {} refers to a string that is not there (N6)",
                       offset, i);
@@ -84,7 +84,7 @@ void WordTree<K>::check_leaf(const Position<K>& at, CheckReport& report) const {
   if (leaf.next() != nullptr) {
     problems.expect(low < end && end == leaf.next()->low(),
                     "block {:#x}: its successor's bound is not above its own (N2)", offset);
-    problems.expect(Code::region(low) == Code::region(end) || Code::begins_region(end),
+    problems.expect(Layout::region(low) == Layout::region(end) || Layout::begins_region(end),
                     "block {:#x}: its range crosses a quarter of all keys (N3)", offset);
   }
   if (!keys_.sound(pm::load(anchor.low))) {
@@ -146,7 +146,7 @@ void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
     visit_words(pm::load(at->anchor().low), 0);
     for (std::uint64_t left = leaf.visible_slots(); left != 0; left &= left - 1) {
       const Entry& entry = leaf.block().entries[std::countr_zero(left)];
-      visit_words(Code::key(pm::load(entry.key), low), pm::load(entry.value));
+      visit_words(Layout::key(pm::load(entry.key), low), pm::load(entry.value));
     }
   }
 }

@@ -43,15 +43,15 @@ Leaf<K>* ColdLeaves<K>::warm_as(Position<K>& at, Leaf<K>& leaf) {
     return there;
   }
   const Key low = at.low();
-  const Survey found = survey<K>(keys_, low, words);
-  decide_leftovers(block, words, found);
+  const BlockScan found = scan_block<K>(keys_, low, words);
+  decide_in_flight(block, words, found);
   std::int64_t blob_bytes = 0;
-  const Leftovers& leftovers = ledger_.leftovers(Ledger::Purpose::operation);
+  const UnresolvedBlocks& unresolved = ledger_.unresolved(Ledger::Purpose::operation);
   for (std::uint64_t left = entries_.all_inline() ? 0 : found.counts; left != 0; left &= left - 1) {
     const auto i = static_cast<unsigned>(std::countr_zero(left));
-    const Word key = Code::key(words[i], low), value = pm::load(block.entries[i].value);
+    const Word key = Layout::key(words[i], low), value = pm::load(block.entries[i].value);
     blob_bytes += keys_.footprint(key) + codec_.footprint(value);
-    if (!leftovers.empty()) leftovers.template reached_entry<K>(codec_, key, value);
+    if (!unresolved.empty()) unresolved.template reached_entry<K>(codec_, key, value);
   }
   for (unsigned i = 0; i < words.size(); ++i) leaf.set_fingerprint(i, found.fingerprints[i]);
   leaf.set_visible(found.counts, found.frozen != 0);
@@ -66,8 +66,8 @@ Leaf<K>* ColdLeaves<K>::warm_as(Position<K>& at, Leaf<K>& leaf) {
 
 /// Kills entries that lost (N4), durably, and makes those live that were pending.
 template <class K>
-void ColdLeaves<K>::decide_leftovers(Block& block, std::span<const Word> words,
-                                     const Survey& found) {
+void ColdLeaves<K>::decide_in_flight(Block& block, std::span<const Word> words,
+                                     const BlockScan& found) {
   // An entry that is dead may have been killed just now by another thread that makes this leaf
   // warm, and not be durable as yet.
   const std::uint64_t doubtful = deciding_.load() == 0 ? 0 : found.dead;
@@ -78,7 +78,7 @@ void ColdLeaves<K>::decide_leftovers(Block& block, std::span<const Word> words,
       const auto i = static_cast<unsigned>(std::countr_zero(left));
       Entry& entry = block.entries[i];
       Word word = words[i];
-      if ((found.lost >> i & 1) != 0) pm().compare_exchange(entry.key, word, Code::kDead);
+      if ((found.lost >> i & 1) != 0) pm().compare_exchange(entry.key, word, Layout::kDead);
       pm().flush(&entry.key, sizeof entry.key);  // fenced below
     }
     pm::on_step("nbtree: the death of an entry that lost may not be durable");

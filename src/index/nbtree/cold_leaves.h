@@ -18,12 +18,12 @@
 
 #include "index/common/word.h"
 #include "index/common/word_codec.h"
+#include "index/nbtree/block_scan.h"
 #include "index/nbtree/counts.h"
 #include "index/nbtree/entry_protocol.h"
 #include "index/nbtree/leaf.h"
 #include "index/nbtree/leaf_memory.h"
 #include "index/nbtree/ledger.h"
-#include "index/nbtree/survey.h"
 
 namespace perdix::detail::index::nbtree {
 
@@ -48,11 +48,11 @@ class ColdLeaves {
 
  private:
   using Key = View<K>;
-  using Code = Codec<K>;
+  using Layout = EntryLayout<K>;
 
   Leaf<K>* warm(Position<K>& at, Position<K>* next);
   Leaf<K>* warm_as(Position<K>& at, Leaf<K>& leaf);
-  void decide_leftovers(Block& block, std::span<const Word> words, const Survey& found);
+  void decide_in_flight(Block& block, std::span<const Word> words, const BlockScan& found);
   void prefetch_cold(const Position<K>* at) const;
 
   pool::PoolCore& pool() const { return pool_; }

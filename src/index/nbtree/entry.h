@@ -33,10 +33,10 @@ inline constexpr Word kEmpty = 0;
 
 /// How a key's word carries the state. No leaf crosses a region of keys.
 template <class K>
-struct Codec;
+struct EntryLayout;
 
 template <>
-struct Codec<std::uint64_t> {
+struct EntryLayout<std::uint64_t> {
   static constexpr unsigned kShift = 62;
   static constexpr Word kKeyBits = (Word{1} << kShift) - 1;
   static constexpr Word kDead = 1;
@@ -54,7 +54,7 @@ struct Codec<std::uint64_t> {
 };
 
 template <>
-struct Codec<std::string> {
+struct EntryLayout<std::string> {
   static constexpr Word kKeyBits = ~Word{3};
   static constexpr Word kDead = 4;  // no blob is there
 
@@ -69,7 +69,7 @@ struct Codec<std::string> {
 
 template <class K>
 Word with_state(Word word, State state) {
-  return Codec<K>::pack(word & Codec<K>::kKeyBits, state);
+  return EntryLayout<K>::pack(word & EntryLayout<K>::kKeyBits, state);
 }
 
 }  // namespace perdix::detail::index::nbtree

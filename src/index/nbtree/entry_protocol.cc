@@ -20,7 +20,7 @@ template <class K>
 void EntryProtocol<K>::show(Leaf<K>& leaf, unsigned slot) const {
   leaf.show(slot);
   const Entry& entry = leaf.block().entries[slot];
-  if (Code::state(pm::load(entry.key)) != State::special) return;
+  if (Layout::state(pm::load(entry.key)) != State::special) return;
   pm::on_step("nbtree: an entry was erased before it was shown");
   pm().persist(&entry.key, sizeof entry.key);  // before it is hidden (leaf.h, 2)
   leaf.hide(slot);
@@ -37,11 +37,11 @@ bool EntryProtocol<K>::free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16
     for (Word word = pm::load(entry.key);;) {
       if (word == kEmpty) {
         // Not durable: whoever took the slot can't write it any more, and it is empty or dead.
-        if (pm().compare_exchange(entry.key, word, Code::kDead)) break;
+        if (pm().compare_exchange(entry.key, word, Layout::kDead)) break;
         pm::on_step("nbtree: the owner of a slot before was faster");
         continue;
       }
-      const State state = Code::state(word);
+      const State state = Layout::state(word);
       if (state == State::special) {
         settle_doubts(leaf, left & -left);  // or it might come back, and count before ours
         break;
@@ -66,11 +66,11 @@ InsertOutcome EntryProtocol<K>::decide(Leaf<K>& leaf, unsigned slot, Key key, Ha
   Entry& entry = leaf.block().entries[slot];
   const bool wins = free_before(leaf, slot, key, hash);
   Word word = pm::load(entry.key);
-  if (Code::state(word) == State::pending) {
+  if (Layout::state(word) == State::pending) {
     // Not persisted if it wins: pending and live are the same after a crash.
     if (!wins) begin_doubt(leaf);
-    const bool done = pm().compare_exchange(entry.key, word,
-                                            wins ? with_state<K>(word, State::live) : Code::kDead);
+    const bool done = pm().compare_exchange(
+        entry.key, word, wins ? with_state<K>(word, State::live) : Layout::kDead);
     if (!wins) {
       if (done) pm().persist(&entry.key, sizeof entry.key);  // else it might come back
       end_doubt(leaf);
@@ -80,10 +80,10 @@ InsertOutcome EntryProtocol<K>::decide(Leaf<K>& leaf, unsigned slot, Key key, Ha
       return wins ? InsertOutcome::inserted : InsertOutcome::duplicate;
     }
   }
-  if (Code::state(word) == State::frozen) return outcome_when_frozen(leaf, slot, key, hash);
+  if (Layout::state(word) == State::frozen) return outcome_when_frozen(leaf, slot, key, hash);
   // Somebody else has decided that it wins, and may even have erased it.
   pm::on_step("nbtree: another has decided an insert");
-  if (Code::state(word) == State::live) show(leaf, slot);
+  if (Layout::state(word) == State::live) show(leaf, slot);
   return InsertOutcome::inserted;
 }
 
@@ -100,7 +100,7 @@ InsertOutcome EntryProtocol<K>::outcome_when_frozen(Leaf<K>& leaf, unsigned slot
   for (std::uint64_t left = leaf.taken_for(fingerprint_of(hash)) & before; left != 0;
        left &= left - 1) {
     const Word word = pm::load(leaf.block().entries[__builtin_ctzll(left)].key);
-    if (Code::state(word) == State::special) {
+    if (Layout::state(word) == State::special) {
       dead |= left & -left;
     } else if (matches(word, key, hash)) {
       pm::on_step("nbtree: a frozen insert has lost");
@@ -120,10 +120,10 @@ void EntryProtocol<K>::freeze(Leaf<K>& leaf) const {
   for (unsigned i = 0; i < leaf.capacity(); ++i) {
     std::uint64_t& key = leaf.block().entries[i].key;
     for (Word word = pm::load(key);;) {
-      const State state = Code::state(word);
+      const State state = Layout::state(word);
       if (state == State::frozen || (state == State::special && word != kEmpty)) break;
       const Word closed =
-          state == State::special ? Code::kDead : with_state<K>(word, State::frozen);
+          state == State::special ? Layout::kDead : with_state<K>(word, State::frozen);
       // Not persisted: what counts after a crash is the same.
       if (pm().compare_exchange(key, word, closed)) break;
       pm::on_step("nbtree: an entry changes before it is frozen");

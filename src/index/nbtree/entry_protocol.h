@@ -53,7 +53,7 @@ class EntryProtocol {
 
   /// Pool bytes of the blobs of an entry, whose key word may carry a state.
   std::int64_t footprint(Word key, Word value) const {
-    return keys_.footprint(key & Code::kKeyBits) + codec_.footprint(value);
+    return keys_.footprint(key & Layout::kKeyBits) + codec_.footprint(value);
   }
 
   Lookup find(const Leaf<K>& leaf, Key key, Hash16 hash) const;
@@ -76,13 +76,13 @@ class EntryProtocol {
   void freeze(Leaf<K>& leaf) const;
 
  private:
-  using Code = Codec<K>;
+  using Layout = EntryLayout<K>;
 
   bool matches(Word word, Key key, Hash16 hash) const {
     if constexpr (Words<K>::kInline) {
-      return (word & Code::kKeyBits) == (key & Code::kKeyBits);
+      return (word & Layout::kKeyBits) == (key & Layout::kKeyBits);
     } else {
-      return keys_.equal(word & Code::kKeyBits, key, hash);
+      return keys_.equal(word & Layout::kKeyBits, key, hash);
     }
   }
 
@@ -110,7 +110,7 @@ template <class K>
     const int slot = __builtin_ctzll(left);
     const Entry& entry = leaf.block().entries[slot];
     const Word word = pm::load(entry.key);
-    const State state = Code::state(word);
+    const State state = Layout::state(word);
     if (state == State::special) {
       dead |= left & -left;
     } else if (matches(word, key, hash)) {
@@ -130,7 +130,7 @@ bool EntryProtocol<K>::exchange(Entry& entry, const Word* only, pm::WordPair& ol
   for (;;) {
     old.first = pm::load(entry.key);
     old.second = pm::load(entry.value);
-    if (Code::state(old.first) != State::live) return false;
+    if (Layout::state(old.first) != State::live) return false;
     if (only != nullptr && old.second != *only) return false;
     pm::on_step("nbtree: exchange an entry");
     if (pm().compare_exchange(reinterpret_cast<pm::WordPair&>(entry), old, fresh(old))) return true;

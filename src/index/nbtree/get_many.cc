@@ -9,21 +9,21 @@ namespace perdix::detail::index::nbtree {
 
 template <class K>
 void WordTree<K>::find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
-  std::array<typename Top<K>::Spot, kGroup> spots;
+  std::array<TopSlot<K>, kGroup> tops;
   std::array<Hash16, kGroup> hashes;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    spots[i] = upkeep_.top.floor(keys[i]);
+    tops[i] = upkeep_.top.floor(keys[i]);
     hashes[i] = Keys::hash16(keys[i]);
-    if (spots[i].leaf != nullptr) spots[i].leaf->prefetch();
+    if (tops[i].leaf != nullptr) tops[i].leaf->prefetch();
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const Leaf<K>* leaf = spots[i].leaf;
+    const Leaf<K>* leaf = tops[i].leaf;
     if (leaf == nullptr) continue;
     const std::uint64_t slots = leaf->taken_for(fingerprint_of(hashes[i])) & leaf->visible_slots();
     if (slots != 0) __builtin_prefetch(&leaf->block().entries[__builtin_ctzll(slots)]);
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    LeafRef<K> place = upkeep_.locator.locate_at(spots[i], keys[i]);
+    LeafRef<K> place = upkeep_.locator.locate_at(tops[i], keys[i]);
     const Lookup found = find_settled(place, keys[i], hashes[i]);
     out[i] = found.slot < 0 ? std::nullopt : std::optional(found.value);
   }

@@ -22,7 +22,7 @@ bool Joins<K>::may_join(const Leaf<K>& left, const Leaf<K>& right) const {
 /// (N3), so nothing is read for it.
 template <class K>
 bool Joins<K>::begins_region(const Position<K>& at) const {
-  return &at.anchor() >= first_ && &at.anchor() < first_ + Codec<K>::kRegions;
+  return &at.anchor() >= first_ && &at.anchor() < first_ + EntryLayout<K>::kRegions;
 }
 
 /// After an erase that has left so many pairs: joins the leaf with a neighbour, if both are sparse.
@@ -46,7 +46,7 @@ bool Joins<K>::try_join(const LeafRef<K>& place) {
       if (left && may_join(*left->leaf, *place.leaf)) return structure_.join(*left, place);
     }
     Position<K>* next = place.leaf->next();
-    if (next == nullptr || Codec<K>::begins_region(place.leaf->end())) return true;
+    if (next == nullptr || EntryLayout<K>::begins_region(place.leaf->end())) return true;
     Leaf<K>* right = cold_.leaf_of(*next);
     return right == nullptr || !may_join(*place.leaf, *right) ||
            structure_.join(place, {next, right});

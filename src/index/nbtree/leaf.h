@@ -43,7 +43,7 @@ template <class K>
 class Leaf;
 
 template <class K>
-struct Wanted;  // top.h
+struct Request;  // top.h
 
 template <class K>
 class Position {
@@ -73,30 +73,32 @@ class Position {
 
   void add_top_state(unsigned bits) { anchor_.fetch_or(bits, std::memory_order_acq_rel); }
 
-  /// Announces news of the position to the top layer's writer, who does not release it before he
-  /// has heard them. False if the state has all of `gone` already: then there are none for him.
-  bool announce_news(unsigned gone) {
+  /// Counts a request to the top layer's writer, which does not release the position before the
+  /// request is applied. False if the state has all of `gone` already: then there is to be none.
+  bool add_pending_request(unsigned gone) {
     auto word = anchor_.load(std::memory_order_acquire);
     do {
       if ((state_of(word) & gone) == gone) return false;
-    } while (!anchor_.compare_exchange_weak(word, word + kNews, std::memory_order_acq_rel));
+    } while (!anchor_.compare_exchange_weak(word, word + kPending, std::memory_order_acq_rel));
     return true;
   }
-  void hear_news() { anchor_.fetch_sub(kNews, std::memory_order_acq_rel); }
-  bool has_news() const { return anchor_.load(std::memory_order_acquire) >> kNewsShift != 0; }
+  void drop_pending_request() { anchor_.fetch_sub(kPending, std::memory_order_acq_rel); }
+  bool has_pending_requests() const {
+    return anchor_.load(std::memory_order_acquire) >> kPendingShift != 0;
+  }
 
  private:
   static constexpr bool kHasLow = !std::is_integral_v<K>;  // else it is in PM only
   static constexpr std::uintptr_t kTopBits = alignof(Anchor) - 1;
   // Addresses have 48 bits; no 65,536 threads are at one position at once.
-  static constexpr unsigned kNewsShift = 48;
-  static constexpr std::uintptr_t kNews = std::uintptr_t{1} << kNewsShift;
-  static constexpr std::uintptr_t kAnchorBits = (kNews - 1) & ~kTopBits;
+  static constexpr unsigned kPendingShift = 48;
+  static constexpr std::uintptr_t kPending = std::uintptr_t{1} << kPendingShift;
+  static constexpr std::uintptr_t kAnchorBits = (kPending - 1) & ~kTopBits;
   struct Nothing {};
 
   static unsigned state_of(std::uintptr_t word) { return static_cast<unsigned>(word & kTopBits); }
 
-  std::atomic<std::uintptr_t> anchor_;  // its address, the state, and how many news there are
+  std::atomic<std::uintptr_t> anchor_;  // its address, the state, and how many requests are pending
   [[no_unique_address]] std::conditional_t<kHasLow, View<K>, Nothing> low_{};
 };
 
@@ -116,7 +118,7 @@ Position<K>* next_of_cold(const Leaf<K>* leaf) {
 }
 
 /// How a leaf is replaced: by one leaf at the same position, or by that and one at a new position.
-/// It may take the leaf at its right along. Constant, but for the wishes, which belong to whoever
+/// It may take the leaf at its right along. Constant, but for the requests, which belong to whoever
 /// has prepared it.
 template <class K>
 struct Smo {
@@ -126,7 +128,7 @@ struct Smo {
   Leaf<K>* right_leaf = nullptr;
   Position<K>* absorbed = nullptr;  // the position that goes, or null
   Leaf<K>* absorbed_leaf = nullptr;
-  std::array<Wanted<K>*, 3> wishes{};  // memory for those of finish(), from the first on
+  std::array<Request<K>*, 3> requests{};  // memory for those of finish(), from the first on
 };
 
 /// With as many fingerprints behind it as its block has entries. In the arena a leaf of 80 or 96

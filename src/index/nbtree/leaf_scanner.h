@@ -59,7 +59,7 @@ class LeafScanner {
   }
 
  private:
-  using Code = Codec<K>;
+  using Layout = EntryLayout<K>;
 
   unsigned sort_and_find(const LeafRef<K>& place, Key from, Order& order) const;
   std::optional<unsigned> first_from(const Leaf<K>& leaf, const Places& places, Key from) const;

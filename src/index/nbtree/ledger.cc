@@ -84,15 +84,15 @@ void Ledger::for_each_word(Stripe& stripe, Visit visit) const {
 }
 
 Ledger::Ledger(pool::PoolCore& pool, Root& root)
-    : pool_(pool), leftovers_{Leftovers(pool.pm()), Leftovers(pool.pm())} {
+    : pool_(pool), unresolved_{UnresolvedBlocks(pool.pm()), UnresolvedBlocks(pool.pm())} {
   std::vector<pm::Offset> pages;
   for (unsigned i = 0; i < kStripes; ++i) {
     lanes_[i].stripe = &root.stripes[i];
     learn(i, pages);
   }
   std::sort(pages.begin(), pages.end());
-  for (const Leftovers& leftovers : leftovers_) {
-    leftovers.for_each([&](pm::Offset name) {
+  for (const UnresolvedBlocks& unresolved : unresolved_) {
+    unresolved.for_each([&](pm::Offset name) {
       if (names_anchor(name) && !is_place(name & ~kAnchorTag, pages))
         pool::throw_corrupt(pool_, kPage, name);
     });
@@ -102,7 +102,7 @@ Ledger::Ledger(pool::PoolCore& pool, Root& root)
 /// Finds out what a stripe has. Adds its pages of anchors.
 void Ledger::learn(std::size_t stripe, std::vector<pm::Offset>& pages) {
   Lane& lane = lanes_[stripe];
-  Leftovers& leftovers = leftovers_[index_of(purpose_of(stripe))];
+  UnresolvedBlocks& unresolved = unresolved_[index_of(purpose_of(stripe))];
   auto& claims = lane.stripe->claims;
   if (pm::load(claims[0]) != pm::kNull) {
     lane.occupied = true;
@@ -110,14 +110,14 @@ void Ledger::learn(std::size_t stripe, std::vector<pm::Offset>& pages) {
     for (pm::Offset& word : claims) {
       const pm::Offset name = pm::load(word);
       if (names_anchor(name) || names_block(name))
-        leftovers.add(
-            name, word,
-            &word == claims.data() ? Leftovers::Kind::first_claim : Leftovers::Kind::claim);
+        unresolved.add(name, word,
+                       &word == claims.data() ? UnresolvedBlocks::Kind::first_claim
+                                              : UnresolvedBlocks::Kind::claim);
     }
   }
   for_each_word(*lane.stripe, [&](pm::Offset& word) {
     if (const pm::Offset name = pm::load(word); name != pm::kNull)
-      leftovers.add(name, word, Leftovers::Kind::unlinked);
+      unresolved.add(name, word, UnresolvedBlocks::Kind::unlinked);
     else
       lane.words.push_back(&word);
   });
@@ -139,9 +139,9 @@ unsigned Ledger::occupied(Purpose purpose) const {
   return count;
 }
 
-void Ledger::settle(Purpose purpose) {
+void Ledger::resolve_all(Purpose purpose) {
   const auto free_unlinked = [&](bool anchors) {
-    leftovers(purpose).for_each_unlinked([&](pm::Offset& word) {
+    unresolved(purpose).for_each_unlinked([&](pm::Offset& word) {
       if (names_anchor(pm::load(word)) == anchors) free_word(lanes_.back(), word);
     });
   };
@@ -197,13 +197,13 @@ void Ledger::free_place(Lane& lane, pm::Offset name) {
 }
 
 /// Frees what a word names. No reader is left: its grace period has passed, or, after a crash,
-/// the index has never led to it (settle()).
+/// the index has never led to it (resolve_all()).
 void Ledger::free_word(Lane& lane, pm::Offset& word) {
   const pm::Offset name = pm::load(word);
   if (names_anchor(name)) {
     free_place(lane, name);
     // Never flushed for its own sake: a name that comes back after a crash does no harm. If the
-    // place is in use again, it is reached; if it is claimed only, settle() frees it first.
+    // place is in use again, it is reached; if it is claimed only, resolve_all() frees it first.
     pm().store(word, pm::kNull);
     return;
   }
@@ -339,12 +339,13 @@ void Ledger::for_each_place(const std::function<void(std::span<Anchor>)>& visit)
   }
 }
 
-bool Ledger::is_of(const Lane& lane, Holds own) {
-  return std::any_of(own.begin(), own.end(),
-                     [&](const Hold* hold) { return hold != nullptr && hold->lane_ == &lane; });
+bool Ledger::is_of(const Lane& lane, Leases own) {
+  return std::any_of(own.begin(), own.end(), [&](const StripeLease* lease) {
+    return lease != nullptr && lease->lane_ == &lane;
+  });
 }
 
-bool Ledger::free_unlinked(Holds own) {
+bool Ledger::free_unlinked(Leases own) {
   const auto for_each_lane = [&](const auto& visit) {
     for (Lane& lane : lanes_) {
       std::unique_lock lock(lane.lock, std::defer_lock);
@@ -407,12 +408,12 @@ bool Ledger::free_word_pages(Lane& lane) {
 
 /// Makes durable that words name nothing which have named a place: free_word() does not, since a
 /// name that comes back does no harm as long as there is a page where it leads to.
-void Ledger::forget_places(Holds own) {
+void Ledger::forget_places(Leases own) {
   for (const Lane& lane : lanes_) {
     for (const pm::Offset* word : lane.words) pm().flush(word, sizeof *word);  // fenced below
   }
-  for (const Hold* hold : own) {
-    for (const pm::Offset* word : hold == nullptr ? decltype(hold->words_){} : hold->words_)
+  for (const StripeLease* lease : own) {
+    for (const pm::Offset* word : lease == nullptr ? decltype(lease->words_){} : lease->words_)
       if (word != nullptr) pm().flush(word, sizeof *word);  // fenced below
   }
   pm().fence();  // before a page of places is freed
@@ -420,7 +421,7 @@ void Ledger::forget_places(Holds own) {
 
 /// Frees pages of anchors without any. Their places may be on the lists of all lanes, whose locks
 /// the caller holds.
-bool Ledger::free_anchor_pages(Holds own) {
+bool Ledger::free_anchor_pages(Leases own) {
   std::vector<Anchor*> places, gone;
   for (const Lane& lane : lanes_)
     places.insert(places.end(), lane.anchors.begin(), lane.anchors.end());
@@ -456,7 +457,7 @@ bool Ledger::free_anchor_pages(Holds own) {
   return !gone.empty();
 }
 
-bool Ledger::free_empty_pages(Holds own) {
+bool Ledger::free_empty_pages(Leases own) {
   std::vector<std::unique_lock<util::SpinLock>> locks;
   locks.reserve(lanes_.size());
   bool any = false, all = true;
@@ -507,7 +508,7 @@ void Ledger::destroy() {
   }
 }
 
-Ledger::Hold::Hold(Ledger& ledger, Purpose purpose) : ledger_(ledger) {
+Ledger::StripeLease::StripeLease(Ledger& ledger, Purpose purpose) : ledger_(ledger) {
   lock_stripe(purpose);
   if (!lane_->unclaiming) return;
   std::unique_lock lock(lane_->lock, std::adopt_lock);
@@ -517,7 +518,7 @@ Ledger::Hold::Hold(Ledger& ledger, Purpose purpose) : ledger_(ledger) {
   lock.release();
 }
 
-void Ledger::Hold::lock_stripe(Purpose purpose) {
+void Ledger::StripeLease::lock_stripe(Purpose purpose) {
   const unsigned first = purpose == Purpose::operation ? 0 : kOperationStripes;
   constexpr unsigned kHalf = kStripes / 2;
   static_assert(kOperationStripes == kHalf);
@@ -537,13 +538,13 @@ void Ledger::Hold::lock_stripe(Purpose purpose) {
   }
 }
 
-void Ledger::Hold::abandon() {
+void Ledger::StripeLease::abandon() {
   const auto stripe = static_cast<std::size_t>(lane_ - ledger_.lanes_.data());
   ledger_.abandoned_[index_of(purpose_of(stripe))].fetch_add(1);
   lane_ = nullptr;
 }
 
-Ledger::Hold::~Hold() {
+Ledger::StripeLease::~StripeLease() {
   if (lane_ == nullptr) return;
   unname();
   try {
@@ -557,7 +558,7 @@ Ledger::Hold::~Hold() {
   lane_->lock.unlock();
 }
 
-Anchor& Ledger::Hold::take_anchor() {
+Anchor& Ledger::StripeLease::take_anchor() {
   if (anchor_ != nullptr) return *anchor_;
   if (lane_->anchors.empty()) ledger_.add_anchors(*lane_);
   anchor_ = lane_->anchors.back();
@@ -565,7 +566,7 @@ Anchor& Ledger::Hold::take_anchor() {
   return *anchor_;
 }
 
-void Ledger::Hold::commit(alloc::Session& session, const Claims& claims) {
+void Ledger::StripeLease::commit(alloc::Session& session, const Claims& claims) {
   if (claims[0] == pm::kNull) return;
   auto& words = lane_->stripe->claims;
   for (unsigned i = 1; i < claims.size(); ++i) ledger_.pm().store(words[i], claims[i]);
@@ -576,7 +577,7 @@ void Ledger::Hold::commit(alloc::Session& session, const Claims& claims) {
   claims_ = claims;
 }
 
-void Ledger::Hold::linked() {
+void Ledger::StripeLease::linked() {
   if (claims_[0] == pm::kNull) return;
   // Durable before the blocks can be unlinked and freed: inside of the caller's guard, or with the
   // fence of the names of those that unlink them.
@@ -585,7 +586,7 @@ void Ledger::Hold::linked() {
   anchor_ = nullptr;
 }
 
-void Ledger::Hold::unclaim() {
+void Ledger::StripeLease::unclaim() {
   if (claims_[0] == pm::kNull) return;
   const bool written = anchor_ != nullptr && pm::load(anchor_->block) != pm::kNull;
   alloc::Session session = ledger_.pool_.allocator().session();
@@ -594,7 +595,7 @@ void Ledger::Hold::unclaim() {
   if (written) anchor_ = nullptr;  // the lane has it back
 }
 
-void Ledger::Hold::make_room(unsigned names) {
+void Ledger::StripeLease::make_room(unsigned names) {
   Lane& lane = *lane_;
   unsigned have = 0;
   for (const pm::Offset* word : words_) have += word != nullptr;
@@ -613,14 +614,14 @@ void Ledger::Hold::make_room(unsigned names) {
   }
 }
 
-void Ledger::Hold::name(unsigned name, pm::Offset block) {
+void Ledger::StripeLease::name(unsigned name, pm::Offset block) {
   if (names_[name] == block) return;
   names_[name] = block;
   ledger_.pm().store(*words_[name], block);
   ledger_.pm().flush(words_[name], sizeof block);  // the caller fences
 }
 
-void Ledger::Hold::unlinked() {
+void Ledger::StripeLease::unlinked() {
   for (unsigned i = 0; i < names_.size(); ++i) {
     if (names_[i] == pm::kNull) continue;
     lane_->unlinked.push(ledger_.pool_.offset(words_[i]), ledger_.pool_.reclaimer());
@@ -629,7 +630,7 @@ void Ledger::Hold::unlinked() {
   }
 }
 
-void Ledger::Hold::unname() {
+void Ledger::StripeLease::unname() {
   bool any = false;
   for (unsigned i = 0; i < names_.size(); ++i) {
     any |= names_[i] != pm::kNull;

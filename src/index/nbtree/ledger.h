@@ -17,11 +17,12 @@
 // claimed and named like blocks, with kAnchorTag; a place is made free, durably, before its name
 // and before the blob of its low bound go: so what is not free can always be read.
 //
-// What a crash has left named is known as leftovers() and belongs to nobody else until settle().
+// What a crash has left named is known as unresolved() and belongs to nobody else until
+// resolve_all().
 //
-// A Hold is the exclusive use of a stripe, for one operation. It waits for nobody as long as there
-// is a free stripe of its purpose. A structure modification may begin while its thread has a Hold
-// for an operation, but not the other way round: so nobody waits for himself.
+// A StripeLease is the exclusive use of a stripe, for one operation. It waits for nobody as long as
+// there is a free stripe of its purpose. A structure modification may begin while its thread has a
+// StripeLease for an operation, but not the other way round: so nobody waits for himself.
 #pragma once
 
 #include <array>
@@ -34,7 +35,7 @@
 #include "alloc/limbo.h"
 #include "alloc/session.h"
 #include "index/nbtree/layout.h"
-#include "index/nbtree/leftovers.h"
+#include "index/nbtree/unresolved_blocks.h"
 #include "pool/pool_core.h"
 #include "util/spin_lock.h"
 #include "util/stripe.h"
@@ -47,8 +48,8 @@ class Ledger {
   struct Lane;
 
  public:
-  class Hold;
-  using Holds = std::span<Hold* const>;  ///< null: none
+  class StripeLease;
+  using Leases = std::span<StripeLease* const>;  ///< null: none
 
   enum class Purpose { operation, modification };
 
@@ -58,31 +59,34 @@ class Ledger {
   Ledger& operator=(const Ledger&) = delete;
 
   /// What a crash has left named for a purpose.
-  const Leftovers& leftovers(Purpose purpose) const { return leftovers_[index_of(purpose)]; }
-
-  /// Whether settle() has something to do.
-  bool has_leftovers(Purpose purpose) const {
-    return !leftovers(purpose).empty() || occupied(purpose) != 0;
+  const UnresolvedBlocks& unresolved(Purpose purpose) const {
+    return unresolved_[index_of(purpose)];
   }
 
-  /// How many stripes can't be used before their leftovers have settled.
+  /// Whether resolve_all() has something to do.
+  bool has_unresolved(Purpose purpose) const {
+    return !unresolved(purpose).empty() || occupied(purpose) != 0;
+  }
+
+  /// How many stripes can't be used before what they name is resolved.
   unsigned occupied(Purpose purpose) const;
 
-  /// Frees the leftovers of a purpose that have not been reached. Once, by one thread, when nobody
-  /// can call reached() any more.
-  void settle(Purpose purpose);
+  /// Frees the unresolved blocks of a purpose that have not been reached. Once, by one thread, when
+  /// nobody can call reached() any more.
+  void resolve_all(Purpose purpose);
 
   /// Calls visit(places) with all places of anchors, a page at a time. Nobody else may use the
   /// ledger.
   void for_each_place(const std::function<void(std::span<Anchor>)>& visit) const;
 
   /// Waits for a grace period and frees what was unlinked before the call. Returns whether that was
-  /// anything. In a Guard it does nothing. The caller holds no Hold but these.
-  bool free_unlinked(Holds own = {});
+  /// anything. In a Guard it does nothing. The caller holds no StripeLease but these.
+  bool free_unlinked(Leases own = {});
 
   /// Frees pages all of whose places are free, and whose words name nothing. Returns whether there
-  /// were any. Does nothing if a modification is going on. The caller holds no Hold but these.
-  bool free_empty_pages(Holds own = {});
+  /// were any. Does nothing if a modification is going on. The caller holds no StripeLease but
+  /// these.
+  bool free_empty_pages(Leases own = {});
 
   /// Bytes of all pages.
   std::uint64_t page_bytes() const { return page_bytes_.load(std::memory_order_relaxed); }
@@ -97,11 +101,11 @@ class Ledger {
   struct alignas(util::kCacheLine) Lane {
     util::SpinLock lock;
     Stripe* stripe = nullptr;
-    bool occupied = false;           // locked until it has settled
+    bool occupied = false;           // locked until what it names is resolved
     bool unclaiming = false;         // what it claims was not linked, and is still to be freed
     unsigned turns = 0;              // of make_room()
     std::vector<pm::Offset*> words;  // those that name nothing; has room for all
-    std::size_t word_count = 0;      // with those that name something, but for leftovers
+    std::size_t word_count = 0;      // with those that name something, but for unresolved blocks
     std::vector<Anchor*> anchors;    // places that are free
     alloc::Limbo unlinked;           // words that name what was unlinked, by their offsets
   };
@@ -122,9 +126,9 @@ class Ledger {
   template <class AnyPage>
   void free_page(pm::Offset& link);
   bool free_word_pages(Lane& lane);
-  static bool is_of(const Lane& lane, Holds own);
-  void forget_places(Holds own);
-  bool free_anchor_pages(Holds own);
+  static bool is_of(const Lane& lane, Leases own);
+  void forget_places(Leases own);
+  bool free_anchor_pages(Leases own);
   void free_of_another(const Lane& lane);
   void learn(std::size_t stripe, std::vector<pm::Offset>& pages);
   void add_words(Lane& lane);
@@ -144,19 +148,19 @@ class Ledger {
   pool::PoolCore& pool_;
   std::array<Lane, kStripes> lanes_;
   std::array<std::atomic<unsigned>, 2> abandoned_{};  // stripes, by purpose
-  std::array<Leftovers, 2> leftovers_;                // by purpose
+  std::array<UnresolvedBlocks, 2> unresolved_;        // by purpose
   std::atomic<std::uint64_t> page_bytes_{0};
 };
 
 /// Whatever it still claims or names when it ends, the index has not linked or unlinked. If it
 /// cannot be freed then, for want of memory, the next holder of the stripe does that.
-class Ledger::Hold {
+class Ledger::StripeLease {
  public:
   /// Throws what freeing does, for a holder before; out_of_space if all stripes were abandoned.
-  Hold(Ledger& ledger, Purpose purpose);
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
-  ~Hold();
+  StripeLease(Ledger& ledger, Purpose purpose);
+  StripeLease(const StripeLease&) = delete;
+  StripeLease& operator=(const StripeLease&) = delete;
+  ~StripeLease();
 
   /// Allocates blocks: fill(session) reserves and fills them, flushed at least, and returns their
   /// offsets, up to four. They are claimed when this returns, and all that this thread has flushed

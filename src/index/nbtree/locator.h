@@ -26,13 +26,13 @@ class Locator {
       : top_(top), cold_(cold), structure_(structure) {}
 
   LeafRef<K> locate(Key key);
-  LeafRef<K> locate_at(typename Top<K>::Spot spot, Key key);
+  LeafRef<K> locate_at(TopSlot<K> slot, Key key);
 
   /// locate() where it is rare.
   [[gnu::noinline]] LeafRef<K> locate_again(Key key) { return locate(key); }
 
  private:
-  LeafRef<K> locate_from(typename Top<K>::Spot spot, Key key);
+  LeafRef<K> locate_from(TopSlot<K> slot, Key key);
 
   Top<K>& top_;
   ColdLeaves<K>& cold_;
@@ -50,20 +50,19 @@ template <class K>
 
 /// From there to the leaf whose range has the key.
 template <class K>
-[[gnu::always_inline]] inline auto Locator<K>::locate_at(typename Top<K>::Spot spot, Key key)
-    -> LeafRef<K> {
-  if (spot.leaf != nullptr) [[likely]] {
-    spot.leaf->prefetch();  // its two lines are waited for together
-    if (!spot.leaf->closing() && spot.leaf->covers(key)) [[likely]]
-      return {spot.at, spot.leaf};
+[[gnu::always_inline]] inline auto Locator<K>::locate_at(TopSlot<K> slot, Key key) -> LeafRef<K> {
+  if (slot.leaf != nullptr) [[likely]] {
+    slot.leaf->prefetch();  // its two lines are waited for together
+    if (!slot.leaf->closing() && slot.leaf->covers(key)) [[likely]]
+      return {slot.at, slot.leaf};
   }
-  return locate_from(spot, key);
+  return locate_from(slot, key);
 }
 
 /// The same by the position, where the leaf is not known, is closing, or is not the key's.
 template <class K>
-[[gnu::noinline]] auto Locator<K>::locate_from(typename Top<K>::Spot spot, Key key) -> LeafRef<K> {
-  Position<K>* at = spot.at;
+[[gnu::noinline]] auto Locator<K>::locate_from(TopSlot<K> slot, Key key) -> LeafRef<K> {
+  Position<K>* at = slot.at;
   for (;;) {
     Leaf<K>* leaf = cold_.leaf_of(*at);
     if (leaf == nullptr) {  // joined with its left neighbour
@@ -73,13 +72,13 @@ template <class K>
     }
     leaf->prefetch();
     if (leaf->covers(key)) {
-      if (spot.leaf == nullptr) top_.renew(std::array{at});
+      if (slot.leaf == nullptr) top_.renew(std::array{at});
       return {at, leaf};
     }
     Position<K>* next = leaf->next();
     if (next->leaf.load(std::memory_order_acquire) == nullptr) {
       pm::on_step("nbtree: a search completes a join");
-      structure_.reform({at, leaf}, nullptr);  // somebody is at it
+      structure_.replace_leaf({at, leaf}, nullptr);  // somebody is at it
       continue;
     }
     pm::on_step("nbtree: a search goes right");

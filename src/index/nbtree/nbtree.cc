@@ -69,7 +69,7 @@ bool WordTree<K>::reclaim_space() noexcept {
     }
     any |= upkeep_.reserve.free_garbage();
     any |= upkeep_.reserve.free_pages();
-    any |= upkeep_.resumer.free_leftovers();  // last: it needs all leaves, and one may be damaged
+    any |= upkeep_.resumer.free_unresolved();  // last: it needs all leaves, and one may be damaged
   } catch (const std::exception&) {
     // What is named stays so, and is freed later.
   }
@@ -86,21 +86,21 @@ template <class K>
 bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const NewValue* expected) {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
-  Cargo cargo;  // after the guard: what the ledger names is taken back inside of it
+  NewPair pair;  // after the guard: what the ledger names is taken back inside of it
   for (;;) {
     LeafRef<K> place = locate(key);
     const Lookup found = find_settled(place, key, hash);
     if (found.slot >= 0) {
       if (mode == Mode::insert) return false;
       if (!is(found.value, expected)) return false;
-      if (!codec_.is_inline()) name_ahead(cargo, found.value);
-      load_cargo(cargo, nullptr, hash, value);
+      if (!codec_.is_inline()) name_ahead(pair, found.value);
+      load_pair(pair, nullptr, hash, value);
       const Word* only = expected == nullptr ? nullptr : &found.value;
-      if (!replace(place, static_cast<unsigned>(found.slot), only, cargo)) continue;
+      if (!replace(place, static_cast<unsigned>(found.slot), only, pair)) continue;
     } else {
       if (mode == Mode::update) return false;
-      load_cargo(cargo, &key, hash, value);
-      const InsertOutcome outcome = add(place, key, hash, cargo);
+      load_pair(pair, &key, hash, value);
+      const InsertOutcome outcome = add(place, key, hash, pair);
       if (outcome != InsertOutcome::inserted) continue;  // if it lost, the key is there now
       upkeep_.counts.pairs.add(1);
     }
@@ -111,58 +111,58 @@ bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const New
 /// Where a claim is a sync: names the blob that an update will most likely replace, so that the
 /// name becomes durable with the claim of the new one.
 template <class K>
-void WordTree<K>::name_ahead(Cargo& cargo, Word value) {
+void WordTree<K>::name_ahead(NewPair& pair, Word value) {
   if (!pm().commits_as_one()) return;
-  if (!cargo.hold) cargo.hold.emplace(upkeep_.ledger, Ledger::Purpose::operation);
-  cargo.hold->make_room(1);
-  cargo.hold->name(0, codec_.blobs(value) == 0 ? pm::kNull : blob_offset(value));
+  if (!pair.lease) pair.lease.emplace(upkeep_.ledger, Ledger::Purpose::operation);
+  pair.lease->make_room(1);
+  pair.lease->name(0, codec_.blobs(value) == 0 ? pm::kNull : blob_offset(value));
 }
 
 /// Makes the words of a value and, if one is given, a key: allocates and claims their blobs.
 template <class K>
-void WordTree<K>::load_cargo(Cargo& cargo, const Key* key, Hash16 hash, const NewValue& value) {
+void WordTree<K>::load_pair(NewPair& pair, const Key* key, Hash16 hash, const NewValue& value) {
   if (all_inline()) {
-    if constexpr (Keys::kInline) cargo.key = key != nullptr ? *key : 0;
-    cargo.value = value.word;
+    if constexpr (Keys::kInline) pair.key = key != nullptr ? *key : 0;
+    pair.value = value.word;
   } else {
-    if (!cargo.hold) cargo.hold.emplace(upkeep_.ledger, Ledger::Purpose::operation);
-    if (cargo.has_value && cargo.has_key == (key != nullptr)) return;
-    cargo.hold->unclaim();
-    cargo.has_value = cargo.has_key = false;
-    cargo.hold->claim([&](alloc::Session& session) {
+    if (!pair.lease) pair.lease.emplace(upkeep_.ledger, Ledger::Purpose::operation);
+    if (pair.has_value && pair.has_key == (key != nullptr)) return;
+    pair.lease->unclaim();
+    pair.has_value = pair.has_key = false;
+    pair.lease->claim([&](alloc::Session& session) {
       std::array<pm::Offset, 4> blocks{};
       unsigned count = 0;
       if (key != nullptr) {
-        cargo.key = keys_.write(session, *key, hash);
-        if (Keys::blobs(cargo.key) != 0) blocks[count++] = blob_offset(cargo.key);
+        pair.key = keys_.write(session, *key, hash);
+        if (Keys::blobs(pair.key) != 0) blocks[count++] = blob_offset(pair.key);
       }
-      cargo.value = codec_.write(session, value);
-      if (codec_.blobs(cargo.value) != 0) blocks[count++] = blob_offset(cargo.value);
+      pair.value = codec_.write(session, value);
+      if (codec_.blobs(pair.value) != 0) blocks[count++] = blob_offset(pair.value);
       return blocks;
     });
-    cargo.has_value = true;
-    cargo.has_key = key != nullptr;
+    pair.has_value = true;
+    pair.has_key = key != nullptr;
   }
 }
 
-/// Adds a key that was not there, with the cargo's words.
+/// Adds a key that was not there, with the words of `pair`.
 template <class K>
-auto WordTree<K>::add(const LeafRef<K>& place, Key key, Hash16 hash, Cargo& cargo)
+auto WordTree<K>::add(const LeafRef<K>& place, Key key, Hash16 hash, NewPair& pair)
     -> InsertOutcome {
   Leaf<K>& leaf = *place.leaf;
   unsigned slot = 0;
   if (!leaf.take(fingerprint_of(hash), slot)) {
-    upkeep_.structure.reform(place, &key);
+    upkeep_.structure.replace_leaf(place, &key);
     return InsertOutcome::retry;
   }
   Entry& entry = leaf.block().entries[slot];
   pm::on_step("nbtree: a slot is taken");
   // The value comes first: in one line, the order of stores is enough.
-  pm().store(entry.value, cargo.value);
+  pm().store(entry.value, pair.value);
   Word word = kEmpty;
-  if (!pm().compare_exchange(entry.key, word, Code::pack(cargo.key, State::pending))) {
+  if (!pm().compare_exchange(entry.key, word, Layout::pack(pair.key, State::pending))) {
     pm::on_step("nbtree: an insert's slot was closed");
-    if (leaf.closing()) upkeep_.structure.reform(place, &key);
+    if (leaf.closing()) upkeep_.structure.replace_leaf(place, &key);
     return InsertOutcome::retry;  // a faster one has closed the slot
   }
   pm::on_step("nbtree: an insert may not be durable");
@@ -171,10 +171,10 @@ auto WordTree<K>::add(const LeafRef<K>& place, Key key, Hash16 hash, Cargo& carg
   const InsertOutcome outcome = entries_.decide(leaf, slot, key, hash);
   if (!all_inline()) {
     if (outcome == InsertOutcome::inserted) {
-      upkeep_.counts.add_blobs(entries_, cargo.key, cargo.value, +1);
-      cargo.hold->linked();
+      upkeep_.counts.add_blobs(entries_, pair.key, pair.value, +1);
+      pair.lease->linked();
     } else {
-      leave_behind(place, slot, cargo);
+      leave_behind(place, slot, pair);
     }
   }
   return outcome;
@@ -182,37 +182,37 @@ auto WordTree<K>::add(const LeafRef<K>& place, Key key, Hash16 hash, Cargo& carg
 
 /// Frees the blobs of an entry that lost.
 template <class K>
-void WordTree<K>::leave_behind(const LeafRef<K>& place, unsigned slot, Cargo& cargo) {
-  if (Code::state(pm::load(place.leaf->block().entries[slot].key)) == State::frozen) {
+void WordTree<K>::leave_behind(const LeafRef<K>& place, unsigned slot, NewPair& pair) {
+  if (Layout::state(pm::load(place.leaf->block().entries[slot].key)) == State::frozen) {
     pm::on_step("nbtree: an insert that lost is frozen");
     try {
       // It still refers to the blobs; afterwards it counts for nothing.
-      upkeep_.structure.reform(place, nullptr);
+      upkeep_.structure.replace_leaf(place, nullptr);
     } catch (...) {
       pm::on_step("nbtree: abandon a stripe");
-      cargo.hold->abandon();
+      pair.lease->abandon();
       throw;
     }
   }
-  cargo.hold->unclaim();
-  cargo.has_key = cargo.has_value = false;
+  pair.lease->unclaim();
+  pair.has_key = pair.has_value = false;
 }
 
 /// Replaces a value in place. False if the key is not there any more, or the leaf is not, or the
 /// value is not `only`.
 template <class K>
-bool WordTree<K>::replace(const LeafRef<K>& place, unsigned slot, const Word* only, Cargo& cargo) {
+bool WordTree<K>::replace(const LeafRef<K>& place, unsigned slot, const Word* only, NewPair& pair) {
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block().entries[slot];
-  if (!codec_.is_inline()) cargo.hold->make_room(1);
+  if (!codec_.is_inline()) pair.lease->make_room(1);
   entries_.begin_doubt(leaf);  // before anybody can see the value
   pm::WordPair old{};
   const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
     if (!codec_.is_inline()) {
-      cargo.hold->name(0, blob_offset(now.second));
+      pair.lease->name(0, blob_offset(now.second));
       pm().fence();  // the name is durable before the blob can be unlinked
     }
-    return pm::WordPair{now.first, cargo.value};
+    return pm::WordPair{now.first, pair.value};
   });
   pm::on_step("nbtree: an update may not be durable");
   if (done) pm().persist(&entry.value, sizeof entry.value);  // the commit
@@ -220,16 +220,16 @@ bool WordTree<K>::replace(const LeafRef<K>& place, unsigned slot, const Word* on
   if (done) {
     if (!codec_.is_inline()) {
       upkeep_.counts.add_blobs(entries_, 0, old.second, -1);
-      upkeep_.counts.add_blobs(entries_, 0, cargo.value, +1);
-      cargo.hold->linked();
-      cargo.hold->unlinked();
+      upkeep_.counts.add_blobs(entries_, 0, pair.value, +1);
+      pair.lease->linked();
+      pair.lease->unlinked();
     }
     return true;
   }
-  if (!codec_.is_inline()) cargo.hold->unname();
-  if (Code::state(old.first) == State::frozen) {
+  if (!codec_.is_inline()) pair.lease->unname();
+  if (Layout::state(old.first) == State::frozen) {
     pm::on_step("nbtree: an update meets a frozen entry");
-    upkeep_.structure.reform(place, nullptr);
+    upkeep_.structure.replace_leaf(place, nullptr);
   }
   return false;
 }
@@ -254,9 +254,9 @@ bool WordTree<K>::try_erase(Key key, const NewValue* expected) {
     if (!is(found.value, expected)) return false;
     unsigned pairs = 0;
     {
-      Cargo cargo;
+      NewPair pair;
       const Word* only = expected == nullptr ? nullptr : &found.value;
-      if (!remove(place, static_cast<unsigned>(found.slot), only, cargo, pairs)) continue;
+      if (!remove(place, static_cast<unsigned>(found.slot), only, pair, pairs)) continue;
     }
     upkeep_.counts.pairs.add(-1);
     upkeep_.joins.join_if_due(place, pairs);
@@ -267,24 +267,24 @@ bool WordTree<K>::try_erase(Key key, const NewValue* expected) {
 /// Erases an entry: its key word is the commit. False if the key is not there any more, or the leaf
 /// is not, or the value is not `only`. Else the leaf has so many pairs left.
 template <class K>
-bool WordTree<K>::remove(const LeafRef<K>& place, unsigned slot, const Word* only, Cargo& cargo,
+bool WordTree<K>::remove(const LeafRef<K>& place, unsigned slot, const Word* only, NewPair& pair,
                          unsigned& pairs) {
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block().entries[slot];
   if (!all_inline()) {
-    cargo.hold.emplace(upkeep_.ledger, Ledger::Purpose::operation);
-    cargo.hold->make_room(2);
+    pair.lease.emplace(upkeep_.ledger, Ledger::Purpose::operation);
+    pair.lease->make_room(2);
   }
   entries_.begin_doubt(leaf);  // before anybody can miss the key
   pm::WordPair old{};
   const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
     if (!all_inline()) {
-      const Word key = now.first & Code::kKeyBits;
-      cargo.hold->name(0, Keys::blobs(key) == 0 ? pm::kNull : blob_offset(key));
-      cargo.hold->name(1, codec_.blobs(now.second) == 0 ? pm::kNull : blob_offset(now.second));
+      const Word key = now.first & Layout::kKeyBits;
+      pair.lease->name(0, Keys::blobs(key) == 0 ? pm::kNull : blob_offset(key));
+      pair.lease->name(1, codec_.blobs(now.second) == 0 ? pm::kNull : blob_offset(now.second));
       pm().fence();  // the names are durable before the blobs can be unlinked
     }
-    return pm::WordPair{Code::kDead, now.second};
+    return pm::WordPair{Layout::kDead, now.second};
   });
   pm::on_step("nbtree: an erase may not be durable");
   if (done) {
@@ -294,13 +294,13 @@ bool WordTree<K>::remove(const LeafRef<K>& place, unsigned slot, const Word* onl
   entries_.end_doubt(leaf);
   if (done) {
     upkeep_.counts.add_blobs(entries_, old.first, old.second, -1);
-    if (!all_inline()) cargo.hold->unlinked();
+    if (!all_inline()) pair.lease->unlinked();
     return true;
   }
-  cargo.hold.reset();
-  if (Code::state(old.first) == State::frozen) {
+  pair.lease.reset();
+  if (Layout::state(old.first) == State::frozen) {
     pm::on_step("nbtree: an erase meets a frozen entry");
-    upkeep_.structure.reform(place, nullptr);
+    upkeep_.structure.replace_leaf(place, nullptr);
   }
   return false;
 }

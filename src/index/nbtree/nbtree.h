@@ -126,14 +126,14 @@ class WordTree : public pool::OpenIndex {
   template <class, class>
   friend class TestTree;
 
-  using Code = Codec<K>;
-  using Hold = Ledger::Hold;
+  using Layout = EntryLayout<K>;
+  using StripeLease = Ledger::StripeLease;
 
   bool all_inline() const { return entries_.all_inline(); }
 
   /// Words of the key and the value that a write brings along, and the blocks that they own.
-  struct Cargo {
-    std::optional<Hold> hold;
+  struct NewPair {
+    std::optional<StripeLease> lease;
     bool has_key = false;
     bool has_value = false;
     Word key = 0;
@@ -148,15 +148,15 @@ class WordTree : public pool::OpenIndex {
     return expected == nullptr || codec_.equal(value, *expected);
   }
   bool try_write(Key key, const NewValue& value, Mode mode, const NewValue* expected);
-  bool replace(const LeafRef<K>& place, unsigned slot, const Word* only, Cargo& cargo);
+  bool replace(const LeafRef<K>& place, unsigned slot, const Word* only, NewPair& pair);
   bool try_erase(Key key, const NewValue* expected);
-  bool remove(const LeafRef<K>& place, unsigned slot, const Word* only, Cargo& cargo,
+  bool remove(const LeafRef<K>& place, unsigned slot, const Word* only, NewPair& pair,
               unsigned& pairs);
-  void name_ahead(Cargo& cargo, Word value);
-  void load_cargo(Cargo& cargo, const Key* key, Hash16 hash, const NewValue& value);
+  void name_ahead(NewPair& pair, Word value);
+  void load_pair(NewPair& pair, const Key* key, Hash16 hash, const NewValue& value);
 
-  InsertOutcome add(const LeafRef<K>& place, Key key, Hash16 hash, Cargo& cargo);
-  void leave_behind(const LeafRef<K>& place, unsigned slot, Cargo& cargo);
+  InsertOutcome add(const LeafRef<K>& place, Key key, Hash16 hash, NewPair& pair);
+  void leave_behind(const LeafRef<K>& place, unsigned slot, NewPair& pair);
 
   // recovery.cc
   void recover();

@@ -29,7 +29,7 @@ TEST(NbTreeLeaves, AscendingLoadFillsThemCompletely) {
   Numbers tree;
   constexpr std::uint64_t kLeaves = 100;
   for (std::uint64_t key = 0; key < kLeaves * kCapacity; ++key) tree->put(key, key);
-  EXPECT_LE(tree->stats().leaves, kLeaves + Codec<std::uint64_t>::kRegions);
+  EXPECT_LE(tree->stats().leaves, kLeaves + EntryLayout<std::uint64_t>::kRegions);
   tree.expect_sound();
 }
 
@@ -50,7 +50,7 @@ TEST(NbTreeLeaves, EmptiedOnesAreFreed) {
     EXPECT_GE(tree->stats().leaves, 50u);
     for (std::uint64_t i = 0; i < kKeys; ++i) tree->erase(ascending ? i : kKeys - 1 - i);
     EXPECT_EQ(tree->size(), 0u);
-    EXPECT_LE(tree->stats().leaves, Codec<std::uint64_t>::kRegions + 1) << ascending;
+    EXPECT_LE(tree->stats().leaves, EntryLayout<std::uint64_t>::kRegions + 1) << ascending;
     tree.expect_sound_pool();
   }
 }
@@ -107,13 +107,13 @@ TEST(NbTreeCrash, EntriesInFlightAreKeptOrKilled) {
   Numbers tree;
   for (std::uint64_t key = 1; key <= 3; ++key) tree->put(key, 10 * key);
   tree->size();  // nobody reads the block in the background
-  using Code = Codec<std::uint64_t>;
+  using Layout = EntryLayout<std::uint64_t>;
   Entry* entries = tree.first_block().entries;
   for (unsigned i = 3; i < 6; ++i) {
     entries[i].value = 100 + i;
-    entries[i].key = Code::pack(7, i == 4 ? State::frozen : State::pending);
+    entries[i].key = Layout::pack(7, i == 4 ? State::frozen : State::pending);
   }
-  entries[0].key = Code::pack(1, State::frozen);
+  entries[0].key = Layout::pack(1, State::frozen);
   tree.reopen();
   expect_same(tree, std::map<std::uint64_t, std::uint64_t>{{1, 10}, {2, 20}, {3, 30}, {7, 103}});
   EXPECT_TRUE(tree->erase(7));
@@ -229,8 +229,8 @@ class TopTest : public ::testing::Test {
 
   Leaf<K>* leaf_found(const Position<K>& position) const { return top_.floor(position.low()).leaf; }
 
-  void wish(Position<K>& position, typename Top<K>::Wish what, Leaf<K>* former = nullptr) {
-    top_.wish(top_.prepare(), position, what, former);
+  void submit(Position<K>& position, typename Top<K>::What what, Leaf<K>* former = nullptr) {
+    top_.submit(top_.prepare(), position, what, former);
   }
 
   /// The position is not in the list any more.
@@ -274,20 +274,20 @@ TYPED_TEST_SUITE(TopTest, KeyTypes);
 
 TYPED_TEST(TopTest, ABoundThatIsGoneMayComeBackBeforeItHasLeft) {
   constexpr std::uint64_t kBounds = 500;  // several levels
-  using Wishes = Top<TypeParam>;
+  using Requests = Top<TypeParam>;
   std::vector<Position<TypeParam>*> first, second;
   {
     const epoch::Guard guard;
     for (std::uint64_t i = 1; i <= kBounds; ++i) {
       first.push_back(this->position(i));
-      if (i % 2 == 0) this->wish(*first.back(), Wishes::kAdd);
+      if (i % 2 == 0) this->submit(*first.back(), Requests::kAdd);
     }
     for (auto* position : first) this->absorb(*position);
     for (std::uint64_t i = 1; i <= kBounds; ++i)
-      this->wish(*second.emplace_back(this->position(i)), Wishes::kAdd);
-    // Some of the wishes for those that have gone come late.
-    for (std::uint64_t i = 1; i <= kBounds; i += 2) this->wish(*first[i - 1], Wishes::kAdd);
-    for (auto* position : first) this->wish(*position, Wishes::kRemove);
+      this->submit(*second.emplace_back(this->position(i)), Requests::kAdd);
+    // Some of the requests for those that have gone come late.
+    for (std::uint64_t i = 1; i <= kBounds; i += 2) this->submit(*first[i - 1], Requests::kAdd);
+    for (auto* position : first) this->submit(*position, Requests::kRemove);
   }
   this->reclaimer_.drain();
   const epoch::Guard guard;
@@ -305,7 +305,7 @@ TYPED_TEST(TopTest, WhatHasGoneAndNotLeftIsPassedOver) {
   const epoch::Guard guard;
   std::vector<Position<TypeParam>*> positions{this->first_};
   for (std::uint64_t i = 1; i <= kBounds; ++i)
-    this->wish(*positions.emplace_back(this->position(i)), Top<TypeParam>::kAdd);
+    this->submit(*positions.emplace_back(this->position(i)), Top<TypeParam>::kAdd);
   const auto low = [&](std::uint64_t i) { return positions[i]->low(); };
   for (std::uint64_t i = 2; i < kBounds; ++i)
     EXPECT_EQ(this->top_.linked_floor(low(i)), positions[i]);
@@ -320,22 +320,22 @@ TYPED_TEST(TopTest, WhatHasGoneAndNotLeftIsPassedOver) {
 }
 
 /// Three levels shrink to one, from either end. While a reader is there, nothing that it may be in
-/// is released, so there is never less memory in use after a wish than before.
+/// is released, so there is never less memory in use after a request than before.
 TYPED_TEST(TopTest, ThreeLevelsShrinkUnderAReader) {
-  using Wishes = Top<TypeParam>;
+  using Requests = Top<TypeParam>;
   constexpr std::uint64_t kBounds = 5000;
   for (const bool from_left : {true, false}) {
     std::vector<Position<TypeParam>*> positions;
     {
       const epoch::Guard guard;
       for (std::uint64_t i = 1; i <= kBounds; ++i)
-        this->wish(*positions.emplace_back(this->position(i)), Wishes::kAdd);
+        this->submit(*positions.emplace_back(this->position(i)), Requests::kAdd);
       if (!from_left) std::reverse(positions.begin(), positions.end());
       for (auto* position : positions) {
         const std::size_t before = this->arena_.bytes_in_use();
         const auto low = position->low();
         this->absorb(*position);
-        this->wish(*position, Wishes::kRemove);
+        this->submit(*position, Requests::kRemove);
         ASSERT_GE(this->arena_.bytes_in_use(), before) << from_left;
         ASSERT_NE(this->top_.floor(low).at, position);
       }
@@ -347,11 +347,11 @@ TYPED_TEST(TopTest, ThreeLevelsShrinkUnderAReader) {
   }
 }
 
-TYPED_TEST(TopTest, WhatThereWasNoMemoryForIsGrantedLater) {
-  using Wishes = Top<TypeParam>;
+TYPED_TEST(TopTest, WhatThereWasNoMemoryForIsAppliedLater) {
+  using Requests = Top<TypeParam>;
   constexpr std::uint64_t kBounds = 100;
   std::vector<Position<TypeParam>*> positions;
-  std::vector<Wanted<TypeParam>*> for_add, for_remove;
+  std::vector<Request<TypeParam>*> for_add, for_remove;
   for (std::uint64_t i = 1; i <= kBounds; ++i) {
     positions.push_back(this->position(i));
     for_add.push_back(this->top_.prepare());
@@ -360,22 +360,23 @@ TYPED_TEST(TopTest, WhatThereWasNoMemoryForIsGrantedLater) {
   {
     const epoch::Guard guard;
     const std::size_t half = kBounds / 2;
-    for (std::size_t i = 0; i < half; ++i) this->wish(*positions[i], Wishes::kAdd);
+    for (std::size_t i = 0; i < half; ++i) this->submit(*positions[i], Requests::kAdd);
     {
       const Exhausted exhausted(this->arena_);
       // Some come that were not there, and some of these and of those that were go again.
       for (std::size_t i = half; i < kBounds; ++i)
-        this->top_.wish(for_add[i], *positions[i], Wishes::kAdd);
+        this->top_.submit(for_add[i], *positions[i], Requests::kAdd);
       for (std::size_t i = 0; i < kBounds; i += 2) {
         this->absorb(*positions[i]);
-        this->top_.wish(for_remove[i], *positions[i], Wishes::kRemove);
+        this->top_.submit(for_remove[i], *positions[i], Requests::kRemove);
       }
       EXPECT_EQ(this->top_.linked_floor(positions[1]->low()), positions[1]);
     }
     for (std::size_t i = 0; i < half; ++i) this->top_.take_back(for_add[i]);
     for (std::size_t i = 1; i < kBounds; i += 2) this->top_.take_back(for_remove[i]);
     EXPECT_NE(this->top_.floor(positions.back()->low()).at, positions.back()) << "not as yet";
-    this->wish(*this->position(kBounds + 1), Wishes::kAdd);  // with which the others are granted
+    this->submit(*this->position(kBounds + 1),
+                 Requests::kAdd);  // with which the others are applied
     for (std::size_t i = 0; i < kBounds; ++i) {
       EXPECT_EQ(this->top_.floor(positions[i]->low()).at == positions[i], i % 2 != 0) << i;
     }
@@ -385,7 +386,7 @@ TYPED_TEST(TopTest, WhatThereWasNoMemoryForIsGrantedLater) {
 }
 
 TYPED_TEST(TopTest, ASearchFindsTheLeafThatIsThere) {
-  using Wishes = Top<TypeParam>;
+  using Requests = Top<TypeParam>;
   auto& position = *this->position(1);
   const auto* first = this->leaf_;
   auto* second = this->new_leaf();
@@ -393,14 +394,14 @@ TYPED_TEST(TopTest, ASearchFindsTheLeafThatIsThere) {
   {
     const epoch::Guard guard;
     EXPECT_EQ(this->leaf_found(*this->first_), first);
-    this->wish(position, Wishes::kAdd);
+    this->submit(position, Requests::kAdd);
     EXPECT_EQ(this->leaf_found(position), first);
     position.leaf = second;
     EXPECT_EQ(this->leaf_found(position), first) << "nobody has told";
-    this->wish(position, Wishes::kRenew, this->new_leaf());  // which was there in between
+    this->submit(position, Requests::kRenew, this->new_leaf());  // which was there in between
     EXPECT_EQ(this->leaf_found(position), second);
     this->absorb(position);
-    this->wish(position, Wishes::kRemove, second);
+    this->submit(position, Requests::kRemove, second);
     EXPECT_EQ(this->top_.floor(position.low()).at, this->first_);
   }
   this->reclaimer_.drain();
@@ -413,37 +414,37 @@ TYPED_TEST(TopTest, ASearchFindsNoLeafThatIsCold) {
   auto& position = *this->position(1);
   position.leaf = cold_before<TypeParam>(nullptr);
   const epoch::Guard guard;
-  this->wish(position, Top<TypeParam>::kAdd);
+  this->submit(position, Top<TypeParam>::kAdd);
   EXPECT_EQ(this->leaf_found(position), nullptr);
   position.leaf = this->leaf_;
   this->top_.renew(std::array{this->first_, &position});
   EXPECT_EQ(this->leaf_found(position), this->leaf_);
 }
 
-TYPED_TEST(TopTest, APositionIsNotReleasedBeforeItsNewsAreHeard) {
-  using Wishes = Top<TypeParam>;
+TYPED_TEST(TopTest, APositionIsNotReleasedBeforeItsRequestsAreApplied) {
+  using Requests = Top<TypeParam>;
   auto& position = *this->position(1);
   {
     const epoch::Guard guard;
-    this->wish(position, Wishes::kAdd);
-    EXPECT_TRUE(position.announce_news(Wishes::kAdd | Wishes::kRemove));
+    this->submit(position, Requests::kAdd);
+    EXPECT_TRUE(position.add_pending_request(Requests::kAdd | Requests::kRemove));
     this->absorb(position);
-    this->wish(position, Wishes::kRemove, this->new_leaf());
+    this->submit(position, Requests::kRemove, this->new_leaf());
   }
   this->reclaimer_.drain();
   EXPECT_TRUE(this->released_.empty()) << "somebody is about to tell";
 }
 
-TYPED_TEST(TopTest, NewsOfAPositionThatHasGoneComeTooLate) {
-  using Wishes = Top<TypeParam>;
+TYPED_TEST(TopTest, ARequestForAPositionThatHasGoneComesTooLate) {
+  using Requests = Top<TypeParam>;
   auto& position = *this->position(1);
   const std::size_t before = this->arena_.bytes_in_use();
   {
     const epoch::Guard guard;
-    this->wish(position, Wishes::kAdd);
+    this->submit(position, Requests::kAdd);
     this->absorb(position);
-    this->wish(position, Wishes::kRemove, this->new_leaf());
-    this->wish(position, Wishes::kRenew, this->new_leaf());
+    this->submit(position, Requests::kRemove, this->new_leaf());
+    this->submit(position, Requests::kRenew, this->new_leaf());
   }
   this->reclaimer_.drain();
   EXPECT_EQ(this->released_, std::set<void*>{&position});

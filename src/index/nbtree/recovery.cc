@@ -16,9 +16,9 @@
 
 #include "index/common/retry.h"
 #include "index/nbtree/anchors.h"
+#include "index/nbtree/block_scan.h"
 #include "index/nbtree/nbtree.h"
 #include "index/nbtree/reference.h"
-#include "index/nbtree/survey.h"
 
 namespace perdix::detail::index::nbtree {
 namespace {
@@ -62,16 +62,16 @@ void create(pool::PoolCore& pool, std::uint64_t& root_word) {
   Root& root = checked_root(pool, pm::load(root_word));
   if (pm::load(root.first) != pm::kNull) return;
   alloc::Session session = pool.allocator().session();
-  for (unsigned i = Codec<K>::kRegions; i-- > 0;) {
+  for (unsigned i = EntryLayout<K>::kRegions; i-- > 0;) {
     const pm::Offset offset = session.reserve(block_bytes(kSmallCapacity));
     Block& block = *pool.at<Block>(offset);
     pm.zero(&block, block_bytes(kSmallCapacity));
     pm.store(block.meta, Meta{kSmallCapacity}.pack());
-    const bool last = i + 1 == Codec<K>::kRegions;
+    const bool last = i + 1 == EntryLayout<K>::kRegions;
     pm.store(block.next, last ? pm::kNull : pool.offset(&root.anchors[i + 1]));
     pm.flush(&block, block_bytes(kSmallCapacity));  // log() fences before it can be linked
     pm.store(root.anchors[i].block, offset);
-    pm.store(root.anchors[i].low, Codec<K>::low_of_region(i));
+    pm.store(root.anchors[i].low, EntryLayout<K>::low_of_region(i));
   }
   pm.flush(&root.anchors, sizeof root.anchors);  // as above
   session.commit_when(root.first, kAllBits, pool.offset(root.anchors.data()));
@@ -122,7 +122,7 @@ WordTree<K>::~WordTree() {
   }
 }
 
-/// Builds the layers above the leaves, which are cold, and settles what the ledger says of
+/// Builds the layers above the leaves, which are cold, and resolves what the ledger says of
 /// structure modifications.
 template <class K>
 void WordTree<K>::recover() {
@@ -145,7 +145,7 @@ void WordTree<K>::recover() {
       before = at;
     }
   });
-  upkeep_.ledger.settle(Ledger::Purpose::modification);
+  upkeep_.ledger.resolve_all(Ledger::Purpose::modification);
   // A leaf that the crash has left frozen needs a block before anything in it can be erased: one of
   // those that have just been freed.
   if (interrupted) upkeep_.reserve.fill();
@@ -164,47 +164,47 @@ std::vector<Word> words_of(const Block& block) {
 template <class K>
 void free_entries(pool::PoolCore& pool, const Words<K>& keys, const WordCodec& values, Block& block,
                   View<K> low) {
-  const Survey found = survey<K>(keys, low, words_of(block));
+  const BlockScan found = scan_block<K>(keys, low, words_of(block));
   // Those that lost first, as long as there is something to compare with: after a crash one of them
   // could be the first of its key, and count.
   for (std::uint64_t left = found.lost; left != 0; left &= left - 1) {
     Entry& entry = block.entries[__builtin_ctzll(left)];
-    pool.pm().store(entry.key, Codec<K>::kDead);
+    pool.pm().store(entry.key, EntryLayout<K>::kDead);
     pool.pm().flush(&entry.key, sizeof entry.key);  // log() below fences before any is freed
   }
   for (std::uint64_t left = found.counts; left != 0; left &= left - 1) {
     Entry& entry = block.entries[__builtin_ctzll(left)];
     alloc::Session session = pool.allocator().session();
-    Words<K>::free(session, Codec<K>::key(pm::load(entry.key), low));
+    Words<K>::free(session, EntryLayout<K>::key(pm::load(entry.key), low));
     values.free(session, pm::load(entry.value));
-    session.commit_when(entry.key, kAllBits, Codec<K>::kDead);
+    session.commit_when(entry.key, kAllBits, EntryLayout<K>::kDead);
     session.log();
-    pool.pm().publish(entry.key, Codec<K>::kDead);  // the commit
+    pool.pm().publish(entry.key, EntryLayout<K>::kDead);  // the commit
     session.finish();
   }
 }
 
 /// Frees what the ledger names and is not in use, so that what is in use can be freed.
 template <class K>
-void settle_ledger(pool::PoolCore& pool, const Words<K>& keys, const WordCodec& values, Root& root,
-                   Ledger& ledger) {
-  const Leftovers& blocks = ledger.leftovers(Ledger::Purpose::modification);
-  const Leftovers& blobs = ledger.leftovers(Ledger::Purpose::operation);
+void resolve_ledger(pool::PoolCore& pool, const Words<K>& keys, const WordCodec& values, Root& root,
+                    Ledger& ledger) {
+  const UnresolvedBlocks& blocks = ledger.unresolved(Ledger::Purpose::modification);
+  const UnresolvedBlocks& blobs = ledger.unresolved(Ledger::Purpose::operation);
   const auto reach = [&](Anchor& anchor, Block& block, View<K> low) {
     blocks.reached(pool.offset(&anchor) | kAnchorTag);
     blocks.reached(pool.offset(&block));
     blocks.reached_key<K>(pm::load(anchor.low));
-    for (std::uint64_t left = survey<K>(keys, low, words_of(block)).counts; left != 0;
+    for (std::uint64_t left = scan_block<K>(keys, low, words_of(block)).counts; left != 0;
          left &= left - 1) {
       const Entry& entry = block.entries[__builtin_ctzll(left)];
-      blobs.reached_entry<K>(values, Codec<K>::key(pm::load(entry.key), low),
+      blobs.reached_entry<K>(values, EntryLayout<K>::key(pm::load(entry.key), low),
                              pm::load(entry.value));
     }
   };
   if (!blocks.empty() || !blobs.empty())
     for_each_anchor<K>(pool, keys, pm::load(root.first), reach);
-  ledger.settle(Ledger::Purpose::modification);
-  ledger.settle(Ledger::Purpose::operation);
+  ledger.resolve_all(Ledger::Purpose::modification);
+  ledger.resolve_all(Ledger::Purpose::operation);
 }
 
 }  // namespace
@@ -216,7 +216,7 @@ void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind v
   const Words<K> keys(pool);
   const WordCodec values(pool, value_kind);
   Ledger ledger(pool, root);
-  settle_ledger<K>(pool, keys, values, root, ledger);
+  resolve_ledger<K>(pool, keys, values, root, ledger);
   for (pm::Offset first = pm::load(root.first); first != pm::kNull; first = pm::load(root.first)) {
     Anchor& anchor = checked_anchor(pool, first);
     Block& block = checked_block(pool, anchor);

@@ -31,10 +31,10 @@ auto Reserve::lock() -> Lock {
   return lock;
 }
 
-Ledger::Hold& Reserve::claim_for(unsigned pairs) {
-  for (std::optional<Ledger::Hold>& hold : holds_) {
-    if (!hold || hold->claims()[0] == pm::kNull) continue;
-    if (pairs <= capacity_at(hold->claims()[0])) return *hold;
+Ledger::StripeLease& Reserve::claim_for(unsigned pairs) {
+  for (std::optional<Ledger::StripeLease>& lease : leases_) {
+    if (!lease || lease->claims()[0] == pm::kNull) continue;
+    if (pairs <= capacity_at(lease->claims()[0])) return *lease;
   }
   throw_no_reserve(pool_);
 }
@@ -51,7 +51,7 @@ void Reserve::fill() {
 
 /// The same for a caller that has the lock.
 void Reserve::fill_locked() {
-  auto& [small, large] = holds_;
+  auto& [small, large] = leases_;
   put_aside(large, kCapacity);
   // Of two leaves that were joined both may be large, so that there is no space but for one such.
   if (!put_aside(small, kSmallCapacity)) put_aside(small, kCapacity);
@@ -59,16 +59,16 @@ void Reserve::fill_locked() {
 
 void Reserve::give_up() {
   const std::lock_guard lock(lock_);
-  for (std::optional<Ledger::Hold>& hold : holds_) hold.reset();
+  for (std::optional<Ledger::StripeLease>& lease : leases_) lease.reset();
 }
 
-/// Claims a block for so many pairs, if the hold has none. False if there is no space.
-bool Reserve::put_aside(std::optional<Ledger::Hold>& hold, unsigned capacity) {
-  if (hold && hold->claims()[0] != pm::kNull) return true;
+/// Claims a block for so many pairs, if the lease has none. False if there is no space.
+bool Reserve::put_aside(std::optional<Ledger::StripeLease>& lease, unsigned capacity) {
+  if (lease && lease->claims()[0] != pm::kNull) return true;
   try {
-    if (!hold) hold.emplace(ledger_, Ledger::Purpose::modification);
-    hold->make_room(4);
-    hold->claim([&](alloc::Session& session) {
+    if (!lease) lease.emplace(ledger_, Ledger::Purpose::modification);
+    lease->make_room(4);
+    lease->claim([&](alloc::Session& session) {
       return std::array<pm::Offset, 4>{session.reserve(block_bytes(capacity))};
     });
     return true;
@@ -80,9 +80,11 @@ bool Reserve::put_aside(std::optional<Ledger::Hold>& hold, unsigned capacity) {
 }
 
 /// The holds, null where there is none.
-std::array<Ledger::Hold*, 2> Reserve::own() {
-  const auto hold = [](std::optional<Ledger::Hold>& held) { return held ? &*held : nullptr; };
-  return {hold(holds_[0]), hold(holds_[1])};
+std::array<Ledger::StripeLease*, 2> Reserve::own() {
+  const auto lease = [](std::optional<Ledger::StripeLease>& held) {
+    return held ? &*held : nullptr;
+  };
+  return {lease(leases_[0]), lease(leases_[1])};
 }
 
 bool Reserve::free_garbage() {

@@ -3,10 +3,10 @@
 // closed must come open again. Each of these replaces a leaf, before the old one is free.
 //
 // Invariants:
-//   1. Each block is the claim of a Hold of the ledger, so a crash frees it.
+//   1. Each block is the claim of a StripeLease of the ledger, so a crash frees it.
 //   2. The holds belong to the thread that has the lock. No thread waits for the lock long.
 //
-// Thread-safe. No caller has another Hold for a modification.
+// Thread-safe. No caller has another StripeLease for a modification.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ class Reserve {
 
   /// The claim of the smallest block in which so many pairs fit. The caller has the lock. Throws
   /// out_of_space if there is none.
-  Ledger::Hold& claim_for(unsigned pairs);
+  Ledger::StripeLease& claim_for(unsigned pairs);
 
   /// The capacity of the largest leaf for which there is room in a block.
   unsigned capacity_at(pm::Offset block) const;
@@ -53,13 +53,14 @@ class Reserve {
 
  private:
   void fill_locked();
-  bool put_aside(std::optional<Ledger::Hold>& hold, unsigned capacity);
-  std::array<Ledger::Hold*, 2> own();
+  bool put_aside(std::optional<Ledger::StripeLease>& lease, unsigned capacity);
+  std::array<Ledger::StripeLease*, 2> own();
 
   pool::PoolCore& pool_;
   Ledger& ledger_;
   util::SpinLock lock_;
-  std::array<std::optional<Ledger::Hold>, 2> holds_;  // of a small block and of a larger one
+  std::array<std::optional<Ledger::StripeLease>, 2>
+      leases_;  // of a small block and of a larger one
 };
 
 }  // namespace perdix::detail::index::nbtree

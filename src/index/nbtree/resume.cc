@@ -16,7 +16,7 @@ void Resumer<K>::start(bool in_background) {
   if (!in_background) return;
   resumption_.start_thread([this](const std::stop_token& stop) {
     resume(stop);
-    settle_leftovers();
+    resolve_blocks();
   });
 }
 
@@ -47,32 +47,32 @@ template <class K>
 void Resumer<K>::require_resumed() {
   resumption_.wait_for_thread();
   if (!resumption_.done()) resume(std::stop_token());
-  settle_leftovers();
+  resolve_blocks();
 }
 
 /// Frees what a crash has left on its way into the index or out of it. Everything is warm.
 template <class K>
-void Resumer<K>::settle_leftovers() {
+void Resumer<K>::resolve_blocks() {
   // In a Guard (of check(), for example) the lock must not be waited for either: its holder may be
   // waiting for that Guard.
   if (!resumption_.done() || epoch::Guard::held()) return;
-  const std::lock_guard lock(settling_);
-  if (settled_) return;
+  const std::lock_guard lock(resolving_);
+  if (resolved_) return;
   constexpr auto kPurpose = Ledger::Purpose::operation;
-  if (ledger_.has_leftovers(kPurpose)) {
+  if (ledger_.has_unresolved(kPurpose)) {
     pool().reclaimer().advance();  // after this nobody is late in making a leaf warm
-    pm::on_step("nbtree: settle leftovers");
-    ledger_.settle(kPurpose);
+    pm::on_step("nbtree: resolve what a crash has left");
+    ledger_.resolve_all(kPurpose);
   }
-  settled_ = true;
+  resolved_ = true;
 }
 
 /// Frees what a crash has left named for operations, for which all leaves must be back.
 template <class K>
-bool Resumer<K>::free_leftovers() {
+bool Resumer<K>::free_unresolved() {
   {
-    const std::lock_guard lock(settling_);
-    if (settled_ || !ledger_.has_leftovers(Ledger::Purpose::operation)) return false;
+    const std::lock_guard lock(resolving_);
+    if (resolved_ || !ledger_.has_unresolved(Ledger::Purpose::operation)) return false;
   }
   require_resumed();
   return true;

@@ -20,7 +20,7 @@ namespace {
 using NumberMap = std::map<std::uint64_t, std::uint64_t>;
 using NumberTree = TestTree<std::uint64_t, std::uint64_t>;
 using StringTree = TestTree<std::string, std::string>;
-using NumberCode = Codec<std::uint64_t>;
+using NumberLayout = EntryLayout<std::uint64_t>;
 
 NumberMap fill(NumberTree& tree, std::uint64_t keys, std::mt19937_64& random) {
   NumberMap numbers;
@@ -110,9 +110,9 @@ void leave_in_flight(NumberTree& tree) {
   Entry* entries = tree.first_block().entries;
   for (unsigned i = 3; i < 6; ++i) {
     entries[i].value = 100 + i;
-    entries[i].key = NumberCode::pack(7, i == 4 ? State::frozen : State::pending);
+    entries[i].key = NumberLayout::pack(7, i == 4 ? State::frozen : State::pending);
   }
-  entries[0].key = NumberCode::pack(1, State::frozen);
+  entries[0].key = NumberLayout::pack(1, State::frozen);
 }
 
 TEST(NbTreeResume, SeveralThreadsNeedOneColdLeaf) {

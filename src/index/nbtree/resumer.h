@@ -3,8 +3,9 @@
 //
 // Invariants:
 //   1. Once done(), no leaf is cold, and none becomes so.
-//   2. The ledger's leftovers settle once, by one thread, after a grace period that began when no
-//   leaf was cold: so no thread is late in making a leaf warm, which says what it reaches.
+//   2. The ledger's unresolved blocks are resolved once, by one thread, after a grace period that
+//   began when no leaf was cold: so no thread is late in making a leaf warm, which says what it
+//   reaches.
 //
 // Thread-safe. Its thread uses all that it refers to: it goes before that.
 #pragma once
@@ -30,7 +31,7 @@ class Resumer {
 
   void start(bool in_background);
   void require_resumed();
-  bool free_leftovers();
+  bool free_unresolved();
 
   /// Ends the thread. To be called before what it refers to changes for the last time.
   void stop() { resumption_.stop(); }
@@ -42,7 +43,7 @@ class Resumer {
 
  private:
   void resume(const std::stop_token& stop);
-  void settle_leftovers();
+  void resolve_blocks();
 
   pool::PoolCore& pool() const { return pool_; }
 
@@ -51,8 +52,8 @@ class Resumer {
   Top<K>& top_;
   ColdLeaves<K>& cold_;
   Locator<K>& locator_;
-  std::mutex settling_;
-  bool settled_ = false;  // the ledger's leftovers; guarded by settling_
+  std::mutex resolving_;
+  bool resolved_ = false;  // the ledger's unresolved blocks; guarded by resolving_
   Resumption resumption_;
 };
 

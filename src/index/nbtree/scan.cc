@@ -23,8 +23,8 @@ bool LeafScanner<K>::collect(const LeafRef<K>& place, Key from, std::size_t limi
   for (const PlaceInLeaf slot : rest) {
     const Entry& entry = leaf.block().entries[slot];
     const Word word = pm::load(entry.key);
-    if (Code::state(word) == State::special) continue;
-    into.add(keys_.view(Code::key(word, from)), pm::load(entry.value));
+    if (Layout::state(word) == State::special) continue;
+    into.add(keys_.view(Layout::key(word, from)), pm::load(entry.value));
     if (--limit == 0) break;
   }
   entries_.settle_doubts(leaf, order.visible);
@@ -53,8 +53,8 @@ std::optional<unsigned> LeafScanner<K>::first_from(const Leaf<K>& leaf, const Pl
   for (unsigned size = places.size(); size > 0;) {
     const unsigned half = size / 2;
     const Word word = pm::load(leaf.block().entries[places[first + half]].key);
-    if (Code::state(word) == State::special) return std::nullopt;
-    const bool below = keys_.view(Code::key(word, from)) < from;
+    if (Layout::state(word) == State::special) return std::nullopt;
+    const bool below = keys_.view(Layout::key(word, from)) < from;
     first += below ? half + 1 : 0;
     size = below ? size - half - 1 : half;
   }
@@ -76,8 +76,8 @@ bool LeafScanner<K>::sort_slots(const Leaf<K>& leaf, Key low, Order& order) cons
   unsigned size = 0;
   const auto add = [&](unsigned slot) {
     const Word word = pm::load(leaf.block().entries[slot].key);
-    if (Code::state(word) == State::special) return;
-    sorted[size++] = {keys_.view(Code::key(word, low)), static_cast<PlaceInLeaf>(slot)};
+    if (Layout::state(word) == State::special) return;
+    sorted[size++] = {keys_.view(Layout::key(word, low)), static_cast<PlaceInLeaf>(slot)};
   };
   std::uint64_t left = order.visible;
   for (const PlaceInLeaf slot : order.places.span()) {
@@ -145,8 +145,8 @@ bool LeafScanner<K>::last_up_to(const LeafRef<K>& place, Key key, Order& order,
   for (unsigned end = std::min(below + 1, order.places.size()); end > 0 && !last; --end) {
     const Entry& entry = leaf.block().entries[order.places[end - 1]];
     const Word word = pm::load(entry.key);
-    if (Code::state(word) == State::special) continue;  // it is dead by now
-    const Word key_word = Code::key(word, key);
+    if (Layout::state(word) == State::special) continue;  // it is dead by now
+    const Word key_word = Layout::key(word, key);
     if (!(key < keys_.view(key_word))) last = Entry{key_word, pm::load(entry.value)};
   }
   entries_.settle_doubts(leaf, order.visible);

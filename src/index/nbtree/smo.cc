@@ -32,7 +32,7 @@ constexpr unsigned capacity_for(unsigned pairs) {
 
 /// How many pairs stay in the left leaf.
 template <class K>
-unsigned Structure<K>::Draft::kept() const {
+unsigned Structure<K>::SmoPlan::kept() const {
   if (!split) return size;
   const auto end = items.begin() + size;
   return static_cast<unsigned>(
@@ -42,20 +42,20 @@ unsigned Structure<K>::Draft::kept() const {
 }
 
 template <class K>
-bool Structure<K>::Draft::fits() const {
+bool Structure<K>::SmoPlan::fits() const {
   return kept() <= left_capacity && size - kept() <= right_capacity;
 }
 
 /// Replaces a leaf that is full or closed; returns when it is no more at its position. Throws
 /// out_of_space or std::bad_alloc; then it may be closed, and has lost nothing.
 template <class K>
-void Structure<K>::reform(const LeafRef<K>& place, const Key* key) {
-  while (place.current() && !try_reform(place, key)) {
+void Structure<K>::replace_leaf(const LeafRef<K>& place, const Key* key) {
+  while (place.current() && !try_replace_leaf(place, key)) {
   }
 }
 
 template <class K>
-bool Structure<K>::try_reform(const LeafRef<K>& place, const Key* key) {
+bool Structure<K>::try_replace_leaf(const LeafRef<K>& place, const Key* key) {
   Leaf<K>& leaf = *place.leaf;
   if (leaf.to_be_absorbed()) {
     pm::on_step("nbtree: absorb a leaf that is needed");
@@ -68,68 +68,69 @@ bool Structure<K>::try_reform(const LeafRef<K>& place, const Key* key) {
     return true;
   }
   prefetch_block(leaf.block(), leaf.capacity());
-  Draft draft;
+  SmoPlan plan;
   if (Position<K>* next = leaf.next()) {
     Leaf<K>* right = next->leaf.load();
     if (right != nullptr && !is_cold(right) && right->to_be_absorbed()) {
-      draft.absorbed = next;
-      draft.absorbed_leaf = right;
+      plan.absorbed = next;
+      plan.absorbed_leaf = right;
     }
   }
-  plan(place, key, draft);
-  return with_blocks(place, key, draft, [&](Hold& hold) {
-    return install(place, draft, hold, *prepare(place, draft));
+  make_plan(place, key, plan);
+  return with_blocks(place, key, plan, [&](StripeLease& lease) {
+    return install(place, plan, lease, *prepare(place, plan));
   });
 }
 
-/// Calls change(hold) when the draft's blocks are claimed. In a full pool, too, erased entries must
+/// Calls change(lease) when the plan's blocks are claimed. In a full pool, too, erased entries must
 /// make room for others, and a leaf that is closed must come open again: so there a block that was
 /// put aside serves what needs no more than one, unless the leaf shall grow. So what is replaced is
 /// no smaller than what was put aside, unless only a large block is left for a small leaf, and
 /// takes its place when it is freed.
 template <class K>
 template <class Change>
-bool Structure<K>::with_blocks(const LeafRef<K>& place, const Key* key, Draft& draft,
+bool Structure<K>::with_blocks(const LeafRef<K>& place, const Key* key, SmoPlan& plan,
                                const Change& change) {
   reserve_.fill();
   {
-    Hold hold(ledger_, Ledger::Purpose::modification);
+    StripeLease lease(ledger_, Ledger::Purpose::modification);
     bool claimed = true;
     try {
-      allocate(place, draft, hold);
+      allocate(place, plan, lease);
     } catch (const Error& error) {
       // Without a key to make room for, all that fits may stay together.
       const bool one_does =
-          key == nullptr ? draft.size <= kCapacity : draft.size < place.leaf->capacity();
+          key == nullptr ? plan.size <= kCapacity : plan.size < place.leaf->capacity();
       pm::on_step("nbtree: no space for a modification");
       if (error.code() != Errc::out_of_space || !one_does) throw;
       claimed = false;
     }
-    if (claimed) return change(hold);
+    if (claimed) return change(lease);
   }
   const auto lock = reserve_.lock();
-  Hold& hold = reserve_.claim_for(key == nullptr ? draft.size : draft.size + 1);
+  StripeLease& lease = reserve_.claim_for(key == nullptr ? plan.size : plan.size + 1);
   pm::on_step("nbtree: use the reserve");
-  draft.split = false;
-  draft.blocks = hold.claims();
-  draft.left_capacity = reserve_.capacity_at(draft.blocks[0]);
-  name_replaced(place, draft, hold);  // install() fences before anything is unlinked
+  plan.split = false;
+  plan.blocks = lease.claims();
+  plan.left_capacity = reserve_.capacity_at(plan.blocks[0]);
+  name_replaced(place, plan, lease);  // install() fences before anything is unlinked
   bool done = false;
   try {
-    done = change(hold);
+    done = change(lease);
   } catch (...) {
-    hold.unname();
+    lease.unname();
     throw;
   }
-  if (!done) hold.unname();
+  if (!done) lease.unname();
   return done;
 }
 
 /// Closes the leaf, copies, and replaces it by what was prepared. False, and that has been taken
 /// back, if something else than was planned for happened.
 template <class K>
-bool Structure<K>::install(const LeafRef<K>& place, Draft& draft, Hold& hold, Smo<K>& mine) {
-  if (!copy(place, draft, mine)) {
+bool Structure<K>::install(const LeafRef<K>& place, SmoPlan& plan, StripeLease& lease,
+                           Smo<K>& mine) {
+  if (!copy(place, plan, mine)) {
     pm::on_step("nbtree: a preparation does not fit");
     discard(mine);
     return false;
@@ -140,43 +141,43 @@ bool Structure<K>::install(const LeafRef<K>& place, Draft& draft, Hold& hold, Sm
     return false;
   }
   link(place, mine);
-  hold.linked();
-  hold.unlinked();
+  lease.linked();
+  lease.unlinked();
   finish(place, mine);
   return true;
 }
 
 /// Adds the entries of a leaf that count.
 template <class K>
-void Structure<K>::gather(const Position<K>& at, const Leaf<K>& leaf, Draft& draft) const {
+void Structure<K>::gather(const Position<K>& at, const Leaf<K>& leaf, SmoPlan& plan) const {
   const Key low = at.low();
   for (unsigned i = 0; i < leaf.capacity(); ++i) {
     const Entry& entry = leaf.block().entries[i];
     const Word word = pm::load(entry.key);
-    if (Code::state(word) == State::special) continue;
-    const Word key_word = Code::key(word, low);
-    draft.items[draft.size] = {keys_.view(key_word), key_word, pm::load(entry.value), draft.size};
-    ++draft.size;
+    if (Layout::state(word) == State::special) continue;
+    const Word key_word = Layout::key(word, low);
+    plan.items[plan.size] = {keys_.view(key_word), key_word, pm::load(entry.value), plan.size};
+    ++plan.size;
   }
 }
 
 /// What there is to copy: exact if the leaves are frozen.
 template <class K>
-void Structure<K>::collect_items(const LeafRef<K>& place, Draft& draft) const {
+void Structure<K>::collect_items(const LeafRef<K>& place, SmoPlan& plan) const {
   std::array<unsigned, 2 * kCapacity> order;  // that they had the last time
-  const unsigned counted = draft.size, gathered = draft.gathered;
-  for (unsigned i = 0; i < counted; ++i) order[i] = draft.items[i].order;
-  draft.size = 0;
-  gather(*place.at, *place.leaf, draft);
-  if (draft.absorbed != nullptr) gather(*draft.absorbed, *draft.absorbed_leaf, draft);
-  draft.gathered = draft.size;
-  if (draft.size == counted && counted == gathered) {
+  const unsigned counted = plan.size, gathered = plan.gathered;
+  for (unsigned i = 0; i < counted; ++i) order[i] = plan.items[i].order;
+  plan.size = 0;
+  gather(*place.at, *place.leaf, plan);
+  if (plan.absorbed != nullptr) gather(*plan.absorbed, *plan.absorbed_leaf, plan);
+  plan.gathered = plan.size;
+  if (plan.size == counted && counted == gathered) {
     // Most likely they are the same again, and need not be sorted.
     std::array<Item, 2 * kCapacity> items;
-    std::copy_n(draft.items.begin(), draft.size, items.begin());
-    for (unsigned i = 0; i < draft.size; ++i) draft.items[i] = items[order[i]];
+    std::copy_n(plan.items.begin(), plan.size, items.begin());
+    for (unsigned i = 0; i < plan.size; ++i) plan.items[i] = items[order[i]];
   }
-  const auto begin = draft.items.begin(), end = begin + draft.size;
+  const auto begin = plan.items.begin(), end = begin + plan.size;
   const auto less = [](const Item& a, const Item& b) {
     return a.key < b.key || (a.key == b.key && a.order < b.order);
   };
@@ -184,96 +185,96 @@ void Structure<K>::collect_items(const LeafRef<K>& place, Draft& draft) const {
   // Of equal keys the first one counts (N4).
   const auto last =
       std::unique(begin, end, [](const Item& a, const Item& b) { return a.key == b.key; });
-  draft.size = static_cast<unsigned>(last - begin);
+  plan.size = static_cast<unsigned>(last - begin);
 }
 
 /// What shall become of the leaf. As long as it is not frozen a guess, and so the blocks can be
 /// allocated before it is closed.
 template <class K>
-void Structure<K>::plan(const LeafRef<K>& place, const Key* key, Draft& draft) const {
-  collect_items(place, draft);
-  const Leaf<K>& rightmost = draft.absorbed == nullptr ? *place.leaf : *draft.absorbed_leaf;
-  const bool last = rightmost.next() == nullptr || Code::begins_region(rightmost.end());
-  const unsigned size = draft.size;
+void Structure<K>::make_plan(const LeafRef<K>& place, const Key* key, SmoPlan& plan) const {
+  collect_items(place, plan);
+  const Leaf<K>& rightmost = plan.absorbed == nullptr ? *place.leaf : *plan.absorbed_leaf;
+  const bool last = rightmost.next() == nullptr || Layout::begins_region(rightmost.end());
+  const unsigned size = plan.size;
   // One that takes its neighbour along, and need not make room, may become full.
-  draft.split = size > (draft.absorbed != nullptr && key == nullptr ? kCapacity : kSplitAbove);
-  if (draft.split && last && key != nullptr && size <= kCapacity &&
-      draft.items[size - 1].key < *key) {
+  plan.split = size > (plan.absorbed != nullptr && key == nullptr ? kCapacity : kSplitAbove);
+  if (plan.split && last && key != nullptr && size <= kCapacity &&
+      plan.items[size - 1].key < *key) {
     // The new leaf is for the key and its successors, so that ascending loads fill leaves
     // completely.
-    draft.separator = shortest_separator(draft.items[size - 1].key, *key);
-    draft.left_capacity = kCapacity;
-    draft.right_capacity = kSmallCapacity;
-  } else if (draft.split) {
+    plan.separator = shortest_separator(plan.items[size - 1].key, *key);
+    plan.left_capacity = kCapacity;
+    plan.right_capacity = kSmallCapacity;
+  } else if (plan.split) {
     const unsigned half = size / 2;
-    draft.separator = shortest_separator(draft.items[half - 1].key, draft.items[half].key);
-    draft.left_capacity = capacity_for(half);
-    draft.right_capacity = capacity_for(size - half);
+    plan.separator = shortest_separator(plan.items[half - 1].key, plan.items[half].key);
+    plan.left_capacity = capacity_for(half);
+    plan.right_capacity = capacity_for(size - half);
   } else {
-    draft.left_capacity = capacity_for(size);
+    plan.left_capacity = capacity_for(size);
   }
 }
 
-/// Allocates what the draft needs, and names what it replaces. Throws out_of_space, nothing
+/// Allocates what the plan needs, and names what it replaces. Throws out_of_space, nothing
 /// changed.
 template <class K>
-void Structure<K>::allocate(const LeafRef<K>& place, Draft& draft, Hold& hold) {
+void Structure<K>::allocate(const LeafRef<K>& place, SmoPlan& plan, StripeLease& lease) {
   if constexpr (!Keys::kInline) {
-    draft.bound = draft.separator;  // whose bytes may lie in a blob that is erased meanwhile
-    draft.separator = draft.bound;
+    plan.bound = plan.separator;  // whose bytes may lie in a blob that is erased meanwhile
+    plan.separator = plan.bound;
   }
-  name_replaced(place, draft, hold);
+  name_replaced(place, plan, lease);
   const pm::Offset place_of_right =
-      draft.split ? pool().offset(&hold.take_anchor()) | kAnchorTag : pm::kNull;
+      plan.split ? pool().offset(&lease.take_anchor()) | kAnchorTag : pm::kNull;
   // claim() fences, so the names are durable before anything is unlinked.
-  hold.claim([&](alloc::Session& session) {
-    draft.blocks[0] = session.reserve(block_bytes(draft.left_capacity));
-    if (draft.split) {
-      draft.blocks[1] = session.reserve(block_bytes(draft.right_capacity));
-      draft.blocks[2] = place_of_right;
-      draft.low = keys_.write(session, draft.separator);
-      if (Keys::blobs(draft.low) != 0) draft.blocks[3] = blob_offset(draft.low);
+  lease.claim([&](alloc::Session& session) {
+    plan.blocks[0] = session.reserve(block_bytes(plan.left_capacity));
+    if (plan.split) {
+      plan.blocks[1] = session.reserve(block_bytes(plan.right_capacity));
+      plan.blocks[2] = place_of_right;
+      plan.low = keys_.write(session, plan.separator);
+      if (Keys::blobs(plan.low) != 0) plan.blocks[3] = blob_offset(plan.low);
     }
-    return draft.blocks;
+    return plan.blocks;
   });
 }
 
-/// Names what the draft replaces. Not fenced.
+/// Names what the plan replaces. Not fenced.
 template <class K>
-void Structure<K>::name_replaced(const LeafRef<K>& place, const Draft& draft, Hold& hold) {
-  hold.make_room(4);
-  hold.name(0, pool().offset(&place.leaf->block()));
-  if (draft.absorbed != nullptr) {
-    const Anchor& anchor = draft.absorbed->anchor();
+void Structure<K>::name_replaced(const LeafRef<K>& place, const SmoPlan& plan, StripeLease& lease) {
+  lease.make_room(4);
+  lease.name(0, pool().offset(&place.leaf->block()));
+  if (plan.absorbed != nullptr) {
+    const Anchor& anchor = plan.absorbed->anchor();
     const Word low = pm::load(anchor.low);
-    hold.name(1, pool().offset(&draft.absorbed_leaf->block()));
-    hold.name(2, pool().offset(&anchor) | kAnchorTag);
-    if (Keys::blobs(low) != 0) hold.name(3, blob_offset(low));
+    lease.name(1, pool().offset(&plan.absorbed_leaf->block()));
+    lease.name(2, pool().offset(&anchor) | kAnchorTag);
+    if (Keys::blobs(low) != 0) lease.name(3, blob_offset(low));
   }
 }
 
-/// All that a draft needs in DRAM, also to bring the top layer up to date. Throws std::bad_alloc;
+/// All that a plan needs in DRAM, also to bring the top layer up to date. Throws std::bad_alloc;
 /// nothing is closed yet.
 template <class K>
-Smo<K>* Structure<K>::prepare(const LeafRef<K>& place, const Draft& draft) {
+Smo<K>* Structure<K>::prepare(const LeafRef<K>& place, const SmoPlan& plan) {
   Smo<K>* smo = new (memory_.arena().allocate(sizeof(Smo<K>))) Smo<K>;
   try {
-    smo->absorbed = draft.absorbed;
-    smo->absorbed_leaf = draft.absorbed_leaf;
+    smo->absorbed = plan.absorbed;
+    smo->absorbed_leaf = plan.absorbed_leaf;
     smo->next = place.leaf->next();
-    Position<K>* next = draft.absorbed == nullptr ? smo->next : draft.absorbed_leaf->next();
-    if (draft.split) {
-      Anchor& anchor = *pool().template at<Anchor>(draft.blocks[2] & ~kAnchorTag);
-      smo->right_leaf = memory_.new_leaf(draft.blocks[1], draft.right_capacity, next);
-      smo->right = memory_.new_position(anchor, draft.separator, smo->right_leaf);
+    Position<K>* next = plan.absorbed == nullptr ? smo->next : plan.absorbed_leaf->next();
+    if (plan.split) {
+      Anchor& anchor = *pool().template at<Anchor>(plan.blocks[2] & ~kAnchorTag);
+      smo->right_leaf = memory_.new_leaf(plan.blocks[1], plan.right_capacity, next);
+      smo->right = memory_.new_position(anchor, plan.separator, smo->right_leaf);
       // The bound of integers is read from the anchor, where it is not as yet.
-      const Key end = Keys::kInline ? draft.separator : smo->right->low();
-      smo->left = memory_.new_leaf(draft.blocks[0], draft.left_capacity, smo->right, end);
+      const Key end = Keys::kInline ? plan.separator : smo->right->low();
+      smo->left = memory_.new_leaf(plan.blocks[0], plan.left_capacity, smo->right, end);
     } else {
-      smo->left = memory_.new_leaf(draft.blocks[0], draft.left_capacity, next);
+      smo->left = memory_.new_leaf(plan.blocks[0], plan.left_capacity, next);
     }
-    const unsigned wishes = 1U + (draft.split ? 1 : 0) + (draft.absorbed != nullptr ? 1 : 0);
-    for (unsigned i = 0; i < wishes; ++i) smo->wishes[i] = top_.prepare();
+    const unsigned requests = 1U + (plan.split ? 1 : 0) + (plan.absorbed != nullptr ? 1 : 0);
+    for (unsigned i = 0; i < requests; ++i) smo->requests[i] = top_.prepare();
   } catch (...) {
     discard(*smo);
     throw;
@@ -283,27 +284,27 @@ Smo<K>* Structure<K>::prepare(const LeafRef<K>& place, const Draft& draft) {
 
 /// Closes the leaf, and copies what is in it. False if it is not what was planned for.
 template <class K>
-bool Structure<K>::copy(const LeafRef<K>& place, Draft& draft, const Smo<K>& smo) {
+bool Structure<K>::copy(const LeafRef<K>& place, SmoPlan& plan, const Smo<K>& smo) {
   entries_.freeze(*place.leaf);
-  if (draft.absorbed != nullptr) entries_.freeze(*draft.absorbed_leaf);
-  collect_items(place, draft);
-  if (!draft.fits()) return false;
-  const unsigned kept = draft.kept();
-  if (draft.split) {
+  if (plan.absorbed != nullptr) entries_.freeze(*plan.absorbed_leaf);
+  collect_items(place, plan);
+  if (!plan.fits()) return false;
+  const unsigned kept = plan.kept();
+  if (plan.split) {
     Anchor& anchor = smo.right->anchor();
-    fill(*smo.right_leaf, draft, kept, draft.size);
-    pm().store(anchor.low, draft.low);
-    pm().store(anchor.block, draft.blocks[1]);  // last: the place is not free any more
-    pm().flush(&anchor, sizeof anchor);         // fenced below, before it can be linked
+    fill(*smo.right_leaf, plan, kept, plan.size);
+    pm().store(anchor.low, plan.low);
+    pm().store(anchor.block, plan.blocks[1]);  // last: the place is not free any more
+    pm().flush(&anchor, sizeof anchor);        // fenced below, before it can be linked
   }
-  fill(*smo.left, draft, 0, kept);
+  fill(*smo.left, plan, 0, kept);
   pm().fence();  // all that is new is durable before it can be linked
   return true;
 }
 
 /// Writes a new block with the pairs [begin, end), and what the leaf knows of them. Flushed.
 template <class K>
-void Structure<K>::fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsigned end) {
+void Structure<K>::fill(Leaf<K>& leaf, const SmoPlan& plan, unsigned begin, unsigned end) {
   struct Image {
     std::uint64_t meta;
     pm::Offset next;
@@ -312,8 +313,8 @@ void Structure<K>::fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsig
   image.meta = Meta{leaf.capacity()}.pack();
   image.next = leaf.next() == nullptr ? pm::kNull : pool().offset(&leaf.next()->anchor());
   for (unsigned i = begin; i < end; ++i) {
-    const Item& item = draft.items[i];
-    image.entries[i - begin] = {Code::pack(item.key_word, State::live), item.value};
+    const Item& item = plan.items[i];
+    image.entries[i - begin] = {Layout::pack(item.key_word, State::live), item.value};
     leaf.set_fingerprint(i - begin, fingerprint_of(Keys::hash16_of_word(item.key_word)));
   }
   leaf.set_visible((std::uint64_t{1} << (end - begin)) - 1, false);
@@ -345,31 +346,32 @@ void Structure<K>::link(const LeafRef<K>& place, const Smo<K>& smo) {
 /// What is left to do when a leaf has been replaced.
 template <class K>
 void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
-  auto wish = smo.wishes.begin();
+  auto request = smo.requests.begin();
   counts_.add_leaf(*place.leaf, -1);
   counts_.add_leaf(*smo.left, +1);
   if (smo.absorbed != nullptr) {
     pm::on_step("nbtree: leaves were joined");
     counts_.add_leaf(*smo.absorbed_leaf, -1);
     counts_.add_blobs(entries_, pm::load(smo.absorbed->anchor().low), 0, -1);
-    top_.wish(std::exchange(*wish++, nullptr), *smo.absorbed, Top<K>::kRemove, smo.absorbed_leaf);
+    top_.submit(std::exchange(*request++, nullptr), *smo.absorbed, Top<K>::kRemove,
+                smo.absorbed_leaf);
   }
   if (smo.right != nullptr) {
     pm::on_step("nbtree: a leaf was split");
     // Its first leaf may have been replaced already, which subtracts what is added here.
     counts_.add_leaf(*smo.right_leaf, +1);
     counts_.add_blobs(entries_, pm::load(smo.right->anchor().low), 0, +1);
-    top_.wish(std::exchange(*wish++, nullptr), *smo.right, Top<K>::kAdd);
+    top_.submit(std::exchange(*request++, nullptr), *smo.right, Top<K>::kAdd);
   }
-  top_.wish(std::exchange(*wish, nullptr), *place.at, Top<K>::kRenew, place.leaf);
+  top_.submit(std::exchange(*request, nullptr), *place.at, Top<K>::kRenew, place.leaf);
   retire(smo);
 }
 
 /// Takes back what was built, perhaps in part, and not taken.
 template <class K>
 void Structure<K>::discard(Smo<K>& smo) {
-  for (Wanted<K>* wish : smo.wishes) {
-    if (wish != nullptr) top_.take_back(wish);
+  for (Request<K>* request : smo.requests) {
+    if (request != nullptr) top_.take_back(request);
   }
   if (smo.right != nullptr) memory_.release(smo.right);
   if (smo.right_leaf != nullptr) memory_.release(smo.right_leaf);
@@ -405,7 +407,7 @@ auto Structure<K>::left_neighbour(const Position<K>& at) -> std::optional<LeafRe
     if (next == nullptr || low < leaf->end()) return std::nullopt;
     if (next->leaf.load() == nullptr) {
       pm::on_step("nbtree: complete a join on the way to the left neighbour");
-      reform({left, leaf}, nullptr);  // somebody is at it
+      replace_leaf({left, leaf}, nullptr);  // somebody is at it
       continue;
     }
     left = next;
@@ -417,7 +419,7 @@ template <class K>
 void Structure<K>::absorb(const LeafRef<K>& place) {
   entries_.freeze(*place.leaf);
   while (place.current()) {
-    if (const auto left = left_neighbour(*place.at)) reform(*left, nullptr);
+    if (const auto left = left_neighbour(*place.at)) replace_leaf(*left, nullptr);
   }
 }
 
@@ -425,16 +427,16 @@ void Structure<K>::absorb(const LeafRef<K>& place) {
 /// since a marked leaf is of no use before it has been absorbed. False if it was not marked.
 template <class K>
 bool Structure<K>::join(const LeafRef<K>& left, const LeafRef<K>& right) {
-  Draft draft;
-  draft.absorbed = right.at;
-  draft.absorbed_leaf = right.leaf;
-  plan(left, nullptr, draft);
+  SmoPlan plan;
+  plan.absorbed = right.at;
+  plan.absorbed_leaf = right.leaf;
+  make_plan(left, nullptr, plan);
   bool marked = false;
-  const bool joined = with_blocks(left, nullptr, draft, [&](Hold& hold) {
-    Smo<K>* mine = prepare(left, draft);
+  const bool joined = with_blocks(left, nullptr, plan, [&](StripeLease& lease) {
+    Smo<K>* mine = prepare(left, plan);
     marked =
         left.leaf->smo() == nullptr && !left.leaf->to_be_absorbed() && right.leaf->let_absorb();
-    if (marked) return install(left, draft, hold, *mine);
+    if (marked) return install(left, plan, lease, *mine);
     discard(*mine);
     return false;
   });

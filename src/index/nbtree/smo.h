@@ -61,14 +61,14 @@ class Structure {
         cold_(cold),
         counts_(counts) {}
 
-  void reform(const LeafRef<K>& place, const Key* key);
+  void replace_leaf(const LeafRef<K>& place, const Key* key);
   std::optional<LeafRef<K>> left_neighbour(const Position<K>& at);
   bool join(const LeafRef<K>& left, const LeafRef<K>& right);
 
  private:
   using Keys = Words<K>;
-  using Code = Codec<K>;
-  using Hold = Ledger::Hold;
+  using Layout = EntryLayout<K>;
+  using StripeLease = Ledger::StripeLease;
 
   /// One entry of a leaf that is being replaced.
   struct Item {
@@ -79,7 +79,7 @@ class Structure {
   };
 
   /// What a structure modification makes of one leaf, or of two neighbours.
-  struct Draft {
+  struct SmoPlan {
     std::array<Item, 2 * kCapacity> items;
     unsigned size = 0;
     unsigned gathered = 0;  // the size with those that do not count (N4)
@@ -97,18 +97,18 @@ class Structure {
     bool fits() const;
   };
 
-  bool try_reform(const LeafRef<K>& place, const Key* key);
-  void gather(const Position<K>& at, const Leaf<K>& leaf, Draft& draft) const;
-  void collect_items(const LeafRef<K>& place, Draft& draft) const;
-  void plan(const LeafRef<K>& place, const Key* key, Draft& draft) const;
-  void name_replaced(const LeafRef<K>& place, const Draft& draft, Hold& hold);
-  void allocate(const LeafRef<K>& place, Draft& draft, Hold& hold);
+  bool try_replace_leaf(const LeafRef<K>& place, const Key* key);
+  void gather(const Position<K>& at, const Leaf<K>& leaf, SmoPlan& plan) const;
+  void collect_items(const LeafRef<K>& place, SmoPlan& plan) const;
+  void make_plan(const LeafRef<K>& place, const Key* key, SmoPlan& plan) const;
+  void name_replaced(const LeafRef<K>& place, const SmoPlan& plan, StripeLease& lease);
+  void allocate(const LeafRef<K>& place, SmoPlan& plan, StripeLease& lease);
   template <class Change>
-  bool with_blocks(const LeafRef<K>& place, const Key* key, Draft& draft, const Change& change);
-  bool install(const LeafRef<K>& place, Draft& draft, Hold& hold, Smo<K>& mine);
-  Smo<K>* prepare(const LeafRef<K>& place, const Draft& draft);
-  bool copy(const LeafRef<K>& place, Draft& draft, const Smo<K>& smo);
-  void fill(Leaf<K>& leaf, const Draft& draft, unsigned begin, unsigned end);
+  bool with_blocks(const LeafRef<K>& place, const Key* key, SmoPlan& plan, const Change& change);
+  bool install(const LeafRef<K>& place, SmoPlan& plan, StripeLease& lease, Smo<K>& mine);
+  Smo<K>* prepare(const LeafRef<K>& place, const SmoPlan& plan);
+  bool copy(const LeafRef<K>& place, SmoPlan& plan, const Smo<K>& smo);
+  void fill(Leaf<K>& leaf, const SmoPlan& plan, unsigned begin, unsigned end);
   void link(const LeafRef<K>& place, const Smo<K>& smo);
   void finish(const LeafRef<K>& place, Smo<K>& smo);
   void discard(Smo<K>& smo);

@@ -56,15 +56,15 @@ class TestTree : public TestPool<TestTree<K, V>> {
   void claim_and_forget(std::uint64_t bytes, unsigned operations = 1) {
     close();
     Ledger ledger(core(), root());
-    std::vector<std::unique_ptr<Ledger::Hold>> holds;
+    std::vector<std::unique_ptr<Ledger::StripeLease>> leases;
     for (unsigned i = 0; i < operations; ++i) {
-      auto& hold =
-          *holds.emplace_back(std::make_unique<Ledger::Hold>(ledger, Ledger::Purpose::operation));
-      hold.claim([&](alloc::Session& session) {
+      auto& lease = *leases.emplace_back(
+          std::make_unique<Ledger::StripeLease>(ledger, Ledger::Purpose::operation));
+      lease.claim([&](alloc::Session& session) {
         return std::array<pm::Offset, 4>{session.reserve(bytes), session.reserve(bytes)};
       });
     }
-    for (auto& hold : holds) hold->abandon();
+    for (auto& lease : leases) lease->abandon();
   }
 
  private:

@@ -7,20 +7,20 @@
 //
 // Readers take no lock and wait for nobody: a node's keys never change, and a child pointer changes
 // to a copy of that child only. Writers copy nodes (the paper shifts entries in place, which needs
-// hardware transactions, and readers that notice it), so each is as large as it must be. One at a
-// time writes: whoever wants something of it leaves a wish and tries the lock; if another holds it,
-// that one grants the wish, or the next who comes by. So nobody waits for a suspended writer
-// either. But while it is suspended the wishes and the leaves that they retire add up, and a search
-// walks by `next` over all that has been split since.
+// hardware transactions, and readers that notice it), so each is as large as it must be. There is
+// one writer at a time (flat combining, Hendler et al. 2010): a thread publishes its request and
+// tries the lock; if that fails, the lock holder, or the next thread to get the lock, applies it.
+// So no thread waits for a suspended writer. But while it is suspended the requests and the leaves
+// that they retire add up, and a search walks by `next` over all that has been split since.
 //
 // Invariants:
 //   1. A node that a published root has led to is released a grace period after none leads to it.
-//   2. A change that fails for want of memory has changed nothing. Its wish is kept and granted
+//   2. A change that fails for want of memory has changed nothing. Its request is kept and applied
 //   with a later one.
-//   3. The memory of a wish is taken before the structure modification that it tells of
-//   (prepare()): so wish() cannot fail.
+//   3. The memory of a request is taken before the structure modification that it tells of
+//   (prepare()): so submit() cannot fail.
 //
-// Readers and whoever calls wish() hold an epoch::Guard.
+// Readers and callers of submit() hold an epoch::Guard.
 #pragma once
 
 #include <algorithm>
@@ -46,14 +46,21 @@
 
 namespace perdix::detail::index::nbtree {
 
-/// What somebody has wished for.
+/// A change that a thread wants of the layers.
 template <class K>
-struct Wanted {
+struct Request {
   Position<K>* position = nullptr;
-  View<K> low{};  // the position's anchor may be another's when the wish is granted
+  View<K> low{};  // the position's anchor may be another's when this is applied
   std::uint8_t what = 0;
   Leaf<K>* former = nullptr;
-  Wanted* next = nullptr;
+  Request* next = nullptr;
+};
+
+/// What the layers lead to: a position, and a leaf that was there; null if that is not known.
+template <class K>
+struct TopSlot {
+  Position<K>* at;
+  Leaf<K>* leaf;
 };
 
 template <class K>
@@ -84,12 +91,6 @@ class Top {
     Position<K>* position;
   };
 
-  /// A position, and a leaf that was there; null if that is not known.
-  struct Spot {
-    Position<K>* at;
-    Leaf<K>* leaf;
-  };
-
   /// As many positions as build() fills a node with: what comes later splits few of them at once.
   static constexpr std::size_t kBuilt = 45;
 
@@ -100,9 +101,9 @@ class Top {
 
   /// The position of the greatest low bound that is not above the key. It may have been joined, and
   /// its leaf replaced.
-  Spot floor(Key key) const {
+  TopSlot<K> floor(Key key) const {
     const Found found = find(Goal::floor(key));
-    return spot(found.node->below(found.at));
+    return slot_at(found.node->below(found.at));
   }
 
   /// The same, leaving out those that have been joined.
@@ -111,11 +112,11 @@ class Top {
   /// The same, but below the key; the key is not the least one.
   Position<K>* linked_below(Key key) const { return linked(find(Goal::below(key))); }
 
-  enum Wish : std::uint8_t { kRenew = 0, kAdd = 1, kRemove = 2 };
+  enum What : std::uint8_t { kRenew = 0, kAdd = 1, kRemove = 2 };
 
-  /// The memory of a wish; throws std::bad_alloc. Goes to wish(), or back by take_back().
-  Wanted<K>* prepare() { return new (arena_.allocate(sizeof(Wanted<K>))) Wanted<K>; }
-  void take_back(Wanted<K>* prepared) { arena_.release(prepared, sizeof *prepared); }
+  /// The memory of a request; throws std::bad_alloc. Goes to submit(), or back by take_back().
+  Request<K>* prepare() { return new (arena_.allocate(sizeof(Request<K>))) Request<K>; }
+  void take_back(Request<K>* prepared) { arena_.release(prepared, sizeof *prepared); }
 
   /// Adds a position, or removes it and then releases it. Each once, in any order; the first
   /// position of all is never removed. If a position is added with the low bound of another one,
@@ -123,7 +124,7 @@ class Top {
   ///
   /// To be removed, or renewed: `former` is no more the position's leaf. It is retired when no
   /// search finds it any more.
-  void wish(Wanted<K>* prepared, Position<K>& position, Wish what, Leaf<K>* former = nullptr);
+  void submit(Request<K>* prepared, Position<K>& position, What what, Leaf<K>* former = nullptr);
 
   /// Has searches find the leaves of these positions, which were cold. Does nothing if another
   /// thread is writing: a search then asks the position.
@@ -136,9 +137,9 @@ class Top {
   static constexpr std::size_t kMostLevels = 32;
   static constexpr std::size_t kMostNodes = 2 * kMostLevels + 1;  // that a change makes or replaces
 
-  // What a position has in its four bits: which wishes have come, and which were granted.
-  static constexpr unsigned kCome = kAdd | kRemove, kGrantedShift = 2;
-  static constexpr unsigned kAdded = kAdd << kGrantedShift, kRemoved = kRemove << kGrantedShift;
+  // What a position has in its four bits: which requests have come, and which were applied.
+  static constexpr unsigned kCome = kAdd | kRemove, kAppliedShift = 2;
+  static constexpr unsigned kAdded = kAdd << kAppliedShift, kRemoved = kRemove << kAppliedShift;
 
   /// What a child is: a node, or at level 0 a position and its leaf, in 32 bits each.
   using Below = std::uint64_t;
@@ -244,7 +245,7 @@ class Top {
   static Child child_of(Node* node) {
     return {node->key(0), reinterpret_cast<std::uintptr_t>(node)};
   }
-  Spot spot(Below below) const {
+  TopSlot<K> slot_at(Below below) const {
     return {
         static_cast<Position<K>*>(arena_.piece(static_cast<util::Arena::Ref>(below))),
         static_cast<Leaf<K>*>(arena_.piece(static_cast<util::Arena::Ref>(below >> kLeafShift)))};
@@ -265,11 +266,11 @@ class Top {
   Change remove(Node& node, Key low);
   void retire(Node* node);
   void retire(Leaf<K>* leaf);
-  void grant_all();
-  void grant_deferred();
-  bool try_grant(Wanted<K>& wanted);
-  void grant(Wanted<K>& wanted);
-  unsigned change_for(const Wanted<K>& wanted, unsigned state);
+  void apply_all();
+  void apply_deferred();
+  bool try_apply(Request<K>& request);
+  void apply(Request<K>& request);
+  unsigned change_for(const Request<K>& request, unsigned state);
   void renew(const Position<K>& position, Key low);
   void set_root(Node* root, Change change);
 
@@ -279,11 +280,11 @@ class Top {
   Release release_leaf_;
   void* context_;
   std::atomic<Node*> root_{nullptr};
-  std::atomic<Wanted<K>*> wishes_{nullptr};  // a stack, all of which is taken at once
+  std::atomic<Request<K>*> requests_{nullptr};  // a stack, all of which is taken at once
   util::SpinLock writer_;
 
   // The writer's.
-  Wanted<K>* deferred_ = nullptr;     // a stack of wishes that there was no memory for
+  Request<K>* deferred_ = nullptr;    // a stack of requests that there was no memory for
   std::vector<Node*> built_;          // in the change that the writer is at; has room
   std::vector<Node*> replaced_;       // by others, in that change; has room
   Position<K>* succeeded_ = nullptr;  // by a new one, in that change
@@ -306,7 +307,7 @@ template <class K>
 template <class K>
 Position<K>* Top<K>::linked(Found found) const {
   for (;;) {
-    Position<K>* at = spot(found.node->below(found.at)).at;
+    Position<K>* at = slot_at(found.node->below(found.at)).at;
     if (at->leaf.load() != nullptr) return at;
     pm::on_step("nbtree: pass a position that is joined");
     found = find(Goal::below(found.node->key(found.at)));
@@ -452,7 +453,7 @@ auto Top<K>::add(Node& node, Child position) -> Change {
   if (node.level == 0) {
     Children children(node);
     if (node.key(at) == position.low) {  // of one that is gone
-      succeeded_ = spot(node.below(at)).at;
+      succeeded_ = slot_at(node.below(at)).at;
       children.items[at] = position;
     } else {
       children.insert(at + 1, position);
@@ -490,117 +491,118 @@ void Top<K>::retire(Leaf<K>* leaf) {
 
 template <class K>
 Top<K>::~Top() {
-  // What has gone is known by whether the other one of its wishes was granted.
-  while (Wanted<K>* wanted = deferred_) {
-    deferred_ = wanted->next;
-    const bool removed = (wanted->position->top_state() & kRemove) != 0;
-    if (wanted->what == kRemove || removed) release_(wanted->position, context_);
-    take_back(wanted);
+  // What has gone is known by whether the other one of its requests was applied.
+  while (Request<K>* request = deferred_) {
+    deferred_ = request->next;
+    const bool removed = (request->position->top_state() & kRemove) != 0;
+    if (request->what == kRemove || removed) release_(request->position, context_);
+    take_back(request);
   }
 }
 
 template <class K>
-void Top<K>::wish(Wanted<K>* prepared, Position<K>& position, Wish what, Leaf<K>* former) {
-  if (what == kRenew && !position.announce_news(kCome)) {
+void Top<K>::submit(Request<K>* prepared, Position<K>& position, What what, Leaf<K>* former) {
+  if (what == kRenew && !position.add_pending_request(kCome)) {
     // Out of the tree, and perhaps out of reach once the caller's guard ends.
     pm::on_step("nbtree: a position goes before its leaf is renewed");
     take_back(prepared);
     return retire(former);
   }
-  *prepared = {&position, position.low(), what, former, wishes_.load(std::memory_order_relaxed)};
-  pm::on_step("nbtree: leave a wish");
-  while (!wishes_.compare_exchange_weak(prepared->next, prepared)) {
+  *prepared = {&position, position.low(), what, former, requests_.load(std::memory_order_relaxed)};
+  pm::on_step("nbtree: leave a request");
+  while (!requests_.compare_exchange_weak(prepared->next, prepared)) {
   }
-  grant_all();
+  apply_all();
 }
 
 template <class K>
-void Top<K>::grant_all() {
-  // Looks again after it has let go of the lock: whoever came meanwhile has left it to us.
-  while (wishes_.load() != nullptr) {
+void Top<K>::apply_all() {
+  // Looks again after it has let go of the lock: a thread that came meanwhile has left its request
+  // to us.
+  while (requests_.load() != nullptr) {
     if (!writer_.try_lock()) {
-      pm::on_step("nbtree: leave a wish to another");
+      pm::on_step("nbtree: leave a request to another");
       return;
     }
     const std::lock_guard lock(writer_, std::adopt_lock);
-    grant_deferred();
-    Wanted<K>* wanted = wishes_.exchange(nullptr);
-    while (wanted != nullptr) {
-      Wanted<K>* next = wanted->next;
-      if (!try_grant(*wanted)) {
+    apply_deferred();
+    Request<K>* request = requests_.exchange(nullptr);
+    while (request != nullptr) {
+      Request<K>* next = request->next;
+      if (!try_apply(*request)) {
         // Until then `next` of the leaf at the left leads there.
-        wanted->next = deferred_;
-        deferred_ = wanted;
+        request->next = deferred_;
+        deferred_ = request;
       }
-      wanted = next;
+      request = next;
     }
   }
 }
 
-/// Grants wishes that there was no memory for, until there is none again.
+/// Applies requests that there was no memory for, until there is none again.
 template <class K>
-void Top<K>::grant_deferred() {
-  while (Wanted<K>* wanted = deferred_) {
-    Wanted<K>* next = wanted->next;
-    if (!try_grant(*wanted)) return;
+void Top<K>::apply_deferred() {
+  while (Request<K>* request = deferred_) {
+    Request<K>* next = request->next;
+    if (!try_apply(*request)) return;
     deferred_ = next;
   }
 }
 
-/// Grants a wish and takes its memory back. False, and nothing has changed, if there is no memory
-/// for what it needs.
+/// Applies a request and takes its memory back. False, and nothing has changed, if there is no
+/// memory for what it needs.
 template <class K>
-bool Top<K>::try_grant(Wanted<K>& wanted) {
+bool Top<K>::try_apply(Request<K>& request) {
   built_.clear();
   replaced_.clear();
   try {
-    grant(wanted);
+    apply(request);
   } catch (const std::bad_alloc&) {
     for (Node* node : built_) discard(node);
     return false;
   }
-  take_back(&wanted);
+  take_back(&request);
   return true;
 }
 
 template <class K>
-void Top<K>::grant(Wanted<K>& wanted) {
-  Position<K>& position = *wanted.position;
-  if (wanted.former != nullptr) {
-    renew(position, wanted.low);  // its leaf is another one now, so no search finds this any more
-    retire(std::exchange(wanted.former, nullptr));
+void Top<K>::apply(Request<K>& request) {
+  Position<K>& position = *request.position;
+  if (request.former != nullptr) {
+    renew(position, request.low);  // its leaf is another one now, so no search finds this any more
+    retire(std::exchange(request.former, nullptr));
   }
-  const unsigned state = change_for(wanted, position.top_state() | wanted.what);
+  const unsigned state = change_for(request, position.top_state() | request.what);
   position.add_top_state(state);  // after the change: who sees that it has gone finds it nowhere
-  if (wanted.what == kRenew) position.hear_news();
+  if (request.what == kRenew) position.drop_pending_request();
   for (Node* node : replaced_) retire(node);
-  // Both wishes have come, and after them no news, so nobody will name it any more.
-  if ((state & kCome) == kCome && !position.has_news())
+  // Both requests have come, and none is pending, so none will name it any more.
+  if ((state & kCome) == kCome && !position.has_pending_requests())
     reclaimer_.retire(&position, release_, context_);
 }
 
 /// Adds or removes a position in that state. Returns the state that it has then.
 template <class K>
-unsigned Top<K>::change_for(const Wanted<K>& wanted, unsigned state) {
-  const Position<K>& position = *wanted.position;
+unsigned Top<K>::change_for(const Request<K>& request, unsigned state) {
+  const Position<K>& position = *request.position;
   Node* root = root_.load(std::memory_order_relaxed);
-  const unsigned granted = state & ~kCome;
-  if (wanted.what == kAdd && granted == 0) {
+  const unsigned applied = state & ~kCome;
+  if (request.what == kAdd && applied == 0) {
     // What has gone before it came need not come: another one may have its bound by now.
     if (position.leaf.load() == nullptr) {
       pm::on_step("nbtree: a position goes before it comes");
       return state | kAdded | kRemoved;
     }
     succeeded_ = nullptr;
-    set_root(root, add(*root, {wanted.low, below_of(position)}));
+    set_root(root, add(*root, {request.low, below_of(position)}));
     if (succeeded_ != nullptr) {
       pm::on_step("nbtree: a position succeeds one that is gone");
       succeeded_->add_top_state(kRemoved);
     }
     return state | kAdded;
   }
-  if (wanted.what == kRemove && granted == kAdded) {
-    set_root(root, remove(*root, wanted.low));
+  if (request.what == kRemove && applied == kAdded) {
+    set_root(root, remove(*root, request.low));
     return state | kRemoved;
   }
   return state;
@@ -613,7 +615,7 @@ void Top<K>::renew(const Position<K>& position, Key low) {
   const Goal goal = Goal::floor(low);
   while (node->level != 0) node = node->node(last(*node, goal));
   const unsigned at = last(*node, goal);
-  if (spot(node->below(at)).at != &position) return;
+  if (slot_at(node->below(at)).at != &position) return;
   pm::on_step("nbtree: renew a leaf");
   node->slot(at).store(below_of(position), std::memory_order_release);
 }
@@ -625,7 +627,7 @@ void Top<K>::renew(std::span<Position<K>* const> positions) {
     if (!lock) return;
     for (const Position<K>* position : positions) renew(*position, position->low());
   }
-  grant_all();  // what others have left to us meanwhile
+  apply_all();  // what others have left to us meanwhile
 }
 
 /// Makes what a change has left of the root the new one.

@@ -62,9 +62,9 @@ class OpenedLedger final : public Opened {
         handle_(core_->open_index("ledger", "none", Kind::u64, Kind::u64)) {
     table_ = &root_of<Table>(*core_, *handle_);
     ledger_.emplace(*core_, table_->root);
-    const auto& leftovers = ledger_->leftovers(Ledger::Purpose::operation);
-    for (const detail::pm::Offset& slot : table_->slots) leftovers.reached(detail::pm::load(slot));
-    ledger_->settle(Ledger::Purpose::operation);
+    const auto& unresolved = ledger_->unresolved(Ledger::Purpose::operation);
+    for (const detail::pm::Offset& slot : table_->slots) unresolved.reached(detail::pm::load(slot));
+    ledger_->resolve_all(Ledger::Purpose::operation);
   }
 
   State contents() override {
@@ -104,11 +104,11 @@ class OpenedLedger final : public Opened {
   /// As a crash may leave it: the name of what a slot has, which was not unlinked after all.
   void leave_named(unsigned slot) {
     if (detail::pm::load(table_->slots[slot]) == detail::pm::kNull) return;
-    Ledger::Hold hold(*ledger_, Ledger::Purpose::operation);
-    hold.make_room(1);
-    hold.name(0, detail::pm::load(table_->slots[slot]));
+    Ledger::StripeLease lease(*ledger_, Ledger::Purpose::operation);
+    lease.make_room(1);
+    lease.name(0, detail::pm::load(table_->slots[slot]));
     core_->pm().fence();  // the name is durable, as it is before anything is unlinked
-    hold.abandon();
+    lease.abandon();
   }
 
  private:
@@ -146,49 +146,49 @@ class OpenedLedger final : public Opened {
     return offset;
   }
 
-  void claim(Ledger::Hold& hold, std::uint64_t number) {
-    hold.claim([&](detail::alloc::Session& session) {
+  void claim(Ledger::StripeLease& lease, std::uint64_t number) {
+    lease.claim([&](detail::alloc::Session& session) {
       return std::array<detail::pm::Offset, 4>{make(session, number)};
     });
   }
 
   void link(unsigned i, std::uint64_t number) {
     const detail::epoch::Guard guard;
-    Ledger::Hold hold(*ledger_, Ledger::Purpose::operation);
-    hold.make_room(1);
-    hold.name(0, detail::pm::load(table_->slots[i]));  // durable when the block is claimed
-    claim(hold, number);
-    core_->pm().publish(table_->slots[i], hold.claims()[0]);
-    hold.linked();
-    hold.unlinked();
+    Ledger::StripeLease lease(*ledger_, Ledger::Purpose::operation);
+    lease.make_room(1);
+    lease.name(0, detail::pm::load(table_->slots[i]));  // durable when the block is claimed
+    claim(lease, number);
+    core_->pm().publish(table_->slots[i], lease.claims()[0]);
+    lease.linked();
+    lease.unlinked();
   }
 
   bool unlink(unsigned i) {
     const detail::epoch::Guard guard;
     if (detail::pm::load(table_->slots[i]) == detail::pm::kNull) return false;
-    Ledger::Hold hold(*ledger_, Ledger::Purpose::operation);
-    hold.make_room(1);
-    hold.name(0, detail::pm::load(table_->slots[i]));
+    Ledger::StripeLease lease(*ledger_, Ledger::Purpose::operation);
+    lease.make_room(1);
+    lease.name(0, detail::pm::load(table_->slots[i]));
     core_->pm().fence();  // before it is unlinked
     core_->pm().publish(table_->slots[i], detail::pm::kNull);
-    hold.unlinked();
+    lease.unlinked();
     return true;
   }
 
   /// As an operation that comes too late: what it has named, others may unlink at any time.
   void give_up(unsigned first, std::uint64_t number) {
     const detail::epoch::Guard guard;
-    Ledger::Hold hold(*ledger_, Ledger::Purpose::operation);
-    hold.make_room(kMostNames);
+    Ledger::StripeLease lease(*ledger_, Ledger::Purpose::operation);
+    lease.make_room(kMostNames);
     for (unsigned i = 0; i < kMostNames; ++i)
-      hold.name(i, detail::pm::load(table_->slots[(first + i) % kSlots]));
+      lease.name(i, detail::pm::load(table_->slots[(first + i) % kSlots]));
     if (number == 0) {
       core_->pm().fence();  // as before the block would be unlinked
     } else {
-      claim(hold, number);
+      claim(lease, number);
     }
-    hold.unname();
-    hold.unclaim();
+    lease.unname();
+    lease.unclaim();
   }
 
   void free_unlinked() {

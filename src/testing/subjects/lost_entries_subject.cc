@@ -66,12 +66,12 @@ class LostEntries {
       if (Values::blobs(value_word) != 0) blocks[count++] = detail::index::blob_offset(value_word);
       return blocks;
     };
-    nbtree::Ledger::Hold hold(ledger_, nbtree::Ledger::Purpose::operation);
-    hold.claim(make);
+    nbtree::Ledger::StripeLease lease(ledger_, nbtree::Ledger::Purpose::operation);
+    lease.claim(make);
     pool_.pm().store(entry.value, value_word);
-    pool_.pm().store(entry.key, nbtree::Codec<K>::pack(key_word, nbtree::State::pending));
+    pool_.pm().store(entry.key, nbtree::EntryLayout<K>::pack(key_word, nbtree::State::pending));
     pool_.pm().persist(&entry, sizeof entry);  // what it lost against is durable, too
-    hold.abandon();                            // as the crash does
+    lease.abandon();                           // as the crash does
   }
 
   detail::pool::PoolCore& pool_;

@@ -190,7 +190,7 @@ inline link()
 
 inline linked_block()
 {
-  if :: PLANTED(position_before_anchor) -> reformed() :: else -> goto link_leaf fi
+  if :: PLANTED(position_before_anchor) -> leaf_replaced() :: else -> goto link_leaf fi
 }
 
 /* join(): whether two leaves should become one. A guess. */
@@ -254,7 +254,7 @@ inline visit()
 
 inline swap_lost(state)
 {
-  if :: IS(state, FROZEN) -> goto reform :: else -> goto retry fi
+  if :: IS(state, FROZEN) -> goto replace_leaf :: else -> goto retry fi
 }
 
 /* free_before() is done with slot n. */
@@ -293,8 +293,8 @@ inline freeze_on()
   fi
 }
 
-/* reform() is done: back to the leaf that is to be absorbed, or the end of erase(), or again. */
-inline reformed()
+/* replace_leaf() is done: back to the leaf that is to be absorbed, or the end of erase(), or again. */
+inline leaf_replaced()
 {
   if
   :: op_l != NONE -> p = op_p; l = op_l; op_p = NONE; op_l = NONE; goto absorb

@@ -39,7 +39,7 @@ end_idle:
        atomic {
          n = next[l];
          if
-         :: leaf_at[n] == NONE -> n = 0; goto reform /* somebody is at it */
+         :: leaf_at[n] == NONE -> n = 0; goto replace_leaf /* somebody is at it */
          :: else -> p = n; n = 0; goto locate
          fi
        };
@@ -194,7 +194,7 @@ end_idle:
        atomic {
          slot = 0;
          do :: slot < SLOTS && fingerprints[E(l, slot)] != 0 -> slot++ :: else -> break od;
-         if :: slot == SLOTS -> goto reform :: else -> fingerprints[E(l, slot)] = FINGERPRINT(k) fi
+         if :: slot == SLOTS -> goto replace_leaf :: else -> fingerprints[E(l, slot)] = FINGERPRINT(k) fi
        };
        atomic {
          if
@@ -230,7 +230,7 @@ end_idle:
        };
   slot_closed:
        atomic {
-         if :: closing[l] -> goto reform :: else -> goto retry fi
+         if :: closing[l] -> goto replace_leaf :: else -> goto retry fi
        };
 
   free_before: /* the least slot in the mask */
@@ -346,13 +346,13 @@ end_idle:
 
        /* --- smo.cc --- */
 
-  reform:
+  replace_leaf:
        atomic {
          mask = 0;
          before = 0;
          word = 0;
          slot = 0;
-         if :: leaf_at[p] != l -> reformed() :: else fi
+         if :: leaf_at[p] != l -> leaf_replaced() :: else fi
        };
   try_reform:
        atomic {
@@ -362,7 +362,7 @@ end_idle:
          if
          :: m == TO_BE_ABSORBED -> f = l; after_freeze = ABSORB; goto freeze
          :: m != 0 && m != TO_BE_ABSORBED -> link()
-         :: m == 0 && closing[l] && PLANTED(helpers_wait) -> goto reform
+         :: m == 0 && closing[l] && PLANTED(helpers_wait) -> goto replace_leaf
          :: else
          fi;
          f = l;
@@ -416,7 +416,7 @@ end_idle:
             sum = 0;
             if
             :: joining && op_l == NONE -> p = ap; l = al; f = al; after_freeze = ABSORB; goto freeze
-            :: else -> goto reform
+            :: else -> goto replace_leaf
             fi
 #ifdef FEW_LEAVES
          :: smo[l] == 0 && n <= SLOTS && sum <= SLOTS && ALL_LEAVES_USED ->
@@ -435,7 +435,7 @@ end_idle:
   unlink_absorbed: /* first, so that nobody finds a leaf there that has gone into another */
        atomic {
          if :: leaf_at[absorbed[m]] == absorbed_leaf[m] -> leaf_at[absorbed[m]] = NONE :: else fi;
-         if :: PLANTED(anchor_before_absorbed) -> reformed() :: else fi
+         if :: PLANTED(anchor_before_absorbed) -> leaf_replaced() :: else fi
        };
   link_block: /* the commit */
        atomic {
@@ -455,18 +455,18 @@ end_idle:
          if
          :: PLANTED(position_before_anchor) -> goto link_block
          :: PLANTED(anchor_before_absorbed) && absorbed[m] != NONE -> goto unlink_absorbed
-         :: else -> reformed()
+         :: else -> leaf_replaced()
          fi
        };
 
   absorb:
        atomic {
-         if :: leaf_at[p] != l -> reformed() :: else fi
+         if :: leaf_at[p] != l -> leaf_replaced() :: else fi
        };
        atomic { /* left_neighbour() */
          n = leaf_at[0];
          if
-         :: next[n] == p -> op_p = p; op_l = l; p = 0; l = n; n = 0; goto reform
+         :: next[n] == p -> op_p = p; op_l = l; p = 0; l = n; n = 0; goto replace_leaf
          :: else -> n = 0; goto absorb
          fi
        };

@@ -13,7 +13,7 @@
 namespace perdix::detail::index::nbtree {
 
 /// Sets of slots.
-struct Survey {
+struct BlockScan {
   std::uint64_t counts = 0;  ///< the entry counts (N4)
   std::uint64_t lost = 0;    ///< one before it has the same key
   std::uint64_t dead = 0;
@@ -24,22 +24,22 @@ struct Survey {
 
 /// Sorts the entries of a leaf with that low bound. Throws corrupt.
 template <class K>
-Survey survey(const Words<K>& keys, View<K> low, std::span<const Word> words) {
-  using Code = Codec<K>;
-  Survey found;
+BlockScan scan_block(const Words<K>& keys, View<K> low, std::span<const Word> words) {
+  using Layout = EntryLayout<K>;
+  BlockScan found;
   for (unsigned i = 0; i < words.size(); ++i) {
     const std::uint64_t slot = std::uint64_t{1} << i;
     if (words[i] == kEmpty) continue;
     found.fingerprints[i] = fingerprint_of(0);
-    const State state = Code::state(words[i]);
+    const State state = Layout::state(words[i]);
     (state == State::special ? found.dead : found.counts) |= slot;
     if (state == State::special) continue;
     if (state == State::pending) found.pending |= slot;
     if (state == State::frozen) found.frozen |= slot;
-    found.fingerprints[i] = fingerprint_of(Words<K>::hash16_of_word(Code::key(words[i], low)));
+    found.fingerprints[i] = fingerprint_of(Words<K>::hash16_of_word(Layout::key(words[i], low)));
   }
   const auto same_key = [&](unsigned a, unsigned b) {
-    const Word first = Code::key(words[a], low), second = Code::key(words[b], low);
+    const Word first = Layout::key(words[a], low), second = Layout::key(words[b], low);
     if constexpr (Words<K>::kInline) return first == second;
     return Words<K>::hash16_of_word(first) == Words<K>::hash16_of_word(second) &&
            keys.view(first) == keys.view(second);

@@ -5,7 +5,7 @@
 // What still has a name when everything has been reached belongs to nobody, and is freed.
 //
 // Thread-safety: add() by one thread before all else; reached() by any thread, also for one block
-// by several. The words are nobody else's until the ledger has settled.
+// by several. The words are nobody else's until they are resolved.
 #pragma once
 
 #include <bitset>
@@ -20,9 +20,9 @@
 
 namespace perdix::detail::index::nbtree {
 
-class Leftovers {
+class UnresolvedBlocks {
  public:
-  explicit Leftovers(const pm::Persister& pm) : pm_(pm) {}
+  explicit UnresolvedBlocks(const pm::Persister& pm) : pm_(pm) {}
 
   enum class Kind { first_claim, claim, unlinked };
 
