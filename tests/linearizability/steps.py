@@ -121,7 +121,7 @@ nbtree: make up for joins
 nbtree: no space for a modification
 nbtree: no space for the reserve
 nbtree: pass a position that is joined
-nbtree: persist what is in doubt
+nbtree: persist what another thread may not have
 nbtree: publish a node
 nbtree: publish a root
 nbtree: put a leaf in its position

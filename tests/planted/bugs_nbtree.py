@@ -119,9 +119,9 @@ BUGS = [
         NB_STRINGS,
     ),
     Bug(
-        "nbtree: a lookup shows what is in doubt",
+        "nbtree: a lookup shows what is not persisted",
         NB_TREE,
-        "    entries_.settle_doubts(*place.leaf, slots);\n",
+        "    entries_.persist_unpersisted(*place.leaf, slots);\n",
         "",
         NB,
     ),

@@ -4,7 +4,7 @@ notice.
 Five changes of this kind are no bugs, and so are not planted:
 
 - A search that trusts a leaf though it is closing (`locate_at`), and one that does not look whether
-  the leaf that it has read is still at its position (`find_settled`): what is found was so at a
+  the leaf that it has read is still at its position (`find_durable`): what is found was so at a
   moment of the call, when the leaf was located, and an entry of a leaf that has been replaced is
   frozen or dead. A writer that meets such an entry completes the replacement. Only absorb() needs
   the look, to come to an end.
@@ -97,9 +97,9 @@ BUGS = [
         CONTESTED,
     ),
     Bug(
-        "schedules: a dead entry before an insert stays in doubt",
+        "schedules: a dead entry before an insert is not persisted",
         NB_PROTOCOL,
-        "        settle_doubts(leaf, left & -left);  "
+        "        persist_unpersisted(leaf, left & -left);  "
         "// or it might come back, and count before ours\n",
         "",
         CONTESTED,
@@ -209,9 +209,9 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
         CONTESTED,
     ),
     Bug(
-        "schedules: an update is in doubt only after its store",
+        "schedules: an update counts as unpersisted only after its store",
         NB_TREE,
-        """  entries_.begin_doubt(leaf);  // before anybody can see the value
+        """  entries_.begin_unpersisted(leaf);  // before anybody can see the value
   pm::WordPair old{};
   const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
     if (!codec_.is_inline()) {
@@ -222,7 +222,7 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
   });
   pm::on_step("nbtree: an update may not be durable");
 """,
-        """  if (!{planted}) entries_.begin_doubt(leaf);  // before anybody can see the value
+        """  if (!{planted}) entries_.begin_unpersisted(leaf);  // before anybody can see the value
   pm::WordPair old{};
   const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
     if (!codec_.is_inline()) {
@@ -231,17 +231,18 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
     }
     return pm::WordPair{now.first, pair.value};
   });
-  pm::on_step("nbtree: an update may not be durable"); if ({planted}) entries_.begin_doubt(leaf);
+  pm::on_step("nbtree: an update may not be durable"); \
+if ({planted}) entries_.begin_unpersisted(leaf);
 """,
         CONTESTED,
     ),
     Bug(
-        "schedules: an update is out of doubt before it is durable",
+        "schedules: an update counts as persisted before it is durable",
         NB_TREE,
         """  if (done) pm().persist(&entry.value, sizeof entry.value);  // the commit
-  entries_.end_doubt(leaf);
+  entries_.end_unpersisted(leaf);
 """,
-        """  entries_.end_doubt(leaf);
+        """  entries_.end_unpersisted(leaf);
   if (done) pm().persist(&entry.value, sizeof entry.value);
 """,
         CONTESTED,
@@ -312,7 +313,7 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
         STRINGS,
     ),
     Bug(
-        "schedules: a search ignores that a death is in doubt",
+        "schedules: a search ignores that a death is not persisted",
         NB_TREE,
         "    const std::uint64_t slots = found.slot >= 0 ? std::uint64_t{1} << found.slot : "
         "found.dead;\n",
@@ -320,11 +321,11 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
         CONTESTED,
     ),
     Bug(
-        "schedules: a scan shows what is in doubt",
+        "schedules: a scan shows what is not persisted",
         NB_SCAN,
         """    if (--limit == 0) break;
   }
-  entries_.settle_doubts(leaf, order.visible);
+  entries_.persist_unpersisted(leaf, order.visible);
 """,
         """    if (--limit == 0) break;
   }

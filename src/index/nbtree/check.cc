@@ -75,7 +75,7 @@ void WordTree<K>::check_leaf(const Position<K>& at, CheckReport& report) const {
   // A leaf that a crash has left frozen is closing, and replaced when it is written to.
   problems.expect(leaf.smo() == nullptr && !leaf.to_be_absorbed(),
                   "block {:#x}: its replacement is not complete", offset);
-  problems.expect(!leaf.in_doubt(), "block {:#x}: it is in doubt", offset);
+  problems.expect(!leaf.has_unpersisted(), "block {:#x}: it has unpersisted changes", offset);
   const pm::Offset next =
       leaf.next() == nullptr ? pm::kNull : pool().offset(&leaf.next()->anchor());
   problems.expect(pm::load(leaf.block().next) == next,

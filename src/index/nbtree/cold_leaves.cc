@@ -70,11 +70,11 @@ void ColdLeaves<K>::decide_in_flight(Block& block, std::span<const Word> words,
                                      const BlockScan& found) {
   // An entry that is dead may have been killed just now by another thread that makes this leaf
   // warm, and not be durable as yet.
-  const std::uint64_t doubtful = deciding_.load() == 0 ? 0 : found.dead;
-  if ((found.lost | doubtful) != 0) {
+  const std::uint64_t unpersisted = deciding_.load() == 0 ? 0 : found.dead;
+  if ((found.lost | unpersisted) != 0) {
     pm::on_step("nbtree: kill entries that lost");
     deciding_.fetch_add(1);
-    for (std::uint64_t left = found.lost | doubtful; left != 0; left &= left - 1) {
+    for (std::uint64_t left = found.lost | unpersisted; left != 0; left &= left - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(left));
       Entry& entry = block.entries[i];
       Word word = words[i];

@@ -8,7 +8,7 @@ template <class K>
 void EntryProtocol<K>::persist_entries(const Leaf<K>& leaf, std::uint64_t slots) const {
   for (; slots != 0; slots &= slots - 1) {
     const Entry& entry = leaf.block().entries[__builtin_ctzll(slots)];
-    pm::on_step("nbtree: persist what is in doubt");
+    pm::on_step("nbtree: persist what another thread may not have");
     pm().flush(&entry, sizeof entry);  // fenced below
   }
   pm().fence();  // before anybody learns what they say
@@ -43,7 +43,7 @@ bool EntryProtocol<K>::free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16
       }
       const State state = Layout::state(word);
       if (state == State::special) {
-        settle_doubts(leaf, left & -left);  // or it might come back, and count before ours
+        persist_unpersisted(leaf, left & -left);  // or it might come back, and count before ours
         break;
       }
       if (!matches(word, key, hash)) break;
@@ -68,12 +68,12 @@ InsertOutcome EntryProtocol<K>::decide(Leaf<K>& leaf, unsigned slot, Key key, Ha
   Word word = pm::load(entry.key);
   if (Layout::state(word) == State::pending) {
     // Not persisted if it wins: pending and live are the same after a crash.
-    if (!wins) begin_doubt(leaf);
+    if (!wins) begin_unpersisted(leaf);
     const bool done = pm().compare_exchange(
         entry.key, word, wins ? with_state<K>(word, State::live) : Layout::kDead);
     if (!wins) {
       if (done) pm().persist(&entry.key, sizeof entry.key);  // else it might come back
-      end_doubt(leaf);
+      end_unpersisted(leaf);
     }
     if (done) {
       if (wins) show(leaf, slot);
@@ -108,7 +108,7 @@ InsertOutcome EntryProtocol<K>::outcome_when_frozen(Leaf<K>& leaf, unsigned slot
     }
   }
   pm::on_step("nbtree: a frozen insert has won");
-  settle_doubts(leaf, dead);
+  persist_unpersisted(leaf, dead);
   leaf.show(slot);
   return InsertOutcome::inserted;
 }

@@ -41,7 +41,7 @@ class EntryProtocol {
 
   EntryProtocol(pool::PoolCore& pool, Kind value_kind)
       : pm_(pool.pm()),
-        doubtful_(pm_.domain() != pm::Domain::cpu_cache),
+        persists_late_(pm_.domain() != pm::Domain::cpu_cache),
         keys_(pool),
         codec_(pool, value_kind) {}
 
@@ -59,14 +59,14 @@ class EntryProtocol {
   Lookup find(const Leaf<K>& leaf, Key key, Hash16 hash) const;
 
   /// Makes entries durable that may not be so (leaf.h, 3).
-  void settle_doubts(const Leaf<K>& leaf, std::uint64_t slots) const {
-    if (doubtful_ && slots != 0 && leaf.in_doubt()) persist_entries(leaf, slots);
+  void persist_unpersisted(const Leaf<K>& leaf, std::uint64_t slots) const {
+    if (persists_late_ && slots != 0 && leaf.has_unpersisted()) persist_entries(leaf, slots);
   }
-  void begin_doubt(Leaf<K>& leaf) const {
-    if (doubtful_) leaf.begin_doubt();
+  void begin_unpersisted(Leaf<K>& leaf) const {
+    if (persists_late_) leaf.begin_unpersisted();
   }
-  void end_doubt(Leaf<K>& leaf) const {
-    if (doubtful_) leaf.end_doubt();
+  void end_unpersisted(Leaf<K>& leaf) const {
+    if (persists_late_) leaf.end_unpersisted();
   }
 
   template <class Fresh>
@@ -94,7 +94,7 @@ class EntryProtocol {
   const pm::Persister& pm() const { return pm_; }
 
   const pm::Persister& pm_;
-  const bool doubtful_;  // whether what is visible may not be durable
+  const bool persists_late_;  // what is visible may not be durable as yet
   Words<K> keys_;
   WordCodec codec_;
 };

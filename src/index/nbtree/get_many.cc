@@ -24,7 +24,7 @@ void WordTree<K>::find_words(std::span<const Key> keys, std::span<std::optional<
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
     LeafRef<K> place = upkeep_.locator.locate_at(tops[i], keys[i]);
-    const Lookup found = find_settled(place, keys[i], hashes[i]);
+    const Lookup found = find_durable(place, keys[i], hashes[i]);
     out[i] = found.slot < 0 ? std::nullopt : std::optional(found.value);
   }
 }

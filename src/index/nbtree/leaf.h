@@ -10,8 +10,9 @@
 //   slot is taken, all before it have been.
 //   2. A slot's bit in `visible` is set after its entry is durable and live. It may be cleared when
 //   its death is durable.
-//   3. While there are doubts, an entry that is visible, or dead, may not be durable as it is. Who
-//   goes by what it says persists it first. (Not needed where visible is durable.)
+//   3. While the leaf has unpersisted changes, an entry that is visible, or dead, may not be
+//   durable as it is. A thread that goes by what it says persists it first. (Not needed where
+//   visible is durable.)
 //   4. A leaf is closing before the first entry of its block is frozen or closed, and ever after.
 //   What becomes of it is said once: either when all are frozen, by which SMO it is replaced; or
 //   that its left neighbour shall absorb it. Whoever needs the leaf completes that.
@@ -142,7 +143,7 @@ class Leaf {
                (capacity == kSmallCapacity ? kSmallBit : 0)),
         link_(reinterpret_cast<std::uintptr_t>(next)),
         end_(end) {
-    assert(block_ >> kDoubtShift == 0);
+    assert(block_ >> kUnpersistedShift == 0);
     for (unsigned i = 0; i <= capacity; ++i) set_fingerprint(i, 0);
   }
 
@@ -199,9 +200,11 @@ class Leaf {
     return static_cast<unsigned>(std::popcount(before & others & ~kClosing));
   }
 
-  void begin_doubt() { block_.fetch_add(kDoubt, std::memory_order_seq_cst); }
-  void end_doubt() { block_.fetch_sub(kDoubt, std::memory_order_seq_cst); }
-  bool in_doubt() const { return block_.load(std::memory_order_seq_cst) >> kDoubtShift != 0; }
+  void begin_unpersisted() { block_.fetch_add(kUnpersisted, std::memory_order_seq_cst); }
+  void end_unpersisted() { block_.fetch_sub(kUnpersisted, std::memory_order_seq_cst); }
+  bool has_unpersisted() const {
+    return block_.load(std::memory_order_seq_cst) >> kUnpersistedShift != 0;
+  }
 
   /// Slots that were taken for a key with this fingerprint; 0: that are free.
   std::uint64_t taken_for(std::uint8_t fingerprint) const {
@@ -242,10 +245,10 @@ class Leaf {
   static_assert(kCapacity <= 63);
 
   // Addresses have 48 bits; no 65,536 threads are in one leaf at once.
-  static constexpr unsigned kDoubtShift = 48;
-  static constexpr std::uint64_t kDoubt = std::uint64_t{1} << kDoubtShift;
+  static constexpr unsigned kUnpersistedShift = 48;
+  static constexpr std::uint64_t kUnpersisted = std::uint64_t{1} << kUnpersistedShift;
   static constexpr std::uint64_t kSmallBit = 1;
-  static constexpr std::uint64_t kBlockBits = (kDoubt - 1) & ~kSmallBit;
+  static constexpr std::uint64_t kBlockBits = (kUnpersisted - 1) & ~kSmallBit;
 
   static constexpr std::uintptr_t kAbsorbed = 1, kReplaced = 2, kLinkBits = 3;
 
@@ -261,8 +264,9 @@ class Leaf {
   }
 
   std::atomic<std::uint64_t> visible_{0};  // slots, and kClosing
-  std::atomic<std::uint64_t> block_;       // its address, kSmallBit, and how many doubts there are
-  std::atomic<std::uintptr_t> link_;       // to the next position, or an SMO that knows it
+  std::atomic<std::uint64_t>
+      block_;  // its address, kSmallBit, and how many changes may be unpersisted
+  std::atomic<std::uintptr_t> link_;  // to the next position, or an SMO that knows it
   View<K> end_;
   std::atomic<std::uint8_t> fingerprints_[];  // 0: free
 };

@@ -11,12 +11,12 @@ namespace perdix::detail::index::nbtree {
 
 /// What there is of the key, at a moment when the leaf was at its position; durable.
 template <class K>
-[[gnu::always_inline]] inline auto WordTree<K>::find_settled(LeafRef<K>& place, Key key,
+[[gnu::always_inline]] inline auto WordTree<K>::find_durable(LeafRef<K>& place, Key key,
                                                              Hash16 hash) const -> Lookup {
   for (;;) {
     const Lookup found = entries_.find(*place.leaf, key, hash);
     const std::uint64_t slots = found.slot >= 0 ? std::uint64_t{1} << found.slot : found.dead;
-    entries_.settle_doubts(*place.leaf, slots);
+    entries_.persist_unpersisted(*place.leaf, slots);
     if (place.current()) [[likely]]
       return found;
     pm::on_step("nbtree: a leaf that was read is no more at its position");
@@ -27,7 +27,7 @@ template <class K>
 template <class K>
 std::optional<Word> WordTree<K>::find_word(Key key) const {
   LeafRef<K> place = locate(key);
-  const Lookup found = find_settled(place, key, Keys::hash16(key));
+  const Lookup found = find_durable(place, key, Keys::hash16(key));
   return found.slot < 0 ? std::nullopt : std::optional(found.value);
 }
 
@@ -89,7 +89,7 @@ bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const New
   NewPair pair;  // after the guard: what the ledger names is taken back inside of it
   for (;;) {
     LeafRef<K> place = locate(key);
-    const Lookup found = find_settled(place, key, hash);
+    const Lookup found = find_durable(place, key, hash);
     if (found.slot >= 0) {
       if (mode == Mode::insert) return false;
       if (!is(found.value, expected)) return false;
@@ -205,7 +205,7 @@ bool WordTree<K>::replace(const LeafRef<K>& place, unsigned slot, const Word* on
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block().entries[slot];
   if (!codec_.is_inline()) pair.lease->make_room(1);
-  entries_.begin_doubt(leaf);  // before anybody can see the value
+  entries_.begin_unpersisted(leaf);  // before anybody can see the value
   pm::WordPair old{};
   const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
     if (!codec_.is_inline()) {
@@ -216,7 +216,7 @@ bool WordTree<K>::replace(const LeafRef<K>& place, unsigned slot, const Word* on
   });
   pm::on_step("nbtree: an update may not be durable");
   if (done) pm().persist(&entry.value, sizeof entry.value);  // the commit
-  entries_.end_doubt(leaf);
+  entries_.end_unpersisted(leaf);
   if (done) {
     if (!codec_.is_inline()) {
       upkeep_.counts.add_blobs(entries_, 0, old.second, -1);
@@ -249,7 +249,7 @@ bool WordTree<K>::try_erase(Key key, const NewValue* expected) {
   const epoch::Guard guard;
   for (;;) {
     LeafRef<K> place = locate(key);
-    const Lookup found = find_settled(place, key, hash);
+    const Lookup found = find_durable(place, key, hash);
     if (found.slot < 0) return false;
     if (!is(found.value, expected)) return false;
     unsigned pairs = 0;
@@ -275,7 +275,7 @@ bool WordTree<K>::remove(const LeafRef<K>& place, unsigned slot, const Word* onl
     pair.lease.emplace(upkeep_.ledger, Ledger::Purpose::operation);
     pair.lease->make_room(2);
   }
-  entries_.begin_doubt(leaf);  // before anybody can miss the key
+  entries_.begin_unpersisted(leaf);  // before anybody can miss the key
   pm::WordPair old{};
   const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
     if (!all_inline()) {
@@ -291,7 +291,7 @@ bool WordTree<K>::remove(const LeafRef<K>& place, unsigned slot, const Word* onl
     pm().persist(&entry.key, sizeof entry.key);  // the commit
     pairs = leaf.hide(slot);
   }
-  entries_.end_doubt(leaf);
+  entries_.end_unpersisted(leaf);
   if (done) {
     upkeep_.counts.add_blobs(entries_, old.first, old.second, -1);
     if (!all_inline()) pair.lease->unlinked();

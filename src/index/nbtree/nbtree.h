@@ -26,8 +26,8 @@
 // operations need of others and may wait for: a lane of the allocator and a stripe of the ledger,
 // of which there are 64 and twice 32, and only for structure modifications and strings.
 //
-// Durability: a change is durable before another thread can see it, or who sees it makes it
-// durable (Leaf::doubts). docs/durability/nbtree.md has the cases.
+// Durability: a change is durable before another thread can see it, or a thread that sees it
+// makes it durable (EntryProtocol::persist_unpersisted). docs/durability/nbtree.md has the cases.
 #pragma once
 
 #include <array>
@@ -143,7 +143,7 @@ class WordTree : public pool::OpenIndex {
   // nbtree.cc
   LeafRef<K> locate(Key key) const { return upkeep_.locator.locate(key); }
   LeafRef<K> locate_again(Key key) const { return upkeep_.locator.locate_again(key); }
-  Lookup find_settled(LeafRef<K>& place, Key key, Hash16 hash) const;
+  Lookup find_durable(LeafRef<K>& place, Key key, Hash16 hash) const;
   bool is(Word value, const NewValue* expected) const {
     return expected == nullptr || codec_.equal(value, *expected);
   }

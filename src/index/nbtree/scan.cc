@@ -27,7 +27,7 @@ bool LeafScanner<K>::collect(const LeafRef<K>& place, Key from, std::size_t limi
     into.add(keys_.view(Layout::key(word, from)), pm::load(entry.value));
     if (--limit == 0) break;
   }
-  entries_.settle_doubts(leaf, order.visible);
+  entries_.persist_unpersisted(leaf, order.visible);
   return place.current();
 }
 
@@ -149,7 +149,7 @@ bool LeafScanner<K>::last_up_to(const LeafRef<K>& place, Key key, Order& order,
     const Word key_word = Layout::key(word, key);
     if (!(key < keys_.view(key_word))) last = Entry{key_word, pm::load(entry.value)};
   }
-  entries_.settle_doubts(leaf, order.visible);
+  entries_.persist_unpersisted(leaf, order.visible);
   return place.current();
 }
 

@@ -70,7 +70,7 @@ inline crash()
     }
     for (l : 0 .. LEAVES - 1) {
       visible[l] = 0;
-      doubts[l] = 0;
+      unpersisted[l] = 0;
       closing[l] = 0;
       smo[l] = 0;
       absorbed[l] = 0;

@@ -107,16 +107,16 @@
 #define dead_slot_not_settled 4
 #define helped_insert_not_persisted 5
 #define loser_not_persisted 6
-#define loser_without_doubt 7
+#define loser_not_marked 7
 #define frozen_insert_wins 8
 #define update_of_value_alone 9
 #define update_not_persisted 10
-#define update_without_doubt 11
+#define update_not_marked 11
 #define erase_not_persisted 12
-#define erase_without_doubt 13
+#define erase_not_marked 13
 #define erase_hidden_first 14
-#define doubt_ends_first 15
-#define reader_ignores_doubt 16
+#define mark_ends_first 15
+#define reader_ignores_marks 16
 #define empty_slots_not_frozen 17
 #define copied_unfrozen 18
 #define last_of_a_key_copied 19
@@ -130,7 +130,7 @@
 #define helpers_wait 27
 #define name_trusted 28
 #define freeze_without_closing 29
-#define frozen_winner_ignores_doubt 30
+#define frozen_winner_ignores_marks 30
 #define PLANTED(bug) (BUG == bug)
 
 /* What freezing leaves as it is. */
@@ -148,7 +148,7 @@ byte low[POSITIONS];                      /* of an anchor; constant */
 
 byte fingerprints[ENTRIES];
 byte visible[LEAVES];
-byte doubts[LEAVES];
+byte unpersisted[LEAVES];
 bit closing[LEAVES];
 byte smo[LEAVES];           /* 0, the mark, or the left new leaf, by which the SMO is known */
 byte absorbed[LEAVES];      /* of the SMO: a position, or NONE */

@@ -77,19 +77,19 @@ end_idle:
          if
          :: slot != NONE -> goto read_value
          :: slot == NONE && mask != 0 -> goto find_in_slot
-         :: slot == NONE && mask == 0 && settle != 0 -> goto settle_doubts
+         :: slot == NONE && mask == 0 && settle != 0 -> goto persist_unpersisted
          :: else -> goto current
          fi
        };
   read_value:
-       atomic { x = value[E(l, slot)]; goto settle_doubts };
+       atomic { x = value[E(l, slot)]; goto persist_unpersisted };
 
        /* --- nbtree.cc --- */
 
-  settle_doubts:
+  persist_unpersisted:
        atomic {
          if
-         :: doubts[l] == 0 || PLANTED(reader_ignores_doubt) -> settle = 0; goto current
+         :: unpersisted[l] == 0 || PLANTED(reader_ignores_marks) -> settle = 0; goto current
          :: else -> goto settle_slot
          fi
        };
@@ -117,7 +117,7 @@ end_idle:
        };
 
   replace:
-       atomic { doubts[l] = doubts[l] + !PLANTED(update_without_doubt) };
+       atomic { unpersisted[l] = unpersisted[l] + !PLANTED(update_not_marked) };
        atomic {
          word = key[E(l, slot)];
          if
@@ -131,16 +131,16 @@ end_idle:
   replaced:
        atomic {
          if
-         :: PLANTED(doubt_ends_first) -> doubts[l]--
+         :: PLANTED(mark_ends_first) -> unpersisted[l]--
          :: PLANTED(update_not_persisted)
          :: else -> flush(E(l, slot)) /* the commit */
          fi
        };
        atomic {
          if
-         :: PLANTED(doubt_ends_first) -> flush(E(l, slot))
-         :: PLANTED(update_without_doubt)
-         :: else -> doubts[l]--
+         :: PLANTED(mark_ends_first) -> flush(E(l, slot))
+         :: PLANTED(update_not_marked)
+         :: else -> unpersisted[l]--
          fi;
          respond(1)
        };
@@ -148,12 +148,12 @@ end_idle:
        atomic { value[E(l, slot)] = VALUE_OF(me); stored(E(l, slot)); goto replaced };
   not_replaced:
        atomic {
-         doubts[l] = doubts[l] - !PLANTED(update_without_doubt);
+         unpersisted[l] = unpersisted[l] - !PLANTED(update_not_marked);
          swap_lost(word)
        };
 
   remove:
-       atomic { doubts[l] = doubts[l] + !PLANTED(erase_without_doubt) };
+       atomic { unpersisted[l] = unpersisted[l] + !PLANTED(erase_not_marked) };
        atomic {
          word = key[E(l, slot)];
          if
@@ -175,7 +175,7 @@ end_idle:
          fi
        };
        atomic {
-         doubts[l] = doubts[l] - !PLANTED(erase_without_doubt);
+         unpersisted[l] = unpersisted[l] - !PLANTED(erase_not_marked);
 #if POSITIONS > 1
          goto join_sparse
 #else
@@ -184,7 +184,7 @@ end_idle:
        };
   not_removed:
        atomic {
-         doubts[l] = doubts[l] - !PLANTED(erase_without_doubt);
+         unpersisted[l] = unpersisted[l] - !PLANTED(erase_not_marked);
          swap_lost(word)
        };
 
@@ -253,7 +253,7 @@ end_idle:
        };
   settle_dead:
        atomic {
-         if :: doubts[l] == 0 -> is_free() :: else fi
+         if :: unpersisted[l] == 0 -> is_free() :: else fi
        };
        atomic { flush(E(l, n)); is_free() };
   help: /* all before it is settled: it is the first, and wins */
@@ -298,7 +298,7 @@ end_idle:
        atomic { flush(E(l, slot)) };
        atomic { visible[l] = visible[l] & ~BIT(slot); respond(1) };
   lose:
-       atomic { doubts[l] = doubts[l] + !PLANTED(loser_without_doubt) };
+       atomic { unpersisted[l] = unpersisted[l] + !PLANTED(loser_not_marked) };
        atomic {
          word = key[E(l, slot)];
          if
@@ -312,9 +312,9 @@ end_idle:
          :: else -> flush(E(l, slot)) /* or it might come back */
          fi
        };
-       atomic { doubts[l] = doubts[l] - !PLANTED(loser_without_doubt); goto retry };
+       atomic { unpersisted[l] = unpersisted[l] - !PLANTED(loser_not_marked); goto retry };
   not_lost:
-       atomic { doubts[l] = doubts[l] - !PLANTED(loser_without_doubt); decided() };
+       atomic { unpersisted[l] = unpersisted[l] - !PLANTED(loser_not_marked); decided() };
   fate_when_frozen: /* nothing in the leaf changes any more */
        atomic {
          mask = 0;
@@ -329,7 +329,7 @@ end_idle:
        };
        atomic {
          if
-         :: doubts[l] == 0 || PLANTED(frozen_winner_ignores_doubt) -> goto show_frozen
+         :: unpersisted[l] == 0 || PLANTED(frozen_winner_ignores_marks) -> goto show_frozen
          :: else
          fi
        };
