@@ -98,8 +98,8 @@ util::HugeVector<ListedAnchor<K>> sorted_anchors(const pool::PoolCore& pool, con
 /// corrupt.
 template <class K>
 util::HugeVector<ListedAnchor<K>> listed_anchors(const pool::PoolCore& pool, const Words<K>& keys,
-                                                 Root& root, const Ledger& ledger) {
-  const UnresolvedBlocks& unresolved = ledger.unresolved(Ledger::Purpose::modification);
+                                                 Root& root, Ledger& ledger) {
+  UnresolvedBlocks& unresolved = ledger.unresolved(Ledger::Purpose::modification);
   util::HugeVector<ListedAnchor<K>> anchors = sorted_anchors(pool, keys, root, ledger);
   std::size_t listed = 0;
   for (const ListedAnchor<K>& item : anchors) {
@@ -114,7 +114,7 @@ util::HugeVector<ListedAnchor<K>> listed_anchors(const pool::PoolCore& pool, con
       throw_corrupt(pool, "an anchor", offset);
     if (!unresolved.empty()) {
       unresolved.reached(pm::load(item.anchor->block));
-      unresolved.template reached_key<K>(pm::load(item.anchor->low));
+      unresolved.reached_key<K>(pm::load(item.anchor->low));
     }
     anchors[listed++] = item;
   }

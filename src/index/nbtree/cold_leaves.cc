@@ -46,7 +46,7 @@ Leaf<K>* ColdLeaves<K>::warm_as(Position<K>& at, Leaf<K>& leaf) {
   const BlockScan found = scan_block<K>(keys_, low, words);
   decide_in_flight(block, words, found);
   std::int64_t blob_bytes = 0;
-  const UnresolvedBlocks& unresolved = ledger_.unresolved(Ledger::Purpose::operation);
+  UnresolvedBlocks& unresolved = ledger_.unresolved(Ledger::Purpose::operation);
   for (std::uint64_t left = entries_.all_inline() ? 0 : found.counts; left != 0; left &= left - 1) {
     const auto i = static_cast<unsigned>(std::countr_zero(left));
     const Word key = Layout::key(words[i], low), value = pm::load(block.entries[i].value);

@@ -31,7 +31,7 @@ template <class K>
 class ColdLeaves {
  public:
   ColdLeaves(pool::PoolCore& pool, const EntryProtocol<K>& entries, LeafMemory<K>& memory,
-             const Ledger& ledger, Counts& counts)
+             Ledger& ledger, Counts& counts)
       : pool_(pool),
         entries_(entries),
         keys_(entries.keys()),
@@ -63,7 +63,7 @@ class ColdLeaves {
   Words<K> keys_;
   WordCodec codec_;
   LeafMemory<K>& memory_;
-  const Ledger& ledger_;
+  Ledger& ledger_;
   Counts& counts_;
   std::atomic<unsigned> deciding_{0};  // threads that kill entries of cold leaves
 };

@@ -59,6 +59,7 @@ class Ledger {
   Ledger& operator=(const Ledger&) = delete;
 
   /// What a crash has left named for a purpose.
+  UnresolvedBlocks& unresolved(Purpose purpose) { return unresolved_[index_of(purpose)]; }
   const UnresolvedBlocks& unresolved(Purpose purpose) const {
     return unresolved_[index_of(purpose)];
   }

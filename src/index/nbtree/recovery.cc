@@ -188,8 +188,8 @@ void free_entries(pool::PoolCore& pool, const Words<K>& keys, const WordCodec& v
 template <class K>
 void resolve_ledger(pool::PoolCore& pool, const Words<K>& keys, const WordCodec& values, Root& root,
                     Ledger& ledger) {
-  const UnresolvedBlocks& blocks = ledger.unresolved(Ledger::Purpose::modification);
-  const UnresolvedBlocks& blobs = ledger.unresolved(Ledger::Purpose::operation);
+  UnresolvedBlocks& blocks = ledger.unresolved(Ledger::Purpose::modification);
+  UnresolvedBlocks& blobs = ledger.unresolved(Ledger::Purpose::operation);
   const auto reach = [&](Anchor& anchor, Block& block, View<K> low) {
     blocks.reached(pool.offset(&anchor) | kAnchorTag);
     blocks.reached(pool.offset(&block));

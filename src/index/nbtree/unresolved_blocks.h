@@ -43,7 +43,7 @@ class UnresolvedBlocks {
   }
 
   /// The index reaches a block.
-  void reached(pm::Offset block) const {
+  void reached(pm::Offset block) {
     if (!may_name(block)) return;
     const auto found = names_.find(block);
     if (found == names_.end()) return;
@@ -53,18 +53,18 @@ class UnresolvedBlocks {
 
   /// The index reaches the blobs of an entry.
   template <class K>
-  void reached_entry(const WordCodec& values, Word key, Word value) const {
+  void reached_entry(const WordCodec& values, Word key, Word value) {
     reached_key<K>(key);
     if (values.blobs(value) != 0) reached(blob_offset(value));
   }
   template <class K>
-  void reached_key(Word key) const {
+  void reached_key(Word key) {
     if (Words<K>::blobs(key) != 0) reached(blob_offset(key));
   }
 
   /// Calls visit(word) for all words that still name something that was unlinked.
   template <class Visit>
-  void for_each_unlinked(Visit visit) const {
+  void for_each_unlinked(Visit visit) {
     for (const auto& [block, name] : names_) {
       if (name.kind == Kind::unlinked && pm::load(*name.word) == block) visit(*name.word);
     }
@@ -84,7 +84,7 @@ class UnresolvedBlocks {
   }
 
   /// Durable when it returns.
-  void drop(pm::Offset& word, Kind kind) const {
+  void drop(pm::Offset& word, Kind kind) {
     pm_.publish(word, kind == Kind::first_claim ? kNoBlock : pm::kNull);
   }
 

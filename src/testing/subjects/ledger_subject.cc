@@ -62,7 +62,7 @@ class OpenedLedger final : public Opened {
         handle_(core_->open_index("ledger", "none", Kind::u64, Kind::u64)) {
     table_ = &root_of<Table>(*core_, *handle_);
     ledger_.emplace(*core_, table_->root);
-    const auto& unresolved = ledger_->unresolved(Ledger::Purpose::operation);
+    auto& unresolved = ledger_->unresolved(Ledger::Purpose::operation);
     for (const detail::pm::Offset& slot : table_->slots) unresolved.reached(detail::pm::load(slot));
     ledger_->resolve_all(Ledger::Purpose::operation);
   }
