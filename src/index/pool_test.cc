@@ -14,6 +14,7 @@
 #include "pool/directory.h"
 #include "pool/layout.h"
 #include "pool/pool_core.h"
+#include "util/test_name.h"
 
 namespace perdix {
 namespace {
@@ -227,7 +228,7 @@ TEST_P(PoolOfIndexes, AConstructorThatThrowsLeavesNoIndex) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, PoolOfIndexes, ::testing::ValuesIn(Index::engines()),
-                         [](const auto& engine) { return engine.param; });
+                         [](const auto& engine) { return detail::util::test_name(engine.param); });
 
 // Its directory: what README says about their number.
 TEST(Pool, HoldsAThousandAndTwentyFourIndexes) {

@@ -6,13 +6,12 @@
 #include <string>
 
 #include "support/engines.h"
+#include "util/test_name.h"
 
 namespace perdix::test {
 
 inline std::string name_of(const ::testing::TestParamInfo<IndexType>& info) {
-  std::string name = info.param.name + "_" + info.param.kinds();
-  for (char& c : name) c = c == '+' ? '_' : c;
-  return name;
+  return detail::util::test_name(info.param.name + "_" + info.param.kinds());
 }
 
 }  // namespace perdix::test

@@ -161,7 +161,7 @@ BUGS = [
     Bug(
         "an opening does not go on with a drop",
         POOL,
-        """  for (pool::IndexHandle& handle : core->dropping()) destroy(*core, std::move(handle));
+        """  for (detail::pool::IndexHandle& handle : core->dropping()) destroy(*core, std::move(handle));
 """,
         "",
         (storm(f"--with recreate {ALONE}", seconds=120),),

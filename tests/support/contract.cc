@@ -8,6 +8,8 @@
 #include <exception>
 #include <iostream>
 
+#include "util/test_name.h"
+
 namespace perdix::test {
 namespace {
 
@@ -45,18 +47,10 @@ class Case : public testing::Test {
   Subject subject_;
 };
 
-// GoogleTest's filters give ':' and '-' a meaning.
-std::string plain(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == ':' || c == '-' || c == '.' || c == '+'; },
-      '_');
-  return name;
-}
-
 void add_case(const IndexType& type, Domain domain, const std::string& name, Contract::Body body,
               Place where) {
   const std::string suite =
-      plain(fmt::format("{}_{}_{}", type.name, type.kinds(), name_of(domain)));
+      detail::util::test_name(fmt::format("{}_{}_{}", type.name, type.kinds(), name_of(domain)));
   const Subject subject = {suite + "." + name, type, domain, body};
   testing::RegisterTest(suite.c_str(), name.c_str(), nullptr, nullptr, where.file, where.line,
                         [subject]() -> testing::Test* {
