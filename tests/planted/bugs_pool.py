@@ -164,7 +164,8 @@ BUGS = [
     Bug(
         "an interrupted drop is not finished at the next opening: a leak",
         POOL,
-        "  for (detail::pool::IndexHandle& handle : core->dropping()) destroy(*core, std::move(handle));\n",
+        "  for (detail::pool::IndexHandle& handle : core->dropping()) destroy(*core, "
+        "std::move(handle));\n",
         "  core->dropping();\n",
         STRINGS,
     ),

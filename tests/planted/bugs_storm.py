@@ -161,8 +161,8 @@ BUGS = [
     Bug(
         "an opening does not go on with a drop",
         POOL,
-        """  for (detail::pool::IndexHandle& handle : core->dropping()) destroy(*core, std::move(handle));
-""",
+        "  for (detail::pool::IndexHandle& handle : core->dropping()) destroy(*core, "
+        "std::move(handle));\n",
         "",
         (storm(f"--with recreate {ALONE}", seconds=120),),
     ),
