@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <perdix/perdix.h>
 
@@ -26,7 +27,42 @@ void attempt(const Act& act) {
   }
 }
 
+/// Row numbers, of which a damaged table may show any, but not without end.
+void read(const Elf& elf) {
+  const std::vector<std::uint32_t> lower(elf.dimensions(), 0);
+  const std::vector<std::uint32_t> upper(elf.dimensions(), ~std::uint32_t{0});
+  std::uint64_t shown = 0;
+  attempt([&] {
+    elf.range(lower, upper, [&](std::uint32_t) {
+      require(++shown <= kMostPairs, "it ends");
+      return true;
+    });
+  });
+  attempt([&] { require(elf.count(lower, upper) <= kMostPairs, "it ends"); });
+  attempt([&] { elf.exact(lower); });
+  attempt([&] { elf.explain(lower, upper); });
+  attempt([&] { elf.size(); });
+}
+
+void use_elf(const Pool& pool, const IndexInfo& info) {
+  Elf elf(pool, info.name);
+  for (const CachePolicy& policy :
+       {CachePolicy::none(), CachePolicy::hybrid(), CachePolicy::static_levels(3),
+        CachePolicy::dynamic(100'000) | CachePolicy::probability(2000)}) {
+    attempt([&] { elf.cache(policy); });
+    elf.wait_for_cache();
+    read(elf);
+  }
+  attempt([&] { elf.check(); });
+  attempt([&] { elf.insert(std::vector<std::uint32_t>(elf.dimensions(), 7)); });
+  for (const unsigned tid : {7, 95, 100}) attempt([&] { elf.erase(tid); });
+  attempt([&] { elf.compact(); });
+  read(elf);
+  attempt([&] { elf.stats(); });
+}
+
 void use(const Pool& pool, const IndexInfo& info) {
+  if (info.model == DataModel::points) return use_elf(pool, info);
   const auto index = Index::open(pool, info.name);
   std::string first;
   attempt([&] {

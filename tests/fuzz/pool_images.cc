@@ -13,6 +13,8 @@
 #include "alloc/calloc.h"
 #include "alloc/layout.h"
 #include "alloc/session.h"
+#include "index/elf/elf.h"
+#include "index/elf/test_points.h"
 #include "pool/claim_image.h"
 #include "pool/layout.h"
 #include "pool/pool_core.h"
@@ -66,6 +68,23 @@ void fill(const Pool& pool, const std::string& engine) {
   }
 }
 
+/// Lists of several blocks, segments, and rows that were erased from both.
+void fill_elf(const Pool& pool) {
+  IndexInfo info{"elf", std::string(detail::index::elf::kEngineName), Kind::u64, Kind::u64};
+  info.model = DataModel::points;
+  detail::index::elf::Table table(pool.core()->open_index(info), 3,
+                                  detail::index::elf::kSmallShape);
+  detail::util::Random random(1);
+  std::array<std::vector<std::uint32_t>, 3> columns;
+  for (unsigned row = 0; row < 90; ++row) {
+    for (auto& column : columns) column.push_back(detail::index::elf::random_value(random));
+  }
+  const std::array<std::span<const std::uint32_t>, 3> spans = {columns[0], columns[1], columns[2]};
+  table.build(spans, nullptr);
+  for (unsigned row = 0; row < 10; ++row) table.insert(detail::index::elf::random_row(random, 3));
+  for (const unsigned tid : {3, 40, 93}) table.erase(tid);
+}
+
 std::uint64_t word_at(const std::vector<std::byte>& bytes, std::uint64_t offset) {
   std::uint64_t word = 0;
   std::memcpy(&word, &bytes[offset], sizeof word);
@@ -116,6 +135,7 @@ PoolImages::PoolImages(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "base.pool";
   Pool pool = Pool::create(path, small());
   for (const std::string& engine : Index::engines()) fill(pool, engine);
+  fill_elf(pool);
   for (std::uint64_t i = 0; i < 9; ++i)
     toys::points::Table::open_or_create(pool, "points")->add({i, i * i});
   {

@@ -22,7 +22,6 @@ BUGS = (
     + bugs_wal.BUGS
     + bugs_fastfair.BUGS
     + bugs_nbtree.BUGS
-    + bugs_elf.BUGS
     + bugs_elimda.BUGS
     + bugs_tips.BUGS
     + bugs_schedules.BUGS
@@ -30,4 +29,5 @@ BUGS = (
     + bugs_schedules_sptree.BUGS
     + bugs_scans.BUGS
     + bugs_storm.BUGS
+    + bugs_elf.BUGS
 )

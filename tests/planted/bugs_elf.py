@@ -1,12 +1,47 @@
 """Bugs of Elf."""
 
-from bug import ELF, ELF_ENGINE, ELF_SEGMENT, Bug
+from bug import (
+    ELF,
+    ELF_BLOCKS,
+    ELF_BUILD,
+    ELF_DEAD_ROWS,
+    ELF_DYNAMIC_CACHE,
+    ELF_ENGINE,
+    ELF_IMAGE,
+    ELF_RECOVERY,
+    ELF_REPLACEMENT,
+    ELF_SEGMENT,
+    ELF_SORTER,
+    ELF_STREAM,
+    ELF_UNIT,
+    ELF_WALK,
+    Bug,
+)
 
 BUGS = [
+    # --- Inserts and erases ---
     Bug(
         "elf: a row counts before it is there",
         ELF_SEGMENT,
         "  pool_.pm().flush(to, point.size_bytes());  // before it counts: the commit fences\n",
+        "",
+        ELF,
+    ),
+    Bug(
+        "elf: a row is shown before it is durable",
+        ELF_SEGMENT,
+        "  pool_.pm().commit(layout_->count, i + 1);  // the insert's commit\n"
+        "  enter(i);\n"
+        "  visible_.store(i + 1, std::memory_order_release);\n",
+        "  enter(i);\n"
+        "  visible_.store(i + 1, std::memory_order_release);\n"
+        "  pool_.pm().commit(layout_->count, i + 1);\n",
+        ELF,
+    ),
+    Bug(
+        "elf: a segment is linked before its head is durable",
+        ELF_SEGMENT,
+        "  pool.pm().flush(&layout, head);  // the commit that links it fences\n",
         "",
         ELF,
     ),
@@ -16,5 +51,140 @@ BUGS = [
         "    pool().pm().publish(version.table().erased, 1);\n",
         "",
         ELF,
+    ),
+    Bug(
+        "elf: a reader shows that a row is gone that a crash brings back",
+        ELF_DEAD_ROWS,
+        "    if (unpersisted_.load(std::memory_order_acquire) != 0)\n"
+        "      pm_.persist(&word, sizeof word);  // as said above\n",
+        "",
+        ELF,
+    ),
+    Bug(
+        "elf: a row is found after it was erased from a segment",
+        ELF_ENGINE,
+        "      if (!dead_rows_.is_dead(s->dead(), i)) found = static_cast<Tid>(s->first() + i);\n",
+        "      found = static_cast<Tid>(s->first() + i);\n",
+        ELF_UNIT,
+    ),
+    # --- Creation, build, compact ---
+    Bug(
+        "elf: the root counts before it is durable",
+        ELF_RECOVERY,
+        "  pool().pm().flush(to, sizeof root);  // the commit fences\n",
+        "",
+        ELF,
+    ),
+    Bug(
+        "elf: a table counts before its fields are durable",
+        ELF_BUILD,
+        "  pm.flush(&table, sizeof table);  // the commit fences\n",
+        "",
+        ELF,
+    ),
+    Bug(
+        "elf: a table counts without a fence before",
+        ELF_BUILD,
+        "  pm.commit(root_->current, replacement.spare());  // fences first: all of the table is durable\n",
+        "  pm.publish(root_->current, replacement.spare());\n",
+        ELF,
+    ),
+    Bug(
+        "elf: a block is linked before its contents are durable",
+        ELF_REPLACEMENT,
+        "  pool_.pm().flush(to, bytes);  // the commit fences\n",
+        "",
+        ELF,
+    ),
+    Bug(
+        "elf: pointers into a block that is linked already are not durable",
+        ELF_REPLACEMENT,
+        "  pool_.pm().flush(&there, sizeof there);  // the commit of the table fences\n",
+        "",
+        ELF,
+    ),
+    Bug(
+        "elf: a new table is taken for the one before",
+        ELF_REPLACEMENT,
+        "  pool_.pm().store(table_->generation, pm::load(current.generation) + 1);\n",
+        "  pool_.pm().store(table_->generation, pm::load(current.generation));\n",
+        ELF,
+    ),
+    Bug(
+        "elf: rows that are erased during a compact come back",
+        ELF_ENGINE,
+        "  if (compacting_) erased_meanwhile_.push_back(tid);\n",
+        "",
+        ELF_UNIT,
+    ),
+    Bug(
+        "elf: a compact forgets rows that came meanwhile",
+        ELF_BUILD,
+        "  pm.store(table.segments, segments != nullptr ? segments->offset() : pm::kNull);\n",
+        "  pm.store(table.segments, pm::kNull);\n",
+        ELF,
+    ),
+    # --- Freeing ---
+    Bug(
+        "elf: an unfinished table gives the segments of the other one back",
+        ELF_BLOCKS,
+        "  return pm::load(replaced ? current.segments : spare.segments);\n",
+        "  return pm::load(replaced ? current.segments : current.magic);\n",
+        ELF,
+    ),
+    Bug(
+        "elf: the segments of a table that was replaced are lost",
+        ELF_BLOCKS,
+        "  free_segments(pool, table, end);\n",
+        "  (void)end;\n",
+        ELF,
+    ),
+    Bug(
+        "elf: a table's block is given back before the blocks that it leads to",
+        ELF_BLOCKS,
+        "  free_block(pool, table.dead);\n"
+        "  free_block(pool, table.first_list);\n"
+        "  free_block(pool, word);\n",
+        "  free_block(pool, word);\n"
+        "  free_block(pool, table.dead);\n"
+        "  free_block(pool, table.first_list);\n",
+        ELF,
+    ),
+    # --- Queries ---
+    Bug(
+        "elf: a stream shows rows twice that a compact has moved",
+        ELF_STREAM,
+        "    if (row.tid < window_ || row.tid >= window_end_) return true;\n",
+        "",
+        ELF_UNIT,
+    ),
+    Bug(
+        "elf: a stream goes on with the row that it has shown",
+        ELF_WALK,
+        "    if (on_path && tid <= after_->tid) return true;\n",
+        "",
+        ELF_UNIT,
+    ),
+    Bug(
+        "elf: equal rows are sorted against the order of their numbers",
+        ELF_SORTER,
+        "    for (const std::uint32_t row : rows) to[ends_[digit(row)]++] = row;\n",
+        "    for (std::size_t i = rows.size(); i > 0; --i) to[ends_[digit(rows[i - 1])]++] = rows[i - 1];\n",
+        ELF_UNIT,
+    ),
+    # --- Caches ---
+    Bug(
+        "elf: a copy leads to that of the next list",
+        ELF_IMAGE,
+        "  if (at == places_.end() || at->position != ref.value()) return ref;\n",
+        "  if (at == places_.end()) return ref;\n",
+        ELF_UNIT,
+    ),
+    Bug(
+        "elf: a dynamic cache finds another list of the bucket",
+        ELF_DYNAMIC_CACHE,
+        "    if (copy == nullptr || copy->position != position) continue;\n",
+        "    if (copy == nullptr) continue;\n",
+        ELF_UNIT,
     ),
 ]

@@ -146,6 +146,34 @@ TEST(Elf, CallbacksMayCallTheTable) {
   elf.expect_sound_pool();
 }
 
+// Of the rows that a compact has taken, and of those that come after it.
+TEST(Elf, ErasesDuringACompactStay) {
+  util::Random random(14);
+  TestElf elf(2);
+  Model model = random_rows(random, 2, 100);
+  EXPECT_TRUE(build(*elf, columns_of(model, 2)));
+  for (int i = 0; i < 10; ++i) {
+    const TestRow row = random_row(random, 2);
+    EXPECT_EQ(elf->insert(row), model.add(row));
+  }
+  const auto write = [&](double) {
+    const TestRow row = random_row(random, 2);
+    EXPECT_EQ(elf->insert(row), model.add(row));
+    for (const Tid tid : {5U, 70U, 104U, 110U}) {
+      EXPECT_TRUE(elf->erase(tid));
+      EXPECT_FALSE(elf->erase(tid));
+      model.rows.erase(tid);
+    }
+    EXPECT_EQ(elf->insert(row), model.add(row));
+    return true;
+  };
+  EXPECT_TRUE(elf->compact(write));
+  expect_rows(*elf, model, random);
+  elf.reopen();
+  expect_rows(*elf, model, random);
+  elf.expect_sound_pool();
+}
+
 // Rows move from the segments to the lists while they are shown.
 TEST(Elf, AStreamShowsEachRowOnceAcrossCompacts) {
   util::Random random(12);

@@ -80,6 +80,7 @@ void Table::open_segments(Version& version) {
   std::uint64_t next_tid = version.tids();
   pm::Offset next = pm::load(version.table().segments);
   while (next != pm::kNull) {
+    Segment::require_valid(pool(), *root_, next, next_tid);
     auto segment = std::make_unique<Segment>(pool(), *root_, next, next_tid);
     const bool follows_empty = last_segment_ != nullptr && last_segment_->visible() == 0;
     if (follows_empty || segment->end() > kMaxTids) pool::throw_corrupt(pool(), "a segment", next);

@@ -13,16 +13,6 @@ namespace {
 
 std::uint64_t dead_words(const Root& root) { return DeadRows::words_for(root.segment_rows); }
 
-SegmentLayout& checked_segment(const pool::PoolCore& pool, const Root& root, pm::Offset offset,
-                               std::uint64_t first) {
-  const auto valid = [&](const SegmentLayout& layout) {
-    return pm::load(layout.magic) == kSegmentMagic && pm::load(layout.first) == first &&
-           pm::load(layout.count) <= root.segment_rows &&
-           pool.contains(offset, Segment::bytes_for(root));
-  };
-  return pool::checked<SegmentLayout>(pool, offset, "a segment", valid);
-}
-
 }  // namespace
 
 Segment::Segment(pool::PoolCore& pool, const Root& root, pm::Offset offset, std::uint64_t first)
@@ -32,10 +22,19 @@ Segment::Segment(pool::PoolCore& pool, const Root& root, pm::Offset offset, std:
       dimensions_(root.dimensions),
       capacity_(root.segment_rows),
       places_(std::bit_ceil(2 * root.segment_rows)),
-      layout_(&checked_segment(pool, root, offset, first)),
+      layout_(pool.at<SegmentLayout>(offset)),
       dead_(reinterpret_cast<std::uint64_t*>(layout_ + 1)),
       rows_(reinterpret_cast<std::uint32_t*>(dead_ + dead_words(root))),
       visible_(static_cast<std::uint32_t>(pm::load(layout_->count))) {}
+
+void Segment::require_valid(pool::PoolCore& pool, const Root& root, pm::Offset offset,
+                            std::uint64_t first) {
+  pool::checked<SegmentLayout>(pool, offset, "a segment", [&](const SegmentLayout& layout) {
+    return pm::load(layout.magic) == kSegmentMagic && pm::load(layout.first) == first &&
+           pm::load(layout.count) <= root.segment_rows &&
+           pool.allocator().validate_block(offset, bytes_for(root));
+  });
+}
 
 std::uint64_t Segment::bytes_for(const Root& root) {
   return sizeof(SegmentLayout) + dead_words(root) * sizeof(std::uint64_t) +

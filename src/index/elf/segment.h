@@ -22,8 +22,12 @@ namespace perdix::detail::index::elf {
 
 class Segment {
  public:
-  /// Opens the segment at an offset, whose first row must have this TID. Throws corrupt.
+  /// Of the segment at an offset, which is valid, or was formatted by this thread.
   Segment(pool::PoolCore& pool, const Root& root, pm::Offset offset, std::uint64_t first);
+
+  /// Throws corrupt unless a segment lies there whose first row has this TID.
+  static void require_valid(pool::PoolCore& pool, const Root& root, pm::Offset offset,
+                            std::uint64_t first);
 
   static std::uint64_t bytes_for(const Root& root);
 

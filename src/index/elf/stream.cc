@@ -38,7 +38,7 @@ bool Stream::take_listed(const Version& version) {
     if (row.tid < window_ || row.tid >= window_end_) return true;
     if (version.is_dead(row.tid, table_.dead_rows_)) return true;
     add(row.tid);
-    if (full()) after_ = row;
+    if (full()) end_batch(version, row);
     return true;
   };
   const std::optional<Row> begin = after_;
@@ -51,6 +51,15 @@ bool Stream::take_listed(const Version& version) {
   window_ = window_end_;
   window_end_ = 0;
   return window_ >= end_;
+}
+
+/// The next batch begins behind this row. Rows ascend, or a stream of a damaged table would not
+/// end.
+void Stream::end_batch(const Version& version, const Row& row) {
+  const bool ascends = !after_ || after_->values < row.values ||
+                       (after_->values == row.values && after_->tid < row.tid);
+  if (!ascends) version.lists().throw_corrupt(row.tid);
+  after_ = row;
 }
 
 bool Stream::take_inserted(const Version& version) {

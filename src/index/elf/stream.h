@@ -36,6 +36,7 @@ class Stream {
   void add(Tid tid) { tids_[size_++] = tid; }
   void choose_window(const Version& version);
   bool take_listed(const Version& version);
+  void end_batch(const Version& version, const Row& row);
   bool take_inserted(const Version& version);
 
   const Table& table_;

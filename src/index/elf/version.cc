@@ -10,9 +10,9 @@ std::uint64_t* checked_dead(pool::PoolCore& pool, const TableLayout& table) {
   const std::uint64_t tids = pm::load(table.tids);
   const pm::Offset block = pm::load(table.dead);
   if (tids == 0 && block == pm::kNull) return nullptr;
-  const bool sound = tids <= kMaxTids && block % sizeof(std::uint64_t) == 0 &&
-                     pool.contains(block, DeadRows::words_for(tids) * sizeof(std::uint64_t));
-  if (!sound) pool::throw_corrupt(pool, "bits of dead rows", block);
+  const std::uint64_t bytes = DeadRows::words_for(tids) * sizeof(std::uint64_t);
+  if (!pool.allocator().validate_block(block, bytes))
+    pool::throw_corrupt(pool, "bits of dead rows", block);
   return pool.at<std::uint64_t>(block);
 }
 
@@ -21,7 +21,8 @@ std::uint64_t* checked_dead(pool::PoolCore& pool, const TableLayout& table) {
 TableLayout& checked_table(const pool::PoolCore& pool, pm::Offset offset) {
   const auto valid = [&](const TableLayout& table) {
     const std::uint64_t slots = pm::load(table.slots);
-    return pm::load(table.magic) == kTableMagic && slots <= pool.size() / sizeof slots &&
+    return pm::load(table.magic) == kTableMagic && pm::load(table.tids) <= kMaxTids &&
+           pm::load(table.rows) <= pm::load(table.tids) && slots <= pool.size() / sizeof slots &&
            pool.contains(offset, sizeof table + slots * sizeof slots);
   };
   return pool::checked<TableLayout>(pool, offset, "a table", valid);

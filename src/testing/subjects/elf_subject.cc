@@ -126,20 +126,24 @@ class OpenedElf final : public Opened {
     return tids.empty() ? std::nullopt : std::optional(tids.front());
   }
 
-  /// By halving the bounds of the value until no other is within them.
+  /// By halving the bounds of the value until no other is within them. The row is seen as a whole
+  /// in the end, or another thread has changed it meanwhile.
   std::optional<std::string> read(std::string_view key) const {
-    elf::Box box = box_of(key);
-    if (table_->count(box) == 0) return std::nullopt;
-    std::uint32_t& lower = box.lower[2];
-    std::uint32_t& upper = box.upper[2];
-    while (lower < upper) {
-      const std::uint32_t most = upper;
-      upper = lower + (upper - lower) / 2;
-      if (table_->count(box) > 0) continue;
-      lower = upper + 1;
-      upper = most;
+    for (;;) {
+      elf::Box box = box_of(key);
+      if (table_->count(box) == 0) return std::nullopt;
+      std::uint32_t lower = 0;
+      std::uint32_t upper = ~std::uint32_t{0};
+      while (lower < upper) {
+        const std::uint32_t middle = lower + (upper - lower) / 2;
+        box.lower[2] = lower;
+        box.upper[2] = middle;
+        const bool below = table_->count(box) > 0;
+        (below ? upper : lower) = below ? middle : middle + 1;
+      }
+      const std::string value = std::to_string(lower);
+      if (table_->exact(row_of(key, value))) return value;
     }
-    return std::to_string(lower);
   }
 
   /// Another thread may be compacting.
@@ -175,7 +179,9 @@ class ElfSubject final : public Subject {
 
   State create(Medium& medium, detail::util::Random& random) override {
     make_pool(medium, domain_);
+    settles_ = true;
     State state;
+    if (random.one_in(6)) return state;  // the first opening creates the table
     OpenedElf opened(medium, domain_, true);
     for (std::uint64_t steps = random.below(60); steps > 0; --steps) {
       const Step step = next_step(random, state, 0, 1);
@@ -183,7 +189,6 @@ class ElfSubject final : public Subject {
       apply_effects(effects(step, state), state);
     }
     opened.close();
-    settles_ = true;
     return state;
   }
 
@@ -202,7 +207,8 @@ class ElfSubject final : public Subject {
                             : choice < 15 ? kEraseRow
                             : choice < 18 ? kReadRow
                                           : kCompact;
-    return {action, row_key(own), new_value(random)};
+    const auto any = static_cast<std::uint32_t>(random.below(kElfKeys));
+    return {action, row_key(action == kReadRow ? any : own), new_value(random)};
   }
 
   Effects effects(const Step& step, const State& state) const override {
