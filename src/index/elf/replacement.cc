@@ -37,7 +37,9 @@ Position Replacement::reserve(std::uint64_t words) {
     capacity_ = block_words(slots, shift_);
   }
   const Position position = begin_ + words_.size();
-  words_.resize(words_.size() + words);
+  // Zeroed: a block may be linked before all pointers of its last lists are set, and what was in
+  // this memory must not get into the file.
+  words_.resize(words_.size() + words, 0);
   return position;
 }
 

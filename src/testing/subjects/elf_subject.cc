@@ -83,7 +83,13 @@ class OpenedElf final : public Opened {
     return problems;
   }
 
+  /// What a crash left of a table is freed before another is built, and can be had again: else the
+  /// clock decides whether the build uses it.
   StepResult apply(const Step& step) override {
+    if (settles_ && (step.action == kCompact || step.action == kBuild)) {
+      table_->reclaim_space();
+      settle(*pool_.core());
+    }
     const StepResult result = call(step);
     if (settles_) settle(*pool_.core());
     return result;
