@@ -141,7 +141,7 @@ class WordTree : public pool::OpenIndex {
   };
 
   // nbtree.cc
-  LeafRef<K> locate(Key key) const { return upkeep_.locator.locate(key); }
+  [[gnu::always_inline]] LeafRef<K> locate(Key key) const { return upkeep_.locator.locate(key); }
   LeafRef<K> locate_again(Key key) const { return upkeep_.locator.locate_again(key); }
   Lookup find_durable(LeafRef<K>& place, Key key, Hash16 hash) const;
   bool is(Word value, const NewValue* expected) const {
