@@ -169,16 +169,16 @@ class Core {
 
   // replay.cc
   void replay() const;
-  /// What a worker leaves.
+  /// The entries of a worker: all at first, then those that it leaves.
   struct Share {
-    std::vector<Entry*> deferred;
+    std::vector<Entry*> entries;
     std::exception_ptr failure;
   };
   bool replay_entry(Entry& entry) const;
   void replay_alone(std::span<Entry* const> entries) const;
   void replay_together(std::span<Entry* const> entries, unsigned workers) const;
-  void work(std::span<Entry* const> entries, unsigned number, unsigned workers,
-            Share& share) const noexcept;
+  static std::vector<Share> share_out(std::span<Entry* const> entries, unsigned workers);
+  void work(Share& share) const noexcept;
   void replay_queued(const std::vector<Entry*>& entries) const;
   void replay_all() const;
   bool apply(const Entry& entry) const;

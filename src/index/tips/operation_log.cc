@@ -172,11 +172,12 @@ bool OperationLogs::is_due() {
 
 OperationLogs::Cut OperationLogs::cut(const std::vector<Entry*>& earlier) {
   for (Ring& ring : rings_) ring.lock.lock();
-  Cut cut{{}, last_number_.load(std::memory_order_relaxed)};
+  Cut cut{{}, last_number_.load(std::memory_order_relaxed), {}};
   try {
     std::size_t count = earlier.size();
     for (const Ring& ring : rings_) count += ring.queue.size();
     cut.entries.reserve(count);
+    cut.left.reserve(count);
     cut.entries = earlier;
   } catch (...) {
     for (Ring& ring : rings_) ring.lock.unlock();

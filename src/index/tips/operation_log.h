@@ -68,7 +68,8 @@ class OperationLogs {
   /// What cut() takes.
   struct Cut {
     std::vector<Entry*> entries;
-    std::uint64_t number;  // of the newest of all records
+    std::uint64_t number;      // of the newest of all records
+    std::vector<Entry*> left;  // none, with room for all
   };
 
   /// Takes the queues of all rings at one moment (D2), behind entries that were taken earlier.

@@ -96,51 +96,60 @@ void Core::replay_alone(std::span<Entry* const> entries) const {
   }
 }
 
-/// What a worker does: the entries whose hash is its own.
-void Core::work(std::span<Entry* const> entries, unsigned number, unsigned workers,
-                Share& share) const noexcept {
-  for (Entry* entry : entries) {
-    if (entry->hash() % workers != number) continue;
-    bool done = false;
-    try {
-      done = share.failure == nullptr && replay_entry(*entry);
-    } catch (const std::exception&) {
-      share.failure = std::current_exception();
-    }
-    if (!done) share.deferred.push_back(entry);  // there is room
-  }
+/// Entries of one key go to one worker. It alone reads them: what is replayed may be freed.
+std::vector<Core::Share> Core::share_out(std::span<Entry* const> entries, unsigned workers) {
+  std::vector<Share> shares(workers);
+  for (Entry* entry : entries) shares[entry->hash() % workers].entries.push_back(entry);
+  return shares;
 }
 
-/// With replaying_. By several threads, this one among them; entries of one key go to one of them.
+/// What a worker does.
+void Core::work(Share& share) const noexcept {
+  const auto is_done = [&](Entry* entry) {
+    try {
+      return share.failure == nullptr && replay_entry(*entry);
+    } catch (const std::exception&) {
+      share.failure = std::current_exception();
+      return false;
+    }
+  };
+  std::erase_if(share.entries, is_done);
+}
+
+/// With replaying_. By several threads, this one among them.
 void Core::replay_together(std::span<Entry* const> entries, unsigned workers) const {
-  std::vector<Share> shares(workers);
-  for (Share& share : shares) share.deferred.reserve(entries.size());
+  std::vector<Share> shares;
   std::vector<std::thread> threads;
-  threads.reserve(workers);
+  try {
+    shares = share_out(entries, workers);
+    threads.reserve(workers);
+  } catch (...) {
+    deferred_.insert(deferred_.end(), entries.begin(), entries.end());  // there is room
+    throw;
+  }
   for (unsigned i = 1; i < workers; ++i) {
     try {
-      threads.emplace_back([&, i] { work(entries, i, workers, shares[i]); });
+      threads.emplace_back([this, &share = shares[i]] { work(share); });
     } catch (const std::system_error&) {  // no thread is to be had: its share is done here
-      work(entries, i, workers, shares[i]);
+      work(shares[i]);
     }
   }
-  work(entries, 0, workers, shares[0]);
+  work(shares[0]);
   for (std::thread& thread : threads) thread.join();
   std::exception_ptr failure;
   for (const Share& share : shares) {
-    deferred_.insert(deferred_.end(), share.deferred.begin(), share.deferred.end());
+    deferred_.insert(deferred_.end(), share.entries.begin(), share.entries.end());
     if (share.failure) failure = share.failure;
   }
   if (failure) std::rethrow_exception(failure);
   if (uno_.is_due()) reclaim();
 }
 
-/// With replaying_.
+/// With replaying_; deferred_ has room for all.
 void Core::replay_queued(const std::vector<Entry*>& entries) const {
   constexpr std::size_t kAtOnce = 256;  // between two looks at the UNO logs
   const unsigned workers =
       pm::background_work() && entries.size() >= kAtOnce ? scaling_.workers() : 1;
-  deferred_.reserve(entries.size());
   std::span<Entry* const> rest = entries;
   try {
     while (!rest.empty()) {
@@ -157,8 +166,8 @@ void Core::replay_queued(const std::vector<Entry*>& entries) const {
 /// With replaying_. Writes of one key are applied in their order, or superseded ones left out: D2.
 void Core::replay() const {
   backlog_.store(0, std::memory_order_relaxed);
-  const OperationLogs::Cut cut = logs_.cut(deferred_);
-  deferred_.clear();
+  OperationLogs::Cut cut = logs_.cut(deferred_);
+  deferred_ = std::move(cut.left);
   const auto start = std::chrono::steady_clock::now();
   replay_queued(cut.entries);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;

@@ -229,10 +229,21 @@ TYPED_TEST_SUITE(VolatileIndex, Indexes);
 
 struct Everything final : Inspector {
   std::map<Word, Word> pairs;
-  std::size_t nodes = 0;
-  bool node(const void*, std::size_t) override { return ++nodes > 0; }
+  std::vector<void*> nodes;
+  bool node(const void* node, std::size_t) override {
+    nodes.push_back(const_cast<void*>(node));
+    return true;
+  }
   bool pair(Word key, Word value) override { return pairs.emplace(key, value).second; }
 };
+
+/// What such an index leaves.
+template <class Index>
+void free_nodes(const Index& index) {
+  Everything everything;
+  EXPECT_TRUE(index.inspect(everything));
+  for (void* node : everything.nodes) Volatile::free(node);
+}
 
 TYPED_TEST(VolatileIndex, IsAMap) {
   TypeParam index;
@@ -267,9 +278,8 @@ TYPED_TEST(VolatileIndex, IsAMap) {
   }
   Word old_key = 0, old = 0;
   for (const auto& [key, value] : model) EXPECT_TRUE(index.erase(key, old_key, old));
-  Everything everything;
-  EXPECT_TRUE(index.inspect(everything));
   EXPECT_EQ(index.size(), 0U);
+  free_nodes(index);
 }
 
 template <class Index>
@@ -299,6 +309,7 @@ TYPED_TEST(UnorderedIndex, ShowsEachPairOnceWhileItsSizeChanges) {
     for (const auto& [key, times] : shown) EXPECT_EQ(times, 1U) << key << ' ' << grows;
   }
   EXPECT_EQ(index.size(), kStay);
+  free_nodes(index);
 }
 
 TEST(ScalingTest, FollowsTheWriters) {
