@@ -20,7 +20,7 @@ class OrderedMap;
 /// The indexes that Tips makes durable.
 namespace tips {
 
-/// An index whose keys have no order.
+/// What indexes have whose keys have no order.
 struct Unordered {
   template <class K, class V>
   using Engine = detail::index::tips::Map<K, V>;
@@ -28,7 +28,7 @@ struct Unordered {
   using Base = PointIndex<Engine<K, V>, K, V>;
 };
 
-/// An index whose keys are in order.
+/// What those have whose keys are in order.
 struct Ordered {
   template <class K, class V>
   using Engine = detail::index::tips::OrderedMap<K, V>;
@@ -37,14 +37,33 @@ struct Ordered {
 };
 
 /// A hash table with chains and a readers-writer lock.
-struct Hash : Unordered {
+struct Hash {
   static constexpr std::string_view kEngine = "tips:hash";
+  using Order = Unordered;
 };
 
 /// A B+-tree with a readers-writer lock.
-struct BTree : Ordered {
+struct BTree {
   static constexpr std::string_view kEngine = "tips:btree";
+  using Order = Ordered;
 };
+
+/// An index of an engine that was opened.
+template <class Order, Storable K, Storable V>
+struct Opened : Order::template Base<K, V> {
+ protected:
+  Opened(const Pool& pool, std::string_view name, std::string_view engine,
+         const IndexOptions& options);
+};
+
+extern template struct Opened<Unordered, std::uint64_t, std::uint64_t>;
+extern template struct Opened<Unordered, std::uint64_t, std::string>;
+extern template struct Opened<Unordered, std::string, std::uint64_t>;
+extern template struct Opened<Unordered, std::string, std::string>;
+extern template struct Opened<Ordered, std::uint64_t, std::uint64_t>;
+extern template struct Opened<Ordered, std::uint64_t, std::string>;
+extern template struct Opened<Ordered, std::string, std::uint64_t>;
+extern template struct Opened<Ordered, std::string, std::string>;
 
 }  // namespace tips
 
@@ -63,21 +82,15 @@ struct BTree : Ordered {
 /// may wait for space: they are found, and put() throws out_of_space until they have got it.
 /// for_each() and scan() copy pairs in batches of 128, or 64 KiB of strings.
 template <class Plugin, Storable K, Storable V>
-class Tips : public Plugin::template Base<K, V> {
+class Tips : public tips::Opened<typename Plugin::Order, K, V> {
  public:
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, out_of_space, corrupt. Cost:
-  /// looks at each node once, since the file may hold anything, and reads the operational logs.
-  Tips(const Pool& pool, std::string_view name, const IndexOptions& options = {});
+  /// reads the operational logs, up to 2 MiB and what is too large for them. A thread of the
+  /// index's own looks at each node once, since the file may hold anything, and replays the logs;
+  /// until it has, lookups take longer, and scans and size() wait for it.
+  Tips(const Pool& pool, std::string_view name, const IndexOptions& options = {})
+      : tips::Opened<typename Plugin::Order, K, V>(pool, name, Plugin::kEngine, options) {}
 };
-
-extern template class Tips<tips::Hash, std::uint64_t, std::uint64_t>;
-extern template class Tips<tips::Hash, std::uint64_t, std::string>;
-extern template class Tips<tips::Hash, std::string, std::uint64_t>;
-extern template class Tips<tips::Hash, std::string, std::string>;
-extern template class Tips<tips::BTree, std::uint64_t, std::uint64_t>;
-extern template class Tips<tips::BTree, std::uint64_t, std::string>;
-extern template class Tips<tips::BTree, std::string, std::uint64_t>;
-extern template class Tips<tips::BTree, std::string, std::string>;
 
 }  // namespace perdix

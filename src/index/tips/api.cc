@@ -1,4 +1,4 @@
-// The public class Tips: opens the index by name; its calls go to the engine.
+// The public classes of Tips: open the index by name; its calls go to the engine.
 #include <perdix/tips.h>
 
 #include "index/common/open_or_remove.h"
@@ -7,11 +7,12 @@
 
 namespace perdix {
 
-template <class Plugin, Storable K, Storable V>
-Tips<Plugin, K, V>::Tips(const Pool& pool, std::string_view name, const IndexOptions& options)
-    : Plugin::template Base<K, V>(
-          detail::index::open_typed<typename Plugin::template Engine<K, V>, K, V>(
-              pool, name, Plugin::kEngine, options)) {}
+template <class Order, Storable K, Storable V>
+tips::Opened<Order, K, V>::Opened(const Pool& pool, std::string_view name, std::string_view engine,
+                                  const IndexOptions& options)
+    : Order::template Base<K, V>(
+          detail::index::open_typed<typename Order::template Engine<K, V>, K, V>(pool, name, engine,
+                                                                                 options)) {}
 
 template class PointIndex<detail::index::tips::Map<std::uint64_t, std::uint64_t>, std::uint64_t,
                           std::uint64_t>;
@@ -40,13 +41,13 @@ template class OrderedIndex<detail::index::tips::OrderedMap<std::string, std::ui
 template class OrderedIndex<detail::index::tips::OrderedMap<std::string, std::string>, std::string,
                             std::string>;
 
-template class Tips<tips::Hash, std::uint64_t, std::uint64_t>;
-template class Tips<tips::Hash, std::uint64_t, std::string>;
-template class Tips<tips::Hash, std::string, std::uint64_t>;
-template class Tips<tips::Hash, std::string, std::string>;
-template class Tips<tips::BTree, std::uint64_t, std::uint64_t>;
-template class Tips<tips::BTree, std::uint64_t, std::string>;
-template class Tips<tips::BTree, std::string, std::uint64_t>;
-template class Tips<tips::BTree, std::string, std::string>;
+template struct tips::Opened<tips::Unordered, std::uint64_t, std::uint64_t>;
+template struct tips::Opened<tips::Unordered, std::uint64_t, std::string>;
+template struct tips::Opened<tips::Unordered, std::string, std::uint64_t>;
+template struct tips::Opened<tips::Unordered, std::string, std::string>;
+template struct tips::Opened<tips::Ordered, std::uint64_t, std::uint64_t>;
+template struct tips::Opened<tips::Ordered, std::uint64_t, std::string>;
+template struct tips::Opened<tips::Ordered, std::string, std::uint64_t>;
+template struct tips::Opened<tips::Ordered, std::string, std::string>;
 
 }  // namespace perdix

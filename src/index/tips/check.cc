@@ -77,6 +77,7 @@ IndexStats Core::stats() const {
   stats.leaves = reach.blocks();
   stats.dram_bytes = sizeof *this + cache_->dram_bytes();
   stats.recovery_seconds = recovery_seconds_;
+  stats.resumption_seconds = resumption_.seconds();
   return stats;
 }
 

@@ -8,6 +8,7 @@
 //   write_through.cc writes while the pool is nearly full
 //   replay.cc        from the logs into the plug-in; reclamation of the logs
 //   recovery.cc      what happens on open: creation, recovery; destruction
+//   inspection.cc    whether the index is one, after it was opened
 //   check.cc         verification; statistics
 //
 // Locks, in their order: replaying_, a bucket's, a ring's, Uno's. A writer that has a bucket or a
@@ -25,6 +26,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -33,6 +35,7 @@
 #include <perdix/types.h>
 
 #include "epoch/guard.h"
+#include "index/common/resumption.h"
 #include "index/tips/cache.h"
 #include "index/tips/operation_log.h"
 #include "index/tips/plugin.h"
@@ -53,7 +56,7 @@ struct Kinds {
 class Core {
  public:
   /// Opens or creates the index below the root.
-  Core(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin, Kinds kinds);
+  Core(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin, Kinds kinds, bool resumes);
   ~Core();  ///< replays what is left, if it can
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
@@ -149,13 +152,21 @@ class Core {
   bool find_in_index(std::string_view key, const Use& use) const {
     const KeyWord wanted(key, kinds_.key);
     Word value = 0;
-    const bool found = plugin_.find(index_, wanted.word(), &value);
+    const bool found = is_inspected() ? plugin_.find(index_, wanted.word(), &value)
+                                      : find_doubting(wanted.word(), value);
     if (found) use(value);
     return found;
   }
   Attempt try_write(Entry& entry, Decide decide, void* context);
   bool allows(const Entry& entry, const Entry* old, Decide decide, void* context) const;
   void after_write();
+
+  // inspection.cc
+  bool is_inspected() const { return inspected_.load(std::memory_order_acquire); }
+  bool inspect(const std::stop_token& stop) const;
+  void inspect_if_small() const;
+  void start_inspection();
+  bool find_doubting(Word key, Word& value) const;
 
   // check.cc
   std::int64_t pending_pairs() const;
@@ -195,7 +206,6 @@ class Core {
   static Header& checked_header(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin);
   void recover();
   void recover_entry(const LoggedWrite& write);
-  void require_sound() const;
   void give_entries_up() noexcept;
   void erase_everything();
   void erase_word(Word wanted);
@@ -206,7 +216,8 @@ class Core {
   Header& header_;
   const Plugin& plugin_;
   const Kinds kinds_;
-  void* index_;  // the plug-in's object
+  const bool resumes_;  // in the background
+  void* index_;         // the plug-in's object
 
   mutable Uno uno_;
   mutable OperationLogs logs_;
@@ -224,7 +235,9 @@ class Core {
   mutable std::atomic<std::uint64_t> replays_{0}, reclamations_{0};
   double recovery_seconds_ = 0;
   bool destroyed_ = false;
-  std::optional<pool::Background::Job> job_;  // last: it uses all of the above
+  mutable std::atomic<bool> inspected_{false};
+  std::optional<pool::Background::Job> job_;  // it uses all of the above
+  mutable Resumption resumption_;             // and so does this, which ends first
 };
 
 }  // namespace perdix::detail::index::tips

@@ -101,10 +101,10 @@ class Map : public pool::OpenIndex {
   using Key = View<K>;
   using Value = View<V>;
 
-  explicit Map(pool::IndexHandle handle, const IndexOptions& = {})
+  explicit Map(pool::IndexHandle handle, const IndexOptions& options = {})
       : handle_(std::move(handle)),
         core_(handle_.pool(), handle_.root(), find_plugin(handle_.info().engine, kKinds.key),
-              kKinds),
+              kKinds, options.resume_in_background),
         listed_(handle_.pool().open_indexes(), *this) {}
 
   static void destroy(pool::PoolCore& pool, std::uint64_t& root) {

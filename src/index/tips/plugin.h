@@ -64,6 +64,34 @@ struct StringKeys {
   static std::uint64_t hash(Word key);
 };
 
+/// What lookups ask of an index that was inspected, before they read a node: nothing.
+struct Trusting {
+  static constexpr bool kDoubts = false;
+  static constexpr bool readable(const void*, std::size_t) { return true; }
+  static constexpr bool holds(const void*, std::size_t) { return true; }
+  static constexpr bool key(Word) { return true; }
+  static constexpr bool damaged() { return false; }
+};
+
+/// The same of an index that was not, and may be damaged.
+class Doubting {
+ public:
+  static constexpr bool kDoubts = true;
+  virtual ~Doubting() = default;
+  /// Whether a node may be read. Each node once: a way that leads back ends.
+  virtual bool readable(const void* node, std::size_t bytes) const = 0;
+  /// The same of what a way may meet again, as an array, and of the word of a key.
+  virtual bool holds(const void* block, std::size_t bytes) const = 0;
+  virtual bool key(Word key) const = 0;
+
+  /// The lookup can't go on. Returns false, which it returns.
+  bool damaged() const { return !(damaged_ = true); }
+  bool is_damaged() const { return damaged_; }
+
+ private:
+  mutable bool damaged_ = false;
+};
+
 /// Is shown the nodes and the pairs of an index. A node is read only after node() has said that it
 /// may be, so a damaged index ends the visit instead of the process.
 class Inspector {
@@ -72,6 +100,8 @@ class Inspector {
   /// False: there is no such node, or it was shown before.
   virtual bool node(const void* node, std::size_t bytes) = 0;
   virtual bool pair(Word key, Word value) = 0;
+  /// Whether the first bytes of a node may be read, which tell its size.
+  virtual bool readable(const void*, std::size_t) { return true; }
 };
 
 /// Shows pairs until it returns false.
@@ -91,6 +121,8 @@ struct Plugin {
   /// False if the key was not there; else its words are the caller's again.
   bool (*erase)(void* index, Word key, Word* old_key, Word* old_value);
   bool (*find)(const void* index, Word key, Word* value);
+  /// The same before inspect() has ended.
+  bool (*find_doubting)(const void* index, const Doubting& doubt, Word key, Word* value);
   std::uint64_t (*size)(const void* index);
   /// Ordered: shows the pairs from a key on, ascending; `from` null: from the first.
   void (*scan)(const void* index, const Word* from, void* context, ShowPair show);

@@ -12,7 +12,6 @@
 #include "index/tips/core.h"
 #include "index/tips/damage.h"
 #include "index/tips/plugins.h"
-#include "index/tips/reach.h"
 #include "pool/origin.h"
 #include "pool/pool_core.h"
 
@@ -109,11 +108,13 @@ Header& Core::checked_header(pool::PoolCore& pool, std::uint64_t& root, const Pl
   return header;
 }
 
-Core::Core(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin, Kinds kinds)
+Core::Core(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin, Kinds kinds,
+           bool resumes)
     : pool_(pool),
       header_(checked_header(pool, root, plugin)),
       plugin_(plugin),
       kinds_(kinds),
+      resumes_(resumes),
       index_(pool.at<std::byte>(header_.object)),
       uno_(pool, header_),
       logs_(pool, header_) {
@@ -127,10 +128,11 @@ Core::Core(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin, Kind
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   job_.emplace(pool.background(), [this] { replay_in_background(); });
-  if (backlog_.load(std::memory_order_relaxed) > 0) job_->request();
+  if (is_inspected() && backlog_.load(std::memory_order_relaxed) > 0) job_->request();
+  start_inspection();
 }
 
-/// Nothing of the index is read before it was rolled back and found sound.
+/// Nothing of the index is read before it was rolled back.
 void Core::recover() {
   if (uno_.is_flushed()) {
     logs_.recover([](const LoggedWrite&) {});  // finds the rings
@@ -141,7 +143,7 @@ void Core::recover() {
   pm::before_write(index_, plugin_.object_bytes);
   plugin_.renew_locks(index_);
   report_index();
-  require_sound();
+  inspect_if_small();
   cache_.emplace(pool_.reclaimer(), cache_bits(plugin_.size(index_)));
   logs_.recover([this](const LoggedWrite& write) { recover_entry(write); });
   replayed_to_ = pm::load(header_.reclaimed);
@@ -162,17 +164,12 @@ void Core::recover_entry(const LoggedWrite& write) {
   backlog_.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// The file may hold anything: no address in it is followed before it is known to lead to a node.
-void Core::require_sound() const {
-  Reach reach(pool_, kinds_);
-  if (!plugin_.inspect(index_, reach)) throw_corrupt(pool_, "the plugged-in index");
-}
-
 Core::~Core() {
+  resumption_.stop();
   job_.reset();
   if (destroyed_) return;
   try {
-    replay_all();
+    if (is_inspected()) replay_all();
   } catch (const std::exception&) {  // the records stay, and the next opening replays them
   }
   give_entries_up();
@@ -257,8 +254,9 @@ void Core::free_framework(std::uint64_t& root) {
 void Core::destroy(pool::PoolCore& pool, std::uint64_t& root, Kinds kinds) {
   if (pm::load(root) == pm::kNull) return;
   const Header& header = header_at(pool, pm::load(root));
-  Core core(pool, root, plugin_behind(pool, header, kinds.key), kinds);
+  Core core(pool, root, plugin_behind(pool, header, kinds.key), kinds, false);
   core.job_.reset();
+  core.inspect({});
   core.replayed_to_ = core.logs_.last_number();  // no record matters any more
   core.give_entries_up();
   core.erase_everything();

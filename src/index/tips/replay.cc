@@ -165,6 +165,7 @@ void Core::replay_queued(const std::vector<Entry*>& entries) const {
 
 /// With replaying_. Writes of one key are applied in their order, or superseded ones left out: D2.
 void Core::replay() const {
+  inspect({});
   backlog_.store(0, std::memory_order_relaxed);
   OperationLogs::Cut cut = logs_.cut(deferred_);
   deferred_ = std::move(cut.left);
@@ -210,6 +211,7 @@ void Core::finish_reclamation() const {
 
 void Core::replay_in_background() noexcept {
   requested_.store(false);
+  if (!is_inspected() && resumes_) return;  // what inspects it replays too
   try {
     catch_up();
   } catch (const std::exception&) {  // the next call that needs it meets the same

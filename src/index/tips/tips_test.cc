@@ -16,6 +16,7 @@
 #include "index/tips/cache.h"
 #include "index/tips/indexes/btree.h"
 #include "index/tips/indexes/hash_table.h"
+#include "index/tips/map.h"
 #include "index/tips/scaling.h"
 #include "pool/pool_core.h"
 #include "util/hash.h"
@@ -218,6 +219,143 @@ TYPED_TEST(EmptiedIndex, GivesItsSpaceBack) {
   EXPECT_TRUE(index.check().ok());
   pool.core()->reclaim_space();
   EXPECT_LT(pool.info().allocated, full / 8);
+}
+
+// --- Before the inspection of what was opened has ended ---
+
+constexpr U64 kMany = 12'000;  // so many that opening doesn't look at all
+
+template <class T>
+T datum(U64 number) {
+  if constexpr (std::is_same_v<T, U64>)
+    return number;
+  else
+    return "number " + std::to_string(number);
+}
+
+/// Keys in no order.
+template <class T>
+T key_of(U64 i) {
+  return datum<T>(util::hash(i));
+}
+
+template <class P, class K, class V>
+struct Typed {
+  using Key = K;
+  using Value = V;
+  /// With a look at its blocks.
+  struct Index : Tips<P, K, V> {
+    using Tips<P, K, V>::Tips;
+    std::vector<pm::Offset> blocks() const {
+      std::vector<pm::Offset> all;
+      this->engine().for_each_block([&](pm::Offset block) { all.push_back(block); });
+      return all;
+    }
+  };
+};
+
+template <class Typed>
+class OpenedIndex : public TipsTest {
+ protected:
+  using Index = typename Typed::Index;
+  using Key = typename Typed::Key;
+  using Value = typename Typed::Value;
+
+  static IndexOptions without_thread() {
+    IndexOptions options;
+    options.resume_in_background = false;
+    return options;
+  }
+  static void fill(const Pool& pool) {
+    Index index(pool, "t");
+    for (U64 i = 0; i < kMany; ++i) index.put(key_of<Key>(i), datum<Value>(i));
+  }
+  static void put_one(const Pool& pool) {
+    Index index(pool, "t", without_thread());
+    index.put(datum<Key>(1), datum<Value>(1));
+    EXPECT_FALSE(index.erase(datum<Key>(2)));
+    EXPECT_TRUE(index.erase(key_of<Key>(1)));
+  }
+  static void expect_all(const Index& index) {
+    for (U64 i = 2; i < kMany; i += 7) ASSERT_EQ(index.get(key_of<Key>(i)), datum<Value>(i)) << i;
+    EXPECT_EQ(index.get(datum<Key>(1)), datum<Value>(1));
+    EXPECT_EQ(index.get(key_of<Key>(1)), std::nullopt);
+    EXPECT_EQ(index.get(datum<Key>(3)), std::nullopt);
+  }
+};
+
+template <class P>
+using Integers = Typed<P, U64, U64>;
+template <class P>
+using Strings = Typed<P, std::string, std::string>;
+using OpenedIndexes = ::testing::Types<Integers<perdix::tips::Hash>, Strings<perdix::tips::Hash>,
+                                       Integers<perdix::tips::BTree>, Strings<perdix::tips::BTree>>;
+TYPED_TEST_SUITE(OpenedIndex, OpenedIndexes);
+
+TYPED_TEST(OpenedIndex, AnswersBeforeItIsInspected) {
+  this->die_after([](const Pool& pool) { TestFixture::fill(pool), TestFixture::put_one(pool); });
+  const Pool pool = this->open();
+  {
+    const typename TestFixture::Index index(pool, "t", this->without_thread());
+    this->expect_all(index);  // each of them on its own
+    EXPECT_EQ(index.size(), kMany);
+    this->expect_all(index);
+  }
+  EXPECT_TRUE(pool.check().ok());
+}
+
+TYPED_TEST(OpenedIndex, IsWrittenWhileItIsInspected) {
+  this->die_after([](const Pool& pool) { TestFixture::fill(pool); });
+  for (U64 round = 0; round < 3; ++round) {
+    const Pool pool = this->open();
+    this->put_one(pool);  // and is closed before it was inspected
+    typename TestFixture::Index index(pool, "t");
+    std::thread reader([&] { this->expect_all(index); });
+    for (U64 i = kMany; i < kMany + 1000; ++i)
+      index.put(key_of<typename TestFixture::Key>(i), datum<typename TestFixture::Value>(i));
+    reader.join();
+    EXPECT_EQ(index.size(), kMany + 1000);
+    index.put(key_of<typename TestFixture::Key>(1), datum<typename TestFixture::Value>(1));
+    for (U64 i = kMany; i < kMany + 1000; ++i)
+      EXPECT_TRUE(index.erase(key_of<typename TestFixture::Key>(i)));
+    for (const std::string& problem : index.check().problems) ADD_FAILURE() << problem;
+  }
+}
+
+// What a damaged index leads to is an error of some calls, and never the end of the process.
+TYPED_TEST(OpenedIndex, MayBeDamaged) {
+  std::vector<pm::Offset> blocks;
+  {
+    const Pool pool = this->open();
+    this->fill(pool);
+    blocks = typename TestFixture::Index(pool, "t").blocks();
+  }
+  unsigned right = 0;
+  for (U64 round = 0; round < 8; ++round) {
+    const Pool pool = this->open();
+    util::Random random(round);
+    const auto some = [&] { return blocks[blocks.size() / 2 + random.below(blocks.size() / 2)]; };
+    for (int i = 0; i < 20; ++i) {
+      auto* const words = pool.core()->template at<U64>(some());
+      const auto* const other = pool.core()->template at<std::byte>(some());
+      words[random.below(4)] = random.one_in(2) ? random() : reinterpret_cast<U64>(other);
+    }
+    try {
+      typename TestFixture::Index index(pool, "t", this->without_thread());
+      for (U64 i = 0; i < kMany; i += 5) {
+        try {
+          const auto key = key_of<typename TestFixture::Key>(i);
+          right += index.get(key) == datum<typename TestFixture::Value>(i) ? 1 : 0;
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), Errc::corrupt);
+        }
+      }
+      (void)index.check();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::corrupt);
+    }
+  }
+  EXPECT_GT(right, kMany / 5);  // of each round, if all were
 }
 
 // --- The plug-ins without the framework: one source, volatile too ---

@@ -75,13 +75,20 @@ class BTree {
     return true;
   }
 
-  bool find(Word key, Word& value) const {
+  bool find(Word key, Word& value) const { return find(Trusting(), key, value); }
+
+  template <class Trust>
+  bool find(const Trust& trust, Word key, Word& value) const {
     const std::shared_lock guard(lock_);
-    const Node* const leaf = leaf_of(&key);
-    if (leaf == nullptr) return false;
-    const unsigned i = rank(*leaf, key);
-    if (i == leaf->count || !Keys::equal(leaf->entries[i].key, key)) return false;
-    value = leaf->entries[i].slot;
+    const Node* node = root_;
+    if (node == nullptr) return false;
+    for (;; node = child(*node, child_of(*node, key))) {
+      if (!is_readable(trust, node)) return trust.damaged();
+      if (node->level == 0) break;
+    }
+    const unsigned i = rank(*node, key);
+    if (i == node->count || !Keys::equal(node->entries[i].key, key)) return false;
+    value = node->entries[i].slot;
     return true;
   }
 
@@ -164,6 +171,17 @@ class BTree {
     const Entry* const end = node.entries + node.count;
     const Entry* const after = std::upper_bound(node.entries + 1, end, key, less);
     return static_cast<unsigned>(after - node.entries - 1);
+  }
+
+  template <class Trust>
+  static bool is_readable(const Trust& trust, const Node* node) {
+    if constexpr (!Trust::kDoubts) return true;
+    if (!trust.readable(node, sizeof(Node)) || node->count == 0 || node->count > kFanout)
+      return false;
+    // The first key of an inner node means nothing.
+    for (unsigned i = node->level == 0 ? 0 : 1; i < node->count; ++i)
+      if (!trust.key(node->entries[i].key)) return false;
+    return true;
   }
 
   /// The leaf of a key; null: of the least one.

@@ -56,12 +56,21 @@ class HashTable {
     return true;
   }
 
-  bool find(Word key, Word& value) const {
+  bool find(Word key, Word& value) const { return find(Trusting(), key, value); }
+
+  template <class Trust>
+  bool find(const Trust& trust, Word key, Word& value) const {
     const std::shared_lock guard(lock_);
     if (buckets_ == nullptr) return false;
-    const Node* const node = find_link(Keys::hash(key), key);
-    if (node != nullptr) value = node->value;
-    return node != nullptr;
+    if (!are_readable(trust)) return trust.damaged();
+    const std::uint64_t hash = Keys::hash(key);
+    for (const Node* node = bucket(hash); node != nullptr; node = node->next) {
+      if (!trust.readable(node, sizeof(Node))) return trust.damaged();
+      if (node->hash != hash) continue;
+      if (!trust.key(node->key)) return trust.damaged();
+      if (Keys::equal(node->key, key)) return value = node->value, true;
+    }
+    return false;
   }
 
   std::uint64_t size() const {
@@ -83,9 +92,7 @@ class HashTable {
 
   bool inspect(Inspector& inspector) const {
     if (buckets_ == nullptr) return size_ == 0 && next_ == nullptr && bits_ == kFirstBits;
-    const bool sound = bits_ >= kFirstBits && bits_ <= kMostBits && moved_ < array_size(bits_) &&
-                       moved_ % kAtOnce == 0 && (next_ != nullptr || moved_ == 0);
-    if (!sound || !inspector.node(buckets_, array_bytes(bits_))) return false;
+    if (!has_sound_sizes() || !inspector.node(buckets_, array_bytes(bits_))) return false;
     std::uint64_t pairs = 0;
     for (std::uint64_t i = moved_; i < array_size(bits_); ++i)
       if (!inspect_chain(inspector, buckets_[i], i, bits_, pairs)) return false;
@@ -119,6 +126,20 @@ class HashTable {
   static void set(T& place, std::type_identity_t<T> value) {
     Memory::add(&place, sizeof place);
     place = value;
+  }
+
+  bool has_sound_sizes() const {
+    const bool sound = bits_ >= kFirstBits && bits_ <= kMostBits && moved_ < array_size(bits_) &&
+                       moved_ % kAtOnce == 0;
+    if (!sound || next_ == nullptr) return sound && moved_ == 0;
+    return next_bits_ >= kFirstBits && (next_bits_ == bits_ + 1 || next_bits_ + 1 == bits_);
+  }
+
+  template <class Trust>
+  bool are_readable(const Trust& trust) const {
+    if constexpr (!Trust::kDoubts) return true;
+    return has_sound_sizes() && trust.holds(buckets_, array_bytes(bits_)) &&
+           (next_ == nullptr || trust.holds(next_, array_bytes(next_bits_)));
   }
 
   Node*& bucket(std::uint64_t hash) const {
@@ -190,8 +211,7 @@ class HashTable {
 
   /// The array that buckets are being moved to: it has none of those that come next.
   bool inspect_next(Inspector& inspector, std::uint64_t& pairs) const {
-    if (next_bits_ != bits_ + 1 && next_bits_ + 1 != bits_) return false;
-    if (next_bits_ < kFirstBits || !inspector.node(next_, array_bytes(next_bits_))) return false;
+    if (!inspector.node(next_, array_bytes(next_bits_))) return false;
     for (std::uint64_t i = 0; i < array_size(next_bits_); ++i) {
       const bool filled = i << (64 - next_bits_) >> (64 - bits_) < moved_;
       if (!filled && next_[i] != nullptr) return false;

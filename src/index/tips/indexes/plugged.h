@@ -33,6 +33,9 @@ constexpr Plugin plugin_of(std::string_view name) {
   plugin.find = [](const void* index, Word key, Word* value) {
     return static_cast<const Index*>(index)->find(key, *value);
   };
+  plugin.find_doubting = [](const void* index, const Doubting& doubt, Word key, Word* value) {
+    return static_cast<const Index*>(index)->find(doubt, key, *value);
+  };
   plugin.size = [](const void* index) { return static_cast<const Index*>(index)->size(); };
   plugin.inspect = [](const void* index, Inspector& inspector) {
     return static_cast<const Index*>(index)->inspect(inspector);
