@@ -85,7 +85,8 @@ BUGS = [
     Bug(
         "elf: a table counts without a fence before",
         ELF_BUILD,
-        "  pm.commit(root_->current, replacement.spare());  // fences first: all of the table is durable\n",
+        "  pm.commit(root_->current, replacement.spare());  // fences first: all of the table is "
+        "durable\n",
         "  pm.publish(root_->current, replacement.spare());\n",
         ELF,
     ),
@@ -169,7 +170,8 @@ BUGS = [
         "elf: equal rows are sorted against the order of their numbers",
         ELF_SORTER,
         "    for (const std::uint32_t row : rows) to[ends_[digit(row)]++] = row;\n",
-        "    for (std::size_t i = rows.size(); i > 0; --i) to[ends_[digit(rows[i - 1])]++] = rows[i - 1];\n",
+        "    for (std::size_t i = rows.size(); i > 0; --i)\n"
+        "      to[ends_[digit(rows[i - 1])]++] = rows[i - 1];\n",
         ELF_UNIT,
     ),
     # --- Caches ---
