@@ -197,8 +197,8 @@ class Elf {
 
   /// Replaces all rows: row i has the values columns[0][i], columns[1][i], ... and the TID i.
   /// Returns false if `progress` cancelled it; then nothing has changed. Throws in_use while
-  /// another build() or compact() runs. Cost: DRAM of 4 bytes for each row, and of the rows that
-  /// share a value of the first dimension, at most a million rows.
+  /// another build() or compact() runs. Cost: DRAM of 8 bytes for each row, and about
+  /// 100,000 rows of all columns.
   bool build(Columns columns, const Progress& progress = nullptr);
 
   /// Adds a row; returns its TID. Cost: the row's lines and a word in PM.

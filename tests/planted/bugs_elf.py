@@ -4,11 +4,9 @@ from bug import (
     ELF,
     ELF_BLOCKS,
     ELF_BUILD,
-    ELF_DEAD_ROWS,
     ELF_DYNAMIC_CACHE,
     ELF_ENGINE,
     ELF_IMAGE,
-    ELF_RECOVERY,
     ELF_REPLACEMENT,
     ELF_SEGMENT,
     ELF_SORTER,
@@ -28,17 +26,6 @@ BUGS = [
         ELF,
     ),
     Bug(
-        "elf: a row is shown before it is durable",
-        ELF_SEGMENT,
-        "  pool_.pm().commit(layout_->count, i + 1);  // the insert's commit\n"
-        "  enter(i);\n"
-        "  visible_.store(i + 1, std::memory_order_release);\n",
-        "  enter(i);\n"
-        "  visible_.store(i + 1, std::memory_order_release);\n"
-        "  pool_.pm().commit(layout_->count, i + 1);\n",
-        ELF,
-    ),
-    Bug(
         "elf: a segment is linked before its head is durable",
         ELF_SEGMENT,
         "  pool.pm().flush(&layout, head);  // the commit that links it fences\n",
@@ -53,14 +40,6 @@ BUGS = [
         ELF,
     ),
     Bug(
-        "elf: a reader shows that a row is gone that a crash brings back",
-        ELF_DEAD_ROWS,
-        "    if (unpersisted_.load(std::memory_order_acquire) != 0)\n"
-        "      pm_.persist(&word, sizeof word);  // as said above\n",
-        "",
-        ELF,
-    ),
-    Bug(
         "elf: a row is found after it was erased from a segment",
         ELF_ENGINE,
         "      if (!dead_rows_.is_dead(s->dead(), i)) found = static_cast<Tid>(s->first() + i);\n",
@@ -68,13 +47,6 @@ BUGS = [
         ELF_UNIT,
     ),
     # --- Creation, build, compact ---
-    Bug(
-        "elf: the root counts before it is durable",
-        ELF_RECOVERY,
-        "  pool().pm().flush(to, sizeof root);  // the commit fences\n",
-        "",
-        ELF,
-    ),
     Bug(
         "elf: a table counts before its fields are durable",
         ELF_BUILD,
@@ -85,8 +57,8 @@ BUGS = [
     Bug(
         "elf: a table counts without a fence before",
         ELF_BUILD,
-        "  pm.commit(root_->current, replacement.spare());  // fences first: all of the table is "
-        "durable\n",
+        "  pm.commit(root_->current, replacement.spare());"
+        "  // fences first: all of the table is durable\n",
         "  pm.publish(root_->current, replacement.spare());\n",
         ELF,
     ),

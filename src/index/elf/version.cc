@@ -5,6 +5,14 @@
 namespace perdix::detail::index::elf {
 namespace {
 
+/// A table that counts. Fields of one that was not finished may be of any moment.
+TableLayout& checked_complete_table(const pool::PoolCore& pool, pm::Offset offset) {
+  TableLayout& table = checked_table(pool, offset);
+  const std::uint64_t tids = pm::load(table.tids);
+  if (tids > kMaxTids || pm::load(table.rows) > tids) pool::throw_corrupt(pool, "a table", offset);
+  return table;
+}
+
 /// The bits of a table's dead rows; null if it has no TIDs.
 std::uint64_t* checked_dead(pool::PoolCore& pool, const TableLayout& table) {
   const std::uint64_t tids = pm::load(table.tids);
@@ -21,15 +29,14 @@ std::uint64_t* checked_dead(pool::PoolCore& pool, const TableLayout& table) {
 TableLayout& checked_table(const pool::PoolCore& pool, pm::Offset offset) {
   const auto valid = [&](const TableLayout& table) {
     const std::uint64_t slots = pm::load(table.slots);
-    return pm::load(table.magic) == kTableMagic && pm::load(table.tids) <= kMaxTids &&
-           pm::load(table.rows) <= pm::load(table.tids) && slots <= pool.size() / sizeof slots &&
+    return pm::load(table.magic) == kTableMagic && slots <= pool.size() / sizeof slots &&
            pool.contains(offset, sizeof table + slots * sizeof slots);
   };
   return pool::checked<TableLayout>(pool, offset, "a table", valid);
 }
 
 Version::Version(pool::PoolCore& pool, const Root& root, pm::Offset offset)
-    : table_(checked_table(pool, offset)),
+    : table_(checked_complete_table(pool, offset)),
       generation_(pm::load(table_.generation)),
       tids_(pm::load(table_.tids)),
       dead_(checked_dead(pool, table_)),

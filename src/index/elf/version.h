@@ -79,7 +79,7 @@ auto with_source(const Version& version, const Use& use) {
   return use(version.lists(), source);
 }
 
-/// The table at an offset. Throws corrupt.
+/// The table at an offset, complete or not. Throws corrupt.
 TableLayout& checked_table(const pool::PoolCore& pool, pm::Offset offset);
 
 }  // namespace perdix::detail::index::elf

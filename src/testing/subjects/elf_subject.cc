@@ -26,6 +26,7 @@ namespace elf = detail::index::elf;
 
 constexpr unsigned kElfKeys = 60;
 constexpr unsigned kElfDimensions = 3;
+constexpr unsigned kSharedKeys = 12;
 constexpr unsigned kMostBuilt = 25;
 
 enum ElfAction : unsigned { kInsertRow, kEraseRow, kReadRow, kCompact, kBuild };
@@ -205,15 +206,17 @@ class ElfSubject final : public Subject {
   Step next_step(detail::util::Random& random, const State&, unsigned thread,
                  unsigned threads) override {
     settles_ = threads == 1;
-    const auto own =
-        static_cast<std::uint32_t>(random.below(kElfKeys / threads) * threads + thread);
+    // Several threads look at few rows, and often, so that they see each other's steps.
+    const unsigned keys = threads == 1 ? kElfKeys : kSharedKeys;
+    const auto own = static_cast<std::uint32_t>(random.below(keys / threads) * threads + thread);
+    const auto any = static_cast<std::uint32_t>(random.below(keys));
     const std::uint64_t choice = random.below(20);
     if (choice == 0 && threads == 1) return {kBuild, "", some_rows(random)};
-    const unsigned action = choice < 10   ? kInsertRow
-                            : choice < 15 ? kEraseRow
-                            : choice < 18 ? kReadRow
-                                          : kCompact;
-    const auto any = static_cast<std::uint32_t>(random.below(kElfKeys));
+    const std::uint64_t writes = threads == 1 ? 15 : 10;
+    const unsigned action = choice < writes / 3 * 2 ? kInsertRow
+                            : choice < writes       ? kEraseRow
+                            : choice < 18           ? kReadRow
+                                                    : kCompact;
     return {action, row_key(action == kReadRow ? any : own), new_value(random)};
   }
 
