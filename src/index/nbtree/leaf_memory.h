@@ -13,6 +13,7 @@
 #include <new>
 
 #include "index/common/scan_orders.h"
+#include "index/common/word.h"
 #include "index/nbtree/leaf.h"
 #include "pool/pool_core.h"
 #include "util/arena.h"
