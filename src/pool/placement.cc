@@ -12,7 +12,13 @@
 namespace perdix::detail::pool {
 namespace {
 
+#if defined(__SANITIZE_THREAD__)
+// Its runtime refuses all addresses but its own ranges. This one is small: a pool with a larger
+// max_size goes where the kernel puts it.
+constexpr std::uint64_t kBegin = 0x10'0000'0000, kEnd = 0x80'0000'0000;
+#else
 constexpr std::uint64_t kBegin = 0x2000'0000'0000, kEnd = 0x5000'0000'0000;
+#endif
 constexpr std::uint64_t kStep = std::uint64_t{64} << 30;
 constexpr unsigned kAttempts = 8;
 
