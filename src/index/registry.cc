@@ -9,7 +9,6 @@
 #include "index/pairs_engine.h"
 #include "index/points_engine.h"
 #include "index/sptree/sptree.h"
-#include "index/tips/tips.h"
 
 namespace perdix::detail::index {
 namespace {
@@ -21,8 +20,6 @@ constexpr std::array kEngines = {
     pairs_engine<nbtree::Tree>(nbtree::kEngineName, {.ordered = true, .resumes = true}),
     pairs_engine<elimda::Map>(elimda::kEngineName, {.resumes = true, .inserts_ahead = true}),
     points_engine<elf::Table>(elf::kEngineName),
-    pairs_engine<tips::Map>(tips::kHashEngine, {}),
-    pairs_engine<tips::OrderedMap>(tips::kBTreeEngine, {.ordered = true}),
 };
 
 }  // namespace

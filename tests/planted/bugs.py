@@ -12,7 +12,6 @@ import bugs_schedules_elimda
 import bugs_schedules_sptree
 import bugs_sptree
 import bugs_storm
-import bugs_tips
 import bugs_wal
 
 BUGS = (
@@ -23,7 +22,6 @@ BUGS = (
     + bugs_fastfair.BUGS
     + bugs_nbtree.BUGS
     + bugs_elimda.BUGS
-    + bugs_tips.BUGS
     + bugs_schedules.BUGS
     + bugs_schedules_elimda.BUGS
     + bugs_schedules_sptree.BUGS
