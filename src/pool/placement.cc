@@ -63,13 +63,7 @@ std::uint64_t checked_address(const PoolOptions& options, std::uint64_t fixed,
   return fixed;
 }
 
-std::uint64_t address_seed(const std::uint8_t (&uuid)[16]) {
-  std::uint64_t seed = 0;
-  std::memcpy(&seed, uuid, sizeof seed);
-  return seed;
-}
-
-std::uint64_t address_seed(const std::array<std::uint8_t, 16>& uuid) {
+std::uint64_t address_seed(std::span<const std::uint8_t, 16> uuid) {
   std::uint64_t seed = 0;
   std::memcpy(&seed, uuid.data(), sizeof seed);
   return seed;

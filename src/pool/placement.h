@@ -1,15 +1,15 @@
 // Where in the address space of the process a pool is mapped.
 //
-// A pool that holds addresses of its own memory (Tips) must be mapped at the same address each
-// time. So every pool is mapped where the system puts nothing by itself, if such a place is free:
-// then the next process finds it free too. The places lie between 2^45 and 5 * 2^44, behind the
-// ranges of position-independent programs' heaps under the sanitizers and before those of programs,
-// libraries and stacks under ASLR.
+// A pool that holds addresses of its own memory must be mapped at the same address each time. (No
+// engine does so yet.) So every pool is mapped where the system puts nothing by itself, if such a
+// place is free: then the next process finds it free too. The places lie between 2^45 and 5 * 2^44,
+// behind the ranges of position-independent programs' heaps under AddressSanitizer and before those
+// of programs, libraries and stacks under ASLR; under ThreadSanitizer between 2^36 and 2^39.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <perdix/pool.h>
@@ -37,7 +37,6 @@ std::uint64_t checked_address(const PoolOptions& options, std::uint64_t fixed,
                               const std::string& path);
 
 /// From a pool's uuid, so that a pool comes back to the place where it was.
-std::uint64_t address_seed(const std::uint8_t (&uuid)[16]);
-std::uint64_t address_seed(const std::array<std::uint8_t, 16>& uuid);
+std::uint64_t address_seed(std::span<const std::uint8_t, 16> uuid);
 
 }  // namespace perdix::detail::pool
