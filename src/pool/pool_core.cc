@@ -507,11 +507,15 @@ std::vector<IndexHandle> PoolCore::dropping() {
   return result;
 }
 
-void PoolCore::finish_drop(IndexHandle index) {
+void PoolCore::finish_drop(IndexHandle&& index) {
   assert(&index.pool() == this);
+  const std::shared_ptr<PoolCore> self = index.pool_;  // the pool doesn't end while it is locked
   const std::lock_guard guard(mutex_);
   directory_->finish_drop(index.slot_);
   why_postponed_.erase(index.slot_);
+  // Under the same lock: the next index may take the slot at once, and would count as open.
+  --handles_[index.slot_];
+  index.pool_.reset();
   require_usable();
 }
 

@@ -153,8 +153,8 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   /// calls finish_drop() on each, or postpone_drop().
   std::vector<IndexHandle> dropping();
 
-  /// Frees the directory entry of a hidden index.
-  void finish_drop(IndexHandle index);
+  /// Frees the directory entry of a hidden index, and takes the handle from the caller.
+  void finish_drop(IndexHandle&& index);
 
   /// Leaves an index hidden, with what it still occupies; the next opening tries again. info() says
   /// so, and why.

@@ -186,6 +186,17 @@ TEST_F(PoolCoreTest, TwoDropsOfOneNameDontMeet) {
   EXPECT_TRUE(core->dropping().empty());
 }
 
+// A handle that outlived the drop made the next index of the same entry count as open.
+TEST_F(PoolCoreTest, FinishingADropTakesTheHandle) {
+  const auto core = create();
+  open_sptree(core, "before");
+  IndexHandle dropped = core->begin_drop("before");
+  core->finish_drop(std::move(dropped));
+  open_sptree(core, "after");
+  EXPECT_NO_THROW(core->finish_drop(core->begin_drop("after")));
+  EXPECT_TRUE(core->indexes().empty());
+}
+
 TEST_F(PoolCoreTest, OpenExistingTakesAnIndexAsItIs) {
   const auto core = create();
   EXPECT_FALSE(core->open_existing_index("orders"));
