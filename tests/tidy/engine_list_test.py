@@ -7,14 +7,14 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# What an engine must have, with {} for its name.
+# What an engine must have, with {} for its name. Templates are in a header.
 FILES = [
     "include/perdix/{}.h",
     "src/index/{}/CMakeLists.txt",
     "src/index/{}/layout.h",
     "src/index/{}/{}.h",
-    "src/index/{}/recovery.cc",
-    "src/index/{}/check.cc",
+    "src/index/{}/recovery.*",
+    "src/index/{}/check.*",
     "docs/durability/{}.md",
     "docs/format/{}.md",
     "tests/planted/bugs_{}.py",
@@ -41,7 +41,7 @@ def problems_of(engine: str) -> list[str]:
     points = (ROOT / POINTS_FILES[0].replace("{}", engine)).exists()
     files = FILES + (POINTS_FILES if points else PAIRS_FILES)
     missing = [f.replace("{}", engine) for f in files
-               if not (ROOT / f.replace("{}", engine)).exists()]
+               if not any(ROOT.glob(f.replace("{}", engine)))]
     problems = [f"{engine}: there is no {path}" for path in missing]
     for path, pattern in LINES.items():
         if not re.search(pattern.replace("{}", engine), (ROOT / path).read_text()):

@@ -2,6 +2,13 @@
 
 #include "index/common/limits.h"
 #include "index/common/retry.h"
+#include "index/fastfair/check.h"
+#include "index/fastfair/get_many.h"
+#include "index/fastfair/merge.h"
+#include "index/fastfair/recovery.h"
+#include "index/fastfair/scan.h"
+#include "index/fastfair/search.h"
+#include "index/fastfair/smo.h"
 
 namespace perdix::detail::index::fastfair {
 
@@ -143,5 +150,9 @@ bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
 
 template class WordTree<std::uint64_t>;
 template class WordTree<std::string>;
+template class Tree<std::uint64_t, std::uint64_t>;
+template class Tree<std::uint64_t, std::string>;
+template class Tree<std::string, std::uint64_t>;
+template class Tree<std::string, std::string>;
 
 }  // namespace perdix::detail::index::fastfair

@@ -2,14 +2,14 @@
 // rebuilt on open, so opening takes the same time however large the tree is.
 //
 //   shift.cc     FAST: how an entry comes into a node and leaves it
-//   search.cc    the way to a node; point lookups
-//   get_many.cc  many lookups at once
-//   fastfair.cc  put, insert, update, erase
-//   smo.cc       FAIR: split, the entry above, the new root
-//   merge.cc     merging sparse nodes, so that emptied ones are freed
-//   scan.cc      ordered iteration
-//   recovery.cc  what happens on open: creation; destruction
-//   check.cc     verification of the invariants of layout.h (F1-F6); statistics
+//   search.h     the way to a node; point lookups
+//   get_many.h   many lookups at once
+//   fastfair.cc  put, insert, update, erase; instantiates all
+//   smo.h        FAIR: split, the entry above, the new root
+//   merge.h      merging sparse nodes, so that emptied ones are freed
+//   scan.h       ordered iteration
+//   recovery.h   what happens on open: creation; destruction
+//   check.h      verification of the invariants of layout.h (F1-F6); statistics
 //
 // Concurrency: nodes have latches in DRAM (latches.h). Writers hold that of the node that they
 // change; readers take none, but validate its version. Every step from node to node takes the next
@@ -45,6 +45,7 @@
 #include "index/fastfair/latches.h"
 #include "index/fastfair/layout.h"
 #include "index/fastfair/shift.h"
+#include "pool/checked.h"
 #include "pool/index_handle.h"
 #include "util/spin_lock.h"
 #include "util/striped_counter.h"
@@ -55,12 +56,21 @@ inline constexpr std::string_view kEngineName = "fastfair";
 
 using pool::BlockVisitor;
 
+inline constexpr const char* kNode = "a node";
+
 /// The node at an offset that was read from PM. Throws corrupt if none is there.
-Node& checked_node(const pool::PoolCore& pool, pm::Offset offset);
+inline Node& checked_node(const pool::PoolCore& pool, pm::Offset offset) {
+  const auto valid = [](const Node& node) { return Meta::valid(pm::load(node.meta)); };
+  return pool::checked<Node>(pool, offset, kNode, valid, kNodeAlignment);
+}
 
 /// The node at an offset that another one has for a child, which is one level below. Throws
 /// corrupt.
-Node& checked_child(const pool::PoolCore& pool, const Node& parent, pm::Offset offset);
+inline Node& checked_child(const pool::PoolCore& pool, const Node& parent, pm::Offset offset) {
+  Node& child = checked_node(pool, offset);
+  if (meta_of(child).level + 1 != meta_of(parent).level) pool::throw_corrupt(pool, kNode, offset);
+  return child;
+}
 
 /// The node's right neighbour, or nullptr. It is of the same level and has a greater low bound, so
 /// that a damaged list can't lead round in a circle. Throws corrupt.
@@ -156,7 +166,7 @@ class WordTree : public pool::OpenIndex {
   Words<K> keys() const { return keys_; }
 
  private:
-  // search.cc
+  // search.h
   std::optional<Entry> find_last_of(Target target) const;
   Node& node_at(pm::Offset offset) const { return checked_node(pool_, offset); }
   Node& root() const { return node_at(pm::load(root_)); }
@@ -186,7 +196,7 @@ class WordTree : public pool::OpenIndex {
   void replace(Node& leaf, unsigned at, const NewValue& value);
   void remove(Node& leaf, unsigned at);
 
-  // smo.cc
+  // smo.h
   Node* split(Node& node, Key key);
   void relink(alloc::Session session, Node& left, pm::Offset next, unsigned count);
   void install(Node& stray);
@@ -194,7 +204,7 @@ class WordTree : public pool::OpenIndex {
   bool linked(Node& from, const Node& node) const;
   bool grow(Node& right);
 
-  // merge.cc
+  // merge.h
   void merge_around(Key key);
   bool merge_level(Key key, unsigned level);
   bool merge_pair(Node& parent, unsigned at, LatchSet& latches);
@@ -208,7 +218,7 @@ class WordTree : public pool::OpenIndex {
   bool sparse(unsigned count) const { return count == 0 || count == fanout_ / 4; }
   void collapse();
 
-  // scan.cc
+  // scan.h
   /// The pairs of one leaf, read under one version, and its right neighbour.
   struct Snapshot {
     std::array<Entry, kCapacity> entries;
@@ -217,10 +227,10 @@ class WordTree : public pool::OpenIndex {
   };
   bool take_snapshot(const Seen& leaf, Snapshot& into) const;
 
-  // recovery.cc
+  // recovery.h
   void create();
 
-  // check.cc
+  // check.h
   template <class Visit>
   void for_each_node(Visit visit) const;
   template <class Visit>
@@ -288,7 +298,7 @@ class Tree final : public TypedTree<WordTree<K>, K, V> {
   using Base = TypedTree<WordTree<K>, K, V>;
   using Seen = typename WordTree<K>::Seen;
 
-  // scan.cc
+  // scan.h
   struct ScanBatch;
   bool read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const;
 };

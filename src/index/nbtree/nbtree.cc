@@ -1,11 +1,13 @@
 #include "index/nbtree/nbtree.h"
 
-#include <algorithm>
-
 #include <perdix/error.h>
+#include <algorithm>
 
 #include "index/common/limits.h"
 #include "index/common/retry.h"
+#include "index/nbtree/check.h"
+#include "index/nbtree/get_many.h"
+#include "index/nbtree/recovery.h"
 
 namespace perdix::detail::index::nbtree {
 

@@ -12,13 +12,13 @@
 //   smo.h             structure modifications in three phases
 //   joins.h           when sparse leaves are joined
 //   reserve.h         blocks that are put aside for them, for a full pool
-//   get_many.cc       many lookups at once
+//   get_many.h        many lookups at once
 //   leaf_scanner.h    ordered iteration: the pairs of a leaf in order; scan.cc
-//   recovery.cc       what happens on open: creation, the layers above the leaves; destruction
+//   recovery.h        what happens on open: creation, the layers above the leaves; destruction
 //   cold_leaves.h     a leaf's DRAM side comes back, when it is needed
 //   resumer.h         those of all leaves, while the index is in use; resume.cc
 //   upkeep.h          all these parts of one tree
-//   check.cc          verification of the invariants of layout.h and leaf.h
+//   check.h           verification of the invariants of layout.h and leaf.h
 //
 // Concurrency: nobody takes a lock of the tree. A writer that finds its leaf closed by a structure
 // modification completes that and goes on at the new leaf; a reader reads a closed leaf as it is.
@@ -158,10 +158,10 @@ class WordTree : public pool::OpenIndex {
   InsertOutcome add(const LeafRef<K>& place, Key key, Hash16 hash, NewPair& pair);
   void leave_behind(const LeafRef<K>& place, unsigned slot, NewPair& pair);
 
-  // recovery.cc
+  // recovery.h
   void recover();
 
-  // check.cc
+  // check.h
   void check_leaf(const Position<K>& at, CheckReport& report) const;
   void check_entries(const Position<K>& at, const Leaf<K>& leaf, CheckReport& report) const;
 

@@ -6,6 +6,9 @@
 #include "index/common/limits.h"
 #include "index/common/retry.h"
 #include "index/sptree/check.h"
+#include "index/sptree/get_many.h"
+#include "index/sptree/recovery.h"
+#include "index/sptree/scan.h"
 #include "util/hash.h"
 
 namespace perdix::detail::index::sptree {
@@ -301,5 +304,9 @@ bool WordTree<K>::order_kept(Key key) const {
 
 template class WordTree<std::uint64_t>;
 template class WordTree<std::string>;
+template class Tree<std::uint64_t, std::uint64_t>;
+template class Tree<std::uint64_t, std::string>;
+template class Tree<std::string, std::uint64_t>;
+template class Tree<std::string, std::string>;
 
 }  // namespace perdix::detail::index::sptree

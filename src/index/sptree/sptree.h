@@ -4,9 +4,9 @@
 // The tree knows values as words; what depends on their type is the class at the end of this file.
 //
 //   sptree.cc       lookups, put, insert, update, erase; what an index says of itself
-//   get_many.cc     many lookups at once
-//   scan.cc         ordered iteration
-//   recovery.cc     what happens on open: creation; and destruction
+//   get_many.h      many lookups at once
+//   scan.h          ordered iteration
+//   recovery.h      what happens on open: creation; and destruction
 //
 // What it consists of, each with its invariants:
 //
@@ -174,16 +174,16 @@ class WordTree : public pool::OpenIndex {
   template <class Visit>
   void with_checker(Visit visit) const;
 
-  // get_many.cc
+  // get_many.h
   struct Pending;
   void find_nodes(std::span<const Key> keys, std::span<Pending> group) const;
   const Buffer* prefetch_pair(const Node& node, Hash16 hash) const;
   void prefetch_blobs(const Pending& pending) const;
 
-  // scan.cc
+  // scan.h
   void prefetch_after(const Node& node, std::size_t read) const;
 
-  // recovery.cc
+  // recovery.h
   void create();
   void give_log(bool required);
   void make_log();
@@ -228,7 +228,7 @@ class Tree final : public TypedTree<WordTree<K>, K, V> {
   void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
 
  private:
-  // scan.cc
+  // scan.h
   struct ScanBatch;
 
   // Last: made when the index is complete. Not in the base, whose virtual functions are others.

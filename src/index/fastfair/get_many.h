@@ -1,22 +1,20 @@
 // Many lookups at once: a lookup waits for memory most of its time, so the keys of a group go down
 // level by level together, and their waits overlap.
+#pragma once
+
 #include <array>
 
 #include "index/common/groups.h"
 #include "index/fastfair/fastfair.h"
 
 namespace perdix::detail::index::fastfair {
-namespace {
-
 /// Asks for the lines of a node. The later ones the processor fetches by itself while it searches.
-void prefetch(const Node& node) {
+inline void prefetch(const Node& node) {
   constexpr unsigned kLines = 4;
   for (unsigned line = 0; line < kLines; ++line) {
     __builtin_prefetch(reinterpret_cast<const char*>(&node) + line * pm::kLineSize);
   }
 }
-
-}  // namespace
 
 /// One step for each key in turn, until all have come to a leaf. A step that a writer has overtaken
 /// begins again at the root.
@@ -36,10 +34,5 @@ void WordTree<K>::find_words(std::span<const Key> keys, std::span<std::optional<
   }
   for (std::size_t i = 0; i < keys.size(); ++i) out[i] = find_from(at[i], keys[i]);
 }
-
-template void WordTree<std::uint64_t>::find_words(std::span<const std::uint64_t>,
-                                                  std::span<std::optional<Word>>) const;
-template void WordTree<std::string>::find_words(std::span<const std::string_view>,
-                                                std::span<std::optional<Word>>) const;
 
 }  // namespace perdix::detail::index::fastfair

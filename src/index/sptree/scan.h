@@ -1,5 +1,7 @@
 // Ordered iteration: leaf by leaf, each as it was at one moment, in the order that leaf_orders.h
 // has.
+#pragma once
+
 #include <algorithm>
 
 #include "index/sptree/sptree.h"
@@ -86,16 +88,5 @@ std::optional<Pair> WordTree<K>::find_last(Key key) const {
     position = *before;
   }
 }
-
-template std::optional<Pair> WordTree<std::uint64_t>::find_last(Key) const;
-template std::optional<Pair> WordTree<std::string>::find_last(Key) const;
-template void Tree<std::uint64_t, std::uint64_t>::scan(Key, Visitor<std::uint64_t, std::uint64_t>,
-                                                       std::size_t) const;
-template void Tree<std::uint64_t, std::string>::scan(Key, Visitor<std::uint64_t, std::string>,
-                                                     std::size_t) const;
-template void Tree<std::string, std::uint64_t>::scan(Key, Visitor<std::string, std::uint64_t>,
-                                                     std::size_t) const;
-template void Tree<std::string, std::string>::scan(Key, Visitor<std::string, std::string>,
-                                                   std::size_t) const;
 
 }  // namespace perdix::detail::index::sptree

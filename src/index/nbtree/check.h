@@ -1,5 +1,7 @@
 // Verification of every invariant that layout.h (N1-N8) and leaf.h state, and the list of all
 // blocks that an index reaches.
+#pragma once
+
 #include <algorithm>
 #include <bit>
 #include <vector>
@@ -150,10 +152,5 @@ void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
     }
   }
 }
-
-template CheckReport WordTree<std::uint64_t>::check() const;
-template void WordTree<std::uint64_t>::for_each_block(const BlockVisitor&) const;
-template CheckReport WordTree<std::string>::check() const;
-template void WordTree<std::string>::for_each_block(const BlockVisitor&) const;
 
 }  // namespace perdix::detail::index::nbtree

@@ -5,6 +5,8 @@
 //
 // Opening writes to PM for a new index, for the backup of an index that has none yet, and for the
 // first budget of an old one (an empty log).
+#pragma once
+
 #include <perdix/error.h>
 
 #include <chrono>
@@ -99,8 +101,6 @@ void WordTree<K>::make_log() {
   session.finish();
 }
 
-namespace {
-
 /// Frees what a leaf's pairs refer to, and what its chain in the log does. Needs no space: the
 /// chain's pairs get slots of the leaf once its own are free, and its END has room.
 template <class K>
@@ -171,8 +171,6 @@ class LeafStrings {
   wal::Chain chain_;
 };
 
-}  // namespace
-
 /// The backup first, which leads to leaves. Then pairs, one commit each, and their leaf: so every
 /// crash point leaves a list that this can go on with. Then the log, which speaks of leaves, and
 /// the root block.
@@ -214,12 +212,5 @@ void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind v
   pm.publish(root_word, pm::kNull);  // the commit
   session.finish();
 }
-
-template WordTree<std::uint64_t>::WordTree(pool::IndexHandle, Kind, const IndexOptions&,
-                                           const wal::Log::Limits&);
-template void WordTree<std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
-template WordTree<std::string>::WordTree(pool::IndexHandle, Kind, const IndexOptions&,
-                                         const wal::Log::Limits&);
-template void WordTree<std::string>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
 
 }  // namespace perdix::detail::index::sptree

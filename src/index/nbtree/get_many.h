@@ -1,5 +1,7 @@
 // Many lookups at once: a lookup waits for memory most of its time (the leaf in DRAM, the line of
 // the entry, the blobs), so the keys of a group take each step together, and their waits overlap.
+#pragma once
+
 #include <array>
 
 #include "index/common/groups.h"
@@ -28,10 +30,5 @@ void WordTree<K>::find_words(std::span<const Key> keys, std::span<std::optional<
     out[i] = found.slot < 0 ? std::nullopt : std::optional(found.value);
   }
 }
-
-template void WordTree<std::uint64_t>::find_words(std::span<const Key>,
-                                                  std::span<std::optional<Word>>) const;
-template void WordTree<std::string>::find_words(std::span<const Key>,
-                                                std::span<std::optional<Word>>) const;
 
 }  // namespace perdix::detail::index::nbtree

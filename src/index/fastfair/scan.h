@@ -1,4 +1,6 @@
 // Ordered iteration: leaf by leaf along `next`, each as it was at one moment.
+#pragma once
+
 #include "index/fastfair/fastfair.h"
 
 namespace perdix::detail::index::fastfair {
@@ -74,16 +76,5 @@ void Tree<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
                                      return read_batch(batch, leaf, position, left);
                                    });
 }
-
-template bool WordTree<std::uint64_t>::take_snapshot(const Seen&, Snapshot&) const;
-template bool WordTree<std::string>::take_snapshot(const Seen&, Snapshot&) const;
-template void Tree<std::uint64_t, std::uint64_t>::scan(Key, Visitor<std::uint64_t, std::uint64_t>,
-                                                       std::size_t) const;
-template void Tree<std::uint64_t, std::string>::scan(Key, Visitor<std::uint64_t, std::string>,
-                                                     std::size_t) const;
-template void Tree<std::string, std::uint64_t>::scan(Key, Visitor<std::string, std::uint64_t>,
-                                                     std::size_t) const;
-template void Tree<std::string, std::string>::scan(Key, Visitor<std::string, std::string>,
-                                                   std::size_t) const;
 
 }  // namespace perdix::detail::index::fastfair

@@ -1,5 +1,7 @@
 // Many lookups at once: a lookup waits for memory most of its time (a radix node, the middle node,
 // the line of the pair), so the keys of a group take each step together, and their waits overlap.
+#pragma once
+
 #include <array>
 #include <bit>
 
@@ -82,10 +84,5 @@ void WordTree<K>::prefetch_blobs(const Pending& pending) const {
   keys().prefetch(pm::load(pair.key));
   leaves_.values().prefetch(pm::load(pair.value));
 }
-
-template void WordTree<std::uint64_t>::find_words(std::span<const std::uint64_t>,
-                                                  std::span<std::optional<Word>>) const;
-template void WordTree<std::string>::find_words(std::span<const std::string_view>,
-                                                std::span<std::optional<Word>>) const;
 
 }  // namespace perdix::detail::index::sptree

@@ -1,5 +1,7 @@
 // Verification of every invariant that layout.h states (F1-F6), the list of all blocks that a tree
 // reaches, and how many pairs it has.
+#pragma once
+
 #include "index/common/problems.h"
 #include "index/fastfair/fastfair.h"
 
@@ -179,14 +181,5 @@ IndexStats WordTree<K>::stats() const {
   stats.recovery_seconds = recovery_seconds_;
   return stats;
 }
-
-template CheckReport WordTree<std::uint64_t>::check() const;
-template void WordTree<std::uint64_t>::for_each_block(const BlockVisitor&) const;
-template std::uint64_t WordTree<std::uint64_t>::size() const;
-template IndexStats WordTree<std::uint64_t>::stats() const;
-template CheckReport WordTree<std::string>::check() const;
-template void WordTree<std::string>::for_each_block(const BlockVisitor&) const;
-template std::uint64_t WordTree<std::string>::size() const;
-template IndexStats WordTree<std::string>::stats() const;
 
 }  // namespace perdix::detail::index::fastfair

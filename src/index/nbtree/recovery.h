@@ -5,6 +5,8 @@
 //
 // Opening writes to PM what it finds out about the ledger's names; a crash during it leaves less to
 // do.
+#pragma once
+
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -21,9 +23,7 @@
 #include "index/nbtree/reference.h"
 
 namespace perdix::detail::index::nbtree {
-namespace {
-
-constexpr std::uint64_t kAllBits = ~std::uint64_t{0};
+inline constexpr std::uint64_t kAllBits = ~std::uint64_t{0};
 
 /// Calls visit(anchor, block, low) for all anchors from there on, ascending. Throws corrupt.
 template <class K, class Visit>
@@ -89,8 +89,6 @@ Root& ready_root(pool::PoolCore& pool, std::uint64_t& root_word) {
   return checked_root(pool, pm::load(root_word));
 }
 
-}  // namespace
-
 template <class K>
 WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options)
     : handle_(std::move(handle)),
@@ -151,10 +149,8 @@ void WordTree<K>::recover() {
   if (interrupted) upkeep_.reserve.fill();
 }
 
-namespace {
-
 /// The key words of a block that nobody changes.
-std::vector<Word> words_of(const Block& block) {
+inline std::vector<Word> words_of(const Block& block) {
   std::vector<Word> words(capacity_of(block));
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = pm::load(block.entries[i].key);
   return words;
@@ -207,8 +203,6 @@ void resolve_ledger(pool::PoolCore& pool, const Words<K>& keys, const WordCodec&
   ledger.resolve_all(Ledger::Purpose::operation);
 }
 
-}  // namespace
-
 template <class K>
 void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind value_kind) {
   if (pm::load(root_word) == pm::kNull) return;
@@ -240,12 +234,5 @@ void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind v
   pool.pm().publish(root_word, pm::kNull);  // the commit
   session.finish();
 }
-
-template WordTree<std::uint64_t>::WordTree(pool::IndexHandle, Kind, const IndexOptions&);
-template WordTree<std::uint64_t>::~WordTree();
-template void WordTree<std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
-template WordTree<std::string>::WordTree(pool::IndexHandle, Kind, const IndexOptions&);
-template WordTree<std::string>::~WordTree();
-template void WordTree<std::string>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
 
 }  // namespace perdix::detail::index::nbtree

@@ -2,6 +2,8 @@
 // The pool has resolved the allocator's log before, so the invariants of layout.h hold. What a
 // crash has left unfinished (an interrupted shift, a node without an entry above) is right as it
 // is, and is put in order by the next writer that comes by.
+#pragma once
+
 #include <chrono>
 
 #include "alloc/session.h"
@@ -9,11 +11,9 @@
 #include "index/fastfair/fastfair.h"
 
 namespace perdix::detail::index::fastfair {
-namespace {
-
-void check_fanout([[maybe_unused]] unsigned fanout) { assert(fanout >= 4 && fanout <= kCapacity); }
-
-}  // namespace
+inline void check_fanout([[maybe_unused]] unsigned fanout) {
+  assert(fanout >= 4 && fanout <= kCapacity);
+}
 
 template <class K>
 WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind)
@@ -57,11 +57,9 @@ void WordTree<K>::create() {
   session.finish();
 }
 
-namespace {
-
 /// Frees a block with the store that makes it unreachable.
-void free_by(pool::PoolCore& pool, std::uint64_t& word, std::uint64_t value,
-             alloc::Session session) {
+inline void free_by(pool::PoolCore& pool, std::uint64_t& word, std::uint64_t value,
+                    alloc::Session session) {
   session.commit_when(word, ~std::uint64_t{0}, value);
   session.log();
   pool.pm().publish(word, value);  // the commit
@@ -98,8 +96,6 @@ void free_pairs(pool::PoolCore& pool, const WordCodec& values, Node& leaf) {
   }
 }
 
-}  // namespace
-
 /// Level by level from the top, then the leaves from the first one on: so every crash point leaves
 /// something that this can go on with.
 template <class K>
@@ -119,13 +115,5 @@ void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_
     free_by(pool, root, next == nullptr ? pm::kNull : pool.offset(next), std::move(session));
   }
 }
-
-template WordTree<std::uint64_t>::WordTree(pool::IndexHandle, Kind);
-template WordTree<std::uint64_t>::WordTree(pool::PoolCore&, std::uint64_t&, Kind, unsigned,
-                                           unsigned);
-template void WordTree<std::uint64_t>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
-template WordTree<std::string>::WordTree(pool::IndexHandle, Kind);
-template WordTree<std::string>::WordTree(pool::PoolCore&, std::uint64_t&, Kind, unsigned, unsigned);
-template void WordTree<std::string>::destroy(pool::PoolCore&, std::uint64_t&, Kind);
 
 }  // namespace perdix::detail::index::fastfair

@@ -1,32 +1,16 @@
 // The way to a node, and what only reads: get, contains, find_floor, find_below.
+#pragma once
+
 #include <algorithm>
 
 #include "index/fastfair/fastfair.h"
 #include "index/fastfair/shift.h"
-#include "pool/checked.h"
 
 namespace perdix::detail::index::fastfair {
 
-namespace {
-
-constexpr const char* kNode = "a node";
-
 /// Keeps the first node that was reached by `next`.
-void note(Node* right, Node** stray) {
+inline void note(Node* right, Node** stray) {
   if (stray != nullptr && *stray == nullptr) *stray = right;
-}
-
-}  // namespace
-
-Node& checked_node(const pool::PoolCore& pool, pm::Offset offset) {
-  const auto valid = [](const Node& node) { return Meta::valid(pm::load(node.meta)); };
-  return pool::checked<Node>(pool, offset, kNode, valid, kNodeAlignment);
-}
-
-Node& checked_child(const pool::PoolCore& pool, const Node& parent, pm::Offset offset) {
-  Node& child = checked_node(pool, offset);
-  if (meta_of(child).level + 1 != meta_of(parent).level) pool::throw_corrupt(pool, kNode, offset);
-  return child;
 }
 
 template <class K>
@@ -143,22 +127,5 @@ std::optional<Entry> WordTree<K>::find_last_of(Target target) const {
     target = {keys_.view(low), true};   // nothing in this leaf, so the last key of the one before
   }
 }
-
-template Node* right_neighbour(const pool::PoolCore&, const Words<std::uint64_t>&, const Node&);
-template Node* right_neighbour(const pool::PoolCore&, const Words<std::string>&, const Node&);
-template auto WordTree<std::uint64_t>::start() const -> Seen;
-template auto WordTree<std::uint64_t>::step(const Seen&, Target, Node**) const -> Seen;
-template auto WordTree<std::uint64_t>::approach(Target, unsigned, Node**) const -> Seen;
-template std::optional<Word> WordTree<std::uint64_t>::find_from(Seen, Key) const;
-template auto WordTree<std::uint64_t>::seek(Target, unsigned, Node**) const -> Seen;
-template bool WordTree<std::uint64_t>::lock_node(Locked&, Key, unsigned, Node**) const;
-template std::optional<Entry> WordTree<std::uint64_t>::find_last_of(Target) const;
-template auto WordTree<std::string>::start() const -> Seen;
-template auto WordTree<std::string>::step(const Seen&, Target, Node**) const -> Seen;
-template auto WordTree<std::string>::approach(Target, unsigned, Node**) const -> Seen;
-template std::optional<Word> WordTree<std::string>::find_from(Seen, Key) const;
-template auto WordTree<std::string>::seek(Target, unsigned, Node**) const -> Seen;
-template bool WordTree<std::string>::lock_node(Locked&, Key, unsigned, Node**) const;
-template std::optional<Entry> WordTree<std::string>::find_last_of(Target) const;
 
 }  // namespace perdix::detail::index::fastfair

@@ -6,6 +6,8 @@
 // as after a split. Then its entries move, and the left node's `next` skips it: see relink(). The
 // parent's latch is held all the time, so nobody gives the entry back in between; a crash in
 // between leaves a node without an entry, which the next that comes by makes good.
+#pragma once
+
 #include <mutex>
 #include <new>
 
@@ -139,10 +141,5 @@ void WordTree<K>::collapse() {
     session.finish();
   }
 }
-
-template void WordTree<std::uint64_t>::merge_around(Key);
-template void WordTree<std::uint64_t>::make_up_for_merges();
-template void WordTree<std::string>::merge_around(Key);
-template void WordTree<std::string>::make_up_for_merges();
 
 }  // namespace perdix::detail::index::fastfair

@@ -5,6 +5,8 @@
 // change with it, is covered by the allocator's record (redo). The entry above is a matter of its
 // own: until it is there the new node is found by `next`. So no crash and no delay between the two
 // does harm, and whoever comes by `next` makes the entry good: install().
+#pragma once
+
 #include <array>
 #include <mutex>
 #include <new>
@@ -146,12 +148,5 @@ bool WordTree<K>::grow(Node& right) {
   session.finish();
   return true;
 }
-
-template Node* WordTree<std::uint64_t>::split(Node&, Key);
-template void WordTree<std::uint64_t>::relink(alloc::Session, Node&, pm::Offset, unsigned);
-template void WordTree<std::uint64_t>::install(Node&);
-template Node* WordTree<std::string>::split(Node&, Key);
-template void WordTree<std::string>::relink(alloc::Session, Node&, pm::Offset, unsigned);
-template void WordTree<std::string>::install(Node&);
 
 }  // namespace perdix::detail::index::fastfair
