@@ -2,7 +2,7 @@
 // keys, and for each anchor one block of key-value entries (nbtree.txt III-A, the "key-value
 // layer").
 //
-// Invariants, which check.cc verifies and recovery relies on. They hold at every crash point
+// Invariants, which check.h verifies and recovery relies on. They hold at every crash point
 // (docs/durability/nbtree.md):
 //   N1. The index's root word is the offset of the root block, and never changes. Its `first` is
 //   the offset of the first anchor, whose low bound is the word 0; or 0, if a crash came before the
