@@ -158,8 +158,8 @@ class WordTree : public pool::OpenIndex {
     explicit operator bool() const { return node != nullptr; }
   };
 
-  /// The leaf that holds the target, or would.
-  Seen leaf_of(Target target) const { return seek(target, 0); }
+  /// The leaf that holds the key, or would, or one at the left of it.
+  Seen leaf_at_or_before(Key key) const { return approach({key}, 0); }
   Key low_of(const Node& node) const { return keys_.view(pm::load(node.low)); }
   template <class Add>
   bool collect(const Seen& leaf, Key from, std::size_t limit, Seen& following, Add add) const;

@@ -242,6 +242,15 @@ TEST(FastFairTree, NodesWithoutEntriesAreFoundAndGetThem) {
   expect_same(tree, model);
   for (const auto& [key, value] : model) ASSERT_EQ(tree->get(key), value);
   EXPECT_EQ(tree->find_floor(3999)->first, 3990u);
+  for (std::uint64_t from = 0; from <= 3980; from += 5) {  // begin left of the leaf of their keys
+    std::vector<std::uint64_t> seen;
+    tree->scan(from, [&](std::uint64_t key, std::uint64_t) {
+      seen.push_back(key);
+      return seen.size() < 2;
+    });
+    const std::uint64_t first = (from + 9) / 10 * 10;
+    ASSERT_EQ(seen, (std::vector{first, first + 10})) << from;
+  }
   for (unsigned round = 0; round < 3; ++round) {
     for (const auto& [key, value] : model) ASSERT_TRUE(tree->update(key, value));
   }

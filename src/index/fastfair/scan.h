@@ -41,27 +41,29 @@ bool WordTree<K>::take_snapshot(const Seen& leaf, Snapshot& into) const {
                  [&](const Entry& entry) { into.entries[into.size++] = entry; });
 }
 
-/// As scan_by_batches() wants it: what there is in the leaf of a position. `leaf` is that one, if
-/// it is valid, and becomes the next one. It was found under an earlier guard, so it may be freed
-/// by now; but as long as its version is the same it is part of the tree, and if it is so under
-/// this guard, it stays readable until the guard ends.
+/// As scan_by_batches() wants it: what there is in the leaf of a position. `leaf` is that one, or
+/// one before it that has nothing from the position on, if it is valid, and becomes the next one.
+/// So a scan that ends in its first leaf looks at no other. It was found under an earlier guard, so
+/// it may be freed by now; but as long as its version is the same it is part of the tree, and if it
+/// is so under this guard, it stays readable until the guard ends.
 template <class K, class V>
 bool Tree<K, V>::read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const {
   const epoch::Guard guard;
-  if (leaf.node == nullptr || !leaf.valid()) leaf = this->leaf_of({position});
+  if (leaf.node == nullptr || !leaf.valid()) leaf = this->leaf_at_or_before(position);
   const Words<K> keys = this->keys();
   Seen following;
   const auto add = [&](const Entry& entry) { batch.add(keys.view(entry.key), entry.value); };
   for (batch.clear(); !this->collect(leaf, position, limit, following, add); batch.clear())
-    leaf = this->leaf_of({position});
+    leaf = this->leaf_at_or_before(position);
   batch.own(this->pool(), this->values(), limit);
   this->pool().require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {
     position = batch.next_key();
   } else if (following.node != nullptr) {
     leaf = following;
-    position = this->low_of(*leaf.node);
-    batch.require_below(this->pool(), position);
+    const Key low = this->low_of(*leaf.node);
+    batch.require_below(this->pool(), low);
+    if (position < low) position = low;
   } else {
     return false;
   }
