@@ -50,6 +50,7 @@ std::uint64_t digest(const State& state) {
 }
 
 void Expectation::apply(const Event& event, const std::vector<Call>& calls, const State& observed) {
+  saw_undecided_ = false;
   switch (event.kind) {
     case Event::Kind::begin: return begin(event.id, calls[event.id]);
     case Event::Kind::end: {
@@ -115,7 +116,9 @@ void Expectation::saw(const Reading& reading) {
     const bool seen = std::any_of(effects.begin(), effects.end(), [&](const Effect& effect) {
       return effect.key == reading.key && effect.after == reading.value;
     });
-    if (seen) return happened(i);
+    if (!seen) continue;
+    saw_undecided_ = true;
+    return happened(i);
   }
 }
 

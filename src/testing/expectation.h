@@ -35,6 +35,10 @@ class Expectation {
   /// looked at all of them.
   void apply(const Event& event, const std::vector<Call>& calls, const State& observed);
 
+  /// Whether the last event was the return of a read that showed the effect of a step under way:
+  /// from then on that must survive.
+  bool saw_undecided() const noexcept { return saw_undecided_; }
+
   bool allows(std::uint64_t contents) const;
 
   /// Why contents are not allowed, in words.
@@ -82,6 +86,7 @@ class Expectation {
   std::uint64_t digest_;
   std::vector<Undecided> undecided_;
   std::vector<Reading> readings_;
+  bool saw_undecided_ = false;
   std::map<std::string, std::string>
       writers_;  // by key: the step that was the last to begin, in words
 };

@@ -202,15 +202,18 @@ std::vector<Explorer::Moment> Explorer::moments(const Level& level) {
   const ImageLimits limits = limits_of(options_, !level.path.empty());
   std::vector<Moment> moments;
   Models models = this->models();
+  Expectation expected = level.expected;
   std::uint64_t stretch = 0;
   for (std::uint64_t i = 0; i < trace.size(); ++i) {
     const bool new_version = models.apply(trace[i]);
+    expected.apply(trace[i], level.session.calls, level.session.observed);
     if (trace[i].kind == Event::Kind::fence || trace[i].kind == Event::Kind::flush) ++stretch;
     if (!is_moment(trace[i], new_version)) continue;
     const ImageSet images = models.images(new_version, limits, 0);
     // The returns of steps are stretches of their own: there what was seen must be durable.
     const bool returns = trace[i].kind == Event::Kind::end;
-    moments.push_back({i, images.size(), images.due(), 2 * stretch + (returns ? 1 : 0), 0});
+    moments.push_back({i, images.size(), images.due(), 2 * stretch + (returns ? 1 : 0), 0,
+                       expected.saw_undecided()});
   }
   return moments;
 }
@@ -245,6 +248,15 @@ std::vector<std::uint64_t> Explorer::choose_moments(const Level& level) {
   } else if (!all.empty() && random.one_in(kLargeOneIn)) {
     // Once in a while a moment with more images than that is looked at, and then little else.
     choose(all.front(), all.front().images, all.front().images);
+  }
+  if (!suppression()) {
+    // Few moments show a dirty read, so none is left to chance. Of one with more images than there
+    // is room for, the first: all is old, also what was seen.
+    for (const Moment& moment : all) {
+      if (!moment.seen) continue;
+      choose(moment, moment.images, wanted / 2);
+      if (chosen[moment.event] == 0) chosen[moment.event] = 1;
+    }
   }
   for (const Moment& moment : all) choose(moment, moment.images, wanted);
   if (!suppression()) {

@@ -132,6 +132,7 @@ class Explorer {
     std::uint64_t due;      // of the images, to the suppression
     std::uint64_t stretch;  // from one flush or fence to the next
     std::uint64_t turn;     // how many of the same stretch come before it
+    bool seen;              // a read has returned that showed a step under way
   };
 
   std::optional<Failure> start(std::uint64_t seed);

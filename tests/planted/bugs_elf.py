@@ -4,9 +4,11 @@ from bug import (
     ELF,
     ELF_BLOCKS,
     ELF_BUILD,
+    ELF_DEAD_ROWS,
     ELF_DYNAMIC_CACHE,
     ELF_ENGINE,
     ELF_IMAGE,
+    ELF_RECOVERY,
     ELF_REPLACEMENT,
     ELF_SEGMENT,
     ELF_SORTER,
@@ -26,6 +28,17 @@ BUGS = [
         ELF,
     ),
     Bug(
+        "elf: a row is visible before it is durable",
+        ELF_SEGMENT,
+        "  pool_.pm().commit(layout_->count, i + 1);  // the insert's commit\n"
+        "  enter(i);\n"
+        "  visible_.store(i + 1, std::memory_order_release);\n",
+        "  enter(i);\n"
+        "  visible_.store(i + 1, std::memory_order_release);\n"
+        "  pool_.pm().commit(layout_->count, i + 1);\n",
+        ELF,
+    ),
+    Bug(
         "elf: a segment is linked before its head is durable",
         ELF_SEGMENT,
         "  pool.pm().flush(&layout, head);  // the commit that links it fences\n",
@@ -40,6 +53,13 @@ BUGS = [
         ELF,
     ),
     Bug(
+        "elf: a reader does not persist that a row is gone",
+        ELF_DEAD_ROWS,
+        "      pm_.persist(&word, sizeof word);  // as said above\n",
+        "      (void)word;\n",
+        ELF,
+    ),
+    Bug(
         "elf: a row is found after it was erased from a segment",
         ELF_ENGINE,
         "      if (!dead_rows_.is_dead(s->dead(), i)) found = static_cast<Tid>(s->first() + i);\n",
@@ -47,6 +67,13 @@ BUGS = [
         ELF_UNIT,
     ),
     # --- Creation, build, compact ---
+    Bug(
+        "elf: a table is created before its root is durable",
+        ELF_RECOVERY,
+        "  pool().pm().flush(to, sizeof root);  // the commit fences\n",
+        "",
+        ELF,
+    ),
     Bug(
         "elf: a table counts before its fields are durable",
         ELF_BUILD,

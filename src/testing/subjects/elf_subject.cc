@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <atomic>
 #include <optional>
 #include <span>
 #include <string>
@@ -60,7 +61,10 @@ Effects rows_of(std::string_view text) {
 class OpenedElf final : public Opened {
  public:
   OpenedElf(Medium& medium, detail::pm::Domain domain, bool settles)
-      : pool_(Pool::open(medium.path(), pool_options(domain))), settles_(settles) {
+      : pool_(Pool::open(medium.path(), pool_options(domain))),
+        settles_(settles),
+        last_values_(kElfKeys) {
+    forget_values();
     IndexInfo info{"t", std::string(elf::kEngineName), Kind::u64, Kind::u64};
     info.model = DataModel::points;
     table_.emplace(pool_.core()->open_index(info), kElfDimensions, elf::kSmallShape);
@@ -108,6 +112,7 @@ class OpenedElf final : public Opened {
     switch (step.action) {
       case kInsertRow:
         if (find(step.key)) return StepResult::write(false);
+        last_values_[as_number(step.key)] = as_number(step.value);  // before a reader can see it
         table_->insert(row_of(step.key, step.value));
         return StepResult::write(true);
       case kEraseRow: {
@@ -133,9 +138,23 @@ class OpenedElf final : public Opened {
     return tids.empty() ? std::nullopt : std::optional(tids.front());
   }
 
+  /// Few events, so that a reader can return while a writer is between making a change visible and
+  /// making it durable: only the row of the last insert is looked for. Rows before it were erased
+  /// before it began; if it is gone, and no other insert has begun, the key has none.
+  std::optional<std::string> read(std::string_view key) const {
+    const std::atomic<std::uint64_t>& last = last_values_[as_number(key)];
+    for (;;) {
+      const std::uint64_t value = last;
+      if (value == kNone) return search(key);
+      const std::string text = std::to_string(value);
+      if (table_->exact(row_of(key, text))) return text;
+      if (last == value) return std::nullopt;
+    }
+  }
+
   /// By halving the bounds of the value until no other is within them. The row is seen as a whole
   /// in the end, or another thread has changed it meanwhile.
-  std::optional<std::string> read(std::string_view key) const {
+  std::optional<std::string> search(std::string_view key) const {
     for (;;) {
       elf::Box box = box_of(key);
       if (table_->count(box) == 0) return std::nullopt;
@@ -171,11 +190,19 @@ class OpenedElf final : public Opened {
     const std::array<std::span<const std::uint32_t>, kElfDimensions> spans = {
         columns[0], columns[1], columns[2]};
     table_->build(spans, nullptr);
+    forget_values();
   }
+
+  void forget_values() {
+    for (auto& value : last_values_) value = kNone;
+  }
+
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
   Pool pool_;
   const bool settles_;
   std::optional<elf::Table> table_;
+  std::vector<std::atomic<std::uint64_t>> last_values_;  // given to insert(); or kNone
 };
 
 class ElfSubject final : public Subject {
@@ -187,8 +214,9 @@ class ElfSubject final : public Subject {
   State create(Medium& medium, detail::util::Random& random) override {
     make_pool(medium, domain_);
     settles_ = true;
+    contested_ = random.one_in(2);
     State state;
-    if (random.one_in(6)) return state;  // the first opening creates the table
+    if (random.one_in(4)) return state;  // the first opening creates the table
     OpenedElf opened(medium, domain_, true);
     for (std::uint64_t steps = random.below(60); steps > 0; --steps) {
       const Step step = next_step(random, state, 0, 1);
@@ -203,9 +231,10 @@ class ElfSubject final : public Subject {
     return std::make_unique<OpenedElf>(medium, domain_, settles_);
   }
 
-  Step next_step(detail::util::Random& random, const State&, unsigned thread,
+  Step next_step(detail::util::Random& random, const State& state, unsigned thread,
                  unsigned threads) override {
     settles_ = threads == 1;
+    if (contested_ && threads > 1) return contested_step(random, state, thread);
     // Several threads look at few rows, and often, so that they see each other's steps.
     const unsigned keys = threads == 1 ? kElfKeys : kSharedKeys;
     const auto own = static_cast<std::uint32_t>(random.below(keys / threads) * threads + thread);
@@ -241,6 +270,14 @@ class ElfSubject final : public Subject {
   }
 
  private:
+  /// The first thread has a row that comes and goes, at which all others look.
+  static Step contested_step(detail::util::Random& random, const State& state, unsigned thread) {
+    const std::string key = row_key(0);
+    if (thread != 0) return {kReadRow, key, ""};
+    if (random.one_in(16)) return {kCompact, key, ""};
+    return {state.contains(key) ? kEraseRow : kInsertRow, key, new_value(random)};
+  }
+
   static std::string new_value(detail::util::Random& random) {
     return std::to_string(static_cast<std::uint32_t>(random()));
   }
@@ -260,6 +297,7 @@ class ElfSubject final : public Subject {
 
   detail::pm::Domain domain_;
   bool settles_ = true;
+  bool contested_ = false;
 };
 
 }  // namespace

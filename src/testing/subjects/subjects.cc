@@ -58,7 +58,7 @@ std::vector<SubjectEntry> subjects() {
                                    {"pool", 1, make_pool_subject},
                                    {"wal", 4, make_wal_subject},
                                    {"nbtree-ledger", 4, make_ledger_subject},
-                                   {"elf", 4, make_elf_subject}};
+                                   {"elf:points", 4, make_elf_subject}};
   for (const std::string& engine : Index::engines())
     add_kinds(all, engine, engine, options_for(engine));
   for (const Kind kind : {Kind::u64, Kind::bytes}) {
