@@ -201,7 +201,14 @@ class Elf {
   /// 100,000 rows of all columns.
   bool build(Columns columns, const Progress& progress = nullptr);
 
-  /// Adds a row; returns its TID. Cost: the row's lines and a word in PM.
+  /// Queries look at inserted rows one by one, so an insert() that leaves more than so many of
+  /// them, and more than a quarter of the rows that were there at the last build() or compact(),
+  /// calls compact().
+  static constexpr std::uint64_t kLeastDelta = 65'536;
+
+  /// Adds a row; returns its TID. Cost: the row's lines and a word in PM; now and then that of
+  /// compact(), which takes several row's times for each inserted row. A pool that has no room for
+  /// that takes further rows all the same, and tries again when a quarter more were inserted.
   Tid insert(Point point);
 
   /// Removes a row; false if there is no row of that number. Cost: one line of PM.

@@ -90,14 +90,31 @@ void Table::show(const Box& box, const TidVisitor& visit) const {
 }
 
 Tid Table::insert(Point point) {
-  return retry_when_full(pool(), [&] {
+  bool many = false;
+  const Tid tid = retry_when_full(pool(), [&] {
     const std::lock_guard lock(writers_);
     Segment& segment = segment_with_room();
-    const std::uint64_t tid = segment.end();
+    const std::uint64_t added = segment.end();
     segment.append(point);
     if (size_) ++*size_;
-    return static_cast<Tid>(tid);
+    many = segment.end() - version().tids() > most_delta_;
+    return static_cast<Tid>(added);
   });
+  if (many) compact_delta();
+  return tid;
+}
+
+/// The row is inserted, so that this fails is no error. Another thread may be at it. Else there was
+/// no room, and to try again for each row would take too long.
+void Table::compact_delta() {
+  try {
+    compact(nullptr);
+  } catch (const Error& error) {
+    if (error.code() == Errc::in_use) return;
+    const std::lock_guard lock(writers_);
+    most_delta_ += most_delta_ / 4 + 1;
+  } catch (const std::bad_alloc&) {  // the next insert tries again
+  }
 }
 
 Segment& Table::segment_with_room() {

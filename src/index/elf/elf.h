@@ -23,6 +23,7 @@
 // Durability: docs/durability/elf.md has the cases.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -101,6 +102,7 @@ class Table final : public pool::OpenIndex {
 
   // recovery.cc
   void create(unsigned dimensions, const Shape& shape);
+  std::uint64_t most_delta(std::uint64_t rows) const { return std::max(least_delta_, rows / 4); }
   void open_segments(Version& version);
 
   // elf.cc
@@ -108,6 +110,7 @@ class Table final : public pool::OpenIndex {
   Version& version() { return *current_.load(std::memory_order_acquire); }
   template <class Visit>
   bool each_row(const Version& version, const Box& box, const Visit& visit) const;
+  void compact_delta();
   Segment& segment_with_room();
   void add_segment();
   bool erase_listed(Version& version, Tid tid);
@@ -133,7 +136,8 @@ class Table final : public pool::OpenIndex {
   }
 
   pool::IndexHandle handle_;  // keeps the pool open
-  Root* root_ = nullptr;      // null: the creation did not end
+  const std::uint64_t least_delta_;
+  Root* root_ = nullptr;  // null: the creation did not end
   unsigned dimensions_ = 0;
   mutable DeadRows dead_rows_;
   std::atomic<Version*> current_{nullptr};
@@ -141,6 +145,7 @@ class Table final : public pool::OpenIndex {
   std::atomic<bool> building_{false};  // a build or compact runs, or the spare table is freed
   mutable std::mutex writers_;         // guards what follows
   Segment* last_segment_ = nullptr;
+  std::uint64_t most_delta_ = 0;  // inserted rows at which an insert compacts
   bool compacting_ = false;
   std::vector<Tid> erased_meanwhile_;  // while compacting_
   mutable std::optional<std::uint64_t> size_;

@@ -3,6 +3,7 @@
 
 #include <numeric>
 #include <string>
+#include <thread>
 
 #include "index/elf/test_elf.h"
 #include "pm/test_files.h"
@@ -193,6 +194,41 @@ TEST(Elf, AStreamShowsEachRowOnceAcrossCompacts) {
   elf->show(elf->box(), visit);
   std::sort(shown.begin(), shown.end());
   EXPECT_EQ(shown, model.in(elf->box()));
+}
+
+TEST(Elf, InsertsKeepTheDeltaSmall) {
+  util::Random random(15);
+  TestElf elf(3, Shape{kLeastSlotShift, 4, 20});
+  Model model;
+  std::uint64_t most = 0;
+  for (int i = 0; i < 400; ++i) {
+    const TestRow row = random_row(random, 3);
+    EXPECT_EQ(elf->insert(row), model.add(row));
+    const std::uint64_t delta = elf->elf_stats().delta_rows;
+    ASSERT_LE(delta, std::max<std::uint64_t>(20, model.rows.size() / 4));
+    most = std::max(most, delta);
+    if (i == 150) elf.reopen();
+  }
+  EXPECT_GT(most, 50U) << "a larger table may have a larger delta";
+  expect_rows(*elf, model, random);
+  elf.expect_sound_pool();
+}
+
+TEST(Elf, InsertsOfSeveralThreadsKeepTheDeltaSmall) {
+  TestElf elf(1, Shape{kLeastSlotShift, 64, 100});
+  std::vector<std::thread> writers;
+  for (std::uint32_t thread = 0; thread < 3; ++thread) {
+    writers.emplace_back([&, thread] {
+      for (std::uint32_t i = 0; i < 1000; ++i) elf->insert(std::vector{3 * i + thread});
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(elf->count(elf->box()), 3000U);
+  for (std::uint32_t value = 0; value < 3000; ++value)
+    ASSERT_TRUE(elf->exact(std::vector{value})) << value;
+  elf->insert(std::vector{3000U});  // no other thread compacts now
+  EXPECT_LE(elf->elf_stats().delta_rows, 3001U / 4);
+  elf.expect_sound_pool();
 }
 
 TEST(Elf, DropsLeaveNothing) {

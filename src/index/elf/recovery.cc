@@ -22,7 +22,7 @@ void delete_segments(Segment* first) {
 }  // namespace
 
 Table::Table(pool::IndexHandle handle, unsigned dimensions, const Shape& shape)
-    : handle_(std::move(handle)), dead_rows_(pool().pm()) {
+    : handle_(std::move(handle)), least_delta_(shape.least_delta), dead_rows_(pool().pm()) {
   if (pm::load(handle_.root()) == pm::kNull) {
     if (dimensions == 0) return;
     create(dimensions, shape);
@@ -41,6 +41,7 @@ Table::Table(pool::IndexHandle handle, unsigned dimensions, const Shape& shape)
     delete_segments(version->segments());
     throw;
   }
+  most_delta_ = most_delta(pm::load(version->table().rows));
   current_.store(version.release(), std::memory_order_release);
   listed_.emplace(pool().open_indexes(), *this);
 }

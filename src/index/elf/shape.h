@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include <perdix/elf.h>
+
 #include "alloc/layout.h"
 
 namespace perdix::detail::index::elf {
@@ -11,6 +13,10 @@ namespace perdix::detail::index::elf {
 struct Shape {
   std::uint32_t slot_shift = 22;      ///< a slot covers 16 MiB
   std::uint32_t segment_rows = 4096;  ///< inserted rows of a segment
+
+  /// So many inserted rows, and a quarter of the others, are no reason yet for an insert to
+  /// compact. Not kept in PM.
+  std::uint64_t least_delta = Elf::kLeastDelta;
 };
 
 inline constexpr std::uint32_t kLeastSlotShift = 6;
