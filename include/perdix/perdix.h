@@ -1,9 +1,11 @@
 // perdix: crash-proof indexes. This header includes all of the public interface.
 #pragma once
 
+#include <perdix/arrow_abi.h>
 #include <perdix/change.h>
 #include <perdix/cursor.h>
 #include <perdix/elf.h>
+#include <perdix/elf_table.h>
 #include <perdix/elimda.h>
 #include <perdix/error.h>
 #include <perdix/fastfair.h>

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "index/elf/elf.h"
+#include "index/elf_table/elf_table.h"
 #include "index/elimda/elimda.h"
 #include "index/engine.h"
 #include "index/fastfair/fastfair.h"
@@ -20,6 +21,7 @@ constexpr std::array kEngines = {
     pairs_engine<nbtree::Tree>(nbtree::kEngineName, {.ordered = true, .resumes = true}),
     pairs_engine<elimda::Map>(elimda::kEngineName, {.resumes = true, .inserts_ahead = true}),
     points_engine<elf::Table>(elf::kEngineName),
+    points_engine<elf_table::Table>(elf_table::kEngineName),
 };
 
 }  // namespace

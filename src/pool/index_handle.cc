@@ -19,6 +19,13 @@ IndexHandle& IndexHandle::operator=(IndexHandle&& other) noexcept {
 
 IndexHandle::~IndexHandle() { release(); }
 
+IndexHandle IndexHandle::part(std::uint64_t& root) const {
+  IndexHandle part = pool_->another(*this);
+  part.root_ = &root;
+  part.info_ = info_;
+  return part;
+}
+
 void IndexHandle::release() noexcept {
   if (pool_ == nullptr) return;
   pool_->release(slot_);

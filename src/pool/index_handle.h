@@ -34,6 +34,10 @@ class IndexHandle {
 
   PoolCore& pool() const noexcept { return *pool_; }
 
+  /// A second handle, for a part of the index that another engine keeps: its root is `root`, a word
+  /// in a block of the index.
+  IndexHandle part(std::uint64_t& root) const;
+
  private:
   friend class PoolCore;
 

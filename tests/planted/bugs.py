@@ -1,6 +1,7 @@
 """All planted bugs (bug.py), in the order in which they are tried."""
 
 import bugs_elf
+import bugs_elf_table
 import bugs_elimda
 import bugs_fastfair
 import bugs_nbtree
@@ -21,6 +22,7 @@ BUGS = (
     + bugs_wal.BUGS
     + bugs_fastfair.BUGS
     + bugs_nbtree.BUGS
+    + bugs_elf_table.BUGS
     + bugs_elimda.BUGS
     + bugs_schedules.BUGS
     + bugs_schedules_elimda.BUGS

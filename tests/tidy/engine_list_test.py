@@ -33,7 +33,8 @@ LINES = {
 
 def public_class(engine: str) -> str:
     header = (ROOT / f"include/perdix/{engine}.h").read_text()
-    named = re.search(rf"^class ({engine})\b", header, re.MULTILINE | re.IGNORECASE)
+    name = engine.replace("_", "")
+    named = re.search(rf"^class ({name})\b", header, re.MULTILINE | re.IGNORECASE)
     return named.group(1)
 
 

@@ -7,6 +7,7 @@
 #include "testing/engine_traits.h"
 #include "testing/subjects/calloc_subject.h"
 #include "testing/subjects/elf_subject.h"
+#include "testing/subjects/elf_table_subject.h"
 #include "testing/subjects/index_subject.h"
 #include "testing/subjects/ledger_subject.h"
 #include "testing/subjects/log_upkeep_subject.h"
@@ -58,7 +59,8 @@ std::vector<SubjectEntry> subjects() {
                                    {"pool", 1, make_pool_subject},
                                    {"wal", 4, make_wal_subject},
                                    {"nbtree-ledger", 4, make_ledger_subject},
-                                   {"elf:points", 4, make_elf_subject}};
+                                   {"elf:points", 4, make_elf_subject},
+                                   {"elf_table", 4, make_elf_table_subject}};
   for (const std::string& engine : Index::engines())
     add_kinds(all, engine, engine, options_for(engine));
   for (const Kind kind : {Kind::u64, Kind::bytes}) {

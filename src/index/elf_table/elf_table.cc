@@ -1,0 +1,128 @@
+#include "index/elf_table/elf_table.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <perdix/error.h>
+
+#include "index/elf_table/record.h"
+#include "pm/access.h"
+
+namespace perdix::detail::index::elf_table {
+
+ElfTable::Tid Table::insert(std::span<const ElfValue> row) {
+  if (row.size() != schema_.size()) {
+    throw Error(Errc::invalid_argument, fmt::format("a row of this ElfTable has {} values, not {}",
+                                                    schema_.size(), row.size()));
+  }
+  std::string record;
+  for (std::size_t i = 0; i < row.size(); ++i)
+    append_key(record, schema_[i].type, key_of(schema_[i], row[i]));
+  Tid tid = 0;
+  bool many = false;
+  {
+    const std::lock_guard lock(writers_);
+    tid = next_tid();
+    version().inserted().put(tid, record);
+    ++*next_tid_;
+    if (inserted_rows_) ++*inserted_rows_;
+    many = *next_tid_ - version().tids() > most_delta_;
+  }
+  if (many) compact_delta();
+  return tid;
+}
+
+/// As the Elf has it; also a query may still show rows of before the last compact.
+void Table::compact_delta() {
+  try {
+    compact(nullptr);
+  } catch (const Error& error) {
+    if (error.code() == Errc::in_use) return;
+    const std::lock_guard lock(writers_);
+    most_delta_ += most_delta_ / 4 + 1;
+  } catch (const std::bad_alloc&) {  // the next insert tries again
+  }
+}
+
+/// The caller holds writers_.
+ElfTable::Tid Table::next_tid() {
+  if (!next_tid_) {
+    const auto last = version().inserted().find_floor(~std::uint64_t{0});
+    next_tid_ = last ? last->first + 1 : version().tids();
+  }
+  if (*next_tid_ < Elf::kMaxRows) return static_cast<Tid>(*next_tid_);
+  throw Error(Errc::too_large, fmt::format("index '{}' has given all {} row numbers; build it anew",
+                                           handle_.name(), Elf::kMaxRows));
+}
+
+/// An inserted row leaves an empty record: its TID must not be used again.
+bool Table::erase(Tid tid) {
+  const std::lock_guard lock(writers_);
+  if (tid < version().tids()) return version().elf().erase(tid);
+  const std::optional<std::string> record = version().inserted().get(tid);
+  if (!record || record->empty()) return false;
+  version().inserted().put(tid, {});
+  if (inserted_rows_) --*inserted_rows_;
+  return true;
+}
+
+std::uint64_t Table::size() const {
+  const std::lock_guard lock(writers_);
+  return version().elf().size() + inserted_rows();
+}
+
+/// The caller holds writers_.
+std::uint64_t Table::inserted_rows() const {
+  if (inserted_rows_) return *inserted_rows_;
+  std::uint64_t rows = 0;
+  version().inserted().for_each([&](std::uint64_t, std::string_view record) {
+    rows += record.empty() ? 0 : 1;
+    return true;
+  });
+  inserted_rows_ = rows;
+  return rows;
+}
+
+void Table::cache(const CachePolicy& policy) {
+  const std::lock_guard lock(caching_);
+  Pin(*this).elf().cache(policy);
+  policy_ = policy;
+}
+
+void Table::wait_for_cache() const { Pin(*this).elf().wait_for_cache(); }
+
+std::optional<ElfTable::Row> Table::row(Tid tid) const {
+  const Pin version(*this);
+  if (tid < version->tids()) {
+    if (!version->has_listed(tid)) return std::nullopt;
+    return row_at(*version, schema_, tid);
+  }
+  const std::optional<std::string> record = version->inserted().get(tid);
+  if (!record || record->empty()) return std::nullopt;
+  std::vector<Key> keys(schema_.size());
+  if (!read_record(schema_, *record, keys)) {
+    throw Error(Errc::corrupt,
+                fmt::format("index '{}': the inserted row {} is damaged", handle_.name(), tid));
+  }
+  return row_of(schema_, keys);
+}
+
+ElfValue value_at(const Version& version, const Schema& schema, unsigned column, Elf::Tid tid) {
+  return value_of(schema[column].type, version.dictionary(column).key(version.code(column, tid)));
+}
+
+ElfTable::Row row_at(const Version& version, const Schema& schema, Elf::Tid tid) {
+  ElfTable::Row row;
+  row.reserve(schema.size());
+  for (unsigned i = 0; i < schema.size(); ++i) row.push_back(value_at(version, schema, i, tid));
+  return row;
+}
+
+ElfTable::Row row_of(const Schema& schema, std::span<const Key> keys) {
+  ElfTable::Row row;
+  row.reserve(schema.size());
+  for (std::size_t i = 0; i < schema.size(); ++i) row.push_back(value_of(schema[i].type, keys[i]));
+  return row;
+}
+
+}  // namespace perdix::detail::index::elf_table

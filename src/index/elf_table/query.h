@@ -1,0 +1,76 @@
+// A query: conditions as boxes of the Elf, and what is left to look at row by row.
+//
+// A column's conditions admit intervals of its codes. As long as there are few boxes, each interval
+// gets one of its own; a column with many (a long `in`) is bounded by the first and the last, and
+// the rows in between are filtered by their codes. Boxes do not overlap, so no row is shown twice.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "index/elf/box.h"
+#include "index/elf_table/condition.h"
+#include "index/elf_table/record.h"
+#include "index/elf_table/version.h"
+#include "pool/checked.h"
+
+namespace perdix::detail::index::elf_table {
+
+class Query {
+ public:
+  using Tid = Elf::Tid;
+
+  /// All of these outlive the query.
+  Query(const Version& version, const Schema& schema, std::span<const Condition> conditions);
+
+  /// Calls listed(tid) for rows of the Elf and inserted(tid, keys) for others, until one of them
+  /// returns false.
+  template <class Listed, class Inserted>
+  void run(const Listed& listed, const Inserted& inserted) const {
+    for (const elf::Box& box : boxes_) {
+      bool stopped = false;
+      const auto visit = [&](Tid tid) {
+        stopped = passes(tid) && !listed(tid);
+        return !stopped;
+      };
+      version_.elf().show(box, visit);
+      if (stopped) return;
+    }
+    run_inserted(inserted);
+  }
+
+  std::uint64_t count() const;
+
+  ElfPlan plan() const;
+
+ private:
+  struct Filter {
+    unsigned column;
+    std::vector<ElfInterval> codes;
+  };
+
+  template <class Inserted>
+  void run_inserted(const Inserted& inserted) const {
+    std::vector<Key> keys(schema_.size());
+    version_.inserted().scan(0, [&](std::uint64_t tid, std::string_view record) {
+      if (record.empty()) return true;
+      if (!read_record(schema_, record, keys)) throw_damaged(tid);
+      return !admits(keys) || inserted(static_cast<Tid>(tid), std::span<const Key>(keys));
+    });
+  }
+
+  void add_boxes(unsigned dimension, std::span<const ElfInterval> codes);
+  bool passes(Tid tid) const;
+  bool admits(std::span<const Key> keys) const;
+  [[noreturn]] void throw_damaged(std::uint64_t tid) const;
+
+  const Version& version_;
+  const Schema& schema_;
+  const std::span<const Condition> conditions_;
+  std::vector<elf::Box> boxes_;
+  std::vector<Filter> filters_;
+  ElfPlan plan_;
+};
+
+}  // namespace perdix::detail::index::elf_table
