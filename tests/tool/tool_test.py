@@ -61,7 +61,7 @@ class ToolTest(unittest.TestCase):
 
 
 class Help(ToolTest):
-    COMMANDS = "create load get put del incr scan dump info check drop bench".split()
+    COMMANDS = "create load get put del incr scan dump info check drop elf bench".split()
 
     def test_lists_commands_and_exit_status(self):
         text = self.output("--help").decode()

@@ -13,6 +13,7 @@
 
 #include "perdix/bench_command.h"
 #include "perdix/commands.h"
+#include "perdix/elf_command_line.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
 
@@ -307,7 +308,7 @@ void add_commands(CLI::App& app, ExitStatus& status) {
       "an\n"
       "error, with one line on standard error that says what to do.");
   for (const auto add : {add_create, add_load, add_get, add_put, add_del, add_incr, add_scan,
-                         add_dump, add_info, add_check, add_drop, add_bench}) {
+                         add_dump, add_info, add_check, add_drop, add_elf, add_bench}) {
     add(app, status);
   }
 }
