@@ -15,11 +15,11 @@ namespace perdix::bench::hashing {
 struct Config {
   std::vector<std::string> figures;  ///< empty: all that the contenders and this build allow
   std::vector<std::string> engines;
-  std::uint64_t start = 60'000;          ///< records in an index before it is measured
-  std::uint64_t records = 10'000'000;    ///< added while it is measured
-  std::uint64_t operations = 2'000'000;  ///< of a phase that adds none, all threads together
+  std::uint64_t start = 60'000;        ///< records in an index before it is measured
+  std::uint64_t records = 1'000'000;   ///< added while it is measured
+  std::uint64_t operations = 500'000;  ///< of a phase that adds none, all threads together
   /// Sizes at which memory and restarts are measured, ascending.
-  std::vector<std::uint64_t> pairs = {2'000'000, 4'000'000, 6'000'000, 8'000'000, 10'000'000};
+  std::vector<std::uint64_t> pairs = {1'000'000, 2'000'000, 4'000'000};
   std::vector<std::uint64_t> value_sizes = {16, 32, 64, 128, 256};
   std::vector<std::uint64_t> logs = {1024, 2048, 4096, 8192, 16384};
   std::vector<std::uint64_t> d_buckets = {16, 32};  ///< pairs of a bucket in DRAM
