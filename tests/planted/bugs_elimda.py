@@ -23,8 +23,8 @@ BUGS = [
         ELIM_INSERT,
         "    pm().store(pair.key, key);\n"
         "    pm().store(pair.value, value);\n"
-        "    pm().publish(word, head.pack());  // the commit\n",
-        "    pm().publish(word, head.pack());\n"
+        "    pm().store(word, head.pack());  // the commit\n",
+        "    pm().store(word, head.pack());\n"
         "    pm().store(pair.key, key);\n"
         "    pm().store(pair.value, value);\n",
         ELIM,

@@ -19,14 +19,14 @@ std::size_t line_bytes(const Shape& shape) {
 CollectingLogs::CollectingLogs(pool::PoolCore& pool, Root& root, const Shape& shape)
     : pool_(pool), root_(root), shape_(shape), line_bytes_(line_bytes(shape)) {}
 
-/// Empty logs, linked by the root's word.
+/// Empty logs, linked by the root's word. There are logs only where a store is durable once it is
+/// visible: so the heads are durable before the commit by its fence, without a flush.
 void CollectingLogs::create() {
   const pm::Persister& pm = pool_.pm();
   alloc::Session session = pool_.allocator().session();
   const pm::Offset area = session.reserve(shape_.log_area_bytes());
   auto* heads = pool_.at<std::uint64_t>(area);
   pm.zero(heads, shape_.log_heads_bytes());
-  pm.flush(heads, shape_.log_heads_bytes());  // durable before the commit, by its fence
   session.commit(pm::set_word(root_.log_area, area));
 }
 

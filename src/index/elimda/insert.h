@@ -90,7 +90,8 @@ void Map<K, V>::append_counted(LogLine& line, unsigned log, Key key, KeyHash has
 }
 
 /// Appends to a log that is locked and has room. There are logs only where a store is durable once
-/// it is visible, in the order of the stores: so neither the pair nor the fingerprint is persisted.
+/// it is visible, in the order of the stores: so nothing is flushed. The barrier of `appends` makes
+/// the commit visible before the call returns.
 template <class K, class V>
 void Map<K, V>::append_pair(LogLine& line, unsigned log, Key key, KeyHash hash, Value value) {
   const unsigned i = line.count;
@@ -101,7 +102,7 @@ void Map<K, V>::append_pair(LogLine& line, unsigned log, Key key, KeyHash hash, 
   if constexpr (kInline) {
     pm().store(pair.key, key);
     pm().store(pair.value, value);
-    pm().publish(word, head.pack());  // the commit
+    pm().store(word, head.pack());  // the commit
   } else {
     alloc::Session session = pool_.allocator().session();
     pm().store(pair.key, keys_.write(session, key, hash.signature()));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -140,7 +141,7 @@ class Checker {
   std::vector<std::string> run() {
     for (const Operation& operation : history_.operations)
       by_key_[operation.key].push_back(operation);
-    for (const Scan& scan : history_.scans) add(scan);
+    for (const Scan& scan : history_.scans) scan.ordered ? add(scan) : add_unordered(scan);
     for (auto& [key, operations] : by_key_) {
       Search search(std::move(operations));
       if (!search.run()) problems_.push_back(explain(search));
@@ -167,6 +168,19 @@ class Checker {
     }
     if (!scan.exhausted) return;
     for (; key != keys_.end(); ++key) add_get(scan, *key, {}, scan.ended);
+  }
+
+  /// The same of a map without order. What it has not shown was absent at some moment.
+  void add_unordered(const Scan& scan) {
+    std::set<Key> missing(keys_.begin(), keys_.end());
+    for (const Shown& shown : scan.pairs) {
+      if (missing.erase(shown.key) == 0)
+        problems_.push_back(fmt::format("thread {}, {}-{}: key {} is shown twice, or is none",
+                                        scan.thread, scan.called, scan.ended, shown.key));
+      add_get(scan, shown.key, shown.value, shown.at);
+    }
+    if (!scan.exhausted) return;
+    for (const Key key : missing) add_get(scan, key, {}, scan.ended);
   }
 
   void add_get(const Scan& scan, Key key, std::optional<Value> found, Tick ended) {

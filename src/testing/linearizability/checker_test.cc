@@ -170,6 +170,21 @@ TEST_F(ScanTest, MaySeeEachKeyAtAnotherMoment) {
   EXPECT_THAT(with(0, {{kKey, 12, 25}}, true), SizeIs(1)) << "shown before it was written";
 }
 
+TEST_F(ScanTest, WithoutOrderShowsEachKeyOnce) {
+  history_.operations.push_back(put(3, 4, 12));
+  history_.operations.back().key = 3;
+  history_.scans = {{0, 0, true, {{kKey, 10, 24}, {3, 12, 25}}, 20, 30, false}};
+  EXPECT_THAT(check(history_, keys_), IsEmpty());
+  history_.scans[0].pairs.push_back({kKey, 10, 26});
+  EXPECT_THAT(check(history_, keys_), SizeIs(1)) << "a key twice";
+  history_.scans[0].pairs = {{3, 12, 25}};
+  EXPECT_THAT(check(history_, keys_), SizeIs(1)) << "the other key is missing";
+  history_.scans[0].exhausted = false;
+  EXPECT_THAT(check(history_, keys_), IsEmpty()) << "it was stopped before";
+  history_.scans[0].pairs = {{3, 10, 25}};
+  EXPECT_THAT(check(history_, keys_), SizeIs(1)) << "another key's value";
+}
+
 TEST(Cut, LeavesWhatWasCalledBefore) {
   History history;
   history.operations = {put(1, 2, 10), put(3, 8, 11), put(9, 10, 12)};

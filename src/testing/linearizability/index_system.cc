@@ -118,9 +118,13 @@ class IndexMap final : public Map {
   }
   bool ordered() const override { return index_->ordered(); }
   void scan(Key from, const std::function<bool(Key, Value)>& visit) override {
-    index_->scan(encoding_.key(from), [&](std::string_view key, std::string_view value) {
+    const auto show = [&](std::string_view key, std::string_view value) {
       return visit(encoding_.key_of(key), encoding_.value_of(value));
-    });
+    };
+    if (index_->ordered())
+      index_->scan(encoding_.key(from), show);
+    else
+      index_->for_each(show);
   }
 
   /// What the pool's background thread does, the thread that resumes, or a pool that gets full.

@@ -28,8 +28,9 @@ class Map {
   /// An insert that does not say whether it has done anything.
   virtual void insert_ahead(Key key, Value value) { (void)insert(key, value); }
 
-  /// Whether there is a scan.
   virtual bool ordered() const = 0;
+
+  /// Shows the pairs from a key on, or, if they are not ordered, all pairs.
   virtual void scan(Key from, const std::function<bool(Key, Value)>& visit) = 0;
 
   /// Does what the system's own threads would do, in part; `what` chooses.

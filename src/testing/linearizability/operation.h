@@ -42,7 +42,8 @@ struct Shown {
   Tick at = 0;
 };
 
-/// One scan from a key on, until it had shown `limit` pairs or there were no more.
+/// One scan from a key on, until it had shown `limit` pairs or there were no more. Of a map without
+/// order: of all keys, each once.
 struct Scan {
   unsigned thread = 0;
   Key from = 0;
@@ -50,6 +51,7 @@ struct Scan {
   std::vector<Shown> pairs;
   Tick called = 0;
   Tick ended = 0;  ///< the moment of the return, or of the crash
+  bool ordered = true;
 };
 
 struct History {

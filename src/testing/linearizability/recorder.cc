@@ -73,6 +73,7 @@ void Log::scan(Key from, std::size_t limit) {
   Scan scan;
   scan.thread = thread_;
   scan.from = from;
+  scan.ordered = map_.ordered();
   scan.called = clock_.tick();
   map_.scan(from, [&](Key key, Value value) {
     scan.pairs.push_back({key, value, clock_.tick()});

@@ -154,6 +154,7 @@ class Planner {
     for (std::uint64_t& weight : weights_) weight = 1 + random_.below(8);
     if (erase_much) weights_[static_cast<std::size_t>(Action::erase)] += 12;
     scan_one_in_ = 4 + random_.below(16);
+    if (!ordered_) scan_one_in_ *= 4;  // each shows all pairs, and other calls come to less
   }
 
   // Of one new key, again and again, since it is also erased.
@@ -166,7 +167,7 @@ class Planner {
   PlannedCall draw_call() {
     constexpr std::uint64_t kTendOneIn = 16;
     if (random_.one_in(kTendOneIn)) return {.value = random_.below(kTendOneIn), .tends = true};
-    if (ordered_ && random_.one_in(scan_one_in_)) {
+    if (random_.one_in(scan_one_in_)) {
       const std::size_t all = std::numeric_limits<std::size_t>::max();
       return {true, Action::get, any_key(), 0, random_.one_in(2) ? all : 1 + random_.below(10)};
     }

@@ -258,11 +258,13 @@ class OpenedIndex final : public Opened {
 
 class IndexSubject final : public Subject {
  public:
+  /// Its first state comes about in `first_domain`.
   IndexSubject(const IndexInfo& info, const IndexOptions& options, detail::pm::Domain domain,
-               PoolRoom room)
+               detail::pm::Domain first_domain, PoolRoom room)
       : info_(info),
         options_(options),
         domain_(domain),
+        first_domain_(first_domain),
         room_(room),
         traits_(engine_traits(info.engine)),
         inserts_ahead_(detail::index::find_engine(info.engine).can.inserts_ahead),
@@ -289,7 +291,7 @@ class IndexSubject final : public Subject {
     if (fill != 0 && options_.dram_budget != 0 && random.one_in(2)) fill += kBuffered;
     State state;
     if (fill == 0) return state;
-    OpenedIndex opened(medium, info_, options_, pool_options(domain_, room_), *keys_);
+    OpenedIndex opened(medium, info_, options_, pool_options(first_domain_, room_), *keys_);
     const auto apply = [&](Action action, const std::string& key) {
       const unsigned settle = action == kErase ? kSettle : 0;  // else nothing is freed
       const Step step{action | settle, key, value_of(info_.value_kind, random)};
@@ -454,6 +456,7 @@ class IndexSubject final : public Subject {
   const IndexInfo info_;
   const IndexOptions options_;
   detail::pm::Domain domain_;
+  detail::pm::Domain first_domain_;
   PoolRoom room_;
   const detail::index::EngineTraits& traits_;
   const bool inserts_ahead_;
@@ -475,12 +478,19 @@ Step put_step(std::string key, Kind value_kind, detail::util::Random& random) {
 
 std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, const IndexOptions& options,
                                             detail::pm::Domain domain) {
-  return std::make_unique<IndexSubject>(info, options, domain, PoolRoom::enough);
+  return std::make_unique<IndexSubject>(info, options, domain, domain, PoolRoom::enough);
+}
+
+std::unique_ptr<Subject> make_moved_index_subject(const IndexInfo& info,
+                                                  const IndexOptions& options,
+                                                  detail::pm::Domain domain) {
+  return std::make_unique<IndexSubject>(info, options, domain, detail::pm::Domain::cpu_cache,
+                                        PoolRoom::enough);
 }
 
 std::unique_ptr<Subject> make_full_index_subject(const IndexInfo& info, const IndexOptions& options,
                                                  detail::pm::Domain domain) {
-  return std::make_unique<IndexSubject>(info, options, domain, PoolRoom::none);
+  return std::make_unique<IndexSubject>(info, options, domain, domain, PoolRoom::none);
 }
 
 }  // namespace perdix::testing

@@ -22,6 +22,12 @@ Step put_step(std::string key, Kind value_kind, detail::util::Random& random);
 std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, const IndexOptions& options,
                                             detail::pm::Domain domain);
 
+/// The same, begun where caches are persistent: in other domains the first opening moves what these
+/// have kept.
+std::unique_ptr<Subject> make_moved_index_subject(const IndexInfo& info,
+                                                  const IndexOptions& options,
+                                                  detail::pm::Domain domain);
+
 /// The same in a pool that is full, but for a few blocks: steps may be refused.
 std::unique_ptr<Subject> make_full_index_subject(const IndexInfo& info, const IndexOptions& options,
                                                  detail::pm::Domain domain);

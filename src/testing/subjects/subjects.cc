@@ -75,6 +75,7 @@ std::vector<SubjectEntry> subjects() {
   add_kinds(all, "sptree+buffers", "sptree", options_for("sptree", kSmallBudget));
   for (const std::string& engine : Index::engines())
     add_kinds(all, engine + "+full", engine, options_for(engine), make_full_index_subject, 1);
+  add_kinds(all, "elimda+moved", "elimda", options_for("elimda"), make_moved_index_subject);
   add_kinds(all, "nbtree+lost", "nbtree", options_for("nbtree"), make_lost_entries_subject);
   all.push_back(
       {"sptree+stale:bytes:bytes", 4, [options = options_for("sptree")](detail::pm::Domain domain) {
