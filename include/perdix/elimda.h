@@ -26,7 +26,7 @@ class Map;
 /// fastest way to add many. The first size() after opening reads the whole index, and so does the
 /// next one after insert_ahead(); others cost nothing.
 ///
-/// The index keeps about five bytes of DRAM for each pair. What is erased makes room for other
+/// The index keeps about four bytes of DRAM for each pair. What is erased makes room for other
 /// pairs; when the pool is full, parts of the index without pairs are given back.
 template <Storable K, Storable V>
 class ElimDa : public PointIndex<detail::index::elimda::Map<K, V>, K, V> {

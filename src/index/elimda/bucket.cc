@@ -6,13 +6,22 @@
 
 namespace perdix::detail::index::elimda {
 
-/// In whole lines, which the arena aligns; with what match_eight() may read behind the last entry.
+/// In whole lines, which the arena aligns. There is room for a D pair at least: match_eight() may
+/// read behind the last entry.
 std::size_t Bucket::bytes_for(unsigned groups, bool wide, unsigned d_capacity, unsigned entries) {
-  constexpr std::size_t kLine = 64, kReadBehind = 16;
-  const std::size_t bytes = pairs_at(groups, wide, d_capacity) +
-                            d_capacity * (sizeof(Pair) + sizeof(BackupRef)) +
-                            entries * sizeof(std::uint16_t) + kReadBehind;
+  constexpr std::size_t kLine = 64;
+  const std::size_t bytes =
+      pairs_at(groups, wide, d_capacity, entries) + d_capacity * (sizeof(Pair) + sizeof(BackupRef));
   return (bytes + kLine - 1) / kLine * kLine;
+}
+
+/// As many as the lines have room for that `least` take, but not more than `most`.
+unsigned Bucket::capacity_for(unsigned groups, bool wide, unsigned entries, unsigned least,
+                              unsigned most) {
+  unsigned capacity = std::max(least, 1u);
+  const std::size_t bytes = bytes_for(groups, wide, capacity, entries);
+  while (capacity < most && bytes_for(groups, wide, capacity + 1, entries) == bytes) ++capacity;
+  return capacity;
 }
 
 Bucket* Bucket::make(util::Arena& arena, const FingerprintCode& code, const Contents& contents) {
@@ -20,15 +29,37 @@ Bucket* Bucket::make(util::Arena& arena, const FingerprintCode& code, const Cont
   const unsigned entries = (before == nullptr ? 0 : before->entry_count_ - before->killed_) +
                            static_cast<unsigned>(contents.slots.size());
   const bool wide = code.slots() > kMostInBytes;
-  const std::size_t bytes = bytes_for(code.groups(), wide, contents.d_capacity, entries);
+  const unsigned capacity =
+      capacity_for(code.groups(), wide, entries, contents.d_least, contents.d_most);
+  const std::size_t bytes = bytes_for(code.groups(), wide, capacity, entries);
   auto* made = ::new (arena.allocate(bytes)) Bucket;
   std::memset(made->memory() + kHead, 0, bytes - kHead);
-  made->d_capacity_ = static_cast<std::uint16_t>(contents.d_capacity);
+  made->d_capacity_ = static_cast<std::uint16_t>(capacity);
   made->entry_count_ = static_cast<std::uint16_t>(entries);
   made->units_ = static_cast<std::uint16_t>(contents.units);
   made->groups_ = static_cast<std::uint16_t>(code.groups());
   made->fill_groups(code, contents);
   for (const DPair& pair : contents.d_pairs) made->d_add(pair);
+  return made;
+}
+
+Bucket* Bucket::make_larger(util::Arena& arena, unsigned d_least, unsigned d_most) const {
+  const unsigned capacity = capacity_for(groups_, wide(), entry_count_, d_least, d_most);
+  auto* made = ::new (arena.allocate(bytes_for(groups_, wide(), capacity, entry_count_))) Bucket;
+  made->d_capacity_ = static_cast<std::uint16_t>(capacity);
+  made->entry_count_ = entry_count_;
+  made->first_group_ = first_group_;
+  made->units_ = units_;
+  made->groups_ = groups_;
+  made->killed_ = killed_;
+  const unsigned count = d_count();
+  std::memcpy(made->starts(), starts(), starts_bytes(groups_, wide()));
+  std::memcpy(made->prints_begin(), prints_begin(), count);
+  std::memset(made->prints_begin() + count, 0, granules(capacity) - count);
+  std::memcpy(made->entries_begin(), entries_begin(), entry_count_ * sizeof(std::uint16_t));
+  std::memcpy(made->d_begin(), d_begin(), count * sizeof(Pair));
+  std::memcpy(made->refs_begin(), refs_begin(), count * sizeof(BackupRef));
+  made->d_count_.store(static_cast<std::uint16_t>(count), std::memory_order_relaxed);
   return made;
 }
 

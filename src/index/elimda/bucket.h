@@ -3,8 +3,12 @@
 // other: so a lookup that has loaded the pointer sees both at one moment.
 //
 // Layout, the first three in one line by default:
-//   head | where each group of fingerprints begins | D fingerprints | D pairs | D references |
-//   fingerprints
+//   head | where each group of fingerprints begins | D fingerprints | fingerprints | D pairs |
+//   D references
+//
+// DRAM is scarce (ElimDa paper, Exp#7), and a D-bucket is half empty on average: so it has room for
+// a few more pairs than it has, up to what the lines hold, and is replaced by a larger one when
+// these have come.
 //
 // Invariants:
 //   1. A bucket is changed by the holder of its lock, and in three ways only: a pair is added to
@@ -53,9 +57,10 @@ class Bucket {
   struct Contents {
     const Bucket* before = nullptr;  ///< its fingerprints are taken over, but for killed ones
     std::span<const PSlot> slots;    ///< further pairs of the P-bucket
-    std::span<const DPair> d_pairs;  ///< at most `d_capacity`
-    unsigned d_capacity = 0;
-    unsigned units = 0;  ///< of the P-bucket that are in use
+    std::span<const DPair> d_pairs;  ///< at most `d_least`
+    unsigned d_least = 1;            ///< D pairs that there must be room for
+    unsigned d_most = 1;             ///< and for how many, if they take no more lines
+    unsigned units = 0;              ///< of the P-bucket that are in use
   };
 
   /// The most pairs that a D-bucket has room for.
@@ -63,6 +68,9 @@ class Bucket {
 
   /// Throws bad_alloc.
   static Bucket* make(util::Arena& arena, const FingerprintCode& code, const Contents& contents);
+
+  /// The same bucket with room for more D pairs. The caller holds its lock. Throws bad_alloc.
+  Bucket* make_larger(util::Arena& arena, unsigned d_least, unsigned d_most) const;
   void release(util::Arena& arena) noexcept { arena.release(this, bytes()); }
 
   Bucket(const Bucket&) = delete;
@@ -106,16 +114,19 @@ class Bucket {
   /// Asks for the head and for where the fingerprints of a signature may lie, so that a lookup need
   /// not wait for the one to ask for the other. A hint, for the default shape.
   void prefetch_for_lookup(const FingerprintCode& code, Signature signature) const {
-    constexpr std::size_t kEntriesAt = 384, kBytesOfAGroup = 11;
+    constexpr std::size_t kEntriesAt = 64, kBytesOfAGroup = 10;
     __builtin_prefetch(this);
     __builtin_prefetch(reinterpret_cast<const std::byte*>(this) + kEntriesAt +
                        kBytesOfAGroup * code.group(signature));
   }
 
-  /// Asks for the lines that d_add() writes. A hint.
-  void prefetch_for_add() const {
-    __builtin_prefetch(this, 1);
-    __builtin_prefetch(reinterpret_cast<const std::byte*>(this) + 128, 1);
+  /// Ask for the lines that d_add() writes: the first one, and, when that is there, the others.
+  void prefetch_head_for_add() const { __builtin_prefetch(this, 1); }
+  void prefetch_pair_for_add() const {
+    const unsigned i = d_count_.load(std::memory_order_relaxed);
+    if (i == d_capacity_) return prefetch_all();  // for the copy in a larger one
+    __builtin_prefetch(d_begin() + i, 1);
+    __builtin_prefetch(refs_begin() + i, 1);
   }
 
   /// While it is not 0, values of the P-bucket may be visible that are not durable (ElimDa paper
@@ -177,7 +188,7 @@ class Bucket {
   }
 
  private:
-  static constexpr std::size_t kGranule = 16;
+  static constexpr std::size_t kGranule = 16;  // of pairs, and of what find_d() reads at once
   static constexpr std::size_t kHead = 16;
   /// The most entries of a bucket whose groups begin at a byte: see group_begin().
   static constexpr unsigned kMostInBytes = 256;
@@ -187,8 +198,14 @@ class Bucket {
   /// Whether groups begin at two bytes: then a P-bucket has more than 256 pairs.
   bool wide() const { return groups_ > kMostInBytes / 8; }
   static std::size_t starts_bytes(unsigned groups, bool wide) { return groups * (wide ? 2u : 1u); }
-  static std::size_t pairs_at(unsigned groups, bool wide, unsigned d_capacity) {
-    return (kHead + starts_bytes(groups, wide) + d_capacity + kGranule - 1) / kGranule * kGranule;
+  static constexpr std::size_t granules(std::size_t bytes) {
+    return (bytes + kGranule - 1) / kGranule * kGranule;
+  }
+  static std::size_t entries_at(unsigned groups, bool wide, unsigned d_capacity) {
+    return kHead + starts_bytes(groups, wide) + granules(d_capacity);
+  }
+  static std::size_t pairs_at(unsigned groups, bool wide, unsigned d_capacity, unsigned entries) {
+    return granules(entries_at(groups, wide, d_capacity) + entries * sizeof(std::uint16_t));
   }
   static std::size_t bytes_for(unsigned groups, bool wide, unsigned d_capacity, unsigned entries);
 
@@ -206,11 +223,11 @@ class Bucket {
   std::uint8_t* prints_begin() const {
     return at<std::uint8_t>(kHead + starts_bytes(groups_, wide()));
   }
-  Pair* d_begin() const { return at<Pair>(pairs_at(groups_, wide(), d_capacity_)); }
-  BackupRef* refs_begin() const { return reinterpret_cast<BackupRef*>(d_begin() + d_capacity_); }
   std::uint16_t* entries_begin() const {
-    return reinterpret_cast<std::uint16_t*>(refs_begin() + d_capacity_);
+    return at<std::uint16_t>(entries_at(groups_, wide(), d_capacity_));
   }
+  Pair* d_begin() const { return at<Pair>(pairs_at(groups_, wide(), d_capacity_, entry_count_)); }
+  BackupRef* refs_begin() const { return reinterpret_cast<BackupRef*>(d_begin() + d_capacity_); }
 
   /// Where a group begins: a byte, of which 0 means 256 behind the first group that has entries; or
   /// two bytes, if a P-bucket has more pairs.
@@ -233,6 +250,11 @@ class Bucket {
   std::uint16_t* copy_group(const FingerprintCode& code, unsigned group, std::uint16_t* to) const;
   void set_group_begin(unsigned group, unsigned start);
   void fill_groups(const FingerprintCode& code, const Contents& contents);
+  void prefetch_all() const {
+    for (std::size_t i = 0; i < bytes(); i += pm::kLineSize) __builtin_prefetch(memory() + i);
+  }
+  static unsigned capacity_for(unsigned groups, bool wide, unsigned entries, unsigned least,
+                               unsigned most);
 
   std::atomic<std::uint16_t> d_count_{0};
   std::uint16_t d_capacity_ = 0;

@@ -159,7 +159,7 @@ template <class Visit>
 void Map<K, V>::for_each_warm_pair(Visit visit) const {
   dram_.for_each_segment([&](Segment& segment) {
     for (unsigned at = 0; at < shape_.buckets; ++at) {
-      const Place place{&segment, at, segment.slot(at).bucket.load(std::memory_order_acquire)};
+      const Place place{&segment, at, segment.slot(at).bucket()};
       if (place.bucket == nullptr) continue;
       for (unsigned i = 0; i < place.bucket->entries(); ++i) {
         const std::uint16_t entry = place.bucket->entry(i);
@@ -244,7 +244,7 @@ IndexStats Map<K, V>::stats() const {
     ++segments;
     bool all = true;
     for (unsigned at = 0; at < shape_.buckets; ++at) {
-      const Bucket* bucket = segment.slot(at).bucket.load(std::memory_order_acquire);
+      const Bucket* bucket = segment.slot(at).bucket();
       all &= bucket != nullptr;
     }
     warm += all;

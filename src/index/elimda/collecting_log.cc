@@ -62,7 +62,9 @@ void CollectingLogs::clear_dead(unsigned log, unsigned from) {
 }
 
 /// The commit is the store of the first word: it takes all pairs away. Dead bits go after it: of
-/// pairs that the log does not count they say nothing, and open() clears them.
+/// pairs that the log does not count they say nothing, and open() clears them. It must be durable
+/// before the copy's unit can be used again, after which nothing tells that the log was copied.
+/// Where that needs a fence one thread empties all logs, and nearly always has a later one.
 void CollectingLogs::reset(unsigned log) {
   const pm::Persister& pm = pool_.pm();
   auto word = LogWord::unpack(pm::load(this->word(log)));

@@ -14,7 +14,7 @@ Segment* Segment::make(util::Arena& arena, unsigned buckets, pm::Offset offset, 
 
 void Segment::release(util::Arena& arena) noexcept {
   for (unsigned i = 0; i < buckets_ && !gave_buckets; ++i) {
-    if (Bucket* bucket = slot(i).bucket.load(std::memory_order_relaxed)) bucket->release(arena);
+    if (Bucket* bucket = slot(i).bucket()) bucket->release(arena);
   }
   arena.release(this, bytes_for(buckets_));
 }

@@ -24,9 +24,44 @@
 
 namespace perdix::detail::index::elimda {
 
-struct Slot {
-  std::atomic<Bucket*> bucket{nullptr};
-  util::SpinLock lock;  // for all changes of the bucket, here and in PM
+/// A bucket of a segment and its lock, which is for all changes of the bucket, here and in PM: one
+/// word, since all lookups go through it. Works with std::unique_lock. A cold bucket is not locked.
+class Slot {
+ public:
+  /// Null while it is cold.
+  Bucket* bucket() const {
+    return reinterpret_cast<Bucket*>(word_.load(std::memory_order_acquire) & ~kLocked);
+  }
+
+  /// By the lock's holder, or before others can reach the slot.
+  void set_bucket(Bucket* bucket) {
+    const std::uintptr_t lock = word_.load(std::memory_order_relaxed) & kLocked;
+    word_.store(reinterpret_cast<std::uintptr_t>(bucket) | lock, std::memory_order_release);
+  }
+
+  /// Makes a cold bucket warm. False if another thread has.
+  bool warm(Bucket* bucket) {
+    std::uintptr_t cold = 0;
+    return word_.compare_exchange_strong(cold, reinterpret_cast<std::uintptr_t>(bucket));
+  }
+
+  void lock() noexcept {
+    util::Backoff backoff;
+    while (!try_lock()) backoff.pause();
+  }
+  bool try_lock() noexcept {
+    return (word_.load(std::memory_order_relaxed) & kLocked) == 0 &&
+           (word_.fetch_or(kLocked, std::memory_order_acquire) & kLocked) == 0;
+  }
+  /// Threads that wait only set the bit that is set: so this need not be one atomic change.
+  void unlock() noexcept {
+    word_.store(word_.load(std::memory_order_relaxed) & ~kLocked, std::memory_order_release);
+  }
+
+ private:
+  static constexpr std::uintptr_t kLocked = 1;
+
+  std::atomic<std::uintptr_t> word_{0};
 };
 
 class Segment {

@@ -153,7 +153,7 @@ class Map final : public pool::OpenIndex {
     Bucket* bucket = nullptr;
   };
   struct Locked : Place {
-    std::unique_lock<util::SpinLock> lock;
+    std::unique_lock<Slot> lock;
   };
 
   /// A collecting log that this thread has copied and must bring into the DRAM table.
@@ -265,6 +265,9 @@ class Map final : public pool::OpenIndex {
   bool relocate(const Locked& locked);
   void write_to_p(const Place& place, unsigned first, std::span<const DPair> pairs);
   void grow(const Locked& locked);
+  Bucket::Contents room_for(unsigned d_count) const;
+  Bucket* new_bucket(const Bucket* before, std::span<const PSlot> slots,
+                     std::span<const DPair> d_pairs, unsigned units) const;
   void put_in_place(const Locked& locked, Bucket& made);
   std::vector<DPair> live_d_pairs(const Bucket& bucket) const;
   void clear_in_backup(std::span<const DPair> pairs);

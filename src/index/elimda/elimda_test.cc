@@ -117,6 +117,17 @@ TEST(ElimDa, GrowsToManyPairsOfTheDefaultShape) {
   EXPECT_EQ(map->size(), kPairs);
 }
 
+/// All that lies in DRAM is fingerprints and D-buckets, whose room follows their pairs.
+TEST(ElimDa, KeepsLittleInDram) {
+  TestMap<Number, Number> map(Shape{});
+  constexpr Number kPairs = 400'000;
+  for (Number i = 0; i < kPairs; ++i) map->insert_ahead(i, i);
+  while (!map.core().reclaimer().drain()) continue;  // what was replaced is not what is kept
+  const IndexStats stats = map->stats();
+  const std::uint64_t of_fingerprints = 2 * kPairs, of_logs = TestAccess::logs(*map).bytes();
+  EXPECT_LT((stats.dram_bytes - of_fingerprints - of_logs) / stats.leaves, 280u);
+}
+
 /// What was relocated to the PM table and then erased must not come back from the backup log, nor
 /// what a split took.
 TEST(ElimDa, WhatWasRelocatedAndErasedDoesNotComeBack) {

@@ -123,8 +123,12 @@ void Map<K, V>::prefetch_buckets(const Flush& flush) const {
       __builtin_prefetch(slots[i], 1);
     }
     for (unsigned i = 0; i < count; ++i) {
-      const Bucket* bucket = slots[i]->bucket.load(std::memory_order_relaxed);
-      if (bucket != nullptr) bucket->prefetch_for_add();
+      const Bucket* bucket = slots[i]->bucket();
+      if (bucket != nullptr) bucket->prefetch_head_for_add();
+    }
+    for (unsigned i = 0; i < count; ++i) {
+      const Bucket* bucket = slots[i]->bucket();
+      if (bucket != nullptr) bucket->prefetch_pair_for_add();
     }
   }
 }
@@ -148,13 +152,16 @@ void Map<K, V>::add_to_dram(BackupRef ref) {
   }
 }
 
-/// Makes room in a D-bucket that is full. One whose P-bucket is full, too, grows once before its
-/// segment splits: a segment splits because of its fullest bucket, so the others fill up more.
+/// Makes room in a D-bucket that has none. One with all its pairs is relocated; if its P-bucket is
+/// full, too, it gets as many again before its segment splits: a segment splits because of its
+/// fullest bucket, so the others fill up more.
 template <class K, class V>
 void Map<K, V>::make_room(Locked locked, KeyHash hash) {
-  if (locked.bucket->d_live_count() < locked.bucket->d_count()) return replace_dead(locked);
+  const unsigned count = locked.bucket->d_count();
+  if (locked.bucket->d_live_count() < count) return replace_dead(locked);
+  if (count < shape_.d_pairs) return grow(locked);
   if (relocate(locked)) return;
-  if (locked.bucket->d_capacity() < 2 * shape_.d_pairs) return grow(locked);
+  if (count < 2 * shape_.d_pairs) return grow(locked);
   Segment& segment = *locked.segment;
   const unsigned at = locked.at;
   locked.lock.unlock();
@@ -172,23 +179,42 @@ void Map<K, V>::make_room(Locked locked, KeyHash hash) {
 template <class K, class V>
 void Map<K, V>::replace_dead(const Locked& locked) {
   const std::vector<DPair> live = live_d_pairs(*locked.bucket);
-  const unsigned capacity =
-      std::max<unsigned>(shape_.d_pairs, static_cast<unsigned>(live.size()) + 1);
-  put_in_place(locked, *Bucket::make(arena_, code_,
-                                     {locked.bucket, {}, live, capacity, locked.bucket->units()}));
+  put_in_place(locked, *new_bucket(locked.bucket, {}, live, locked.bucket->units()));
 }
 
-/// A D-bucket of twice the capacity: see make_room(); or where there is no space in PM, or keys
+/// A D-bucket with room for more pairs: see make_room(); or where there is no space in PM, or keys
 /// that all hash alike.
 template <class K, class V>
 void Map<K, V>::grow(const Locked& locked) {
   pm::on_step("elimda: a D-bucket grows");
-  const unsigned capacity = 2 * locked.bucket->d_capacity();
-  if (capacity > Bucket::kMostD)
+  const unsigned count = locked.bucket->d_count();
+  if (count >= Bucket::kMostD)
     throw Error(Errc::out_of_space, "an ElimDa index has too many pairs in one D-bucket");
-  const std::vector<DPair> live = live_d_pairs(*locked.bucket);
-  put_in_place(locked, *Bucket::make(arena_, code_,
-                                     {locked.bucket, {}, live, capacity, locked.bucket->units()}));
+  const Bucket::Contents room = room_for(count);
+  put_in_place(locked, *locked.bucket->make_larger(arena_, room.d_least, room.d_most));
+}
+
+/// How much room a D-bucket of so many pairs gets: for one more, and as its lines have room for up
+/// to the number at which make_room() does something else. Beyond these numbers it doubles.
+template <class K, class V>
+Bucket::Contents Map<K, V>::room_for(unsigned d_count) const {
+  Bucket::Contents contents;
+  contents.d_least = d_count + 1;
+  contents.d_most = d_count < shape_.d_pairs ? shape_.d_pairs : 2 * shape_.d_pairs;
+  if (d_count >= 2 * shape_.d_pairs) contents.d_least = std::min(2 * d_count, Bucket::kMostD);
+  return contents;
+}
+
+/// The DRAM side of a bucket, with these pairs and those that the one before had in its P-bucket.
+template <class K, class V>
+Bucket* Map<K, V>::new_bucket(const Bucket* before, std::span<const PSlot> slots,
+                              std::span<const DPair> d_pairs, unsigned units) const {
+  Bucket::Contents contents = room_for(static_cast<unsigned>(d_pairs.size()));
+  contents.before = before;
+  contents.slots = slots;
+  contents.d_pairs = d_pairs;
+  contents.units = units;
+  return Bucket::make(arena_, code_, contents);
 }
 
 template <class K, class V>
@@ -206,7 +232,7 @@ std::vector<DPair> Map<K, V>::live_d_pairs(const Bucket& bucket) const {
 template <class K, class V>
 void Map<K, V>::put_in_place(const Locked& locked, Bucket& made) {
   pm::on_step("elimda: a bucket is replaced");
-  locked.segment->slot(locked.at).bucket.store(&made, std::memory_order_release);
+  locked.segment->slot(locked.at).set_bucket(&made);
   dram_.retire(*locked.bucket);
 }
 
@@ -216,6 +242,7 @@ template <class K, class V>
 bool Map<K, V>::relocate(const Locked& locked) {
   const Bucket& bucket = *locked.bucket;
   const unsigned first = bucket.units() * shape_.unit_pairs;
+  if (first == shape_.p_pairs) return false;
   const std::vector<DPair> live = live_d_pairs(bucket);
   const unsigned most =
       std::min({shape_.p_pairs - first, shape_.d_pairs, static_cast<unsigned>(live.size())});
@@ -228,10 +255,7 @@ bool Map<K, V>::relocate(const Locked& locked) {
   slots.reserve(count);
   for (unsigned i = 0; i < count; ++i)
     slots.push_back({static_cast<std::uint16_t>(first + i), moved[i].signature});
-  const unsigned capacity =
-      std::max<unsigned>(shape_.d_pairs, static_cast<unsigned>(left.size()) + 1);
-  Bucket* made = Bucket::make(
-      arena_, code_, {&bucket, slots, left, capacity, bucket.units() + count / shape_.unit_pairs});
+  Bucket* made = new_bucket(&bucket, slots, left, bucket.units() + count / shape_.unit_pairs);
   write_to_p(locked, first, moved);
   pm::on_step("elimda: pairs are in the PM table and the backup log");
   clear_in_backup(moved);

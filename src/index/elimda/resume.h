@@ -181,12 +181,11 @@ void Map<K, V>::warm(Segment& segment) const {
     const auto end =
         std::find_if(begin, pairs.end(), [&](const auto& pair) { return pair.bucket != at; });
     const Place place{&segment, at, nullptr};
-    std::atomic<Bucket*>& bucket = segment.slot(at).bucket;
-    Bucket* there = bucket.load(std::memory_order_acquire);
-    if (there == nullptr) {
+    Slot& slot = segment.slot(at);
+    if (slot.bucket() == nullptr) {
       Bucket* made = make_bucket(place, {begin, end});
       pm::on_step("elimda: a bucket becomes warm");
-      if (!bucket.compare_exchange_strong(there, made)) made->release(arena_);
+      if (!slot.warm(made)) made->release(arena_);
     }
     begin = end;
   }
@@ -210,8 +209,10 @@ Bucket* Map<K, V>::make_bucket(const Place& place, std::span<const ColdPair> pai
     pool::throw_corrupt(pool_, "too many pairs in the backup log for a bucket",
                         place.segment->offset);
   const unsigned units = slots.empty() ? 0 : slots.back().slot / shape_.unit_pairs + 1;
-  const unsigned capacity = std::max<unsigned>(shape_.d_pairs, static_cast<unsigned>(pairs.size()));
-  Bucket* made = Bucket::make(arena_, code_, {nullptr, slots, {}, capacity, units});
+  Bucket::Contents contents = room_for(static_cast<unsigned>(pairs.size()));
+  contents.slots = slots;
+  contents.units = units;
+  Bucket* made = Bucket::make(arena_, code_, contents);
   const Place filled{place.segment, place.at, made};
   for (const ColdPair& pair : pairs) {
     if (!drop_copy(filled, pair)) made->d_add(pair.pair);

@@ -27,10 +27,10 @@ Signature Map<K, V>::signature_of(Word key) const {
 /// A bucket of a segment; warm.
 template <class K, class V>
 Bucket& Map<K, V>::bucket_of(Segment& segment, unsigned at) const {
-  Bucket* bucket = segment.slot(at).bucket.load(std::memory_order_acquire);
+  Bucket* bucket = segment.slot(at).bucket();
   if (bucket == nullptr) [[unlikely]] {
     warm(segment);
-    bucket = segment.slot(at).bucket.load(std::memory_order_acquire);
+    bucket = segment.slot(at).bucket();
   }
   return *bucket;
 }
@@ -47,7 +47,7 @@ template <class K, class V>
 template <class K, class V>
 bool Map<K, V>::current(const Place& place, KeyHash hash) const {
   return &dram_.segment_of(hash) == place.segment &&
-         place.segment->slot(place.at).bucket.load(std::memory_order_acquire) == place.bucket;
+         place.segment->slot(place.at).bucket() == place.bucket;
 }
 
 template <class K, class V>
@@ -224,12 +224,12 @@ auto Map<K, V>::lock_bucket(KeyHash hash) const -> Locked {
     const unsigned at = hash.bucket(shape_.buckets);
     bucket_of(segment, at);  // warm before it is changed
     Slot& slot = segment.slot(at);
-    std::unique_lock lock(slot.lock);
+    std::unique_lock lock(slot);
     if (segment.obsolete.load(std::memory_order_acquire)) {
       pm::on_step("elimda: a writer meets a segment that was split");
       continue;
     }
-    return {{&segment, at, slot.bucket.load(std::memory_order_relaxed)}, std::move(lock)};
+    return {{&segment, at, slot.bucket()}, std::move(lock)};
   }
 }
 

@@ -32,7 +32,8 @@ struct Map<K, V>::Half {
 
 template <class K, class V>
 bool Map<K, V>::has_room(const Bucket& bucket) const {
-  return !bucket.d_full() || (bucket.units() + 1) * shape_.unit_pairs <= shape_.p_pairs;
+  return !bucket.d_full() || bucket.d_count() < 2 * shape_.d_pairs ||
+         (bucket.units() + 1) * shape_.unit_pairs <= shape_.p_pairs;
 }
 
 /// Splits a segment because of a bucket that is full. False if it may not be split further. Throws
@@ -41,10 +42,10 @@ template <class K, class V>
 bool Map<K, V>::split(Segment& segment, unsigned full) {
   const std::lock_guard splitting(segment.splitting);
   for (unsigned i = 0; i < shape_.buckets; ++i) bucket_of(segment, i);
-  std::vector<std::unique_lock<util::SpinLock>> locks;
+  std::vector<std::unique_lock<Slot>> locks;
   locks.reserve(shape_.buckets);
-  for (unsigned i = 0; i < shape_.buckets; ++i) locks.emplace_back(segment.slot(i).lock);
-  if (segment.obsolete.load() || has_room(*segment.slot(full).bucket.load())) return true;
+  for (unsigned i = 0; i < shape_.buckets; ++i) locks.emplace_back(segment.slot(i));
+  if (segment.obsolete.load() || has_room(*segment.slot(full).bucket())) return true;
   std::vector<Items> items = gather(segment);
   std::size_t most = 0;
   for (const Items& of_bucket : items) most = std::max(most, of_bucket.size());
@@ -74,7 +75,7 @@ template <class K, class V>
 auto Map<K, V>::gather(Segment& segment) -> std::vector<Items> {
   std::vector<Items> items(shape_.buckets);
   for (unsigned i = 0; i < shape_.buckets; ++i) {
-    const Place place{&segment, i, segment.slot(i).bucket.load(std::memory_order_relaxed)};
+    const Place place{&segment, i, segment.slot(i).bucket()};
     items[i].reserve(place.bucket->entries() + place.bucket->d_count());
     gather_p(place, items[i]);
     gather_d(place, items[i]);
@@ -203,10 +204,7 @@ void Map<K, V>::fill(Half& half, unsigned at, std::span<const Item> items) {
     auto& to = in_p + (&item - &items[in_p]) < count ? half.written : d_pairs;
     to.push_back({item.pair, item.ref, item.hash.signature()});
   }
-  const unsigned capacity =
-      std::max<unsigned>(shape_.d_pairs, static_cast<unsigned>(d_pairs.size()));
-  half.segment->slot(at).bucket.store(
-      Bucket::make(arena_, code_, {nullptr, slots, d_pairs, capacity, units}));
+  half.segment->slot(at).set_bucket(new_bucket(nullptr, slots, d_pairs, units));
 }
 
 // --- Joining -------------------------------------------------------------------------------------
@@ -257,12 +255,12 @@ bool Map<K, V>::join(Segment& empty) {
   const std::unique_lock of_left(left.splitting, std::try_to_lock);
   const std::unique_lock of_right(right.splitting, std::try_to_lock);
   if (!of_left || !of_right) return false;
-  std::vector<std::unique_lock<util::SpinLock>> locks;
+  std::vector<std::unique_lock<Slot>> locks;
   locks.reserve(2 * std::size_t{shape_.buckets});
   for (Segment* segment : {&left, &right}) {
     for (unsigned i = 0; i < shape_.buckets; ++i) {
       bucket_of(*segment, i);
-      locks.emplace_back(segment->slot(i).lock);
+      locks.emplace_back(segment->slot(i));
     }
   }
   if (left.obsolete.load() || right.obsolete.load() || !is_empty(empty)) return false;
@@ -275,8 +273,7 @@ template <class K, class V>
 void Map<K, V>::join_locked(Segment& left, Segment& kept, Segment& freed) {
   Segment* joined =
       Segment::make(arena_, shape_.buckets, kept.offset, left.depth - 1, left.prefix / 2);
-  for (unsigned i = 0; i < shape_.buckets; ++i)
-    joined->slot(i).bucket.store(kept.slot(i).bucket.load());
+  for (unsigned i = 0; i < shape_.buckets; ++i) joined->slot(i).set_bucket(kept.slot(i).bucket());
   const std::lock_guard lock(dram_.structure());
   table_.join(left, kept, freed);  // the commit
   pm::on_step("elimda: segments are joined in PM");

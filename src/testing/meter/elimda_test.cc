@@ -75,6 +75,9 @@ class ElimDaTraffic {
   }
 
   double average_load_factor() const { return average_load_factor_; }
+  double dram_of_pm() const {
+    return static_cast<double>(stats_.dram_bytes) / static_cast<double>(stats_.pm_bytes);
+  }
   double lines_read(Meter::Kind kind) const { return each(meter_.traffic(kind).lines_read); }
   double media_read(Meter::Kind kind) const { return each(meter_.traffic(kind).device.media_read); }
   double media_written(Meter::Kind kind) const {
@@ -143,6 +146,7 @@ TEST(ElimDaTraffic, InPersistentCaches) {
   EXPECT_LE(traffic.media_written(kInsert), 80) << "units are streamed whole";
   EXPECT_LE(traffic.media_read(kInsert), 50) << "what is streamed is not read first";
   EXPECT_GE(traffic.average_load_factor(), 0.69) << "segments split late enough";
+  EXPECT_LE(traffic.dram_of_pm(), 0.15) << "D-buckets have little more room than they need";
 }
 
 TEST(ElimDaTraffic, InVolatileCaches) {
