@@ -1,5 +1,7 @@
 #include <perdix/elimda.h>
 
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "engines/engines.h"
@@ -28,10 +30,15 @@ IndexOptions index_options(const Setup& setup) {
 }
 
 template <class K, class V>
-class ElimDaMap : public Resuming<PerdixMap<ElimDa, K, V>> {
+class ElimDaMap : public PerdixMap<ElimDa, K, V> {
  public:
-  explicit ElimDaMap(const Setup& setup)
-      : Resuming<PerdixMap<ElimDa, K, V>>(setup, index_options(setup)) {}
+  explicit ElimDaMap(const Setup& setup) : PerdixMap<ElimDa, K, V>(setup, index_options(setup)) {}
+
+  /// size() would count the pairs, too.
+  void resume() const {
+    while (this->index().stats().resumed < 1)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 
   OwnFootprint footprint() const {
     const IndexStats stats = this->index().stats();
