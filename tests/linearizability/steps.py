@@ -78,7 +78,6 @@ elimda: a writer meets a segment that was split
 elimda: an erase goes on to the bucket
 elimda: an insert looks again
 elimda: an update goes on to the logs
-elimda: no space for a split
 elimda: pairs are in the PM table and the backup log
 nbtree: a cold leaf is frozen
 nbtree: a frozen insert has won
@@ -173,6 +172,7 @@ RARE = """
 art: a node shrinks
 elimda: a copy is dropped from the backup log
 elimda: a flush failed half-way
+elimda: no space for a split
 elimda: segments are joined in PM
 nbtree: a frozen insert has lost
 nbtree: a position goes before it comes
