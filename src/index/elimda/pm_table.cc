@@ -61,7 +61,9 @@ void PmTable::replace(alloc::Session& session, const Segment& old, pm::Offset le
   std::uint64_t* const all = entries(at);
   const unsigned depth = right == pm::kNull ? old.depth : old.depth + 1;
   if (right != pm::kNull) {
-    // No leader before the commit: the old segment's leader covers it.
+    // No leader before the commit: the old segment's leader covers it. In a small directory the two
+    // entries are in one line, which the commit takes along: there nothing shows that this is
+    // needed.
     std::uint64_t& leader = all[first + (std::uint64_t{1} << (at.depth - depth))];
     pool_.pm().store(leader, Reference{right, depth}.pack());
     pool_.pm().flush(&leader, sizeof leader);  // durable before the commit, by its fence
