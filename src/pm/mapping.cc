@@ -1,10 +1,12 @@
 #include "pm/mapping.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <libpmem2.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cassert>
 #include <cerrno>
 #include <charconv>
@@ -12,6 +14,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include <perdix/error.h>
 
@@ -57,31 +60,55 @@ struct SmapsField {
 };
 
 /// A line that starts a mapping: "begin-end rwxp ...", addresses in hexadecimal.
-bool parse_range(const std::string& line, std::uintptr_t& begin, std::uintptr_t& end) {
+bool parse_range(std::string_view line, std::uintptr_t& begin, std::uintptr_t& end) {
   const char* const last = line.data() + line.size();
   const auto [dash, error] = std::from_chars(line.data(), last, begin, 16);
   return error == std::errc() && dash != last && *dash == '-' &&
          std::from_chars(dash + 1, last, end, 16).ec == std::errc();
 }
 
+/// Calls use(line) for the lines of /proc/self/maps, each as far as kBytes go, until it returns
+/// false. Takes no memory.
+template <class Use>
+void for_each_map_line(Use use) {
+  constexpr std::size_t kBytes = 64;
+  const int fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  std::array<char, 4096> buffer;
+  std::array<char, kBytes> line;
+  std::size_t length = 0;
+  bool more = true;
+  for (ssize_t n = 0; more && (n = ::read(fd, buffer.data(), buffer.size())) > 0;) {
+    for (ssize_t i = 0; more && i < n; ++i) {
+      const char c = buffer[static_cast<std::size_t>(i)];
+      if (c == '\n') {
+        more = use(std::string_view(line.data(), length));
+        length = 0;
+      } else if (length < kBytes) {
+        line[length++] = c;
+      }
+    }
+  }
+  ::close(fd);
+}
+
 /// libpmem2 aligns a reservation to a GiB, a smaller one to 2 MiB, maps so much more for that, and
 /// never gives the rest back; so a process could open some hundred pools in its life, and none
 /// twice at the same address. Unmaps the rest, where the kernel shows exactly such a mapping around
 /// the reservation: one that has become one with a neighbour stays as it is, and so does any where
-/// /proc is not mounted.
+/// /proc is not mounted. Takes no memory: what stays could not be mapped again.
 void unmap_rest(const std::byte* base, std::uint64_t size) {
   constexpr std::uint64_t kLarge = std::uint64_t{1} << 30, kSmall = kHugePage;
   const auto from = reinterpret_cast<std::uintptr_t>(base), to = from + size;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
+  for_each_map_line([&](std::string_view line) {
     std::uintptr_t begin = 0, end = 0;
-    if (!parse_range(line, begin, end) || end <= from) continue;
+    if (!parse_range(line, begin, end) || end <= from) return true;
     const std::uint64_t more = end - begin - size;
-    if (begin > from || end < to || (more != kLarge && more != kSmall)) return;
+    if (begin > from || end < to || (more != kLarge && more != kSmall)) return false;
     if (begin < from) ::munmap(reinterpret_cast<void*>(begin), from - begin);
     if (to < end) ::munmap(reinterpret_cast<void*>(to), end - to);
-    return;
-  }
+    return false;
+  });
 }
 
 }  // namespace
