@@ -54,7 +54,7 @@ void add_elf_build(CLI::App& app, ExitStatus& status) {
       "once and when all of the file is read. Dates are YYYY-MM-DD.\n\n"
       "Examples:\n"
       "  perdix elf build shop.pool sales sales.csv --columns day:date,shop:string,amount:double\n"
-      "  tpchgen-cli lineitem --format csv --stdout | perdix elf build tpch.pool lineitem - \\\n"
+      "  tpchgen-cli csv --tables lineitem --stdout | perdix elf build tpch.pool lineitem - \\\n"
       "      --header --columns l_quantity:double,l_shipmode:string,l_shipdate:date");
 }
 
