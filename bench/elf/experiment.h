@@ -1,0 +1,13 @@
+// The experiments of the paper on selective caching in Elf, with other ways to answer the queries
+// beside it.
+#pragma once
+
+#include "elf/report.h"
+
+namespace perdix::bench::points {
+
+/// Throws perdix::Error if the configuration makes no sense or a contender fails, Cancelled after
+/// `config.stop`.
+Report run(const Config& config);
+
+}  // namespace perdix::bench::points
