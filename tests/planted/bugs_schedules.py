@@ -317,7 +317,8 @@ if ({planted}) entries_.begin_unpersisted(leaf);
         NB_TREE,
         "    const std::uint64_t slots = found.slot >= 0 ? std::uint64_t{1} << found.slot : "
         "found.dead;\n",
-        "    const std::uint64_t slots = found.slot >= 0 ? std::uint64_t{1} << found.slot : 0;\n",
+        "    const std::uint64_t slots = found.slot >= 0 ? std::uint64_t{1} << found.slot : "
+        "({planted} ? 0 : found.dead);\n",
         CONTESTED,
     ),
     Bug(

@@ -67,7 +67,7 @@ def fits(bug):
 
 
 def misfits():
-    return [bug for bug in BUGS if not fits(bug)]
+    return [bug for bug in BUGS if not fits(bug) or declares(bug)]
 
 
 def change_of(number, bug, lines):
@@ -81,6 +81,18 @@ def change_of(number, bug, lines):
     while after < min(len(lines), len(wrong)) - begin and lines[-1 - after] == wrong[-1 - after]:
         after += 1
     return Change(begin, len(lines) - after, number, wrong[begin : len(wrong) - after])
+
+
+def declares(bug):
+    """Whether the lines that a bug changes are a declaration: others could not use it, since the
+    two versions stand in blocks."""
+    if "{planted}" in bug.after:
+        return False
+    lines = (ROOT / bug.path).read_text().splitlines(keepends=True)
+    change = change_of(0, bug, lines)
+    sound = "".join(lines[change.begin : change.end])
+    one = sound.count(";") == 1
+    return one and re.match(r"\s*(const|auto|static)\b[^;()]*?\b\w+ = ", sound) is not None
 
 
 def overlapping(changes):
