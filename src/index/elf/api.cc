@@ -2,13 +2,13 @@
 #include <perdix/elf.h>
 
 #include <algorithm>
-#include <exception>
 
 #include <fmt/format.h>
 #include <perdix/error.h>
 
 #include "index/common/open_or_remove.h"
 #include "index/elf/elf.h"
+#include "index/elf/progress.h"
 #include "pool/as_errors.h"
 #include "pool/forks.h"
 
@@ -114,24 +114,6 @@ void require_columns(const elf::Table& table, Elf::Columns columns) {
   }
 }
 
-/// Calls work(progress). What the caller's progress function throws is thrown when the work has
-/// ended, as it is.
-template <class Work>
-bool with_progress(const Elf::Progress& progress, const Work& work) {
-  if (!progress) return work(progress);
-  std::exception_ptr thrown;
-  const bool done = work([&](double share) {
-    try {
-      return progress(share);
-    } catch (...) {
-      thrown = std::current_exception();
-      return false;
-    }
-  });
-  if (thrown) std::rethrow_exception(thrown);
-  return done;
-}
-
 }  // namespace
 
 CachePolicy operator|(const CachePolicy& a, const CachePolicy& b) {
@@ -179,13 +161,13 @@ bool Elf::build(Columns columns, const Progress& progress) {
     require_columns(table, columns);
     return true;
   });
-  return with_progress(progress, [&](const Progress& guarded) {
+  return elf::with_progress(progress, [&](const Progress& guarded) {
     return run([&](elf::Table& table) { return table.build(columns, guarded); });
   });
 }
 
 bool Elf::compact(const Progress& progress) {
-  return with_progress(progress, [&](const Progress& guarded) {
+  return elf::with_progress(progress, [&](const Progress& guarded) {
     return run([&](elf::Table& table) { return table.compact(guarded); });
   });
 }

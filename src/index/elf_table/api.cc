@@ -2,12 +2,11 @@
 // apart.
 #include <perdix/elf_table.h>
 
-#include <exception>
-
 #include <fmt/format.h>
 #include <perdix/error.h>
 
 #include "index/common/open_or_remove.h"
+#include "index/elf/progress.h"
 #include "index/elf_table/arrow.h"
 #include "index/elf_table/elf_table.h"
 #include "index/elf_table/query.h"
@@ -47,24 +46,6 @@ std::unique_ptr<elf_table::Table> open_existing(const Pool& pool, std::string_vi
                             core.path().string(), info.name));
   }
   return table;
-}
-
-/// Calls work(progress). What the caller's progress function throws is thrown when the work has
-/// ended, as it is.
-template <class Work>
-bool with_progress(const Elf::Progress& progress, const Work& work) {
-  if (!progress) return work(progress);
-  std::exception_ptr thrown;
-  const bool done = work([&](double share) {
-    try {
-      return progress(share);
-    } catch (...) {
-      thrown = std::current_exception();
-      return false;
-    }
-  });
-  if (thrown) std::rethrow_exception(thrown);
-  return done;
 }
 
 /// The conditions of a query, and what it reads, for as long as it runs.
@@ -118,7 +99,7 @@ ElfTable::~ElfTable() = default;
 const std::vector<ElfColumn>& ElfTable::columns() const { return table_->schema(); }
 
 bool ElfTable::build(std::span<const ElfColumnData> columns, const ElfBuildOptions& options) {
-  return with_progress(options.progress, [&](const Elf::Progress& guarded) {
+  return detail::index::elf::with_progress(options.progress, [&](const Elf::Progress& guarded) {
     return run([&](elf_table::Table& table) {
       return table.build(columns, {options.order, guarded});
     });
@@ -146,7 +127,7 @@ bool ElfTable::erase(Tid tid) {
 }
 
 bool ElfTable::compact(const Elf::Progress& progress) {
-  return with_progress(progress, [&](const Elf::Progress& guarded) {
+  return detail::index::elf::with_progress(progress, [&](const Elf::Progress& guarded) {
     return run([&](elf_table::Table& table) { return table.compact(guarded); });
   });
 }

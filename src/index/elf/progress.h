@@ -1,0 +1,28 @@
+// The caller's progress function in work of the engines, which know only their own exceptions.
+#pragma once
+
+#include <exception>
+
+#include <perdix/elf.h>
+
+namespace perdix::detail::index::elf {
+
+/// Calls work(progress). What the caller's progress function throws is thrown when the work has
+/// ended, as it is.
+template <class Work>
+bool with_progress(const Elf::Progress& progress, const Work& work) {
+  if (!progress) return work(progress);
+  std::exception_ptr thrown;
+  const bool done = work([&](double share) {
+    try {
+      return progress(share);
+    } catch (...) {
+      thrown = std::current_exception();
+      return false;
+    }
+  });
+  if (thrown) std::rethrow_exception(thrown);
+  return done;
+}
+
+}  // namespace perdix::detail::index::elf
