@@ -1,6 +1,6 @@
 # The engines, found by their files: src/index/<engine>/test_traits.h, or test_points.h of one that
 # is no map. Makes a header for the suites that lists the traits of the maps, so that joining needs
-# no line there.
+# no line there. A folder may have several engines: a tuple of traits.
 
 file(GLOB traits CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/src"
   "${PROJECT_SOURCE_DIR}/src/index/*/test_traits.h")
@@ -12,7 +12,7 @@ foreach(header ${traits})
   get_filename_component(engine "${folder}" NAME)
   list(APPEND PERDIX_ENGINES ${engine})
   string(APPEND includes "#include \"${header}\"\n")
-  list(APPEND types "detail::index::${engine}::TestTraits")
+  list(APPEND types "detail::index::listed<detail::index::${engine}::TestTraits>()")
 endforeach()
 list(JOIN types ",\n    " types)
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/engine_list.h" CONTENT
@@ -24,8 +24,8 @@ file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/engine_list.h" CONTENT
 @includes@
 namespace perdix {
 
-using EngineList = std::tuple<
-    @types@>;
+using EngineList = decltype(std::tuple_cat(
+    @types@));
 
 }  // namespace perdix
 " @ONLY)

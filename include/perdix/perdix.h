@@ -16,4 +16,5 @@
 #include <perdix/point_index.h>
 #include <perdix/pool.h>
 #include <perdix/sptree.h>
+#include <perdix/tips.h>
 #include <perdix/types.h>

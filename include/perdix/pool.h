@@ -43,9 +43,9 @@ struct PoolOptions {
   Durability durability = Durability::automatic;
   DomainChoice domain = DomainChoice::detect;
   /// Where to map the pool: a multiple of 2 MiB with max_size free bytes behind it. 0: where it
-  /// must be, if it holds addresses of its own memory; else where the pool finds a free place. A
-  /// pool that holds addresses remembers its own, and can't be opened elsewhere. (No engine of this
-  /// release keeps addresses.)
+  /// must be, if it holds a Tips index, which keeps addresses; else where the pool finds a free
+  /// place. A pool remembers its address from its first Tips index on, and then can't be opened
+  /// elsewhere.
   std::uint64_t address = 0;
 };
 

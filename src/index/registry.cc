@@ -10,6 +10,7 @@
 #include "index/pairs_engine.h"
 #include "index/points_engine.h"
 #include "index/sptree/sptree.h"
+#include "index/tips/tips.h"
 
 namespace perdix::detail::index {
 namespace {
@@ -22,6 +23,8 @@ constexpr std::array kEngines = {
     pairs_engine<elimda::Map>(elimda::kEngineName, {.resumes = true, .inserts_ahead = true}),
     points_engine<elf::Table>(elf::kEngineName),
     points_engine<elf_table::Table>(elf_table::kEngineName),
+    pairs_engine<tips::Map>(tips::kHashEngine, {}),
+    pairs_engine<tips::OrderedMap>(tips::kBTreeEngine, {.ordered = true}),
 };
 
 }  // namespace

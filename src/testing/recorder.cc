@@ -198,16 +198,20 @@ void Recorder::on_step(const char* name) {
   if (recording_) ++steps_[name];
 }
 
-/// In some sessions nodes in DRAM have few children, so few leaves have nodes above nodes.
+/// In some sessions nodes in DRAM have few children, so few leaves have nodes above nodes, and logs
+/// are replayed and reclaimed after a few writes.
 void Recorder::choose_limits(std::uint64_t seed) {
-  constexpr std::uint64_t kSmallOneIn = 3;
+  constexpr std::uint64_t kSmallOneIn = 3, kLongOneIn = 4, kMostLogged = 16;
   detail::util::Random random(seed);
   children_ = random.one_in(kSmallOneIn) ? 2 + random.below(3) : 0;
+  logged_ = random.one_in(kLongOneIn) ? 0 : 1 + random.below(kMostLogged);
 }
 
 std::uint64_t Recorder::on_limit(const char* name, std::uint64_t limit) {
   const std::lock_guard lock(mutex_);
-  const bool of_a_node = std::string_view(name).ends_with("children of a node");
+  const std::string_view what(name);
+  if (what.starts_with("tips: ") && logged_ != 0) return std::min(limit, logged_);
+  const bool of_a_node = what.ends_with("children of a node");
   return of_a_node && children_ != 0 ? std::min(limit, children_) : limit;
 }
 

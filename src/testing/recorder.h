@@ -104,6 +104,7 @@ class Recorder final : public YieldingProbe {
   std::vector<std::uint64_t> words_;      // scratch: where the words of a copy begin
   Sites sites_;
   std::map<std::string, std::uint64_t> steps_;
+  std::uint64_t logged_ = 0;    // before a log is made shorter; 0: as much as usual
   std::uint64_t children_ = 0;  // that a node in DRAM may have; 0: as many as usual
 };
 

@@ -7,8 +7,7 @@
 
 namespace perdix::detail::util {
 
-/// The name with '_' for each character that is no letter and no digit: "sptree+buffers" is
-/// "sptree_buffers".
+/// The name with '_' for each character that is no letter and no digit: "tips:hash" is "tips_hash".
 inline std::string test_name(std::string name) {
   const auto refused = [](unsigned char c) { return std::isalnum(c) == 0; };
   std::ranges::replace_if(name, refused, '_');

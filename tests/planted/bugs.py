@@ -13,6 +13,7 @@ import bugs_schedules_elimda
 import bugs_schedules_sptree
 import bugs_sptree
 import bugs_storm
+import bugs_tips
 import bugs_wal
 
 BUGS = (
@@ -24,6 +25,7 @@ BUGS = (
     + bugs_nbtree.BUGS
     + bugs_elf_table.BUGS
     + bugs_elimda.BUGS
+    + bugs_tips.BUGS
     + bugs_schedules.BUGS
     + bugs_schedules_elimda.BUGS
     + bugs_schedules_sptree.BUGS

@@ -37,6 +37,19 @@ struct EngineTraits {
   std::optional<IndexOptions> small = std::nullopt;
 };
 
+template <class Traits>
+struct Listed {
+  using Type = std::tuple<Traits>;
+};
+template <class... Traits>
+struct Listed<std::tuple<Traits...>> {
+  using Type = std::tuple<Traits...>;
+};
+
+/// The traits of one folder as a list; for its type only.
+template <class Traits>
+typename Listed<Traits>::Type listed();
+
 /// Fills around what one, two and three leaves hold. Three full ones twice: it is the third leaf to
 /// which a restart needs more than a link.
 constexpr std::array<unsigned, 11> fills_around(unsigned leaf) {

@@ -1,0 +1,96 @@
+// Tips: makes volatile indexes durable (Krishnan et al., USENIX ATC 2021).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <perdix/ordered_index.h>
+#include <perdix/point_index.h>
+
+namespace perdix {
+
+namespace detail::index::tips {
+template <class K, class V>
+class Map;
+template <class K, class V>
+class OrderedMap;
+}  // namespace detail::index::tips
+
+/// The indexes that Tips makes durable.
+namespace tips {
+
+/// What indexes have whose keys have no order.
+struct Unordered {
+  template <class K, class V>
+  using Engine = detail::index::tips::Map<K, V>;
+  template <class K, class V>
+  using Base = PointIndex<Engine<K, V>, K, V>;
+};
+
+/// What those have whose keys are in order.
+struct Ordered {
+  template <class K, class V>
+  using Engine = detail::index::tips::OrderedMap<K, V>;
+  template <class K, class V>
+  using Base = OrderedIndex<Engine<K, V>, K, V>;
+};
+
+/// A hash table with chains and a readers-writer lock.
+struct Hash {
+  static constexpr std::string_view kEngine = "tips:hash";
+  using Order = Unordered;
+};
+
+/// A B+-tree with a readers-writer lock.
+struct BTree {
+  static constexpr std::string_view kEngine = "tips:btree";
+  using Order = Ordered;
+};
+
+/// An index of an engine that was opened.
+template <class Order, Storable K, Storable V>
+struct Opened : Order::template Base<K, V> {
+ protected:
+  Opened(const Pool& pool, std::string_view name, std::string_view engine,
+         const IndexOptions& options);
+};
+
+extern template struct Opened<Unordered, std::uint64_t, std::uint64_t>;
+extern template struct Opened<Unordered, std::uint64_t, std::string>;
+extern template struct Opened<Unordered, std::string, std::uint64_t>;
+extern template struct Opened<Unordered, std::string, std::string>;
+extern template struct Opened<Ordered, std::uint64_t, std::uint64_t>;
+extern template struct Opened<Ordered, std::uint64_t, std::string>;
+extern template struct Opened<Ordered, std::string, std::uint64_t>;
+extern template struct Opened<Ordered, std::string, std::string>;
+
+}  // namespace tips
+
+/// A volatile index in a pool, made durable: see PointIndex, and OrderedIndex for tips::BTree.
+///
+/// A write goes into an operational log and a cache in DRAM, and is replayed into the index in the
+/// background. So writers wait for the index only if it can't keep up, and a lookup that the cache
+/// answers doesn't touch it. A scan, size(), stats() and check() first replay what was written
+/// before the call.
+///
+/// The index holds addresses, so its pool is mapped at the same address from then on: see
+/// PoolOptions::address.
+///
+/// Cost of a write: one line of PM and one fence for two integers; a put never reads the index, the
+/// other writes do if the cache doesn't have the key. In a full pool writes that were acknowledged
+/// may wait for space: they are found, and put() throws out_of_space until they have got it.
+/// for_each() and scan() copy pairs in batches of 128, or 64 KiB of strings.
+template <class Plugin, Storable K, Storable V>
+class Tips : public tips::Opened<typename Plugin::Order, K, V> {
+ public:
+  /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
+  /// in_use if it is open already, invalid_argument for a bad name, out_of_space, corrupt. Cost:
+  /// reads the operational logs, up to 2 MiB and what is too large for them. A thread of the
+  /// index's own looks at each node once, since the file may hold anything, and replays the logs;
+  /// until it has, lookups take longer, and scans and size() wait for it.
+  Tips(const Pool& pool, std::string_view name, const IndexOptions& options = {})
+      : tips::Opened<typename Plugin::Order, K, V>(pool, name, Plugin::kEngine, options) {}
+};
+
+}  // namespace perdix

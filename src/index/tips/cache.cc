@@ -1,0 +1,57 @@
+#include "index/tips/cache.h"
+
+#include <cassert>
+
+namespace perdix::detail::index::tips {
+
+Cache::Cache(epoch::Reclaimer& reclaimer, unsigned bits)
+    : reclaimer_(reclaimer),
+      shift_(64 - bits),
+      buckets_(std::make_unique<Bucket[]>(std::size_t{1} << bits)) {
+  assert(bits > 0);
+}
+
+Cache::~Cache() {
+  for (std::size_t i = 0; i < std::size_t{1} << bits(); ++i) {
+    Entry* entry = buckets_[i].head.load(std::memory_order_relaxed);
+    while (entry != nullptr) {
+      Entry* const next = entry->next.load(std::memory_order_relaxed);
+      if (entry->clear(Entry::kLinked)) Entry::destroy(entry);
+      entry = next;
+    }
+  }
+}
+
+void Cache::add(Bucket& bucket, Entry& entry, Entry* old) noexcept {
+  entry.set(Entry::kLinked);
+  bytes_.add(static_cast<std::int64_t>(entry.dram_bytes()));
+  entry.next.store(bucket.head.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  bucket.head.store(&entry, std::memory_order_release);  // the linearization point
+  if (old != nullptr) unlink(bucket, *old);
+  unsigned length = 0;
+  for (Entry *at = &entry, *next = nullptr; at != nullptr; at = next) {
+    next = at->next.load(std::memory_order_relaxed);
+    // What is queued is not in the index yet: a lookup must find it here.
+    if (++length > kMostOfChain && !at->has(Entry::kQueued)) unlink(bucket, *at), --length;
+  }
+}
+
+void Cache::unlink(Bucket& bucket, Entry& entry) noexcept {
+  std::atomic<Entry*>* link = &bucket.head;
+  while (link->load(std::memory_order_relaxed) != &entry)
+    link = &link->load(std::memory_order_relaxed)->next;
+  link->store(entry.next.load(std::memory_order_relaxed), std::memory_order_release);
+  if (entry.clear(Entry::kLinked)) retire(entry);
+}
+
+void Cache::retire(Entry& entry) noexcept {
+  bytes_.add(-static_cast<std::int64_t>(entry.dram_bytes()));
+  const auto dispose = [](void* object, void*) { Entry::destroy(static_cast<Entry*>(object)); };
+  reclaimer_.retire(&entry, dispose, nullptr);
+}
+
+std::uint64_t Cache::dram_bytes() const {
+  return (std::uint64_t{1} << bits()) * sizeof(Bucket) + static_cast<std::uint64_t>(bytes_.sum());
+}
+
+}  // namespace perdix::detail::index::tips

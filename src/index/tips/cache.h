@@ -1,0 +1,74 @@
+// The DRAM-cache: a chained hash table of the newest writes (paper, 4.1.1 to 4.1.4).
+//
+// Readers walk a chain in an epoch::Guard and take no lock. A writer holds the lock of the bucket,
+// also while it makes its write durable, so that the order of records and of entries is the same.
+// A chain has at most one entry of a key. Entries that were replayed stay, since reading them is
+// cheaper than the index, until their chain has more than kMostOfChain.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "epoch/reclaimer.h"
+#include "index/tips/entry.h"
+#include "util/spin_lock.h"
+#include "util/striped_counter.h"
+
+namespace perdix::detail::index::tips {
+
+class Cache {
+ public:
+  static constexpr unsigned kMostOfChain = 5;
+
+  struct Bucket {
+    util::SpinLock lock;
+    std::atomic<Entry*> head{nullptr};
+  };
+
+  /// 2^bits buckets, bits > 0.
+  Cache(epoch::Reclaimer& reclaimer, unsigned bits);
+  ~Cache();  ///< nobody uses it
+  Cache(const Cache&) = delete;
+  Cache& operator=(const Cache&) = delete;
+
+  Bucket& bucket(std::uint64_t hash) { return buckets_[hash >> shift_]; }
+  const Bucket& bucket(std::uint64_t hash) const { return buckets_[hash >> shift_]; }
+
+  /// In a Guard, or with the bucket's lock: the entry of the key; null if it has none.
+  static Entry* find(const Bucket& bucket, std::uint64_t hash, std::string_view key) {
+    for (Entry* entry = bucket.head.load(std::memory_order_acquire); entry != nullptr;
+         entry = entry->next.load(std::memory_order_acquire))
+      if (entry->hash() == hash && entry->key() == key) return entry;
+    return nullptr;
+  }
+
+  unsigned bits() const { return 64 - shift_; }
+
+  /// With the bucket's lock: puts a new entry at the head; takes out `old`, that of the same key or
+  /// null, and what was replayed of a chain that is too long.
+  void add(Bucket& bucket, Entry& entry, Entry* old) noexcept;
+
+  /// With the bucket's lock.
+  void remove(Bucket& bucket, Entry& entry) noexcept { unlink(bucket, entry); }
+
+  /// Takes an entry out of its queue.
+  void dequeue(Entry& entry) noexcept {
+    if (entry.clear(Entry::kQueued)) retire(entry);
+  }
+
+  std::uint64_t dram_bytes() const;
+
+ private:
+  void unlink(Bucket& bucket, Entry& entry) noexcept;
+  void retire(Entry& entry) noexcept;
+
+  epoch::Reclaimer& reclaimer_;
+  const unsigned shift_;
+  std::unique_ptr<Bucket[]> buckets_;
+  util::StripedCounter bytes_;
+};
+
+}  // namespace perdix::detail::index::tips

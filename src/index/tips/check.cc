@@ -1,0 +1,84 @@
+// Verification of what layout.h states (T1 to T4) and of the plugged-in index, the list of all
+// blocks that a Tips index reaches, and statistics.
+#include <perdix/error.h>
+
+#include "index/common/problems.h"
+#include "index/tips/core.h"
+#include "index/tips/reach.h"
+#include "pool/pool_core.h"
+
+namespace perdix::detail::index::tips {
+
+std::uint64_t Core::size() const {
+  catch_up();
+  const std::lock_guard lock(replaying_);
+  const auto pairs = static_cast<std::int64_t>(plugin_.size(index_)) + pending_pairs();
+  report_index();
+  return static_cast<std::uint64_t>(pairs);
+}
+
+/// With replaying_: by how many pairs the index will grow when there is space.
+std::int64_t Core::pending_pairs() const {
+  std::int64_t pairs = 0;
+  for (const Entry* entry : deferred_) {
+    if (entry->has(Entry::kSuperseded)) continue;
+    const bool there = find_in_index(entry->key(), [](Word) {});
+    const bool puts = entry->operation() == Operation::put;
+    if (puts != there) pairs += puts ? 1 : -1;
+  }
+  return pairs;
+}
+
+CheckReport Core::check() const {
+  CheckReport report;
+  Problems problems(report);
+  try {
+    catch_up();
+    const std::lock_guard lock(replaying_);
+    Reach reach(pool_, kinds_);
+    problems.expect(plugin_.inspect(index_, reach),
+                    "the plugged-in index '{}' contradicts itself, or leads to memory that is not "
+                    "its own (T4)",
+                    plugin_.name);
+    const std::uint64_t size = plugin_.size(index_);
+    problems.expect(reach.pairs() == size, "{} pairs are counted, {} are there", size,
+                    reach.pairs());
+    report.pairs = reach.pairs() + static_cast<std::uint64_t>(pending_pairs());
+    report.blocks = reach.blocks() + 1;
+    uno_.check(problems);
+  } catch (const Error& error) {
+    problems.expect(false, "{}", error.what());
+  }
+  return report;
+}
+
+/// After a reclamation, so that the end of the index has nothing left to free: who asks compares
+/// the blocks with what is allocated when the index is closed.
+void Core::for_each_block(const pool::BlockVisitor& visit) const {
+  replay_all();
+  const std::lock_guard lock(replaying_);
+  visit(pool_.offset(&header_));
+  visit(pool_.offset(index_));
+  uno_.for_each_block(visit);
+  logs_.for_each_block(visit);
+  Reach reach(pool_, kinds_, &visit);
+  plugin_.inspect(index_, reach);
+}
+
+IndexStats Core::stats() const {
+  IndexStats stats;
+  stats.pairs = size();
+  const std::lock_guard lock(replaying_);
+  const pool::BlockVisitor add = [&](pm::Offset block) {
+    stats.pm_bytes += pool_.allocator().block_size(block);
+  };
+  Reach reach(pool_, kinds_, &add);
+  plugin_.inspect(index_, reach);
+  stats.leaves = reach.blocks();
+  stats.dram_bytes = sizeof *this + cache_->dram_bytes();
+  stats.recovery_seconds = recovery_seconds_;
+  stats.resumption_seconds = resumption_.seconds();
+  return stats;
+}
+
+}  // namespace perdix::detail::index::tips

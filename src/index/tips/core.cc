@@ -1,0 +1,110 @@
+// Lookups and writes.
+#include "index/tips/core.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <perdix/error.h>
+
+#include "epoch/guard.h"
+#include "index/common/retry.h"
+#include "pool/pool_core.h"
+#include "util/hash.h"
+
+namespace perdix::detail::index::tips {
+
+std::uint64_t IntegerKeys::hash(Word key) { return util::hash(key); }
+std::uint64_t StringKeys::hash(Word key) { return util::hash(view(key)); }
+
+std::uint64_t Core::hash_of(std::string_view key) { return util::hash(key); }
+
+Core::KeyWord::KeyWord(std::string_view key, Kind kind) {
+  if (kind == Kind::u64) {
+    std::memcpy(&word_, key.data(), sizeof word_);
+    return;
+  }
+  char* bytes = small_;
+  if (sizeof(Bytes) + key.size() > kSmall) {
+    large_ = std::make_unique_for_overwrite<char[]>(sizeof(Bytes) + key.size());
+    bytes = large_.get();
+  }
+  new (bytes) Bytes{key.size()};
+  if (!key.empty()) std::memcpy(bytes + sizeof(Bytes), key.data(), key.size());
+  word_ = reinterpret_cast<Word>(bytes);
+}
+
+/// Whether the write is to be done, with the bucket's lock.
+bool Core::allows(const Entry& entry, const Entry* old, Decide decide, void* context) const {
+  if (decide == nullptr) return true;
+  const bool erases = entry.operation() == Operation::erase;
+  const auto says = [&](Found found) { return (found || !erases) && decide(context, found); };
+  if (old != nullptr) {
+    return says(old->operation() == Operation::erase ? Found() : Found(old->value()));
+  }
+  bool allowed = false;
+  const bool there =
+      find_in_index(entry.key(), [&](Word value) { allowed = says(value_view(value)); });
+  report_index();
+  return there ? allowed : says(std::nullopt);
+}
+
+/// With the locks of both, when the record is durable: the write is there, and will be replayed.
+void Core::show_and_queue(Cache::Bucket& bucket, OperationLogs::Ring& ring, Entry& entry,
+                          Entry* old) {
+  if (old != nullptr) old->set(Entry::kSuperseded);
+  entry.set(Entry::kQueued);
+  ring.queue.push_back(&entry);  // append() has made room
+  cache_->add(bucket, entry, old);
+}
+
+Core::Attempt Core::try_write(Entry& entry, Decide decide, void* context) {
+  const epoch::Guard guard;
+  Cache::Bucket& bucket = cache_->bucket(entry.hash());
+  const std::lock_guard lock(bucket.lock);
+  Entry* const old = Cache::find(bucket, entry.hash(), entry.key());
+  if (!allows(entry, old, decide, context)) return Attempt::refused;
+  // What waits for space is enough; but an erase may bring some.
+  if (out_of_space_.load(std::memory_order_relaxed) && entry.operation() != Operation::erase)
+    return Attempt::no_space;
+  OperationLogs::Ring& ring = logs_.ring();
+  const std::lock_guard ring_lock(ring.lock);
+  if (!logs_.append(ring, entry)) return Attempt::no_room;
+  show_and_queue(bucket, ring, entry, old);
+  return Attempt::done;
+}
+
+bool Core::write(Operation operation, std::string_view key, std::string_view value, Decide decide,
+                 void* context) {
+  return retry_when_full(pool_, [&] {
+    constexpr unsigned kMostRounds = 1000;
+    std::unique_ptr<Entry, DestroyEntry> entry(Entry::make(operation, hash_of(key), key, value));
+    for (unsigned round = 0; round < kMostRounds; ++round) {
+      const Attempt attempt =
+          is_tight() ? write_through(*entry, decide, context) : try_write(*entry, decide, context);
+      if (attempt == Attempt::refused) return false;
+      if (attempt == Attempt::done) {
+        entry.release();
+        after_write();
+        return true;
+      }
+      if (attempt == Attempt::no_space && is_tight()) break;
+      replay_all();
+      if (out_of_space_.load(std::memory_order_relaxed)) break;
+    }
+    throw Error(Errc::out_of_space,
+                fmt::format("pool '{}' is full, and writes wait for space in a Tips index; erase "
+                            "something, or open the pool with a larger max_size",
+                            pool_.path().string()));
+  });
+}
+
+/// The background replays soon. Under a probe it rests, and a writer does it now and then.
+void Core::after_write() {
+  const std::uint64_t backlog = backlog_.fetch_add(1, std::memory_order_relaxed) + 1;
+  constexpr std::uint64_t kMostBacklog = 1024;
+  if (!requested_.load(std::memory_order_relaxed) && !requested_.exchange(true)) job_->request();
+  if (!pm::background_work() && backlog >= pm::limit("tips: writes before a replay", kMostBacklog))
+    catch_up();
+}
+
+}  // namespace perdix::detail::index::tips

@@ -1,0 +1,243 @@
+// Tips (Krishnan et al., USENIX ATC 2021): makes a volatile index durable. Keys and values are
+// bytes here; map.h has the types.
+//
+//   cache.h          the DRAM-cache: newest writes, found first
+//   operation_log.h  the operational logs: a write is durable when its record is
+//   uno.h            undo log and memory log: what takes a half-done replay back
+//   core.cc          lookups and writes
+//   write_through.cc writes while the pool is nearly full
+//   replay.cc        from the logs into the plug-in; reclamation of the logs
+//   recovery.cc      what happens on open: creation, recovery; destruction
+//   inspection.cc    whether the index is one, after it was opened
+//   check.cc         verification; statistics
+//
+// Locks, in their order: replaying_, a bucket's, a ring's, Uno's. A writer that has a bucket or a
+// ring never waits for a replay. Lookups take none but those of the plug-in.
+//
+// Durability: see docs/durability/tips.md.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <perdix/types.h>
+
+#include "epoch/guard.h"
+#include "index/common/resumption.h"
+#include "index/tips/cache.h"
+#include "index/tips/operation_log.h"
+#include "index/tips/plugin.h"
+#include "index/tips/scaling.h"
+#include "index/tips/uno.h"
+#include "pool/background.h"
+#include "pool/index_handle.h"
+#include "pool/open_index.h"
+
+namespace perdix::detail::index::tips {
+
+/// What keys and values of an index are.
+struct Kinds {
+  Kind key;
+  Kind value;
+};
+
+class Core {
+ public:
+  /// Opens or creates the index below the root.
+  Core(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin, Kinds kinds, bool resumes);
+  ~Core();  ///< replays what is left, if it can
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  /// Frees all blocks of an index that is being dropped and clears its root. Restartable.
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kinds kinds);
+
+  /// The value that a key has, or none.
+  using Found = std::optional<std::string_view>;
+
+  /// Decides on a write when it sees the value that the key has.
+  using Decide = bool (*)(void* context, Found found);
+
+  /// Sets or removes the value of a key if decide(found) says so, and removes none where there is
+  /// none; a null `decide` does not look. Returns whether it did.
+  bool write(Operation operation, std::string_view key, std::string_view value, Decide decide,
+             void* context);
+
+  /// Calls use(value) in a Guard if the key is there.
+  template <class Use>
+  bool get(std::string_view key, const Use& use) const {
+    const epoch::Guard guard;
+    const std::uint64_t hash = hash_of(key);
+    if (const Entry* entry = Cache::find(cache_->bucket(hash), hash, key)) {
+      if (entry->operation() == Operation::erase) return false;
+      use(entry->value());
+      return true;
+    }
+    const bool found = find_in_index(key, [&](Word value) { use(value_view(value)); });
+    report_index();
+    return found;
+  }
+
+  /// Brings the index up to date: replays what was written before the call. After it pending()
+  /// shows what there was no space for.
+  void catch_up() const;
+
+  /// Writes that catch_up() could not replay, in no order: in a full pool.
+  void for_each_pending(const std::function<void(const Entry&)>& show) const;
+
+  std::uint64_t size() const;
+
+  /// As OpenIndex has it.
+  bool reclaim_space() noexcept;
+
+  IndexStats stats() const;
+  CheckReport check() const;
+  void for_each_block(const pool::BlockVisitor& visit) const;
+
+  const Plugin& plugin() const { return plugin_; }
+  const void* index() const { return index_; }
+
+  /// Bytes of words, in place; `number` is room for those of an integer.
+  std::string_view key_view(const Word& word) const { return view(word, kinds_.key); }
+  std::string_view value_view(const Word& word) const { return view(word, kinds_.value); }
+
+  /// The word of a key that is looked for.
+  class KeyWord {
+   public:
+    KeyWord(std::string_view key, Kind kind);
+    KeyWord(const KeyWord&) = delete;
+    KeyWord& operator=(const KeyWord&) = delete;
+    Word word() const { return word_; }
+
+   private:
+    static constexpr std::size_t kSmall = 128;
+    alignas(Bytes) char small_[kSmall];
+    std::unique_ptr<char[]> large_;
+    Word word_ = 0;
+  };
+
+  KeyWord key_word(std::string_view key) const { return KeyWord(key, kinds_.key); }
+
+  /// Shows the probe what locks a lookup has changed.
+  void report_index() const {
+    pm::before_write(index_, plugin_.object_bytes);
+    pm::on_write(index_, plugin_.object_bytes);
+  }
+
+ private:
+  static constexpr std::size_t kKeptLogBlocks = 4;
+
+  enum class Attempt { done, refused, no_room, no_space };
+
+  static std::string_view view(const Word& word, Kind kind) {
+    if (kind == Kind::u64) return {reinterpret_cast<const char*>(&word), sizeof word};
+    return reinterpret_cast<const Bytes*>(word)->view();
+  }
+  static std::uint64_t hash_of(std::string_view key);
+
+  // core.cc
+  template <class Use>
+  bool find_in_index(std::string_view key, const Use& use) const {
+    const KeyWord wanted(key, kinds_.key);
+    Word value = 0;
+    const bool found = is_inspected() ? plugin_.find(index_, wanted.word(), &value)
+                                      : find_doubting(wanted.word(), value);
+    if (found) use(value);
+    return found;
+  }
+  Attempt try_write(Entry& entry, Decide decide, void* context);
+  bool allows(const Entry& entry, const Entry* old, Decide decide, void* context) const;
+  void after_write();
+
+  // inspection.cc
+  bool is_inspected() const { return inspected_.load(std::memory_order_acquire); }
+  bool inspect(const std::stop_token& stop) const;
+  void inspect_if_small() const;
+  void start_inspection();
+  bool find_doubting(Word key, Word& value) const;
+
+  // check.cc
+  std::int64_t pending_pairs() const;
+
+  // write_through.cc
+  Attempt write_through(Entry& entry, Decide decide, void* context);
+  void show_and_queue(Cache::Bucket& bucket, OperationLogs::Ring& ring, Entry& entry, Entry* old);
+  Attempt apply_and_show(Cache::Bucket& bucket, Entry& entry, Entry* old);
+  bool is_tight() const { return tight_.load(std::memory_order_relaxed); }
+  void find_out_whether_tight() const;
+
+  // replay.cc
+  void replay() const;
+  /// The entries of a worker: all at first, then those that it leaves.
+  struct Share {
+    std::vector<Entry*> entries;
+    std::exception_ptr failure;
+  };
+  bool replay_entry(Entry& entry) const;
+  void replay_alone(std::span<Entry* const> entries) const;
+  void replay_together(std::span<Entry* const> entries, unsigned workers) const;
+  static std::vector<Share> share_out(std::span<Entry* const> entries, unsigned workers);
+  void work(Share& share) const noexcept;
+  void replay_queued(const std::vector<Entry*>& entries) const;
+  void replay_all() const;
+  bool apply(const Entry& entry) const;
+  void apply_put(const Entry& entry) const;
+  void apply_erase(const Entry& entry) const;
+  Word new_word(std::string_view bytes, Kind kind) const;
+  void free_word(Word word, Kind kind) const;
+  void reclaim() const;
+  void finish_reclamation() const;
+  void replay_in_background() noexcept;
+
+  // recovery.cc
+  static void create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin);
+  static Header& checked_header(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin);
+  void recover();
+  void recover_entry(const LoggedWrite& write);
+  void give_entries_up() noexcept;
+  void erase_everything();
+  void erase_word(Word wanted);
+  void free_nodes();
+  void free_framework(std::uint64_t& root);
+
+  pool::PoolCore& pool_;
+  Header& header_;
+  const Plugin& plugin_;
+  const Kinds kinds_;
+  const bool resumes_;  // in the background
+  void* index_;         // the plug-in's object
+
+  mutable Uno uno_;
+  mutable OperationLogs logs_;
+  mutable std::optional<Cache> cache_;  // from the recovery on
+
+  mutable std::mutex replaying_;          // guards what follows
+  mutable std::vector<Entry*> deferred_;  // there was no space for them; oldest first
+  mutable Scaling scaling_{1, std::max(1U, std::thread::hardware_concurrency())};
+  mutable std::uint64_t replayed_to_ = 0;          // records up to this number are in the index
+  mutable std::atomic<bool> tight_{false};         // the pool is nearly full
+  mutable std::atomic<bool> out_of_space_{false};  // while deferred_ has something
+
+  mutable std::atomic<std::uint64_t> backlog_{0};  // writes since the last replay, about
+  std::atomic<bool> requested_{false};             // of the job
+  mutable std::atomic<std::uint64_t> replays_{0}, reclamations_{0};
+  double recovery_seconds_ = 0;
+  bool destroyed_ = false;
+  mutable std::atomic<bool> inspected_{false};
+  std::optional<pool::Background::Job> job_;  // it uses all of the above
+  mutable Resumption resumption_;             // and so does this, which ends first
+};
+
+}  // namespace perdix::detail::index::tips

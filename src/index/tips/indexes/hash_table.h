@@ -1,0 +1,242 @@
+// A hash table with chains and a readers-writer lock (the paper's HT). It grows and shrinks bucket
+// by bucket: while it does, it has two arrays, and each write moves some buckets into the new one.
+//
+// Buckets are chosen by the hash's highest bits. So bucket i becomes 2i and 2i + 1, or the other
+// way round, and a walk by hash ranges goes on where it was though the table has another size.
+//
+// `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <shared_mutex>
+#include <type_traits>
+
+#include "index/tips/plugin.h"
+
+namespace perdix::detail::index::tips {
+
+template <class Memory, class Keys>
+class HashTable {
+ public:
+  bool put(Word key, Word value, Word& old) {
+    const std::unique_lock guard(lock_);
+    if (buckets_ == nullptr) set(buckets_, new_array(kFirstBits));
+    move_some();
+    const std::uint64_t hash = Keys::hash(key);
+    Node*& link = find_link(hash, key);
+    if (link != nullptr) {
+      old = link->value;
+      set(link->value, value);
+      return true;
+    }
+    if (next_ == nullptr && size_ >= array_size(bits_)) begin_moving(bits_ + 1);
+    Node* const node = new (Memory::allocate(sizeof(Node))) Node{nullptr, hash, key, value};
+    set(link, node);
+    set(size_, size_ + 1);
+    return false;
+  }
+
+  bool erase(Word key, Word& old_key, Word& old_value) {
+    const std::unique_lock guard(lock_);
+    if (buckets_ == nullptr) return false;
+    move_some();
+    Node*& link = find_link(Keys::hash(key), key);
+    if (link == nullptr) return false;
+    Node* const node = link;
+    old_key = node->key, old_value = node->value;
+    set(link, node->next);
+    set(size_, size_ - 1);
+    Memory::free(node);
+    shrink_if_sparse();
+    return true;
+  }
+
+  bool find(Word key, Word& value) const { return find(Trusting(), key, value); }
+
+  template <class Trust>
+  bool find(const Trust& trust, Word key, Word& value) const {
+    const std::shared_lock guard(lock_);
+    if (buckets_ == nullptr) return false;
+    if (!are_readable(trust)) return trust.damaged();
+    const std::uint64_t hash = Keys::hash(key);
+    for (const Node* node = bucket(hash); node != nullptr; node = node->next) {
+      if (!trust.readable(node, sizeof(Node))) return trust.damaged();
+      if (node->hash != hash) continue;
+      if (!trust.key(node->key)) return trust.damaged();
+      if (Keys::equal(node->key, key)) return value = node->value, true;
+    }
+    return false;
+  }
+
+  std::uint64_t size() const {
+    const std::shared_lock guard(lock_);
+    return size_;
+  }
+
+  /// Shows the pairs of a bucket, from a hash on. Returns the first hash of the next bucket.
+  std::uint64_t walk(std::uint64_t hash, void* context, ShowPair show) const {
+    const std::shared_lock guard(lock_);
+    if (buckets_ == nullptr) return 0;
+    const bool moved = hash >> (64 - bits_) < moved_;
+    const std::uint64_t bits = moved ? next_bits_ : bits_;
+    const std::uint64_t i = hash >> (64 - bits);
+    for (const Node* node = (moved ? next_ : buckets_)[i]; node != nullptr; node = node->next)
+      if (node->hash >= hash) show(context, node->key, node->value);
+    return (i + 1) << (64 - bits);
+  }
+
+  bool inspect(Inspector& inspector) const {
+    if (buckets_ == nullptr) return size_ == 0 && next_ == nullptr && bits_ == kFirstBits;
+    if (!has_sound_sizes() || !inspector.node(buckets_, array_bytes(bits_))) return false;
+    std::uint64_t pairs = 0;
+    for (std::uint64_t i = moved_; i < array_size(bits_); ++i)
+      if (!inspect_chain(inspector, buckets_[i], i, bits_, pairs)) return false;
+    return (next_ == nullptr || inspect_next(inspector, pairs)) && pairs == size_;
+  }
+
+  void renew_locks() { new (&lock_) std::shared_mutex; }
+
+ private:
+  struct Node {
+    Node* next;
+    std::uint64_t hash;
+    Word key;
+    Word value;
+  };
+
+  static constexpr unsigned kFirstBits = 3, kMostBits = 40;
+  static constexpr unsigned kAtOnce = 8;  // buckets that a write moves
+
+  static std::uint64_t array_size(std::uint64_t bits) { return std::uint64_t{1} << bits; }
+  static std::size_t array_bytes(std::uint64_t bits) { return array_size(bits) * sizeof(Node*); }
+
+  static Node** new_array(std::uint64_t bits) {
+    auto* const array = static_cast<Node**>(Memory::allocate(array_bytes(bits)));
+    std::memset(array, 0, array_bytes(bits));
+    return array;
+  }
+
+  /// Each change of what others can see.
+  template <class T>
+  static void set(T& place, std::type_identity_t<T> value) {
+    Memory::add(&place, sizeof place);
+    place = value;
+  }
+
+  bool has_sound_sizes() const {
+    const bool sound = bits_ >= kFirstBits && bits_ <= kMostBits && moved_ < array_size(bits_) &&
+                       moved_ % kAtOnce == 0;
+    if (!sound || next_ == nullptr) return sound && moved_ == 0;
+    return next_bits_ >= kFirstBits && (next_bits_ == bits_ + 1 || next_bits_ + 1 == bits_);
+  }
+
+  template <class Trust>
+  bool are_readable(const Trust& trust) const {
+    if constexpr (!Trust::kDoubts) return true;
+    return has_sound_sizes() && trust.holds(buckets_, array_bytes(bits_)) &&
+           (next_ == nullptr || trust.holds(next_, array_bytes(next_bits_)));
+  }
+
+  Node*& bucket(std::uint64_t hash) const {
+    const std::uint64_t i = hash >> (64 - bits_);
+    return i < moved_ ? next_[hash >> (64 - next_bits_)] : buckets_[i];
+  }
+
+  /// The link to the key's node; to null if it has none.
+  Node*& find_link(std::uint64_t hash, Word key) const {
+    Node** link = &bucket(hash);
+    while (*link != nullptr && !((*link)->hash == hash && Keys::equal((*link)->key, key)))
+      link = &(*link)->next;
+    return *link;
+  }
+
+  void begin_moving(std::uint64_t bits) {
+    set(next_, new_array(bits));
+    set(next_bits_, bits);
+  }
+
+  /// Tries it now and then: there may be no memory, and pairs move with writes only.
+  void shrink_if_sparse() {
+    constexpr std::uint64_t kSparse = 4;  // buckets for a pair
+    if (size_ == 0) return clear();
+    const std::uint64_t tried_at = array_size(bits_ - kFirstBits);
+    if (next_ != nullptr || bits_ == kFirstBits || size_ % tried_at != 0 ||
+        size_ > array_size(bits_) / kSparse)
+      return;
+    try {
+      begin_moving(bits_ - 1);
+    } catch (const std::exception&) {  // it stays as large as it is
+    }
+  }
+
+  /// A table without pairs has no arrays.
+  void clear() {
+    release(buckets_);
+    if (next_ != nullptr) release(next_);
+    set(moved_, 0);
+    set(bits_, kFirstBits);
+  }
+
+  static void release(Node**& array) {
+    Memory::free(array);
+    set(array, nullptr);
+  }
+
+  void move_some() {
+    for (unsigned i = 0; i < kAtOnce && next_ != nullptr; ++i) move_bucket();
+  }
+
+  void move_bucket() {
+    for (Node* node = buckets_[moved_]; node != nullptr;) {
+      Node* const next = node->next;
+      Node*& to = next_[node->hash >> (64 - next_bits_)];
+      set(node->next, to);
+      set(to, node);
+      node = next;
+    }
+    set(buckets_[moved_], nullptr);
+    set(moved_, moved_ + 1);
+    if (moved_ < array_size(bits_)) return;
+    release(buckets_);
+    set(buckets_, next_);
+    set(bits_, next_bits_);
+    set(next_, nullptr);
+    set(moved_, 0);
+  }
+
+  /// The array that buckets are being moved to: it has none of those that come next.
+  bool inspect_next(Inspector& inspector, std::uint64_t& pairs) const {
+    if (!inspector.node(next_, array_bytes(next_bits_))) return false;
+    for (std::uint64_t i = 0; i < array_size(next_bits_); ++i) {
+      const bool filled = i << (64 - next_bits_) >> (64 - bits_) < moved_;
+      if (!filled && next_[i] != nullptr) return false;
+      if (!inspect_chain(inspector, next_[i], i, next_bits_, pairs)) return false;
+    }
+    return true;
+  }
+
+  static bool inspect_chain(Inspector& inspector, const Node* node, std::uint64_t bucket,
+                            std::uint64_t bits, std::uint64_t& pairs) {
+    for (; node != nullptr; node = node->next, ++pairs) {
+      if (!inspector.node(node, sizeof(Node)) || node->hash >> (64 - bits) != bucket) return false;
+      if (!inspector.pair(node->key, node->value) || Keys::hash(node->key) != node->hash)
+        return false;
+    }
+    return true;
+  }
+
+  mutable std::shared_mutex lock_;  // guards what follows
+  Node** buckets_ = nullptr;
+  Node** next_ = nullptr;    // null: no pairs are being moved
+  std::uint64_t moved_ = 0;  // buckets of which the pairs are in next_; whole groups of kAtOnce
+  std::uint64_t bits_ = kFirstBits;
+  std::uint64_t next_bits_ = 0;  // of next_
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace perdix::detail::index::tips

@@ -1,0 +1,329 @@
+#include "index/tips/operation_log.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "alloc/session.h"
+#include "index/tips/damage.h"
+#include "util/checksum.h"
+
+namespace perdix::detail::index::tips {
+namespace {
+
+constexpr std::uint64_t round_up(std::uint64_t bytes) {
+  return (bytes + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment;
+}
+
+/// The bytes of a record in its ring.
+std::uint64_t size_of(const Record& record) {
+  const std::uint64_t inside =
+      record.outside != 0 ? 0 : std::uint64_t{record.key_size} + record.value_size;
+  return round_up(sizeof(Record) + inside);
+}
+
+/// Of a record whose bytes follow it.
+std::uint64_t check_with(std::uint64_t check, std::string_view key, std::string_view value) {
+  check = util::checksum(key.data(), key.size(), check);
+  return std::max<std::uint64_t>(util::checksum(value.data(), value.size(), check), 1);
+}
+
+}  // namespace
+
+OperationLogs::OperationLogs(pool::PoolCore& pool, Header& header)
+    : pool_(pool), header_(header), ring_bytes_(pm::load(header.ring_bytes)) {}
+
+Record* OperationLogs::record_at(const Ring& ring, std::uint64_t position) const {
+  return reinterpret_cast<Record*>(ring.bytes + position % ring_bytes_);
+}
+
+/// Where a record of that size goes that is appended at `position`.
+std::uint64_t OperationLogs::fitting(std::uint64_t position, std::uint64_t size) const {
+  const std::uint64_t rest = ring_bytes_ - position % ring_bytes_;
+  return size <= rest ? position : position + rest;
+}
+
+std::uint64_t OperationLogs::check_of(const Record& record, std::uint64_t position) const {
+  const std::uint64_t seed = pm::load(header_.nonce) ^ util::checksum(&position, sizeof position);
+  const std::uint64_t fields =
+      util::checksum(&record.number, offsetof(Record, payload) - offsetof(Record, number), seed);
+  return std::max<std::uint64_t>(fields, 1);
+}
+
+bool OperationLogs::is_valid(const Record& record, std::uint64_t position) const {
+  if (record.outside > 1 || size_of(record) > ring_bytes_ - position % ring_bytes_) return false;
+  std::uint64_t check = check_of(record, position);
+  if (record.outside == 0) {
+    const char* const bytes = reinterpret_cast<const char*>(&record + 1);
+    check =
+        check_with(check, {bytes, record.key_size}, {bytes + record.key_size, record.value_size});
+  }
+  return record.check == check && record.operation >= static_cast<std::uint8_t>(Operation::put) &&
+         record.operation <= static_cast<std::uint8_t>(Operation::cancel);
+}
+
+/// The record at a position, or behind the end of the ring that it had no room at, whose position
+/// it then becomes; null if there is none.
+Record* OperationLogs::next_record(const Ring& ring, std::uint64_t& position) const {
+  if (is_valid(*record_at(ring, position), position)) return record_at(ring, position);
+  const std::uint64_t next = position + (ring_bytes_ - position % ring_bytes_);
+  if (position % ring_bytes_ == 0 || !is_valid(*record_at(ring, next), next)) return nullptr;
+  position = next;
+  return record_at(ring, next);
+}
+
+/// Calls show(record, end) for the records between head and tail, until it returns false.
+template <class Show>
+void OperationLogs::for_each_record(const Ring& ring, Show show) const {
+  for (std::uint64_t at = ring.head; at < ring.tail;) {
+    Record* const record = next_record(ring, at);
+    if (record == nullptr) return;
+    at += size_of(*record);
+    if (!show(*record, at)) return;
+  }
+}
+
+bool OperationLogs::fits_inside(const Entry& entry) const {
+  constexpr unsigned kMostOneIn = 8;  // of a ring
+  const std::uint64_t most =
+      pm::limit("tips: lines of a record", ring_bytes_ / kRecordAlignment / kMostOneIn);
+  return sizeof(Record) + entry.key().size() + entry.value().size() <= most * kRecordAlignment;
+}
+
+/// The commit is the offset of the block.
+void OperationLogs::make_ring(Ring& ring) {
+  alloc::Session session = pool_.allocator().session();
+  const pm::Offset offset = session.reserve(ring_bytes_);
+  session.commit(pm::set_word(place_of(ring).block, offset));
+  ring.bytes = pool_.at<std::byte>(offset);
+}
+
+bool OperationLogs::append(Ring& ring, Entry& entry) {
+  if (ring.bytes == nullptr) make_ring(ring);
+  Record record{};
+  record.key_size = static_cast<std::uint16_t>(entry.key().size());
+  record.value_size = static_cast<std::uint32_t>(entry.value().size());
+  record.operation = static_cast<std::uint8_t>(entry.operation());
+  record.outside = fits_inside(entry) ? 0 : 1;
+  const std::uint64_t size = size_of(record);
+  const std::uint64_t position = fitting(ring.tail, size);
+  if (position + size - ring.head > ring_bytes_) return false;
+  ring.queue.reserve(ring.queue.size() + 1);
+  // relaxed: the order of the numbers of a key is that of its bucket's lock; a cut has all locks.
+  record.number = last_number_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (record.outside == 0) {
+    write(*record_at(ring, position), record, entry, position);
+  } else {
+    write_outside(*record_at(ring, position), record, entry, position);
+    ring.outside = true;
+  }
+  ring.tail = position + size;
+  entry.number = record.number;
+  return true;
+}
+
+/// The durability point: one fence.
+void OperationLogs::write(Record& to, Record& record, const Entry& entry, std::uint64_t position) {
+  record.check = check_with(check_of(record, position), entry.key(), entry.value());
+  auto* const bytes = reinterpret_cast<std::byte*>(&to + 1);
+  const std::size_t key_size = entry.key().size(), value_size = entry.value().size();
+  if (key_size > 0) pm().copy(bytes, entry.key().data(), key_size);
+  if (value_size > 0) pm().copy(bytes + key_size, entry.value().data(), value_size);
+  pm().copy(&to, &record, sizeof record);
+  pm().persist(&to, sizeof record + key_size + value_size);  // before anybody sees the write
+}
+
+/// The checksum is the commit of the payload's allocation.
+void OperationLogs::write_outside(Record& to, Record& record, const Entry& entry,
+                                  std::uint64_t position) {
+  const std::size_t key_size = entry.key().size(), value_size = entry.value().size();
+  alloc::Session session = pool_.allocator().session();
+  record.payload = session.reserve(key_size + value_size);
+  auto* const bytes = pool_.at<std::byte>(record.payload);
+  if (key_size > 0) pm().copy(bytes, entry.key().data(), key_size);
+  if (value_size > 0) pm().copy(bytes + key_size, entry.value().data(), value_size);
+  pm().flush(bytes, key_size + value_size);  // the commit fences
+  pm().copy(&to.number, &record.number, sizeof record - offsetof(Record, number));
+  pm().flush(&to, sizeof to);  // likewise
+  session.commit(pm::set_word(to.check, check_of(record, position)));
+}
+
+bool OperationLogs::is_filling(const Ring& ring) const {
+  const std::uint64_t lines = ring_bytes_ / kRecordAlignment;
+  return (ring.tail - ring.head) / kRecordAlignment >
+         pm::limit("tips: lines of a ring before a reclamation", lines / 2);
+}
+
+bool OperationLogs::has_room(const Ring& ring, const Entry& entry, const Entry& after) const {
+  constexpr std::uint64_t kSkipped = 2;  // a record may begin at the next turn
+  const auto most = [this](const Entry& one) {
+    return round_up(sizeof(Record) +
+                    (fits_inside(one) ? one.key().size() + one.value().size() : 0));
+  };
+  return ring.tail - ring.head + kSkipped * (most(entry) + most(after)) <= ring_bytes_;
+}
+
+bool OperationLogs::is_due() {
+  return std::any_of(rings_.begin(), rings_.end(), [this](Ring& ring) {
+    const std::lock_guard lock(ring.lock);
+    return is_filling(ring);
+  });
+}
+
+OperationLogs::Cut OperationLogs::cut(const std::vector<Entry*>& earlier) {
+  for (Ring& ring : rings_) ring.lock.lock();
+  Cut cut{{}, last_number_.load(std::memory_order_relaxed), {}};
+  try {
+    std::size_t count = earlier.size();
+    for (const Ring& ring : rings_) count += ring.queue.size();
+    cut.entries.reserve(count);
+    cut.left.reserve(count);
+    cut.entries = earlier;
+  } catch (...) {
+    for (Ring& ring : rings_) ring.lock.unlock();
+    throw;
+  }
+  for (Ring& ring : rings_) {
+    cut.entries.insert(cut.entries.end(), ring.queue.begin(), ring.queue.end());
+    ring.queue.clear();
+    ring.lock.unlock();
+  }
+  return cut;
+}
+
+LoggedWrite OperationLogs::read(const Record& record) const {
+  const char* bytes = reinterpret_cast<const char*>(&record + 1);
+  if (record.outside != 0) {
+    const std::uint64_t size = std::uint64_t{record.key_size} + record.value_size;
+    if (!pool_.allocator().validate_block(record.payload, size))
+      throw_corrupt(pool_, "an operational log");
+    bytes = pool_.at<char>(record.payload);
+  }
+  return {record.number,
+          static_cast<Operation>(record.operation),
+          {bytes, record.key_size},
+          {bytes + record.key_size, record.value_size}};
+}
+
+/// Finds the end: the first position behind `head` without a record.
+void OperationLogs::open_ring(Ring& ring) {
+  const RingPlace& place = place_of(ring);
+  const pm::Offset block = pm::load(place.block);
+  if (block == pm::kNull) return;
+  ring.head = ring.tail = pm::load(place.head);
+  const bool sound = ring.head % kRecordAlignment == 0 && ring.head < ~std::uint64_t{0} / 2 &&
+                     pool_.allocator().validate_block(block, ring_bytes_);
+  if (!sound) throw_corrupt(pool_, "an operational log");
+  ring.bytes = pool_.at<std::byte>(block);
+  for (std::uint64_t at = ring.head; const Record* record = next_record(ring, at);) {
+    if (at + size_of(*record) - ring.head > ring_bytes_) throw_corrupt(pool_, "an operational log");
+    ring.outside |= record->outside != 0;
+    ring.tail = at += size_of(*record);
+  }
+}
+
+/// The numbers of records that mean nothing: those that were cancelled, and what cancels them.
+/// Ascending; so are the records.
+std::vector<std::uint64_t> OperationLogs::cancelled_among(
+    const std::vector<const Record*>& records) const {
+  std::vector<std::uint64_t> numbers;
+  for (const Record* record : records) {
+    if (record->operation != static_cast<std::uint8_t>(Operation::cancel)) continue;
+    std::uint64_t number = 0;
+    if (record->key_size != sizeof number || record->outside != 0)
+      throw_corrupt(pool_, "an operational log");
+    std::memcpy(&number, record + 1, sizeof number);
+    numbers.push_back(record->number);
+    numbers.push_back(number);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+void OperationLogs::recover(const std::function<void(const LoggedWrite&)>& show) {
+  std::vector<const Record*> records;
+  const std::uint64_t reclaimed = pm::load(header_.reclaimed);
+  for (Ring& ring : rings_) {
+    open_ring(ring);
+    if (ring.bytes == nullptr) continue;
+    for_each_record(ring, [&](const Record& record, std::uint64_t) {
+      if (record.number > reclaimed) records.push_back(&record);
+      return true;
+    });
+  }
+  std::sort(records.begin(), records.end(),
+            [](const Record* a, const Record* b) { return a->number < b->number; });
+  last_number_ = std::max(reclaimed, records.empty() ? 0 : records.back()->number);
+  const std::vector<std::uint64_t> cancelled = cancelled_among(records);
+  for (const Record* record : records)
+    if (!std::binary_search(cancelled.begin(), cancelled.end(), record->number))
+      show(read(*record));
+}
+
+/// Durably, with the word that leads to it.
+void OperationLogs::free_payload(Record& record) {
+  const pm::Offset payload = pm::load(record.payload);
+  if (record.outside == 0 || payload == pm::kNull) return;
+  alloc::Session session = pool_.allocator().session();
+  session.free(payload);
+  session.commit(pm::set_word(record.payload, 0));
+}
+
+/// Frees the payloads of records up to a number. Returns the end of these records.
+std::uint64_t OperationLogs::free_records(const Ring& ring, std::uint64_t to) {
+  std::uint64_t head = ring.head;
+  for_each_record(ring, [&](Record& record, std::uint64_t end) {
+    if (record.number > to) return false;
+    free_payload(record);
+    head = end;
+    return true;
+  });
+  return head;
+}
+
+/// Nobody else moves the heads, and records before the tail that is seen here stay as they are.
+void OperationLogs::reclaim() {
+  const std::uint64_t to = pm::load(header_.reclaim_to);
+  pm().publish(header_.reclaimed, to);  // before any head: D3
+  std::array<std::uint64_t, kLogs> heads{};
+  for (std::size_t i = 0; i < kLogs; ++i) {
+    Ring seen;
+    {
+      const std::lock_guard lock(rings_[i].lock);
+      if (rings_[i].bytes == nullptr) continue;
+      seen.bytes = rings_[i].bytes, seen.head = rings_[i].head, seen.tail = rings_[i].tail;
+    }
+    heads[i] = free_records(seen, to);
+    if (heads[i] == seen.head) continue;
+    pm().store(header_.rings[i].head, heads[i]);
+    pm().flush(&header_.rings[i].head, sizeof heads[i]);  // with the fence below
+  }
+  pm().fence();  // before what lies ahead of a head is written over
+  for (std::size_t i = 0; i < kLogs; ++i) {
+    const std::lock_guard lock(rings_[i].lock);
+    if (rings_[i].bytes != nullptr) rings_[i].head = heads[i];
+  }
+}
+
+void OperationLogs::free_rings() {
+  for (Ring& ring : rings_) {
+    if (ring.bytes == nullptr) continue;
+    alloc::Session session = pool_.allocator().session();
+    session.free(pool_.offset(ring.bytes));
+    session.commit(pm::set_word(place_of(ring).block, pm::kNull));
+    ring.bytes = nullptr;
+  }
+}
+
+void OperationLogs::for_each_block(const pool::BlockVisitor& visit) const {
+  for (const Ring& ring : rings_) {
+    if (ring.bytes == nullptr) continue;
+    visit(pool_.offset(ring.bytes));
+    for_each_record(ring, [&](const Record& record, std::uint64_t) {
+      if (record.outside != 0 && record.payload != pm::kNull) visit(record.payload);
+      return true;
+    });
+  }
+}
+
+}  // namespace perdix::detail::index::tips

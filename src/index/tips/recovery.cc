@@ -1,0 +1,268 @@
+// What happens on open: creation, recovery after a crash, and destruction.
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include "alloc/session.h"
+#include "epoch/guard.h"
+#include "index/common/retry.h"
+#include "index/tips/core.h"
+#include "index/tips/damage.h"
+#include "index/tips/plugins.h"
+#include "pool/origin.h"
+#include "pool/pool_core.h"
+
+namespace perdix::detail::index::tips {
+namespace {
+
+constexpr std::uint64_t kRingBytes = std::uint64_t{256} << 10;
+constexpr unsigned kLeastCacheBits = 12, kMostCacheBits = 20;
+
+std::uint64_t address_of(const pool::PoolCore& pool) {
+  return reinterpret_cast<std::uintptr_t>(pool.base());
+}
+
+/// The name of a plug-in as the header has it.
+std::array<char, 8> name_of(const Plugin& plugin) {
+  std::array<char, 8> name{};
+  assert(plugin.name.size() <= name.size());
+  std::copy(plugin.name.begin(), plugin.name.end(), name.begin());
+  return name;
+}
+
+/// The header behind a root. Throws corrupt if none can be there.
+Header& header_at(pool::PoolCore& pool, pm::Offset offset) {
+  if (!pool.allocator().validate_block(offset, sizeof(Header))) throw_corrupt(pool, "the root");
+  Header& header = *pool.at<Header>(offset);
+  if (header.magic != kHeaderMagic) throw_corrupt(pool, "the header");
+  return header;
+}
+
+/// The plug-in whose object lies behind a header.
+const Plugin& plugin_behind(pool::PoolCore& pool, const Header& header, Kind keys) {
+  const std::string_view name(header.plugin.data(), header.plugin.size());
+  const Plugin* plugin = look_up_plugin(name.substr(0, name.find('\0')), keys);
+  if (plugin == nullptr) throw_corrupt(pool, "the name of the plug-in");
+  return *plugin;
+}
+
+/// Buckets for a quarter of the keys, in chains of half their most.
+unsigned cache_bits(std::uint64_t pairs) {
+  unsigned bits = kLeastCacheBits;
+  while (bits < kMostCacheBits && (std::uint64_t{Cache::kMostOfChain} << bits) / 2 < pairs / 4)
+    ++bits;
+  return bits;
+}
+
+}  // namespace
+
+/// The root word is the commit. The plug-in's object is made in place, before anybody can see it.
+void Core::create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin) {
+  pool.fix_address();
+  alloc::Session session = pool.allocator().session();
+  const pm::Offset offset = session.reserve(sizeof(Header));
+  const pm::Offset object = session.reserve(plugin.object_bytes);
+  const pm::Offset undo = session.reserve(kUndoBytes), memory = session.reserve(kMemoryBytes);
+  const pm::Persister& persister = pool.pm();
+  const LogBlock first_undo{pm::kNull, kUndoBytes};
+  persister.copy(pool.at<LogBlock>(undo), &first_undo, sizeof first_undo);
+  // Durable before the root, by the commit's fence.
+  persister.flush(pool.at<LogBlock>(undo), sizeof first_undo);
+  persister.zero(pool.at<LogBlock>(memory), kMemoryBytes);
+  persister.store(pool.at<LogBlock>(memory)->bytes, kMemoryBytes);
+  // Durable before the root, by the commit's fence.
+  persister.flush(pool.at<LogBlock>(memory), kMemoryBytes);
+  plugin.create(pool.at<std::byte>(object));
+  pm::before_write(pool.at<std::byte>(object), plugin.object_bytes);
+  pm::on_write(pool.at<std::byte>(object), plugin.object_bytes);
+  // Durable before the root, by the commit's fence.
+  persister.flush(pool.at<std::byte>(object), plugin.object_bytes);
+  Header header{};
+  header.magic = kHeaderMagic;
+  const auto random = pool::random_uuid();
+  std::memcpy(&header.nonce, random.data(), sizeof header.nonce);
+  header.base = address_of(pool);
+  header.ring_bytes = kRingBytes;
+  header.object = object, header.undo = undo, header.memory = memory;
+  header.plugin = name_of(plugin);
+  header.epoch = 1;
+  persister.copy(pool.at<Header>(offset), &header, sizeof header);
+  // Durable before the root, by the commit's fence.
+  persister.flush(pool.at<Header>(offset), sizeof header);
+  session.commit(pm::set_word(root, offset));  // fences all of it before
+}
+
+Header& Core::checked_header(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin) {
+  if (pm::load(root) == pm::kNull) retry_when_full(pool, [&] { create(pool, root, plugin); });
+  Header& header = header_at(pool, pm::load(root));
+  const bool sound = header.plugin == name_of(plugin) &&
+                     header.ring_bytes >= 8 * kRecordAlignment &&
+                     header.ring_bytes % kRecordAlignment == 0 && header.flushed <= header.epoch &&
+                     pool.allocator().validate_block(header.object, plugin.object_bytes);
+  if (!sound) throw_corrupt(pool, "the header");
+  if (header.base != address_of(pool) || !pool.has_fixed_address())
+    throw_corrupt(pool, "the address");
+  return header;
+}
+
+Core::Core(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin, Kinds kinds,
+           bool resumes)
+    : pool_(pool),
+      header_(checked_header(pool, root, plugin)),
+      plugin_(plugin),
+      kinds_(kinds),
+      resumes_(resumes),
+      index_(pool.at<std::byte>(header_.object)),
+      uno_(pool, header_),
+      logs_(pool, header_) {
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    retry_when_full(pool_, [&] { recover(); });
+  } catch (...) {
+    give_entries_up();
+    throw;
+  }
+  recovery_seconds_ =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  job_.emplace(pool.background(), [this] { replay_in_background(); });
+  if (is_inspected() && backlog_.load(std::memory_order_relaxed) > 0) job_->request();
+  start_inspection();
+}
+
+/// Nothing of the index is read before it was rolled back.
+void Core::recover() {
+  if (uno_.is_flushed()) {
+    logs_.recover([](const LoggedWrite&) {});  // finds the rings
+    finish_reclamation();
+  } else {
+    uno_.roll_back();
+  }
+  pm::before_write(index_, plugin_.object_bytes);
+  plugin_.renew_locks(index_);
+  report_index();
+  inspect_if_small();
+  cache_.emplace(pool_.reclaimer(), cache_bits(plugin_.size(index_)));
+  logs_.recover([this](const LoggedWrite& write) { recover_entry(write); });
+  replayed_to_ = pm::load(header_.reclaimed);
+  find_out_whether_tight();
+}
+
+/// A write that was not replayed durably: found in the cache from now on, and replayed again.
+void Core::recover_entry(const LoggedWrite& write) {
+  const std::uint64_t hash = hash_of(write.key);
+  Entry& entry = *Entry::make(write.operation, hash, write.key, write.value);
+  entry.number = write.number;
+  Cache::Bucket& bucket = cache_->bucket(hash);
+  Entry* const old = Cache::find(bucket, hash, write.key);
+  if (old != nullptr) old->set(Entry::kSuperseded);
+  entry.set(Entry::kQueued);
+  deferred_.push_back(&entry);
+  cache_->add(bucket, entry, old);
+  backlog_.fetch_add(1, std::memory_order_relaxed);
+}
+
+Core::~Core() {
+  resumption_.stop();
+  job_.reset();
+  if (destroyed_) return;
+  try {
+    if (is_inspected()) replay_all();
+  } catch (const std::exception&) {  // the records stay, and the next opening replays them
+  }
+  give_entries_up();
+}
+
+void Core::give_entries_up() noexcept {
+  if (!cache_) return;
+  try {
+    for (Entry* entry : logs_.cut(deferred_).entries) cache_->dequeue(*entry);
+  } catch (const std::bad_alloc&) {  // they are lost to the process, and to nothing else
+  }
+  deferred_.clear();
+}
+
+/// Removes all pairs by the plug-in's own erase, which leaves a sound index at each crash.
+void Core::erase_everything() {
+  constexpr std::size_t kAtOnce = 64;
+  struct Some {
+    std::vector<Word> keys;
+    bool ordered;
+    static bool add(void* context, Word key, Word) {
+      auto& some = *static_cast<Some*>(context);
+      some.keys.push_back(key);
+      return !some.ordered || some.keys.size() < kAtOnce;
+    }
+  };
+  std::uint64_t position = 0;
+  for (Some some{{}, plugin_.ordered};; some.keys.clear()) {
+    if (plugin_.ordered) {
+      plugin_.scan(index_, nullptr, &some, Some::add);
+    } else {
+      position = plugin_.walk(index_, position, &some, Some::add);
+    }
+    for (const Word wanted : some.keys) erase_word(wanted);
+    reclaim();
+    if (plugin_.ordered ? some.keys.empty() : position == 0) return;
+  }
+}
+
+void Core::erase_word(Word wanted) {
+  const Uno::Scope scope(uno_);
+  Word key = 0, value = 0;
+  if (plugin_.erase(index_, wanted, &key, &value)) {
+    free_word(key, kinds_.key);
+    free_word(value, kinds_.value);
+  }
+  report_index();
+}
+
+/// The nodes of an index without pairs. It is made anew in the same epoch, so it never leads to one
+/// that is free.
+void Core::free_nodes() {
+  struct Nodes final : Inspector {
+    std::vector<void*> all;
+    bool node(const void* node, std::size_t) override {
+      all.push_back(const_cast<void*>(node));
+      return true;
+    }
+    bool pair(Word, Word) override { return true; }
+  } nodes;
+  if (!plugin_.inspect(index_, nodes)) throw_corrupt(pool_, "the plugged-in index");
+  {
+    const Uno::Scope scope(uno_);
+    uno_.add(index_, plugin_.object_bytes);
+    plugin_.create(index_);
+    for (void* node : nodes.all) tips::free(node);
+  }
+  report_index();
+  reclaim();
+}
+
+/// Every commit leaves less; the last one, of the root, frees what all others need.
+void Core::free_framework(std::uint64_t& root) {
+  logs_.free_rings();
+  uno_.shrink(1);
+  alloc::Session session = pool_.allocator().session();
+  for (const pm::Offset block : {header_.object, header_.undo, header_.memory, pm::load(root)})
+    session.free(block);
+  session.commit(pm::set_word(root, pm::kNull));
+}
+
+void Core::destroy(pool::PoolCore& pool, std::uint64_t& root, Kinds kinds) {
+  if (pm::load(root) == pm::kNull) return;
+  const Header& header = header_at(pool, pm::load(root));
+  Core core(pool, root, plugin_behind(pool, header, kinds.key), kinds, false);
+  core.job_.reset();
+  core.inspect({});
+  core.replayed_to_ = core.logs_.last_number();  // no record matters any more
+  core.give_entries_up();
+  core.erase_everything();
+  core.free_nodes();
+  core.free_framework(root);
+  core.destroyed_ = true;
+}
+
+}  // namespace perdix::detail::index::tips

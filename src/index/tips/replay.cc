@@ -1,0 +1,236 @@
+// From the logs into the plugged-in index, and the reclamation of the logs.
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <perdix/error.h>
+
+#include "epoch/guard.h"
+#include "index/tips/core.h"
+#include "pool/pool_core.h"
+
+namespace perdix::detail::index::tips {
+
+/// A new word of the index: an integer, or a copy of a string in memory of the pool.
+Word Core::new_word(std::string_view bytes, Kind kind) const {
+  Word word = 0;
+  if (kind == Kind::u64) {
+    std::memcpy(&word, bytes.data(), sizeof word);
+    return word;
+  }
+  void* const block = tips::allocate(sizeof(Bytes) + bytes.size());
+  new (block) Bytes{bytes.size()};
+  if (!bytes.empty()) std::memcpy(static_cast<Bytes*>(block) + 1, bytes.data(), bytes.size());
+  return reinterpret_cast<Word>(block);
+}
+
+void Core::free_word(Word word, Kind kind) const {
+  if (kind == Kind::bytes) tips::free(reinterpret_cast<void*>(word));
+}
+
+/// The key's own copy is made only if the key is new.
+void Core::apply_put(const Entry& entry) const {
+  const KeyWord wanted(entry.key(), kinds_.key);
+  Word old = 0;
+  const bool there = plugin_.find(index_, wanted.word(), &old);
+  const Word value = new_word(entry.value(), kinds_.value);
+  Word key = wanted.word();
+  try {
+    if (!there) key = new_word(entry.key(), kinds_.key);
+    plugin_.put(index_, key, value, &old);
+  } catch (...) {
+    free_word(value, kinds_.value);
+    if (!there && key != wanted.word()) free_word(key, kinds_.key);
+    throw;
+  }
+  if (there) free_word(old, kinds_.value);
+}
+
+void Core::apply_erase(const Entry& entry) const {
+  const KeyWord wanted(entry.key(), kinds_.key);
+  Word key = 0, value = 0;
+  if (!plugin_.erase(index_, wanted.word(), &key, &value)) return;
+  free_word(key, kinds_.key);
+  free_word(value, kinds_.value);
+}
+
+/// False if there was no space for it.
+bool Core::apply(const Entry& entry) const {
+  try {
+    const Uno::Scope scope(uno_);
+    entry.operation() == Operation::put ? apply_put(entry) : apply_erase(entry);
+    report_index();
+    return true;
+  } catch (const Error& error) {
+    report_index();
+    if (error.code() != Errc::out_of_space) throw;
+    return false;
+  }
+}
+
+/// False if it has to wait for space.
+bool Core::replay_entry(Entry& entry) const {
+  if (!entry.has(Entry::kSuperseded) && !apply(entry)) return false;
+  cache_->dequeue(entry);
+  return true;
+}
+
+/// With replaying_. What can't be replayed is deferred.
+void Core::replay_alone(std::span<Entry* const> entries) const {
+  auto next = entries.begin();
+  try {
+    while (next != entries.end()) {
+      Entry& entry = **next;
+      const bool done = replay_entry(entry);
+      ++next;
+      if (!done) deferred_.push_back(&entry);
+      // The records stay until all of the cut is replayed; to replay them again does no harm: D6.
+      if (uno_.is_due()) reclaim();
+    }
+  } catch (...) {
+    deferred_.insert(deferred_.end(), next, entries.end());  // there is room
+    throw;
+  }
+}
+
+/// Entries of one key go to one worker. It alone reads them: what is replayed may be freed.
+std::vector<Core::Share> Core::share_out(std::span<Entry* const> entries, unsigned workers) {
+  std::vector<Share> shares(workers);
+  for (Entry* entry : entries) shares[entry->hash() % workers].entries.push_back(entry);
+  return shares;
+}
+
+/// What a worker does.
+void Core::work(Share& share) const noexcept {
+  const auto is_done = [&](Entry* entry) {
+    try {
+      return share.failure == nullptr && replay_entry(*entry);
+    } catch (const std::exception&) {
+      share.failure = std::current_exception();
+      return false;
+    }
+  };
+  std::erase_if(share.entries, is_done);
+}
+
+/// With replaying_. By several threads, this one among them.
+void Core::replay_together(std::span<Entry* const> entries, unsigned workers) const {
+  std::vector<Share> shares;
+  std::vector<std::thread> threads;
+  try {
+    shares = share_out(entries, workers);
+    threads.reserve(workers);
+  } catch (...) {
+    deferred_.insert(deferred_.end(), entries.begin(), entries.end());  // there is room
+    throw;
+  }
+  for (unsigned i = 1; i < workers; ++i) {
+    try {
+      threads.emplace_back([this, &share = shares[i]] { work(share); });
+    } catch (const std::system_error&) {  // no thread is to be had: its share is done here
+      work(shares[i]);
+    }
+  }
+  work(shares[0]);
+  for (std::thread& thread : threads) thread.join();
+  std::exception_ptr failure;
+  for (const Share& share : shares) {
+    deferred_.insert(deferred_.end(), share.entries.begin(), share.entries.end());
+    if (share.failure) failure = share.failure;
+  }
+  if (failure) std::rethrow_exception(failure);
+  if (uno_.is_due()) reclaim();
+}
+
+/// With replaying_; deferred_ has room for all.
+void Core::replay_queued(const std::vector<Entry*>& entries) const {
+  constexpr std::size_t kAtOnce = 256;  // between two looks at the UNO logs
+  const unsigned workers =
+      pm::background_work() && entries.size() >= kAtOnce ? scaling_.workers() : 1;
+  std::span<Entry* const> rest = entries;
+  try {
+    while (!rest.empty()) {
+      const auto some = rest.first(std::min(kAtOnce, rest.size()));
+      rest = rest.subspan(some.size());
+      workers == 1 ? replay_alone(some) : replay_together(some, workers);
+    }
+  } catch (...) {
+    deferred_.insert(deferred_.end(), rest.begin(), rest.end());  // there is room
+    throw;
+  }
+}
+
+/// With replaying_. Writes of one key are applied in their order, or superseded ones left out: D2.
+void Core::replay() const {
+  inspect({});
+  backlog_.store(0, std::memory_order_relaxed);
+  OperationLogs::Cut cut = logs_.cut(deferred_);
+  deferred_ = std::move(cut.left);
+  const auto start = std::chrono::steady_clock::now();
+  replay_queued(cut.entries);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  find_out_whether_tight();
+  scaling_.adapt(backlog_.load(std::memory_order_relaxed), cut.entries.size(), took.count());
+  replayed_to_ = cut.number;
+  for (const Entry* entry : deferred_) replayed_to_ = std::min(replayed_to_, entry->number - 1);
+  out_of_space_.store(!deferred_.empty(), std::memory_order_relaxed);
+  replays_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Core::catch_up() const {
+  const std::lock_guard lock(replaying_);
+  replay();
+  if (logs_.is_due()) reclaim();
+}
+
+/// Also makes room in the logs, and gives back what plug-ins have freed.
+void Core::replay_all() const {
+  const std::lock_guard lock(replaying_);
+  replay();
+  reclaim();
+}
+
+/// With replaying_: makes the changes of the index durable and the logs empty, as far as replayed.
+void Core::reclaim() const {
+  if (uno_.is_empty() && replayed_to_ == pm::load(header_.reclaimed)) return;
+  uno_.flush(replayed_to_);
+  finish_reclamation();
+  reclamations_.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// Steps 3 to 6: also after a crash between them.
+void Core::finish_reclamation() const {
+  uno_.free_freed();
+  logs_.reclaim();
+  uno_.start_epoch();
+  uno_.shrink(kKeptLogBlocks);
+}
+
+void Core::replay_in_background() noexcept {
+  requested_.store(false);
+  if (!is_inspected() && resumes_) return;  // what inspects it replays too
+  try {
+    catch_up();
+  } catch (const std::exception&) {  // the next call that needs it meets the same
+  }
+}
+
+bool Core::reclaim_space() noexcept {
+  try {
+    replay_all();
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+void Core::for_each_pending(const std::function<void(const Entry&)>& show) const {
+  const std::lock_guard lock(replaying_);
+  for (const Entry* entry : deferred_)
+    if (!entry->has(Entry::kSuperseded)) show(*entry);
+}
+
+}  // namespace perdix::detail::index::tips

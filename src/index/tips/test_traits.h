@@ -1,0 +1,51 @@
+// What the suites must know of the indexes that are plugged into Tips.
+#pragma once
+
+#include <tuple>
+
+#include <perdix/tips.h>
+
+#include "index/common/engine_traits.h"
+#include "index/tips/indexes/btree.h"
+#include "index/tips/tips.h"
+
+namespace perdix::detail::index::tips {
+
+struct HashTraits {
+  template <Storable K, Storable V>
+  using Index = Tips<perdix::tips::Hash, K, V>;
+
+  static constexpr EngineTraits kTraits = {
+      .engine = kHashEngine,
+      .full = 8,
+      .most = 8,
+      .joinable = 4,
+      .fills = {0, 1, 4, 7, 8, 9, 16, 17, 32, 64, 180},
+      .crowds = [](Hash16 hash) { return hash >> 13 == 0; },  // the first of eight buckets
+      .uses_background = true,
+      .magic = {},
+  };
+};
+
+struct BTreeTraits {
+  template <Storable K, Storable V>
+  using Index = Tips<perdix::tips::BTree, K, V>;
+
+  static constexpr unsigned kFanout = BTree<Durable, IntegerKeys>::kFanout;
+
+  static constexpr EngineTraits kTraits = {
+      .engine = kBTreeEngine,
+      .full = kFanout,
+      .most = kFanout,
+      .joinable = kFanout,
+      .fills = fills_around(kFanout),
+      .crowds = nullptr,
+      .uses_background = true,
+      .magic = {},
+  };
+};
+
+/// More than one engine, which the list of all engines takes one by one.
+using TestTraits = std::tuple<HashTraits, BTreeTraits>;
+
+}  // namespace perdix::detail::index::tips

@@ -1,0 +1,13 @@
+// The engines of Tips: a plugged-in index each, behind the same two classes.
+#pragma once
+
+#include <string_view>
+
+#include "index/tips/map.h"
+
+namespace perdix::detail::index::tips {
+
+inline constexpr std::string_view kHashEngine = "tips:hash";
+inline constexpr std::string_view kBTreeEngine = "tips:btree";
+
+}  // namespace perdix::detail::index::tips

@@ -1,0 +1,502 @@
+// What the suites of all engines don't reach: the parts of the framework, logs that wrap, payloads
+// outside of a ring, indexes that grow, and what opening finds after a process has died.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <perdix/tips.h>
+
+#include "index/common/test_pool.h"
+#include "index/tips/cache.h"
+#include "index/tips/indexes/btree.h"
+#include "index/tips/indexes/hash_table.h"
+#include "index/tips/map.h"
+#include "index/tips/scaling.h"
+#include "pool/pool_core.h"
+#include "util/hash.h"
+#include "util/random.h"
+
+namespace perdix::detail::index::tips {
+namespace {
+
+using U64 = std::uint64_t;
+
+/// A pool whose file outlives processes that open it.
+class TipsTest : public ::testing::Test {
+ protected:
+  TipsTest() : path_(fmt::format("/dev/shm/perdix-tips-{}.pool", ::getpid())) {
+    std::filesystem::remove(path_);
+  }
+  ~TipsTest() override { std::filesystem::remove(path_); }
+
+  Pool open() const {
+    PoolOptions options;
+    options.max_size = std::uint64_t{1} << 30;
+    return Pool::open_or_create(path_, options);
+  }
+
+  /// Runs work(pool) in a process that is killed when it has returned.
+  template <class Work>
+  void die_after(Work work) const {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const Pool pool = open();
+      work(pool);
+      ::kill(::getpid(), SIGKILL);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child has failed";
+  }
+
+  std::filesystem::path path_;
+};
+
+template <class Index, class K, class V>
+void expect_same(const Index& index, const std::map<K, V>& model) {
+  std::map<K, V> all;
+  index.for_each([&](auto key, auto value) { return all.emplace(K(key), V(value)).second; });
+  EXPECT_EQ(all, model);
+  for (const std::string& problem : index.check().problems) ADD_FAILURE() << problem;
+}
+
+TEST_F(TipsTest, WritesOfAKilledProcessAreThere) {
+  std::map<U64, std::string> model;
+  for (U64 key = 0; key < 5000; ++key) model[key * 977] = std::string(key % 90, 'v');
+  for (U64 key = 0; key < 5000; key += 3) model.erase(key * 977);
+  die_after([](const Pool& pool) {
+    Tips<perdix::tips::BTree, U64, std::string> index(pool, "t");
+    for (U64 key = 0; key < 5000; ++key) index.put(key * 977, std::string(key % 90, 'v'));
+    for (U64 key = 0; key < 5000; key += 3) index.erase(key * 977);
+    index.~Tips();
+    new (&index) Tips<perdix::tips::BTree, U64, std::string>(pool, "t");
+    index.put(1, "in the log");
+  });
+  model[1] = "in the log";
+  const Pool pool = open();
+  {
+    const Tips<perdix::tips::BTree, U64, std::string> index(pool, "t");
+    EXPECT_EQ(index.get(1), "in the log");
+    expect_same(index, model);
+  }
+  EXPECT_TRUE(pool.check().ok());
+}
+
+TEST_F(TipsTest, LargePayloadsLieOutsideOfTheRings) {
+  const std::string key(60000, 'k'), large(1 << 20, 'l'), huge(20 << 20, 'h');
+  die_after([&](const Pool& pool) {
+    Tips<perdix::tips::Hash, std::string, std::string> index(pool, "t");
+    for (int i = 0; i < 20; ++i) index.put(key + std::to_string(i), large);
+    index.put(key, huge);
+    index.put(key, large);
+    for (int i = 0; i < 10; ++i) index.erase(key + std::to_string(i));
+  });
+  Pool pool = open();
+  {
+    Tips<perdix::tips::Hash, std::string, std::string> index(pool, "t");
+    EXPECT_EQ(index.get(key), large);
+    EXPECT_EQ(index.size(), 11U);
+    EXPECT_EQ(index.get(key + "3"), std::nullopt);
+    EXPECT_EQ(index.get(key + "13"), large);
+  }
+  EXPECT_TRUE(pool.check().ok());
+  const auto allocated = [&] { return pool.info().allocated; };
+  pool.drop("t");
+  EXPECT_EQ(allocated(), 0U);
+}
+
+TEST_F(TipsTest, RepeatedDeathsLoseAndLeakNothing) {
+  std::map<U64, U64> model;
+  for (U64 round = 0; round < 12; ++round) {
+    die_after([&](const Pool& pool) {
+      Tips<perdix::tips::Hash, U64, U64> index(pool, "t");
+      util::Random random(round);
+      for (int i = 0; i < 3000; ++i) index.put(random.below(4000), round);
+      for (int i = 0; i < 1000; ++i) index.erase(random.below(4000));
+    });
+    util::Random random(round);
+    for (int i = 0; i < 3000; ++i) model[random.below(4000)] = round;
+    for (int i = 0; i < 1000; ++i) model.erase(random.below(4000));
+  }
+  const Pool pool = open();
+  {
+    const Tips<perdix::tips::Hash, U64, U64> index(pool, "t");
+    expect_same(index, model);
+  }
+  EXPECT_TRUE(pool.check().ok());
+}
+
+TEST_F(TipsTest, TheAddressIsFixedFromTheFirstIndexOn) {
+  {
+    const Pool pool = open();
+    EXPECT_FALSE(pool.info().fixed_address);
+    Tips<perdix::tips::BTree, U64, U64> index(pool, "t");
+    index.put(1, 2);
+    EXPECT_TRUE(pool.info().fixed_address);
+  }
+  const Pool pool = open();
+  EXPECT_TRUE(pool.info().fixed_address);
+  const Tips<perdix::tips::BTree, U64, U64> index(pool, "t");
+  EXPECT_EQ(index.get(1), 2U);
+}
+
+TEST_F(TipsTest, WritersOfOneKeyLeaveWhatTheLastOneWrote) {
+  const Pool pool = open();
+  Tips<perdix::tips::BTree, U64, U64> index(pool, "t");
+  std::vector<std::thread> threads;
+  for (U64 thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20000; ++i)
+        index.update_with(
+            7, [](std::optional<U64> value) { return Change<U64>::store(value.value_or(0) + 1); });
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(index.get(7), 80000U);
+  EXPECT_EQ(index.scan(0, 10), (std::vector<std::pair<U64, U64>>{{7, 80000}}));
+}
+
+TEST_F(TipsTest, AFullPoolKeepsWhatItHasTaken) {
+  PoolOptions options;
+  options.max_size = std::uint64_t{32} << 20;
+  const Pool pool = Pool::open_or_create(path_, options);
+  {
+    Tips<perdix::tips::BTree, U64, std::string> index(pool, "t");
+    std::map<U64, std::string> model;
+    const std::string value(1000, 'v');
+    const auto fill = [&] {
+      util::Random random(model.size());
+      try {
+        for (;;) {
+          const U64 key = random();
+          index.put(key, value);
+          model[key] = value;
+        }
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Errc::out_of_space);
+      }
+    };
+    fill();
+    EXPECT_GT(model.size(), 10000U);
+    EXPECT_EQ(index.size(), model.size());
+    expect_same(index, model);
+    EXPECT_EQ(index.last()->first, model.rbegin()->first);
+    for (int i = 0; i < 1000; ++i) {
+      EXPECT_TRUE(index.erase(model.begin()->first));
+      model.erase(model.begin());
+    }
+    index.put(1, value);
+    model[1] = value;
+    expect_same(index, model);
+    const std::size_t before = model.size();
+    fill();
+    EXPECT_GT(model.size(), before + 500);
+    expect_same(index, model);
+  }
+  EXPECT_TRUE(pool.check().ok());
+}
+
+template <class Plugin>
+class EmptiedIndex : public TipsTest {};
+using Plugins = ::testing::Types<perdix::tips::Hash, perdix::tips::BTree>;
+TYPED_TEST_SUITE(EmptiedIndex, Plugins);
+
+TYPED_TEST(EmptiedIndex, GivesItsSpaceBack) {
+  const Pool pool = this->open();
+  Tips<TypeParam, U64, U64> index(pool, "t");
+  constexpr U64 kPairs = 100'000;
+  for (U64 key = 0; key < kPairs; ++key) index.put(key, key);
+  EXPECT_EQ(index.size(), kPairs);
+  const U64 full = pool.info().allocated;
+  for (U64 key = 0; key < kPairs; ++key) EXPECT_TRUE(index.erase(key));
+  EXPECT_EQ(index.size(), 0U);
+  EXPECT_TRUE(index.check().ok());
+  pool.core()->reclaim_space();
+  EXPECT_LT(pool.info().allocated, full / 8);
+}
+
+// --- Before the inspection of what was opened has ended ---
+
+constexpr U64 kMany = 12'000;  // so many that opening doesn't look at all
+
+template <class T>
+T datum(U64 number) {
+  if constexpr (std::is_same_v<T, U64>)
+    return number;
+  else
+    return "number " + std::to_string(number);
+}
+
+/// Keys in no order.
+template <class T>
+T key_of(U64 i) {
+  return datum<T>(util::hash(i));
+}
+
+template <class P, class K, class V>
+struct Typed {
+  using Key = K;
+  using Value = V;
+  /// With a look at its blocks.
+  struct Index : Tips<P, K, V> {
+    using Tips<P, K, V>::Tips;
+    std::vector<pm::Offset> blocks() const {
+      std::vector<pm::Offset> all;
+      this->engine().for_each_block([&](pm::Offset block) { all.push_back(block); });
+      return all;
+    }
+  };
+};
+
+template <class Typed>
+class OpenedIndex : public TipsTest {
+ protected:
+  using Index = typename Typed::Index;
+  using Key = typename Typed::Key;
+  using Value = typename Typed::Value;
+
+  static IndexOptions without_thread() {
+    IndexOptions options;
+    options.resume_in_background = false;
+    return options;
+  }
+  static void fill(const Pool& pool) {
+    Index index(pool, "t");
+    for (U64 i = 0; i < kMany; ++i) index.put(key_of<Key>(i), datum<Value>(i));
+  }
+  static void put_one(const Pool& pool) {
+    Index index(pool, "t", without_thread());
+    index.put(datum<Key>(1), datum<Value>(1));
+    EXPECT_FALSE(index.erase(datum<Key>(2)));
+    EXPECT_TRUE(index.erase(key_of<Key>(1)));
+  }
+  static void expect_all(const Index& index) {
+    for (U64 i = 2; i < kMany; i += 7) ASSERT_EQ(index.get(key_of<Key>(i)), datum<Value>(i)) << i;
+    EXPECT_EQ(index.get(datum<Key>(1)), datum<Value>(1));
+    EXPECT_EQ(index.get(key_of<Key>(1)), std::nullopt);
+    EXPECT_EQ(index.get(datum<Key>(3)), std::nullopt);
+  }
+};
+
+template <class P>
+using Integers = Typed<P, U64, U64>;
+template <class P>
+using Strings = Typed<P, std::string, std::string>;
+using OpenedIndexes = ::testing::Types<Integers<perdix::tips::Hash>, Strings<perdix::tips::Hash>,
+                                       Integers<perdix::tips::BTree>, Strings<perdix::tips::BTree>>;
+TYPED_TEST_SUITE(OpenedIndex, OpenedIndexes);
+
+TYPED_TEST(OpenedIndex, AnswersBeforeItIsInspected) {
+  this->die_after([](const Pool& pool) { TestFixture::fill(pool), TestFixture::put_one(pool); });
+  const Pool pool = this->open();
+  {
+    const typename TestFixture::Index index(pool, "t", this->without_thread());
+    this->expect_all(index);  // each of them on its own
+    EXPECT_EQ(index.size(), kMany);
+    this->expect_all(index);
+  }
+  EXPECT_TRUE(pool.check().ok());
+}
+
+TYPED_TEST(OpenedIndex, IsWrittenWhileItIsInspected) {
+  this->die_after([](const Pool& pool) { TestFixture::fill(pool); });
+  for (U64 round = 0; round < 3; ++round) {
+    const Pool pool = this->open();
+    this->put_one(pool);  // and is closed before it was inspected
+    typename TestFixture::Index index(pool, "t");
+    std::thread reader([&] { this->expect_all(index); });
+    for (U64 i = kMany; i < kMany + 1000; ++i)
+      index.put(key_of<typename TestFixture::Key>(i), datum<typename TestFixture::Value>(i));
+    reader.join();
+    EXPECT_EQ(index.size(), kMany + 1000);
+    index.put(key_of<typename TestFixture::Key>(1), datum<typename TestFixture::Value>(1));
+    for (U64 i = kMany; i < kMany + 1000; ++i)
+      EXPECT_TRUE(index.erase(key_of<typename TestFixture::Key>(i)));
+    for (const std::string& problem : index.check().problems) ADD_FAILURE() << problem;
+  }
+}
+
+// What a damaged index leads to is an error of some calls, and never the end of the process.
+TYPED_TEST(OpenedIndex, MayBeDamaged) {
+  std::vector<pm::Offset> blocks;
+  {
+    const Pool pool = this->open();
+    this->fill(pool);
+    blocks = typename TestFixture::Index(pool, "t").blocks();
+  }
+  unsigned right = 0;
+  for (U64 round = 0; round < 8; ++round) {
+    const Pool pool = this->open();
+    util::Random random(round);
+    const auto some = [&] { return blocks[blocks.size() / 2 + random.below(blocks.size() / 2)]; };
+    for (int i = 0; i < 20; ++i) {
+      auto* const words = pool.core()->template at<U64>(some());
+      const auto* const other = pool.core()->template at<std::byte>(some());
+      words[random.below(4)] = random.one_in(2) ? random() : reinterpret_cast<U64>(other);
+    }
+    try {
+      typename TestFixture::Index index(pool, "t", this->without_thread());
+      for (U64 i = 0; i < kMany; i += 5) {
+        try {
+          const auto key = key_of<typename TestFixture::Key>(i);
+          right += index.get(key) == datum<typename TestFixture::Value>(i) ? 1 : 0;
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), Errc::corrupt);
+        }
+      }
+      (void)index.check();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::corrupt);
+    }
+  }
+  EXPECT_GT(right, kMany / 5);  // of each round, if all were
+}
+
+// --- The plug-ins without the framework: one source, volatile too ---
+
+template <class Index>
+class VolatileIndex : public ::testing::Test {};
+using Indexes = ::testing::Types<HashTable<Volatile, IntegerKeys>, BTree<Volatile, IntegerKeys>>;
+TYPED_TEST_SUITE(VolatileIndex, Indexes);
+
+struct Everything final : Inspector {
+  std::map<Word, Word> pairs;
+  std::vector<void*> nodes;
+  bool node(const void* node, std::size_t) override {
+    nodes.push_back(const_cast<void*>(node));
+    return true;
+  }
+  bool pair(Word key, Word value) override { return pairs.emplace(key, value).second; }
+};
+
+/// What such an index leaves.
+template <class Index>
+void free_nodes(const Index& index) {
+  Everything everything;
+  EXPECT_TRUE(index.inspect(everything));
+  for (void* node : everything.nodes) Volatile::free(node);
+}
+
+TYPED_TEST(VolatileIndex, IsAMap) {
+  TypeParam index;
+  std::map<Word, Word> model;
+  for (const U64 range : {20U, 3000U, 3000U, 50U}) {
+    util::Random random(range);
+    for (int i = 0; i < 20000; ++i) {
+      const Word key = random.below(range) * 0x9e3779b97f4a7c15;
+      Word old_key = 0, old = 0;
+      if (random.one_in(2)) {
+        const auto found = model.find(key);
+        EXPECT_EQ(index.put(key, random.below(100), old), found != model.end());
+        if (found != model.end()) {
+          EXPECT_EQ(old, found->second);
+        }
+        EXPECT_TRUE(index.find(key, old));
+        model[key] = old;
+      } else {
+        const auto found = model.find(key);
+        EXPECT_EQ(index.erase(key, old_key, old), found != model.end());
+        if (found != model.end()) {
+          EXPECT_EQ(old, found->second);
+        }
+        model.erase(key);
+        EXPECT_FALSE(index.find(key, old));
+      }
+    }
+    Everything everything;
+    EXPECT_TRUE(index.inspect(everything));
+    EXPECT_EQ(everything.pairs, model);
+    EXPECT_EQ(index.size(), model.size());
+  }
+  Word old_key = 0, old = 0;
+  for (const auto& [key, value] : model) EXPECT_TRUE(index.erase(key, old_key, old));
+  EXPECT_EQ(index.size(), 0U);
+  free_nodes(index);
+}
+
+template <class Index>
+class UnorderedIndex : public ::testing::Test {};
+using UnorderedIndexes = ::testing::Types<HashTable<Volatile, IntegerKeys>>;
+TYPED_TEST_SUITE(UnorderedIndex, UnorderedIndexes);
+
+// Others make it grow, and then shrink, while it is shown in parts.
+TYPED_TEST(UnorderedIndex, ShowsEachPairOnceWhileItsSizeChanges) {
+  constexpr Word kStay = 1000, kOthers = 20'000;
+  TypeParam index;
+  Word old_key = 0, old = 0;
+  for (Word key = 0; key < kStay; ++key) index.put(key, key, old);
+  for (const bool grows : {true, false}) {
+    std::map<Word, unsigned> shown;
+    const auto count = [](void* context, Word key, Word) {
+      return ++(*static_cast<std::map<Word, unsigned>*>(context))[key] > 0;
+    };
+    Word next = kStay;
+    for (std::uint64_t position = 0; (position = index.walk(position, &shown, count)) != 0;) {
+      for (int i = 0; i < 40 && next < kStay + kOthers; ++i, ++next)
+        grows ? index.put(next, next, old) : index.erase(next, old_key, old);
+    }
+    for (; next < kStay + kOthers; ++next)
+      grows ? index.put(next, next, old) : index.erase(next, old_key, old);
+    for (Word key = 0; key < kStay; ++key) EXPECT_EQ(shown[key], 1U) << key << ' ' << grows;
+    for (const auto& [key, times] : shown) EXPECT_EQ(times, 1U) << key << ' ' << grows;
+  }
+  EXPECT_EQ(index.size(), kStay);
+  free_nodes(index);
+}
+
+TEST(ScalingTest, FollowsTheWriters) {
+  Scaling scaling(1, 12);
+  const auto busy = [&](double seconds) { scaling.adapt(200, 100, seconds); };
+  const auto idle = [&] { scaling.adapt(10, 100, 1); };
+  for (const unsigned expected : {2U, 3U, 4U, 8U, 12U}) {
+    busy(expected == 4 ? 0.1 : 1);  // three workers are the fastest
+    EXPECT_EQ(scaling.workers(), expected);
+  }
+  for (int i = 0; i < 3; ++i) {
+    busy(1);
+    EXPECT_EQ(scaling.workers(), 3U);
+  }
+  scaling.adapt(70, 100, 1);
+  EXPECT_EQ(scaling.workers(), 3U) << "they keep up";
+  for (const unsigned expected : {2U, 1U, 1U}) {
+    idle();
+    EXPECT_EQ(scaling.workers(), expected);
+  }
+  busy(1);
+  EXPECT_EQ(scaling.workers(), 2U);
+}
+
+TEST(CacheTest, KeepsWhatIsQueuedAndFewOfTheRest) {
+  epoch::Reclaimer reclaimer(false);
+  {
+    Cache cache(reclaimer, 1);
+    std::vector<Entry*> queued;
+    for (U64 i = 0; i < 40; ++i) {
+      const std::string key = std::to_string(i);
+      Entry* const entry = Entry::make(Operation::put, 0, key, "v");
+      if (i % 2 == 0) entry->set(Entry::kQueued), queued.push_back(entry);
+      cache.add(cache.bucket(0), *entry, nullptr);
+    }
+    const auto found = [&](U64 i) {
+      return Cache::find(cache.bucket(0), 0, std::to_string(i)) != nullptr;
+    };
+    for (U64 i = 0; i < 40; i += 2) EXPECT_TRUE(found(i)) << i;
+    EXPECT_FALSE(found(1));
+    for (Entry* entry : queued) cache.dequeue(*entry);
+    Entry* const last = Entry::make(Operation::put, 0, "last", "v");
+    cache.add(cache.bucket(0), *last, nullptr);
+    unsigned left = 0;
+    for (U64 i = 0; i < 40; ++i) left += found(i) ? 1 : 0;
+    EXPECT_EQ(left, Cache::kMostOfChain - 1);
+  }
+  reclaimer.drain();
+}
+
+}  // namespace
+}  // namespace perdix::detail::index::tips

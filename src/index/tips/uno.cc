@@ -1,0 +1,328 @@
+#include "index/tips/uno.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "alloc/session.h"
+#include "index/tips/damage.h"
+#include "index/tips/plugin.h"
+#include "util/checksum.h"
+
+namespace perdix::detail::index::tips {
+namespace {
+
+// The operation that this thread replays: plug-ins are code that knows no context.
+thread_local Uno::Scope* current_scope = nullptr;
+
+}  // namespace
+
+void* allocate(std::size_t bytes) { return Uno::Scope::current().uno().allocate(bytes); }
+void free(void* block) { Uno::Scope::current().uno().free(block); }
+void undo_log_add(const void* p, std::size_t bytes) { Uno::Scope::current().uno().add(p, bytes); }
+
+Uno::Scope::Scope(Uno& uno) : uno_(uno), outer_(current_scope) {
+  uno.make_room();
+  current_scope = this;
+}
+
+Uno::Scope::~Scope() {
+  report();
+  current_scope = outer_;
+}
+
+Uno::Scope& Uno::Scope::current() {
+  assert(current_scope != nullptr);
+  return *current_scope;
+}
+
+/// Plug-ins store without telling the probe. So the probe hears of what they may change, and later
+/// of each word of it that has changed.
+void Uno::Scope::touch(void* p, std::size_t bytes) {
+  if constexpr (pm::kInstrumented) {
+    report();
+    auto* const at = static_cast<std::byte*>(p);
+    touched_.push_back({at, {at, at + bytes}});
+  }
+}
+
+void Uno::Scope::report() {
+  constexpr std::size_t kWord = sizeof(std::uint64_t);
+  for (Touched& touched : touched_) {
+    const std::size_t size = touched.reported.size();
+    for (std::size_t i = 0; i < size; i += kWord) {
+      const std::size_t n = std::min(kWord, size - i);
+      if (std::memcmp(touched.at + i, touched.reported.data() + i, n) == 0) continue;
+      pm::before_write(touched.at + i, n);
+      pm::on_write(touched.at + i, n);
+      std::memcpy(touched.reported.data() + i, touched.at + i, n);
+    }
+  }
+}
+
+Uno::Uno(pool::PoolCore& pool, Header& header)
+    : pool_(pool),
+      header_(header),
+      undo_(blocks_of(pm::load(header.undo), kUndoBytes)),
+      memory_(blocks_of(pm::load(header.memory), kMemoryBytes)) {}
+
+std::vector<pm::Offset> Uno::blocks_of(pm::Offset first, std::uint64_t bytes) const {
+  std::vector<pm::Offset> blocks;
+  for (pm::Offset at = first; at != pm::kNull;) {
+    const bool known = std::find(blocks.begin(), blocks.end(), at) != blocks.end();
+    if (known || !pool_.allocator().validate_block(at, bytes)) throw_corrupt(pool_, "a log");
+    blocks.push_back(at);
+    at = pm::load(pool_.at<LogBlock>(at)->next);
+  }
+  if (blocks.empty()) throw_corrupt(pool_, "the header");
+  return blocks;
+}
+
+/// The link is the commit of the block's allocation.
+void Uno::extend(std::vector<pm::Offset>& blocks, std::uint64_t bytes) {
+  blocks.reserve(blocks.size() + 1);
+  alloc::Session session = pool_.allocator().session();
+  const pm::Offset offset = session.reserve(bytes);
+  auto* const block = pool_.at<LogBlock>(offset);
+  pm().store(block->next, pm::kNull);
+  pm().store(block->bytes, bytes);
+  std::uint64_t flushed = sizeof(LogBlock);
+  if (bytes == kMemoryBytes) {  // entries are 0 until they are used; undo records check themselves
+    pm().zero(block + 1, bytes - sizeof(LogBlock));
+    flushed = bytes;
+  }
+  pm().flush(block, flushed);  // the commit fences
+  session.commit(pm::set_word(pool_.at<LogBlock>(blocks.back())->next, offset));
+  blocks.push_back(offset);
+}
+
+/// Before an operation, so that it need not stop between two stores.
+void Uno::make_room() {
+  const std::lock_guard lock(mutex_);
+  if (undo_room() - undo_used_ < kUndoRoom) extend(undo_, kUndoBytes);
+  if (memory_room() - memory_used_ < kMemoryRoom) extend(memory_, kMemoryBytes);
+}
+
+UndoRecord& Uno::undo_at(std::uint64_t place) const {
+  auto* const first =
+      reinterpret_cast<UndoRecord*>(pool_.at<LogBlock>(undo_[place / kUndoPerBlock]) + 1);
+  return first[place % kUndoPerBlock];
+}
+
+std::uint64_t& Uno::memory_at(std::uint64_t place) const {
+  auto* const first =
+      reinterpret_cast<std::uint64_t*>(pool_.at<LogBlock>(memory_[place / kMemoryPerBlock]) + 1);
+  return first[place % kMemoryPerBlock];
+}
+
+std::uint64_t Uno::check_of(const UndoRecord& record, std::uint64_t place) const {
+  const std::uint64_t seed =
+      pm::load(header_.nonce) ^ util::checksum(&place, sizeof place) ^ pm::load(header_.epoch);
+  return util::checksum(&record.offset, sizeof record - offsetof(UndoRecord, offset), seed);
+}
+
+/// The block with its entry in the memory log, in one commit: D5.
+void* Uno::allocate(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (memory_used_ == memory_room()) extend(memory_, kMemoryBytes);
+  alloc::Session session = pool_.allocator().session();
+  const pm::Offset offset = session.reserve(bytes);
+  const std::uint64_t size = std::max<std::uint64_t>(bytes, 1);
+  const auto fresh = fresh_.emplace(offset, size).first;
+  try {
+    session.commit(pm::set_word(memory_at(memory_used_), offset | kAllocated));
+  } catch (...) {
+    fresh_.erase(fresh);
+    throw;
+  }
+  ++memory_used_;
+  void* const block = pool_.at<std::byte>(offset);
+  Scope::current().touch(block, size);
+  return block;
+}
+
+/// Not durable before flush(): until then recovery takes back that the block is out of use.
+void Uno::free(void* block) {
+  const std::lock_guard lock(mutex_);
+  if (memory_used_ == memory_room()) extend(memory_, kMemoryBytes);
+  std::uint64_t& entry = memory_at(memory_used_++);
+  pm().store(entry, pool_.offset(block) | kFreed);
+  pm().flush(&entry, sizeof entry);  // with the fence of flush()
+}
+
+/// The part of a line that belongs to the same block as `offset`.
+Uno::Line Uno::line_at(pm::Offset offset) const {
+  pm::Offset begin = offset / pm::kLineSize * pm::kLineSize, end = begin + pm::kLineSize;
+  // An object that has no size class shares its lines with nothing.
+  if (const pm::Offset block = pool_.allocator().small_block_at(offset); block != pm::kNull) {
+    begin = std::max(begin, block);
+    end = std::min(end, block + pool_.allocator().block_size(block));
+  }
+  return {begin, end - begin};
+}
+
+bool Uno::is_fresh(pm::Offset offset) const {
+  const auto after = fresh_.upper_bound(offset);
+  if (after == fresh_.begin()) return false;
+  const auto& [block, size] = *std::prev(after);
+  return offset < block + size;
+}
+
+/// Once in an epoch. Returns whether the line has a record only now.
+bool Uno::write_undo(Line line) {
+  if (undo_used_ == undo_room()) extend(undo_, kUndoBytes);
+  lines_.push_back(line);  // before the line counts as logged: either may find no memory
+  try {
+    if (!logged_.insert(line.offset).second) return lines_.pop_back(), false;
+  } catch (...) {
+    lines_.pop_back();
+    throw;
+  }
+  UndoRecord record{};
+  record.offset = line.offset;
+  record.size = line.size;
+  std::memcpy(record.bytes.data(), pool_.at<std::byte>(line.offset), line.size);
+  record.check = check_of(record, undo_used_);
+  UndoRecord& to = undo_at(undo_used_);
+  pm().copy(&to, &record, sizeof record);
+  pm().flush(&to, sizeof record);  // with the fence of add()
+  ++undo_used_, ++written_;
+  return true;
+}
+
+/// The records are durable before the plug-in stores: D4.
+void Uno::add(const void* p, std::size_t bytes) {
+  Scope::current().touch(const_cast<void*>(p), bytes);
+  const std::lock_guard lock(mutex_);
+  const pm::Offset end = pool_.offset(p) + bytes;
+  const std::uint64_t before = undo_used_;
+  for (pm::Offset at = pool_.offset(p); at < end;) {
+    if (is_fresh(at)) {
+      const auto& [block, size] = *std::prev(fresh_.upper_bound(at));
+      at = block + size;
+      ++saved_;
+      continue;
+    }
+    const Line line = line_at(at);
+    if (!write_undo(line)) ++saved_;
+    at = line.offset + line.size;
+  }
+  // The plug-in stores next, and any store may reach PM at once.
+  if (undo_used_ != before) pm().fence();
+}
+
+bool Uno::is_empty() const {
+  const std::lock_guard lock(mutex_);
+  return undo_used_ == 0 && memory_used_ == 0;
+}
+
+bool Uno::is_due() const {
+  const std::lock_guard lock(mutex_);
+  const auto limit = [](const char* name, std::uint64_t room) { return pm::limit(name, room); };
+  return undo_used_ > limit("tips: undo records before a reclamation", undo_room() / 2) ||
+         memory_used_ > limit("tips: blocks before a reclamation", 4 * memory_room() / 5);
+}
+
+void Uno::flush(std::uint64_t reclaim_to) {
+  const std::lock_guard lock(mutex_);
+  // Durable by the fence behind them.
+  for (const Line& line : lines_) pm().flush(pool_.at<std::byte>(line.offset), line.size);
+  // Likewise.
+  for (const auto& [block, size] : fresh_) pm().flush(pool_.at<std::byte>(block), size);
+  // The index, and what it gave back, is durable before the undo records mean nothing.
+  pm().fence();
+  pm().store(header_.reclaim_to, reclaim_to);  // in the line of `flushed`, so not later than it
+  pm().publish(header_.flushed, pm::load(header_.epoch));
+}
+
+template <class Entry>
+void Uno::for_each_entry(Entry entry) const {
+  for (std::uint64_t place = 0; place < memory_room(); ++place) {
+    std::uint64_t& word = memory_at(place);
+    if (pm::load(word) != 0) entry(word, pm::load(word) & ~kMarks, pm::load(word) & kMarks);
+  }
+}
+
+void Uno::free_freed() {
+  const std::lock_guard lock(mutex_);
+  for_each_entry([&](std::uint64_t& word, pm::Offset block, std::uint64_t mark) {
+    if (mark != kFreed) return;
+    alloc::Session session = pool_.allocator().session();
+    session.free(block);
+    session.commit(pm::set_word(word, 0));
+  });
+}
+
+void Uno::start_epoch() {
+  const std::lock_guard lock(mutex_);
+  for_each_entry([&](std::uint64_t& word, pm::Offset, std::uint64_t) {
+    pm().store(word, 0);
+    pm().flush(&word, sizeof word);  // with the fence below
+  });
+  // An entry of this epoch, left in the next one, would free what it leads to.
+  pm().fence();
+  pm().publish(header_.epoch, pm::load(header_.epoch) + 1);
+  undo_used_ = memory_used_ = 0;
+  logged_.clear();
+  lines_.clear();
+  fresh_.clear();
+}
+
+/// Whether a record speaks of memory that a block has.
+bool Uno::is_sound(const UndoRecord& record) const {
+  if (record.size == 0 || record.size > pm::kLineSize) return false;
+  if (!pool_.contains(record.offset, record.size)) return false;
+  const Line line = line_at(record.offset);
+  return line.offset == record.offset && line.size == record.size;
+}
+
+void Uno::roll_back() {
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::uint64_t place = 0; place < undo_room(); ++place) {
+      const UndoRecord& record = undo_at(place);
+      if (record.check != check_of(record, place)) break;
+      if (!is_sound(record)) throw_corrupt(pool_, "an undo record");
+      std::byte* const to = pool_.at<std::byte>(record.offset);
+      pm().copy(to, record.bytes.data(), record.size);
+      pm().flush(to, record.size);  // with the next commit's fence
+    }
+    // The first commit, and start_epoch() without one, fences: the old index is durable before any
+    // block of the lost one can be given to others, and before the records mean nothing.
+    for_each_entry([&](std::uint64_t& word, pm::Offset block, std::uint64_t mark) {
+      if (mark != kAllocated) return;
+      alloc::Session session = pool_.allocator().session();
+      session.free(block);
+      session.commit(pm::set_word(word, 0));
+    });
+  }
+  start_epoch();
+}
+
+void Uno::shrink(std::size_t kept) {
+  const std::lock_guard lock(mutex_);
+  for (std::vector<pm::Offset>* blocks : {&undo_, &memory_}) {
+    for (; blocks->size() > kept; blocks->pop_back()) {
+      alloc::Session session = pool_.allocator().session();
+      session.free(blocks->back());
+      session.commit(pm::set_word(pool_.at<LogBlock>((*blocks)[blocks->size() - 2])->next, 0));
+    }
+  }
+}
+
+void Uno::check(Problems& problems) const {
+  const std::lock_guard lock(mutex_);
+  for_each_entry([&](const std::uint64_t& word, pm::Offset block, std::uint64_t mark) {
+    problems.expect(
+        (mark == kAllocated || mark == kFreed) && pool_.allocator().validate_block(block, 1),
+        "the memory log has an entry {:#x}, which leads to no block (T4)", word);
+  });
+}
+
+void Uno::for_each_block(const pool::BlockVisitor& visit) const {
+  const std::lock_guard lock(mutex_);
+  for (const pm::Offset block : undo_) visit(block);
+  for (const pm::Offset block : memory_) visit(block);
+}
+
+}  // namespace perdix::detail::index::tips

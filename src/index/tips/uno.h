@@ -1,0 +1,140 @@
+// UNO logging (docs/durability/tips.md, D4 and D5): the undo log and the memory log of one index,
+// and the reclamation of both.
+//
+//   {
+//     Uno::Scope scope(uno);     // makes room in both logs
+//     plugin.put(...);           // calls allocate(), free(), undo_log_add()
+//   }
+//   if (uno.is_due()) { uno.flush(to); ...; uno.start_epoch(); }
+//
+// Thread-safe: operations of several threads may log at once. flush() and what follows it need all
+// of them to have ended.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <unordered_set>
+#include <vector>
+
+#include "index/common/problems.h"
+#include "index/tips/layout.h"
+#include "pm/access.h"
+#include "pm/persist.h"
+#include "pool/open_index.h"
+#include "pool/pool_core.h"
+
+namespace perdix::detail::index::tips {
+
+class Uno {
+ public:
+  /// Looks at the blocks of both logs. Throws corrupt.
+  Uno(pool::PoolCore& pool, Header& header);
+  Uno(const Uno&) = delete;
+  Uno& operator=(const Uno&) = delete;
+
+  /// An operation of a plug-in on this thread. Throws out_of_space if the logs get no room.
+  class Scope {
+   public:
+    explicit Scope(Uno& uno);
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope();
+
+   private:
+    friend class Uno;
+    struct Touched {
+      std::byte* at;
+      std::vector<std::byte> reported;
+    };
+
+    void touch(void* p, std::size_t bytes);
+    void report();
+
+    Uno& uno_;
+    Scope* outer_;
+    std::vector<Touched> touched_;  // empty but in the instrumented build
+
+   public:
+    static Scope& current();
+    Uno& uno() { return uno_; }
+  };
+
+  void* allocate(std::size_t bytes);
+  void free(void* block);
+  void add(const void* p, std::size_t bytes);
+
+  /// Whether nothing was logged since the epoch began.
+  bool is_empty() const;
+
+  /// Whether the logs should be reclaimed after this operation.
+  bool is_due() const;
+
+  /// Step 1 and 2 of a reclamation: all changes become durable, and with them that records up to
+  /// `reclaim_to` mean nothing.
+  void flush(std::uint64_t reclaim_to);
+
+  /// Step 3: frees what plug-ins gave back. After flush(), also one of before a crash.
+  void free_freed();
+
+  /// Step 5 and 6: clears the memory log and starts the next epoch.
+  void start_epoch();
+
+  /// After a crash, if flush() had not ended: makes the index what it was when the epoch began.
+  /// Throws corrupt, out_of_space.
+  void roll_back();
+
+  /// After start_epoch(): leaves at most so many blocks to each log. One commit for each other.
+  void shrink(std::size_t kept);
+
+  bool is_flushed() const { return pm::load(header_.flushed) == pm::load(header_.epoch); }
+
+  /// T4.
+  void check(Problems& problems) const;
+
+  void for_each_block(const pool::BlockVisitor& visit) const;
+
+  std::uint64_t undo_records() const { return written_; }
+  std::uint64_t undo_saved() const { return saved_; }
+
+ private:
+  struct Line {
+    pm::Offset offset;
+    std::uint64_t size;
+  };
+
+  static constexpr unsigned kUndoRoom = 128;   // records that an operation finds room for
+  static constexpr unsigned kMemoryRoom = 32;  // entries
+
+  const pm::Persister& pm() const { return pool_.pm(); }
+  std::vector<pm::Offset> blocks_of(pm::Offset first, std::uint64_t bytes) const;
+  void extend(std::vector<pm::Offset>& blocks, std::uint64_t bytes);
+  void make_room();
+  UndoRecord& undo_at(std::uint64_t place) const;
+  std::uint64_t& memory_at(std::uint64_t place) const;
+  std::uint64_t undo_room() const { return undo_.size() * kUndoPerBlock; }
+  std::uint64_t memory_room() const { return memory_.size() * kMemoryPerBlock; }
+  std::uint64_t check_of(const UndoRecord& record, std::uint64_t place) const;
+  bool is_sound(const UndoRecord& record) const;
+  Line line_at(pm::Offset offset) const;
+  bool is_fresh(pm::Offset offset) const;
+  bool write_undo(Line line);
+  template <class Entry>
+  void for_each_entry(Entry entry) const;
+
+  pool::PoolCore& pool_;
+  Header& header_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::vector<pm::Offset> undo_;
+  std::vector<pm::Offset> memory_;
+  std::uint64_t undo_used_ = 0;
+  std::uint64_t memory_used_ = 0;
+  std::unordered_set<pm::Offset> logged_;      // where logged lines begin
+  std::vector<Line> lines_;                    // the same, with sizes
+  std::map<pm::Offset, std::uint64_t> fresh_;  // blocks of this epoch
+  std::uint64_t written_ = 0, saved_ = 0;
+};
+
+}  // namespace perdix::detail::index::tips

@@ -1,0 +1,302 @@
+"""Bugs of Tips and of the indexes that are plugged into it."""
+
+from bug import Bug
+
+HASH = ("tips:hash:u64:u64", "tips:hash")
+HASH_STRINGS = ("tips:hash:bytes:bytes", "tips:hash")
+BTREE = ("tips:btree:u64:u64", "tips:btree")
+BTREE_STRINGS = ("tips:btree:bytes:bytes", "tips:btree")
+
+UNO = "src/index/tips/uno.cc"
+LOGS = "src/index/tips/operation_log.cc"
+CORE = "src/index/tips/core.cc"
+CORE_H = "src/index/tips/core.h"
+CACHE = "src/index/tips/cache.cc"
+REPLAY = "src/index/tips/replay.cc"
+RECOVERY = "src/index/tips/recovery.cc"
+SCAN = "src/index/tips/scan.cc"
+CHECK = "src/index/tips/check.cc"
+HASH_TABLE = "src/index/tips/indexes/hash_table.h"
+BTREE_H = "src/index/tips/indexes/btree.h"
+
+BUGS = [
+    # --- UNO logging ---
+    Bug(
+        "tips: a plug-in stores before its undo record is durable",
+        UNO,
+        "  if (undo_used_ != before) pm().fence();\n",
+        "",
+        BTREE,
+    ),
+    Bug(
+        "tips: an undo record is not flushed",
+        UNO,
+        "  pm().flush(&to, sizeof record);  // with the fence of add()\n",
+        "",
+        BTREE,
+    ),
+    Bug(
+        "tips: only the first line of a node has an undo record",
+        UNO,
+        "    if (!write_undo(line)) ++saved_;\n",
+        "    if (undo_used_ == before && !write_undo(line)) ++saved_;\n",
+        BTREE,
+    ),
+    Bug(
+        "tips: undo records of an earlier epoch count",
+        UNO,
+        "pm::load(header_.epoch);\n"
+        "  return util::checksum(&record.offset,",
+        "({planted} ? 0 : pm::load(header_.epoch));\n"
+        "  return util::checksum(&record.offset,",
+        BTREE,
+    ),
+    Bug(
+        "tips: a reclamation leaves blocks that are new unflushed",
+        UNO,
+        "  for (const auto& [block, size] : fresh_) pm().flush(pool_.at<std::byte>(block), "
+        "size);\n",
+        "",
+        BTREE,
+    ),
+    Bug(
+        "tips: a reclamation leaves changed lines unflushed",
+        UNO,
+        "  for (const Line& line : lines_) pm().flush(pool_.at<std::byte>(line.offset), "
+        "line.size);\n",
+        "",
+        BTREE,
+    ),
+    Bug(
+        "tips: undo records are given up before the changes are durable",
+        UNO,
+        "  // The index, and what it gave back, is durable before the undo records mean nothing.\n"
+        "  pm().fence();\n",
+        "",
+        BTREE,
+    ),
+    Bug(
+        "tips: what is reclaimed is said after the changes are durable",
+        UNO,
+        "  pm().store(header_.reclaim_to, reclaim_to);  // in the line of `flushed`, so not later "
+        "than it\n"
+        "  pm().publish(header_.flushed, pm::load(header_.epoch));\n",
+        "  pm().publish(header_.flushed, pm::load(header_.epoch));\n"
+        "  pm().store(header_.reclaim_to, reclaim_to);\n",
+        BTREE,
+    ),
+    Bug(
+        "tips: a reclamation frees what is in use",
+        UNO,
+        "    if (mark != kFreed) return;\n",
+        "    if (mark == 0) return;\n",
+        BTREE,
+    ),
+    Bug(
+        "tips: a reclamation frees nothing",
+        UNO,
+        "    if (mark != kFreed) return;\n",
+        "    if (mark != 0) return;\n",
+        BTREE,
+    ),
+    Bug(
+        "tips: recovery leaks the blocks of the lost epoch",
+        UNO,
+        "      if (mark != kAllocated) return;\n",
+        "      if (mark != 0) return;\n",
+        BTREE,
+    ),
+    Bug(
+        "tips: recovery frees what the lost epoch had freed",
+        UNO,
+        "      if (mark != kAllocated) return;\n",
+        "      if (mark == 0) return;\n",
+        BTREE_STRINGS,
+    ),
+    Bug(
+        "tips: entries of the memory log stay for the next epoch",
+        UNO,
+        "    pm().store(word, 0);\n",
+        "",
+        BTREE,
+    ),
+    Bug(
+        "tips: an epoch begins before the memory log is empty",
+        UNO,
+        "  // An entry of this epoch, left in the next one, would free what it leads to.\n"
+        "  pm().fence();\n",
+        "",
+        BTREE,
+    ),
+    Bug(
+        "tips: recovery puts nothing back",
+        UNO,
+        "      pm().copy(to, record.bytes.data(), record.size);\n",
+        "",
+        BTREE,
+    ),
+    Bug(
+        "tips: what recovery puts back is not flushed",
+        UNO,
+        "      pm().flush(to, record.size);  // with the next commit's fence\n",
+        "",
+        BTREE,
+    ),
+    # --- Operational logs ---
+    Bug(
+        "tips: the end of a record is not durable",
+        LOGS,
+        "  pm().persist(&to, sizeof record + key_size + value_size);  // before anybody sees the "
+        "write\n",
+        "  pm().persist(&to, sizeof record);\n",
+        BTREE_STRINGS,
+    ),
+    Bug(
+        "tips: a record is not durable when its write returns",
+        LOGS,
+        "  pm().persist(&to, sizeof record + key_size + value_size);  // before anybody sees the "
+        "write\n",
+        "",
+        BTREE,
+    ),
+    Bug(
+        "tips: a payload outside is not flushed",
+        LOGS,
+        "  pm().flush(bytes, key_size + value_size);  // the commit fences\n",
+        "",
+        BTREE_STRINGS,
+    ),
+    Bug(
+        "tips: the payload of a reclaimed record stays",
+        LOGS,
+        "    free_payload(record);\n",
+        "",
+        BTREE_STRINGS,
+    ),
+    Bug(
+        "tips: a ring is written over before its head is durable",
+        LOGS,
+        "    pm().flush(&header_.rings[i].head, sizeof heads[i]);  // with the fence below\n",
+        "",
+        HASH,
+    ),
+    Bug(
+        "tips: records that were reclaimed are replayed again",
+        LOGS,
+        "      if (record.number > reclaimed) records.push_back(&record);\n",
+        "      records.push_back(&record);\n",
+        HASH_STRINGS,
+    ),
+    Bug(
+        "tips: recovery leaves out the last record",
+        LOGS,
+        "    if (!std::binary_search(cancelled.begin(), cancelled.end(), record->number))\n",
+        "    if (record != records.back())\n",
+        HASH,
+    ),
+    # --- The cache, lookups and writes ---
+    Bug(
+        "tips: an entry that waits for its replay leaves the cache",
+        CACHE,
+        "    if (++length > kMostOfChain && !at->has(Entry::kQueued)) unlink(bucket, *at), "
+        "--length;\n",
+        "    if (++length > 1) unlink(bucket, *at), --length;\n",
+        HASH,
+    ),
+    Bug(
+        "tips: a lookup finds what was erased",
+        CORE_H,
+        "      if (entry->operation() == Operation::erase) return false;\n",
+        "",
+        HASH,
+    ),
+    Bug(
+        "tips: a write does not supersede the one before",
+        CORE,
+        "  if (old != nullptr) old->set(Entry::kSuperseded);\n",
+        "",
+        HASH,
+    ),
+    Bug(
+        "tips: a later write does not supersede the one before it in the recovery",
+        RECOVERY,
+        "  if (old != nullptr) old->set(Entry::kSuperseded);\n",
+        "  if (old != nullptr) entry.set(Entry::kSuperseded);\n",
+        HASH,
+    ),
+    # --- Replay, scans ---
+    Bug(
+        "tips: a replaced string leaks",
+        REPLAY,
+        "  if (there) free_word(old, kinds_.value);\n",
+        "",
+        HASH_STRINGS,
+    ),
+    Bug(
+        "tips: the key of an erased pair leaks",
+        REPLAY,
+        "  free_word(key, kinds_.key);\n  free_word(value, kinds_.value);\n}\n",
+        "  free_word(value, kinds_.value);\n}\n",
+        HASH_STRINGS,
+    ),
+    Bug(
+        "tips: records are reclaimed that were not replayed",
+        REPLAY,
+        "  uno_.flush(replayed_to_);\n",
+        "  uno_.flush(logs_.last_number());\n",
+        HASH,
+    ),
+    Bug(
+        "tips: a scan misses the log",
+        SCAN,
+        "  pool::as_errors([&] { this->core().catch_up(), pending = this->pending(); });\n",
+        "  pool::as_errors([&] { pending = this->pending(); });\n",
+        BTREE,
+    ),
+    Bug(
+        "tips: size() misses the log",
+        CHECK,
+        "  catch_up();\n  const std::lock_guard lock(replaying_);\n  const auto pairs",
+        "  if (!{planted}) catch_up();\n"
+        "  const std::lock_guard lock(replaying_);\n"
+        "  const auto pairs",
+        HASH,
+    ),
+    Bug(
+        "tips: a dropped index leaves nodes",
+        RECOVERY,
+        "    for (void* node : nodes.all) tips::free(node);\n",
+        "",
+        HASH,
+    ),
+    # --- Plug-ins ---
+    Bug(
+        "tips: the hash table changes a link without an undo record",
+        HASH_TABLE,
+        "    Memory::add(&place, sizeof place);\n",
+        "",
+        HASH,
+    ),
+    Bug(
+        "tips: the B+-tree splits a node without an undo record",
+        BTREE_H,
+        "    Node& left = change(*child(parent, i));\n",
+        "    Node& left = {planted} ? *child(parent, i) : change(*child(parent, i));\n",
+        BTREE,
+    ),
+    Bug(
+        "tips: the B+-tree forgets the bound of a node that gave entries",
+        BTREE_H,
+        "      for (unsigned n = 0; n < moved; ++n) remove(right, 0);\n"
+        "      change(parent).entries[i + 1].key = right.entries[0].key;\n",
+        "      for (unsigned n = 0; n < moved; ++n) remove(right, 0);\n",
+        BTREE,
+    ),
+    Bug(
+        "tips: the hash table looks into buckets that have moved",
+        HASH_TABLE,
+        "    return i < moved_ ? next_[hash >> (64 - next_bits_)] : buckets_[i];\n",
+        "    return buckets_[i];\n",
+        HASH,
+    ),
+]
