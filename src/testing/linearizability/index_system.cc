@@ -190,30 +190,32 @@ class IndexSystem final : public System {
       : shared_(std::move(shared)),
         file_(shared_->options.folder / fmt::format("pool-{}", shared_->files.fetch_add(1))),
         pool_(open(image)),
-        map_(pool_, info(), shared_->options, image.empty()) {}
+        map_(std::in_place, *pool_, info(), shared_->options, image.empty()) {}
 
-  Map& map() override { return map_; }
-  std::span<std::byte> memory() override { return {pool_.core()->base(), pool_.core()->size()}; }
+  Map& map() override { return *map_; }
+  std::span<std::byte> memory() override { return {pool_->core()->base(), pool_->core()->size()}; }
   bool needs_flushes() const override { return shared_->options.domain != DomainChoice::cpu_cache; }
   LeafSizes leaf_sizes() const override { return leaf_sizes_of(shared_->options.engine); }
-  std::unique_ptr<System> recover(std::span<const std::byte> image) const override {
+  std::unique_ptr<System> recover(std::span<const std::byte> image) override {
+    map_.reset();
+    pool_.reset();
     return std::make_unique<IndexSystem>(shared_, image);
   }
   std::optional<Beginning> beginning() const override { return shared_->options.beginning; }
   std::uint64_t points_of_a_call() const override { return 44; }
   bool may_be_full() const override { return shared_->options.full; }
   void prepared(std::uint64_t seed) override {
-    pool_.core()->background().drain();  // else its thread might go on after the first call
+    pool_->core()->background().drain();  // else its thread might go on after the first call
     if (shared_->options.full) fill(seed);
     if (!shared_->options.reopen || seed % 4 < 2) return;
-    map_.close();
-    map_.open(pool_, info().name);
+    map_->close();
+    map_->open(*pool_, info().name);
   }
   std::vector<std::string> problems() override {
-    std::vector<std::string> problems = map_.check().problems;
-    map_.close();  // the pool's check wants it closed
-    std::ranges::copy(pool_.check().problems, std::back_inserter(problems));
-    map_.open(pool_, info().name);
+    std::vector<std::string> problems = map_->check().problems;
+    map_->close();  // the pool's check wants it closed
+    std::ranges::copy(pool_->check().problems, std::back_inserter(problems));
+    map_->open(*pool_, info().name);
     return problems;
   }
 
@@ -221,7 +223,7 @@ class IndexSystem final : public System {
   /// Another index takes all the space, and gives some blocks back.
   void fill(std::uint64_t seed) const {
     const auto ballast = Index::open_or_create(
-        pool_,
+        *pool_,
         {"ballast", std::string(detail::index::fastfair::kEngineName), Kind::u64, Kind::bytes});
     std::uint64_t key = 0;
     for (const std::size_t size : {200'000, 10'000, 1'000, 600, 40}) {
@@ -257,8 +259,8 @@ class IndexSystem final : public System {
 
   std::shared_ptr<Shared> shared_;
   ScratchFile file_;
-  Pool pool_;
-  IndexMap map_;
+  std::optional<Pool> pool_;
+  std::optional<IndexMap> map_;
 };
 
 }  // namespace

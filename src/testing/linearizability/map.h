@@ -70,8 +70,9 @@ class System {
   /// If it is not to be drawn.
   virtual std::optional<Beginning> beginning() const { return std::nullopt; }
 
-  /// A system of its own that finds this memory after a crash. Throws what opening throws.
-  virtual std::unique_ptr<System> recover(std::span<const std::byte> image) const = 0;
+  /// A system of its own that finds this memory after a crash. This one ends: both may want the
+  /// same addresses. Throws what opening throws.
+  virtual std::unique_ptr<System> recover(std::span<const std::byte> image) = 0;
 
   /// Whether it may have no space: then calls that need some throw, and have changed nothing.
   virtual bool may_be_full() const { return false; }

@@ -410,11 +410,11 @@ class Run {
     const std::string when = fmt::format("threads after a crash at {}", crash_->at);
     try {
       history_ = cut(history_, crash_->at);
-      const std::unique_ptr<System> left = system_->recover(crash_->image);
+      system_ = system_->recover(crash_->image);
       crash_.reset();
       outcome_.again = true;
-      execute(*left, plan_.again, kSecondTime);
-      if (outcome_.problems.empty()) check_end(*left, when);
+      execute(*system_, plan_.again, kSecondTime);
+      if (outcome_.problems.empty()) check_end(*system_, when);
       if (outcome_.problems.empty() && crash_) check_crash();
     } catch (const std::exception& error) {
       report(fmt::format("{}: an unexpected exception: {}", when, error.what()));
@@ -425,16 +425,16 @@ class Run {
     const std::string when = fmt::format("with a crash at {}", crash_->at);
     try {
       History history = cut(history_, crash_->at);
-      const std::unique_ptr<System> left = system_->recover(crash_->image);
-      report_all(left->problems(), when + ", its own check");
-      Log log(left->map(), clock_, kAfterCrash);
+      system_ = system_->recover(crash_->image);
+      report_all(system_->problems(), when + ", its own check");
+      Log log(system_->map(), clock_, kAfterCrash);
       look(log);
       Value value = Value{1} << 32;  // it must work on
       for (const Key key : plan_.keys) key % 3 == 0 ? log.erase(key) : log.put(key, ++value);
       look(log);
       log.move_to(history);
       report_all(check(history, plan_.keys), when);
-      report_all(left->problems(), when + " and more operations, its own check");
+      report_all(system_->problems(), when + " and more operations, its own check");
     } catch (const std::exception& error) {
       report(fmt::format("{}: an unexpected exception: {}", when, error.what()));
     }

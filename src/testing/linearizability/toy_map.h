@@ -152,7 +152,7 @@ class ToySystem final : public System {
     return pm_.domain() == detail::pm::Domain::memory_controller;
   }
 
-  std::unique_ptr<System> recover(std::span<const std::byte> image) const override {
+  std::unique_ptr<System> recover(std::span<const std::byte> image) override {
     auto system = std::make_unique<ToySystem>(pm_.domain(), flaw_);
     std::ranges::copy(image, system->memory().begin());
     if (flaw_ == Flaw::erase_comes_back) {
