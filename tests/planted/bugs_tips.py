@@ -24,7 +24,7 @@ BUGS = [
     Bug(
         "tips: a plug-in stores before its undo record is durable",
         UNO,
-        "  if (undo_used_ != before) pm().fence();\n",
+        "  if (unfenced_) pm().fence();\n",
         "",
         BTREE,
     ),
@@ -295,8 +295,8 @@ BUGS = [
     Bug(
         "tips: the hash table looks into buckets that have moved",
         HASH_TABLE,
-        "    return i < moved_ ? next_[hash >> (64 - next_bits_)] : buckets_[i];\n",
-        "    return buckets_[i];\n",
+        "    if (i >= moved_) {\n",
+        "    if ({planted} || i >= moved_) {\n",
         HASH,
     ),
 ]

@@ -2,7 +2,7 @@
 //
 // Readers walk a chain in an epoch::Guard and take no lock. A writer holds the lock of the bucket,
 // also while it makes its write durable, so that the order of records and of entries is the same.
-// A chain has at most one entry of a key. Entries that were replayed stay, since reading them is
+// A chain has at most one entry of a key. Puts that were replayed stay, since reading them is
 // cheaper than the index, until their chain has more than kMostOfChain.
 #pragma once
 

@@ -52,15 +52,15 @@ CheckReport Core::check() const {
   return report;
 }
 
-/// After a reclamation, so that the end of the index has nothing left to free: who asks compares
-/// the blocks with what is allocated when the index is closed.
+/// Settled, so that the end of the index has nothing left to free: the pool's check compares the
+/// blocks with what is allocated when the index is closed.
 void Core::for_each_block(const pool::BlockVisitor& visit) const {
-  replay_all();
+  settle();
   const std::lock_guard lock(replaying_);
   visit(pool_.offset(&header_));
-  visit(pool_.offset(index_));
   uno_.for_each_block(visit);
   logs_.for_each_block(visit);
+  reserve_.for_each_block(visit);
   Reach reach(pool_, kinds_, &visit);
   plugin_.inspect(index_, reach);
 }

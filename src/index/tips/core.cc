@@ -57,19 +57,39 @@ void Core::show_and_queue(Cache::Bucket& bucket, OperationLogs::Ring& ring, Entr
   cache_->add(bucket, entry, old);
 }
 
+/// What the replay of an entry may take from the pool.
+Need Core::need_of(const Entry& entry) const {
+  Need need;
+  if (entry.operation() != Operation::put) return need;
+  if (kinds_.key == Kind::bytes) need.add(sizeof(Bytes) + entry.key().size(), 1);
+  if (kinds_.value == Kind::bytes) need.add(sizeof(Bytes) + entry.value().size(), 1);
+  for (const TakenNodes& nodes : plugin_.put_takes)
+    if (nodes.count > 0) need.add(nodes.bytes, nodes.count);
+  return need;
+}
+
 Core::Attempt Core::try_write(Entry& entry, Decide decide, void* context) {
+  if (entry.operation() == Operation::erase) return log_write(entry, decide, context);
+  // What waits for space is enough; but an erase may bring some.
+  if (out_of_space_.load(std::memory_order_relaxed)) return Attempt::no_reserve;
+  Reserve::Admission admission(reserve_, need_of(entry));
+  if (admission.answer() == Reserve::Answer::wait) return Attempt::no_room;
+  if (admission.answer() == Reserve::Answer::no_space) return Attempt::no_reserve;
+  const Attempt attempt = log_write(entry, decide, context);
+  if (attempt == Attempt::done) admission.keep();
+  return attempt;
+}
+
+Core::Attempt Core::log_write(Entry& entry, Decide decide, void* context) {
   const epoch::Guard guard;
   Cache::Bucket& bucket = cache_->bucket(entry.hash());
   const std::lock_guard lock(bucket.lock);
   Entry* const old = Cache::find(bucket, entry.hash(), entry.key());
   if (!allows(entry, old, decide, context)) return Attempt::refused;
-  // What waits for space is enough; but an erase may bring some.
-  if (out_of_space_.load(std::memory_order_relaxed) && entry.operation() != Operation::erase)
-    return Attempt::no_space;
-  OperationLogs::Ring& ring = logs_.ring();
-  const std::lock_guard ring_lock(ring.lock);
-  if (!logs_.append(ring, entry)) return Attempt::no_room;
-  show_and_queue(bucket, ring, entry, old);
+  OperationLogs::Ring* ring = nullptr;
+  const auto ring_lock = logs_.lock_ring(ring);
+  if (!logs_.append(*ring, entry)) return Attempt::no_room;
+  show_and_queue(bucket, *ring, entry, old);
   return Attempt::done;
 }
 
@@ -79,32 +99,34 @@ bool Core::write(Operation operation, std::string_view key, std::string_view val
     constexpr unsigned kMostRounds = 1000;
     std::unique_ptr<Entry, DestroyEntry> entry(Entry::make(operation, hash_of(key), key, value));
     for (unsigned round = 0; round < kMostRounds; ++round) {
-      const Attempt attempt =
-          is_tight() ? write_through(*entry, decide, context) : try_write(*entry, decide, context);
+      Attempt attempt = try_write(*entry, decide, context);
+      if (attempt == Attempt::no_reserve) attempt = write_through(*entry, decide, context);
       if (attempt == Attempt::refused) return false;
       if (attempt == Attempt::done) {
         entry.release();
         after_write();
         return true;
       }
-      if (attempt == Attempt::no_space && is_tight()) break;
+      if (attempt == Attempt::no_space) break;
       replay_all();
       if (out_of_space_.load(std::memory_order_relaxed)) break;
     }
     throw Error(Errc::out_of_space,
-                fmt::format("pool '{}' is full, and writes wait for space in a Tips index; erase "
-                            "something, or open the pool with a larger max_size",
+                fmt::format("pool '{}' is full; erase something, or open it with a larger "
+                            "max_size",
                             pool_.path().string()));
   });
 }
 
-/// The background replays soon. Under a probe it rests, and a writer does it now and then.
-void Core::after_write() {
+/// The background replays soon. Under a probe it rests, and a writer does it now and then. The
+/// write has happened: what keeps it from being replayed is met by the next call that needs that.
+void Core::after_write() noexcept try {
   const std::uint64_t backlog = backlog_.fetch_add(1, std::memory_order_relaxed) + 1;
   constexpr std::uint64_t kMostBacklog = 1024;
   if (!requested_.load(std::memory_order_relaxed) && !requested_.exchange(true)) job_->request();
   if (!pm::background_work() && backlog >= pm::limit("tips: writes before a replay", kMostBacklog))
     catch_up();
+} catch (const std::exception&) {
 }
 
 }  // namespace perdix::detail::index::tips

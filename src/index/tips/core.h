@@ -4,15 +4,16 @@
 //   cache.h          the DRAM-cache: newest writes, found first
 //   operation_log.h  the operational logs: a write is durable when its record is
 //   uno.h            undo log and memory log: what takes a half-done replay back
+//   reserve.h        space for the replay of what is logged
 //   core.cc          lookups and writes
-//   write_through.cc writes while the pool is nearly full
+//   write_through.cc puts for which there is no reserve
 //   replay.cc        from the logs into the plug-in; reclamation of the logs
 //   recovery.cc      what happens on open: creation, recovery; destruction
 //   inspection.cc    whether the index is one, after it was opened
 //   check.cc         verification; statistics
 //
-// Locks, in their order: replaying_, a bucket's, a ring's, Uno's. A writer that has a bucket or a
-// ring never waits for a replay. Lookups take none but those of the plug-in.
+// Locks, in their order: replaying_, a bucket's, a ring's, Uno's, the reserve's. A writer that has
+// a bucket or a ring never waits for a replay. Lookups take none but those of the plug-in.
 //
 // Durability: see docs/durability/tips.md.
 #pragma once
@@ -37,8 +38,10 @@
 #include "epoch/guard.h"
 #include "index/common/resumption.h"
 #include "index/tips/cache.h"
+#include "index/tips/damage.h"
 #include "index/tips/operation_log.h"
 #include "index/tips/plugin.h"
+#include "index/tips/reserve.h"
 #include "index/tips/scaling.h"
 #include "index/tips/uno.h"
 #include "pool/background.h"
@@ -130,6 +133,12 @@ class Core {
 
   KeyWord key_word(std::string_view key) const { return KeyWord(key, kinds_.key); }
 
+  /// After a look at the index: throws if half of a change may have been there.
+  void require_whole() const {
+    if (uno_.is_broken()) [[unlikely]]
+      throw_broken(pool_);
+  }
+
   /// Shows the probe what locks a lookup has changed.
   void report_index() const {
     pm::before_write(index_, plugin_.object_bytes);
@@ -139,7 +148,13 @@ class Core {
  private:
   static constexpr std::size_t kKeptLogBlocks = 4;
 
-  enum class Attempt { done, refused, no_room, no_space };
+  enum class Attempt {
+    done,
+    refused,
+    no_room,     ///< in the log, until it is replayed
+    no_reserve,  ///< it has to go into the index at once
+    no_space,
+  };
 
   static std::string_view view(const Word& word, Kind kind) {
     if (kind == Kind::u64) return {reinterpret_cast<const char*>(&word), sizeof word};
@@ -154,12 +169,15 @@ class Core {
     Word value = 0;
     const bool found = is_inspected() ? plugin_.find(index_, wanted.word(), &value)
                                       : find_doubting(wanted.word(), value);
+    require_whole();
     if (found) use(value);
     return found;
   }
   Attempt try_write(Entry& entry, Decide decide, void* context);
+  Attempt log_write(Entry& entry, Decide decide, void* context);
+  Need need_of(const Entry& entry) const;
   bool allows(const Entry& entry, const Entry* old, Decide decide, void* context) const;
-  void after_write();
+  void after_write() noexcept;
 
   // inspection.cc
   bool is_inspected() const { return inspected_.load(std::memory_order_acquire); }
@@ -173,10 +191,10 @@ class Core {
 
   // write_through.cc
   Attempt write_through(Entry& entry, Decide decide, void* context);
+  Attempt log_and_apply(Entry& entry, Decide decide, void* context);
+  void make_durable() noexcept;
   void show_and_queue(Cache::Bucket& bucket, OperationLogs::Ring& ring, Entry& entry, Entry* old);
   Attempt apply_and_show(Cache::Bucket& bucket, Entry& entry, Entry* old);
-  bool is_tight() const { return tight_.load(std::memory_order_relaxed); }
-  void find_out_whether_tight() const;
 
   // replay.cc
   void replay() const;
@@ -186,12 +204,15 @@ class Core {
     std::exception_ptr failure;
   };
   bool replay_entry(Entry& entry) const;
+  bool replay_with_reserve(Entry& entry) const;
+  void forget(Entry& entry) const;
   void replay_alone(std::span<Entry* const> entries) const;
   void replay_together(std::span<Entry* const> entries, unsigned workers) const;
   static std::vector<Share> share_out(std::span<Entry* const> entries, unsigned workers);
   void work(Share& share) const noexcept;
   void replay_queued(const std::vector<Entry*>& entries) const;
   void replay_all() const;
+  void settle() const;
   bool apply(const Entry& entry) const;
   void apply_put(const Entry& entry) const;
   void apply_erase(const Entry& entry) const;
@@ -204,6 +225,7 @@ class Core {
   // recovery.cc
   static void create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin);
   static Header& checked_header(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin);
+  void roll_back_or_finish();
   void recover();
   void recover_entry(const LoggedWrite& write);
   void give_entries_up() noexcept;
@@ -221,13 +243,14 @@ class Core {
 
   mutable Uno uno_;
   mutable OperationLogs logs_;
+  mutable Reserve reserve_;
   mutable std::optional<Cache> cache_;  // from the recovery on
 
   mutable std::mutex replaying_;          // guards what follows
   mutable std::vector<Entry*> deferred_;  // there was no space for them; oldest first
   mutable Scaling scaling_{1, std::max(1U, std::thread::hardware_concurrency())};
   mutable std::uint64_t replayed_to_ = 0;          // records up to this number are in the index
-  mutable std::atomic<bool> tight_{false};         // the pool is nearly full
+  mutable std::uint64_t settled_to_ = 0;           // last_number() after settle()
   mutable std::atomic<bool> out_of_space_{false};  // while deferred_ has something
 
   mutable std::atomic<std::uint64_t> backlog_{0};  // writes since the last replay, about

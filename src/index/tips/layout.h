@@ -1,8 +1,9 @@
 // What the framework Tips keeps in PM besides the plugged-in index itself.
 //
 // Invariants, which recovery relies on (docs/durability/tips.md has the cases):
-//   T1. The root word is the offset of the Header; `object` in it leads to the object of `plugin`.
-//       All of it lies at the address at which it was made: the pool's address is fixed.
+//   T1. The root word is the offset of the Header, behind which the object of `plugin` lies in the
+//       same block. All of it lies at the address at which it was made: the pool's address is
+//       fixed.
 //   T2. A record of an operational log counts if its checksum is right for its position and its
 //       number is above `reclaimed`. Numbers ascend in each log, and no two records have the same.
 //   T3. An undo record counts if its checksum is right for `epoch` and its place, and no record
@@ -10,6 +11,7 @@
 //   T4. Every block that the plug-in was given since the epoch began has an entry in the memory
 //       log, and so has every block that it gave back since. An entry is 0, or the offset of an
 //       allocated block with a mark.
+//   T5. `reserve` is the first of a chain of allocated blocks (reserve.h). The first ring exists.
 #pragma once
 
 #include <array>
@@ -32,22 +34,23 @@ struct RingPlace {
 };
 static_assert(sizeof(RingPlace) == 16);
 
-/// Written at creation, but for the second line and `rings`.
+/// Written at creation, but for the second line and `rings`. The plug-in's object follows.
 struct Header {
   std::uint64_t magic;
-  std::uint64_t nonce;       // random; in the checksum of each record
-  std::uint64_t base;        // address of the pool
-  std::uint64_t ring_bytes;  // of each ring; a multiple of kRecordAlignment
-  pm::Offset object;
+  std::uint64_t nonce;         // random; in the checksum of each record
+  std::uint64_t base;          // address of the pool
+  std::uint64_t ring_bytes;    // of each ring; a multiple of kRecordAlignment
   pm::Offset undo;             // first LogBlock of the undo log
   pm::Offset memory;           // first LogBlock of the memory log
   std::array<char, 8> plugin;  // name of the plugged-in index; zeros behind it
+  std::uint64_t reserved0;
   // The line of the reclamation; its holder writes it. Stores of one line reach PM in their order.
   std::uint64_t epoch;       // of the undo records that count; from 1
   std::uint64_t flushed;     // the last epoch whose changes of the index are durable
   std::uint64_t reclaim_to;  // what `reclaimed` becomes when `flushed` is `epoch`; before `flushed`
   std::uint64_t reclaimed;   // records with this number or a lower one mean nothing
-  std::array<std::uint64_t, 4> reserved1;
+  pm::Offset reserve;        // first ReserveBlock, 0: none; with the commit of its allocation
+  std::array<std::uint64_t, 3> reserved1;
   std::array<RingPlace, kLogs> rings;
 };
 static_assert(sizeof(Header) == 256 && std::is_trivially_copyable_v<Header>);
@@ -83,7 +86,14 @@ struct LogBlock {
 };
 static_assert(sizeof(LogBlock) == 16);
 
-inline constexpr std::uint64_t kUndoBytes = std::uint64_t{32} << 10;
+/// A block of the reserve. Nothing of it is used but the link.
+struct ReserveBlock {
+  pm::Offset next;  // 0: none
+  std::uint64_t reserved;
+};
+static_assert(sizeof(ReserveBlock) == 16);
+
+inline constexpr std::uint64_t kUndoBytes = std::uint64_t{64} << 10;
 inline constexpr std::uint64_t kMemoryBytes = 2048;
 
 /// What a line, as far as it belongs to one block, held when the epoch began.

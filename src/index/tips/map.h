@@ -155,6 +155,7 @@ class Map : public pool::OpenIndex {
   bool reclaim_space() noexcept override { return core_.reclaim_space(); }
 
   pool::PoolCore& pool() const { return handle_.pool(); }
+  const Core& core() const { return core_; }
 
  protected:
   /// Writes that the index does not have yet, since there is no space for them.
@@ -162,7 +163,6 @@ class Map : public pool::OpenIndex {
 
   static constexpr Kinds kKinds{kKindOf<K>, kKindOf<V>};
 
-  const Core& core() const { return core_; }
   Pending pending() const;
   Key key_of(const Word& word) const { return Raw<K>::view(core_.key_view(word)); }
   Value value_of_word(const Word& word) const { return Raw<V>::view(core_.value_view(word)); }

@@ -1,8 +1,11 @@
 #include "index/tips/operation_log.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <mutex>
+
+#include <perdix/error.h>
 
 #include "alloc/session.h"
 #include "index/tips/damage.h"
@@ -83,7 +86,9 @@ void OperationLogs::for_each_record(const Ring& ring, Show show) const {
   }
 }
 
+/// An erase needs no space but that of its ring, which is large enough for each key.
 bool OperationLogs::fits_inside(const Entry& entry) const {
+  if (entry.operation() != Operation::put) return true;
   constexpr unsigned kMostOneIn = 8;  // of a ring
   const std::uint64_t most =
       pm::limit("tips: lines of a record", ring_bytes_ / kRecordAlignment / kMostOneIn);
@@ -98,8 +103,46 @@ void OperationLogs::make_ring(Ring& ring) {
   ring.bytes = pool_.at<std::byte>(offset);
 }
 
+void OperationLogs::make_first_ring() {
+  if (rings_[0].bytes == nullptr) make_ring(rings_[0]);
+}
+
+/// Makes a ring now and then, since it takes long to find no space.
+bool OperationLogs::try_ring(Ring& ring) {
+  constexpr unsigned kPasses = 1000;
+  if (ring.passes > 0) return --ring.passes, false;
+  try {
+    make_ring(ring);
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+    ring.passes = kPasses;
+    return false;
+  }
+}
+
+std::unique_lock<util::SpinLock> OperationLogs::lock_ring(Ring*& ring) {
+  ring = &rings_[util::current_stripe() % kLogs];
+  std::unique_lock lock(ring->lock);
+  if (ring->bytes != nullptr || try_ring(*ring)) return lock;
+  ring = &rings_[0];
+  lock.unlock();
+  return std::unique_lock(ring->lock);
+}
+
 bool OperationLogs::append(Ring& ring, Entry& entry) {
-  if (ring.bytes == nullptr) make_ring(ring);
+  constexpr std::size_t kLeast = 64;
+  if (ring.queue.size() == ring.queue.capacity())
+    ring.queue.reserve(std::max(kLeast, 2 * ring.queue.size()));
+  return append_record(ring, entry);
+}
+
+void OperationLogs::append_cancel(Ring& ring, Entry& cancel) noexcept {
+  [[maybe_unused]] const bool appended = append_record(ring, cancel);
+  assert(appended);
+}
+
+bool OperationLogs::append_record(Ring& ring, Entry& entry) {
   Record record{};
   record.key_size = static_cast<std::uint16_t>(entry.key().size());
   record.value_size = static_cast<std::uint32_t>(entry.value().size());
@@ -107,8 +150,9 @@ bool OperationLogs::append(Ring& ring, Entry& entry) {
   record.outside = fits_inside(entry) ? 0 : 1;
   const std::uint64_t size = size_of(record);
   const std::uint64_t position = fitting(ring.tail, size);
-  if (position + size - ring.head > ring_bytes_) return false;
-  ring.queue.reserve(ring.queue.size() + 1);
+  const bool puts = entry.operation() == Operation::put;
+  const std::uint64_t room = puts ? ring_bytes_ / 4 * 3 : ring_bytes_;
+  if (position + size - ring.head > room) return false;
   // relaxed: the order of the numbers of a key is that of its bucket's lock; a cut has all locks.
   record.number = last_number_.fetch_add(1, std::memory_order_relaxed) + 1;
   if (record.outside == 0) {

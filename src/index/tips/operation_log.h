@@ -3,6 +3,9 @@
 // kLogs rings, of which a thread uses one. A record is appended with its ring's lock held; it is
 // durable when append() returns, after one fence. A record checks itself (T2), so no tail is kept.
 //
+// The last quarter of a ring is for erases, and for records that cancel others: so an erase finds
+// room in a log of puts that have to wait for space.
+//
 // Positions count the bytes since the ring was made. A record never wraps: one that has no room at
 // the end of the ring begins at the next multiple of its size.
 #pragma once
@@ -11,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -45,16 +49,24 @@ class OperationLogs {
     std::byte* bytes = nullptr;  // null: not made yet
     std::uint64_t head = 0;      // positions
     std::uint64_t tail = 0;
+    unsigned passes = 0;        // calls that do not try to make it, since there was no space
     bool outside = false;       // a record between them may have its payload outside
     std::vector<Entry*> queue;  // entries of records that were not replayed, in their order
   };
 
-  /// The ring of the calling thread.
-  Ring& ring() { return rings_[util::current_stripe() % kLogs]; }
+  /// Makes the first ring, if it is not there. Throws out_of_space.
+  void make_first_ring();
+
+  /// The ring of the calling thread, or the first one if there is no space for its own. Locked.
+  std::unique_lock<util::SpinLock> lock_ring(Ring*& ring);
 
   /// With the ring's lock: appends the record of an entry, and puts its number into the entry.
   /// False if the ring has no room. Throws out_of_space, corrupt; nothing has happened.
   bool append(Ring& ring, Entry& entry);
+
+  /// The same of a record for which has_room() has answered, and which nobody will queue. Takes no
+  /// memory.
+  void append_cancel(Ring& ring, Entry& cancel) noexcept;
 
   /// With the ring's lock: whether both will be appended.
   bool has_room(const Ring& ring, const Entry& entry, const Entry& after) const;
@@ -96,10 +108,12 @@ class OperationLogs {
   Record* record_at(const Ring& ring, std::uint64_t position) const;
   Record* next_record(const Ring& ring, std::uint64_t& position) const;
   bool fits_inside(const Entry& entry) const;
+  bool append_record(Ring& ring, Entry& entry);
   bool is_valid(const Record& record, std::uint64_t position) const;
   std::uint64_t check_of(const Record& record, std::uint64_t position) const;
   LoggedWrite read(const Record& record) const;
   void make_ring(Ring& ring);
+  bool try_ring(Ring& ring);
   void open_ring(Ring& ring);
   void write(Record& to, Record& record, const Entry& entry, std::uint64_t position);
   void write_outside(Record& to, Record& record, const Entry& entry, std::uint64_t position);

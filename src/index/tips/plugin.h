@@ -7,6 +7,7 @@
 // `Durable` and `Volatile` are the memory policies of one source: see indexes/.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -104,6 +105,15 @@ class Inspector {
   virtual bool readable(const void*, std::size_t) { return true; }
 };
 
+/// Blocks for nodes that a put may allocate, of up to two sizes; no count: none. The framework
+/// keeps so much space for each put that waits. A plug-in that may take more now and then does
+/// without where it can; else its put throws and leaves the index as it was.
+struct TakenNodes {
+  std::size_t bytes;
+  unsigned count;
+};
+using PutTakes = std::array<TakenNodes, 2>;
+
 /// Shows pairs until it returns false.
 using ShowPair = bool (*)(void* context, Word key, Word value);
 
@@ -112,6 +122,8 @@ struct Plugin {
   std::string_view name;  ///< "btree"; the engine is "tips:btree"
   bool ordered;
   std::size_t object_bytes;
+
+  PutTakes put_takes;
 
   void (*create)(void* index);       ///< in memory that nobody reads; allocates nothing
   void (*renew_locks)(void* index);  ///< nobody uses it

@@ -49,11 +49,15 @@ const Plugin& plugin_behind(pool::PoolCore& pool, const Header& header, Kind key
   return *plugin;
 }
 
-/// Buckets for a quarter of the keys, in chains of half their most.
+/// Of the block of header and object: whole lines, so that it begins with a line.
+std::uint64_t bytes_with(const Plugin& plugin) {
+  return (sizeof(Header) + plugin.object_bytes + pm::kLineSize - 1) / pm::kLineSize * pm::kLineSize;
+}
+
+/// Buckets whose full chains have a quarter of the keys.
 unsigned cache_bits(std::uint64_t pairs) {
   unsigned bits = kLeastCacheBits;
-  while (bits < kMostCacheBits && (std::uint64_t{Cache::kMostOfChain} << bits) / 2 < pairs / 4)
-    ++bits;
+  while (bits < kMostCacheBits && std::uint64_t{Cache::kMostOfChain} << bits < pairs / 4) ++bits;
   return bits;
 }
 
@@ -63,8 +67,7 @@ unsigned cache_bits(std::uint64_t pairs) {
 void Core::create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin) {
   pool.fix_address();
   alloc::Session session = pool.allocator().session();
-  const pm::Offset offset = session.reserve(sizeof(Header));
-  const pm::Offset object = session.reserve(plugin.object_bytes);
+  const pm::Offset offset = session.reserve(bytes_with(plugin));
   const pm::Offset undo = session.reserve(kUndoBytes), memory = session.reserve(kMemoryBytes);
   const pm::Persister& persister = pool.pm();
   const LogBlock first_undo{pm::kNull, kUndoBytes};
@@ -75,18 +78,19 @@ void Core::create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugi
   persister.store(pool.at<LogBlock>(memory)->bytes, kMemoryBytes);
   // Durable before the root, by the commit's fence.
   persister.flush(pool.at<LogBlock>(memory), kMemoryBytes);
-  plugin.create(pool.at<std::byte>(object));
-  pm::before_write(pool.at<std::byte>(object), plugin.object_bytes);
-  pm::on_write(pool.at<std::byte>(object), plugin.object_bytes);
+  void* const object = pool.at<Header>(offset) + 1;
+  plugin.create(object);
+  pm::before_write(object, plugin.object_bytes);
+  pm::on_write(object, plugin.object_bytes);
   // Durable before the root, by the commit's fence.
-  persister.flush(pool.at<std::byte>(object), plugin.object_bytes);
+  persister.flush(object, plugin.object_bytes);
   Header header{};
   header.magic = kHeaderMagic;
   const auto random = pool::random_uuid();
   std::memcpy(&header.nonce, random.data(), sizeof header.nonce);
   header.base = address_of(pool);
   header.ring_bytes = kRingBytes;
-  header.object = object, header.undo = undo, header.memory = memory;
+  header.undo = undo, header.memory = memory;
   header.plugin = name_of(plugin);
   header.epoch = 1;
   persister.copy(pool.at<Header>(offset), &header, sizeof header);
@@ -101,7 +105,7 @@ Header& Core::checked_header(pool::PoolCore& pool, std::uint64_t& root, const Pl
   const bool sound = header.plugin == name_of(plugin) &&
                      header.ring_bytes >= 8 * kRecordAlignment &&
                      header.ring_bytes % kRecordAlignment == 0 && header.flushed <= header.epoch &&
-                     pool.allocator().validate_block(header.object, plugin.object_bytes);
+                     pool.allocator().validate_block(pm::load(root), bytes_with(plugin));
   if (!sound) throw_corrupt(pool, "the header");
   if (header.base != address_of(pool) || !pool.has_fixed_address())
     throw_corrupt(pool, "the address");
@@ -115,12 +119,14 @@ Core::Core(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin, Kind
       plugin_(plugin),
       kinds_(kinds),
       resumes_(resumes),
-      index_(pool.at<std::byte>(header_.object)),
+      index_(&header_ + 1),
       uno_(pool, header_),
-      logs_(pool, header_) {
+      logs_(pool, header_),
+      reserve_(pool, header_) {
   const auto start = std::chrono::steady_clock::now();
   try {
-    retry_when_full(pool_, [&] { recover(); });
+    retry_when_full(pool_, [&] { roll_back_or_finish(); });
+    recover();
   } catch (...) {
     give_entries_up();
     throw;
@@ -132,22 +138,25 @@ Core::Core(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin, Kind
   start_inspection();
 }
 
-/// Nothing of the index is read before it was rolled back.
-void Core::recover() {
+/// Nothing of the index is read before.
+void Core::roll_back_or_finish() {
   if (uno_.is_flushed()) {
     logs_.recover([](const LoggedWrite&) {});  // finds the rings
     finish_reclamation();
   } else {
     uno_.roll_back();
   }
+}
+
+void Core::recover() {
   pm::before_write(index_, plugin_.object_bytes);
   plugin_.renew_locks(index_);
   report_index();
   inspect_if_small();
   cache_.emplace(pool_.reclaimer(), cache_bits(plugin_.size(index_)));
   logs_.recover([this](const LoggedWrite& write) { recover_entry(write); });
+  retry_when_full(pool_, [&] { logs_.make_first_ring(); });
   replayed_to_ = pm::load(header_.reclaimed);
-  find_out_whether_tight();
 }
 
 /// A write that was not replayed durably: found in the cache from now on, and replayed again.
@@ -159,6 +168,7 @@ void Core::recover_entry(const LoggedWrite& write) {
   Entry* const old = Cache::find(bucket, hash, write.key);
   if (old != nullptr) old->set(Entry::kSuperseded);
   entry.set(Entry::kQueued);
+  reserve_.admit_logged(need_of(entry));
   deferred_.push_back(&entry);
   cache_->add(bucket, entry, old);
   backlog_.fetch_add(1, std::memory_order_relaxed);
@@ -169,7 +179,9 @@ Core::~Core() {
   job_.reset();
   if (destroyed_) return;
   try {
-    if (is_inspected()) replay_all();
+    // Settled, it leaves what is allocated as for_each_block() has shown it.
+    const bool settled = logs_.last_number() == settled_to_ && uno_.is_empty();
+    if (is_inspected() && !settled) settle();
   } catch (const std::exception&) {  // the records stay, and the next opening replays them
   }
   give_entries_up();
@@ -243,11 +255,11 @@ void Core::free_nodes() {
 
 /// Every commit leaves less; the last one, of the root, frees what all others need.
 void Core::free_framework(std::uint64_t& root) {
+  reserve_.release();
   logs_.free_rings();
   uno_.shrink(1);
   alloc::Session session = pool_.allocator().session();
-  for (const pm::Offset block : {header_.object, header_.undo, header_.memory, pm::load(root)})
-    session.free(block);
+  for (const pm::Offset block : {header_.undo, header_.memory, pm::load(root)}) session.free(block);
   session.commit(pm::set_word(root, pm::kNull));
 }
 

@@ -57,7 +57,7 @@ void Core::apply_erase(const Entry& entry) const {
   free_word(value, kinds_.value);
 }
 
-/// False if there was no space for it.
+/// False if there was no space for it: nothing has happened.
 bool Core::apply(const Entry& entry) const {
   try {
     const Uno::Scope scope(uno_);
@@ -66,7 +66,7 @@ bool Core::apply(const Entry& entry) const {
     return true;
   } catch (const Error& error) {
     report_index();
-    if (error.code() != Errc::out_of_space) throw;
+    if (error.code() != Errc::out_of_space || uno_.is_broken()) throw;
     return false;
   }
 }
@@ -74,8 +74,27 @@ bool Core::apply(const Entry& entry) const {
 /// False if it has to wait for space.
 bool Core::replay_entry(Entry& entry) const {
   if (!entry.has(Entry::kSuperseded) && !apply(entry)) return false;
+  reserve_.settle(need_of(entry));
+  if (entry.operation() == Operation::erase) forget(entry);
   cache_->dequeue(entry);
   return true;
+}
+
+/// The index says as much as a tombstone, which would be of use to few lookups.
+void Core::forget(Entry& entry) const {
+  Cache::Bucket& bucket = cache_->bucket(entry.hash());
+  const std::lock_guard lock(bucket.lock);
+  if (entry.has(Entry::kLinked)) cache_->remove(bucket, entry);
+}
+
+/// With replaying_, when there was no space: tries it with what a reclamation frees, then with the
+/// reserve.
+bool Core::replay_with_reserve(Entry& entry) const {
+  reclaim();
+  do {
+    if (replay_entry(entry)) return true;
+  } while (reserve_.spend());
+  return false;
 }
 
 /// With replaying_. What can't be replayed is deferred.
@@ -84,7 +103,7 @@ void Core::replay_alone(std::span<Entry* const> entries) const {
   try {
     while (next != entries.end()) {
       Entry& entry = **next;
-      const bool done = replay_entry(entry);
+      const bool done = replay_entry(entry) || replay_with_reserve(entry);
       ++next;
       if (!done) deferred_.push_back(&entry);
       // The records stay until all of the cut is replayed; to replay them again does no harm: D6.
@@ -137,9 +156,18 @@ void Core::replay_together(std::span<Entry* const> entries, unsigned workers) co
   work(shares[0]);
   for (std::thread& thread : threads) thread.join();
   std::exception_ptr failure;
-  for (const Share& share : shares) {
-    deferred_.insert(deferred_.end(), share.entries.begin(), share.entries.end());
+  for (const Share& share : shares)
     if (share.failure) failure = share.failure;
+  for (const Share& share : shares) {
+    if (failure) {
+      deferred_.insert(deferred_.end(), share.entries.begin(), share.entries.end());
+      continue;
+    }
+    try {
+      replay_alone(share.entries);  // there was no space for them
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+    }
   }
   if (failure) std::rethrow_exception(failure);
   if (uno_.is_due()) reclaim();
@@ -166,13 +194,13 @@ void Core::replay_queued(const std::vector<Entry*>& entries) const {
 /// With replaying_. Writes of one key are applied in their order, or superseded ones left out: D2.
 void Core::replay() const {
   inspect({});
+  require_whole();
   backlog_.store(0, std::memory_order_relaxed);
   OperationLogs::Cut cut = logs_.cut(deferred_);
   deferred_ = std::move(cut.left);
   const auto start = std::chrono::steady_clock::now();
   replay_queued(cut.entries);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  find_out_whether_tight();
   scaling_.adapt(backlog_.load(std::memory_order_relaxed), cut.entries.size(), took.count());
   replayed_to_ = cut.number;
   for (const Entry* entry : deferred_) replayed_to_ = std::min(replayed_to_, entry->number - 1);
@@ -193,9 +221,26 @@ void Core::replay_all() const {
   reclaim();
 }
 
+/// As replay_all(), until nothing is left that can be replayed, and without what the index keeps
+/// for later writes.
+void Core::settle() const {
+  const std::lock_guard lock(replaying_);
+  for (std::size_t before = 0;; before = deferred_.size()) {
+    replay();
+    reclaim();
+    if (deferred_.empty() || deferred_.size() == before) break;
+    pool_.allocator().reclaim();  // so that what was freed is there for them
+  }
+  uno_.shrink(1);
+  reserve_.release_spare();
+  settled_to_ = logs_.last_number();
+}
+
 /// With replaying_: makes the changes of the index durable and the logs empty, as far as replayed.
 void Core::reclaim() const {
+  require_whole();
   if (uno_.is_empty() && replayed_to_ == pm::load(header_.reclaimed)) return;
+  // Before anything is given up that a rollback would need.
   uno_.flush(replayed_to_);
   finish_reclamation();
   reclamations_.fetch_add(1, std::memory_order_relaxed);
@@ -220,7 +265,7 @@ void Core::replay_in_background() noexcept {
 
 bool Core::reclaim_space() noexcept {
   try {
-    replay_all();
+    settle();
     return true;
   } catch (const std::exception&) {
     return false;

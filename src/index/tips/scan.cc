@@ -43,6 +43,7 @@ void Map<K, V>::for_each(Visitor<K, V> visit) const {
         position = core_.plugin().walk(core_.index(), position, &read, Read::add);
       } while (position != 0 && !read.batch.is_full());
       core_.report_index();
+      core_.require_whole();
       pool().require_usable();  // what was read may have been there before a sync failed
     });
     if (!read.batch.show(visit, pool())) return;
@@ -109,6 +110,7 @@ bool OrderedMap<K, V>::read_batch(CopiedPairs<K, V>& batch, K& position, std::si
     const Word word = from.word();
     this->core().plugin().scan(this->core().index(), &word, &read, Read::add);
     this->core().report_index();
+    this->core().require_whole();
     this->pool().require_usable();  // what was read may have been there before a sync failed
   }
   if (!read.ascending || (batch.size() > 0 && batch.pairs().front().first < position))

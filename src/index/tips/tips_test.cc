@@ -1,62 +1,23 @@
 // What the suites of all engines don't reach: the parts of the framework, logs that wrap, payloads
 // outside of a ring, indexes that grow, and what opening finds after a process has died.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <perdix/tips.h>
-
-#include "index/common/test_pool.h"
 #include "index/tips/cache.h"
 #include "index/tips/indexes/btree.h"
 #include "index/tips/indexes/hash_table.h"
-#include "index/tips/map.h"
 #include "index/tips/scaling.h"
+#include "index/tips/test_tips.h"
 #include "pool/pool_core.h"
-#include "util/hash.h"
 #include "util/random.h"
 
 namespace perdix::detail::index::tips {
 namespace {
-
-using U64 = std::uint64_t;
-
-/// A pool whose file outlives processes that open it.
-class TipsTest : public ::testing::Test {
- protected:
-  TipsTest() : path_(fmt::format("/dev/shm/perdix-tips-{}.pool", ::getpid())) {
-    std::filesystem::remove(path_);
-  }
-  ~TipsTest() override { std::filesystem::remove(path_); }
-
-  Pool open() const {
-    PoolOptions options;
-    options.max_size = std::uint64_t{1} << 30;
-    return Pool::open_or_create(path_, options);
-  }
-
-  /// Runs work(pool) in a process that is killed when it has returned.
-  template <class Work>
-  void die_after(Work work) const {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      const Pool pool = open();
-      work(pool);
-      ::kill(::getpid(), SIGKILL);
-    }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status)) << "the child has failed";
-  }
-
-  std::filesystem::path path_;
-};
 
 template <class Index, class K, class V>
 void expect_same(const Index& index, const std::map<K, V>& model) {
@@ -223,37 +184,6 @@ TYPED_TEST(EmptiedIndex, GivesItsSpaceBack) {
 
 // --- Before the inspection of what was opened has ended ---
 
-constexpr U64 kMany = 12'000;  // so many that opening doesn't look at all
-
-template <class T>
-T datum(U64 number) {
-  if constexpr (std::is_same_v<T, U64>)
-    return number;
-  else
-    return "number " + std::to_string(number);
-}
-
-/// Keys in no order.
-template <class T>
-T key_of(U64 i) {
-  return datum<T>(util::hash(i));
-}
-
-template <class P, class K, class V>
-struct Typed {
-  using Key = K;
-  using Value = V;
-  /// With a look at its blocks.
-  struct Index : Tips<P, K, V> {
-    using Tips<P, K, V>::Tips;
-    std::vector<pm::Offset> blocks() const {
-      std::vector<pm::Offset> all;
-      this->engine().for_each_block([&](pm::Offset block) { all.push_back(block); });
-      return all;
-    }
-  };
-};
-
 template <class Typed>
 class OpenedIndex : public TipsTest {
  protected:
@@ -284,12 +214,6 @@ class OpenedIndex : public TipsTest {
   }
 };
 
-template <class P>
-using Integers = Typed<P, U64, U64>;
-template <class P>
-using Strings = Typed<P, std::string, std::string>;
-using OpenedIndexes = ::testing::Types<Integers<perdix::tips::Hash>, Strings<perdix::tips::Hash>,
-                                       Integers<perdix::tips::BTree>, Strings<perdix::tips::BTree>>;
 TYPED_TEST_SUITE(OpenedIndex, OpenedIndexes);
 
 TYPED_TEST(OpenedIndex, AnswersBeforeItIsInspected) {
@@ -417,6 +341,45 @@ TYPED_TEST(VolatileIndex, IsAMap) {
   Word old_key = 0, old = 0;
   for (const auto& [key, value] : model) EXPECT_TRUE(index.erase(key, old_key, old));
   EXPECT_EQ(index.size(), 0U);
+  free_nodes(index);
+}
+
+/// Counts the lines that an operation of an index changes.
+struct Counted : Volatile {
+  static inline std::set<std::uintptr_t> lines;
+  static void add(const void* p, std::size_t bytes) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(p);
+    for (std::uintptr_t at = begin / 64; at <= (begin + bytes - 1) / 64; ++at) lines.insert(at);
+  }
+};
+
+/// Keys of which many have the same hash, as far as a table looks.
+struct CrowdedKeys : IntegerKeys {
+  static std::uint64_t hash(Word key) { return key % 7 == 0 ? util::hash(key) : key; }
+};
+
+template <class Index>
+class CountedIndex : public ::testing::Test {};
+using CountedIndexes =
+    ::testing::Types<HashTable<Counted, CrowdedKeys>, BTree<Counted, CrowdedKeys>>;
+TYPED_TEST_SUITE(CountedIndex, CountedIndexes);
+
+// Else an operation might find no room for an undo record between two stores.
+TYPED_TEST(CountedIndex, ChangesFewLinesAtOnce) {
+  constexpr Word kPairs = 4000;
+  TypeParam index;
+  Word old_key = 0, old = 0;
+  std::size_t most = 0;
+  const auto count = [&](const auto& call) {
+    Counted::lines.clear();
+    call();
+    most = std::max(most, Counted::lines.size());
+  };
+  for (Word key = 0; key < kPairs; ++key) count([&] { index.put(key, key, old); });
+  for (Word key = 0; key < kPairs; ++key) count([&] { index.erase(key, old_key, old); });
+  EXPECT_EQ(index.size(), 0U);
+  EXPECT_LE(most, Uno::kUndoRoom);
+  EXPECT_GT(most, 10U);
   free_nodes(index);
 }
 

@@ -22,13 +22,14 @@ void free(void* block) { Uno::Scope::current().uno().free(block); }
 void undo_log_add(const void* p, std::size_t bytes) { Uno::Scope::current().uno().add(p, bytes); }
 
 Uno::Scope::Scope(Uno& uno) : uno_(uno), outer_(current_scope) {
-  uno.make_room();
+  uno.begin_operation();
   current_scope = this;
 }
 
 Uno::Scope::~Scope() {
   report();
   current_scope = outer_;
+  uno_.end_operation();
 }
 
 Uno::Scope& Uno::Scope::current() {
@@ -40,6 +41,7 @@ Uno::Scope& Uno::Scope::current() {
 /// of each word of it that has changed.
 void Uno::Scope::touch(void* p, std::size_t bytes) {
   if constexpr (pm::kInstrumented) {
+    if (pm::background_work()) return;  // there is no probe
     report();
     auto* const at = static_cast<std::byte*>(p);
     touched_.push_back({at, {at, at + bytes}});
@@ -97,10 +99,24 @@ void Uno::extend(std::vector<pm::Offset>& blocks, std::uint64_t bytes) {
 }
 
 /// Before an operation, so that it need not stop between two stores.
-void Uno::make_room() {
+void Uno::begin_operation() {
   const std::lock_guard lock(mutex_);
-  if (undo_room() - undo_used_ < kUndoRoom) extend(undo_, kUndoBytes);
-  if (memory_room() - memory_used_ < kMemoryRoom) extend(memory_, kMemoryBytes);
+  make_room(operations_ + 1);
+  ++operations_;
+}
+
+void Uno::end_operation() noexcept {
+  const std::lock_guard lock(mutex_);
+  --operations_;
+}
+
+/// With the lock.
+void Uno::make_room(std::uint64_t operations) {
+  const std::uint64_t records = operations * kUndoRoom;
+  while (undo_room() - undo_used_ < records) extend(undo_, kUndoBytes);
+  while (memory_room() - memory_used_ < operations * kMemoryRoom) extend(memory_, kMemoryBytes);
+  logged_.make_room(records);
+  if (lines_.capacity() - lines_.size() < records) lines_.reserve(2 * (lines_.size() + records));
 }
 
 UndoRecord& Uno::undo_at(std::uint64_t place) const {
@@ -141,10 +157,23 @@ void* Uno::allocate(std::size_t bytes) {
   return block;
 }
 
+/// What a plug-in's operation needs in order to go on: it may be between two stores.
+template <class Step>
+void Uno::or_break(Step step) {
+  try {
+    step();
+  } catch (...) {
+    broken_ = true;
+    throw;
+  }
+}
+
 /// Not durable before flush(): until then recovery takes back that the block is out of use.
 void Uno::free(void* block) {
   const std::lock_guard lock(mutex_);
-  if (memory_used_ == memory_room()) extend(memory_, kMemoryBytes);
+  or_break([&] {
+    if (memory_used_ == memory_room()) extend(memory_, kMemoryBytes);
+  });
   std::uint64_t& entry = memory_at(memory_used_++);
   pm().store(entry, pool_.offset(block) | kFreed);
   pm().flush(&entry, sizeof entry);  // with the fence of flush()
@@ -168,16 +197,10 @@ bool Uno::is_fresh(pm::Offset offset) const {
   return offset < block + size;
 }
 
-/// Once in an epoch. Returns whether the line has a record only now.
+/// Once in an epoch. Returns whether the line has a record only now. The caller has made room.
 bool Uno::write_undo(Line line) {
-  if (undo_used_ == undo_room()) extend(undo_, kUndoBytes);
-  lines_.push_back(line);  // before the line counts as logged: either may find no memory
-  try {
-    if (!logged_.insert(line.offset).second) return lines_.pop_back(), false;
-  } catch (...) {
-    lines_.pop_back();
-    throw;
-  }
+  if (!logged_.insert(line.offset)) return false;
+  lines_.push_back(line);
   UndoRecord record{};
   record.offset = line.offset;
   record.size = line.size;
@@ -186,6 +209,7 @@ bool Uno::write_undo(Line line) {
   UndoRecord& to = undo_at(undo_used_);
   pm().copy(&to, &record, sizeof record);
   pm().flush(&to, sizeof record);  // with the fence of add()
+  unfenced_ = true;
   ++undo_used_, ++written_;
   return true;
 }
@@ -194,21 +218,28 @@ bool Uno::write_undo(Line line) {
 void Uno::add(const void* p, std::size_t bytes) {
   Scope::current().touch(const_cast<void*>(p), bytes);
   const std::lock_guard lock(mutex_);
-  const pm::Offset end = pool_.offset(p) + bytes;
-  const std::uint64_t before = undo_used_;
-  for (pm::Offset at = pool_.offset(p); at < end;) {
+  const pm::Offset begin = pool_.offset(p);
+  or_break([&] { log_lines(begin, begin + bytes); });
+  // The plug-in stores next, and any store may reach PM at once.
+  if (unfenced_) pm().fence();
+  unfenced_ = false;
+}
+
+void Uno::log_lines(pm::Offset begin, pm::Offset end) {
+  for (pm::Offset at = begin; at < end;) {
     if (is_fresh(at)) {
       const auto& [block, size] = *std::prev(fresh_.upper_bound(at));
       at = block + size;
       ++saved_;
       continue;
     }
+    // A plug-in of few changes has the room.
+    if (undo_used_ == undo_room() || !logged_.has_room() || lines_.size() == lines_.capacity())
+      make_room(operations_);
     const Line line = line_at(at);
     if (!write_undo(line)) ++saved_;
     at = line.offset + line.size;
   }
-  // The plug-in stores next, and any store may reach PM at once.
-  if (undo_used_ != before) pm().fence();
 }
 
 bool Uno::is_empty() const {

@@ -2,24 +2,30 @@
 // and the reclamation of both.
 //
 //   {
-//     Uno::Scope scope(uno);     // makes room in both logs
+//     Uno::Scope scope(uno);     // makes room in both logs, and in DRAM
 //     plugin.put(...);           // calls allocate(), free(), undo_log_add()
 //   }
 //   if (uno.is_due()) { uno.flush(to); ...; uno.start_epoch(); }
 //
 // Thread-safe: operations of several threads may log at once. flush() and what follows it need all
 // of them to have ended.
+//
+// A plug-in can't take back half of an operation, so none of its stores may find that there is no
+// memory: the room of a Scope is more than any operation of the plug-ins of this release needs. One
+// that needs more gets it if it is to be had; else the index is broken until it is opened again,
+// which rolls it back.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <unordered_set>
 #include <vector>
 
 #include "index/common/problems.h"
 #include "index/tips/layout.h"
+#include "index/tips/line_set.h"
 #include "pm/access.h"
 #include "pm/persist.h"
 #include "pool/open_index.h"
@@ -29,12 +35,18 @@ namespace perdix::detail::index::tips {
 
 class Uno {
  public:
+  // What an operation finds room for. An erase in a B+-tree of eight levels changes three nodes of
+  // ten lines in each.
+  static constexpr unsigned kUndoRoom = 320;   ///< records
+  static constexpr unsigned kMemoryRoom = 32;  ///< entries
+
   /// Looks at the blocks of both logs. Throws corrupt.
   Uno(pool::PoolCore& pool, Header& header);
   Uno(const Uno&) = delete;
   Uno& operator=(const Uno&) = delete;
 
-  /// An operation of a plug-in on this thread. Throws out_of_space if the logs get no room.
+  /// An operation of a plug-in on this thread. Throws out_of_space if the logs get no room, and
+  /// bad_alloc.
   class Scope {
    public:
     explicit Scope(Uno& uno);
@@ -64,6 +76,9 @@ class Uno {
   void* allocate(std::size_t bytes);
   void free(void* block);
   void add(const void* p, std::size_t bytes);
+
+  /// Whether an operation could not go on between two stores.
+  bool is_broken() const { return broken_.load(std::memory_order_relaxed); }
 
   /// Whether nothing was logged since the epoch began.
   bool is_empty() const;
@@ -104,13 +119,15 @@ class Uno {
     std::uint64_t size;
   };
 
-  static constexpr unsigned kUndoRoom = 128;   // records that an operation finds room for
-  static constexpr unsigned kMemoryRoom = 32;  // entries
-
   const pm::Persister& pm() const { return pool_.pm(); }
   std::vector<pm::Offset> blocks_of(pm::Offset first, std::uint64_t bytes) const;
   void extend(std::vector<pm::Offset>& blocks, std::uint64_t bytes);
-  void make_room();
+  void begin_operation();
+  void end_operation() noexcept;
+  void make_room(std::uint64_t operations);
+  void log_lines(pm::Offset begin, pm::Offset end);
+  template <class Step>
+  void or_break(Step step);
   UndoRecord& undo_at(std::uint64_t place) const;
   std::uint64_t& memory_at(std::uint64_t place) const;
   std::uint64_t undo_room() const { return undo_.size() * kUndoPerBlock; }
@@ -131,10 +148,13 @@ class Uno {
   std::vector<pm::Offset> memory_;
   std::uint64_t undo_used_ = 0;
   std::uint64_t memory_used_ = 0;
-  std::unordered_set<pm::Offset> logged_;      // where logged lines begin
+  std::uint64_t operations_ = 0;               // that are running, each with its room
+  bool unfenced_ = false;                      // there is an undo record that may not be durable
+  LineSet logged_;                             // where logged lines begin
   std::vector<Line> lines_;                    // the same, with sizes
   std::map<pm::Offset, std::uint64_t> fresh_;  // blocks of this epoch
   std::uint64_t written_ = 0, saved_ = 0;
+  std::atomic<bool> broken_{false};
 };
 
 }  // namespace perdix::detail::index::tips

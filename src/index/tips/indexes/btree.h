@@ -122,6 +122,9 @@ class BTree {
 
   void renew_locks() { new (&lock_) std::shared_mutex; }
 
+  /// Most puts split no node, and few split more than one.
+  static constexpr PutTakes put_takes() { return {{{sizeof(Node), 2}, {}}}; }
+
   static constexpr unsigned kFanout = 32;
   static constexpr unsigned kLeast = kFanout / 4;
 

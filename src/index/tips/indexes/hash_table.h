@@ -1,5 +1,6 @@
-// A hash table with chains and a readers-writer lock (the paper's HT). It grows and shrinks bucket
-// by bucket: while it does, it has two arrays, and each write moves some buckets into the new one.
+// A hash table with chains and a readers-writer lock (the paper's HT). It grows and shrinks node by
+// node: while it does, it has two arrays, and each write moves some nodes into the new one. The
+// bucket that is being moved has nodes in both.
 //
 // Buckets are chosen by the hash's highest bits. So bucket i becomes 2i and 2i + 1, or the other
 // way round, and a walk by hash ranges goes on where it was though the table has another size.
@@ -7,6 +8,7 @@
 // `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -34,10 +36,10 @@ class HashTable {
       set(link->value, value);
       return true;
     }
-    if (next_ == nullptr && size_ >= array_size(bits_)) begin_moving(bits_ + 1);
     Node* const node = new (Memory::allocate(sizeof(Node))) Node{nullptr, hash, key, value};
     set(link, node);
     set(size_, size_ + 1);
+    if (size_ > array_size(bits_)) try_resize(bits_ + 1);
     return false;
   }
 
@@ -52,7 +54,11 @@ class HashTable {
     set(link, node->next);
     set(size_, size_ - 1);
     Memory::free(node);
-    shrink_if_sparse();
+    if (size_ == 0) {
+      clear();
+    } else if (bits_ > kFirstBits && size_ <= array_size(bits_) / kSparse) {
+      try_resize(bits_ - 1);
+    }
     return true;
   }
 
@@ -64,11 +70,13 @@ class HashTable {
     if (buckets_ == nullptr) return false;
     if (!are_readable(trust)) return trust.damaged();
     const std::uint64_t hash = Keys::hash(key);
-    for (const Node* node = bucket(hash); node != nullptr; node = node->next) {
-      if (!trust.readable(node, sizeof(Node))) return trust.damaged();
-      if (node->hash != hash) continue;
-      if (!trust.key(node->key)) return trust.damaged();
-      if (Keys::equal(node->key, key)) return value = node->value, true;
+    for (const Node* first : chains_of(hash)) {
+      for (const Node* node = first; node != nullptr; node = node->next) {
+        if (!trust.readable(node, sizeof(Node))) return trust.damaged();
+        if (node->hash != hash) continue;
+        if (!trust.key(node->key)) return trust.damaged();
+        if (Keys::equal(node->key, key)) return value = node->value, true;
+      }
     }
     return false;
   }
@@ -82,24 +90,38 @@ class HashTable {
   std::uint64_t walk(std::uint64_t hash, void* context, ShowPair show) const {
     const std::shared_lock guard(lock_);
     if (buckets_ == nullptr) return 0;
-    const bool moved = hash >> (64 - bits_) < moved_;
-    const std::uint64_t bits = moved ? next_bits_ : bits_;
-    const std::uint64_t i = hash >> (64 - bits);
-    for (const Node* node = (moved ? next_ : buckets_)[i]; node != nullptr; node = node->next)
-      if (node->hash >= hash) show(context, node->key, node->value);
-    return (i + 1) << (64 - bits);
+    const std::uint64_t i = hash >> (64 - bits_);
+    const auto show_chain = [&](const Node* node) {
+      for (; node != nullptr; node = node->next)
+        if (node->hash >= hash && node->hash >> (64 - bits_) == i)
+          show(context, node->key, node->value);
+    };
+    if (i >= moved_) show_chain(buckets_[i]);
+    if (next_ != nullptr && i <= moved_) {
+      const std::uint64_t last = i << (64 - bits_) | ~std::uint64_t{0} >> bits_;
+      for (std::uint64_t n = next_index(i << (64 - bits_)); n <= next_index(last); ++n)
+        show_chain(next_[n]);
+    }
+    return (i + 1) << (64 - bits_);
   }
 
   bool inspect(Inspector& inspector) const {
     if (buckets_ == nullptr) return size_ == 0 && next_ == nullptr && bits_ == kFirstBits;
     if (!has_sound_sizes() || !inspector.node(buckets_, array_bytes(bits_))) return false;
     std::uint64_t pairs = 0;
-    for (std::uint64_t i = moved_; i < array_size(bits_); ++i)
-      if (!inspect_chain(inspector, buckets_[i], i, bits_, pairs)) return false;
+    for (std::uint64_t i = moved_; i < array_size(bits_); ++i) {
+      const auto belongs = [&](const Node& node) { return node.hash >> (64 - bits_) == i; };
+      if (!inspect_chain(inspector, buckets_[i], belongs, pairs)) return false;
+    }
     return (next_ == nullptr || inspect_next(inspector, pairs)) && pairs == size_;
   }
 
   void renew_locks() { new (&lock_) std::shared_mutex; }
+
+  /// A node; the first one has an array made, and larger ones are done without.
+  static constexpr PutTakes put_takes() {
+    return {{{sizeof(Node), 1}, {array_bytes(kFirstBits), 1}}};
+  }
 
  private:
   struct Node {
@@ -110,10 +132,13 @@ class HashTable {
   };
 
   static constexpr unsigned kFirstBits = 3, kMostBits = 40;
-  static constexpr unsigned kAtOnce = 8;  // buckets that a write moves
+  static constexpr unsigned kAtOnce = 16;      // nodes or empty buckets that a write moves
+  static constexpr std::uint64_t kSparse = 4;  // buckets for a pair
 
-  static std::uint64_t array_size(std::uint64_t bits) { return std::uint64_t{1} << bits; }
-  static std::size_t array_bytes(std::uint64_t bits) { return array_size(bits) * sizeof(Node*); }
+  static constexpr std::uint64_t array_size(std::uint64_t bits) { return std::uint64_t{1} << bits; }
+  static constexpr std::size_t array_bytes(std::uint64_t bits) {
+    return array_size(bits) * sizeof(Node*);
+  }
 
   static Node** new_array(std::uint64_t bits) {
     auto* const array = static_cast<Node**>(Memory::allocate(array_bytes(bits)));
@@ -129,8 +154,7 @@ class HashTable {
   }
 
   bool has_sound_sizes() const {
-    const bool sound = bits_ >= kFirstBits && bits_ <= kMostBits && moved_ < array_size(bits_) &&
-                       moved_ % kAtOnce == 0;
+    const bool sound = bits_ >= kFirstBits && bits_ <= kMostBits && moved_ < array_size(bits_);
     if (!sound || next_ == nullptr) return sound && moved_ == 0;
     return next_bits_ >= kFirstBits && (next_bits_ == bits_ + 1 || next_bits_ + 1 == bits_);
   }
@@ -142,34 +166,38 @@ class HashTable {
            (next_ == nullptr || trust.holds(next_, array_bytes(next_bits_)));
   }
 
-  Node*& bucket(std::uint64_t hash) const {
+  std::uint64_t next_index(std::uint64_t hash) const { return hash >> (64 - next_bits_); }
+
+  /// The first nodes of the chains where a hash may be.
+  std::array<Node*, 2> chains_of(std::uint64_t hash) const {
     const std::uint64_t i = hash >> (64 - bits_);
-    return i < moved_ ? next_[hash >> (64 - next_bits_)] : buckets_[i];
+    return {i >= moved_ ? buckets_[i] : nullptr,
+            next_ != nullptr && i <= moved_ ? next_[next_index(hash)] : nullptr};
+  }
+
+  static Node** find_in_chain(Node** link, std::uint64_t hash, Word key) {
+    while (*link != nullptr && !((*link)->hash == hash && Keys::equal((*link)->key, key)))
+      link = &(*link)->next;
+    return link;
   }
 
   /// The link to the key's node; to null if it has none.
   Node*& find_link(std::uint64_t hash, Word key) const {
-    Node** link = &bucket(hash);
-    while (*link != nullptr && !((*link)->hash == hash && Keys::equal((*link)->key, key)))
-      link = &(*link)->next;
-    return *link;
+    const std::uint64_t i = hash >> (64 - bits_);
+    if (i >= moved_) {
+      Node** const link = find_in_chain(&buckets_[i], hash, key);
+      if (*link != nullptr || next_ == nullptr || i > moved_) return *link;
+    }
+    return *find_in_chain(&next_[next_index(hash)], hash, key);
   }
 
-  void begin_moving(std::uint64_t bits) {
-    set(next_, new_array(bits));
-    set(next_bits_, bits);
-  }
-
-  /// Tries it now and then: there may be no memory, and pairs move with writes only.
-  void shrink_if_sparse() {
-    constexpr std::uint64_t kSparse = 4;  // buckets for a pair
-    if (size_ == 0) return clear();
-    const std::uint64_t tried_at = array_size(bits_ - kFirstBits);
-    if (next_ != nullptr || bits_ == kFirstBits || size_ % tried_at != 0 ||
-        size_ > array_size(bits_) / kSparse)
-      return;
+  /// Now and then: there may be no memory, and nodes move with writes only.
+  void try_resize(std::uint64_t bits) {
+    if (next_ != nullptr || bits > kMostBits || size_ % array_size(bits_ - kFirstBits) > 1) return;
     try {
-      begin_moving(bits_ - 1);
+      Node** const array = new_array(bits);
+      set(next_, array);
+      set(next_bits_, bits);
     } catch (const std::exception&) {  // it stays as large as it is
     }
   }
@@ -188,18 +216,17 @@ class HashTable {
   }
 
   void move_some() {
-    for (unsigned i = 0; i < kAtOnce && next_ != nullptr; ++i) move_bucket();
+    for (unsigned i = 0; i < kAtOnce && next_ != nullptr; ++i) move_one();
   }
 
-  void move_bucket() {
-    for (Node* node = buckets_[moved_]; node != nullptr;) {
-      Node* const next = node->next;
-      Node*& to = next_[node->hash >> (64 - next_bits_)];
+  void move_one() {
+    if (Node* const node = buckets_[moved_]) {
+      Node*& to = next_[next_index(node->hash)];
+      set(buckets_[moved_], node->next);
       set(node->next, to);
       set(to, node);
-      node = next;
+      return;
     }
-    set(buckets_[moved_], nullptr);
     set(moved_, moved_ + 1);
     if (moved_ < array_size(bits_)) return;
     release(buckets_);
@@ -209,21 +236,23 @@ class HashTable {
     set(moved_, 0);
   }
 
-  /// The array that buckets are being moved to: it has none of those that come next.
+  /// The array that nodes are being moved to: it has none of the buckets that come next.
   bool inspect_next(Inspector& inspector, std::uint64_t& pairs) const {
     if (!inspector.node(next_, array_bytes(next_bits_))) return false;
     for (std::uint64_t i = 0; i < array_size(next_bits_); ++i) {
-      const bool filled = i << (64 - next_bits_) >> (64 - bits_) < moved_;
-      if (!filled && next_[i] != nullptr) return false;
-      if (!inspect_chain(inspector, next_[i], i, next_bits_, pairs)) return false;
+      const auto belongs = [&](const Node& node) {
+        return next_index(node.hash) == i && node.hash >> (64 - bits_) <= moved_;
+      };
+      if (!inspect_chain(inspector, next_[i], belongs, pairs)) return false;
     }
     return true;
   }
 
-  static bool inspect_chain(Inspector& inspector, const Node* node, std::uint64_t bucket,
-                            std::uint64_t bits, std::uint64_t& pairs) {
+  template <class Belongs>
+  static bool inspect_chain(Inspector& inspector, const Node* node, Belongs belongs,
+                            std::uint64_t& pairs) {
     for (; node != nullptr; node = node->next, ++pairs) {
-      if (!inspector.node(node, sizeof(Node)) || node->hash >> (64 - bits) != bucket) return false;
+      if (!inspector.node(node, sizeof(Node)) || !belongs(*node)) return false;
       if (!inspector.pair(node->key, node->value) || Keys::hash(node->key) != node->hash)
         return false;
     }
@@ -232,8 +261,9 @@ class HashTable {
 
   mutable std::shared_mutex lock_;  // guards what follows
   Node** buckets_ = nullptr;
-  Node** next_ = nullptr;    // null: no pairs are being moved
-  std::uint64_t moved_ = 0;  // buckets of which the pairs are in next_; whole groups of kAtOnce
+  Node** next_ = nullptr;  // null: no pairs are being moved
+  std::uint64_t moved_ =
+      0;  // buckets of which all pairs are in next_; the one behind is on the way
   std::uint64_t bits_ = kFirstBits;
   std::uint64_t next_bits_ = 0;  // of next_
   std::uint64_t size_ = 0;

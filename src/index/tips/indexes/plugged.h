@@ -22,6 +22,7 @@ constexpr Plugin plugin_of(std::string_view name) {
   plugin.name = name;
   plugin.ordered = OrderedIndexClass<Index>;
   plugin.object_bytes = sizeof(Index);
+  plugin.put_takes = Index::put_takes();
   plugin.create = [](void* index) { new (index) Index(); };
   plugin.renew_locks = [](void* index) { static_cast<Index*>(index)->renew_locks(); };
   plugin.put = [](void* index, Word key, Word value, Word* old) {

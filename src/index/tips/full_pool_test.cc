@@ -1,0 +1,367 @@
+// Full pools: what was acknowledged finds its space, erases need none, and the parts that see to
+// it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <latch>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "alloc/session.h"
+#include "index/tips/line_set.h"
+#include "index/tips/plugins.h"
+#include "index/tips/reserve.h"
+#include "index/tips/test_tips.h"
+#include "pool/pool_core.h"
+#include "util/random.h"
+
+namespace perdix::detail::index::tips {
+namespace {
+
+template <class Typed>
+class FullPool : public TipsTest {
+ protected:
+  using Index = typename Typed::Index;
+  using Key = typename Typed::Key;
+  using Value = typename Typed::Value;
+
+  Pool open_small() const {
+    PoolOptions options;
+    options.max_size = std::uint64_t{16} << 20;
+    options.durability = Durability::process;
+    return Pool::open_or_create(path_, options);
+  }
+
+  /// Puts until there is no space. Notes what was acknowledged.
+  static void fill(Index& index, U64 first, const std::function<void(U64)>& note) {
+    try {
+      for (U64 i = first;; ++i) {
+        index.put(key_of<Key>(i), datum<Value>(i));
+        note(i);
+      }
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::out_of_space);
+    }
+  }
+};
+
+TYPED_TEST_SUITE(FullPool, OpenedIndexes);
+
+/// Takes all that is free in a pool behind the back of its indexes, until it gives it back.
+class Hog {
+ public:
+  explicit Hog(pool::PoolCore& pool)
+      : pool_(pool), handle_(pool.open_index("hog", "fastfair", Kind::u64, Kind::u64)) {}
+
+  void take_everything() {
+    for (std::uint64_t size = alloc::kChunkSize; size >= 16; size -= std::max(size / 3, U64{16})) {
+      try {
+        for (;;) take(size);
+      } catch (const Error& error) {
+        ASSERT_EQ(error.code(), Errc::out_of_space);
+      }
+    }
+  }
+
+  void give_back() {
+    while (handle_.root() != 0) {
+      alloc::Session session = pool_.allocator().session();
+      session.free_unread(handle_.root());
+      session.commit(pm::set_word(handle_.root(), *pool_.at<U64>(handle_.root())));
+    }
+  }
+
+  pm::Offset take(std::uint64_t size) {
+    alloc::Session session = pool_.allocator().session();
+    const pm::Offset block = session.reserve(size);
+    pool_.pm().store(*pool_.at<U64>(block), handle_.root());
+    pool_.pm().persist(pool_.at<U64>(block), sizeof(U64));
+    session.commit(pm::set_word(handle_.root(), block));
+    return block;
+  }
+
+ private:
+  pool::PoolCore& pool_;
+  pool::IndexHandle handle_;
+};
+
+/// Keeps the pool's background thread from doing anything.
+class BusyBackground {
+ public:
+  explicit BusyBackground(pool::PoolCore& pool)
+      : job_(pool.background(), [this] { ended_.wait(); }) {
+    job_.request();
+  }
+  ~BusyBackground() { ended_.count_down(); }
+
+ private:
+  std::latch ended_{1};
+  pool::Background::Job job_;
+};
+
+// By threads that have no log yet, of keys that need long records, and one after another.
+TYPED_TEST(FullPool, TakesEveryErase) {
+  const Pool pool = this->open_small();
+  {
+    Hog hog(*pool.core());
+    for (int i = 0; i < 5; ++i) hog.take(std::uint64_t{2} << 20);
+  }
+  U64 pairs = 0;
+  {
+    typename TypeParam::Index index(pool, "t");
+    std::vector<typename TypeParam::Key> long_keys;
+    if constexpr (std::is_same_v<typename TypeParam::Key, std::string>)
+      for (char c = 'a'; c < 'e'; ++c) long_keys.push_back(std::string(kMaxKeySize, c));
+    for (const auto& key : long_keys) index.put(key, datum<typename TypeParam::Value>(0));
+    this->fill(index, 0, [&](U64 i) { pairs = i + 1; });
+    EXPECT_GT(pairs, 5000U);
+    for (U64 thread = 0; thread < 2 * kLogs; ++thread) {
+      std::thread([&] {
+        for (U64 i = thread; i < pairs; i += 2 * kLogs)
+          ASSERT_TRUE(index.erase(key_of<typename TypeParam::Key>(i)));
+      }).join();
+    }
+    for (const auto& key : long_keys) EXPECT_TRUE(index.erase(key));
+    EXPECT_EQ(index.size(), 0U);
+    U64 again = 0;
+    this->fill(index, 0, [&](U64 i) { again = i + 1; });
+    EXPECT_GT(again, pairs / 10 * 9);
+  }
+  Hog(*pool.core()).give_back();
+  EXPECT_TRUE(pool.check().ok());
+}
+
+// Whatever else takes the space of the pool: what the logs hold finds its own, also after the
+// process has died.
+TYPED_TEST(FullPool, ReplaysWhatItHasTaken) {
+  constexpr U64 kPairs = 2000, kLogged = 700;
+  const auto work = [&](const Pool& pool) {
+    auto index = std::make_unique<typename TypeParam::Index>(pool, "t");
+    for (U64 i = 0; i < kPairs; ++i)
+      index->put(key_of<typename TypeParam::Key>(i), datum<typename TypeParam::Value>(i));
+    index->size();
+    const BusyBackground busy(*pool.core());
+    for (U64 i = kPairs; i < kPairs + kLogged; ++i)
+      index->put(key_of<typename TypeParam::Key>(i), datum<typename TypeParam::Value>(i));
+    for (U64 i = 0; i < kPairs; i += 9)
+      EXPECT_TRUE(index->erase(key_of<typename TypeParam::Key>(i)));
+    Hog(*pool.core()).take_everything();
+    return index;
+  };
+  const auto expect_all = [](const typename TypeParam::Index& index) {
+    for (const bool replayed : {false, true}) {
+      for (U64 i = 0; i < kPairs + kLogged; ++i) {
+        const bool gone = i < kPairs && i % 9 == 0;
+        ASSERT_EQ(index.get(key_of<typename TypeParam::Key>(i)),
+                  gone ? std::nullopt : std::optional(datum<typename TypeParam::Value>(i)))
+            << i << ' ' << replayed;
+      }
+      EXPECT_EQ(index.size(), kPairs - (kPairs + 8) / 9 + kLogged);
+      EXPECT_EQ(index.pending(), 0U);
+    }
+  };
+  for (const bool dies : {false, true}) {
+    std::filesystem::remove(this->path_);
+    if (dies) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        const Pool pool = this->open_small();
+        const auto index = work(pool);
+        ::kill(::getpid(), SIGKILL);
+      }
+      int status = 0;
+      ASSERT_EQ(::waitpid(child, &status, 0), child);
+      ASSERT_TRUE(WIFSIGNALED(status)) << "the child has failed";
+    } else {
+      const Pool pool = this->open_small();
+      expect_all(*work(pool));
+    }
+    const Pool pool = this->open_small();
+    expect_all(typename TypeParam::Index(pool, "t"));
+    Hog(*pool.core()).give_back();
+    EXPECT_TRUE(pool.check().ok());
+  }
+}
+
+// --- An operation that finds no room halfway ---
+
+constexpr U64 kBad = 1 << 20;
+constexpr U64 kBadLines = 2 * kUndoPerBlock;
+const std::byte* bad_lines = nullptr;  // plug-ins know no context
+
+/// A tree of which one put changes more lines than any operation may count on.
+const Plugin& greedy_plugin() {
+  static const Plugin plugin = [] {
+    Plugin greedy = *look_up_plugin("btree", Kind::u64);
+    greedy.put = [](void* index, Word key, Word value, Word* old) {
+      const bool there = look_up_plugin("btree", Kind::u64)->put(index, key, value, old);
+      for (U64 i = 0; key == kBad && i < kBadLines; ++i)
+        undo_log_add(bad_lines + i * pm::kLineSize, pm::kLineSize);
+      return there;
+    };
+    return greedy;
+  }();
+  return plugin;
+}
+
+class BrokenIndex : public TipsTest {
+ protected:
+  static constexpr U64 kKeys = 100;
+  static constexpr Kinds kKinds{Kind::u64, Kind::u64};
+
+  static void put(Core& core, U64 key) {
+    const std::string text(Raw<U64>(key).bytes());
+    core.write(Operation::put, text, text, nullptr, nullptr);
+  }
+  static bool has(const Core& core, U64 key) {
+    const std::string text(Raw<U64>(key).bytes());
+    return core.get(text, [](std::string_view) {});
+  }
+
+  PoolOptions options_ = [] {
+    PoolOptions options;
+    options.max_size = std::uint64_t{16} << 20;
+    options.durability = Durability::process;
+    return options;
+  }();
+};
+
+TEST_F(BrokenIndex, IsWholeWhenItIsOpenedAgain) {
+  const Pool pool = Pool::create(path_, options_);
+  Hog hog(*pool.core());
+  bad_lines = pool.core()->at<std::byte>(hog.take(kBadLines * pm::kLineSize));
+  const auto handle = pool.core()->open_index("t", "tips:btree", Kind::u64, Kind::u64);
+  {
+    Core core(*pool.core(), handle.root(), greedy_plugin(), kKinds, false);
+    for (U64 key = 0; key < kKeys; ++key) put(core, key);
+    core.catch_up();
+    const BusyBackground busy(*pool.core());
+    put(core, kBad);
+    hog.take_everything();
+    for (int i = 0; i < 2; ++i) {
+      try {
+        core.catch_up();
+        ADD_FAILURE() << "the undo log grows in a full pool";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Errc::out_of_space);
+      }
+    }
+    EXPECT_THROW(has(core, kKeys), Error);
+  }
+  Core core(*pool.core(), handle.root(), *look_up_plugin("btree", Kind::u64), kKinds, false);
+  for (U64 key = 0; key < kKeys; ++key) EXPECT_TRUE(has(core, key));
+  EXPECT_EQ(core.size(), kKeys + 1);
+  EXPECT_TRUE(has(core, kBad));
+  EXPECT_TRUE(core.check().ok());
+  hog.give_back();
+}
+
+// --- The parts that keep space and memory ---
+
+TEST(LineSetTest, FindsRoomForWhatWasAnnounced) {
+  LineSet set;
+  std::set<pm::Offset> model;
+  util::Random random(1);
+  for (int round = 0; round < 50; ++round) {
+    const std::size_t count = random.below(100);
+    set.make_room(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      ASSERT_TRUE(set.has_room());
+      const pm::Offset line = 64 * (1 + random.below(3000));
+      EXPECT_EQ(set.insert(line), model.insert(line).second);
+    }
+    if (round % 20 == 19) set.clear(), model.clear();
+  }
+}
+
+class ReserveTest : public TipsTest {
+ protected:
+  static constexpr U64 kSmall = 48;
+  static constexpr U64 kInASpan = alloc::kSizeClasses[alloc::size_class_of(kSmall)].blocks;
+
+  static Need need(U64 bytes, unsigned count) {
+    Need need;
+    need.add(bytes, count);
+    return need;
+  }
+  static unsigned blocks(const Reserve& reserve) {
+    unsigned count = 0;
+    reserve.for_each_block([&](pm::Offset) { ++count; });
+    return count;
+  }
+
+  Pool pool_ = open();
+  Header& header_ = header(pool_);
+
+ private:
+  /// In a block that no index has.
+  static Header& header(const Pool& pool) {
+    alloc::Session session = pool.core()->allocator().session();
+    static constexpr U64 kBytes = 2 * sizeof(Header);
+    const pm::Offset block = session.reserve(kBytes);
+    auto* const header = pool.core()->at<Header>(block);
+    *header = Header{};
+    session.commit(pm::set_word(header[1].magic, 1));
+    return *header;
+  }
+};
+
+TEST_F(ReserveTest, HasASpanForEachClassAndWhatFillsIt) {
+  Reserve reserve(*pool_.core(), header_);
+  using Answer = Reserve::Answer;
+  EXPECT_EQ(Reserve::Admission(reserve, need(kSmall, 1)).answer(), Answer::admitted);
+  EXPECT_EQ(blocks(reserve), 1U);
+  for (U64 i = 0; i <= kInASpan; ++i) {
+    EXPECT_EQ(blocks(reserve), 1U) << i;
+    Reserve::Admission admission(reserve, need(kSmall, 1));
+    EXPECT_EQ(admission.answer(), Answer::admitted);
+    admission.keep();
+  }
+  EXPECT_EQ(blocks(reserve), 2U);
+  {
+    const Reserve::Admission other(reserve, need(1000, 1));
+    EXPECT_EQ(blocks(reserve), 3U);
+    reserve.release_spare();
+    EXPECT_EQ(blocks(reserve), 3U);
+  }
+  reserve.release_spare();
+  EXPECT_EQ(blocks(reserve), 2U);
+  reserve.settle(need(kSmall, 1));
+  reserve.release_spare();
+  EXPECT_EQ(blocks(reserve), 1U);
+  EXPECT_EQ(Reserve::Admission(reserve, need(alloc::kLargestClass + 1, 1)).answer(),
+            Answer::no_space);
+  reserve.settle(need(kSmall, kInASpan));
+  reserve.release_spare();
+  EXPECT_EQ(blocks(reserve), 0U);
+}
+
+TEST_F(ReserveTest, OutlivesItsProcessAndIsSpentOnce) {
+  {
+    Reserve reserve(*pool_.core(), header_);
+    Reserve::Admission admission(reserve, need(kSmall, 3 * kInASpan));
+    admission.keep();
+  }
+  Reserve reserve(*pool_.core(), header_);
+  EXPECT_EQ(blocks(reserve), 3U);
+  reserve.admit_logged(need(kSmall, 2 * kInASpan));
+  reserve.release_spare();
+  EXPECT_EQ(blocks(reserve), 2U);
+  EXPECT_TRUE(reserve.spend());
+  EXPECT_TRUE(reserve.spend());
+  EXPECT_FALSE(reserve.spend());
+}
+
+TEST_F(ReserveTest, LetsPutsWaitOnceItIsLarge) {
+  Reserve reserve(*pool_.core(), header_);
+  using Answer = Reserve::Answer;
+  EXPECT_EQ(Reserve::Admission(reserve, need(kSmall, 1000 * kInASpan)).answer(), Answer::wait);
+  EXPECT_EQ(Reserve::Admission(reserve, need(kSmall, 1)).answer(), Answer::admitted);
+}
+
+}  // namespace
+}  // namespace perdix::detail::index::tips

@@ -1,0 +1,138 @@
+// Space that a Tips index keeps for its replay, so that a write that was acknowledged is never
+// without it in a full pool.
+//
+//   Reserve::Admission admission(reserve, need);  // a put, before it is logged
+//   if (!admission) ...                           // it goes into the index within its call
+//   admission.keep();                             // it is logged, and waits for its replay
+//   ...
+//   while (!replay()) if (!reserve.spend()) ...   // the pool is full: gives it a part of the space
+//   reserve.settle(need);                         // it was replayed
+//
+// The reserve consists of allocated blocks of the size of a span, which a lane of the allocator
+// divides into blocks of one size class. So it counts the blocks of each class that all waiting
+// puts need, and has as many spans as these fill. It is in PM: after a crash it is there before the
+// first replay.
+//
+// Thread-safe.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "alloc/size_class.h"
+#include "index/tips/layout.h"
+#include "pool/open_index.h"
+#include "pool/pool_core.h"
+
+namespace perdix::detail::index::tips {
+
+/// The blocks that a put may need.
+class Need {
+ public:
+  void add(std::uint64_t bytes, unsigned count) {
+    if (bytes > alloc::kLargestClass) {
+      has_large_ = true;
+    } else {
+      parts_[used_++] = {alloc::size_class_of(bytes), count};
+    }
+  }
+
+  /// Whether it needs more than spans.
+  bool has_large() const { return has_large_; }
+
+  template <class Use>
+  void for_each(Use use) const {
+    for (unsigned i = 0; i < used_; ++i) use(parts_[i].size_class, parts_[i].count);
+  }
+
+ private:
+  static constexpr unsigned kMostParts = 4;  // key, value, two kinds of nodes
+
+  struct Part {
+    unsigned size_class;
+    unsigned count;
+  };
+
+  std::array<Part, kMostParts> parts_{};
+  unsigned used_ = 0;
+  bool has_large_ = false;
+};
+
+class Reserve {
+ public:
+  /// Looks at the blocks. Throws corrupt.
+  Reserve(pool::PoolCore& pool, Header& header);
+  Reserve(const Reserve&) = delete;
+  Reserve& operator=(const Reserve&) = delete;
+
+  enum class Answer {
+    admitted,
+    wait,      ///< too many puts wait for their replay
+    no_space,  ///< the pool has none for the reserve, or the need is not one of spans
+  };
+
+  /// What a put needs, until keep() or the end.
+  class Admission {
+   public:
+    Admission(Reserve& reserve, const Need& need)
+        : reserve_(reserve), need_(need), answer_(reserve.admit(need)) {}
+    ~Admission() {
+      if (answer_ == Answer::admitted && !kept_) reserve_.settle(need_);
+    }
+    Admission(const Admission&) = delete;
+    Admission& operator=(const Admission&) = delete;
+
+    Answer answer() const { return answer_; }
+    void keep() { kept_ = true; }
+
+   private:
+    Reserve& reserve_;
+    const Need need_;
+    const Answer answer_;
+    bool kept_ = false;
+  };
+
+  /// A put that was logged before this opening: it is admitted, whatever there is.
+  void admit_logged(const Need& need) noexcept { change(need, true); }
+
+  /// A put has been replayed.
+  void settle(const Need& need) noexcept { change(need, false); }
+
+  /// Frees a block. False if there is none.
+  bool spend();
+
+  /// Frees the blocks that waiting puts do not need.
+  void release_spare();
+
+  /// Frees all blocks. The index is going.
+  void release();
+
+  void for_each_block(const pool::BlockVisitor& visit) const;
+
+ private:
+  static constexpr std::int64_t kMostBlocks = 64;
+
+  Answer admit(const Need& need);
+  void change(const Need& need, bool more) noexcept;
+  bool is_enough() const { return needed_.load() <= held_.load(); }
+  Answer grow();
+  void push();
+  void pop();
+
+  const pm::Persister& pm() const { return pool_.pm(); }
+
+  pool::PoolCore& pool_;
+  Header& header_;
+
+  mutable std::mutex mutex_;  // guards the chain
+  unsigned passes_ = 0;       // calls of grow() that do not try, since one has found no space
+
+  std::atomic<std::int64_t> held_{0};    // blocks of the chain
+  std::atomic<std::int64_t> needed_{0};  // spans for all that is counted below
+  std::array<std::atomic<std::int64_t>, alloc::kClasses> counts_{};  // blocks
+};
+
+}  // namespace perdix::detail::index::tips

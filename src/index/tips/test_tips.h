@@ -1,0 +1,99 @@
+// What the tests of Tips share: a pool whose processes die, and indexes of all types.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <perdix/tips.h>
+
+#include "index/tips/map.h"
+#include "util/hash.h"
+
+namespace perdix::detail::index::tips {
+
+using U64 = std::uint64_t;
+
+/// A pool whose file outlives processes that open it.
+class TipsTest : public ::testing::Test {
+ protected:
+  TipsTest() : path_(fmt::format("/dev/shm/perdix-tips-{}.pool", ::getpid())) {
+    std::filesystem::remove(path_);
+  }
+  ~TipsTest() override { std::filesystem::remove(path_); }
+
+  Pool open() const {
+    PoolOptions options;
+    options.max_size = std::uint64_t{1} << 30;
+    return Pool::open_or_create(path_, options);
+  }
+
+  /// Runs work(pool) in a process that is killed when it has returned.
+  template <class Work>
+  void die_after(Work work) const {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const Pool pool = open();
+      work(pool);
+      ::kill(::getpid(), SIGKILL);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child has failed";
+  }
+
+  std::filesystem::path path_;
+};
+
+inline constexpr U64 kMany = 12'000;  // so many that opening doesn't look at all
+
+template <class T>
+T datum(U64 number) {
+  if constexpr (std::is_same_v<T, U64>)
+    return number;
+  else
+    return "number " + std::to_string(number);
+}
+
+/// Keys in no order.
+template <class T>
+T key_of(U64 i) {
+  return datum<T>(util::hash(i));
+}
+
+template <class P, class K, class V>
+struct Typed {
+  using Key = K;
+  using Value = V;
+  /// With a look at its blocks.
+  struct Index : Tips<P, K, V> {
+    using Tips<P, K, V>::Tips;
+    std::vector<pm::Offset> blocks() const {
+      std::vector<pm::Offset> all;
+      this->engine().for_each_block([&](pm::Offset block) { all.push_back(block); });
+      return all;
+    }
+    unsigned pending() const {
+      unsigned count = 0;
+      this->engine().core().for_each_pending([&](const Entry&) { ++count; });
+      return count;
+    }
+  };
+};
+
+template <class P>
+using Integers = Typed<P, U64, U64>;
+template <class P>
+using Strings = Typed<P, std::string, std::string>;
+using OpenedIndexes = ::testing::Types<Integers<perdix::tips::Hash>, Strings<perdix::tips::Hash>,
+                                       Integers<perdix::tips::BTree>, Strings<perdix::tips::BTree>>;
+
+}  // namespace perdix::detail::index::tips
