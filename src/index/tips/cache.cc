@@ -37,6 +37,9 @@ void Cache::add(Bucket& bucket, Entry& entry, Entry* old) noexcept {
 }
 
 void Cache::unlink(Bucket& bucket, Entry& entry) noexcept {
+  // A walk that has read this finds what was linked before; one that has not, and misses what is
+  // unlinked next, sees it afterwards.
+  bucket.unlinks.fetch_add(1, std::memory_order_release);
   std::atomic<Entry*>* link = &bucket.head;
   while (link->load(std::memory_order_relaxed) != &entry)
     link = &link->load(std::memory_order_relaxed)->next;

@@ -25,6 +25,7 @@ class Cache {
 
   struct Bucket {
     util::SpinLock lock;
+    std::atomic<std::uint32_t> unlinks{0};  // how often an entry was taken out; with the lock
     std::atomic<Entry*> head{nullptr};
   };
 
@@ -37,7 +38,17 @@ class Cache {
   Bucket& bucket(std::uint64_t hash) { return buckets_[hash >> shift_]; }
   const Bucket& bucket(std::uint64_t hash) const { return buckets_[hash >> shift_]; }
 
-  /// In a Guard, or with the bucket's lock: the entry of the key; null if it has none.
+  /// In a Guard: the entry of the key; null if there was a moment of the call when it had none. A
+  /// walk that an unlinking meets may see neither a key's new entry, ahead of it, nor the old one.
+  static const Entry* look_up(const Bucket& bucket, std::uint64_t hash, std::string_view key) {
+    for (;;) {
+      const std::uint32_t unlinks = bucket.unlinks.load(std::memory_order_acquire);
+      if (const Entry* entry = find(bucket, hash, key)) return entry;
+      if (bucket.unlinks.load(std::memory_order_acquire) == unlinks) return nullptr;
+    }
+  }
+
+  /// With the bucket's lock: the entry of the key; null if it has none.
   static Entry* find(const Bucket& bucket, std::uint64_t hash, std::string_view key) {
     for (Entry* entry = bucket.head.load(std::memory_order_acquire); entry != nullptr;
          entry = entry->next.load(std::memory_order_acquire))

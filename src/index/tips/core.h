@@ -83,7 +83,7 @@ class Core {
   bool get(std::string_view key, const Use& use) const {
     const epoch::Guard guard;
     const std::uint64_t hash = hash_of(key);
-    if (const Entry* entry = Cache::find(cache_->bucket(hash), hash, key)) {
+    if (const Entry* entry = Cache::look_up(cache_->bucket(hash), hash, key)) {
       if (entry->operation() == Operation::erase) return false;
       use(entry->value());
       return true;
