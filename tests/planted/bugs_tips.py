@@ -1,6 +1,6 @@
 """Bugs of Tips and of the indexes that are plugged into it."""
 
-from bug import Bug
+from bug import Bug, schedules, unit
 
 HASH = ("tips:hash:u64:u64", "tips:hash")
 HASH_STRINGS = ("tips:hash:bytes:bytes", "tips:hash")
@@ -298,5 +298,15 @@ BUGS = [
         "    if (i >= moved_) {\n",
         "    if ({planted} || i >= moved_) {\n",
         HASH,
+    ),
+    Bug(
+        "tips: a lookup trusts a walk that an unlinking has met",
+        "src/index/tips/cache.h",
+        "      if (bucket.unlinks.load(std::memory_order_acquire) == unlinks) return nullptr;\n",
+        "      if ({planted} || bucket.unlinks.load() == unlinks) return nullptr;\n",
+        (
+            schedules("--engine tips:btree --domain memory_controller --reopen"),
+            unit("src/index/tips/tips_test", "CacheTest.FindsAKeyWhileItsEntryIsReplaced"),
+        ),
     ),
 ]

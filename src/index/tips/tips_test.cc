@@ -2,12 +2,16 @@
 // outside of a ring, indexes that grow, and what opening finds after a process has died.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "epoch/guard.h"
 #include "index/tips/cache.h"
 #include "index/tips/indexes/btree.h"
 #include "index/tips/indexes/hash_table.h"
@@ -457,6 +461,32 @@ TEST(CacheTest, KeepsWhatIsQueuedAndFewOfTheRest) {
     unsigned left = 0;
     for (U64 i = 0; i < 40; ++i) left += found(i) ? 1 : 0;
     EXPECT_EQ(left, Cache::kMostOfChain - 1);
+  }
+  reclaimer.drain();
+}
+
+TEST(CacheTest, FindsAKeyWhileItsEntryIsReplaced) {
+  epoch::Reclaimer reclaimer;
+  {
+    Cache cache(reclaimer, 1);
+    Cache::Bucket& bucket = cache.bucket(0);
+    const auto put = [&](std::string_view key) {
+      const std::lock_guard lock(bucket.lock);
+      cache.add(bucket, *Entry::make(Operation::put, 0, key, "v"), Cache::find(bucket, 0, key));
+    };
+    for (const std::string_view key : {"a", "b", "c"}) put(key);
+    std::atomic<bool> done{false};
+    std::thread writer([&] {
+      for (int i = 0; i < 300'000; ++i) put(i % 2 == 0 ? "a" : "b");
+      done = true;
+    });
+    U64 missed = 0;
+    while (!done) {
+      const epoch::Guard guard;
+      missed += Cache::look_up(bucket, 0, "a") == nullptr ? 1 : 0;
+    }
+    writer.join();
+    EXPECT_EQ(missed, 0U);
   }
   reclaimer.drain();
 }
