@@ -42,6 +42,12 @@ struct Hash {
   using Order = Unordered;
 };
 
+/// A binary search tree with a readers-writer lock.
+struct Bst {
+  static constexpr std::string_view kEngine = "tips:bst";
+  using Order = Ordered;
+};
+
 /// A B+-tree with a readers-writer lock.
 struct BTree {
   static constexpr std::string_view kEngine = "tips:btree";

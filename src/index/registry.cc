@@ -24,6 +24,7 @@ constexpr std::array kEngines = {
     points_engine<elf::Table>(elf::kEngineName),
     points_engine<elf_table::Table>(elf_table::kEngineName),
     pairs_engine<tips::Map>(tips::kHashEngine, {}),
+    pairs_engine<tips::OrderedMap>(tips::kBstEngine, {.ordered = true}),
     pairs_engine<tips::OrderedMap>(tips::kBTreeEngine, {.ordered = true}),
 };
 

@@ -4,6 +4,8 @@ from bug import Bug, schedules, unit
 
 HASH = ("tips:hash:u64:u64", "tips:hash")
 HASH_STRINGS = ("tips:hash:bytes:bytes", "tips:hash")
+BST = ("tips:bst:u64:u64", "tips:bst")
+BST_STRINGS = ("tips:bst:bytes:bytes", "tips:bst")
 BTREE = ("tips:btree:u64:u64", "tips:btree")
 BTREE_STRINGS = ("tips:btree:bytes:bytes", "tips:btree")
 
@@ -17,6 +19,7 @@ RECOVERY = "src/index/tips/recovery.cc"
 SCAN = "src/index/tips/scan.cc"
 CHECK = "src/index/tips/check.cc"
 HASH_TABLE = "src/index/tips/indexes/hash_table.h"
+BST_H = "src/index/tips/indexes/bst.h"
 BTREE_H = "src/index/tips/indexes/btree.h"
 
 BUGS = [
@@ -276,6 +279,34 @@ BUGS = [
         "    Memory::add(&place, sizeof place);\n",
         "",
         HASH,
+    ),
+    Bug(
+        "tips: the binary search tree changes a link without an undo record",
+        BST_H,
+        "    Memory::add(&place, sizeof place);\n",
+        "",
+        BST,
+    ),
+    Bug(
+        "tips: the binary search tree leaks the node of an erased pair",
+        BST_H,
+        "    Memory::free(node);\n",
+        "",
+        BST_STRINGS,
+    ),
+    Bug(
+        "tips: a split in the binary search tree leaves a pair on both sides",
+        BST_H,
+        "    set(*left, nullptr);\n",
+        "",
+        BST,
+    ),
+    Bug(
+        "tips: an erase from the binary search tree loses what was right of the pair",
+        BST_H,
+        "    set(*end, left != nullptr ? left : right);\n",
+        "    set(*end, left);\n",
+        BST,
     ),
     Bug(
         "tips: the B+-tree splits a node without an undo record",

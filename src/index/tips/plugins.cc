@@ -5,6 +5,7 @@
 #include <array>
 #include <cassert>
 
+#include "index/tips/indexes/bst.h"
 #include "index/tips/indexes/btree.h"
 #include "index/tips/indexes/hash_table.h"
 #include "index/tips/indexes/plugged.h"
@@ -25,6 +26,7 @@ constexpr Both both(std::string_view name) {
 
 constexpr std::array kPlugins = {
     both<HashTable>("hash"),
+    both<Bst>("bst"),
     both<BTree>("btree"),
 };
 

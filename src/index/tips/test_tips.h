@@ -94,6 +94,7 @@ using Integers = Typed<P, U64, U64>;
 template <class P>
 using Strings = Typed<P, std::string, std::string>;
 using OpenedIndexes = ::testing::Types<Integers<perdix::tips::Hash>, Strings<perdix::tips::Hash>,
+                                       Integers<perdix::tips::Bst>, Strings<perdix::tips::Bst>,
                                        Integers<perdix::tips::BTree>, Strings<perdix::tips::BTree>>;
 
 }  // namespace perdix::detail::index::tips

@@ -27,6 +27,22 @@ struct HashTraits {
   };
 };
 
+struct BstTraits {
+  template <Storable K, Storable V>
+  using Index = Tips<perdix::tips::Bst, K, V>;
+
+  static constexpr EngineTraits kTraits = {
+      .engine = kBstEngine,
+      .full = 8,  // it has no leaves, so any few will do
+      .most = 8,
+      .joinable = 4,
+      .fills = {0, 1, 2, 3, 5, 8, 16, 32, 64, 100, 180},
+      .crowds = nullptr,
+      .uses_background = true,
+      .magic = {},
+  };
+};
+
 struct BTreeTraits {
   template <Storable K, Storable V>
   using Index = Tips<perdix::tips::BTree, K, V>;
@@ -46,6 +62,6 @@ struct BTreeTraits {
 };
 
 /// More than one engine, which the list of all engines takes one by one.
-using TestTraits = std::tuple<HashTraits, BTreeTraits>;
+using TestTraits = std::tuple<HashTraits, BstTraits, BTreeTraits>;
 
 }  // namespace perdix::detail::index::tips

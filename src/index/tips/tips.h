@@ -8,6 +8,7 @@
 namespace perdix::detail::index::tips {
 
 inline constexpr std::string_view kHashEngine = "tips:hash";
+inline constexpr std::string_view kBstEngine = "tips:bst";
 inline constexpr std::string_view kBTreeEngine = "tips:btree";
 
 }  // namespace perdix::detail::index::tips

@@ -13,6 +13,7 @@
 
 #include "epoch/guard.h"
 #include "index/tips/cache.h"
+#include "index/tips/indexes/bst.h"
 #include "index/tips/indexes/btree.h"
 #include "index/tips/indexes/hash_table.h"
 #include "index/tips/scaling.h"
@@ -169,7 +170,7 @@ TEST_F(TipsTest, AFullPoolKeepsWhatItHasTaken) {
 
 template <class Plugin>
 class EmptiedIndex : public TipsTest {};
-using Plugins = ::testing::Types<perdix::tips::Hash, perdix::tips::BTree>;
+using Plugins = ::testing::Types<perdix::tips::Hash, perdix::tips::Bst, perdix::tips::BTree>;
 TYPED_TEST_SUITE(EmptiedIndex, Plugins);
 
 TYPED_TEST(EmptiedIndex, GivesItsSpaceBack) {
@@ -290,7 +291,8 @@ TYPED_TEST(OpenedIndex, MayBeDamaged) {
 
 template <class Index>
 class VolatileIndex : public ::testing::Test {};
-using Indexes = ::testing::Types<HashTable<Volatile, IntegerKeys>, BTree<Volatile, IntegerKeys>>;
+using Indexes = ::testing::Types<HashTable<Volatile, IntegerKeys>, Bst<Volatile, IntegerKeys>,
+                                 BTree<Volatile, IntegerKeys>>;
 TYPED_TEST_SUITE(VolatileIndex, Indexes);
 
 struct Everything final : Inspector {
@@ -364,8 +366,8 @@ struct CrowdedKeys : IntegerKeys {
 
 template <class Index>
 class CountedIndex : public ::testing::Test {};
-using CountedIndexes =
-    ::testing::Types<HashTable<Counted, CrowdedKeys>, BTree<Counted, CrowdedKeys>>;
+using CountedIndexes = ::testing::Types<HashTable<Counted, CrowdedKeys>, Bst<Counted, IntegerKeys>,
+                                        BTree<Counted, CrowdedKeys>>;
 TYPED_TEST_SUITE(CountedIndex, CountedIndexes);
 
 // Else an operation might find no room for an undo record between two stores.
