@@ -215,7 +215,10 @@ void Core::erase_everything() {
     } else {
       position = plugin_.walk(index_, position, &some, Some::add);
     }
-    for (const Word wanted : some.keys) erase_word(wanted);
+    for (const Word wanted : some.keys) {
+      erase_word(wanted);
+      if (uno_.is_due()) reclaim();  // a full pool has no more room for the logs
+    }
     reclaim();
     if (plugin_.ordered ? some.keys.empty() : position == 0) return;
   }
