@@ -2,7 +2,9 @@
 // adds up.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <barrier>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -122,6 +124,67 @@ const Contract never_back(
         ASSERT_TRUE(value.has_value()) << i;
         EXPECT_EQ(version_of(test.verdict, i, *value), test.written[i]) << i;
       }
+      EXPECT_TRUE(index.check().ok()) << problems_of(index.check());
+    },
+    kInMemory);
+
+/// A few keys are written all the time. A visit shows of each at least what was acknowledged
+/// before.
+struct Acknowledged {
+  Acknowledged(Rig& rig, AnyIndex& the_index, std::size_t visits_each)
+      : index(the_index), keys(close_keys(rig, kKeys)), visits(visits_each) {
+    for (std::size_t i = 0; i < kKeys; ++i) put(i, 1);
+  }
+
+  void put(std::size_t key, std::uint64_t version) {
+    index.put(keys[key], marked(index.value_kind(), key, version));
+    acknowledged[key].store(version, std::memory_order_release);
+  }
+
+  void write(unsigned writer) {
+    for (std::uint64_t version = 2; visitors_left.load() > 0 && verdict.ok(); ++version)
+      for (std::size_t i = writer; i < kKeys; i += kWriters) put(i, version);
+  }
+
+  void visit(unsigned) {
+    for (std::size_t i = 0; i < visits && verdict.ok(); ++i) visit_once();
+    visitors_left.fetch_sub(1);
+  }
+
+  void visit_once() {
+    std::array<std::uint64_t, kKeys> least{};
+    for (std::size_t i = 0; i < kKeys; ++i)
+      least[i] = acknowledged[i].load(std::memory_order_acquire);
+    index.for_each([&](DatumView shown, DatumView value) {
+      const std::size_t key = position(keys, shown);
+      const std::uint64_t version = version_of(verdict, key, value);
+      return verdict.expect(version >= least[key], [&] {
+        return fmt::format("key {} has version {}, after {} was acknowledged", key, version,
+                           least[key]);
+      });
+    });
+  }
+
+  static constexpr std::size_t kKeys = 8;
+  static constexpr unsigned kWriters = 2;
+
+  AnyIndex& index;
+  std::vector<Datum> keys;
+  std::size_t visits;
+  std::array<std::atomic<std::uint64_t>, kKeys> acknowledged{};
+  std::atomic<int> visitors_left{1};
+  Verdict verdict;
+};
+
+const Contract no_older_value(
+    "for_each_shows_what_was_acknowledged",
+    [](Rig& rig) {
+      auto index = rig.open();
+      Acknowledged test(rig, index, rig.count(2000));
+      Crew crew;
+      crew.add(Acknowledged::kWriters, [&](unsigned i) { test.write(i); });
+      crew.add(1, [&](unsigned i) { test.visit(i); });
+      crew.run(test.verdict);
       EXPECT_TRUE(index.check().ok()) << problems_of(index.check());
     },
     kInMemory);

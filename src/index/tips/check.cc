@@ -21,7 +21,7 @@ std::uint64_t Core::size() const {
 std::int64_t Core::pending_pairs() const {
   std::int64_t pairs = 0;
   for (const Entry* entry : deferred_) {
-    if (entry->has(Entry::kSuperseded)) continue;
+    if (entry->is_superseded(cut_to_)) continue;
     const bool there = find_in_index(entry->key(), [](Word) {});
     const bool puts = entry->operation() == Operation::put;
     if (puts != there) pairs += puts ? 1 : -1;

@@ -51,7 +51,7 @@ bool Core::allows(const Entry& entry, const Entry* old, Decide decide, void* con
 /// With the locks of both, when the record is durable: the write is there, and will be replayed.
 void Core::show_and_queue(Cache::Bucket& bucket, OperationLogs::Ring& ring, Entry& entry,
                           Entry* old) {
-  if (old != nullptr) old->set(Entry::kSuperseded);
+  if (old != nullptr) old->supersede(entry.number);
   entry.set(Entry::kQueued);
   ring.queue.push_back(&entry);  // append() has made room
   cache_->add(bucket, entry, old);

@@ -249,6 +249,7 @@ class Core {
   mutable std::mutex replaying_;          // guards what follows
   mutable std::vector<Entry*> deferred_;  // there was no space for them; oldest first
   mutable Scaling scaling_{1, std::max(1U, std::thread::hardware_concurrency())};
+  mutable std::uint64_t cut_to_ = 0;               // what is replayed: records up to this number
   mutable std::uint64_t replayed_to_ = 0;          // records up to this number are in the index
   mutable std::uint64_t settled_to_ = 0;           // last_number() after settle()
   mutable std::atomic<bool> out_of_space_{false};  // while deferred_ has something

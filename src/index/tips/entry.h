@@ -17,9 +17,8 @@ namespace perdix::detail::index::tips {
 
 class Entry {
  public:
-  static constexpr std::uint8_t kLinked = 1;      ///< in a chain
-  static constexpr std::uint8_t kQueued = 2;      ///< to be replayed
-  static constexpr std::uint8_t kSuperseded = 4;  ///< a later write to the key is durable
+  static constexpr std::uint8_t kLinked = 1;  ///< in a chain
+  static constexpr std::uint8_t kQueued = 2;  ///< to be replayed
 
   static Entry* make(Operation operation, std::uint64_t hash, std::string_view key,
                      std::string_view value) {
@@ -42,6 +41,16 @@ class Entry {
     const std::uint8_t before =
         flags_.fetch_and(static_cast<std::uint8_t>(~flag), std::memory_order_acq_rel);
     return (before & (kLinked | kQueued) & ~flag) == 0;
+  }
+
+  /// A later write to the key is durable: the record of that number. Its ring is locked.
+  void supersede(std::uint64_t by) { superseded_by_.store(by, std::memory_order_relaxed); }
+
+  /// Whether one of the records up to a number has superseded it. All of them were appended, with
+  /// their rings locked, before the caller had those locks.
+  bool is_superseded(std::uint64_t up_to) const {
+    const std::uint64_t by = superseded_by_.load(std::memory_order_relaxed);
+    return by != 0 && by <= up_to;
   }
 
   /// Other bytes of the same size, while nobody else has the entry.
@@ -68,6 +77,7 @@ class Entry {
   const std::uint16_t key_size_;
   const Operation operation_;
   std::atomic<std::uint8_t> flags_{0};
+  std::atomic<std::uint64_t> superseded_by_{0};  // 0: it is the newest of its key
 };
 
 /// An entry that nobody else has yet.

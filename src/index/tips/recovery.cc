@@ -166,7 +166,7 @@ void Core::recover_entry(const LoggedWrite& write) {
   entry.number = write.number;
   Cache::Bucket& bucket = cache_->bucket(hash);
   Entry* const old = Cache::find(bucket, hash, write.key);
-  if (old != nullptr) old->set(Entry::kSuperseded);
+  if (old != nullptr) old->supersede(write.number);
   entry.set(Entry::kQueued);
   reserve_.admit_logged(need_of(entry));
   deferred_.push_back(&entry);

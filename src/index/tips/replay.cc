@@ -73,7 +73,7 @@ bool Core::apply(const Entry& entry) const {
 
 /// False if it has to wait for space.
 bool Core::replay_entry(Entry& entry) const {
-  if (!entry.has(Entry::kSuperseded) && !apply(entry)) return false;
+  if (!entry.is_superseded(cut_to_) && !apply(entry)) return false;
   reserve_.settle(need_of(entry));
   if (entry.operation() == Operation::erase) forget(entry);
   cache_->dequeue(entry);
@@ -191,13 +191,15 @@ void Core::replay_queued(const std::vector<Entry*>& entries) const {
   }
 }
 
-/// With replaying_. Writes of one key are applied in their order, or superseded ones left out: D2.
+/// With replaying_. Of the writes of one key in the cut the last one is applied: D2. It is, even if
+/// a later one has superseded it meanwhile: whoever waits for this replay is to see it.
 void Core::replay() const {
   inspect({});
   require_whole();
   backlog_.store(0, std::memory_order_relaxed);
   OperationLogs::Cut cut = logs_.cut(deferred_);
   deferred_ = std::move(cut.left);
+  cut_to_ = cut.number;
   const auto start = std::chrono::steady_clock::now();
   replay_queued(cut.entries);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
@@ -275,7 +277,7 @@ bool Core::reclaim_space() noexcept {
 void Core::for_each_pending(const std::function<void(const Entry&)>& show) const {
   const std::lock_guard lock(replaying_);
   for (const Entry* entry : deferred_)
-    if (!entry->has(Entry::kSuperseded)) show(*entry);
+    if (!entry->is_superseded(cut_to_)) show(*entry);
 }
 
 }  // namespace perdix::detail::index::tips
