@@ -1,12 +1,14 @@
 #include "index/tips/cache.h"
 
 #include <cassert>
+#include <mutex>
 
 namespace perdix::detail::index::tips {
 
-Cache::Cache(epoch::Reclaimer& reclaimer, unsigned bits)
+Cache::Cache(epoch::Reclaimer& reclaimer, unsigned bits, std::uint64_t budget)
     : reclaimer_(reclaimer),
       shift_(64 - bits),
+      budget_(budget),
       buckets_(std::make_unique<Bucket[]>(std::size_t{1} << bits)) {
   assert(bits > 0);
 }
@@ -16,7 +18,7 @@ Cache::~Cache() {
     Entry* entry = buckets_[i].head.load(std::memory_order_relaxed);
     while (entry != nullptr) {
       Entry* const next = entry->next.load(std::memory_order_relaxed);
-      if (entry->clear(Entry::kLinked)) Entry::destroy(entry);
+      if (!entry->clear(Entry::kLinked)) Entry::destroy(entry);
       entry = next;
     }
   }
@@ -25,6 +27,7 @@ Cache::~Cache() {
 void Cache::add(Bucket& bucket, Entry& entry, Entry* old) noexcept {
   entry.set(Entry::kLinked);
   bytes_.add(static_cast<std::int64_t>(entry.dram_bytes()));
+  if (!entry.has(Entry::kQueued)) staying_.add(static_cast<std::int64_t>(entry.dram_bytes()));
   entry.next.store(bucket.head.load(std::memory_order_relaxed), std::memory_order_relaxed);
   bucket.head.store(&entry, std::memory_order_release);  // the linearization point
   if (old != nullptr) unlink(bucket, *old);
@@ -44,7 +47,27 @@ void Cache::unlink(Bucket& bucket, Entry& entry) noexcept {
   while (link->load(std::memory_order_relaxed) != &entry)
     link = &link->load(std::memory_order_relaxed)->next;
   link->store(entry.next.load(std::memory_order_relaxed), std::memory_order_release);
-  if (entry.clear(Entry::kLinked)) retire(entry);
+  if (entry.clear(Entry::kLinked)) return;  // its replay retires it
+  staying_.add(-static_cast<std::int64_t>(entry.dram_bytes()));
+  retire(entry);
+}
+
+/// With the bucket's lock.
+void Cache::unlink_replayed(Bucket& bucket) noexcept {
+  Entry* next = nullptr;
+  for (Entry* at = bucket.head.load(std::memory_order_relaxed); at != nullptr; at = next) {
+    next = at->next.load(std::memory_order_relaxed);
+    if (!at->has(Entry::kQueued)) unlink(bucket, *at);
+  }
+}
+
+void Cache::trim() noexcept {
+  const std::uint64_t count = std::uint64_t{1} << bits();
+  for (std::uint64_t left = count; left > 0 && is_over_budget(); --left) {
+    Bucket& bucket = buckets_[hand_.fetch_add(1, std::memory_order_relaxed) % count];
+    const std::lock_guard lock(bucket.lock);
+    unlink_replayed(bucket);
+  }
 }
 
 void Cache::retire(Entry& entry) noexcept {

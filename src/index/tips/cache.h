@@ -3,7 +3,8 @@
 // Readers walk a chain in an epoch::Guard and take no lock. A writer holds the lock of the bucket,
 // also while it makes its write durable, so that the order of records and of entries is the same.
 // A chain has at most one entry of a key. Puts that were replayed stay, since reading them is
-// cheaper than the index, until their chain has more than kMostOfChain.
+// cheaper than the index, until their chain has more than kMostOfChain, or all that stay take more
+// than a budget.
 #pragma once
 
 #include <atomic>
@@ -29,8 +30,8 @@ class Cache {
     std::atomic<Entry*> head{nullptr};
   };
 
-  /// 2^bits buckets, bits > 0.
-  Cache(epoch::Reclaimer& reclaimer, unsigned bits);
+  /// 2^bits buckets, bits > 0. `budget`: bytes of entries that stay after they were replayed.
+  Cache(epoch::Reclaimer& reclaimer, unsigned bits, std::uint64_t budget);
   ~Cache();  ///< nobody uses it
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
@@ -65,21 +66,34 @@ class Cache {
   /// With the bucket's lock.
   void remove(Bucket& bucket, Entry& entry) noexcept { unlink(bucket, entry); }
 
-  /// Takes an entry out of its queue.
+  /// Takes an entry out of its queue: it was replayed.
   void dequeue(Entry& entry) noexcept {
-    if (entry.clear(Entry::kQueued)) retire(entry);
+    const auto bytes = static_cast<std::int64_t>(entry.dram_bytes());  // a writer may take it out
+    if (entry.clear(Entry::kQueued))
+      staying_.add(bytes);
+    else
+      retire(entry);
   }
+
+  /// Keeps the budget. The caller has no bucket's lock. Goes around the buckets, at most once in a
+  /// call, so it takes as much time as entries were added since.
+  void trim() noexcept;
 
   std::uint64_t dram_bytes() const;
 
  private:
   void unlink(Bucket& bucket, Entry& entry) noexcept;
   void retire(Entry& entry) noexcept;
+  void unlink_replayed(Bucket& bucket) noexcept;
+  bool is_over_budget() const { return staying_.sum() > static_cast<std::int64_t>(budget_); }
 
   epoch::Reclaimer& reclaimer_;
   const unsigned shift_;
+  const std::uint64_t budget_;
   std::unique_ptr<Bucket[]> buckets_;
-  util::StripedCounter bytes_;
+  util::StripedCounter bytes_;          // of all entries
+  util::StripedCounter staying_;        // of those that are in no queue
+  std::atomic<std::uint64_t> hand_{0};  // where trim() goes on
 };
 
 }  // namespace perdix::detail::index::tips

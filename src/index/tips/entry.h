@@ -36,11 +36,11 @@ class Entry {
 
   bool has(std::uint8_t flag) const { return (flags_.load(std::memory_order_acquire) & flag) != 0; }
   void set(std::uint8_t flag) { flags_.fetch_or(flag, std::memory_order_acq_rel); }
-  /// True if the entry is in neither place any more.
+  /// Takes the entry out of one place. True if it is in the other one still.
   bool clear(std::uint8_t flag) {
     const std::uint8_t before =
         flags_.fetch_and(static_cast<std::uint8_t>(~flag), std::memory_order_acq_rel);
-    return (before & (kLinked | kQueued) & ~flag) == 0;
+    return (before & ~flag) != 0;
   }
 
   /// A later write to the key is durable: the record of that number. Its ring is locked.

@@ -61,6 +61,12 @@ unsigned cache_bits(std::uint64_t pairs) {
   return bits;
 }
 
+/// Full chains of short keys and values; fewer entries of longer ones.
+std::uint64_t cache_budget(unsigned bits) {
+  constexpr std::uint64_t kBytesOfAnEntry = 128;
+  return (std::uint64_t{Cache::kMostOfChain} << bits) * kBytesOfAnEntry;
+}
+
 }  // namespace
 
 /// The root word is the commit. The plug-in's object is made in place, before anybody can see it.
@@ -153,7 +159,8 @@ void Core::recover() {
   plugin_.renew_locks(index_);
   report_index();
   inspect_if_small();
-  cache_.emplace(pool_.reclaimer(), cache_bits(plugin_.size(index_)));
+  const unsigned bits = cache_bits(plugin_.size(index_));
+  cache_.emplace(pool_.reclaimer(), bits, cache_budget(bits));
   logs_.recover([this](const LoggedWrite& write) { recover_entry(write); });
   retry_when_full(pool_, [&] { logs_.make_first_ring(); });
   replayed_to_ = pm::load(header_.reclaimed);

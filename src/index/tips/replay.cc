@@ -202,6 +202,7 @@ void Core::replay() const {
   cut_to_ = cut.number;
   const auto start = std::chrono::steady_clock::now();
   replay_queued(cut.entries);
+  cache_->trim();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   scaling_.adapt(backlog_.load(std::memory_order_relaxed), cut.entries.size(), took.count());
   replayed_to_ = cut.number;

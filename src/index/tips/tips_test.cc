@@ -77,6 +77,16 @@ TEST_F(TipsTest, LargePayloadsLieOutsideOfTheRings) {
   EXPECT_EQ(allocated(), 0U);
 }
 
+TEST_F(TipsTest, LongValuesDoNotFillTheDram) {
+  const Pool pool = open();
+  Tips<perdix::tips::BTree, U64, std::string> index(pool, "t");
+  for (U64 key = 0; key < 300; ++key)
+    index.put(key, std::string(key % 2 == 0 ? 200'000 : 9'000, 'v'));
+  EXPECT_LT(index.stats().dram_bytes, 4U << 20) << "of 31 MB";
+  EXPECT_EQ(index.get(7), std::string(9'000, 'v'));
+  EXPECT_EQ(index.get(8), std::string(200'000, 'v'));
+}
+
 TEST_F(TipsTest, RepeatedDeathsLoseAndLeakNothing) {
   std::map<U64, U64> model;
   for (U64 round = 0; round < 12; ++round) {
@@ -441,10 +451,12 @@ TEST(ScalingTest, FollowsTheWriters) {
   EXPECT_EQ(scaling.workers(), 2U);
 }
 
+constexpr std::uint64_t kNoBudget = std::uint64_t{1} << 40;
+
 TEST(CacheTest, KeepsWhatIsQueuedAndFewOfTheRest) {
   epoch::Reclaimer reclaimer(false);
   {
-    Cache cache(reclaimer, 1);
+    Cache cache(reclaimer, 1, kNoBudget);
     std::vector<Entry*> queued;
     for (U64 i = 0; i < 40; ++i) {
       const std::string key = std::to_string(i);
@@ -467,10 +479,38 @@ TEST(CacheTest, KeepsWhatIsQueuedAndFewOfTheRest) {
   reclaimer.drain();
 }
 
+TEST(CacheTest, KeepsItsBudgetOfWhatWasReplayed) {
+  constexpr std::uint64_t kBudget = 4096;
+  epoch::Reclaimer reclaimer(false);
+  {
+    Cache cache(reclaimer, 10, kBudget);
+    const std::uint64_t empty = cache.dram_bytes();
+    std::vector<Entry*> queued;
+    for (U64 i = 0; i < 400; ++i) {
+      const U64 hash = i << 54;  // a bucket of its own
+      Entry* const entry = Entry::make(Operation::put, hash, std::to_string(i), "value");
+      if (i % 4 != 0) entry->set(Entry::kQueued), queued.push_back(entry);
+      cache.add(cache.bucket(hash), *entry, nullptr);
+    }
+    cache.trim();
+    const auto found = [&](U64 i) {
+      return Cache::find(cache.bucket(i << 54), i << 54, std::to_string(i)) != nullptr;
+    };
+    for (U64 i = 0; i < 400; ++i) EXPECT_TRUE(i % 4 == 0 || found(i)) << i;
+    EXPECT_TRUE(found(396)) << "the budget has room for some";
+    for (Entry* entry : queued) cache.dequeue(*entry);
+    EXPECT_GT(cache.dram_bytes(), empty + kBudget);
+    cache.trim();
+    EXPECT_LE(cache.dram_bytes(), empty + kBudget);
+    EXPECT_GT(cache.dram_bytes(), empty + kBudget / 2) << "and no more than necessary goes";
+  }
+  reclaimer.drain();
+}
+
 TEST(CacheTest, FindsAKeyWhileItsEntryIsReplaced) {
   epoch::Reclaimer reclaimer;
   {
-    Cache cache(reclaimer, 1);
+    Cache cache(reclaimer, 1, kNoBudget);
     Cache::Bucket& bucket = cache.bucket(0);
     const auto put = [&](std::string_view key) {
       const std::lock_guard lock(bucket.lock);
