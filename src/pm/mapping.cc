@@ -121,7 +121,13 @@ void Mapping::DeleteReservation::operator()(pmem2_vm_reservation* reservation) c
   pmem2_vm_reservation_delete(&reservation);
 }
 
-void Mapping::DeleteMap::operator()(pmem2_map* map) const noexcept { pmem2_map_delete(&map); }
+/// libpmem2 maps the reservation's emptiness over it, which the kernel refuses at the limit of
+/// mappings. Then what was mapped would stay, and its addresses with it: it goes first.
+void Mapping::DeleteMap::operator()(pmem2_map* map) const noexcept {
+  if (pmem2_map_delete(&map) == 0) return;
+  ::munmap(pmem2_map_get_address(map), pmem2_map_get_size(map));
+  pmem2_map_delete(&map);
+}
 
 Mapping::Mapping(const File& file, std::uint64_t size, std::uint64_t max_size,
                  std::uintptr_t address)

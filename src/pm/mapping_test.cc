@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "pm/persist.h"
@@ -45,6 +46,36 @@ bool kernel_populates() {
   ::munmap(page, 4096);
   return done;
 }
+
+/// As many mappings as the kernel lets a process have, while this lives.
+class AllMappings {
+ public:
+  AllMappings() {
+    void* const got =
+        ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (got == MAP_FAILED) return;
+    begin_ = static_cast<char*>(got);
+    // Each page with other rights than its neighbours is a mapping of its own.
+    for (std::size_t at = kPage; at < kBytes && !full_; at += 2 * kPage)
+      full_ = ::mprotect(begin_ + at, kPage, PROT_READ) != 0;
+    // The kernel lets mmap() have one more than others.
+    last_ = ::mmap(nullptr, kPage, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  }
+  ~AllMappings() {
+    if (begin_ != nullptr) ::munmap(begin_, kBytes);
+    if (last_ != MAP_FAILED) ::munmap(last_, kPage);
+  }
+  AllMappings(const AllMappings&) = delete;
+  AllMappings& operator=(const AllMappings&) = delete;
+  bool full() const { return full_; }
+
+ private:
+  static constexpr std::size_t kPage = 4096, kBytes = (std::size_t{1} << 18) * kPage;
+
+  char* begin_ = nullptr;
+  void* last_ = MAP_FAILED;
+  bool full_ = false;
+};
 
 class MappingIn : public ::testing::TestWithParam<const char*> {
  protected:
@@ -183,6 +214,20 @@ TEST(Mapping, WithoutAddressesSaysWhatToDo) {
   File file = make_file(directory, kUnit);
   constexpr std::uint64_t kTooMuch = std::uint64_t{1} << 48;  // user space has half of it
   expect_error(Errc::out_of_space, "max_size", [&] { Mapping(file, kUnit, kTooMuch); });
+}
+
+TEST(Mapping, GivesItsAddressesBackAtTheLimitOfMappings) {
+  const TempDirectory directory;
+  const File file = make_file(directory, kUnit);
+  std::optional<Mapping> mapping(std::in_place, file, kUnit, kMax);
+  const auto address = reinterpret_cast<std::uintptr_t>(mapping->base());
+  {
+    const AllMappings all;
+    if (!all.full()) GTEST_SKIP() << "a process may have more mappings than the test makes";
+    mapping.reset();
+  }
+  mapping.emplace(file, kUnit, kMax, address);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(mapping->base()), address);
 }
 
 TEST(Mapping, FileThatIsTooShortIsAnError) {

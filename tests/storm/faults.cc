@@ -70,6 +70,12 @@ bool from_liburcu(const void* caller) {
          std::strstr(info.dli_fname, "urcu") != nullptr;
 }
 
+/// libpmem2 gives pages back by mapping nothing over them. The kernel refuses that only at the
+/// limit of mappings, and below it once they are gone: no such call fails twice.
+bool frees(int protection, int flags) {
+  return protection == PROT_NONE && (flags & MAP_FIXED) != 0 && (flags & MAP_ANONYMOUS) != 0;
+}
+
 void* allocate(std::size_t bytes, std::size_t alignment) {
   if (bytes == 0) bytes = 1;
   if (strikes(Fault::memory)) return nullptr;
@@ -137,7 +143,8 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std
 extern "C" {
 
 void* mmap(void* address, size_t n, int protection, int flags, int fd, off_t offset) noexcept {
-  if (faults::strikes(Fault::map) && !faults::from_liburcu(__builtin_return_address(0))) {
+  if (!faults::frees(protection, flags) && faults::strikes(Fault::map) &&
+      !faults::from_liburcu(__builtin_return_address(0))) {
     errno = ENOMEM;
     return MAP_FAILED;
   }
