@@ -19,6 +19,7 @@ std::span<const Engine> engines() {
          {btree_map_engine(), lmdb_engine(), rocksdb_engine(), std_map_engine(), tbb_engine(),
           libcuckoo_engine(), xenium_engine(), flat_map_engine(), tkrzw_engine()})
       engines.push_back(other);
+    for (const Engine& plugin : volatile_plugin_engines()) engines.push_back(plugin);
     return engines;
   }();
   return all;

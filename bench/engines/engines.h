@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "ycsb/store.h"
 
@@ -27,5 +28,8 @@ Engine libcuckoo_engine();
 Engine xenium_engine();
 Engine flat_map_engine();
 Engine tkrzw_engine();
+
+/// "volatile:btree" and the like, which tips:btree is held against.
+std::vector<Engine> volatile_plugin_engines();
 
 }  // namespace perdix::bench

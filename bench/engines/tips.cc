@@ -1,3 +1,4 @@
+#include <string>
 #include <vector>
 
 #include <perdix/tips.h>
@@ -8,17 +9,30 @@
 namespace perdix::bench {
 namespace {
 
-template <class K, class V>
-using BTreeOfTips = Tips<tips::BTree, K, V>;
+template <class Plugin>
+struct Made {
+  template <class K, class V>
+  using Index = Tips<Plugin, K, V>;
+  template <class K, class V>
+  using Map = PerdixMap<Index, K, V>;
+};
 
-template <class K, class V>
-using TipsMap = PerdixMap<BTreeOfTips, K, V>;
+template <class Plugin>
+Engine engine(const std::string& what) {
+  using Form = Made<Plugin>;
+  return {std::string(Plugin::kEngine),
+          "perdix::Tips, " + what + " made durable",
+          true,
+          open_store<Form::template Map>,
+          pool_settings,
+          calls_of<Form::template Map>()};
+}
 
 }  // namespace
 
 std::vector<Engine> tips_engines() {
-  return {{"tips:btree", "perdix::Tips, a volatile B+-tree made durable", true, open_store<TipsMap>,
-           pool_settings}};
+  return {engine<tips::Hash>("a hash table"), engine<tips::Bst>("a binary search tree"),
+          engine<tips::BTree>("a B+-tree")};
 }
 
 }  // namespace perdix::bench

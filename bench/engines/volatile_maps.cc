@@ -9,19 +9,12 @@
 #include <absl/container/btree_map.h>
 
 #include "engines/engines.h"
+#include "engines/no_mutex.h"
 #include "ycsb/memory.h"
 #include "ycsb/worker.h"
 
 namespace perdix::bench {
 namespace {
-
-// In place of a readers-writer lock where only one thread uses the map.
-struct NoMutex {
-  void lock() {}
-  void unlock() {}
-  void lock_shared() {}
-  void unlock_shared() {}
-};
 
 template <template <class, class, class> class Map, class Mutex, Storable K, Storable V>
 class VolatileMap {

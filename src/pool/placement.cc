@@ -37,7 +37,8 @@ void map_pool(std::optional<pm::Mapping>& mapping, const pm::File& file,
     try {
       mapping.emplace(file, size, max_size, kBegin + places.below(count) * kStep);
       return;
-    } catch (const Error&) {  // taken; or the kernel is short of something, or has no such addresses
+    } catch (
+        const Error&) {  // taken; or the kernel is short of something, or has no such addresses
     }
   }
   mapping.emplace(file, size, max_size);
