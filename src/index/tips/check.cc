@@ -75,7 +75,7 @@ IndexStats Core::stats() const {
   Reach reach(pool_, kinds_, &add);
   plugin_.inspect(index_, reach);
   stats.leaves = reach.blocks();
-  stats.dram_bytes = sizeof *this + cache_->dram_bytes();
+  stats.dram_bytes = sizeof *this + cache_->dram_bytes() + uno_.dram_bytes();
   stats.recovery_seconds = recovery_seconds_;
   stats.resumption_seconds = resumption_.seconds();
   return stats;

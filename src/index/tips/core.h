@@ -146,7 +146,7 @@ class Core {
   }
 
  private:
-  static constexpr std::size_t kKeptLogBlocks = 4;
+  static constexpr std::size_t kKeptLogBlocks = 16;
 
   enum class Attempt {
     done,

@@ -37,6 +37,8 @@ class LineSet {
     return true;
   }
 
+  std::size_t dram_bytes() const { return slots_.capacity() * sizeof(pm::Offset); }
+
   void clear() noexcept {
     slots_.assign(slots_.size(), pm::kNull);  // which takes no memory
     size_ = 0;

@@ -31,16 +31,16 @@ void Core::free_word(Word word, Kind kind) const {
   if (kind == Kind::bytes) tips::free(reinterpret_cast<void*>(word));
 }
 
-/// The key's own copy is made only if the key is new.
+/// A string gets a copy in the index only if the key is new.
 void Core::apply_put(const Entry& entry) const {
   const KeyWord wanted(entry.key(), kinds_.key);
   Word old = 0;
-  const bool there = plugin_.find(index_, wanted.word(), &old);
+  bool there = kinds_.key == Kind::bytes && plugin_.find(index_, wanted.word(), &old);
   const Word value = new_word(entry.value(), kinds_.value);
   Word key = wanted.word();
   try {
     if (!there) key = new_word(entry.key(), kinds_.key);
-    plugin_.put(index_, key, value, &old);
+    there = plugin_.put(index_, key, value, &old);
   } catch (...) {
     free_word(value, kinds_.value);
     if (!there && key != wanted.word()) free_word(key, kinds_.key);

@@ -247,11 +247,17 @@ bool Uno::is_empty() const {
   return undo_used_ == 0 && memory_used_ == 0;
 }
 
+std::uint64_t Uno::dram_bytes() const {
+  constexpr std::uint64_t kBytesOfAFreshBlock = 48;  // a node of the map
+  const std::lock_guard lock(mutex_);
+  return logged_.dram_bytes() + lines_.capacity() * sizeof(Line) +
+         fresh_.size() * kBytesOfAFreshBlock;
+}
+
 bool Uno::is_due() const {
   const std::lock_guard lock(mutex_);
-  const auto limit = [](const char* name, std::uint64_t room) { return pm::limit(name, room); };
-  return undo_used_ > limit("tips: undo records before a reclamation", undo_room() / 2) ||
-         memory_used_ > limit("tips: blocks before a reclamation", 4 * memory_room() / 5);
+  return undo_used_ > pm::limit("tips: undo records before a reclamation", kUndoDue) ||
+         memory_used_ > pm::limit("tips: blocks before a reclamation", kMemoryDue);
 }
 
 void Uno::flush(std::uint64_t reclaim_to) {

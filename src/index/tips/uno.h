@@ -40,6 +40,11 @@ class Uno {
   static constexpr unsigned kUndoRoom = 320;   ///< records
   static constexpr unsigned kMemoryRoom = 32;  ///< entries
 
+  // A reclamation is due behind so many. It costs as much as some hundred operations, and all that
+  // they have changed in common is made durable once.
+  static constexpr unsigned kUndoDue = 8192;    ///< records
+  static constexpr unsigned kMemoryDue = 2048;  ///< entries
+
   /// Looks at the blocks of both logs. Throws corrupt.
   Uno(pool::PoolCore& pool, Header& header);
   Uno(const Uno&) = delete;
@@ -109,6 +114,8 @@ class Uno {
   void check(Problems& problems) const;
 
   void for_each_block(const pool::BlockVisitor& visit) const;
+
+  std::uint64_t dram_bytes() const;
 
   std::uint64_t undo_records() const { return written_; }
   std::uint64_t undo_saved() const { return saved_; }

@@ -40,10 +40,10 @@ class BTree {
     const unsigned i = rank(*node, key);
     if (i < node->count && Keys::equal(node->entries[i].key, key)) {
       old = node->entries[i].slot;
-      change(*node).entries[i].slot = value;
+      change(node->entries[i].slot) = value;
       return true;
     }
-    insert(change(*node), i, key, value);
+    insert(change(*node, i), i, key, value);
     ++change(size_);
     return false;
   }
@@ -59,7 +59,7 @@ class BTree {
     if (node == nullptr || i == node->count || !Keys::equal(node->entries[i].key, key))
       return false;
     old_key = node->entries[i].key, old_value = node->entries[i].slot;
-    remove(change(*node), i);
+    remove(change(*node, i), i);
     --change(size_);
     for (unsigned level = 0; level < depth && i == 0; ++level) {
       Node& above = *path[level].node;
@@ -157,6 +157,14 @@ class BTree {
     return object;
   }
 
+  /// The same of the entries from i on, and of a further one, and of their count.
+  static Node& change(Node& node, unsigned i) {
+    change(node.count);
+    const unsigned end = std::min(node.count + 1, kFanout);
+    Memory::add(node.entries + i, (end - i) * sizeof(Entry));
+    return node;
+  }
+
   static Node* child(const Node& node, unsigned i) {
     return reinterpret_cast<Node*>(node.entries[i].slot);
   }
@@ -234,7 +242,7 @@ class BTree {
     left.count = kFanout / 2;
     right->next = left.next;
     if (left.level == 0) left.next = right;
-    insert(change(parent), i + 1, right->entries[0].key, reinterpret_cast<Word>(right));
+    insert(change(parent, i + 1), i + 1, right->entries[0].key, reinterpret_cast<Word>(right));
   }
 
   /// Child i and the next one become one, or have as many entries each.
@@ -244,7 +252,7 @@ class BTree {
     if (total <= kFanout) {
       append(left, right, 0, right.count);
       left.next = right.next;
-      remove(change(parent), i + 1);
+      remove(change(parent, i + 1), i + 1);
       Memory::free(&right);
     } else if (left.count < right.count) {
       const unsigned moved = total / 2 - left.count;
