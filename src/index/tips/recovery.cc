@@ -223,8 +223,8 @@ void Core::erase_everything() {
       position = plugin_.walk(index_, position, &some, Some::add);
     }
     for (const Word wanted : some.keys) {
+      if (uno_.is_due() || !uno_.has_room()) reclaim();  // a full pool has no more for the logs
       erase_word(wanted);
-      if (uno_.is_due()) reclaim();  // a full pool has no more room for the logs
     }
     reclaim();
     if (plugin_.ordered ? some.keys.empty() : position == 0) return;

@@ -254,6 +254,11 @@ std::uint64_t Uno::dram_bytes() const {
          fresh_.size() * kBytesOfAFreshBlock;
 }
 
+bool Uno::has_room() const {
+  const std::lock_guard lock(mutex_);
+  return undo_room() - undo_used_ >= kUndoRoom && memory_room() - memory_used_ >= kMemoryRoom;
+}
+
 bool Uno::is_due() const {
   const std::lock_guard lock(mutex_);
   return undo_used_ > pm::limit("tips: undo records before a reclamation", kUndoDue) ||

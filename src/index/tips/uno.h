@@ -88,6 +88,9 @@ class Uno {
   /// Whether nothing was logged since the epoch began.
   bool is_empty() const;
 
+  /// Whether an operation finds its room as the logs are.
+  bool has_room() const;
+
   /// Whether the logs should be reclaimed after this operation.
   bool is_due() const;
 
