@@ -54,6 +54,12 @@ struct BTree {
   using Order = Ordered;
 };
 
+/// An adaptive radix tree; its readers take no lock.
+struct Art {
+  static constexpr std::string_view kEngine = "tips:art";
+  using Order = Ordered;
+};
+
 /// An index of an engine that was opened.
 template <class Order, Storable K, Storable V>
 struct Opened : Order::template Base<K, V> {
@@ -73,7 +79,7 @@ extern template struct Opened<Ordered, std::string, std::string>;
 
 }  // namespace tips
 
-/// A volatile index in a pool, made durable: see PointIndex, and OrderedIndex for tips::BTree.
+/// A volatile index in a pool, made durable: see PointIndex, and OrderedIndex for those in order.
 ///
 /// A write goes into an operational log and a cache in DRAM, and is replayed into the index in the
 /// background. So writers wait for the index only if it can't keep up, and a lookup that the cache

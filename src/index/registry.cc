@@ -26,6 +26,7 @@ constexpr std::array kEngines = {
     pairs_engine<tips::Map>(tips::kHashEngine, {}),
     pairs_engine<tips::OrderedMap>(tips::kBstEngine, {.ordered = true}),
     pairs_engine<tips::OrderedMap>(tips::kBTreeEngine, {.ordered = true}),
+    pairs_engine<tips::OrderedMap>(tips::kArtEngine, {.ordered = true}),
 };
 
 }  // namespace

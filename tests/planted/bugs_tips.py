@@ -9,6 +9,9 @@ BST_STRINGS = ("tips:bst:bytes:bytes", "tips:bst")
 BTREE = ("tips:btree:u64:u64", "tips:btree")
 BTREE_STRINGS = ("tips:btree:bytes:bytes", "tips:btree")
 
+ART = ("tips:art:u64:u64", "tips:art")
+ART_STRINGS = ("tips:art:bytes:bytes", "tips:art")
+
 UNO = "src/index/tips/uno.cc"
 LOGS = "src/index/tips/operation_log.cc"
 CORE = "src/index/tips/core.cc"
@@ -21,6 +24,7 @@ CHECK = "src/index/tips/check.cc"
 HASH_TABLE = "src/index/tips/indexes/hash_table.h"
 BST_H = "src/index/tips/indexes/bst.h"
 BTREE_H = "src/index/tips/indexes/btree.h"
+ART_H = "src/index/tips/indexes/art.h"
 
 BUGS = [
     # --- UNO logging ---
@@ -329,6 +333,57 @@ BUGS = [
         "    if (i >= moved_) {\n",
         "    if ({planted} || i >= moved_) {\n",
         HASH,
+    ),
+    Bug(
+        "tips: the radix tree fills a slot without an undo record",
+        ART_H,
+        "  static void set(Slot& slot, Link link) { change(slot).store(link, "
+        "std::memory_order_release); }\n",
+        "  static void set(Slot& slot, Link link) {\n"
+        "    ({planted} ? slot : change(slot)).store(link, std::memory_order_release);\n"
+        "  }\n",
+        ART,
+    ),
+    Bug(
+        "tips: the radix tree locks a node without an undo record",
+        ART_H,
+        "    explicit Locked(Node& node) : node_(lock(change(node)) ? &node : nullptr) {}\n",
+        "    explicit Locked(Node& node)\n"
+        "        : node_(lock({planted} ? node : change(node)) ? &node : nullptr) {}\n",
+        ART,
+    ),
+    Bug(
+        "tips: the radix tree leaks a node that has left it",
+        ART_H,
+        "      Memory::free(std::exchange(node_, nullptr));\n",
+        "      node_ = nullptr;\n",
+        ART,
+    ),
+    Bug(
+        "tips: the radix tree leaks the leaf of an erased pair",
+        ART_H,
+        "      Own<Leaf>(&leaf).reset();\n",
+        "",
+        ART_STRINGS,
+    ),
+    Bug(
+        "tips: a larger node of the radix tree has not got what it was made for",
+        ART_H,
+        "    add_to_new(*larger, symbol, art::link_to(leaf));\n",
+        "",
+        ART,
+    ),
+    Bug(
+        "tips: a node of the radix tree has no child whose key ends there",
+        ART_H,
+        "    for (Child child = art::next_child(node, 0); child.link != 0;\n",
+        "    for (Child child = art::next_child(node, {planted} ? 1 : 0); child.link != 0;\n",
+        (
+            unit(
+                "src/index/tips/tips_test",
+                "ConcurrentIndex/*:OrderedPlugin/*",
+            ),
+        ),
     ),
     Bug(
         "tips: a lookup trusts a walk that an unlinking has met",

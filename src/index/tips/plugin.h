@@ -7,7 +7,9 @@
 // `Durable` and `Volatile` are the memory policies of one source: see indexes/.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -56,6 +58,15 @@ struct IntegerKeys {
   static bool less(Word a, Word b) { return a < b; }
   static bool equal(Word a, Word b) { return a == b; }
   static std::uint64_t hash(Word key);
+
+  /// As StringKeys has them, of a number's bytes from the most significant one on.
+  static constexpr std::size_t kNoMismatch = ~std::size_t{0};
+  static unsigned symbol(Word key, std::size_t at) {
+    return at < sizeof key ? (key >> (56 - 8 * at) & 0xff) + 1 : 0;
+  }
+  static std::size_t mismatch(Word a, Word b) {
+    return a == b ? kNoMismatch : static_cast<std::size_t>(std::countl_zero(a ^ b)) / 8;
+  }
 };
 
 struct StringKeys {
@@ -63,6 +74,22 @@ struct StringKeys {
   static bool less(Word a, Word b) { return view(a) < view(b); }
   static bool equal(Word a, Word b) { return view(a) == view(b); }
   static std::uint64_t hash(Word key);
+
+  /// A key as symbols that are in its order: a byte + 1 each, and 0 behind the end.
+  static unsigned symbol(Word key, std::size_t at) {
+    const std::string_view bytes = view(key);
+    return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) + 1U : 0;
+  }
+  /// The first symbol in which two keys differ.
+  static constexpr std::size_t kNoMismatch = ~std::size_t{0};
+  static std::size_t mismatch(Word a, Word b) {
+    const std::string_view x = view(a), y = view(b);
+    const std::size_t shorter = std::min(x.size(), y.size());
+    const auto end = x.begin() + static_cast<std::ptrdiff_t>(shorter);
+    const auto at =
+        static_cast<std::size_t>(std::mismatch(x.begin(), end, y.begin()).first - x.begin());
+    return at == shorter && x.size() == y.size() ? kNoMismatch : at;
+  }
 };
 
 /// What lookups ask of an index that was inspected, before they read a node: nothing.
@@ -105,14 +132,14 @@ class Inspector {
   virtual bool readable(const void*, std::size_t) { return true; }
 };
 
-/// Blocks for nodes that a put may allocate, of up to two sizes; no count: none. The framework
+/// Blocks for nodes that a put may allocate, of up to five sizes; no count: none. The framework
 /// keeps so much space for each put that waits. A plug-in that may take more now and then does
 /// without where it can; else its put throws and leaves the index as it was.
 struct TakenNodes {
   std::size_t bytes;
   unsigned count;
 };
-using PutTakes = std::array<TakenNodes, 2>;
+using PutTakes = std::array<TakenNodes, 5>;
 
 /// Shows pairs until it returns false.
 using ShowPair = bool (*)(void* context, Word key, Word value);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cassert>
 
+#include "index/tips/indexes/art.h"
 #include "index/tips/indexes/bst.h"
 #include "index/tips/indexes/btree.h"
 #include "index/tips/indexes/hash_table.h"
@@ -28,6 +29,7 @@ constexpr std::array kPlugins = {
     both<HashTable>("hash"),
     both<Bst>("bst"),
     both<BTree>("btree"),
+    both<Art>("art"),
 };
 
 }  // namespace

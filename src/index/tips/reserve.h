@@ -49,7 +49,7 @@ class Need {
   }
 
  private:
-  static constexpr unsigned kMostParts = 4;  // key, value, two kinds of nodes
+  static constexpr unsigned kMostParts = 7;  // key, value, five kinds of nodes
 
   struct Part {
     unsigned size_class;

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -16,11 +17,23 @@
 #include <perdix/tips.h>
 
 #include "index/tips/map.h"
+#include "index/tips/plugin.h"
 #include "util/hash.h"
 
 namespace perdix::detail::index::tips {
 
 using U64 = std::uint64_t;
+
+/// All of an index that nobody writes to.
+struct Everything final : Inspector {
+  std::map<Word, Word> pairs;
+  std::vector<void*> nodes;
+  bool node(const void* node, std::size_t) override {
+    nodes.push_back(const_cast<void*>(node));
+    return true;
+  }
+  bool pair(Word key, Word value) override { return pairs.emplace(key, value).second; }
+};
 
 /// A pool whose file outlives processes that open it.
 class TipsTest : public ::testing::Test {
@@ -95,6 +108,7 @@ template <class P>
 using Strings = Typed<P, std::string, std::string>;
 using OpenedIndexes = ::testing::Types<Integers<perdix::tips::Hash>, Strings<perdix::tips::Hash>,
                                        Integers<perdix::tips::Bst>, Strings<perdix::tips::Bst>,
-                                       Integers<perdix::tips::BTree>, Strings<perdix::tips::BTree>>;
+                                       Integers<perdix::tips::BTree>, Strings<perdix::tips::BTree>,
+                                       Integers<perdix::tips::Art>, Strings<perdix::tips::Art>>;
 
 }  // namespace perdix::detail::index::tips

@@ -61,7 +61,23 @@ struct BTreeTraits {
   };
 };
 
+struct ArtTraits {
+  template <Storable K, Storable V>
+  using Index = Tips<perdix::tips::Art, K, V>;
+
+  static constexpr EngineTraits kTraits = {
+      .engine = kArtEngine,
+      .full = 8,  // children of a small node or two
+      .most = 8,
+      .joinable = 6,
+      .fills = {0, 1, 2, 3, 4, 5, 16, 17, 48, 64, 180},
+      .crowds = nullptr,
+      .uses_background = true,
+      .magic = {},
+  };
+};
+
 /// More than one engine, which the list of all engines takes one by one.
-using TestTraits = std::tuple<HashTraits, BstTraits, BTreeTraits>;
+using TestTraits = std::tuple<HashTraits, BstTraits, BTreeTraits, ArtTraits>;
 
 }  // namespace perdix::detail::index::tips

@@ -10,5 +10,6 @@ namespace perdix::detail::index::tips {
 inline constexpr std::string_view kHashEngine = "tips:hash";
 inline constexpr std::string_view kBstEngine = "tips:bst";
 inline constexpr std::string_view kBTreeEngine = "tips:btree";
+inline constexpr std::string_view kArtEngine = "tips:art";
 
 }  // namespace perdix::detail::index::tips
