@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "util/checksum.h"
+#include "util/random.h"
 
 namespace perdix::detail::util {
 namespace {
@@ -19,10 +20,15 @@ TEST(Hash, IsTheSameInEveryRelease) {
 }
 
 TEST(Hash, OfAnIntegerIsThatOfItsBytes) {
-  for (std::uint64_t key :
-       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0x0123456789abcdef}, ~std::uint64_t{0}}) {
-    EXPECT_EQ(hash(key), hash(std::string_view(reinterpret_cast<const char*>(&key), sizeof key)));
-  }
+  const auto expect_same = [](std::uint64_t key) {
+    EXPECT_EQ(hash(key), hash(std::string_view(reinterpret_cast<const char*>(&key), sizeof key)))
+        << key;
+  };
+  expect_same(0);
+  expect_same(~std::uint64_t{0});
+  for (unsigned bit = 0; bit < 64; ++bit) expect_same(std::uint64_t{1} << bit);
+  Random random(1);
+  for (int i = 0; i < 1000; ++i) expect_same(random());
 }
 
 TEST(Hash, SpreadsConsecutiveIntegers) {
