@@ -102,8 +102,7 @@ struct alignas(64) Mnode {
     const std::uint8_t print = fingerprint(hash);
     const std::uint64_t pass = bloom.pass_mask(hash);
     if ((pass & bloom.further(hash)) != 0) [[unlikely]]
-      return bloom.anywhere(hash) ? alike(print)
-                                  : alike(print) & (slots_of_column(column(hash)) | kGuestSlots);
+      return far_candidates(hash);
     const unsigned begin = first_slot_near(hash);
     const std::uint64_t near = util::equal_bytes_of_half_line(&fingerprints[begin], print) &
                                (kOwnAndGuests[column(hash) % 2][bloom.in_partner(hash)] & pass);
@@ -143,6 +142,13 @@ struct alignas(64) Mnode {
   static_assert(kGuestRow == 12 && kRows == 16);
 
   static unsigned first_slot_near(Hash16 hash) { return column(hash) / 2 * (2 * kRows); }
+
+  /// candidates() where the filter says that keys like this one may be in any column. Not inlined:
+  /// vectors of a whole line want a frame that is aligned to one.
+  [[gnu::noinline]] SlotSet far_candidates(Hash16 hash) const {
+    const SlotSet all = alike(fingerprint(hash));
+    return bloom.anywhere(hash) ? all : all & (slots_of_column(column(hash)) | kGuestSlots);
+  }
 
   SlotSet alike(std::uint8_t print) const {
     return SlotSet({util::equal_bytes(util::load_line(&fingerprints[0]), print),

@@ -12,6 +12,7 @@
 #include <bit>
 #include <cassert>
 #include <cstdint>
+#include <iterator>
 
 namespace perdix::detail::index::sptree {
 
@@ -80,7 +81,7 @@ class SlotSet {
   /// Visits the slots in ascending order.
   class Iterator;
   constexpr Iterator begin() const;
-  constexpr Iterator end() const;
+  constexpr std::default_sentinel_t end() const { return {}; }
 
  private:
   std::array<std::uint64_t, kWords> words_{};
@@ -99,14 +100,14 @@ class SlotSet::Iterator {
     }
     return *this;
   }
-  friend constexpr bool operator==(Iterator a, Iterator b) { return a.left_ == b.left_; }
+  /// Not with another iterator, which compilers would keep in memory.
+  friend constexpr bool operator==(Iterator a, std::default_sentinel_t) { return a.left_.empty(); }
 
  private:
   SlotSet left_;
 };
 
 constexpr SlotSet::Iterator SlotSet::begin() const { return Iterator(*this); }
-constexpr SlotSet::Iterator SlotSet::end() const { return Iterator(SlotSet()); }
 
 constexpr SlotSet slots_of_column(unsigned column) {
   constexpr std::uint64_t kColumn = (std::uint64_t{1} << kRows) - 1;
