@@ -138,8 +138,6 @@ class PointIndex {
     void operator()(Engine* engine) const noexcept;
   };
 
-  void require_usable() const;
-
   const detail::pool::Health* health_;  // of the pool, which the engine keeps open
   std::unique_ptr<Engine, Close> engine_;
 };

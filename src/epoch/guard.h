@@ -15,8 +15,8 @@ extern "C" {
 // harmless, but not to a sanitizer.
 __attribute__((no_sanitize("alignment"))) static inline void _urcu_bp_read_lock_update(
     unsigned long);
-__attribute__((no_sanitize("alignment"))) static inline void _urcu_bp_read_lock();
-__attribute__((no_sanitize("alignment"))) static inline void _urcu_bp_read_unlock();
+__attribute__((no_sanitize("alignment"), always_inline)) static inline void _urcu_bp_read_lock();
+__attribute__((no_sanitize("alignment"), always_inline)) static inline void _urcu_bp_read_unlock();
 __attribute__((no_sanitize("alignment"))) static inline int _urcu_bp_read_ongoing();
 }
 #include <urcu/static/urcu-bp.h>
@@ -27,11 +27,12 @@ namespace perdix::detail::epoch {
 
 class Guard {
  public:
-  Guard() noexcept { _urcu_bp_read_lock(); }
+  // Inlined: after a few uses in a file, compilers would decide otherwise.
+  [[gnu::always_inline]] Guard() noexcept { _urcu_bp_read_lock(); }
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
-  ~Guard() {
+  [[gnu::always_inline]] ~Guard() {
     // The reads of this section come before whatever follows a grace period: see wait_for_readers.
     tsan::release(&urcu_bp_gp);
     _urcu_bp_read_unlock();

@@ -12,7 +12,7 @@ namespace perdix::detail::pool {
 
 /// Returns call(). Must not contain calls of a user's code, whose exceptions are the user's.
 template <class Call>
-decltype(auto) as_errors(const Call& call) {
+[[gnu::always_inline]] inline decltype(auto) as_errors(const Call& call) {
   try {
     return call();
   } catch (const std::exception&) {

@@ -22,25 +22,30 @@ void PointIndex<Engine, K, V>::Close::operator()(Engine* engine) const noexcept 
   engine->pool().health().forked() ? detail::pool::leave_to_parent(engine) : delete engine;
 }
 
+namespace detail::index {
+
 /// Before an engine is called, and before what it found is returned: by then a sync may have failed
 /// of what was read.
-template <class Engine, Storable K, Storable V>
-void PointIndex<Engine, K, V>::require_usable() const {
-  if (!health_->usable()) [[unlikely]]
-    engine_->pool().require_usable();
+template <class Engine>
+[[gnu::always_inline]] inline void require_usable(const pool::Health* health,
+                                                  const Engine& engine) {
+  if (!health->usable()) [[unlikely]]
+    engine->pool().require_usable();
 }
+
+}  // namespace detail::index
 
 template <class Engine, Storable K, Storable V>
 template <class Call>
 auto PointIndex<Engine, K, V>::run(Call call) const {
   return detail::pool::as_errors([&] {
-    require_usable();
+    detail::index::require_usable(health_, engine_);
     if constexpr (std::is_void_v<decltype(call(*engine_))>) {
       call(*engine_);
-      require_usable();
+      detail::index::require_usable(health_, engine_);
     } else {
       auto result = call(*engine_);
-      require_usable();
+      detail::index::require_usable(health_, engine_);
       return result;
     }
   });
