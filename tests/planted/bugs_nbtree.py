@@ -57,14 +57,14 @@ BUGS = [
     Bug(
         "nbtree: a value is replaced before its name is durable, and leaks",
         NB_TREE,
-        "      pm().fence();  // the name is durable before the blob can be unlinked\n",
+        "    pm().fence();  // the name is durable before the blob can be unlinked\n",
         "",
         NB_STRINGS,
     ),
     Bug(
         "nbtree: key and value are erased before their names are durable, and leak",
         NB_TREE,
-        "      pm().fence();  // the names are durable before the blobs can be unlinked\n",
+        "    pm().fence();  // the names are durable before the blobs can be unlinked\n",
         "",
         NB_STRINGS,
     ),

@@ -212,24 +212,16 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
         "schedules: an update counts as unpersisted only after its store",
         NB_TREE,
         """  entries_.begin_unpersisted(leaf);  // before anybody can see the value
-  pm::WordPair old{};
   const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
-    if (!codec_.is_inline()) {
-      pair.lease->name(0, blob_offset(now.second));
-      pm().fence();  // the name is durable before the blob can be unlinked
-    }
-    return pm::WordPair{now.first, pair.value};
+    prepare(now);
+    return pm::WordPair{now.first, value};
   });
   pm::on_step("nbtree: an update may not be durable");
 """,
         """  if (!{planted}) entries_.begin_unpersisted(leaf);  // before anybody can see the value
-  pm::WordPair old{};
   const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
-    if (!codec_.is_inline()) {
-      pair.lease->name(0, blob_offset(now.second));
-      pm().fence();  // the name is durable before the blob can be unlinked
-    }
-    return pm::WordPair{now.first, pair.value};
+    prepare(now);
+    return pm::WordPair{now.first, value};
   });
   pm::on_step("nbtree: an update may not be durable"); \
 if ({planted}) entries_.begin_unpersisted(leaf);
@@ -307,7 +299,7 @@ if ({planted}) entries_.begin_unpersisted(leaf);
     Bug(
         "schedules: an erase does not name the value",
         NB_TREE,
-        "      pair.lease->name(1, codec_.blobs(now.second) == 0 ? pm::kNull : "
+        "    lease.name(1, codec_.blobs(now.second) == 0 ? pm::kNull : "
         "blob_offset(now.second));\n",
         "",
         STRINGS,

@@ -26,52 +26,52 @@ BUGS = [
         "insert sets the bit before the pair is stored (Level hashing: the token before key "
         "and value)",
         LEAF_STORE,
-        """    store_pair(inline_word(key), value.word);
-    // Phase 1: the pair is durable before its bit can be. Phase 2: the bit is the commit.
-    pm().commit(bitmap, with_bit);
+        """  store_pair(pair_at(leaf, slot), inline_word(key), value.word());
+  // Phase 1: the pair is durable before its bit can be. Phase 2: the bit is the commit.
+  pm().commit(bitmap, with_bit);
 """,
-        """    pm().publish(bitmap, with_bit);
-    store_pair(inline_word(key), value.word);
-    pm().fence();
+        """  pm().publish(bitmap, with_bit);
+  store_pair(pair_at(leaf, slot), inline_word(key), value.word());
+  pm().fence();
 """,
         TREE,
     ),
     Bug(
         "insert flushes the key but not the value's line",
         LEAF_STORE,
-        "pm().flush(&pair, sizeof pair);  // fenced before the commit, below",
+        "pm().flush(&pair, sizeof pair);  // fenced before the commit, in the callers",
         "pm().flush(&pair - 4, sizeof pair);",
         TREE,
     ),
     Bug(
         "insert of a string does not log: blocks leak or are given out twice",
         LEAF_STORE,
-        "    session.commit({&bitmap, bit, bit});\n",
-        """    session.commit_when(bitmap, bit, bit);
-    pm().fence();
-    pm().store(bitmap, with_bit);
-    session.log();
-    pm().flush(&bitmap, sizeof bitmap);
-    session.finish();
+        "  session.commit({&bitmap, bit, bit});\n",
+        """  session.commit_when(bitmap, bit, bit);
+  pm().fence();
+  pm().store(bitmap, pm::load(bitmap) | bit);
+  session.log();
+  pm().flush(&bitmap, sizeof bitmap);
+  session.finish();
 """,
         STRINGS,
     ),
     Bug(
         "insert names the wrong slot's bit as its commit",
         LEAF_STORE,
-        "    session.commit({&bitmap, bit, bit});\n",
-        """    session.commit_when(bitmap, bit << 1, bit << 1);
-    session.log();
-    pm().store(bitmap, with_bit);
-    pm().flush(&bitmap, sizeof bitmap);
-    session.finish();
+        "  session.commit({&bitmap, bit, bit});\n",
+        """  session.commit_when(bitmap, bit << 1, bit << 1);
+  session.log();
+  pm().store(bitmap, pm::load(bitmap) | bit);
+  pm().flush(&bitmap, sizeof bitmap);
+  session.finish();
 """,
         TREE,
     ),
     Bug(
         "update of a string leaks the old value",
         LEAF_STORE,
-        "    values_.free(session, old_word);\n",
+        "  values_.free(session, old_word);\n",
         "",
         STRINGS,
     ),
@@ -79,45 +79,43 @@ BUGS = [
         "update of a string frees the new value's block when it did not happen, and not when "
         "it did",
         LEAF_STORE,
-        "    session.commit(pm::set_word(word, new_word));  // the new blob is durable before\n",
-        """    session.commit_when(word, Word{0}, 0);
-    session.log();
-    pm().publish(word, new_word);
-    session.finish();
+        "  session.commit(pm::set_word(word, new_word));  // the new blob is durable before\n",
+        """  session.commit_when(word, Word{0}, 0);
+  session.log();
+  pm().publish(word, new_word);
+  session.finish();
 """,
         STRINGS,
     ),
     Bug(
         "erase leaks the key",
         LEAF_STORE,
-        """    Keys::free(session, pm::load(pair.key));
-    values_.free(session, pm::load(pair.value));
-    session.commit({&bitmap, bit, 0});
+        """  Keys::free(session, pm::load(pair.key));
+  values_.free(session, pm::load(pair.value));
+  session.commit({&bitmap, bit, 0});
 """,
-        """    values_.free(session, pm::load(pair.value));
-    session.commit({&bitmap, bit, 0});
+        """  values_.free(session, pm::load(pair.value));
+  session.commit({&bitmap, bit, 0});
 """,
         STRINGS,
     ),
     Bug(
         "erase leaks the value",
         LEAF_STORE,
-        """    Keys::free(session, pm::load(pair.key));
-    values_.free(session, pm::load(pair.value));
-    session.commit({&bitmap, bit, 0});
+        """  Keys::free(session, pm::load(pair.key));
+  values_.free(session, pm::load(pair.value));
+  session.commit({&bitmap, bit, 0});
 """,
-        """    Keys::free(session, pm::load(pair.key));
-    session.commit({&bitmap, bit, 0});
+        """  Keys::free(session, pm::load(pair.key));
+  session.commit({&bitmap, bit, 0});
 """,
         STRINGS,
     ),
     Bug(
         "erase clears the bit in DRAM only: the pair comes back (FAST&FAIR, wrong line flushed)",
         LEAF_STORE,
-        """    pm().publish(bitmap, without_bit);  // the commit
-  } else {""",
-        """    pm().publish(bitmap, pm::load(bitmap));
-  } else {""",
+        "  pm().publish(bitmap, without_bit);  // the commit\n",
+        "  pm().publish(bitmap, pm::load(bitmap));\n",
         TREE,
     ),
     Bug(
@@ -391,7 +389,7 @@ BUGS = [
     Bug(
         "a buffered value is replaced in DRAM only",
         NODE_BUFFERS_H,
-        "    log()->append(buffer, wal::Type::put, buffer.key(i), value.word);\n",
+        "    log()->append(buffer, wal::Type::put, buffer.key(i), value.word());\n",
         "",
         BUFFERS,
     ),

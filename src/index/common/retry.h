@@ -14,21 +14,17 @@ namespace perdix::detail::index {
 /// refers to, the processor would wait for all stores that it has begun, also those of the call
 /// before to memory that is in no cache.
 template <class Write>
-auto retry_when_full(pool::PoolCore& pool, const Write& write) {
+[[gnu::always_inline]] inline auto retry_when_full(pool::PoolCore& pool, const Write& write) {
   constexpr unsigned kMostRounds = 3;
-  try {
-    return write();
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space) throw;
-  }
+  bool again = true;
   for (unsigned round = 1;; ++round) {
-    // Once more in any case: another thread may have made space.
-    const bool again = pool.reclaim_space() && round < kMostRounds;
     try {
-      return write();
+      return write();  // only here, so it is inlined
     } catch (const Error& error) {
       if (error.code() != Errc::out_of_space || !again) throw;
     }
+    // Once more in any case: another thread may have made space.
+    again = pool.reclaim_space() && round < kMostRounds;
   }
 }
 

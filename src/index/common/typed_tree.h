@@ -3,9 +3,10 @@
 //
 // An engine's tree over words, `Base`, has for it
 //   enum class Mode { put, insert, update };
-//   bool write(Key, const NewValue&, Mode, const NewValue* expected);   null: any value
+//   bool write(Key, NewValue, Mode, const NewValue* expected);   null: any value
 //   bool erase_word(Key, const NewValue* expected);
 //   std::optional<Word> find_word(Key) const;
+//   bool find_number(Key, Word&) const;           the same without a guard of the caller's
 //   void find_words(std::span<const Key>, std::span<std::optional<Word>>) const;  at most kGroup
 //   find_last(Key) const              the words of the greatest key that is not above; optional
 //   find_last_below(Key) const        the same of a smaller key; where that is cheaper than to
@@ -58,10 +59,14 @@ class TypedTree : public Base {
   }
 
   bool get(Key key, V& value) const {
-    const epoch::Guard guard;
-    const std::optional<Word> word = this->find_word(key);
-    if (word) values_.copy(*word, value);
-    return word.has_value();
+    if constexpr (Words<V>::kInline) {
+      return this->find_number(key, value);
+    } else {
+      const epoch::Guard guard;
+      const std::optional<Word> word = this->find_word(key);
+      if (word) values_.copy(*word, value);
+      return word.has_value();
+    }
   }
   std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
 

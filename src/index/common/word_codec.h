@@ -2,6 +2,7 @@
 // what values are (word.h has the same for a kind that the compiler knows).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -11,14 +12,23 @@
 
 namespace perdix::detail::index {
 
-/// A value on its way into an index: its word if it is a number, else its bytes, which belong to
-/// the caller.
-struct NewValue {
-  Word word = 0;
-  std::string_view bytes;
+/// A value on its way into an index: a number, or bytes that belong to the caller. Which of them,
+/// the index's kind of values says. Two registers, so it is passed by value.
+class NewValue {
+ public:
+  explicit NewValue(std::uint64_t number) : word_(number) {}
+  explicit NewValue(std::string_view string)
+      : word_(reinterpret_cast<std::uintptr_t>(string.data())), size_(string.size()) {}
 
-  explicit NewValue(std::uint64_t number) : word(number) {}
-  explicit NewValue(std::string_view string) : bytes(string) {}
+  /// Of a number.
+  Word word() const { return word_; }
+
+  /// Of a string.
+  std::string_view bytes() const { return {reinterpret_cast<const char*>(word_), size_}; }
+
+ private:
+  std::uint64_t word_;
+  std::size_t size_ = 0;
 };
 
 /// Converts words of values of one kind in one pool. A small value: copies are cheap. Thread-safe.
@@ -29,12 +39,12 @@ class WordCodec {
   /// Words own no blobs.
   bool is_inline() const { return inline_; }
 
-  bool equal(Word word, const NewValue& value) const {
-    return inline_ ? word == value.word : strings_.view(word) == value.bytes;
+  bool equal(Word word, NewValue value) const {
+    return inline_ ? word == value.word() : strings_.view(word) == value.bytes();
   }
   bool sound(Word word) const { return inline_ || strings_.sound(word); }
-  Word write(alloc::Session& session, const NewValue& value) const {
-    return inline_ ? value.word : strings_.write(session, value.bytes);
+  Word write(alloc::Session& session, NewValue value) const {
+    return inline_ ? value.word() : strings_.write(session, value.bytes());
   }
   void free(alloc::Session& session, Word word) const {
     if (!inline_) Words<std::string>::free(session, word);

@@ -13,13 +13,13 @@
 namespace perdix::detail::index::fastfair {
 
 template <class K>
-bool WordTree<K>::write(Key key, const NewValue& value, Mode mode, const NewValue* expected) {
+bool WordTree<K>::write(Key key, NewValue value, Mode mode, const NewValue* expected) {
   check_key(key);
   return retry_when_full(pool_, [&] { return try_write(key, value, mode, expected); });
 }
 
 template <class K>
-bool WordTree<K>::insert_word_at_once(Key key, const NewValue& value) {
+bool WordTree<K>::insert_word_at_once(Key key, NewValue value) {
   check_key(key);
   return try_write(key, value, Mode::insert, nullptr);
 }
@@ -27,7 +27,7 @@ bool WordTree<K>::insert_word_at_once(Key key, const NewValue& value) {
 /// Whatever has no entry above it, since this write or an earlier one split it off, gets it when
 /// the write is done and holds no latch.
 template <class K>
-bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const NewValue* expected) {
+bool WordTree<K>::try_write(Key key, NewValue value, Mode mode, const NewValue* expected) {
   const epoch::Guard guard;
   Node* stray = nullptr;
   std::optional<bool> done;
@@ -38,7 +38,7 @@ bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const New
 
 /// One attempt; nothing if the leaf had to be put in order or split first.
 template <class K>
-std::optional<bool> WordTree<K>::write_leaf(Key key, const NewValue& value, Mode mode,
+std::optional<bool> WordTree<K>::write_leaf(Key key, NewValue value, Mode mode,
                                             const NewValue* expected, Node*& stray) {
   const Hash16 hash = Keys::hash16(key);
   Locked leaf;
@@ -63,9 +63,9 @@ std::optional<bool> WordTree<K>::write_leaf(Key key, const NewValue& value, Mode
 
 /// Adds a pair to a leaf with room: FAST.
 template <class K>
-void WordTree<K>::add(Node& leaf, unsigned at, Key key, const NewValue& value) {
+void WordTree<K>::add(Node& leaf, unsigned at, Key key, NewValue value) {
   if (all_inline()) {
-    if constexpr (Keys::kInline) insert_entry(pm(), leaf, at, {key, value.word});
+    if constexpr (Keys::kInline) insert_entry(pm(), leaf, at, {key, value.word()});
   } else {
     alloc::Session session = pool_.allocator().session();
     const Word key_word = keys_.write(session, key, Keys::hash16(key));
@@ -87,10 +87,10 @@ void WordTree<K>::add(Node& leaf, unsigned at, Key key, const NewValue& value) {
 
 /// Replaces a value; its word is the commit.
 template <class K>
-void WordTree<K>::replace(Node& leaf, unsigned at, const NewValue& value) {
+void WordTree<K>::replace(Node& leaf, unsigned at, NewValue value) {
   Word& word = leaf.entries[at].value;
   if (codec_.is_inline()) {
-    pm().publish(word, value.word);  // the commit; the key is durable already
+    pm().publish(word, value.word());  // the commit; the key is durable already
   } else {
     alloc::Session session = pool_.allocator().session();
     const Word old_word = pm::load(word);

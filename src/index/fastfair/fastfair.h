@@ -128,15 +128,21 @@ class WordTree : public pool::OpenIndex {
            unsigned latch_bits);
 
   /// `expected`: the value that is replaced or removed, null if it may be any.
-  bool write(Key key, const NewValue& value, Mode mode, const NewValue* expected);
+  bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
   bool erase_word(Key key, const NewValue* expected);
 
   /// insert() for callers under a guard or a lock: if the pool is full it throws out_of_space
   /// rather than wait for a grace period.
-  bool insert_word_at_once(Key key, const NewValue& value);
+  bool insert_word_at_once(Key key, NewValue value);
 
   // The caller holds a guard, as long as it uses what words refer to.
   std::optional<Word> find_word(Key key) const { return find_from({}, key); }
+  bool find_number(Key key, Word& value) const {
+    const epoch::Guard guard;
+    const std::optional<Word> word = find_word(key);
+    if (word) value = *word;
+    return word.has_value();
+  }
   void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
   std::optional<Entry> find_last(Key key) const { return find_last_of({key}); }
   std::optional<Entry> find_last_below(Key key) const { return find_last_of({key, true}); }
@@ -188,12 +194,12 @@ class WordTree : public pool::OpenIndex {
   bool is(const Node& leaf, unsigned at, const NewValue* expected) const {
     return expected == nullptr || codec_.equal(pm::load(leaf.entries[at].value), *expected);
   }
-  bool try_write(Key key, const NewValue& value, Mode mode, const NewValue* expected);
-  std::optional<bool> write_leaf(Key key, const NewValue& value, Mode mode,
-                                 const NewValue* expected, Node*& stray);
+  bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);
+  std::optional<bool> write_leaf(Key key, NewValue value, Mode mode, const NewValue* expected,
+                                 Node*& stray);
   bool all_inline() const { return Keys::kInline && codec_.is_inline(); }
-  void add(Node& leaf, unsigned at, Key key, const NewValue& value);
-  void replace(Node& leaf, unsigned at, const NewValue& value);
+  void add(Node& leaf, unsigned at, Key key, NewValue value);
+  void replace(Node& leaf, unsigned at, NewValue value);
   void remove(Node& leaf, unsigned at);
 
   // smo.h

@@ -26,7 +26,6 @@ namespace perdix::detail::index::nbtree {
 /// What a search finds of a key in a leaf.
 struct Lookup {
   int slot = -1;  ///< none
-  State state = State::special;
   Word value = 0;
   std::uint64_t dead = 0;  ///< slots where it may have been
 };
@@ -114,10 +113,10 @@ template <class K>
     if (state == State::special) {
       dead |= left & -left;
     } else if (matches(word, key, hash)) {
-      return {slot, state, pm::load(entry.value), dead};
+      return {slot, pm::load(entry.value), dead};
     }
   }
-  return {-1, State::special, 0, dead};
+  return {-1, 0, dead};
 }
 
 /// Exchanges a live entry, which was `old`, for fresh(old). False if it is not live any more, or

@@ -15,8 +15,9 @@ namespace perdix::detail::index::nbtree {
 template <class K>
 [[gnu::always_inline]] inline auto WordTree<K>::find_durable(LeafRef<K>& place, Key key,
                                                              Hash16 hash) const -> Lookup {
+  Lookup found;  // here, so that it is the result and need not be copied into it
   for (;;) {
-    const Lookup found = entries_.find(*place.leaf, key, hash);
+    found = entries_.find(*place.leaf, key, hash);
     const std::uint64_t slots = found.slot >= 0 ? std::uint64_t{1} << found.slot : found.dead;
     entries_.persist_unpersisted(*place.leaf, slots);
     if (place.current()) [[likely]]
@@ -27,10 +28,18 @@ template <class K>
 }
 
 template <class K>
-std::optional<Word> WordTree<K>::find_word(Key key) const {
+[[gnu::always_inline]] inline std::optional<Word> WordTree<K>::find_word(Key key) const {
   LeafRef<K> place = locate(key);
   const Lookup found = find_durable(place, key, Keys::hash16(key));
   return found.slot < 0 ? std::nullopt : std::optional(found.value);
+}
+
+template <class K>
+bool WordTree<K>::find_number(Key key, Word& value) const {
+  const epoch::Guard guard;
+  const std::optional<Word> word = find_word(key);
+  if (word) value = *word;
+  return word.has_value();
 }
 
 /// The pair of the greatest key that is not above `key`, with the key's whole word. Leaf by leaf to
@@ -79,13 +88,17 @@ bool WordTree<K>::reclaim_space() noexcept {
 }
 
 template <class K>
-bool WordTree<K>::write(Key key, const NewValue& value, Mode mode, const NewValue* expected) {
+bool WordTree<K>::write(Key key, NewValue value, Mode mode, const NewValue* expected) {
   check_key(key);
-  return retry_when_full(pool(), [&] { return try_write(key, value, mode, expected); });
+  const auto attempt = [&]() __attribute__((always_inline)) {
+    return try_write(key, value, mode, expected);
+  };
+  return retry_when_full(pool(), attempt);
 }
 
 template <class K>
-bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const NewValue* expected) {
+[[gnu::always_inline]] inline bool WordTree<K>::try_write(Key key, NewValue value, Mode mode,
+                                                          const NewValue* expected) {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   NewPair pair;  // after the guard: what the ledger names is taken back inside of it
@@ -120,31 +133,39 @@ void WordTree<K>::name_ahead(NewPair& pair, Word value) {
   pair.lease->name(0, codec_.blobs(value) == 0 ? pm::kNull : blob_offset(value));
 }
 
-/// Makes the words of a value and, if one is given, a key: allocates and claims their blobs.
+/// Makes the words of a value and, if one is given, a key.
 template <class K>
-void WordTree<K>::load_pair(NewPair& pair, const Key* key, Hash16 hash, const NewValue& value) {
-  if (all_inline()) {
-    if constexpr (Keys::kInline) pair.key = key != nullptr ? *key : 0;
-    pair.value = value.word;
-  } else {
-    if (!pair.lease) pair.lease.emplace(upkeep_.ledger, Ledger::Purpose::operation);
-    if (pair.has_value && pair.has_key == (key != nullptr)) return;
-    pair.lease->unclaim();
-    pair.has_value = pair.has_key = false;
-    pair.lease->claim([&](alloc::Session& session) {
-      std::array<pm::Offset, 4> blocks{};
-      unsigned count = 0;
-      if (key != nullptr) {
-        pair.key = keys_.write(session, *key, hash);
-        if (Keys::blobs(pair.key) != 0) blocks[count++] = blob_offset(pair.key);
-      }
-      pair.value = codec_.write(session, value);
-      if (codec_.blobs(pair.value) != 0) blocks[count++] = blob_offset(pair.value);
-      return blocks;
-    });
-    pair.has_value = true;
-    pair.has_key = key != nullptr;
-  }
+[[gnu::always_inline]] inline void WordTree<K>::load_pair(NewPair& pair, const Key* key,
+                                                          Hash16 hash, NewValue value) {
+  if (!all_inline()) return load_strings(pair, key, hash, value);
+  if constexpr (Keys::kInline) pair.key = key != nullptr ? *key : 0;
+  pair.value = value.word();
+}
+
+// What strings need is not inlined: callers would save registers and make room for it also where
+// there are none.
+
+/// The same where one of them is a string: allocates and claims the blobs.
+template <class K>
+[[gnu::noinline]] void WordTree<K>::load_strings(NewPair& pair, const Key* key, Hash16 hash,
+                                                 NewValue value) {
+  if (!pair.lease) pair.lease.emplace(upkeep_.ledger, Ledger::Purpose::operation);
+  if (pair.has_value && pair.has_key == (key != nullptr)) return;
+  pair.lease->unclaim();
+  pair.has_value = pair.has_key = false;
+  pair.lease->claim([&](alloc::Session& session) {
+    std::array<pm::Offset, 4> blocks{};
+    unsigned count = 0;
+    if (key != nullptr) {
+      pair.key = keys_.write(session, *key, hash);
+      if (Keys::blobs(pair.key) != 0) blocks[count++] = blob_offset(pair.key);
+    }
+    pair.value = codec_.write(session, value);
+    if (codec_.blobs(pair.value) != 0) blocks[count++] = blob_offset(pair.value);
+    return blocks;
+  });
+  pair.has_value = true;
+  pair.has_key = key != nullptr;
 }
 
 /// Adds a key that was not there, with the words of `pair`.
@@ -184,7 +205,8 @@ auto WordTree<K>::add(const LeafRef<K>& place, Key key, Hash16 hash, NewPair& pa
 
 /// Frees the blobs of an entry that lost.
 template <class K>
-void WordTree<K>::leave_behind(const LeafRef<K>& place, unsigned slot, NewPair& pair) {
+[[gnu::noinline]] void WordTree<K>::leave_behind(const LeafRef<K>& place, unsigned slot,
+                                                 NewPair& pair) {
   if (Layout::state(pm::load(place.leaf->block().entries[slot].key)) == State::frozen) {
     pm::on_step("nbtree: an insert that lost is frozen");
     try {
@@ -203,50 +225,71 @@ void WordTree<K>::leave_behind(const LeafRef<K>& place, unsigned slot, NewPair& 
 /// Replaces a value in place. False if the key is not there any more, or the leaf is not, or the
 /// value is not `only`.
 template <class K>
-bool WordTree<K>::replace(const LeafRef<K>& place, unsigned slot, const Word* only, NewPair& pair) {
+[[gnu::always_inline]] inline bool WordTree<K>::replace(const LeafRef<K>& place, unsigned slot,
+                                                        const Word* only, NewPair& pair) {
+  pm::WordPair old{};
+  const auto prepare = [](const pm::WordPair&) {};
+  const bool done = codec_.is_inline() ? exchange_value(place, slot, only, pair.value, old, prepare)
+                                       : replace_string(place, slot, only, pair, old);
+  if (!done && Layout::state(old.first) == State::frozen) {
+    pm::on_step("nbtree: an update meets a frozen entry");
+    upkeep_.structure.replace_leaf(place, nullptr);
+  }
+  return done;
+}
+
+/// What both do: replaces the value of an entry, which was `old`, after prepare(old).
+template <class K>
+template <class Prepare>
+[[gnu::always_inline]] inline bool WordTree<K>::exchange_value(const LeafRef<K>& place,
+                                                               unsigned slot, const Word* only,
+                                                               Word value, pm::WordPair& old,
+                                                               const Prepare& prepare) {
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block().entries[slot];
-  if (!codec_.is_inline()) pair.lease->make_room(1);
   entries_.begin_unpersisted(leaf);  // before anybody can see the value
-  pm::WordPair old{};
   const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
-    if (!codec_.is_inline()) {
-      pair.lease->name(0, blob_offset(now.second));
-      pm().fence();  // the name is durable before the blob can be unlinked
-    }
-    return pm::WordPair{now.first, pair.value};
+    prepare(now);
+    return pm::WordPair{now.first, value};
   });
   pm::on_step("nbtree: an update may not be durable");
   if (done) pm().persist(&entry.value, sizeof entry.value);  // the commit
   entries_.end_unpersisted(leaf);
-  if (done) {
-    if (!codec_.is_inline()) {
-      upkeep_.counts.add_blobs(entries_, 0, old.second, -1);
-      upkeep_.counts.add_blobs(entries_, 0, pair.value, +1);
-      pair.lease->linked();
-      pair.lease->unlinked();
-    }
-    return true;
+  return done;
+}
+
+template <class K>
+[[gnu::noinline]] bool WordTree<K>::replace_string(const LeafRef<K>& place, unsigned slot,
+                                                   const Word* only, NewPair& pair,
+                                                   pm::WordPair& old) {
+  pair.lease->make_room(1);
+  const auto name_old_value = [&](const pm::WordPair& now) {
+    pair.lease->name(0, blob_offset(now.second));
+    pm().fence();  // the name is durable before the blob can be unlinked
+  };
+  if (!exchange_value(place, slot, only, pair.value, old, name_old_value)) {
+    pair.lease->unname();
+    return false;
   }
-  if (!codec_.is_inline()) pair.lease->unname();
-  if (Layout::state(old.first) == State::frozen) {
-    pm::on_step("nbtree: an update meets a frozen entry");
-    upkeep_.structure.replace_leaf(place, nullptr);
-  }
-  return false;
+  upkeep_.counts.add_blobs(entries_, 0, old.second, -1);
+  upkeep_.counts.add_blobs(entries_, 0, pair.value, +1);
+  pair.lease->linked();
+  pair.lease->unlinked();
+  return true;
 }
 
 template <class K>
 bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
   check_key(key);
-  const bool erased = retry_when_full(pool(), [&] { return try_erase(key, expected); });
+  const auto attempt = [&]() __attribute__((always_inline)) { return try_erase(key, expected); };
+  const bool erased = retry_when_full(pool(), attempt);
   if (upkeep_.joins.due()) [[unlikely]]
     upkeep_.joins.make_up_in_erase();
   return erased;
 }
 
 template <class K>
-bool WordTree<K>::try_erase(Key key, const NewValue* expected) {
+[[gnu::always_inline]] inline bool WordTree<K>::try_erase(Key key, const NewValue* expected) {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
   for (;;) {
@@ -255,11 +298,8 @@ bool WordTree<K>::try_erase(Key key, const NewValue* expected) {
     if (found.slot < 0) return false;
     if (!is(found.value, expected)) return false;
     unsigned pairs = 0;
-    {
-      NewPair pair;
-      const Word* only = expected == nullptr ? nullptr : &found.value;
-      if (!remove(place, static_cast<unsigned>(found.slot), only, pair, pairs)) continue;
-    }
+    const Word* only = expected == nullptr ? nullptr : &found.value;
+    if (!remove(place, static_cast<unsigned>(found.slot), only, pairs)) continue;
     upkeep_.counts.pairs.add(-1);
     upkeep_.joins.join_if_due(place, pairs);
     return true;
@@ -269,23 +309,31 @@ bool WordTree<K>::try_erase(Key key, const NewValue* expected) {
 /// Erases an entry: its key word is the commit. False if the key is not there any more, or the leaf
 /// is not, or the value is not `only`. Else the leaf has so many pairs left.
 template <class K>
-bool WordTree<K>::remove(const LeafRef<K>& place, unsigned slot, const Word* only, NewPair& pair,
-                         unsigned& pairs) {
+[[gnu::always_inline]] inline bool WordTree<K>::remove(const LeafRef<K>& place, unsigned slot,
+                                                       const Word* only, unsigned& pairs) {
+  pm::WordPair old{};
+  const auto prepare = [](const pm::WordPair&) {};
+  const bool done = all_inline() ? exchange_key(place, slot, only, pairs, old, prepare)
+                                 : remove_strings(place, slot, only, pairs, old);
+  if (!done && Layout::state(old.first) == State::frozen) {
+    pm::on_step("nbtree: an erase meets a frozen entry");
+    upkeep_.structure.replace_leaf(place, nullptr);
+  }
+  return done;
+}
+
+/// What both do: erases an entry, which was `old`, after prepare(old).
+template <class K>
+template <class Prepare>
+[[gnu::always_inline]] inline bool WordTree<K>::exchange_key(const LeafRef<K>& place, unsigned slot,
+                                                             const Word* only, unsigned& pairs,
+                                                             pm::WordPair& old,
+                                                             const Prepare& prepare) {
   Leaf<K>& leaf = *place.leaf;
   Entry& entry = leaf.block().entries[slot];
-  if (!all_inline()) {
-    pair.lease.emplace(upkeep_.ledger, Ledger::Purpose::operation);
-    pair.lease->make_room(2);
-  }
   entries_.begin_unpersisted(leaf);  // before anybody can miss the key
-  pm::WordPair old{};
   const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
-    if (!all_inline()) {
-      const Word key = now.first & Layout::kKeyBits;
-      pair.lease->name(0, Keys::blobs(key) == 0 ? pm::kNull : blob_offset(key));
-      pair.lease->name(1, codec_.blobs(now.second) == 0 ? pm::kNull : blob_offset(now.second));
-      pm().fence();  // the names are durable before the blobs can be unlinked
-    }
+    prepare(now);
     return pm::WordPair{Layout::kDead, now.second};
   });
   pm::on_step("nbtree: an erase may not be durable");
@@ -294,17 +342,25 @@ bool WordTree<K>::remove(const LeafRef<K>& place, unsigned slot, const Word* onl
     pairs = leaf.hide(slot);
   }
   entries_.end_unpersisted(leaf);
-  if (done) {
-    upkeep_.counts.add_blobs(entries_, old.first, old.second, -1);
-    if (!all_inline()) pair.lease->unlinked();
-    return true;
-  }
-  pair.lease.reset();
-  if (Layout::state(old.first) == State::frozen) {
-    pm::on_step("nbtree: an erase meets a frozen entry");
-    upkeep_.structure.replace_leaf(place, nullptr);
-  }
-  return false;
+  return done;
+}
+
+template <class K>
+[[gnu::noinline]] bool WordTree<K>::remove_strings(const LeafRef<K>& place, unsigned slot,
+                                                   const Word* only, unsigned& pairs,
+                                                   pm::WordPair& old) {
+  StripeLease lease(upkeep_.ledger, Ledger::Purpose::operation);
+  lease.make_room(2);
+  const auto name_pair = [&](const pm::WordPair& now) {
+    const Word key = now.first & Layout::kKeyBits;
+    lease.name(0, Keys::blobs(key) == 0 ? pm::kNull : blob_offset(key));
+    lease.name(1, codec_.blobs(now.second) == 0 ? pm::kNull : blob_offset(now.second));
+    pm().fence();  // the names are durable before the blobs can be unlinked
+  };
+  if (!exchange_key(place, slot, only, pairs, old, name_pair)) return false;
+  upkeep_.counts.add_blobs(entries_, old.first, old.second, -1);
+  lease.unlinked();
+  return true;
 }
 
 template <class K>

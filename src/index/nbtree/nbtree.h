@@ -108,11 +108,12 @@ class WordTree : public pool::OpenIndex {
   ~WordTree() override;
 
   /// `expected`: the value that is replaced or removed, null if it may be any.
-  bool write(Key key, const NewValue& value, Mode mode, const NewValue* expected);
+  bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
   bool erase_word(Key key, const NewValue* expected);
 
   // The caller holds a guard, as long as it uses what words refer to.
   std::optional<Word> find_word(Key key) const;
+  bool find_number(Key key, Word& value) const;  // with a guard of its own
   void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
   std::optional<Entry> find_last(Key key) const;
 
@@ -147,13 +148,23 @@ class WordTree : public pool::OpenIndex {
   bool is(Word value, const NewValue* expected) const {
     return expected == nullptr || codec_.equal(value, *expected);
   }
-  bool try_write(Key key, const NewValue& value, Mode mode, const NewValue* expected);
+  bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);
   bool replace(const LeafRef<K>& place, unsigned slot, const Word* only, NewPair& pair);
   bool try_erase(Key key, const NewValue* expected);
-  bool remove(const LeafRef<K>& place, unsigned slot, const Word* only, NewPair& pair,
-              unsigned& pairs);
+  template <class Prepare>
+  bool exchange_value(const LeafRef<K>& place, unsigned slot, const Word* only, Word value,
+                      pm::WordPair& old, const Prepare& prepare);
+  bool replace_string(const LeafRef<K>& place, unsigned slot, const Word* only, NewPair& pair,
+                      pm::WordPair& old);
+  bool remove(const LeafRef<K>& place, unsigned slot, const Word* only, unsigned& pairs);
+  template <class Prepare>
+  bool exchange_key(const LeafRef<K>& place, unsigned slot, const Word* only, unsigned& pairs,
+                    pm::WordPair& old, const Prepare& prepare);
+  bool remove_strings(const LeafRef<K>& place, unsigned slot, const Word* only, unsigned& pairs,
+                      pm::WordPair& old);
   void name_ahead(NewPair& pair, Word value);
-  void load_pair(NewPair& pair, const Key* key, Hash16 hash, const NewValue& value);
+  void load_pair(NewPair& pair, const Key* key, Hash16 hash, NewValue value);
+  void load_strings(NewPair& pair, const Key* key, Hash16 hash, NewValue value);
 
   InsertOutcome add(const LeafRef<K>& place, Key key, Hash16 hash, NewPair& pair);
   void leave_behind(const LeafRef<K>& place, unsigned slot, NewPair& pair);

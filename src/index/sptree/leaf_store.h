@@ -50,12 +50,12 @@ class LeafStore {
   bool all_inline() const { return Keys::kInline && values_.is_inline(); }
 
   /// The word of a number.
-  static Word inline_word(Key key) { return NewValue(key).word; }
+  static Word inline_word(Key key) { return NewValue(key).word(); }
 
   // --- Pairs ---
 
-  void add(Leaf& leaf, unsigned slot, Key key, const NewValue& value, Hash16 hash);
-  void replace(Leaf& leaf, unsigned slot, const NewValue& value);
+  void add(Leaf& leaf, unsigned slot, Key key, NewValue value, Hash16 hash);
+  void replace(Leaf& leaf, unsigned slot, NewValue value);
   void remove(Leaf& leaf, unsigned slot);
 
   /// Writes pairs into free slots of a leaf, durably; their bits come later (phase 1 of two-phase
@@ -77,6 +77,11 @@ class LeafStore {
   std::int64_t blob_bytes() const { return blob_bytes_.sum(); }
 
  private:
+  void add_strings(Leaf& leaf, unsigned slot, Key key, NewValue value, Hash16 hash);
+  void replace_string(Word& word, NewValue value);
+  void remove_strings(Leaf& leaf, unsigned slot);
+  void store_pair(Pair& pair, Word key, Word value);
+
   const pm::Persister& pm() const { return pool_.pm(); }
 
   pool::PoolCore& pool_;
@@ -86,67 +91,83 @@ class LeafStore {
   util::StripedCounter blob_bytes_;
 };
 
+// What strings need is not inlined: callers would save registers and make room for it also where
+// there are none.
+
+template <class K>
+void LeafStore<K>::store_pair(Pair& pair, Word key, Word value) {
+  pm().store(pair.key, key);
+  pm().store(pair.value, value);
+  pm().flush(&pair, sizeof pair);  // fenced before the commit, in the callers
+}
+
 /// Adds a pair by two-phase insertion (§4.1): the pair, then its bit. The bit is the commit.
 template <class K>
-void LeafStore<K>::add(Leaf& leaf, unsigned slot, Key key, const NewValue& value, Hash16 hash) {
+[[gnu::always_inline]] inline void LeafStore<K>::add(Leaf& leaf, unsigned slot, Key key,
+                                                     NewValue value, Hash16 hash) {
+  if (!all_inline()) return add_strings(leaf, slot, key, value, hash);
+  std::uint64_t& bitmap = word_of_slot(leaf, slot);
+  const std::uint64_t with_bit = pm::load(bitmap) | std::uint64_t{1} << slot % 64;
+  store_pair(pair_at(leaf, slot), inline_word(key), value.word());
+  // Phase 1: the pair is durable before its bit can be. Phase 2: the bit is the commit.
+  pm().commit(bitmap, with_bit);
+}
+
+template <class K>
+[[gnu::noinline]] void LeafStore<K>::add_strings(Leaf& leaf, unsigned slot, Key key, NewValue value,
+                                                 Hash16 hash) {
   Pair& pair = pair_at(leaf, slot);
   const std::uint64_t bit = std::uint64_t{1} << slot % 64;
   std::uint64_t& bitmap = word_of_slot(leaf, slot);
-  const std::uint64_t with_bit = pm::load(bitmap) | bit;
-  const auto store_pair = [&](Word key_word, Word value_word) {
-    pm().store(pair.key, key_word);
-    pm().store(pair.value, value_word);
-    pm().flush(&pair, sizeof pair);  // fenced before the commit, below
-  };
-  if (all_inline()) {
-    store_pair(inline_word(key), value.word);
-    // Phase 1: the pair is durable before its bit can be. Phase 2: the bit is the commit.
-    pm().commit(bitmap, with_bit);
-  } else {
-    alloc::Session session = pool_.allocator().session();
-    store_pair(keys_.write(session, key, hash), values_.write(session, value));
-    // Phase 1: pair and blobs are durable before the bit can be. Phase 2: the bit is the commit.
-    session.commit({&bitmap, bit, bit});
-    count_blobs(pair.key, pair.value, +1);
-  }
+  alloc::Session session = pool_.allocator().session();
+  store_pair(pair, keys_.write(session, key, hash), values_.write(session, value));
+  // Phase 1: pair and blobs are durable before the bit can be. Phase 2: the bit is the commit.
+  session.commit({&bitmap, bit, bit});
+  count_blobs(pair.key, pair.value, +1);
 }
 
 /// Replaces the value of a pair; the value word is the commit.
 template <class K>
-void LeafStore<K>::replace(Leaf& leaf, unsigned slot, const NewValue& value) {
+[[gnu::always_inline]] inline void LeafStore<K>::replace(Leaf& leaf, unsigned slot,
+                                                         NewValue value) {
   Word& word = pair_at(leaf, slot).value;
-  if (values_.is_inline()) {
-    pm().publish(word, value.word);  // the commit; the key and its bit are durable already
-  } else {
-    alloc::Session session = pool_.allocator().session();
-    const Word old_word = pm::load(word);
-    const Word new_word = values_.write(session, value);
-    if (new_word == old_word) return;  // both empty: nothing to change
-    const std::int64_t old_bytes = values_.footprint(old_word);
-    values_.free(session, old_word);
-    session.commit(pm::set_word(word, new_word));  // the new blob is durable before
-    // Only now: of a large block that is merely reserved the allocator doesn't know the size.
-    count_bytes(values_.footprint(new_word) - old_bytes);
-  }
+  if (!values_.is_inline()) return replace_string(word, value);
+  pm().publish(word, value.word());  // the commit; the key and its bit are durable already
+}
+
+template <class K>
+[[gnu::noinline]] void LeafStore<K>::replace_string(Word& word, NewValue value) {
+  alloc::Session session = pool_.allocator().session();
+  const Word old_word = pm::load(word);
+  const Word new_word = values_.write(session, value);
+  if (new_word == old_word) return;  // both empty: nothing to change
+  const std::int64_t old_bytes = values_.footprint(old_word);
+  values_.free(session, old_word);
+  session.commit(pm::set_word(word, new_word));  // the new blob is durable before
+  // Only now: of a large block that is merely reserved the allocator doesn't know the size.
+  count_bytes(values_.footprint(new_word) - old_bytes);
 }
 
 /// Removes a pair; clearing its bit is the commit.
 template <class K>
-void LeafStore<K>::remove(Leaf& leaf, unsigned slot) {
+[[gnu::always_inline]] inline void LeafStore<K>::remove(Leaf& leaf, unsigned slot) {
+  if (!all_inline()) return remove_strings(leaf, slot);
+  std::uint64_t& bitmap = word_of_slot(leaf, slot);
+  const std::uint64_t without_bit = pm::load(bitmap) & ~(std::uint64_t{1} << slot % 64);
+  pm().publish(bitmap, without_bit);  // the commit
+}
+
+template <class K>
+[[gnu::noinline]] void LeafStore<K>::remove_strings(Leaf& leaf, unsigned slot) {
+  const Pair& pair = pair_at(leaf, slot);
   const std::uint64_t bit = std::uint64_t{1} << slot % 64;
   std::uint64_t& bitmap = word_of_slot(leaf, slot);
-  const std::uint64_t without_bit = pm::load(bitmap) & ~bit;
-  if (all_inline()) {
-    pm().publish(bitmap, without_bit);  // the commit
-  } else {
-    const Pair& pair = pair_at(leaf, slot);
-    const std::int64_t bytes = bytes_of(pair.key, pair.value);
-    alloc::Session session = pool_.allocator().session();
-    Keys::free(session, pm::load(pair.key));
-    values_.free(session, pm::load(pair.value));
-    session.commit({&bitmap, bit, 0});
-    count_bytes(-bytes);
-  }
+  const std::int64_t bytes = bytes_of(pair.key, pair.value);
+  alloc::Session session = pool_.allocator().session();
+  Keys::free(session, pm::load(pair.key));
+  values_.free(session, pm::load(pair.value));
+  session.commit({&bitmap, bit, 0});
+  count_bytes(-bytes);
 }
 
 template <class K>

@@ -106,9 +106,9 @@ class NodeBuffers : public WriteBuffers<BufferShape<Mnode<K>>> {
 
   /// Adds a pair to the buffer of the locked node, or, if the buffer is full, to the batch that is
   /// merged then. False, and no pair has changed, if the leaf must be split before.
-  bool add(Node& node, Buffer& buffer, Key key, const NewValue& value, Hash16 hash);
+  bool add(Node& node, Buffer& buffer, Key key, NewValue value, Hash16 hash);
 
-  void replace(Buffer& buffer, unsigned i, const NewValue& value);
+  void replace(Buffer& buffer, unsigned i, NewValue value);
 
   /// Needs no room that may not be there: if the buffer can't be merged, its chain has some (B4).
   void remove(Buffer& buffer, unsigned i);
@@ -126,7 +126,7 @@ class NodeBuffers : public WriteBuffers<BufferShape<Mnode<K>>> {
 
  private:
   Found find_buffered(const Buffer& buffer, Key key, Hash16 hash) const;
-  void push(Buffer& buffer, Key key, const NewValue& value, Hash16 hash);
+  void push(Buffer& buffer, Key key, NewValue value, Hash16 hash);
   void log_tombstone(const Node& node, Buffer& buffer, unsigned slot);
   bool attach(Node& node);
   std::uint32_t take_cold();
@@ -146,7 +146,8 @@ class NodeBuffers : public WriteBuffers<BufferShape<Mnode<K>>> {
 };
 
 template <class K>
-Found NodeBuffers<K>::find(const Node& node, Key key, Hash16 hash) const {
+[[gnu::always_inline]] inline Found NodeBuffers<K>::find(const Node& node, Key key,
+                                                         Hash16 hash) const {
   for (const unsigned slot : node.candidates(hash)) {
     const Pair& pair = pair_at(*node.leaf(), slot);
     if (leaves_.keys().equal(pm::load(pair.key), key, hash))
@@ -189,10 +190,11 @@ auto NodeBuffers<K>::for_change(Node& node) -> Buffer* {
 }
 
 template <class K>
-bool NodeBuffers<K>::add(Node& node, Buffer& buffer, Key key, const NewValue& value, Hash16 hash) {
+[[gnu::noinline]] bool NodeBuffers<K>::add(Node& node, Buffer& buffer, Key key, NewValue value,
+                                           Hash16 hash) {
   if (buffer.full()) {
     if (leaves_.all_inline()) {
-      const bool added = merge(node, Pair{leaves_.inline_word(key), value.word});
+      const bool added = merge(node, Pair{leaves_.inline_word(key), value.word()});
       if (added) this->shed(node);
       return added;
     } else if (!merge(node)) {
@@ -207,11 +209,11 @@ bool NodeBuffers<K>::add(Node& node, Buffer& buffer, Key key, const NewValue& va
 }
 
 template <class K>
-void NodeBuffers<K>::push(Buffer& buffer, Key key, const NewValue& value, Hash16 hash) {
+void NodeBuffers<K>::push(Buffer& buffer, Key key, NewValue value, Hash16 hash) {
   if (leaves_.all_inline()) {
     const Word key_word = leaves_.inline_word(key);
-    log()->append(buffer, wal::Type::put, key_word, value.word);
-    buffer.push(key_word, value.word, hash);
+    log()->append(buffer, wal::Type::put, key_word, value.word());
+    buffer.push(key_word, value.word(), hash);
   } else {
     alloc::Session session = pool_.allocator().session();
     const Word key_word = leaves_.keys().write(session, key, hash);
@@ -225,11 +227,11 @@ void NodeBuffers<K>::push(Buffer& buffer, Key key, const NewValue& value, Hash16
 
 /// The new record takes the place of the pair's former one: after a restart the newest counts.
 template <class K>
-void NodeBuffers<K>::replace(Buffer& buffer, unsigned i, const NewValue& value) {
+[[gnu::noinline]] void NodeBuffers<K>::replace(Buffer& buffer, unsigned i, NewValue value) {
   const WordCodec& values = leaves_.values();
   if (values.is_inline()) {
-    log()->append(buffer, wal::Type::put, buffer.key(i), value.word);
-    buffer.set_value(i, value.word);
+    log()->append(buffer, wal::Type::put, buffer.key(i), value.word());
+    buffer.set_value(i, value.word());
   } else {
     alloc::Session session = pool_.allocator().session();
     const Word old_word = buffer.value(i);

@@ -73,6 +73,14 @@ template <class K>
 }
 
 template <class K>
+[[gnu::flatten]] bool WordTree<K>::find_number(Key key, Word& value) const {
+  const epoch::Guard guard;
+  const std::optional<Word> word = find_word(key);
+  if (word) value = *word;
+  return word.has_value();
+}
+
+template <class K>
 [[gnu::flatten]] bool WordTree<K>::contains(Key key) const {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
@@ -81,9 +89,12 @@ template <class K>
 }
 
 template <class K>
-bool WordTree<K>::write(Key key, const NewValue& value, Mode mode, const NewValue* expected) {
+bool WordTree<K>::write(Key key, NewValue value, Mode mode, const NewValue* expected) {
   check_key(key);
-  return retry_when_full(pool(), [&] { return try_write(key, value, mode, expected); });
+  const auto attempt = [&]() __attribute__((always_inline)) {
+    return try_write(key, value, mode, expected);
+  };
+  return retry_when_full(pool(), attempt);
 }
 
 /// What the log needs no more.
@@ -97,7 +108,8 @@ bool WordTree<K>::reclaim_space() noexcept {
 }
 
 template <class K>
-bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const NewValue* expected) {
+[[gnu::always_inline]] inline bool WordTree<K>::try_write(Key key, NewValue value, Mode mode,
+                                                          const NewValue* expected) {
   const Hash16 hash = Keys::hash16(key);
   if (buffers_.upkeep_due()) buffers_.keep_short(Upkeep{*this});
   const epoch::Guard guard;
@@ -122,7 +134,7 @@ bool WordTree<K>::try_write(Key key, const NewValue& value, Mode mode, const New
 
 /// Adds a pair, to the write buffer if there is one; false if the node must be split before.
 template <class K>
-bool WordTree<K>::add(Node& node, Key key, const NewValue& value, Hash16 hash) {
+bool WordTree<K>::add(Node& node, Key key, NewValue value, Hash16 hash) {
   Buffer* const buffer = buffers_.for_change(node);
   const unsigned slot = buffer != nullptr ? 0 : buffers_.free_slot_of(node, hash);
   if (slot == kLeafPairs || (buffer == nullptr && !buffers_.leaf_may_take(node))) return false;
@@ -146,7 +158,8 @@ bool WordTree<K>::add(Node& node, Key key, const NewValue& value, Hash16 hash) {
 }
 
 template <class K>
-void WordTree<K>::replace(Node& node, const Found& found, const NewValue& value) {
+[[gnu::always_inline]] inline void WordTree<K>::replace(Node& node, const Found& found,
+                                                        NewValue value) {
   if (found.slot >= 0) {
     leaves_.replace(*node.leaf(), static_cast<unsigned>(found.slot), value);
   } else {
@@ -155,7 +168,7 @@ void WordTree<K>::replace(Node& node, const Found& found, const NewValue& value)
 }
 
 template <class K>
-void WordTree<K>::remove(Node& node, const Found& found) {
+[[gnu::always_inline]] inline void WordTree<K>::remove(Node& node, const Found& found) {
   const auto slot = static_cast<unsigned>(found.slot);
   leaves_.count_pairs(-1);  // before the stores, as in add()
   try {

@@ -120,11 +120,12 @@ class WordTree : public pool::OpenIndex {
            const wal::Log::Limits& log_limits);
 
   /// `expected`: the value that is replaced or removed, null if it may be any.
-  bool write(Key key, const NewValue& value, Mode mode, const NewValue* expected);
+  bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
   bool erase_word(Key key, const NewValue* expected);
 
   // The caller holds a guard, as long as it uses what words refer to.
   std::optional<Word> find_word(Key key) const;
+  bool find_number(Key key, Word& value) const;  // with a guard of its own
   void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
   std::optional<Pair> find_last(Key key) const;
   template <class Batch, class Values>
@@ -165,9 +166,9 @@ class WordTree : public pool::OpenIndex {
   bool is(const Found& found, const NewValue* expected) const {
     return expected == nullptr || leaves_.values().equal(found.value, *expected);
   }
-  bool try_write(Key key, const NewValue& value, Mode mode, const NewValue* expected);
-  bool add(Node& node, Key key, const NewValue& value, Hash16 hash);
-  void replace(Node& node, const Found& found, const NewValue& value);
+  bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);
+  bool add(Node& node, Key key, NewValue value, Hash16 hash);
+  void replace(Node& node, const Found& found, NewValue value);
   void remove(Node& node, const Found& found);
   void shed_stale_filter(Node& node);
   void back_up(Key low, pm::Offset leaf) noexcept;
