@@ -74,6 +74,33 @@ struct ElimDaOptions {
   std::uint32_t reserved_cache_ways = 0;
 };
 
+/// What the paper on Tips varies (4.2.1, 7.5), for each of its indexes.
+struct TipsOptions {
+  /// Pairs that the cache in DRAM has room for, as a share of those that the index has when it is
+  /// opened: from 0 to 1. At least 20,480 have room; long pairs take the room of several.
+  double cache_share = 0.25;
+
+  /// The same as a number, for an index that grows while it is open: the larger room counts. At
+  /// most 2^32.
+  std::uint64_t cached_pairs = 0;
+
+  /// Entries of a chain of the cache before those that were replayed leave it: from 1 to 64.
+  std::uint32_t chain = 5;
+
+  /// Bytes of each of the eight operational logs, which writers wait for when they are full: a
+  /// power of two from 256 KiB to 256 MiB. Of an index that is created; others keep theirs.
+  std::uint32_t log_bytes = std::uint32_t{256} << 10;
+
+  /// Records of the undo log, of a cache line each, behind which the logs are reclaimed: from 320
+  /// to 2^22. So many are read, at most, when the index is opened after a crash.
+  std::uint32_t undo_records = 8192;
+
+  /// Threads that replay the logs: at least `least_workers`, at most `most_workers`; 0: as many as
+  /// the machine has processors. At most 256.
+  std::uint32_t least_workers = 1;
+  std::uint32_t most_workers = 0;
+};
+
 /// How an index uses memory while it is open; may differ each time.
 struct IndexOptions {
   static constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
@@ -99,6 +126,22 @@ struct IndexOptions {
   std::uint64_t scan_budget = kUnlimited;
 
   ElimDaOptions elimda{};  ///< for ElimDa; others ignore it
+  TipsOptions tips{};      ///< for Tips; others ignore it
+};
+
+/// What Tips has done since the index was opened.
+struct TipsStats {
+  std::uint64_t cache_hits = 0;    ///< lookups that the cache has answered
+  std::uint64_t cache_misses = 0;  ///< those that went to the index
+  std::uint64_t cached = 0;        ///< bytes of the entries in the cache
+  std::uint64_t waiting = 0;       ///< writes that wait for space in order to be replayed
+  std::uint64_t replays = 0;
+  std::uint64_t replayed = 0;      ///< writes, without those that later ones had replaced
+  std::uint64_t most_waiting = 0;  ///< writes that one replay has found: how far it lagged behind
+  std::uint32_t workers = 0;       ///< threads that the next replay takes
+  std::uint64_t reclamations = 0;  ///< of the logs
+  std::uint64_t undo_records = 0;  ///< written
+  std::uint64_t undo_saved = 0;    ///< not written, since the line had one, or its block is new
 };
 
 /// Sizes of an index, at the moment of the call.
@@ -116,6 +159,7 @@ struct IndexStats {
 
   double load_factor = 0;         ///< ElimDa: pairs for each place of the table in the pool
   std::uint64_t relocations = 0;  ///< ElimDa: buckets that went from DRAM to the pool since opening
+  TipsStats tips{};               ///< Tips
 };
 
 /// Result of verifying every invariant of an index or a pool.

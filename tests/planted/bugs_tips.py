@@ -205,7 +205,7 @@ BUGS = [
     Bug(
         "tips: an entry that waits for its replay leaves the cache",
         CACHE,
-        "    if (++length > kMostOfChain && !at->has(Entry::kQueued)) unlink(bucket, *at), "
+        "    if (++length > chain_ && !at->has(Entry::kQueued)) unlink(bucket, *at), "
         "--length;\n",
         "    if (++length > 1) unlink(bucket, *at), --length;\n",
         HASH,
@@ -398,9 +398,8 @@ BUGS = [
     Bug(
         "tips: a replay leaves out what a write behind its cut has superseded",
         REPLAY,
-        "  if (!entry.is_superseded(cut_to_) && !apply(entry)) return false;\n",
-        "  if (!entry.is_superseded({planted} ? ~std::uint64_t{0} : cut_to_) && !apply(entry)) "
-        "return false;\n",
+        "  if (!entry.is_superseded(cut_to_)) {\n",
+        "  if (!entry.is_superseded({planted} ? ~std::uint64_t{0} : cut_to_)) {\n",
         (schedules("--engine tips:btree --domain memory_controller --reopen"),),
     ),
 ]

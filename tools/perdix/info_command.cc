@@ -46,6 +46,18 @@ std::string to_string(const json& value) {
   return value.dump(2, ' ', true, json::error_handler_t::replace) + "\n";
 }
 
+/// Others have no workers.
+bool is_of_tips(const IndexStats& stats) { return stats.tips.workers > 0; }
+
+json to_json(const TipsStats& stats) {
+  return {{"cache_hits", stats.cache_hits},     {"cache_misses", stats.cache_misses},
+          {"cached_bytes", stats.cached},       {"waiting", stats.waiting},
+          {"replays", stats.replays},           {"replayed", stats.replayed},
+          {"most_waiting", stats.most_waiting}, {"workers", stats.workers},
+          {"reclamations", stats.reclamations}, {"undo_records", stats.undo_records},
+          {"undo_saved", stats.undo_saved}};
+}
+
 json to_json(const IndexFacts& index) {
   json out = {{"name", index.info.name},
               {"engine", index.info.engine},
@@ -62,6 +74,7 @@ json to_json(const IndexFacts& index) {
     out["recovery_seconds"] = index.stats->recovery_seconds;
     out["resumed"] = index.stats->resumed;
     out["resumption_seconds"] = index.stats->resumption_seconds;
+    if (is_of_tips(*index.stats)) out["tips"] = to_json(index.stats->tips);
   }
   return out;
 }
@@ -121,6 +134,18 @@ std::string resumed_text(const IndexStats& stats) {
                      format_nanoseconds(stats.resumption_seconds * 1e9));
 }
 
+std::string tips_text(const TipsStats& stats) {
+  return fmt::format(
+      "cache: {} hits, {} misses, {}; replay: {} writes in {}, at most {} at once, {} wait for "
+      "space, "
+      "workers {}; logs: {} reclamations, {} undo records, {} saved",
+      format_count(stats.cache_hits), format_count(stats.cache_misses),
+      format_bytes(static_cast<double>(stats.cached)), format_count(stats.replayed),
+      format_count(stats.replays), format_count(stats.most_waiting), format_count(stats.waiting),
+      stats.workers, format_count(stats.reclamations), format_count(stats.undo_records),
+      format_count(stats.undo_saved));
+}
+
 void write_indexes(Output& out, const std::vector<IndexFacts>& indexes, bool with_stats) {
   out.write(fmt::format("{:<12}{}\n", "indexes", indexes.size()));
   if (indexes.empty()) return;
@@ -141,6 +166,7 @@ void write_indexes(Output& out, const std::vector<IndexFacts>& indexes, bool wit
           format_count(stats->leaves), format_bytes(static_cast<double>(stats->pm_bytes)),
           format_bytes(static_cast<double>(stats->dram_bytes)),
           format_nanoseconds(stats->recovery_seconds * 1e9), resumed_text(*stats)));
+      if (is_of_tips(*stats)) out.write(fmt::format("\n    {}", tips_text(stats->tips)));
     }
     out.write("\n");
   }

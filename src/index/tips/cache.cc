@@ -5,12 +5,13 @@
 
 namespace perdix::detail::index::tips {
 
-Cache::Cache(epoch::Reclaimer& reclaimer, unsigned bits, std::uint64_t budget)
+Cache::Cache(epoch::Reclaimer& reclaimer, Size size)
     : reclaimer_(reclaimer),
-      shift_(64 - bits),
-      budget_(budget),
-      buckets_(std::make_unique<Bucket[]>(std::size_t{1} << bits)) {
-  assert(bits > 0);
+      shift_(64 - size.bits),
+      chain_(size.chain),
+      budget_(size.budget),
+      buckets_(std::make_unique<Bucket[]>(std::size_t{1} << size.bits)) {
+  assert(size.bits > 0);
 }
 
 Cache::~Cache() {
@@ -35,7 +36,7 @@ void Cache::add(Bucket& bucket, Entry& entry, Entry* old) noexcept {
   for (Entry *at = &entry, *next = nullptr; at != nullptr; at = next) {
     next = at->next.load(std::memory_order_relaxed);
     // What is queued is not in the index yet: a lookup must find it here.
-    if (++length > kMostOfChain && !at->has(Entry::kQueued)) unlink(bucket, *at), --length;
+    if (++length > chain_ && !at->has(Entry::kQueued)) unlink(bucket, *at), --length;
   }
 }
 
@@ -77,7 +78,7 @@ void Cache::retire(Entry& entry) noexcept {
 }
 
 std::uint64_t Cache::dram_bytes() const {
-  return (std::uint64_t{1} << bits()) * sizeof(Bucket) + static_cast<std::uint64_t>(bytes_.sum());
+  return (std::uint64_t{1} << bits()) * sizeof(Bucket) + entry_bytes();
 }
 
 }  // namespace perdix::detail::index::tips

@@ -3,8 +3,7 @@
 // Readers walk a chain in an epoch::Guard and take no lock. A writer holds the lock of the bucket,
 // also while it makes its write durable, so that the order of records and of entries is the same.
 // A chain has at most one entry of a key. Puts that were replayed stay, since reading them is
-// cheaper than the index, until their chain has more than kMostOfChain, or all that stay take more
-// than a budget.
+// cheaper than the index, until their chain is too long, or all that stay take more than a budget.
 #pragma once
 
 #include <atomic>
@@ -22,16 +21,19 @@ namespace perdix::detail::index::tips {
 
 class Cache {
  public:
-  static constexpr unsigned kMostOfChain = 5;
-
   struct Bucket {
     util::SpinLock lock;
     std::atomic<std::uint32_t> unlinks{0};  // how often an entry was taken out; with the lock
     std::atomic<Entry*> head{nullptr};
   };
 
-  /// 2^bits buckets, bits > 0. `budget`: bytes of entries that stay after they were replayed.
-  Cache(epoch::Reclaimer& reclaimer, unsigned bits, std::uint64_t budget);
+  struct Size {
+    unsigned bits;         ///< 2^bits buckets, bits > 0
+    unsigned chain;        ///< entries of a chain that stay after they were replayed, at most
+    std::uint64_t budget;  ///< bytes of all these entries, at most
+  };
+
+  Cache(epoch::Reclaimer& reclaimer, Size size);
   ~Cache();  ///< nobody uses it
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
@@ -58,6 +60,7 @@ class Cache {
   }
 
   unsigned bits() const { return 64 - shift_; }
+  std::uint64_t entry_bytes() const { return static_cast<std::uint64_t>(bytes_.sum()); }
 
   /// With the bucket's lock: puts a new entry at the head; takes out `old`, that of the same key or
   /// null, and what was replayed of a chain that is too long.
@@ -89,6 +92,7 @@ class Cache {
 
   epoch::Reclaimer& reclaimer_;
   const unsigned shift_;
+  const unsigned chain_;
   const std::uint64_t budget_;
   std::unique_ptr<Bucket[]> buckets_;
   util::StripedCounter bytes_;          // of all entries

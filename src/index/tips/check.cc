@@ -65,6 +65,23 @@ void Core::for_each_block(const pool::BlockVisitor& visit) const {
   plugin_.inspect(index_, reach);
 }
 
+/// With replaying_.
+TipsStats Core::tips_stats() const {
+  TipsStats stats;
+  stats.cache_hits = static_cast<std::uint64_t>(hits_.sum());
+  stats.cache_misses = static_cast<std::uint64_t>(misses_.sum());
+  stats.cached = cache_->entry_bytes();
+  stats.waiting = deferred_.size();
+  stats.replays = replays_;
+  stats.replayed = replayed_.load(std::memory_order_relaxed);
+  stats.most_waiting = most_waiting_;
+  stats.workers = scaling_.workers();
+  stats.reclamations = reclamations_;
+  stats.undo_records = uno_.undo_records();
+  stats.undo_saved = uno_.undo_saved();
+  return stats;
+}
+
 IndexStats Core::stats() const {
   IndexStats stats;
   stats.pairs = size();
@@ -78,6 +95,7 @@ IndexStats Core::stats() const {
   stats.dram_bytes = sizeof *this + cache_->dram_bytes() + uno_.dram_bytes();
   stats.recovery_seconds = recovery_seconds_;
   stats.resumption_seconds = resumption_.seconds();
+  stats.tips = tips_stats();
   return stats;
 }
 

@@ -43,10 +43,12 @@
 #include "index/tips/plugin.h"
 #include "index/tips/reserve.h"
 #include "index/tips/scaling.h"
+#include "index/tips/settings.h"
 #include "index/tips/uno.h"
 #include "pool/background.h"
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
+#include "util/striped_counter.h"
 
 namespace perdix::detail::index::tips {
 
@@ -59,7 +61,8 @@ struct Kinds {
 class Core {
  public:
   /// Opens or creates the index below the root.
-  Core(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin, Kinds kinds, bool resumes);
+  Core(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin, Kinds kinds,
+       const Settings& settings);
   ~Core();  ///< replays what is left, if it can
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
@@ -84,10 +87,12 @@ class Core {
     const epoch::Guard guard;
     const std::uint64_t hash = hash_of(key);
     if (const Entry* entry = Cache::look_up(cache_->bucket(hash), hash, key)) {
+      hits_.add(1);
       if (entry->operation() == Operation::erase) return false;
       use(entry->value());
       return true;
     }
+    misses_.add(1);
     const bool found = find_in_index(key, [&](Word value) { use(value_view(value)); });
     report_index();
     return found;
@@ -146,8 +151,6 @@ class Core {
   }
 
  private:
-  static constexpr std::size_t kKeptLogBlocks = 16;
-
   enum class Attempt {
     done,
     refused,
@@ -188,6 +191,7 @@ class Core {
 
   // check.cc
   std::int64_t pending_pairs() const;
+  TipsStats tips_stats() const;
 
   // write_through.cc
   Attempt write_through(Entry& entry, Decide decide, void* context);
@@ -204,6 +208,7 @@ class Core {
     std::exception_ptr failure;
   };
   bool replay_entry(Entry& entry) const;
+  bool is_reclamation_due() const { return uno_.is_due(settings_.options.undo_records); }
   bool replay_with_reserve(Entry& entry) const;
   void forget(Entry& entry) const;
   void replay_alone(std::span<Entry* const> entries) const;
@@ -223,8 +228,10 @@ class Core {
   void replay_in_background() noexcept;
 
   // recovery.cc
-  static void create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin);
-  static Header& checked_header(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin);
+  static void create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin,
+                     std::uint64_t ring_bytes);
+  static Header& checked_header(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin,
+                                std::uint64_t ring_bytes);
   void roll_back_or_finish();
   void recover();
   void recover_entry(const LoggedWrite& write);
@@ -238,8 +245,8 @@ class Core {
   Header& header_;
   const Plugin& plugin_;
   const Kinds kinds_;
-  const bool resumes_;  // in the background
-  void* index_;         // the plug-in's object
+  const Settings settings_;
+  void* index_;  // the plug-in's object
 
   mutable Uno uno_;
   mutable OperationLogs logs_;
@@ -248,7 +255,8 @@ class Core {
 
   mutable std::mutex replaying_;          // guards what follows
   mutable std::vector<Entry*> deferred_;  // there was no space for them; oldest first
-  mutable Scaling scaling_{1, std::max(1U, std::thread::hardware_concurrency())};
+  mutable Scaling scaling_{settings_.options.least_workers, most_workers(settings_.options)};
+  mutable std::uint64_t replays_ = 0, reclamations_ = 0, most_waiting_ = 0;
   mutable std::uint64_t cut_to_ = 0;               // what is replayed: records up to this number
   mutable std::uint64_t replayed_to_ = 0;          // records up to this number are in the index
   mutable std::uint64_t settled_to_ = 0;           // last_number() after settle()
@@ -256,7 +264,8 @@ class Core {
 
   mutable std::atomic<std::uint64_t> backlog_{0};  // writes since the last replay, about
   std::atomic<bool> requested_{false};             // of the job
-  mutable std::atomic<std::uint64_t> replays_{0}, reclamations_{0};
+  mutable std::atomic<std::uint64_t> replayed_{0};
+  mutable util::StripedCounter hits_, misses_;
   double recovery_seconds_ = 0;
   bool destroyed_ = false;
   mutable std::atomic<bool> inspected_{false};

@@ -32,7 +32,7 @@ void Core::inspect_if_small() const {
 
 /// Under a probe the first call that needs it inspects.
 void Core::start_inspection() {
-  if (is_inspected() || !resumes_ || !pm::background_work()) return;
+  if (is_inspected() || !settings_.resumes || !pm::background_work()) return;
   resumption_.start_thread([this](const std::stop_token& stop) {
     {
       const std::lock_guard lock(replaying_);

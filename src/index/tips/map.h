@@ -104,7 +104,7 @@ class Map : public pool::OpenIndex {
   explicit Map(pool::IndexHandle handle, const IndexOptions& options = {})
       : handle_(std::move(handle)),
         core_(handle_.pool(), handle_.root(), find_plugin(handle_.info().engine, kKinds.key),
-              kKinds, options.resume_in_background),
+              kKinds, settings_of(options)),
         listed_(handle_.pool().open_indexes(), *this) {}
 
   static void destroy(pool::PoolCore& pool, std::uint64_t& root) {

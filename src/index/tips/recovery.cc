@@ -18,8 +18,7 @@
 namespace perdix::detail::index::tips {
 namespace {
 
-constexpr std::uint64_t kRingBytes = std::uint64_t{256} << 10;
-constexpr unsigned kLeastCacheBits = 12, kMostCacheBits = 20;
+constexpr unsigned kLeastCacheBits = 12, kMostCacheBits = 30;
 
 std::uint64_t address_of(const pool::PoolCore& pool) {
   return reinterpret_cast<std::uintptr_t>(pool.base());
@@ -54,23 +53,22 @@ std::uint64_t bytes_with(const Plugin& plugin) {
   return (sizeof(Header) + plugin.object_bytes + pm::kLineSize - 1) / pm::kLineSize * pm::kLineSize;
 }
 
-/// Buckets whose full chains have a quarter of the keys.
-unsigned cache_bits(std::uint64_t pairs) {
+/// Full chains have the room that was asked for.
+Cache::Size cache_size(const TipsOptions& options, std::uint64_t pairs) {
+  constexpr std::uint64_t kBytesOfAnEntry =
+      128;  // of short keys and values; of others there are fewer
+  const auto share = static_cast<std::uint64_t>(options.cache_share * static_cast<double>(pairs));
+  const std::uint64_t wanted = std::max(share, options.cached_pairs);
   unsigned bits = kLeastCacheBits;
-  while (bits < kMostCacheBits && std::uint64_t{Cache::kMostOfChain} << bits < pairs / 4) ++bits;
-  return bits;
-}
-
-/// Full chains of short keys and values; fewer entries of longer ones.
-std::uint64_t cache_budget(unsigned bits) {
-  constexpr std::uint64_t kBytesOfAnEntry = 128;
-  return (std::uint64_t{Cache::kMostOfChain} << bits) * kBytesOfAnEntry;
+  while (bits < kMostCacheBits && std::uint64_t{options.chain} << bits < wanted) ++bits;
+  return {bits, options.chain, (std::uint64_t{options.chain} << bits) * kBytesOfAnEntry};
 }
 
 }  // namespace
 
 /// The root word is the commit. The plug-in's object is made in place, before anybody can see it.
-void Core::create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin) {
+void Core::create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin,
+                  std::uint64_t ring_bytes) {
   pool.fix_address();
   alloc::Session session = pool.allocator().session();
   const pm::Offset offset = session.reserve(bytes_with(plugin));
@@ -95,7 +93,7 @@ void Core::create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugi
   const auto random = pool::random_uuid();
   std::memcpy(&header.nonce, random.data(), sizeof header.nonce);
   header.base = address_of(pool);
-  header.ring_bytes = kRingBytes;
+  header.ring_bytes = ring_bytes;
   header.undo = undo, header.memory = memory;
   header.plugin = name_of(plugin);
   header.epoch = 1;
@@ -105,8 +103,10 @@ void Core::create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugi
   session.commit(pm::set_word(root, offset));  // fences all of it before
 }
 
-Header& Core::checked_header(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin) {
-  if (pm::load(root) == pm::kNull) retry_when_full(pool, [&] { create(pool, root, plugin); });
+Header& Core::checked_header(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin,
+                             std::uint64_t ring_bytes) {
+  if (pm::load(root) == pm::kNull)
+    retry_when_full(pool, [&] { create(pool, root, plugin, ring_bytes); });
   Header& header = header_at(pool, pm::load(root));
   const bool sound = header.plugin == name_of(plugin) &&
                      header.ring_bytes >= 8 * kRecordAlignment &&
@@ -119,12 +119,12 @@ Header& Core::checked_header(pool::PoolCore& pool, std::uint64_t& root, const Pl
 }
 
 Core::Core(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin, Kinds kinds,
-           bool resumes)
+           const Settings& settings)
     : pool_(pool),
-      header_(checked_header(pool, root, plugin)),
+      header_(checked_header(pool, root, plugin, settings.options.log_bytes)),
       plugin_(plugin),
       kinds_(kinds),
-      resumes_(resumes),
+      settings_(settings),
       index_(&header_ + 1),
       uno_(pool, header_),
       logs_(pool, header_),
@@ -159,8 +159,7 @@ void Core::recover() {
   plugin_.renew_locks(index_);
   report_index();
   inspect_if_small();
-  const unsigned bits = cache_bits(plugin_.size(index_));
-  cache_.emplace(pool_.reclaimer(), bits, cache_budget(bits));
+  cache_.emplace(pool_.reclaimer(), cache_size(settings_.options, plugin_.size(index_)));
   logs_.recover([this](const LoggedWrite& write) { recover_entry(write); });
   retry_when_full(pool_, [&] { logs_.make_first_ring(); });
   replayed_to_ = pm::load(header_.reclaimed);
@@ -223,7 +222,7 @@ void Core::erase_everything() {
       position = plugin_.walk(index_, position, &some, Some::add);
     }
     for (const Word wanted : some.keys) {
-      if (uno_.is_due() || !uno_.has_room()) reclaim();  // a full pool has no more for the logs
+      if (is_reclamation_due() || !uno_.has_room()) reclaim();  // a full pool has no more for the logs
       erase_word(wanted);
     }
     reclaim();
@@ -276,7 +275,7 @@ void Core::free_framework(std::uint64_t& root) {
 void Core::destroy(pool::PoolCore& pool, std::uint64_t& root, Kinds kinds) {
   if (pm::load(root) == pm::kNull) return;
   const Header& header = header_at(pool, pm::load(root));
-  Core core(pool, root, plugin_behind(pool, header, kinds.key), kinds, false);
+  Core core(pool, root, plugin_behind(pool, header, kinds.key), kinds, settings_of_the_pool());
   core.job_.reset();
   core.inspect({});
   core.replayed_to_ = core.logs_.last_number();  // no record matters any more

@@ -73,7 +73,10 @@ bool Core::apply(const Entry& entry) const {
 
 /// False if it has to wait for space.
 bool Core::replay_entry(Entry& entry) const {
-  if (!entry.is_superseded(cut_to_) && !apply(entry)) return false;
+  if (!entry.is_superseded(cut_to_)) {
+    if (!apply(entry)) return false;
+    replayed_.fetch_add(1, std::memory_order_relaxed);
+  }
   reserve_.settle(need_of(entry));
   if (entry.operation() == Operation::erase) forget(entry);
   cache_->dequeue(entry);
@@ -107,7 +110,7 @@ void Core::replay_alone(std::span<Entry* const> entries) const {
       ++next;
       if (!done) deferred_.push_back(&entry);
       // The records stay until all of the cut is replayed; to replay them again does no harm: D6.
-      if (uno_.is_due()) reclaim();
+      if (is_reclamation_due()) reclaim();
     }
   } catch (...) {
     deferred_.insert(deferred_.end(), next, entries.end());  // there is room
@@ -170,7 +173,7 @@ void Core::replay_together(std::span<Entry* const> entries, unsigned workers) co
     }
   }
   if (failure) std::rethrow_exception(failure);
-  if (uno_.is_due()) reclaim();
+  if (is_reclamation_due()) reclaim();
 }
 
 /// With replaying_; deferred_ has room for all.
@@ -200,6 +203,7 @@ void Core::replay() const {
   OperationLogs::Cut cut = logs_.cut(deferred_);
   deferred_ = std::move(cut.left);
   cut_to_ = cut.number;
+  most_waiting_ = std::max<std::uint64_t>(most_waiting_, cut.entries.size());
   const auto start = std::chrono::steady_clock::now();
   replay_queued(cut.entries);
   cache_->trim();
@@ -208,7 +212,7 @@ void Core::replay() const {
   replayed_to_ = cut.number;
   for (const Entry* entry : deferred_) replayed_to_ = std::min(replayed_to_, entry->number - 1);
   out_of_space_.store(!deferred_.empty(), std::memory_order_relaxed);
-  replays_.fetch_add(1, std::memory_order_relaxed);
+  ++replays_;
 }
 
 void Core::catch_up() const {
@@ -246,7 +250,7 @@ void Core::reclaim() const {
   // Before anything is given up that a rollback would need.
   uno_.flush(replayed_to_);
   finish_reclamation();
-  reclamations_.fetch_add(1, std::memory_order_relaxed);
+  ++reclamations_;
 }
 
 /// Steps 3 to 6: also after a crash between them.
@@ -254,12 +258,13 @@ void Core::finish_reclamation() const {
   uno_.free_freed();
   logs_.reclaim();
   uno_.start_epoch();
+  constexpr std::size_t kKeptLogBlocks = 16;
   uno_.shrink(kKeptLogBlocks);
 }
 
 void Core::replay_in_background() noexcept {
   requested_.store(false);
-  if (!is_inspected() && resumes_) return;  // what inspects it replays too
+  if (!is_inspected() && settings_.resumes) return;  // what inspects it replays too
   try {
     catch_up();
   } catch (const std::exception&) {  // the next call that needs it meets the same

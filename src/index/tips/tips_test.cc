@@ -88,6 +88,95 @@ TEST_F(TipsTest, LongValuesDoNotFillTheDram) {
   EXPECT_EQ(index.get(8), std::string(200'000, 'v'));
 }
 
+TEST_F(TipsTest, StatsSayWhatWasDone) {
+  const Pool pool = open();
+  Tips<perdix::tips::BTree, U64, U64> index(pool, "t");
+  for (U64 key = 0; key < 100; ++key) index.put(key, key);
+  for (U64 key = 0; key < 150; ++key) EXPECT_EQ(index.get(key).has_value(), key < 100);
+  const TipsStats stats = index.stats().tips;
+  EXPECT_EQ(stats.cache_hits, 100U);
+  EXPECT_EQ(stats.cache_misses, 50U);
+  EXPECT_GE(stats.cached, 100U * 2 * sizeof(U64));
+  EXPECT_EQ(stats.waiting, 0U);
+  EXPECT_EQ(stats.replayed, 100U);
+  EXPECT_GE(stats.replays, 1U);
+  EXPECT_GE(stats.most_waiting, 1U);
+  EXPECT_LE(stats.most_waiting, 100U);
+  EXPECT_GE(stats.workers, 1U);
+  const U64 undo = stats.undo_records + stats.undo_saved;
+  EXPECT_GE(undo, 100U) << "each of the puts changes something";
+  pool.check();  // reclaims the logs
+  for (U64 key = 0; key < 100; ++key) index.put(key, key + 1);
+  EXPECT_GT(index.stats().tips.undo_records, stats.undo_records)
+      << "its nodes are not new any more";
+}
+
+TEST_F(TipsTest, OptionsBoundTheCache) {
+  const Pool pool = open();
+  const auto cached = [&](const std::string& name, double share, U64 pairs, unsigned chain) {
+    IndexOptions options;
+    options.tips.cache_share = share, options.tips.cached_pairs = pairs, options.tips.chain = chain;
+    Tips<perdix::tips::Hash, U64, U64> index(pool, name, options);
+    for (U64 key = 0; key < 100'000; ++key) index.put(key, key);
+    index.size();
+    const U64 before = index.stats().tips.cache_hits;
+    for (U64 key = 0; key < 100'000; ++key) EXPECT_EQ(index.get(key), key);
+    return index.stats().tips.cache_hits - before;
+  };
+  EXPECT_EQ(cached("all", 0, 1'000'000, 5), 100'000U);
+  EXPECT_LE(cached("few", 0, 0, 1), 2 * 4096U) << "a chain of one for each of the buckets";
+  cached("share", 0, 0, 5);
+  EXPECT_GE(cached("share", 1, 0, 5), 50'000U) << "its pairs at the opening have room";
+}
+
+TEST_F(TipsTest, OptionsBeyondTheirBoundsAreRefused) {
+  struct Case {
+    const char* name;
+    void (*spoil)(TipsOptions& options);
+  };
+  const Case cases[] = {
+      {"a share below 0", [](TipsOptions& o) { o.cache_share = -0.1; }},
+      {"more than all", [](TipsOptions& o) { o.cache_share = 1.1; }},
+      {"too many pairs", [](TipsOptions& o) { o.cached_pairs = (U64{1} << 32) + 1; }},
+      {"no chain", [](TipsOptions& o) { o.chain = 0; }},
+      {"a long chain", [](TipsOptions& o) { o.chain = 65; }},
+      {"a small log", [](TipsOptions& o) { o.log_bytes = 128 << 10; }},
+      {"an odd log", [](TipsOptions& o) { o.log_bytes = 300 << 10; }},
+      {"a huge log", [](TipsOptions& o) { o.log_bytes = 512 << 20; }},
+      {"few records", [](TipsOptions& o) { o.undo_records = 319; }},
+      {"many records", [](TipsOptions& o) { o.undo_records = (1U << 22) + 1; }},
+      {"no worker", [](TipsOptions& o) { o.least_workers = 0; }},
+      {"more at least than at most",
+       [](TipsOptions& o) { o.least_workers = 3, o.most_workers = 2; }},
+      {"many workers", [](TipsOptions& o) { o.most_workers = 257; }},
+  };
+  const Pool pool = open();
+  for (const Case& wrong : cases) {
+    IndexOptions options;
+    wrong.spoil(options.tips);
+    testing_files::expect_error(Errc::invalid_argument, "tips.", [&] {
+      const Tips<perdix::tips::Hash, U64, U64> index(pool, "t", options);
+      ADD_FAILURE() << wrong.name << " was accepted";
+    });
+    EXPECT_TRUE(pool.indexes().empty()) << wrong.name;
+  }
+}
+
+TEST_F(TipsTest, ALogKeepsTheSizeOfItsCreation) {
+  std::map<U64, U64> model;
+  IndexOptions large;
+  large.tips.log_bytes = 1 << 20, large.tips.undo_records = 320;
+  large.tips.least_workers = large.tips.most_workers = 2;
+  for (const IndexOptions& options : {large, IndexOptions()}) {
+    const Pool pool = open();
+    Tips<perdix::tips::BTree, U64, U64> index(pool, "t", options);
+    for (U64 key = 0; key < 30'000; ++key) index.put(key * 7, key + model.size());
+    for (U64 key = 0, size = model.size(); key < 30'000; ++key) model[key * 7] = key + size;
+    expect_same(index, model);
+    EXPECT_GE(index.stats().tips.reclamations, 1U);
+  }
+}
+
 TEST_F(TipsTest, RepeatedDeathsLoseAndLeakNothing) {
   std::map<U64, U64> model;
   for (U64 round = 0; round < 12; ++round) {
@@ -443,12 +532,13 @@ TEST(ScalingTest, FollowsTheWriters) {
   EXPECT_EQ(scaling.workers(), 2U);
 }
 
+constexpr unsigned kChain = 5;
 constexpr std::uint64_t kNoBudget = std::uint64_t{1} << 40;
 
 TEST(CacheTest, KeepsWhatIsQueuedAndFewOfTheRest) {
   epoch::Reclaimer reclaimer(false);
   {
-    Cache cache(reclaimer, 1, kNoBudget);
+    Cache cache(reclaimer, {1, kChain, kNoBudget});
     std::vector<Entry*> queued;
     for (U64 i = 0; i < 40; ++i) {
       const std::string key = std::to_string(i);
@@ -466,7 +556,7 @@ TEST(CacheTest, KeepsWhatIsQueuedAndFewOfTheRest) {
     cache.add(cache.bucket(0), *last, nullptr);
     unsigned left = 0;
     for (U64 i = 0; i < 40; ++i) left += found(i) ? 1 : 0;
-    EXPECT_EQ(left, Cache::kMostOfChain - 1);
+    EXPECT_EQ(left, kChain - 1);
   }
   reclaimer.drain();
 }
@@ -475,7 +565,7 @@ TEST(CacheTest, KeepsItsBudgetOfWhatWasReplayed) {
   constexpr std::uint64_t kBudget = 4096;
   epoch::Reclaimer reclaimer(false);
   {
-    Cache cache(reclaimer, 10, kBudget);
+    Cache cache(reclaimer, {10, kChain, kBudget});
     const std::uint64_t empty = cache.dram_bytes();
     std::vector<Entry*> queued;
     for (U64 i = 0; i < 400; ++i) {
@@ -502,7 +592,7 @@ TEST(CacheTest, KeepsItsBudgetOfWhatWasReplayed) {
 TEST(CacheTest, FindsAKeyWhileItsEntryIsReplaced) {
   epoch::Reclaimer reclaimer;
   {
-    Cache cache(reclaimer, 1, kNoBudget);
+    Cache cache(reclaimer, {1, kChain, kNoBudget});
     Cache::Bucket& bucket = cache.bucket(0);
     const auto put = [&](std::string_view key) {
       const std::lock_guard lock(bucket.lock);

@@ -259,10 +259,11 @@ bool Uno::has_room() const {
   return undo_room() - undo_used_ >= kUndoRoom && memory_room() - memory_used_ >= kMemoryRoom;
 }
 
-bool Uno::is_due() const {
+bool Uno::is_due(unsigned undo_records) const {
+  constexpr unsigned kEntries = 2048;
   const std::lock_guard lock(mutex_);
-  return undo_used_ > pm::limit("tips: undo records before a reclamation", kUndoDue) ||
-         memory_used_ > pm::limit("tips: blocks before a reclamation", kMemoryDue);
+  return undo_used_ > pm::limit("tips: undo records before a reclamation", undo_records) ||
+         memory_used_ > pm::limit("tips: blocks before a reclamation", kEntries);
 }
 
 void Uno::flush(std::uint64_t reclaim_to) {

@@ -5,7 +5,7 @@
 //     Uno::Scope scope(uno);     // makes room in both logs, and in DRAM
 //     plugin.put(...);           // calls allocate(), free(), undo_log_add()
 //   }
-//   if (uno.is_due()) { uno.flush(to); ...; uno.start_epoch(); }
+//   if (uno.is_due(n)) { uno.flush(to); ...; uno.start_epoch(); }
 //
 // Thread-safe: operations of several threads may log at once. flush() and what follows it need all
 // of them to have ended.
@@ -39,11 +39,6 @@ class Uno {
   // ten lines in each.
   static constexpr unsigned kUndoRoom = 320;   ///< records
   static constexpr unsigned kMemoryRoom = 32;  ///< entries
-
-  // A reclamation is due behind so many. It costs as much as some hundred operations, and all that
-  // they have changed in common is made durable once.
-  static constexpr unsigned kUndoDue = 8192;    ///< records
-  static constexpr unsigned kMemoryDue = 2048;  ///< entries
 
   /// Looks at the blocks of both logs. Throws corrupt.
   Uno(pool::PoolCore& pool, Header& header);
@@ -91,8 +86,9 @@ class Uno {
   /// Whether an operation finds its room as the logs are.
   bool has_room() const;
 
-  /// Whether the logs should be reclaimed after this operation.
-  bool is_due() const;
+  /// Whether the logs should be reclaimed after this operation. A reclamation costs as much as some
+  /// hundred operations, and makes durable once what several of them have changed.
+  bool is_due(unsigned undo_records) const;
 
   /// Step 1 and 2 of a reclamation: all changes become durable, and with them that records up to
   /// `reclaim_to` mean nothing.
