@@ -477,6 +477,20 @@ class InfoCheckDrop(ToolTest):
         self.assertRegex(text, r"opened in +resumed\n")
         self.assertRegex(text, r"many .* 20,000 .* 100 % in [0-9.]+ [num]?s\n")
 
+    def test_info_tells_what_tips_has_done(self):
+        rows = b"".join(b"%d\t%d\n" % (i * 7919, i) for i in range(2000))
+        self.output("load", self.pool, "plugged", "-", "--engine", "tips:btree", "--keys", "u64",
+                    "--values", "u64", stdin=rows)
+        facts = json.loads(self.output("info", self.pool, "--stats", "--json"))["indexes"]
+        by_name = {index["name"]: index for index in facts}
+        self.assertNotIn("tips", by_name["words"])
+        tips = by_name["plugged"]["tips"]
+        self.assertEqual(by_name["plugged"]["pairs"], 2000)
+        self.assertEqual((tips["cache_hits"], tips["waiting"]), (0, 0))
+        self.assertGreaterEqual(tips["workers"], 1)
+        text = self.output("info", self.pool, "--stats").decode()
+        self.assertRegex(text, r"plugged .* 2,000 .*\n +cache: 0 hits, .*; replay: .*; logs: ")
+
     def test_names_cannot_steer_a_terminal(self):
         name = "a\u009b2J\u202e"  # the control characters that names may hold
         self.output("load", self.pool, name, "-", stdin=b"k\tv\n")

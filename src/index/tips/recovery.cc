@@ -222,7 +222,8 @@ void Core::erase_everything() {
       position = plugin_.walk(index_, position, &some, Some::add);
     }
     for (const Word wanted : some.keys) {
-      if (is_reclamation_due() || !uno_.has_room()) reclaim();  // a full pool has no more for the logs
+      // A full pool has no more for the logs.
+      if (is_reclamation_due() || !uno_.has_room()) reclaim();
       erase_word(wanted);
     }
     reclaim();
