@@ -19,7 +19,7 @@ struct HashTraits {
       .engine = kHashEngine,
       .full = 8,
       .most = 8,
-      .joinable = 4,
+      .joinable = 6,
       .fills = {0, 1, 4, 7, 8, 9, 16, 17, 32, 64, 180},
       .crowds = [](Hash16 hash) { return hash >> 13 == 0; },  // the first of eight buckets
       .uses_background = true,
@@ -35,7 +35,7 @@ struct BstTraits {
       .engine = kBstEngine,
       .full = 8,  // it has no leaves, so any few will do
       .most = 8,
-      .joinable = 4,
+      .joinable = 6,
       .fills = {0, 1, 2, 3, 5, 8, 16, 32, 64, 100, 180},
       .crowds = nullptr,
       .uses_background = true,
