@@ -32,7 +32,7 @@ Engine engine(const std::string& what) {
 
 std::vector<Engine> tips_engines() {
   return {engine<tips::Hash>("a hash table"), engine<tips::Bst>("a binary search tree"),
-          engine<tips::BTree>("a B+-tree")};
+          engine<tips::BTree>("a B+-tree"), engine<tips::Art>("an adaptive radix tree")};
 }
 
 }  // namespace perdix::bench

@@ -13,6 +13,7 @@
 
 #include "engines/engines.h"
 #include "engines/no_mutex.h"
+#include "index/tips/indexes/art.h"
 #include "index/tips/indexes/bst.h"
 #include "index/tips/indexes/btree.h"
 #include "index/tips/indexes/hash_table.h"
@@ -154,11 +155,20 @@ struct Heap {
 
 std::string heap_settings(const Setup&) { return "in DRAM, behind the lock of the index"; }
 
+constexpr unsigned kOneThread = 1;
+
+/// Where readers take no lock, one thread: what writers free is free at once.
 template <template <class, class> class Plugin>
-Engine engine(const std::string& name, const std::string& what) {
+Engine engine(const std::string& name, const std::string& what,
+              unsigned most_threads = kAnyThreads) {
   using Form = Heap<Plugin>;
-  return {"volatile:" + name, what + " of Tips, volatile",   false, open_store<Form::template Map>,
-          heap_settings,      calls_of<Form::template Map>()};
+  return {"volatile:" + name,
+          what + " of Tips, volatile",
+          false,
+          open_store<Form::template Map>,
+          heap_settings,
+          calls_of<Form::template Map>(),
+          most_threads};
 }
 
 }  // namespace
@@ -166,7 +176,8 @@ Engine engine(const std::string& name, const std::string& what) {
 std::vector<Engine> volatile_plugin_engines() {
   return {engine<plugged::HashTable>("hash", "the hash table"),
           engine<plugged::Bst>("bst", "the binary search tree"),
-          engine<plugged::BTree>("btree", "the B+-tree")};
+          engine<plugged::BTree>("btree", "the B+-tree"),
+          engine<plugged::Art>("art", "the adaptive radix tree", kOneThread)};
 }
 
 }  // namespace perdix::bench

@@ -229,6 +229,24 @@ TEST_P(PoolOfIndexes, AConstructorThatThrowsLeavesNoIndex) {
   EXPECT_TRUE(pool.info().unfinished_drops.empty());
 }
 
+// A constructor that gets some of its blocks gives them back.
+TEST_P(PoolOfIndexes, AConstructorThatFindsHalfOfItsSpaceLeavesNoIndex) {
+  Pool pool = Pool::create(path_, options_of(kUnit));
+  const auto rest = Index::open_or_create(pool, {"rest", "fastfair", Kind::bytes, Kind::bytes});
+  fill_up(*rest);
+  for (unsigned freed = 0; freed < 12; ++freed) {
+    try {
+      Index::open_or_create(pool, info("new"));
+      pool.drop("new");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::out_of_space) << error.what();
+    }
+    EXPECT_EQ(pool.indexes().size(), 1U) << freed;
+    EXPECT_TRUE(pool.info().unfinished_drops.empty()) << freed;
+    EXPECT_TRUE(rest->erase(key_of(freed)));  // 100 kB
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, PoolOfIndexes, ::testing::ValuesIn(Index::engines()),
                          [](const auto& engine) { return detail::util::test_name(engine.param); });
 

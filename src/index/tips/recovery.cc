@@ -161,7 +161,7 @@ void Core::recover() {
   inspect_if_small();
   cache_.emplace(pool_.reclaimer(), cache_size(settings_.options, plugin_.size(index_)));
   logs_.recover([this](const LoggedWrite& write) { recover_entry(write); });
-  retry_when_full(pool_, [&] { logs_.make_first_ring(); });
+  if (settings_.writes) retry_when_full(pool_, [&] { logs_.make_first_ring(); });
   replayed_to_ = pm::load(header_.reclaimed);
 }
 
@@ -276,7 +276,7 @@ void Core::free_framework(std::uint64_t& root) {
 void Core::destroy(pool::PoolCore& pool, std::uint64_t& root, Kinds kinds) {
   if (pm::load(root) == pm::kNull) return;
   const Header& header = header_at(pool, pm::load(root));
-  Core core(pool, root, plugin_behind(pool, header, kinds.key), kinds, settings_of_the_pool());
+  Core core(pool, root, plugin_behind(pool, header, kinds.key), kinds, settings_for_the_end());
   core.job_.reset();
   core.inspect({});
   core.replayed_to_ = core.logs_.last_number();  // no record matters any more

@@ -46,10 +46,10 @@ Settings settings_of(const IndexOptions& options) {
   require(tips.most_workers <= kMostWorkers, "most_workers", tips.most_workers, "at most 256");
   require(tips.least_workers >= 1 && tips.least_workers <= most_workers(tips), "least_workers",
           tips.least_workers, "from 1 to most_workers");
-  return {tips, options.resume_in_background};
+  return {tips, options.resume_in_background, true};
 }
 
-Settings settings_of_the_pool() { return {TipsOptions{}, false}; }
+Settings settings_for_the_end() { return {TipsOptions{}, false, false}; }
 
 unsigned most_workers(const TipsOptions& options) {
   return options.most_workers > 0 ? options.most_workers

@@ -10,14 +10,15 @@ namespace perdix::detail::index::tips {
 /// IndexOptions, within their ranges.
 struct Settings {
   TipsOptions options;
-  bool resumes;  ///< in the background
+  bool resumes = false;  ///< in the background
+  bool writes = true;    ///< writes come, so there is a log
 };
 
 /// Throws invalid_argument.
 Settings settings_of(const IndexOptions& options);
 
-/// Those of an index that is opened for a call of the pool.
-Settings settings_of_the_pool();
+/// Those of an index that is opened in order to be destroyed.
+Settings settings_for_the_end();
 
 /// As the options have it; 0 there stands for the processors of this machine.
 unsigned most_workers(const TipsOptions& options);
