@@ -236,7 +236,7 @@ TEST_F(BrokenIndex, IsWholeWhenItIsOpenedAgain) {
   bad_lines = pool.core()->at<std::byte>(hog.take(kBadLines * pm::kLineSize));
   const auto handle = pool.core()->open_index("t", "tips:btree", Kind::u64, Kind::u64);
   {
-    Core core(*pool.core(), handle.root(), greedy_plugin(), kKinds, false);
+    Core core(*pool.core(), handle.root(), greedy_plugin(), kKinds, Settings{});
     for (U64 key = 0; key < kKeys; ++key) put(core, key);
     core.catch_up();
     const BusyBackground busy(*pool.core());
@@ -252,7 +252,7 @@ TEST_F(BrokenIndex, IsWholeWhenItIsOpenedAgain) {
     }
     EXPECT_THROW(has(core, kKeys), Error);
   }
-  Core core(*pool.core(), handle.root(), *look_up_plugin("btree", Kind::u64), kKinds, false);
+  Core core(*pool.core(), handle.root(), *look_up_plugin("btree", Kind::u64), kKinds, Settings{});
   for (U64 key = 0; key < kKeys; ++key) EXPECT_TRUE(has(core, key));
   EXPECT_EQ(core.size(), kKeys + 1);
   EXPECT_TRUE(has(core, kBad));

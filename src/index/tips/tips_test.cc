@@ -5,6 +5,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "index/tips/indexes/hash_table.h"
 #include "index/tips/scaling.h"
 #include "index/tips/test_tips.h"
+#include "pm/test_files.h"
 #include "pool/pool_core.h"
 #include "util/random.h"
 
@@ -90,10 +92,10 @@ TEST_F(TipsTest, LongValuesDoNotFillTheDram) {
 
 TEST_F(TipsTest, StatsSayWhatWasDone) {
   const Pool pool = open();
-  Tips<perdix::tips::BTree, U64, U64> index(pool, "t");
-  for (U64 key = 0; key < 100; ++key) index.put(key, key);
-  for (U64 key = 0; key < 150; ++key) EXPECT_EQ(index.get(key).has_value(), key < 100);
-  const TipsStats stats = index.stats().tips;
+  std::optional<Tips<perdix::tips::BTree, U64, U64>> index(std::in_place, pool, "t");
+  for (U64 key = 0; key < 100; ++key) index->put(key, key);
+  for (U64 key = 0; key < 150; ++key) EXPECT_EQ(index->get(key).has_value(), key < 100);
+  const TipsStats stats = index->stats().tips;
   EXPECT_EQ(stats.cache_hits, 100U);
   EXPECT_EQ(stats.cache_misses, 50U);
   EXPECT_GE(stats.cached, 100U * 2 * sizeof(U64));
@@ -103,12 +105,15 @@ TEST_F(TipsTest, StatsSayWhatWasDone) {
   EXPECT_GE(stats.most_waiting, 1U);
   EXPECT_LE(stats.most_waiting, 100U);
   EXPECT_GE(stats.workers, 1U);
-  const U64 undo = stats.undo_records + stats.undo_saved;
-  EXPECT_GE(undo, 100U) << "each of the puts changes something";
-  pool.check();  // reclaims the logs
-  for (U64 key = 0; key < 100; ++key) index.put(key, key + 1);
-  EXPECT_GT(index.stats().tips.undo_records, stats.undo_records)
-      << "its nodes are not new any more";
+  EXPECT_GE(stats.undo_records + stats.undo_saved, 100U) << "each of the puts changes something";
+  index.reset();  // reclaims the logs, so its nodes are not new any more
+  index.emplace(pool, "t");
+  for (U64 key = 0; key < 100; ++key) index->put(key, key + 1);
+  const TipsStats after = index->stats().tips;
+  EXPECT_EQ(after.cache_hits, 0U);
+  EXPECT_EQ(after.replayed, 100U);
+  EXPECT_GE(after.undo_records, 100U * 2 * sizeof(U64) / 64) << "a line each";
+  EXPECT_GE(after.undo_saved, 50U) << "and none again";
 }
 
 TEST_F(TipsTest, OptionsBoundTheCache) {
@@ -123,7 +128,7 @@ TEST_F(TipsTest, OptionsBoundTheCache) {
     for (U64 key = 0; key < 100'000; ++key) EXPECT_EQ(index.get(key), key);
     return index.stats().tips.cache_hits - before;
   };
-  EXPECT_EQ(cached("all", 0, 1'000'000, 5), 100'000U);
+  EXPECT_GE(cached("all", 0, 1'000'000, 5), 99'900U) << "few chains get too long";
   EXPECT_LE(cached("few", 0, 0, 1), 2 * 4096U) << "a chain of one for each of the buckets";
   cached("share", 0, 0, 5);
   EXPECT_GE(cached("share", 1, 0, 5), 50'000U) << "its pairs at the opening have room";
