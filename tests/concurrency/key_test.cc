@@ -180,7 +180,7 @@ const Contract no_older_value(
     "for_each_shows_what_was_acknowledged",
     [](Rig& rig) {
       auto index = rig.open();
-      Acknowledged test(rig, index, rig.count(2000));
+      Acknowledged test(rig, index, rig.count(300));
       Crew crew;
       crew.add(Acknowledged::kWriters, [&](unsigned i) { test.write(i); });
       crew.add(1, [&](unsigned i) { test.visit(i); });
