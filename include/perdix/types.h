@@ -77,11 +77,12 @@ struct ElimDaOptions {
 /// What the paper on Tips varies (4.2.1, 7.5), for each of its indexes.
 struct TipsOptions {
   /// Pairs that the cache in DRAM has room for, as a share of those that the index has when it is
-  /// opened: from 0 to 1. At least 20,480 have room; long pairs take the room of several.
+  /// opened: from 0 to 1. With the default chain at least 20,480 have room, and 5 million at most;
+  /// long pairs take the room of several.
   double cache_share = 0.25;
 
-  /// The same as a number, for an index that grows while it is open: the larger room counts. At
-  /// most 2^32.
+  /// The same as a number, for an index that grows while it is open or is larger: the larger room
+  /// counts. At most 2^32. The opening makes room for all: about 3 bytes for each.
   std::uint64_t cached_pairs = 0;
 
   /// Entries of a chain of the cache before those that were replayed leave it: from 1 to 64.

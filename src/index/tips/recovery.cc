@@ -18,7 +18,8 @@
 namespace perdix::detail::index::tips {
 namespace {
 
-constexpr unsigned kLeastCacheBits = 12, kMostCacheBits = 30;
+// By the share of pairs: an opening takes no longer for more of them. Who asks for more waits.
+constexpr unsigned kLeastCacheBits = 12, kMostBitsOfShare = 20, kMostCacheBits = 30;
 
 std::uint64_t address_of(const pool::PoolCore& pool) {
   return reinterpret_cast<std::uintptr_t>(pool.base());
@@ -58,7 +59,8 @@ Cache::Size cache_size(const TipsOptions& options, std::uint64_t pairs) {
   constexpr std::uint64_t kBytesOfAnEntry =
       128;  // of short keys and values; of others there are fewer
   const auto share = static_cast<std::uint64_t>(options.cache_share * static_cast<double>(pairs));
-  const std::uint64_t wanted = std::max(share, options.cached_pairs);
+  const std::uint64_t most = std::uint64_t{options.chain} << kMostBitsOfShare;
+  const std::uint64_t wanted = std::max(std::min(share, most), options.cached_pairs);
   unsigned bits = kLeastCacheBits;
   while (bits < kMostCacheBits && std::uint64_t{options.chain} << bits < wanted) ++bits;
   return {bits, options.chain, (std::uint64_t{options.chain} << bits) * kBytesOfAnEntry};
