@@ -4,8 +4,11 @@
 
 find_program(PERDIX_CCACHE ccache)
 if(PERDIX_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER "${PERDIX_CCACHE}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${PERDIX_CCACHE}")
+  # Without this it keeps nothing that uses a precompiled header, which most sources do.
+  set(launcher "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+    "${PERDIX_CCACHE}")
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
 if(PERDIX_SANITIZE)
