@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
+#include <span>
 
 #include <fmt/format.h>
 #include <perdix/error.h>
@@ -156,6 +158,16 @@ void BackupLog::drop(Unit unit) {
   if (uses(unit).fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::lock_guard lock(free_lock_);
   free_.push_back(unit);
+}
+
+UnitWord BackupLog::word_that_counts(Unit unit) const {
+  const std::span all(words(unit), shape_.unit_words());
+  const auto counts = [](std::uint64_t& word) {
+    return UnitWord::unpack(pm::load(word)).valid != 0;
+  };
+  const auto found = std::find_if(all.begin(), all.end(), counts);
+  assert(found != all.end());
+  return UnitWord::unpack(pm::load(*found));
 }
 
 void BackupLog::for_each_block(const pool::BlockVisitor& visit) const {

@@ -76,6 +76,8 @@ class BackupLog {
   std::uint64_t bit(BackupRef ref) const {
     return std::uint64_t{1} << ref % shape_.unit_pairs % UnitWord::kPairs;
   }
+  /// A word of a unit that has pairs that count. Its others may be of an earlier use.
+  UnitWord word_that_counts(Unit unit) const;
   bool counts(BackupRef ref) const { return (pm::load(word(ref)) & bit(ref)) != 0; }
   BackupRef ref(Unit unit, unsigned slot) const { return unit * shape_.unit_pairs + slot; }
 

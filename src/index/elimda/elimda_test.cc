@@ -201,6 +201,36 @@ TEST(ElimDa, KeepsItsPairsWhenTheDomainChanges) {
   }
 }
 
+/// A unit that takes pairs one at a time makes durable only the words that have some. The others
+/// may be of its earlier use, as a copy of a log.
+TEST(ElimDa, StaleWordsOfAUnitHideNoPairs) {
+  constexpr Shape kLongUnits{4, 64, 64, 128, 2};
+  const testing_files::TempDirectory folder;
+  PoolOptions options;
+  options.durability = Durability::power;
+  options.domain = DomainChoice::memory_controller;  // no pair is in a collecting log
+  const Pool pool = Pool::create(folder.path() / "pool", options);
+  std::map<Number, Number> model;
+  std::optional<Map<Number, Number>> map;
+  const auto open = [&] {
+    map.reset();
+    map.emplace(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::u64), IndexOptions{},
+                kLongUnits);
+  };
+  open();
+  for (Number i = 0; i < 20; ++i) ASSERT_TRUE(map->insert(i, i));
+  for (Number i = 0; i < 16; ++i) ASSERT_TRUE(map->erase(i));  // the first word has none left
+  for (Number i = 16; i < 20; ++i) model.emplace(i, i);
+  auto& backup = TestAccess::backup(*map);
+  ASSERT_EQ(backup.used_units(), 1u);
+  for (unsigned word = 2; word < kLongUnits.unit_words(); ++word)
+    backup.words(0)[word] = UnitWord{0, 3, 7}.pack();
+  open();
+  auto* const opened = &*map;
+  expect_pairs(opened, model);
+  EXPECT_EQ(map->check().problems, std::vector<std::string>());
+}
+
 /// A visitor may erase, and have segments joined that were shown or are still to be.
 TEST(ElimDa, ShowsEachPairOnceWhileSegmentsAreJoined) {
   constexpr Number kPairs = 3000;

@@ -174,8 +174,7 @@ BackupRef Map<K, V>::reserve_direct() {
     const UnitWord word{0, UnitWord::kNoLog, next_number_.fetch_add(1, std::memory_order_relaxed)};
     for (unsigned i = 0; i < shape_.unit_words(); ++i)
       pm().store(backup_.words(unit)[i], word.pack());
-    // Not durable before the first bit: without bits the unit is free, whatever its number.
-    pm().flush(backup_.words(unit), shape_.unit_words() * sizeof(std::uint64_t));
+    // Not flushed: a commit does that for its word, and words without bits mean nothing.
     open.open = true;
     open.unit = unit;
     open.next = 0;

@@ -91,15 +91,13 @@ void Map<K, V>::make_cold() {
 
 template <class K, class V>
 void Map<K, V>::add_cold_unit(Cold& cold, Unit unit) {
-  const auto word = UnitWord::unpack(pm::load(backup_.words(unit)[0]));
-  const auto last = UnitWord::unpack(pm::load(backup_.words(unit)[shape_.unit_words() - 1]));
-  const auto& any = word.valid != 0 ? word : last;
-  if (any.log != UnitWord::kNoLog) {
-    cold.units.push_back({any.log, any.number, unit});
+  const UnitWord word = backup_.word_that_counts(unit);
+  if (word.log != UnitWord::kNoLog) {
+    cold.units.push_back({word.log, word.number, unit});
     return;
   }
-  next_number_.store(std::max(next_number_.load(), any.number + 1));
-  add_sorted(cold.mixed, unit, UnitWord::copy(any.pack()));
+  next_number_.store(std::max(next_number_.load(), word.number + 1));
+  add_sorted(cold.mixed, unit, UnitWord::copy(word.pack()));
 }
 
 /// The pairs of the backup log that belong to a segment, in the order in which they came.
