@@ -46,7 +46,7 @@ BUGS = [
         "tips: only the first line of a node has an undo record",
         UNO,
         "    if (!write_undo(line)) ++saved_;\n",
-        "    if (undo_used_ == before && !write_undo(line)) ++saved_;\n",
+        "    if (at == begin && !write_undo(line)) ++saved_;\n",
         BTREE,
     ),
     Bug(
@@ -197,8 +197,9 @@ BUGS = [
     Bug(
         "tips: recovery leaves out the last record",
         LOGS,
-        "    if (!std::binary_search(cancelled.begin(), cancelled.end(), record->number))\n",
-        "    if (record != records.back())\n",
+        "    if (!std::binary_search(cancelled.begin(), cancelled.end(), record->number))\n"
+        "      show(read(*record));\n",
+        "    if (record != records.back()) show(read(*record));\n",
         HASH,
     ),
     # --- The cache, lookups and writes ---

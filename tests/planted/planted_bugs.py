@@ -67,7 +67,7 @@ def fits(bug):
 
 
 def misfits():
-    return [bug for bug in BUGS if not fits(bug) or declares(bug)]
+    return [bug for bug in BUGS if not fits(bug) or declares(bug) or breaks_off(bug)]
 
 
 def change_of(number, bug, lines):
@@ -93,6 +93,19 @@ def declares(bug):
     sound = "".join(lines[change.begin : change.end])
     one = sound.count(";") == 1
     return one and re.match(r"\s*(const|auto|static)\b[^;()]*?\b\w+ = ", sound) is not None
+
+
+def breaks_off(bug):
+    """Whether the lines that a bug changes end within a statement."""
+    if "{planted}" in bug.after:
+        return False
+    lines = (ROOT / bug.path).read_text().splitlines(keepends=True)
+    change = change_of(0, bug, lines)
+    for some in (lines[change.begin : change.end], change.lines):
+        code = "".join(line.split("//")[0] for line in some).strip()
+        if code and code[-1] not in ";}":
+            return True
+    return False
 
 
 def overlapping(changes):
