@@ -140,6 +140,7 @@ struct TipsStats {
   std::uint64_t replayed = 0;      ///< writes, without those that later ones had replaced
   std::uint64_t most_waiting = 0;  ///< writes that one replay has found: how far it lagged behind
   std::uint32_t workers = 0;       ///< threads that the next replay takes
+  std::uint64_t workers_used = 0;  ///< by all replays; by `replays`, their mean
   std::uint64_t reclamations = 0;  ///< of the logs
   std::uint64_t undo_records = 0;  ///< written
   std::uint64_t undo_saved = 0;    ///< not written, since the line had one, or its block is new

@@ -488,6 +488,7 @@ class InfoCheckDrop(ToolTest):
         self.assertEqual(by_name["plugged"]["pairs"], 2000)
         self.assertEqual((tips["cache_hits"], tips["waiting"]), (0, 0))
         self.assertGreaterEqual(tips["workers"], 1)
+        self.assertGreaterEqual(tips["workers_used"], tips["replays"])
         text = self.output("info", self.pool, "--stats").decode()
         self.assertRegex(text, r"plugged .* 2,000 .*\n +cache: 0 hits, .*; replay: .*; logs: ")
 

@@ -54,8 +54,8 @@ json to_json(const TipsStats& stats) {
           {"cached_bytes", stats.cached},       {"waiting", stats.waiting},
           {"replays", stats.replays},           {"replayed", stats.replayed},
           {"most_waiting", stats.most_waiting}, {"workers", stats.workers},
-          {"reclamations", stats.reclamations}, {"undo_records", stats.undo_records},
-          {"undo_saved", stats.undo_saved}};
+          {"workers_used", stats.workers_used}, {"reclamations", stats.reclamations},
+          {"undo_records", stats.undo_records}, {"undo_saved", stats.undo_saved}};
 }
 
 json to_json(const IndexFacts& index) {

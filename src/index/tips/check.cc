@@ -76,6 +76,7 @@ TipsStats Core::tips_stats() const {
   stats.replayed = replayed_.load(std::memory_order_relaxed);
   stats.most_waiting = most_waiting_;
   stats.workers = scaling_.workers();
+  stats.workers_used = workers_used_;
   stats.reclamations = reclamations_;
   stats.undo_records = uno_.undo_records();
   stats.undo_saved = uno_.undo_saved();

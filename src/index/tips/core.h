@@ -256,7 +256,8 @@ class Core {
   mutable std::mutex replaying_;          // guards what follows
   mutable std::vector<Entry*> deferred_;  // there was no space for them; oldest first
   mutable Scaling scaling_{settings_.options.least_workers, most_workers(settings_.options)};
-  mutable std::uint64_t replays_ = 0, reclamations_ = 0, most_waiting_ = 0;
+  mutable std::uint64_t replays_ = 0, workers_used_ = 0;
+  mutable std::uint64_t reclamations_ = 0, most_waiting_ = 0;
   mutable std::uint64_t cut_to_ = 0;               // what is replayed: records up to this number
   mutable std::uint64_t replayed_to_ = 0;          // records up to this number are in the index
   mutable std::uint64_t settled_to_ = 0;           // last_number() after settle()

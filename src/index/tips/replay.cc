@@ -181,6 +181,7 @@ void Core::replay_queued(const std::vector<Entry*>& entries) const {
   constexpr std::size_t kAtOnce = 256;  // between two looks at the UNO logs
   const unsigned workers =
       pm::background_work() && entries.size() >= kAtOnce ? scaling_.workers() : 1;
+  workers_used_ += workers;
   std::span<Entry* const> rest = entries;
   try {
     while (!rest.empty()) {

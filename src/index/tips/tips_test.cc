@@ -105,6 +105,7 @@ TEST_F(TipsTest, StatsSayWhatWasDone) {
   EXPECT_GE(stats.most_waiting, 1U);
   EXPECT_LE(stats.most_waiting, 100U);
   EXPECT_GE(stats.workers, 1U);
+  EXPECT_GE(stats.workers_used, stats.replays);
   EXPECT_GE(stats.undo_records + stats.undo_saved, 100U) << "each of the puts changes something";
   index.reset();  // reclaims the logs, so its nodes are not new any more
   index.emplace(pool, "t");
