@@ -9,23 +9,57 @@
 namespace perdix::bench {
 namespace {
 
+IndexOptions index_options(const Setup& setup) {
+  IndexOptions options;
+  const auto set = [&](std::uint32_t& option, const char* name) {
+    option = static_cast<std::uint32_t>(setup.parameter(name, option));
+  };
+  options.tips.cached_pairs = setup.parameter("cached_pairs", setup.max_records / 4);
+  set(options.tips.chain, "chain");
+  set(options.tips.log_bytes, "log_bytes");
+  set(options.tips.undo_records, "undo_records");
+  set(options.tips.most_workers, "most_workers");
+  return options;
+}
+
+template <class Plugin>
+struct Plugged {
+  template <class K, class V>
+  using Index = Tips<Plugin, K, V>;
+};
+
+template <class Plugin, class K, class V>
+class TipsMap : public PerdixMap<Plugged<Plugin>::template Index, K, V> {
+ public:
+  explicit TipsMap(const Setup& setup)
+      : PerdixMap<Plugged<Plugin>::template Index, K, V>(setup, index_options(setup)) {}
+
+  /// What the logs hold is replayed.
+  void resume() const { this->index().size(); }
+
+  OwnFootprint footprint() const {
+    const IndexStats stats = this->index().stats();
+    return {stats.dram_bytes, stats.pm_bytes, {}, stats.tips};
+  }
+};
+
 template <class Plugin>
 struct Made {
   template <class K, class V>
-  using Index = Tips<Plugin, K, V>;
-  template <class K, class V>
-  using Map = PerdixMap<Index, K, V>;
+  using Map = TipsMap<Plugin, K, V>;
 };
 
 template <class Plugin>
 Engine engine(const std::string& what) {
   using Form = Made<Plugin>;
-  return {std::string(Plugin::kEngine),
-          "perdix::Tips, " + what + " made durable",
-          true,
-          open_store<Form::template Map>,
-          pool_settings,
-          calls_of<Form::template Map>()};
+  Engine made{std::string(Plugin::kEngine),
+              "perdix::Tips, " + what + " made durable",
+              true,
+              open_store<Form::template Map>,
+              pool_settings,
+              calls_of<Form::template Map>()};
+  made.parameters = {"cached_pairs", "chain", "log_bytes", "undo_records", "most_workers"};
+  return made;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a run found.
+// What a run of experiments found.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,11 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 #include "common/figure.h"
-#include "hash/config.h"
 
-namespace perdix::bench::hashing {
+namespace perdix::bench {
 
 struct Contender {
   std::string name;
@@ -19,8 +18,11 @@ struct Contender {
   std::string settings;
 };
 
-struct Report {
-  Config config;
+struct ExperimentReport {
+  std::string title;        ///< of the page
+  nlohmann::json settings;  ///< what the run did: the program's options
+  std::string sizes;        ///< the same in a few words
+  std::uint64_t repeat = 1;
   std::string directory;
   std::string file_system;
   std::string machine;
@@ -32,8 +34,8 @@ struct Report {
   std::uint64_t wrong_answers() const { return wrong; }
 };
 
-void write_text(std::ostream& out, const Report& report);
-nlohmann::json to_json(const Report& report);
-void write_html(std::ostream& out, const Report& report);
+void write_text(std::ostream& out, const ExperimentReport& report);
+nlohmann::json to_json(const ExperimentReport& report);
+void write_html(std::ostream& out, const ExperimentReport& report);
 
-}  // namespace perdix::bench::hashing
+}  // namespace perdix::bench

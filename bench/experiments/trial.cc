@@ -1,4 +1,4 @@
-#include "hash/trial.h"
+#include "experiments/trial.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,7 +6,7 @@
 #include "ycsb/config.h"
 #include "ycsb/memory.h"
 
-namespace perdix::bench::hashing {
+namespace perdix::bench {
 namespace {
 
 /// About what a contender takes, in DRAM and in files that lie there. A run that counts instead of
@@ -70,4 +70,4 @@ PhaseResult Trial::run(const Workload& workload, Distribution distribution,
   return result;
 }
 
-}  // namespace perdix::bench::hashing
+}  // namespace perdix::bench

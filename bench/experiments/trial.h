@@ -9,15 +9,17 @@
 #include <string>
 
 #include "common/place.h"
+#include "ycsb/crasher.h"
 #include "ycsb/phase.h"
 #include "ycsb/plan.h"
 #include "ycsb/warm_memory.h"
 
-namespace perdix::bench::hashing {
+namespace perdix::bench {
 
 /// What the trials of a run share.
 struct Bench {
   std::filesystem::path parent;  ///< of their directories
+  Crasher& crasher;
   Planner planner;
   std::uint64_t seed = 1;
   const std::atomic<bool>* stop = nullptr;
@@ -59,4 +61,4 @@ class Trial {
   Records records_;
 };
 
-}  // namespace perdix::bench::hashing
+}  // namespace perdix::bench

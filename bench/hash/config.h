@@ -1,20 +1,15 @@
 // What a run of hash_bench does.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "ycsb/config.h"
+#include "experiments/run.h"
 
 namespace perdix::bench::hashing {
 
-struct Config {
-  std::vector<std::string> figures;  ///< empty: all that the contenders and this build allow
-  std::vector<std::string> engines;
+struct Config : ExperimentOptions {
   std::uint64_t start = 60'000;        ///< records in an index before it is measured
   std::uint64_t records = 1'000'000;   ///< added while it is measured
   std::uint64_t operations = 500'000;  ///< of a phase that adds none, all threads together
@@ -28,11 +23,6 @@ struct Config {
   std::uint64_t samples = 20;  ///< of the load factor
   std::uint64_t media_unit = 256;
   std::uint64_t cache_bytes = std::uint64_t{4} << 20;  ///< of the traffic meter's model
-  std::uint64_t repeat = 1;                            ///< rounds; medians are reported
-  std::uint64_t seed = 1;
-  std::filesystem::path pool_dir;  ///< empty: chosen
-  std::function<void(const Progress&)> on_progress;
-  const std::atomic<bool>* stop = nullptr;  ///< the run ends with Cancelled soon after it is true
 
   Config();
 };

@@ -2,32 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <iterator>
-#include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "common/place.h"
-#include "terminal/format.h"
+#include "experiments/measure.h"
 #include "ycsb/traffic.h"
 
 namespace perdix::bench::hashing {
 namespace {
 
 constexpr std::uint64_t kPairBytes = 16;
-
-double throughput(const PhaseResult& result) {
-  return static_cast<double>(result.done) / std::max(result.seconds, 1e-9);
-}
-
-double ratio(std::uint64_t part, std::uint64_t whole) {
-  return static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(whole, 1));
-}
 
 /// YCSB F as the paper has it: half the operations are reads, half are inserts.
 Workload reads_and_inserts() {
@@ -50,32 +37,9 @@ std::vector<Way> ways_to_add(const Engine& engine) {
   return ways;
 }
 
-std::string threads_text(std::uint64_t threads) {
-  return fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
-}
-
-struct Restart {
-  double first_answer = 0;  // seconds from before opening to the answer of the first get
-  double resumed = 0;       // and until all that lies in DRAM is back
-  std::uint64_t lost = 0;
-};
-
 Setup with(Setup setup, const char* parameter, std::uint64_t value) {
   setup.parameters[parameter] = value;
   return setup;
-}
-
-std::string pairs_text(std::uint64_t pairs) { return terminal::format_count(pairs) + " pairs"; }
-
-/// A row of throughput, and of its ratio to that with the first number of threads.
-void add_throughput(Figure& figure, std::uint64_t threads, const std::string& operation,
-                    const std::string& contender, const PhaseResult& result) {
-  const std::string name = fmt::format("{}, {}", contender, threads_text(threads));
-  figure.rows.push_back({operation, name, {throughput(result), 0}});
-  const auto first = std::ranges::find_if(figure.rows, [&](const Row& row) {
-    return row.group == operation && row.contender.starts_with(contender + ", ");
-  });
-  figure.rows.back().values[1] = figure.rows.back().values[0] / first->values[0];
 }
 
 void add_traffic(Figure& figure, const std::string& operation, const std::string& contender,
@@ -93,23 +57,6 @@ void add_traffic(Figure& figure, const std::string& operation, const std::string
                           each("media bytes written") / kPairBytes}});
 }
 
-Restart reopen(const Engine& engine, const Setup& setup, std::uint64_t records) {
-  std::vector<Op> gets(records);
-  for (std::uint64_t n = 0; n < records; ++n)
-    gets[n] = {n, 0, static_cast<std::uint64_t>(OpKind::get)};
-  const std::span<const Op> all = gets;
-  const Clock::time_point begin = Clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-  const std::unique_ptr<Store> store = engine.open(setup);
-  Restart restart;
-  restart.lost = store->run({all.subspan(records / 2, 1), 0, 1, nullptr, nullptr}, [] {}).wrong;
-  restart.first_answer = elapsed();
-  store->resume();
-  restart.resumed = elapsed();
-  restart.lost += store->run({all, 0, 1024, nullptr, nullptr}, [] {}).wrong;
-  return restart;
-}
-
 }  // namespace
 
 std::uint64_t most_records(const Config& config) {
@@ -118,7 +65,7 @@ std::uint64_t most_records(const Config& config) {
 }
 
 void Round::operations(Figure& figure, const Engine& engine) {
-  for (const std::uint64_t threads : threads_of(engine)) {
+  for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
     for (const auto& [way, contender] : ways_to_add(engine)) {
       Trial trial(bench_, engine, setup_for(threads), config_.start);
       add_throughput(figure, threads, "insert", contender,
@@ -136,7 +83,7 @@ void Round::operations(Figure& figure, const Engine& engine) {
 void Round::mixes(Figure& figure, const Engine& engine) {
   const std::array<Workload, 5> all = {find_workload("a"), find_workload("b"), find_workload("d"),
                                        find_workload("f"), reads_and_inserts()};
-  for (const std::uint64_t threads : threads_of(engine)) {
+  for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
     Trial trial(bench_, engine, setup_for(threads), config_.start + config_.records);
     for (const Workload& workload : all) {
       if (why_not(engine, workload, 1)) continue;
@@ -170,7 +117,7 @@ void Round::latency(Figure& figure, const Engine& engine) {
 }
 
 void Round::domain(Figure& figure, const Engine& engine) {
-  for (const std::uint64_t threads : threads_of(engine)) {
+  for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
     for (const auto& [choice, label] : {std::pair{DomainChoice::cpu_cache, "eADR"},
                                         std::pair{DomainChoice::memory_controller, "ADR"}}) {
       for (const auto& [way, contender] : ways_to_add(engine)) {
@@ -219,7 +166,7 @@ void Round::space(Figure& figure, const Engine& engine) {
 }
 
 void Round::values(Figure& figure, const Engine& engine) {
-  for (const std::uint64_t threads : threads_of(engine)) {
+  for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
     for (const std::uint64_t size : config_.value_sizes) {
       for (const auto& [way, contender] : ways_to_add(engine)) {
         Setup setup = setup_for(threads);
@@ -249,15 +196,7 @@ void Round::load_factor(Figure& figure, const Engine& engine) {
 
 void Round::recovery(Figure& figure, const Engine& engine) {
   for (const std::uint64_t pairs : config_.pairs) {
-    const ScratchDirectory directory(bench_.parent);
-    Setup setup = setup_for(1);
-    setup.directory = directory.path();
-    setup.data.seed = bench_.seed;
-    setup.max_records = pairs;
-    if (bench_.on_progress) bench_.on_progress(engine, find_workload("reopen"), 1, 0, pairs);
-    crasher_.load_and_kill(engine.name, setup, pairs, bench_.seed);
-    const Restart restart = reopen(engine, setup, pairs);
-    bench_.wrong += restart.lost;
+    const Restart restart = restart_after_kill(bench_, engine, setup_for(1), pairs);
     figure.rows.push_back({pairs_text(pairs),
                            engine.name,
                            {restart.resumed * 1e9, restart.first_answer * 1e9,
@@ -266,7 +205,7 @@ void Round::recovery(Figure& figure, const Engine& engine) {
 }
 
 void Round::logs(Figure& figure, const Engine& engine) {
-  for (const std::uint64_t threads : threads_of(engine)) {
+  for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
     for (const std::uint64_t logs : config_.logs) {
       Trial trial(bench_, engine, with(setup_for(threads), "collecting_logs", logs), config_.start);
       add_throughput(
@@ -296,13 +235,6 @@ Setup Round::setup_for(std::uint64_t threads) const {
   setup.max_records = most_records(config_);
   setup.threads = static_cast<unsigned>(threads);
   return setup;
-}
-
-std::vector<std::uint64_t> Round::threads_of(const Engine& engine) const {
-  std::vector<std::uint64_t> threads;
-  std::ranges::copy_if(config_.threads, std::back_inserter(threads),
-                       [&](std::uint64_t number) { return number <= engine.most_threads; });
-  return threads;
 }
 
 void Round::add_lookups(Figure& figure, std::uint64_t threads, Trial& trial, const Engine& engine,

@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "common/figure.h"
+#include "experiments/trial.h"
 #include "hash/config.h"
-#include "hash/trial.h"
-#include "ycsb/crasher.h"
 
 namespace perdix::bench::hashing {
 
@@ -19,8 +18,7 @@ std::uint64_t most_records(const Config& config);
 /// the figure are those that experiment.cc lists.
 class Round {
  public:
-  Round(const Config& config, Bench& bench, Crasher& crasher)
-      : config_(config), bench_(bench), crasher_(crasher) {}
+  Round(const Config& config, Bench& bench) : config_(config), bench_(bench) {}
 
   /// Exp#1 and Exp#2: each operation alone. Keys of inserts and erases come once each, so for these
   /// there is one distribution.
@@ -59,15 +57,11 @@ class Round {
  private:
   Setup setup_for(std::uint64_t threads) const;
 
-  /// Those of the numbers of threads that the contender is for.
-  std::vector<std::uint64_t> threads_of(const Engine& engine) const;
-
   void add_lookups(Figure& figure, std::uint64_t threads, Trial& trial, const Engine& engine,
                    Distribution distribution);
 
   const Config& config_;
   Bench& bench_;
-  Crasher& crasher_;
 };
 
 }  // namespace perdix::bench::hashing

@@ -59,6 +59,7 @@ struct OwnFootprint {
   std::optional<std::uint64_t> dram_bytes;
   std::optional<std::uint64_t> stored_bytes;  ///< on persistent memory or disk
   std::optional<double> load_factor = {};     ///< of a hash table: pairs for each place for one
+  std::optional<TipsStats> tips = {};         ///< of an index of Tips
 };
 
 /// One thread's part in a phase.

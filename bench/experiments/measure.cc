@@ -1,0 +1,78 @@
+#include "experiments/measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <memory>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "common/place.h"
+#include "terminal/format.h"
+
+namespace perdix::bench {
+namespace {
+
+Restart reopen(Bench& bench, const Engine& engine, const Setup& setup, std::uint64_t records) {
+  std::vector<Op> gets(records);
+  for (std::uint64_t n = 0; n < records; ++n)
+    gets[n] = {n, 0, static_cast<std::uint64_t>(OpKind::get)};
+  const std::span<const Op> all = gets;
+  const Clock::time_point begin = Clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  const std::unique_ptr<Store> store = engine.open(setup);
+  Restart restart;
+  bench.wrong += store->run({all.subspan(records / 2, 1), 0, 1, nullptr, nullptr}, [] {}).wrong;
+  restart.first_answer = elapsed();
+  store->resume();
+  restart.resumed = elapsed();
+  bench.wrong += store->run({all, 0, 1024, nullptr, nullptr}, [] {}).wrong;
+  return restart;
+}
+
+}  // namespace
+
+double throughput(const PhaseResult& result) {
+  return static_cast<double>(result.done) / std::max(result.seconds, 1e-9);
+}
+
+double ratio(std::uint64_t part, std::uint64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(whole, 1));
+}
+
+std::string threads_text(std::uint64_t threads) {
+  return fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
+}
+
+std::string pairs_text(std::uint64_t pairs) { return terminal::format_count(pairs) + " pairs"; }
+
+std::vector<std::uint64_t> threads_for(const Engine& engine,
+                                       const std::vector<std::uint64_t>& numbers) {
+  std::vector<std::uint64_t> threads;
+  std::ranges::copy_if(numbers, std::back_inserter(threads),
+                       [&](std::uint64_t number) { return number <= engine.most_threads; });
+  return threads;
+}
+
+void add_throughput(Figure& figure, std::uint64_t threads, const std::string& operation,
+                    const std::string& contender, const PhaseResult& result) {
+  const std::string name = fmt::format("{}, {}", contender, threads_text(threads));
+  figure.rows.push_back({operation, name, {throughput(result), 0}});
+  const auto first = std::ranges::find_if(figure.rows, [&](const Row& row) {
+    return row.group == operation && row.contender.starts_with(contender + ", ");
+  });
+  figure.rows.back().values[1] = figure.rows.back().values[0] / first->values[0];
+}
+
+Restart restart_after_kill(Bench& bench, const Engine& engine, Setup setup, std::uint64_t records) {
+  const ScratchDirectory directory(bench.parent);
+  setup.directory = directory.path();
+  setup.data.seed = bench.seed;
+  setup.max_records = records;
+  if (bench.on_progress) bench.on_progress(engine, find_workload("reopen"), 1, 0, records);
+  bench.crasher.load_and_kill(engine.name, setup, records, bench.seed);
+  return reopen(bench, engine, setup, records);
+}
+
+}  // namespace perdix::bench

@@ -1,0 +1,41 @@
+// What experiments measure alike.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/figure.h"
+#include "experiments/trial.h"
+#include "ycsb/phase.h"
+#include "ycsb/store.h"
+
+namespace perdix::bench {
+
+/// Operations in a second.
+double throughput(const PhaseResult& result);
+
+/// `part` for each of `whole`, which may be 0.
+double ratio(std::uint64_t part, std::uint64_t whole);
+
+std::string threads_text(std::uint64_t threads);
+std::string pairs_text(std::uint64_t pairs);
+
+/// Those of these numbers of threads that the contender is for.
+std::vector<std::uint64_t> threads_for(const Engine& engine,
+                                       const std::vector<std::uint64_t>& numbers);
+
+/// A row of throughput, and of its ratio to that with the first number of threads.
+void add_throughput(Figure& figure, std::uint64_t threads, const std::string& operation,
+                    const std::string& contender, const PhaseResult& result);
+
+struct Restart {
+  double first_answer = 0;  ///< seconds from before opening to the answer of the first get
+  double resumed = 0;       ///< and until all that lies in DRAM is back
+};
+
+/// Loads that many records in a process that is killed with SIGKILL, and opens what it has left.
+/// What is lost counts as wrong.
+Restart restart_after_kill(Bench& bench, const Engine& engine, Setup setup, std::uint64_t records);
+
+}  // namespace perdix::bench

@@ -1,0 +1,185 @@
+#include "experiments/run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <perdix/error.h>
+
+#include "common/environment.h"
+#include "common/place.h"
+#include "engines/engines.h"
+#include "pm/probe.h"
+
+namespace perdix::bench {
+namespace {
+
+std::vector<const Engine*> engines_for(const Experiment& experiment,
+                                       const ExperimentOptions& options) {
+  std::vector<const Engine*> suited;
+  for (const std::string& name : options.engines) {
+    const Engine& engine = find_engine(name);
+    if (experiment.suits(engine)) suited.push_back(&engine);
+  }
+  return suited;
+}
+
+bool wanted(const Experiment& experiment, const ExperimentOptions& options) {
+  return options.figures.empty() ||
+         std::ranges::find(options.figures, experiment.name) != options.figures.end();
+}
+
+/// An experiment with the contenders that take part.
+struct Task {
+  const Experiment* experiment;
+  std::vector<const Engine*> engines;
+};
+
+std::vector<Task> tasks_of(const ExperimentOptions& options,
+                           const std::vector<Experiment>& experiments) {
+  std::vector<Task> tasks;
+  for (const Experiment& experiment : experiments) {
+    if (!wanted(experiment, options)) continue;
+    auto engines = engines_for(experiment, options);
+    if (!engines.empty()) tasks.push_back({&experiment, std::move(engines)});
+  }
+  return tasks;
+}
+
+/// Measures the contender of a task, and notes how many of all are done.
+class Run {
+ public:
+  Run(const ExperimentOptions& options, const std::vector<Experiment>& experiments,
+      const Sizes& sizes)
+      : options_(options),
+        most_records_(sizes.most_records),
+        tasks_(tasks_of(options, experiments)),
+        scratch_(options.pool_dir.empty() ? default_parent(sizes.file_bytes) : options.pool_dir),
+        bench_{
+            scratch_.path(), crasher_, Planner(most_records_), options.seed, options.stop, {}, 0} {
+    if (options.on_progress) bench_.on_progress = progress();
+  }
+
+  ExperimentReport run() {
+    ExperimentReport report;
+    report.repeat = options_.repeat;
+    report.directory = scratch_.path().string();
+    report.file_system = file_system_of(scratch_.path());
+    report.machine = machine_description();
+    report.build = build_description();
+    report.contenders = contenders();
+    std::vector<std::vector<Figure>> rounds;
+    for (std::uint64_t i = 0; i < options_.repeat; ++i) rounds.push_back(round(i));
+    report.figures = medians(rounds);
+    report.wrong = bench_.wrong;
+    return report;
+  }
+
+ private:
+  /// Each round begins with another contender, so that none always runs first.
+  std::vector<Figure> round(std::uint64_t number) {
+    std::vector<Figure> figures;
+    for (const Task& task : tasks_) {
+      const Experiment& experiment = *task.experiment;
+      Figure figure{experiment.name, experiment.title, experiment.metrics, {}};
+      for (std::size_t i = 0; i < task.engines.size(); ++i) {
+        experiment.measure(bench_, figure, *task.engines[(i + number) % task.engines.size()]);
+        ++done_;
+      }
+      figures.push_back(by_group(std::move(figure)));
+    }
+    return figures;
+  }
+
+  std::vector<Contender> contenders() const {
+    std::vector<Contender> all;
+    for (const std::string& name : options_.engines) {
+      const Engine& engine = find_engine(name);
+      const ScratchDirectory directory(scratch_.path());
+      Setup setup;
+      setup.directory = directory.path();
+      setup.max_records = most_records_;
+      all.push_back({name, engine.persistent, engine.summary + "; " + engine.settings(setup)});
+    }
+    return all;
+  }
+
+  std::function<void(const Engine&, const Workload&, unsigned, std::uint64_t, std::uint64_t)>
+  progress() {
+    std::uint64_t measurements = 0;
+    for (const Task& task : tasks_) measurements += task.engines.size();
+    return [this, all = options_.repeat * measurements](const Engine& engine,
+                                                        const Workload& workload, unsigned threads,
+                                                        std::uint64_t done, std::uint64_t total) {
+      options_.on_progress({engine.name, workload.name, threads, done, total, done_, all});
+    };
+  }
+
+  const ExperimentOptions& options_;
+  const std::uint64_t most_records_;
+  Crasher crasher_;  // forks, so it comes before anything that starts threads
+  std::vector<Task> tasks_;
+  ScratchDirectory scratch_;
+  Bench bench_;
+  std::uint64_t done_ = 0;  // measurements of a contender for a figure
+};
+
+}  // namespace
+
+std::vector<std::string> known_engines(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const std::string& name : names)
+    if (std::ranges::find(engines(), name, &Engine::name) != engines().end()) known.push_back(name);
+  return known;
+}
+
+std::vector<std::string> names_of(const std::vector<Experiment>& experiments) {
+  std::vector<std::string> names;
+  for (const Experiment& experiment : experiments) names.push_back(experiment.name);
+  return names;
+}
+
+void require(bool condition, const std::string& message) {
+  if (!condition) throw Error(Errc::invalid_argument, message);
+}
+
+bool between(const std::vector<std::uint64_t>& numbers, std::uint64_t least, std::uint64_t most) {
+  return !numbers.empty() && std::ranges::all_of(numbers, [&](std::uint64_t number) {
+    return number >= least && number <= most;
+  });
+}
+
+bool ascending(const std::vector<std::uint64_t>& numbers) {
+  return !numbers.empty() && numbers.front() > 0 &&
+         std::ranges::adjacent_find(numbers, std::ranges::greater_equal()) == numbers.end();
+}
+
+void validate(const ExperimentOptions& options, const std::vector<Experiment>& experiments) {
+  require(!options.engines.empty(), "name at least one engine");
+  for (const std::string& name : options.engines) find_engine(name);
+  require(between({options.repeat}, 1, 1000), "repeat must be between 1 and 1000");
+  const std::vector<std::string> names = names_of(experiments);
+  for (const std::string& name : options.figures) {
+    require(std::ranges::find(names, name) != names.end(),
+            fmt::format("no figure '{}'; choose from: {}", name, fmt::join(names, ", ")));
+  }
+  const std::vector<Task> tasks = tasks_of(options, experiments);
+  for (const std::string& name : options.figures) {
+    const auto is_it = [&](const Task& task) { return task.experiment->name == name; };
+    require(std::ranges::any_of(tasks, is_it),
+            fmt::format("no contender can take part in '{}': {}", name,
+                        name == "traffic" && !detail::pm::kInstrumented
+                            ? "it needs an instrumented build"
+                            : "name others with --engines"));
+  }
+  require(!tasks.empty(), "none of the contenders can take part in any figure");
+}
+
+ExperimentReport run(const ExperimentOptions& options, const std::vector<Experiment>& experiments,
+                     const Sizes& sizes) {
+  return Run(options, experiments, sizes).run();
+}
+
+}  // namespace perdix::bench

@@ -1,0 +1,51 @@
+// The experiments of Tips' paper, each for one contender at a time.
+#pragma once
+
+#include <cstdint>
+
+#include <perdix/types.h>
+
+#include "common/figure.h"
+#include "experiments/trial.h"
+#include "tips/config.h"
+
+namespace perdix::bench::plugged {
+
+/// The most records that an index will ever hold.
+std::uint64_t most_records(const Config& config);
+
+/// Carries out experiments once. Each adds the rows of a contender to its figure; the metrics of
+/// the figure are those that experiment.cc lists.
+class Round {
+ public:
+  Round(const Config& config, Bench& bench) : config_(config), bench_(bench) {}
+
+  /// Figures 4 to 8: YCSB's mixes, integers and strings, uniform and zipfian.
+  void mixes(Figure& figure, const Engine& engine);
+
+  /// What the cache costs and saves: lookups that it answers and others, and writes.
+  void parts(Figure& figure, const Engine& engine);
+
+  /// Figure 9, F-2: threads that replay, by what the writers do.
+  void workers(Figure& figure, const Engine& engine);
+
+  /// Figure 10: throughput and hits by the share of the pairs that the cache has room for.
+  void cache(Figure& figure, const Engine& engine);
+
+  /// Figure 11: throughput and reclamations by the size of the logs.
+  void logs(Figure& figure, const Engine& engine);
+
+  /// 4.3.2 and 7.4: undo records of a write, and how many were saved.
+  void undo(Figure& figure, const Engine& engine);
+
+  /// 7.7: opening after SIGKILL, by the size of the logs.
+  void recovery(Figure& figure, const Engine& engine);
+
+ private:
+  Setup setup_for(std::uint64_t threads) const;
+
+  const Config& config_;
+  Bench& bench_;
+};
+
+}  // namespace perdix::bench::plugged
