@@ -17,7 +17,7 @@
 #include "index/tips/indexes/bst.h"
 #include "index/tips/indexes/btree.h"
 #include "index/tips/indexes/hash_table.h"
-#include "index/tips/indexes/plugged.h"
+#include "index/tips/plugin.h"
 #include "ycsb/memory.h"
 #include "ycsb/worker.h"
 
@@ -102,7 +102,7 @@ class OnHeap {
       return true;
     }
     std::size_t scan(View<K> from, std::size_t limit,
-                     Sink& sink) requires plugged::OrderedIndexClass<Index> {
+                     Sink& sink) requires perdix::tips::OrderedIndexClass<Index> {
       struct Shown {
         Sink& sink;
         std::size_t limit;

@@ -17,4 +17,5 @@
 #include <perdix/pool.h>
 #include <perdix/sptree.h>
 #include <perdix/tips.h>
+#include <perdix/tips_plugin.h>
 #include <perdix/types.h>

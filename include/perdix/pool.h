@@ -17,6 +17,10 @@ namespace detail::pool {
 class PoolCore;
 }
 
+namespace tips {
+class Plugin;
+}
+
 /// What a pool must survive.
 enum class Durability : std::uint8_t {
   automatic = 0,  ///< `power` on persistent memory (DAX), `process` elsewhere
@@ -47,6 +51,10 @@ struct PoolOptions {
   /// place. A pool remembers its address from its first Tips index on, and then can't be opened
   /// elsewhere.
   std::uint64_t address = 0;
+  /// Indexes of the caller's own that the pool may have, plugged into Tips (perdix/tips_plugin.h).
+  /// They must outlive the pool, which closes with its last copy and index. An index whose plug-in
+  /// is not among them can't be opened, checked as a whole, or dropped; nothing else changes.
+  std::vector<const tips::Plugin*> plugins{};
 };
 
 struct IndexInfo {

@@ -7,6 +7,9 @@
 
 #include <perdix/error.h>
 
+#include "index/tips/plugins.h"
+#include "pool/pool_core.h"
+
 namespace perdix::detail::index {
 
 const EngineType* look_up_engine(std::string_view name) {
@@ -22,20 +25,37 @@ const EngineType& find_engine(std::string_view name) {
                                                   fmt::join(Index::engines(), ", ")));
 }
 
-const EngineType& engine_of(const IndexInfo& info, std::string_view pool) {
+const EngineType* look_up_engine(const IndexInfo& info, const pool::PoolCore& pool) {
   const EngineType* engine = look_up_engine(info.engine);
-  if (engine != nullptr && engine->model == info.model) return *engine;
+  if (engine == nullptr && tips::is_user_engine(info.engine)) {
+    const std::string_view name = std::string_view(info.engine).substr(tips::kEnginePrefix.size());
+    const tips::Plugin* plugin = tips::look_up_plugin(pool, name, info.key_kind);
+    if (plugin != nullptr) engine = &plugged_engine(plugin->ordered);
+  }
+  return engine != nullptr && engine->model == info.model ? engine : nullptr;
+}
+
+const EngineType& find_engine(const IndexInfo& info, const pool::PoolCore& pool) {
+  return tips::is_user_engine(info.engine) ? engine_of(info, pool) : find_engine(info.engine);
+}
+
+const EngineType& engine_of(const IndexInfo& info, const pool::PoolCore& pool) {
+  if (const EngineType* engine = look_up_engine(info, pool)) return *engine;
+  if (tips::is_user_engine(info.engine)) {
+    throw Error(
+        Errc::unsupported,
+        fmt::format("index '{}' has the engine '{}' for {} keys, a plug-in that pool '{}' "
+                    "was opened without; use the program that has it "
+                    "(PoolOptions::plugins)",
+                    info.name, info.engine, to_string(info.key_kind), pool.path().string()));
+  }
   throw Error(
       Errc::unsupported,
       fmt::format(
           "index '{}' of pool '{}' has the engine '{}' for {}, which this release of perdix "
           "doesn't know (it has: {}); use a release that does",
-          info.name, pool, info.engine, to_string(info.model), fmt::join(Index::engines(), ", ")));
-}
-
-bool is_known_engine(const IndexInfo& info) {
-  const EngineType* engine = look_up_engine(info.engine);
-  return engine != nullptr && engine->model == info.model;
+          info.name, pool.path().string(), info.engine, to_string(info.model),
+          fmt::join(Index::engines(), ", ")));
 }
 
 }  // namespace perdix::detail::index

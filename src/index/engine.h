@@ -41,6 +41,9 @@ struct EngineType {
 /// The engines of this release: registry.cc.
 std::span<const EngineType> built_in_engines();
 
+/// What the plug-ins are engines by that pools are opened with.
+const EngineType& plugged_engine(bool ordered);
+
 /// The engines that there are: those of this release, and in test programs the toys too.
 std::span<const EngineType> engines();
 
@@ -50,11 +53,16 @@ const EngineType* look_up_engine(std::string_view name);
 /// The engine of that name. Throws invalid_argument, with the names that there are.
 const EngineType& find_engine(std::string_view name);
 
-/// The engine of an index that exists. Throws unsupported if this release doesn't know it, or not
-/// with that data model.
-const EngineType& engine_of(const IndexInfo& info, std::string_view pool);
+/// The engine of an index that a pool has or is to have: one of engines(), or a plug-in that the
+/// pool was opened with. Null if there is none with that data model.
+const EngineType* look_up_engine(const IndexInfo& info, const pool::PoolCore& pool);
 
-/// Whether this release knows the engine of an index.
-bool is_known_engine(const IndexInfo& info);
+/// The same. Throws invalid_argument, with the names that there are, and unsupported for a plug-in
+/// that the pool was opened without.
+const EngineType& find_engine(const IndexInfo& info, const pool::PoolCore& pool);
+
+/// The engine of an index that exists. Throws unsupported if neither this release nor a plug-in of
+/// the pool knows it, or not with that data model.
+const EngineType& engine_of(const IndexInfo& info, const pool::PoolCore& pool);
 
 }  // namespace perdix::detail::index

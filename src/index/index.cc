@@ -42,7 +42,7 @@ IndexInfo existing(const Pool& pool, std::string_view name) {
                 fmt::format("{}: there is no index '{}'; `perdix info` lists those that there are",
                             pool.core()->path().string(), name));
   }
-  detail::index::engine_of(*it, pool.core()->path().string());
+  detail::index::engine_of(*it, *pool.core());
   return *it;
 }
 
@@ -81,7 +81,7 @@ std::unique_ptr<Index> Index::open(const Pool& pool, std::string_view name,
 std::unique_ptr<Index> Index::open_or_create(const Pool& pool, const IndexInfo& info,
                                              const IndexOptions& options) {
   return detail::pool::as_errors([&] {
-    const detail::index::EngineType& engine = detail::index::find_engine(info.engine);
+    const detail::index::EngineType& engine = detail::index::find_engine(info, *pool.core());
     require_pairs(info, engine);
     return detail::index::open_or_remove(
         *pool.core(), info, [&](std::uint64_t& root) { engine.destroy(*pool.core(), info, root); },

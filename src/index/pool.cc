@@ -8,6 +8,8 @@
 #include <iterator>
 
 #include "index/engine.h"
+#include "index/tips/core.h"
+#include "index/tips/plugins.h"
 #include "pool/as_errors.h"
 #include "pool/pool_core.h"
 
@@ -27,9 +29,8 @@ void add_problem(CheckReport& report, std::string problem) {
 void destroy(detail::pool::PoolCore& core, detail::pool::IndexHandle handle) {
   const IndexInfo& info = handle.info();
   try {
-    detail::pool::as_errors([&] {
-      detail::index::engine_of(info, core.path().string()).destroy(core, info, handle.root());
-    });
+    detail::pool::as_errors(
+        [&] { detail::index::engine_of(info, core).destroy(core, info, handle.root()); });
   } catch (const Error& error) {
     return core.postpone_drop(std::move(handle), error.what());
   }
@@ -41,10 +42,34 @@ std::shared_ptr<detail::pool::PoolCore> finish_drops(std::shared_ptr<detail::poo
   return core;
 }
 
+/// Checks what can be checked of an index that a plug-in keeps which this process does not have.
+void check_logs(detail::pool::PoolCore& core, const IndexInfo& info, CheckReport& report,
+                std::vector<detail::pm::Offset>& reached) {
+  report.unknown.push_back(
+      fmt::format("index '{}' has the engine '{}', a plug-in that the pool was opened without: "
+                  "only its logs were checked",
+                  info.name, info.engine));
+  try {
+    const detail::pool::IndexHandle handle = core.open_index(info);
+    CheckReport of_logs;
+    detail::index::tips::Core::check_logs(
+        core, detail::pm::load(handle.root()), of_logs,
+        [&](detail::pm::Offset block) { reached.push_back(block); });
+    for (const std::string& problem : of_logs.problems)
+      add_problem(report, fmt::format("index '{}': {}", info.name, problem));
+  } catch (const Error& error) {
+    if (error.code() == Errc::in_use) throw;
+    add_problem(report, fmt::format("index '{}': {}", info.name, error.what()));
+  }
+}
+
 /// Checks one index and adds the blocks that it reaches.
 void check_index(detail::pool::PoolCore& core, const IndexInfo& info, CheckReport& report,
                  std::vector<detail::pm::Offset>& reached) {
-  if (!detail::index::is_known_engine(info)) {
+  const detail::index::EngineType* engine = detail::index::look_up_engine(info, core);
+  if (engine == nullptr && detail::index::tips::is_user_engine(info.engine))
+    return check_logs(core, info, report, reached);
+  if (engine == nullptr) {
     report.unknown.push_back(
         fmt::format("index '{}' has the engine '{}', which this release doesn't know: it was not "
                     "checked",
@@ -52,7 +77,7 @@ void check_index(detail::pool::PoolCore& core, const IndexInfo& info, CheckRepor
     return;
   }
   try {
-    const auto index = detail::index::find_engine(info.engine).open(core.open_index(info), {});
+    const auto index = engine->open(core.open_index(info), {});
     const CheckReport of_index = index->check();
     report.pairs += of_index.pairs;
     for (const std::string& problem : of_index.problems) {
@@ -127,6 +152,7 @@ void require_all_known(CheckReport& report) {
 }
 
 CheckReport verify_pool(const std::filesystem::path& path, const PoolOptions& options) {
+  detail::index::tips::require_plugins(options.plugins);
   const auto core = finish_drops(
       detail::pool::PoolCore::open(path, options, detail::pool::Purpose::verification));
   CheckReport report = check_pool(*core);
@@ -139,7 +165,7 @@ CheckReport verify_pool(const std::filesystem::path& path, const PoolOptions& op
 
 void drop_index(detail::pool::PoolCore& core, std::string_view name) {
   // Before anything is changed: an index of an engine that isn't known is left alone.
-  detail::index::engine_of(core.index_info(name), core.path().string());
+  detail::index::engine_of(core.index_info(name), core);
   destroy(core, core.begin_drop(name));
 }
 
@@ -148,13 +174,17 @@ void drop_index(detail::pool::PoolCore& core, std::string_view name) {
 Pool::Pool(std::shared_ptr<detail::pool::PoolCore> core) : core_(std::move(core)) {}
 
 Pool Pool::create(const std::filesystem::path& path, const PoolOptions& options) {
-  return detail::pool::as_errors(
-      [&] { return Pool(detail::pool::PoolCore::create(path, options)); });
+  return detail::pool::as_errors([&] {
+    detail::index::tips::require_plugins(options.plugins);
+    return Pool(detail::pool::PoolCore::create(path, options));
+  });
 }
 
 Pool Pool::open(const std::filesystem::path& path, const PoolOptions& options) {
-  return detail::pool::as_errors(
-      [&] { return Pool(finish_drops(detail::pool::PoolCore::open(path, options))); });
+  return detail::pool::as_errors([&] {
+    detail::index::tips::require_plugins(options.plugins);
+    return Pool(finish_drops(detail::pool::PoolCore::open(path, options)));
+  });
 }
 
 Pool Pool::open_or_create(const std::filesystem::path& path, const PoolOptions& options) {

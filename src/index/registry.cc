@@ -29,8 +29,15 @@ constexpr std::array kEngines = {
     pairs_engine<tips::OrderedMap>(tips::kArtEngine, {.ordered = true}),
 };
 
+// Of the plug-ins that a pool was opened with; each has a name of its own.
+constexpr EngineType kPlugged = pairs_engine<tips::Map>(tips::kEnginePrefix, {});
+constexpr EngineType kPluggedOrdered =
+    pairs_engine<tips::OrderedMap>(tips::kEnginePrefix, {.ordered = true});
+
 }  // namespace
 
 std::span<const EngineType> built_in_engines() { return kEngines; }
+
+const EngineType& plugged_engine(bool ordered) { return ordered ? kPluggedOrdered : kPlugged; }
 
 }  // namespace perdix::detail::index

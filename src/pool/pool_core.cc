@@ -136,6 +136,7 @@ std::shared_ptr<PoolCore> PoolCore::open(const std::filesystem::path& path,
 }
 
 void PoolCore::format(std::uint64_t size, const PoolOptions& options) {
+  plugins_ = options.plugins;
   const std::string path = file_.path().string();
   requested_max_size_ = checked_max_size(options, kDefaultMaxSize, size, path);
   file_.allocate(kGrowthUnit);
@@ -167,6 +168,7 @@ void PoolCore::format(std::uint64_t size, const PoolOptions& options) {
 }
 
 void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
+  plugins_ = options.plugins;
   const FoundSuperblock found = read_superblock_on_device();
   const Superblock& before = found.superblock;
   const std::string path = file_.path().string();

@@ -113,6 +113,9 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   /// holds neither a lock nor a Session.
   bool reclaim_space();
 
+  /// As the options named them.
+  const std::vector<const tips::Plugin*>& plugins() const noexcept { return plugins_; }
+
   /// Throws forked in a child of the process that opened the pool, and io_error once a sync has
   /// failed. One load.
   void require_usable() const {
@@ -267,6 +270,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   std::unique_ptr<epoch::Reclaimer> reclaimer_;
   std::unique_ptr<alloc::Calloc> allocator_;
 
+  std::vector<const tips::Plugin*> plugins_;
   DomainDecision decision_;
   Durability requested_ = Durability::automatic;
   std::byte* base_ = nullptr;

@@ -41,7 +41,7 @@ cmake -S "$outside" -B "$work/by find_package" -DCMAKE_PREFIX_PATH="$prefix" \
   >"$work/configure.log" ||
   { cat "$work/configure.log"; fail "the outside project does not configure"; }
 cmake --build "$work/by find_package"
-check_runs "$work/by find_package/outside"
+for program in outside use_list; do check_runs "$work/by find_package/$program"; done
 
 say "find_package refuses a version that is not there"
 sed 's/find_package(perdix 0.1/find_package(perdix 99.0/' "$outside/CMakeLists.txt" \

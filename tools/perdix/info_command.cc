@@ -1,4 +1,6 @@
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "perdix/commands.h"
@@ -25,12 +27,22 @@ IndexStats stats_of(const Index& index) {
   return index.stats();
 }
 
+// None of an index that this program can't open, since it doesn't know the engine.
+std::optional<IndexStats> stats_of(const Pool& pool, const IndexInfo& info) {
+  if (info.model != DataModel::pairs) return std::nullopt;
+  try {
+    return stats_of(*Index::open(pool, info.name));
+  } catch (const Error& error) {
+    if (error.code() != Errc::unsupported) throw;
+    return std::nullopt;
+  }
+}
+
 std::vector<IndexFacts> index_facts(const Pool& pool, bool with_stats) {
   std::vector<IndexFacts> all;
   for (const IndexInfo& info : pool.indexes()) {
     IndexFacts facts{info, std::nullopt};
-    if (with_stats && info.model == DataModel::pairs)
-      facts.stats = stats_of(*Index::open(pool, info.name));
+    if (with_stats) facts.stats = stats_of(pool, info);
     all.push_back(facts);
   }
   return all;
@@ -149,7 +161,10 @@ std::string tips_text(const TipsStats& stats) {
 void write_indexes(Output& out, const std::vector<IndexFacts>& indexes, bool with_stats) {
   out.write(fmt::format("{:<12}{}\n", "indexes", indexes.size()));
   if (indexes.empty()) return;
-  out.write(fmt::format("\n  {:<24}{:<12}{:<8}{:<8}", "name", "engine", "keys", "values"));
+  std::size_t width = 12;  // of engines
+  for (const IndexFacts& index : indexes)
+    width = std::max(width, escape(index.info.engine).size() + 2);
+  out.write(fmt::format("\n  {:<24}{:<{}}{:<8}{:<8}", "name", "engine", width, "keys", "values"));
   if (with_stats)
     out.write(fmt::format("{:>14}{:>12}{:>12}{:>12}{:>12}{:>20}", "pairs", "leaves", "PM", "DRAM",
                           "opened in", "resumed"));
@@ -157,7 +172,7 @@ void write_indexes(Output& out, const std::vector<IndexFacts>& indexes, bool wit
   for (const IndexFacts& index : indexes) {
     const bool pairs = index.info.model == DataModel::pairs;
     out.write(fmt::format(
-        "  {:<24}{:<12}{:<8}{:<8}", escape(index.info.name), escape(index.info.engine),
+        "  {:<24}{:<{}}{:<8}{:<8}", escape(index.info.name), escape(index.info.engine), width,
         pairs ? perdix::to_string(index.info.key_kind) : perdix::to_string(index.info.model),
         pairs ? perdix::to_string(index.info.value_kind) : ""));
     if (const auto& stats = index.stats) {

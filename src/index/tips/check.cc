@@ -52,6 +52,22 @@ CheckReport Core::check() const {
   return report;
 }
 
+void Core::check_logs(pool::PoolCore& pool, pm::Offset root, CheckReport& report,
+                      const pool::BlockVisitor& visit) {
+  if (root == pm::kNull) return;
+  Header& header = header_at(pool, root);
+  const Uno uno(pool, header);
+  OperationLogs logs(pool, header);
+  logs.recover([](const LoggedWrite&) {});  // finds the rings
+  const Reserve reserve(pool, header);
+  Problems problems(report);
+  uno.check(problems);
+  visit(root);
+  uno.for_each_block(visit);
+  logs.for_each_block(visit);
+  reserve.for_each_block(visit);
+}
+
 /// Settled, so that the end of the index has nothing left to free: the pool's check compares the
 /// blocks with what is allocated when the index is closed.
 void Core::for_each_block(const pool::BlockVisitor& visit) const {

@@ -13,9 +13,6 @@
 
 namespace perdix::detail::index::tips {
 
-std::uint64_t IntegerKeys::hash(Word key) { return util::hash(key); }
-std::uint64_t StringKeys::hash(Word key) { return util::hash(view(key)); }
-
 std::uint64_t Core::hash_of(std::string_view key) { return util::hash(key); }
 
 Core::KeyWord::KeyWord(std::string_view key, Kind kind) {

@@ -70,6 +70,11 @@ class Core {
   /// Frees all blocks of an index that is being dropped and clears its root. Restartable.
   static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kinds kinds);
 
+  /// Checks what an index has besides the plugged-in one, of which this process has no plug-in, and
+  /// shows its blocks. Changes nothing. Throws corrupt.
+  static void check_logs(pool::PoolCore& pool, pm::Offset root, CheckReport& report,
+                         const pool::BlockVisitor& visit);
+
   /// The value that a key has, or none.
   using Found = std::optional<std::string_view>;
 
@@ -230,6 +235,7 @@ class Core {
   // recovery.cc
   static void create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin,
                      std::uint64_t ring_bytes);
+  static Header& header_at(pool::PoolCore& pool, pm::Offset offset);
   static Header& checked_header(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin,
                                 std::uint64_t ring_bytes);
   void roll_back_or_finish();

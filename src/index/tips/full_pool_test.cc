@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "alloc/session.h"
+#include "index/tips/indexes/btree.h"
 #include "index/tips/line_set.h"
 #include "index/tips/plugins.h"
 #include "index/tips/reserve.h"
@@ -194,19 +195,15 @@ constexpr U64 kBadLines = 2 * kUndoPerBlock;
 const std::byte* bad_lines = nullptr;  // plug-ins know no context
 
 /// A tree of which one put changes more lines than any operation may count on.
-const Plugin& greedy_plugin() {
-  static const Plugin plugin = [] {
-    Plugin greedy = *look_up_plugin("btree", Kind::u64);
-    greedy.put = [](void* index, Word key, Word value, Word* old) {
-      const bool there = look_up_plugin("btree", Kind::u64)->put(index, key, value, old);
-      for (U64 i = 0; key == kBad && i < kBadLines; ++i)
-        undo_log_add(bad_lines + i * pm::kLineSize, pm::kLineSize);
-      return there;
-    };
-    return greedy;
-  }();
-  return plugin;
-}
+struct GreedyPlugin final : PluginOf<BTree<Durable, IntegerKeys>> {
+  GreedyPlugin() : PluginOf("btree", Kind::u64) {}
+  bool put(void* index, Word key, Word value, Word* old) const override {
+    const bool there = PluginOf::put(index, key, value, old);
+    for (U64 i = 0; key == kBad && i < kBadLines; ++i)
+      undo_log_add(bad_lines + i * pm::kLineSize, pm::kLineSize);
+    return there;
+  }
+};
 
 class BrokenIndex : public TipsTest {
  protected:
@@ -236,7 +233,8 @@ TEST_F(BrokenIndex, IsWholeWhenItIsOpenedAgain) {
   bad_lines = pool.core()->at<std::byte>(hog.take(kBadLines * pm::kLineSize));
   const auto handle = pool.core()->open_index("t", "tips:btree", Kind::u64, Kind::u64);
   {
-    Core core(*pool.core(), handle.root(), greedy_plugin(), kKinds, Settings{});
+    const GreedyPlugin greedy;
+    Core core(*pool.core(), handle.root(), greedy, kKinds, Settings{});
     for (U64 key = 0; key < kKeys; ++key) put(core, key);
     core.catch_up();
     const BusyBackground busy(*pool.core());

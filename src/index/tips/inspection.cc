@@ -24,10 +24,12 @@ bool Core::inspect(const std::stop_token& stop) const {
   return true;
 }
 
-/// An index of a few pairs is inspected here and now.
+/// An index of a few pairs is inspected here and now, and one whose lookups can't doubt.
 void Core::inspect_if_small() const {
   constexpr std::uint64_t kFew = 10'000;
-  if (plugin_.size(index_) <= pm::limit("tips: pairs inspected on opening", kFew)) inspect({});
+  const std::uint64_t size = plugin_.size(index_);
+  const bool small = size <= pm::limit("tips: pairs inspected on opening", kFew);
+  if (small || !plugin_.doubts) inspect({});
 }
 
 /// Under a probe the first call that needs it inspects.

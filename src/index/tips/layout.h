@@ -42,7 +42,7 @@ struct Header {
   std::uint64_t ring_bytes;    // of each ring; a multiple of kRecordAlignment
   pm::Offset undo;             // first LogBlock of the undo log
   pm::Offset memory;           // first LogBlock of the memory log
-  std::array<char, 8> plugin;  // name of the plugged-in index; zeros behind it
+  std::uint64_t object_bytes;  // of the plug-in's object
   std::uint64_t reserved0;
   // The line of the reclamation; its holder writes it. Stores of one line reach PM in their order.
   std::uint64_t epoch;       // of the undo records that count; from 1
@@ -50,7 +50,7 @@ struct Header {
   std::uint64_t reclaim_to;  // what `reclaimed` becomes when `flushed` is `epoch`; before `flushed`
   std::uint64_t reclaimed;   // records with this number or a lower one mean nothing
   pm::Offset reserve;        // first ReserveBlock, 0: none; with the commit of its allocation
-  std::array<std::uint64_t, 3> reserved1;
+  std::array<char, 24> plugin;  // its name, written at creation; zeros behind it
   std::array<RingPlace, kLogs> rings;
 };
 static_assert(sizeof(Header) == 256 && std::is_trivially_copyable_v<Header>);

@@ -102,10 +102,7 @@ class Map : public pool::OpenIndex {
   using Value = View<V>;
 
   explicit Map(pool::IndexHandle handle, const IndexOptions& options = {})
-      : handle_(std::move(handle)),
-        core_(handle_.pool(), handle_.root(), find_plugin(handle_.info().engine, kKinds.key),
-              kKinds, settings_of(options)),
-        listed_(handle_.pool().open_indexes(), *this) {}
+      : Map(std::move(handle), options, false) {}
 
   static void destroy(pool::PoolCore& pool, std::uint64_t& root) {
     Core::destroy(pool, root, kKinds);
@@ -158,6 +155,13 @@ class Map : public pool::OpenIndex {
   const Core& core() const { return core_; }
 
  protected:
+  Map(pool::IndexHandle handle, const IndexOptions& options, bool ordered)
+      : handle_(std::move(handle)),
+        core_(handle_.pool(), handle_.root(),
+              find_plugin(handle_.pool(), handle_.info().engine, kKinds.key, ordered), kKinds,
+              settings_of(options)),
+        listed_(handle_.pool().open_indexes(), *this) {}
+
   /// Writes that the index does not have yet, since there is no space for them.
   using Pending = std::map<K, std::optional<V>, std::less<>>;
 
@@ -201,7 +205,9 @@ class OrderedMap : public Map<K, V> {
   using Key = View<K>;
   using Value = View<V>;
   using Pair = std::pair<K, V>;
-  using Map<K, V>::Map;
+
+  explicit OrderedMap(pool::IndexHandle handle, const IndexOptions& options = {})
+      : Map<K, V>(std::move(handle), options, true) {}
 
   std::optional<Pair> find_floor(Key key) const { return find_last(key, false); }
   std::optional<Pair> find_below(Key key) const { return find_last(key, true); }

@@ -1,21 +1,41 @@
-// The plugged-in indexes of this release.
+// The indexes that can be plugged in: those of this release, and those that a pool was opened with.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include <perdix/types.h>
 
 #include "index/tips/plugin.h"
+#include "pool/pool_core.h"
 
 namespace perdix::detail::index::tips {
 
 /// Begins the names of the engines.
 inline constexpr std::string_view kEnginePrefix = "tips:";
 
-/// The plug-in of that name, "btree", for keys of one kind; null if there is none.
+/// Begins the names of plug-ins that are not of this release, and what they may be called behind.
+inline constexpr std::string_view kUserPrefix = "user:";
+inline constexpr std::size_t kMaxUserName = 19;
+
+/// The plug-in of that name, "btree", for keys of one kind; null if this release has none.
 const Plugin* look_up_plugin(std::string_view name, Kind keys);
 
-/// The plug-in of an engine, "tips:btree", which must be one.
-const Plugin& find_plugin(std::string_view engine, Kind keys);
+/// The same, or one that the pool was opened with, "user:skiplist".
+const Plugin* look_up_plugin(const pool::PoolCore& pool, std::string_view name, Kind keys);
+
+/// Whether an engine is a plug-in that is not of this release, known or not.
+bool is_user_engine(std::string_view engine);
+
+/// The plug-in of an engine, "tips:btree". Throws unsupported if the pool was opened without it,
+/// and wrong_engine if its keys are in order and `ordered` says otherwise.
+const Plugin& find_plugin(const pool::PoolCore& pool, std::string_view engine, Kind keys,
+                          bool ordered);
+
+/// Throws unsupported: a pool was opened without a plug-in.
+[[noreturn]] void throw_no_plugin(const pool::PoolCore& pool, std::string_view name, Kind keys);
+
+/// Throws invalid_argument unless these can be the plug-ins of a pool.
+void require_plugins(std::span<const Plugin* const> plugins);
 
 }  // namespace perdix::detail::index::tips

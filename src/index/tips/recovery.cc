@@ -1,10 +1,14 @@
 // What happens on open: creation, recovery after a crash, and destruction.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <chrono>
 #include <string_view>
 #include <utility>
+
+#include <perdix/error.h>
 
 #include "alloc/session.h"
 #include "epoch/guard.h"
@@ -26,25 +30,19 @@ std::uint64_t address_of(const pool::PoolCore& pool) {
 }
 
 /// The name of a plug-in as the header has it.
-std::array<char, 8> name_of(const Plugin& plugin) {
-  std::array<char, 8> name{};
+decltype(Header::plugin) name_of(const Plugin& plugin) {
+  decltype(Header::plugin) name{};
   assert(plugin.name.size() <= name.size());
   std::copy(plugin.name.begin(), plugin.name.end(), name.begin());
   return name;
 }
 
-/// The header behind a root. Throws corrupt if none can be there.
-Header& header_at(pool::PoolCore& pool, pm::Offset offset) {
-  if (!pool.allocator().validate_block(offset, sizeof(Header))) throw_corrupt(pool, "the root");
-  Header& header = *pool.at<Header>(offset);
-  if (header.magic != kHeaderMagic) throw_corrupt(pool, "the header");
-  return header;
-}
-
 /// The plug-in whose object lies behind a header.
 const Plugin& plugin_behind(pool::PoolCore& pool, const Header& header, Kind keys) {
-  const std::string_view name(header.plugin.data(), header.plugin.size());
-  const Plugin* plugin = look_up_plugin(name.substr(0, name.find('\0')), keys);
+  std::string_view name(header.plugin.data(), header.plugin.size());
+  name = name.substr(0, name.find('\0'));
+  const Plugin* plugin = look_up_plugin(pool, name, keys);
+  if (plugin == nullptr && name.starts_with(kUserPrefix)) throw_no_plugin(pool, name, keys);
   if (plugin == nullptr) throw_corrupt(pool, "the name of the plug-in");
   return *plugin;
 }
@@ -52,6 +50,15 @@ const Plugin& plugin_behind(pool::PoolCore& pool, const Header& header, Kind key
 /// Of the block of header and object: whole lines, so that it begins with a line.
 std::uint64_t bytes_with(const Plugin& plugin) {
   return (sizeof(Header) + plugin.object_bytes + pm::kLineSize - 1) / pm::kLineSize * pm::kLineSize;
+}
+
+/// Another build of a plug-in, or another class under its name.
+[[noreturn]] void throw_other_object(const pool::PoolCore& pool, const Plugin& plugin,
+                                     std::uint64_t bytes) {
+  throw Error(Errc::wrong_engine,
+              fmt::format("{}: a Tips index was made by a plug-in '{}' whose object has {} bytes, "
+                          "and the one that opens it has {}; use the version that made it",
+                          pool.path().string(), plugin.name, bytes, plugin.object_bytes));
 }
 
 /// Full chains have the room that was asked for.
@@ -97,6 +104,7 @@ void Core::create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugi
   header.base = address_of(pool);
   header.ring_bytes = ring_bytes;
   header.undo = undo, header.memory = memory;
+  header.object_bytes = plugin.object_bytes;
   header.plugin = name_of(plugin);
   header.epoch = 1;
   persister.copy(pool.at<Header>(offset), &header, sizeof header);
@@ -105,13 +113,22 @@ void Core::create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugi
   session.commit(pm::set_word(root, offset));  // fences all of it before
 }
 
+Header& Core::header_at(pool::PoolCore& pool, pm::Offset offset) {
+  if (!pool.allocator().validate_block(offset, sizeof(Header))) throw_corrupt(pool, "the root");
+  Header& header = *pool.at<Header>(offset);
+  if (header.magic != kHeaderMagic) throw_corrupt(pool, "the header");
+  return header;
+}
+
 Header& Core::checked_header(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin,
                              std::uint64_t ring_bytes) {
   if (pm::load(root) == pm::kNull)
     retry_when_full(pool, [&] { create(pool, root, plugin, ring_bytes); });
   Header& header = header_at(pool, pm::load(root));
-  const bool sound = header.plugin == name_of(plugin) &&
-                     header.ring_bytes >= 8 * kRecordAlignment &&
+  if (header.plugin != name_of(plugin)) throw_corrupt(pool, "the name of the plug-in");
+  if (header.object_bytes != plugin.object_bytes)
+    throw_other_object(pool, plugin, header.object_bytes);
+  const bool sound = header.ring_bytes >= 8 * kRecordAlignment &&
                      header.ring_bytes % kRecordAlignment == 0 && header.flushed <= header.epoch &&
                      pool.allocator().validate_block(pm::load(root), bytes_with(plugin));
   if (!sound) throw_corrupt(pool, "the header");

@@ -1,13 +1,26 @@
 #include "index/tips/uno.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
+
+#include <perdix/error.h>
 
 #include "alloc/session.h"
 #include "index/tips/damage.h"
 #include "index/tips/plugin.h"
 #include "util/checksum.h"
+
+namespace perdix::tips {
+
+using detail::index::tips::Uno;
+
+void* allocate(std::size_t bytes) { return Uno::Scope::current().uno().allocate(bytes); }
+void free(void* block) { Uno::Scope::current().uno().free(block); }
+void undo_log_add(const void* p, std::size_t bytes) { Uno::Scope::current().uno().add(p, bytes); }
+
+static_assert(kUndoLines == Uno::kUndoRoom && kMemoryCalls == Uno::kMemoryRoom);
+
+}  // namespace perdix::tips
 
 namespace perdix::detail::index::tips {
 namespace {
@@ -16,10 +29,6 @@ namespace {
 thread_local Uno::Scope* current_scope = nullptr;
 
 }  // namespace
-
-void* allocate(std::size_t bytes) { return Uno::Scope::current().uno().allocate(bytes); }
-void free(void* block) { Uno::Scope::current().uno().free(block); }
-void undo_log_add(const void* p, std::size_t bytes) { Uno::Scope::current().uno().add(p, bytes); }
 
 Uno::Scope::Scope(Uno& uno) : uno_(uno), outer_(current_scope) {
   uno.begin_operation();
@@ -33,7 +42,11 @@ Uno::Scope::~Scope() {
 }
 
 Uno::Scope& Uno::Scope::current() {
-  assert(current_scope != nullptr);
+  if (current_scope == nullptr) {
+    throw Error(Errc::invalid_argument,
+                "a plug-in of Tips may allocate, free and change memory in its put() and erase() "
+                "only");
+  }
   return *current_scope;
 }
 
@@ -168,10 +181,18 @@ void Uno::or_break(Step step) {
   }
 }
 
+/// A plug-in of a user may say anything.
+void Uno::require_inside(const void* p, std::size_t bytes) const {
+  if (pool_.contains(pool_.offset(p), bytes)) return;
+  throw Error(Errc::invalid_argument,
+              "a plug-in of Tips frees or changes memory that is not of its pool");
+}
+
 /// Not durable before flush(): until then recovery takes back that the block is out of use.
 void Uno::free(void* block) {
   const std::lock_guard lock(mutex_);
   or_break([&] {
+    require_inside(block, 1);
     if (memory_used_ == memory_room()) extend(memory_, kMemoryBytes);
   });
   std::uint64_t& entry = memory_at(memory_used_++);
@@ -216,6 +237,7 @@ bool Uno::write_undo(Line line) {
 
 /// The records are durable before the plug-in stores: D4.
 void Uno::add(const void* p, std::size_t bytes) {
+  or_break([&] { require_inside(p, bytes); });
   Scope::current().touch(const_cast<void*>(p), bytes);
   const std::lock_guard lock(mutex_);
   const pm::Offset begin = pool_.offset(p);

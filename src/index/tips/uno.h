@@ -69,6 +69,7 @@ class Uno {
     std::vector<Touched> touched_;  // empty but in the instrumented build
 
    public:
+    /// Throws invalid_argument if this thread is in no operation.
     static Scope& current();
     Uno& uno() { return uno_; }
   };
@@ -126,6 +127,7 @@ class Uno {
   };
 
   const pm::Persister& pm() const { return pool_.pm(); }
+  void require_inside(const void* p, std::size_t bytes) const;
   std::vector<pm::Offset> blocks_of(pm::Offset first, std::uint64_t bytes) const;
   void extend(std::vector<pm::Offset>& blocks, std::uint64_t bytes);
   void begin_operation();
