@@ -1,4 +1,5 @@
-// What an index needs in order to be plugged into Tips.
+// What an index needs in order to be plugged into Tips. docs/tips.md has an example; indexes in C
+// have <perdix/tips_c.h>.
 //
 // A plug-in maps words to words. The word of an integer key is the key, the word of a string key is
 // the address of its Bytes, and the same for values; Tips allocates these. Lookups call the plug-in

@@ -36,12 +36,16 @@ while IFS= read -r -d '' header; do
     "$CXX" -std=c++20 -Wall -Wextra -Werror -I"$prefix/include" -fsyntax-only -x c++ -
 done < <(find "$prefix/include" -name '*.h' -print0)
 
+say "the header for C is one in C"
+printf '#include <perdix/tips_c.h>\n' |
+  "${CC:-cc}" -std=c11 -Wall -Wextra -pedantic -Werror -I"$prefix/include" -fsyntax-only -x c -
+
 say "find_package"
 cmake -S "$outside" -B "$work/by find_package" -DCMAKE_PREFIX_PATH="$prefix" \
   >"$work/configure.log" ||
   { cat "$work/configure.log"; fail "the outside project does not configure"; }
 cmake --build "$work/by find_package"
-for program in outside use_list; do check_runs "$work/by find_package/$program"; done
+for program in outside use_list use_table; do check_runs "$work/by find_package/$program"; done
 
 say "find_package refuses a version that is not there"
 sed 's/find_package(perdix 0.1/find_package(perdix 99.0/' "$outside/CMakeLists.txt" \

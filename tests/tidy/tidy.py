@@ -155,7 +155,7 @@ def public_includes(source):
     if not source.path.startswith("include/"):
         return
     for line, quoted, target in source.includes:
-        if quoted or not re.fullmatch(r"perdix/[\w/]+\.h|[a-z_0-9]+", target):
+        if quoted or not re.fullmatch(r"perdix/[\w/]+\.h|std(?:def|int)\.h|[a-z_0-9]+", target):
             yield line, f"a public header may not include {target}"
 
 

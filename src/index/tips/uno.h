@@ -19,8 +19,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "index/common/problems.h"
@@ -66,12 +68,17 @@ class Uno {
 
     Uno& uno_;
     Scope* outer_;
+    std::exception_ptr failure_;
     std::vector<Touched> touched_;  // empty but in the instrumented build
 
    public:
     /// Throws invalid_argument if this thread is in no operation.
     static Scope& current();
     Uno& uno() { return uno_; }
+
+    /// What a call of a plug-in has thrown that no exception may pass through.
+    void set_failure(std::exception_ptr failure) { failure_ = std::move(failure); }
+    const std::exception_ptr& failure() const { return failure_; }
   };
 
   void* allocate(std::size_t bytes);

@@ -1,0 +1,398 @@
+// Indexes of users, plugged into Tips: what the library promises about them that it does not about
+// its own.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <perdix/index.h>
+#include <perdix/pool.h>
+#include <perdix/tips.h>
+
+#include "index/tips/c_plugin.h"
+#include "index/tips/layout.h"
+#include "install/outside/list.h"
+#include "pool/pool_core.h"
+#include "tips_c/skiplist.h"
+
+extern "C" {
+#include "install/outside/table.h"
+}
+
+namespace perdix {
+namespace {
+
+using U64 = std::uint64_t;
+using detail::index::tips::CPlugin;
+using detail::index::tips::Header;
+
+using Lists = tips::User<"list", SortedList>;
+template <class K, class V>
+using List = Tips<Lists, K, V>;
+
+/// The same under the same name, with a larger object.
+template <class Memory, class Keys>
+class LaterList : public SortedList<Memory, Keys> {
+  U64 more_ = 0;
+};
+using LaterLists = tips::User<"list", LaterList>;
+
+/// An index of one node, in no order, under the same name. Its put does what a test wants.
+template <class Memory, class Keys>
+struct Lone {
+  using Word = tips::Word;
+
+  static std::function<void()>& on_put() {
+    static std::function<void()> call;  // plug-ins know no context
+    return call;
+  }
+
+  bool put(Word, Word, Word&) { return on_put()(), false; }
+  bool erase(Word, Word&, Word&) { return false; }
+  bool find(Word, Word&) const { return false; }
+  U64 size() const { return 0; }
+  U64 walk(U64, void*, tips::ShowPair) const { return 0; }
+  bool inspect(tips::Inspector&) const { return true; }
+  static constexpr tips::PutTakes put_takes() { return {}; }
+};
+using Lones = tips::User<"lone", Lone>;
+using LonesAsLists = tips::User<"list", Lone>;
+
+template <class Call>
+std::optional<Errc> error_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return std::nullopt;
+}
+
+class UserPlugin : public ::testing::Test {
+ protected:
+  UserPlugin() : path_(fmt::format("/dev/shm/perdix-user-plugin-{}.pool", ::getpid())) {
+    std::filesystem::remove(path_);
+  }
+  ~UserPlugin() override { std::filesystem::remove(path_); }
+
+  Pool open(std::vector<const tips::Plugin*> plugins,
+            std::uint64_t max_size = U64{64} << 20) const {
+    PoolOptions options;
+    options.max_size = max_size;
+    options.durability = Durability::process;
+    options.plugins = std::move(plugins);
+    return Pool::open_or_create(path_, options);
+  }
+
+  /// A pool with a list of a few pairs.
+  void make_list() const {
+    const Pool pool = open(Lists::plugins());
+    List<U64, std::string> list(pool, "t");
+    for (U64 key = 0; key < kPairs; ++key) list.put(key, std::to_string(key));
+  }
+
+  void expect_list(const Pool& pool) const {
+    const List<U64, std::string> list(pool, "t");
+    EXPECT_EQ(list.size(), kPairs);
+    for (U64 key = 0; key < kPairs; ++key) EXPECT_EQ(list.get(key), std::to_string(key));
+  }
+
+  /// The header of an index, which is closed.
+  static Header& header_of(const Pool& pool) {
+    detail::pool::PoolCore& core = *pool.core();
+    return *core.at<Header>(core.open_existing_index("t")->root());
+  }
+
+  static constexpr U64 kPairs = 50;
+  const std::filesystem::path path_;
+};
+
+template <class T>
+T datum(U64 number) {
+  if constexpr (std::is_same_v<T, U64>)
+    return number;
+  else
+    return std::string(number % 50, 'x') + std::to_string(number);
+}
+
+/// Random writes to an Index, compared with a map; the pool is opened again now and then.
+template <class K, class V, class Open>
+void expect_map(const Open& open, bool ordered) {
+  std::mt19937_64 random(7);
+  std::map<std::string, std::string> model;
+  const auto bytes = [](const auto& datum) -> std::string {
+    if constexpr (std::is_same_v<std::decay_t<decltype(datum)>, U64>) {
+      const auto number = encode_u64(datum);
+      return {number.data(), number.size()};
+    } else {
+      return datum;
+    }
+  };
+  for (int round = 0; round < 5; ++round) {
+    auto [pool, index] = open();
+    for (int i = 0; i < 2000; ++i) {
+      const std::string key = bytes(datum<K>(random() % 150)), value = bytes(datum<V>(random()));
+      switch (random() % 4) {
+        case 0: EXPECT_EQ(index->erase(key), model.erase(key) == 1); break;
+        case 1: EXPECT_EQ(index->insert(key, value), model.emplace(key, value).second); break;
+        case 2: {
+          const auto found = model.find(key);
+          EXPECT_EQ(index->get(key).has_value(), found != model.end());
+          break;
+        }
+        default: index->put(key, value), model[key] = value;
+      }
+    }
+    std::map<std::string, std::string> shown;
+    std::string last;
+    index->for_each([&](std::string_view key, std::string_view value) {
+      EXPECT_TRUE(!ordered || shown.empty() || last < key);
+      last = key;
+      return shown.emplace(key, value).second;
+    });
+    EXPECT_EQ(shown, model);
+    EXPECT_EQ(index->size(), model.size());
+    for (int i = 0; ordered && i < 150; ++i) {
+      const std::string key = bytes(datum<K>(static_cast<U64>(i)));
+      const auto above = model.lower_bound(key);
+      const auto floor = index->floor(key), before = index->before(key);
+      EXPECT_EQ(floor.has_value(), above != model.begin() || model.contains(key));
+      if (floor) {
+        EXPECT_EQ(floor->first, model.contains(key) ? key : std::prev(above)->first);
+      }
+      EXPECT_EQ(before.has_value(), above != model.begin());
+      if (before) {
+        EXPECT_EQ(before->first, std::prev(above)->first);
+      }
+    }
+    EXPECT_TRUE(index->check().ok());
+    index.reset();
+    EXPECT_TRUE(pool.check().ok());
+  }
+}
+
+TEST_F(UserPlugin, IsAMapInCxx) {
+  const auto open_as = [&](Kind key, Kind value) {
+    return [&, key, value] {
+      Pool pool = open(Lists::plugins());
+      auto index = Index::open_or_create(
+          pool, {"t" + std::string(to_string(key)), std::string(Lists::kEngine), key, value});
+      return std::pair(std::move(pool), std::move(index));
+    };
+  };
+  expect_map<U64, std::string>(open_as(Kind::u64, Kind::bytes), true);
+  expect_map<std::string, U64>(open_as(Kind::bytes, Kind::u64), true);
+}
+
+TEST_F(UserPlugin, IsAMapInC) {
+  const CPlugin table(hash_table), list(skip_list);
+  const auto open_as = [&](const char* engine, Kind key, Kind value) {
+    return [&, engine, key, value] {
+      Pool pool = open({&table, &list});
+      auto index = Index::open_or_create(pool, {engine, engine, key, value});
+      return std::pair(std::move(pool), std::move(index));
+    };
+  };
+  expect_map<U64, std::string>(open_as("tips:user:table", Kind::u64, Kind::bytes), false);
+  expect_map<std::string, U64>(open_as("tips:user:skiplist", Kind::bytes, Kind::u64), true);
+}
+
+TEST_F(UserPlugin, StaysWhereItsPluginIsUnknown) {
+  make_list();
+  {
+    Pool pool = open({});
+    EXPECT_EQ(error_of([&] { List<U64, std::string>(pool, "t"); }), Errc::unsupported);
+    EXPECT_EQ(error_of([&] { Index::open(pool, "t"); }), Errc::unsupported);
+    EXPECT_EQ(error_of([&] { pool.drop("t"); }), Errc::unsupported);
+    EXPECT_EQ(error_of([&] { List<U64, U64>(pool, "new"); }), Errc::unsupported);
+    EXPECT_EQ(pool.indexes().size(), 1U);
+    const CheckReport report = pool.check();
+    EXPECT_TRUE(report.ok());
+    EXPECT_EQ(report.unknown.size(), 1U);
+  }
+  Pool pool = open(Lists::plugins());
+  expect_list(pool);
+  EXPECT_TRUE(pool.check().unknown.empty());
+  pool.drop("t");
+  EXPECT_EQ(pool.check().blocks, 0U);
+}
+
+TEST_F(UserPlugin, HasItsLogsCheckedWhereItIsUnknown) {
+  make_list();
+  Pool pool = open({});
+  Header& header = header_of(pool);
+  const auto undo = header.undo, head = header.rings[0].head;
+  header.undo = header.memory;  // smaller blocks
+  EXPECT_FALSE(pool.check().ok());
+  header.undo = undo;
+  header.rings[0].head = 1;
+  EXPECT_FALSE(pool.check().ok());
+  header.rings[0].head = head;
+  header.reserve = undo;  // reached in two ways
+  EXPECT_FALSE(pool.check().ok());
+  header.reserve = 0;
+  EXPECT_TRUE(pool.check().ok());
+}
+
+TEST_F(UserPlugin, IsDroppedWhenItsPluginIsThereAgain) {
+  make_list();
+  {
+    const Pool pool = open(Lists::plugins());
+    pool.core()->begin_drop("t");  // a crash comes next
+  }
+  EXPECT_EQ(open({}).info().unfinished_drops.size(), 1U);
+  const Pool pool = open(Lists::plugins());
+  EXPECT_TRUE(pool.info().unfinished_drops.empty());
+  EXPECT_EQ(pool.check().blocks, 0U);
+}
+
+TEST_F(UserPlugin, IsNotOpenedByAnotherOfItsName) {
+  make_list();
+  {
+    const Pool pool = open(LaterLists::plugins());
+    EXPECT_EQ(error_of([&] { Tips<LaterLists, U64, std::string>(pool, "t"); }), Errc::wrong_engine);
+    EXPECT_EQ(error_of([&] { List<U64, std::string>(pool, "t"); }), Errc::wrong_engine);
+  }
+  {
+    const Pool pool = open(LonesAsLists::plugins());
+    EXPECT_EQ(error_of([&] { List<U64, std::string>(pool, "t"); }), Errc::wrong_engine);
+  }
+  expect_list(open(Lists::plugins()));
+}
+
+TEST_F(UserPlugin, NeedsAPluginForItsKeys) {
+  const Pool pool = open({&Lists::plugin<U64>()});
+  List<U64, U64>(pool, "t").put(1, 2);
+  EXPECT_EQ(error_of([&] { List<std::string, U64>(pool, "strings"); }), Errc::unsupported);
+  EXPECT_EQ(pool.indexes().size(), 1U);
+}
+
+TEST_F(UserPlugin, HasANameOfItsOwn) {
+  using detail::index::tips::Durable;
+  using detail::index::tips::IntegerKeys;
+  using OnePlugin = tips::PluginOf<Lone<Durable, IntegerKeys>>;
+  const auto refuses = [&](const std::vector<const tips::Plugin*>& plugins) {
+    const auto code = error_of([&] { open(plugins); });
+    return code == Errc::invalid_argument && !std::filesystem::exists(path_);
+  };
+  for (const char* name :
+       {"", "list", "user:", "user:a b", "user:\x7f", "user:01234567890123456789"})
+    EXPECT_TRUE(refuses({std::make_unique<OnePlugin>(name, Kind::u64).get()})) << name;
+  EXPECT_TRUE(refuses({&Lists::plugin<U64>(), &LaterLists::plugin<U64>()}));
+  EXPECT_TRUE(refuses({nullptr}));
+  const OnePlugin longest("user:0123456789012345678", Kind::u64);
+  EXPECT_FALSE(refuses({&longest}));
+}
+
+TEST_F(UserPlugin, MustBeCompleteInC) {
+  for (const auto spoil : {+[](perdix_tips_plugin& table) { table.name = nullptr; },
+                           +[](perdix_tips_plugin& table) { table.put = nullptr; },
+                           +[](perdix_tips_plugin& table) { table.object_bytes = 0; },
+                           +[](perdix_tips_plugin& table) { table.find_last = nullptr; },
+                           +[](perdix_tips_plugin& table) { table.keys = {}; }}) {
+    perdix_tips_plugin table = skip_list;
+    spoil(table);
+    EXPECT_EQ(error_of([&] { const CPlugin plugin(table); }), Errc::invalid_argument);
+  }
+}
+
+// --- What a plug-in may ask ---
+
+TEST_F(UserPlugin, GetsMemoryInItsOperationsOnly) {
+  EXPECT_EQ(error_of([] { tips::allocate(8); }), Errc::invalid_argument);
+  EXPECT_EQ(error_of([] { tips::undo_log_add(nullptr, 8); }), Errc::invalid_argument);
+  EXPECT_EQ(error_of([] { tips::free(nullptr); }), Errc::invalid_argument);
+}
+
+TEST_F(UserPlugin, ChangesMemoryOfItsPoolOnly) {
+  static U64 elsewhere = 0;
+  for (const auto call : {+[] { tips::undo_log_add(&elsewhere, sizeof elsewhere); },
+                          +[] { tips::free(&elsewhere); }}) {
+    std::filesystem::remove(path_);
+    const Pool pool = open(Lones::plugins());
+    Tips<Lones, U64, U64> index(pool, "t");
+    Lone<tips::Durable, tips::IntegerKeys>::on_put() = call;
+    index.put(1, 1);
+    EXPECT_EQ(error_of([&] { (void)index.size(); }), Errc::invalid_argument);
+    EXPECT_NE(error_of([&] { (void)index.size(); }),
+              std::nullopt);  // what it has changed is unknown
+    Lone<tips::Durable, tips::IntegerKeys>::on_put() = [] {};
+  }
+}
+
+// --- Space and damage ---
+
+/// Fills an index until there is no space, and goes on. Whatever was acknowledged is there.
+template <class Key>
+void expect_all_in_full_pool(Index& index, const Key& key) {
+  std::map<std::string, std::string> model;
+  const std::string value(900, 'v');
+  U64 i = 0;
+  EXPECT_EQ(error_of([&] {
+              for (;; ++i) index.put(key(i), value), model[key(i)] = value;
+            }),
+            Errc::out_of_space);
+  for (U64 gone = 0; gone < i; gone += 3) {
+    EXPECT_TRUE(index.erase(key(gone)));
+    model.erase(key(gone));
+  }
+  for (U64 more = i; more < i + 100; ++more) index.put(key(more), value), model[key(more)] = value;
+  std::map<std::string, std::string> shown;
+  index.for_each(
+      [&](std::string_view k, std::string_view v) { return shown.emplace(k, v).second; });
+  EXPECT_EQ(shown.size(), model.size());
+  EXPECT_TRUE(shown == model);  // not printed: it is large
+  EXPECT_TRUE(index.check().ok());
+}
+
+TEST_F(UserPlugin, LosesNothingInAFullPool) {
+  constexpr U64 kSmall = U64{16} << 20;
+  const CPlugin list(skip_list), table(hash_table);
+  const auto expect_all = [&](const char* engine, Kind kind, const auto& key) {
+    std::filesystem::remove(path_);
+    const Pool pool = open({&list, &table}, kSmall);
+    auto index = Index::open_or_create(pool, {"t", engine, kind, Kind::bytes});
+    expect_all_in_full_pool(*index, key);
+    index.reset();
+    EXPECT_TRUE(pool.check().ok());
+  };
+  expect_all("tips:user:skiplist", Kind::bytes, [](U64 i) { return fmt::format("key {}", i); });
+  expect_all("tips:user:table", Kind::u64, [](U64 i) {
+    const auto bytes = encode_u64(i);
+    return std::string(bytes.data(), bytes.size());
+  });
+}
+
+TEST_F(UserPlugin, IsInspectedBeforeItIsRead) {
+  constexpr U64 kMany = 12'000;  // an index whose lookups doubt would be inspected later
+  const Pool pool = open(Lists::plugins());
+  {
+    List<U64, U64> list(pool, "t");
+    for (U64 key = kMany; key > 0; --key) list.put(key, key);  // each becomes the first
+  }
+  auto* const words = reinterpret_cast<U64*>(&header_of(pool) + 1);
+  const std::size_t last = sizeof(SortedList<tips::Durable, tips::IntegerKeys>) / sizeof(U64) - 1;
+  U64& first = words[last - 1];  // the address of the first node
+  for (const U64 damage : {U64{0}, first + 1, U64{0x1000}}) {
+    const U64 before = std::exchange(first, damage);
+    EXPECT_EQ(error_of([&] { List<U64, U64>(pool, "t"); }), Errc::corrupt);
+    EXPECT_FALSE(pool.check().ok());
+    first = before;
+  }
+  EXPECT_EQ((List<U64, U64>(pool, "t").get(kMany)), kMany);
+}
+
+}  // namespace
+}  // namespace perdix
