@@ -27,6 +27,9 @@ constexpr std::array kEngines = {
     pairs_engine<tips::OrderedMap>(tips::kBstEngine, {.ordered = true}),
     pairs_engine<tips::OrderedMap>(tips::kBTreeEngine, {.ordered = true}),
     pairs_engine<tips::OrderedMap>(tips::kArtEngine, {.ordered = true}),
+    pairs_engine<tips::Map>(tips::kClhtEngine, {}),
+    pairs_engine<tips::Map>(tips::kLfHashEngine, {}),
+    pairs_engine<tips::OrderedMap>(tips::kLfBstEngine, {.ordered = true}),
 };
 
 // Of the plug-ins that a pool was opened with; each has a name of its own.
