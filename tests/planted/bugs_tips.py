@@ -18,6 +18,8 @@ LFHASH = ("tips:lfhash:u64:u64", "tips:lfhash")
 LFHASH_STRINGS = ("tips:lfhash:bytes:bytes", "tips:lfhash")
 LFBST = ("tips:lfbst:u64:u64", "tips:lfbst")
 LFBST_STRINGS = ("tips:lfbst:bytes:bytes", "tips:lfbst")
+# Indexes of users.
+USER_TEST = "tests/tips_c/tips_user_test"
 
 UNO = "src/index/tips/uno.cc"
 LOGS = "src/index/tips/operation_log.cc"
@@ -35,6 +37,7 @@ ART_H = "src/index/tips/indexes/art.h"
 CLHT_H = "src/index/tips/indexes/clht.h"
 LFHASH_H = "src/index/tips/indexes/lfhash.h"
 LFBST_H = "src/index/tips/indexes/lfbst.h"
+C_PLUGIN = "src/index/tips/c_plugin.cc"
 
 BUGS = [
     # --- UNO logging ---
@@ -493,5 +496,48 @@ BUGS = [
         "  if (!entry.is_superseded(cut_to_)) {\n",
         "  if (!entry.is_superseded({planted} ? ~std::uint64_t{0} : cut_to_)) {\n",
         (schedules("--engine tips:btree --domain memory_controller --reopen"),),
+    ),
+    # --- Indexes of users ---
+    Bug(
+        "tips: a put that a plug-in in C has refused counts as done",
+        C_PLUGIN,
+        "  if (result >= 0) return result > 0;\n",
+        "  if (result >= 0 || {planted}) return result > 0;\n",
+        (unit(USER_TEST, "UserPlugin.LosesNothingInAFullPool"),),
+    ),
+    Bug(
+        "tips: a plug-in may change memory that is not of its pool",
+        UNO,
+        "  if (pool_.contains(pool_.offset(p), bytes)) return;\n",
+        "  if ({planted} || pool_.contains(pool_.offset(p), bytes)) return;\n",
+        (unit(USER_TEST, "UserPlugin.ChangesMemoryOfItsPoolOnly"),),
+    ),
+    Bug(
+        "tips: another object of a plug-in's name opens its index",
+        RECOVERY,
+        "  if (header.object_bytes != plugin.object_bytes)\n",
+        "  if (!{planted} && header.object_bytes != plugin.object_bytes)\n",
+        (unit(USER_TEST, "UserPlugin.IsNotOpenedByAnotherOfItsName"),),
+    ),
+    Bug(
+        "tips: a plug-in without order is scanned in order",
+        "src/index/tips/plugins.cc",
+        "  if (plugin->ordered == ordered) return *plugin;\n",
+        "  if ({planted} || plugin->ordered == ordered) return *plugin;\n",
+        (unit(USER_TEST, "UserPlugin.IsNotOpenedByAnotherOfItsName"),),
+    ),
+    Bug(
+        "tips: an index whose lookups trust is not inspected before they do",
+        "src/index/tips/inspection.cc",
+        "  if (small || !plugin_.doubts) inspect({});\n",
+        "  if (small || (!{planted} && !plugin_.doubts)) inspect({});\n",
+        (unit(USER_TEST, "UserPlugin.IsInspectedBeforeItIsRead"),),
+    ),
+    Bug(
+        "tips: the reserve of an index without its plug-in is not checked",
+        CHECK,
+        "  logs.for_each_block(visit);\n  reserve.for_each_block(visit);\n",
+        "  logs.for_each_block(visit);\n",
+        (unit(USER_TEST, "UserPlugin.HasItsLogsCheckedWhereItIsUnknown"),),
     ),
 ]
