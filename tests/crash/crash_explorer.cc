@@ -22,6 +22,7 @@
 #include <iostream>
 #include <vector>
 
+#include "crash/plugged_subjects.h"
 #include "testing/explorer.h"
 #include "testing/subjects/subjects.h"
 #include "toys/points/subject.h"
@@ -32,10 +33,11 @@ using namespace perdix;
 using namespace perdix::testing;
 using Clock = std::chrono::steady_clock;
 
-/// The toys too.
+/// The toys too, and users' indexes.
 std::vector<SubjectEntry> all_subjects() {
   std::vector<SubjectEntry> all = subjects();
   all.push_back(toys::points::subject());
+  for (SubjectEntry& entry : plugged_subjects()) all.push_back(std::move(entry));
   return all;
 }
 

@@ -19,6 +19,8 @@ LFHASH_STRINGS = ("tips:lfhash:bytes:bytes", "tips:lfhash")
 LFBST = ("tips:lfbst:u64:u64", "tips:lfbst")
 LFBST_STRINGS = ("tips:lfbst:bytes:bytes", "tips:lfbst")
 # Indexes of users.
+SKIP_LIST = ("tips:user:skiplist:bytes:u64",)
+SKIP_LIST_FULL = ("tips:user:skiplist+full:bytes:u64",)
 USER_TEST = "tests/tips_c/tips_user_test"
 
 UNO = "src/index/tips/uno.cc"
@@ -499,11 +501,25 @@ BUGS = [
     ),
     # --- Indexes of users ---
     Bug(
+        "tips: a plug-in in C stores without an undo record",
+        C_PLUGIN,
+        "  return ask([&](Uno& uno) { uno.add(p, bytes); });\n",
+        "  return {planted} ? 1 : ask([&](Uno& uno) { uno.add(p, bytes); });\n",
+        SKIP_LIST,
+    ),
+    Bug(
+        "tips: what a plug-in in C has freed is lost",
+        C_PLUGIN,
+        "  return ask([&](Uno& uno) { uno.free(block); });\n",
+        "  return {planted} ? 1 : ask([&](Uno& uno) { uno.free(block); });\n",
+        SKIP_LIST,
+    ),
+    Bug(
         "tips: a put that a plug-in in C has refused counts as done",
         C_PLUGIN,
         "  if (result >= 0) return result > 0;\n",
         "  if (result >= 0 || {planted}) return result > 0;\n",
-        (unit(USER_TEST, "UserPlugin.LosesNothingInAFullPool"),),
+        (*SKIP_LIST_FULL, unit(USER_TEST, "UserPlugin.LosesNothingInAFullPool")),
     ),
     Bug(
         "tips: a plug-in may change memory that is not of its pool",

@@ -261,14 +261,20 @@ class IndexSubject final : public Subject {
   /// Its first state comes about in `first_domain`.
   IndexSubject(const IndexInfo& info, const IndexOptions& options, detail::pm::Domain domain,
                detail::pm::Domain first_domain, PoolRoom room)
-      : info_(info),
+      : IndexSubject({info, &engine_traits(info.engine), {}}, options, domain, first_domain, room,
+                     detail::index::find_engine(info.engine).can.inserts_ahead) {}
+
+  IndexSubject(const PluggedIndex& index, const IndexOptions& options, detail::pm::Domain domain,
+               detail::pm::Domain first_domain, PoolRoom room, bool inserts_ahead = false)
+      : info_(index.info),
         options_(options),
         domain_(domain),
         first_domain_(first_domain),
         room_(room),
-        traits_(engine_traits(info.engine)),
-        inserts_ahead_(detail::index::find_engine(info.engine).can.inserts_ahead),
-        crowded_keys_(crowded_keys(info.key_kind, traits_)) {}
+        traits_(*index.traits),
+        plugins_(index.plugins),
+        inserts_ahead_(inserts_ahead),
+        crowded_keys_(crowded_keys(info_.key_kind, traits_)) {}
 
   std::uint64_t size() const override { return kPoolSize; }
 
@@ -291,7 +297,7 @@ class IndexSubject final : public Subject {
     if (fill != 0 && options_.dram_budget != 0 && random.one_in(2)) fill += kBuffered;
     State state;
     if (fill == 0) return state;
-    OpenedIndex opened(medium, info_, options_, pool_options(first_domain_, room_), *keys_);
+    OpenedIndex opened(medium, info_, options_, options_of_pool(first_domain_), *keys_);
     const auto apply = [&](Action action, const std::string& key) {
       const unsigned settle = action == kErase ? kSettle : 0;  // else nothing is freed
       const Step step{action | settle, key, value_of(info_.value_kind, random)};
@@ -308,8 +314,8 @@ class IndexSubject final : public Subject {
   }
 
   std::unique_ptr<Opened> open(Medium& medium) override {
-    return std::make_unique<OpenedIndex>(medium, info_, options_, pool_options(domain_, room_),
-                                         *keys_, checked_first_);
+    return std::make_unique<OpenedIndex>(medium, info_, options_, options_of_pool(domain_), *keys_,
+                                         checked_first_);
   }
 
   Step next_step(detail::util::Random& random, const State& state, unsigned thread,
@@ -364,9 +370,15 @@ class IndexSubject final : public Subject {
  private:
   enum class Mood { grow, shrink, mixed, few };
 
+  PoolOptions options_of_pool(detail::pm::Domain domain) const {
+    PoolOptions options = pool_options(domain, room_);
+    options.plugins = plugins_;
+    return options;
+  }
+
   /// Another index takes all the space, in blocks of all sizes, and gives a few back.
   void take_all_space(Medium& medium, detail::util::Random& random) const {
-    Pool pool = Pool::open(medium.path(), pool_options(domain_, room_));
+    Pool pool = Pool::open(medium.path(), options_of_pool(domain_));
     const auto ballast =
         Index::open_or_create(pool, {"ballast", "fastfair", Kind::u64, Kind::bytes});
     std::uint64_t key = 0;
@@ -393,7 +405,7 @@ class IndexSubject final : public Subject {
 
   /// Gives the pool another index, so that blocks do not lie at the same offsets in each round.
   void take_space(Medium& medium, detail::util::Random& random) const {
-    Pool pool = Pool::open(medium.path(), pool_options(domain_, room_));
+    Pool pool = Pool::open(medium.path(), options_of_pool(domain_));
     IndexInfo info = info_;
     info.name = "another";
     IndexOptions options = options_;
@@ -459,6 +471,7 @@ class IndexSubject final : public Subject {
   detail::pm::Domain first_domain_;
   PoolRoom room_;
   const detail::index::EngineTraits& traits_;
+  const std::vector<const tips::Plugin*> plugins_;
   const bool inserts_ahead_;
   const Keys crowded_keys_;
   Mood mood_ = Mood::mixed;
@@ -491,6 +504,14 @@ std::unique_ptr<Subject> make_moved_index_subject(const IndexInfo& info,
 std::unique_ptr<Subject> make_full_index_subject(const IndexInfo& info, const IndexOptions& options,
                                                  detail::pm::Domain domain) {
   return std::make_unique<IndexSubject>(info, options, domain, domain, PoolRoom::none);
+}
+
+std::unique_ptr<Subject> make_plugged_index_subject(const PluggedIndex& index, bool full,
+                                                    detail::pm::Domain domain) {
+  IndexOptions options;
+  options.resume_in_background = false;
+  return std::make_unique<IndexSubject>(index, options, domain, domain,
+                                        full ? PoolRoom::none : PoolRoom::enough);
 }
 
 }  // namespace perdix::testing

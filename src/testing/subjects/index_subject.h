@@ -7,9 +7,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <perdix/pool.h>
 
+#include "index/common/engine_traits.h"
 #include "pm/domain.h"
 #include "testing/subject.h"
 
@@ -31,5 +33,16 @@ std::unique_ptr<Subject> make_moved_index_subject(const IndexInfo& info,
 /// The same in a pool that is full, but for a few blocks: steps may be refused.
 std::unique_ptr<Subject> make_full_index_subject(const IndexInfo& info, const IndexOptions& options,
                                                  detail::pm::Domain domain);
+
+/// An index that is plugged into Tips by the pool's opening, so that no list of engines has it.
+struct PluggedIndex {
+  IndexInfo info;
+  const detail::index::EngineTraits* traits;
+  std::vector<const tips::Plugin*> plugins;
+};
+
+/// The same of such an index, in a pool that has room or is full.
+std::unique_ptr<Subject> make_plugged_index_subject(const PluggedIndex& index, bool full,
+                                                    detail::pm::Domain domain);
 
 }  // namespace perdix::testing
