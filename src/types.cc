@@ -14,6 +14,7 @@ std::string_view to_string(DataModel model) noexcept {
   switch (model) {
     case DataModel::pairs: return "pairs";
     case DataModel::points: return "points";
+    case DataModel::container: return "container";
   }
   return "unknown";
 }

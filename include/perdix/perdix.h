@@ -18,4 +18,5 @@
 #include <perdix/sptree.h>
 #include <perdix/tips.h>
 #include <perdix/tips_plugin.h>
+#include <perdix/tips_of.h>
 #include <perdix/types.h>

@@ -22,8 +22,9 @@ std::string_view to_string(Kind kind) noexcept;
 
 /// What an index holds.
 enum class DataModel : std::uint8_t {
-  pairs = 0,   ///< keys with a value each: PointIndex, Index
-  points = 1,  ///< rows of numbers; such an index has neither keys nor values
+  pairs = 0,      ///< keys with a value each: PointIndex, Index
+  points = 1,     ///< rows of numbers; such an index has neither keys nor values
+  container = 2,  ///< a container of the program's own type: TipsOf
 };
 
 std::string_view to_string(DataModel model) noexcept;

@@ -1,4 +1,4 @@
-// Turns the class of an engine of points into an EngineType.
+// Turns the class of an engine without pairs into an EngineType.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,12 @@
 
 namespace perdix::detail::index {
 
-/// An engine of points: `Table` is constructed from a handle, is a pool::OpenIndex, and has a
-/// static destroy(pool, root).
+/// An engine of points, or of another model without pairs: `Table` is constructed from a handle, is
+/// a pool::OpenIndex, and has a static destroy(pool, root).
 template <class Table>
-constexpr EngineType points_engine(std::string_view name) {
+constexpr EngineType points_engine(std::string_view name, DataModel model = DataModel::points) {
   return {name,
-          DataModel::points,
+          model,
           {},
           [](pool::IndexHandle handle, const IndexOptions&) {
             return std::unique_ptr<pool::OpenIndex>(std::make_unique<Table>(std::move(handle)));

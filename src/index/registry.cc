@@ -11,6 +11,7 @@
 #include "index/points_engine.h"
 #include "index/sptree/sptree.h"
 #include "index/tips/tips.h"
+#include "index/tips_of/tips_of.h"
 
 namespace perdix::detail::index {
 namespace {
@@ -30,6 +31,7 @@ constexpr std::array kEngines = {
     pairs_engine<tips::Map>(tips::kClhtEngine, {}),
     pairs_engine<tips::Map>(tips::kLfHashEngine, {}),
     pairs_engine<tips::OrderedMap>(tips::kLfBstEngine, {.ordered = true}),
+    points_engine<tips_of::Table>(tips_of::kEngineName, DataModel::container),
 };
 
 // Of the plug-ins that a pool was opened with; each has a name of its own.

@@ -24,7 +24,8 @@ bool known_kind(std::uint8_t kind) {
 
 bool known_model(std::uint8_t model) {
   return model == static_cast<std::uint8_t>(DataModel::pairs) ||
-         model == static_cast<std::uint8_t>(DataModel::points);
+         model == static_cast<std::uint8_t>(DataModel::points) ||
+         model == static_cast<std::uint8_t>(DataModel::container);
 }
 
 std::string_view text(const std::uint8_t* bytes, std::size_t size) {

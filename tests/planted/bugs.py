@@ -14,6 +14,7 @@ import bugs_schedules_sptree
 import bugs_sptree
 import bugs_storm
 import bugs_tips
+import bugs_tips_of
 import bugs_wal
 
 BUGS = (
@@ -26,6 +27,7 @@ BUGS = (
     + bugs_elf_table.BUGS
     + bugs_elimda.BUGS
     + bugs_tips.BUGS
+    + bugs_tips_of.BUGS
     + bugs_schedules.BUGS
     + bugs_schedules_elimda.BUGS
     + bugs_schedules_sptree.BUGS

@@ -1,0 +1,113 @@
+#include "index/tips_of/tips_of.h"
+
+#include <fmt/format.h>
+#include <perdix/error.h>
+
+#include "index/tips_of/program_memory.h"
+
+namespace perdix::detail::index::tips_of {
+namespace {
+
+// The container whose write() this thread is in: allocators are made by code that knows none.
+thread_local Table* current_table = nullptr;
+
+[[noreturn]] void throw_outside() {
+  throw Error(
+      Errc::invalid_argument,
+      "a TipsAllocator has memory inside of TipsOf::write() only, on the thread that called "
+      "it; look keys up by a type without memory of its own, as std::string_view");
+}
+
+}  // namespace
+
+void* allocate(std::size_t bytes) {
+  if (current_table == nullptr) throw_outside();
+  return current_table->allocate(bytes);
+}
+
+/// Outside of a write an object has outlived the one that it was made in: its block stays taken.
+void deallocate(void* block, std::size_t bytes) noexcept {
+  if (current_table != nullptr) current_table->free(block, bytes);
+}
+
+void* Table::allocate(std::uint64_t bytes) { return blocks_->allocate(bytes); }
+
+void Table::free(void* block, std::uint64_t bytes) noexcept {
+  if (!blocks_->free(block, bytes)) foreign_ = true;
+}
+
+void Table::begin_write() {
+  if (current_table != nullptr) {
+    throw Error(Errc::invalid_argument,
+                "a write() of a TipsOf can't be called inside of another one's, or its own");
+  }
+  mutex_.lock();
+  try {
+    pool().require_usable();
+    pages_->begin();
+  } catch (...) {
+    mutex_.unlock();
+    throw;
+  }
+  foreign_ = false;
+  faults_.emplace(*pages_);
+  current_table = this;
+}
+
+void Table::end_write() noexcept {
+  current_table = nullptr;
+  faults_.reset();
+  mutex_.unlock();
+}
+
+/// Containers without elements may lead to an object of the program, which has another address the
+/// next time.
+void Table::settle() {
+  const ProgramImages& images = ProgramImages::of_this_program();
+  if (!images.any_in(container(), type_.bytes)) return;
+  type_.settle(container());
+  if (!images.any_in(container(), type_.bytes)) return;
+  throw Error(Errc::unsupported,
+              fmt::format("{}: the container '{}' has the address of an object or a function of "
+                          "the program in itself, which is another one when the pool is opened "
+                          "again (docs/tips-of.md)",
+                          pool().path().string(), handle_.name()));
+}
+
+void Table::prepare_commit() {
+  pool().require_usable();  // the callable may have forked, and this be the child
+  if (foreign_) {
+    throw Error(Errc::invalid_argument,
+                fmt::format("{}: a write() of the container '{}' gave back memory that is not the "
+                            "container's own; objects with a TipsAllocator must not come from "
+                            "elsewhere",
+                            pool().path().string(), handle_.name()));
+  }
+  if (pages_->dirty() > 0 && arena().constructed != 0) settle();
+}
+
+void Table::commit() {
+  pages_->commit();
+  end_write();
+  pool().require_usable();  // the device may have failed to take it
+}
+
+void Table::begin_read() const {
+  if (current_table == this) {
+    throw Error(Errc::invalid_argument,
+                "a read() of a TipsOf can't be called inside of its write()");
+  }
+  mutex_.lock_shared();
+}
+
+void Table::abandon() noexcept {
+  current_table = nullptr;
+  faults_.reset();
+}
+
+void Table::roll_back() noexcept {
+  pages_->roll_back();
+  end_write();
+}
+
+}  // namespace perdix::detail::index::tips_of

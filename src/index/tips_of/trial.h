@@ -1,0 +1,30 @@
+// Whether a type of container can be made durable: a container of it is made in the pool, filled,
+// read, moved, cleared and destroyed, and is then forgotten.
+//
+// What it shows: the container keeps no address of the process in its memory, gives back all that
+// it takes, stores nothing when it is only read, and counts its elements. Not all that a container
+// can do is tried, nor that a hash function is the same in each process.
+#pragma once
+
+#include "index/tips_of/tips_of.h"
+
+namespace perdix::detail::index::tips_of {
+
+class Trial {
+ public:
+  explicit Trial(Table& table) : table_(table) {}
+
+  /// Throws unsupported, with the reason.
+  void run();
+
+ private:
+  void fill();
+  void read();
+  void destroy();
+  void require_own_addresses() const;
+  [[noreturn]] void refuse(const std::string& why) const;
+
+  Table& table_;
+};
+
+}  // namespace perdix::detail::index::tips_of

@@ -1,0 +1,178 @@
+"""Bugs of TipsOf."""
+
+from bug import Bug, unit
+
+MAP = ("tips_of:map", "tips_of")
+FLAT = ("tips_of:flat_map", "tips_of")
+ROBIN = ("tips_of:robin_map", "tips_of")
+
+PAGES = "src/index/tips_of/pages.cc"
+BLOCKS = "src/index/tips_of/blocks.cc"
+RECOVERY = "src/index/tips_of/recovery.cc"
+TABLE = "src/index/tips_of/tips_of.cc"
+TRIAL = "src/index/tips_of/trial.cc"
+TEST = "src/index/tips_of/tips_of_test"
+
+FLUSH = (
+    "    pm().flush(dirty.range(*this).page(dirty.page), kPage);  // with the fence of the "
+    "commit\n"
+)
+
+BUGS = [
+    Bug(
+        "tips_of: a page is stored to before its copy is durable",
+        PAGES,
+        "  pm().fence();  // the copy is durable before the first store to the page\n",
+        "",
+        MAP,
+    ),
+    Bug(
+        "tips_of: whole extents are stored to before their copies are durable",
+        PAGES,
+        "  pm().fence();  // the copies are durable before the first store to these pages\n",
+        "",
+        MAP,
+    ),
+    Bug(
+        "tips_of: a copy is not flushed",
+        PAGES,
+        "  pm().flush(range.copy(page), kPage);  // with the fence of the caller\n",
+        "",
+        MAP,
+    ),
+    Bug(
+        "tips_of: a record is not flushed",
+        PAGES,
+        "  pm().flush(&range.record(page), sizeof record);  // with the fence of the caller\n",
+        "",
+        MAP,
+    ),
+    Bug(
+        "tips_of: a page has no copy in its second epoch",
+        PAGES,
+        "  copy_page(range, page);\n  pm().fence();",
+        "  if (!{planted} || range.record(page).epoch == 0) copy_page(range, page);\n"
+        "  pm().fence();",
+        MAP,
+    ),
+    Bug(
+        "tips_of: pages stay writable after a commit",
+        PAGES,
+        "    if (!protect(first.range(*this).page(first.page), count * kPage)) protected_ = "
+        "false;\n",
+        "",
+        MAP,
+    ),
+    Bug(
+        "tips_of: new pages are not protected",
+        PAGES,
+        "  protect_range(ranges_.back());\n",
+        "",
+        MAP,
+    ),
+    Bug(
+        "tips_of: dirty pages are not flushed",
+        PAGES,
+        FLUSH,
+        "",
+        MAP,
+    ),
+    Bug(
+        "tips_of: lines that are as before are not flushed",
+        PAGES,
+        FLUSH,
+        "    for (std::uint64_t at = 0; at < kPage; at += pm::kLineSize)\n"
+        "      if (!{planted} || std::memcmp(dirty.range(*this).page(dirty.page) + at,\n"
+        "                                    dirty.range(*this).copy(dirty.page) + at,\n"
+        "                                    pm::kLineSize) != 0)\n"
+        "        pm().flush(dirty.range(*this).page(dirty.page) + at, pm::kLineSize);\n",
+        ("tips_of:map_of_strings", "tips_of"),
+    ),
+    Bug(
+        "tips_of: only the first dirty page is flushed",
+        PAGES,
+        FLUSH,
+        "    if (!{planted} || &dirty == dirty_.data())\n"
+        "      pm().flush(dirty.range(*this).page(dirty.page), kPage);\n",
+        MAP,
+    ),
+    Bug(
+        "tips_of: the epoch ends before what changed is durable",
+        PAGES,
+        "  pm().commit(header_.epoch, epoch() + 1);  // fences first\n",
+        "  pm().publish(header_.epoch, epoch() + 1);\n",
+        MAP,
+    ),
+    Bug(
+        "tips_of: copies of an earlier epoch count",
+        PAGES,
+        "      if (record.epoch != epoch() || record.check",
+        "      if ({planted} ? record.epoch == 0 : record.epoch != epoch() || record.check",
+        MAP,
+    ),
+    Bug(
+        "tips_of: recovery puts nothing back",
+        PAGES,
+        "      put_back(range, page);\n      found = true;\n",
+        "      found = true;\n",
+        MAP,
+    ),
+    Bug(
+        "tips_of: what is put back is not flushed",
+        PAGES,
+        "  pm().flush(to, kPage);  // with the fence of end_epoch()\n",
+        "",
+        MAP,
+    ),
+    Bug(
+        "tips_of: an exception takes nothing back",
+        PAGES,
+        "  for (const Dirty& dirty : dirty_) put_back(dirty.range(*this), dirty.page);\n",
+        "",
+        MAP,
+    ),
+    Bug(
+        "tips_of: a new extent is not flushed",
+        PAGES,
+        "    pm().flush(extent, sizeof header + pages * sizeof(PageRecord));\n",
+        "",
+        FLAT,
+    ),
+    Bug(
+        "tips_of: a container counts as there before it is made",
+        RECOVERY,
+        "  type_.construct(container());\n"
+        "  arena().constructed = 1;  // durable with the container\n",
+        "  arena().constructed = 1;\n  if ({planted}) pages_->commit();\n"
+        "  type_.construct(container());\n",
+        MAP,
+    ),
+    Bug(
+        "tips_of: an empty container leads to the program",
+        TABLE,
+        "  type_.settle(container());\n",
+        "",
+        (unit(TEST, "RefusalTest.NoRobinMapThatWasMovedFrom"),),
+    ),
+    Bug(
+        "tips_of: a freed block goes to two owners",
+        BLOCKS,
+        "    arena().free[number] = pages_.pool().at<FreeBlock>(block)->next;\n",
+        "",
+        (unit(TEST, "BlocksTest.*"), "tips_of:map"),
+    ),
+    Bug(
+        "tips_of: the rest of an extent is forgotten",
+        BLOCKS,
+        "    push(number, begin + arena().cut);\n",
+        "",
+        FLAT,
+    ),
+    Bug(
+        "tips_of: the trial looks at no address",
+        TRIAL,
+        "    found = process.at(word);\n",
+        "",
+        (unit(TEST, "RefusalTest.*"),),
+    ),
+]
