@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include <perdix/index.h>
 
 #include "testing/engine_traits.h"
@@ -15,6 +17,7 @@
 #include "testing/subjects/pool_subject.h"
 #include "testing/subjects/small_fastfair_subject.h"
 #include "testing/subjects/stale_chain_subject.h"
+#include "testing/subjects/tips_of_subject.h"
 #include "testing/subjects/wal_subject.h"
 
 namespace perdix::testing {
@@ -61,6 +64,7 @@ std::vector<SubjectEntry> subjects() {
                                    {"nbtree-ledger", 4, make_ledger_subject},
                                    {"elf:points", 4, make_elf_subject},
                                    {"elf_table", 4, make_elf_table_subject}};
+  for (SubjectEntry& entry : tips_of_subjects()) all.push_back(std::move(entry));
   for (const std::string& engine : Index::engines())
     add_kinds(all, engine, engine, options_for(engine));
   for (const Kind kind : {Kind::u64, Kind::bytes}) {
