@@ -17,6 +17,6 @@
 #include <perdix/pool.h>
 #include <perdix/sptree.h>
 #include <perdix/tips.h>
-#include <perdix/tips_plugin.h>
 #include <perdix/tips_of.h>
+#include <perdix/tips_plugin.h>
 #include <perdix/types.h>
