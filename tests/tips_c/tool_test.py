@@ -50,8 +50,9 @@ class UnknownPlugin(unittest.TestCase):
         self.use()
 
     def test_can_be_made_by_no_tool(self):
-        self.assertIn("plug-in", self.tool("put", "new", "1", "v", "--engine", "tips:user:table",
-                                           "--keys", "u64", status=2))
+        error = self.tool("put", "new", "1", "v", "--engine", "tips:user:table", "--keys", "u64",
+                          status=2)
+        self.assertIn("tips:user:table not in", error)
         self.assertEqual(len(json.loads(self.tool("info", "--json"))["indexes"]), 1)
 
 

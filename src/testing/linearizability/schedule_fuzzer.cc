@@ -372,6 +372,9 @@ class Run {
         scheduler.point_between();
         memory.begin_operation();
         call(log);
+        // Else others would store while the image of a crash is made, and begin calls after it that
+        // the image shows.
+        scheduler.await_turn();
         returned(memory);
       }
     } catch (const std::exception& error) {

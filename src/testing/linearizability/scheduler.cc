@@ -57,6 +57,14 @@ void Scheduler::point_between() {
   arrive(lock, *self);
 }
 
+void Scheduler::await_turn() {
+  std::unique_lock lock(mutex_);
+  Thread* self = find_self();
+  if (self == nullptr || current_ == self) return;
+  self->waits = self->asleep = false;
+  self->turn.wait(lock, [&] { return current_ == self; });
+}
+
 void Scheduler::yield() {
   std::unique_lock lock(mutex_);
   Thread* self = find_self();

@@ -64,6 +64,10 @@ class Scheduler {
   /// The same, between two operations of the thread.
   void point_between();
 
+  /// Returns when the calling thread has the turn, and is no point. One that slept may run without
+  /// it until its next point.
+  void await_turn();
+
   /// The calling thread waits for another: the turn goes on.
   void yield();
 

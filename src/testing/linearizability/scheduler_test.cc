@@ -2,11 +2,16 @@
 #include "testing/linearizability/scheduler.h"
 
 #include <gtest/gtest.h>
+#include <sys/types.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <thread>
 #include <vector>
+
+#include "testing/asleep.h"
 
 namespace perdix::testing {
 namespace {
@@ -61,6 +66,36 @@ TEST(Scheduler, OtherwiseTheTurnPassesAllTheTime) {
     often += changes(run(seed, kThreads * kPointsEach), 60) > 20;
   }
   EXPECT_GE(often, 10u);  // the other half of the seeds go by priorities
+}
+
+/// A thread sleeps with the turn, which goes to another one. That wakes it, and goes on with the
+/// turn.
+TEST(Scheduler, WhoHasSleptWaitsForTheTurn) {
+  Scheduler scheduler(2, 1, 2);
+  std::atomic<pid_t> sleeper{0};
+  std::atomic<bool> called{false}, awake{false}, went_on{false};
+  std::vector<std::jthread> threads;
+  for (unsigned number = 0; number < 2; ++number) {
+    threads.emplace_back([&, number] {
+      const Scheduler::Member member(scheduler, number);
+      if (sleeper == 0) {
+        sleeper = ::gettid();
+        called.wait(false);
+        awake = true;
+        scheduler.await_turn();
+        went_on = true;
+        return;
+      }
+      called = true;
+      called.notify_all();
+      while (!awake) std::this_thread::yield();
+      while (!went_on && !is_asleep(sleeper)) std::this_thread::yield();
+      EXPECT_FALSE(went_on);
+    });
+  }
+  scheduler.watch();
+  threads.clear();  // joins
+  EXPECT_TRUE(went_on);
 }
 
 }  // namespace
