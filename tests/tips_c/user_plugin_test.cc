@@ -158,7 +158,7 @@ void expect_map(const Open& open, bool ordered) {
     std::map<std::string, std::string> shown;
     std::string last;
     index->for_each([&](std::string_view key, std::string_view value) {
-      EXPECT_TRUE(!ordered || shown.empty() || last < key);
+      EXPECT_TRUE(!ordered || shown.empty() || last.compare(key) < 0);
       last = key;
       return shown.emplace(key, value).second;
     });
