@@ -86,7 +86,7 @@ class LfHash {
     while (place != nullptr) {
       place = place_at(place->next.load(std::memory_order_acquire));
       if (place == nullptr) return false;
-      if (!is_readable(trust, *place)) break;
+      if (!is_readable(trust, place)) break;
       if (place->order > order) return false;
       if (place->order < order) continue;
       const Node& node = node_at(*place);
@@ -120,8 +120,8 @@ class LfHash {
     const Place* before = nullptr;
     for (Link link = head_.next; link != 0; link = before->next) {
       if ((link & kMarked) != 0) return false;
+      if (!inspector.readable(place_at(link), sizeof(Place))) return false;
       const Place& place = *place_at(link);
-      if (!inspector.readable(&place, sizeof(Place))) return false;
       if (!inspector.node(&place, bytes_of(place))) return false;
       if (!is_pair(place)) {
         if (before != nullptr && before->order >= place.order) return false;
@@ -391,9 +391,9 @@ class LfHash {
   }
 
   template <class Trust>
-  static bool is_readable(const Trust& trust, const Place& place) {
+  static bool is_readable(const Trust& trust, const Place* place) {
     if constexpr (!Trust::kDoubts) return true;
-    return trust.holds(&place, sizeof(Place)) && trust.readable(&place, bytes_of(place));
+    return trust.holds(place, sizeof(Place)) && trust.readable(place, bytes_of(*place));
   }
 
   // --- Inspection ---
