@@ -62,6 +62,8 @@ ProcessMemory::ProcessMemory(const void* pool, std::uint64_t bytes) {
     std::getline(words, named.name);
     if (named.region.begin < pool_begin + bytes && named.region.end > pool_begin) continue;
     if (permissions.starts_with("---") || named.region.end - named.region.begin >= kMost) continue;
+    // Below the first file lies nothing of the program's, but a part of such a shadow.
+    if (regions_.empty() && named.name.empty()) continue;
     regions_.push_back(std::move(named));
   }
 }

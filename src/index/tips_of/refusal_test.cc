@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "index/tips_of/test_containers.h"
 #include "index/tips_of/tips_of.h"
@@ -67,10 +68,13 @@ class RefusalTest : public TipsOfTest {
   }
 };
 
+/// What the next one keeps: a container that is refused is not destroyed.
+std::vector<std::unique_ptr<int>> on_heap;
+
 /// Keeps a part of itself on the heap.
 struct OnHeap : Base {
-  OnHeap() : part(std::make_unique<int>(1)) {}
-  std::unique_ptr<int> part;
+  OnHeap() : part(on_heap.emplace_back(std::make_unique<int>(1)).get()) {}
+  int* part;
 };
 
 /// Leads to an object of the program, and takes no memory in its place.
