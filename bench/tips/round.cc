@@ -60,7 +60,7 @@ Counted count(Trial& trial, const Workload& workload, Distribution distribution,
 }  // namespace
 
 std::uint64_t most_records(const Config& config) {
-  // Five in a hundred operations of D and E add a record, for each distribution and a mix between.
+  // Inserts add one each; five in a hundred operations of D and E do, so theirs are fewer.
   return config.records + config.operations;
 }
 
