@@ -114,6 +114,11 @@ std::uint64_t Scheduler::points() const {
   return points_;
 }
 
+std::uint64_t Scheduler::takings() const {
+  const std::lock_guard lock(mutex_);
+  return takings_;
+}
+
 /// Whether the turn leaves the current thread at this point.
 bool Scheduler::passes_on() {
   if (last_change_ && points_ >= *last_change_) return points_ == *last_change_;
@@ -121,10 +126,12 @@ bool Scheduler::passes_on() {
 }
 
 /// Who may have the turn instead of `from`: those that stay where they are only if there are no
-/// others, those that wait only then, and those that sleep last.
+/// others, those that wait only then, and those that sleep last, if `from` can't go on itself. They
+/// need no turn to come to their next point once they are woken.
 std::vector<Scheduler::Thread*> Scheduler::candidates(const Thread* from) {
   std::vector<Thread*> found;
-  for (const unsigned reluctance : {0, 1, 2, 3}) {
+  const bool goes_on = from != nullptr && from->active && !from->waits;
+  for (unsigned reluctance = 0; reluctance <= (goes_on ? 2 : 3); ++reluctance) {
     for (Thread& thread : threads_) {
       const unsigned its = thread.asleep                  ? 3
                            : thread.waits                 ? 2
@@ -172,6 +179,7 @@ void Scheduler::watch() {
     if (current_ != nullptr && stands && ((asleep && sleeps) || still >= kPatience)) {
       current_->waits = true;
       current_->asleep = sleeps;
+      ++takings_;
       choose(current_);
     }
     last = now;

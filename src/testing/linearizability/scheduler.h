@@ -88,6 +88,9 @@ class Scheduler {
   /// Points so far.
   std::uint64_t points() const;
 
+  /// How often watch() took the turn from a thread that slept or hung.
+  std::uint64_t takings() const;
+
  private:
   struct Thread {
     std::thread::id id;
@@ -115,6 +118,7 @@ class Scheduler {
   unsigned joined_ = 0;
   unsigned left_ = 0;
   std::uint64_t points_ = 0;
+  std::uint64_t takings_ = 0;
   std::uint64_t action_at_ = 0;
   std::function<void()> action_;
   detail::util::Random random_;

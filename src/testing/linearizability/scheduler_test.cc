@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -96,6 +97,27 @@ TEST(Scheduler, WhoHasSleptWaitsForTheTurn) {
   scheduler.watch();
   threads.clear();  // joins
   EXPECT_TRUE(went_on);
+}
+
+/// While others sleep for the lock of a thread, it goes on with the turn: they have no use for it.
+TEST(Scheduler, SleepersGetNoTurnWhileAnotherThreadGoesOn) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    Scheduler scheduler(kThreads, seed, kPointsEach);
+    std::mutex lock;
+    std::atomic<unsigned> came{0};
+    std::vector<std::jthread> threads;
+    for (unsigned number = 0; number < kThreads; ++number) {
+      threads.emplace_back([&, number] {
+        const Scheduler::Member member(scheduler, number);
+        const bool first = came++ == 0;  // it has the turn, and the lock before its first point
+        const std::lock_guard guard(lock);
+        for (std::uint64_t i = 0; first && i < kPointsEach; ++i) scheduler.point();
+      });
+    }
+    scheduler.watch();
+    EXPECT_LE(scheduler.takings(), kThreads - 1) << "seed " << seed;
+    EXPECT_EQ(scheduler.points(), kPointsEach);
+  }
 }
 
 }  // namespace
