@@ -271,7 +271,7 @@ TEST_F(BadFile, DirectoryEntryWithoutSense) {
   refused([](DirectoryEntry& e) { e.engine_size = 32; });
   refused([](DirectoryEntry& e) { e.key_kind = 0; });
   refused([](DirectoryEntry& e) { e.value_kind = 3; });
-  refused([](DirectoryEntry& e) { e.model = 2; });
+  refused([](DirectoryEntry& e) { e.model = std::uint8_t(DataModel::container) + 1; });
   refused([](DirectoryEntry& e) { e.model = 255; });
 }
 
