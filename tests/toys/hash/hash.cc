@@ -43,7 +43,7 @@ template <class K, class V>
 void Table<K, V>::for_each(Visitor<K, V> visit) const {
   std::vector<std::pair<K, V>> pairs;
   detail::pool::as_errors([&] {
-    const std::shared_lock guard(lock_);
+    const std::lock_guard guard(lock_);
     pairs.reserve(slots_.pairs());
     slots_.for_each([&](std::string_view key, std::string_view value) {
       pairs.emplace_back(detail::index::Bytes<K>::decode(key),
@@ -60,7 +60,7 @@ void Table<K, V>::for_each(Visitor<K, V> visit) const {
 
 template <class K, class V>
 IndexStats Table<K, V>::stats() const {
-  const std::shared_lock guard(lock_);
+  const std::lock_guard guard(lock_);
   IndexStats stats;
   stats.pairs = slots_.pairs();
   stats.leaves = 1;

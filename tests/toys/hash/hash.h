@@ -4,7 +4,6 @@
 
 #include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,7 +58,7 @@ class Table final : public detail::pool::OpenIndex {
   }
 
   bool get(Key key, V& value) const {
-    const std::shared_lock guard(lock_);
+    const std::lock_guard guard(lock_);
     std::string_view found;
     if (!slots_.find(detail::index::Bytes<K>::encode(key), found)) return false;
     value = V(detail::index::Bytes<V>::decode(found));
@@ -67,7 +66,7 @@ class Table final : public detail::pool::OpenIndex {
   }
   std::optional<V> get(Key key) const { return detail::index::value_of<V>(*this, key); }
   bool contains(Key key) const {
-    const std::shared_lock guard(lock_);
+    const std::lock_guard guard(lock_);
     std::string_view found;
     return slots_.find(detail::index::Bytes<K>::encode(key), found);
   }
@@ -81,12 +80,12 @@ class Table final : public detail::pool::OpenIndex {
   void for_each(Visitor<K, V> visit) const;
 
   std::uint64_t size() const {
-    const std::shared_lock guard(lock_);
+    const std::lock_guard guard(lock_);
     return slots_.pairs();
   }
   IndexStats stats() const override;
   CheckReport check() const override {
-    const std::shared_lock guard(lock_);
+    const std::lock_guard guard(lock_);
     return slots_.check();
   }
   void for_each_block(const detail::pool::BlockVisitor& visit) const override {
@@ -103,7 +102,7 @@ class Table final : public detail::pool::OpenIndex {
   bool erase(Key key, Wants wants);
 
   detail::pool::IndexHandle handle_;  // keeps the pool open
-  mutable std::shared_mutex lock_;
+  mutable std::mutex lock_;
   Slots slots_;  // guarded by lock_
 };
 
