@@ -150,8 +150,11 @@ class Allocation : public ::testing::Test {
     for (std::uint64_t i = 0; i < kKeys; i += 2) put(i, 1);
   }
 
-  /// A file like that of the pool, whose process was killed.
+  /// A file like that of the pool, whose process was killed. Nothing is written while it is copied,
+  /// or it were of no one moment.
   std::filesystem::path killed() {
+    pool_->core()->background().drain();
+    pool_->core()->reclaimer().drain();
     const auto path = directory_.file("killed.pool");
     std::filesystem::copy_file(path_, path, std::filesystem::copy_options::overwrite_existing);
     detail::pool::claim_image(path);
