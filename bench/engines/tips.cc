@@ -65,9 +65,13 @@ Engine engine(const std::string& what) {
 }  // namespace
 
 std::vector<Engine> tips_engines() {
-  return {engine<tips::Hash>("a hash table"), engine<tips::Bst>("a binary search tree"),
-          engine<tips::BTree>("a B+-tree"), engine<tips::Art>("an adaptive radix tree"),
-          engine<tips::LfHash>("a lock-free hash table")};
+  return {engine<tips::Hash>("a hash table"),
+          engine<tips::Bst>("a binary search tree"),
+          engine<tips::BTree>("a B+-tree"),
+          engine<tips::Art>("an adaptive radix tree"),
+          engine<tips::Clht>("a cache-line hash table"),
+          engine<tips::LfHash>("a lock-free hash table"),
+          engine<tips::LfBst>("a lock-free binary search tree")};
 }
 
 }  // namespace perdix::bench

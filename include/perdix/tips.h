@@ -65,10 +65,22 @@ struct Art {
   using Order = Ordered;
 };
 
+/// A hash table whose buckets are cache lines; its readers take no lock.
+struct Clht {
+  static constexpr std::string_view kEngine = "tips:clht";
+  using Order = Unordered;
+};
+
 /// A lock-free hash table.
 struct LfHash {
   static constexpr std::string_view kEngine = "tips:lfhash";
   using Order = Unordered;
+};
+
+/// A lock-free binary search tree. Nothing balances it: it is for keys that come in no order.
+struct LfBst {
+  static constexpr std::string_view kEngine = "tips:lfbst";
+  using Order = Ordered;
 };
 
 /// What an index of the caller's own is called, as an argument of User: 1 to 19 visible ASCII

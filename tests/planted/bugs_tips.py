@@ -12,8 +12,12 @@ BTREE_STRINGS = ("tips:btree:bytes:bytes", "tips:btree")
 ART = ("tips:art:u64:u64", "tips:art")
 ART_STRINGS = ("tips:art:bytes:bytes", "tips:art")
 
+CLHT = ("tips:clht:u64:u64", "tips:clht")
+CLHT_STRINGS = ("tips:clht:bytes:bytes", "tips:clht")
 LFHASH = ("tips:lfhash:u64:u64", "tips:lfhash")
 LFHASH_STRINGS = ("tips:lfhash:bytes:bytes", "tips:lfhash")
+LFBST = ("tips:lfbst:u64:u64", "tips:lfbst")
+LFBST_STRINGS = ("tips:lfbst:bytes:bytes", "tips:lfbst")
 # Indexes of users.
 SKIP_LIST = ("tips:user:skiplist:bytes:u64",)
 SKIP_LIST_FULL = ("tips:user:skiplist+full:bytes:u64",)
@@ -32,7 +36,9 @@ HASH_TABLE = "src/index/tips/indexes/hash_table.h"
 BST_H = "src/index/tips/indexes/bst.h"
 BTREE_H = "src/index/tips/indexes/btree.h"
 ART_H = "src/index/tips/indexes/art.h"
+CLHT_H = "src/index/tips/indexes/clht.h"
 LFHASH_H = "src/index/tips/indexes/lfhash.h"
+LFBST_H = "src/index/tips/indexes/lfbst.h"
 C_PLUGIN = "src/index/tips/c_plugin.cc"
 
 BUGS = [
@@ -396,6 +402,43 @@ BUGS = [
         ),
     ),
     Bug(
+        "tips: the cache-line table locks a bucket without an undo record",
+        CLHT_H,
+        "    explicit Locked(Bucket& head) : state_(change(head).state) {\n",
+        "    explicit Locked(Bucket& head) : state_(({planted} ? head : change(head)).state) {\n",
+        CLHT,
+    ),
+    Bug(
+        "tips: the cache-line table leaks a bucket that it has emptied",
+        CLHT_H,
+        "    Memory::free(&bucket);\n",
+        "",
+        CLHT_STRINGS,
+    ),
+    Bug(
+        "tips: the cache-line table leaks a table that was replaced",
+        CLHT_H,
+        "      Memory::free(&from);\n",
+        "",
+        CLHT,
+    ),
+    Bug(
+        "tips: a table that has a successor gets new pairs",
+        CLHT_H,
+        "    if (Table* const next = table.successor()) "
+        "return put_into(*next, hash, key, value, old);\n",
+        "    if (Table* const next = table.successor(); next != nullptr && !{planted})\n"
+        "      return put_into(*next, hash, key, value, old);\n",
+        (unit("src/index/tips/tips_test", "VolatileIndex/*:ConcurrentIndex/*"),),
+    ),
+    Bug(
+        "tips: a table that is closed gets new pairs",
+        CLHT_H,
+        "    if (table.is_closed()) return std::nullopt;\n",
+        "    if (table.is_closed() && !{planted}) return std::nullopt;\n",
+        (unit("src/index/tips/tips_test", "ConcurrentIndex/*"),),
+    ),
+    Bug(
         "tips: the lock-free table exchanges a link without an undo record",
         LFHASH_H,
         "    return change(place).compare_exchange_strong(from, to, std::memory_order_acq_rel);\n",
@@ -423,6 +466,28 @@ BUGS = [
         "    exchange<Place*>(entry, place, nullptr);\n    pass_by",
         "    if (!{planted}) exchange<Place*>(entry, place, nullptr);\n    pass_by",
         LFHASH,
+    ),
+    Bug(
+        "tips: the lock-free tree exchanges an edge without an undo record",
+        LFBST_H,
+        "    return change(slot).compare_exchange_strong(from, to, std::memory_order_acq_rel);\n",
+        "    return ({planted} ? slot : change(slot))\n"
+        "        .compare_exchange_strong(from, to, std::memory_order_acq_rel);\n",
+        LFBST,
+    ),
+    Bug(
+        "tips: the lock-free tree leaks the node above an erased leaf",
+        LFBST_H,
+        "    Release()(way.node);\n",
+        "",
+        LFBST_STRINGS,
+    ),
+    Bug(
+        "tips: the lock-free tree leaks an erased leaf",
+        LFBST_H,
+        "    release((ends ? *way.slot : other).load(std::memory_order_relaxed));\n",
+        "",
+        LFBST,
     ),
     Bug(
         "tips: a lookup trusts a walk that an unlinking has met",

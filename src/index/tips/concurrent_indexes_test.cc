@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "index/tips/indexes/art.h"
+#include "index/tips/indexes/clht.h"
+#include "index/tips/indexes/lfbst.h"
 #include "index/tips/indexes/lfhash.h"
 #include "index/tips/test_tips.h"
 #include "util/random.h"
@@ -133,10 +135,11 @@ class ConcurrentIndex : public ::testing::Test {
   typename Case::Index index_;
 };
 
-using Cases =
-    ::testing::Types<Case<Art<Kept, DenseKeys>, DenseKeys>, Case<Art<Kept, NestedKeys>, NestedKeys>,
-                     Case<LfHash<Kept, DenseKeys>, DenseKeys>,
-                     Case<LfHash<Kept, NestedKeys>, NestedKeys>>;
+using Cases = ::testing::Types<
+    Case<Art<Kept, DenseKeys>, DenseKeys>, Case<Art<Kept, NestedKeys>, NestedKeys>,
+    Case<Clht<Kept, DenseKeys>, DenseKeys>, Case<Clht<Kept, NestedKeys>, NestedKeys>,
+    Case<LfHash<Kept, DenseKeys>, DenseKeys>, Case<LfHash<Kept, NestedKeys>, NestedKeys>,
+    Case<LfBst<Kept, DenseKeys>, DenseKeys>, Case<LfBst<Kept, NestedKeys>, NestedKeys>>;
 TYPED_TEST_SUITE(ConcurrentIndex, Cases);
 
 TYPED_TEST(ConcurrentIndex, IsReadWhileItIsWritten) {
@@ -167,10 +170,39 @@ TYPED_TEST(ConcurrentIndex, IsReadWhileItIsWritten) {
   for (void* const node : everything.nodes) Kept::free(node);
 }
 
+// So its table, or its tree, goes now and then while others put pairs.
+TYPED_TEST(ConcurrentIndex, IsEmptiedWhileItIsWritten) {
+  using K = typename TestFixture::Keys;
+  constexpr Word kRounds = 1500, kMost = 40;  // what a writer puts, and then erases again
+  const auto write = [&](unsigned writer) {
+    util::Random random(writer);
+    const auto key = [&](Word i) { return K::word(i * this->kWriters + writer); };
+    Word old_key = 0, old = 0;
+    for (Word round = 0; round < kRounds; ++round) {
+      const Word count = 1 + random.below(kMost);
+      for (Word i = 0; i < count; ++i) ASSERT_FALSE(this->index_.put(key(i), round, old));
+      for (Word i = 0; i < count; ++i)
+        ASSERT_TRUE(this->index_.find(key(i), old) && old == round) << i << ' ' << round;
+      for (Word i = 0; i < count; ++i) ASSERT_TRUE(this->index_.erase(key(i), old_key, old));
+      ASSERT_FALSE(this->index_.find(key(0), old)) << round;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned writer = 0; writer < this->kWriters; ++writer) threads.emplace_back(write, writer);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(this->index_.size(), 0U);
+  Everything everything;
+  EXPECT_TRUE(this->index_.inspect(everything));
+  EXPECT_TRUE(everything.pairs.empty());
+  for (void* const node : everything.nodes) Kept::free(node);
+}
+
 template <class Case>
 class OrderedPlugin : public ConcurrentIndex<Case> {};
-using OrderedCases = ::testing::Types<Case<Art<Kept, DenseKeys>, DenseKeys>,
-                                      Case<Art<Kept, NestedKeys>, NestedKeys>>;
+using OrderedCases =
+    ::testing::Types<Case<Art<Kept, DenseKeys>, DenseKeys>, Case<Art<Kept, NestedKeys>, NestedKeys>,
+                     Case<LfBst<Kept, DenseKeys>, DenseKeys>,
+                     Case<LfBst<Kept, NestedKeys>, NestedKeys>>;
 TYPED_TEST_SUITE(OrderedPlugin, OrderedCases);
 
 // From each key on, whether it is there or not, and up to it.

@@ -77,6 +77,22 @@ struct ArtTraits {
   };
 };
 
+struct ClhtTraits {
+  template <Storable K, Storable V>
+  using Index = Tips<perdix::tips::Clht, K, V>;
+
+  static constexpr EngineTraits kTraits = {
+      .engine = kClhtEngine,
+      .full = 16,  // of the first table, with which the second one comes
+      .most = 16,
+      .joinable = 6,
+      .fills = {0, 1, 3, 4, 7, 15, 16, 17, 32, 33, 180},
+      .crowds = [](Hash16 hash) { return hash >> 13 == 0; },  // the first of eight buckets
+      .uses_background = true,
+      .magic = {},
+  };
+};
+
 struct LfHashTraits {
   template <Storable K, Storable V>
   using Index = Tips<perdix::tips::LfHash, K, V>;
@@ -93,7 +109,24 @@ struct LfHashTraits {
   };
 };
 
+struct LfBstTraits {
+  template <Storable K, Storable V>
+  using Index = Tips<perdix::tips::LfBst, K, V>;
+
+  static constexpr EngineTraits kTraits = {
+      .engine = kLfBstEngine,
+      .full = 8,  // each leaf has one pair, so any few will do
+      .most = 8,
+      .joinable = 6,
+      .fills = {0, 1, 2, 3, 5, 8, 16, 32, 64, 100, 180},
+      .crowds = nullptr,
+      .uses_background = true,
+      .magic = {},
+  };
+};
+
 /// More than one engine, which the list of all engines takes one by one.
-using TestTraits = std::tuple<HashTraits, BstTraits, BTreeTraits, ArtTraits, LfHashTraits>;
+using TestTraits = std::tuple<HashTraits, BstTraits, BTreeTraits, ArtTraits, ClhtTraits,
+                              LfHashTraits, LfBstTraits>;
 
 }  // namespace perdix::detail::index::tips
