@@ -10,7 +10,7 @@ TOOL := build/release/tools/perdix/perdix
 .NOTPARALLEL:
 .PHONY: help demo test test-all bench setup build dev release asan tsan instrumented \
 	fuzz fuzz-campaign schedule-campaign kill-campaign storm \
-	unit-test conformance-test concurrency-test kill-test tool-test install-test tidy-test model \
+	unit-test space-test conformance-test concurrency-test kill-test tool-test install-test tidy-test model \
 	crash-campaign persist-mutation planted-bugs \
 	install format tidy clean
 
@@ -78,11 +78,12 @@ schedule-campaign: ## concurrent schedules with crashes for TIME seconds (defaul
 		--seconds $(TIME) --seed "$$(date +%s)000" $(ARGS)
 
 unit-test: ## the unit tests
+space-test: ## those that fill pools or logs
 conformance-test: ## every engine against a reference map
 concurrency-test: ## many threads at once
 kill-test: ## real processes, killed at random moments
 tool-test: ## the command-line tool as a user meets it
-unit-test conformance-test concurrency-test kill-test tool-test: %-test:
+unit-test space-test conformance-test concurrency-test kill-test tool-test: %-test:
 	@scripts/setup test
 	@scripts/build dev tests-$*
 	@ctest --preset dev -j "$$(nproc)" -L '^$*$$'

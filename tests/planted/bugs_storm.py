@@ -256,7 +256,7 @@ BUGS = [
         "    return;\n",
         (
             unit(
-                SPTREE_TEST,
+                "src/index/sptree/sptree_space_test",
                 "LogSpaceTest.AnEmptiedIndexOfOneLeafKeepsNoLogWithoutBuffers",
             ),
         ),
