@@ -106,8 +106,11 @@ class Forks : public ::testing::TestWithParam<IndexType> {
     return options;
   }
 
+  /// Not in order, of which a tree that is not balanced would become a list.
   static Datum key(std::uint64_t i) {
-    return GetParam().key_kind == Kind::u64 ? Datum(i) : Datum("key " + std::to_string(100000 + i));
+    const std::uint64_t number = i * 0x9E37'79B9'7F4A'7C15;  // odd, so no two are equal
+    return GetParam().key_kind == Kind::u64 ? Datum(number)
+                                            : Datum("key " + std::to_string(number));
   }
   static Datum value(std::uint64_t i) { return tagged_value(GetParam().value_kind, i); }
   static AnyIndex open(const Pool& pool, const char* name = "index") {
