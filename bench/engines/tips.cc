@@ -70,8 +70,7 @@ std::vector<Engine> tips_engines() {
           engine<tips::BTree>("a B+-tree"),
           engine<tips::Art>("an adaptive radix tree"),
           engine<tips::Clht>("a cache-line hash table"),
-          engine<tips::LfHash>("a lock-free hash table"),
-          engine<tips::LfBst>("a lock-free binary search tree")};
+          engine<tips::LfHash>("a lock-free hash table")};
 }
 
 }  // namespace perdix::bench
