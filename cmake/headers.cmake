@@ -32,7 +32,8 @@ endfunction()
 set(probing "^src/(testing/|alloc/test_crash\\.h)|^tests/(crash|linearizability|zero_cost)/")
 set(not_cxx "^tests/model/")
 
-perdix_headers(perdix_headers FOLDERS include src tests tools bench EXCEPT "${probing}|${not_cxx}"
+perdix_headers(perdix_public_headers FOLDERS include LIBS perdix)
+perdix_headers(perdix_headers FOLDERS src tests tools bench EXCEPT "${probing}|${not_cxx}"
   LIBS perdix_bench_cli perdix_test_support GTest::gmock)
 perdix_headers(perdix_probing_headers FOLDERS src/testing src/alloc tests/crash
   EXCEPT "^src/alloc/[^t]" DEFINITIONS PERDIX_INSTRUMENTED
