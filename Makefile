@@ -10,7 +10,8 @@ TOOL := build/release/tools/perdix/perdix
 .NOTPARALLEL:
 .PHONY: help demo test test-all bench setup build dev release asan tsan instrumented \
 	fuzz fuzz-campaign schedule-campaign kill-campaign storm \
-	unit-test space-test conformance-test concurrency-test kill-test tool-test install-test tidy-test model \
+	unit-test space-test conformance-test concurrency-test kill-test tool-test install-test \
+	tidy-test model \
 	crash-campaign persist-mutation planted-bugs \
 	install format tidy clean
 

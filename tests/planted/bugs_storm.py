@@ -9,7 +9,7 @@ HEALTH = "src/pool/health.cc"
 HEAP_DISCOVERY = "src/alloc/heap_discovery.cc"
 MAPPING = "src/pm/mapping.cc"
 NB_TEST = "src/index/nbtree/nbtree_test"
-SPTREE_TEST = "src/index/sptree/sptree_test"
+SPTREE_SPACE_TEST = "src/index/sptree/sptree_space_test"
 NB_TOP = "src/index/nbtree/top.h"
 OPEN_OR_REMOVE = "src/index/common/open_or_remove.h"
 AS_ERRORS = "src/pool/as_errors.cc"
@@ -256,7 +256,7 @@ BUGS = [
         "    return;\n",
         (
             unit(
-                "src/index/sptree/sptree_space_test",
+                SPTREE_SPACE_TEST,
                 "LogSpaceTest.AnEmptiedIndexOfOneLeafKeepsNoLogWithoutBuffers",
             ),
         ),
