@@ -1,4 +1,5 @@
 // for_each: all pairs of an index, with or without order.
+#include <algorithm>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -68,6 +69,32 @@ const Contract writes("a_visitor_of_for_each_may_write", [](Rig& rig) {
   });
   EXPECT_EQ(shown.size(), before.size()) << "each was there until it was shown";
   EXPECT_EQ("", compare_all(index, model, keys));
+});
+
+// Leaves and buckets split between two parts that are shown of one: values are long, so parts are
+// small.
+const Contract grows("a_visitor_of_for_each_may_make_the_index_grow", [](Rig& rig) {
+  constexpr std::size_t kThere = 400, kPerVisit = 100;
+  auto index = rig.open();
+  std::vector<Datum> keys = rig.keys_of(1500, KeyStyle::mixed);
+  std::shuffle(keys.begin(), keys.end(), rig.rng());
+  const Datum value = rig.value_kind() == Kind::u64 ? Datum(7) : Datum(std::string(3000, 'v'));
+  std::set<Datum> left;
+  for (std::size_t i = 0; i < kThere; ++i) {
+    index.put(keys[i], value);
+    left.insert(keys[i]);
+  }
+  std::set<Datum> shown;
+  std::size_t next = kThere;
+  index.for_each([&](DatumView key, DatumView) {
+    EXPECT_TRUE(shown.insert(key.copy()).second) << show(key) << " is shown twice";
+    left.erase(key.copy());
+    for (std::size_t i = 0; i < kPerVisit && next < keys.size(); ++i)
+      index.put(keys[next++], value);
+    return true;
+  });
+  EXPECT_TRUE(left.empty()) << left.size() << " are not shown that were there all the time";
+  EXPECT_EQ(index.size(), keys.size());
 });
 
 const Contract nested("visitors_of_for_each_nest", [](Rig& rig) {

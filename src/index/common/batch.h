@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -73,7 +74,9 @@ class ByteBuffer {
 /// Memory: integers lie in the object. The bytes of strings lie in a buffer that is used again by
 /// the next batch; a batch ends before it would have more than its budget of them, which is small
 /// at first, since many scans are short, and doubles up to kMostBytes. One pair fits always.
-template <Storable K, Storable V, unsigned kCapacity>
+///
+/// `Order` is that of the keys.
+template <Storable K, Storable V, unsigned kCapacity, class Order = std::less<>>
 class Batch {
  public:
   using Key = View<K>;
@@ -129,7 +132,7 @@ class Batch {
   struct Pair {
     Key key;
     Word value;  // of a string that was copied: its length
-    friend bool operator<(const Pair& a, const Pair& b) { return a.key < b.key; }
+    friend bool operator<(const Pair& a, const Pair& b) { return Order()(a.key, b.key); }
   };
 
   static constexpr bool kInline = Words<K>::kInline && Words<V>::kInline;

@@ -76,6 +76,9 @@ Shape shape_from(const IndexOptions& options);
 Root& open_root(pool::PoolCore& pool, std::uint64_t& root, const Shape& shape);
 Shape shape_of(const pool::PoolCore& pool, const Root& root);
 
+template <class K>
+struct Hashed;  // for_each.h
+
 template <class K, class V>
 class Map final : public pool::OpenIndex {
  public:
@@ -294,11 +297,11 @@ class Map final : public pool::OpenIndex {
   struct Cursor;
   struct EachBatch;
   void begin_segment(Cursor& cursor) const;
-  static bool within(const Cursor& cursor, Key key);
+  static bool within(const Cursor& cursor, KeyHash hash);
   bool advance(Cursor& cursor, const Segment& segment) const;
   bool read_batch(Cursor& cursor, EachBatch& batch) const;
-  std::vector<std::pair<Key, Word>> pairs_of_log(unsigned log, const Cursor& cursor) const;
-  std::vector<std::pair<Key, Word>> pairs_of_bucket(const Place& place) const;
+  std::vector<Hashed<K>> pairs_of_log(unsigned log, const Cursor& cursor) const;
+  std::vector<Hashed<K>> pairs_of_bucket(const Place& place) const;
 
   // recovery.h
   void open(const IndexOptions& options);

@@ -4,7 +4,8 @@
 // meanwhile has been seen up to a bucket, and its halves are seen from that bucket on.
 //
 // Pairs of a bucket are copied under a guard and shown without one (index/common/batch.h), in the
-// order of their keys, so that a large bucket can be shown in parts.
+// order of their hashes. So a large bucket can be shown in parts, also if its segment splits between
+// two of them: what was shown lies below one hash in both halves.
 #pragma once
 
 #include <algorithm>
@@ -17,39 +18,61 @@
 
 namespace perdix::detail::index::elimda {
 
-/// Sorts pairs by their keys, and leaves of those with one key the first.
-template <class Pairs>
-void keep_first_of_each_key(Pairs& pairs) {
-  std::stable_sort(pairs.begin(), pairs.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+/// The order in which pairs of one bucket are shown.
+template <class K>
+struct ByHash {
+  static bool less(KeyHash a, View<K> a_key, KeyHash b, View<K> b_key) {
+    return a.bits != b.bits ? a.bits < b.bits : a_key < b_key;
+  }
+  bool operator()(View<K> a, View<K> b) const { return less(hash_of(a), a, hash_of(b), b); }
+};
+
+/// A pair, with its hash at hand.
+template <class K>
+struct Hashed {
+  KeyHash hash;
+  View<K> key;
+  Word value;
+
+  Hashed(View<K> the_key, Word the_value)
+      : hash(hash_of(the_key)), key(the_key), value(the_value) {}
+  friend bool operator<(const Hashed& a, const Hashed& b) {
+    return ByHash<K>::less(a.hash, a.key, b.hash, b.key);
+  }
+};
+
+/// Sorts pairs, and leaves of those with one key the first.
+template <class K>
+void keep_first_of_each_key(std::vector<Hashed<K>>& pairs) {
+  std::stable_sort(pairs.begin(), pairs.end());
   pairs.erase(std::unique(pairs.begin(), pairs.end(),
-                          [](const auto& a, const auto& b) { return a.first == b.first; }),
+                          [](const auto& a, const auto& b) { return a.key == b.key; }),
               pairs.end());
 }
 
 inline constexpr unsigned kShownAtOnce = 256;
 
 template <class K, class V>
-struct Map<K, V>::EachBatch : Batch<K, V, kShownAtOnce> {};
+struct Map<K, V>::EachBatch : Batch<K, V, kShownAtOnce, ByHash<K>> {};
 
 /// How far a call has come.
 template <class K, class V>
 struct Map<K, V>::Cursor {
   std::uint64_t first = 0;  ///< hash where the segment begins that is being shown
   std::uint64_t end = 0;    ///< hash where it ended when it was begun; 0: the last one
-  std::uint64_t at = 0;     ///< hash of the part of it whose bucket is next
+  std::uint64_t at = 0;     ///< hash of what is next, of this bucket or log
   unsigned bucket = 0;
   bool begun = false;    ///< the segment
   bool in_logs = false;  ///< log `log` is next
   unsigned log = 0;
-  std::optional<K> from;   ///< keys below it have been shown, of this bucket or log
+  std::optional<K> from;   ///< of keys whose hash is `at`, those below it have been shown
   std::vector<K> of_logs;  ///< keys that were shown of its logs; sorted once it is complete
 };
 
-/// The pairs of a bucket, of each key the first, by keys.
+/// The pairs of a bucket, of each key the first, in their order.
 template <class K, class V>
-auto Map<K, V>::pairs_of_bucket(const Place& place) const -> std::vector<std::pair<Key, Word>> {
-  std::vector<std::pair<Key, Word>> pairs;
+auto Map<K, V>::pairs_of_bucket(const Place& place) const -> std::vector<Hashed<K>> {
+  std::vector<Hashed<K>> pairs;
   const Bucket& bucket = *place.bucket;
   std::vector<std::uint16_t> entries;
   entries.reserve(bucket.entries());
@@ -72,12 +95,13 @@ auto Map<K, V>::pairs_of_bucket(const Place& place) const -> std::vector<std::pa
 /// The keys of a log that a segment is responsible for, and what lookups find of them.
 template <class K, class V>
 auto Map<K, V>::pairs_of_log(unsigned log, const Cursor& cursor) const
-    -> std::vector<std::pair<Key, Word>> {
-  std::vector<std::pair<Key, Word>> pairs;
+    -> std::vector<Hashed<K>> {
+  std::vector<Hashed<K>> pairs;
   const auto add = [&](Word word) {
     const Key key = keys_.view(word);
-    if (!within(cursor, key)) return;
-    if (const Found found = find(key, hash_of(key))) pairs.emplace_back(key, found.value);
+    const KeyHash hash = hash_of(key);
+    if (!within(cursor, hash)) return;
+    if (const Found found = find(key, hash)) pairs.emplace_back(key, found.value);
   };
   const LogLine& line = logs_.line(log);
   for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
@@ -103,12 +127,11 @@ void Map<K, V>::begin_segment(Cursor& cursor) const {
   cursor.of_logs.clear();
 }
 
-/// Whether a key belongs to the part that is being shown. Its segment may have more, since it was
-/// joined with others.
+/// Whether a key of that hash belongs to the part that is being shown, and comes next or later. Its
+/// segment may have more, since it was joined with others.
 template <class K, class V>
-bool Map<K, V>::within(const Cursor& cursor, Key key) {
-  const KeyHash hash = hash_of(key);
-  return hash.bits >= (cursor.in_logs ? cursor.first : cursor.at) && hash.bits <= cursor.end - 1;
+bool Map<K, V>::within(const Cursor& cursor, KeyHash hash) {
+  return hash.bits >= cursor.at && hash.bits <= cursor.end - 1;
 }
 
 /// Goes on to the next log, or part of a segment; false if there is none. `segment` has been shown.
@@ -116,6 +139,7 @@ template <class K, class V>
 bool Map<K, V>::advance(Cursor& cursor, const Segment& segment) const {
   cursor.from.reset();
   if (cursor.in_logs) {
+    cursor.at = cursor.first;
     cursor.in_logs = cursor.log++ < shape_.log_of({cursor.end - 1});
     if (!cursor.in_logs) std::sort(cursor.of_logs.begin(), cursor.of_logs.end());
     return true;
@@ -137,16 +161,16 @@ bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
   const epoch::Guard guard;
   if (!cursor.begun) begin_segment(cursor);
   Segment& segment = dram_.segment_of({cursor.at});
-  const std::vector<std::pair<Key, Word>> pairs =
+  const std::vector<Hashed<K>> pairs =
       cursor.in_logs
           ? pairs_of_log(cursor.log, cursor)
           : pairs_of_bucket({&segment, cursor.bucket, &bucket_of(segment, cursor.bucket)});
   batch.clear();
   std::size_t next = 0;
   for (unsigned added = 0; next < pairs.size() && added < kShownAtOnce; ++next) {
-    const auto& [key, value] = pairs[next];
-    if (cursor.from && key < Key(*cursor.from)) continue;
-    if (!within(cursor, key)) continue;
+    const auto& [hash, key, value] = pairs[next];
+    if (!within(cursor, hash)) continue;
+    if (cursor.from && hash.bits == cursor.at && key < Key(*cursor.from)) continue;
     if (cursor.in_logs)
       cursor.of_logs.emplace_back(key);
     else if (std::binary_search(cursor.of_logs.begin(), cursor.of_logs.end(), key))
@@ -157,7 +181,8 @@ bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
   batch.own(pool_, values_, kShownAtOnce);
   pool_.require_usable();  // what was read may have been there before a sync failed
   if (batch.complete() && next == pairs.size()) return advance(cursor, segment);
-  cursor.from = K(batch.complete() ? pairs[next].first : batch.next_key());
+  cursor.from = K(batch.complete() ? pairs[next].key : batch.next_key());
+  cursor.at = hash_of(Key(*cursor.from)).bits;
   return true;
 }
 
