@@ -195,9 +195,7 @@ void Uno::free(void* block) {
     require_inside(block, 1);
     if (memory_used_ == memory_room()) extend(memory_, kMemoryBytes);
   });
-  std::uint64_t& entry = memory_at(memory_used_++);
-  pm().store(entry, pool_.offset(block) | kFreed);
-  pm().flush(&entry, sizeof entry);  // with the fence of flush()
+  pm().store(memory_at(memory_used_++), pool_.offset(block) | kFreed);
 }
 
 /// The part of a line that belongs to the same block as `offset`.
@@ -294,6 +292,12 @@ void Uno::flush(std::uint64_t reclaim_to) {
   for (const Line& line : lines_) pm().flush(pool_.at<std::byte>(line.offset), line.size);
   // Likewise.
   for (const auto& [block, size] : fresh_) pm().flush(pool_.at<std::byte>(block), size);
+  // Likewise. Here, and not where they were written: that may have been another thread, whose
+  // flushes this one's fence does not wait for.
+  for (std::uint64_t place = 0; place < memory_used_; place += kMemoryPerBlock) {
+    const std::uint64_t left = memory_used_ - place;
+    pm().flush(&memory_at(place), std::min<std::uint64_t>(left, kMemoryPerBlock) * sizeof left);
+  }
   // The index, and what it gave back, is durable before the undo records mean nothing.
   pm().fence();
   pm().store(header_.reclaim_to, reclaim_to);  // in the line of `flushed`, so not later than it
