@@ -79,8 +79,9 @@ static perdix_datum datum(perdix_kind wanted, uint64_t number, char* text) {
 /* The number of which a datum was made. Ends the program if it was made of none. */
 static uint64_t number_of(perdix_datum d) {
   if (d.kind == PERDIX_U64) return d.number;
-  char text[TEXT];
-  const uint64_t number = strtoull(d.data, NULL, 10);
+  char text[TEXT] = "";
+  memcpy(text, d.data, d.size < sizeof text ? d.size : sizeof text - 1); /* it has no end of its own */
+  const uint64_t number = strtoull(text, NULL, 10);
   const perdix_datum right = datum(PERDIX_BYTES, number, text);
   if (right.size != d.size || memcmp(right.data, d.data, d.size) != 0) {
     fprintf(stderr, "a string is damaged\n");
