@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include <perdix/fastfair.h>
+
 #include "health/name_of.h"
 #include "support/engines.h"
 #include "support/values.h"
@@ -224,13 +226,14 @@ TEST_P(Forks, LockIsTheOwnersAlone) {
   const pid_t owner = start([&] {
     auto pool = Pool::create(path_, options());
     AnyIndex index = open(pool);
-    std::uint64_t count = 0;
+    FastFair<std::uint64_t, std::string> filler(pool, "filler");
+    const std::string long_value(64 << 10, 'v');
+    std::uint64_t count = 0, fillers = 0;
     const auto grow = [&] {
+      put(index, count, count + 5000);
+      count += 5000;
       const std::uint64_t before = pool.info().size;
-      while (pool.info().size == before) {  // which costs more than many pairs
-        put(index, count, count + 5000);
-        count += 5000;
-      }
+      while (pool.info().size == before) filler.put(fillers++, long_value);
     };
     grow();
     expect_success(start([] {}));

@@ -105,6 +105,14 @@ BUGS = [
         BTREE,
     ),
     Bug(
+        "tips: what a plug-in has freed is not durable before the epoch's changes are",
+        UNO,
+        "    pm().flush(&memory_at(place), std::min<std::uint64_t>(left, kMemoryPerBlock) * sizeof "
+        "left);\n",
+        "",
+        HASH_STRINGS,
+    ),
+    Bug(
         "tips: a reclamation frees what is in use",
         UNO,
         "    if (mark != kFreed) return;\n",

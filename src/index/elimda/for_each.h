@@ -4,8 +4,8 @@
 // meanwhile has been seen up to a bucket, and its halves are seen from that bucket on.
 //
 // Pairs of a bucket are copied under a guard and shown without one (index/common/batch.h), in the
-// order of their hashes. So a large bucket can be shown in parts, also if its segment splits between
-// two of them: what was shown lies below one hash in both halves.
+// order of their hashes. So a large bucket can be shown in parts, also if its segment splits
+// between two of them: what was shown lies below one hash in both halves.
 #pragma once
 
 #include <algorithm>
@@ -94,8 +94,7 @@ auto Map<K, V>::pairs_of_bucket(const Place& place) const -> std::vector<Hashed<
 
 /// The keys of a log that a segment is responsible for, and what lookups find of them.
 template <class K, class V>
-auto Map<K, V>::pairs_of_log(unsigned log, const Cursor& cursor) const
-    -> std::vector<Hashed<K>> {
+auto Map<K, V>::pairs_of_log(unsigned log, const Cursor& cursor) const -> std::vector<Hashed<K>> {
   std::vector<Hashed<K>> pairs;
   const auto add = [&](Word word) {
     const Key key = keys_.view(word);
