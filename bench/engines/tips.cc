@@ -70,7 +70,8 @@ std::vector<Engine> tips_engines() {
           engine<tips::BTree>("a B+-tree"),
           engine<tips::Art>("an adaptive radix tree"),
           engine<tips::Clht>("a cache-line hash table"),
-          engine<tips::LfHash>("a lock-free hash table")};
+          engine<tips::LfHash>("a lock-free hash table"),
+          engine<tips::LfBst>("a lock-free binary search tree")};
 }
 
 }  // namespace perdix::bench

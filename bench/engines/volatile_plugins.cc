@@ -18,6 +18,7 @@
 #include "index/tips/indexes/btree.h"
 #include "index/tips/indexes/clht.h"
 #include "index/tips/indexes/hash_table.h"
+#include "index/tips/indexes/lfbst.h"
 #include "index/tips/indexes/lfhash.h"
 #include "ycsb/memory.h"
 #include "ycsb/worker.h"
@@ -180,7 +181,8 @@ std::vector<Engine> volatile_plugin_engines() {
           engine<plugged::BTree>("btree", "the B+-tree"),
           engine<plugged::Art>("art", "the adaptive radix tree", kOneThread),
           engine<plugged::Clht>("clht", "the cache-line hash table", kOneThread),
-          engine<plugged::LfHash>("lfhash", "the lock-free hash table", kOneThread)};
+          engine<plugged::LfHash>("lfhash", "the lock-free hash table", kOneThread),
+          engine<plugged::LfBst>("lfbst", "the lock-free binary search tree", kOneThread)};
 }
 
 }  // namespace perdix::bench

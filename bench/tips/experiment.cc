@@ -74,9 +74,9 @@ nlohmann::json to_json(const Config& config) {
 }  // namespace
 
 Config::Config() {
-  engines = known_engines({"tips:hash", "tips:lfhash", "tips:bst", "tips:btree", "tips:art",
-                           "tips:clht", "volatile:hash", "volatile:bst", "volatile:btree",
-                           "volatile:art", "sptree", "nbtree", "elimda"});
+  engines = known_engines({"tips:hash", "tips:lfhash", "tips:bst", "tips:lfbst", "tips:btree",
+                           "tips:art", "tips:clht", "volatile:hash", "volatile:bst",
+                           "volatile:btree", "volatile:art", "sptree", "nbtree", "elimda"});
 }
 
 std::vector<std::string> figure_names() { return names_of(experiments_of(Config())); }

@@ -77,6 +77,12 @@ struct LfHash {
   using Order = Unordered;
 };
 
+/// A lock-free binary search tree. Nothing balances it: it is for keys that come in no order.
+struct LfBst {
+  static constexpr std::string_view kEngine = "tips:lfbst";
+  using Order = Ordered;
+};
+
 /// What an index of the caller's own is called, as an argument of User: 1 to 19 visible ASCII
 /// characters.
 template <std::size_t kSize>

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <string_view>
 #include <type_traits>
@@ -83,6 +84,13 @@ struct IntegerKeys {
   static std::size_t mismatch(Word a, Word b) {
     return a == b ? kNoMismatch : static_cast<std::size_t>(std::countl_zero(a ^ b)) / 8;
   }
+
+  /// As StringKeys has them; a number needs no room.
+  static constexpr std::size_t kSeparatorHead = 0;
+  static std::size_t separator_bytes(Word, Word) { return 0; }
+  static Word separator(Word, Word high, void*) { return high; }
+  static bool is_separator_at(Word, const void*) { return true; }
+  static std::size_t separator_bytes(Word) { return 0; }
 };
 
 /// How words of string keys compare.
@@ -107,6 +115,26 @@ struct StringKeys {
         static_cast<std::size_t>(std::mismatch(x.begin(), end, y.begin()).first - x.begin());
     return at == shorter && x.size() == y.size() ? kNoMismatch : at;
   }
+
+  // A separator is a key of an index's own, which parts two others and outlives them: it is above
+  // `low` and not above `high`. It has a byte more than what these two begin with.
+
+  /// The room that it needs, which begins with so many bytes.
+  static constexpr std::size_t kSeparatorHead = sizeof(Bytes);
+  static std::size_t separator_bytes(Word low, Word high) {
+    return sizeof(Bytes) + mismatch(low, high) + 1;
+  }
+  static Word separator(Word low, Word high, void* room) {
+    const std::string_view bytes = view(high).substr(0, mismatch(low, high) + 1);
+    std::memcpy(new (room) Bytes{bytes.size()} + 1, bytes.data(), bytes.size());
+    return reinterpret_cast<Word>(room);
+  }
+  /// Whether there is one in a room of which the head may be read.
+  static bool is_separator_at(Word key, const void* room) {
+    constexpr std::size_t kMostBytes = 1U << 16;
+    return key == reinterpret_cast<Word>(room) && view(key).size() <= kMostBytes;
+  }
+  static std::size_t separator_bytes(Word key) { return sizeof(Bytes) + view(key).size(); }
 };
 
 /// What lookups ask of an index that was inspected, before they read a node: nothing.
@@ -155,6 +183,7 @@ class Inspector {
 struct TakenNodes {
   std::size_t bytes;
   unsigned count;
+  bool with_key = false;  ///< each has room for a separator too (StringKeys)
 };
 using PutTakes = std::array<TakenNodes, 5>;
 

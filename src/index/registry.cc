@@ -30,6 +30,7 @@ constexpr std::array kEngines = {
     pairs_engine<tips::OrderedMap>(tips::kArtEngine, {.ordered = true}),
     pairs_engine<tips::Map>(tips::kClhtEngine, {}),
     pairs_engine<tips::Map>(tips::kLfHashEngine, {}),
+    pairs_engine<tips::OrderedMap>(tips::kLfBstEngine, {.ordered = true}),
     points_engine<tips_of::Table>(tips_of::kEngineName, DataModel::container),
 };
 

@@ -16,6 +16,8 @@ CLHT = ("tips:clht:u64:u64", "tips:clht")
 CLHT_STRINGS = ("tips:clht:bytes:bytes", "tips:clht")
 LFHASH = ("tips:lfhash:u64:u64", "tips:lfhash")
 LFHASH_STRINGS = ("tips:lfhash:bytes:bytes", "tips:lfhash")
+LFBST = ("tips:lfbst:u64:u64", "tips:lfbst")
+LFBST_STRINGS = ("tips:lfbst:bytes:bytes", "tips:lfbst")
 # Indexes of users.
 SKIP_LIST = ("tips:user:skiplist:bytes:u64",)
 SKIP_LIST_FULL = ("tips:user:skiplist+full:bytes:u64",)
@@ -36,6 +38,7 @@ BTREE_H = "src/index/tips/indexes/btree.h"
 ART_H = "src/index/tips/indexes/art.h"
 CLHT_H = "src/index/tips/indexes/clht.h"
 LFHASH_H = "src/index/tips/indexes/lfhash.h"
+LFBST_H = "src/index/tips/indexes/lfbst.h"
 C_PLUGIN = "src/index/tips/c_plugin.cc"
 
 BUGS = [
@@ -471,6 +474,28 @@ BUGS = [
         "    exchange<Place*>(entry, place, nullptr);\n    pass_by",
         "    if (!{planted}) exchange<Place*>(entry, place, nullptr);\n    pass_by",
         LFHASH,
+    ),
+    Bug(
+        "tips: the lock-free tree exchanges an edge without an undo record",
+        LFBST_H,
+        "    return change(slot).compare_exchange_strong(from, to, std::memory_order_acq_rel);\n",
+        "    return ({planted} ? slot : change(slot))\n"
+        "        .compare_exchange_strong(from, to, std::memory_order_acq_rel);\n",
+        LFBST,
+    ),
+    Bug(
+        "tips: the lock-free tree leaks the node above an erased leaf",
+        LFBST_H,
+        "    Release()(way.node);\n",
+        "",
+        LFBST_STRINGS,
+    ),
+    Bug(
+        "tips: the lock-free tree leaks an erased leaf",
+        LFBST_H,
+        "    release((ends ? *way.slot : other).load(std::memory_order_relaxed));\n",
+        "",
+        LFBST,
     ),
     Bug(
         "tips: a lookup trusts a walk that an unlinking has met",

@@ -12,6 +12,7 @@
 
 #include "index/tips/indexes/art.h"
 #include "index/tips/indexes/clht.h"
+#include "index/tips/indexes/lfbst.h"
 #include "index/tips/indexes/lfhash.h"
 #include "index/tips/test_tips.h"
 #include "util/random.h"
@@ -137,7 +138,8 @@ class ConcurrentIndex : public ::testing::Test {
 using Cases = ::testing::Types<
     Case<Art<Kept, DenseKeys>, DenseKeys>, Case<Art<Kept, NestedKeys>, NestedKeys>,
     Case<Clht<Kept, DenseKeys>, DenseKeys>, Case<Clht<Kept, NestedKeys>, NestedKeys>,
-    Case<LfHash<Kept, DenseKeys>, DenseKeys>, Case<LfHash<Kept, NestedKeys>, NestedKeys>>;
+    Case<LfHash<Kept, DenseKeys>, DenseKeys>, Case<LfHash<Kept, NestedKeys>, NestedKeys>,
+    Case<LfBst<Kept, DenseKeys>, DenseKeys>, Case<LfBst<Kept, NestedKeys>, NestedKeys>>;
 TYPED_TEST_SUITE(ConcurrentIndex, Cases);
 
 TYPED_TEST(ConcurrentIndex, IsReadWhileItIsWritten) {
@@ -197,8 +199,10 @@ TYPED_TEST(ConcurrentIndex, IsEmptiedWhileItIsWritten) {
 
 template <class Case>
 class OrderedPlugin : public ConcurrentIndex<Case> {};
-using OrderedCases = ::testing::Types<Case<Art<Kept, DenseKeys>, DenseKeys>,
-                                      Case<Art<Kept, NestedKeys>, NestedKeys>>;
+using OrderedCases =
+    ::testing::Types<Case<Art<Kept, DenseKeys>, DenseKeys>, Case<Art<Kept, NestedKeys>, NestedKeys>,
+                     Case<LfBst<Kept, DenseKeys>, DenseKeys>,
+                     Case<LfBst<Kept, NestedKeys>, NestedKeys>>;
 TYPED_TEST_SUITE(OrderedPlugin, OrderedCases);
 
 // From each key on, whether it is there or not, and up to it.

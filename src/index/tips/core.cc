@@ -60,8 +60,11 @@ Need Core::need_of(const Entry& entry) const {
   if (entry.operation() != Operation::put) return need;
   if (kinds_.key == Kind::bytes) need.add(sizeof(Bytes) + entry.key().size(), 1);
   if (kinds_.value == Kind::bytes) need.add(sizeof(Bytes) + entry.value().size(), 1);
+  // A separator has the length of a key and a byte more than the key.
+  const std::uint64_t separator =
+      kinds_.key == Kind::bytes ? sizeof(Bytes) + entry.key().size() + 1 : 0;
   for (const TakenNodes& nodes : plugin_.put_takes)
-    if (nodes.count > 0) need.add(nodes.bytes, nodes.count);
+    if (nodes.count > 0) need.add(nodes.bytes + (nodes.with_key ? separator : 0), nodes.count);
   return need;
 }
 

@@ -14,6 +14,7 @@
 #include "index/tips/indexes/btree.h"
 #include "index/tips/indexes/clht.h"
 #include "index/tips/indexes/hash_table.h"
+#include "index/tips/indexes/lfbst.h"
 #include "index/tips/indexes/lfhash.h"
 #include "util/hash.h"
 
@@ -44,8 +45,8 @@ constexpr Both<Index> both(std::string_view name) {
 }
 
 constexpr std::tuple kPlugins = {
-    both<HashTable>("hash"), both<Bst>("bst"),   both<BTree>("btree"),
-    both<Art>("art"),        both<Clht>("clht"), both<LfHash>("lfhash"),
+    both<HashTable>("hash"), both<Bst>("bst"),       both<BTree>("btree"), both<Art>("art"),
+    both<Clht>("clht"),      both<LfHash>("lfhash"), both<LfBst>("lfbst"),
 };
 
 bool is_user_name(std::string_view name) { return name.starts_with(kUserPrefix); }

@@ -110,6 +110,7 @@ using OpenedIndexes = ::testing::Types<
     Integers<perdix::tips::Hash>, Strings<perdix::tips::Hash>, Integers<perdix::tips::Bst>,
     Strings<perdix::tips::Bst>, Integers<perdix::tips::BTree>, Strings<perdix::tips::BTree>,
     Integers<perdix::tips::Art>, Strings<perdix::tips::Art>, Integers<perdix::tips::Clht>,
-    Strings<perdix::tips::Clht>, Integers<perdix::tips::LfHash>, Strings<perdix::tips::LfHash>>;
+    Strings<perdix::tips::Clht>, Integers<perdix::tips::LfHash>, Strings<perdix::tips::LfHash>,
+    Integers<perdix::tips::LfBst>, Strings<perdix::tips::LfBst>>;
 
 }  // namespace perdix::detail::index::tips

@@ -109,8 +109,24 @@ struct LfHashTraits {
   };
 };
 
+struct LfBstTraits {
+  template <Storable K, Storable V>
+  using Index = Tips<perdix::tips::LfBst, K, V>;
+
+  static constexpr EngineTraits kTraits = {
+      .engine = kLfBstEngine,
+      .full = 8,  // each leaf has one pair, so any few will do
+      .most = 8,
+      .joinable = 6,
+      .fills = {0, 1, 2, 3, 5, 8, 16, 32, 64, 100, 180},
+      .crowds = nullptr,
+      .uses_background = true,
+      .magic = {},
+  };
+};
+
 /// More than one engine, which the list of all engines takes one by one.
-using TestTraits =
-    std::tuple<HashTraits, BstTraits, BTreeTraits, ArtTraits, ClhtTraits, LfHashTraits>;
+using TestTraits = std::tuple<HashTraits, BstTraits, BTreeTraits, ArtTraits, ClhtTraits,
+                              LfHashTraits, LfBstTraits>;
 
 }  // namespace perdix::detail::index::tips

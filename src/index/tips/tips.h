@@ -13,5 +13,6 @@ inline constexpr std::string_view kBTreeEngine = "tips:btree";
 inline constexpr std::string_view kArtEngine = "tips:art";
 inline constexpr std::string_view kClhtEngine = "tips:clht";
 inline constexpr std::string_view kLfHashEngine = "tips:lfhash";
+inline constexpr std::string_view kLfBstEngine = "tips:lfbst";
 
 }  // namespace perdix::detail::index::tips

@@ -19,6 +19,7 @@
 #include "index/tips/indexes/btree.h"
 #include "index/tips/indexes/clht.h"
 #include "index/tips/indexes/hash_table.h"
+#include "index/tips/indexes/lfbst.h"
 #include "index/tips/indexes/lfhash.h"
 #include "index/tips/scaling.h"
 #include "index/tips/test_tips.h"
@@ -278,8 +279,9 @@ TEST_F(TipsTest, AFullPoolKeepsWhatItHasTaken) {
 
 template <class Plugin>
 class EmptiedIndex : public TipsTest {};
-using Plugins = ::testing::Types<perdix::tips::Hash, perdix::tips::Bst, perdix::tips::Art,
-                                 perdix::tips::BTree, perdix::tips::Clht, perdix::tips::LfHash>;
+using Plugins =
+    ::testing::Types<perdix::tips::Hash, perdix::tips::Bst, perdix::tips::Art, perdix::tips::BTree,
+                     perdix::tips::Clht, perdix::tips::LfHash, perdix::tips::LfBst>;
 TYPED_TEST_SUITE(EmptiedIndex, Plugins);
 
 TYPED_TEST(EmptiedIndex, GivesItsSpaceBack) {
@@ -402,7 +404,8 @@ template <class Index>
 class VolatileIndex : public ::testing::Test {};
 using Indexes = ::testing::Types<HashTable<Volatile, IntegerKeys>, Bst<Volatile, IntegerKeys>,
                                  BTree<Volatile, IntegerKeys>, Art<Volatile, IntegerKeys>,
-                                 Clht<Volatile, IntegerKeys>, LfHash<Volatile, IntegerKeys>>;
+                                 Clht<Volatile, IntegerKeys>, LfHash<Volatile, IntegerKeys>,
+                                 LfBst<Volatile, IntegerKeys>>;
 TYPED_TEST_SUITE(VolatileIndex, Indexes);
 
 /// What such an index leaves.
@@ -468,7 +471,8 @@ template <class Index>
 class CountedIndex : public ::testing::Test {};
 using CountedIndexes = ::testing::Types<HashTable<Counted, CrowdedKeys>, Bst<Counted, IntegerKeys>,
                                         BTree<Counted, CrowdedKeys>, Art<Counted, IntegerKeys>,
-                                        Clht<Counted, CrowdedKeys>, LfHash<Counted, CrowdedKeys>>;
+                                        Clht<Counted, CrowdedKeys>, LfHash<Counted, CrowdedKeys>,
+                                        LfBst<Counted, IntegerKeys>>;
 TYPED_TEST_SUITE(CountedIndex, CountedIndexes);
 
 // Else an operation might find no room for an undo record between two stores.
