@@ -7,6 +7,7 @@
 //   reserve.h        space for the replay of what is logged
 //   core.cc          lookups and writes
 //   write_through.cc puts for which there is no reserve
+//   workers.h        the threads that replay together, and scaling.h how many
 //   replay.cc        from the logs into the plug-in; reclamation of the logs
 //   recovery.cc      what happens on open: creation, recovery; destruction
 //   inspection.cc    whether the index is one, after it was opened
@@ -45,6 +46,7 @@
 #include "index/tips/scaling.h"
 #include "index/tips/settings.h"
 #include "index/tips/uno.h"
+#include "index/tips/workers.h"
 #include "pool/background.h"
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
@@ -262,6 +264,7 @@ class Core {
   mutable std::mutex replaying_;          // guards what follows
   mutable std::vector<Entry*> deferred_;  // there was no space for them; oldest first
   mutable Scaling scaling_{settings_.options.least_workers, most_workers(settings_.options)};
+  mutable Workers workers_;
   mutable std::uint64_t replays_ = 0, workers_used_ = 0;
   mutable std::uint64_t reclamations_ = 0, most_waiting_ = 0;
   mutable std::uint64_t cut_to_ = 0;               // what is replayed: records up to this number

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include <perdix/error.h>
@@ -141,23 +139,13 @@ void Core::work(Share& share) const noexcept {
 /// With replaying_. By several threads, this one among them.
 void Core::replay_together(std::span<Entry* const> entries, unsigned workers) const {
   std::vector<Share> shares;
-  std::vector<std::thread> threads;
   try {
     shares = share_out(entries, workers);
-    threads.reserve(workers);
   } catch (...) {
     deferred_.insert(deferred_.end(), entries.begin(), entries.end());  // there is room
     throw;
   }
-  for (unsigned i = 1; i < workers; ++i) {
-    try {
-      threads.emplace_back([this, &share = shares[i]] { work(share); });
-    } catch (const std::system_error&) {  // no thread is to be had: its share is done here
-      work(shares[i]);
-    }
-  }
-  work(shares[0]);
-  for (std::thread& thread : threads) thread.join();
+  workers_.run(workers, [&](unsigned i) { work(shares[i]); });
   std::exception_ptr failure;
   for (const Share& share : shares)
     if (share.failure) failure = share.failure;

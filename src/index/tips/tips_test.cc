@@ -2,7 +2,9 @@
 // outside of a ring, indexes that grow, and what opening finds after a process has died.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <barrier>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -23,6 +25,7 @@
 #include "index/tips/indexes/lfhash.h"
 #include "index/tips/scaling.h"
 #include "index/tips/test_tips.h"
+#include "index/tips/workers.h"
 #include "pm/test_files.h"
 #include "pool/pool_core.h"
 #include "util/random.h"
@@ -629,6 +632,23 @@ TEST(CacheTest, FindsAKeyWhileItsEntryIsReplaced) {
     EXPECT_EQ(missed, 0U);
   }
   reclaimer.drain();
+}
+
+TEST(WorkersTest, EachTaskOfARoundIsDoneOnce) {
+  Workers workers;
+  std::array<std::atomic<unsigned>, 5> done{};
+  for (unsigned round = 1; round <= 2000; ++round) {
+    const unsigned count = 1 + round % done.size();
+    for (auto& times : done) times = 0;
+    workers.run(count, [&](unsigned i) { done[i].fetch_add(1); });
+    for (unsigned i = 0; i < done.size(); ++i) ASSERT_EQ(done[i].load(), i < count ? 1U : 0U) << i;
+  }
+}
+
+TEST(WorkersTest, TasksOfARoundRunAtOnce) {
+  Workers workers;
+  std::barrier all(3);
+  workers.run(3, [&](unsigned) { all.arrive_and_wait(); });
 }
 
 }  // namespace
