@@ -390,7 +390,7 @@ TEST_P(FailedSync, NobodyIsToldWhatIsLost) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, FailedSync, ::testing::ValuesIn(index_types()), name_of);
+INSTANTIATE_TEST_SUITE_P(Engines, FailedSync, ::testing::ValuesIn(few_index_types()), name_of);
 
 }  // namespace
 }  // namespace perdix::test

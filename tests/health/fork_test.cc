@@ -404,7 +404,7 @@ TEST_P(Forks, BareForkIsNoticedToo) {
   expect_pairs(index, kPairs);
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, Forks, ::testing::ValuesIn(index_types()), name_of);
+INSTANTIATE_TEST_SUITE_P(Engines, Forks, ::testing::ValuesIn(few_index_types()), name_of);
 
 }  // namespace
 }  // namespace perdix::test

@@ -122,7 +122,7 @@ TEST_P(ThreadLimit, IndexesWorkWithoutThreads) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, ThreadLimit, ::testing::ValuesIn(index_types()), name_of);
+INSTANTIATE_TEST_SUITE_P(Engines, ThreadLimit, ::testing::ValuesIn(few_index_types()), name_of);
 
 }  // namespace
 }  // namespace perdix::test

@@ -88,4 +88,15 @@ std::span<const IndexType> index_types() {
   return types;
 }
 
+std::vector<IndexType> few_index_types() {
+  const auto is_left_out = [](const IndexType& type) {
+    return type.engine.starts_with("tips:") && type.engine != "tips:hash" &&
+           type.engine != "tips:btree" && type.key_kind != type.value_kind;
+  };
+  const std::span<const IndexType> all = index_types();
+  std::vector<IndexType> few(all.begin(), all.end());
+  std::erase_if(few, is_left_out);
+  return few;
+}
+
 }  // namespace perdix::test

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "support/any_index.h"
 
@@ -32,5 +33,9 @@ struct IndexType {
 
 /// All of them, engine by engine. Thread-safe.
 std::span<const IndexType> index_types();
+
+/// All but mixed kinds of most indexes of Tips: kinds are the framework's, which is the same in all
+/// of these. For suites in which a case takes seconds.
+std::vector<IndexType> few_index_types();
 
 }  // namespace perdix::test
