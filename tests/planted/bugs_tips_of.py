@@ -82,9 +82,8 @@ BUGS = [
         PAGES,
         FLUSH,
         "    for (std::uint64_t at = 0; at < kPage; at += pm::kLineSize)\n"
-        "      if (!{planted} || std::memcmp(dirty.range(*this).page(dirty.page) + at,\n"
-        "                                    dirty.range(*this).copy(dirty.page) + at,\n"
-        "                                    pm::kLineSize) != 0)\n"
+        "      if (std::memcmp(dirty.range(*this).page(dirty.page) + at,\n"
+        "                      dirty.range(*this).copy(dirty.page) + at, pm::kLineSize) != 0)\n"
         "        pm().flush(dirty.range(*this).page(dirty.page) + at, pm::kLineSize);\n",
         ("tips_of:map_of_strings", "tips_of"),
     ),
@@ -92,7 +91,7 @@ BUGS = [
         "tips_of: only the first dirty page is flushed",
         PAGES,
         FLUSH,
-        "    if (!{planted} || &dirty == dirty_.data())\n"
+        "    if (&dirty == dirty_.data())\n"
         "      pm().flush(dirty.range(*this).page(dirty.page), kPage);\n",
         MAP,
     ),

@@ -163,11 +163,28 @@ def write(path, content):
         path.write_bytes(content)
 
 
-def copy_sources(tree):
-    """Brings the copy up to date, bugs included."""
+def bugs_by_file():
+    """(number, bug) of each file that has some."""
     bugs_of = collections.defaultdict(list)
     for number, bug in enumerate(BUGS):
         bugs_of[bug.path].append((number, bug))
+    return bugs_of
+
+
+def collisions():
+    """What is said of files whose bugs can't be planted beside each other."""
+    said = []
+    for path, bugs in bugs_by_file().items():
+        try:
+            plant((ROOT / path).read_text(), bugs)
+        except RuntimeError as collision:
+            said.append(f"{path}: {collision}")
+    return said
+
+
+def copy_sources(tree):
+    """Brings the copy up to date, bugs included."""
+    bugs_of = bugs_by_file()
     listed = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True
     )
@@ -368,9 +385,12 @@ def main():
     wrong = misfits()
     for bug in wrong:
         print(f"does not fit {bug.path}: {bug.name}")
-    if arguments.check or wrong:
+    collided = [] if wrong else collisions()
+    for collision in collided:
+        print(collision)
+    if arguments.check or wrong or collided:
         print(f"{len(BUGS) - len(wrong)} of {len(BUGS)} planted bugs fit the sources")
-        return 1 if wrong else 0
+        return 1 if wrong or collided else 0
     return run(arguments)
 
 
