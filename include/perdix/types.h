@@ -83,14 +83,16 @@ struct TipsOptions {
   double cache_share = 0.25;
 
   /// The same as a number, for an index that grows while it is open or is larger: the larger room
-  /// counts. At most 2^32. The opening makes room for all: about 3 bytes for each.
+  /// counts. At most 2^32. The opening makes room for all: 16 bytes for each of the first million,
+  /// 3 for each of more than five.
   std::uint64_t cached_pairs = 0;
 
   /// Entries of a chain of the cache before those that were replayed leave it: from 1 to 64.
   std::uint32_t chain = 5;
 
   /// Bytes of each of the eight operational logs, which writers wait for when they are full: a
-  /// power of two from 256 KiB to 256 MiB. Of an index that is created; others keep theirs.
+  /// power of two from 256 KiB to 256 MiB. Of an index that is created; others keep theirs. The
+  /// cache takes half of that in DRAM, at most 16 MiB, so that its chains stay short.
   std::uint32_t log_bytes = std::uint32_t{256} << 10;
 
   /// Records of the undo log, of a cache line each, behind which the logs are reclaimed: from 320

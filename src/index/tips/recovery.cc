@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 #include <chrono>
 #include <string_view>
@@ -61,16 +62,26 @@ std::uint64_t bytes_with(const Plugin& plugin) {
                           pool.path().string(), plugin.name, bytes, plugin.object_bytes));
 }
 
-/// Full chains have the room that was asked for.
-Cache::Size cache_size(const TipsOptions& options, std::uint64_t pairs) {
+unsigned bits_for(std::uint64_t buckets, unsigned least, unsigned most) {
+  return std::clamp(static_cast<unsigned>(std::bit_width(buckets - 1)), least, most);
+}
+
+/// The budget has the room that was asked for, as chains of full length have it. There is a bucket
+/// for each pair of that, and for each write that may wait in two full logs, as far as an opening
+/// takes no longer for that: each entry of a chain that is walked is a miss of the CPU's caches.
+Cache::Size cache_size(const TipsOptions& options, std::uint64_t pairs, std::uint64_t ring_bytes) {
   constexpr std::uint64_t kBytesOfAnEntry =
       128;  // of short keys and values; of others there are fewer
   const auto share = static_cast<std::uint64_t>(options.cache_share * static_cast<double>(pairs));
   const std::uint64_t most = std::uint64_t{options.chain} << kMostBitsOfShare;
   const std::uint64_t wanted = std::max(std::min(share, most), options.cached_pairs);
-  unsigned bits = kLeastCacheBits;
-  while (bits < kMostCacheBits && std::uint64_t{options.chain} << bits < wanted) ++bits;
-  return {bits, options.chain, (std::uint64_t{options.chain} << bits) * kBytesOfAnEntry};
+  const std::uint64_t chains = (wanted + options.chain - 1) / options.chain;
+  const unsigned chain_bits =
+      bits_for(std::max<std::uint64_t>(chains, 1), kLeastCacheBits, kMostCacheBits);
+  const std::uint64_t waiting = 2 * ring_bytes / kRecordAlignment;
+  const unsigned bits = bits_for(std::max({wanted, waiting, std::uint64_t{1}}), chain_bits,
+                                 std::max(chain_bits, kMostBitsOfShare));
+  return {bits, options.chain, (std::uint64_t{options.chain} << chain_bits) * kBytesOfAnEntry};
 }
 
 }  // namespace
@@ -178,7 +189,8 @@ void Core::recover() {
   plugin_.renew_locks(index_);
   report_index();
   inspect_if_small();
-  cache_.emplace(pool_.reclaimer(), cache_size(settings_.options, plugin_.size(index_)));
+  cache_.emplace(pool_.reclaimer(),
+                 cache_size(settings_.options, plugin_.size(index_), pm::load(header_.ring_bytes)));
   logs_.recover([this](const LoggedWrite& write) { recover_entry(write); });
   if (settings_.writes) retry_when_full(pool_, [&] { logs_.make_first_ring(); });
   replayed_to_ = pm::load(header_.reclaimed);
