@@ -79,8 +79,8 @@ Cache::Size cache_size(const TipsOptions& options, std::uint64_t pairs, std::uin
   const unsigned chain_bits =
       bits_for(std::max<std::uint64_t>(chains, 1), kLeastCacheBits, kMostCacheBits);
   const std::uint64_t waiting = 2 * ring_bytes / kRecordAlignment;
-  const unsigned bits = bits_for(std::max({wanted, waiting, std::uint64_t{1}}), chain_bits,
-                                 std::max(chain_bits, kMostBitsOfShare));
+  const unsigned bits =
+      bits_for(std::max(wanted, waiting), chain_bits, std::max(chain_bits, kMostBitsOfShare));
   return {bits, options.chain, (std::uint64_t{options.chain} << chain_bits) * kBytesOfAnEntry};
 }
 
