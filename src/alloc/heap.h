@@ -66,6 +66,8 @@ class Heap {
     return learn_span_at(offset);
   }
 
+  const void* address(Offset offset) const noexcept { return &view_.at<std::byte>(offset); }
+
   /// Asks for what is known of the span that covers an offset, and for its bitmap.
   void prefetch(Offset offset) const noexcept {
     const std::uint64_t chunk = chunk_of(offset);

@@ -95,6 +95,7 @@ std::size_t Lane::settle(std::size_t count) {
   std::size_t settled = 0;
   std::uint64_t entry = 0;
   while (settled < count && limbo_.pop(entry, reclaimer_)) {
+    pm::on_reclaimed(heap_.address(entry & kOffsetMask));
     make_available(entry & kOffsetMask, slot_of(entry));
     ++settled;
   }

@@ -9,6 +9,15 @@
 #include "pm/access.h"
 
 namespace perdix::detail::alloc {
+namespace {
+
+std::uint64_t bytes_of(const Block& block, const BlockRef& object) {
+  if (block.span != nullptr) return block.span->geometry().size;
+  return is_large(object.offset) ? object.units * kChunkSize - kLargeHeader
+                                 : object.units * kSpanSize;
+}
+
+}  // namespace
 
 Session::~Session() {
   if (lane_ == nullptr) return;
@@ -95,18 +104,19 @@ void Session::commit_when(const std::uint64_t& word, std::uint64_t mask, std::ui
   }
 }
 
-void Session::commit(const pm::Change& change) {
+void Session::make_durable(const pm::Change& change) {
   const pm::Persister& pm = calloc_->pm_;
   commit_when(*change.word, change.mask, change.value);
-  if (pm.commits_as_one()) return commit_as_one({&change, 1});
+  if (pm.commits_as_one()) return make_durable_as_one({&change, 1});
   log();
   pm.store(*change.word, change.of(pm::load(*change.word)));  // the commit
-  pm.flush(change.word, sizeof *change.word);  // finish() fences, if nothing is freed (rule R3)
+  // end_record() fences, if nothing is freed (rule R3).
+  pm.flush(change.word, sizeof *change.word);
   if (lane_->operation.record.freed.size() > 0) pm.fence();  // before marks say that it is free
-  finish();
+  end_record();
 }
 
-void Session::commit_as_one(std::span<const pm::Change> changes) {
+void Session::make_durable_as_one(std::span<const pm::Change> changes) {
   pm::Changes all;
   for (const pm::Change& change : changes) all.add(change);
   add_marks(all);
@@ -118,6 +128,10 @@ void Session::commit_as_one(std::span<const pm::Change> changes) {
       if (block.units != 0) calloc_->marks_.wrote(block);
     }
   }
+}
+
+/// Of an operation that is durable, with its marks.
+void Session::end() {
   remember();
   reset();
 }
@@ -176,15 +190,13 @@ bool Session::committed() const {
          record.expected;
 }
 
-void Session::finish() {
+void Session::end_record() {
   assert(lane_->operation.logged);
   mark();
   // The marks, and the caller's stores of an operation without commit word, must be durable when
   // the record is gone.
   calloc_->pm_.fence();
   clear_record(calloc_->pm_, lane_->layout().record);
-  remember();
-  reset();
 }
 
 /// Marks the blocks of a committed operation in PM. Flushed, not fenced.
@@ -222,8 +234,14 @@ void Session::remember() {
   }
   for (unsigned i = 0; i < operation.record.freed.size(); ++i) {
     const Block& block = operation.freed[i];
-    block.unread ? lane_->freed_unread(block.offset, block.slot)
-                 : lane_->freed(block.offset, block.slot);
+    if (block.unread) {
+      lane_->freed_unread(block.offset, block.slot);
+    } else {
+      lane_->freed(block.offset, block.slot);
+      pm::on_retired(&calloc_->view_.at<std::byte>(block.offset),
+                     bytes_of(block, operation.record.freed[i]));
+      pm::on_step("alloc: a freed block waits for its readers");
+    }
   }
 }
 

@@ -25,9 +25,10 @@
 //       (published): finish() marks them free, which recovery doesn't take back. Without any,
 //       publishing would fence for nothing: finish() fences before it drops the record, and until
 //       then recovery frees what is reserved if the commit is not in PM.
-//   R4. A block that is freed is out of reach of new readers once the operation has committed. It
-//       is used again only after a grace period of the pool's Reclaimer, or, by free_unread(), at
-//       once.
+//   R4. A block that is freed is out of reach of new readers when the operation ends: not by the
+//       commit alone, if readers come to it by what lies in DRAM. That is what `unlink` is for: it
+//       runs when the commit is durable, and the grace period begins after it. By free_unread() a
+//       block is used again at once.
 //   R5. A block is freed once, by one operation.
 //
 // A Session is the exclusive use of a lane; it belongs to one thread at a time. Hold it for one
@@ -75,10 +76,27 @@ class Session {
   /// flushed before, new blocks among it, is durable before the change. Throws corrupt as
   /// commit_when(). Cost: as log(), a publish if blocks are freed, and finish(); a single sync in
   /// the page_cache domain.
-  void commit(const pm::Change& change);
+  void commit(const pm::Change& change) {
+    commit(change, [] {});
+  }
+  /// Calls unlink(), which throws nothing, in between (R4).
+  template <class Unlink>
+  void commit(const pm::Change& change, Unlink unlink) {
+    make_durable(change);
+    unlink();
+    end();
+  }
 
   /// Where pm.commits_as_one(): the same by several changes. Never throws.
-  void commit_as_one(std::span<const pm::Change> changes);
+  void commit_as_one(std::span<const pm::Change> changes) {
+    commit_as_one(changes, [] {});
+  }
+  template <class Unlink>
+  void commit_as_one(std::span<const pm::Change> changes, Unlink unlink) {
+    make_durable_as_one(changes);
+    unlink();
+    end();
+  }
 
   /// Whether finish() or cancel() is still to come.
   bool logged() const noexcept;
@@ -105,7 +123,16 @@ class Session {
   /// After the commit: marks the blocks in PM, then drops the record, durably. What this thread has
   /// flushed is durable before the record is gone. Cost: a line per block, most of them hot, and
   /// the record's; two fences.
-  void finish();
+  void finish() {
+    finish([] {});
+  }
+  /// Calls unlink(), which throws nothing, before the grace period of what is freed begins (R4).
+  template <class Unlink>
+  void finish(Unlink unlink) {
+    end_record();
+    unlink();
+    end();
+  }
 
   /// Instead of the commit, after log(): takes everything back. Cost: a line and a fence; one more
   /// of each with undo().
@@ -118,6 +145,10 @@ class Session {
   Offset reserve_small(std::uint64_t bytes);
   Offset reserve_object(std::uint64_t bytes);
   bool committed() const;
+  void make_durable(const pm::Change& change);
+  void make_durable_as_one(std::span<const pm::Change> changes);
+  void end_record();
+  void end();
   void mark();
   void add_marks(pm::Changes& changes) const;
   void remember();

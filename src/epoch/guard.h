@@ -22,13 +22,17 @@ __attribute__((no_sanitize("alignment"))) static inline int _urcu_bp_read_ongoin
 #include <urcu/static/urcu-bp.h>
 
 #include "epoch/tsan.h"
+#include "pm/probe.h"
 
 namespace perdix::detail::epoch {
 
 class Guard {
  public:
   // Inlined: after a few uses in a file, compilers would decide otherwise.
-  [[gnu::always_inline]] Guard() noexcept { _urcu_bp_read_lock(); }
+  [[gnu::always_inline]] Guard() noexcept {
+    if (pm::kInstrumented && !held()) pm::on_section();
+    _urcu_bp_read_lock();
+  }
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 

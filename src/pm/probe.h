@@ -68,6 +68,12 @@ class Probe {
   /// Whether what is freed may be used again at a time that the clock decides; if not, only a call
   /// that waits for it brings that about, so that a run can be repeated.
   virtual bool allows_background_reclamation() { return true; }
+  /// The calling thread begins a section (epoch::Guard) that is in no other one.
+  virtual void on_section() noexcept {}
+  /// A block is free, but may be read by sections that have begun before.
+  virtual void on_retired(const void* /*p*/, std::size_t /*n*/) {}
+  /// The block that begins there may be used again: these sections have ended.
+  virtual void on_reclaimed(const void* /*p*/) {}
   /// A pool is mapped: offset 0 is at `base`, and it may grow to `n` bytes.
   virtual void on_map(const void* /*base*/, std::size_t /*n*/) {}
 };
@@ -109,6 +115,15 @@ inline void on_step(const char* name) {
 inline std::uint64_t limit(const char* name, std::uint64_t limit) {
   Probe* probe = installed_probe();
   return probe == nullptr ? limit : probe->on_limit(name, limit);
+}
+inline void on_section() noexcept {
+  if (Probe* probe = installed_probe()) probe->on_section();
+}
+inline void on_retired(const void* p, std::size_t n) {
+  if (Probe* probe = installed_probe()) probe->on_retired(p, n);
+}
+inline void on_reclaimed(const void* p) {
+  if (Probe* probe = installed_probe()) probe->on_reclaimed(p);
 }
 inline void on_map(const void* base, std::size_t n) {
   if (Probe* probe = installed_probe()) probe->on_map(base, n);
@@ -159,6 +174,9 @@ inline void on_stream(const void*, std::size_t) {}
 inline void before_write(const void*, std::size_t) {}
 inline void on_step(const char*) {}
 inline std::uint64_t limit(const char*, std::uint64_t limit) { return limit; }
+inline void on_section() noexcept {}
+inline void on_retired(const void*, std::size_t) {}
+inline void on_reclaimed(const void*) {}
 inline void on_map(const void*, std::size_t) {}
 inline std::uint64_t on_draw(std::uint64_t random) { return random; }
 inline bool background_reclamation() { return true; }

@@ -47,9 +47,11 @@ KINDS = {
     ),
 }
 KINDS["art"] = KINDS["sptree"]
+KINDS["alloc"] = (f"--engine sptree {STRINGS} --dram-budget 0",)
 
 # What must be reached.
 STEPS = """
+alloc: a freed block waits for its readers
 art: a node goes
 art: a node grows
 art: a prefix grows

@@ -67,8 +67,8 @@ BUGS = [
         "elimda: a string's reference counts before it is durable",
         ELIM_INSERT,
         "      pm().flush(&pair, sizeof pair);  // durable before the commit, by its fence\n"
-        "      commit(session, bit);\n",
-        "      commit(session, bit);\n",
+        "      commit(session, bit, [] {});\n",
+        "      commit(session, bit, [] {});\n",
         ELIM_STRINGS,
     ),
     Bug(
@@ -89,8 +89,13 @@ BUGS = [
     Bug(
         "elimda: an erase leaves the pair in the backup log",
         ELIM_MODIFY,
-        "  if (backup_.counts(ref)) {\n    kill(",
-        "  if (backup_.counts(ref) && !{planted}) {\n    kill(",
+        "  kill({&backup_.word(ref), backup_.bit(ref), 0},\n"
+        "       {place.bucket->d_key(i), place.bucket->d_value(i)}, "
+        "[&] { place.bucket->d_kill(i); });\n",
+        "  if ({planted}) return place.bucket->d_kill(i);\n"
+        "  kill({&backup_.word(ref), backup_.bit(ref), 0},\n"
+        "       {place.bucket->d_key(i), place.bucket->d_value(i)}, "
+        "[&] { place.bucket->d_kill(i); });\n",
         ELIM,
     ),
     Bug(
@@ -98,8 +103,8 @@ BUGS = [
         ELIM_MODIFY,
         "  kill({&table_.live_word(place.segment->offset, place.at, slot), "
         "PmTable::live_bit(slot), 0},\n"
-        "       {pm::load(pair.key), pm::load(pair.value)});\n"
-        "  place.bucket->kill_entry(code_, entry);\n",
+        "       {pm::load(pair.key), pm::load(pair.value)}, "
+        "[&] { place.bucket->kill_entry(code_, entry); });\n",
         "  place.bucket->kill_entry(code_, entry);\n",
         ELIM,
     ),
@@ -159,7 +164,7 @@ BUGS = [
     Bug(
         "elimda: what a split took from the backup log stays there",
         ELIM_SMO,
-        "  for (Half& half : halves) clear_in_backup(half.written);\n",
+        "    for (Half& half : halves) clear_in_backup(half.written);\n",
         "",
         ELIM,
     ),

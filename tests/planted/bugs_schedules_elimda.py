@@ -1,7 +1,15 @@
 """Bugs of ElimDa that take several threads at one key or one log, which the schedule fuzzer must
 notice."""
 
-from bug import ELIM_INSERT, ELIM_MODIFY, ELIM_RELOCATE, ELIM_SEARCH, Bug, schedules
+from bug import (
+    ELIM_INSERT,
+    ELIM_MODIFY,
+    ELIM_RELOCATE,
+    ELIM_SEARCH,
+    ELIM_SMO,
+    Bug,
+    schedules,
+)
 
 
 def kinds(more, domain="cpu_cache"):
@@ -12,6 +20,7 @@ ANY = kinds("")
 FULL = kinds(" --beginning full") + ANY
 CONTESTED = kinds(" --beginning contested") + kinds(" --beginning contested-full") + ANY
 VOLATILE = kinds("", "memory_controller")
+STRINGS = kinds(" --keys bytes --values bytes") + VOLATILE
 
 BUGS = [
     Bug(
@@ -77,8 +86,8 @@ BUGS = [
     Bug(
         "schedules: elimda: an erase does not see what is in flight",
         ELIM_MODIFY,
-        "    any |= kill_in_flight(log, key, hash);\n",
-        "    if (!{planted}) any |= kill_in_flight(log, key, hash);\n",
+        "    any |= kill_in_flight(log, locked, key, hash);\n",
+        "    if (!{planted}) any |= kill_in_flight(log, locked, key, hash);\n",
         ANY,
     ),
     Bug(
@@ -112,5 +121,52 @@ BUGS = [
         "pm().persist(&pair.value, sizeof pair.value);\n"
         "    found = {Where::p_bucket",
         VOLATILE,
+    ),
+    # --- What is freed may still be found ---
+    Bug(
+        "schedules: elimda: a value is freed before a D-bucket has the new one",
+        ELIM_MODIFY,
+        "    set_value(backup_.pair(bucket.d_ref(found.at)).value, value,\n"
+        "              [&](Word word) { bucket.d_set_value(found.at, word); });\n",
+        "    Word shown = 0;\n"
+        "    set_value(backup_.pair(bucket.d_ref(found.at)).value, value, [&](Word word) {\n"
+        "      shown = word;\n"
+        "      if (!{planted}) bucket.d_set_value(found.at, word);\n"
+        "    });\n"
+        "    bucket.d_set_value(found.at, shown);\n",
+        STRINGS,
+    ),
+    Bug(
+        "schedules: elimda: an erase frees strings that a log still shows",
+        ELIM_MODIFY,
+        "         [&] { line.set_print(i - 1, 0); });\n",
+        "         [&] { if (!{planted}) line.set_print(i - 1, 0); });\n"
+        "    line.set_print(i - 1, 0);\n",
+        STRINGS,
+    ),
+    Bug(
+        "schedules: elimda: an erase frees strings that a P-bucket still shows",
+        ELIM_MODIFY,
+        "       {pm::load(pair.key), pm::load(pair.value)}, "
+        "[&] { place.bucket->kill_entry(code_, entry); });\n",
+        "       {pm::load(pair.key), pm::load(pair.value)}, [] {});\n"
+        "  place.bucket->kill_entry(code_, entry);\n",
+        STRINGS,
+    ),
+    Bug(
+        "schedules: elimda: an erase in flight leaves the pair in its D-bucket",
+        ELIM_MODIFY,
+        "         [&] { place.bucket->d_kill_ref(ref); });\n",
+        "         [&] { if (!{planted}) place.bucket->d_kill_ref(ref); });\n",
+        STRINGS,
+    ),
+    Bug(
+        "schedules: elimda: a segment is freed before readers come to its halves",
+        ELIM_SMO,
+        "  table_.replace(session, segment, halves[0].offset, halves[1].offset, unlink);",
+        "  table_.replace(session, segment, halves[0].offset, halves[1].offset,\n"
+        "                 [&] { if (!{planted}) unlink(); });\n"
+        "  if ({planted}) unlink();",
+        FULL,
     ),
 ]

@@ -167,6 +167,12 @@ class Bucket {
     std::atomic_ref(prints_begin()[i]).store(0, std::memory_order_release);
   }
 
+  /// Kills the D pair that has come from there, if it is here.
+  void d_kill_ref(BackupRef ref) {
+    for (unsigned i = 0; i < d_count(); ++i)
+      if (d_ref(i) == ref) d_kill(i);
+  }
+
   /// Calls visit(i) for D pairs that match, from the oldest on, until it returns true.
   template <class Visit>
   bool find_d(Signature signature, Visit visit) const {

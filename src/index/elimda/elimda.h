@@ -231,7 +231,8 @@ class Map final : public pool::OpenIndex {
   void append_pair(LogLine& line, unsigned log, Key key, KeyHash hash, Value value);
   void add_direct(const Locked& locked, Key key, KeyHash hash, Value value);
   BackupRef reserve_direct();
-  void commit(alloc::Session& session, const pm::Change& change);
+  template <class Unlink>
+  void commit(alloc::Session& session, const pm::Change& change, Unlink unlink);
   void commit(const pm::Change& change);
 
   // modify.h
@@ -243,17 +244,19 @@ class Map final : public pool::OpenIndex {
                              const Value* expected);
   Replaced replace_in_logs(unsigned log, Key key, KeyHash hash, Value value, const Value* expected);
   void set_value_in_p(Bucket& bucket, std::uint64_t& word, Value value);
-  Word set_value(std::uint64_t& word, Value value);
+  template <class Show>
+  void set_value(std::uint64_t& word, Value value, Show show);
   bool erase(Key key, const Value* expected);
   Found find_locked(unsigned log, const Locked& locked, Key key, KeyHash hash) const;
   bool erase_locked(unsigned log, const Locked& locked, Key key, KeyHash hash);
   bool kill_in_log(unsigned log, Key key, KeyHash hash);
-  bool kill_in_flight(unsigned log, Key key, KeyHash hash);
+  bool kill_in_flight(unsigned log, const Place& place, Key key, KeyHash hash);
   bool kill_in_d(const Place& place, Key key, KeyHash hash);
   bool kill_in_p(const Place& place, Key key, KeyHash hash);
   void kill_p_entry(const Place& place, unsigned entry);
   void kill_d_pair(const Place& place, unsigned i);
-  void kill(const pm::Change& change, const Pair& pair);
+  template <class Unlink>
+  void kill(const pm::Change& change, const Pair& pair, Unlink unlink);
 
   // relocate.h
   bool begin_flush(Flush& flush, std::unique_lock<util::SpinLock>& lock, LogLine& line,

@@ -153,7 +153,7 @@ void Map<K, V>::add_direct(const Locked& locked, Key key, KeyHash hash, Value va
       pm().store(pair.key, keys_.write(session, key, hash.signature()));
       pm().store(pair.value, values_.write(session, value));
       pm().flush(&pair, sizeof pair);  // durable before the commit, by its fence
-      commit(session, bit);
+      commit(session, bit, [] {});
     }
   } catch (...) {
     backup_.forget(ref);  // the place stays empty
@@ -199,15 +199,16 @@ void Map<K, V>::commit(const pm::Change& change) {
   pm().persist(change.word, sizeof *change.word);  // the commit
 }
 
-/// The same as the commit of an operation of the allocator.
+/// The same as the commit of an operation of the allocator; unlink() as that has it.
 template <class K, class V>
-void Map<K, V>::commit(alloc::Session& session, const pm::Change& change) {
-  if (pm().commits_as_one()) return session.commit_as_one({&change, 1});
+template <class Unlink>
+void Map<K, V>::commit(alloc::Session& session, const pm::Change& change, Unlink unlink) {
+  if (pm().commits_as_one()) return session.commit_as_one({&change, 1}, unlink);
   session.commit_when(*change.word, change.mask, change.value);
   session.log();
   change_bits(pm(), change);
   pm().persist(change.word, sizeof *change.word);  // the commit, before blocks are marked free
-  session.finish();
+  session.finish(unlink);
 }
 
 }  // namespace perdix::detail::index::elimda

@@ -38,8 +38,8 @@ auto Map<K, V>::replace_in_bucket(const Locked& locked, Key key, KeyHash hash, V
   }
   if (const Found found = find_in_d(locked, key, hash)) {
     if (!is(found, expected)) return Replaced::differs;
-    const Word word = set_value(backup_.pair(bucket.d_ref(found.at)).value, value);
-    bucket.d_set_value(found.at, word);  // visible; it is durable
+    set_value(backup_.pair(bucket.d_ref(found.at)).value, value,
+              [&](Word word) { bucket.d_set_value(found.at, word); });
     return Replaced::yes;
   }
   return Replaced::absent;
@@ -50,7 +50,7 @@ template <class K, class V>
 void Map<K, V>::set_value_in_p(Bucket& bucket, std::uint64_t& word, Value value) {
   if (volatile_caches_) bucket.unpersisted().fetch_add(1);
   try {
-    set_value(word, value);
+    set_value(word, value, [](Word) {});
   } catch (...) {
     if (volatile_caches_) bucket.unpersisted().fetch_sub(1);
     throw;
@@ -65,24 +65,25 @@ auto Map<K, V>::replace_in_logs(unsigned log, Key key, KeyHash hash, Value value
   const Found found = find_in_logs(log, key, hash);
   if (!found) return Replaced::absent;
   if (!is(found, expected)) return Replaced::differs;
-  set_value(*found.word, value);
+  set_value(*found.word, value, [](Word) {});
   return Replaced::yes;
 }
 
-/// Stores a value in its word, durably. Returns the word.
+/// Stores a value in its word, durably. Then show(word) makes it visible where readers go by a copy
+/// of the word: before the old value may be used again.
 template <class K, class V>
-Word Map<K, V>::set_value(std::uint64_t& word, Value value) {
+template <class Show>
+void Map<K, V>::set_value(std::uint64_t& word, Value value, Show show) {
   if constexpr (Values::kInline) {
     pm().publish(word, value);  // the commit
-    return value;
+    show(value);
   } else {
     alloc::Session session = pool_.allocator().session();
     const Word old_word = pm::load(word);
     const Word new_word = values_.write(session, value);
-    if (new_word == old_word) return old_word;  // both are empty
+    if (new_word == old_word) return;  // both are empty
     Values::free(session, old_word);
-    session.commit(pm::set_word(word, new_word));
-    return new_word;
+    session.commit(pm::set_word(word, new_word), [&] { show(new_word); });
   }
 }
 
@@ -120,7 +121,7 @@ bool Map<K, V>::erase_locked(unsigned log, const Locked& locked, Key key, KeyHas
   bool any = false;
   if (logs_.exist()) {
     any |= kill_in_log(log, key, hash);
-    any |= kill_in_flight(log, key, hash);
+    any |= kill_in_flight(log, locked, key, hash);
     if (any) pm::on_step("elimda: an erase goes on to the bucket");
   }
   any |= kill_in_d(locked, key, hash);
@@ -138,17 +139,17 @@ bool Map<K, V>::kill_in_log(unsigned log, Key key, KeyHash hash) {
     const Pair& pair = logs_.pairs(log)[i - 1];
     if (!keys_.equal(pm::load(pair.key), key, hash.signature())) continue;
     const std::uint64_t bit = CollectingLogs::dead_bit(i - 1);
-    kill({&logs_.dead_word(log, i - 1), bit, bit}, {pm::load(pair.key), pm::load(pair.value)});
-    line.set_print(i - 1, 0);
+    kill({&logs_.dead_word(log, i - 1), bit, bit}, {pm::load(pair.key), pm::load(pair.value)},
+         [&] { line.set_print(i - 1, 0); });
     any = true;
   }
   return any;
 }
 
 /// In the unit that is on its way to the DRAM table. Pairs of it that have come to the bucket are
-/// killed there, too.
+/// killed there, too: they have the same strings.
 template <class K, class V>
-bool Map<K, V>::kill_in_flight(unsigned log, Key key, KeyHash hash) {
+bool Map<K, V>::kill_in_flight(unsigned log, const Place& place, Key key, KeyHash hash) {
   const std::uint32_t in_flight = logs_.line(log).in_flight.load(std::memory_order_acquire);
   if (in_flight == 0) return false;
   bool any = false;
@@ -157,7 +158,8 @@ bool Map<K, V>::kill_in_flight(unsigned log, Key key, KeyHash hash) {
     if (!backup_.counts(ref)) continue;
     const Pair& pair = backup_.pair(ref);
     if (!keys_.equal(pm::load(pair.key), key, hash.signature())) continue;
-    kill({&backup_.word(ref), backup_.bit(ref), 0}, {pm::load(pair.key), pm::load(pair.value)});
+    kill({&backup_.word(ref), backup_.bit(ref), 0}, {pm::load(pair.key), pm::load(pair.value)},
+         [&] { place.bucket->d_kill_ref(ref); });
     backup_.forget(ref);
     any = true;
   }
@@ -178,16 +180,13 @@ bool Map<K, V>::kill_in_d(const Place& place, Key key, KeyHash hash) {
   return any;
 }
 
-/// Kills a D pair, first in PM unless that was done while it was in flight.
+/// Kills a D pair, first in PM.
 template <class K, class V>
 void Map<K, V>::kill_d_pair(const Place& place, unsigned i) {
   const BackupRef ref = place.bucket->d_ref(i);
-  if (backup_.counts(ref)) {
-    kill({&backup_.word(ref), backup_.bit(ref), 0},
-         {place.bucket->d_key(i), place.bucket->d_value(i)});
-    backup_.forget(ref);
-  }
-  place.bucket->d_kill(i);
+  kill({&backup_.word(ref), backup_.bit(ref), 0},
+       {place.bucket->d_key(i), place.bucket->d_value(i)}, [&] { place.bucket->d_kill(i); });
+  backup_.forget(ref);
 }
 
 template <class K, class V>
@@ -214,18 +213,22 @@ void Map<K, V>::kill_p_entry(const Place& place, unsigned entry) {
   const unsigned slot = code_.slot(place.bucket->entry(entry));
   const Pair& pair = p_pair(place, slot);
   kill({&table_.live_word(place.segment->offset, place.at, slot), PmTable::live_bit(slot), 0},
-       {pm::load(pair.key), pm::load(pair.value)});
-  place.bucket->kill_entry(code_, entry);
+       {pm::load(pair.key), pm::load(pair.value)}, [&] { place.bucket->kill_entry(code_, entry); });
 }
 
-/// Changes the bit that says whether a pair counts, durably, and frees its strings.
+/// Changes the bit that says whether a pair counts, durably, and frees its strings. In between
+/// unlink() hides it from readers, who could still come to them.
 template <class K, class V>
-void Map<K, V>::kill(const pm::Change& change, const Pair& pair) {
-  if (Keys::blobs(pair.key) + Values::blobs(pair.value) == 0) return commit(change);
+template <class Unlink>
+void Map<K, V>::kill(const pm::Change& change, const Pair& pair, Unlink unlink) {
+  if (Keys::blobs(pair.key) + Values::blobs(pair.value) == 0) {
+    commit(change);
+    return unlink();
+  }
   alloc::Session session = pool_.allocator().session();
   Keys::free(session, pair.key);
   Values::free(session, pair.value);
-  commit(session, change);
+  commit(session, change, unlink);
 }
 
 }  // namespace perdix::detail::index::elimda

@@ -55,7 +55,7 @@ void PmTable::double_directory() const {
 }
 
 void PmTable::replace(alloc::Session& session, const Segment& old, pm::Offset left,
-                      pm::Offset right) const {
+                      pm::Offset right, const Unlink& unlink) const {
   const Reference at = directory();
   const std::uint64_t first = old.prefix << (at.depth - old.depth);
   std::uint64_t* const all = entries(at);
@@ -69,15 +69,17 @@ void PmTable::replace(alloc::Session& session, const Segment& old, pm::Offset le
     pool_.pm().flush(&leader, sizeof leader);  // durable before the commit, by its fence
   }
   session.free(old.offset);
-  session.commit(pm::set_word(all[first], Reference{left, depth}.pack()));
+  session.commit(pm::set_word(all[first], Reference{left, depth}.pack()), unlink);
 }
 
-void PmTable::join(const Segment& left, const Segment& kept, const Segment& freed) const {
+void PmTable::join(const Segment& left, const Segment& kept, const Segment& freed,
+                   const Unlink& unlink) const {
   const Reference at = directory();
   alloc::Session session = pool_.allocator().session();
   session.free(freed.offset);
   session.commit(pm::set_word(entries(at)[left.prefix << (at.depth - left.depth)],
-                              Reference{kept.offset, left.depth - 1}.pack()));
+                              Reference{kept.offset, left.depth - 1}.pack()),
+                 unlink);
 }
 
 void PmTable::for_each_block(const pool::BlockVisitor& visit) const {

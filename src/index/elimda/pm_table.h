@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "alloc/session.h"
 #include "index/elimda/dram_table.h"
@@ -62,13 +63,17 @@ class PmTable {
   // --- The directory, with the structure lock held ---
   /// Makes one of twice as many entries. Throws out_of_space.
   void double_directory() const;
+  // unlink() is called when that is durable, and takes the old segment out of the DRAM table:
+  // before what is freed may be used again.
+  using Unlink = std::function<void()>;
   /// Makes `left` and `right` the segments of the two halves of what `old` is responsible for, or
   /// `left` alone that of all of it if `right` is null; frees `old`. The session has reserved what
   /// is new, which is flushed.
-  void replace(alloc::Session& session, const Segment& old, pm::Offset left,
-               pm::Offset right) const;
+  void replace(alloc::Session& session, const Segment& old, pm::Offset left, pm::Offset right,
+               const Unlink& unlink) const;
   /// Makes `kept` the segment of what it and `freed` are responsible for; `left` is one of them.
-  void join(const Segment& left, const Segment& kept, const Segment& freed) const;
+  void join(const Segment& left, const Segment& kept, const Segment& freed,
+            const Unlink& unlink) const;
 
   void for_each_block(const pool::BlockVisitor& visit) const;
 

@@ -166,13 +166,15 @@ void Map<K, V>::split_into(Segment& segment, std::vector<Items>& items, bool in_
     table_.flush_head(half.offset);
   }
   const std::lock_guard lock(dram_.structure());
-  table_.replace(session, segment, halves[0].offset, halves[1].offset);  // the commit
-  pm::on_step("elimda: a segment is split in PM");
-  for (Half& half : halves) clear_in_backup(half.written);
-  pm::on_step("elimda: a segment was split");
-  for (Half& half : halves) {
-    if (half.segment != nullptr) dram_.link(*std::exchange(half.segment, nullptr));
-  }
+  const auto unlink = [&] {
+    pm::on_step("elimda: a segment is split in PM");
+    for (Half& half : halves) clear_in_backup(half.written);
+    pm::on_step("elimda: a segment was split");
+    for (Half& half : halves) {
+      if (half.segment != nullptr) dram_.link(*std::exchange(half.segment, nullptr));
+    }
+  };
+  table_.replace(session, segment, halves[0].offset, halves[1].offset, unlink);  // the commit
   if (in_two) segments_.fetch_add(1);
   segment.obsolete.store(true, std::memory_order_release);
   dram_.retire(segment);
@@ -275,9 +277,10 @@ void Map<K, V>::join_locked(Segment& left, Segment& kept, Segment& freed) {
       Segment::make(arena_, shape_.buckets, kept.offset, left.depth - 1, left.prefix / 2);
   for (unsigned i = 0; i < shape_.buckets; ++i) joined->slot(i).set_bucket(kept.slot(i).bucket());
   const std::lock_guard lock(dram_.structure());
-  table_.join(left, kept, freed);  // the commit
-  pm::on_step("elimda: segments are joined in PM");
-  dram_.link(*joined);
+  table_.join(left, kept, freed, [&] {  // behind the commit
+    pm::on_step("elimda: segments are joined in PM");
+    dram_.link(*joined);
+  });
   segments_.fetch_sub(1);
   kept.gave_buckets = true;
   for (Segment* segment : {&kept, &freed}) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <limits>
@@ -16,6 +17,7 @@
 #include "pm/probe.h"
 #include "testing/linearizability/checker.h"
 #include "testing/linearizability/recorder.h"
+#include "testing/linearizability/retired_blocks.h"
 #include "testing/linearizability/schedule_plan.h"
 #include "testing/linearizability/scheduler.h"
 #include "testing/linearizability/surviving_memory.h"
@@ -147,14 +149,16 @@ class PointProbe final : public RunProbe {
   /// stay for so many points; it returns for how many it shall.
   PointProbe(const RunProbe& run, Scheduler& scheduler, SurvivingMemory& memory, CallSites& sites,
              Stays& where, std::function<void()> missed,
-             std::function<std::uint64_t(std::uint64_t, bool)> stays)
+             std::function<std::uint64_t(std::uint64_t, bool)> stays,
+             std::function<void(std::string)> report)
       : RunProbe(run),
         scheduler_(scheduler),
         memory_(memory),
         sites_(sites),
         where_(where),
         missed_(std::move(missed)),
-        stays_(std::move(stays)) {}
+        stays_(std::move(stays)),
+        report_(std::move(report)) {}
 
   void on_yield() override { scheduler_.yield(); }
   void before_write(const void*, std::size_t) override { scheduler_.point(); }
@@ -162,7 +166,12 @@ class PointProbe final : public RunProbe {
   void on_read(const void* p, std::size_t n) override {
     memory_.read(p, n);
     scheduler_.point();
+    if (retired_.may_read(p, n) || reported_.exchange(true)) return;
+    report_("a call reads a block that had been freed when it began");
   }
+  void on_section() noexcept override { retired_.begin_section(); }
+  void on_retired(const void* p, std::size_t n) override { retired_.retired(p, n); }
+  void on_reclaimed(const void* p) override { retired_.reclaimed(p); }
   void on_write(const void* p, std::size_t n) override {
     memory_.wrote(p, n);
     scheduler_.point();
@@ -233,6 +242,9 @@ class PointProbe final : public RunProbe {
   Stays& where_;
   std::function<void()> missed_;
   std::function<std::uint64_t(std::uint64_t, bool)> stays_;
+  std::function<void(std::string)> report_;
+  RetiredBlocks retired_;
+  std::atomic<bool> reported_{false};
 };
 
 class InstalledProbe {
@@ -298,7 +310,8 @@ class Run {
         quiet_, scheduler, memory, sites_, where, [&] { missed(scheduler); },
         [&](std::uint64_t points, bool in_doubt) {
           return stays(scheduler, memory, where, points, in_doubt);
-        });
+        },
+        [&](std::string problem) { report(std::move(problem)); });
     const InstalledProbe installed(probe);
     std::vector<std::jthread> threads;
     for (unsigned t = 0; t < calls.size(); ++t) {
