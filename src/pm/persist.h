@@ -197,8 +197,9 @@ class Persister {
     if (domain_ == Domain::memory_controller || (domain_ == Domain::cpu_cache && survives_power_)) {
       stream_words(words, source, n / sizeof *words);
     } else {
+      // Release: a late reader of what was there before may follow a new word.
       for (std::size_t i = 0; i < n / sizeof *words; ++i)
-        __atomic_store_n(words + i, source[i], __ATOMIC_RELAXED);
+        __atomic_store_n(words + i, source[i], __ATOMIC_RELEASE);
     }
     on_stream(to, n);
     if (on_flush(to, n, site) && domain_ == Domain::page_cache) pages_->note(to, n);
