@@ -1,6 +1,17 @@
 """Bugs of ElfTable."""
 
-from bug import ELF_TABLE, ELF_TABLE_BLOCKS, ELF_TABLE_BUILD, ELF_TABLE_RECOVERY, Bug
+from bug import (
+    ELF_TABLE,
+    ELF_TABLE_BLOCKS,
+    ELF_TABLE_BUILD,
+    ELF_TABLE_CALLS,
+    ELF_TABLE_RECOVERY,
+    ELF_TABLE_SOURCE,
+    Bug,
+    unit,
+)
+
+UNIT = (unit("src/index/elf_table/elf_table_test", "*"),)
 
 BUGS = [
     Bug(
@@ -40,5 +51,77 @@ BUGS = [
         "  build_elf(next->version, codes, source, progress);\n"
         "  pool().pm().commit(root_->current, 1 - current_of(*root_));\n",
         ELF_TABLE,
+    ),
+    Bug(
+        "elf_table: a build counts, but not durably",
+        ELF_TABLE_BUILD,
+        "  pool().pm().commit(root_->current, 1 - current_of(*root_));  // fences first: all is "
+        "durable\n",
+        "  pool().pm().store(root_->current, 1 - current_of(*root_));\n",
+        ELF_TABLE,
+    ),
+    Bug(
+        "elf_table: rows that were erased come back by a compact",
+        ELF_TABLE_BUILD,
+        "  for (const Elf::Tid tid : erased) version.elf().erase(tid);\n",
+        "",
+        ELF_TABLE,
+    ),
+    Bug(
+        "elf_table: the blocks of a generation leak",
+        ELF_TABLE_BLOCKS,
+        "  session.free(pm::load(word));\n",
+        "",
+        ELF_TABLE,
+    ),
+    Bug(
+        "elf_table: the inserted rows of a generation leak",
+        ELF_TABLE_BLOCKS,
+        "  InsertedRows::destroy(pool, generation.inserted);\n",
+        "",
+        ELF_TABLE,
+    ),
+    Bug(
+        "elf_table: a table counts before its root is there",
+        ELF_TABLE_BLOCKS,
+        "  pool.pm().flush(to, sizeof root + names.size());  // the commit fences\n",
+        "",
+        ELF_TABLE,
+    ),
+    Bug(
+        "elf_table: a generation that is begun counts before it is zeroed, durably",
+        ELF_TABLE_BLOCKS,
+        "  // The commit fences.\n"
+        "  pool.pm().flush(&generation, bytes_of_generation(columns));\n",
+        "",
+        ELF_TABLE,
+    ),
+    Bug(
+        "elf_table: a compact loses the rows that were inserted",
+        ELF_TABLE_SOURCE,
+        "    alive_.push_back(!record.empty());\n",
+        "    alive_.push_back(false);\n",
+        ELF_TABLE,
+    ),
+    Bug(
+        "elf_table: after an opening the number of a row is given again",
+        ELF_TABLE_CALLS,
+        "    next_tid_ = last ? last->first + 1 : version().tids();\n",
+        "    next_tid_ = last ? last->first : version().tids();\n",
+        ELF_TABLE,
+    ),
+    Bug(
+        "elf_table: an inserted row that was erased leaves its number to the next",
+        ELF_TABLE_CALLS,
+        "  version().inserted().put(tid, {});\n",
+        "  version().inserted().erase(tid);\n",
+        ELF_TABLE,
+    ),
+    Bug(
+        "elf_table: rows that a query shows are freed",
+        ELF_TABLE_BUILD,
+        "    if (replaced_->visitors != 0) return false;\n",
+        "",
+        UNIT,
     ),
 ]
