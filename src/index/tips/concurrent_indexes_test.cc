@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -237,6 +238,59 @@ TYPED_TEST(OrderedPlugin, FindsTheNeighboursOfEachKey) {
   Everything everything;
   EXPECT_TRUE(this->index_.inspect(everything));
   for (void* const node : everything.nodes) Kept::free(node);
+}
+
+// --- What takes a certain moment ---
+
+/// Memory that may be short, and whose changes a test hears of.
+struct Watched : Kept {
+  static void* allocate(std::size_t bytes) {
+    if (short_of_memory) throw std::bad_alloc();
+    return Kept::allocate(bytes);
+  }
+  static void add(const void* p, std::size_t) {
+    if (on_change) on_change(p);
+  }
+  static inline bool short_of_memory = false;
+  static inline std::function<void(const void*)> on_change;
+};
+
+// The last erase has closed the table and found it empty. A put that comes now must not use it.
+TEST(ClhtThatIsEmptied, GivesALatePutANewTable) {
+  Clht<Watched, IntegerKeys> index;
+  const void* const first_table = &index;  // its first member leads to the table
+  Word old_key = 0, old = 0;
+  constexpr Word kPairs = 30, kLate = 100;
+  for (Word key = 0; key < kPairs; ++key) index.put(key, key, old);
+  Watched::short_of_memory = true;  // so the table stays as large as it is
+  for (Word key = 1; key < kPairs; ++key) index.erase(key, old_key, old);
+  std::thread late;
+  std::atomic<unsigned> tries{0};
+  std::atomic<bool> done{false};
+  Watched::on_change = [&, eraser = std::this_thread::get_id()](const void* changed) {
+    if (std::this_thread::get_id() != eraser) {
+      ++tries;
+      return;
+    }
+    if (changed != first_table || late.joinable()) return;
+    Watched::short_of_memory = false;
+    late = std::thread([&] {
+      Word none = 0;
+      index.put(kLate, kLate, none);
+      done = true;
+    });
+    while (tries < 3 && !done) std::this_thread::yield();
+  };
+  index.erase(0, old_key, old);
+  ASSERT_TRUE(late.joinable()) << "no table was given up";
+  late.join();
+  Watched::on_change = nullptr;
+  EXPECT_TRUE(index.find(kLate, old));
+  EXPECT_EQ(index.size(), 1U);
+  Everything everything;
+  EXPECT_TRUE(index.inspect(everything));
+  for (void* const node : everything.nodes) Kept::free(node);
+  Kept::release();
 }
 
 }  // namespace
