@@ -210,6 +210,10 @@ void Recorder::choose_limits(std::uint64_t seed) {
 std::uint64_t Recorder::on_limit(const char* name, std::uint64_t limit) {
   const std::lock_guard lock(mutex_);
   const std::string_view what(name);
+  // Twice the largest record of the subjects is the least.
+  constexpr std::uint64_t kLeastRing = 24;
+  if (what == "tips: lines of a new ring")
+    return logged_ != 0 ? std::min(limit, kLeastRing + logged_) : limit;
   if (what.starts_with("tips: ") && logged_ != 0) return std::min(limit, logged_);
   const bool of_a_node = what.ends_with("children of a node");
   return of_a_node && children_ != 0 ? std::min(limit, children_) : limit;

@@ -113,7 +113,8 @@ void Core::create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugi
   const auto random = pool::random_uuid();
   std::memcpy(&header.nonce, random.data(), sizeof header.nonce);
   header.base = address_of(pool);
-  header.ring_bytes = ring_bytes;
+  header.ring_bytes =
+      kRecordAlignment * pm::limit("tips: lines of a new ring", ring_bytes / kRecordAlignment);
   header.undo = undo, header.memory = memory;
   header.object_bytes = plugin.object_bytes;
   header.plugin = name_of(plugin);

@@ -114,7 +114,8 @@ class RunProbe : public YieldingProbe {
         {"wal: bytes of records", 4096},
         {"wal: bytes that a restart reads", 512},
         {"wal: records of a generation", 8},
-        {"wal: records per look", 4}};
+        {"wal: records per look", 4},
+        {"tips: lines of a new ring", 32}};
     if (!small_) return limit;
     const auto found = kSmall.find(name);
     return std::min(limit, found == kSmall.end() ? children_ : found->second);
