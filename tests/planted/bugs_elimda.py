@@ -14,6 +14,7 @@ from bug import (
     ELIM_STRINGS,
     ELIM_TABLE,
     Bug,
+    unit,
 )
 
 BUGS = [
@@ -233,7 +234,7 @@ BUGS = [
         ELIM_RESUME,
         "    pm().persist(&word, sizeof word);  // before anybody can erase the pair\n",
         "",
-        ELIM,
+        (unit("tests/linearizability/elimda_copies_test", "*"),),
     ),
     Bug(
         "elimda: an update is not durable where the pair is in flight or in a D-bucket",
