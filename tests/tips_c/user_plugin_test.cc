@@ -268,6 +268,9 @@ TEST_F(UserPlugin, IsNotOpenedByAnotherOfItsName) {
   {
     const Pool pool = open(LonesAsLists::plugins());
     EXPECT_EQ(error_of([&] { List<U64, std::string>(pool, "t"); }), Errc::wrong_engine);
+    // Nor is one made whose calls the plug-in does not have.
+    EXPECT_EQ(error_of([&] { List<U64, std::string>(pool, "new"); }), Errc::wrong_engine);
+    EXPECT_EQ(pool.indexes().size(), 1U);
   }
   expect_list(open(Lists::plugins()));
 }
