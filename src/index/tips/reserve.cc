@@ -1,6 +1,5 @@
 #include "index/tips/reserve.h"
 
-#include <algorithm>
 #include <unordered_set>
 
 #include <perdix/error.h>
@@ -18,17 +17,9 @@ std::int64_t spans_of(std::int64_t blocks, unsigned size_class) {
   return (blocks + in_a_span - 1) / in_a_span;
 }
 
-/// A small part of the pool: puts wait for a replay behind it, and there may be other indexes.
-std::int64_t most_blocks_of(const pool::PoolCore& pool) {
-  constexpr std::uint64_t kLeast = 64, kMost = 1024, kShare = 64;
-  return static_cast<std::int64_t>(
-      std::clamp(pool.max_size() / alloc::kSpanSize / kShare, kLeast, kMost));
-}
-
 }  // namespace
 
-Reserve::Reserve(pool::PoolCore& pool, Header& header)
-    : pool_(pool), header_(header), most_blocks_(most_blocks_of(pool)) {
+Reserve::Reserve(pool::PoolCore& pool, Header& header) : pool_(pool), header_(header) {
   std::unordered_set<pm::Offset> seen;
   for (pm::Offset at = pm::load(header.reserve); at != pm::kNull;) {
     if (!seen.insert(at).second || !pool.allocator().validate_block(at, alloc::kSpanSize))
@@ -63,7 +54,7 @@ Reserve::Answer Reserve::grow() {
   const std::lock_guard lock(mutex_);
   try {
     while (!is_enough()) {
-      if (held_.load() >= most_blocks_) return Answer::wait;
+      if (held_.load() >= kMostBlocks) return Answer::wait;
       if (passes_ > 0) return --passes_, Answer::no_space;
       push();
     }

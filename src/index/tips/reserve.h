@@ -113,6 +113,8 @@ class Reserve {
   void for_each_block(const pool::BlockVisitor& visit) const;
 
  private:
+  static constexpr std::int64_t kMostBlocks = 64;
+
   Answer admit(const Need& need);
   void change(const Need& need, bool more) noexcept;
   bool is_enough() const { return needed_.load() <= held_.load(); }
@@ -124,8 +126,6 @@ class Reserve {
 
   pool::PoolCore& pool_;
   Header& header_;
-
-  const std::int64_t most_blocks_;
 
   mutable std::mutex mutex_;  // guards the chain
   unsigned passes_ = 0;       // calls of grow() that do not try, since one has found no space
