@@ -79,7 +79,8 @@ class Session {
   void commit(const pm::Change& change) {
     commit(change, [] {});
   }
-  /// Calls unlink(), which throws nothing, in between (R4).
+  /// Calls unlink(), which throws nothing, when the change is durable and before the grace period
+  /// of what is freed begins (R4). So do the others below that take one.
   template <class Unlink>
   void commit(const pm::Change& change, Unlink unlink) {
     make_durable(change);
@@ -126,7 +127,6 @@ class Session {
   void finish() {
     finish([] {});
   }
-  /// Calls unlink(), which throws nothing, before the grace period of what is freed begins (R4).
   template <class Unlink>
   void finish(Unlink unlink) {
     end_record();

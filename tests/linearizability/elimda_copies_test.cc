@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <perdix/elimda.h>
 #include <perdix/pool.h>
@@ -114,7 +117,7 @@ TEST(ElimDaCopies, AreDroppedDurably) {
   Watcher probe;
   const Pool pool = Pool::open(picture, pool_options);
   Index index(pool, "t", options());
-  // The last put had not returned.
+  // The last put had not returned when the picture was taken.
   for (Number key = 0; key + 1 < count; ++key) {
     EXPECT_EQ(index.get(key), std::optional<Number>(key + 1));
     EXPECT_TRUE(probe.all_are_durable()) << key;

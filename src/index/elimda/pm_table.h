@@ -63,8 +63,8 @@ class PmTable {
   // --- The directory, with the structure lock held ---
   /// Makes one of twice as many entries. Throws out_of_space.
   void double_directory() const;
-  // unlink() is called when that is durable, and takes the old segment out of the DRAM table:
-  // before what is freed may be used again.
+  /// Takes a segment that is freed out of the DRAM table: called when the commit is durable, and
+  /// before its memory may be used again (alloc/session.h, R4). Throws nothing.
   using Unlink = std::function<void()>;
   /// Makes `left` and `right` the segments of the two halves of what `old` is responsible for, or
   /// `left` alone that of all of it if `right` is null; frees `old`. The session has reserved what
