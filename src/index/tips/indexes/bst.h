@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "index/tips/plugin.h"
+#include "util/spinning_shared_mutex.h"
 
 namespace perdix::detail::index::tips {
 
@@ -116,7 +117,7 @@ class Bst {
     return pairs == size_;
   }
 
-  void renew_locks() { new (&lock_) std::shared_mutex; }
+  void renew_locks() { new (&lock_) util::SpinningSharedMutex; }
 
   static constexpr PutTakes put_takes() { return {{{sizeof(Node), 1}, {}}}; }
 
@@ -185,7 +186,7 @@ class Bst {
     return true;
   }
 
-  mutable std::shared_mutex lock_;  // guards what follows
+  mutable util::SpinningSharedMutex lock_;  // guards what follows
   Node* root_ = nullptr;
   std::uint64_t size_ = 0;
 };

@@ -18,6 +18,7 @@
 #include <shared_mutex>
 
 #include "index/tips/plugin.h"
+#include "util/spinning_shared_mutex.h"
 
 namespace perdix::detail::index::tips {
 
@@ -120,7 +121,7 @@ class BTree {
            inspection.pairs == size_;
   }
 
-  void renew_locks() { new (&lock_) std::shared_mutex; }
+  void renew_locks() { new (&lock_) util::SpinningSharedMutex; }
 
   /// Most puts split no node, and few split more than one.
   static constexpr PutTakes put_takes() { return {{{sizeof(Node), 2}, {}}}; }
@@ -315,7 +316,7 @@ class BTree {
     return low == nullptr || *low == leaf.entries[0].key;
   }
 
-  mutable std::shared_mutex lock_;  // guards what follows
+  mutable util::SpinningSharedMutex lock_;  // guards what follows
   Node* root_ = nullptr;
   std::uint64_t size_ = 0;
 };

@@ -19,6 +19,7 @@
 #include <type_traits>
 
 #include "index/tips/plugin.h"
+#include "util/spinning_shared_mutex.h"
 
 namespace perdix::detail::index::tips {
 
@@ -116,7 +117,7 @@ class HashTable {
     return (next_ == nullptr || inspect_next(inspector, pairs)) && pairs == size_;
   }
 
-  void renew_locks() { new (&lock_) std::shared_mutex; }
+  void renew_locks() { new (&lock_) util::SpinningSharedMutex; }
 
   /// A node; the first one has an array made, and larger ones are done without.
   static constexpr PutTakes put_takes() {
@@ -259,7 +260,7 @@ class HashTable {
     return true;
   }
 
-  mutable std::shared_mutex lock_;  // guards what follows
+  mutable util::SpinningSharedMutex lock_;  // guards what follows
   Node** buckets_ = nullptr;
   Node** next_ = nullptr;  // null: no pairs are being moved
   std::uint64_t moved_ =

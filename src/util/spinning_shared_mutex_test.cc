@@ -1,0 +1,69 @@
+#include "util/spinning_shared_mutex.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <shared_mutex>
+#include <thread>
+#include <vector>
+
+namespace perdix::detail::util {
+namespace {
+
+TEST(SpinningSharedMutex, ReadersShareItAndAWriterHasItAlone) {
+  SpinningSharedMutex mutex;
+  {
+    const std::shared_lock reader(mutex);
+    EXPECT_TRUE(std::shared_lock(mutex, std::try_to_lock));
+    EXPECT_FALSE(std::unique_lock(mutex, std::try_to_lock));
+  }
+  const std::unique_lock writer(mutex);
+  EXPECT_FALSE(std::shared_lock(mutex, std::try_to_lock));
+  EXPECT_FALSE(std::unique_lock(mutex, std::try_to_lock));
+}
+
+TEST(SpinningSharedMutex, IsWaitedForLongerThanItIsTried) {
+  SpinningSharedMutex mutex;
+  std::atomic<unsigned> had = 0;
+  std::unique_lock writer(mutex);
+  std::thread reader([&] {
+    const std::shared_lock lock(mutex);
+    ++had;
+  });
+  std::thread other_writer([&] {
+    const std::unique_lock lock(mutex);
+    ++had;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(had, 0u);
+  writer.unlock();
+  reader.join();
+  other_writer.join();
+  EXPECT_EQ(had, 2u);
+}
+
+TEST(SpinningSharedMutex, NoIncrementIsLost) {
+  constexpr std::uint64_t kEach = 20'000;
+  SpinningSharedMutex mutex;
+  std::uint64_t first = 0, second = 0;
+  const auto work = [&] {
+    for (std::uint64_t i = 0; i < kEach; ++i) {
+      {
+        const std::unique_lock lock(mutex);
+        ++first, ++second;
+      }
+      const std::shared_lock lock(mutex);
+      EXPECT_EQ(first, second);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 3; ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(first, 3 * kEach);
+}
+
+}  // namespace
+}  // namespace perdix::detail::util
