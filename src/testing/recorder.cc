@@ -199,7 +199,7 @@ void Recorder::on_step(const char* name) {
 }
 
 /// In some sessions nodes in DRAM have few children, so few leaves have nodes above nodes, and logs
-/// are replayed and reclaimed after a few writes.
+/// are replayed and reclaimed after a few writes, and tables compacted after a few inserts.
 void Recorder::choose_limits(std::uint64_t seed) {
   constexpr std::uint64_t kSmallOneIn = 3, kLongOneIn = 4, kMostLogged = 16;
   detail::util::Random random(seed);
@@ -214,7 +214,8 @@ std::uint64_t Recorder::on_limit(const char* name, std::uint64_t limit) {
   constexpr std::uint64_t kLeastRing = 24;
   if (what == "tips: lines of a new ring")
     return logged_ != 0 ? std::min(limit, kLeastRing + logged_) : limit;
-  if (what.starts_with("tips: ") && logged_ != 0) return std::min(limit, logged_);
+  const bool is_logged = what.starts_with("tips: ") || what == "elf: rows beside the lists";
+  if (is_logged && logged_ != 0) return std::min(limit, logged_);
   const bool of_a_node = what.ends_with("children of a node");
   return of_a_node && children_ != 0 ? std::min(limit, children_) : limit;
 }

@@ -258,7 +258,7 @@ void Table::install(Replacement& replacement, std::uint64_t tids, std::uint64_t 
   replaced->version.reset(current_.exchange(next.release(), std::memory_order_acq_rel));
   if (segments == nullptr) last_segment_ = nullptr;
   size_.reset();
-  most_delta_ = most_delta(rows);
+  limit_.follow(rows, least_delta_);
   pool().reclaimer().retire(replaced.release(), Replaced::dispose, nullptr);
   fill_cache();
 }

@@ -97,24 +97,11 @@ Tid Table::insert(Point point) {
     const std::uint64_t added = segment.end();
     segment.append(point);
     if (size_) ++*size_;
-    many = segment.end() - version().tids() > most_delta_;
+    many = limit_.is_passed_by(segment.end() - version().tids());
     return static_cast<Tid>(added);
   });
-  if (many) compact_delta();
+  if (many) limit_.compact(writers_, [this] { compact(nullptr); });
   return tid;
-}
-
-/// The row is inserted, so that this fails is no error. Another thread may be at it. Else there was
-/// no room, and to try again for each row would take too long.
-void Table::compact_delta() {
-  try {
-    compact(nullptr);
-  } catch (const Error& error) {
-    if (error.code() == Errc::in_use) return;
-    const std::lock_guard lock(writers_);
-    most_delta_ += most_delta_ / 4 + 1;
-  } catch (const std::bad_alloc&) {  // the next insert tries again
-  }
 }
 
 Segment& Table::segment_with_room() {

@@ -41,6 +41,7 @@
 #include "index/elf/caches/cache.h"
 #include "index/elf/caches/filler.h"
 #include "index/elf/dead_rows.h"
+#include "index/elf/delta_limit.h"
 #include "index/elf/layout.h"
 #include "index/elf/shape.h"
 #include "index/elf/version.h"
@@ -102,7 +103,6 @@ class Table final : public pool::OpenIndex {
 
   // recovery.cc
   void create(unsigned dimensions, const Shape& shape);
-  std::uint64_t most_delta(std::uint64_t rows) const { return std::max(least_delta_, rows / 4); }
   void open_segments(Version& version);
 
   // elf.cc
@@ -110,7 +110,6 @@ class Table final : public pool::OpenIndex {
   Version& version() { return *current_.load(std::memory_order_acquire); }
   template <class Visit>
   bool each_row(const Version& version, const Box& box, const Visit& visit) const;
-  void compact_delta();
   Segment& segment_with_room();
   void add_segment();
   bool erase_listed(Version& version, Tid tid);
@@ -145,7 +144,7 @@ class Table final : public pool::OpenIndex {
   std::atomic<bool> building_{false};  // a build or compact runs, or the spare table is freed
   mutable std::mutex writers_;         // guards what follows
   Segment* last_segment_ = nullptr;
-  std::uint64_t most_delta_ = 0;  // inserted rows at which an insert compacts
+  DeltaLimit limit_;
   bool compacting_ = false;
   std::vector<Tid> erased_meanwhile_;  // while compacting_
   mutable std::optional<std::uint64_t> size_;

@@ -41,7 +41,7 @@ Table::Table(pool::IndexHandle handle, unsigned dimensions, const Shape& shape)
     delete_segments(version->segments());
     throw;
   }
-  most_delta_ = most_delta(pm::load(version->table().rows));
+  limit_.follow(pm::load(version->table().rows), least_delta_);
   current_.store(version.release(), std::memory_order_release);
   listed_.emplace(pool().open_indexes(), *this);
 }

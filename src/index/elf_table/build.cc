@@ -175,7 +175,7 @@ void Table::install(std::unique_ptr<Pinned> next) {
     const std::lock_guard lock(pins_);
     replaced_ = std::exchange(current_, std::move(next));
   }
-  most_delta_ = most_delta();
+  limit_.follow(version().tids(), shape_.least_delta);
 }
 
 /// The policy in force goes over to the Elf that a build or compact has made. Queries need no

@@ -26,22 +26,11 @@ ElfTable::Tid Table::insert(std::span<const ElfValue> row) {
     version().inserted().put(tid, record);
     ++*next_tid_;
     if (inserted_rows_) ++*inserted_rows_;
-    many = *next_tid_ - version().tids() > most_delta_;
+    many = limit_.is_passed_by(*next_tid_ - version().tids());
   }
-  if (many) compact_delta();
+  // A query may still show rows of before the last compact: also in_use.
+  if (many) limit_.compact(writers_, [this] { compact(nullptr); });
   return tid;
-}
-
-/// As the Elf has it; also a query may still show rows of before the last compact.
-void Table::compact_delta() {
-  try {
-    compact(nullptr);
-  } catch (const Error& error) {
-    if (error.code() == Errc::in_use) return;
-    const std::lock_guard lock(writers_);
-    most_delta_ += most_delta_ / 4 + 1;
-  } catch (const std::bad_alloc&) {  // the next insert tries again
-  }
 }
 
 /// The caller holds writers_.

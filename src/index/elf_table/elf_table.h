@@ -40,6 +40,7 @@
 
 #include <perdix/elf_table.h>
 
+#include "index/elf/delta_limit.h"
 #include "index/elf/shape.h"
 #include "index/elf_table/layout.h"
 #include "index/elf_table/schema.h"
@@ -104,9 +105,7 @@ class Table final : public pool::OpenIndex {
 
   // elf_table.cc
   Version& version() const { return current_->version; }
-  void compact_delta();
   Tid next_tid();
-  std::uint64_t most_delta() const { return std::max(shape_.least_delta, version().tids() / 4); }
   std::uint64_t inserted_rows() const;
 
   // build.cc
@@ -133,9 +132,9 @@ class Table final : public pool::OpenIndex {
   std::mutex caching_;  // guards policy_, and the call of cache() of the Elf; before pins_
   CachePolicy policy_;
 
-  std::mutex building_;           // held by a build or compact; nobody waits for it
-  mutable std::mutex writers_;    // guards what follows
-  std::uint64_t most_delta_ = 0;  // inserted rows at which an insert compacts
+  std::mutex building_;         // held by a build or compact; nobody waits for it
+  mutable std::mutex writers_;  // guards what follows
+  elf::DeltaLimit limit_;
   std::optional<std::uint64_t> next_tid_;
   mutable std::optional<std::uint64_t> inserted_rows_;  // that are there
 };

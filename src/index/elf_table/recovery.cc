@@ -29,7 +29,7 @@ void Table::open(const Schema& schema, const elf::Shape& shape) {
   free_spare(pool(), *root_);
   current_ =
       std::make_unique<Pinned>(handle_, schema_, root_->generations[current_of(*root_)], shape);
-  most_delta_ = most_delta();
+  limit_.follow(version().tids(), shape.least_delta);
 }
 
 void Table::destroy(pool::PoolCore& pool, std::uint64_t& root) { free_all(pool, root); }

@@ -88,10 +88,10 @@ class OpenedElf final : public Opened {
     return problems;
   }
 
-  /// What a crash left of a table is freed before another is built, and can be had again: else the
-  /// clock decides whether the build uses it.
+  /// What a crash left of a table is freed before another is built, as an insert may do, and can be
+  /// had again: else the clock decides whether the build uses it.
   StepResult apply(const Step& step) override {
-    if (settles_ && (step.action == kCompact || step.action == kBuild)) {
+    if (settles_ && step.action != kEraseRow && step.action != kReadRow) {
       table_->reclaim_space();
       settle(*pool_.core());
     }
