@@ -61,7 +61,32 @@ void use_elf(const Pool& pool, const IndexInfo& info) {
   attempt([&] { elf.stats(); });
 }
 
+/// The pool's own table has these columns; a damaged one may have any.
+void use_elf_table(const Pool& pool, const IndexInfo& info) {
+  ElfTable table(pool, info.name);
+  std::uint64_t shown = 0;
+  const auto show = [&](std::uint32_t, std::span<const ElfValue>) {
+    require(++shown <= kMostPairs, "it ends");
+    return true;
+  };
+  const std::vector<ElfPredicate> words = {ElfPredicate::prefix("word", "w"),
+                                           ElfPredicate::less("number", std::int64_t{2})};
+  attempt([&] { table.rows({}, show); });
+  attempt([&] { table.rows(words, show); });
+  attempt([&] { require(table.count(words) <= kMostPairs, "it ends"); });
+  attempt([&] { table.select({ElfPredicate::equal("number", std::int64_t{6})}); });
+  attempt([&] { table.explain(words); });
+  for (const unsigned tid : {0, 3, 30, 99}) attempt([&] { table.row(tid); });
+  attempt([&] { table.check(); });
+  attempt([&] { table.insert({std::int64_t{7}, "new"}); });
+  for (const unsigned tid : {0, 30, 100}) attempt([&] { table.erase(tid); });
+  attempt([&] { table.compact(); });
+  attempt([&] { table.stats(); });
+  attempt([&] { table.rows({}, show); });
+}
+
 void use(const Pool& pool, const IndexInfo& info) {
+  if (info.engine == "elf_table") return use_elf_table(pool, info);
   if (info.model == DataModel::points) return use_elf(pool, info);
   const auto index = Index::open(pool, info.name);
   std::string first;

@@ -85,6 +85,20 @@ void fill_elf(const Pool& pool) {
   for (const unsigned tid : {3, 40, 93}) table.erase(tid);
 }
 
+/// Columns with and without a dictionary, and rows beside them.
+void fill_elf_table(const Pool& pool) {
+  ElfTable table(pool, "elf_table", {{"number", ElfType::int64}, {"word", ElfType::string}});
+  std::vector<std::int64_t> numbers;
+  std::vector<std::string> words;
+  for (int row = 0; row < 30; ++row) {
+    numbers.push_back(row % 4 - 1);
+    words.push_back(std::string(static_cast<std::size_t>(row % 6), 'w'));
+  }
+  table.build({std::span<const std::int64_t>(numbers), std::span<const std::string>(words)});
+  for (const std::int64_t number : {5, 6, 7}) table.insert({number, "inserted"});
+  for (const unsigned tid : {3, 31}) table.erase(tid);
+}
+
 std::uint64_t word_at(const std::vector<std::byte>& bytes, std::uint64_t offset) {
   std::uint64_t word = 0;
   std::memcpy(&word, &bytes[offset], sizeof word);
@@ -136,6 +150,7 @@ PoolImages::PoolImages(const std::filesystem::path& folder) {
   Pool pool = Pool::create(path, small());
   for (const std::string& engine : Index::engines()) fill(pool, engine);
   fill_elf(pool);
+  fill_elf_table(pool);
   for (std::uint64_t i = 0; i < 9; ++i)
     toys::points::Table::open_or_create(pool, "points")->add({i, i * i});
   {

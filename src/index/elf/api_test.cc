@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -57,6 +59,31 @@ TEST_F(ElfApi, AnswersAllKindsOfQueries) {
   EXPECT_EQ(elf.stats().delta_rows, 0u);
   EXPECT_EQ(elf.exact(Values{9, 9}), 5u);
   EXPECT_TRUE(elf.check().ok());
+}
+
+/// Whoever asks may meet a table that is being made, and one that is being freed.
+TEST_F(ElfApi, StatsAreToBeHadBesideBuilds) {
+  Elf elf(pool_, "t", 2);
+  build(elf, 500);
+  std::atomic<bool> done = false;
+  std::thread builder([&] {
+    for (std::uint32_t i = 0; i < 60; ++i) {
+      build(elf, 500);
+      elf.insert(Values{i, i});
+      elf.compact();
+    }
+    done = true;
+  });
+  std::uint64_t asked = 0;
+  for (; !done || asked == 0; ++asked) {
+    const ElfStats stats = elf.stats();
+    ASSERT_GE(stats.rows, 500u);
+    ASSERT_LE(stats.rows, 501u);
+    ASSERT_GT(stats.pm_bytes, 0u);
+    ASSERT_GT(stats.elf_bytes, 0u);
+    ASSERT_LE(stats.delta_rows, 1u);
+  }
+  builder.join();
 }
 
 TEST_F(ElfApi, RefusesWhatHasNoMeaning) {

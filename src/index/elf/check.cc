@@ -138,13 +138,22 @@ void Table::for_each_block(const pool::BlockVisitor& visit) const {
   if (root_ != nullptr) for_each_block_of(pool(), pm::load(handle_.root()), visit);
 }
 
+/// Blocks of a version have no size any more when a build or compact that ends has freed them: then
+/// it asks the next one.
 ElfStats Table::elf_stats() const {
-  ElfStats stats;
-  if (root_ == nullptr) return stats;
+  if (root_ == nullptr) return {};
+  for (;;) {
+    const epoch::Guard guard;
+    const Version& version = this->version();
+    const ElfStats stats = stats_of(version);
+    if (&version == &this->version()) return stats;
+  }
+}
+
+ElfStats Table::stats_of(const Version& version) const {
   const alloc::Calloc& allocator = pool().allocator();
+  ElfStats stats;
   stats.rows = size();
-  const epoch::Guard guard;
-  const Version& version = this->version();
   for_each_block([&](pm::Offset block) { stats.pm_bytes += allocator.block_size(block); });
   const auto* slots = reinterpret_cast<const std::uint64_t*>(&version.table() + 1);
   for (std::uint64_t i = 0; i < pm::load(version.table().slots); ++i)

@@ -126,6 +126,9 @@ class Table final : public pool::OpenIndex {
   Segment& seal();
   void install(Replacement& replacement, std::uint64_t tids, std::uint64_t rows, Segment* segments);
 
+  // check.cc
+  ElfStats stats_of(const Version& version) const;
+
   // caching.cc
   std::unique_ptr<Cache> new_cache(const Version& version, const CachePolicy& policy) const;
   void fill_cache();

@@ -150,8 +150,8 @@ void Table::throw_in_use(std::string_view why) const {
 /// The caller holds writers_.
 auto Table::make_version(const RowSource& source, std::span<const unsigned> order,
                          const Progress& progress) -> std::unique_ptr<Pinned> {
-  std::uint64_t& word = root_->generations[1 - current_of(*root_)];
-  GenerationLayout& generation = add_generation(pool(), word, schema_.size());
+  const unsigned number = 1 - current_of(*root_);
+  GenerationLayout& generation = add_generation(pool(), root_->generations[number], schema_.size());
   const auto cardinalities = write_columns(pool(), generation, schema_, source, progress);
   const std::vector<unsigned> columns = complete_order(order, cardinalities);
   for (unsigned dimension = 0; dimension < columns.size(); ++dimension)
@@ -159,7 +159,7 @@ auto Table::make_version(const RowSource& source, std::span<const unsigned> orde
   pool().pm().store(generation.tids, source.tids());
   // The commit of `current` fences, and until then nobody asks for the generation.
   pool().pm().flush(&generation, sizeof generation + columns.size() * sizeof(ColumnLayout));
-  auto next = std::make_unique<Pinned>(handle_, schema_, word, shape_);
+  auto next = std::make_unique<Pinned>(*this, number);
   std::vector<std::span<const std::uint32_t>> codes;
   for (const unsigned column : columns) codes.push_back(next->version.codes(column));
   build_elf(next->version, codes, source, progress);

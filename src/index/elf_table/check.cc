@@ -158,9 +158,10 @@ void Table::for_each_block(const pool::BlockVisitor& visit) const {
   visit(pool().offset(root_));
   const Pin current(*this);
   const Pin replaced = Pin::replaced(*this);
-  const unsigned number = current_of(*root_);
-  show_generation(pool(), *root_, number, *current, visit);
-  if (replaced) show_generation(pool(), *root_, 1 - number, *replaced, visit);
+  show_generation(pool(), *root_, current.number(), *current, visit);
+  // A build may have ended between the two pins.
+  if (replaced && replaced.number() != current.number())
+    show_generation(pool(), *root_, replaced.number(), *replaced, visit);
 }
 
 ElfTableStats Table::table_stats() const {

@@ -92,9 +92,11 @@ class Table final : public pool::OpenIndex {
 
  private:
   struct Pinned {
-    template <class... Args>
-    explicit Pinned(Args&&... args) : version(std::forward<Args>(args)...) {}
+    Pinned(const Table& table, unsigned number)
+        : number(number),
+          version(table.handle_, table.schema_, table.root_->generations[number], table.shape_) {}
 
+    const unsigned number;  // of the generation
     Version version;
     std::uint64_t pins = 0;      // guarded by Table::pins_
     std::uint64_t visitors = 0;  // of those, pins of queries that show rows; guarded as well
@@ -165,6 +167,7 @@ class Table::Pin {
   const Version& operator*() const { return pinned_->version; }
   elf::Table& elf() const { return pinned_->version.elf(); }
   const Version* operator->() const { return &pinned_->version; }
+  unsigned number() const { return pinned_->number; }
 
  private:
   Pin(const Table& table, std::unique_ptr<Pinned> Table::*which, For reason)

@@ -413,6 +413,28 @@ TEST_F(ElfTableTest, QueriesRunWhileWritersWork) {
   expect_sound();
 }
 
+/// Whoever asks may meet a generation that is being made, and one that is being freed.
+TEST_F(ElfTableTest, StatsAreToBeHadBesideBuilds) {
+  build(60);
+  std::atomic<bool> done = false;
+  std::thread builder([&] {
+    for (unsigned i = 0; i < 40; ++i) {
+      build(60);
+      EXPECT_TRUE(table_->compact());
+    }
+    done = true;
+  });
+  do {
+    const ElfTableStats stats = table_->stats();
+    ASSERT_EQ(stats.rows, 60U);
+    ASSERT_EQ(stats.delta_rows, 0U);
+    ASSERT_GT(stats.pm_bytes, 0U);
+    ASSERT_EQ(stats.columns.size(), kAllTypes.size());
+  } while (!done);
+  builder.join();
+  expect_sound();
+}
+
 TEST_F(ElfTableTest, AVisitorMayWriteAndStop) {
   build(30);
   int shown = 0;

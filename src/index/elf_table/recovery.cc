@@ -27,8 +27,7 @@ void Table::open(const Schema& schema, const elf::Shape& shape) {
                                               handle_.name(), describe(schema_), describe(schema)));
   }
   free_spare(pool(), *root_);
-  current_ =
-      std::make_unique<Pinned>(handle_, schema_, root_->generations[current_of(*root_)], shape);
+  current_ = std::make_unique<Pinned>(*this, current_of(*root_));
   limit_.follow(version().tids(), shape.least_delta);
 }
 
