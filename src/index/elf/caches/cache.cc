@@ -65,21 +65,18 @@ std::uint64_t Cache::bytes() const {
 void Cache::add_to(ElfStats& stats) const {
   stats.cache_bytes = bytes();
   stats.dram_bytes += stats.cache_bytes + sizeof *this + sizeof *counters_;
-  stats.lines_saved = static_cast<std::uint64_t>(counters_->lines_saved.sum());
   for (unsigned d = 0; d < lists_.dimensions(); ++d) {
     stats.levels.push_back({static_cast<std::uint64_t>(counters_->hits[d].sum()),
                             static_cast<std::uint64_t>(counters_->misses[d].sum())});
+    stats.lines_saved += kLinesPerList * stats.levels.back().hits;
   }
 }
 
 CacheSource::~CacheSource() {
-  std::int64_t hits = 0;
   for (unsigned d = 0; d < levels_; ++d) {
     counters_.hits[d].add(counts_[d].hits);
     counters_.misses[d].add(counts_[d].misses);
-    hits += counts_[d].hits;
   }
-  counters_.lines_saved.add(kLinesPerList * hits);
 }
 
 }  // namespace perdix::detail::index::elf

@@ -39,7 +39,6 @@ class FullCopy {
 struct CacheCounters {
   std::array<util::StripedCounter, kMaxDimensions> hits;
   std::array<util::StripedCounter, kMaxDimensions> misses;
-  util::StripedCounter lines_saved;
 };
 
 class Cache {
@@ -99,7 +98,7 @@ class CacheSource {
       return image_->list(ref);
     }
     List list;
-    if (dynamic_ != nullptr && dynamic_->find(ref.value(), list)) {
+    if (asks_dynamic() && dynamic_->find(ref.value(), list)) {
       count_hit(dimension);
       return list;
     }
@@ -119,6 +118,14 @@ class CacheSource {
     std::uint32_t misses = 0;
   };
 
+  /// What visits more lists than that visits them in the order in which they lie in PM, and so
+  /// reads them faster there than one by one from where their copies lie.
+  bool asks_dynamic() {
+    constexpr unsigned kMostLists = 256;
+    if (dynamic_ != nullptr && ++opened_ > kMostLists) dynamic_ = nullptr;
+    return dynamic_ != nullptr;
+  }
+
   void count_hit(unsigned dimension) {
     levels_ = std::max(levels_, dimension + 1);
     ++counts_[dimension].hits;
@@ -131,8 +138,9 @@ class CacheSource {
   const FullCopy* const full_;
   const Lists& lists_;
   const Image* const image_;
-  DynamicCache* const dynamic_;
+  DynamicCache* dynamic_;  // null, too, from some number of lists on
   CacheCounters& counters_;
+  unsigned opened_ = 0;  // lists that dynamic_ was asked for
   unsigned levels_ = 0;
   std::array<Counts, kMaxDimensions> counts_{};
 };
