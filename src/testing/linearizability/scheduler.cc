@@ -1,5 +1,6 @@
 #include "testing/linearizability/scheduler.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,8 +10,21 @@
 
 namespace perdix::testing {
 
+namespace {
+
+/// The calling thread runs nowhere else from now on. That costs time where it fails, and no more.
+void stay_on(int processor) {
+  if (processor < 0) return;
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(static_cast<unsigned>(processor), &only);
+  (void)::sched_setaffinity(0, sizeof only, &only);
+}
+
+}  // namespace
+
 Scheduler::Scheduler(unsigned threads, std::uint64_t seed, std::uint64_t expected_points)
-    : threads_(threads), random_(seed) {
+    : processor_(::sched_getcpu()), threads_(threads), random_(seed) {
   if (random_.one_in(2)) {
     one_in_ = std::uint64_t{1} << random_.below(6);
     return;
@@ -21,22 +35,24 @@ Scheduler::Scheduler(unsigned threads, std::uint64_t seed, std::uint64_t expecte
 }
 
 void Scheduler::join(unsigned number) {
+  stay_on(processor_);
   std::unique_lock lock(mutex_);
   Thread& self = threads_[number];
   self.id = std::this_thread::get_id();
   self.system_id = ::gettid();
   self.active = true;
   if (++joined_ == threads_.size()) choose(nullptr);
-  self.turn.wait(lock, [&] { return current_ == &self; });
+  park(lock, self);
 }
 
 void Scheduler::leave(unsigned number) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   Thread& self = threads_[number];
   self.active = false;
   for (Thread& thread : threads_) thread.waits = false;
   if (current_ == &self) choose(&self);
   if (++left_ == threads_.size()) ended_.notify_all();
+  unlock_and_wake(lock);
 }
 
 Scheduler::Thread* Scheduler::find_self() {
@@ -62,7 +78,7 @@ void Scheduler::await_turn() {
   Thread* self = find_self();
   if (self == nullptr || current_ == self) return;
   self->waits = self->asleep = false;
-  self->turn.wait(lock, [&] { return current_ == self; });
+  park(lock, *self);
 }
 
 void Scheduler::yield() {
@@ -74,7 +90,7 @@ void Scheduler::yield() {
     self->waits = true;
     choose(self);
   }
-  self->turn.wait(lock, [&] { return current_ == self; });
+  park(lock, *self);
 }
 
 void Scheduler::stay(std::uint64_t points) {
@@ -86,7 +102,7 @@ void Scheduler::stay(std::uint64_t points) {
     self->stays_until = points_ + points;
     choose(self);
   }
-  self->turn.wait(lock, [&] { return current_ == self; });
+  park(lock, *self);
 }
 
 void Scheduler::arrive(std::unique_lock<std::mutex>& lock, Thread& self) {
@@ -95,7 +111,7 @@ void Scheduler::arrive(std::unique_lock<std::mutex>& lock, Thread& self) {
     if (++points_ == action_at_) action_();
     if (passes_on()) choose(&self);
   }
-  self.turn.wait(lock, [&] { return current_ == &self; });
+  park(lock, self);
 }
 
 void Scheduler::at_point(std::uint64_t point, std::function<void()> action) {
@@ -155,7 +171,25 @@ void Scheduler::choose(Thread* from) {
   } else {
     current_ = *std::ranges::max_element(others, {}, &Thread::priority);
   }
-  if (current_ != nullptr) current_->turn.notify_all();
+  to_wake_ = current_ != nullptr && current_->parked ? current_ : nullptr;
+}
+
+/// Without the lock, or the thread that is woken would meet it.
+void Scheduler::unlock_and_wake(std::unique_lock<std::mutex>& lock) {
+  Thread* const next = std::exchange(to_wake_, nullptr);
+  lock.unlock();
+  if (next != nullptr) next->wake_up.send();
+}
+
+/// Returns when the calling thread has the turn.
+void Scheduler::park(std::unique_lock<std::mutex>& lock, Thread& self) {
+  self.parked = true;
+  while (current_ != &self) {
+    unlock_and_wake(lock);
+    self.wake_up.await();
+    lock.lock();
+  }
+  self.parked = false;
 }
 
 void Scheduler::watch() {
@@ -169,7 +203,8 @@ void Scheduler::watch() {
   bool asleep = false;
   while (left_ < threads_.size()) {
     const Look now{current_, points_};
-    const pid_t thread = current_ != nullptr ? current_->system_id : 0;
+    // One that is parked was given the turn, and has not run since.
+    const pid_t thread = current_ != nullptr && !current_->parked ? current_->system_id : 0;
     // Not with the lock, or the thread may be found asleep that waits for it.
     lock.unlock();
     const bool sleeps = thread != 0 && is_asleep(thread);
@@ -181,6 +216,8 @@ void Scheduler::watch() {
       current_->asleep = sleeps;
       ++takings_;
       choose(current_);
+      unlock_and_wake(lock);
+      lock.lock();
     }
     last = now;
     asleep = sleeps;

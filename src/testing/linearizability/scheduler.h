@@ -18,6 +18,7 @@
 // Thread-safe.
 #pragma once
 
+#include <semaphore.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -92,12 +93,30 @@ class Scheduler {
   std::uint64_t takings() const;
 
  private:
+  /// std::counting_semaphore would call sched_yield(), which a probe may turn into yield().
+  class WakeUp {
+   public:
+    WakeUp() { ::sem_init(&semaphore_, 0, 0); }
+    ~WakeUp() { ::sem_destroy(&semaphore_); }
+    WakeUp(const WakeUp&) = delete;
+    WakeUp& operator=(const WakeUp&) = delete;
+    void send() { ::sem_post(&semaphore_); }
+    void await() {
+      while (::sem_wait(&semaphore_) != 0) {  // interrupted by a signal
+      }
+    }
+
+   private:
+    sem_t semaphore_;
+  };
+
   struct Thread {
     std::thread::id id;
     pid_t system_id = 0;
-    std::condition_variable turn;
+    WakeUp wake_up;
     std::int64_t priority = 0;
     bool active = false;
+    bool parked = false;  // until it has the turn
     bool waits = false;
     bool asleep = false;            // in the kernel, when the turn was taken from it
     std::uint64_t stays_until = 0;  // by the number of points
@@ -110,11 +129,16 @@ class Scheduler {
   bool passes_on();
   std::vector<Thread*> candidates(const Thread* from);
   void choose(Thread* from);
+  void unlock_and_wake(std::unique_lock<std::mutex>& lock);
+  void park(std::unique_lock<std::mutex>& lock, Thread& self);
 
+  // Of all members: one of them runs at a time, and to wake another there is cheap.
+  const int processor_;
   mutable std::mutex mutex_;
   std::condition_variable ended_;
   std::vector<Thread> threads_;
   Thread* current_ = nullptr;
+  Thread* to_wake_ = nullptr;  // was chosen, and is parked
   unsigned joined_ = 0;
   unsigned left_ = 0;
   std::uint64_t points_ = 0;
