@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <iterator>
 
 #include "index/engine.h"
@@ -182,24 +181,32 @@ class ScratchFile {
 struct Shared {
   IndexSystemOptions options;
   std::atomic<std::uint64_t> files{0};
+
+  std::filesystem::path next_path() {
+    return options.folder / fmt::format("pool-{}", files.fetch_add(1));
+  }
 };
 
 class IndexSystem final : public System {
  public:
-  explicit IndexSystem(std::shared_ptr<Shared> shared, std::span<const std::byte> image = {})
+  explicit IndexSystem(std::shared_ptr<Shared> shared)
+      : IndexSystem(shared, std::make_unique<ScratchFile>(shared->next_path()), {}) {}
+  /// With what the image holds, if it is not empty.
+  IndexSystem(std::shared_ptr<Shared> shared, std::unique_ptr<ScratchFile> file,
+              const SparseBytes& image)
       : shared_(std::move(shared)),
-        file_(shared_->options.folder / fmt::format("pool-{}", shared_->files.fetch_add(1))),
+        file_(std::move(file)),
         pool_(open(image)),
-        map_(std::in_place, *pool_, info(), shared_->options, image.empty()) {}
+        map_(std::in_place, *pool_, info(), shared_->options, image.size() == 0) {}
 
   Map& map() override { return *map_; }
   std::span<std::byte> memory() override { return {pool_->core()->base(), pool_->core()->size()}; }
   bool needs_flushes() const override { return shared_->options.domain != DomainChoice::cpu_cache; }
   LeafSizes leaf_sizes() const override { return leaf_sizes_of(shared_->options.engine); }
-  std::unique_ptr<System> recover(std::span<const std::byte> image) override {
+  std::unique_ptr<System> recover(const SparseBytes& image) override {
     map_.reset();
     pool_.reset();
-    return std::make_unique<IndexSystem>(shared_, image);
+    return std::make_unique<IndexSystem>(shared_, std::move(file_), image);
   }
   std::optional<Beginning> beginning() const override { return shared_->options.beginning; }
   std::uint64_t points_of_a_call() const override { return 44; }
@@ -236,20 +243,16 @@ class IndexSystem final : public System {
     for (std::uint64_t i = 0; i < seed % 5; ++i) ballast->erase(number_bytes(key - 1 - 7 * i));
   }
 
-  Pool open(std::span<const std::byte> image) const {
+  Pool open(const SparseBytes& image) const {
     PoolOptions options;
     const bool journals = shared_->options.domain == DomainChoice::page_cache;
     options.durability = journals ? Durability::power : Durability::process;
     options.domain = shared_->options.domain;
     options.max_size = std::uint64_t{shared_->options.full ? 16U : 1024U} << 20;
-    if (image.empty()) return Pool::create(file_.path(), options);
-    std::ofstream file(file_.path(), std::ios::binary);
-    file.write(reinterpret_cast<const char*>(image.data()),
-               static_cast<std::streamsize>(image.size()));
-    file.close();
-    if (!file) throw Error(Errc::io_error, "can't write " + file_.path().string());
-    detail::pool::claim_image(file_.path());
-    return Pool::open(file_.path(), options);
+    if (image.size() == 0) return Pool::create(file_->path(), options);
+    image.save(file_->path());
+    detail::pool::claim_image(file_->path());
+    return Pool::open(file_->path(), options);
   }
 
   IndexInfo info() const {
@@ -258,7 +261,7 @@ class IndexSystem final : public System {
   }
 
   std::shared_ptr<Shared> shared_;
-  ScratchFile file_;
+  std::unique_ptr<ScratchFile> file_;
   std::optional<Pool> pool_;
   std::optional<IndexMap> map_;
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "testing/linearizability/operation.h"
+#include "testing/linearizability/sparse_bytes.h"
 
 namespace perdix::testing {
 
@@ -72,7 +73,7 @@ class System {
 
   /// A system of its own that finds this memory after a crash. This one ends: both may want the
   /// same addresses. Throws what opening throws.
-  virtual std::unique_ptr<System> recover(std::span<const std::byte> image) = 0;
+  virtual std::unique_ptr<System> recover(const SparseBytes& image) = 0;
 
   /// Whether it may have no space: then calls that need some throw, and have changed nothing.
   virtual bool may_be_full() const { return false; }

@@ -261,7 +261,7 @@ class InstalledProbe {
 
 struct Crash {
   Tick at = 0;
-  std::vector<std::byte> image;
+  SparseBytes image;
 };
 
 class Run {

@@ -8,7 +8,7 @@ namespace perdix::testing {
 
 SurvivingMemory::SurvivingMemory(std::span<std::byte> region, bool needs_flushes)
     : region_(region), needs_flushes_(needs_flushes) {
-  if (needs_flushes_) durable_.assign(region_.begin(), region_.end());
+  if (needs_flushes_) durable_ = SparseBytes(region_);
 }
 
 /// Calls act(line) for each line of [p, p+n) in the region.
@@ -61,7 +61,7 @@ void SurvivingMemory::persist(const Flush& flush) {
   if (flush.order < order) return;
   order = flush.order;
   missed_.erase(flush.line);
-  std::ranges::copy(flush.content, durable_.begin() + static_cast<long>(flush.line * kLine));
+  durable_.write(flush.line * kLine, flush.content);
 }
 
 void SurvivingMemory::committed(std::span<const detail::pm::Change> changes) {
@@ -143,18 +143,18 @@ bool SurvivingMemory::misses() const {
 std::vector<std::size_t> SurvivingMemory::dirty() const {
   std::vector<std::size_t> lines;
   for (const std::size_t line : stored_) {
-    const auto durable = std::span(durable_).subspan(line * kLine, kLine);
-    if (!std::ranges::equal(content(line), durable)) lines.push_back(line);
+    if (!std::ranges::equal(content(line), durable_.read(line * kLine, kLine)))
+      lines.push_back(line);
   }
   return lines;
 }
 
-std::vector<std::byte> SurvivingMemory::image(detail::util::Random& random,
-                                              const std::vector<std::size_t>& lost) const {
-  if (!needs_flushes_) return {region_.begin(), region_.end()};
+SparseBytes SurvivingMemory::image(detail::util::Random& random,
+                                   const std::vector<std::size_t>& lost) const {
+  if (!needs_flushes_) return SparseBytes(region_);
   const std::lock_guard lock(mutex_);
   const std::vector<std::size_t> lines = dirty();
-  std::vector<std::byte> image = durable_;
+  SparseBytes image = durable_;
   enum { one_survives, one_is_lost, some_survive, none_survives, missed_are_lost };
   const std::uint64_t kind =
       missed_.empty() ? random.below(missed_are_lost) : none_survives + random.below(2);
@@ -166,7 +166,7 @@ std::vector<std::byte> SurvivingMemory::image(detail::util::Random& random,
       return kind == some_survive ? random.one_in(2) : (kind == one_survives) == (i == one);
     };
     if (!survives()) continue;
-    std::ranges::copy(content(lines[i]), image.begin() + static_cast<long>(lines[i] * kLine));
+    image.write(lines[i] * kLine, content(lines[i]));
   }
   return image;
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "pm/change.h"
+#include "testing/linearizability/sparse_bytes.h"
 #include "util/random.h"
 
 namespace perdix::testing {
@@ -52,8 +53,7 @@ class SurvivingMemory {
   bool misses() const;
 
   /// What is left if the crash comes now. `lost`: lines that are as they were durable.
-  std::vector<std::byte> image(detail::util::Random& random,
-                               const std::vector<std::size_t>& lost = {}) const;
+  SparseBytes image(detail::util::Random& random, const std::vector<std::size_t>& lost = {}) const;
 
  private:
   static constexpr std::size_t kLine = 64;
@@ -77,7 +77,7 @@ class SurvivingMemory {
   std::span<std::byte> region_;
   bool needs_flushes_;
   mutable std::mutex mutex_;
-  std::vector<std::byte> durable_;
+  SparseBytes durable_;
   std::set<std::size_t> stored_;  // lines that may differ from durable_
   std::map<std::size_t, std::uint64_t> durable_order_;
   std::map<std::thread::id, std::vector<Flush>> flushes_;

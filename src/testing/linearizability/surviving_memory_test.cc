@@ -26,7 +26,7 @@ struct Region {
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
       detail::util::Random random(seed);
       std::uint64_t value = 0;
-      std::memcpy(&value, memory.image(random).data() + 8 * word, 8);
+      std::memcpy(&value, memory.image(random).read(8 * word, 8).data(), 8);
       seen.insert(value);
     }
     return seen;
@@ -167,7 +167,7 @@ TEST(SurvivingMemory, KnowsWhatAnOperationHasReadThatACrashMayUndo) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     detail::util::Random random(seed);
     std::uint64_t value = 0;
-    std::memcpy(&value, memory.image(random, {0}).data() + 24, 8);
+    std::memcpy(&value, memory.image(random, {0}).read(24, 8).data(), 8);
     EXPECT_EQ(value, 0);
   }
   memory.flushed(&region.words[3], 8);

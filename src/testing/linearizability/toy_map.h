@@ -152,9 +152,9 @@ class ToySystem final : public System {
     return pm_.domain() == detail::pm::Domain::memory_controller;
   }
 
-  std::unique_ptr<System> recover(std::span<const std::byte> image) override {
+  std::unique_ptr<System> recover(const SparseBytes& image) override {
     auto system = std::make_unique<ToySystem>(pm_.domain(), flaw_);
-    std::ranges::copy(image, system->memory().begin());
+    image.copy_to(system->memory());
     if (flaw_ == Flaw::erase_comes_back) {
       for (ToyMap::Slot& slot : system->slots_) slot.word += slot.word == 0;
     }
