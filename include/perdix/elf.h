@@ -52,7 +52,8 @@ class CachePolicy {
     return policy;
   }
 
-  /// Lists that queries visit more than once, up to so many bytes.
+  /// Lists that queries visit more than once, up to so many bytes. It is asked for the first 256
+  /// lists of a query only: a query that visits more reads them faster in the order of the pool.
   static CachePolicy dynamic(std::uint64_t bytes, Eviction eviction = Eviction::recency) {
     CachePolicy policy;
     policy.dynamic_bytes = bytes;

@@ -302,6 +302,18 @@ TYPED_TEST(EmptiedIndex, GivesItsSpaceBack) {
   EXPECT_LT(pool.info().allocated, full / 8);
 }
 
+/// Not even the nodes that an index has without pairs.
+TYPED_TEST(EmptiedIndex, LeavesNothingWhenItIsDropped) {
+  Pool pool = this->open();
+  {
+    Tips<TypeParam, U64, std::string> index(pool, "t");
+    for (U64 i = 0; i < 1000; ++i) index.put(key_of<U64>(i), std::string(i % 100, 'v'));
+    for (U64 i = 0; i < 1000; i += 3) EXPECT_TRUE(index.erase(key_of<U64>(i)));
+  }
+  pool.drop("t");
+  EXPECT_EQ(pool.info().allocated, 0U);
+}
+
 // --- Before the inspection of what was opened has ended ---
 
 template <class Typed>
