@@ -19,6 +19,7 @@ bool is_zero(std::span<const std::byte> bytes) {
   return begins && std::memcmp(bytes.data(), bytes.data() + head, bytes.size() - head) == 0;
 }
 
+/// Without touching what is zero.
 void clear(std::span<std::byte> bytes) {
   if (!is_zero(bytes)) std::ranges::fill(bytes, std::byte{0});
 }
@@ -48,7 +49,8 @@ class OpenFile {
 
 }  // namespace
 
-SparseBytes::SparseBytes(std::span<const std::byte> bytes) : size_(bytes.size()) {
+SparseBytes::SparseBytes(std::span<const std::byte> bytes)
+    : size_(bytes.size()), pages_((size_ + kPage - 1) / kPage) {
   for (std::size_t at = 0; at < size_; at += kPage) {
     const auto page = bytes.subspan(at, std::min(kPage, size_ - at));
     if (!is_zero(page)) write(at, page);
@@ -57,42 +59,44 @@ SparseBytes::SparseBytes(std::span<const std::byte> bytes) : size_(bytes.size())
 
 std::span<const std::byte> SparseBytes::read(std::size_t offset, std::size_t n) const {
   static constexpr Page kZeros{};
-  const auto found = pages_.find(offset / kPage);
-  const Page& page = found != pages_.end() ? found->second : kZeros;
-  return std::span(page).subspan(offset % kPage, n);
+  const Page* const page = pages_[offset / kPage].get();
+  return std::span(page != nullptr ? *page : kZeros).subspan(offset % kPage, n);
 }
 
 void SparseBytes::write(std::size_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const std::size_t n = std::min(bytes.size(), kPage - offset % kPage);
-    Page& page = pages_[offset / kPage];
-    std::ranges::copy(bytes.first(n), page.begin() + static_cast<long>(offset % kPage));
+    std::ranges::copy(bytes.first(n),
+                      page_to_write(offset / kPage).begin() + static_cast<long>(offset % kPage));
     bytes = bytes.subspan(n);
     offset += n;
   }
 }
 
+SparseBytes::Page& SparseBytes::page_to_write(std::size_t number) {
+  std::shared_ptr<Page>& page = pages_[number];
+  if (page == nullptr) {
+    page = std::make_shared<Page>();
+  } else if (page.use_count() > 1) {
+    page = std::make_shared<Page>(*page);
+  }
+  return *page;
+}
+
 void SparseBytes::copy_to(std::span<std::byte> to) const {
-  std::ranges::fill(to, std::byte{0});
-  for (const auto& [number, page] : pages_) {
-    const auto at = to.subspan(number * kPage);
-    std::ranges::copy(std::span(page).first(std::min(kPage, at.size())), at.begin());
+  for (std::size_t at = 0; at < size_; at += kPage) {
+    const auto page = to.subspan(at, std::min(kPage, size_ - at));
+    if (pages_[at / kPage] == nullptr) {
+      clear(page);
+    } else {
+      std::ranges::copy(read(at, page.size()), page.begin());
+    }
   }
 }
 
 void SparseBytes::save(const std::filesystem::path& path) const {
   const OpenFile file(path, size_);
-  std::size_t at = 0;
-  const auto fill_to = [&](std::size_t end) {
-    for (; at < end; at += kPage) clear(file.bytes().subspan(at, std::min(kPage, end - at)));
-  };
-  for (const auto& [number, page] : pages_) {
-    fill_to(number * kPage);
-    const auto to = file.bytes().subspan(at, std::min(kPage, size_ - at));
-    std::ranges::copy(std::span(page).first(to.size()), to.begin());
-    at += to.size();
-  }
-  fill_to(size_);
+  copy_to(file.bytes());
 }
 
 }  // namespace perdix::testing

@@ -1,15 +1,16 @@
-// A copy of a region of PM, most of whose pages hold only zeros: those take no memory, and are not
-// copied or written again with each image of a crash.
+// A copy of a region of PM, most of whose pages hold only zeros: those take no memory. A copy
+// shares the pages of what it was made of, until one of the two is written to.
 //
-// Not thread-safe.
+// Not thread-safe, nor are copies that share pages.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
+#include <memory>
 #include <span>
+#include <vector>
 
 namespace perdix::testing {
 
@@ -35,8 +36,10 @@ class SparseBytes {
   static constexpr std::size_t kPage = 4096;
   using Page = std::array<std::byte, kPage>;
 
+  Page& page_to_write(std::size_t number);
+
   std::size_t size_ = 0;
-  std::map<std::size_t, Page> pages_;  // by number; all others are zero
+  std::vector<std::shared_ptr<Page>> pages_;  // nullptr: all zero
 };
 
 }  // namespace perdix::testing

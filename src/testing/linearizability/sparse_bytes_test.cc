@@ -59,8 +59,10 @@ TEST(SparseBytes, IsWrittenToAcrossPages) {
 TEST(SparseBytes, ACopyIsItsOwn) {
   const SparseBytes sparse(example());
   SparseBytes copy = sparse;
-  copy.write(0, std::vector<std::byte>(1, std::byte{1}));
+  copy.write(4096, std::vector<std::byte>(1, std::byte{1}));
   EXPECT_EQ(content(sparse), example());
+  EXPECT_EQ(copy.read(4096, 2)[0], std::byte{1});
+  EXPECT_EQ(copy.read(4096, 2)[1], std::byte{7});
 }
 
 TEST(SparseBytes, SavesAllOfIt) {
