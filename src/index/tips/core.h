@@ -225,6 +225,7 @@ class Core {
   void replay_queued(const std::vector<Entry*>& entries) const;
   void replay_all() const;
   void settle() const;
+  bool is_settled() const;
   bool apply(const Entry& entry) const;
   void apply_put(const Entry& entry) const;
   void apply_erase(const Entry& entry) const;

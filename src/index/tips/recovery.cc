@@ -214,12 +214,11 @@ void Core::recover_entry(const LoggedWrite& write) {
 
 Core::~Core() {
   resumption_.stop();
-  job_.reset();
+  job_.reset();  // runs it, if it was requested
   if (destroyed_) return;
   try {
     // Settled, it leaves what is allocated as for_each_block() has shown it.
-    const bool settled = logs_.last_number() == settled_to_ && uno_.is_empty();
-    if (is_inspected() && !settled) settle();
+    if (is_inspected() && !is_settled()) settle();
   } catch (const std::exception&) {  // the records stay, and the next opening replays them
   }
   give_entries_up();

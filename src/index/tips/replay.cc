@@ -232,6 +232,11 @@ void Core::settle() const {
   settled_to_ = logs_.last_number();
 }
 
+/// With replaying_. Nothing was written or replayed since settle(). What waits for space may change
+/// the index each time it is tried, as a table that is being resized moves some pairs; a check has
+/// seen the blocks that it has now.
+bool Core::is_settled() const { return logs_.last_number() == settled_to_ && uno_.is_empty(); }
+
 /// With replaying_: makes the changes of the index durable and the logs empty, as far as replayed.
 void Core::reclaim() const {
   require_whole();
@@ -255,7 +260,10 @@ void Core::replay_in_background() noexcept {
   requested_.store(false);
   if (!is_inspected() && settings_.resumes) return;  // what inspects it replays too
   try {
-    catch_up();
+    const std::lock_guard lock(replaying_);
+    if (is_settled()) return;
+    replay();
+    if (logs_.is_due()) reclaim();
   } catch (const std::exception&) {  // the next call that needs it meets the same
   }
 }
