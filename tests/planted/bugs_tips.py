@@ -298,6 +298,13 @@ BUGS = [
         "",
         (unit("src/index/tips/tips_test", "EmptiedIndex/*.LeavesNothingWhenItIsDropped"),),
     ),
+    Bug(
+        "tips: an index that is settled is replayed again as it closes",
+        REPLAY,
+        "    if (is_settled()) return;\n",
+        "",
+        ("tips:hash+full:bytes:bytes",),
+    ),
     # --- Plug-ins ---
     Bug(
         "tips: the hash table changes a link without an undo record",
