@@ -1,4 +1,4 @@
-// The locks of a tree's nodes: in DRAM, so that no crash can leave one locked. Nodes share them,
+// The locks of an index's nodes: in DRAM, so that no crash can leave one locked. Nodes share them,
 // many nodes to a lock, by a hash of their position.
 //
 // Rules that exclude deadlock: who waits for a latch holds none. Further ones are only tried
@@ -15,7 +15,7 @@
 #include "pm/offset.h"
 #include "util/stripe.h"
 
-namespace perdix::detail::index::fastfair {
+namespace perdix::detail::index {
 
 using Latch = epoch::VersionLock;
 
@@ -70,10 +70,10 @@ class LatchSet {
   }
 
  private:
-  static constexpr std::size_t kMost = 4;  ///< a parent and three of its children: see merge.cc
+  static constexpr std::size_t kMost = 4;  ///< FAST&FAIR: a parent and three of its children
 
   std::array<Latch*, kMost> latches_{};
   std::size_t size_ = 0;
 };
 
-}  // namespace perdix::detail::index::fastfair
+}  // namespace perdix::detail::index
