@@ -105,6 +105,18 @@ struct TipsOptions {
   std::uint32_t most_workers = 0;
 };
 
+/// The form of a Cceh index that is created; others keep theirs.
+struct CcehOptions {
+  /// Bytes of a segment, its first line included: a multiple of 64 from 320 to 1 MiB. The pool
+  /// stores four segments of the default in 64 KiB; one of 16,384 bytes would take a third more.
+  std::uint32_t segment_bytes = 16320;
+
+  /// A split of a segment whose keys have fewer bits of their hashes in common writes one half only
+  /// and leaves the moved pairs behind, until others need their place (the paper's lazy deletion);
+  /// others write both halves. At most 64; with keys of strings more than 16 count as 16.
+  std::uint32_t lazy_depth = 64;
+};
+
 /// How an index uses memory while it is open; may differ each time.
 struct IndexOptions {
   static constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
@@ -131,6 +143,7 @@ struct IndexOptions {
 
   ElimDaOptions elimda{};  ///< for ElimDa; others ignore it
   TipsOptions tips{};      ///< for Tips; others ignore it
+  CcehOptions cceh{};      ///< for Cceh; others ignore it
 };
 
 /// What Tips has done since the index was opened.
@@ -162,7 +175,7 @@ struct IndexStats {
   double resumed = 1;
   double resumption_seconds = 0;  ///< from the opening until all was back; 0 before
 
-  double load_factor = 0;         ///< ElimDa: pairs for each place of the table in the pool
+  double load_factor = 0;         ///< ElimDa, Cceh: pairs for each place of the table in the pool
   std::uint64_t relocations = 0;  ///< ElimDa: buckets that went from DRAM to the pool since opening
   TipsStats tips{};               ///< Tips
 };

@@ -1,6 +1,7 @@
 // The engines of this release: a line each.
 #include <array>
 
+#include "index/cceh/cceh.h"
 #include "index/elf/elf.h"
 #include "index/elf_table/elf_table.h"
 #include "index/elimda/elimda.h"
@@ -22,6 +23,7 @@ constexpr std::array kEngines = {
     pairs_engine<fastfair::Tree>(fastfair::kEngineName, {.ordered = true}),
     pairs_engine<nbtree::Tree>(nbtree::kEngineName, {.ordered = true, .resumes = true}),
     pairs_engine<elimda::Map>(elimda::kEngineName, {.resumes = true, .inserts_ahead = true}),
+    pairs_engine<cceh::Map>(cceh::kEngineName, {}),
     points_engine<elf::Table>(elf::kEngineName),
     points_engine<elf_table::Table>(elf_table::kEngineName),
     pairs_engine<tips::Map>(tips::kHashEngine, {}),

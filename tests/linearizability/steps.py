@@ -23,6 +23,11 @@ COMMON = "--reopen"
 DOMAIN = "--domain memory_controller"  # unless a kind names another
 STRINGS = "--keys bytes --values bytes"
 KINDS = {
+    "cceh": (
+        "--engine cceh",
+        "--engine cceh --beginning many",
+        f"--engine cceh {STRINGS}",
+    ),
     "elimda": (
         "--engine elimda --domain cpu_cache",
         "--engine elimda --domain cpu_cache --beginning many",
@@ -62,6 +67,9 @@ art: children have moved, and not their bytes
 art: fork
 art: put a node in the place of another
 art: split a prefix
+cceh: a change of the directory is committed
+cceh: a segment is about to be split
+cceh: an entry is stale
 elimda: a D-bucket grows
 elimda: a bucket becomes warm
 elimda: a bucket is replaced

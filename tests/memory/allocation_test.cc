@@ -53,7 +53,7 @@ struct Type {
   static Index open(const Pool& pool, std::string_view name = "index", bool resume = false) {
     IndexOptions options;
     if (way == Way::buffers) options.dram_budget = kBuffers;
-    if (way == Way::small) options.elimda = {4, 64, 4, 16};
+    if constexpr (way == Way::small) options = *EngineTraits::kTraits.small;
     options.resume_in_background = resume;
     if constexpr (std::is_constructible_v<Index, const Pool&, std::string_view, IndexOptions>)
       return Index(pool, name, options);
@@ -284,13 +284,14 @@ using Kinds =
     std::conditional_t<kHasMixedKinds<EngineTraits>, AllKinds<EngineTraits>,
                        std::tuple<Type<EngineTraits, U64, U64>, Type<EngineTraits, Bytes, Bytes>>>;
 
-/// All engines; SpTree with write buffers, too, and ElimDa in a shape for few keys.
+/// All engines; SpTree with write buffers, too, and ElimDa and CCEH in shapes for few keys.
 template <class... EngineTraits>
 auto types_of(const std::tuple<EngineTraits...>*) {
   const auto as_types = []<class... T>(const std::tuple<T...>&) { return testing::Types<T...>(); };
   return as_types(std::tuple_cat(Kinds<EngineTraits>()...,
                                  AllKinds<detail::index::sptree::TestTraits, Way::buffers>(),
-                                 AllKinds<detail::index::elimda::TestTraits, Way::small>()));
+                                 AllKinds<detail::index::elimda::TestTraits, Way::small>(),
+                                 AllKinds<detail::index::cceh::TestTraits, Way::small>()));
 }
 using Types = decltype(types_of(static_cast<const EngineList*>(nullptr)));
 

@@ -1,5 +1,6 @@
 """All planted bugs (bug.py), in the order in which they are tried."""
 
+import bugs_cceh
 import bugs_elf
 import bugs_elf_table
 import bugs_elimda
@@ -23,6 +24,7 @@ BUGS = (
     + bugs_pool.BUGS
     + bugs_wal.BUGS
     + bugs_fastfair.BUGS
+    + bugs_cceh.BUGS
     + bugs_nbtree.BUGS
     + bugs_elf_table.BUGS
     + bugs_elimda.BUGS

@@ -81,8 +81,10 @@ void check_bounds(OpenIndex& index, const IndexOptions& options, Seat& seat) {
   const std::uint64_t live = live_bytes(index);
   // Leaves that are half full, blocks of size classes, what awaits readers, and a log that is
   // about to be cleaned.
-  // A bucket of ElimDa has 4 KiB, and is given back when the pool is full.
-  const std::uint64_t of_a_leaf = index.plan.type->engine == "elimda" ? 4352 : 1024;
+  // A bucket of ElimDa has 4 KiB, a segment of CCEH 16 KiB; both are given back when the pool is
+  // full.
+  const std::string_view engine = index.plan.type->engine;
+  const std::uint64_t of_a_leaf = engine == "elimda" ? 4352 : engine == "cceh" ? 17408 : 1024;
   const std::uint64_t pm_bound = 24 * kMiB + 4 * live + stats.leaves * of_a_leaf;
   require(stats.pm_bytes <= pm_bound,
           fmt::format("{}: pm_bytes is {} with {} bytes of keys and values in {} leaves",

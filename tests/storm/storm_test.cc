@@ -180,6 +180,7 @@ TEST(StormPlan, DrawsEverythingThereIs) {
                            "nbtree",
                            "fastfair",
                            "elimda",
+                           "cceh",
                            "forks",
                            "copies",
                            "recreate",

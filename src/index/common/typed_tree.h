@@ -1,4 +1,4 @@
-// The typed edge of an ordered engine over words: converts values where they come in and go out, so
+// The typed edge of an engine over words: converts values where they come in and go out, so
 // that the engine's code does not depend on what they are.
 //
 // An engine's tree over words, `Base`, has for it
@@ -8,10 +8,11 @@
 //   std::optional<Word> find_word(Key) const;
 //   bool find_number(Key, Word&) const;           the same without a guard of the caller's
 //   void find_words(std::span<const Key>, std::span<std::optional<Word>>) const;  at most kGroup
+// and if it is ordered
 //   find_last(Key) const              the words of the greatest key that is not above; optional
 //   find_last_below(Key) const        the same of a smaller key; where that is cheaper than to
 //                                     ask for the predecessor
-//   const Words<K>& keys() const;
+// and const Words<K>& keys() const.
 // What a word refers to may be freed when the caller's guard ends.
 #pragma once
 

@@ -1,0 +1,45 @@
+// Cceh: a hash index that lies in persistent memory as a whole (Nam et al., FAST 2019).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <perdix/point_index.h>
+
+namespace perdix {
+
+namespace detail::index::cceh {
+template <class K, class V>
+class Map;
+}
+
+/// A durable map without order, see PointIndex.
+///
+/// Readers take no lock and write nothing shared, but wait for a writer that is inside their
+/// segment, which a split holds for as long as it copies half of it. Writers to different segments
+/// do not wait for each other.
+///
+/// Cost: get() reads two words of the directory and one to four adjacent lines of a segment, four
+/// if the key is absent, and the lines of strings. An insert or update of integers writes one line.
+/// The first size() that runs without concurrent writers counts all pairs; later calls cost
+/// nothing. stats() reads the whole index. for_each() shows each segment, or as much of one as it
+/// copies at once, as it was at one moment.
+///
+/// What is erased makes room for other pairs; when the pool is full, segments without pairs are
+/// given back.
+template <Storable K, Storable V>
+class Cceh : public PointIndex<detail::index::cceh::Map<K, V>, K, V> {
+ public:
+  /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
+  /// in_use if it is open already, invalid_argument for a bad name or options that can't be,
+  /// corrupt. Cost: a few lines of the pool, whatever the size: nothing is rebuilt.
+  Cceh(const Pool& pool, std::string_view name, const IndexOptions& options = {});
+};
+
+extern template class Cceh<std::uint64_t, std::uint64_t>;
+extern template class Cceh<std::uint64_t, std::string>;
+extern template class Cceh<std::string, std::uint64_t>;
+extern template class Cceh<std::string, std::string>;
+
+}  // namespace perdix

@@ -1,0 +1,130 @@
+#include "index/cceh/cceh.h"
+
+#include <array>
+
+#include "index/cceh/check.h"
+#include "index/cceh/destroy.h"
+#include "index/cceh/for_each.h"
+#include "index/cceh/recovery.h"
+#include "index/cceh/search.h"
+#include "index/cceh/smo.h"
+#include "index/common/limits.h"
+#include "index/common/retry.h"
+
+namespace perdix::detail::index::cceh {
+namespace {
+
+constexpr Word kThere = 1;  // as the key word of Root::zero
+
+}  // namespace
+
+template <class K>
+bool WordTable<K>::write(Key key, NewValue value, Mode mode, const NewValue* expected) {
+  check_key(key);
+  return retry_when_full(pool_, [&] { return try_write(key, value, mode, expected); });
+}
+
+template <class K>
+bool WordTable<K>::try_write(Key key, NewValue value, Mode mode, const NewValue* expected) {
+  const epoch::Guard guard;
+  const KeyHash hash = hash_of(key);
+  for (;;) {
+    if (const auto done = write_segment(key, hash, value, mode, expected)) return *done;
+  }
+}
+
+/// One attempt; nothing if the segment had to get room first.
+template <class K>
+std::optional<bool> WordTable<K>::write_segment(Key key, KeyHash hash, NewValue value, Mode mode,
+                                                const NewValue* expected) {
+  Locked locked;
+  lock(locked, key, hash);
+  const Slots slots = search(locked, key, hash);
+  if (slots.found != nullptr) {
+    if (mode == Mode::insert || !is(*slots.found, expected)) return false;
+    replace(*slots.found, value);
+    return true;
+  }
+  if (mode == Mode::update) return false;
+  Pair* free = slots.free;
+  if (free == nullptr) free = make_room(locked, hash, slots.free_in_overflow);
+  if (free == nullptr) return std::nullopt;
+  add(*free, key, value);
+  return true;
+}
+
+/// Fills a free slot. The value comes into its line before the key: so whatever prefix of the
+/// stores to it a crash leaves, the key is not there without its value.
+template <class K>
+void WordTable<K>::add(Pair& pair, Key key, NewValue value) {
+  if (all_inline()) {
+    if constexpr (Keys::kInline) {
+      pm().store(pair.value, value.word());  // not persisted: the same line as the commit
+      pm().publish(pair.key, is_zero(key) ? kThere : key);  // the commit
+    }
+  } else {
+    alloc::Session session = pool_.allocator().session();
+    const Word key_word = is_zero(key) ? kThere : keys_.write(session, key, Keys::hash16(key));
+    const Word value_word = codec_.write(session, value);
+    if (pm().commits_as_one()) {
+      const std::array changes = {pm::set_word(pair.value, value_word),
+                                  pm::set_word(pair.key, key_word)};
+      session.commit_as_one(changes);
+    } else {
+      pm().store(pair.value, value_word);  // not flushed: the same line as the commit
+      session.commit(pm::set_word(pair.key, key_word));
+    }
+  }
+  added_.add(1);
+}
+
+/// Replaces a value; its word is the commit.
+template <class K>
+void WordTable<K>::replace(Pair& pair, NewValue value) {
+  if (codec_.is_inline()) {
+    pm().publish(pair.value, value.word());  // the commit; the key is durable already
+  } else {
+    alloc::Session session = pool_.allocator().session();
+    const Word old_word = pm::load(pair.value);
+    const Word new_word = codec_.write(session, value);
+    if (new_word == old_word) return;  // both empty: nothing to change
+    codec_.free(session, old_word);
+    session.commit(pm::set_word(pair.value, new_word));  // the new blob is durable before
+  }
+}
+
+/// Frees the slot of a pair; its key word is the commit.
+template <class K>
+void WordTable<K>::remove(Pair& pair) {
+  if (all_inline()) {
+    pm().publish(pair.key, 0);  // the commit
+  } else {
+    alloc::Session session = pool_.allocator().session();
+    if (&pair != &root_.zero) Keys::free(session, pm::load(pair.key));
+    codec_.free(session, pm::load(pair.value));
+    session.commit(pm::set_word(pair.key, 0));
+  }
+  removed_.add(1);
+}
+
+template <class K>
+bool WordTable<K>::erase_word(Key key, const NewValue* expected) {
+  check_key(key);
+  const epoch::Guard guard;
+  const KeyHash hash = hash_of(key);
+  Locked locked;
+  lock(locked, key, hash);
+  Pair* const found = find_in(locked, key, hash);
+  if (found == nullptr || !is(*found, expected)) return false;
+  remove(*found);
+  return true;
+}
+
+template class WordTable<std::uint64_t>;
+template class WordTable<std::string>;
+template class Map<std::uint64_t, std::uint64_t>;
+template class Map<std::uint64_t, std::string>;
+template class Map<std::string, std::uint64_t>;
+template class Map<std::string, std::string>;
+
+}  // namespace perdix::detail::index::cceh

@@ -1,0 +1,274 @@
+// CCEH, the engine: extendible hashing in PM with segments of 16 KiB and buckets of a line (Nam et
+// al., FAST 2019). Nothing is rebuilt on open, so opening takes the same time however large the
+// table is.
+//
+//   directory.{h,cc}  which segment is responsible for a hash
+//   search.h          the way to a segment; point lookups, one or many
+//   cceh.cc           put, insert, update, erase; instantiates all
+//   smo.h             segment split, overflow, joining of empty segments
+//   for_each.h        all pairs
+//   recovery.{h,cc}   what happens on open: creation
+//   destroy.h         frees all of an index that is dropped
+//   check.h           verification of the invariants of layout.h (H1-H8); statistics
+//
+// Concurrency: segments have latches in DRAM (index/common/latches.h). Writers hold that of the
+// segment that they change; readers take none, but validate its version. A lookup takes the version
+// before it reads once more what the directory says, so the segment is the one of the key as long
+// as its version is the same.
+//
+// Durability: an operation's linearization point and its commit are the same 8-byte store,
+// persisted before the latch is released; so no other thread sees an effect that a crash could
+// undo. docs/durability/cceh.md has the cases.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <perdix/types.h>
+
+#include "alloc/session.h"
+#include "epoch/guard.h"
+#include "index/cceh/directory.h"
+#include "index/cceh/layout.h"
+#include "index/cceh/shape.h"
+#include "index/common/latches.h"
+#include "index/common/typed_tree.h"
+#include "index/common/word.h"
+#include "index/common/word_codec.h"
+#include "pool/index_handle.h"
+#include "util/striped_counter.h"
+
+namespace perdix::detail::index::cceh {
+
+inline constexpr std::string_view kEngineName = "cceh";
+
+using pool::BlockVisitor;
+
+/// What an index is created with. Throws invalid_argument.
+Shape shape_from(const IndexOptions& options);
+
+/// The root block of an index, which is created if there is none. Throws corrupt, out_of_space.
+Root& open_root(pool::PoolCore& pool, std::uint64_t& root, const Shape& shape);
+Shape shape_of(const pool::PoolCore& pool, const Root& root);
+
+/// The overflow of a segment. Throws corrupt.
+std::span<Pair> checked_overflow(const pool::PoolCore& pool, Reference overflow);
+
+/// What is known of a key's hash from its word alone.
+template <class K>
+struct KnownHash {
+  static constexpr unsigned kBits = 64;
+  static KeyHash of(Word word) { return hash_of(word); }
+};
+template <>
+struct KnownHash<std::string> {
+  static constexpr unsigned kBits = 16;
+  static KeyHash of(Word word) { return {std::uint64_t{word_tag(word)} << 48}; }
+};
+
+/// All of the table but what depends on the type of values, which are words here.
+template <class K>
+class WordTable : public pool::OpenIndex {
+ public:
+  using Key = View<K>;
+
+  WordTable(const WordTable&) = delete;
+  WordTable& operator=(const WordTable&) = delete;
+
+  /// Frees all blocks of a table that is being dropped and clears its root. Restartable: after a
+  /// crash it goes on where it was. No other thread uses the table.
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind);
+
+  bool erase(Key key) { return erase_word(key, nullptr); }
+  bool contains(Key key) const {
+    const epoch::Guard guard;
+    return find_word(key).has_value();
+  }
+
+  /// Cost: the first call that runs without concurrent writers counts the whole table; later calls
+  /// cost nothing.
+  std::uint64_t size() const;
+
+  /// Cost: visits the whole table.
+  IndexStats stats() const override;
+  CheckReport check() const override;
+
+  void for_each_block(const BlockVisitor& visit) const override;
+  bool reclaim_space() noexcept override;
+
+  pool::PoolCore& pool() const { return pool_; }
+
+ protected:
+  using Keys = Words<K>;
+
+  enum class Mode { put, insert, update };
+
+  /// Opens or creates the index behind the handle; created, it gets that shape.
+  WordTable(pool::IndexHandle handle, Kind value_kind, const Shape& shape);
+
+  /// `expected`: the value that is replaced or removed, null if it may be any.
+  bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
+  bool erase_word(Key key, const NewValue* expected);
+
+  // The caller holds a guard, as long as it uses what words refer to.
+  std::optional<Word> find_word(Key key) const;
+  bool find_number(Key key, Word& value) const {
+    const epoch::Guard guard;
+    const std::optional<Word> word = find_word(key);
+    if (word) value = *word;
+    return word.has_value();
+  }
+  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
+
+  /// A segment with its latch's version, from before anything was read of it; or, without an
+  /// offset, the place of the pair in the root block.
+  struct Seen {
+    Entry entry;
+    HashRange range;
+    Latch* latch = nullptr;
+    std::uint64_t version = 0;
+
+    bool valid() const { return latch->read_validate(version); }
+  };
+
+  Seen locate(KeyHash hash) const;
+  /// The pairs of a segment that count, and whose hash is not below `from`; as they were at one
+  /// moment, if it is still valid.
+  void collect(const Seen& seen, KeyHash from, std::vector<Pair>& pairs) const;
+  /// The pair of the key whose word is 0.
+  std::optional<Word> find_zero() const;
+
+  const Keys& keys() const { return keys_; }
+
+ private:
+  /// The segment, or the root block, whose latch is held.
+  struct Locked : Seen {
+    LatchSet latches;
+  };
+
+  /// Where a key is, and where it could be.
+  struct Slots {
+    Pair* found = nullptr;
+    Pair* free = nullptr;              ///< in its buckets
+    Pair* free_in_overflow = nullptr;  ///< else
+  };
+
+  // search.h
+  static bool is_zero(Key key) { return key == Key{}; }
+  Pair* slots_of(const Entry& entry) const {
+    return pool_.template at<Pair>(entry.offset + sizeof(SegmentHead));
+  }
+  SegmentHead& head_of(const Entry& entry) const {
+    return *pool_.template at<SegmentHead>(entry.offset);
+  }
+  Reference overflow_reference(const Entry& entry) const {
+    return entry.crowded ? Reference::unpack(pm::load(head_of(entry).overflow)) : Reference{};
+  }
+  std::span<Pair> overflow_of(const Entry& entry) const {
+    const Reference overflow = overflow_reference(entry);
+    if (overflow.offset == pm::kNull) return {};
+    return checked_overflow(pool_, overflow);
+  }
+  template <class Visit>
+  bool for_each_near(const Entry& entry, KeyHash hash, Visit visit) const;
+  template <class Visit>
+  bool for_each_slot(const Entry& entry, Visit visit) const;
+  bool counts(Word key, HashRange range) const {
+    return key != 0 && range.may_hold(KnownHash<K>::of(key), lazy_depth_);
+  }
+  KeyHash hash_of_word(Word key) const { return hash_of(keys_.view(key)); }
+  Seen see_root() const;
+  Seen see(Key key, KeyHash hash) const { return is_zero(key) ? see_root() : locate(hash); }
+  Pair* find_in(const Seen& seen, Key key, KeyHash hash) const;
+  std::optional<Word> find_from(Seen seen, Key key, KeyHash hash) const;
+  void lock(Locked& locked, Key key, KeyHash hash) const;
+  Slots search(const Locked& locked, Key key, KeyHash hash) const;
+
+  // cceh.cc
+  bool is(const Pair& pair, const NewValue* expected) const {
+    return expected == nullptr || codec_.equal(pm::load(pair.value), *expected);
+  }
+  bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);
+  std::optional<bool> write_segment(Key key, KeyHash hash, NewValue value, Mode mode,
+                                    const NewValue* expected);
+  bool all_inline() const { return Keys::kInline && codec_.is_inline(); }
+  void add(Pair& pair, Key key, NewValue value);
+  void replace(Pair& pair, NewValue value);
+  void remove(Pair& pair);
+
+  // smo.h
+  Pair* make_room(const Locked& locked, KeyHash hash, Pair* free_in_overflow);
+  bool split_helps(const Locked& locked, KeyHash hash) const;
+  unsigned bit_of(Word key, unsigned depth) const;
+  bool in_half(Word key, HashRange range, HashRange half) const;
+  void split(const Locked& locked);
+  Entry make_half(alloc::Session& session, const Locked& locked, HashRange half);
+  Reference make_overflow(alloc::Session& session, std::span<const Pair> pairs, unsigned log);
+  void grow_overflow(const Locked& locked);
+  bool holds_pairs(const Seen& seen) const;
+  bool join_empty_segments();
+  bool join_below(HashRange parent);
+  void clear_moved(const Seen& kept);
+
+  // check.h
+  struct Checked;
+  void check_directory(Checked& checked) const;
+  void check_segment(const Seen& seen, Checked& checked) const;
+  void check_pair(const Seen& seen, const Pair& pair, Checked& checked) const;
+  void check_keys(std::vector<Word> found, Checked& checked) const;
+  template <class Visit>
+  void for_each_segment(Visit visit) const;
+
+  const pm::Persister& pm() const { return pool_.pm(); }
+
+  pool::IndexHandle handle_;  // keeps the pool open
+  pool::PoolCore& pool_;
+  Root& root_;
+  const Shape shape_;
+  const unsigned lazy_depth_;  // at most as many bits as a key's word tells
+  Keys keys_;
+  WordCodec codec_;
+  Latches latches_;
+  Directory directory_;
+  double recovery_seconds_ = 0;
+
+  // Pairs that came and went since the table was opened: each under the latch of its segment, and
+  // so before another thread can see the effect.
+  util::StripedCounter added_;
+  util::StripedCounter removed_;
+  mutable std::atomic<std::int64_t> pairs_at_open_{kUnknown};
+  static constexpr std::int64_t kUnknown = -1;
+
+  std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
+};
+
+template <class K, class V>
+class Map final : public TypedTree<WordTable<K>, K, V> {
+ public:
+  using Key = View<K>;
+
+  /// Opens or creates the index behind the handle.
+  explicit Map(pool::IndexHandle handle, const IndexOptions& options = {})
+      : Map(std::move(handle), shape_from(options)) {}
+
+  /// The same; if it is created, with any shape: tests want many splits of few keys.
+  Map(pool::IndexHandle handle, const Shape& shape) : Base(std::move(handle), kKindOf<V>, shape) {}
+
+  void for_each(Visitor<K, V> visit) const;
+
+ private:
+  using Base = TypedTree<WordTable<K>, K, V>;
+
+  // for_each.h
+  struct Cursor;
+  struct EachBatch;
+  bool read_batch(Cursor& cursor, EachBatch& batch) const;
+};
+
+}  // namespace perdix::detail::index::cceh

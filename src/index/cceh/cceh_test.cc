@@ -1,0 +1,364 @@
+// What CCEH does to its segments and its directory: splits, what moved, what a crash leaves
+// unfinished, keys that hash alike, joining. The behaviour of the calls is tested by
+// tests/conformance, for all engines alike.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <perdix/error.h>
+
+#include "index/cceh/test_map.h"
+#include "util/random.h"
+
+namespace perdix::detail::index::cceh {
+namespace {
+
+using Number = std::uint64_t;
+
+template <class T>
+T datum(std::uint64_t number);
+template <>
+std::uint64_t datum(std::uint64_t number) {
+  return number;
+}
+template <>
+std::string datum(std::uint64_t number) {
+  return number == 0 ? std::string() : "string" + std::to_string(number);
+}
+
+/// Numbers whose hashes begin with the same twelve bits and want the same bucket of eight.
+std::vector<Number> alike(std::size_t count) {
+  std::vector<Number> keys;
+  for (Number key = 1; keys.size() < count; ++key) {
+    const KeyHash hash = hash_of(key);
+    if (hash.prefix(12) == 0 && hash.bucket(kSmall.buckets) == 0) keys.push_back(key);
+  }
+  return keys;
+}
+
+template <class Kinds>
+class CcehTest : public testing::Test {};
+
+template <class K, class V>
+struct Kinds {
+  using Key = K;
+  using Value = V;
+};
+using AllKinds = testing::Types<Kinds<Number, Number>, Kinds<Number, std::string>,
+                                Kinds<std::string, Number>, Kinds<std::string, std::string>>;
+TYPED_TEST_SUITE(CcehTest, AllKinds);
+
+TYPED_TEST(CcehTest, DoesAsAMapDoes) {
+  using K = typename TypeParam::Key;
+  using V = typename TypeParam::Value;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    SCOPED_TRACE(seed);
+    TestMap<K, V> map;
+    std::map<K, V> model;
+    util::Random random(seed);
+    for (unsigned step = 0; step < 6000; ++step) {
+      const K key = datum<K>(random.below(step < 3000 ? 40 : 600));
+      const V value = datum<V>(random.below(50));
+      const bool there = model.contains(key);
+      switch (random.below(7)) {
+        case 0:
+        case 1:
+          map->put(key, value);
+          model[key] = value;
+          break;
+        case 2:
+          ASSERT_EQ(map->insert(key, value), !there);
+          model.emplace(key, value);
+          break;
+        case 3:
+          ASSERT_EQ(map->update(key, value), there);
+          if (there) model[key] = value;
+          break;
+        case 4:
+          ASSERT_EQ(map->update_if(key, value, datum<V>(7)), there && model[key] == value);
+          if (there && model[key] == value) model[key] = datum<V>(7);
+          break;
+        case 5:
+          ASSERT_EQ(map->erase_if(key, value), there && model[key] == value);
+          if (there && model[key] == value) model.erase(key);
+          break;
+        default: ASSERT_EQ(map->erase(key), there); model.erase(key);
+      }
+      const auto got = map->get(key);
+      ASSERT_EQ(got.has_value(), model.contains(key)) << step;
+      if (got) {
+        ASSERT_EQ(*got, model[key]) << step;
+      }
+      if (random.below(500) == 0) {
+        expect_pairs(map, model);
+        map.core().reclaim_space();
+        expect_pairs(map, model);
+        random.below(2) == 0 ? map.reopen() : map.reopen_index();
+      }
+    }
+    expect_pairs(map, model);
+    map.expect_sound_pool();
+    expect_pairs(map, model);
+  }
+}
+
+TYPED_TEST(CcehTest, FreesAllWhenItIsDropped) {
+  using K = typename TypeParam::Key;
+  using V = typename TypeParam::Value;
+  TestMap<K, V> map;
+  map.drop();
+  const std::uint64_t empty = map.allocated();
+  for (Number i = 0; i < 2000; ++i) map->put(datum<K>(i), datum<V>(i));
+  for (Number i = 0; i < 2000; i += 3) ASSERT_TRUE(map->erase(datum<K>(i)));
+  EXPECT_GT(map->stats().leaves, 50u);
+  map.drop();
+  EXPECT_EQ(map.allocated(), empty);
+}
+
+TYPED_TEST(CcehTest, GivesEmptySegmentsBack) {
+  using K = typename TypeParam::Key;
+  using V = typename TypeParam::Value;
+  TestMap<K, V> map;
+  std::map<K, V> kept;
+  for (unsigned round = 0; round < 3; ++round) {
+    for (Number i = 0; i < 2000; ++i) map->put(datum<K>(i), datum<V>(i));
+    for (Number i = 5; i < 2000; ++i) ASSERT_TRUE(map->erase(datum<K>(i)));
+    for (Number i = 0; i < 5; ++i) kept[datum<K>(i)] = datum<V>(i);
+    const std::uint64_t leaves = map->stats().leaves;
+    EXPECT_TRUE(map.core().reclaim_space());
+    EXPECT_LT(map->stats().leaves, leaves / 4);
+    expect_pairs(map, kept);
+    map.expect_sound_pool();
+    expect_pairs(map, kept);
+  }
+  for (const auto& [key, value] : kept) ASSERT_TRUE(map->erase(key));
+  EXPECT_TRUE(map.core().reclaim_space());
+  EXPECT_EQ(map->stats().leaves, 1u);
+  expect_pairs(map, std::map<K, V>());
+}
+
+TEST(Cceh, GrowsToManyPairsOfTheDefaultShape) {
+  TestMap<Number, Number> map{Shape{}};
+  constexpr Number kPairs = 400'000;
+  for (Number i = 0; i < kPairs; ++i) ASSERT_TRUE(map->insert(i, ~i));
+  EXPECT_EQ(map->size(), kPairs);
+  for (Number i = 0; i < kPairs; ++i) ASSERT_EQ(map->get(i), ~i);
+  for (Number i = kPairs; i < 2 * kPairs; ++i) ASSERT_FALSE(map->contains(i));
+  map.reopen();
+  for (Number i = 0; i < kPairs; ++i) ASSERT_EQ(map->get(i), ~i);
+  map.expect_sound_pool();
+  EXPECT_EQ(map->size(), kPairs);
+  EXPECT_GT(map->stats().load_factor, 0.4);
+}
+
+/// A split writes one new segment; what has moved stays behind, does not count, and makes room.
+TEST(Cceh, MovedPairsStayUntilTheyAreOverwritten) {
+  TestMap<Number, Number> map;
+  Number key = 1;
+  while (map.directory().log == 0) map->put(key, key), ++key;
+  const auto in_upper_half = [](const Pair& pair) {
+    return pair.key != 0 && hash_of(pair.key).bit(0) == 1;
+  };
+  const auto left = [&] { return std::count_if(map.slots(0), map.slots(0) + 32, in_upper_half); };
+  EXPECT_GT(left(), 0);
+  EXPECT_EQ(map->size(), key - 1);
+  map.expect_sound();
+  while (map.directory().log == 1) {
+    if (hash_of(key).bit(0) == 0) map->put(key, key);
+    ++key;
+  }
+  map.expect_sound_pool();
+}
+
+/// Where the tag of a string tells too little, nothing of another segment is left behind.
+TEST(Cceh, DeepSegmentsAreWrittenAnew) {
+  for (const unsigned lazy_depth : {0u, 2u, 64u}) {
+    TestMap<std::string, std::string> map(Shape{8, lazy_depth});
+    for (Number i = 0; i < 1000; ++i) map->put(datum<std::string>(i), "v");
+    unsigned moved = 0;
+    for (Number i = 0; i < Number{1} << map.directory().log; ++i) {
+      const Entry entry = Entry::unpack(map.entry(i));
+      for (unsigned slot = 0; slot < 32; ++slot) {
+        const Word word = map.slots(i)[slot].key;
+        const unsigned known = std::min(entry.depth, 16u);
+        moved += word != 0 && KnownHash<std::string>::of(word).prefix(known) !=
+                                  i >> (map.directory().log - known);
+      }
+    }
+    EXPECT_EQ(moved == 0, lazy_depth < 64) << lazy_depth;
+    map.expect_sound_pool();
+  }
+}
+
+/// As if a crash had come between a split's commit and the copies of the leaders.
+TEST(Cceh, StaleEntriesAreRightAndAreMended) {
+  TestMap<Number, Number> map;
+  std::map<Number, Number> model;
+  const auto put = [&](Number key) {
+    map->put(key, key + 1);
+    model[key] = key + 1;
+  };
+  for (Number key = 0; key < 1000; ++key) put(key);
+  const unsigned depth = map.directory().log;
+  unsigned made_stale = 0;
+  for (Number i = 0; i < Number{1} << depth;) {
+    const Entry leader = Entry::unpack(map.entry(i));
+    const Number span = Number{1} << (depth - leader.depth);
+    // Of the segment that it was split from; which is the left one, for the first splits.
+    Entry former = leader;
+    former.depth = leader.depth - 1;
+    for (Number j = i + 1; j < i + span; ++j) {
+      if (j % (2 * span) == 0) continue;
+      map.entry(j) = former.pack();
+      ++made_stale;
+    }
+    Entry pending = leader;
+    pending.pending = true;
+    if (i % 3 == 0) map.entry(i) = pending.pack();
+    i += span;
+  }
+  ASSERT_GT(made_stale, 0u);
+  map.reopen();
+  map.expect_sound();
+  expect_pairs(map, model);
+  unsigned stale = 0;  // no key has come by those
+  for (Number i = 0; i < Number{1} << depth; ++i) {
+    const Entry entry = Entry::unpack(map.entry(i));
+    EXPECT_FALSE(entry.pending);
+    const Number span = Number{1} << (depth - entry.depth);
+    stale += map.entry(i) != map.entry(i / span * span);
+  }
+  EXPECT_LT(stale, made_stale / 2);
+  for (Number key = 1000; key < 2000; ++key) put(key);
+  expect_pairs(map, model);
+  map.expect_sound_pool();
+}
+
+/// As if a crash had come before a split's commit: its other half is free memory.
+TEST(Cceh, ALeaderThatIsNotOneYetIsNotFollowed) {
+  TestMap<Number, Number> map;
+  for (Number key = 0; key < 1000; ++key) map->put(key, key);
+  const unsigned depth = map.directory().log;
+  unsigned planted = 0;
+  for (Number i = 0; i < Number{1} << depth;) {
+    const Entry leader = Entry::unpack(map.entry(i));
+    const Number span = Number{1} << (depth - leader.depth);
+    if (span > 1) {
+      map.entry(i + span / 2) = Entry{64, leader.depth + 1, false, true}.pack();
+      ++planted;
+    }
+    i += span;
+  }
+  ASSERT_GT(planted, 0u);
+  map.reopen();
+  map.expect_sound();
+  for (Number key = 0; key < 1000; ++key) ASSERT_EQ(map->get(key), key);
+  map.expect_sound_pool();
+}
+
+TEST(Cceh, KeysThatHashAlikeFindRoom) {
+  TestMap<Number, Number> map;
+  std::map<Number, Number> model;
+  const auto put = [&](Number key) {
+    ASSERT_TRUE(map->insert(key, ~key));
+    model[key] = ~key;
+  };
+  const std::vector<Number> crowd = alike(150);
+  for (const Number key : crowd) put(key);
+  EXPECT_EQ(map.directory().log, 0u);
+  EXPECT_TRUE(Entry::unpack(map.entry(0)).crowded);
+  expect_pairs(map, model);
+  map.expect_sound();
+  for (Number key = 0; key < 1000; ++key) {
+    if (!model.contains(key)) put(key);
+  }
+  EXPECT_GT(map.directory().log, 4u);
+  EXPECT_LT(map.directory().log, 12u);
+  map.reopen();
+  expect_pairs(map, model);
+  map.expect_sound_pool();
+  for (const Number key : crowd) {
+    ASSERT_TRUE(map->erase(key));
+    model.erase(key);
+  }
+  expect_pairs(map, model);
+  for (const auto& pair : model) ASSERT_TRUE(map->erase(pair.first));
+  EXPECT_TRUE(map.core().reclaim_space());
+  EXPECT_EQ(map->stats().leaves, 1u);
+  map.expect_sound_pool();
+  for (const Number key : crowd) ASSERT_FALSE(map->contains(key));
+}
+
+TEST(Cceh, LooksUpManyKeysAtOnce) {
+  TestMap<std::string, Number> map;
+  std::vector<std::string> names;
+  for (Number i = 0; i < 300; ++i) names.push_back(datum<std::string>(i));
+  for (Number i = 0; i < 300; i += 2) map->put(names[i], i);
+  const std::vector<std::string_view> keys(names.begin(), names.end());
+  std::vector<std::optional<Number>> values(keys.size());
+  map->get_many(keys, values);
+  for (Number i = 0; i < 300; ++i)
+    EXPECT_EQ(values[i], i % 2 == 0 ? std::optional(i) : std::nullopt);
+}
+
+/// Large enough for several batches, and changed between them.
+TEST(Cceh, ForEachShowsWhatStays) {
+  TestMap<Number, Number> map{Shape{254, 64}};
+  for (Number i = 0; i < 2000; ++i) map->put(i, i);
+  Number shown = 0, next = 2000;
+  map->for_each([&](Number key, Number) {
+    shown += key < 2000;
+    map->put(next, next), ++next;  // splits what is being shown
+    return true;
+  });
+  EXPECT_EQ(shown, 2000u);
+  map.expect_sound();
+}
+
+TEST(Cceh, OptionsThatCanNotBeAreRefused) {
+  for (const CcehOptions options : {CcehOptions{100, 1}, CcehOptions{256, 1}, CcehOptions{0, 1},
+                                    CcehOptions{2 << 20, 1}, CcehOptions{16320, 65}}) {
+    EXPECT_THROW(shape_from(IndexOptions{.cceh = options}), Error);
+  }
+  EXPECT_EQ(shape_from({}), Shape());
+  EXPECT_EQ(shape_from(IndexOptions{.cceh = {576, 3}}), kSmall);
+}
+
+TEST(Cceh, CheckFindsDamage) {
+  TestMap<Number, Number> map;
+  for (Number key = 1; key < 1000; ++key) map->put(key, key);
+  map.expect_sound();
+  const auto problems = [&] { return map->check().problems.size(); };
+  const unsigned depth = map.directory().log;
+
+  Number first = 0;  // a leader with copies
+  while (Entry::unpack(map.entry(first)).depth == depth) ++first;
+  const Entry leader = Entry::unpack(map.entry(first));
+  Pair* pair = map.slots(first);
+  while (pair->key == 0 ||
+         hash_of(pair->key).prefix(leader.depth) != first >> (depth - leader.depth))
+    ++pair;
+  const Pair kept = *pair;
+  pair->key = 0;
+  EXPECT_GT(problems(), 0u) << "a pair is gone";
+  *pair = kept;
+  EXPECT_EQ(problems(), 0u);
+
+  Pair& far = map.slots(first)[(hash_of(kept.key).bucket(8) + kProbe) % 8 * kBucketPairs];
+  const Pair replaced = far;
+  far = kept;
+  EXPECT_GT(problems(), 0u) << "a pair is twice there, and too far from its bucket";
+  far = replaced;
+  EXPECT_EQ(problems(), 0u);
+
+  map.entry(first + 1) = Entry{leader.offset, depth, false, false}.pack();
+  EXPECT_GT(problems(), 0u) << "an entry is no leader";
+  map.entry(first + 1) = leader.pack();
+  map.expect_sound();
+}
+
+}  // namespace
+}  // namespace perdix::detail::index::cceh

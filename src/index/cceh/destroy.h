@@ -1,0 +1,101 @@
+// Frees all of an index that is being dropped, in steps of one commit each, so that it can begin
+// again after a crash: segment by segment the strings of its pairs, its overflow, and the segment;
+// a leader without a segment keeps its depth, so that the next one is found. No other thread uses
+// the index.
+#pragma once
+
+#include <algorithm>
+
+#include "index/cceh/cceh.h"
+#include "pool/checked.h"
+
+namespace perdix::detail::index::cceh {
+
+template <class K>
+class Destroyer {
+ public:
+  Destroyer(pool::PoolCore& pool, std::uint64_t& word, Kind value_kind)
+      : pool_(pool),
+        word_(word),
+        root_(pool::checked_by_magic<Root>(pool, pm::load(word), "a root", Root::kMagic,
+                                           pm::kLineSize)),
+        shape_(shape_of(pool, root_)),
+        lazy_depth_(std::min(shape_.lazy_depth, KnownHash<K>::kBits)),
+        values_(pool, value_kind) {}
+
+  void run() {
+    if (pm::load(root_.zero.key) != 0) {
+      alloc::Session session = pool_.allocator().session();
+      values_.free(session, pm::load(root_.zero.value));
+      session.commit(pm::set_word(root_.zero.key, 0));
+    }
+    if (pm::load(root_.directory) != 0) free_directory();
+    free_by(word_, pm::kNull, pool_.offset(&root_));
+  }
+
+ private:
+  void free_directory() {
+    const Reference at = Reference::unpack(pm::load(root_.directory));
+    if (at.log > Directory::kMostDepth || at.offset % sizeof(std::uint64_t) != 0 ||
+        !pool_.contains(at.offset, sizeof(std::uint64_t) << at.log))
+      pool::throw_corrupt(pool_, "a directory", at.offset);
+    auto* const entries = pool_.at<std::uint64_t>(at.offset);
+    for (std::uint64_t i = 0; i < std::uint64_t{1} << at.log;) {
+      const Entry leader = Entry::unpack(pm::load(entries[i]));
+      if (leader.depth > at.log) pool::throw_corrupt(pool_, "a segment", leader.offset);
+      const unsigned further = at.log - leader.depth;
+      if (leader.offset != pm::kNull) {
+        free_segment(leader, {i >> further, leader.depth});
+        free_by(entries[i], Entry{pm::kNull, leader.depth, false, false}.pack(), leader.offset);
+      }
+      i += std::uint64_t{1} << further;
+    }
+    free_by(root_.directory, 0, at.offset);
+  }
+
+  /// All that a segment owns.
+  void free_segment(const Entry& leader, HashRange range) {
+    auto& head = pool::checked_by_magic<SegmentHead>(pool_, leader.offset, "a segment",
+                                                     SegmentHead::kMagic, pm::kLineSize);
+    if (!pool_.contains(leader.offset, shape_.segment_bytes()))
+      pool::throw_corrupt(pool_, "a segment", leader.offset);
+    free_pairs({pool_.at<Pair>(leader.offset + sizeof head), shape_.slots()}, range);
+    const Reference overflow = Reference::unpack(pm::load(head.overflow));
+    if (overflow.offset == pm::kNull) return;
+    free_pairs(checked_overflow(pool_, overflow), range);
+    free_by(head.overflow, 0, overflow.offset);
+  }
+
+  void free_pairs(std::span<Pair> pairs, HashRange range) {
+    if (Words<K>::kInline && values_.is_inline()) return;
+    for (Pair& pair : pairs) {
+      const Word key = pm::load(pair.key);
+      if (key == 0 || !range.may_hold(KnownHash<K>::of(key), lazy_depth_)) continue;
+      alloc::Session session = pool_.allocator().session();
+      Words<K>::free(session, key);
+      values_.free(session, pm::load(pair.value));
+      session.commit(pm::set_word(pair.key, 0));
+    }
+  }
+
+  /// Frees a block by the store that makes it unreachable.
+  void free_by(std::uint64_t& word, std::uint64_t value, pm::Offset block) {
+    alloc::Session session = pool_.allocator().session();
+    session.free(block);
+    session.commit(pm::set_word(word, value));
+  }
+
+  pool::PoolCore& pool_;
+  std::uint64_t& word_;
+  Root& root_;
+  const Shape shape_;
+  const unsigned lazy_depth_;
+  const WordCodec values_;
+};
+
+template <class K>
+void WordTable<K>::destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind) {
+  if (pm::load(root) != pm::kNull) Destroyer<K>(pool, root, value_kind).run();
+}
+
+}  // namespace perdix::detail::index::cceh

@@ -1,0 +1,120 @@
+#include "index/cceh/directory.h"
+
+#include <mutex>
+
+#include "pool/checked.h"
+
+namespace perdix::detail::index::cceh {
+
+void Directory::throw_corrupt(const char* what, pm::Offset offset) const {
+  pool::throw_corrupt(pool_, what, offset);
+}
+
+/// The leader at an entry, settled, with its segment.
+Entry Directory::checked_leader(const View& all, std::uint64_t number) const {
+  Entry leader = Entry::unpack(pm::load(all.entries[number]));
+  if (leader.depth > all.depth || number % all.span_of(leader.depth) != 0)
+    throw_corrupt("a segment", leader.offset);
+  leader.pending = false;
+  return checked(leader);
+}
+
+/// Where the leader of a hash is: each half of what a leader doesn't cover alone begins with one.
+std::uint64_t Directory::leader_from_top(const View& all, KeyHash hash) const {
+  for (unsigned depth = 0;; ++depth) {
+    const std::uint64_t number = all.first_of(hash.prefix(all.depth), depth);
+    const Entry entry = Entry::unpack(pm::load(all.entries[number]));
+    if (entry.depth == depth) return number;
+    if (entry.depth < depth || depth == all.depth) throw_corrupt("a segment", entry.offset);
+  }
+}
+
+/// For a hash whose entry is pending or stale: completes the change that has left it so.
+auto Directory::find_from_top(KeyHash hash) const -> Route {
+  pm::on_step("cceh: an entry is stale");
+  const std::lock_guard lock(lock_);
+  const std::uint64_t word = pm::load(root_.directory);
+  const View all = view(word);
+  const std::uint64_t number = leader_from_top(all, hash);
+  const Entry leader = checked_leader(all, number);
+  settle(all, number, leader);
+  return {leader, &all.entries[number], word};
+}
+
+/// Makes a leader and its copies the same, and none of them pending. Flushed: with the next fence
+/// of the thread it is durable, and until then a crash leaves stale entries.
+void Directory::settle(const View& all, std::uint64_t first, Entry leader) const {
+  const std::uint64_t count = all.span_of(leader.depth);
+  for (std::uint64_t i = first; i < first + count; ++i) {
+    if (pm::load(all.entries[i]) != leader.pack()) pool_.pm().store(all.entries[i], leader.pack());
+  }
+  // Unfenced: stale entries do no harm.
+  pool_.pm().flush(&all.entries[first], count * sizeof(std::uint64_t));
+}
+
+bool Directory::may_exceed(unsigned depth) const {
+  constexpr std::uint64_t kLeast = std::uint64_t{1} << 12, kShare = 8;
+  const std::uint64_t bytes = std::uint64_t{16} << depth;
+  return depth < this->depth() ||
+         (depth < kMostDepth && (bytes <= kLeast || bytes <= pool_.size() / kShare));
+}
+
+void Directory::grow(unsigned depth) {
+  const pm::Persister& pm = pool_.pm();
+  alloc::Session session = pool_.allocator().session();
+  const Reference larger{session.reserve(std::uint64_t{16} << depth), depth + 1};
+  const std::lock_guard lock(lock_);
+  const std::uint64_t word = pm::load(root_.directory);
+  const View old = view(word);
+  if (old.depth > depth) return;  // another thread was first
+  std::uint64_t* const entries = pool_.at<std::uint64_t>(larger.offset);
+  for (std::uint64_t i = 0; i < old.size();) {
+    const Entry leader = checked_leader(old, i);
+    const std::uint64_t count = old.span_of(leader.depth);
+    for (std::uint64_t j = 2 * i; j < 2 * (i + count); ++j) pm.store(entries[j], leader.pack());
+    i += count;
+  }
+  pm.flush(entries, 2 * old.size() * sizeof *entries);  // durable before the commit, by its fence
+  session.free(Reference::unpack(word).offset);
+  session.commit(pm::set_word(root_.directory, larger.pack()));
+}
+
+void Directory::change(alloc::Session& session, HashRange range, Entry first, Entry middle) {
+  const std::lock_guard lock(lock_);
+  const View all = view(pm::load(root_.directory));
+  const std::uint64_t begin = range.first().prefix(all.depth);
+  const std::uint64_t half = all.span_of(range.depth + 1);
+  const auto pending = [](Entry entry) {
+    entry.pending = true;
+    return entry.pack();
+  };
+  // Before the commit of a split this one is no leader yet, and after that of a join no more: it
+  // must not be taken for one (H3). Durable before the commit, by its fence.
+  pool_.pm().store(all.entries[begin + half], pending(middle));
+  pool_.pm().flush(&all.entries[begin + half], sizeof(std::uint64_t));
+  // Others would see the change before it is durable, but that they wait for the lock.
+  session.commit(pm::set_word(all.entries[begin], pending(first)));
+  pm::on_step("cceh: a change of the directory is committed");
+  settle(all, begin, first);
+  if (first.depth > range.depth) settle(all, begin + half, middle);
+}
+
+void Directory::mark_crowded(HashRange range, Entry entry) {
+  const std::lock_guard lock(lock_);
+  const View all = view(pm::load(root_.directory));
+  const std::uint64_t begin = range.first().prefix(all.depth);
+  entry.crowded = true;
+  pool_.pm().publish(all.entries[begin], entry.pack());  // before the overflow can hold a pair
+  settle(all, begin, entry);
+}
+
+bool Directory::sound_entry(std::uint64_t number) const {
+  const View all = view(pm::load(root_.directory));
+  const Entry entry = Entry::unpack(pm::load(all.entries[number]));
+  if (entry.pending || entry.depth > all.depth) return entry.pending;
+  if (all.first_of(number, entry.depth) != number) return true;
+  const KeyHash hash{all.depth == 0 ? 0 : number << (64 - all.depth)};
+  return leader_from_top(all, hash) == number;
+}
+
+}  // namespace perdix::detail::index::cceh

@@ -1,0 +1,137 @@
+// The directory: which segment is responsible for a hash (H2, H3).
+//
+// Lookups read two entries of it, mostly of one line, and take no lock. Changes are made under the
+// directory's lock, in three steps: the entry where a leader will be or was, marked as pending; the
+// leader, marked as pending, which is the commit; then both and their copies, unmarked. A thread
+// that meets a pending entry, or one that differs from its leader, waits for the lock, finds the
+// leader from the top, and completes what a crash has left. So no reader sees a change that is not
+// durable, and a crash needs no repair when the index is opened.
+//
+// Thread-safe. The caller holds a Guard. The lock is taken last: after latches and Sessions.
+#pragma once
+
+#include <cstdint>
+
+#include "alloc/session.h"
+#include "index/cceh/layout.h"
+#include "index/cceh/shape.h"
+#include "pm/access.h"
+#include "pool/open_index.h"
+#include "pool/pool_core.h"
+#include "util/spin_lock.h"
+
+namespace perdix::detail::index::cceh {
+
+class Directory {
+ public:
+  /// The greatest depth of a directory.
+  static constexpr unsigned kMostDepth = 30;
+
+  Directory(pool::PoolCore& pool, Root& root, const Shape& shape)
+      : pool_(pool), root_(root), shape_(shape) {}
+
+  /// What it says of a hash.
+  struct Route {
+    Entry entry;
+    const std::uint64_t* leader = nullptr;
+    std::uint64_t directory = 0;
+  };
+
+  /// Throws corrupt.
+  [[gnu::always_inline]] inline Route find(KeyHash hash) const {
+    const std::uint64_t word = pm::load(root_.directory);
+    const View all = view(word);
+    const std::uint64_t number = hash.prefix(all.depth);
+    const Entry entry = Entry::unpack(pm::load(all.entries[number]));
+    if (!entry.pending && entry.depth <= all.depth) [[likely]] {
+      const std::uint64_t& leader = all.entries[all.first_of(number, entry.depth)];
+      if (pm::load(leader) == entry.pack()) [[likely]]
+        return {checked(entry), &leader, word};
+    }
+    return find_from_top(hash);
+  }
+
+  /// Whether a route still holds. The leader first: it holds in the directory that is still the
+  /// one.
+  bool current(const Route& route) const {
+    return pm::load(*route.leader) == route.entry.pack() &&
+           pm::load(root_.directory) == route.directory;
+  }
+
+  unsigned depth() const { return Reference::unpack(pm::load(root_.directory)).log; }
+
+  /// Whether it may become deeper than `depth`. Its size is bounded by the pool's, since keys that
+  /// hash alike could double it without end.
+  bool may_exceed(unsigned depth) const;
+
+  /// Makes it deeper than `depth`. Throws out_of_space.
+  void grow(unsigned depth);
+
+  /// With the latches of the segments concerned, commits a session by a change of who is
+  /// responsible for `range`: `first` for its beginning, and for all of it or its first half, as
+  /// its depth says; `middle` is then that of the other half, or was.
+  void change(alloc::Session& session, HashRange range, Entry first, Entry middle);
+
+  /// With the segment's latch: marks the leader of a range as crowded, durably.
+  void mark_crowded(HashRange range, Entry entry);
+
+  /// Calls visit(number, entry) for all leaders, ascending. Writers are idle. Throws corrupt.
+  template <class Visit>
+  void for_each_leader(Visit visit) const {
+    const View all = view(pm::load(root_.directory));
+    for (std::uint64_t i = 0; i < all.size();) {
+      const Entry leader = checked_leader(all, i);
+      visit(i, leader);
+      i += all.span_of(leader.depth);
+    }
+  }
+
+  /// The problem with an entry that H3 forbids, if there is one. Writers are idle.
+  bool sound_entry(std::uint64_t number) const;
+
+  pm::Offset block() const { return Reference::unpack(pm::load(root_.directory)).offset; }
+  std::uint64_t bytes() const { return sizeof(std::uint64_t) << depth(); }
+
+ private:
+  /// The entries of one directory.
+  struct View {
+    std::uint64_t* entries = nullptr;
+    unsigned depth = 0;
+
+    std::uint64_t size() const { return std::uint64_t{1} << depth; }
+    /// How many entries a leader of that depth stands for.
+    std::uint64_t span_of(unsigned of_depth) const {
+      return std::uint64_t{1} << (depth - of_depth);
+    }
+    /// Where the leader of an entry of that depth is.
+    std::uint64_t first_of(std::uint64_t number, unsigned of_depth) const {
+      return number & ~(span_of(of_depth) - 1);
+    }
+  };
+
+  View view(std::uint64_t word) const {
+    const Reference at = Reference::unpack(word);
+    if (at.log > kMostDepth || at.offset % alignof(std::uint64_t) != 0 ||
+        !pool_.contains(at.offset, sizeof(std::uint64_t) << at.log)) [[unlikely]]
+      throw_corrupt("a directory", at.offset);
+    return {pool_.at<std::uint64_t>(at.offset), at.log};
+  }
+  Entry checked(const Entry& entry) const {
+    if (entry.offset == pm::kNull || entry.offset % pm::kLineSize != 0 ||
+        !pool_.contains(entry.offset, shape_.segment_bytes())) [[unlikely]]
+      throw_corrupt("a segment", entry.offset);
+    return entry;
+  }
+  [[noreturn]] void throw_corrupt(const char* what, pm::Offset offset) const;
+  Entry checked_leader(const View& all, std::uint64_t number) const;
+  Route find_from_top(KeyHash hash) const;
+  std::uint64_t leader_from_top(const View& all, KeyHash hash) const;
+  void settle(const View& all, std::uint64_t first, Entry leader) const;
+
+  pool::PoolCore& pool_;
+  Root& root_;
+  const Shape shape_;
+  mutable util::SpinLock lock_;
+};
+
+}  // namespace perdix::detail::index::cceh

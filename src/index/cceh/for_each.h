@@ -1,0 +1,96 @@
+// All pairs: first that of the root block, then the others in the order of their hashes, segment by
+// segment. Pairs of a segment are copied under a guard and shown without one
+// (index/common/batch.h). So a segment can be shown in parts, also if it splits between two of
+// them, or is joined with another: what was shown lies below one hash.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "index/cceh/cceh.h"
+#include "index/cceh/search.h"
+#include "index/common/batch.h"
+#include "pool/as_errors.h"
+
+namespace perdix::detail::index::cceh {
+
+/// The order in which pairs are shown.
+template <class K>
+struct ByHash {
+  bool operator()(View<K> a, View<K> b) const {
+    const KeyHash of_a = hash_of(a), of_b = hash_of(b);
+    return of_a.bits != of_b.bits ? of_a.bits < of_b.bits : a < b;
+  }
+};
+
+inline constexpr unsigned kShownAtOnce = 256;
+
+template <class K, class V>
+struct Map<K, V>::EachBatch : Batch<K, V, kShownAtOnce, ByHash<K>> {};
+
+/// How far a call has come.
+template <class K, class V>
+struct Map<K, V>::Cursor {
+  bool zero_is_next = true;
+  KeyHash at;               ///< of what is next
+  std::optional<K> from;    ///< of keys whose hash is `at`, those below it have been shown
+  std::vector<Pair> pairs;  ///< of the segment; used again
+};
+
+/// Fills a batch with what comes next; false if nothing comes after it.
+template <class K, class V>
+bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
+  const epoch::Guard guard;
+  batch.clear();
+  if (cursor.zero_is_next) {
+    cursor.zero_is_next = false;
+    if (const std::optional<Word> value = this->find_zero()) batch.add(Key{}, *value);
+    batch.own(this->pool(), this->values(), kShownAtOnce);
+    return true;
+  }
+  typename Base::Seen seen;
+  do {
+    seen = this->locate(cursor.at);
+    this->collect(seen, cursor.at, cursor.pairs);
+  } while (!seen.valid());
+
+  struct Hashed {
+    KeyHash hash;
+    Key key;
+    Word value;
+  };
+  std::vector<Hashed> pairs;
+  pairs.reserve(cursor.pairs.size());
+  for (const Pair& pair : cursor.pairs) {
+    const Key key = this->keys().view(pair.key);
+    const KeyHash hash = hash_of(key);
+    if (cursor.from && hash.bits == cursor.at.bits && key < Key(*cursor.from)) continue;
+    pairs.push_back({hash, key, pair.value});
+  }
+  std::sort(pairs.begin(), pairs.end(), [](const Hashed& a, const Hashed& b) {
+    return a.hash.bits != b.hash.bits ? a.hash.bits < b.hash.bits : a.key < b.key;
+  });
+  const std::size_t shown = std::min<std::size_t>(pairs.size(), kShownAtOnce);
+  for (std::size_t i = 0; i < shown; ++i) batch.add(pairs[i].key, pairs[i].value);
+  batch.own(this->pool(), this->values(), kShownAtOnce);
+  if (batch.size() == pairs.size()) {
+    cursor.from.reset();
+    cursor.at.bits = seen.range.end();
+    return cursor.at.bits != 0;
+  }
+  cursor.at = pairs[batch.size()].hash;
+  cursor.from = K(pairs[batch.size()].key);
+  return true;
+}
+
+template <class K, class V>
+void Map<K, V>::for_each(Visitor<K, V> visit) const {
+  Cursor cursor;
+  EachBatch batch;
+  for (bool more = true; more;) {
+    more = pool::as_errors([&] { return read_batch(cursor, batch); });
+    if (!batch.show(visit, this->pool())) return;
+  }
+}
+
+}  // namespace perdix::detail::index::cceh

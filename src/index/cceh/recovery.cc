@@ -1,0 +1,80 @@
+// The root block of an index: its shape, and its creation.
+#include "index/cceh/recovery.h"
+
+#include <fmt/format.h>
+#include <perdix/error.h>
+
+#include "pool/checked.h"
+
+namespace perdix::detail::index::cceh {
+namespace {
+
+constexpr unsigned kFewestBuckets = kProbe;
+constexpr unsigned kMostBuckets = 16384 - 1;  // with the head, a mebibyte
+constexpr unsigned kMostLazyDepth = 64;
+constexpr unsigned kMostOverflow = 40;
+
+bool possible(const Shape& shape) {
+  return shape.buckets >= kFewestBuckets && shape.buckets <= kMostBuckets &&
+         shape.lazy_depth <= kMostLazyDepth;
+}
+
+/// A root block, with a directory of one entry and a segment without pairs. The root word is the
+/// commit.
+void create(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
+  const pm::Persister& pm = pool.pm();
+  alloc::Session session = pool.allocator().session();
+  const pm::Offset root = session.reserve(sizeof(Root));
+  const pm::Offset directory = session.reserve(sizeof(std::uint64_t));
+  const pm::Offset segment = session.reserve(shape.segment_bytes());
+  const SegmentHead head{SegmentHead::kMagic, 0, {}};
+  const std::uint64_t leader = Entry{segment, 0, false, false}.pack();
+  const Root made{
+      Root::kMagic, shape.buckets, shape.lazy_depth, Reference{directory, 0}.pack(), 0, {0, 0}, {}};
+  pm.zero(pool.at<char>(segment), shape.segment_bytes());
+  pm.copy(pool.at<char>(segment), &head, sizeof head);
+  pm.copy(pool.at<char>(directory), &leader, sizeof leader);
+  pm.copy(pool.at<char>(root), &made, sizeof made);
+  // All three are durable before the commit, by its fence.
+  pm.flush(pool.at<char>(segment), shape.segment_bytes());
+  pm.flush(pool.at<char>(directory), sizeof leader);
+  pm.flush(pool.at<char>(root), sizeof made);
+  session.commit(pm::set_word(word, root));
+}
+
+}  // namespace
+
+Shape shape_from(const IndexOptions& options) {
+  const CcehOptions& wanted = options.cceh;
+  constexpr std::uint32_t kLine = pm::kLineSize;
+  const Shape shape{wanted.segment_bytes / kLine - 1, wanted.lazy_depth};
+  if (wanted.segment_bytes < kLine || wanted.segment_bytes % kLine != 0 || !possible(shape)) {
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("Cceh: segment_bytes is {} and lazy_depth {}; they must be a multiple "
+                    "of {} from {} to {}, and at most {}",
+                    wanted.segment_bytes, wanted.lazy_depth, kLine, (kFewestBuckets + 1) * kLine,
+                    (kMostBuckets + 1) * kLine, kMostLazyDepth));
+  }
+  return shape;
+}
+
+Root& open_root(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
+  if (pm::load(word) == pm::kNull) create(pool, word, shape);
+  return pool::checked_by_magic<Root>(pool, pm::load(word), "a root", Root::kMagic, pm::kLineSize);
+}
+
+Shape shape_of(const pool::PoolCore& pool, const Root& root) {
+  const Shape shape{root.buckets, root.lazy_depth};
+  if (!possible(shape)) pool::throw_corrupt(pool, "a root", pool.offset(&root));
+  return shape;
+}
+
+std::span<Pair> checked_overflow(const pool::PoolCore& pool, Reference overflow) {
+  if (overflow.log > kMostOverflow || overflow.offset % sizeof(Pair) != 0 ||
+      !pool.contains(overflow.offset, sizeof(Pair) << overflow.log))
+    pool::throw_corrupt(pool, "an overflow", overflow.offset);
+  return {pool.at<Pair>(overflow.offset), std::size_t{1} << overflow.log};
+}
+
+}  // namespace perdix::detail::index::cceh

@@ -1,0 +1,35 @@
+// What happens on open: a table that is new gets its root block, one that exists is looked at once.
+// The pool has resolved the allocator's records before, so the invariants of layout.h hold. What a
+// crash has left unfinished (entries of the directory that are pending or stale) is right as it is,
+// and is put in order by the next thread that comes by.
+#pragma once
+
+#include <chrono>
+
+#include "index/cceh/cceh.h"
+#include "index/common/retry.h"
+
+namespace perdix::detail::index::cceh {
+
+template <class K>
+WordTable<K>::WordTable(pool::IndexHandle handle, Kind value_kind, const Shape& shape)
+    : handle_(std::move(handle)),
+      pool_(handle_.pool()),
+      root_(*retry_when_full(pool_, [&] { return &open_root(pool_, handle_.root(), shape); })),
+      shape_(shape_of(pool_, root_)),
+      lazy_depth_(std::min(shape_.lazy_depth, KnownHash<K>::kBits)),
+      keys_(pool_),
+      codec_(pool_, value_kind),
+      latches_(Latches::kBits),
+      directory_(pool_, root_, shape_) {
+  const auto start = std::chrono::steady_clock::now();
+  {
+    const epoch::Guard guard;
+    locate({0});
+  }
+  recovery_seconds_ =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  entry_.emplace(pool_.open_indexes(), *this);
+}
+
+}  // namespace perdix::detail::index::cceh

@@ -1,0 +1,166 @@
+// The way to a segment, and what only reads: get, contains, get_many.
+#pragma once
+
+#include <array>
+
+#include "index/cceh/cceh.h"
+#include "index/common/groups.h"
+
+namespace perdix::detail::index::cceh {
+
+/// The segment of a hash, at a moment when it was.
+template <class K>
+auto WordTable<K>::locate(KeyHash hash) const -> Seen {
+  for (;;) {
+    const Directory::Route route = directory_.find(hash);
+    Latch& latch = latches_.of(route.entry.offset);
+    const std::uint64_t version = latch.read_begin();
+    const HashRange range{hash.prefix(route.entry.depth), route.entry.depth};
+    if (directory_.current(route)) [[likely]]
+      return {route.entry, range, &latch, version};
+  }
+}
+
+/// Where the pair of the key is whose word is 0.
+template <class K>
+auto WordTable<K>::see_root() const -> Seen {
+  Latch& latch = latches_.of(pool_.offset(&root_));
+  return {{}, {}, &latch, latch.read_begin()};
+}
+
+/// Calls visit(pair) for the slots of the buckets of a hash, until it returns true.
+template <class K>
+template <class Visit>
+[[gnu::always_inline]] inline bool WordTable<K>::for_each_near(const Entry& entry, KeyHash hash,
+                                                               Visit visit) const {
+  Pair* const slots = slots_of(entry);
+  unsigned bucket = hash.bucket(shape_.buckets);
+  for (unsigned i = 0; i < kProbe; ++i) {
+    for (unsigned at = 0; at < kBucketPairs; ++at) {
+      if (visit(slots[bucket * kBucketPairs + at])) return true;
+    }
+    if (++bucket == shape_.buckets) bucket = 0;
+  }
+  return false;
+}
+
+/// The same for all slots of a segment, those of its overflow last.
+template <class K>
+template <class Visit>
+bool WordTable<K>::for_each_slot(const Entry& entry, Visit visit) const {
+  for (Pair& pair : std::span(slots_of(entry), shape_.slots())) {
+    if (visit(pair)) return true;
+  }
+  for (Pair& pair : overflow_of(entry)) {
+    if (visit(pair)) return true;
+  }
+  return false;
+}
+
+/// The slot that has the key. A pair that was moved is not taken for it: it has another key, and
+/// its tag differs, so that its string is not looked at.
+template <class K>
+Pair* WordTable<K>::find_in(const Seen& seen, Key key, KeyHash hash) const {
+  if (seen.entry.offset == pm::kNull) return pm::load(root_.zero.key) != 0 ? &root_.zero : nullptr;
+  const Hash16 tag = Keys::hash16(key);
+  Pair* found = nullptr;
+  const auto visit = [&](Pair& pair) {
+    if (!keys_.equal(pm::load(pair.key), key, tag)) return false;
+    found = &pair;
+    return true;
+  };
+  if (for_each_near(seen.entry, hash, visit) || !seen.entry.crowded) [[likely]]
+    return found;
+  for (Pair& pair : overflow_of(seen.entry)) {
+    if (visit(pair)) break;
+  }
+  return found;
+}
+
+/// The value's word, in the place that was seen or, if a writer was there, in the one of now.
+template <class K>
+std::optional<Word> WordTable<K>::find_from(Seen seen, Key key, KeyHash hash) const {
+  for (;; seen = see(key, hash)) {
+    const Pair* pair = find_in(seen, key, hash);
+    const Word value = pair == nullptr ? Word{0} : pm::load(pair->value);
+    if (!seen.valid()) continue;
+    return pair == nullptr ? std::nullopt : std::optional(value);
+  }
+}
+
+template <class K>
+std::optional<Word> WordTable<K>::find_word(Key key) const {
+  const KeyHash hash = hash_of(key);
+  return find_from(see(key, hash), key, hash);
+}
+
+template <class K>
+std::optional<Word> WordTable<K>::find_zero() const {
+  return find_from(see_root(), Key{}, {});
+}
+
+/// First the segments of all keys, then their buckets, so that the waits for memory overlap.
+template <class K>
+void WordTable<K>::find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
+  std::array<KeyHash, kGroup> hashes;
+  std::array<Seen, kGroup> seen;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    hashes[i] = hash_of(keys[i]);
+    seen[i] = see(keys[i], hashes[i]);
+    if (seen[i].entry.offset == pm::kNull) continue;
+    const unsigned bucket = hashes[i].bucket(shape_.buckets);
+    __builtin_prefetch(slots_of(seen[i].entry) + bucket * kBucketPairs);
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) out[i] = find_from(seen[i], keys[i], hashes[i]);
+}
+
+/// Locks the segment of a key.
+template <class K>
+void WordTable<K>::lock(Locked& locked, Key key, KeyHash hash) const {
+  for (;;) {
+    const Seen seen = see(key, hash);
+    if (!seen.latch->try_upgrade(seen.version)) continue;
+    locked.latches.adopt(*seen.latch);
+    static_cast<Seen&>(locked) = seen;
+    return;
+  }
+}
+
+template <class K>
+auto WordTable<K>::search(const Locked& locked, Key key, KeyHash hash) const -> Slots {
+  Slots slots;
+  slots.found = find_in(locked, key, hash);
+  if (slots.found != nullptr) return slots;
+  if (is_zero(key)) {
+    slots.free = &root_.zero;
+    return slots;
+  }
+  const auto first_free = [&](Pair*& free) {
+    return [&](Pair& pair) {
+      if (counts(pm::load(pair.key), locked.range)) return false;
+      free = &pair;
+      return true;
+    };
+  };
+  for_each_near(locked.entry, hash, first_free(slots.free));
+  if (slots.free != nullptr) return slots;
+  for (Pair& pair : overflow_of(locked.entry)) {
+    if (first_free(slots.free_in_overflow)(pair)) break;
+  }
+  return slots;
+}
+
+/// A segment's first pairs may lie below `from`, if it was joined since a caller has seen it.
+template <class K>
+void WordTable<K>::collect(const Seen& seen, KeyHash from, std::vector<Pair>& pairs) const {
+  pairs.clear();
+  const bool all = seen.range.first().bits >= from.bits;
+  for_each_slot(seen.entry, [&](const Pair& pair) {
+    const Pair words{pm::load(pair.key), pm::load(pair.value)};
+    if (counts(words.key, seen.range) && (all || hash_of_word(words.key).bits >= from.bits))
+      pairs.push_back(words);
+    return false;
+  });
+}
+
+}  // namespace perdix::detail::index::cceh

@@ -1,0 +1,64 @@
+// The numbers of an index that its creation decides, and which part of a key's hash decides what.
+//
+//   bits of the hash   decide
+//   63 ...             the segment (as many as its depth); the first 16 are the tag of a string
+//   31 ... 0           the bucket in its segment
+//
+// So a split needs one more bit, and a pair keeps its bucket. Small values; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "index/cceh/layout.h"
+#include "util/hash.h"
+
+namespace perdix::detail::index::cceh {
+
+struct KeyHash {
+  std::uint64_t bits = 0;
+
+  std::uint64_t prefix(unsigned depth) const { return depth == 0 ? 0 : bits >> (64 - depth); }
+  unsigned bit(unsigned depth) const { return static_cast<unsigned>(bits >> (63 - depth) & 1); }
+  unsigned bucket(unsigned buckets) const {
+    return static_cast<unsigned>((bits & 0xffff'ffff) * buckets >> 32);
+  }
+};
+
+inline KeyHash hash_of(std::uint64_t key) { return {util::hash(key)}; }
+inline KeyHash hash_of(std::string_view key) { return {util::hash(key)}; }
+
+/// All hashes that begin with the same `depth` bits.
+struct HashRange {
+  std::uint64_t prefix = 0;
+  unsigned depth = 0;
+
+  bool operator==(const HashRange&) const = default;
+
+  HashRange half(unsigned side) const { return {prefix * 2 + side, depth + 1}; }
+  HashRange parent() const { return {prefix / 2, depth - 1}; }
+
+  KeyHash first() const { return {depth == 0 ? 0 : prefix << (64 - depth)}; }
+  /// The hash behind the last one; 0 if that is the greatest of all.
+  std::uint64_t end() const { return depth == 0 ? 0 : (prefix + 1) << (64 - depth); }
+
+  /// Whether a hash of which the first bits are known lies in the range, as far as they say.
+  bool may_hold(KeyHash hash, unsigned known_bits) const {
+    const unsigned bits = depth < known_bits ? depth : known_bits;
+    return hash.prefix(bits) == prefix >> (depth - bits);
+  }
+};
+
+struct Shape {
+  unsigned buckets = 254;    ///< of a segment
+  unsigned lazy_depth = 64;  ///< H4
+
+  bool operator==(const Shape&) const = default;
+
+  unsigned slots() const { return buckets * kBucketPairs; }
+  std::uint64_t segment_bytes() const {
+    return sizeof(SegmentHead) + std::uint64_t{slots()} * sizeof(Pair);
+  }
+};
+
+}  // namespace perdix::detail::index::cceh

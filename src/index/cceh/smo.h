@@ -1,0 +1,212 @@
+// Structure modifications: split of a segment, its overflow, and joining of empty segments.
+//
+// A split writes a new segment with the pairs of the upper half, in the slots that they have in the
+// old one; the commit is a store of the leader, which then has one bit more (directory.h). The old
+// segment is not written: what has moved does not count in it any more, and its slots are free
+// (the paper's lazy deletion). That is known of a string's key by its tag, so of 16 bits. A deeper
+// split writes both halves anew, and frees the old segment with the commit.
+//
+// Where all pairs that fill the buckets of a key, and the key, would stay together, no split is
+// made: keys can hash alike. The pair goes to the segment's overflow, an array that is searched as
+// a whole.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+
+#include "index/cceh/cceh.h"
+#include "index/cceh/search.h"
+
+namespace perdix::detail::index::cceh {
+
+/// The buckets of a hash in a locked segment are full. Returns the slot that its pair may have, or
+/// null if it must be looked for again.
+template <class K>
+Pair* WordTable<K>::make_room(const Locked& locked, KeyHash hash, Pair* free_in_overflow) {
+  if (split_helps(locked, hash)) {
+    split(locked);
+    return nullptr;
+  }
+  if (free_in_overflow == nullptr) grow_overflow(locked);
+  return free_in_overflow;
+}
+
+/// The bit of a pair's hash at a depth; the pair counts.
+template <class K>
+unsigned WordTable<K>::bit_of(Word key, unsigned depth) const {
+  return depth < lazy_depth_ ? KnownHash<K>::of(key).bit(depth) : hash_of_word(key).bit(depth);
+}
+
+/// Whether a split parts what fills the buckets of a hash, and the directory may have room for it.
+template <class K>
+bool WordTable<K>::split_helps(const Locked& locked, KeyHash hash) const {
+  const unsigned depth = locked.range.depth;
+  if (!directory_.may_exceed(depth)) return false;
+  return for_each_near(locked.entry, hash, [&](const Pair& pair) {
+    return bit_of(pm::load(pair.key), depth) != hash.bit(depth);
+  });
+}
+
+/// Whether a key counts in a segment and goes to that half of it.
+template <class K>
+bool WordTable<K>::in_half(Word key, HashRange range, HashRange half) const {
+  return counts(key, range) && bit_of(key, range.depth) == (half.prefix & 1);
+}
+
+/// Splits a locked segment. Throws out_of_space, bad_alloc, and nothing has happened.
+template <class K>
+void WordTable<K>::split(const Locked& locked) {
+  const unsigned depth = locked.range.depth;
+  if (directory_.depth() == depth) directory_.grow(depth);
+  alloc::Session session = pool_.allocator().session();
+  const Entry right = make_half(session, locked, locked.range.half(1));
+  Entry left = locked.entry;
+  left.depth = depth + 1;
+  if (depth >= lazy_depth_) {
+    left = make_half(session, locked, locked.range.half(0));
+    const Reference overflow = overflow_reference(locked.entry);
+    session.free(locked.entry.offset);
+    if (overflow.offset != pm::kNull) session.free(overflow.offset);
+  }
+  pm::on_step("cceh: a segment is about to be split");
+  directory_.change(session, locked.range, left, right);
+}
+
+/// A new segment with the pairs of one half of a locked one, in the same slots. Durable with the
+/// session's commit.
+template <class K>
+Entry WordTable<K>::make_half(alloc::Session& session, const Locked& locked, HashRange half) {
+  const auto moved = [&](std::span<const Pair> pairs) {
+    std::vector<Pair> copy(pairs.size());
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      const Word key = pm::load(pairs[i].key);
+      if (in_half(key, locked.range, half)) copy[i] = {key, pm::load(pairs[i].value)};
+    }
+    return copy;
+  };
+  Entry made{session.reserve(shape_.segment_bytes()), half.depth, false, false};
+  SegmentHead head{SegmentHead::kMagic, 0, {}};
+  const std::span<Pair> overflow = overflow_of(locked.entry);
+  const std::vector<Pair> from_overflow = moved(overflow);
+  if (std::ranges::any_of(from_overflow, [](const Pair& pair) { return pair.key != 0; })) {
+    const unsigned log = overflow_reference(locked.entry).log;
+    head.overflow = make_overflow(session, from_overflow, log).pack();
+    made.crowded = true;
+  }
+  const std::vector<Pair> pairs = moved({slots_of(locked.entry), shape_.slots()});
+  // Durable before the commit that links the segment, by its fence.
+  pm().stream(&head_of(made), &head, sizeof head);
+  pm().stream(slots_of(made), pairs.data(), pairs.size() * sizeof(Pair));
+  return made;
+}
+
+/// A new overflow of 2^log pairs that begins with these. Durable with the session's commit.
+template <class K>
+Reference WordTable<K>::make_overflow(alloc::Session& session, std::span<const Pair> pairs,
+                                      unsigned log) {
+  const std::size_t bytes = sizeof(Pair) << log;
+  const Reference made{session.reserve(bytes), log};
+  auto* const slots = pool_.template at<Pair>(made.offset);
+  pm().zero(slots, bytes);
+  if (!pairs.empty()) pm().copy(slots, pairs.data(), pairs.size_bytes());
+  pm().flush(slots, bytes);  // durable before the commit that links it, by its fence
+  return made;
+}
+
+/// Gives a locked segment an overflow with room for at least as many pairs as it has there.
+template <class K>
+void WordTable<K>::grow_overflow(const Locked& locked) {
+  constexpr std::size_t kLeast = 16;
+  const Reference old = overflow_reference(locked.entry);
+  std::vector<Pair> kept;
+  for (const Pair& pair : overflow_of(locked.entry)) {
+    const Pair words{pm::load(pair.key), pm::load(pair.value)};
+    if (counts(words.key, locked.range)) kept.push_back(words);
+  }
+  const auto log = static_cast<unsigned>(std::bit_width(std::max(2 * kept.size(), kLeast) - 1));
+  alloc::Session session = pool_.allocator().session();
+  const Reference made = make_overflow(session, kept, log);
+  if (!locked.entry.crowded) directory_.mark_crowded(locked.range, locked.entry);
+  if (old.offset != pm::kNull) session.free(old.offset);
+  session.commit(pm::set_word(head_of(locked.entry).overflow, made.pack()));
+}
+
+// --- Joining -------------------------------------------------------------------------------------
+
+/// The pool is full: gives back segments without pairs.
+template <class K>
+bool WordTable<K>::reclaim_space() noexcept {
+  bool any = false;
+  try {
+    while (join_empty_segments()) any = true;
+  } catch (const std::exception&) {
+    // There is no memory, or damage that a call of the user's will find.
+  }
+  return any;
+}
+
+template <class K>
+bool WordTable<K>::holds_pairs(const Seen& seen) const {
+  return for_each_slot(seen.entry,
+                       [&](const Pair& pair) { return counts(pm::load(pair.key), seen.range); });
+}
+
+/// One round over all segments.
+template <class K>
+bool WordTable<K>::join_empty_segments() {
+  bool any = false;
+  for (KeyHash at;;) {
+    const epoch::Guard guard;
+    const Seen seen = locate(at);
+    if (seen.range.depth > 0 && !holds_pairs(seen)) any |= join_below(seen.range.parent());
+    at.bits = seen.range.end();
+    if (at.bits == 0) return any;
+  }
+}
+
+/// Joins the two segments of a range if one of them is empty. Not if one was split further, or
+/// another thread writes to one of them.
+template <class K>
+bool WordTable<K>::join_below(HashRange parent) {
+  const Seen left = locate(parent.half(0).first());
+  const Seen right = locate(parent.half(1).first());
+  if (left.range != parent.half(0) || right.range != parent.half(1)) return false;
+  LatchSet latches;
+  if (!left.latch->try_upgrade(left.version)) return false;
+  latches.adopt(*left.latch);
+  if (right.latch == left.latch) {
+    if (right.version != left.version) return false;
+  } else {
+    if (!right.latch->try_upgrade(right.version)) return false;
+    latches.adopt(*right.latch);
+  }
+  const bool right_goes = !holds_pairs(right);
+  if (!right_goes && holds_pairs(left)) return false;
+  const Seen& freed = right_goes ? right : left;
+  const Seen& kept = right_goes ? left : right;
+  clear_moved(kept);
+  alloc::Session session = pool_.allocator().session();
+  session.free(freed.entry.offset);
+  const Reference overflow = overflow_reference(freed.entry);
+  if (overflow.offset != pm::kNull) session.free(overflow.offset);
+  Entry joined = kept.entry;
+  joined.depth = parent.depth;
+  directory_.change(session, parent, joined, right.entry);
+  return true;
+}
+
+/// Empties the slots of pairs that were moved, which would count again in a segment that is
+/// responsible for more. Flushed: durable before the commit of the join, by its fence.
+template <class K>
+void WordTable<K>::clear_moved(const Seen& kept) {
+  for_each_slot(kept.entry, [&](Pair& pair) {
+    const Word key = pm::load(pair.key);
+    if (key == 0 || counts(key, kept.range)) return false;
+    pm().store(pair.key, 0);
+    pm().flush(&pair.key, sizeof pair.key);  // durable before the commit, by its fence
+    return false;
+  });
+}
+
+}  // namespace perdix::detail::index::cceh

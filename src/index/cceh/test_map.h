@@ -1,0 +1,77 @@
+// A pool with one map in it, of a shape so small that few keys split segments.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "index/cceh/cceh.h"
+#include "index/common/test_pool.h"
+
+namespace perdix::detail::index::cceh {
+
+/// Eight buckets in a segment; halves of strings and numbers are written anew from three bits on.
+inline constexpr Shape kSmall{8, 3};
+
+template <class K, class V>
+class TestMap : public TestPool<TestMap<K, V>> {
+ public:
+  using TestPool<TestMap>::core;
+
+  explicit TestMap(const Shape& shape = kSmall) : shape_(shape) { open(); }
+
+  Map<K, V>& operator*() { return *map_; }
+  Map<K, V>* operator->() { return &*map_; }
+
+  void reopen() {
+    this->reopen_pool();
+    open();
+  }
+  void reopen_index() {
+    close();
+    open();
+  }
+
+  Root& root() { return *core().template at<Root>(root_); }
+  Reference directory() { return Reference::unpack(root().directory); }
+  std::uint64_t& entry(std::uint64_t number) {
+    return core().template at<std::uint64_t>(directory().offset)[number];
+  }
+  Pair* slots(std::uint64_t number) {
+    return core().template at<Pair>(Entry::unpack(entry(number)).offset + sizeof(SegmentHead));
+  }
+
+ private:
+  friend class TestPool<TestMap>;
+
+  void open() {
+    auto handle = core().open_index("t", kEngineName, kKindOf<K>, kKindOf<V>);
+    std::uint64_t& root = handle.root();
+    map_.emplace(std::move(handle), shape_);
+    root_ = root;
+  }
+  void close() { map_.reset(); }
+
+  const Shape shape_;
+  std::optional<Map<K, V>> map_;
+  pm::Offset root_ = pm::kNull;
+};
+
+/// The map shows the pairs of the model, finds them and counts them.
+template <class M, class Model>
+void expect_pairs(M& map, const Model& model) {
+  Model found;
+  map->for_each([&](auto key, auto value) {
+    EXPECT_TRUE(found.emplace(key, value).second) << "shown twice";
+    return true;
+  });
+  EXPECT_EQ(found, model);
+  EXPECT_EQ(map->size(), model.size());
+  for (const auto& [key, value] : model) {
+    const auto got = map->get(key);
+    ASSERT_TRUE(got.has_value());
+    EXPECT_EQ(*got, value);
+  }
+}
+
+}  // namespace perdix::detail::index::cceh
