@@ -151,7 +151,8 @@ TEST(Cceh, GrowsToManyPairsOfTheDefaultShape) {
   for (Number i = 0; i < kPairs; ++i) ASSERT_EQ(map->get(i), ~i);
   map.expect_sound_pool();
   EXPECT_EQ(map->size(), kPairs);
-  EXPECT_GT(map->stats().load_factor, 0.4);
+  // Segments of evenly spread hashes split at about the same time, when two thirds are full.
+  EXPECT_GT(map->stats().load_factor, 0.3);
 }
 
 /// A split writes one new segment; what has moved stays behind, does not count, and makes room.
