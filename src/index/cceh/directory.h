@@ -75,18 +75,7 @@ class Directory {
   /// With the segment's latch: marks the leader of a range as crowded, durably.
   void mark_crowded(HashRange range, Entry entry);
 
-  /// Calls visit(number, entry) for all leaders, ascending. Writers are idle. Throws corrupt.
-  template <class Visit>
-  void for_each_leader(Visit visit) const {
-    const View all = view(pm::load(root_.directory));
-    for (std::uint64_t i = 0; i < all.size();) {
-      const Entry leader = checked_leader(all, i);
-      visit(i, leader);
-      i += all.span_of(leader.depth);
-    }
-  }
-
-  /// The problem with an entry that H3 forbids, if there is one. Writers are idle.
+  /// Whether an entry is as H3 says. Writers are idle.
   bool sound_entry(std::uint64_t number) const;
 
   pm::Offset block() const { return Reference::unpack(pm::load(root_.directory)).offset; }
