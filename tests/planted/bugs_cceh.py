@@ -9,6 +9,7 @@ from bug import (
     CCEH_RECOVERY,
     CCEH_SEARCH,
     CCEH_SMO,
+    CCEH_STRESS,
     CCEH_STRINGS,
     CCEH_TABLE,
     CCEH_UNIT,
@@ -81,7 +82,7 @@ BUGS = [
         "    if (!seen.valid()) continue;\n"
         "    return pair == nullptr ? std::nullopt : std::optional(value);\n",
         "    return pair == nullptr ? std::nullopt : std::optional(value);\n",
-        CCEH_SCHEDULES,
+        CCEH_STRESS,
     ),
     Bug(
         "cceh: a lookup does not ask the directory again behind the version",

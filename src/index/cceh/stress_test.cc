@@ -112,5 +112,27 @@ TEST(CcehStress, OneOfSeveralInsertsWins) {
   map.expect_sound_pool();
 }
 
+/// Two keys that take turns in one slot. To compare the first takes so long that the other has come
+/// in its place before its value is read.
+TEST(CcehStress, ALookupReturnsTheValueOfItsKey) {
+  constexpr Number kLookups = 20000, kFirst = 1, kSecond = 2;
+  TestMap<std::string, Number> map;
+  const auto bucket = [](std::string_view key) { return hash_of(key).bucket(kSmall.buckets); };
+  const std::string first(kMaxKeySize, 'k');
+  std::string second = "a";
+  while (bucket(second) != bucket(first)) second += 'a';
+  std::atomic<bool> done{false};
+  std::jthread writer([&] {
+    while (!done.load(std::memory_order_relaxed)) {
+      EXPECT_TRUE(map->insert(first, kFirst));
+      EXPECT_TRUE(map->erase(first));
+      EXPECT_TRUE(map->insert(second, kSecond));
+      EXPECT_TRUE(map->erase(second));
+    }
+  });
+  for (Number i = 0; i < kLookups; ++i) EXPECT_EQ(map->get(first).value_or(kFirst), kFirst);
+  done.store(true);
+}
+
 }  // namespace
 }  // namespace perdix::detail::index::cceh
