@@ -1,14 +1,14 @@
 // The model beside what real Optane DIMMs measured (docs/traffic-meter.md has the table):
-// FAST&FAIR, and a trace of CCEH, with fewer keys and a cache that is smaller by the same factor,
-// so that the same parts of the index fit it. Nothing is tuned for an index.
+// FAST&FAIR and CCEH, with fewer keys and a cache that is smaller by the same factor, so that the
+// same parts of the index fit it. Nothing is tuned for an index.
 #include <cmath>
 
 #include <gtest/gtest.h>
 
+#include <perdix/cceh.h>
 #include <perdix/fastfair.h>
 
 #include "testing/meter/meter.h"
-#include "testing/meter/traces/cceh.h"
 #include "testing/meter/traces/fast_fair.h"
 #include "util/random.h"
 #include "util/test_directory.h"
@@ -86,8 +86,9 @@ class InstalledMeter {
   detail::pm::Probe* before_;
 };
 
-/// The engine in a pool whose lines must be flushed.
-class FastFairIndex {
+/// An engine in a pool whose lines must be flushed.
+template <template <class, class> class Engine>
+class PoolIndex {
  public:
   void insert(std::uint64_t key) { index_.insert(key, key); }
   bool find(std::uint64_t key) const { return index_.get(key).has_value(); }
@@ -101,13 +102,13 @@ class FastFairIndex {
 
   testing_files::TempDirectory directory_{testing_files::memory_directory()};
   Pool pool_ = Pool::create(directory_.file("pool"), options());
-  FastFair<std::uint64_t, std::uint64_t> index_{pool_, "index"};
+  Engine<std::uint64_t, std::uint64_t> index_{pool_, "index"};
 };
 
 TEST(Reference, fast_fair_is_within_a_quarter) {
   Meter meter(scaled_testbed());
   const InstalledMeter installed(meter);
-  FastFairIndex index;
+  PoolIndex<FastFair> index;
   insert_all(meter, index);
   find_present(meter, index);
   detail::util::Random random(2);
@@ -130,17 +131,19 @@ TEST(Reference, published_inserts_of_fast_fair_are_within_a_quarter) {
   expect_ratios(meter.traffic(kInsert), {964.8, 1501.7, 357.5, 813.1}, 0.75, 1.25);
 }
 
-// The trace knows only what the paper says, and the measured traffic is larger: the model must not
-// exceed it, and it must show the amplification.
-TEST(Reference, cceh_stays_below_what_was_measured) {
+// The published code has its lock in the head of the segment: an insert writes that line too, by
+// itself and without a flush, and all calls read it. Ours has locks in DRAM, and a split writes one
+// segment, not two.
+TEST(Reference, cceh_reads_within_a_quarter_and_writes_less) {
   Meter meter(scaled_testbed());
-  traces::Cceh index(traces::Pm(meter), 6);  // 2^14 segments for 120.96 M keys
+  const InstalledMeter installed(meter);
+  PoolIndex<Cceh> index;
   insert_all(meter, index);
   find_present(meter, index);
-  expect_ratios(meter.traffic(kInsert), {443.3, 851.4, 237.1, 583.5}, 0.5, 1.0);
-  const DeviceTraffic& device = meter.traffic(kInsert).device;
-  EXPECT_GT(device.media_written, 2 * device.imc_written);
-  EXPECT_GT(device.media_read, device.imc_read);
+  expect_ratios(meter.traffic(kInsert), {443.3, 851.4, 0, 0}, 0.75, 1.25);
+  expect_ratios(meter.traffic(kInsert), {0, 0, 237.1, 583.5}, 0.4, 1.0);
+  // A line of a segment and the one fetched ahead; measured: with the line of the lock.
+  expect_ratios(meter.traffic(kPresent), {254.1, 503.4, 0.1, 3.4}, 0.3, 1.0);
 }
 
 }  // namespace
