@@ -35,6 +35,9 @@ struct EngineTraits {
   /// With which few keys make an index that has the structure of a large one; the numbers above are
   /// for it. None: the usual ones do.
   std::optional<IndexOptions> small = std::nullopt;
+
+  /// Leaves are joined only where one has no pair left, and the pool is full.
+  bool joins_empty = false;
 };
 
 template <class Traits>

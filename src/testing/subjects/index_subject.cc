@@ -62,6 +62,7 @@ constexpr unsigned kBackground = 32;
 /// Added to an action: afterwards the pool takes back what its indexes do not need, as a full one.
 constexpr unsigned kReclaim = 64;
 constexpr unsigned kReclaimOneIn = 8;
+constexpr unsigned kReclaimToJoinOneIn = 2;
 constexpr unsigned kActionMask = kSettle - 1;
 constexpr unsigned kBackgroundOneIn = 4;
 
@@ -288,10 +289,15 @@ class IndexSubject final : public Subject {
     checked_first_ = random.one_in(kCheckedFirstOneIn);
     static constexpr std::array<Mood, 5> kMoods = {Mood::grow, Mood::grow, Mood::shrink,
                                                    Mood::mixed, Mood::few};
-    mood_ = crowded ? Mood::grow : kMoods[random.below(kMoods.size())];
-    const unsigned sparse = of_sparse_neighbours(traits_);
+    // To join empty leaves takes more rounds: what they lack must be missing in one of few moments.
+    static constexpr std::array<Mood, 5> kMoodsToJoin = {Mood::grow, Mood::shrink, Mood::shrink,
+                                                         Mood::shrink, Mood::mixed};
+    const auto& moods = traits_.joins_empty ? kMoodsToJoin : kMoods;
+    mood_ = crowded ? Mood::grow : moods[random.below(moods.size())];
+    const Shrinking shrinking = bounds_of_shrinking();
     unsigned fill = mood_ == Mood::shrink
-                        ? 2 * sparse + static_cast<unsigned>(random.below(4 * sparse - 8))
+                        ? shrinking.least +
+                              static_cast<unsigned>(random.below(shrinking.most - shrinking.least))
                         : any_fill(random);
     // With a write buffer a leaf takes some more before it splits.
     if (fill != 0 && options_.dram_budget != 0 && random.one_in(2)) fill += kBuffered;
@@ -305,8 +311,7 @@ class IndexSubject final : public Subject {
       opened.apply(step);
     };
     for (const std::string& key : first_keys(random, fill)) apply(kPut, key);
-    // Two sparse leaves, with few more pairs than makes one of them.
-    const std::size_t left = mood_ == Mood::shrink ? sparse + 1 + random.below(4) : fill;
+    const std::size_t left = mood_ == Mood::shrink ? shrinking.left + random.below(4) : fill;
     while (state.size() > left) apply(kErase, any_key(random, state, {kIndexKeys, 0, 1}, true));
     opened.close();
     if (room_ == PoolRoom::none) take_all_space(medium, random);
@@ -336,7 +341,9 @@ class IndexSubject final : public Subject {
     const bool present =
         action == kUpdate || action == kErase ? !random.one_in(8) : random.one_in(4);
     const std::string& key = any_key(random, state, own, present);
-    if (threads == 1) action |= random.one_in(kReclaimOneIn) ? kReclaim | kSettle : kSettle;
+    const bool to_join = mood_ == Mood::shrink && traits_.joins_empty;
+    const unsigned one_in = to_join ? kReclaimToJoinOneIn : kReclaimOneIn;
+    if (threads == 1) action |= random.one_in(one_in) ? kReclaim | kSettle : kSettle;
     if (traits_.uses_background && random.one_in(kBackgroundOneIn)) action |= kBackground;
     return {action, key, value_of(info_.value_kind, random)};
   }
@@ -431,6 +438,21 @@ class IndexSubject final : public Subject {
   /// How many pairs to begin with. None: the workload makes the index.
   unsigned any_fill(detail::util::Random& random) const {
     return traits_.fills[random.below(traits_.fills.size())];
+  }
+
+  /// How many pairs to begin with where leaves are to be joined, below `most`; and how many of them
+  /// are left, or few more.
+  struct Shrinking {
+    unsigned least;
+    unsigned most;
+    unsigned left;
+  };
+
+  /// Two sparse leaves, with few more pairs than makes one of them; or several that are empty.
+  Shrinking bounds_of_shrinking() const {
+    if (traits_.joins_empty) return {2 * traits_.most, 4 * traits_.most, 1};
+    const unsigned sparse = of_sparse_neighbours(traits_);
+    return {2 * sparse, 6 * sparse - 8, sparse + 1};
   }
 
   /// Keys to begin with: in any order, or, since that leaves full leaves behind, ascending but for
