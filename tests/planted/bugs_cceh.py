@@ -155,8 +155,9 @@ BUGS = [
     Bug(
         "cceh: lookups go by stale entries",
         CCEH_DIRECTORY_H,
-        "      if (pm::load(leader) == entry.pack()) [[likely]]\n",
-        "      if ({planted} || pm::load(leader) == entry.pack()) [[likely]]\n",
+        "      const std::uint64_t& leader = all.entries[all.first_of(number, entry.depth)];\n",
+        "      const std::uint64_t& leader =\n"
+        "          all.entries[{planted} ? number : all.first_of(number, entry.depth)];\n",
         CCEH_UNIT,
     ),
     Bug(
