@@ -176,13 +176,6 @@ BUGS = [
         CCEH,
     ),
     Bug(
-        "cceh: a segment that holds pairs is given back",
-        CCEH_SMO,
-        "  if (!right_goes && holds_pairs(left)) return false;\n",
-        "",
-        CCEH_UNIT,
-    ),
-    Bug(
         "cceh: an overflow is linked before it is durable",
         CCEH_SMO,
         "  pm().flush(slots, bytes);  // durable before the commit that links it, by its fence\n",
