@@ -4,14 +4,16 @@
 // fail they leave it for later. Then the index holds what the model holds, and the pool is sound.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <perdix/perdix.h>
@@ -29,51 +31,51 @@ using Count = Failing::Count;
 using Threads = Failing::Threads;
 using testing_files::TempDirectory;
 
-using U64 = std::uint64_t;
-using Bytes = std::string;
-
-constexpr std::uint64_t kBuffers = IndexOptions::kUnlimited;
 constexpr std::uint64_t kKeys = 700;
 
 enum class Way { usual, buffers, small };
 
-template <class EngineTraits, class KeyType, class ValueType, Way way = Way::usual>
+/// An engine with one combination of kinds, opened in one way. The tests go through Index, so that
+/// they compile once; its calls are those of the engine's class.
 struct Type {
-  using K = KeyType;
-  using V = ValueType;
-  using Index = typename EngineTraits::template Index<K, V>;
-  static constexpr Way kWay = way;
+  const detail::index::EngineTraits* traits;
+  Kind key_kind;
+  Kind value_kind;
+  Way way;
 
-  static std::string name() {
-    const auto kinds =
-        std::string(to_string(kKindOf<K>)) + "_" + std::string(to_string(kKindOf<V>));
+  std::string name() const {
     static constexpr std::array kWays = {"_", "_buffered_", "_small_"};
-    return std::string(EngineTraits::kTraits.engine) + kWays[static_cast<std::size_t>(way)] + kinds;
+    std::string name(traits->engine);
+    std::replace(name.begin(), name.end(), ':', '_');
+    return name + kWays[static_cast<std::size_t>(way)] + std::string(to_string(key_kind)) + "_" +
+           std::string(to_string(value_kind));
   }
 
-  static Index open(const Pool& pool, std::string_view name = "index", bool resume = false) {
-    IndexOptions options;
-    if (way == Way::buffers) options.dram_budget = kBuffers;
-    if constexpr (way == Way::small) options = *EngineTraits::kTraits.small;
-    options.resume_in_background = resume;
-    if constexpr (std::is_constructible_v<Index, const Pool&, std::string_view, IndexOptions>)
-      return Index(pool, name, options);
-    else
-      return Index(pool, name);
+  IndexInfo info(std::string name) const {
+    return {std::move(name), std::string(traits->engine), key_kind, value_kind};
   }
+
+  std::unique_ptr<Index> open(const Pool& pool, const IndexInfo& info, bool resume = false) const {
+    IndexOptions options;
+    if (way == Way::buffers) options.dram_budget = IndexOptions::kUnlimited;
+    if (way == Way::small) options = *traits->small;
+    options.resume_in_background = resume;
+    return Index::open_or_create(pool, info, options);
+  }
+  std::unique_ptr<Index> open(const Pool& pool) const { return open(pool, info("index")); }
 };
 
-template <class T>
-T datum(std::uint64_t number, std::uint64_t tag) {
-  if constexpr (std::is_same_v<T, std::uint64_t>) {
-    return number * 0x9e3779b97f4a7c15ull + tag;
-  } else {
-    // Longer than what a std::string holds in itself, and some longer than a leaf.
-    std::string text = "a prefix of many keys " + std::to_string(1000000 + number * 7919 % 1000000);
-    if (tag != 0) text += "." + std::to_string(tag);
-    if (number % 23 == 5) text.append(600 + 100 * (tag % 5), 'z');
-    return text;
+/// A key or value as Index takes it.
+std::string datum(Kind kind, std::uint64_t number, std::uint64_t tag) {
+  if (kind == Kind::u64) {
+    const auto bytes = encode_u64(number * 0x9e3779b97f4a7c15ull + tag);
+    return {bytes.begin(), bytes.end()};
   }
+  // Longer than what a std::string holds in itself, and some longer than a leaf.
+  std::string text = "a prefix of many keys " + std::to_string(1000000 + number * 7919 % 1000000);
+  if (tag != 0) text += "." + std::to_string(tag);
+  if (number % 23 == 5) text.append(600 + 100 * (tag % 5), 'z');
+  return text;
 }
 
 /// What a call did while an allocation failed.
@@ -109,18 +111,10 @@ std::uint64_t fail_each(Count count, const Call& call, const After& after) {
   }
 }
 
-template <class Index>
-constexpr bool kOrdered = requires(const Index& index, typename Index::Key key) {
-  index.scan(key, std::size_t{1});
-};
+using Model = std::map<std::string, std::string>;
 
-template <class T>
-class Allocation : public ::testing::Test {
+class Allocation : public ::testing::TestWithParam<Type> {
  protected:
-  using K = typename T::K;
-  using V = typename T::V;
-  using Index = typename T::Index;
-
   static PoolOptions options() {
     PoolOptions options;
     options.durability = Durability::process;
@@ -128,16 +122,18 @@ class Allocation : public ::testing::Test {
     return options;
   }
 
-  static K key(std::uint64_t number) { return datum<K>(number, 0); }
-  static V value(std::uint64_t number, std::uint64_t tag) { return datum<V>(number, tag); }
+  static std::string key(std::uint64_t number) { return datum(GetParam().key_kind, number, 0); }
+  static std::string value(std::uint64_t number, std::uint64_t tag) {
+    return datum(GetParam().value_kind, number, tag);
+  }
 
   void create() {
     pool_.emplace(Pool::create(path_, options()));
-    index_ = T::open(*pool_);
+    index_ = GetParam().open(*pool_);
   }
   void open(bool resume = false) {
     pool_.emplace(Pool::open(path_, options()));
-    index_ = T::open(*pool_, "index", resume);
+    index_ = GetParam().open(*pool_, GetParam().info("index"), resume);
   }
   void close() {
     index_.reset();
@@ -163,7 +159,7 @@ class Allocation : public ::testing::Test {
     return path;
   }
 
-  void expect_value(const K& key) const {
+  void expect_value(const std::string& key) const {
     const auto found = index_->get(key);
     const auto known = model_.find(key);
     ASSERT_EQ(found.has_value(), known != model_.end()) << "after a call that threw, or returned";
@@ -171,10 +167,10 @@ class Allocation : public ::testing::Test {
     ASSERT_EQ(*found, known->second) << "after a call that threw, or returned";
   }
 
-  static void expect_holds(const Index& index, const std::map<K, V>& model) {
-    std::map<K, V> found;
-    index.for_each([&](View<K> key, View<V> value) {
-      found.emplace(K(key), V(value));
+  static void expect_holds(const Index& index, const Model& model) {
+    Model found;
+    index.for_each([&](std::string_view key, std::string_view value) {
+      found.emplace(key, value);
       return true;
     });
     EXPECT_TRUE(found == model) << found.size() << " pairs, not " << model.size();
@@ -198,8 +194,8 @@ class Allocation : public ::testing::Test {
     {
       Pool pool = Pool::open(copy, options());
       {
-        const auto index = T::open(pool);
-        expect_holds(index, model_);
+        const auto index = GetParam().open(pool);
+        expect_holds(*index, model_);
       }
       EXPECT_TRUE(pool.check().ok());
     }
@@ -213,8 +209,8 @@ class Allocation : public ::testing::Test {
   /// One write, with the n-th allocation failing for n = first, first + 1, ... until it returns.
   void write(std::uint64_t number, unsigned which, std::uint64_t tag, std::uint64_t first,
              Count count) {
-    const K k = key(number);
-    const V v = value(number, tag);
+    const std::string k = key(number);
+    const std::string v = value(number, tag);
     const bool there = model_.contains(k);
     bool done = true;
     for (std::uint64_t n = first;; ++n) {
@@ -247,22 +243,25 @@ class Allocation : public ::testing::Test {
       SCOPED_TRACE("key " + std::to_string(number) + ", call " + std::to_string(which));
       write(number, which, 2 + random.below(5), 1 + random.below(3), count);
     };
-    for (std::uint64_t i = 0; i < kKeys && !this->HasFailure(); ++i)
+    for (std::uint64_t i = 0; i < kKeys && !HasFailure(); ++i)
       step(i, static_cast<unsigned>(random.below(2)));
-    for (std::uint64_t i = 0; i < kKeys && !this->HasFailure(); ++i)
+    for (std::uint64_t i = 0; i < kKeys && !HasFailure(); ++i)
       step(random.below(kKeys), static_cast<unsigned>(random.below(4)));
-    for (std::uint64_t i = 0; i + 50 < kKeys && !this->HasFailure(); ++i) step(i, 3);
+    for (std::uint64_t i = 0; i + 50 < kKeys && !HasFailure(); ++i) step(i, 3);
   }
 
   /// FastFair has nothing in DRAM, so its writes may need no memory. Nor may those of Cceh with
   /// numbers, but for a split, and its usual segments split once with these keys.
-  static constexpr bool kNeedsMemory =
-      !std::is_same_v<Index, FastFair<K, V>> &&
-      !(std::is_same_v<Index, Cceh<U64, U64>> && T::kWay == Way::usual);
+  static bool needs_memory() {
+    const Type& type = GetParam();
+    const bool numbers = type.key_kind == Kind::u64 && type.value_kind == Kind::u64;
+    return type.traits->engine != "fastfair" &&
+           !(type.traits->engine == "cceh" && numbers && type.way == Way::usual);
+  }
 
   /// Calls have met failing allocations.
   void expect_failures() const {
-    if constexpr (kNeedsMemory) {
+    if (needs_memory()) {
       EXPECT_GT(failures_, 0u);
     }
   }
@@ -270,127 +269,118 @@ class Allocation : public ::testing::Test {
   TempDirectory directory_{testing_files::memory_directory()};
   std::filesystem::path path_ = directory_.file("test.pool");
   std::optional<Pool> pool_;
-  std::optional<Index> index_;
-  std::map<K, V> model_;
+  std::unique_ptr<Index> index_;
+  Model model_;
   std::uint64_t failures_ = 0;
 };
 
-template <class EngineTraits, Way way = Way::usual>
-using AllKinds =
-    std::tuple<Type<EngineTraits, U64, U64, way>, Type<EngineTraits, U64, Bytes, way>,
-               Type<EngineTraits, Bytes, U64, way>, Type<EngineTraits, Bytes, Bytes, way>>;
-
 /// Most indexes of Tips have no mixed kinds here: these are the framework's, which is the same.
-template <class EngineTraits>
-constexpr bool kHasMixedKinds =
-    !EngineTraits::kTraits.engine.starts_with("tips:") ||
-    EngineTraits::kTraits.engine == "tips:hash" || EngineTraits::kTraits.engine == "tips:btree";
+bool has_mixed_kinds(std::string_view engine) {
+  return !engine.starts_with("tips:") || engine == "tips:hash" || engine == "tips:btree";
+}
 
-template <class EngineTraits>
-using Kinds =
-    std::conditional_t<kHasMixedKinds<EngineTraits>, AllKinds<EngineTraits>,
-                       std::tuple<Type<EngineTraits, U64, U64>, Type<EngineTraits, Bytes, Bytes>>>;
+void add_kinds(std::vector<Type>& types, const detail::index::EngineTraits& traits, Way way) {
+  for (const Kind key : {Kind::u64, Kind::bytes})
+    for (const Kind value : {Kind::u64, Kind::bytes})
+      if (key == value || has_mixed_kinds(traits.engine))
+        types.push_back({&traits, key, value, way});
+}
 
-/// All engines; SpTree with write buffers, too, and ElimDa and CCEH in shapes for few keys.
+/// All engines; SpTree with write buffers, too, and those that have a shape for few keys in that.
 template <class... EngineTraits>
-auto types_of(const std::tuple<EngineTraits...>*) {
-  const auto as_types = []<class... T>(const std::tuple<T...>&) { return testing::Types<T...>(); };
-  return as_types(std::tuple_cat(Kinds<EngineTraits>()...,
-                                 AllKinds<detail::index::sptree::TestTraits, Way::buffers>(),
-                                 AllKinds<detail::index::elimda::TestTraits, Way::small>(),
-                                 AllKinds<detail::index::cceh::TestTraits, Way::small>()));
-}
-using Types = decltype(types_of(static_cast<const EngineList*>(nullptr)));
-
-struct Names {
-  template <class T>
-  static std::string GetName(int) {
-    return T::name();
+std::vector<Type> types_of(const std::tuple<EngineTraits...>*) {
+  std::vector<Type> types;
+  for (const auto* traits : {&EngineTraits::kTraits...}) {
+    add_kinds(types, *traits, Way::usual);
+    if (traits->engine == "sptree") add_kinds(types, *traits, Way::buffers);
+    if (traits->small) add_kinds(types, *traits, Way::small);
   }
-};
-
-TYPED_TEST_SUITE(Allocation, Types, Names);
-
-TYPED_TEST(Allocation, OfAWriteFails) {
-  this->create();
-  this->work(Count::once);
-  this->expect_failures();
-  this->expect_all_right();
+  return types;
 }
 
-TYPED_TEST(Allocation, AllOfAWriteFail) {
-  this->create();
-  this->work(Count::onwards);
-  this->expect_failures();
-  this->expect_all_right();
+INSTANTIATE_TEST_SUITE_P(All, Allocation,
+                         ::testing::ValuesIn(types_of(static_cast<const EngineList*>(nullptr))),
+                         [](const auto& type) { return type.param.name(); });
+
+TEST_P(Allocation, OfAWriteFails) {
+  create();
+  work(Count::once);
+  expect_failures();
+  expect_all_right();
+}
+
+TEST_P(Allocation, AllOfAWriteFail) {
+  create();
+  work(Count::onwards);
+  expect_failures();
+  expect_all_right();
 }
 
 // What an erase leaves to be joined, and has no memory for, later ones join. (Hash indexes join
 // where a pool is full.)
-TYPED_TEST(Allocation, OfAJoinFails) {
-  if (!kOrdered<typename TypeParam::Index>) GTEST_SKIP() << "joins nothing when it erases";
-  this->create();
-  for (std::uint64_t i = 0; i < 2 * kKeys; ++i) this->put(i, 1);
+TEST_P(Allocation, OfAJoinFails) {
+  create();
+  if (!index_->ordered()) GTEST_SKIP() << "joins nothing when it erases";
+  for (std::uint64_t i = 0; i < 2 * kKeys; ++i) put(i, 1);
   for (std::uint64_t i = 0; i < 2 * kKeys; ++i) {
-    const auto key = this->key(i);
-    const auto erase = [&] { EXPECT_TRUE(this->index_->erase(key)); };
+    const std::string k = key(i);
+    const auto erase = [&] { EXPECT_TRUE(index_->erase(k)); };
     if (attempt(1, Count::onwards, erase).threw) erase();
   }
   for (std::uint64_t i = 0; i < 1000; ++i) {
-    this->index_->put(this->key(i % 3), this->value(0, i));
-    EXPECT_TRUE(this->index_->erase(this->key(i % 3)));
+    index_->put(key(i % 3), value(0, i));
+    EXPECT_TRUE(index_->erase(key(i % 3)));
   }
-  EXPECT_LE(this->index_->stats().leaves, 4u);  // NbTree has four regions, each with a leaf
-  this->model_.clear();
-  this->expect_all_right();
+  EXPECT_LE(index_->stats().leaves, 4u);  // NbTree has four regions, each with a leaf
+  model_.clear();
+  expect_all_right();
 }
 
 // Also right after the opening, when leaves come back by and by.
-TYPED_TEST(Allocation, OfAWriteFailsWhileTheIndexComesBack) {
-  this->create();
-  this->fill();
-  for (std::uint64_t round = 0; round < 4 && !this->HasFailure(); ++round) {
-    this->close();
-    this->open(round % 2 != 0);
+TEST_P(Allocation, OfAWriteFailsWhileTheIndexComesBack) {
+  create();
+  fill();
+  for (std::uint64_t round = 0; round < 4 && !HasFailure(); ++round) {
+    close();
+    open(round % 2 != 0);
     detail::util::Random random(round);
-    for (int i = 0; i < 60 && !this->HasFailure(); ++i)
-      this->write(random.below(kKeys), static_cast<unsigned>(random.below(4)), 2 + round, 1,
-                  round < 2 ? Count::once : Count::onwards);
+    for (int i = 0; i < 60 && !HasFailure(); ++i)
+      write(random.below(kKeys), static_cast<unsigned>(random.below(4)), 2 + round, 1,
+            round < 2 ? Count::once : Count::onwards);
   }
-  this->expect_all_right();
+  expect_all_right();
 }
 
-TYPED_TEST(Allocation, OfAReadFails) {
-  using Key = typename TypeParam::K;
-  using Value = typename TypeParam::V;
-  this->create();
-  this->fill();
-  this->close();
+TEST_P(Allocation, OfAReadFails) {
+  create();
+  fill();
+  close();
   for (const Count count : {Count::once, Count::onwards}) {
-    this->open();
-    const auto& index = *this->index_;
+    open();
+    const auto& index = *index_;
     const auto nothing = [](bool) {};
-    std::vector<Key> keys;
-    for (std::uint64_t i = 0; i < 40; ++i) keys.push_back(this->key(i));
-    const std::vector<View<Key>> views(keys.begin(), keys.end());
+    std::vector<std::string> keys;
+    for (std::uint64_t i = 0; i < 40; ++i) keys.push_back(key(i));
+    const std::vector<std::string_view> views(keys.begin(), keys.end());
     fail_each(
         count, [&] { (void)index.contains(views[2]); }, nothing);
-    Value value{};
+    std::string found;
     fail_each(
-        count, [&] { (void)index.get(views[4], value); }, nothing);
-    EXPECT_EQ(value, this->value(4, 1));
-    std::vector<std::optional<Value>> values(views.size());
+        count, [&] { (void)index.get(views[4], found); }, nothing);
+    EXPECT_EQ(found, value(4, 1));
+    std::vector<std::optional<std::string>> values(views.size());
     fail_each(
         count, [&] { index.get_many(views, values); }, nothing);
     for (std::uint64_t i = 0; i < 40; ++i) EXPECT_EQ(values[i].has_value(), i % 2 == 0);
     std::size_t shown = 0;
-    const auto show = [&](View<Key>, View<Value>) { return ++shown, true; };
+    const auto show = [&](std::string_view, std::string_view) { return ++shown, true; };
+    const auto show_100 = [&](std::string_view, std::string_view) { return ++shown < 100; };
     fail_each(
         count, [&] { shown = 0, index.for_each(show); }, nothing);
-    EXPECT_EQ(shown, this->model_.size());
-    if constexpr (kOrdered<typename TypeParam::Index>) {
+    EXPECT_EQ(shown, model_.size());
+    if (index.ordered()) {
       fail_each(
-          count, [&] { shown = index.scan(Key{}, 100).size(); }, nothing);
+          count, [&] { shown = 0, index.scan({}, show_100); }, nothing);
       EXPECT_EQ(shown, 100u);
     }
     fail_each(
@@ -401,36 +391,36 @@ TYPED_TEST(Allocation, OfAReadFails) {
     fail_each(
         count, [&] { report = index.check(); }, nothing);
     EXPECT_TRUE(report.ok()) << report.problems[0];
-    this->close();
+    close();
   }
-  this->open();
-  this->expect_all_right();
+  open();
+  expect_all_right();
 }
 
 // What a visitor throws is its caller's.
-TYPED_TEST(Allocation, OfAVisitorIsItsOwn) {
-  using Key = typename TypeParam::K;
-  using Value = typename TypeParam::V;
-  this->create();
-  this->fill();
-  const auto& index = *this->index_;
-  EXPECT_THROW(index.for_each([](View<Key>, View<Value>) -> bool { throw std::bad_alloc(); }),
-               std::bad_alloc);
+TEST_P(Allocation, OfAVisitorIsItsOwn) {
+  create();
+  fill();
+  const auto& index = *index_;
   EXPECT_THROW(
-      index.for_each([](View<Key>, View<Value>) -> bool { throw std::length_error("mine"); }),
-      std::length_error);
-  this->expect_all_right();
+      index.for_each([](std::string_view, std::string_view) -> bool { throw std::bad_alloc(); }),
+      std::bad_alloc);
+  EXPECT_THROW(index.for_each([](std::string_view, std::string_view) -> bool {
+    throw std::length_error("mine");
+  }),
+               std::length_error);
+  expect_all_right();
 }
 
-TYPED_TEST(Allocation, OfAnOpeningFails) {
-  this->create();
-  this->fill();
+TEST_P(Allocation, OfAnOpeningFails) {
+  create();
+  fill();
   for (std::uint64_t i = 0; i < 60; ++i) {
-    this->index_->erase(this->key(i));
-    this->model_.erase(this->key(i));
+    index_->erase(key(i));
+    model_.erase(key(i));
   }
-  const auto clean = this->path_, copy = this->killed();
-  this->close();
+  const auto clean = path_, copy = killed();
+  close();
   for (const auto& path : {clean, copy}) {
     for (const Count count : {Count::once, Count::onwards}) {
       std::optional<Pool> pool;
@@ -438,47 +428,40 @@ TYPED_TEST(Allocation, OfAnOpeningFails) {
           count,
           [&] {
             pool.reset();
-            pool.emplace(Pool::open(path, this->options()));
+            pool.emplace(Pool::open(path, options()));
           },
           [&](bool threw) {
             if (threw) pool.reset();
           });
       ASSERT_TRUE(pool);
-      std::optional<typename TypeParam::Index> index;
-      fail_each(
-          count,
-          [&] {
-            index.reset();
-            index = TypeParam::open(*pool);
-          },
-          [](bool) {});
-      ASSERT_TRUE(index);
-      this->expect_holds(*index, this->model_);
-      std::unique_ptr<Index> facade;
-      index.reset();
-      fail_each(
-          count,
-          [&] {
-            facade.reset();
-            facade = Index::open(*pool, "index");
-          },
-          [](bool) {});
-      ASSERT_TRUE(facade);
-      EXPECT_EQ(facade->size(), this->model_.size());
-      facade.reset();
+      const auto expect_opens = [&](const auto& open_index) {
+        std::unique_ptr<Index> index;
+        fail_each(
+            count,
+            [&] {
+              index.reset();
+              index = open_index();
+            },
+            [](bool) {});
+        ASSERT_TRUE(index);
+        expect_holds(*index, model_);
+      };
+      expect_opens([&] { return GetParam().open(*pool); });
+      expect_opens([&] { return Index::open(*pool, "index"); });
       EXPECT_TRUE(pool->check().ok());
     }
   }
-  this->open();
-  this->expect_all_right();
+  open();
+  expect_all_right();
 }
 
-TYPED_TEST(Allocation, OfACallOfThePoolFails) {
-  this->create();
-  this->fill();
+TEST_P(Allocation, OfACallOfThePoolFails) {
+  create();
+  fill();
   const std::string long_name(100, 'n');
+  const IndexInfo info = GetParam().info(long_name);
   for (const Count count : {Count::once, Count::onwards}) {
-    const Pool& pool = *this->pool_;
+    const Pool& pool = *pool_;
     fail_each(
         count, [&] { (void)pool.info(); }, [](bool) {});
     fail_each(
@@ -488,110 +471,110 @@ TYPED_TEST(Allocation, OfACallOfThePoolFails) {
     fail_each(
         count, [] { (void)Index::engines(); }, [](bool) {});
     // An index that is new is not there if its creation fails.
-    std::optional<typename TypeParam::Index> another;
+    std::unique_ptr<Index> another;
     fail_each(
-        count, [&] { another = TypeParam::open(pool, long_name); },
+        count, [&] { another = GetParam().open(pool, info); },
         [&](bool threw) {
           EXPECT_EQ(pool.indexes().size(), threw ? 1u : 2u);
           another.reset();
-          if (!threw) this->pool_->drop(long_name);
+          if (!threw) pool_->drop(long_name);
         });
-    this->index_.reset();
+    index_.reset();
     // To free what it has begun may take memory; then the next opening does it.
     EXPECT_TRUE(count == Count::onwards || pool.info().unfinished_drops.empty());
-    this->close();
-    this->pool_.emplace(Pool::open(this->path_, this->options()));
+    close();
+    pool_.emplace(Pool::open(path_, options()));
     EXPECT_TRUE(pool.info().unfinished_drops.empty());
     CheckReport report;
     fail_each(
         count, [&] { report = pool.check(); }, [](bool) {});
     EXPECT_TRUE(report.ok()) << report.problems[0];
-    this->close();
+    close();
     fail_each(
-        count, [&] { report = Pool::verify(this->path_, this->options()); }, [](bool) {});
+        count, [&] { report = Pool::verify(path_, options()); }, [](bool) {});
     EXPECT_TRUE(report.ok()) << report.problems[0];
-    this->open();
+    open();
   }
-  this->expect_all_right();
+  expect_all_right();
 }
 
 // What it has not freed the next opening frees.
-TYPED_TEST(Allocation, OfADropFails) {
+TEST_P(Allocation, OfADropFails) {
   for (const Count count : {Count::once, Count::onwards}) {
     for (std::uint64_t n = 1, more = 1; more != 0; n += 1 + n / 8) {
       SCOPED_TRACE("allocation " + std::to_string(n));
-      this->create();
-      this->fill();
-      this->index_.reset();
-      const Outcome outcome = attempt(n, count, [&] { this->pool_->drop("index"); });
+      create();
+      fill();
+      index_.reset();
+      const Outcome outcome = attempt(n, count, [&] { pool_->drop("index"); });
       more = outcome.hit ? 1 : 0;
-      EXPECT_EQ(this->pool_->indexes().size(), outcome.threw ? 1u : 0u);
-      const bool freed = this->pool_->info().unfinished_drops.empty();
-      EXPECT_EQ(this->pool_->check().ok(), freed);
-      this->close();
-      this->pool_.emplace(Pool::open(this->path_, this->options()));
-      EXPECT_TRUE(this->pool_->info().unfinished_drops.empty());
-      this->expect_sound_pool();
-      EXPECT_EQ(this->pool_->check().blocks == 0, !outcome.threw);
-      this->close();
-      std::filesystem::remove(this->path_);
-      if (this->HasFailure()) return;
+      EXPECT_EQ(pool_->indexes().size(), outcome.threw ? 1u : 0u);
+      const bool freed = pool_->info().unfinished_drops.empty();
+      EXPECT_EQ(pool_->check().ok(), freed);
+      close();
+      pool_.emplace(Pool::open(path_, options()));
+      EXPECT_TRUE(pool_->info().unfinished_drops.empty());
+      expect_sound_pool();
+      EXPECT_EQ(pool_->check().blocks == 0, !outcome.threw);
+      close();
+      std::filesystem::remove(path_);
+      if (HasFailure()) return;
     }
   }
 }
 
 // The pool is released in any case, and has everything.
-TYPED_TEST(Allocation, OfAClosingFails) {
-  this->create();
+TEST_P(Allocation, OfAClosingFails) {
+  create();
   for (const Count count : {Count::once, Count::onwards}) {
     for (std::uint64_t n = 1, more = 1; more != 0; ++n) {
       SCOPED_TRACE("allocation " + std::to_string(n));
-      for (std::uint64_t i = 0; i < 100; ++i) this->put(i * 7 % kKeys, n);
+      for (std::uint64_t i = 0; i < 100; ++i) put(i * 7 % kKeys, n);
       const Outcome outcome = attempt(n, count, [&] {
-        this->index_.reset();
-        this->pool_->close();
+        index_.reset();
+        pool_->close();
       });
       more = outcome.hit ? 1 : 0;
-      this->pool_.reset();
-      this->open();
-      this->expect_holds(*this->index_, this->model_);
-      if (this->HasFailure()) return;
+      pool_.reset();
+      open();
+      expect_holds(*index_, model_);
+      if (HasFailure()) return;
     }
   }
-  this->expect_all_right();
+  expect_all_right();
 }
 
 // Threads of the pool and of the index: what they could not do they, or others, do later.
-TYPED_TEST(Allocation, OfOtherThreadsFail) {
-  this->create();
-  this->fill();
-  for (std::uint64_t round = 0; round < 8 && !this->HasFailure(); ++round) {
+TEST_P(Allocation, OfOtherThreadsFail) {
+  create();
+  fill();
+  for (std::uint64_t round = 0; round < 8 && !HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
-    this->close();
+    close();
     const Count count = round % 2 == 0 ? Count::once : Count::onwards;
     {
       const FailingMemory failing(1 + round / 2, {Threads::others, count});
-      this->open(true);
+      open(true);
       detail::util::Random random(round);
       for (std::uint64_t i = 0; i < 1500; ++i) {
         const std::uint64_t number = random.below(kKeys);
         if (random.below(3) == 0) {
-          this->index_->erase(this->key(number));
-          this->model_.erase(this->key(number));
+          index_->erase(key(number));
+          model_.erase(key(number));
         } else {
-          this->put(number, 10 + round);
+          put(number, 10 + round);
         }
       }
-      if (round >= 6) this->close();
+      if (round >= 6) close();
     }
-    if (round >= 6) this->open();
-    for (std::uint64_t i = 0; i < 50; ++i) this->put(i, 20 + round);
-    this->expect_holds(*this->index_, this->model_);
-    this->index_.reset();
-    this->expect_sound_pool();
-    this->index_ = TypeParam::open(*this->pool_);
+    if (round >= 6) open();
+    for (std::uint64_t i = 0; i < 50; ++i) put(i, 20 + round);
+    expect_holds(*index_, model_);
+    index_.reset();
+    expect_sound_pool();
+    index_ = GetParam().open(*pool_);
   }
-  this->expect_all_right();
+  expect_all_right();
 }
 
 TEST(AllocationOfAPool, OfACreationFails) {
