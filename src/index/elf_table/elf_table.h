@@ -92,9 +92,10 @@ class Table final : public pool::OpenIndex {
 
  private:
   struct Pinned {
-    Pinned(const Table& table, unsigned number)
-        : number(number),
-          version(table.handle_, table.schema_, table.root_->generations[number], table.shape_) {}
+    Pinned(const Table& table, unsigned generation)
+        : number(generation),
+          version(table.handle_, table.schema_, table.root_->generations[generation],
+                  table.shape_) {}
 
     const unsigned number;  // of the generation
     Version version;
