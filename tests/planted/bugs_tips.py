@@ -283,6 +283,14 @@ BUGS = [
         BTREE,
     ),
     Bug(
+        "tips: a scan does without the last write",
+        REPLAY,
+        "  return is_inspected() && caught_up_to_.load(std::memory_order_acquire) >= newest;\n",
+        "  return is_inspected() &&\n"
+        "         caught_up_to_.load(std::memory_order_acquire) + ({planted} ? 1 : 0) >= newest;\n",
+        BTREE,
+    ),
+    Bug(
         "tips: size() misses the log",
         CHECK,
         "  catch_up();\n  const std::lock_guard lock(replaying_);\n  const auto pairs",

@@ -209,6 +209,7 @@ class Core {
 
   // replay.cc
   void replay() const;
+  bool is_caught_up() const;
   /// The entries of a worker: all at first, then those that it leaves.
   struct Share {
     std::vector<Entry*> entries;
@@ -268,10 +269,11 @@ class Core {
   mutable Workers workers_;
   mutable std::uint64_t replays_ = 0, workers_used_ = 0;
   mutable std::uint64_t reclamations_ = 0, most_waiting_ = 0;
-  mutable std::uint64_t cut_to_ = 0;               // what is replayed: records up to this number
-  mutable std::uint64_t replayed_to_ = 0;          // records up to this number are in the index
-  mutable std::uint64_t settled_to_ = 0;           // last_number() after settle()
-  mutable std::atomic<bool> out_of_space_{false};  // while deferred_ has something
+  mutable std::uint64_t cut_to_ = 0;       // what is replayed: records up to this number
+  mutable std::uint64_t replayed_to_ = 0;  // records up to this number are in the index
+  mutable std::uint64_t settled_to_ = 0;   // last_number() after settle()
+  mutable std::atomic<std::uint64_t> caught_up_to_{0};  // the same when none was deferred
+  mutable std::atomic<bool> out_of_space_{false};       // while deferred_ has something
 
   mutable std::atomic<std::uint64_t> backlog_{0};  // writes since the last replay, about
   std::atomic<bool> requested_{false};             // of the job

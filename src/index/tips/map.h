@@ -2,6 +2,8 @@
 // bytes only.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -9,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -60,26 +63,36 @@ class Raw<std::string> {
   std::string_view bytes_;
 };
 
-/// Pairs on their way to a visitor, in copies of their own.
+/// Pairs on their way to a visitor, in copies of their own: integers in a vector, and the bytes of
+/// strings one after the other behind it.
 template <class K, class V>
 class CopiedPairs {
  public:
   static constexpr std::size_t kMostPairs = 128;
   static constexpr std::size_t kMostBytes = std::size_t{64} << 10;
 
-  void clear() { pairs_.clear(), bytes_ = 0; }
-  void add(View<K> key, View<V> value) {
-    pairs_.emplace_back(key, value);
-    bytes_ += size_of(key) + size_of(value);
+  /// Empties it; few allocations follow if no more than `expected` pairs do.
+  void clear(std::size_t expected = kMostPairs) {
+    pairs_.clear();
+    pairs_.reserve(std::min(expected, kMostPairs));
+    bytes_.clear(2 * kMostBytes);
   }
-  bool is_full() const { return pairs_.size() >= kMostPairs || bytes_ >= kMostBytes; }
+  void add(View<K> key, View<V> value) {
+    bytes_.make_room(size_of(key) + size_of(value));
+    const auto kept_key = keep(key);  // the first in the buffer
+    pairs_.push_back({kept_key, keep(value)});
+  }
+  void shrink(std::size_t pairs) { pairs_.resize(std::min(pairs, pairs_.size())); }
+
+  bool is_full() const { return size() >= kMostPairs || bytes_.size() >= kMostBytes; }
   std::size_t size() const { return pairs_.size(); }
-  std::vector<std::pair<K, V>>& pairs() { return pairs_; }
+  View<K> key(std::size_t i) const { return view(pairs_[i].key); }
+  View<V> value(std::size_t i) const { return view(pairs_[i].value); }
 
   /// As Batch::show().
   bool show(const Visitor<K, V>& visit, const pool::PoolCore& pool) const {
-    for (const auto& [key, value] : pairs_) {
-      if (!visit(key, value)) return false;
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (!visit(key(i), value(i))) return false;
       if (!pool.health().usable()) [[unlikely]]  // in a child that the visitor forked
         pool::as_errors([&] { pool.require_usable(); });
     }
@@ -87,11 +100,30 @@ class CopiedPairs {
   }
 
  private:
-  static std::size_t size_of(std::uint64_t) { return sizeof(std::uint64_t); }
-  static std::size_t size_of(std::string_view bytes) { return bytes.size(); }
+  struct Place {  // in the buffer
+    std::size_t begin;
+    std::size_t size;
+  };
+  template <class T>
+  using Kept = std::conditional_t<std::is_same_v<T, std::string>, Place, T>;
+  struct Pair {
+    Kept<K> key;
+    Kept<V> value;
+  };
 
-  std::vector<std::pair<K, V>> pairs_;
-  std::size_t bytes_ = 0;
+  static std::size_t size_of(std::uint64_t) { return 0; }
+  static std::size_t size_of(std::string_view bytes) { return bytes.size(); }
+  static std::uint64_t keep(std::uint64_t number) { return number; }
+  Place keep(std::string_view bytes) {
+    const Place place{bytes_.size(), bytes.size()};
+    bytes_.append(bytes);
+    return place;
+  }
+  static std::uint64_t view(std::uint64_t number) { return number; }
+  std::string_view view(Place place) const { return {bytes_.begin() + place.begin, place.size}; }
+
+  std::vector<Pair> pairs_;
+  ByteBuffer bytes_;
 };
 
 /// A durable map over the plug-in that the engine of its index names; without order.
@@ -218,8 +250,10 @@ class OrderedMap : public Map<K, V> {
 
  private:
   using Pending = typename Map<K, V>::Pending;
-  struct Read;
+  struct Shown;
 
+  Shown show_from(Key position, std::size_t limit) const;
+  std::optional<K> copy(const Shown& shown, Key position, CopiedPairs<K, V>& batch) const;
   bool read_batch(CopiedPairs<K, V>& batch, K& position, std::size_t limit,
                   const Pending& pending) const;
   std::optional<Pair> last_in_index(Key bound, bool strictly) const;

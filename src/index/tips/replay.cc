@@ -200,11 +200,20 @@ void Core::replay() const {
   scaling_.adapt(backlog_.load(std::memory_order_relaxed), cut.entries.size(), took.count());
   replayed_to_ = cut.number;
   for (const Entry* entry : deferred_) replayed_to_ = std::min(replayed_to_, entry->number - 1);
-  out_of_space_.store(!deferred_.empty(), std::memory_order_relaxed);
+  // Release: what was deferred before is in the index now.
+  out_of_space_.store(!deferred_.empty(), std::memory_order_release);
+  if (deferred_.empty()) caught_up_to_.store(cut.number, std::memory_order_release);
   ++replays_;
 }
 
+/// Whatever was written before the call has a number that is counted.
+bool Core::is_caught_up() const {
+  const std::uint64_t newest = logs_.last_number();
+  return is_inspected() && caught_up_to_.load(std::memory_order_acquire) >= newest;
+}
+
 void Core::catch_up() const {
+  if (is_caught_up()) return require_whole();
   const std::lock_guard lock(replaying_);
   replay();
   if (logs_.is_due()) reclaim();
@@ -278,6 +287,8 @@ bool Core::reclaim_space() noexcept {
 }
 
 void Core::for_each_pending(const std::function<void(const Entry&)>& show) const {
+  // What catch_up() has deferred is in the index before this becomes false again.
+  if (!out_of_space_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(replaying_);
   for (const Entry* entry : deferred_)
     if (!entry->is_superseded(cut_to_)) show(*entry);

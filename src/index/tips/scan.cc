@@ -1,5 +1,8 @@
-// Iteration: the index is brought up to date first, then read in batches under its own lock.
+// Iteration: the index is brought up to date first, then read in batches. Under the lock of the
+// plug-in words are taken only; what they refer to stays for as long as the Guard, and is copied
+// without the lock.
 #include <algorithm>
+#include <array>
 
 #include "epoch/guard.h"
 #include "index/tips/map.h"
@@ -58,70 +61,94 @@ void Map<K, V>::for_each(Visitor<K, V> visit) const {
 
 /// What a plug-in shows of one batch.
 template <class K, class V>
-struct OrderedMap<K, V>::Read {
-  const OrderedMap& map;
-  CopiedPairs<K, V>& batch;
+struct OrderedMap<K, V>::Shown {
+  struct Pair {
+    Word key, value;
+  };
+  std::array<Pair, CopiedPairs<K, V>::kMostPairs> pairs;
   std::size_t limit;
+  std::size_t size = 0;
   bool complete = true;  // all pairs to the last one were shown
-  bool ascending = true;
 
   static bool add(void* context, Word key, Word value) {
-    auto& read = *static_cast<Read*>(context);
-    if (read.batch.is_full() || read.batch.size() >= read.limit) return read.complete = false;
-    const Key shown = read.map.key_of(key);
-    const auto& pairs = read.batch.pairs();
-    if (!pairs.empty() && !(pairs.back().first < shown)) return read.ascending = false;
-    read.batch.add(shown, read.map.value_of_word(value));
+    auto& shown = *static_cast<Shown*>(context);
+    if (shown.size == shown.limit) return shown.complete = false;
+    if constexpr (std::is_same_v<K, std::string>) prefetch(key);
+    if constexpr (std::is_same_v<V, std::string>) prefetch(value);
+    shown.pairs[shown.size++] = {key, value};
     return true;
   }
+
+ private:
+  static void prefetch(Word string) { __builtin_prefetch(reinterpret_cast<const void*>(string)); }
 };
 
-/// Replaces pairs by what is pending for their keys, in [from, end of the batch].
+/// In a Guard.
 template <class K, class V>
-void merge(CopiedPairs<K, V>& batch, const K& from, bool to_the_end,
-           const std::map<K, std::optional<V>, std::less<>>& pending) {
-  std::vector<std::pair<K, V>> old;
-  old.swap(batch.pairs());
+auto OrderedMap<K, V>::show_from(Key position, std::size_t limit) const -> Shown {
+  Shown shown;
+  shown.limit = std::min(limit, shown.pairs.size());
+  const auto from = this->word_of(position);
+  const Word word = from.word();
+  this->core().plugin().scan(this->core().index(), &word, &shown, Shown::add);
+  this->core().report_index();
+  this->core().require_whole();
+  this->pool().require_usable();  // what was read may have been there before a sync failed
+  return shown;
+}
+
+/// In the same Guard: as many pairs as a batch has room for. Returns where the next one begins, if
+/// there is one.
+template <class K, class V>
+std::optional<K> OrderedMap<K, V>::copy(const Shown& shown, Key position,
+                                        CopiedPairs<K, V>& batch) const {
+  batch.clear(shown.size);
+  std::size_t i = 0;
+  for (; i < shown.size && !batch.is_full(); ++i) {
+    const auto& [key_word, value] = shown.pairs[i];
+    const Key key = this->key_of(key_word);
+    if (i == 0 ? key < position : !(batch.key(i - 1) < key)) throw_unordered(this->pool());
+    batch.add(key, this->value_of_word(value));
+  }
+  if (i == shown.size && shown.complete) return std::nullopt;
+  return successor(batch.key(i - 1));
+}
+
+/// Pairs with what is pending for their keys in its place: from `from` to the last pair, or to the
+/// end.
+template <class K, class V>
+CopiedPairs<K, V> merged(const CopiedPairs<K, V>& pairs, const K& from, bool to_the_end,
+                         const std::map<K, std::optional<V>, std::less<>>& pending) {
+  CopiedPairs<K, V> merged;
+  merged.clear(pairs.size());
   auto change = pending.lower_bound(from);
-  auto pair = old.begin();
-  batch.clear();
-  while (pair != old.end() || (to_the_end && change != pending.end())) {
-    const bool changed =
-        change != pending.end() && (pair == old.end() || !(pair->first < change->first));
-    if (!changed) {
-      batch.add(pair->first, pair->second), ++pair;
+  for (std::size_t i = 0; i < pairs.size() || (to_the_end && change != pending.end());) {
+    const bool is_pair = i < pairs.size();
+    if (change == pending.end() || (is_pair && pairs.key(i) < change->first)) {
+      merged.add(pairs.key(i), pairs.value(i)), ++i;
       continue;
     }
-    if (pair != old.end() && pair->first == change->first) ++pair;
-    if (change->second) batch.add(change->first, *change->second);
+    if (is_pair && pairs.key(i) == change->first) ++i;
+    if (change->second) merged.add(change->first, *change->second);
     ++change;
   }
+  return merged;
 }
 
 /// As scan_by_batches() wants it.
 template <class K, class V>
 bool OrderedMap<K, V>::read_batch(CopiedPairs<K, V>& batch, K& position, std::size_t limit,
                                   const Pending& pending) const {
-  batch.clear();
-  Read read{*this, batch, limit};
+  std::optional<K> next;
   {
     const epoch::Guard guard;
-    const auto from = this->word_of(position);
-    const Word word = from.word();
-    this->core().plugin().scan(this->core().index(), &word, &read, Read::add);
-    this->core().report_index();
-    this->core().require_whole();
-    this->pool().require_usable();  // what was read may have been there before a sync failed
+    next = copy(show_from(position, limit), position, batch);
   }
-  if (!read.ascending || (batch.size() > 0 && batch.pairs().front().first < position))
-    throw_unordered(this->pool());
-  std::optional<K> next;
-  if (!read.complete) next = successor(Key(batch.pairs().back().first));
   if (!pending.empty()) {
-    merge(batch, position, read.complete, pending);
+    batch = merged(batch, position, !next, pending);
     if (batch.size() > limit) {
-      batch.pairs().resize(limit);
-      next = successor(Key(batch.pairs().back().first));
+      batch.shrink(limit);
+      next = successor(batch.key(limit - 1));
     }
   }
   if (!next) return false;
