@@ -104,6 +104,8 @@ void Round::parts(Figure& figure, const Engine& engine) {
     add("get, not cached", "get", threads, 0);
     add("update", "update", threads, config_.records / 4);
     add("insert", "insert", threads, config_.records / 4);
+    if (!why_not(engine, find_workload("scan100"), 1))
+      add("scan of 100 pairs", "scan100", threads, config_.records / 4);
   }
 }
 

@@ -23,7 +23,7 @@ class Round {
   /// Figures 4 to 8: YCSB's mixes, integers and strings, uniform and zipfian.
   void mixes(Figure& figure, const Engine& engine);
 
-  /// What the cache costs and saves: lookups that it answers and others, and writes.
+  /// What the cache costs and saves: lookups that it answers and others, and writes; and scans.
   void parts(Figure& figure, const Engine& engine);
 
   /// Figure 9, F-2: threads that replay, by what the writers do.

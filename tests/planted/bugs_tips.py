@@ -278,8 +278,8 @@ BUGS = [
     Bug(
         "tips: a scan misses the log",
         SCAN,
-        "  pool::as_errors([&] { this->core().catch_up(), pending = this->pending(); });\n",
-        "  pool::as_errors([&] { pending = this->pending(); });\n",
+        "    this->core().catch_up(), pending = this->pending();\n    return K(from);\n",
+        "    pending = this->pending();\n    return K(from);\n",
         BTREE,
     ),
     Bug(

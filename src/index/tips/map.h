@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -63,8 +64,8 @@ class Raw<std::string> {
   std::string_view bytes_;
 };
 
-/// Pairs on their way to a visitor, in copies of their own: integers in a vector, and the bytes of
-/// strings one after the other behind it.
+/// Pairs on their way to a visitor, in copies of their own: words, of which those of strings are
+/// places in a buffer. take() and own() in one Guard, or add(); then show() without one.
 template <class K, class V>
 class CopiedPairs {
  public:
@@ -77,21 +78,39 @@ class CopiedPairs {
     pairs_.reserve(std::min(expected, kMostPairs));
     bytes_.clear(2 * kMostBytes);
   }
-  void add(View<K> key, View<V> value) {
-    bytes_.make_room(size_of(key) + size_of(value));
-    const auto kept_key = keep(key);  // the first in the buffer
-    pairs_.push_back({kept_key, keep(value)});
+
+  void add(View<K> key, View<V> value) { pairs_.push_back({copy(key), copy(value)}); }
+
+  /// Words of the index, whose strings stay where they are until own() has returned.
+  void take(Word key, Word value) {
+    if constexpr (kCopies<K>) prefetch(key);
+    if constexpr (kCopies<V>) prefetch(value);
+    pairs_.push_back({key, value});
   }
-  void shrink(std::size_t pairs) { pairs_.resize(std::min(pairs, pairs_.size())); }
+
+  /// Copies the strings of what was taken, as many as fit; false: not those of all pairs.
+  bool own(const Core& core) {
+    if constexpr (!kCopies<K> && !kCopies<V>) return true;
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (bytes_.size() >= kMostBytes) return pairs_.resize(i), false;
+      Pair& pair = pairs_[i];
+      if constexpr (kCopies<K>) pair.key = copy(core.key_view(pair.key));
+      if constexpr (kCopies<V>) pair.value = copy(core.value_view(pair.value));
+    }
+    return true;
+  }
+
+  void shrink(std::size_t pairs) { pairs_.resize(std::min(pairs, size())); }
 
   bool is_full() const { return size() >= kMostPairs || bytes_.size() >= kMostBytes; }
   std::size_t size() const { return pairs_.size(); }
-  View<K> key(std::size_t i) const { return view(pairs_[i].key); }
-  View<V> value(std::size_t i) const { return view(pairs_[i].value); }
+  View<K> key(std::size_t i) const { return view<K>(pairs_[i].key); }
+  View<V> value(std::size_t i) const { return view<V>(pairs_[i].value); }
 
-  /// As Batch::show().
-  bool show(const Visitor<K, V>& visit, const pool::PoolCore& pool) const {
+  /// As Batch::show(); adds to `shown` how many pairs there were.
+  bool show(const Visitor<K, V>& visit, const pool::PoolCore& pool, std::size_t& shown) const {
     for (std::size_t i = 0; i < size(); ++i) {
+      ++shown;
       if (!visit(key(i), value(i))) return false;
       if (!pool.health().usable()) [[unlikely]]  // in a child that the visitor forked
         pool::as_errors([&] { pool.require_usable(); });
@@ -100,27 +119,35 @@ class CopiedPairs {
   }
 
  private:
-  struct Place {  // in the buffer
-    std::size_t begin;
-    std::size_t size;
-  };
-  template <class T>
-  using Kept = std::conditional_t<std::is_same_v<T, std::string>, Place, T>;
   struct Pair {
-    Kept<K> key;
-    Kept<V> value;
+    Word key, value;
   };
 
-  static std::size_t size_of(std::uint64_t) { return 0; }
-  static std::size_t size_of(std::string_view bytes) { return bytes.size(); }
-  static std::uint64_t keep(std::uint64_t number) { return number; }
-  Place keep(std::string_view bytes) {
-    const Place place{bytes_.size(), bytes.size()};
+  template <class T>
+  static constexpr bool kCopies = std::is_same_v<T, std::string>;
+
+  static void prefetch(Word string) { __builtin_prefetch(reinterpret_cast<const void*>(string)); }
+
+  static Word copy(std::uint64_t number) { return number; }
+  Word copy(std::string_view bytes) {
+    const Word place = bytes_.size();
+    const std::size_t size = bytes.size();
+    bytes_.make_room(sizeof size + size);
+    bytes_.append({reinterpret_cast<const char*>(&size), sizeof size});
     bytes_.append(bytes);
     return place;
   }
-  static std::uint64_t view(std::uint64_t number) { return number; }
-  std::string_view view(Place place) const { return {bytes_.begin() + place.begin, place.size}; }
+
+  template <class T>
+  View<T> view(Word word) const {
+    if constexpr (kCopies<T>) {
+      std::size_t size = 0;
+      std::memcpy(&size, bytes_.begin() + word, sizeof size);
+      return {bytes_.begin() + word + sizeof size, size};
+    } else {
+      return word;
+    }
+  }
 
   std::vector<Pair> pairs_;
   ByteBuffer bytes_;
@@ -250,14 +277,16 @@ class OrderedMap : public Map<K, V> {
 
  private:
   using Pending = typename Map<K, V>::Pending;
-  struct Shown;
+  struct Read;
 
-  Shown show_from(Key position, std::size_t limit) const;
-  std::optional<K> copy(const Shown& shown, Key position, CopiedPairs<K, V>& batch) const;
+  std::optional<K> read_index(CopiedPairs<K, V>& batch, Key position, std::size_t limit) const;
+  void require_order(const CopiedPairs<K, V>& batch, Key position) const;
   bool read_batch(CopiedPairs<K, V>& batch, K& position, std::size_t limit,
                   const Pending& pending) const;
   std::optional<Pair> last_in_index(Key bound, bool strictly) const;
   std::optional<Pair> find_last(Key bound, bool strictly) const;
+
+  mutable std::atomic<std::size_t> expected_{32};  // pairs that a scan shows: as many as the last
 };
 
 }  // namespace perdix::detail::index::tips

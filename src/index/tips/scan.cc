@@ -2,7 +2,6 @@
 // plug-in words are taken only; what they refer to stays for as long as the Guard, and is copied
 // without the lock.
 #include <algorithm>
-#include <array>
 
 #include "epoch/guard.h"
 #include "index/tips/map.h"
@@ -38,6 +37,7 @@ void Map<K, V>::for_each(Visitor<K, V> visit) const {
   pool::as_errors([&] { core_.catch_up(), pending = this->pending(); });
   Read read{*this, pending, {}};
   std::uint64_t position = 0;
+  std::size_t shown = 0;
   do {
     pool::as_errors([&] {
       read.batch.clear();
@@ -49,69 +49,55 @@ void Map<K, V>::for_each(Visitor<K, V> visit) const {
       core_.require_whole();
       pool().require_usable();  // what was read may have been there before a sync failed
     });
-    if (!read.batch.show(visit, pool())) return;
+    if (!read.batch.show(visit, pool(), shown)) return;
   } while (position != 0);
   read.batch.clear();
   pool::as_errors([&] {
     for (const auto& [key, value] : pending)
       if (value) read.batch.add(key, *value);
   });
-  read.batch.show(visit, pool());
+  read.batch.show(visit, pool(), shown);
 }
 
 /// What a plug-in shows of one batch.
 template <class K, class V>
-struct OrderedMap<K, V>::Shown {
-  struct Pair {
-    Word key, value;
-  };
-  std::array<Pair, CopiedPairs<K, V>::kMostPairs> pairs;
+struct OrderedMap<K, V>::Read {
+  CopiedPairs<K, V>& batch;
   std::size_t limit;
-  std::size_t size = 0;
   bool complete = true;  // all pairs to the last one were shown
 
   static bool add(void* context, Word key, Word value) {
-    auto& shown = *static_cast<Shown*>(context);
-    if (shown.size == shown.limit) return shown.complete = false;
-    if constexpr (std::is_same_v<K, std::string>) prefetch(key);
-    if constexpr (std::is_same_v<V, std::string>) prefetch(value);
-    shown.pairs[shown.size++] = {key, value};
+    auto& read = *static_cast<Read*>(context);
+    if (read.batch.size() == read.limit) return read.complete = false;
+    read.batch.take(key, value);
     return true;
   }
-
- private:
-  static void prefetch(Word string) { __builtin_prefetch(reinterpret_cast<const void*>(string)); }
 };
 
-/// In a Guard.
 template <class K, class V>
-auto OrderedMap<K, V>::show_from(Key position, std::size_t limit) const -> Shown {
-  Shown shown;
-  shown.limit = std::min(limit, shown.pairs.size());
+void OrderedMap<K, V>::require_order(const CopiedPairs<K, V>& batch, Key position) const {
+  bool ascending = batch.size() == 0 || !(batch.key(0) < position);
+  for (std::size_t i = 1; i < batch.size(); ++i) ascending &= batch.key(i - 1) < batch.key(i);
+  if (!ascending) throw_unordered(this->pool());
+}
+
+/// Returns where the pair behind the batch begins, if there is one.
+template <class K, class V>
+std::optional<K> OrderedMap<K, V>::read_index(CopiedPairs<K, V>& batch, Key position,
+                                              std::size_t limit) const {
+  batch.clear(limit);
+  Read read{batch, std::min(limit, batch.kMostPairs)};
+  const epoch::Guard guard;
   const auto from = this->word_of(position);
   const Word word = from.word();
-  this->core().plugin().scan(this->core().index(), &word, &shown, Shown::add);
+  this->core().plugin().scan(this->core().index(), &word, &read, Read::add);
   this->core().report_index();
   this->core().require_whole();
   this->pool().require_usable();  // what was read may have been there before a sync failed
-  return shown;
-}
-
-/// In the same Guard: as many pairs as a batch has room for. Returns where the next one begins, if
-/// there is one.
-template <class K, class V>
-std::optional<K> OrderedMap<K, V>::copy(const Shown& shown, Key position,
-                                        CopiedPairs<K, V>& batch) const {
-  batch.clear(shown.size);
-  std::size_t i = 0;
-  for (; i < shown.size && !batch.is_full(); ++i) {
-    const auto& [key_word, value] = shown.pairs[i];
-    const Key key = this->key_of(key_word);
-    if (i == 0 ? key < position : !(batch.key(i - 1) < key)) throw_unordered(this->pool());
-    batch.add(key, this->value_of_word(value));
-  }
-  if (i == shown.size && shown.complete) return std::nullopt;
-  return successor(batch.key(i - 1));
+  const bool copied = batch.own(this->core());
+  require_order(batch, position);
+  if (copied && read.complete) return std::nullopt;
+  return successor(batch.key(batch.size() - 1));
 }
 
 /// Pairs with what is pending for their keys in its place: from `from` to the last pair, or to the
@@ -135,15 +121,11 @@ CopiedPairs<K, V> merged(const CopiedPairs<K, V>& pairs, const K& from, bool to_
   return merged;
 }
 
-/// As scan_by_batches() wants it.
+/// Fills a batch from a position on, which it moves behind it. False if nothing comes after that.
 template <class K, class V>
 bool OrderedMap<K, V>::read_batch(CopiedPairs<K, V>& batch, K& position, std::size_t limit,
                                   const Pending& pending) const {
-  std::optional<K> next;
-  {
-    const epoch::Guard guard;
-    next = copy(show_from(position, limit), position, batch);
-  }
+  std::optional<K> next = read_index(batch, position, limit);
   if (!pending.empty()) {
     batch = merged(batch, position, !next, pending);
     if (batch.size() > limit) {
@@ -156,15 +138,25 @@ bool OrderedMap<K, V>::read_batch(CopiedPairs<K, V>& batch, K& position, std::si
   return true;
 }
 
+/// The first batch is as long as the last scan was, since what is read beyond the end is in vain.
 template <class K, class V>
 void OrderedMap<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
   Pending pending;
-  pool::as_errors([&] { this->core().catch_up(), pending = this->pending(); });
-  scan_by_batches<CopiedPairs<K, V>, K, V>(
-      this->pool(), from, visit, limit,
-      [&](CopiedPairs<K, V>& batch, K& position, std::size_t left) {
-        return read_batch(batch, position, left, pending);
-      });
+  K position = pool::as_errors([&] {
+    this->core().catch_up(), pending = this->pending();
+    return K(from);
+  });
+  const std::size_t expected = expected_.load(std::memory_order_relaxed);
+  std::size_t most = expected, shown = 0;
+  CopiedPairs<K, V> batch;
+  for (bool more = true; more && shown < limit; most = std::min(2 * most, batch.kMostPairs)) {
+    more = pool::as_errors(
+        [&] { return read_batch(batch, position, std::min(limit - shown, most), pending); });
+    if (!batch.show(visit, this->pool(), shown)) break;
+  }
+  constexpr std::size_t kFewest = 8;
+  const std::size_t next = std::clamp(shown, kFewest, batch.kMostPairs);
+  if (next != expected) expected_.store(next, std::memory_order_relaxed);
 }
 
 template <class K, class V>
