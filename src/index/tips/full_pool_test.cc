@@ -90,17 +90,19 @@ class Hog {
   pool::IndexHandle handle_;
 };
 
-/// Keeps the pool's background thread from doing anything.
+/// Keeps the pool's background thread from doing anything, as soon as what it was asked for before
+/// is done.
 class BusyBackground {
  public:
   explicit BusyBackground(pool::PoolCore& pool)
-      : job_(pool.background(), [this] { ended_.wait(); }) {
+      : job_(pool.background(), [this] { begun_.count_down(), ended_.wait(); }) {
     job_.request();
+    begun_.wait();
   }
   ~BusyBackground() { ended_.count_down(); }
 
  private:
-  std::latch ended_{1};
+  std::latch begun_{1}, ended_{1};
   pool::Background::Job job_;
 };
 

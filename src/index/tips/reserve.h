@@ -13,6 +13,10 @@
 // puts need, and has as many spans as these fill. It is in PM: after a crash it is there before the
 // first replay.
 //
+// Space that was spent is the allocator's until the replay has taken it block by block. A thread of
+// another index that finds the pool full in this moment may get some of it. A put that lacks it
+// then stays in its log, where lookups and scans find it, until the pool has space again.
+//
 // Thread-safe.
 #pragma once
 
