@@ -148,8 +148,11 @@ bool Table::erase(Tid tid) {
 bool Table::erase_listed(Version& version, Tid tid) {
   if (version.is_missing(tid, dead_rows_)) return false;
   if (!version.erased()) {
-    // Before the bit: with a bit set and this still 0, the row would come back after a crash.
-    pool().pm().publish(version.table().erased, 1);
+    // Durable before the bit, whose commit fences first: with a bit set and this still 0, the row
+    // would come back after a crash, and go again with the next erase.
+    std::uint64_t& erased = version.table().erased;
+    pool().pm().store(erased, 1);
+    pool().pm().flush(&erased, sizeof erased);
     version.set_erased();
   }
   dead_rows_.set(version.dead(), tid);
