@@ -19,8 +19,8 @@
 namespace perdix {
 
 /// A durable ordered map: what a PointIndex has, and what the order of the keys gives: integers by
-/// value, strings by their bytes. SpTree, NbTree and FastFair are such maps: each says what the
-/// calls cost in it and what a scan shows besides what is promised here.
+/// value, strings by their bytes. SpTree, NbTree, FastFair and SkipList are such maps: each says
+/// what the calls cost in it and what a scan shows besides what is promised here.
 template <class Engine, Storable K, Storable V>
 class OrderedIndex : public PointIndex<Engine, K, V> {
  public:

@@ -16,6 +16,7 @@
 #include <perdix/ordered_index.h>
 #include <perdix/point_index.h>
 #include <perdix/pool.h>
+#include <perdix/skiplist.h>
 #include <perdix/sptree.h>
 #include <perdix/tips.h>
 #include <perdix/tips_of.h>

@@ -105,15 +105,25 @@ void Session::commit_when(const std::uint64_t& word, std::uint64_t mask, std::ui
 }
 
 void Session::make_durable(const pm::Change& change) {
+  if (calloc_->pm_.commits_as_one()) {
+    commit_when(*change.word, change.mask, change.value);
+    return make_durable_as_one({&change, 1});
+  }
+  make_logged(change);
+  drop_record();
+}
+
+/// The change and the marks are durable; the record is still there.
+void Session::make_logged(const pm::Change& change) {
   const pm::Persister& pm = calloc_->pm_;
+  assert(!pm.commits_as_one());
   commit_when(*change.word, change.mask, change.value);
-  if (pm.commits_as_one()) return make_durable_as_one({&change, 1});
   log();
   pm.store(*change.word, change.of(pm::load(*change.word)));  // the commit
-  // end_record() fences, if nothing is freed (rule R3).
+  // make_marks_durable() fences, if nothing is freed (rule R3).
   pm.flush(change.word, sizeof *change.word);
   if (lane_->operation.record.freed.size() > 0) pm.fence();  // before marks say that it is free
-  end_record();
+  make_marks_durable();
 }
 
 void Session::make_durable_as_one(std::span<const pm::Change> changes) {
@@ -191,13 +201,20 @@ bool Session::committed() const {
 }
 
 void Session::end_record() {
+  make_marks_durable();
+  drop_record();
+}
+
+void Session::make_marks_durable() {
   assert(lane_->operation.logged);
   mark();
   // The marks, and the caller's stores of an operation without commit word, must be durable when
   // the record is gone.
   calloc_->pm_.fence();
-  clear_record(calloc_->pm_, lane_->layout().record);
 }
+
+/// Also makes durable what this thread has flushed.
+void Session::drop_record() { clear_record(calloc_->pm_, lane_->layout().record); }
 
 /// Marks the blocks of a committed operation in PM. Flushed, not fenced.
 void Session::mark() {

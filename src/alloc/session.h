@@ -88,6 +88,17 @@ class Session {
     end();
   }
 
+  /// commit() where not pm.commits_as_one(), and with `then`, which throws nothing, between two of
+  /// its fences: when the change is durable. What then() flushes is durable when this returns, so
+  /// stores that must come after the commit cost no fence of their own.
+  template <class Then>
+  void commit_then(const pm::Change& change, Then then) {
+    make_logged(change);
+    then();
+    drop_record();
+    end();
+  }
+
   /// Where pm.commits_as_one(): the same by several changes. Never throws.
   void commit_as_one(std::span<const pm::Change> changes) {
     commit_as_one(changes, [] {});
@@ -146,8 +157,11 @@ class Session {
   Offset reserve_object(std::uint64_t bytes);
   bool committed() const;
   void make_durable(const pm::Change& change);
+  void make_logged(const pm::Change& change);
   void make_durable_as_one(std::span<const pm::Change> changes);
   void end_record();
+  void make_marks_durable();
+  void drop_record();
   void end();
   void mark();
   void add_marks(pm::Changes& changes) const;

@@ -10,6 +10,7 @@
 #include "index/nbtree/nbtree.h"
 #include "index/pairs_engine.h"
 #include "index/points_engine.h"
+#include "index/skiplist/skiplist.h"
 #include "index/sptree/sptree.h"
 #include "index/tips/tips.h"
 #include "index/tips_of/tips_of.h"
@@ -24,6 +25,7 @@ constexpr std::array kEngines = {
     pairs_engine<nbtree::Tree>(nbtree::kEngineName, {.ordered = true, .resumes = true}),
     pairs_engine<elimda::Map>(elimda::kEngineName, {.resumes = true, .inserts_ahead = true}),
     pairs_engine<cceh::Map>(cceh::kEngineName, {}),
+    pairs_engine<skiplist::List>(skiplist::kEngineName, {.ordered = true}),
     points_engine<elf::Table>(elf::kEngineName),
     points_engine<elf_table::Table>(elf_table::kEngineName),
     pairs_engine<tips::Map>(tips::kHashEngine, {}),

@@ -44,6 +44,11 @@ KINDS = {
         "--engine nbtree --beginning contested-full",
         "--engine nbtree --full",
     ),
+    "skiplist": (
+        "--engine skiplist",
+        "--engine skiplist --beginning contested",
+        f"--engine skiplist {STRINGS}",
+    ),
     "sptree": (
         "--engine sptree --dram-budget 3K --dram-budget-after 1K",
         "--engine sptree --dram-budget 1G",
@@ -145,6 +150,11 @@ nbtree: the owner of a slot before was faster
 nbtree: the root has one child
 nbtree: the root splits
 nbtree: use the reserve
+skiplist: a lookup begins again
+skiplist: a node is on one level less
+skiplist: a node is on one level more
+skiplist: a write begins again
+skiplist: an erase begins again
 sptree: a buffer that another node may give
 sptree: a leaf may be cold
 sptree: a leaf on its way to the backup is gone

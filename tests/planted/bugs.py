@@ -12,6 +12,7 @@ import bugs_scans
 import bugs_schedules
 import bugs_schedules_elimda
 import bugs_schedules_sptree
+import bugs_skiplist
 import bugs_sptree
 import bugs_storm
 import bugs_tips
@@ -25,6 +26,7 @@ BUGS = (
     + bugs_wal.BUGS
     + bugs_fastfair.BUGS
     + bugs_cceh.BUGS
+    + bugs_skiplist.BUGS
     + bugs_nbtree.BUGS
     + bugs_elf_table.BUGS
     + bugs_elimda.BUGS

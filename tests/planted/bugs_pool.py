@@ -28,9 +28,8 @@ BUGS = [
   // The marks, and the caller's stores of an operation without commit word, must be durable when
   // the record is gone.
   calloc_->pm_.fence();
-  clear_record(calloc_->pm_, lane_->layout().record);
 """,
-        """  clear_record(calloc_->pm_, lane_->layout().record);
+        """  drop_record();
   mark();
   calloc_->pm_.fence();
 """,

@@ -181,6 +181,7 @@ TEST(StormPlan, DrawsEverythingThereIs) {
                            "fastfair",
                            "elimda",
                            "cceh",
+                           "skiplist",
                            "forks",
                            "copies",
                            "recreate",

@@ -2,14 +2,18 @@
 // many nodes to a lock, by a hash of their position.
 //
 // Rules that exclude deadlock: who waits for a latch holds none. Further ones are only tried
-// (LatchSet::try_add), and who can't get one gives up. Under latches a thread may take a session of
-// the allocator, never the reverse. Thread-safe.
+// (LatchSet::try_add), and who can't get one gives up; or all are locked at once, in the order of
+// their addresses (LatchSet::lock_all). Under latches a thread may take a session of the allocator,
+// never the reverse. Thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <span>
 
 #include "epoch/version_lock.h"
 #include "pm/offset.h"
@@ -43,14 +47,15 @@ class Latches {
   std::unique_ptr<Line[]> latches_;
 };
 
-/// Latches that a thread holds; releases them on destruction. Nodes that share a latch need it
-/// once.
-class LatchSet {
+/// Latches that a thread holds, so many at most; releases them on destruction. Nodes that share a
+/// latch need it once.
+template <std::size_t kMost>
+class LatchesHeld {
  public:
-  LatchSet() = default;
-  LatchSet(const LatchSet&) = delete;
-  LatchSet& operator=(const LatchSet&) = delete;
-  ~LatchSet() { release(); }
+  LatchesHeld() = default;
+  LatchesHeld(const LatchesHeld&) = delete;
+  LatchesHeld& operator=(const LatchesHeld&) = delete;
+  ~LatchesHeld() { release(); }
 
   /// Takes over a latch that is held.
   void adopt(Latch& latch) { latches_[size_++] = &latch; }
@@ -65,15 +70,27 @@ class LatchSet {
     return true;
   }
 
+  /// Locks all of these, while it holds none. Puts them in order.
+  void lock_all(std::span<Latch*> latches) {
+    assert(size_ == 0);
+    std::sort(latches.begin(), latches.end(), std::less<>());
+    for (Latch* latch : latches) {
+      if (size_ > 0 && latches_[size_ - 1] == latch) continue;
+      latch->lock();
+      adopt(*latch);
+    }
+  }
+
   void release() {
     while (size_ > 0) latches_[--size_]->unlock();
   }
 
  private:
-  static constexpr std::size_t kMost = 4;  ///< FAST&FAIR: a parent and three of its children
-
-  std::array<Latch*, kMost> latches_{};
+  std::array<Latch*, kMost> latches_;  // the first size_
   std::size_t size_ = 0;
 };
+
+/// FAST&FAIR: a parent and three of its children.
+using LatchSet = LatchesHeld<4>;
 
 }  // namespace perdix::detail::index

@@ -1,0 +1,132 @@
+// The way to a node, and what only reads: get, contains, find_floor, find_below. A search needs
+// only the links, and keys to compare; what it finds is validated by those who use it.
+#pragma once
+
+#include "index/skiplist/skiplist.h"
+
+namespace perdix::detail::index::skiplist {
+
+/// Each key has one, many keys the same.
+template <class K>
+Latch& WordList<K>::latch_of_key(Key key) const {
+  if constexpr (Keys::kInline) {
+    return latches_.of(key);
+  } else {
+    return latches_.of(Keys::hash16(key));
+  }
+}
+
+template <class K>
+Latch& WordList<K>::latch_of(const Node& node) const {
+  if (&node == &head_) return latches_.of(pool_.offset(&head_));
+  const Word word = pm::load(node.key);
+  if constexpr (Keys::kInline) {
+    return latches_.of(word);
+  } else {
+    return latches_.of(Keys::hash16_of_word(word));
+  }
+}
+
+/// The next node on a level, or null. It has that level, or throws corrupt.
+template <class K>
+Node* WordList<K>::next_of(const Node& node, unsigned level) const {
+  const pm::Offset next = load_link(node, level).node;
+  return next == pm::kNull ? nullptr : &checked_node(pool_, next, level);
+}
+
+/// Goes to the right as far as the bound reaches, and then a level down, from the highest of
+/// `levels` on. Calls on_level(level, neighbours) for each. Keys ascend on the way, so that a
+/// damaged list cannot lead round in a circle; throws corrupt.
+template <class K>
+template <class OnLevel>
+[[gnu::always_inline]] inline auto WordList<K>::descend(Bound bound, unsigned levels,
+                                                        OnLevel on_level) const -> Neighbours {
+  Neighbours at{&head_, nullptr};
+  const Node* beyond = nullptr;  // is not reached, as a higher level has shown
+  for (unsigned level = levels; level-- > 0;) {
+    for (;;) {
+      at.next = next_of(*at.before, level);
+      if (at.next == nullptr || at.next == beyond) break;
+      if (!bound.reaches(key_of(*at.next))) break;
+      require_ascending(*at.before, *at.next);
+      at.before = at.next;
+    }
+    beyond = at.next;
+    on_level(level, at);
+  }
+  return at;
+}
+
+template <class K>
+auto WordList<K>::descend(Bound bound) const -> Neighbours {
+  return descend(bound, std::max(levels(), 1U), [](unsigned, const Neighbours&) {});
+}
+
+/// The neighbours of a key on all levels that it may have, those at its right with the key itself
+/// among them.
+template <class K>
+auto WordList<K>::trace(Key key) const -> Path {
+  Path path;
+  path.levels = std::min(levels() + 1, kMaxHeight);
+  descend({key}, path.levels, [&](unsigned level, const Neighbours& at) { path.at[level] = at; });
+  return path;
+}
+
+/// Whether there is a moment, of now, when both are in the list and nothing is between them: as the
+/// search has found that the key is not there.
+template <class K>
+bool WordList<K>::adjacent(const Neighbours& neighbours) const {
+  const Seen before = look(*neighbours.before);
+  const Link link = load_link(*before.node, 0);
+  return !link.erased && link.node == offset_of(neighbours.next) && before.valid();
+}
+
+/// The value's word of a key whose neighbours were found, those of level 0; not `settled` if they
+/// no longer are.
+template <class K>
+std::optional<Word> WordList<K>::find_at(const Neighbours& neighbours, Key key, Hash16 hash,
+                                         bool& settled) const {
+  if (!has_key(neighbours.next, key, hash)) {
+    settled = adjacent(neighbours);
+    return std::nullopt;
+  }
+  for (;;) {
+    const Seen seen = look(*neighbours.next);
+    const bool erased = is_erased(*seen.node);
+    const Word value = pm::load(seen.node->value);
+    if (!seen.valid()) continue;
+    settled = !erased;
+    return value;
+  }
+}
+
+/// The same, in the place that was found or, if that has changed, in the one of now.
+template <class K>
+std::optional<Word> WordList<K>::find_from(Neighbours neighbours, Key key, Hash16 hash) const {
+  for (;; neighbours = descend({key})) {
+    bool settled = false;
+    const std::optional<Word> value = find_at(neighbours, key, hash, settled);
+    if (settled) return value;
+    pm::on_step("skiplist: a lookup begins again");
+  }
+}
+
+template <class K>
+std::optional<Word> WordList<K>::find_word(Key key) const {
+  return find_from(descend({key}), key, Keys::hash16(key));
+}
+
+/// The pair of the last key that the bound reaches.
+template <class K>
+auto WordList<K>::find_last_of(Bound bound) const -> std::optional<Pair> {
+  for (;;) {
+    const Neighbours neighbours = descend(bound);
+    const Seen before = look(*neighbours.before);
+    const Link link = load_link(*before.node, 0);
+    const Pair pair{pm::load(before.node->key), pm::load(before.node->value)};
+    if (!before.valid() || link.erased || link.node != offset_of(neighbours.next)) continue;
+    return before.node == &head_ ? std::nullopt : std::optional(pair);
+  }
+}
+
+}  // namespace perdix::detail::index::skiplist

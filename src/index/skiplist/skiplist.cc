@@ -1,0 +1,112 @@
+#include "index/skiplist/skiplist.h"
+
+#include "index/common/limits.h"
+#include "index/common/retry.h"
+#include "index/skiplist/check.h"
+#include "index/skiplist/destroy.h"
+#include "index/skiplist/get_many.h"
+#include "index/skiplist/recovery.h"
+#include "index/skiplist/scan.h"
+#include "index/skiplist/search.h"
+#include "index/skiplist/tower.h"
+#include "util/hash.h"
+
+namespace perdix::detail::index::skiplist {
+
+template <class K>
+bool WordList<K>::write(Key key, NewValue value, Mode mode, const NewValue* expected) {
+  check_key(key);
+  return retry_when_full(pool_, [&] { return try_write(key, value, mode, expected); });
+}
+
+template <class K>
+bool WordList<K>::try_write(Key key, NewValue value, Mode mode, const NewValue* expected) {
+  const epoch::Guard guard;
+  for (;;) {
+    if (const auto done = write_node(key, value, mode, expected)) return *done;
+    pm::on_step("skiplist: a write begins again");
+  }
+}
+
+/// One attempt; nothing if another thread has changed what was found. Such a thread has done its
+/// operation, so not all of them begin again for ever.
+template <class K>
+std::optional<bool> WordList<K>::write_node(Key key, NewValue value, Mode mode,
+                                            const NewValue* expected) {
+  const Path path = trace(key);
+  if (has_key(path.at[0].next, key, Keys::hash16(key)))
+    return replace(*path.at[0].next, value, mode, expected);
+  if (mode == Mode::update) return adjacent(path.at[0]) ? std::optional(false) : std::nullopt;
+  const unsigned height = std::min(height_of_hash(util::hash(key)), path.levels);
+  TowerLatches latches;
+  lock(latches, path, height, latch_of_key(key));
+  if (!unchanged(path, height)) return std::nullopt;
+  insert_node(path, height, key, value);
+  return true;
+}
+
+/// Writes to a node that has the key; nothing if it was erased.
+template <class K>
+std::optional<bool> WordList<K>::replace(Node& node, NewValue value, Mode mode,
+                                         const NewValue* expected) {
+  std::array latch = {&latch_of(node)};
+  LatchSet latches;
+  latches.lock_all(latch);
+  if (is_erased(node)) return std::nullopt;
+  if (mode == Mode::insert || !is(node, expected)) return false;
+  set_value(node, value);
+  return true;
+}
+
+/// Replaces a value; its word is the commit.
+template <class K>
+void WordList<K>::set_value(Node& node, NewValue value) {
+  if (codec_.is_inline()) {
+    pm().publish(node.value, value.word());  // the commit; the node is durable already
+  } else {
+    alloc::Session session = pool_.allocator().session();
+    const Word old_word = pm::load(node.value);
+    const Word new_word = codec_.write(session, value);
+    if (new_word == old_word) return;  // both empty: nothing to change
+    codec_.free(session, old_word);
+    session.commit(pm::set_word(node.value, new_word));  // the new blob is durable before
+  }
+}
+
+template <class K>
+bool WordList<K>::erase_word(Key key, const NewValue* expected) {
+  check_key(key);
+  const epoch::Guard guard;
+  for (;;) {
+    if (const auto done = erase_node(key, expected)) return *done;
+    pm::on_step("skiplist: an erase begins again");
+  }
+}
+
+/// One attempt, as write_node().
+template <class K>
+std::optional<bool> WordList<K>::erase_node(Key key, const NewValue* expected) {
+  const Path path = trace(key);
+  Node* const node = path.at[0].next;
+  if (!has_key(node, key, Keys::hash16(key)))
+    return adjacent(path.at[0]) ? std::optional(false) : std::nullopt;
+  const unsigned height = height_of(*node);
+  const unsigned known = std::min(height, path.levels);
+  TowerLatches latches;
+  lock(latches, path, known, latch_of(*node));
+  if (is_erased(*node) || !unchanged(path, known)) return std::nullopt;
+  // Above the levels that there are it can't be; but there may be more since the search.
+  if (known < height && known < levels()) return std::nullopt;
+  if (!is(*node, expected)) return false;
+  remove_node(path, linked_levels(path, height));
+  return true;
+}
+
+template class WordList<std::uint64_t>;
+template class WordList<std::string>;
+template class List<std::uint64_t, std::uint64_t>;
+template class List<std::uint64_t, std::string>;
+template class List<std::string, std::uint64_t>;
+template class List<std::string, std::string>;
+
+}  // namespace perdix::detail::index::skiplist

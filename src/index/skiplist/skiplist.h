@@ -1,0 +1,255 @@
+// The skip list, the engine (Pugh, CACM 1990): an ordered list of nodes with towers of links, which
+// lies in PM as a whole. Level 0 decides what there is; the other levels are ways to it. Nothing is
+// rebuilt on open, so opening takes the same time however large the list is.
+//
+//   node.h       fields of a node; how high nodes are
+//   search.h     the way to a node; point lookups
+//   get_many.h   many lookups at once
+//   skiplist.cc  put, insert, update, erase; instantiates all
+//   tower.h      how a node comes into its levels and leaves them
+//   scan.h       ordered iteration
+//   recovery.h   what happens on open: creation
+//   destroy.h    frees all of an index that is dropped
+//   check.h      verification of the invariants of layout.h (L1-L6); statistics
+//
+// Concurrency: nodes have latches in DRAM (index/common/latches.h), by their key, so that the latch
+// of a node is known before there is one. A node's latch guards its value and its links. Who
+// inserts or erases a node holds its latch and those of the nodes before it on all of its levels,
+// from before the commit until all links are durable. Readers take no latch. They go by any links,
+// and validate in the end the version of the one node that their answer depends on: that of the
+// key, or, if there is none, the last one before it. A node that is not marked as erased is in the
+// list.
+//
+// Durability: an operation's linearization point and its commit are the same 8-byte store,
+// persisted before the latches are released; so no other thread sees an effect that a crash could
+// undo. docs/durability/skiplist.md has the cases.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <perdix/types.h>
+
+#include "alloc/session.h"
+#include "epoch/guard.h"
+#include "index/common/batch.h"
+#include "index/common/latches.h"
+#include "index/common/pair_count.h"
+#include "index/common/typed_tree.h"
+#include "index/common/word.h"
+#include "index/common/word_codec.h"
+#include "index/skiplist/layout.h"
+#include "index/skiplist/node.h"
+#include "pool/index_handle.h"
+
+namespace perdix::detail::index::skiplist {
+
+inline constexpr std::string_view kEngineName = "skiplist";
+
+using pool::BlockVisitor;
+
+/// All of the list but what depends on the type of values, which are words here.
+template <class K>
+class WordList : public pool::OpenIndex {
+ public:
+  using Key = View<K>;
+
+  WordList(const WordList&) = delete;
+  WordList& operator=(const WordList&) = delete;
+
+  /// Frees all blocks of a list that is being dropped and clears its root. Restartable: after a
+  /// crash it goes on where it was. No other thread uses the list.
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind);
+
+  bool erase(Key key) { return erase_word(key, nullptr); }
+  bool contains(Key key) const {
+    const epoch::Guard guard;
+    return find_word(key).has_value();
+  }
+
+  /// Cost: the first call that runs without concurrent writers counts the whole list; later calls
+  /// cost nothing.
+  std::uint64_t size() const;
+
+  /// Cost: visits the whole list.
+  IndexStats stats() const override;
+  CheckReport check() const override;
+
+  void for_each_block(const BlockVisitor& visit) const override;
+
+  pool::PoolCore& pool() const { return pool_; }
+
+ protected:
+  using Keys = Words<K>;
+
+  enum class Mode { put, insert, update };
+
+  /// Opens or creates the index behind the handle.
+  WordList(pool::IndexHandle handle, Kind value_kind);
+
+  /// `expected`: the value that is replaced or removed, null if it may be any.
+  bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
+  bool erase_word(Key key, const NewValue* expected);
+
+  struct Pair {
+    Word key;
+    Word value;
+  };
+
+  // The caller holds a guard, as long as it uses what words refer to.
+  std::optional<Word> find_word(Key key) const;
+  bool find_number(Key key, Word& value) const {
+    const epoch::Guard guard;
+    const std::optional<Word> word = find_word(key);
+    if (word) value = *word;
+    return word.has_value();
+  }
+  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
+  std::optional<Pair> find_last(Key key) const { return find_last_of({key, true}); }
+  std::optional<Pair> find_last_below(Key key) const { return find_last_of({key, false}); }
+
+  /// A node with its latch's version, from before anything was read of it.
+  struct Seen {
+    Node* node = nullptr;
+    Latch* latch = nullptr;
+    std::uint64_t version = 0;
+
+    bool valid() const { return latch->read_validate(version); }
+  };
+
+  Seen first_from(Key from) const;
+  template <class Add>
+  void collect(Seen& at, std::size_t most, Add add) const;
+  Key key_of(const Node& node) const { return keys_.view(pm::load(node.key)); }
+  const Keys& keys() const { return keys_; }
+
+ private:
+  /// How far to the right a search goes: to the last key that is below `key`, or at it.
+  struct Bound {
+    Key key;
+    bool inclusive = false;
+
+    bool reaches(Key other) const { return inclusive ? !(key < other) : other < key; }
+  };
+
+  /// The last node that a bound reaches, or the head, and the one behind it, or null.
+  struct Neighbours {
+    Node* before;
+    Node* next;
+  };
+
+  /// The same on all levels, from 0 on.
+  struct Path {
+    unsigned levels = 0;
+    std::array<Neighbours, kMaxHeight> at;  // the first `levels`
+  };
+
+  /// Latches of the nodes before a node, and its own.
+  using TowerLatches = LatchesHeld<kMaxHeight + 1>;
+
+  // search.h
+  void require_ascending(const Node& node, const Node& next) const {
+    if (&node != &head_ && !(key_of(node) < key_of(next))) [[unlikely]]
+      pool::throw_corrupt(pool_, "a node", pool_.offset(&next));
+  }
+  Node* next_of(const Node& node, unsigned level) const;
+  pm::Offset offset_of(const Node* node) const {
+    return node == nullptr ? pm::kNull : pool_.offset(node);
+  }
+  Latch& latch_of_key(Key key) const;
+  Latch& latch_of(const Node& node) const;
+  Seen look(Node& node) const { return look(node, latch_of(node)); }
+  static Seen look(Node& node, Latch& latch) { return {&node, &latch, latch.read_begin()}; }
+  template <class OnLevel>
+  Neighbours descend(Bound bound, unsigned levels, OnLevel on_level) const;
+  Neighbours descend(Bound bound) const;
+  Path trace(Key key) const;
+  bool has_key(const Node* node, Key key, Hash16 hash) const {
+    return node != nullptr && keys_.equal(pm::load(node->key), key, hash);
+  }
+  bool adjacent(const Neighbours& neighbours) const;
+  std::optional<Word> find_at(const Neighbours& neighbours, Key key, Hash16 hash,
+                              bool& settled) const;
+  std::optional<Word> find_from(Neighbours neighbours, Key key, Hash16 hash) const;
+  std::optional<Pair> find_last_of(Bound bound) const;
+
+  // get_many.h
+  struct Walk;
+  void ask_for_next(Walk& walk) const;
+  void step(Walk& walk, Key key) const;
+
+  // skiplist.cc
+  bool is(const Node& node, const NewValue* expected) const {
+    return expected == nullptr || codec_.equal(pm::load(node.value), *expected);
+  }
+  bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);
+  std::optional<bool> write_node(Key key, NewValue value, Mode mode, const NewValue* expected);
+  std::optional<bool> replace(Node& node, NewValue value, Mode mode, const NewValue* expected);
+  void set_value(Node& node, NewValue value);
+  std::optional<bool> erase_node(Key key, const NewValue* expected);
+
+  // tower.h
+  unsigned levels() const { return levels_.load(std::memory_order_acquire); }
+  void lock(TowerLatches& latches, const Path& path, unsigned height, Latch& own) const;
+  bool unchanged(const Path& path, unsigned height) const;
+  std::uint64_t& link_before(const Path& path, unsigned level) const {
+    return link_word(*path.at[level].before, level);
+  }
+  void insert_node(const Path& path, unsigned height, Key key, NewValue value);
+  void fill(Node& node, const Path& path, unsigned height, Pair pair) const;
+  void link_tower(const Path& path, unsigned height, pm::Offset node) const;
+  unsigned linked_levels(const Path& path, unsigned height) const;
+  void remove_node(const Path& path, unsigned linked);
+  void unlink_tower(const Path& path, unsigned linked) const;
+
+  // check.h
+  struct Checked;
+  void check_node(const Node& node, Checked& checked) const;
+  void check_level(unsigned level, Checked& checked) const;
+  template <class Visit>
+  void for_each_node(unsigned level, Visit visit) const;
+
+  const pm::Persister& pm() const { return pool_.pm(); }
+
+  pool::IndexHandle handle_;  // keeps the pool open
+  pool::PoolCore& pool_;
+  Node& head_;
+  Keys keys_;
+  WordCodec codec_;
+  Latches latches_;
+  // At least as many as the head has links to nodes, but for what is being linked under its latch.
+  std::atomic<unsigned> levels_;
+  PairCount pairs_;
+  double recovery_seconds_ = 0;
+};
+
+template <class K, class V>
+class List final : public TypedTree<WordList<K>, K, V> {
+ public:
+  using Key = View<K>;
+
+  /// Opens or creates the index behind the handle.
+  explicit List(pool::IndexHandle handle, const IndexOptions& = {})
+      : Base(std::move(handle), kKindOf<V>) {}
+
+  /// At most `limit` pairs.
+  void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
+  void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
+
+ private:
+  using Base = TypedTree<WordList<K>, K, V>;
+  using Seen = typename WordList<K>::Seen;
+
+  // scan.h
+  struct ScanBatch;
+  bool read_batch(ScanBatch& batch, Seen& at, K& position, std::size_t limit) const;
+};
+
+}  // namespace perdix::detail::index::skiplist

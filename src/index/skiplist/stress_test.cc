@@ -1,0 +1,82 @@
+// Many threads in one list: nodes come and go between others that do.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "index/common/test_crew.h"
+#include "index/common/test_scans.h"
+#include "index/skiplist/test_list.h"
+#include "util/random.h"
+
+namespace perdix::detail::index::skiplist {
+namespace {
+
+using Number = std::uint64_t;
+
+constexpr unsigned kThreads = 4;
+
+TEST(SkipListStress, Numbers) { Crew<TestList<Number, Number>, Number>().run(); }
+TEST(SkipListStress, Strings) { Crew<TestList<std::string, Number>, std::string>().run(); }
+
+TEST(SkipListStress, ScansBesideWriters) {
+  TestList<Number, Number> list;
+  scan_beside_writers<Number>(list, 40000);
+  list.expect_sound_pool();
+}
+
+/// All threads insert keys of high towers and erase them again: each insert that returns true has
+/// one erase, and no level keeps a node that is gone.
+TEST(SkipListStress, OneOfSeveralInsertsWins) {
+  constexpr Number kRounds = 20000, kShared = 12;
+  Numbers list;
+  const std::vector<Number> keys = keys_of_height(4, kShared);
+  std::array<std::atomic<std::int64_t>, kShared> there{};
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        util::Random random(t + 1);
+        for (Number i = 0; i < kRounds; ++i) {
+          const Number key = random.below(kShared);
+          if (random.one_in(2)) {
+            if (list->insert(keys[key], i)) there[key].fetch_add(1);
+          } else if (list->erase(keys[key])) {
+            there[key].fetch_sub(1);
+          }
+        }
+      });
+    }
+  }
+  for (Number key = 0; key < kShared; ++key)
+    EXPECT_EQ(there[key].load(), list->contains(keys[key]) ? 1 : 0) << key;
+  list.expect_sound_pool();
+}
+
+/// A counter in each of few pairs, which threads increment by update_if(): none is lost.
+TEST(SkipListStress, NoUpdateIsLost) {
+  constexpr Number kRounds = 20000, kShared = 4;
+  Numbers list;
+  for (Number key = 0; key < kShared; ++key) list->put(key, 0);
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        util::Random random(t + 1);
+        for (Number i = 0; i < kRounds; ++i) {
+          const Number key = random.below(kShared);
+          for (Number value = *list->get(key); !list->update_if(key, value, value + 1);)
+            value = *list->get(key);
+        }
+      });
+    }
+  }
+  Number sum = 0;
+  for (Number key = 0; key < kShared; ++key) sum += *list->get(key);
+  EXPECT_EQ(sum, kRounds * kThreads);
+}
+
+}  // namespace
+}  // namespace perdix::detail::index::skiplist

@@ -1,0 +1,136 @@
+// How a node comes into its levels and leaves them.
+//
+// Level 0 is the commit. The others follow it from below and leave before it from above, each
+// durable before the next, so that at every moment a node is in all levels below one that it is in
+// (L3). For else a search that comes down in a node would go on from it on a level that it is not
+// in, and what is erased there would stay in that level.
+//
+// All latches are held throughout: those of the nodes before it, and its own.
+#pragma once
+
+#include <array>
+
+#include "index/skiplist/skiplist.h"
+
+namespace perdix::detail::index::skiplist {
+
+/// The latches of the nodes before a node on its levels, and its own.
+template <class K>
+void WordList<K>::lock(TowerLatches& latches, const Path& path, unsigned height, Latch& own) const {
+  std::array<Latch*, kMaxHeight + 1> all;
+  unsigned count = 0;
+  all[count++] = &own;
+  for (unsigned level = 0; level < height; ++level) {
+    if (level > 0 && path.at[level].before == path.at[level - 1].before) continue;
+    all[count++] = &latch_of(*path.at[level].before);
+  }
+  latches.lock_all(std::span(all).first(count));
+}
+
+/// Whether the nodes before it are in the list, and lead to what they led to. With their latches.
+template <class K>
+bool WordList<K>::unchanged(const Path& path, unsigned height) const {
+  for (unsigned level = 0; level < height; ++level) {
+    const Neighbours& at = path.at[level];
+    if (is_erased(*at.before)) return false;
+    if (load_link(*at.before, level).node != offset_of(at.next)) return false;
+  }
+  return true;
+}
+
+/// The whole node, before it is in any level. Flushed.
+template <class K>
+void WordList<K>::fill(Node& node, const Path& path, unsigned height, Pair pair) const {
+  std::array<std::uint64_t, offsetof(Node, first) / sizeof(std::uint64_t) + kMaxHeight> words;
+  unsigned used = 0;
+  for (const std::uint64_t word : {Meta{false, height}.pack(), pair.key, pair.value})
+    words[used++] = word;
+  for (unsigned level = 0; level < height; ++level)
+    words[used++] = Link{offset_of(path.at[level].next)}.pack();
+  pm().copy(&node, words.data(), used * sizeof words[0]);
+  pm().flush(&node, used * sizeof words[0]);  // durable before the commit
+}
+
+template <class K>
+void WordList<K>::insert_node(const Path& path, unsigned height, Key key, NewValue value) {
+  alloc::Session session = pool_.allocator().session();
+  const pm::Offset node = session.reserve(node_bytes(height));
+  const Word key_word = keys_.write(session, key, Keys::hash16(key));
+  fill(*pool_.template at<Node>(node), path, height, {key_word, codec_.write(session, value)});
+  const std::uint64_t link = Link{node}.pack();
+  if (pm().commits_as_one()) {
+    pm::Changes changes;
+    for (unsigned level = 0; level < height; ++level) changes.set(link_before(path, level), link);
+    session.commit_as_one(changes.all());
+  } else {
+    // The node and its strings are durable before the commit.
+    session.commit_then(pm::set_word(link_before(path, 0), link),
+                        [&] { link_tower(path, height, node); });
+  }
+  pairs_.add();
+  // By one thread at a time: it has the head's latch.
+  if (height > levels()) levels_.store(height, std::memory_order_release);
+}
+
+/// The levels above level 0, on which the node is durable. The last one is flushed only, and
+/// commit_then() fences before the latches are released: so a node that comes behind this one on a
+/// level is not there without it.
+template <class K>
+void WordList<K>::link_tower(const Path& path, unsigned height, pm::Offset node) const {
+  for (unsigned level = 1; level < height; ++level) {
+    if (level > 1) pm().fence();  // L3: the level below comes first
+    std::uint64_t& link = link_before(path, level);
+    pm().store(link, Link{node}.pack());
+    pm().flush(&link, sizeof link);
+    pm::on_step("skiplist: a node is on one level more");
+  }
+}
+
+/// On how many levels the node is that a path has led to.
+template <class K>
+unsigned WordList<K>::linked_levels(const Path& path, unsigned height) const {
+  unsigned linked = 0;
+  while (linked < std::min(height, path.levels) && path.at[linked].next == path.at[0].next)
+    ++linked;
+  return linked;
+}
+
+/// Takes the node away that a path has led to. Its block is free only when it is on no level, as
+/// far as PM is concerned, and marked, as far as readers are that have come to it.
+template <class K>
+void WordList<K>::remove_node(const Path& path, unsigned linked) {
+  Node& node = *path.at[0].next;
+  alloc::Session session = pool_.allocator().session();
+  session.free(pool_.offset(&node));
+  Keys::free(session, pm::load(node.key));
+  codec_.free(session, pm::load(node.value));
+  const Link behind = load_link(node, 0);
+  // Not durable: no link leads to the node after a crash.
+  const auto mark = [&] { pm().store(node.first, Link{behind.node, true}.pack()); };
+  if (pm().commits_as_one()) {
+    pm::Changes changes;
+    for (unsigned level = linked; level-- > 0;)
+      changes.set(link_before(path, level), load_link(node, level).pack());
+    session.commit_as_one(changes.all(), mark);
+  } else {
+    unlink_tower(path, linked);
+    session.commit(pm::set_word(link_before(path, 0), behind.pack()), mark);
+  }
+  pairs_.remove();
+}
+
+/// The levels above level 0. The last one is flushed only: the commit fences first.
+template <class K>
+void WordList<K>::unlink_tower(const Path& path, unsigned linked) const {
+  const Node& node = *path.at[0].next;
+  for (unsigned level = linked; --level > 0;) {
+    std::uint64_t& link = link_before(path, level);
+    // Durable before the level below is changed.
+    pm().store(link, load_link(node, level).pack());
+    pm().flush(&link, sizeof link);
+    if (level > 1) pm().fence();  // L3: the level below goes later
+    pm::on_step("skiplist: a node is on one level less");
+  }
+}
+
+}  // namespace perdix::detail::index::skiplist

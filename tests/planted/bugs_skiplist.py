@@ -1,0 +1,307 @@
+"""Bugs of the skip list."""
+
+from bug import (
+    SKIP,
+    SKIP_DESTROY,
+    SKIP_LIST,
+    SKIP_RECOVERY,
+    SKIP_SCAN,
+    SKIP_SEARCH,
+    SKIP_STRINGS,
+    SKIP_TOWER,
+    SKIP_UNIT,
+    Bug,
+    schedules,
+)
+
+SCHEDULES = (
+    schedules("--engine skiplist --domain memory_controller --reopen"),
+    schedules("--engine skiplist --domain memory_controller --reopen --beginning contested"),
+)
+
+BUGS = [
+    # --- A node comes ---
+    Bug(
+        "skiplist: a node is linked before it is durable",
+        SKIP_TOWER,
+        "  pm().flush(&node, used * sizeof words[0]);  // durable before the commit\n",
+        "",
+        SKIP,
+    ),
+    Bug(
+        "skiplist: the links of a node's upper levels lead to its neighbour in level 0",
+        SKIP_TOWER,
+        "    words[used++] = Link{offset_of(path.at[level].next)}.pack();\n",
+        "    words[used++] = Link{offset_of(path.at[0].next)}.pack();\n",
+        SKIP_UNIT,
+    ),
+    Bug(
+        "skiplist: a node comes into its upper levels before it is in level 0",
+        SKIP_TOWER,
+        "    session.commit_then(pm::set_word(link_before(path, 0), link),\n"
+        "                        [&] { link_tower(path, height, node); });\n",
+        "    link_tower(path, height, node);\n"
+        "    session.commit(pm::set_word(link_before(path, 0), link));\n",
+        SKIP,
+    ),
+    Bug(
+        "skiplist: the latches of a node are released before it is durably in level 1",
+        SKIP_TOWER,
+        "    session.commit_then(pm::set_word(link_before(path, 0), link),\n"
+        "                        [&] { link_tower(path, height, node); });\n",
+        "    session.commit(pm::set_word(link_before(path, 0), link),\n"
+        "                   [&] { link_tower(path, height, node); });\n",
+        (
+            schedules(
+                "--engine skiplist --domain memory_controller --reopen --beginning many",
+                runs=10000,
+            ),
+        ),
+    ),
+    Bug(
+        "skiplist: a node may be in level 2 and not in level 1",
+        SKIP_TOWER,
+        "    if (level > 1) pm().fence();  // L3: the level below comes first\n",
+        "",
+        SKIP,
+    ),
+    Bug(
+        "skiplist: a node comes into its upper levels from above",
+        SKIP_TOWER,
+        "  for (unsigned level = 1; level < height; ++level) {\n",
+        "  for (unsigned i = 1, level = 1; i < height && "
+        "(level = {planted} ? height - i : i) != 0; ++i) {\n",
+        SKIP,
+    ),
+    Bug(
+        "skiplist: the link of an upper level is not flushed",
+        SKIP_TOWER,
+        "    pm().flush(&link, sizeof link);\n"
+        '    pm::on_step("skiplist: a node is on one level more");\n',
+        '    pm::on_step("skiplist: a node is on one level more");\n',
+        SKIP,
+    ),
+    Bug(
+        "skiplist: a node is higher than all levels, and they are not searched",
+        SKIP_TOWER,
+        "  if (height > levels()) levels_.store(height, std::memory_order_release);\n",
+        "",
+        SKIP_UNIT,
+    ),
+    # --- A node goes ---
+    Bug(
+        "skiplist: an erased node stays in its upper levels",
+        SKIP_TOWER,
+        "    unlink_tower(path, linked);\n",
+        "",
+        SKIP_UNIT,
+    ),
+    Bug(
+        "skiplist: an erased node leaves its upper levels, but not durably",
+        SKIP_TOWER,
+        "    pm().flush(&link, sizeof link);\n"
+        "    if (level > 1) pm().fence();  // L3: the level below goes later\n",
+        "    if (level > 1) pm().fence();\n",
+        SKIP,
+    ),
+    Bug(
+        "skiplist: an erased node leaves level 1 before level 2",
+        SKIP_TOWER,
+        "    if (level > 1) pm().fence();  // L3: the level below goes later\n",
+        "",
+        SKIP,
+    ),
+    Bug(
+        "skiplist: a node leaves its upper levels when it has left level 0",
+        SKIP_TOWER,
+        "    unlink_tower(path, linked);\n"
+        "    session.commit(pm::set_word(link_before(path, 0), behind.pack()), mark);\n",
+        "    session.commit(pm::set_word(link_before(path, 0), behind.pack()), mark);\n"
+        "    unlink_tower(path, linked);\n",
+        SKIP,
+    ),
+    Bug(
+        "skiplist: a node is marked as erased before it is",
+        SKIP_TOWER,
+        "    unlink_tower(path, linked);\n",
+        "    mark();\n    unlink_tower(path, linked);\n",
+        SKIP,
+    ),
+    Bug(
+        "skiplist: an erased node is not marked",
+        SKIP_TOWER,
+        "  const auto mark = [&] { pm().store(node.first, Link{behind.node, true}.pack()); };\n",
+        "  const auto mark = [&] { pm().store(node.first, "
+        "Link{behind.node, !{planted}}.pack()); };\n",
+        SCHEDULES,
+    ),
+    Bug(
+        "skiplist: a node that is erased leaks",
+        SKIP_TOWER,
+        "  session.free(pool_.offset(&node));\n",
+        "",
+        SKIP,
+    ),
+    Bug(
+        "skiplist: the key of a node that is erased leaks",
+        SKIP_TOWER,
+        "  Keys::free(session, pm::load(node.key));\n",
+        "",
+        SKIP_STRINGS,
+    ),
+    Bug(
+        "skiplist: the value of a node that is erased leaks",
+        SKIP_TOWER,
+        "  codec_.free(session, pm::load(node.value));\n",
+        "",
+        SKIP_STRINGS,
+    ),
+    Bug(
+        "skiplist: a node is taken out of levels that a crash has kept it from",
+        SKIP_TOWER,
+        "  while (linked < std::min(height, path.levels) && "
+        "path.at[linked].next == path.at[0].next)\n",
+        "  while (linked < std::min(height, path.levels) && "
+        "({planted} || path.at[linked].next == path.at[0].next))\n",
+        SKIP_UNIT,
+    ),
+    # --- Threads ---
+    Bug(
+        "skiplist: a node is put behind one that was erased",
+        SKIP_TOWER,
+        "    if (is_erased(*at.before)) return false;\n",
+        "",
+        SCHEDULES,
+    ),
+    Bug(
+        "skiplist: a writer does not look again what is in level 0",
+        SKIP_TOWER,
+        "    if (load_link(*at.before, level).node != offset_of(at.next)) return false;\n",
+        "    if (level > 0 && load_link(*at.before, level).node != offset_of(at.next)) "
+        "return false;\n",
+        SCHEDULES,
+    ),
+    Bug(
+        "skiplist: a writer does not look again what is in upper levels",
+        SKIP_TOWER,
+        "    if (load_link(*at.before, level).node != offset_of(at.next)) return false;\n",
+        "    if (level == 0 && load_link(*at.before, level).node != offset_of(at.next)) "
+        "return false;\n",
+        SCHEDULES,
+    ),
+    Bug(
+        "skiplist: another thread may go on from a node that is not durable",
+        SKIP_TOWER,
+        "  all[count++] = &own;\n",
+        "  (void)own;\n",
+        SCHEDULES,
+    ),
+    Bug(
+        "skiplist: only the node before in level 0 is locked",
+        SKIP_TOWER,
+        "    if (level > 0 && path.at[level].before == path.at[level - 1].before) continue;\n",
+        "    if (level > 0) continue;\n",
+        SCHEDULES,
+    ),
+    Bug(
+        "skiplist: a lookup does not wait until a node is durable",
+        SKIP_SEARCH,
+        "    if (!seen.valid()) continue;\n",
+        "",
+        SCHEDULES,
+    ),
+    Bug(
+        "skiplist: a lookup shows the value of an erased node",
+        SKIP_SEARCH,
+        "    settled = !erased;\n",
+        "    settled = erased || !erased;\n",
+        SCHEDULES,
+    ),
+    Bug(
+        "skiplist: a lookup that finds nothing does not validate that",
+        SKIP_SEARCH,
+        "  return !link.erased && link.node == offset_of(neighbours.next) && before.valid();\n",
+        "  return !link.erased && link.node == offset_of(neighbours.next);\n",
+        SCHEDULES,
+    ),
+    Bug(
+        "skiplist: a lookup finds nothing behind an erased node",
+        SKIP_SEARCH,
+        "  return !link.erased && link.node == offset_of(neighbours.next) && before.valid();\n",
+        "  return link.node == offset_of(neighbours.next) && before.valid();\n",
+        SCHEDULES,
+    ),
+    Bug(
+        "skiplist: a lookup does not look again what comes behind",
+        SKIP_SEARCH,
+        "  return !link.erased && link.node == offset_of(neighbours.next) && before.valid();\n",
+        "  return !link.erased && before.valid();\n",
+        SCHEDULES,
+    ),
+    Bug(
+        "skiplist: a scan does not validate what it shows",
+        SKIP_SCAN,
+        "    if (!at.valid()) {  // it may be gone, and who came between it and the next "
+        "was not seen\n",
+        "    if (!{planted} && !at.valid()) {\n",
+        SCHEDULES,
+    ),
+    Bug(
+        "skiplist: a scan goes on at a node that was erased between two batches",
+        SKIP_SCAN,
+        "  if (at.node == nullptr || !at.valid()) at = this->first_from(position);\n",
+        "  if (at.node == nullptr) at = this->first_from(position);\n",
+        SKIP_UNIT,
+    ),
+    # --- Values ---
+    Bug(
+        "skiplist: an update is not flushed",
+        SKIP_LIST,
+        "    pm().publish(node.value, value.word());  // the commit; the node is durable already\n",
+        "    pm().store(node.value, value.word());\n",
+        SKIP,
+    ),
+    Bug(
+        "skiplist: the value that is replaced leaks",
+        SKIP_LIST,
+        "    codec_.free(session, old_word);\n",
+        "",
+        SKIP_STRINGS,
+    ),
+    Bug(
+        "skiplist: a value is written to a node that was erased",
+        SKIP_LIST,
+        "  if (is_erased(node)) return std::nullopt;\n",
+        "",
+        SCHEDULES,
+    ),
+    # --- Creation, opening and drop ---
+    Bug(
+        "skiplist: the head is not durable when the index is there",
+        SKIP_RECOVERY,
+        "  pool.pm().flush(&head, kBytes);  // durable before the commit, by its fence\n",
+        "",
+        SKIP,
+    ),
+    Bug(
+        "skiplist: an opening forgets the upper levels",
+        SKIP_RECOVERY,
+        "  levels_.store(levels_in_use(head_), std::memory_order_relaxed);\n",
+        "  levels_.store(0, std::memory_order_relaxed);\n",
+        SKIP_UNIT,
+    ),
+    Bug(
+        "skiplist: a drop forgets the keys",
+        SKIP_DESTROY,
+        "    Keys::free(session, pm::load(node.key));\n",
+        "",
+        SKIP_STRINGS,
+    ),
+    Bug(
+        "skiplist: a drop loses what comes behind the first node",
+        SKIP_DESTROY,
+        "    session.commit(pm::set_word(head.first, load_link(node, 0).pack()));\n",
+        "    session.commit(pm::set_word(head.first, pm::kNull));\n",
+        SKIP,
+    ),
+]
