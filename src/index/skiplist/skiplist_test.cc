@@ -345,7 +345,7 @@ TEST(SkipListStringDamage, AStringIsNotThere) {
   for (Number i = 0; i < 20; ++i) list->put(text_of(i), text_of(i));
   Node& node = *list.nodes()[10];
   const Node former = node;
-  node.value = former.value + 16;
+  node.value = std::uint64_t{1} << 40;
   list.expect_problem("refers to a string that is not there (L6)");
   node = former;
   node.key ^= std::uint64_t{1} << 60;

@@ -31,7 +31,7 @@ class TestList : public TestPool<TestList<K, V>> {
     open();
   }
 
-  Node& head() { return checked_head(core(), core().template at<std::uint64_t>(root_)[0]); }
+  Node& head() { return checked_head(core(), root_); }
 
   /// The nodes of a level.
   std::vector<Node*> nodes(unsigned level = 0) {
@@ -89,8 +89,9 @@ class TestList : public TestPool<TestList<K, V>> {
 
   void open() {
     auto handle = core().open_index("t", kEngineName, kKindOf<K>, kKindOf<V>);
-    root_ = core().offset(&handle.root());
+    const std::uint64_t& root = handle.root();
     list_.emplace(std::move(handle));
+    root_ = root;
   }
   void close() { list_.reset(); }
 
