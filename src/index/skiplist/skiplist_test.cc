@@ -240,6 +240,25 @@ TEST(SkipListPairs, AVisitorMayEmptyTheList) {
   EXPECT_EQ(list->size(), 0u);
 }
 
+/// The memory of the node where a scan would go on has another key, when it does.
+TEST(SkipListPairs, AVisitorMayPutOtherPairsInTheirPlace) {
+  Numbers list;
+  constexpr Number kPairs = 500, kMore = 100000;
+  for (Number i = 0; i < kPairs; ++i) list->put(i, i);
+  Number shown = 0;
+  list->scan(0, [&](Number key, Number) {
+    if (key == 10) {
+      for (Number i = 0; i < kPairs; ++i) list->erase(i);
+      list.core().reclaim_space();
+      for (Number i = 0; i < kPairs; ++i) list->put(kMore + i, i);
+      for (Number i = 70; i < 90; ++i) list->put(i, i);
+    }
+    if (key >= 70 && key < 90) ++shown;
+    return true;
+  });
+  EXPECT_EQ(shown, 20u);
+}
+
 TEST(SkipListPairs, SizeIsCountedOnce) {
   Numbers list;
   for (Number i = 0; i < 100; ++i) list->put(i, i);

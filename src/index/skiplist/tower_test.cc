@@ -69,7 +69,7 @@ TEST(SkipListTowers, AnErasedNodeIsInNoLevel) {
     EXPECT_TRUE(list->erase(key));
     for (unsigned level = 0; level < 6; ++level) {
       const std::vector<Node*> left = list.nodes(level);
-      EXPECT_EQ(std::find(left.begin(), left.end(), node), left.end()) << "level " << level;
+      ASSERT_EQ(std::find(left.begin(), left.end(), node), left.end()) << "level " << level;
     }
     list.expect_sound();
   }
@@ -120,12 +120,15 @@ TEST_P(SkipListCutTowers, AreSound) {
   for (const auto& [key, value] : model_) EXPECT_EQ(list_->get(key), value);
 }
 
+/// The links of those that were cut lead to the others, which are gone when their turn comes.
 TEST_P(SkipListCutTowers, CanBeErased) {
   cut();
-  for (const Number key : tall_) {
-    EXPECT_TRUE(list_->erase(key));
-    list_.expect_sound();
-    model_.erase(key);
+  for (const std::size_t first : {1U, 0U}) {
+    for (std::size_t i = first; i < tall_.size(); i += 2) {
+      EXPECT_TRUE(list_->erase(tall_[i]));
+      list_.expect_sound();
+      model_.erase(tall_[i]);
+    }
   }
   expect_same(list_, model_);
   list_.expect_sound_pool();
