@@ -170,7 +170,7 @@ BUGS = [
     Bug(
         "skiplist: a node is put behind one that was erased",
         SKIP_TOWER,
-        "    if (is_erased(*at.before)) return false;\n",
+        "    if (is_gone(*at.before, erased)) return false;\n",
         "",
         SCHEDULES,
     ),
@@ -207,36 +207,38 @@ BUGS = [
     Bug(
         "skiplist: a lookup does not wait until a node is durable",
         SKIP_SEARCH,
-        "    if (!seen.valid()) continue;\n",
-        "",
+        "    if (seen.valid()) return value;\n",
+        "    return value;\n",
         SCHEDULES,
     ),
     Bug(
         "skiplist: a lookup shows the value of an erased node",
         SKIP_SEARCH,
-        "    settled = !erased;\n",
-        "    settled = erased || !erased;\n",
+        "    if (!settled) return std::nullopt;\n",
+        "    settled = true;\n",
         SCHEDULES,
     ),
     Bug(
         "skiplist: a lookup that finds nothing does not validate that",
         SKIP_SEARCH,
-        "  return !link.erased && link.node == offset_of(neighbours.next) && before.valid();\n",
-        "  return !link.erased && link.node == offset_of(neighbours.next);\n",
+        "  return load_link(*before.node, 0).node == offset_of(neighbours.next) && "
+        "before.valid();\n",
+        "  return load_link(*before.node, 0).node == offset_of(neighbours.next);\n",
         SCHEDULES,
     ),
     Bug(
         "skiplist: a lookup finds nothing behind an erased node",
         SKIP_SEARCH,
-        "  return !link.erased && link.node == offset_of(neighbours.next) && before.valid();\n",
-        "  return link.node == offset_of(neighbours.next) && before.valid();\n",
+        "  if (is_gone(*before.node, erased)) return false;\n",
+        "",
         SCHEDULES,
     ),
     Bug(
         "skiplist: a lookup does not look again what comes behind",
         SKIP_SEARCH,
-        "  return !link.erased && link.node == offset_of(neighbours.next) && before.valid();\n",
-        "  return !link.erased && before.valid();\n",
+        "  return load_link(*before.node, 0).node == offset_of(neighbours.next) && "
+        "before.valid();\n",
+        "  return before.valid();\n",
         SCHEDULES,
     ),
     Bug(
@@ -272,7 +274,7 @@ BUGS = [
     Bug(
         "skiplist: a value is written to a node that was erased",
         SKIP_LIST,
-        "  if (is_erased(node)) return std::nullopt;\n",
+        "  if (is_gone(node, erased)) return std::nullopt;\n",
         "",
         SCHEDULES,
     ),

@@ -9,11 +9,12 @@ namespace perdix::detail::index::skiplist {
 /// The first node whose key is not below `from`, at a moment when it was; none if there is none.
 template <class K>
 auto WordList<K>::first_from(Key from) const -> Seen {
+  Erased erased;
   for (;;) {
     const Neighbours neighbours = descend({from});
     const Seen before = look(*neighbours.before);
-    const Link link = load_link(*before.node, 0);
-    if (link.erased || link.node != offset_of(neighbours.next)) continue;
+    if (is_gone(*before.node, erased)) continue;
+    if (load_link(*before.node, 0).node != offset_of(neighbours.next)) continue;
     const Seen found = neighbours.next == nullptr ? Seen{} : look(*neighbours.next);
     if (before.valid()) return found;
   }

@@ -72,40 +72,52 @@ auto WordList<K>::trace(Key key) const -> Path {
   return path;
 }
 
+/// Whether a node is marked as erased. If it is, it was in no level before: so a search that begins
+/// later does not come to it, and its operation does not begin again for ever. Throws corrupt if
+/// one has: then the pool is damaged.
+template <class K>
+bool WordList<K>::is_gone(const Node& node, Erased& erased) const {
+  if (!is_erased(node)) [[likely]]
+    return false;
+  if (erased.last == &node) pool::throw_corrupt(pool_, "an erased node", pool_.offset(&node));
+  erased.last = &node;
+  return true;
+}
+
 /// Whether there is a moment, of now, when both are in the list and nothing is between them: as the
 /// search has found that the key is not there.
 template <class K>
-bool WordList<K>::adjacent(const Neighbours& neighbours) const {
+bool WordList<K>::adjacent(const Neighbours& neighbours, Erased& erased) const {
   const Seen before = look(*neighbours.before);
-  const Link link = load_link(*before.node, 0);
-  return !link.erased && link.node == offset_of(neighbours.next) && before.valid();
+  if (is_gone(*before.node, erased)) return false;
+  return load_link(*before.node, 0).node == offset_of(neighbours.next) && before.valid();
 }
 
 /// The value's word of a key whose neighbours were found, those of level 0; not `settled` if they
 /// no longer are.
 template <class K>
 std::optional<Word> WordList<K>::find_at(const Neighbours& neighbours, Key key, Hash16 hash,
-                                         bool& settled) const {
+                                         Erased& erased, bool& settled) const {
   if (!has_key(neighbours.next, key, hash)) {
-    settled = adjacent(neighbours);
+    settled = adjacent(neighbours, erased);
     return std::nullopt;
   }
   for (;;) {
     const Seen seen = look(*neighbours.next);
-    const bool erased = is_erased(*seen.node);
+    settled = !is_gone(*seen.node, erased);
+    if (!settled) return std::nullopt;
     const Word value = pm::load(seen.node->value);
-    if (!seen.valid()) continue;
-    settled = !erased;
-    return value;
+    if (seen.valid()) return value;
   }
 }
 
 /// The same, in the place that was found or, if that has changed, in the one of now.
 template <class K>
 std::optional<Word> WordList<K>::find_from(Neighbours neighbours, Key key, Hash16 hash) const {
+  Erased erased;
   for (;; neighbours = descend({key})) {
     bool settled = false;
-    const std::optional<Word> value = find_at(neighbours, key, hash, settled);
+    const std::optional<Word> value = find_at(neighbours, key, hash, erased, settled);
     if (settled) return value;
     pm::on_step("skiplist: a lookup begins again");
   }
@@ -119,12 +131,14 @@ std::optional<Word> WordList<K>::find_word(Key key) const {
 /// The pair of the last key that the bound reaches.
 template <class K>
 auto WordList<K>::find_last_of(Bound bound) const -> std::optional<Pair> {
+  Erased erased;
   for (;;) {
     const Neighbours neighbours = descend(bound);
     const Seen before = look(*neighbours.before);
-    const Link link = load_link(*before.node, 0);
+    if (is_gone(*before.node, erased)) continue;
+    const pm::Offset next = load_link(*before.node, 0).node;
     const Pair pair{pm::load(before.node->key), pm::load(before.node->value)};
-    if (!before.valid() || link.erased || link.node != offset_of(neighbours.next)) continue;
+    if (!before.valid() || next != offset_of(neighbours.next)) continue;
     return before.node == &head_ ? std::nullopt : std::optional(pair);
   }
 }

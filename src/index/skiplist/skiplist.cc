@@ -22,8 +22,9 @@ bool WordList<K>::write(Key key, NewValue value, Mode mode, const NewValue* expe
 template <class K>
 bool WordList<K>::try_write(Key key, NewValue value, Mode mode, const NewValue* expected) {
   const epoch::Guard guard;
+  Erased erased;
   for (;;) {
-    if (const auto done = write_node(key, value, mode, expected)) return *done;
+    if (const auto done = write_node(key, value, mode, expected, erased)) return *done;
     pm::on_step("skiplist: a write begins again");
   }
 }
@@ -32,15 +33,16 @@ bool WordList<K>::try_write(Key key, NewValue value, Mode mode, const NewValue* 
 /// operation, so not all of them begin again for ever.
 template <class K>
 std::optional<bool> WordList<K>::write_node(Key key, NewValue value, Mode mode,
-                                            const NewValue* expected) {
+                                            const NewValue* expected, Erased& erased) {
   const Path path = trace(key);
   if (has_key(path.at[0].next, key, Keys::hash16(key)))
-    return replace(*path.at[0].next, value, mode, expected);
-  if (mode == Mode::update) return adjacent(path.at[0]) ? std::optional(false) : std::nullopt;
+    return replace(*path.at[0].next, value, mode, expected, erased);
+  if (mode == Mode::update)
+    return adjacent(path.at[0], erased) ? std::optional(false) : std::nullopt;
   const unsigned height = std::min(height_of_hash(util::hash(key)), path.levels);
   TowerLatches latches;
   lock(latches, path, height, latch_of_key(key));
-  if (!unchanged(path, height)) return std::nullopt;
+  if (!unchanged(path, height, erased)) return std::nullopt;
   insert_node(path, height, key, value);
   return true;
 }
@@ -48,11 +50,11 @@ std::optional<bool> WordList<K>::write_node(Key key, NewValue value, Mode mode,
 /// Writes to a node that has the key; nothing if it was erased.
 template <class K>
 std::optional<bool> WordList<K>::replace(Node& node, NewValue value, Mode mode,
-                                         const NewValue* expected) {
+                                         const NewValue* expected, Erased& erased) {
   std::array latch = {&latch_of(node)};
   LatchSet latches;
   latches.lock_all(latch);
-  if (is_erased(node)) return std::nullopt;
+  if (is_gone(node, erased)) return std::nullopt;
   if (mode == Mode::insert || !is(node, expected)) return false;
   set_value(node, value);
   return true;
@@ -77,24 +79,25 @@ template <class K>
 bool WordList<K>::erase_word(Key key, const NewValue* expected) {
   check_key(key);
   const epoch::Guard guard;
+  Erased erased;
   for (;;) {
-    if (const auto done = erase_node(key, expected)) return *done;
+    if (const auto done = erase_node(key, expected, erased)) return *done;
     pm::on_step("skiplist: an erase begins again");
   }
 }
 
 /// One attempt, as write_node().
 template <class K>
-std::optional<bool> WordList<K>::erase_node(Key key, const NewValue* expected) {
+std::optional<bool> WordList<K>::erase_node(Key key, const NewValue* expected, Erased& erased) {
   const Path path = trace(key);
   Node* const node = path.at[0].next;
   if (!has_key(node, key, Keys::hash16(key)))
-    return adjacent(path.at[0]) ? std::optional(false) : std::nullopt;
+    return adjacent(path.at[0], erased) ? std::optional(false) : std::nullopt;
   const unsigned height = height_of(*node);
   const unsigned known = std::min(height, path.levels);
   TowerLatches latches;
   lock(latches, path, known, latch_of(*node));
-  if (is_erased(*node) || !unchanged(path, known)) return std::nullopt;
+  if (is_gone(*node, erased) || !unchanged(path, known, erased)) return std::nullopt;
   // Above the levels that there are it can't be; but there may be more since the search.
   if (known < height && known < levels()) return std::nullopt;
   if (!is(*node, expected)) return false;

@@ -151,6 +151,11 @@ class WordList : public pool::OpenIndex {
     std::array<Neighbours, kMaxHeight> at;  // the first `levels`
   };
 
+  /// The node that an operation has last found erased.
+  struct Erased {
+    const Node* last = nullptr;
+  };
+
   /// Latches of the nodes before a node, and its own.
   using TowerLatches = LatchesHeld<kMaxHeight + 1>;
 
@@ -174,8 +179,9 @@ class WordList : public pool::OpenIndex {
   bool has_key(const Node* node, Key key, Hash16 hash) const {
     return node != nullptr && keys_.equal(pm::load(node->key), key, hash);
   }
-  bool adjacent(const Neighbours& neighbours) const;
-  std::optional<Word> find_at(const Neighbours& neighbours, Key key, Hash16 hash,
+  bool is_gone(const Node& node, Erased& erased) const;
+  bool adjacent(const Neighbours& neighbours, Erased& erased) const;
+  std::optional<Word> find_at(const Neighbours& neighbours, Key key, Hash16 hash, Erased& erased,
                               bool& settled) const;
   std::optional<Word> find_from(Neighbours neighbours, Key key, Hash16 hash) const;
   std::optional<Pair> find_last_of(Bound bound) const;
@@ -190,15 +196,17 @@ class WordList : public pool::OpenIndex {
     return expected == nullptr || codec_.equal(pm::load(node.value), *expected);
   }
   bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);
-  std::optional<bool> write_node(Key key, NewValue value, Mode mode, const NewValue* expected);
-  std::optional<bool> replace(Node& node, NewValue value, Mode mode, const NewValue* expected);
+  std::optional<bool> write_node(Key key, NewValue value, Mode mode, const NewValue* expected,
+                                 Erased& erased);
+  std::optional<bool> replace(Node& node, NewValue value, Mode mode, const NewValue* expected,
+                              Erased& erased);
   void set_value(Node& node, NewValue value);
-  std::optional<bool> erase_node(Key key, const NewValue* expected);
+  std::optional<bool> erase_node(Key key, const NewValue* expected, Erased& erased);
 
   // tower.h
   unsigned levels() const { return levels_.load(std::memory_order_acquire); }
   void lock(TowerLatches& latches, const Path& path, unsigned height, Latch& own) const;
-  bool unchanged(const Path& path, unsigned height) const;
+  bool unchanged(const Path& path, unsigned height, Erased& erased) const;
   std::uint64_t& link_before(const Path& path, unsigned level) const {
     return link_word(*path.at[level].before, level);
   }

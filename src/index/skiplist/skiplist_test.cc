@@ -357,6 +357,15 @@ TEST_F(SkipListDamage, ANodeHasNoMark) {
 TEST_F(SkipListDamage, ANodeIsMarkedAsErased) {
   last_->first |= 1;
   list_.expect_problem("is marked as erased (L5)");
+  // No call waits for ever until it is gone.
+  expect_corrupt(list_, 49);
+  expect_corrupt(list_, 100);
+  EXPECT_THROW(list_->put(49, 1), Error);
+  EXPECT_THROW(list_->put(100, 1), Error);
+  EXPECT_THROW(list_->erase(49), Error);
+  EXPECT_THROW(list_->erase(100), Error);
+  EXPECT_THROW((void)list_->find_floor(100), Error);
+  EXPECT_THROW(list_->scan(100, [](Number, Number) { return true; }), Error);
 }
 
 TEST(SkipListStringDamage, AStringIsNotThere) {

@@ -29,10 +29,10 @@ void WordList<K>::lock(TowerLatches& latches, const Path& path, unsigned height,
 
 /// Whether the nodes before it are in the list, and lead to what they led to. With their latches.
 template <class K>
-bool WordList<K>::unchanged(const Path& path, unsigned height) const {
+bool WordList<K>::unchanged(const Path& path, unsigned height, Erased& erased) const {
   for (unsigned level = 0; level < height; ++level) {
     const Neighbours& at = path.at[level];
-    if (is_erased(*at.before)) return false;
+    if (is_gone(*at.before, erased)) return false;
     if (load_link(*at.before, level).node != offset_of(at.next)) return false;
   }
   return true;
