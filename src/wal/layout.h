@@ -49,7 +49,7 @@ inline constexpr unsigned kSegmentsPerStripe = 1024;
 enum class Type : std::uint8_t {
   put = 0,
   erase_key = 1,
-  erase_slot = 2,
+  erase_slot = 2,  ///< or, for engines whose leaves have no slots to name, a note of their own
   end = 3,  ///< closes the chain: all of it has been merged. The owner's next record begins another
 };
 

@@ -472,7 +472,7 @@ void Log::prefetch(std::span<Position> heads) const noexcept {
   }
 }
 
-auto Log::prepare_adoption(Owner owner, Position head, std::uint8_t sure) -> Adoption {
+auto Log::prepare_adoption(Owner owner, Position head, std::uint16_t sure) -> Adoption {
   assert(resuming() && head != 0);
   Position first = 0;
   Generation generation = kNoGeneration;

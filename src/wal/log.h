@@ -212,6 +212,14 @@ class Log {
   /// once resumed. Cost: a look into DRAM, and usually two lines of PM. Throws Errc::corrupt.
   Position surviving(Owner owner) const;
 
+  /// Calls visit(owner, head) for each chain that has survived, adopted or not; for none once
+  /// resumed. Cost: as many.
+  template <class F>
+  void for_each_surviving(F visit) const {
+    const Survivors* survivors = survivors_.load(std::memory_order_acquire);
+    if (survivors != nullptr) survivors->for_each(visit);
+  }
+
   /// Calls f(type, key, value, position) for the records of a chain, from the newest to the oldest.
   /// If f returns bool, false ends it. Throws Errc::corrupt. If the chain is closed and reclaimed
   /// meanwhile, which can be only after resumed(), it ends early.
@@ -236,14 +244,14 @@ class Log {
     Position head;
     Position first;
     Generation generation;
-    std::uint8_t sure;
+    std::uint16_t sure;
   };
 
   /// Takes what adopt() needs, which then can't fail: the memory, and the room for the END and for
   /// `sure` more records, which the chain was promised before the restart. `head` is what
   /// surviving() said. Throws bad_alloc, and corrupt where there is no such chain or no such room.
   /// Cost: reads the chain.
-  Adoption prepare_adoption(Owner owner, Position head, std::uint8_t sure = 0);
+  Adoption prepare_adoption(Owner owner, Position head, std::uint16_t sure = 0);
 
   /// Gives the room back.
   void cancel_adoption(const Adoption& adoption) noexcept;

@@ -31,12 +31,16 @@ struct Options {
   bool reopen = false;
   std::uint64_t dram_budget = 0;
   std::optional<std::uint64_t> dram_budget_after;
+  std::string technique = "none";
   bool full = false;
   std::string beginning;
   std::string suppress;
   bool sites = false;
   bool steps = false;
 };
+
+const std::map<std::string, Technique> kTechniques = {
+    {"none", Technique::none}, {"b", Technique::b}, {"bo", Technique::bo}};
 
 const std::map<std::string, Beginning> kBeginnings = {{"few", Beginning::few},
                                                       {"full", Beginning::full},
@@ -67,6 +71,8 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--dram-budget-after", options.dram_budget_after,
                  "The same once an index is opened again; else as before")
       ->transform(CLI::AsSizeValue(false));
+  app.add_option("--technique", options.technique, "What Cceh does with --dram-budget")
+      ->check(one_of({"none", "b", "bo"}));
   std::vector<std::string> beginnings;
   for (const auto& [name, beginning] : kBeginnings) beginnings.push_back(name);
   app.add_option("--beginning", options.beginning, "What threads begin with; else it is drawn")
@@ -129,6 +135,7 @@ class Campaign {
             options_.reopen,
             options_.dram_budget,
             options_.dram_budget_after.value_or(options_.dram_budget),
+            kTechniques.at(options_.technique),
             options_.full,
             options_.beginning.empty() ? std::nullopt
                                        : std::optional(kBeginnings.at(options_.beginning))};
@@ -161,6 +168,7 @@ class Campaign {
   std::string budgets() const {
     std::string text;
     if (options_.dram_budget != 0) text += fmt::format(" --dram-budget {}", options_.dram_budget);
+    if (options_.technique != "none") text += fmt::format(" --technique {}", options_.technique);
     if (options_.dram_budget_after)
       text += fmt::format(" --dram-budget-after {}", *options_.dram_budget_after);
     return text;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "index/cceh/buffers.h"
 #include "index/cceh/check.h"
 #include "index/cceh/destroy.h"
 #include "index/cceh/for_each.h"
@@ -26,6 +27,7 @@ bool WordTable<K>::write(Key key, NewValue value, Mode mode, const NewValue* exp
 
 template <class K>
 bool WordTable<K>::try_write(Key key, NewValue value, Mode mode, const NewValue* expected) {
+  if (buffers_ != nullptr && buffers_->upkeep_due()) buffers_->keep_short(Upkeep{*this});
   const epoch::Guard guard;
   const KeyHash hash = hash_of(key);
   for (;;) {
@@ -39,6 +41,9 @@ std::optional<bool> WordTable<K>::write_segment(Key key, KeyHash hash, NewValue 
                                                 const NewValue* expected) {
   Locked locked;
   lock(locked, key, hash);
+  Buffer* const buffer = buffer_of(locked);
+  if (const int i = buffer == nullptr ? -1 : find_buffered(*buffer, key); i >= 0)
+    return write_buffered(locked, *buffer, static_cast<unsigned>(i), value, mode, expected);
   const Slots slots = search(locked, key, hash);
   if (slots.found != nullptr) {
     if (mode == Mode::insert || !is(*slots.found, expected)) return false;
@@ -46,6 +51,11 @@ std::optional<bool> WordTable<K>::write_segment(Key key, KeyHash hash, NewValue 
     return true;
   }
   if (mode == Mode::update) return false;
+  switch (add_buffered(locked, key, value)) {
+    case Buffered::added: return true;
+    case Buffered::merged: return std::nullopt;
+    case Buffered::refused: break;
+  }
   Pair* free = slots.free;
   if (free == nullptr) free = make_room(locked, hash, slots.free_in_overflow);
   if (free == nullptr) return std::nullopt;
@@ -114,6 +124,13 @@ bool WordTable<K>::erase_word(Key key, const NewValue* expected) {
   const KeyHash hash = hash_of(key);
   Locked locked;
   lock(locked, key, hash);
+  Buffer* const buffer = buffer_of(locked);
+  if (const int i = buffer == nullptr ? -1 : find_buffered(*buffer, key); i >= 0) {
+    const auto at = static_cast<unsigned>(i);
+    if (expected != nullptr && !codec_.equal(buffer->value(at), *expected)) return false;
+    remove_buffered(*buffer, at);
+    return true;
+  }
   Pair* const found = find_in(locked, key, hash);
   if (found == nullptr || !is(*found, expected)) return false;
   remove(*found);

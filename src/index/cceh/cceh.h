@@ -6,6 +6,7 @@
 //   search.h          the way to a segment; point lookups, one or many
 //   cceh.cc           put, insert, update, erase; instantiates all
 //   smo.h             segment split, overflow, joining of empty segments
+//   buffers.h         write buffers of segments, their merge and their return after a restart
 //   for_each.h        all pairs
 //   recovery.{h,cc}   what happens on open: creation
 //   destroy.h         frees all of an index that is dropped
@@ -23,9 +24,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <stop_token>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -34,15 +38,21 @@
 
 #include "alloc/session.h"
 #include "epoch/guard.h"
+#include "index/cceh/buffer_shape.h"
 #include "index/cceh/directory.h"
 #include "index/cceh/layout.h"
 #include "index/cceh/shape.h"
+#include "index/common/home_buffers.h"
 #include "index/common/latches.h"
+#include "index/common/owner_numbers.h"
+#include "index/common/resumption.h"
 #include "index/common/typed_tree.h"
 #include "index/common/word.h"
 #include "index/common/word_codec.h"
 #include "pool/index_handle.h"
+#include "util/arena.h"
 #include "util/striped_counter.h"
+#include "wal/log.h"
 
 namespace perdix::detail::index::cceh {
 
@@ -56,6 +66,9 @@ Shape shape_from(const IndexOptions& options);
 /// The root block of an index, which is created if there is none. Throws corrupt, out_of_space.
 Root& open_root(pool::PoolCore& pool, std::uint64_t& root, const Shape& shape);
 Shape shape_of(const pool::PoolCore& pool, const Root& root);
+
+/// Gives an index the log of its write buffers. Throws out_of_space.
+void make_log(pool::PoolCore& pool, Root& root);
 
 /// The overflow of a segment. Throws corrupt.
 std::span<Pair> checked_overflow(const pool::PoolCore& pool, Reference overflow);
@@ -110,7 +123,8 @@ class WordTable : public pool::OpenIndex {
   enum class Mode { put, insert, update };
 
   /// Opens or creates the index behind the handle; created, it gets that shape.
-  WordTable(pool::IndexHandle handle, Kind value_kind, const Shape& shape);
+  WordTable(pool::IndexHandle handle, Kind value_kind, const Shape& shape,
+            const IndexOptions& options);
 
   /// `expected`: the value that is replaced or removed, null if it may be any.
   bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
@@ -159,6 +173,9 @@ class WordTable : public pool::OpenIndex {
     Pair* free_in_overflow = nullptr;  ///< else
   };
 
+  using Buffers = HomeBuffers<BufferShape>;
+  using Buffer = Buffers::Buffer;
+
   // search.h
   static bool is_zero(Key key) { return key == Key{}; }
   Pair* slots_of(const Entry& entry) const {
@@ -206,18 +223,62 @@ class WordTable : public pool::OpenIndex {
   Pair* make_room(const Locked& locked, KeyHash hash, Pair* free_in_overflow);
   bool split_helps(const Locked& locked, KeyHash hash) const;
   unsigned bit_of(Word key, unsigned depth) const;
-  bool in_half(Word key, HashRange range, HashRange half) const;
+  bool in_part(Word key, HashRange range, HashRange part) const;
+  int place(std::span<Pair> slots, const Pair& pair) const;
+  std::vector<Pair> slots_of_part(const Seen& seen, HashRange part) const;
+  Entry make_part(alloc::Session& session, const Locked& locked, HashRange part,
+                  const Buffer* buffer) const;
   void split(const Locked& locked);
-  Entry make_half(alloc::Session& session, const Locked& locked, HashRange half);
-  Reference make_overflow(alloc::Session& session, std::span<const Pair> pairs, unsigned log);
+  Reference make_overflow(alloc::Session& session, std::span<const Pair> pairs) const;
   void grow_overflow(const Locked& locked);
   bool holds_pairs(const Seen& seen) const;
   bool join_empty_segments();
   bool join_below(HashRange parent);
   void clear_moved(const Seen& kept);
 
+  // buffers.h
+  /// What has become of a new pair.
+  enum class Buffered {
+    added,
+    merged,   ///< the buffer was full: the segment must be looked for again
+    refused,  ///< its segment takes it
+  };
+  struct Upkeep;
+
+  wal::Log& log() const { return *buffers_->log(); }
+  Buffer* buffer_of(const Seen& seen) const;
+  int find_buffered(const Buffer& buffer, Key key) const;
+  std::optional<Word> buffered_value(const Seen& seen, Key key) const;
+  std::optional<bool> write_buffered(const Locked& locked, Buffer& buffer, unsigned i,
+                                     NewValue value, Mode mode, const NewValue* expected);
+  void replace_buffered(Buffer& buffer, unsigned i, NewValue value);
+  Buffered add_buffered(const Locked& locked, Key key, NewValue value);
+  bool is_full(const Buffer& buffer) const;
+  void begin_chain(const Locked& locked, Buffer& buffer);
+  void push(Buffer& buffer, Key key, NewValue value);
+  void remove_buffered(Buffer& buffer, unsigned i);
+  Buffer* give_buffer(const Locked& locked);
+  Buffers::Number take_cold(const Locked& locked);
+  Seen see_home(const Home& home) const;
+  bool merge_in_place(const Locked& locked, Buffer& buffer) const;
+  void fill(Pair* slots, std::span<const Pair> pairs, std::span<const unsigned> filled) const;
+  void end_chain(Buffer& buffer) const;
+  void merge(const Locked& locked, Buffer& buffer) const;
+  bool merge_out_of_place(const Locked& locked, Buffer& buffer) const;
+  void write_anew(const Locked& locked, Buffer& buffer, bool in_halves) const;
+  void clean(Buffer& buffer, bool may_split) const;
+  bool resume_segment(const Seen& seen) const;
+  void adopt(const Locked& locked, wal::Owner owner, wal::Position head) const;
+  bool has_word(const Seen& seen, Word key) const;
+  void resume_chain(wal::Owner owner, wal::Position head) const;
+  void resume_some(unsigned chains) const;
+  void resume(const std::stop_token& stop) const;
+  void require_resumed() const;
+  void open_buffers(const IndexOptions& options);
+
   // check.h
   struct Checked;
+  void check_buffer(const Seen& seen, std::vector<Word>& found, Checked& checked) const;
   void check_directory(Checked& checked) const;
   void check_segment(const Seen& seen, Checked& checked) const;
   void check_pair(const Seen& seen, const Pair& pair, Checked& checked) const;
@@ -235,8 +296,14 @@ class WordTable : public pool::OpenIndex {
   Keys keys_;
   WordCodec codec_;
   Latches latches_;
-  Directory directory_;
+  mutable Directory directory_;
   double recovery_seconds_ = 0;
+
+  Technique technique_ = Technique::none;
+  util::Arena arena_;
+  std::optional<OwnerNumbers> numbers_;
+  std::unique_ptr<Buffers> buffers_;  // null if the index never had any
+  mutable std::mutex resuming_;       // of resume_some()
 
   // Pairs that came and went since the table was opened: each under the latch of its segment, and
   // so before another thread can see the effect.
@@ -245,7 +312,8 @@ class WordTable : public pool::OpenIndex {
   mutable std::atomic<std::int64_t> pairs_at_open_{kUnknown};
   static constexpr std::int64_t kUnknown = -1;
 
-  std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
+  std::optional<pool::OpenIndexes::Entry> entry_;  // made when the index is complete
+  mutable Resumption resumption_;  // last: its thread ends before anything else goes away
 };
 
 template <class K, class V>
@@ -255,10 +323,11 @@ class Map final : public TypedTree<WordTable<K>, K, V> {
 
   /// Opens or creates the index behind the handle.
   explicit Map(pool::IndexHandle handle, const IndexOptions& options = {})
-      : Map(std::move(handle), shape_from(options)) {}
+      : Map(std::move(handle), shape_from(options), options) {}
 
   /// The same; if it is created, with any shape: tests want many splits of few keys.
-  Map(pool::IndexHandle handle, const Shape& shape) : Base(std::move(handle), kKindOf<V>, shape) {}
+  Map(pool::IndexHandle handle, const Shape& shape, const IndexOptions& options = {})
+      : Base(std::move(handle), kKindOf<V>, shape, options) {}
 
   void for_each(Visitor<K, V> visit) const;
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -51,14 +52,14 @@ using AllKinds = testing::Types<Kinds<Number, Number>, Kinds<Number, std::string
                                 Kinds<std::string, Number>, Kinds<std::string, std::string>>;
 TYPED_TEST_SUITE(CcehTest, AllKinds);
 
-TYPED_TEST(CcehTest, DoesAsAMapDoes) {
-  using K = typename TypeParam::Key;
-  using V = typename TypeParam::Value;
+/// Any calls, compared with a map, over reopenings. `next_options(random)` says how it is opened.
+template <class K, class V, class NextOptions>
+void expect_to_be_a_map(NextOptions next_options) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     SCOPED_TRACE(seed);
-    TestMap<K, V> map;
-    std::map<K, V> model;
     util::Random random(seed);
+    TestMap<K, V> map(kSmall, next_options(random));
+    std::map<K, V> model;
     for (unsigned step = 0; step < 6000; ++step) {
       const K key = datum<K>(random.below(step < 3000 ? 40 : 600));
       const V value = datum<V>(random.below(50));
@@ -96,6 +97,7 @@ TYPED_TEST(CcehTest, DoesAsAMapDoes) {
         expect_pairs(map, model);
         map.core().reclaim_space();
         expect_pairs(map, model);
+        map.set_options(next_options(random));
         random.below(2) == 0 ? map.reopen() : map.reopen_index();
       }
     }
@@ -105,10 +107,35 @@ TYPED_TEST(CcehTest, DoesAsAMapDoes) {
   }
 }
 
+TYPED_TEST(CcehTest, DoesAsAMapDoes) {
+  expect_to_be_a_map<typename TypeParam::Key, typename TypeParam::Value>(
+      [](util::Random&) { return IndexOptions{}; });
+}
+
+/// Any technique, and no buffers, some, or one for each segment.
+IndexOptions with_buffers(util::Random& random) {
+  constexpr std::uint64_t kFew = 40'000;
+  IndexOptions options;
+  options.technique = static_cast<Technique>(random.below(3));
+  options.dram_budget = random.below(4) == 0   ? 0
+                        : random.below(2) == 0 ? kFew
+                                               : IndexOptions::kUnlimited;
+  options.resume_in_background = random.below(2) == 0;
+  return options;
+}
+
+TYPED_TEST(CcehTest, DoesAsAMapDoesWithBuffers) {
+  expect_to_be_a_map<typename TypeParam::Key, typename TypeParam::Value>(with_buffers);
+}
+
+constexpr std::array kTechniques = {Technique::none, Technique::b, Technique::bo};
+
 TYPED_TEST(CcehTest, FreesAllWhenItIsDropped) {
   using K = typename TypeParam::Key;
   using V = typename TypeParam::Value;
-  TestMap<K, V> map;
+  for (const Technique technique : kTechniques) {
+  TestMap<K, V> map(kSmall,
+                    {.dram_budget = IndexOptions::kUnlimited, .technique = technique});
   map.drop();
   const std::uint64_t empty = map.allocated();
   for (Number i = 0; i < 2000; ++i) map->put(datum<K>(i), datum<V>(i));
@@ -116,6 +143,7 @@ TYPED_TEST(CcehTest, FreesAllWhenItIsDropped) {
   EXPECT_GT(map->stats().leaves, 50u);
   map.drop();
   EXPECT_EQ(map.allocated(), empty);
+  }
 }
 
 /// Also where moved pairs were left behind, which must not come back.

@@ -99,7 +99,31 @@ void WordTable<K>::check_segment(const Seen& seen, Checked& checked) const {
     check_pair(seen, pair, checked);
     return false;
   });
+  check_buffer(seen, found, checked);
   check_keys(std::move(found), checked);
+}
+
+/// The buffer of a segment says what the log does (buffers.h, B1).
+template <class K>
+void WordTable<K>::check_buffer(const Seen& seen, std::vector<Word>& found,
+                                Checked& checked) const {
+  const Buffer* buffer = buffer_of(seen);
+  if (buffer == nullptr) return;
+  const pm::Offset segment = seen.entry.offset;
+  std::vector<std::pair<Word, Word>> held, logged;
+  for (unsigned i = 0; i < buffer->size(); ++i) {
+    const Pair pair{buffer->key(i), buffer->value(i)};
+    held.emplace_back(pair.key, pair.value);
+    found.push_back(pair.key);
+    check_pair(seen, pair, checked);
+  }
+  checked.expect(buffer->owner == pm::load(head_of(seen.entry).number),
+                 "segment {:#x}: its buffer is another one's (B1)", segment);
+  if (!buffer->empty_chain()) logged = read_chain(log(), buffer->owner, buffer->head).pairs;
+  std::sort(held.begin(), held.end());
+  std::sort(logged.begin(), logged.end());
+  checked.expect(held == logged, "segment {:#x}: the log and the write buffer disagree (B1)",
+                 segment);
 }
 
 template <class K>
@@ -114,8 +138,9 @@ void WordTable<K>::check_directory(Checked& checked) const {
 template <class K>
 CheckReport WordTable<K>::check() const {
   Checked checked;
-  const epoch::Guard guard;
   try {
+    require_resumed();
+    const epoch::Guard guard;
     checked.expect(pool_.allocator().validate_block(pool_.offset(&root_), sizeof(Root)),
                    "the root block lies in free memory (H8)");
     check_directory(checked);
@@ -130,6 +155,7 @@ CheckReport WordTable<K>::check() const {
     }
     checked.expect(checked.report.pairs == size(), "{} pairs are counted, {} are there", size(),
                    checked.report.pairs);
+    if (buffers_ != nullptr) log().check(checked.report);
   } catch (const Error& error) {
     checked.expect(false, "{}", error.what());
   }
@@ -138,7 +164,9 @@ CheckReport WordTable<K>::check() const {
 
 template <class K>
 void WordTable<K>::for_each_block(const BlockVisitor& visit) const {
+  require_resumed();
   const epoch::Guard guard;
+  if (buffers_ != nullptr) log().for_each_block(visit);
   visit(pool_.offset(&root_));
   visit(directory_.block());
   if (const std::optional<Word> value = find_zero(); value && codec_.blobs(*value) != 0)
@@ -147,12 +175,12 @@ void WordTable<K>::for_each_block(const BlockVisitor& visit) const {
     visit(seen.entry.offset);
     const Reference overflow = overflow_reference(seen.entry);
     if (overflow.offset != pm::kNull) visit(overflow.offset);
-    for_each_slot(seen.entry, [&](const Pair& pair) {
-      if (!counts(pm::load(pair.key), seen.range)) return false;
+    std::vector<Pair> pairs;
+    collect(seen, {}, pairs);
+    for (const Pair& pair : pairs) {
       if (Keys::blobs(pair.key) != 0) visit(blob_offset(pair.key));
       if (codec_.blobs(pair.value) != 0) visit(blob_offset(pair.value));
-      return false;
-    });
+    }
     return true;
   });
 }
@@ -200,8 +228,8 @@ IndexStats WordTable<K>::stats() const {
     return true;
   });
   if (const std::optional<Word> value = find_zero()) count({0, *value});
-  stats.pm_bytes = bytes;
-  stats.dram_bytes = sizeof *this + latches_.bytes();
+  stats.pm_bytes = bytes + (buffers_ == nullptr ? 0 : log().pm_bytes());
+  stats.dram_bytes = sizeof *this + latches_.bytes() + arena_.bytes_in_use();
   stats.load_factor =
       static_cast<double>(stats.pairs) / static_cast<double>(stats.leaves * shape_.slots());
   stats.recovery_seconds = recovery_seconds_;

@@ -2,12 +2,20 @@
 // again after a crash: segment by segment the strings of its pairs, its overflow, and the segment;
 // a leader without a segment keeps its depth, so that the next one is found. No other thread uses
 // the index.
+//
+// What the log has of a segment comes into the segment first, into any of its slots: so all strings
+// are reached from segments, and the log is freed when these are.
 #pragma once
 
 #include <algorithm>
+#include <memory>
+#include <optional>
+#include <vector>
 
 #include "index/cceh/cceh.h"
+#include "index/common/home_buffers.h"
 #include "pool/checked.h"
+#include "wal/log.h"
 
 namespace perdix::detail::index::cceh {
 
@@ -21,7 +29,13 @@ class Destroyer {
                                            pm::kLineSize)),
         shape_(shape_of(pool, root_)),
         lazy_depth_(std::min(shape_.lazy_depth, KnownHash<K>::kBits)),
-        values_(pool, value_kind) {}
+        values_(pool, value_kind) {
+    // Not once the directory is gone: what is left of the log may be half of it.
+    if (has_strings() && pm::load(root_.directory) != 0 && pm::load(root_.log) != pm::kNull) {
+      log_.emplace(pool, pm::load(root_.log), wal::Log::Limits{~std::uint64_t{0}});
+      log_->add(closing_);
+    }
+  }
 
   void run() {
     if (pm::load(root_.zero.key) != 0) {
@@ -30,10 +44,14 @@ class Destroyer {
       session.commit(pm::set_word(root_.zero.key, 0));
     }
     if (pm::load(root_.directory) != 0) free_directory();
+    log_.reset();
+    if (pm::load(root_.log) != pm::kNull) wal::destroy(pool_, root_.log);
     free_by(word_, pm::kNull, pool_.offset(&root_));
   }
 
  private:
+  bool has_strings() const { return !Words<K>::kInline || !values_.is_inline(); }
+
   void free_directory() {
     const Reference at = Reference::unpack(pm::load(root_.directory));
     if (at.log > Directory::kMostDepth || at.offset % sizeof(std::uint64_t) != 0 ||
@@ -59,18 +77,52 @@ class Destroyer {
                                                      SegmentHead::kMagic, pm::kLineSize);
     if (!pool_.contains(leader.offset, shape_.segment_bytes()))
       pool::throw_corrupt(pool_, "a segment", leader.offset);
-    free_pairs({pool_.at<Pair>(leader.offset + sizeof head), shape_.slots()}, range);
+    const std::span<Pair> slots(pool_.at<Pair>(leader.offset + sizeof head), shape_.slots());
+    if (log_) take_from_log(head, slots, range);
+    free_pairs(slots, range);
     const Reference overflow = Reference::unpack(pm::load(head.overflow));
     if (overflow.offset == pm::kNull) return;
     free_pairs(checked_overflow(pool_, overflow), range);
     free_by(head.overflow, 0, overflow.offset);
   }
 
+  bool counts(const Pair& pair, HashRange range) const {
+    const Word key = pm::load(pair.key);
+    return key != 0 && range.may_hold(KnownHash<K>::of(key), lazy_depth_);
+  }
+
+  /// Moves what the segment's chain has into slots, if it has any. A crash before the END leaves
+  /// pairs in both. Those that the segment had before go first, so that there is room, unless some
+  /// of the chain are among them: these had their room before.
+  void take_from_log(const SegmentHead& head, std::span<Pair> slots, HashRange range) {
+    const wal::Owner owner = pm::load(head.number);
+    const wal::Position position = log_->surviving(owner);
+    if (position == 0) return;
+    std::vector<std::pair<Word, Word>> pairs = read_chain(*log_, owner, position).pairs;
+    const auto is_there = [&](const auto& pair) {
+      return std::ranges::any_of(slots, [&](const Pair& slot) {
+        return pm::load(slot.key) == pair.first && counts(slot, range);
+      });
+    };
+    if (std::erase_if(pairs, is_there) == 0) free_pairs(slots, range);
+    auto slot = slots.begin();
+    for (const auto& [key, value] : pairs) {
+      while (slot != slots.end() && counts(*slot, range)) ++slot;
+      if (slot == slots.end()) pool::throw_corrupt(pool_, "the log of a segment", owner);
+      pool_.pm().store(slot->value, value);
+      pool_.pm().store(slot->key, key);
+      pool_.pm().flush(&slot->key, sizeof slot->key);  // the same line; fenced below
+    }
+    pool_.pm().fence();  // before the END
+    log_->adopt(closing_, owner, position);
+    log_->end(closing_);
+  }
+
   void free_pairs(std::span<Pair> pairs, HashRange range) {
-    if (Words<K>::kInline && values_.is_inline()) return;
+    if (!has_strings()) return;
     for (Pair& pair : pairs) {
+      if (!counts(pair, range)) continue;
       const Word key = pm::load(pair.key);
-      if (key == 0 || !range.may_hold(KnownHash<K>::of(key), lazy_depth_)) continue;
       alloc::Session session = pool_.allocator().session();
       Words<K>::free(session, key);
       values_.free(session, pm::load(pair.value));
@@ -91,6 +143,8 @@ class Destroyer {
   const Shape shape_;
   const unsigned lazy_depth_;
   const WordCodec values_;
+  std::optional<wal::Log> log_;
+  wal::Chain closing_;
 };
 
 template <class K>

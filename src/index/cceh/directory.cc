@@ -99,6 +99,16 @@ void Directory::change(alloc::Session& session, HashRange range, Entry first, En
   if (first.depth > range.depth) settle(all, begin + half, middle);
 }
 
+void Directory::replace(alloc::Session& session, HashRange range, Entry entry) {
+  const std::lock_guard lock(lock_);
+  const View all = view(pm::load(root_.directory));
+  const std::uint64_t begin = range.first().prefix(all.depth);
+  Entry pending = entry;
+  pending.pending = true;
+  session.commit(pm::set_word(all.entries[begin], pending.pack()));
+  settle(all, begin, entry);
+}
+
 void Directory::mark_crowded(HashRange range, Entry entry) {
   const std::lock_guard lock(lock_);
   const View all = view(pm::load(root_.directory));

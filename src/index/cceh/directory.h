@@ -72,6 +72,9 @@ class Directory {
   /// its depth says; `middle` is then that of the other half, or was.
   void change(alloc::Session& session, HashRange range, Entry first, Entry middle);
 
+  /// The same for a segment that takes the place of the one of a range.
+  void replace(alloc::Session& session, HashRange range, Entry entry);
+
   /// With the segment's latch: marks the leader of a range as crowded, durably.
   void mark_crowded(HashRange range, Entry entry);
 

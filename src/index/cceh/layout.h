@@ -21,6 +21,10 @@
 //   H7. The key whose word is 0 (the number 0, the empty string) has its pair in the root block.
 //   H8. Root, directory, segments, overflows, and the strings of pairs that count are one allocated
 //       block each, reached in one way.
+//   H9. Numbers of segments that are not 0 differ, and none comes back. They are the owners of
+//       chains in the log. A chain of a number that no segment has is stale: all of it has been
+//       carried out. Else, if no pair of it is in the segment, none has been; if some are, a crash
+//       has interrupted their merge, and nothing else has been changed since.
 #pragma once
 
 #include <array>
@@ -78,7 +82,8 @@ struct Entry {
 };
 
 /// Where everything else is found. `directory` is the commit word of doubling; its logarithm is the
-/// depth. `zero` is the pair of H7: its key is 1 if it is there, else 0. The rest is constant.
+/// depth. `zero` is the pair of H7: its key is 1 if it is there, else 0. `log` is the commit word of
+/// the log, `numbers` moves ahead of what is drawn. The rest is constant.
 struct Root {
   static constexpr std::uint64_t kMagic = 0x3154'4f52'4845'4343;  // "CCEHROT1"
 
@@ -86,9 +91,10 @@ struct Root {
   std::uint32_t buckets;     ///< of a segment
   std::uint32_t lazy_depth;  ///< H4
   std::uint64_t directory;   ///< a Reference
-  std::uint64_t zeros;
+  std::uint64_t log;        ///< of write buffers; 0: the index never had any
   Pair zero;
-  std::array<std::uint64_t, 2> reserved;
+  std::uint64_t numbers;    ///< of segments: those up to it may have been in use
+  std::uint64_t reserved;
 };
 
 /// The first line of a segment. The buckets follow, a line each.
@@ -97,7 +103,8 @@ struct SegmentHead {
 
   std::uint64_t magic;
   std::uint64_t overflow;  ///< a Reference to 2^log pairs; 0: none. Commit word of its growth
-  std::array<std::uint64_t, 6> reserved;
+  std::uint64_t number;    ///< H9; 0: it never had a write buffer
+  std::array<std::uint64_t, 5> reserved;
 };
 
 static_assert(std::has_unique_object_representations_v<Pair> &&

@@ -27,10 +27,11 @@ void create(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
   const pm::Offset root = session.reserve(sizeof(Root));
   const pm::Offset directory = session.reserve(sizeof(std::uint64_t));
   const pm::Offset segment = session.reserve(shape.segment_bytes());
-  const SegmentHead head{SegmentHead::kMagic, 0, {}};
+  const SegmentHead head{SegmentHead::kMagic, 0, 0, {}};
   const std::uint64_t leader = Entry{segment, 0, false, false}.pack();
   const Root made{
-      Root::kMagic, shape.buckets, shape.lazy_depth, Reference{directory, 0}.pack(), 0, {0, 0}, {}};
+      Root::kMagic, shape.buckets, shape.lazy_depth, Reference{directory, 0}.pack(), 0, {0, 0},
+      0,           0};
   pm.zero(pool.at<char>(segment), shape.segment_bytes());
   pm.copy(pool.at<char>(segment), &head, sizeof head);
   pm.copy(pool.at<char>(directory), &leader, sizeof leader);
@@ -43,6 +44,13 @@ void create(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
 }
 
 }  // namespace
+
+/// The word of the root is the commit.
+void make_log(pool::PoolCore& pool, Root& root) {
+  alloc::Session session = pool.allocator().session();
+  const pm::Offset log = wal::Log::create(session, pool);
+  session.commit(pm::set_word(root.log, log));
+}
 
 Shape shape_from(const IndexOptions& options) {
   const CcehOptions& wanted = options.cceh;

@@ -6,13 +6,15 @@
 
 #include <chrono>
 
+#include "index/cceh/buffers.h"
 #include "index/cceh/cceh.h"
 #include "index/common/retry.h"
 
 namespace perdix::detail::index::cceh {
 
 template <class K>
-WordTable<K>::WordTable(pool::IndexHandle handle, Kind value_kind, const Shape& shape)
+WordTable<K>::WordTable(pool::IndexHandle handle, Kind value_kind, const Shape& shape,
+                        const IndexOptions& options)
     : handle_(std::move(handle)),
       pool_(handle_.pool()),
       root_(*retry_when_full(pool_, [&] { return &open_root(pool_, handle_.root(), shape); })),
@@ -27,6 +29,7 @@ WordTable<K>::WordTable(pool::IndexHandle handle, Kind value_kind, const Shape& 
     const epoch::Guard guard;
     locate({0});
   }
+  open_buffers(options);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   entry_.emplace(pool_.open_indexes(), *this);

@@ -16,8 +16,12 @@ auto WordTable<K>::locate(KeyHash hash) const -> Seen {
     Latch& latch = latches_.of(route.entry.offset);
     const std::uint64_t version = latch.read_begin();
     const HashRange range{hash.prefix(route.entry.depth), route.entry.depth};
-    if (directory_.current(route)) [[likely]]
-      return {route.entry, range, &latch, version};
+    if (!directory_.current(route)) [[unlikely]]
+      continue;
+    const Seen seen{route.entry, range, &latch, version};
+    if (buffers_ != nullptr && log().resuming() && !resume_segment(seen)) [[unlikely]]
+      continue;
+    return seen;
   }
 }
 
@@ -82,9 +86,9 @@ template <class K>
 std::optional<Word> WordTable<K>::find_from(Seen seen, Key key, KeyHash hash) const {
   for (;; seen = see(key, hash)) {
     const Pair* pair = find_in(seen, key, hash);
-    const Word value = pair == nullptr ? Word{0} : pm::load(pair->value);
-    if (!seen.valid()) continue;
-    return pair == nullptr ? std::nullopt : std::optional(value);
+    const std::optional<Word> value =
+        pair != nullptr ? std::optional(pm::load(pair->value)) : buffered_value(seen, key);
+    if (seen.valid()) return value;
   }
 }
 
@@ -161,6 +165,11 @@ void WordTable<K>::collect(const Seen& seen, KeyHash from, std::vector<Pair>& pa
       pairs.push_back(words);
     return false;
   });
+  const Buffer* buffer = buffer_of(seen);
+  for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i) {
+    const Pair words{buffer->key(i), buffer->value(i)};
+    if (all || hash_of_word(words.key).bits >= from.bits) pairs.push_back(words);
+  }
 }
 
 }  // namespace perdix::detail::index::cceh

@@ -55,7 +55,7 @@ struct Shape {
 
   bool operator==(const Shape&) const = default;
 
-  unsigned slots() const { return buckets * kBucketPairs; }
+  constexpr unsigned slots() const { return buckets * kBucketPairs; }
   std::uint64_t segment_bytes() const {
     return sizeof(SegmentHead) + std::uint64_t{slots()} * sizeof(Pair);
   }

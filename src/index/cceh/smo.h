@@ -24,6 +24,10 @@ namespace perdix::detail::index::cceh {
 /// null if it must be looked for again.
 template <class K>
 Pair* WordTable<K>::make_room(const Locked& locked, KeyHash hash, Pair* free_in_overflow) {
+  if (Buffer* const buffer = buffer_of(locked); buffer != nullptr && !buffer->empty_chain()) {
+    merge(locked, *buffer);
+    return nullptr;
+  }
   if (split_helps(locked, hash)) {
     split(locked);
     return nullptr;
@@ -48,10 +52,37 @@ bool WordTable<K>::split_helps(const Locked& locked, KeyHash hash) const {
   });
 }
 
-/// Whether a key counts in a segment and goes to that half of it.
+/// Whether a key counts in a segment and belongs to a part of it: all of it, or a half.
 template <class K>
-bool WordTable<K>::in_half(Word key, HashRange range, HashRange half) const {
-  return counts(key, range) && bit_of(key, range.depth) == (half.prefix & 1);
+bool WordTable<K>::in_part(Word key, HashRange range, HashRange part) const {
+  return counts(key, range) && (part == range || bit_of(key, range.depth) == (part.prefix & 1));
+}
+
+/// Puts a pair into a free slot of its buckets. The number of the slot; -1 if none is free.
+template <class K>
+int WordTable<K>::place(std::span<Pair> slots, const Pair& pair) const {
+  unsigned bucket = hash_of_word(pair.key).bucket(shape_.buckets);
+  for (unsigned i = 0; i < kProbe; ++i) {
+    for (unsigned at = bucket * kBucketPairs; at < (bucket + 1) * kBucketPairs; ++at) {
+      if (slots[at].key != 0) continue;
+      slots[at] = pair;
+      return static_cast<int>(at);
+    }
+    if (++bucket == shape_.buckets) bucket = 0;
+  }
+  return -1;
+}
+
+/// The slots of a part of a segment; those of other pairs are free.
+template <class K>
+std::vector<Pair> WordTable<K>::slots_of_part(const Seen& seen, HashRange part) const {
+  std::vector<Pair> copy(shape_.slots());
+  const std::span<const Pair> slots(slots_of(seen.entry), shape_.slots());
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const Word key = pm::load(slots[i].key);
+    if (in_part(key, seen.range, part)) copy[i] = {key, pm::load(slots[i].value)};
+  }
+  return copy;
 }
 
 /// Splits a locked segment. Throws out_of_space, bad_alloc, and nothing has happened.
@@ -60,51 +91,51 @@ void WordTable<K>::split(const Locked& locked) {
   const unsigned depth = locked.range.depth;
   if (directory_.depth() == depth) directory_.grow(depth);
   alloc::Session session = pool_.allocator().session();
-  const Entry right = make_half(session, locked, locked.range.half(1));
+  const Entry right = make_part(session, locked, locked.range.half(1), nullptr);
   Entry left = locked.entry;
   left.depth = depth + 1;
-  if (depth >= lazy_depth_) {
-    left = make_half(session, locked, locked.range.half(0));
+  const bool anew = depth >= lazy_depth_;
+  if (anew) {
+    left = make_part(session, locked, locked.range.half(0), nullptr);
     const Reference overflow = overflow_reference(locked.entry);
     session.free(locked.entry.offset);
     if (overflow.offset != pm::kNull) session.free(overflow.offset);
   }
   pm::on_step("cceh: a segment is about to be split");
   directory_.change(session, locked.range, left, right);
+  if (Buffer* const buffer = buffer_of(locked); anew && buffer != nullptr) buffers_->take(*buffer);
 }
 
-/// A new segment with the pairs of one half of a locked one, in the same slots. Durable with the
-/// session's commit.
+/// A new segment with the pairs of a part of a locked one, in the same slots, and with what a buffer
+/// has for that part. Durable with the session's commit.
 template <class K>
-Entry WordTable<K>::make_half(alloc::Session& session, const Locked& locked, HashRange half) {
-  const auto moved = [&](std::span<const Pair> pairs) {
-    std::vector<Pair> copy(pairs.size());
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      const Word key = pm::load(pairs[i].key);
-      if (in_half(key, locked.range, half)) copy[i] = {key, pm::load(pairs[i].value)};
-    }
-    return copy;
+Entry WordTable<K>::make_part(alloc::Session& session, const Locked& locked, HashRange part,
+                              const Buffer* buffer) const {
+  std::vector<Pair> slots = slots_of_part(locked, part), others;
+  const auto add = [&](const Pair& pair) {
+    if (in_part(pair.key, locked.range, part) && place(slots, pair) < 0) others.push_back(pair);
   };
-  Entry made{session.reserve(shape_.segment_bytes()), half.depth, false, false};
-  SegmentHead head{SegmentHead::kMagic, 0, {}};
-  const std::span<Pair> overflow = overflow_of(locked.entry);
-  const std::vector<Pair> from_overflow = moved(overflow);
-  if (std::ranges::any_of(from_overflow, [](const Pair& pair) { return pair.key != 0; })) {
-    const unsigned log = overflow_reference(locked.entry).log;
-    head.overflow = make_overflow(session, from_overflow, log).pack();
+  for (const Pair& pair : overflow_of(locked.entry)) add({pm::load(pair.key), pm::load(pair.value)});
+  for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
+    add({buffer->key(i), buffer->value(i)});
+  Entry made{session.reserve(shape_.segment_bytes()), part.depth, false, false};
+  SegmentHead head{SegmentHead::kMagic, 0, 0, {}};
+  if (!others.empty()) {
+    head.overflow = make_overflow(session, others).pack();
     made.crowded = true;
   }
-  const std::vector<Pair> pairs = moved({slots_of(locked.entry), shape_.slots()});
   // Durable before the commit that links the segment, by its fence.
   pm().stream(&head_of(made), &head, sizeof head);
-  pm().stream(slots_of(made), pairs.data(), pairs.size() * sizeof(Pair));
+  pm().stream(slots_of(made), slots.data(), slots.size() * sizeof(Pair));
   return made;
 }
 
-/// A new overflow of 2^log pairs that begins with these. Durable with the session's commit.
+/// A new overflow that begins with these pairs and has room for as many. Durable with the session's
+/// commit.
 template <class K>
-Reference WordTable<K>::make_overflow(alloc::Session& session, std::span<const Pair> pairs,
-                                      unsigned log) {
+Reference WordTable<K>::make_overflow(alloc::Session& session, std::span<const Pair> pairs) const {
+  constexpr std::size_t kLeast = 16;
+  const auto log = static_cast<unsigned>(std::bit_width(std::max(2 * pairs.size(), kLeast) - 1));
   const std::size_t bytes = sizeof(Pair) << log;
   const Reference made{session.reserve(bytes), log};
   auto* const slots = pool_.template at<Pair>(made.offset);
@@ -117,16 +148,14 @@ Reference WordTable<K>::make_overflow(alloc::Session& session, std::span<const P
 /// Gives a locked segment an overflow with room for at least as many pairs as it has there.
 template <class K>
 void WordTable<K>::grow_overflow(const Locked& locked) {
-  constexpr std::size_t kLeast = 16;
   const Reference old = overflow_reference(locked.entry);
   std::vector<Pair> kept;
   for (const Pair& pair : overflow_of(locked.entry)) {
     const Pair words{pm::load(pair.key), pm::load(pair.value)};
     if (counts(words.key, locked.range)) kept.push_back(words);
   }
-  const auto log = static_cast<unsigned>(std::bit_width(std::max(2 * kept.size(), kLeast) - 1));
   alloc::Session session = pool_.allocator().session();
-  const Reference made = make_overflow(session, kept, log);
+  const Reference made = make_overflow(session, kept);
   if (!locked.entry.crowded) directory_.mark_crowded(locked.range, locked.entry);
   if (old.offset != pm::kNull) session.free(old.offset);
   session.commit(pm::set_word(head_of(locked.entry).overflow, made.pack()));
@@ -134,11 +163,12 @@ void WordTable<K>::grow_overflow(const Locked& locked) {
 
 // --- Joining -------------------------------------------------------------------------------------
 
-/// The pool is full: gives back segments without pairs.
+/// The pool is full: gives back what the log needs no more, and segments without pairs.
 template <class K>
 bool WordTable<K>::reclaim_space() noexcept {
   bool any = false;
   try {
+    any = buffers_ != nullptr && buffers_->give_space_back(Upkeep{*this});
     while (join_empty_segments()) any = true;
   } catch (const std::exception&) {
     // There is no memory, or damage that a call of the user's will find.
@@ -148,6 +178,8 @@ bool WordTable<K>::reclaim_space() noexcept {
 
 template <class K>
 bool WordTable<K>::holds_pairs(const Seen& seen) const {
+  const Buffer* buffer = buffer_of(seen);
+  if (buffer != nullptr && !buffer->empty_chain()) return true;
   return for_each_slot(seen.entry,
                        [&](const Pair& pair) { return counts(pm::load(pair.key), seen.range); });
 }
@@ -185,6 +217,7 @@ bool WordTable<K>::join_below(HashRange parent) {
   if (!right_goes && holds_pairs(left)) return false;
   const Seen& freed = right_goes ? right : left;
   const Seen& kept = right_goes ? left : right;
+  if (Buffer* const buffer = buffer_of(freed)) buffers_->take(*buffer);
   clear_moved(kept);
   alloc::Session session = pool_.allocator().session();
   session.free(freed.entry.offset);

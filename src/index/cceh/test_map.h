@@ -18,7 +18,13 @@ class TestMap : public TestPool<TestMap<K, V>> {
  public:
   using TestPool<TestMap>::core;
 
-  explicit TestMap(const Shape& shape = kSmall) : shape_(shape) { open(); }
+  explicit TestMap(const Shape& shape = kSmall, const IndexOptions& options = {})
+      : shape_(shape), options_(options) {
+    open();
+  }
+
+  /// How it is opened from now on.
+  void set_options(const IndexOptions& options) { options_ = options; }
 
   Map<K, V>& operator*() { return *map_; }
   Map<K, V>* operator->() { return &*map_; }
@@ -47,12 +53,13 @@ class TestMap : public TestPool<TestMap<K, V>> {
   void open() {
     auto handle = core().open_index("t", kEngineName, kKindOf<K>, kKindOf<V>);
     std::uint64_t& root = handle.root();
-    map_.emplace(std::move(handle), shape_);
+    map_.emplace(std::move(handle), shape_, options_);
     root_ = root;
   }
   void close() { map_.reset(); }
 
   const Shape shape_;
+  IndexOptions options_;
   std::optional<Map<K, V>> map_;
   pm::Offset root_ = pm::kNull;
 };

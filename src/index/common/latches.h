@@ -31,12 +31,16 @@ class Latches {
   explicit Latches(unsigned bits)
       : shift_(64 - bits), latches_(std::make_unique<Line[]>(std::size_t{1} << bits)) {}
 
-  Latch& of(pm::Offset node) const {
+  Latch& of(pm::Offset node) const { return latches_[index_of(node)].latch; }
+
+  /// The number of a node's latch, below count().
+  std::size_t index_of(pm::Offset node) const {
     // Nodes are a multiple of their size apart, so all bits must take part: Fibonacci hashing.
-    return latches_[node * 0x9e3779b97f4a7c15 >> shift_].latch;
+    return node * 0x9e3779b97f4a7c15 >> shift_;
   }
 
-  std::size_t bytes() const { return sizeof(Line) << (64 - shift_); }
+  std::size_t count() const { return std::size_t{1} << (64 - shift_); }
+  std::size_t bytes() const { return sizeof(Line) * count(); }
 
  private:
   struct alignas(util::kCacheLine) Line {

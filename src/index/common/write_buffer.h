@@ -22,6 +22,7 @@
 #include <cassert>
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
 
 #include "index/common/word.h"
 #include "util/line.h"
@@ -62,6 +63,13 @@ class ErasedSlots {
   [[maybe_unused]] std::uint64_t unused_ = 0;
 };
 
+/// For leaves of which no pair is erased but in its place.
+struct NoSlots {
+  static constexpr unsigned kWords = 0;
+  static constexpr unsigned count() { return 0; }
+  static constexpr std::uint64_t word(unsigned) { return 0; }
+};
+
 /// With 28 pairs nine lines. The second is all that most changes need, besides the line of their
 /// pair; the first of a chain, and those that erase a pair of the leaf, need the first, too.
 template <BufferShape S>
@@ -71,15 +79,19 @@ struct alignas(64) WriteBuffer : private ErasedSlots<typename S::Slots>, wal::Ch
   using Slots = typename S::Slots;
 
   static constexpr unsigned kPairs = S::kPairs;
+  static constexpr unsigned kHalfLine = 32;  ///< fingerprints that are compared together
 
   /// Records after which a chain is merged though the buffer has room: updates of buffered pairs
   /// add records, and what follows a chain after a restart must be able to trust in its length.
   static constexpr unsigned kChainRecords = 4 * kPairs;
 
+  /// Numbers of pairs, slots and records.
+  using Count = std::conditional_t<(kChainRecords < 256), std::uint8_t, std::uint16_t>;
+
   Slots erased_slots() const { return ErasedSlots<Slots>::get(); }
   void set_erased(Slots slots) {
     ErasedSlots<Slots>::set(slots);
-    erased_ = static_cast<std::uint8_t>(slots.count());
+    erased_ = static_cast<Count>(slots.count());
   }
 
   unsigned size() const { return size_.load(std::memory_order_acquire); }
@@ -113,10 +125,28 @@ struct alignas(64) WriteBuffer : private ErasedSlots<typename S::Slots>, wal::Ch
   }
 
   /// Bit i: the key of pair i may have this hash.
-  unsigned candidates(Hash16 hash) const {
+  unsigned candidates(Hash16 hash) const
+    requires(kPairs < kHalfLine)
+  {
     const unsigned alike =
         util::equal_bytes_of_half_line(fingerprints_.data(), S::fingerprint(hash));
     return alike & ((1u << size()) - 1);
+  }
+
+  /// The first pair whose key may have this hash and for which is_it(i); -1 if there is none.
+  template <class IsIt>
+  int find(Hash16 hash, IsIt is_it) const {
+    const unsigned count = size();
+    for (unsigned begin = 0; begin < count; begin += kHalfLine) {
+      unsigned alike =
+          util::equal_bytes_of_half_line(&fingerprints_[begin], S::fingerprint(hash));
+      if (count - begin < kHalfLine) alike &= (1u << (count - begin)) - 1;
+      for (; alike != 0; alike &= alike - 1) {
+        const unsigned i = begin + static_cast<unsigned>(std::countr_zero(alike));
+        if (is_it(i)) return static_cast<int>(i);
+      }
+    }
+    return -1;
   }
 
   void push(Word key, Word value, Hash16 hash) {
@@ -124,14 +154,14 @@ struct alignas(64) WriteBuffer : private ErasedSlots<typename S::Slots>, wal::Ch
     assert(i < kPairs);
     set(i, key, value, S::fingerprint(hash));
     // release: who counts the pair sees it, and no word of long ago whose bytes are gone.
-    size_.store(static_cast<std::uint8_t>(i + 1), std::memory_order_release);
+    size_.store(static_cast<Count>(i + 1), std::memory_order_release);
   }
 
   /// Fills the gap with the last pair.
   void remove(unsigned i) {
     const unsigned last = size() - 1;
     set(i, key(last), value(last), fingerprint_at(last));
-    size_.store(static_cast<std::uint8_t>(last), std::memory_order_relaxed);
+    size_.store(static_cast<Count>(last), std::memory_order_relaxed);
   }
 
   /// Nothing is left; the chain is another matter.
@@ -159,12 +189,12 @@ struct alignas(64) WriteBuffer : private ErasedSlots<typename S::Slots>, wal::Ch
   std::atomic<Node*> node{nullptr};  ///< whose changes it holds; nullptr: nobody's
 
  private:
-  alignas(32) std::array<std::uint8_t, kPairs> fingerprints_{};
-  std::atomic<std::uint8_t> size_{0};
-  std::uint8_t erased_ = 0;  // how many slots are, in the line that each change needs
+  alignas(kHalfLine) std::array<std::uint8_t, kPairs> fingerprints_{};
+  std::atomic<Count> size_{0};
+  Count erased_ = 0;  // how many slots are, in the line that each change needs
 
  public:
-  std::uint8_t records = 0;      ///< of the chain
+  Count records = 0;             ///< of the chain
   std::atomic<bool> hot{false};  ///< written to since the last look for a cold one
 
  private:

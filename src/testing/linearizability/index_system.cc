@@ -74,8 +74,10 @@ class Encoding {
 };
 
 /// Nothing happens but what the schedule says.
-IndexOptions index_options(std::string_view engine, std::uint64_t dram_budget) {
+IndexOptions index_options(std::string_view engine, std::uint64_t dram_budget,
+                           Technique technique) {
   IndexOptions options = engine_traits(engine).small.value_or(IndexOptions{});
+  options.technique = technique;
   options.dram_budget = dram_budget;
   options.resume_in_background = false;
   return options;
@@ -84,9 +86,11 @@ IndexOptions index_options(std::string_view engine, std::uint64_t dram_budget) {
 class IndexMap final : public Map {
  public:
   IndexMap(const Pool& pool, const IndexInfo& info, const IndexSystemOptions& options, bool is_new)
-      : options_after_(index_options(info.engine, options.dram_budget_after)),
+      : options_after_(index_options(info.engine, options.dram_budget_after, options.technique)),
         index_(Index::open_or_create(
-            pool, info, is_new ? index_options(info.engine, options.dram_budget) : options_after_)),
+            pool, info,
+            is_new ? index_options(info.engine, options.dram_budget, options.technique)
+                   : options_after_)),
         encoding_(options),
         core_(pool.core()) {}
 

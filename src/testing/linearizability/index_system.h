@@ -25,6 +25,7 @@ struct IndexSystemOptions {
   bool reopen = false;
   std::uint64_t dram_budget = 0;        ///< as in IndexOptions
   std::uint64_t dram_budget_after = 0;  ///< the same, once the index is opened again
+  Technique technique = Technique::none;
   /// The pools have little or no space left when the threads begin.
   bool full = false;
   std::optional<Beginning> beginning{};  ///< if it is not to be drawn

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <utility>
 
 #include <perdix/index.h>
@@ -25,6 +26,8 @@ namespace perdix::testing {
 namespace {
 
 constexpr std::uint64_t kSmallBudget = 1000;
+constexpr std::uint64_t kSmallBudgetOfCceh = 30'000;
+constexpr std::array kTechniques = {std::pair("b", Technique::b), std::pair("bo", Technique::bo)};
 
 /// Nothing happens but what the steps do, so that a session can be run again.
 IndexOptions options_for(const std::string& engine, std::uint64_t dram_budget = 0) {
@@ -77,6 +80,11 @@ std::vector<SubjectEntry> subjects() {
   }
   // Buffers for fewer leaves than there are, so that they also change hands.
   add_kinds(all, "sptree+buffers", "sptree", options_for("sptree", kSmallBudget));
+  for (const auto& [name, technique] : kTechniques) {
+    IndexOptions options = options_for("cceh", kSmallBudgetOfCceh);
+    options.technique = technique;
+    add_kinds(all, fmt::format("cceh+{}", name), "cceh", options);
+  }
   for (const std::string& engine : Index::engines())
     add_kinds(all, engine + "+full", engine, options_for(engine), make_full_index_subject, 1);
   add_kinds(all, "elimda+moved", "elimda", options_for("elimda"), make_moved_index_subject);

@@ -1,0 +1,454 @@
+// Write buffers of segments (Zhao et al. 2024, sections 3.1 and 3.2): new pairs of a segment go into
+// its buffer and the log, a line each near the one before, and reach the segment in batches.
+//
+// The record is the commit. New keys are buffered, and what becomes of them while they are in the
+// buffer. Pairs of the segment change in their place. So a key is in one of both:
+//   B1. The chain of a buffer says what the buffer holds, and its owner is the segment's number.
+//   B2. No key of a buffer has a pair that counts in the segment.
+//   B3. The chain has room for as many more records, besides its END, as the buffer has pairs. So
+//       each can be erased, whatever else is full.
+//
+// A merge moves all of a buffer, and then ends the chain:
+//   in place      where each pair has a free slot: into these slots. A crash in between leaves
+//                 pairs in both, and the merge is completed when the segment is used again (H9).
+//   out of place  into a copy of the segment, which the leader's store puts in its place. A crash
+//                 before the END leaves a chain whose owner is no segment any more.
+//   by a split    the same with two halves, where some pair has no slot.
+//
+// After a restart, a segment's chain is adopted before anything else is done with the segment; a
+// thread in the background adopts those of all others.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "index/cceh/cceh.h"
+#include "index/cceh/search.h"
+#include "index/common/retry.h"
+#include "pool/checked.h"
+
+namespace perdix::detail::index::cceh {
+
+/// What the upkeep of the log asks of a table (write_buffers.h).
+template <class K>
+struct WordTable<K>::Upkeep {
+  const WordTable& table;
+
+  void clean(wal::Chain& chain, bool may_split) {
+    table.clean(static_cast<Buffer&>(chain), may_split);
+  }
+  void resume_some(unsigned segments) { table.resume_some(segments); }
+  void log_was_shortened() {}
+  std::int64_t pairs() const { return table.added_.sum() - table.removed_.sum(); }
+};
+
+// --- Lookups: what they find counts under the latch, or if its version is validated ---------------
+
+template <class K>
+auto WordTable<K>::buffer_of(const Seen& seen) const -> Buffer* {
+  if (buffers_ == nullptr || seen.entry.offset == pm::kNull) return nullptr;
+  return buffers_->of(seen.entry.offset);
+}
+
+/// The number of the key's pair; -1 if it has none.
+template <class K>
+int WordTable<K>::find_buffered(const Buffer& buffer, Key key) const {
+  const Hash16 tag = Keys::hash16(key);
+  return buffer.find(tag, [&](unsigned i) { return keys_.equal(buffer.key(i), key, tag); });
+}
+
+template <class K>
+std::optional<Word> WordTable<K>::buffered_value(const Seen& seen, Key key) const {
+  const Buffer* buffer = buffer_of(seen);
+  const int i = buffer == nullptr ? -1 : find_buffered(*buffer, key);
+  return i < 0 ? std::nullopt : std::optional(buffer->value(static_cast<unsigned>(i)));
+}
+
+// --- Changes of the buffer of a locked segment ----------------------------------------------------
+
+/// A change of a key that the buffer has; nothing if the buffer had to be merged first.
+template <class K>
+std::optional<bool> WordTable<K>::write_buffered(const Locked& locked, Buffer& buffer, unsigned i,
+                                                 NewValue value, Mode mode,
+                                                 const NewValue* expected) {
+  if (mode == Mode::insert) return false;
+  if (expected != nullptr && !codec_.equal(buffer.value(i), *expected)) return false;
+  if (!buffers_->can_grow(buffer)) {
+    merge(locked, buffer);
+    return std::nullopt;
+  }
+  replace_buffered(buffer, i, value);
+  return true;
+}
+
+/// The new record takes the place of the pair's former one: after a restart the newest counts.
+template <class K>
+void WordTable<K>::replace_buffered(Buffer& buffer, unsigned i, NewValue value) {
+  if (codec_.is_inline()) {
+    log().append(buffer, wal::Type::put, buffer.key(i), value.word());
+    buffer.set_value(i, value.word());
+  } else {
+    alloc::Session session = pool_.allocator().session();
+    const Word old_word = buffer.value(i);
+    const Word new_word = codec_.write(session, value);
+    if (new_word == old_word) return;  // both empty: nothing to change
+    codec_.free(session, old_word);
+    log().append(buffer, wal::Type::put, buffer.key(i), new_word, session);
+    buffer.set_value(i, new_word);
+  }
+  ++buffer.records;
+}
+
+/// Adds a new key to the buffer of its segment.
+template <class K>
+auto WordTable<K>::add_buffered(const Locked& locked, Key key, NewValue value) -> Buffered {
+  if (buffers_ == nullptr || !buffers_->any() || is_zero(key)) return Buffered::refused;
+  Buffer* buffer = buffer_of(locked);
+  if (buffer == nullptr) buffer = give_buffer(locked);
+  if (buffer == nullptr) return Buffered::refused;
+  buffer->hot.store(true, std::memory_order_relaxed);
+  if (is_full(*buffer)) {
+    merge(locked, *buffer);
+    return Buffered::merged;
+  }
+  if (!buffers_->admitted()) return Buffered::refused;
+  if (buffer->empty_chain()) begin_chain(locked, *buffer);
+  push(*buffer, key, value);
+  return Buffered::added;
+}
+
+template <class K>
+bool WordTable<K>::is_full(const Buffer& buffer) const {
+  const unsigned most = buffered_pairs(shape_);
+  return buffer.size() >= most || buffer.records >= 4 * most ||
+         (!buffer.empty_chain() && buffer.size() >= buffer.sure);  // B3
+}
+
+template <class K>
+void WordTable<K>::begin_chain(const Locked& locked, Buffer& buffer) {
+  buffer.sure = static_cast<std::uint16_t>(buffered_pairs(shape_));
+  log().append(buffer, kNote, locked.range.first().bits, 0);
+  ++buffer.records;
+}
+
+template <class K>
+void WordTable<K>::push(Buffer& buffer, Key key, NewValue value) {
+  const Hash16 tag = Keys::hash16(key);
+  if (all_inline()) {
+    if constexpr (Keys::kInline) {
+      log().append(buffer, wal::Type::put, key, value.word());
+      buffer.push(key, value.word(), tag);
+    }
+  } else {
+    alloc::Session session = pool_.allocator().session();
+    const Word key_word = keys_.write(session, key, tag);
+    const Word value_word = codec_.write(session, value);
+    log().append(buffer, wal::Type::put, key_word, value_word, session);
+    buffer.push(key_word, value_word, tag);
+  }
+  ++buffer.records;
+  added_.add(1);
+}
+
+/// Needs no room that may not be there: B3.
+template <class K>
+void WordTable<K>::remove_buffered(Buffer& buffer, unsigned i) {
+  if (all_inline()) {
+    log().append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);
+  } else {
+    alloc::Session session = pool_.allocator().session();
+    Keys::free(session, buffer.key(i));
+    codec_.free(session, buffer.value(i));
+    log().append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0, session);
+  }
+  buffer.remove(i);
+  ++buffer.records;
+  removed_.add(1);
+}
+
+/// Gives a locked segment a buffer: one that is left, or now and then that of another one. Null if
+/// there is none.
+template <class K>
+auto WordTable<K>::give_buffer(const Locked& locked) -> Buffer* {
+  constexpr std::uint64_t kAskOneIn = 8;  // only a segment that is written to often gets another's
+  auto number = buffers_->acquire(0);
+  if (number == 0 && locked.version / 2 % kAskOneIn == 0) number = take_cold(locked);
+  if (number == 0) return nullptr;
+  std::uint64_t& owner = head_of(locked.entry).number;
+  try {
+    if (pm::load(owner) == 0) {
+      const wal::Owner drawn = numbers_->draw();
+      if (drawn != 0) pm().publish(owner, drawn);  // before a record has it
+    }
+    if (pm::load(owner) != 0) {
+      Buffer& buffer =
+          buffers_->give(locked.entry.offset, locked.range.first().bits, number);
+      buffer.assign(pm::load(owner));
+      return &buffer;
+    }
+  } catch (const std::bad_alloc&) {
+    // The segment takes the change.
+  }
+  buffers_->release(number);
+  return nullptr;
+}
+
+/// The buffer of a segment that is not written to any more, merged and taken from it; 0 if there is
+/// none at hand. Waits for no latch, since the caller holds one.
+template <class K>
+auto WordTable<K>::take_cold(const Locked& locked) -> Buffers::Number {
+  const auto number = buffers_->cold();
+  if (number == 0) return 0;
+  Buffer& buffer = buffers_->at(number);
+  const Home* home = buffer.node.load(std::memory_order_acquire);
+  if (home == nullptr) return 0;
+  const KeyHash note{home->note.load(std::memory_order_relaxed)};
+  const Directory::Route route = directory_.find(note);
+  Latch& latch = latches_.of(route.entry.offset);
+  if (&latch == locked.latch || !latch.try_lock()) return 0;
+  Locked other;
+  other.latches.adopt(latch);
+  other.entry = route.entry;
+  other.range = {note.prefix(route.entry.depth), route.entry.depth};
+  if (!directory_.current(route) || buffer_of(other) != &buffer) return 0;
+  if (!merge_in_place(other, buffer)) return 0;
+  pm::on_step("cceh: take the buffer of another segment");
+  buffers_->take(buffer);
+  return buffers_->acquire(number);
+}
+
+/// The segment to which a home led a moment ago.
+template <class K>
+auto WordTable<K>::see_home(const Home& home) const -> Seen {
+  return locate(KeyHash{home.note.load(std::memory_order_relaxed)});
+}
+
+// --- Merging ---------------------------------------------------------------------------------------
+
+/// Into the free slots of a locked segment. False, and nothing has changed, if a pair has none.
+template <class K>
+bool WordTable<K>::merge_in_place(const Locked& locked, Buffer& buffer) const {
+  std::vector<Pair> slots = slots_of_part(locked, locked.range);
+  std::vector<unsigned> filled;
+  filled.reserve(buffer.size());
+  for (unsigned i = 0; i < buffer.size(); ++i) {
+    const int at = place(slots, {buffer.key(i), buffer.value(i)});
+    if (at < 0) return false;
+    filled.push_back(static_cast<unsigned>(at));
+  }
+  fill(slots_of(locked.entry), slots, filled);
+  end_chain(buffer);
+  return true;
+}
+
+/// Writes pairs to their slots, durably. Each as its insert would (the paper's in-place update); but
+/// where a fence is a sync, there is one for all. Until the END the order is of no matter.
+template <class K>
+void WordTable<K>::fill(Pair* slots, std::span<const Pair> pairs,
+                        std::span<const unsigned> filled) const {
+  for (const unsigned at : filled) {
+    pm().store(slots[at].value, pairs[at].value);  // not flushed: the same line as the key
+    pm().store(slots[at].key, pairs[at].key);
+    pm().flush(&slots[at].key, sizeof slots[at].key);  // fenced below
+    if (!pm().commits_as_one()) pm().fence();  // as said above
+  }
+  if (pm().commits_as_one()) pm().fence();  // before the END
+}
+
+/// All that the buffer holds is in segments, durably.
+template <class K>
+void WordTable<K>::end_chain(Buffer& buffer) const {
+  pm::on_step("cceh: a merge ends a chain");
+  log().end(buffer);
+  buffer.clear();
+}
+
+/// Moves what the buffer of a locked segment holds into the segment, or into what takes its place.
+/// Throws out_of_space, bad_alloc, and nothing has happened.
+template <class K>
+void WordTable<K>::merge(const Locked& locked, Buffer& buffer) const {
+  if (buffer.empty_chain()) return;
+  if (technique_ == Technique::bo && merge_out_of_place(locked, buffer)) return;
+  if (!merge_in_place(locked, buffer)) write_anew(locked, buffer, true);
+}
+
+/// False, and nothing has changed, if there is no space or no slot for some pair.
+template <class K>
+bool WordTable<K>::merge_out_of_place(const Locked& locked, Buffer& buffer) const {
+  std::vector<Pair> slots = slots_of_part(locked, locked.range);
+  for (unsigned i = 0; i < buffer.size(); ++i)
+    if (place(slots, {buffer.key(i), buffer.value(i)}) < 0) return false;
+  try {
+    write_anew(locked, buffer, false);
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+    return false;
+  }
+  return true;
+}
+
+/// Writes a locked segment anew with what its buffer holds, as one segment or as two.
+template <class K>
+void WordTable<K>::write_anew(const Locked& locked, Buffer& buffer, bool in_halves) const {
+  const HashRange range = locked.range;
+  if (in_halves && !directory_.may_exceed(range.depth)) in_halves = false;  // keys hash alike
+  if (in_halves && directory_.depth() == range.depth) directory_.grow(range.depth);
+  alloc::Session session = pool_.allocator().session();
+  const Entry first = make_part(session, locked, in_halves ? range.half(0) : range, &buffer);
+  const Entry middle = in_halves ? make_part(session, locked, range.half(1), &buffer) : Entry{};
+  const Reference overflow = overflow_reference(locked.entry);
+  session.free(locked.entry.offset);
+  if (overflow.offset != pm::kNull) session.free(overflow.offset);
+  pm::on_step("cceh: a segment is about to be written anew");
+  in_halves ? directory_.change(session, range, first, middle)
+            : directory_.replace(session, range, first);
+  end_chain(buffer);
+  buffers_->take(buffer);
+}
+
+// --- Upkeep ----------------------------------------------------------------------------------------
+
+/// Merges a buffer, if it still is one's. Without `may_split` only where that takes no space.
+template <class K>
+void WordTable<K>::clean(Buffer& buffer, bool may_split) const {
+  const epoch::Guard guard;
+  for (;;) {
+    const Home* home = buffer.node.load(std::memory_order_acquire);
+    if (home == nullptr) return;
+    const Seen seen = see_home(*home);
+    if (!seen.latch->try_upgrade(seen.version)) continue;
+    Locked locked;
+    locked.latches.adopt(*seen.latch);
+    static_cast<Seen&>(locked) = seen;
+    if (buffer_of(locked) != &buffer) return;
+    may_split ? merge(locked, buffer) : void(merge_in_place(locked, buffer));
+    if (buffer_of(locked) == &buffer && buffer.empty_chain() && buffers_->budget_is_exceeded())
+      buffers_->take(buffer);
+    return;
+  }
+}
+
+// --- After a restart -------------------------------------------------------------------------------
+
+/// Adopts the chain of a segment that was seen, if it has one that no thread has adopted. Returns
+/// whether the segment is as it was seen.
+template <class K>
+bool WordTable<K>::resume_segment(const Seen& seen) const {
+  const wal::Owner owner = pm::load(head_of(seen.entry).number);
+  if (owner == 0 || owner > wal::kMaxOwner || buffers_->was_resumed(owner)) return true;
+  const wal::Position head = log().surviving(owner);
+  if (head == 0) return true;
+  if (!seen.latch->try_upgrade(seen.version)) return false;
+  Locked locked;
+  locked.latches.adopt(*seen.latch);
+  static_cast<Seen&>(locked) = seen;
+  if (!buffers_->was_resumed(owner)) adopt(locked, owner, head);
+  return false;
+}
+
+/// The chain of a locked segment goes on in a buffer. If some of its pairs are in the segment, a
+/// merge was interrupted, which is completed.
+template <class K>
+void WordTable<K>::adopt(const Locked& locked, wal::Owner owner, wal::Position head) const {
+  const LoggedChanges logged = read_chain(log(), owner, head);
+  if (logged.pairs.size() > buffered_pairs(shape_))
+    pool::throw_corrupt(pool_, "the log of a segment", locked.entry.offset);
+  const auto number = buffers_->acquire_beyond_budget(0);
+  std::optional<wal::Log::Adoption> adoption;
+  Buffer* buffer = nullptr;
+  try {
+    adoption = log().prepare_adoption(owner, head, static_cast<std::uint16_t>(logged.pairs.size()));
+    buffers_->note_resumed(owner);
+    buffer = &buffers_->give(locked.entry.offset, locked.range.first().bits, number);
+  } catch (...) {
+    if (adoption) log().cancel_adoption(*adoption);
+    buffers_->forget_resumed(owner);
+    buffers_->release(number);
+    throw;
+  }
+  pm::on_step("cceh: adopt a chain");
+  log().adopt(*buffer, *adoption);
+  bool interrupted = logged.pairs.empty();
+  for (const auto& [key, value] : logged.pairs) {
+    if (has_word(locked, key)) {
+      interrupted = true;
+    } else {
+      buffer->push(key, value, Keys::hash16_of_word(key));
+    }
+  }
+  buffer->records = static_cast<typename Buffer::Count>(logged.records);
+  if (interrupted && !merge_in_place(locked, *buffer))
+    pool::throw_corrupt(pool_, "the log of a segment", locked.entry.offset);
+}
+
+/// Whether a segment has a pair that counts with this very word as key.
+template <class K>
+bool WordTable<K>::has_word(const Seen& seen, Word key) const {
+  return for_each_slot(seen.entry, [&](const Pair& pair) {
+    return pm::load(pair.key) == key && counts(key, seen.range);
+  });
+}
+
+/// Sees to a chain of before the restart: its segment adopts it, or it is stale, and ended.
+template <class K>
+void WordTable<K>::resume_chain(wal::Owner owner, wal::Position head) const {
+  const KeyHash note{read_chain(log(), owner, head).note};
+  while (!buffers_->was_resumed(owner)) {
+    const Seen seen = locate(note);  // the chain is adopted if it is this one's
+    const bool stale = pm::load(head_of(seen.entry).number) != owner;
+    if (stale && seen.valid()) buffers_->end_stale(owner, head);
+  }
+}
+
+/// Sees to so many chains; when there is none left, the log may forget what was before the restart.
+template <class K>
+void WordTable<K>::resume_some(unsigned chains) const {
+  const std::lock_guard lock(resuming_);
+  for (; chains > 0 && log().resuming(); --chains) {
+    const epoch::Guard guard;
+    if (const auto chain = buffers_->next_survivor()) {
+      resume_chain(chain->first, chain->second);
+      buffers_->drop_survivor();
+    } else {
+      pm::on_step("cceh: all chains are adopted");
+      log().resumed();
+      resumption_.set_done();
+    }
+  }
+}
+
+/// Sees to all chains, unless it is told to stop.
+template <class K>
+void WordTable<K>::resume(const std::stop_token& stop) const {
+  while (log().resuming() && !stop.stop_requested()) resume_some(1);
+  if (!log().resuming()) buffers_->tidy_up(Upkeep{*this});
+}
+
+/// For calls that need all of the log.
+template <class K>
+void WordTable<K>::require_resumed() const {
+  if (buffers_ == nullptr) return;
+  resumption_.wait_for_thread();
+  if (log().resuming()) resume(std::stop_token());
+  resumption_.wait_for_end();
+}
+
+/// Opens the write buffers of a table that has a log, or is to have one.
+template <class K>
+void WordTable<K>::open_buffers(const IndexOptions& options) {
+  technique_ = options.technique;
+  const std::uint64_t budget = technique_ == Technique::none ? 0 : options.dram_budget;
+  if (budget != 0 && pm::load(root_.log) == pm::kNull) make_log(pool_, root_);
+  if (pm::load(root_.log) == pm::kNull) return;
+  numbers_.emplace(pm(), root_.numbers);
+  buffers_ = std::make_unique<Buffers>(arena_, wal::Log::Limits{0}, latches_);
+  retry_when_full(pool_, [&] { buffers_->open(pool_, pm::load(root_.log), budget); });
+  if (!log().resuming()) return resumption_.set_done();
+  if (options.resume_in_background)
+    resumption_.start_thread([this](const std::stop_token& stop) { resume(stop); });
+}
+
+}  // namespace perdix::detail::index::cceh
