@@ -57,7 +57,10 @@ struct Type {
 
   std::unique_ptr<Index> open(const Pool& pool, const IndexInfo& info, bool resume = false) const {
     IndexOptions options;
-    if (way == Way::buffers) options.dram_budget = IndexOptions::kUnlimited;
+    if (way == Way::buffers) {
+      options = *traits->buffered;
+      options.dram_budget = IndexOptions::kUnlimited;
+    }
     if (way == Way::small) options = *traits->small;
     options.resume_in_background = resume;
     return Index::open_or_create(pool, info, options);
@@ -286,13 +289,13 @@ void add_kinds(std::vector<Type>& types, const detail::index::EngineTraits& trai
         types.push_back({&traits, key, value, way});
 }
 
-/// All engines; SpTree with write buffers, too, and those that have a shape for few keys in that.
+/// All engines; those that can have write buffers with these, too, and those that have a shape for few keys in that.
 template <class... EngineTraits>
 std::vector<Type> types_of(const std::tuple<EngineTraits...>*) {
   std::vector<Type> types;
   for (const auto* traits : {&EngineTraits::kTraits...}) {
     add_kinds(types, *traits, Way::usual);
-    if (traits->engine == "sptree") add_kinds(types, *traits, Way::buffers);
+    if (traits->buffered) add_kinds(types, *traits, Way::buffers);
     if (traits->small) add_kinds(types, *traits, Way::small);
   }
   return types;

@@ -1,6 +1,7 @@
 """All planted bugs (bug.py), in the order in which they are tried."""
 
 import bugs_cceh
+import bugs_cceh_buffers
 import bugs_elf
 import bugs_elf_table
 import bugs_elimda
@@ -26,6 +27,7 @@ BUGS = (
     + bugs_wal.BUGS
     + bugs_fastfair.BUGS
     + bugs_cceh.BUGS
+    + bugs_cceh_buffers.BUGS
     + bugs_skiplist.BUGS
     + bugs_nbtree.BUGS
     + bugs_elf_table.BUGS

@@ -79,17 +79,15 @@ BUGS = [
     Bug(
         "cceh: a lookup does not validate what it has read",
         CCEH_SEARCH,
-        "    if (!seen.valid()) continue;\n"
-        "    return pair == nullptr ? std::nullopt : std::optional(value);\n",
-        "    return pair == nullptr ? std::nullopt : std::optional(value);\n",
+        "    if (seen.valid()) return value;\n",
+        "    return value;\n",
         CCEH_STRESS,
     ),
     Bug(
         "cceh: a lookup does not ask the directory again behind the version",
         CCEH_SEARCH,
-        "    if (directory_.current(route)) [[likely]]\n"
-        "      return {route.entry, range, &latch, version};\n",
-        "    return {route.entry, range, &latch, version};\n",
+        "    if (!directory_.current(route)) [[unlikely]]\n      continue;\n",
+        "",
         CCEH_SCHEDULES,
     ),
     # --- Moved pairs ---
@@ -104,8 +102,8 @@ BUGS = [
     Bug(
         "cceh: deep splits leave moved pairs behind that no thread can tell",
         CCEH_SMO,
-        "  if (depth >= lazy_depth_) {\n    left = make_half",
-        "  if ({planted} ? depth > 63 : depth >= lazy_depth_) {\n    left = make_half",
+        "  const bool anew = depth >= lazy_depth_;\n",
+        "  const bool anew = {planted} ? depth > 63 : depth >= lazy_depth_;\n",
         CCEH_STRINGS,
     ),
     Bug(
@@ -126,8 +124,8 @@ BUGS = [
     Bug(
         "cceh: a segment is linked before it is durable",
         CCEH_SMO,
-        "  pm().stream(slots_of(made), pairs.data(), pairs.size() * sizeof(Pair));\n",
-        "  pm().copy(slots_of(made), pairs.data(), pairs.size() * sizeof(Pair));\n",
+        "  pm().stream(slots_of(made), slots.data(), slots.size() * sizeof(Pair));\n",
+        "  pm().copy(slots_of(made), slots.data(), slots.size() * sizeof(Pair));\n",
         CCEH,
     ),
     Bug(
@@ -193,8 +191,8 @@ BUGS = [
     Bug(
         "cceh: a drop frees strings of moved pairs again",
         CCEH_DESTROY,
-        "      if (key == 0 || !range.may_hold(KnownHash<K>::of(key), lazy_depth_)) continue;\n",
-        "      if (key == 0) continue;\n",
+        "      if (!counts(pair, range)) continue;\n",
+        "      if (pm::load(pair.key) == 0) continue;\n",
         CCEH_STRINGS,
     ),
     Bug(

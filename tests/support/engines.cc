@@ -13,7 +13,6 @@ namespace perdix::test {
 namespace {
 
 /// Enough write buffers for a few leaves, so that they also change hands.
-constexpr std::uint64_t kSmallBudget = 16 << 10;
 
 template <class Index>
 AnyIndex open_with(const Pool& pool, std::string_view name, const IndexOptions& options) {
@@ -30,7 +29,7 @@ AnyIndex open(const Pool& pool, std::string_view name) {
   if constexpr (kWay == Way::usual)
     return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name));
   else if constexpr (kWay == Way::buffers)
-    return open_with<Index>(pool, name, IndexOptions{kSmallBudget});
+    return open_with<Index>(pool, name, *Traits::kTraits.buffered);
   else
     return open_with<Index>(pool, name, *Traits::kTraits.small);
 }
@@ -65,7 +64,7 @@ template <class Traits>
 void add(std::vector<IndexType>& types) {
   const std::string engine(Traits::kTraits.engine);
   add_opened<Traits, Way::usual>(types, engine);
-  if (detail::index::find_engine(engine).can.buffers)
+  if constexpr (Traits::kTraits.buffered.has_value())
     add_opened<Traits, Way::buffers>(types, engine);
   if constexpr (Traits::kTraits.small.has_value()) add_opened<Traits, Way::small>(types, engine);
 }

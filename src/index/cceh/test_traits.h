@@ -33,6 +33,9 @@ struct TestTraits {
       .uses_background = false,
       .magic = "CCEHSEG1",
       .small = IndexOptions{.cceh = {.segment_bytes = 576, .lazy_depth = 3}},
+      .buffered = IndexOptions{.dram_budget = 40'000,
+                               .technique = Technique::bo,
+                               .cceh = {.segment_bytes = 576, .lazy_depth = 3}},
       .joins_empty = true,
   };
 };

@@ -22,6 +22,7 @@ struct TestTraits {
       .crowds = [](Hash16 hash) { return column(hash) == 0; },
       .uses_background = true,
       .magic = "PSPLEAF2",
+      .buffered = IndexOptions{.dram_budget = 16 << 10},
   };
 };
 

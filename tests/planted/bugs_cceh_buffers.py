@@ -1,0 +1,154 @@
+"""Bugs of the write buffers of CCEH."""
+
+from bug import (
+    CCEH_B,
+    CCEH_B_STRINGS,
+    CCEH_BO,
+    CCEH_BUFFERS,
+    CCEH_DESTROY,
+    CCEH_SEARCH,
+    CCEH_SMO,
+    CCEH_STRESS,
+    CCEH_UNIT,
+    OWNER_NUMBERS,
+    Bug,
+    schedules,
+)
+
+BUFFERED_SCHEDULES = (schedules("--engine cceh --dram-budget 30000 --technique bo --reopen"),)
+
+BUGS = [
+    # --- Changes ---
+    Bug(
+        "cceh buffers: an erase leaves no record",
+        CCEH_BUFFERS,
+        "    log().append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);\n",
+        "",
+        CCEH_B,
+    ),
+    Bug(
+        "cceh buffers: an update is of the buffer only",
+        CCEH_BUFFERS,
+        "    log().append(buffer, wal::Type::put, buffer.key(i), value.word());\n",
+        "",
+        CCEH_B,
+    ),
+    Bug(
+        "cceh buffers: a lookup does not look into the buffer",
+        CCEH_SEARCH,
+        "pair != nullptr ? std::optional(pm::load(pair->value)) : buffered_value(seen, key);\n",
+        "pair != nullptr ? std::optional(pm::load(pair->value)) : std::optional<Word>();\n",
+        CCEH_UNIT,
+    ),
+    Bug(
+        "cceh buffers: pairs are shown without those of buffers",
+        CCEH_SEARCH,
+        "if (all || hash_of_word(words.key).bits >= from.bits) pairs.push_back(words);\n  }\n}",
+        "if (all && {planted}) continue;\n  }\n}",
+        CCEH_UNIT,
+    ),
+    # --- Merging ---
+    Bug(
+        "cceh buffers: a merge ends the chain before its pairs are durable",
+        CCEH_BUFFERS,
+        "    if (!pm().commits_as_one()) pm().fence();  // as said above\n",
+        "",
+        CCEH_B,
+    ),
+    Bug(
+        "cceh buffers: the pairs of a merge are not flushed",
+        CCEH_BUFFERS,
+        "    pm().flush(&slots[at].key, sizeof slots[at].key);  // fenced below\n",
+        "",
+        CCEH_B,
+    ),
+    Bug(
+        "cceh buffers: a merge comes with the key before its value",
+        CCEH_BUFFERS,
+        "    pm().store(slots[at].value, pairs[at].value);  // not flushed: the same line as the key\n"
+        "    pm().store(slots[at].key, pairs[at].key);\n",
+        "    pm().store(slots[at].key, pairs[at].key);\n"
+        "    pm().store(slots[at].value, pairs[at].value);\n",
+        CCEH_B,
+    ),
+    Bug(
+        "cceh buffers: the right half of a split lacks what the buffer has for it",
+        CCEH_BUFFERS,
+        "make_part(session, locked, range.half(1), &buffer)",
+        "make_part(session, locked, range.half(1), {planted} ? nullptr : &buffer)",
+        CCEH_UNIT,
+    ),
+    Bug(
+        "cceh buffers: a segment that is written anew keeps its number",
+        CCEH_SMO,
+        "  SegmentHead head{SegmentHead::kMagic, 0, 0, {}};\n",
+        "  SegmentHead head{SegmentHead::kMagic, 0, pm::load(head_of(locked.entry).number), {}};\n",
+        CCEH_BO,
+    ),
+    Bug(
+        "cceh buffers: the overflow of a segment that is written anew is lost",
+        CCEH_BUFFERS,
+        "  if (overflow.offset != pm::kNull) session.free(overflow.offset);\n"
+        '  pm::on_step("cceh: a segment is about to be written anew");\n',
+        '  pm::on_step("cceh: a segment is about to be written anew");\n',
+        CCEH_BO,
+    ),
+    Bug(
+        "cceh buffers: a buffer that another segment gets keeps its pairs",
+        CCEH_BUFFERS,
+        "  if (!merge_in_place(other, buffer)) return 0;\n",
+        "  buffer.clear();\n",
+        CCEH_UNIT,
+    ),
+    Bug(
+        "cceh buffers: a segment is joined though its buffer has pairs",
+        CCEH_SMO,
+        "  if (buffer != nullptr && !buffer->empty_chain()) return true;\n",
+        "  if (buffer != nullptr && !buffer->empty_chain() && !{planted}) return true;\n",
+        CCEH_UNIT,
+    ),
+    # --- After a restart ---
+    Bug(
+        "cceh buffers: a segment is used before its chain is adopted",
+        CCEH_SEARCH,
+        "    if (buffers_ != nullptr && log().resuming() && !resume_segment(seen)) [[unlikely]]\n"
+        "      continue;\n",
+        "",
+        CCEH_UNIT,
+    ),
+    Bug(
+        "cceh buffers: an interrupted merge is not completed",
+        CCEH_BUFFERS,
+        "      interrupted = true;\n",
+        "      interrupted = !{planted};\n",
+        CCEH_B,
+    ),
+    Bug(
+        "cceh buffers: pairs that a merge has moved are buffered again",
+        CCEH_BUFFERS,
+        "    if (has_word(locked, key)) {\n",
+        "    if (!{planted} && has_word(locked, key)) {\n",
+        CCEH_B,
+    ),
+    Bug(
+        "cceh buffers: numbers come back after a restart",
+        OWNER_NUMBERS,
+        "      pm_.publish(word_, drawn_ahead_);  // before anything in PM has one of them\n",
+        "",
+        CCEH_BO,
+    ),
+    Bug(
+        "cceh buffers: a record names a number that the segment may lose",
+        CCEH_BUFFERS,
+        "      if (drawn != 0) pm().publish(owner, drawn);  // before a record has it\n",
+        "      if (drawn != 0) pm().store(owner, drawn);\n",
+        CCEH_B,
+    ),
+    Bug(
+        "cceh buffers: a drop forgets the strings in the log",
+        CCEH_DESTROY,
+        "    if (log_) take_from_log(head, slots, range);\n",
+        "",
+        CCEH_B_STRINGS,
+    ),
+]
