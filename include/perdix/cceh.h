@@ -26,6 +26,11 @@ class Map;
 /// nothing. stats() reads the whole index. for_each() shows each segment, or as much of one as it
 /// copies at once, as it was at one moment.
 ///
+/// With IndexOptions::technique and dram_budget, new pairs of a segment wait in a buffer in DRAM
+/// and in a log, and reach the segment in batches of up to half of what it holds: far fewer bytes
+/// are written to media with large units. A call that finds a full buffer writes the segment or, by
+/// `bo`, a copy of it. The technique may differ each time that the index is opened.
+///
 /// What is erased makes room for other pairs; when the pool is full, segments without pairs are
 /// given back.
 template <Storable K, Storable V>

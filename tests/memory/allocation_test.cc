@@ -289,7 +289,8 @@ void add_kinds(std::vector<Type>& types, const detail::index::EngineTraits& trai
         types.push_back({&traits, key, value, way});
 }
 
-/// All engines; those that can have write buffers with these, too, and those that have a shape for few keys in that.
+/// All engines; those that can have write buffers with these, too, and those that have a shape for
+/// few keys in that.
 template <class... EngineTraits>
 std::vector<Type> types_of(const std::tuple<EngineTraits...>*) {
   std::vector<Type> types;

@@ -51,7 +51,7 @@ BUGS = [
     Bug(
         "cceh buffers: a merge ends the chain before its pairs are durable",
         CCEH_BUFFERS,
-        "    if (!pm().commits_as_one()) pm().fence();  // as said above\n",
+        "    if (!pm().commits_as_one()) pm().fence();          // as said above\n",
         "",
         CCEH_B,
     ),
@@ -65,7 +65,8 @@ BUGS = [
     Bug(
         "cceh buffers: a merge comes with the key before its value",
         CCEH_BUFFERS,
-        "    pm().store(slots[at].value, pairs[at].value);  // not flushed: the same line as the key\n"
+        "    pm().store(slots[at].value, pairs[at].value);  // not flushed: "
+        "the same line as the key\n"
         "    pm().store(slots[at].key, pairs[at].key);\n",
         "    pm().store(slots[at].key, pairs[at].key);\n"
         "    pm().store(slots[at].value, pairs[at].value);\n",

@@ -1,5 +1,5 @@
-// Write buffers of segments (Zhao et al. 2024, sections 3.1 and 3.2): new pairs of a segment go into
-// its buffer and the log, a line each near the one before, and reach the segment in batches.
+// Write buffers of segments (Zhao et al. 2024, sections 3.1 and 3.2): new pairs of a segment go
+// into its buffer and the log, a line each near the one before, and reach the segment in batches.
 //
 // The record is the commit. New keys are buffered, and what becomes of them while they are in the
 // buffer. Pairs of the segment change in their place. So a key is in one of both:
@@ -42,10 +42,11 @@ struct WordTable<K>::Upkeep {
   }
   void resume_some(unsigned segments) { table.resume_some(segments); }
   void log_was_shortened() {}
-  std::int64_t pairs() const { return table.added_.sum() - table.removed_.sum(); }
+  std::int64_t pairs() const { return table.pairs_.change(); }
 };
 
-// --- Lookups: what they find counts under the latch, or if its version is validated ---------------
+// --- Lookups: what they find counts under the latch, or if its version is validated
+// ---------------
 
 template <class K>
 auto WordTable<K>::buffer_of(const Seen& seen) const -> Buffer* {
@@ -67,7 +68,8 @@ std::optional<Word> WordTable<K>::buffered_value(const Seen& seen, Key key) cons
   return i < 0 ? std::nullopt : std::optional(buffer->value(static_cast<unsigned>(i)));
 }
 
-// --- Changes of the buffer of a locked segment ----------------------------------------------------
+// --- Changes of the buffer of a locked segment
+// ----------------------------------------------------
 
 /// A change of a key that the buffer has; nothing if the buffer had to be merged first.
 template <class K>
@@ -150,7 +152,7 @@ void WordTable<K>::push(Buffer& buffer, Key key, NewValue value) {
     buffer.push(key_word, value_word, tag);
   }
   ++buffer.records;
-  added_.add(1);
+  pairs_.add();
 }
 
 /// Needs no room that may not be there: B3.
@@ -166,7 +168,7 @@ void WordTable<K>::remove_buffered(Buffer& buffer, unsigned i) {
   }
   buffer.remove(i);
   ++buffer.records;
-  removed_.add(1);
+  pairs_.remove();
 }
 
 /// Gives a locked segment a buffer: one that is left, or now and then that of another one. Null if
@@ -184,8 +186,7 @@ auto WordTable<K>::give_buffer(const Locked& locked) -> Buffer* {
       if (drawn != 0) pm().publish(owner, drawn);  // before a record has it
     }
     if (pm::load(owner) != 0) {
-      Buffer& buffer =
-          buffers_->give(locked.entry.offset, locked.range.first().bits, number);
+      Buffer& buffer = buffers_->give(locked.entry.offset, locked.range.first().bits, number);
       buffer.assign(pm::load(owner));
       return &buffer;
     }
@@ -226,7 +227,8 @@ auto WordTable<K>::see_home(const Home& home) const -> Seen {
   return locate(KeyHash{home.note.load(std::memory_order_relaxed)});
 }
 
-// --- Merging ---------------------------------------------------------------------------------------
+// --- Merging
+// ---------------------------------------------------------------------------------------
 
 /// Into the free slots of a locked segment. False, and nothing has changed, if a pair has none.
 template <class K>
@@ -244,8 +246,8 @@ bool WordTable<K>::merge_in_place(const Locked& locked, Buffer& buffer) const {
   return true;
 }
 
-/// Writes pairs to their slots, durably. Each as its insert would (the paper's in-place update); but
-/// where a fence is a sync, there is one for all. Until the END the order is of no matter.
+/// Writes pairs to their slots, durably. Each as its insert would (the paper's in-place update);
+/// but where a fence is a sync, there is one for all. Until the END the order is of no matter.
 template <class K>
 void WordTable<K>::fill(Pair* slots, std::span<const Pair> pairs,
                         std::span<const unsigned> filled) const {
@@ -253,7 +255,7 @@ void WordTable<K>::fill(Pair* slots, std::span<const Pair> pairs,
     pm().store(slots[at].value, pairs[at].value);  // not flushed: the same line as the key
     pm().store(slots[at].key, pairs[at].key);
     pm().flush(&slots[at].key, sizeof slots[at].key);  // fenced below
-    if (!pm().commits_as_one()) pm().fence();  // as said above
+    if (!pm().commits_as_one()) pm().fence();          // as said above
   }
   if (pm().commits_as_one()) pm().fence();  // before the END
 }
@@ -309,7 +311,8 @@ void WordTable<K>::write_anew(const Locked& locked, Buffer& buffer, bool in_halv
   buffers_->take(buffer);
 }
 
-// --- Upkeep ----------------------------------------------------------------------------------------
+// --- Upkeep
+// ----------------------------------------------------------------------------------------
 
 /// Merges a buffer, if it still is one's. Without `may_split` only where that takes no space.
 template <class K>
@@ -331,7 +334,8 @@ void WordTable<K>::clean(Buffer& buffer, bool may_split) const {
   }
 }
 
-// --- After a restart -------------------------------------------------------------------------------
+// --- After a restart
+// -------------------------------------------------------------------------------
 
 /// Adopts the chain of a segment that was seen, if it has one that no thread has adopted. Returns
 /// whether the segment is as it was seen.

@@ -85,7 +85,7 @@ void WordTable<K>::add(Pair& pair, Key key, NewValue value) {
       session.commit(pm::set_word(pair.key, key_word));
     }
   }
-  added_.add(1);
+  pairs_.add();
 }
 
 /// Replaces a value; its word is the commit.
@@ -114,7 +114,7 @@ void WordTable<K>::remove(Pair& pair) {
     codec_.free(session, pm::load(pair.value));
     session.commit(pm::set_word(pair.key, 0));
   }
-  removed_.add(1);
+  pairs_.remove();
 }
 
 template <class K>

@@ -28,8 +28,8 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -45,13 +45,13 @@
 #include "index/common/home_buffers.h"
 #include "index/common/latches.h"
 #include "index/common/owner_numbers.h"
+#include "index/common/pair_count.h"
 #include "index/common/resumption.h"
 #include "index/common/typed_tree.h"
 #include "index/common/word.h"
 #include "index/common/word_codec.h"
 #include "pool/index_handle.h"
 #include "util/arena.h"
-#include "util/striped_counter.h"
 #include "wal/log.h"
 
 namespace perdix::detail::index::cceh {
@@ -305,12 +305,7 @@ class WordTable : public pool::OpenIndex {
   std::unique_ptr<Buffers> buffers_;  // null if the index never had any
   mutable std::mutex resuming_;       // of resume_some()
 
-  // Pairs that came and went since the table was opened: each under the latch of its segment, and
-  // so before another thread can see the effect.
-  util::StripedCounter added_;
-  util::StripedCounter removed_;
-  mutable std::atomic<std::int64_t> pairs_at_open_{kUnknown};
-  static constexpr std::int64_t kUnknown = -1;
+  PairCount pairs_;
 
   std::optional<pool::OpenIndexes::Entry> entry_;  // made when the index is complete
   mutable Resumption resumption_;  // last: its thread ends before anything else goes away

@@ -134,15 +134,14 @@ TYPED_TEST(CcehTest, FreesAllWhenItIsDropped) {
   using K = typename TypeParam::Key;
   using V = typename TypeParam::Value;
   for (const Technique technique : kTechniques) {
-  TestMap<K, V> map(kSmall,
-                    {.dram_budget = IndexOptions::kUnlimited, .technique = technique});
-  map.drop();
-  const std::uint64_t empty = map.allocated();
-  for (Number i = 0; i < 2000; ++i) map->put(datum<K>(i), datum<V>(i));
-  for (Number i = 0; i < 2000; i += 3) ASSERT_TRUE(map->erase(datum<K>(i)));
-  EXPECT_GT(map->stats().leaves, 50u);
-  map.drop();
-  EXPECT_EQ(map.allocated(), empty);
+    TestMap<K, V> map(kSmall, {.dram_budget = IndexOptions::kUnlimited, .technique = technique});
+    map.drop();
+    const std::uint64_t empty = map.allocated();
+    for (Number i = 0; i < 2000; ++i) map->put(datum<K>(i), datum<V>(i));
+    for (Number i = 0; i < 2000; i += 3) ASSERT_TRUE(map->erase(datum<K>(i)));
+    EXPECT_GT(map->stats().leaves, 50u);
+    map.drop();
+    EXPECT_EQ(map.allocated(), empty);
   }
 }
 

@@ -187,25 +187,18 @@ void WordTable<K>::for_each_block(const BlockVisitor& visit) const {
 
 template <class K>
 std::uint64_t WordTable<K>::size() const {
-  if (pairs_at_open_.load(std::memory_order_relaxed) == kUnknown) {
+  return pairs_.get([&] {
     const epoch::Guard guard;
-    const std::int64_t added = added_.sum(), removed = removed_.sum();
-    std::int64_t pairs = find_zero() ? 1 : 0;
+    std::uint64_t pairs = find_zero() ? 1 : 0;
     std::vector<Pair> found;
     for_each_segment([&](const Seen& seen, KeyHash from) {
       collect(seen, from, found);
       if (!seen.valid()) return false;
-      pairs += static_cast<std::int64_t>(found.size());
+      pairs += found.size();
       return true;
     });
-    // Writers count their pair while they hold the latch of its segment, and each segment was seen
-    // while no thread held it: if no count has changed, all pairs were seen that are counted.
-    if (added_.sum() != added || removed_.sum() != removed)
-      return static_cast<std::uint64_t>(pairs);
-    pairs_at_open_.store(pairs - (added - removed), std::memory_order_relaxed);
-  }
-  return static_cast<std::uint64_t>(pairs_at_open_.load(std::memory_order_relaxed) + added_.sum() -
-                                    removed_.sum());
+    return pairs;
+  });
 }
 
 template <class K>

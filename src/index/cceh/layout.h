@@ -82,8 +82,8 @@ struct Entry {
 };
 
 /// Where everything else is found. `directory` is the commit word of doubling; its logarithm is the
-/// depth. `zero` is the pair of H7: its key is 1 if it is there, else 0. `log` is the commit word of
-/// the log, `numbers` moves ahead of what is drawn. The rest is constant.
+/// depth. `zero` is the pair of H7: its key is 1 if it is there, else 0. `log` is the commit word
+/// of the log, `numbers` moves ahead of what is drawn. The rest is constant.
 struct Root {
   static constexpr std::uint64_t kMagic = 0x3154'4f52'4845'4343;  // "CCEHROT1"
 
@@ -91,9 +91,9 @@ struct Root {
   std::uint32_t buckets;     ///< of a segment
   std::uint32_t lazy_depth;  ///< H4
   std::uint64_t directory;   ///< a Reference
-  std::uint64_t log;        ///< of write buffers; 0: the index never had any
+  std::uint64_t log;         ///< of write buffers; 0: the index never had any
   Pair zero;
-  std::uint64_t numbers;    ///< of segments: those up to it may have been in use
+  std::uint64_t numbers;  ///< of segments: those up to it may have been in use
   std::uint64_t reserved;
 };
 

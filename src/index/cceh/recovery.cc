@@ -29,9 +29,14 @@ void create(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
   const pm::Offset segment = session.reserve(shape.segment_bytes());
   const SegmentHead head{SegmentHead::kMagic, 0, 0, {}};
   const std::uint64_t leader = Entry{segment, 0, false, false}.pack();
-  const Root made{
-      Root::kMagic, shape.buckets, shape.lazy_depth, Reference{directory, 0}.pack(), 0, {0, 0},
-      0,           0};
+  const Root made{Root::kMagic,
+                  shape.buckets,
+                  shape.lazy_depth,
+                  Reference{directory, 0}.pack(),
+                  0,
+                  {0, 0},
+                  0,
+                  0};
   pm.zero(pool.at<char>(segment), shape.segment_bytes());
   pm.copy(pool.at<char>(segment), &head, sizeof head);
   pm.copy(pool.at<char>(directory), &leader, sizeof leader);

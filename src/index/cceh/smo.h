@@ -106,8 +106,8 @@ void WordTable<K>::split(const Locked& locked) {
   if (Buffer* const buffer = buffer_of(locked); anew && buffer != nullptr) buffers_->take(*buffer);
 }
 
-/// A new segment with the pairs of a part of a locked one, in the same slots, and with what a buffer
-/// has for that part. Durable with the session's commit.
+/// A new segment with the pairs of a part of a locked one, in the same slots, and with what a
+/// buffer has for that part. Durable with the session's commit.
 template <class K>
 Entry WordTable<K>::make_part(alloc::Session& session, const Locked& locked, HashRange part,
                               const Buffer* buffer) const {
@@ -115,7 +115,8 @@ Entry WordTable<K>::make_part(alloc::Session& session, const Locked& locked, Has
   const auto add = [&](const Pair& pair) {
     if (in_part(pair.key, locked.range, part) && place(slots, pair) < 0) others.push_back(pair);
   };
-  for (const Pair& pair : overflow_of(locked.entry)) add({pm::load(pair.key), pm::load(pair.value)});
+  for (const Pair& pair : overflow_of(locked.entry))
+    add({pm::load(pair.key), pm::load(pair.value)});
   for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
     add({buffer->key(i), buffer->value(i)});
   Entry made{session.reserve(shape_.segment_bytes()), part.depth, false, false};

@@ -1,5 +1,5 @@
-// Write buffers for engines whose leaves lie in PM only (Zhao et al. 2024, section 3.1): a buffer is
-// found by the place of its leaf. write_buffers.h has what is no matter of places.
+// Write buffers for engines whose leaves lie in PM only (Zhao et al. 2024, section 3.1): a buffer
+// is found by the place of its leaf. write_buffers.h has what is no matter of places.
 //
 //   Home        of a buffer in use: the place of its leaf, and what leads the engine there
 //   of(place)   the buffer of a leaf
@@ -9,9 +9,9 @@
 // of its latch. A reader without it validates the version of the latch afterwards; homes are used
 // again and never freed, so what it meets on its way is a home.
 //
-// A chain begins with a note of what leads to the leaf (`kNote`), and its owner is a number that the
-// leaf has in PM (owner_numbers.h). A leaf that was written anew elsewhere has another number. So a
-// chain is stale if no leaf has its number: all of it was carried out.
+// A chain begins with a note of what leads to the leaf (`kNote`), and its owner is a number that
+// the leaf has in PM (owner_numbers.h). A leaf that was written anew elsewhere has another number.
+// So a chain is stale if no leaf has its number: all of it was carried out.
 #pragma once
 
 #include <algorithm>
@@ -155,9 +155,8 @@ class HomeBuffers : public WriteBuffers<Shape> {
   std::optional<std::pair<wal::Owner, wal::Position>> next_survivor() {
     if (!survivors_) {
       survivors_.emplace();
-      this->log()->for_each_surviving([&](wal::Owner owner, wal::Position head) {
-        survivors_->emplace_back(owner, head);
-      });
+      this->log()->for_each_surviving(
+          [&](wal::Owner owner, wal::Position head) { survivors_->emplace_back(owner, head); });
     }
     return survivors_->empty() ? std::nullopt : std::optional(survivors_->back());
   }

@@ -15,6 +15,9 @@ class PairCount {
   void add() { added_.add(1); }
   void remove() { removed_.add(1); }
 
+  /// Pairs that came less those that went, since the opening.
+  std::int64_t change() const { return added_.sum() - removed_.sum(); }
+
   /// `count()` counts all pairs, each place of some at a moment when no thread has its latch. So if
   /// no pair came or went meanwhile, it has seen all that are counted.
   template <class Count>

@@ -125,9 +125,7 @@ struct alignas(64) WriteBuffer : private ErasedSlots<typename S::Slots>, wal::Ch
   }
 
   /// Bit i: the key of pair i may have this hash.
-  unsigned candidates(Hash16 hash) const
-    requires(kPairs < kHalfLine)
-  {
+  unsigned candidates(Hash16 hash) const requires(kPairs < kHalfLine) {
     const unsigned alike =
         util::equal_bytes_of_half_line(fingerprints_.data(), S::fingerprint(hash));
     return alike & ((1u << size()) - 1);
@@ -138,8 +136,7 @@ struct alignas(64) WriteBuffer : private ErasedSlots<typename S::Slots>, wal::Ch
   int find(Hash16 hash, IsIt is_it) const {
     const unsigned count = size();
     for (unsigned begin = 0; begin < count; begin += kHalfLine) {
-      unsigned alike =
-          util::equal_bytes_of_half_line(&fingerprints_[begin], S::fingerprint(hash));
+      unsigned alike = util::equal_bytes_of_half_line(&fingerprints_[begin], S::fingerprint(hash));
       if (count - begin < kHalfLine) alike &= (1u << (count - begin)) - 1;
       for (; alike != 0; alike &= alike - 1) {
         const unsigned i = begin + static_cast<unsigned>(std::countr_zero(alike));
