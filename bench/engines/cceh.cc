@@ -8,8 +8,10 @@
 namespace perdix::bench {
 namespace {
 
-IndexOptions index_options(const Setup& setup) {
+IndexOptions index_options(const Setup& setup, Technique technique) {
   IndexOptions options;
+  options.technique = technique;
+  options.dram_budget = technique == Technique::none ? 0 : setup.dram_budget;
   CcehOptions& cceh = options.cceh;
   cceh.segment_bytes =
       static_cast<std::uint32_t>(setup.parameter("segment_bytes", cceh.segment_bytes));
@@ -17,10 +19,11 @@ IndexOptions index_options(const Setup& setup) {
   return options;
 }
 
-template <class K, class V>
-class CcehMap : public PerdixMap<Cceh, K, V> {
+template <class K, class V, Technique kTechnique>
+class TechniqueMap : public PerdixMap<Cceh, K, V> {
  public:
-  explicit CcehMap(const Setup& setup) : PerdixMap<Cceh, K, V>(setup, index_options(setup)) {}
+  explicit TechniqueMap(const Setup& setup)
+      : PerdixMap<Cceh, K, V>(setup, index_options(setup, kTechnique)) {}
 
   OwnFootprint footprint() const {
     const IndexStats stats = this->index().stats();
@@ -28,15 +31,28 @@ class CcehMap : public PerdixMap<Cceh, K, V> {
   }
 };
 
+template <class K, class V>
+using CcehMap = TechniqueMap<K, V, Technique::none>;
+template <class K, class V>
+using BufferedCcehMap = TechniqueMap<K, V, Technique::b>;
+template <class K, class V>
+using OutOfPlaceCcehMap = TechniqueMap<K, V, Technique::bo>;
+
 }  // namespace
 
 std::vector<Engine> cceh_engines() {
-  Engine engine{"cceh",        "perdix::Cceh, hash index in a pool",
-                true,          open_store<CcehMap>,
-                pool_settings, calls_of<CcehMap>()};
-  engine.parameters = {"segment_bytes", "lazy_depth"};
-  engine.tells_load_factor = true;
-  return {engine};
+  std::vector<Engine> engines = {
+      {"cceh", "perdix::Cceh, hash index in a pool", true, open_store<CcehMap>, pool_settings,
+       calls_of<CcehMap>()},
+      {"cceh+b", "perdix::Cceh with write buffers in DRAM and a log", true,
+       open_store<BufferedCcehMap>, pool_settings, calls_of<BufferedCcehMap>()},
+      {"cceh+bo", "the same, and buffers are merged into copies of segments", true,
+       open_store<OutOfPlaceCcehMap>, pool_settings, calls_of<OutOfPlaceCcehMap>()}};
+  for (Engine& engine : engines) {
+    engine.parameters = {"segment_bytes", "lazy_depth"};
+    engine.tells_load_factor = true;
+  }
+  return engines;
 }
 
 }  // namespace perdix::bench

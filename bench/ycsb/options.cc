@@ -137,7 +137,8 @@ void add_where(CLI::App& command, Config& config) {
 void add_memory(CLI::App& command, Config& config) {
   command
       .add_option("--dram-budget", config.dram_budget,
-                  "DRAM for write buffers of sptree+buffers, in bytes (default: one for each leaf)")
+                  "DRAM for write buffers of sptree+buffers, cceh+b and cceh+bo, in bytes "
+                  "(default: one for each leaf)")
       ->transform(CLI::AsSizeValue(false));
   command
       .add_option(
