@@ -1,4 +1,9 @@
-"""Bugs of the skip list."""
+"""Bugs of the skip list.
+
+Two changes are no bugs, and so are not planted: a lookup that does not find its key may come from a
+node that was erased, since that was in the list after the search had begun, and its link leads to
+what was behind it then; and it need not validate the version of that node.
+"""
 
 from bug import (
     SKIP,
@@ -222,26 +227,10 @@ BUGS = [
         SCHEDULES,
     ),
     Bug(
-        "skiplist: a lookup that finds nothing does not validate that",
+        "skiplist: a lookup that finds nothing does not wait until that is durable",
         SKIP_SEARCH,
-        "  return load_link(*before.node, 0).node == offset_of(neighbours.next) && "
-        "before.valid();\n",
-        "  return load_link(*before.node, 0).node == offset_of(neighbours.next);\n",
-        SCHEDULES,
-    ),
-    Bug(
-        "skiplist: a lookup finds nothing behind an erased node",
-        SKIP_SEARCH,
-        "  if (is_gone(*before.node, erased)) return false;\n",
+        "  latch_of(*neighbours.before).read_begin();  // waits for a writer\n",
         "",
-        SCHEDULES,
-    ),
-    Bug(
-        "skiplist: a lookup does not look again what comes behind",
-        SKIP_SEARCH,
-        "  return load_link(*before.node, 0).node == offset_of(neighbours.next) && "
-        "before.valid();\n",
-        "  return before.valid();\n",
         SCHEDULES,
     ),
     Bug(

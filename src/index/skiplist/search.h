@@ -84,13 +84,13 @@ bool WordList<K>::is_gone(const Node& node, Erased& erased) const {
   return true;
 }
 
-/// Whether there is a moment, of now, when both are in the list and nothing is between them: as the
-/// search has found that the key is not there.
+/// Whether nothing was between both when the search has read the link from one to the other: the
+/// first was in the list, since it is not marked later. That link is durable now, or another one
+/// that came after it: who had stored it has released the latch.
 template <class K>
 bool WordList<K>::adjacent(const Neighbours& neighbours, Erased& erased) const {
-  const Seen before = look(*neighbours.before);
-  if (is_gone(*before.node, erased)) return false;
-  return load_link(*before.node, 0).node == offset_of(neighbours.next) && before.valid();
+  latch_of(*neighbours.before).read_begin();  // waits for a writer
+  return !is_gone(*neighbours.before, erased);
 }
 
 /// The value's word of a key whose neighbours were found, those of level 0; not `settled` if they
