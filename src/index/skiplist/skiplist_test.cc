@@ -250,7 +250,7 @@ TEST(SkipListPairs, AVisitorMayPutOtherPairsInTheirPlace) {
     if (key == 10) {
       for (Number i = 0; i < kPairs; ++i) list->erase(i);
       list.core().reclaim_space();
-      for (Number i = 0; i < kPairs; ++i) list->put(kMore + i, i);
+      for (Number i = 0; i < 10 * kPairs; ++i) list->put(kMore + i, i);
       for (Number i = 70; i < 90; ++i) list->put(i, i);
     }
     if (key >= 70 && key < 90) ++shown;

@@ -28,7 +28,7 @@ struct TestTraits {
       .fills = {0, 1, 3, 8, 16, 24, 32, 64, 90, 130, 180},
       .crowds = tall,
       .uses_background = false,
-      .magic = "",
+      .magic = "SNODE1",
   };
 };
 
