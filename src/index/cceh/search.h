@@ -85,9 +85,10 @@ Pair* WordTable<K>::find_in(const Seen& seen, Key key, KeyHash hash) const {
 template <class K>
 std::optional<Word> WordTable<K>::find_from(Seen seen, Key key, KeyHash hash) const {
   for (;; seen = see(key, hash)) {
-    const Pair* pair = find_in(seen, key, hash);
-    const std::optional<Word> value =
-        pair != nullptr ? std::optional(pm::load(pair->value)) : buffered_value(seen, key);
+    std::optional<Word> value = buffered_value(seen, key);  // first: it costs no line of PM
+    if (!value) {
+      if (const Pair* pair = find_in(seen, key, hash)) value = pm::load(pair->value);
+    }
     if (seen.valid()) return value;
   }
 }
