@@ -10,6 +10,7 @@ TOOL := build/release/tools/perdix/perdix
 .NOTPARALLEL:
 .PHONY: help demo test test-all bench setup build dev release asan tsan instrumented \
 	fuzz fuzz-campaign schedule-campaign kill-campaign storm \
+	valkey valkey-test demo-valkey \
 	unit-test space-test conformance-test concurrency-test kill-test tool-test install-test \
 	tidy-test model \
 	crash-campaign persist-mutation planted-bugs \
@@ -112,6 +113,20 @@ persist-mutation: ## suppress each flush and fence in turn, and see that the cra
 planted-bugs: ## plant one bug at a time in a copy of the sources, and see that the tests notice; options in ARGS
 	@scripts/setup test
 	@tests/planted/planted_bugs.py $(ARGS)
+
+valkey: ## build the module for Valkey and Redis, in build/valkey
+	@scripts/setup valkey
+	@scripts/build valkey perdix_valkey
+
+valkey-test: ## build the module and test it under real servers
+	@scripts/setup valkey
+	@scripts/build valkey
+	@ctest --preset valkey
+
+demo-valkey: ## 663,473 words in a Redis that is killed, and a failover of a cluster
+	@scripts/setup valkey
+	@scripts/build valkey perdix_valkey
+	@bindings/valkey/demo.py
 
 install-test: ## an outside program against the installed tree
 	@scripts/setup test

@@ -106,7 +106,8 @@ endfunction()
 # Every test has one of these labels, which decides in which builds it runs (CONTRIBUTING.md,
 # "Tests"). The target `tests-<label>` builds the programs of one label.
 set(PERDIX_LABELS
-  unit space conformance concurrency kill storm tool bench instrumented fuzz model tidy install)
+  unit space conformance concurrency kill storm tool bench instrumented fuzz model tidy install
+  valkey)
 if(PERDIX_TESTS)
   foreach(label ${PERDIX_LABELS})
     add_custom_target(tests-${label})

@@ -1,0 +1,126 @@
+// The server's module API as C++: the header of the crate valkey-module, and owners of what it
+// hands out.
+//
+// The API's functions are pointers that RedisModule_Init() fills in. A pointer is null where the
+// server is too old for the function.
+#pragma once
+
+#define REDISMODULE_API inline
+#define REDISMODULE_ATTR
+#include <redismodule.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace perdix::valkey {
+
+using Context = RedisModuleCtx;
+
+/// The arguments of a command, its name first.
+using Arguments = std::span<RedisModuleString*>;
+
+/// The bytes of a server's string. They live as long as the string.
+inline std::string_view view(const RedisModuleString* string) {
+  std::size_t size = 0;
+  const char* bytes = RedisModule_StringPtrLen(string, &size);
+  return {bytes, size};
+}
+
+/// A string of the server's.
+class String {
+ public:
+  explicit String(std::string_view bytes)
+      : string_(RedisModule_CreateString(nullptr, bytes.data(), bytes.size())) {}
+  String(String&& other) noexcept : string_(std::exchange(other.string_, nullptr)) {}
+  String& operator=(String&&) = delete;
+  ~String() {
+    if (string_ != nullptr) RedisModule_FreeString(nullptr, string_);
+  }
+
+  RedisModuleString* get() const noexcept { return string_; }
+
+ private:
+  RedisModuleString* string_;
+};
+
+/// An open key; null if it is absent and opened for reading.
+class Key {
+ public:
+  Key(Context* context, RedisModuleString* name, int mode)
+      : key_(static_cast<RedisModuleKey*>(RedisModule_OpenKey(context, name, mode))) {}
+  Key(const Key&) = delete;
+  Key& operator=(const Key&) = delete;
+  ~Key() {
+    if (key_ != nullptr) RedisModule_CloseKey(key_);
+  }
+
+  RedisModuleKey* get() const noexcept { return key_; }
+
+  /// A REDISMODULE_KEYTYPE_ constant.
+  int type() const { return RedisModule_KeyType(key_); }
+
+ private:
+  RedisModuleKey* key_;
+};
+
+/// Selects a database until its end. The context may be that of a client, which must not notice.
+class SelectedDatabase {
+ public:
+  SelectedDatabase(Context* context, int database)
+      : context_(context),
+        before_(RedisModule_GetSelectedDb(context)),
+        exists_(RedisModule_SelectDb(context, database) == REDISMODULE_OK) {}
+  SelectedDatabase(const SelectedDatabase&) = delete;
+  SelectedDatabase& operator=(const SelectedDatabase&) = delete;
+  ~SelectedDatabase() { RedisModule_SelectDb(context_, before_); }
+
+  /// Whether the server has it.
+  bool exists() const noexcept { return exists_; }
+
+ private:
+  Context* context_;
+  int before_;
+  bool exists_;
+};
+
+/// What a command that the module called has replied. Null if the call was refused.
+class CallReply {
+ public:
+  explicit CallReply(RedisModuleCallReply* reply) : reply_(reply) {}
+  CallReply(const CallReply&) = delete;
+  CallReply& operator=(const CallReply&) = delete;
+  ~CallReply() {
+    if (reply_ != nullptr) RedisModule_FreeCallReply(reply_);
+  }
+
+  bool is_string() const { return type() == REDISMODULE_REPLY_STRING; }
+  bool is_error() const { return reply_ == nullptr || type() == REDISMODULE_REPLY_ERROR; }
+
+  /// The bytes of a string or an error.
+  std::string_view bytes() const {
+    std::size_t size = 0;
+    const char* bytes = reply_ != nullptr ? RedisModule_CallReplyStringPtr(reply_, &size) : nullptr;
+    return bytes != nullptr ? std::string_view(bytes, size) : std::string_view();
+  }
+
+ private:
+  int type() const {
+    return reply_ != nullptr ? RedisModule_CallReplyType(reply_) : REDISMODULE_REPLY_UNKNOWN;
+  }
+
+  RedisModuleCallReply* reply_;
+};
+
+/// Writes a line to the server's log. The context may be null, as in threads of the module.
+inline void log(Context* context, const char* level, const std::string& message) {
+  RedisModule_Log(context, level, "%s", message.c_str());
+}
+
+/// Whether the server is loading a file or a full synchronisation.
+inline bool is_loading(Context* context) {
+  return (RedisModule_GetContextFlags(context) & REDISMODULE_CTX_FLAGS_LOADING) != 0;
+}
+
+}  // namespace perdix::valkey

@@ -1,0 +1,108 @@
+#include "events.h"
+
+#include <cstdlib>
+
+#include "module.h"
+
+namespace perdix::valkey {
+namespace {
+
+/// Runs what an event asks for. The server wants no answer, so errors go to its log.
+template <class Call>
+void handle(Context* context, const char* what, Call call) noexcept {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    log(context, "warning", std::string(what) + ": " + error.what());
+  }
+}
+
+/// A server that has not all of the pool's keys must not serve: it ends, and the log says why.
+template <class Call>
+void handle_start(Context* context, Call call) noexcept {
+  handle(context, "at the start", call);
+  if (module().restorer().failed()) {
+    log(context, "warning", "the server ends, since it could not take all keys from the pool");
+    std::_Exit(EXIT_FAILURE);
+  }
+}
+
+void on_loading(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
+  handle_start(context, [&] {
+    const bool begins = event == REDISMODULE_SUBEVENT_LOADING_RDB_START ||
+                        event == REDISMODULE_SUBEVENT_LOADING_AOF_START ||
+                        event == REDISMODULE_SUBEVENT_LOADING_REPL_START;
+    module().write_through().set_loading(begins);
+    if (begins) return module().restorer().on_loading();
+    module().restorer().on_loaded(context);
+    module().write_through().commit(context);
+  });
+}
+
+void on_first_turn(void*) {
+  Context* context = RedisModule_GetThreadSafeContext(nullptr);
+  handle_start(context, [&] { module().restorer().on_first_turn(context); });
+  RedisModule_FreeThreadSafeContext(context);
+}
+
+void on_fork(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
+  handle(context, "at a fork", [&] {
+    if (event == REDISMODULE_SUBEVENT_FORK_CHILD_BORN) {
+      module().feeder().freeze(module().tables().all());
+    } else {
+      module().feeder().thaw();
+    }
+  });
+}
+
+void on_flush(Context* context, RedisModuleEvent, std::uint64_t event, void* data) {
+  if (event != REDISMODULE_SUBEVENT_FLUSHDB_START) return;
+  handle(context, "a flush is not durable",
+         [&] { module().write_through().flush(static_cast<RedisModuleFlushInfo*>(data)->dbnum); });
+}
+
+void on_swap(Context* context, RedisModuleEvent, std::uint64_t, void* data) {
+  handle(context, "a SWAPDB is not durable", [&] {
+    const auto* swapped = static_cast<RedisModuleSwapDbInfo*>(data);
+    module().write_through().swap(swapped->dbnum_first, swapped->dbnum_second);
+  });
+}
+
+void on_loop(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
+  if (event == REDISMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP) {
+    if (module().restorer().waits_for_cluster())
+      handle_start(context, [&] { module().restorer().on_turn(context); });
+    module().write_through().before_sleep(context);
+  } else {
+    module().write_through().after_sleep();
+  }
+}
+
+void on_cron(Context* context, RedisModuleEvent, std::uint64_t, void*) {
+  handle(context, "in the server's routine", [&] {
+    module().refusal().try_again(context);
+    module().refusal().follow_settings(context);
+    if (module().refusal().refuses()) return;
+    module().write_through().mark_refused();
+  });
+}
+
+void on_shutdown(Context* context, RedisModuleEvent, std::uint64_t, void*) {
+  handle(context, "the pool is not closed, and the next start repairs it",
+         [&] { module().close(context); });
+}
+
+}  // namespace
+
+void subscribe_to_events(Context* context) {
+  RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_Loading, on_loading);
+  RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_ForkChild, on_fork);
+  RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_FlushDB, on_flush);
+  RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_SwapDB, on_swap);
+  RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_EventLoop, on_loop);
+  RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_CronLoop, on_cron);
+  RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_Shutdown, on_shutdown);
+  RedisModule_EventLoopAddOneShot(on_first_turn, nullptr);
+}
+
+}  // namespace perdix::valkey

@@ -1,0 +1,215 @@
+#include "restorer.h"
+
+#include <chrono>
+
+#include "databases.h"
+#include "table_type.h"
+
+namespace perdix::valkey {
+namespace {
+
+/// Whether replicas get the command, too.
+constexpr const char* kAlone = "blbcc";
+constexpr const char* kReplicated = "!blbcc";
+
+bool restore_dump(Context* context, const char* how, const Record& record, std::string_view name) {
+  const long long expires = record.expires == Record::kNever ? 0 : record.expires;
+  return !CallReply(RedisModule_Call(context, "RESTORE", how, name.data(), name.size(), expires,
+                                     record.payload.data(), record.payload.size(), "REPLACE",
+                                     "ABSTTL"))
+              .is_error();
+}
+
+/// By a command, so that the server encodes the string as it would a client's.
+bool set_text(Context* context, const Record& record, std::string_view name) {
+  const std::string_view text = record.payload;
+  if (record.expires == Record::kNever)
+    return !CallReply(RedisModule_Call(context, "SET", "bb", name.data(), name.size(), text.data(),
+                                       text.size()))
+                .is_error();
+  return !CallReply(RedisModule_Call(context, "SET", "bbcl", name.data(), name.size(), text.data(),
+                                     text.size(), "PXAT", record.expires))
+              .is_error();
+}
+
+/// In a node of a cluster that is not up, which refuses the command.
+void set_text_directly(Context* context, const Record& record, std::string_view name) {
+  const String key_name(name);
+  const String text(record.payload);
+  const Key key(context, key_name.get(), REDISMODULE_READ | REDISMODULE_WRITE);
+  RedisModule_StringSet(key.get(), text.get());
+  if (record.expires != Record::kNever) RedisModule_SetAbsExpire(key.get(), record.expires);
+}
+
+bool in_cluster() {
+  return (RedisModule_GetContextFlags(nullptr) & REDISMODULE_CTX_FLAGS_CLUSTER) != 0;
+}
+
+bool is_replica() {
+  return (RedisModule_GetContextFlags(nullptr) & REDISMODULE_CTX_FLAGS_SLAVE) != 0;
+}
+
+bool cluster_is_up(Context* context) {
+  const CallReply reply(RedisModule_Call(context, "CLUSTER", "c", "INFO"));
+  return reply.bytes().find("cluster_state:ok") != std::string_view::npos;
+}
+
+}  // namespace
+
+Restorer::Restorer(const Settings& settings, Catalogue& catalogue, Tables& tables, Reaper& reaper,
+                   WriteThrough& write_through)
+    : settings_(settings),
+      catalogue_(catalogue),
+      tables_(tables),
+      reaper_(reaper),
+      write_through_(write_through),
+      pool_knows_(!catalogue.is_new()) {}
+
+void Restorer::check(Context* context) {
+  for_each_database(context, [&](int) {
+    server_has_keys_ = server_has_keys_ || RedisModule_DbSize(context) > 0;
+  });
+  if (server_has_keys_ && pool_knows_)
+    throw Error(Errc::already_exists,
+                "the server has keys, and the pool has those of another run: load the module with "
+                "the server's start, or give it a new pool");
+}
+
+void Restorer::begin(Context* context) {
+  if (server_has_keys_) finish(context);
+}
+
+void Restorer::on_loading() {
+  loading_ = true;
+  loaded_ = true;
+}
+
+void Restorer::on_loaded(Context* context) {
+  loading_ = false;
+  if (starting_) finish(context);
+}
+
+void Restorer::on_first_turn(Context* context) {
+  if (starting_ && !loading_) finish(context);
+}
+
+void Restorer::finish(Context* context) {
+  const auto begin = std::chrono::steady_clock::now();
+  failed_ = true;  // until the end
+  if (pool_knows_) {
+    if (loaded_) clear_loaded(context);
+    give_keys(context);
+  }
+  starting_ = false;
+  write_through_.set_active(true);
+  if (!pool_knows_) adopt_loaded(context);
+  tables_.drop_orphans();
+  for (const std::uint32_t space : catalogue_.abandoned()) reaper_.erase_space(space);
+  failed_ = false;
+  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  log(context, "notice",
+      std::to_string(keys_) + " keys of the pool are back after " +
+          std::to_string(static_cast<long long>(seconds_ * 1e6)) + " us");
+}
+
+void Restorer::give_keys(Context* context) {
+  catalogue_.for_each([&](int database, std::string_view name, std::string_view bytes) {
+    give_key(context, database, name, bytes);
+  });
+}
+
+void Restorer::give_key(Context* context, int database, std::string_view name,
+                        std::string_view bytes) {
+  const Record record = decode_record(bytes);
+  const SelectedDatabase selected(context, database);
+  if (!selected.exists())
+    throw Error(Errc::invalid_argument, "the pool has keys of database " +
+                                            std::to_string(database) +
+                                            ", which this server has not: raise `databases`");
+  if (record.type == Record::Type::table) {
+    const String key_name(name);
+    give_table(context, key_name.get(), table_in(record), record.expires);
+    write_through_.remember(database, name);
+  } else if (!give_native(context, record, name)) {
+    return;
+  }
+  ++keys_;
+}
+
+bool Restorer::give_native(Context* context, const Record& record, std::string_view name) {
+  if (record.type == Record::Type::text) {
+    if (!set_text(context, record, name)) set_text_directly(context, record, name);
+    return true;
+  }
+  if (restore_dump(context, kAlone, record, name)) return true;
+  if (in_cluster()) {
+    waits_for_cluster_ = true;
+  } else {
+    log(context, "warning", "the server did not take back the key '" + std::string(name) + "'");
+  }
+  return false;
+}
+
+void Restorer::on_turn(Context* context) {
+  if (!cluster_is_up(context)) return;
+  waits_for_cluster_ = false;
+  if (is_replica()) return;  // its primary has them
+  failed_ = true;
+  write_through_.set_active(false);
+  catalogue_.for_each([&](int, std::string_view name, std::string_view bytes) {
+    const Record record = decode_record(bytes);
+    if (record.type != Record::Type::dump) return;
+    if (restore_dump(context, kReplicated, record, name)) {
+      ++keys_;
+    } else {
+      log(context, "warning",
+          "the slot of the key '" + std::string(name) +
+              "' belongs to another node: the key stays away");
+    }
+  });
+  write_through_.set_active(true);
+  failed_ = false;
+}
+
+void Restorer::give_table(Context* context, RedisModuleString* name, std::uint64_t id,
+                          long long expires) {
+  auto table = tables_.adopt(id);
+  if (table == nullptr) {
+    log(context, "warning", "the pool has lost table " + std::to_string(id));
+    return;
+  }
+  const Key key(context, name, REDISMODULE_READ | REDISMODULE_WRITE);
+  set_table(key.get(), std::move(table));
+  if (expires != Record::kNever) RedisModule_SetAbsExpire(key.get(), expires);
+}
+
+void Restorer::clear_loaded(Context* context) {
+  if (settings_.keeps_native_keys()) {
+    RedisModule_ResetDataset(0, 0);
+    return;
+  }
+  for_each_database(context, [context](int) {
+    const auto stubs = key_names(context, [](RedisModuleKey* key) {
+      const TableValue* value = key != nullptr ? table_value(key) : nullptr;
+      return value != nullptr && value->table == nullptr;
+    });
+    for (const std::string& name : stubs) {
+      const String key_name(name);
+      const Key key(context, key_name.get(), REDISMODULE_READ | REDISMODULE_WRITE);
+      RedisModule_DeleteKey(key.get());
+    }
+  });
+}
+
+void Restorer::adopt_loaded(Context* context) {
+  const bool native = settings_.keeps_native_keys();
+  for_each_database(context, [&](int database) {
+    const auto names = key_names(context, [native](RedisModuleKey* key) {
+      return native || (key != nullptr && table_value(key) != nullptr);
+    });
+    for (const std::string& name : names) write_through_.mark(database, name);
+    write_through_.commit(context);
+  });
+}
+
+}  // namespace perdix::valkey

@@ -1,0 +1,81 @@
+// The start: gives the server the keys that the pool holds.
+//
+// A pool that has been used knows better than any file of the server's. So what an RDB or
+// append-only file brings at a start is only taken if the pool is new: that is how a server gets
+// the module, and how a backup comes back. The keys appear when the server has loaded its file; if
+// it has none, in the first turn of its event loop, before it reads from any client.
+//
+// In a cluster the server executes no RESTORE before the cluster is up. Until then it refuses
+// clients' commands too, so native keys that need one appear at the moment that the cluster is up.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api.h"
+#include "catalogue.h"
+#include "record.h"
+#include "settings.h"
+#include "tables.h"
+#include "write_through.h"
+
+namespace perdix::valkey {
+
+class Restorer {
+ public:
+  Restorer(const Settings& settings, Catalogue& catalogue, Tables& tables, Reaper& reaper,
+           WriteThrough& write_through);
+
+  /// When the module is loaded, before the server knows anything of it. Throws already_exists if
+  /// server and pool both have keys.
+  void check(Context* context);
+
+  /// When all is ready: takes the keys of a server that has been running without the module.
+  void begin(Context* context);
+
+  /// A load begins; a load has ended; the first turn of the event loop.
+  void on_loading();
+  void on_loaded(Context* context);
+  void on_first_turn(Context* context);
+
+  /// A turn of the event loop, while some keys wait for the cluster.
+  void on_turn(Context* context);
+  bool waits_for_cluster() const noexcept { return waits_for_cluster_; }
+
+  /// Whether what is being loaded is older than the pool.
+  bool ignores_loads() const noexcept { return starting_ && pool_knows_; }
+
+  /// Whether the start ended with an exception.
+  bool failed() const noexcept { return failed_; }
+
+  std::uint64_t keys() const noexcept { return keys_; }
+  double seconds() const noexcept { return seconds_; }
+
+ private:
+  void finish(Context* context);
+  void give_keys(Context* context);
+  void give_key(Context* context, int database, std::string_view name, std::string_view bytes);
+  bool give_native(Context* context, const Record& record, std::string_view name);
+  void give_table(Context* context, RedisModuleString* name, std::uint64_t id, long long expires);
+  void clear_loaded(Context* context);
+  void adopt_loaded(Context* context);
+
+  const Settings& settings_;
+  Catalogue& catalogue_;
+  Tables& tables_;
+  Reaper& reaper_;
+  WriteThrough& write_through_;
+  bool server_has_keys_ = false;
+  bool starting_ = true;
+  bool failed_ = false;
+  bool loading_ = false;
+  bool loaded_ = false;
+  bool pool_knows_ = false;
+  bool waits_for_cluster_ = false;
+  std::uint64_t keys_ = 0;
+  double seconds_ = 0;
+};
+
+}  // namespace perdix::valkey

@@ -1,0 +1,47 @@
+// What the operator chooses: arguments of --loadmodule, `perdix.NAME` in the server's configuration
+// file, and CONFIG SET perdix.NAME for those that may change while the server runs.
+//
+//   loadmodule /usr/lib/perdix.so path /mnt/pmem/redis.pool mode keyspace
+//
+// The configuration file wins over the arguments.
+#pragma once
+
+#include "api.h"
+
+#include <cstdint>
+
+#include <perdix/index.h>
+
+namespace perdix::valkey {
+
+enum class Mode : int {
+  tables = 0,    ///< the module's own commands are durable; native keys are the server's business
+  keyspace = 1,  ///< native keys of all types, too
+};
+
+enum class Oversize : int {
+  warn = 0,    ///< a large value is stored, and the log says so
+  refuse = 1,  ///< a command with a larger argument gets an error and is not executed
+};
+
+struct Settings {
+  static constexpr long long kDefaultMaxValue = 64LL << 20;
+
+  std::string path = "perdix.pool";  ///< the pool; relative to the server's directory
+  int durability = static_cast<int>(Durability::automatic);
+  int mode = static_cast<int>(Mode::tables);
+  std::string engine = "sptree";  ///< of tables that are created without ENGINE
+  long long dram_budget = 0;      ///< IndexOptions::dram_budget of tables opened from now on
+  long long max_size = 0;         ///< PoolOptions::max_size
+  long long max_value = kDefaultMaxValue;  ///< bytes of a native value that are no surprise
+  int oversize = static_cast<int>(Oversize::warn);
+
+  bool keeps_native_keys() const { return mode == static_cast<int>(Mode::keyspace); }
+  bool refuses_oversize() const { return oversize == static_cast<int>(Oversize::refuse); }
+};
+
+/// Fills in the settings and makes the server know them. They must stay where they are. Throws
+/// Error for an argument that has no meaning.
+void load_settings(Context* context, Arguments arguments, Settings& settings);
+
+}  // namespace perdix::valkey

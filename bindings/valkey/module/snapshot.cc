@@ -1,0 +1,53 @@
+#include "snapshot.h"
+
+#include "record.h"
+#include "table_type.h"
+
+namespace perdix::valkey {
+namespace {
+
+// Longer strings are plain bytes in all servers. Shorter ones may be encoded as numbers or together
+// with their object, which direct access would undo.
+constexpr std::size_t kPlainText = 128;
+
+long long expiry_of(RedisModuleKey* key) {
+  const mstime_t expires = RedisModule_GetAbsExpire(key);
+  return expires == REDISMODULE_NO_EXPIRE ? Record::kNever : expires;
+}
+
+std::string text_record(Context* context, RedisModuleKey* key, RedisModuleString* name,
+                        long long expires) {
+  if (RedisModule_ValueLength(key) <= kPlainText) {
+    const CallReply reply(RedisModule_Call(context, "GET", "s", name));
+    if (reply.is_string()) return encode({Record::Type::text, expires, reply.bytes()});
+    // A node of a cluster refuses that where it would refuse a client.
+  }
+  std::size_t size = 0;
+  const char* bytes = RedisModule_StringDMA(key, &size, REDISMODULE_READ);
+  return encode({Record::Type::text, expires, {bytes, size}});
+}
+
+std::string dump_record(Context* context, RedisModuleString* name, long long expires) {
+  const CallReply reply(RedisModule_Call(context, "DUMP", "s", name));
+  if (!reply.is_string()) throw Error(Errc::unsupported, "DUMP of a key was refused by the server");
+  return encode({Record::Type::dump, expires, reply.bytes()});
+}
+
+}  // namespace
+
+std::optional<std::string> record_of(Context* context, int database, std::string_view name,
+                                     bool native) {
+  const SelectedDatabase selected(context, database);
+  const String key_name(name);
+  const Key key(context, key_name.get(), REDISMODULE_READ | REDISMODULE_OPEN_KEY_NOTOUCH);
+  if (key.get() == nullptr) return std::nullopt;
+  const long long expires = expiry_of(key.get());
+  if (const TableValue* value = table_value(key.get()); value != nullptr)
+    return value->table ? std::optional(table_record(value->table->id(), expires)) : std::nullopt;
+  if (!native) return std::nullopt;
+  if (key.type() == REDISMODULE_KEYTYPE_STRING)
+    return text_record(context, key.get(), key_name.get(), expires);
+  return dump_record(context, key_name.get(), expires);
+}
+
+}  // namespace perdix::valkey

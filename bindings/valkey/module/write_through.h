@@ -1,0 +1,120 @@
+// Keeps the catalogue as the server's keys are: after each command, script or transaction, and
+// before its reply leaves.
+//
+// What changes a key marks it: the server's keyspace events, and the data type's callbacks. At the
+// end of the unit all marked keys are looked up and their records applied as one atomic change
+// (Catalogue::apply). The end of a unit is
+//
+// 1. a job after the event, on servers that have those (Valkey 8 and 9, Redis 7.2) and let the
+//    module make one, which they don't on a replica and while loading;
+// 2. else the moment before the server waits for its sockets. It has then executed what clients
+//    had sent and has not written replies. All units of that moment become one change.
+//
+// In the mode `tables` only keys whose value is, or was, a table concern the catalogue.
+// Used by the server's main thread only.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "api.h"
+#include "catalogue.h"
+#include "refusal.h"
+#include "settings.h"
+#include "tables.h"
+
+namespace perdix::valkey {
+
+class WriteThrough {
+ public:
+  /// Counts since the start.
+  struct Counters {
+    std::uint64_t commits = 0;   ///< atomic changes of the catalogue
+    std::uint64_t keys = 0;      ///< records that they wrote or erased
+    std::uint64_t bytes = 0;     ///< of the records that they wrote
+    std::uint64_t failures = 0;  ///< changes that the pool did not take, and that are tried again
+    std::uint64_t oversize = 0;  ///< records of values above Settings::max_value
+  };
+
+  WriteThrough(const Settings& settings, Catalogue& catalogue, Tables& tables, Reaper& reaper,
+               Refusal& refusal);
+
+  /// Subscribes to the server's events.
+  void subscribe(Context* context);
+
+  /// From now on marks count. Before, and during a start, they don't.
+  void set_active(bool active) { active_ = active; }
+  bool active() const noexcept { return active_; }
+
+  /// A key of the catalogue, found at the start.
+  void remember(int database, std::string_view name);
+
+  /// A key has changed.
+  void mark(int database, std::string_view name);
+
+  /// An event says that a key has changed: marks it, and sees to it that it is committed.
+  void on_event(Context* context, const char* event, RedisModuleString* name);
+
+  /// Makes all marked keys durable. What the pool does not take stays marked.
+  void commit(Context* context) noexcept;
+
+  /// The content of a database, or of all, goes. Two are exchanged.
+  void flush(int database);
+  void swap(int first, int second);
+
+  /// The job after an event.
+  void run_job(Context* context);
+
+  /// While a file or a full synchronisation is loaded, keys are committed many at once.
+  void set_loading(bool loading) { loading_ = loading; }
+
+  /// Tries again what the server did not show, see refused_. To be called now and then.
+  void mark_refused();
+
+  /// Between these the server writes replies and waits.
+  void before_sleep(Context* context);
+  void after_sleep() { asleep_ = false; }
+
+  const Counters& counters() const noexcept { return counters_; }
+  std::size_t waiting() const noexcept { return marked_.size() + refused_.size(); }
+
+ private:
+  struct Mark {
+    int database;
+    std::string name;
+    bool operator==(const Mark&) const = default;
+    auto operator<=>(const Mark&) const = default;
+  };
+
+  /// Valkey 8.1 shows events in the context of the client itself, and leaves it in the database of
+  /// the last one: after MOVE, in that to which the key was moved.
+  void undo_move(Context* context, std::string_view event, int database);
+  std::vector<KeyChange> collect(Context* context, const std::vector<Mark>& marks);
+  void add_change(Context* context, const Mark& mark, std::vector<KeyChange>& changes);
+  void commit_marks(Context* context, std::vector<Mark>& marks);
+  void apply(const std::vector<KeyChange>& changes);
+
+  const Settings& settings_;
+  Catalogue& catalogue_;
+  Tables& tables_;
+  Reaper& reaper_;
+  Refusal& refusal_;
+  bool active_ = false;
+  bool loading_ = false;
+  bool asleep_ = false;
+  bool job_waits_ = false;
+  int moved_from_ = 0;
+  std::vector<Mark> marked_;
+  // A node of a cluster does not show the value of a key in a slot that it does not own: as a
+  // replica, and while a slot moves to it. A replica gets all from its primary when it comes back,
+  // so it needs these only when it is promoted. Strings are shown always.
+  std::set<Mark> refused_;
+  std::unordered_set<std::string> recorded_;  // keys of the catalogue; in the mode `tables` only
+  Counters counters_;
+};
+
+}  // namespace perdix::valkey

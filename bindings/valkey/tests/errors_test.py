@@ -1,0 +1,193 @@
+"""What goes wrong is an error reply or a line in the log, and never the end of a server."""
+
+import os
+import subprocess
+
+from servers import PATIENCE, ServerTest, redis, unittest, wait_for
+
+KEYSPACE = ["mode", "keyspace"]
+
+
+class ErrorsTest(ServerTest):
+    def refuses_to_start(self, server, text):
+        server.start(wait=False)
+        server.process.wait(PATIENCE)
+        self.assertIn(text, server.log())
+        self.assertGreater(server.process.returncode, 0)  # no signal
+
+    def test_pool_in_use(self):
+        first = self.server("first")
+        second = self.server("second", start=False)
+        second.pool = first.pool
+        self.refuses_to_start(second, str(first.process.pid))
+        self.assertTrue(first.client.ping())
+
+    def test_foreign_file(self):
+        server = self.server(start=False)
+        server.pool.write_bytes(b"no pool" * 10000)
+        self.refuses_to_start(server, "pool")
+        self.assertEqual(server.pool.read_bytes()[:7], b"no pool")
+
+    def test_bad_arguments(self):
+        for arguments, text in (
+            (["durability", "always"], "automatic, process, power"),
+            (["engine", "unheard-of"], "engine"),
+            (["colour", "red"], "no argument"),
+            (["mode"], "pairs"),
+        ):
+            server = self.server("-".join(arguments), arguments, start=False)
+            self.refuses_to_start(server, text)
+
+    def test_damaged_table(self):
+        server = self.server()
+        px = server.client.execute_command
+        for engine in ("sptree", "nbtree", "elimda", "cceh"):
+            px("PX.CREATE", engine, "ENGINE", engine)
+            for i in range(2000):
+                px("PX.PUT", engine, f"f{i}", "v" * 50)
+        server.client.shutdown()
+        server.process.wait()
+        size = os.path.getsize(server.pool)
+        with open(server.pool, "r+b") as pool:  # behind the superblocks and the allocator's start
+            for place in range(1 << 20, size, 1 << 16):
+                pool.seek(place)
+                pool.write(b"\xa5" * 512)
+        server.start(wait=False)
+        try:
+            wait_for(lambda: server.process.poll() is not None or server.client.ping(), "nothing")
+        except (redis.RedisError, OSError, TimeoutError):
+            pass
+        if server.alive():
+            self.try_everything(server)
+        else:
+            self.assertGreater(server.process.returncode, 0, server.log())
+
+    def try_everything(self, server):
+        """Each answer is right, wrong or an error: the bytes are damaged. The server lives."""
+        for engine in ("sptree", "nbtree", "elimda", "cceh"):
+            for command in (
+                ("PX.GET", engine, "f1"), ("PX.PUT", engine, "new", "1"), ("PX.DEL", engine, "f2"),
+                ("PX.LEN", engine), ("PX.INFO", engine), ("PX.RANGE", engine, "-", "+"),
+                ("PX.SCAN", engine, "0", "COUNT", "5000"), ("DUMP", engine), ("UNLINK", engine),
+            ):
+                try:
+                    server.client.execute_command(*command)
+                except redis.ResponseError:
+                    pass
+                self.assertTrue(server.client.ping(), command)
+
+    def test_full_pool_of_tables(self):
+        server = self.server(arguments=["max-size", "32mb"])
+        px = server.client.execute_command
+        written = 0
+        with self.assertRaises(redis.ResponseError) as caught:
+            while True:
+                px("PX.PUT", "t", f"f{written}", "x" * 10000)
+                written += 1
+        self.assertTrue(str(caught.exception).startswith("PXFULL"), caught.exception)
+        self.assertGreater(written, 500)
+        for i in range(written):
+            self.assertEqual(px("PX.GET", "t", f"f{i}"), b"x" * 10000)
+        px("PX.DEL", "t", *[f"f{i}" for i in range(100)])
+        px("PX.PUT", "t", "again", "1")
+        server.restart()
+        self.assertEqual(server.client.execute_command("PX.LEN", "t"), written - 99)
+
+    def test_full_pool_of_native_keys(self):
+        server = self.server(arguments=[*KEYSPACE, "max-size", "64mb"])
+        client = server.client
+        written = 0
+        with self.assertRaises(redis.ResponseError) as caught:
+            while True:
+                client.set(f"k{written}", "x" * 10000)
+                written += 1
+        self.assertIn("PXFULL", str(caught.exception))
+        self.assertEqual(server.info("refuses_writes"), 1)
+        self.assertEqual(client.get("k0"), b"x" * 10000)
+        with self.assertRaises(redis.ResponseError):
+            client.lpush("list", "1")
+        self.assertEqual(server.info("undurable_keys"), 0)
+        digest = server.digest()
+        server.restart()
+        self.assertEqual(server.digest(), digest)
+        for i in range(written // 2):
+            server.client.delete(f"k{i}")
+        wait_for(lambda: server.info("refuses_writes") == 0, "the refusal does not end")
+        server.client.set("again", "1")
+        server.restart()
+        self.assertEqual(server.client.get("again"), b"1")
+
+    def test_oversize(self):
+        server = self.server(arguments=[*KEYSPACE, "max-value", "1mb"])
+        large = "x" * (2 << 20)
+        server.client.set("large", large)
+        self.assertIn("perdix.max-value", server.log())
+        server.client.config_set("perdix.oversize", "refuse")
+
+        def refused():
+            try:
+                server.client.set("larger", large)
+                return False
+            except redis.ResponseError as error:
+                return "PXSIZE" in str(error)
+
+        wait_for(refused, "a large value is not refused")
+        server.client.set("small", "1")
+        server.restart()
+        self.assertEqual(len(server.client.get("large")), len(large))
+
+    def test_no_space_on_the_device(self):
+        """A file system of a few megabytes of its own, where the machine lets us have one."""
+        folder = self.folder / "small"
+        folder.mkdir()
+        mount = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", folder], capture_output=True
+        )
+        if mount.returncode != 0:
+            self.skipTest("no rights to mount")
+        try:
+            server = self.server(start=False)
+            server.pool = folder / "pool"
+            server.start()
+            with self.assertRaises(redis.ResponseError) as caught:
+                for i in range(100000):
+                    server.client.execute_command("PX.PUT", "t", f"f{i}", "x" * 10000)
+            self.assertTrue(str(caught.exception).startswith("PXFULL"), caught.exception)
+            self.assertEqual(len(server.client.execute_command("PX.GET", "t", "f0")), 10000)
+            server.kill()
+        finally:
+            subprocess.run(["umount", "-l", folder], check=False)
+
+    def test_loaded_into_a_running_server(self):
+        server = self.server(module=False, options=["--enable-module-command", "yes"])
+        server.client.set("native", "1")
+        server.module = True
+        module = server.command()[-3:]
+        server.client.execute_command("MODULE", "LOAD", module[0], *module[1:])
+        server.client.execute_command("PX.PUT", "t", "a", "1")
+        with self.assertRaises(redis.ResponseError):
+            server.client.execute_command("MODULE", "UNLOAD", "perdix")
+        server.restart()
+        self.assertEqual(server.client.execute_command("PX.GET", "t", "a"), b"1")
+
+    def test_running_server_refuses_a_used_pool(self):
+        """A load that fails leaves a server that was running as it was, whatever the reason."""
+        first = self.server("first")
+        first.client.execute_command("PX.PUT", "t", "a", "1")
+        server = self.server(module=False, options=["--enable-module-command", "yes"])
+        server.client.set("native", "1")
+        server.pool, server.module = first.pool, True
+        module = server.command()[-3:]
+        for round_number in range(3):
+            with self.assertRaises(redis.ResponseError):
+                server.client.execute_command("MODULE", "LOAD", module[0], *module[1:])
+            self.assertEqual(server.client.get("native"), b"1")
+            if round_number == 0:  # in use at first, then free, and with keys of its own
+                first.kill()
+        self.assertIn("keys", server.log())
+        first.start()
+        self.assertEqual(first.client.execute_command("PX.GET", "t", "a"), b"1")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,273 @@
+"""The mode `keyspace`: unmodified clients, all native types, every acknowledged write."""
+
+import random
+import threading
+import time
+
+from servers import ServerTest, kills, redis, seed, unittest, wait_for
+
+KEYSPACE = ["mode", "keyspace"]
+
+
+class KeyspaceTest(ServerTest):
+    def fill(self, client):
+        """A value of each type, and a change of each that is made in place."""
+        client.set("s1", "hello")
+        client.set("s2", "world", ex=1000)
+        client.set("long", "x" * 1000)
+        client.append("long", "y")
+        client.setrange("long", 3, "zzz")
+        client.incr("n")
+        client.incrbyfloat("f", 1.5)
+        client.hset("h", mapping={"a": 1, "b": 2})
+        client.hincrby("h", "a", 41)
+        client.hdel("h", "b")
+        client.zadd("z", {"one": 1, "two": 2})
+        client.zincrby("z", 5, "one")
+        client.rpush("l", "a", "b", "c", "d")
+        client.lpop("l")
+        client.lset("l", 0, "B")
+        client.sadd("t", "x", "y", "z")
+        client.spop("t")
+        client.sadd("ints", 1, 2, 3)
+        client.xadd("st", {"f": "v"}, id="1-1")
+        client.xgroup_create("st", "g", "0")
+        client.pfadd("hll", "a", "b")
+        client.setbit("bm", 100, 1)
+        client.bitfield("bits").set("u8", 0, 200).execute()
+        client.geoadd("geo", (13.36, 38.11, "Palermo"))
+        client.set("gone", 1)
+        client.delete("gone")
+        client.rename("s1", "renamed")
+        client.copy("h", "copied")
+        client.smove("ints", "other ints", 2)
+        client.lmove("l", "other list")
+        client.sunionstore("union", "ints", "other ints")
+        client.sort("ints", store="sorted", alpha=True)
+        client.expire("z", 5000)
+        client.persist("s2")
+        client.getdel("f")
+        client.mset({"m1": "1", "m2": "2"})
+        client.execute_command("SELECT", 3)
+        client.set("other db", "1")
+        client.execute_command("SELECT", 0)
+        client.move("m1", 5)
+
+    def assert_kept(self, server):
+        digest = server.digest()
+        server.restart()
+        self.assertEqual(server.digest(), digest)
+
+    def test_all_types(self):
+        server = self.server(arguments=KEYSPACE)
+        self.fill(server.client)
+        ttl = server.client.pttl("z")
+        self.assert_kept(server)
+        self.assertEqual(server.client.get("s2"), b"world")
+        self.assertEqual(server.client.ttl("s2"), -1)
+        self.assertTrue(0 < server.client.pttl("z") <= ttl)
+        self.assertEqual(server.client.xinfo_groups("st")[0]["name"], b"g")
+        self.assert_kept(server)
+
+    def test_tables_too(self):
+        server = self.server(arguments=KEYSPACE)
+        server.client.execute_command("PX.PUT", "table", "a", "1")
+        server.client.set("native", "1")
+        self.assert_kept(server)
+        server.client.set("table", "native now")
+        self.assert_kept(server)
+
+    def test_expiry(self):
+        server = self.server(arguments=KEYSPACE)
+        server.client.set("soon", "1", px=1)
+        server.client.set("later", "1", px=200)
+        time.sleep(0.05)
+        server.restart()
+        self.assertIsNone(server.client.get("soon"))
+        wait_for(lambda: server.client.get("later") is None, "a key does not expire")
+        server.restart()
+        self.assertEqual(server.client.keys(), [])
+
+    def test_flush_and_swap(self):
+        server = self.server(arguments=KEYSPACE)
+        self.fill(server.client)
+        server.client.swapdb(0, 3)
+        self.assert_kept(server)
+        server.client.flushdb()
+        server.client.set("after", "1")
+        self.assert_kept(server)
+        server.client.flushall(asynchronous=True)
+        self.assertEqual(server.client.dbsize(), 0)
+        self.assert_kept(server)
+
+    def test_blocked_clients(self):
+        server = self.server(arguments=KEYSPACE)
+        popper = threading.Thread(
+            target=lambda: redis.Redis(port=server.port, protocol=2).blmove("from", "to", 10)
+        )
+        popper.start()
+        wait_for(lambda: server.client.info("clients")["blocked_clients"] == 1, "nobody waits")
+        server.client.rpush("from", "a", "b")
+        popper.join()
+        self.assertEqual(server.client.lrange("to", 0, -1), [b"a"])
+        self.assert_kept(server)
+
+    def test_scripts_and_transactions(self):
+        server = self.server(arguments=KEYSPACE)
+        server.client.eval("for i = 1, 50 do redis.call('SET', 'k' .. i, i) end", 0)
+        with server.client.pipeline() as pipeline:
+            pipeline.set("a", 1)
+            pipeline.lpush("list", 1, 2, 3)
+            pipeline.delete("k1")
+            pipeline.execute()
+        self.assert_kept(server)
+
+    def test_kills_whole_or_not_at_all(self):
+        """Each transaction and script writes one number to all its keys."""
+        random_number = random.Random(seed())
+        server = self.server(arguments=KEYSPACE)
+        keys = [f"k{i}" for i in range(8)]
+        acknowledged = {"transaction": 0, "script": 0, "command": 0}
+        for _ in range(kills(8)):
+            killer = threading.Timer(random_number.uniform(0.02, 0.4), server.process.kill)
+            killer.start()
+            self.write_units(server, keys, acknowledged)
+            server.process.wait()
+            server.start()
+            for unit, least in acknowledged.items():
+                found = {int(v or 0) for v in server.client.mget([f"{unit}:{k}" for k in keys])}
+                self.assertEqual(len(found), 1, f"a {unit} was applied in part")
+                self.assertIn(found.pop(), (least, least + 1), unit)
+                acknowledged[unit] = int(server.client.get(f"{unit}:k0") or 0)
+
+    def write_units(self, server, keys, acknowledged):
+        client = server.client
+        try:
+            while True:
+                number = acknowledged["transaction"] + 1
+                with client.pipeline() as pipeline:
+                    for key in keys:
+                        pipeline.set(f"transaction:{key}", number)
+                    pipeline.execute()
+                acknowledged["transaction"] = number
+                number = acknowledged["script"] + 1
+                client.eval(
+                    "for _, k in ipairs(KEYS) do redis.call('SET', k, ARGV[1]) end",
+                    len(keys), *[f"script:{key}" for key in keys], number,
+                )
+                acknowledged["script"] = number
+                number = acknowledged["command"] + 1
+                client.mset({f"command:{key}": number for key in keys})
+                acknowledged["command"] = number
+        except (redis.RedisError, OSError):
+            return
+
+    def test_kills_under_load(self):
+        """Several clients with pipelines; each key has one writer, which knows what it was told."""
+        number = seed()
+        server = self.server(arguments=KEYSPACE)
+        expected = {}
+        for kill in range(kills(6)):
+            self.load_until_killed(server, number + kill, expected)
+            server.start()
+            for key, (told, asked) in expected.items():
+                value = int(server.client.get(key) or 0)
+                self.assertTrue(told <= value <= asked, (key, told, value, asked))
+                expected[key] = (value, value)
+
+    def load_until_killed(self, server, number, expected):
+        killer = threading.Timer(random.Random(number).uniform(0.1, 0.8), server.process.kill)
+        writers = [
+            threading.Thread(target=self.count_up, args=(server.port, f"w{i}", expected))
+            for i in range(8)
+        ]
+        for thread in (killer, *writers):
+            thread.start()
+        for thread in writers:
+            thread.join()
+        server.process.wait()
+
+    def count_up(self, port, name, expected):
+        """Each key of a writer counts up. What was asked for and not answered may have happened."""
+        client = redis.Redis(port=port, protocol=2)
+        keys = [f"{name}:{i}" for i in range(16)]
+        try:
+            while True:
+                with client.pipeline(transaction=False) as pipeline:
+                    for key in keys:
+                        told, asked = expected.get(key, (0, 0))
+                        expected[key] = (told, asked + 1)
+                        pipeline.incr(key)
+                    for key, value in zip(keys, pipeline.execute()):
+                        expected[key] = (value, expected[key][1])
+        except (redis.RedisError, OSError):
+            return
+
+    def test_replica_keeps_native_keys(self):
+        primary = self.server("primary", arguments=KEYSPACE)
+        self.fill(primary.client)
+        replica = self.server("replica", arguments=KEYSPACE)
+        replica.client.set("stale", "1")
+        replica.follow(primary)
+        for i in range(100):
+            primary.client.incr("counter")
+        primary.client.execute_command("WAIT", 1, 60000)
+        self.assertEqual(replica.digest(), primary.digest())
+        self.assert_kept(replica)
+
+    def test_into_a_new_pool(self):
+        """A server with data gets the module: what its file has is durable from then on."""
+        server = self.server(arguments=KEYSPACE, module=False)
+        self.fill(server.client)
+        server.client.save()
+        server.kill()
+        server.module = True
+        server.start()
+        (server.folder / "dump.rdb").unlink()
+        self.assert_kept(server)
+
+    def test_older_file_beside_the_pool(self):
+        server = self.server(arguments=KEYSPACE)
+        self.fill(server.client)
+        server.client.save()
+        server.client.set("s2", "newer")
+        server.client.delete("h")
+        self.assert_kept(server)
+        self.assertEqual(server.client.get("s2"), b"newer")
+
+    def test_consumer_groups(self):
+        """The server tells of no event when a group's pending entries change."""
+        server = self.server(arguments=KEYSPACE)
+        client = server.client
+        for i in range(1, 7):
+            client.xadd("st", {"f": "v"}, id=f"1-{i}")
+        client.xgroup_create("st", "g", "0")
+        client.xreadgroup("g", "alice", {"st": ">"}, count=4)
+        self.assert_kept_groups(server)
+        client.xack("st", "g", "1-1")
+        self.assert_kept_groups(server)
+        client.xclaim("st", "g", "bob", 0, ["1-2"])
+        self.assert_kept_groups(server)
+        with client.pipeline() as pipeline:
+            pipeline.set("other", 1)
+            pipeline.xack("st", "g", "1-3")
+            pipeline.execute()
+        self.assert_kept_groups(server)
+        client.eval("redis.call('XACK', KEYS[1], 'g', '1-4')", 1, "st")
+        self.assert_kept_groups(server)
+        client.xreadgroup("g", "alice", {"st": ">"}, noack=True)
+        self.assert_kept_groups(server)
+
+    def assert_kept_groups(self, server):
+        def groups():
+            pending = server.client.xpending_range("st", "g", "-", "+", 10)
+            entries = [(entry["message_id"], entry["consumer"]) for entry in pending]
+            return entries, server.client.xinfo_groups("st")[0]["last-delivered-id"]
+
+        before = groups()
+        server.restart()
+        self.assertEqual(groups(), before)
+
+
+if __name__ == "__main__":
+    unittest.main()
