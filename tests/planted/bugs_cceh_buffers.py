@@ -38,7 +38,7 @@ BUGS = [
         CCEH_SEARCH,
         "    std::optional<Word> value = buffered_value(seen, key);  "
         "// first: it costs no line of PM\n",
-        "    std::optional<Word> value;\n",
+        "    std::optional<Word> value = {planted} ? std::nullopt : buffered_value(seen, key);\n",
         CCEH_UNIT,
     ),
     Bug(
@@ -84,7 +84,8 @@ BUGS = [
         "cceh buffers: a segment that is written anew keeps its number",
         CCEH_SMO,
         "  SegmentHead head{SegmentHead::kMagic, 0, 0, {}};\n",
-        "  SegmentHead head{SegmentHead::kMagic, 0, pm::load(head_of(locked.entry).number), {}};\n",
+        "  SegmentHead head{SegmentHead::kMagic, 0, "
+        "{planted} ? pm::load(head_of(locked.entry).number) : 0, {}};\n",
         CCEH_BO,
     ),
     Bug(
