@@ -52,6 +52,7 @@ void replicate_creation(Context* context, RedisModuleString* name, const IndexIn
 void create(Context* context, TableKey& key, RedisModuleString* name, const Wanted& wanted) {
   key.set(module().tables().create(wanted.engine, wanted.key_kind, wanted.value_kind));
   replicate_creation(context, name, key.info());
+  module().write_through().on_event(context, "px.create", name);
   notify(context, "px.create", name);
 }
 
