@@ -35,6 +35,15 @@ class PersistenceTest(ServerTest):
         self.assertEqual(server.digest(), digest)
         self.assertEqual(server.info("pool_was_clean"), 1)
 
+    def test_durability_power(self):
+        server = self.server(arguments=["durability", "power", "mode", "keyspace"])
+        self.fill(server, 30)
+        server.client.rpush("native", "a", "b")
+        digest = server.digest()
+        self.assertEqual(server.info("pool_durability"), "power")
+        server.restart()
+        self.assertEqual(server.digest(), digest)
+
     def test_changes_of_keys(self):
         """RENAME, COPY, MOVE, SWAPDB, PERSIST, DEL and overwriting are as durable as a write."""
         server = self.server()

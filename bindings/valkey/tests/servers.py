@@ -163,12 +163,12 @@ class ServerTest(unittest.TestCase):
         memory = shm if shm.is_dir() else None
         self.folder = Path(tempfile.mkdtemp(prefix="perdix-valkey-", dir=memory))
         self.servers = []
+        self.addCleanup(self.end_servers)  # also where a setUp() fails
 
-    def tearDown(self):
+    def end_servers(self):
         logs = {server: server.log() for server in self.servers}
         crashed = [s for s in logs if "crashed by signal" in logs[s] or "Sanitizer" in logs[s]]
-        outcome = getattr(self._outcome, "errors", None) or []
-        failed = crashed or any(error for _, error in outcome)
+        failed = crashed or not getattr(self._outcome, "success", True)
         for server in self.servers:
             if failed:
                 print(f"--- {server.folder.name}\n{server.log()[-3000:]}", file=sys.stderr)
