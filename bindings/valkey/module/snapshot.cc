@@ -6,9 +6,9 @@
 namespace perdix::valkey {
 namespace {
 
-// Longer strings are plain bytes in all servers. Shorter ones may be encoded as numbers or together
-// with their object, which direct access would undo.
-constexpr std::size_t kPlainText = 128;
+// Shorter strings may be encoded as numbers or together with their object, which direct access
+// would undo at each write. Longer ones are plain bytes, or become so at little cost (Valkey 9).
+constexpr std::size_t kPlainText = 64;
 
 long long expiry_of(RedisModuleKey* key) {
   const mstime_t expires = RedisModule_GetAbsExpire(key);
