@@ -34,12 +34,6 @@ Errc code_of(const std::function<void()>& call) {
   return Errc::unsupported;
 }
 
-std::vector<Offset> blocks_of(const Calloc& calloc) {
-  std::vector<Offset> blocks;
-  calloc.for_each_allocated([&](Offset block, std::uint64_t) { blocks.push_back(block); });
-  return blocks;
-}
-
 std::vector<std::string> problems_of(const Calloc& calloc) {
   CheckReport report;
   calloc.check(report);
@@ -466,19 +460,6 @@ TEST_F(CallocTest, MemoryOfThreadsThatEndedIsUsedAgain) {
 }
 
 // --- Recovery ------------------------------------------------------------------------------------
-
-/// What is left when the process is killed now: all stores, nothing of DRAM.
-std::unique_ptr<TestSpace> kill_copy(const TestSpace& space) {
-  auto copy = std::make_unique<TestSpace>(space.max_size());
-  copy->set_size(space.size());
-  constexpr std::uint64_t kPage = 4096;
-  static constexpr std::array<std::byte, kPage> kZeros{};
-  for (Offset page = 0; page < space.size(); page += kPage) {
-    if (std::memcmp(space.base() + page, kZeros.data(), kPage) == 0) continue;
-    std::memcpy(copy->base() + page, space.base() + page, kPage);
-  }
-  return copy;
-}
 
 TEST_F(CallocTest, ACrashIsResolvedByTheCommitWord) {
   const Offset old = allocate(*calloc_, space_, 64, root(space_));

@@ -5,8 +5,11 @@
 
 #include <perdix/error.h>
 
+#include <array>
 #include <cstring>
+#include <memory>
 #include <new>
+#include <vector>
 
 #include "alloc/calloc.h"
 
@@ -100,6 +103,25 @@ inline void deallocate(Calloc& calloc, Offset block) {
   session.free(block);
   session.log();
   session.finish();
+}
+
+inline std::vector<Offset> blocks_of(const Calloc& calloc) {
+  std::vector<Offset> blocks;
+  calloc.for_each_allocated([&](Offset block, std::uint64_t) { blocks.push_back(block); });
+  return blocks;
+}
+
+/// What is left when the process is killed now: all stores, nothing of DRAM.
+inline std::unique_ptr<TestSpace> kill_copy(const TestSpace& space) {
+  auto copy = std::make_unique<TestSpace>(space.max_size());
+  copy->set_size(space.size());
+  constexpr std::uint64_t kPage = 4096;
+  static constexpr std::array<std::byte, kPage> kZeros{};
+  for (Offset page = 0; page < space.size(); page += kPage) {
+    if (std::memcmp(space.base() + page, kZeros.data(), kPage) == 0) continue;
+    std::memcpy(copy->base() + page, space.base() + page, kPage);
+  }
+  return copy;
 }
 
 }  // namespace perdix::detail::alloc
