@@ -368,6 +368,73 @@ TEST_F(SkipListDamage, ANodeIsMarkedAsErased) {
   EXPECT_THROW(list_->scan(100, [](Number, Number) { return true; }), Error);
 }
 
+/// Calls that read throw an Error or answer something, whatever a node has in it; and they end.
+TEST(SkipListRandomDamage, LeadsToErrorsOnly) {
+  constexpr Number kKeys = 60;
+  util::Random random(9);
+  Strings list;
+  for (Number i = 0; i < kKeys; ++i) list->put(text_of(i), text_of(i));
+  ASSERT_EQ(list->size(), kKeys);  // which is kept
+  unsigned errors = 0;
+  const auto attempt = [&](auto call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::corrupt) << error.what();
+      ++errors;
+    }
+  };
+  const std::vector<Node*> nodes = list.nodes();
+  for (unsigned round = 0; round < 2000; ++round) {
+    Node& node = *nodes[random.below(nodes.size())];
+    std::uint64_t* const words = &node.meta;
+    std::uint64_t& word = words[random.below(3 + height_of(node))];
+    const std::uint64_t former = word;
+    const Node& other = *nodes[random.below(nodes.size())];
+    word = random.one_in(2) ? former ^ std::uint64_t{1} << random.below(64)
+                            : list.core().offset(&other);
+    for (Number i = 0; i < kKeys; i += 7) {
+      attempt([&] { (void)list->get(text_of(i)); });
+      attempt([&] { (void)list->find_floor(text_of(i)); });
+    }
+    attempt([&] { list->scan("", [](std::string_view, std::string_view) { return true; }); });
+    attempt([&] { list->for_each_block([](pm::Offset) {}); });
+    attempt([&] { (void)list->stats(); });
+    (void)list->check();
+    word = former;
+  }
+  EXPECT_GT(errors, 2000u);
+  list.expect_sound_pool();
+}
+
+/// The same of calls that write, as long as the pool is still good for anything.
+TEST(SkipListRandomDamage, OfWhatIsWrittenLeadsToErrorsOnly) {
+  constexpr Number kKeys = 40;
+  util::Random random(10);
+  for (unsigned round = 0; round < 60; ++round) {
+    Numbers list;
+    for (Number i = 0; i < kKeys; ++i) list->put(i, i);
+    const std::vector<Node*> nodes = list.nodes();
+    Node& node = *nodes[random.below(nodes.size())];
+    std::uint64_t& word = link_word(node, static_cast<unsigned>(random.below(height_of(node))));
+    word = random.one_in(2) ? word ^ std::uint64_t{1} << random.below(48)
+                            : list.core().offset(nodes[random.below(nodes.size())]);
+    for (Number i = 0; i < 4 * kKeys; ++i) {
+      try {
+        const Number key = random.below(2 * kKeys);
+        if (random.one_in(2)) {
+          list->put(key, i);
+        } else {
+          list->erase(key);
+        }
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Errc::corrupt) << error.what();
+      }
+    }
+    (void)list->check();
+  }
+}
+
 TEST(SkipListStringDamage, AStringIsNotThere) {
   Strings list;
   for (Number i = 0; i < 20; ++i) list->put(text_of(i), text_of(i));
