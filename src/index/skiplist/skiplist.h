@@ -17,8 +17,8 @@
 // inserts or erases a node holds its latch and those of the nodes before it on all of its levels,
 // from before the commit until all links are durable. Readers take no latch. They go by any links,
 // and in the end wait until the latch of the one node is free that their answer depends on: that of
-// the key, whose version they validate, or, if there is none, the last one before it. A node that is
-// not marked as erased is in the list.
+// the key, whose version they validate, or, if there is none, the last one before it. A node that
+// is not marked as erased is in the list.
 //
 // Durability: an operation's linearization point and its commit are the same 8-byte store,
 // persisted before the latches are released; so no other thread sees an effect that a crash could
