@@ -27,6 +27,8 @@ KINDS = {
         "--engine cceh",
         "--engine cceh --beginning many",
         f"--engine cceh {STRINGS}",
+        "--engine cceh --dram-budget 30000 --technique bo",
+        f"--engine cceh {STRINGS} --dram-budget 30000 --technique b",
     ),
     "elimda": (
         "--engine elimda --domain cpu_cache",
@@ -73,8 +75,13 @@ art: fork
 art: put a node in the place of another
 art: split a prefix
 cceh: a change of the directory is committed
+cceh: a merge ends a chain
 cceh: a segment is about to be split
+cceh: a segment is about to be written anew
+cceh: adopt a chain
+cceh: all chains are adopted
 cceh: an entry is stale
+cceh: take the buffer of another segment
 elimda: a D-bucket grows
 elimda: a bucket becomes warm
 elimda: a bucket is replaced
@@ -206,6 +213,7 @@ nbtree: complete a join on the way to the left neighbour
 nbtree: the death of an entry that lost may not be durable
 nbtree: the left neighbour has gone
 sptree: a stale chain at the left comes first
+buffers: end a stale chain
 buffers: give back a buffer
 sptree: no room for a tombstone
 buffers: no space to keep the log short
