@@ -45,7 +45,8 @@ BUGS = [
         "cceh buffers: pairs are shown without those of buffers",
         CCEH_SEARCH,
         "if (all || hash_of_word(words.key).bits >= from.bits) pairs.push_back(words);\n  }\n}",
-        "if (all && {planted}) continue;\n  }\n}",
+        "if (!{planted} && (all || hash_of_word(words.key).bits >= from.bits)) "
+        "pairs.push_back(words);\n  }\n}",
         CCEH_UNIT,
     ),
     # --- Merging ---
