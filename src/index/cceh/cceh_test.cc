@@ -130,6 +130,22 @@ TYPED_TEST(CcehTest, DoesAsAMapDoesWithBuffers) {
 
 constexpr std::array kTechniques = {Technique::none, Technique::b, Technique::bo};
 
+// All pairs of the segments are gone, and too little was written since the log was last shortened
+// for buffers to be merged now.
+TEST(CcehBuffers, ASegmentWhoseBufferHasPairsIsNotJoined) {
+  TestMap<Number, Number> map(kSmall,
+                              {.dram_budget = IndexOptions::kUnlimited, .technique = Technique::b});
+  constexpr Number kOld = 200, kNew = 1000, kEnd = 1030;
+  for (Number key = 1; key <= kOld; ++key) map->put(key, key);
+  map.core().reclaim_space();
+  for (Number key = 1; key <= kOld; ++key) ASSERT_TRUE(map->erase(key));
+  for (Number key = kNew; key < kEnd; ++key) map->put(key, key);
+  map.core().reclaim_space();
+  for (Number key = kNew; key < kEnd; ++key) EXPECT_EQ(map->get(key), std::optional(key));
+  EXPECT_EQ(map->size(), kEnd - kNew);
+  map.expect_sound_pool();
+}
+
 TYPED_TEST(CcehTest, FreesAllWhenItIsDropped) {
   using K = typename TypeParam::Key;
   using V = typename TypeParam::Value;
