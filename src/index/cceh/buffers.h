@@ -45,8 +45,7 @@ struct WordTable<K>::Upkeep {
   std::int64_t pairs() const { return table.pairs_.change(); }
 };
 
-// --- Lookups: what they find counts under the latch, or if its version is validated
-// ---------------
+// --- Lookups: they count under the latch, or if its version is validated ---
 
 template <class K>
 auto WordTable<K>::buffer_of(const Seen& seen) const -> Buffer* {
@@ -68,8 +67,7 @@ std::optional<Word> WordTable<K>::buffered_value(const Seen& seen, Key key) cons
   return i < 0 ? std::nullopt : std::optional(buffer->value(static_cast<unsigned>(i)));
 }
 
-// --- Changes of the buffer of a locked segment
-// ----------------------------------------------------
+// --- Changes of the buffer of a locked segment ---
 
 /// A change of a key that the buffer has; nothing if the buffer had to be merged first.
 template <class K>
@@ -227,8 +225,7 @@ auto WordTable<K>::see_home(const Home& home) const -> Seen {
   return locate(KeyHash{home.note.load(std::memory_order_relaxed)});
 }
 
-// --- Merging
-// ---------------------------------------------------------------------------------------
+// --- Merging ---
 
 /// Into the free slots of a locked segment. False, and nothing has changed, if a pair has none.
 template <class K>
@@ -311,8 +308,7 @@ void WordTable<K>::write_anew(const Locked& locked, Buffer& buffer, bool in_halv
   buffers_->take(buffer);
 }
 
-// --- Upkeep
-// ----------------------------------------------------------------------------------------
+// --- Upkeep ---
 
 /// Merges a buffer, if it still is one's. Without `may_split` only where that takes no space.
 template <class K>
@@ -334,8 +330,7 @@ void WordTable<K>::clean(Buffer& buffer, bool may_split) const {
   }
 }
 
-// --- After a restart
-// -------------------------------------------------------------------------------
+// --- After a restart ---
 
 /// Adopts the chain of a segment that was seen, if it has one that no thread has adopted. Returns
 /// whether the segment is as it was seen.
@@ -440,12 +435,23 @@ void WordTable<K>::require_resumed() const {
   resumption_.wait_for_end();
 }
 
+/// Gives a table the log that buffers need. If there is no space for it the table is opened all the
+/// same, without buffers: or nothing could be erased from a pool that it has filled.
+template <class K>
+void WordTable<K>::give_log() {
+  try {
+    retry_when_full(pool_, [&] { make_log(pool_, root_); });
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+  }
+}
+
 /// Opens the write buffers of a table that has a log, or is to have one.
 template <class K>
 void WordTable<K>::open_buffers(const IndexOptions& options) {
   technique_ = options.technique;
   const std::uint64_t budget = technique_ == Technique::none ? 0 : options.dram_budget;
-  if (budget != 0 && pm::load(root_.log) == pm::kNull) make_log(pool_, root_);
+  if (budget != 0 && pm::load(root_.log) == pm::kNull) give_log();
   if (pm::load(root_.log) == pm::kNull) return;
   numbers_.emplace(pm(), root_.numbers);
   buffers_ = std::make_unique<Buffers>(arena_, wal::Log::Limits{0}, latches_);

@@ -274,6 +274,7 @@ class WordTable : public pool::OpenIndex {
   void resume_some(unsigned chains) const;
   void resume(const std::stop_token& stop) const;
   void require_resumed() const;
+  void give_log();
   void open_buffers(const IndexOptions& options);
 
   // check.h

@@ -146,6 +146,31 @@ TEST(CcehBuffers, ASegmentWhoseBufferHasPairsIsNotJoined) {
   map.expect_sound_pool();
 }
 
+// It has no log yet, and there is no space for one.
+TEST(CcehBuffers, AFullPoolIsOpenedWithoutThem) {
+  TestMap<Number, Number> map(kSmall);
+  map->put(1, 1);
+  pool::IndexHandle other = map.core().open_index("other", "fastfair", Kind::u64, Kind::u64);
+  const auto take = [&](std::uint64_t bytes) {
+    alloc::Session session = map.core().allocator().session();
+    const pm::Offset block = session.reserve(bytes);
+    *map.core().at<std::uint64_t>(block) = other.root();
+    session.commit(pm::set_word(other.root(), block));
+  };
+  for (std::uint64_t bytes = std::uint64_t{1} << 20; bytes >= 64; bytes /= 2) {
+    try {
+      for (;;) take(bytes);
+    } catch (const Error& error) {
+      ASSERT_EQ(error.code(), Errc::out_of_space);
+    }
+  }
+  map.set_options({.dram_budget = IndexOptions::kUnlimited, .technique = Technique::b});
+  ASSERT_NO_THROW(map.reopen_index());
+  EXPECT_EQ(map.root().log, pm::kNull);
+  EXPECT_EQ(map->get(1), std::optional<Number>(1));
+  EXPECT_TRUE(map->erase(1));
+}
+
 TYPED_TEST(CcehTest, FreesAllWhenItIsDropped) {
   using K = typename TypeParam::Key;
   using V = typename TypeParam::Value;
