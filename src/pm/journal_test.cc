@@ -225,7 +225,7 @@ void crash_once(std::uint64_t seed) {
 }
 
 TEST(Journal, KeepsWhatWasDurableAndTheOrderOfCommits) {
-  for (std::uint64_t seed = 1; seed <= 600 && !testing::Test::HasFailure(); ++seed)
+  for (std::uint64_t seed = 1; seed <= 200 && !testing::Test::HasFailure(); ++seed)
     crash_once(seed);
 }
 
