@@ -10,6 +10,7 @@ from bug import (
     CCEH_SMO,
     CCEH_STRESS,
     CCEH_UNIT,
+    HOME_BUFFERS,
     OWNER_NUMBERS,
     Bug,
     schedules,
@@ -19,20 +20,6 @@ BUFFERED_SCHEDULES = (schedules("--engine cceh --dram-budget 30000 --technique b
 
 BUGS = [
     # --- Changes ---
-    Bug(
-        "cceh buffers: an erase leaves no record",
-        CCEH_BUFFERS,
-        "    log().append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);\n",
-        "",
-        CCEH_B,
-    ),
-    Bug(
-        "cceh buffers: an update is of the buffer only",
-        CCEH_BUFFERS,
-        "    log().append(buffer, wal::Type::put, buffer.key(i), value.word());\n",
-        "",
-        CCEH_B,
-    ),
     Bug(
         "cceh buffers: a lookup does not look into the buffer",
         CCEH_SEARCH,
@@ -143,9 +130,10 @@ BUGS = [
     ),
     Bug(
         "cceh buffers: a record names a number that the segment may lose",
-        CCEH_BUFFERS,
-        "      if (drawn != 0) pm().publish(owner, drawn);  // before a record has it\n",
-        "      if (drawn != 0) pm().store(owner, drawn);\n",
+        HOME_BUFFERS,
+        "        if (drawn != 0) numbers_->pm().publish(owner, drawn);  "
+        "// before a record has it\n",
+        "        if (drawn != 0) numbers_->pm().store(owner, drawn);\n",
         CCEH_B,
     ),
     Bug(

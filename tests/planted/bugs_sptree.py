@@ -8,7 +8,7 @@ from bug import (
     LEAF_ORDERS,
     LEAF_STORE,
     NODE_BUFFERS,
-    NODE_BUFFERS_H,
+    PAIR_RECORDS,
     REPLAY,
     SPTREE,
     SPTREE_RECOVERY,
@@ -381,24 +381,24 @@ BUGS = [
     ),
     Bug(
         "a buffered pair is erased in DRAM only",
-        NODE_BUFFERS,
-        "    log()->append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);\n",
+        PAIR_RECORDS,
+        "    log.append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);\n",
         "",
         BUFFERS,
     ),
     Bug(
         "a buffered value is replaced in DRAM only",
-        NODE_BUFFERS_H,
-        "    log()->append(buffer, wal::Type::put, buffer.key(i), value.word());\n",
+        PAIR_RECORDS,
+        "    log.append(buffer, wal::Type::put, buffer.key(i), value.word());\n",
         "",
         BUFFERS,
     ),
     Bug(
         "a buffered string that is replaced leaks",
-        NODE_BUFFERS_H,
-        "    values.free(session, old_word);\n"
-        "    log()->append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
-        "    log()->append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
+        PAIR_RECORDS,
+        "    values_.free(session, old_word);\n"
+        "    log.append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
+        "    log.append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
         BUFFERED_STRINGS,
     ),
     Bug(

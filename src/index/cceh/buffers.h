@@ -80,26 +80,8 @@ std::optional<bool> WordTable<K>::write_buffered(const Locked& locked, Buffer& b
     merge(locked, buffer);
     return std::nullopt;
   }
-  replace_buffered(buffer, i, value);
+  records_.replace(log(), buffer, i, value);
   return true;
-}
-
-/// The new record takes the place of the pair's former one: after a restart the newest counts.
-template <class K>
-void WordTable<K>::replace_buffered(Buffer& buffer, unsigned i, NewValue value) {
-  if (codec_.is_inline()) {
-    log().append(buffer, wal::Type::put, buffer.key(i), value.word());
-    buffer.set_value(i, value.word());
-  } else {
-    alloc::Session session = pool_.allocator().session();
-    const Word old_word = buffer.value(i);
-    const Word new_word = codec_.write(session, value);
-    if (new_word == old_word) return;  // both empty: nothing to change
-    codec_.free(session, old_word);
-    log().append(buffer, wal::Type::put, buffer.key(i), new_word, session);
-    buffer.set_value(i, new_word);
-  }
-  ++buffer.records;
 }
 
 /// Adds a new key to the buffer of its segment.
@@ -116,7 +98,8 @@ auto WordTable<K>::add_buffered(const Locked& locked, Key key, NewValue value) -
   }
   if (!buffers_->admitted()) return Buffered::refused;
   if (buffer->empty_chain()) begin_chain(locked, *buffer);
-  push(*buffer, key, value);
+  records_.add(log(), *buffer, key, value, Keys::hash16(key));
+  pairs_.add();
   return Buffered::added;
 }
 
@@ -134,38 +117,10 @@ void WordTable<K>::begin_chain(const Locked& locked, Buffer& buffer) {
   ++buffer.records;
 }
 
-template <class K>
-void WordTable<K>::push(Buffer& buffer, Key key, NewValue value) {
-  const Hash16 tag = Keys::hash16(key);
-  if (all_inline()) {
-    if constexpr (Keys::kInline) {
-      log().append(buffer, wal::Type::put, key, value.word());
-      buffer.push(key, value.word(), tag);
-    }
-  } else {
-    alloc::Session session = pool_.allocator().session();
-    const Word key_word = keys_.write(session, key, tag);
-    const Word value_word = codec_.write(session, value);
-    log().append(buffer, wal::Type::put, key_word, value_word, session);
-    buffer.push(key_word, value_word, tag);
-  }
-  ++buffer.records;
-  pairs_.add();
-}
-
 /// Needs no room that may not be there: B3.
 template <class K>
 void WordTable<K>::remove_buffered(Buffer& buffer, unsigned i) {
-  if (all_inline()) {
-    log().append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);
-  } else {
-    alloc::Session session = pool_.allocator().session();
-    Keys::free(session, buffer.key(i));
-    codec_.free(session, buffer.value(i));
-    log().append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0, session);
-  }
-  buffer.remove(i);
-  ++buffer.records;
+  records_.remove(log(), buffer, i);
   pairs_.remove();
 }
 
@@ -177,22 +132,8 @@ auto WordTable<K>::give_buffer(const Locked& locked) -> Buffer* {
   auto number = buffers_->acquire(0);
   if (number == 0 && locked.version / 2 % kAskOneIn == 0) number = take_cold(locked);
   if (number == 0) return nullptr;
-  std::uint64_t& owner = head_of(locked.entry).number;
-  try {
-    if (pm::load(owner) == 0) {
-      const wal::Owner drawn = numbers_->draw();
-      if (drawn != 0) pm().publish(owner, drawn);  // before a record has it
-    }
-    if (pm::load(owner) != 0) {
-      Buffer& buffer = buffers_->give(locked.entry.offset, locked.range.first().bits, number);
-      buffer.assign(pm::load(owner));
-      return &buffer;
-    }
-  } catch (const std::bad_alloc&) {
-    // The segment takes the change.
-  }
-  buffers_->release(number);
-  return nullptr;
+  return buffers_->give_owned(locked.entry.offset, locked.range.first().bits, number,
+                              head_of(locked.entry).number);
 }
 
 /// The buffer of a segment that is not written to any more, merged and taken from it; 0 if there is
@@ -261,8 +202,7 @@ void WordTable<K>::fill(Pair* slots, std::span<const Pair> pairs,
 template <class K>
 void WordTable<K>::end_chain(Buffer& buffer) const {
   pm::on_step("cceh: a merge ends a chain");
-  log().end(buffer);
-  buffer.clear();
+  records_.end(log(), buffer);
 }
 
 /// Moves what the buffer of a locked segment holds into the segment, or into what takes its place.
@@ -355,31 +295,19 @@ void WordTable<K>::adopt(const Locked& locked, wal::Owner owner, wal::Position h
   const LoggedChanges logged = read_chain(log(), owner, head);
   if (logged.pairs.size() > buffered_pairs(shape_))
     pool::throw_corrupt(pool_, "the log of a segment", locked.entry.offset);
-  const auto number = buffers_->acquire_beyond_budget(0);
-  std::optional<wal::Log::Adoption> adoption;
-  Buffer* buffer = nullptr;
-  try {
-    adoption = log().prepare_adoption(owner, head, static_cast<std::uint16_t>(logged.pairs.size()));
-    buffers_->note_resumed(owner);
-    buffer = &buffers_->give(locked.entry.offset, locked.range.first().bits, number);
-  } catch (...) {
-    if (adoption) log().cancel_adoption(*adoption);
-    buffers_->forget_resumed(owner);
-    buffers_->release(number);
-    throw;
-  }
   pm::on_step("cceh: adopt a chain");
-  log().adopt(*buffer, *adoption);
+  Buffer& buffer = buffers_->adopt(locked.entry.offset, locked.range.first().bits, owner, head,
+                                   static_cast<std::uint16_t>(logged.pairs.size()));
   bool interrupted = logged.pairs.empty();
   for (const auto& [key, value] : logged.pairs) {
     if (has_word(locked, key)) {
       interrupted = true;
     } else {
-      buffer->push(key, value, Keys::hash16_of_word(key));
+      buffer.push(key, value, Keys::hash16_of_word(key));
     }
   }
-  buffer->records = static_cast<typename Buffer::Count>(logged.records);
-  if (interrupted && !merge_in_place(locked, *buffer))
+  buffer.records = static_cast<typename Buffer::Count>(logged.records);
+  if (interrupted && !merge_in_place(locked, buffer))
     pool::throw_corrupt(pool_, "the log of a segment", locked.entry.offset);
 }
 
@@ -405,18 +333,13 @@ void WordTable<K>::resume_chain(wal::Owner owner, wal::Position head) const {
 /// Sees to so many chains; when there is none left, the log may forget what was before the restart.
 template <class K>
 void WordTable<K>::resume_some(unsigned chains) const {
-  const std::lock_guard lock(resuming_);
-  for (; chains > 0 && log().resuming(); --chains) {
-    const epoch::Guard guard;
-    if (const auto chain = buffers_->next_survivor()) {
-      resume_chain(chain->first, chain->second);
-      buffers_->drop_survivor();
-    } else {
-      pm::on_step("cceh: all chains are adopted");
-      log().resumed();
-      resumption_.set_done();
-    }
-  }
+  buffers_->resume_some(
+      chains, [&](wal::Owner owner, wal::Position head) { resume_chain(owner, head); },
+      [&] {
+        pm::on_step("cceh: all chains are adopted");
+        log().resumed();
+        resumption_.set_done();
+      });
 }
 
 /// Sees to all chains, unless it is told to stop.
@@ -453,9 +376,9 @@ void WordTable<K>::open_buffers(const IndexOptions& options) {
   const std::uint64_t budget = technique_ == Technique::none ? 0 : options.dram_budget;
   if (budget != 0 && pm::load(root_.log) == pm::kNull) give_log();
   if (pm::load(root_.log) == pm::kNull) return;
-  numbers_.emplace(pm(), root_.numbers);
   buffers_ = std::make_unique<Buffers>(arena_, wal::Log::Limits{0}, latches_);
-  retry_when_full(pool_, [&] { buffers_->open(pool_, pm::load(root_.log), budget); });
+  retry_when_full(pool_,
+                  [&] { buffers_->open(pool_, pm::load(root_.log), budget, root_.numbers); });
   if (!log().resuming()) return resumption_.set_done();
   if (options.resume_in_background)
     resumption_.start_thread([this](const std::stop_token& stop) { resume(stop); });

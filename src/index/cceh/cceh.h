@@ -44,8 +44,8 @@
 #include "index/cceh/shape.h"
 #include "index/common/home_buffers.h"
 #include "index/common/latches.h"
-#include "index/common/owner_numbers.h"
 #include "index/common/pair_count.h"
+#include "index/common/pair_records.h"
 #include "index/common/resumption.h"
 #include "index/common/typed_tree.h"
 #include "index/common/word.h"
@@ -251,11 +251,9 @@ class WordTable : public pool::OpenIndex {
   std::optional<Word> buffered_value(const Seen& seen, Key key) const;
   std::optional<bool> write_buffered(const Locked& locked, Buffer& buffer, unsigned i,
                                      NewValue value, Mode mode, const NewValue* expected);
-  void replace_buffered(Buffer& buffer, unsigned i, NewValue value);
   Buffered add_buffered(const Locked& locked, Key key, NewValue value);
   bool is_full(const Buffer& buffer) const;
   void begin_chain(const Locked& locked, Buffer& buffer);
-  void push(Buffer& buffer, Key key, NewValue value);
   void remove_buffered(Buffer& buffer, unsigned i);
   Buffer* give_buffer(const Locked& locked);
   Buffers::Number take_cold(const Locked& locked);
@@ -302,9 +300,8 @@ class WordTable : public pool::OpenIndex {
 
   Technique technique_ = Technique::none;
   util::Arena arena_;
-  std::optional<OwnerNumbers> numbers_;
   std::unique_ptr<Buffers> buffers_;  // null if the index never had any
-  mutable std::mutex resuming_;       // of resume_some()
+  const PairRecords<K> records_;
 
   PairCount pairs_;
 

@@ -4,10 +4,12 @@
 //   Home        of a buffer in use: the place of its leaf, and what leads the engine there
 //   of(place)   the buffer of a leaf
 //   give, take  between a buffer and a leaf
+//   adopt       a chain of before a restart goes on in a buffer
 //
-// Homes are in lists, one for each latch of the engine (latches.h). A list is changed by the holder
-// of its latch. A reader without it validates the version of the latch afterwards; homes are used
-// again and never freed, so what it meets on its way is a home.
+// Homes are in lists, about one for each buffer and at least one for each latch of the engine
+// (latches.h). All places of a list share a latch, and the list is changed by its holder. A reader
+// without it validates the version of the latch afterwards; homes are used again and never freed,
+// so what it meets on its way is a home.
 //
 // A chain begins with a note of what leads to the leaf (`kNote`), and its owner is a number that
 // the leaf has in PM (owner_numbers.h). A leaf that was written anew elsewhere has another number.
@@ -16,16 +18,22 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <type_traits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "epoch/guard.h"
 #include "index/common/latches.h"
+#include "index/common/owner_numbers.h"
 #include "index/common/write_buffers.h"
 #include "pm/offset.h"
 
@@ -80,11 +88,13 @@ class HomeBuffers : public WriteBuffers<Shape> {
   using Number = typename Base::Number;
 
   HomeBuffers(util::Arena& arena, const wal::Log::Limits& limits, const Latches& latches)
-      : Base(arena, limits), latches_(latches), lists_(latches.count()) {}
+      : Base(arena, limits), latches_(latches) {}
 
-  /// As open_log().
-  void open(pool::PoolCore& pool, pm::Offset offset, std::uint64_t budget) {
+  /// As open_log(). `numbers`: the word in PM of the numbers of leaves (owner_numbers.h).
+  void open(pool::PoolCore& pool, pm::Offset offset, std::uint64_t budget, std::uint64_t& numbers) {
+    numbers_.emplace(pool.pm(), numbers);
     Base::open_log(pool, offset, budget);
+    make_lists();
     this->log()->add(closing_);
   }
 
@@ -111,6 +121,29 @@ class HomeBuffers : public WriteBuffers<Shape> {
     list(place).store(&home, std::memory_order_release);
     return this->at(number);
   }
+
+  /// The same for a leaf that keeps its number in `owner`, and has none if that is 0. Null, and the
+  /// buffer is given back, if there is no memory or no number.
+  Buffer* give_owned(pm::Offset place, std::uint64_t note, Number number, std::uint64_t& owner) {
+    try {
+      if (pm::load(owner) == 0) {
+        const wal::Owner drawn = numbers_->draw();
+        if (drawn != 0) numbers_->pm().publish(owner, drawn);  // before a record has it
+      }
+      if (pm::load(owner) != 0) {
+        Buffer& buffer = give(place, note, number);
+        buffer.assign(pm::load(owner));
+        return &buffer;
+      }
+    } catch (const std::bad_alloc&) {
+      // The leaf takes the change.
+    }
+    this->release(number);
+    return nullptr;
+  }
+
+  /// A number for a leaf that is not in the index yet; 0 if there is none left.
+  wal::Owner draw_number() { return numbers_->draw(); }
 
   /// Takes the buffer, whose chain is closed, from its leaf, whose latch is held.
   void take(Buffer& buffer) {
@@ -141,6 +174,27 @@ class HomeBuffers : public WriteBuffers<Shape> {
     resumed_.erase(owner);
   }
 
+  /// Gives the leaf at a place, whose latch is held, a buffer with its chain of before the restart,
+  /// beyond the budget if need be; what the chain says is for the caller to add. `sure` as
+  /// prepare_adoption() has it. Throws bad_alloc and corrupt, and then nothing has happened.
+  Buffer& adopt(pm::Offset place, std::uint64_t note, wal::Owner owner, wal::Position head,
+                std::uint16_t sure) {
+    const Number number = this->acquire_beyond_budget(0);
+    std::optional<wal::Log::Adoption> adoption;
+    try {
+      adoption = this->log()->prepare_adoption(owner, head, sure);
+      note_resumed(owner);
+      Buffer& buffer = give(place, note, number);
+      this->log()->adopt(buffer, *adoption);
+      return buffer;
+    } catch (...) {
+      if (adoption) this->log()->cancel_adoption(*adoption);
+      forget_resumed(owner);
+      this->release(number);
+      throw;
+    }
+  }
+
   /// Ends a chain of which all was carried out.
   void end_stale(wal::Owner owner, wal::Position head) {
     const std::lock_guard lock(resuming_);
@@ -150,8 +204,41 @@ class HomeBuffers : public WriteBuffers<Shape> {
     this->log()->end(closing_);
   }
 
-  /// A chain of before the restart, until drop_survivor() is called. Of one thread at a time, in a
-  /// Guard.
+  /// Calls resume_chain(owner, head) for so many chains of before the restart, under a Guard;
+  /// last() when none is left. One thread at a time; the others wait.
+  template <class ResumeChain, class Last>
+  void resume_some(unsigned chains, ResumeChain resume_chain, Last last) {
+    const std::lock_guard lock(resuming_some_);
+    for (; chains > 0 && this->log()->resuming(); --chains) {
+      const epoch::Guard guard;
+      if (const auto chain = next_survivor()) {
+        resume_chain(chain->first, chain->second);
+        survivors_->pop_back();
+      } else {
+        last();
+      }
+    }
+  }
+
+ private:
+  using List = std::atomic<Home*>;
+
+  struct Free {
+    void operator()(List* lists) const { std::free(lists); }
+  };
+  static_assert(std::is_trivially_destructible_v<List>);
+
+  List& list(pm::Offset place) const { return lists_[Latches::index_of(place, list_bits_)]; }
+
+  /// Zeroed memory, which is lists that are empty: what no leaf needs is never touched. Throws
+  /// bad_alloc.
+  void make_lists() {
+    const auto bits = static_cast<unsigned>(std::bit_width(this->budget()));
+    list_bits_ = std::max(bits, latches_.bits());
+    lists_.reset(static_cast<List*>(std::calloc(std::size_t{1} << list_bits_, sizeof(List))));
+    if (lists_ == nullptr) throw std::bad_alloc();
+  }
+
   std::optional<std::pair<wal::Owner, wal::Position>> next_survivor() {
     if (!survivors_) {
       survivors_.emplace();
@@ -160,12 +247,6 @@ class HomeBuffers : public WriteBuffers<Shape> {
     }
     return survivors_->empty() ? std::nullopt : std::optional(survivors_->back());
   }
-  void drop_survivor() { survivors_->pop_back(); }
-
- private:
-  using List = std::atomic<Home*>;
-
-  List& list(pm::Offset place) const { return lists_[latches_.index_of(place)]; }
 
   Home& new_home() {
     const std::lock_guard lock(homes_lock_);
@@ -179,14 +260,19 @@ class HomeBuffers : public WriteBuffers<Shape> {
   }
 
   const Latches& latches_;
-  mutable std::vector<List> lists_;
+  unsigned list_bits_ = 0;
+  std::unique_ptr<List[], Free> lists_;
   std::mutex homes_lock_;
   std::deque<Home> homes_;
   std::vector<Home*> unused_;
 
+  std::optional<OwnerNumbers> numbers_;
+
   mutable std::mutex resuming_;  // guards the two that follow
   std::unordered_set<wal::Owner> resumed_;
   wal::Chain closing_;
+
+  std::mutex resuming_some_;  // guards what follows
   std::optional<std::vector<std::pair<wal::Owner, wal::Position>>> survivors_;
 };
 

@@ -34,12 +34,17 @@ class Latches {
   Latch& of(pm::Offset node) const { return latches_[index_of(node)].latch; }
 
   /// The number of a node's latch, below count().
-  std::size_t index_of(pm::Offset node) const {
+  std::size_t index_of(pm::Offset node) const { return index_of(node, bits()); }
+
+  /// The same with 2^bits numbers. With more bits than the latches have, nodes of one number share
+  /// a latch.
+  static std::size_t index_of(pm::Offset node, unsigned bits) {
     // Nodes are a multiple of their size apart, so all bits must take part: Fibonacci hashing.
-    return node * 0x9e3779b97f4a7c15 >> shift_;
+    return node * 0x9e3779b97f4a7c15 >> (64 - bits);
   }
 
-  std::size_t count() const { return std::size_t{1} << (64 - shift_); }
+  unsigned bits() const { return 64 - shift_; }
+  std::size_t count() const { return std::size_t{1} << bits(); }
   std::size_t bytes() const { return sizeof(Line) * count(); }
 
  private:

@@ -22,6 +22,8 @@ class OwnerNumbers {
   OwnerNumbers(const pm::Persister& pm, std::uint64_t& word)
       : pm_(pm), word_(word), last_(pm::load(word)), drawn_ahead_(last_) {}
 
+  const pm::Persister& pm() const { return pm_; }
+
   /// A number that none has; 0 when there is none left. Cost: now and then a line and a fence.
   wal::Owner draw() {
     const std::lock_guard lock(lock_);

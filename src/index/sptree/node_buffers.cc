@@ -6,18 +6,10 @@ namespace perdix::detail::index::sptree {
 
 template <class K>
 void NodeBuffers<K>::remove(Buffer& buffer, unsigned i) {
-  if (leaves_.all_inline()) {
-    log()->append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);
-  } else {
-    const std::int64_t bytes = leaves_.bytes_of(buffer.key(i), buffer.value(i));
-    alloc::Session session = pool_.allocator().session();
-    Keys::free(session, buffer.key(i));
-    leaves_.values().free(session, buffer.value(i));
-    log()->append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0, session);
-    leaves_.count_bytes(-bytes);
-  }
-  buffer.remove(i);
-  ++buffer.records;
+  if (leaves_.all_inline()) return records_.remove(*log(), buffer, i);
+  const std::int64_t bytes = leaves_.bytes_of(buffer.key(i), buffer.value(i));
+  records_.remove(*log(), buffer, i);
+  leaves_.count_bytes(-bytes);
 }
 
 template <class K>
@@ -70,8 +62,7 @@ bool NodeBuffers<K>::merge(Node& node, std::optional<Pair> another) {
   // Before the END, whose lock waits for what has been published.
   for (unsigned i = 0; i < count; ++i) node.add(placed.slots[i], placed.hashes[i]);
   pm::on_step("sptree: a merge ends a chain");
-  log()->end(*buffer);  // has room, so nothing throws behind the commit
-  buffer->clear();
+  records_.end(*log(), *buffer);  // has room, so nothing throws behind the commit
   return true;
 }
 

@@ -22,6 +22,7 @@
 #include <optional>
 
 #include "alloc/session.h"
+#include "index/common/pair_records.h"
 #include "index/common/write_buffers.h"
 #include "index/sptree/buffer_shape.h"
 #include "index/sptree/leaf_store.h"
@@ -58,7 +59,11 @@ class NodeBuffers : public WriteBuffers<BufferShape<Mnode<K>>> {
 
   NodeBuffers(pool::PoolCore& pool, util::Arena& arena, const wal::Log::Limits& limits,
               LeafStore<K>& leaves, const MiddleNodes<K>& nodes)
-      : Base(arena, limits), pool_(pool), leaves_(leaves), nodes_(nodes) {}
+      : Base(arena, limits),
+        pool_(pool),
+        leaves_(leaves),
+        nodes_(nodes),
+        records_(pool, leaves.keys(), leaves.values()) {}
 
   wal::Owner owner_of(const Node& node) const {
     return sptree::owner_of(pool_.offset(node.leaf()));
@@ -143,6 +148,7 @@ class NodeBuffers : public WriteBuffers<BufferShape<Mnode<K>>> {
   pool::PoolCore& pool_;
   LeafStore<K>& leaves_;
   const MiddleNodes<K>& nodes_;
+  const PairRecords<K> records_;
 };
 
 template <class K>
@@ -210,40 +216,19 @@ template <class K>
 
 template <class K>
 void NodeBuffers<K>::push(Buffer& buffer, Key key, NewValue value, Hash16 hash) {
-  if (leaves_.all_inline()) {
-    const Word key_word = leaves_.inline_word(key);
-    log()->append(buffer, wal::Type::put, key_word, value.word());
-    buffer.push(key_word, value.word(), hash);
-  } else {
-    alloc::Session session = pool_.allocator().session();
-    const Word key_word = leaves_.keys().write(session, key, hash);
-    const Word value_word = leaves_.values().write(session, value);
-    log()->append(buffer, wal::Type::put, key_word, value_word, session);
-    leaves_.count_blobs(key_word, value_word, +1);
-    buffer.push(key_word, value_word, hash);
-  }
-  ++buffer.records;
+  records_.add(*log(), buffer, key, value, hash);
+  if (leaves_.all_inline()) return;
+  const unsigned added = buffer.size() - 1;
+  leaves_.count_blobs(buffer.key(added), buffer.value(added), +1);
 }
 
-/// The new record takes the place of the pair's former one: after a restart the newest counts.
 template <class K>
 [[gnu::noinline]] void NodeBuffers<K>::replace(Buffer& buffer, unsigned i, NewValue value) {
   const WordCodec& values = leaves_.values();
-  if (values.is_inline()) {
-    log()->append(buffer, wal::Type::put, buffer.key(i), value.word());
-    buffer.set_value(i, value.word());
-  } else {
-    alloc::Session session = pool_.allocator().session();
-    const Word old_word = buffer.value(i);
-    const Word new_word = values.write(session, value);
-    if (new_word == old_word) return;  // both empty: nothing to change
-    const std::int64_t old_bytes = values.footprint(old_word);
-    values.free(session, old_word);
-    log()->append(buffer, wal::Type::put, buffer.key(i), new_word, session);
-    buffer.set_value(i, new_word);
-    leaves_.count_bytes(values.footprint(new_word) - old_bytes);
-  }
-  ++buffer.records;
+  if (values.is_inline()) return records_.replace(*log(), buffer, i, value);
+  const std::int64_t old_bytes = values.footprint(buffer.value(i));
+  records_.replace(*log(), buffer, i, value);
+  leaves_.count_bytes(values.footprint(buffer.value(i)) - old_bytes);
 }
 
 }  // namespace perdix::detail::index::sptree
