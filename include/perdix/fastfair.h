@@ -24,13 +24,18 @@ class Tree;
 /// Cost of get(): lines of one node on each level, half of a node's on average, and one of its
 /// neighbour. size() reads all leaves, until once after opening no writer was active meanwhile;
 /// then none. stats() reads the whole index.
+///
+/// With IndexOptions::technique and dram_budget, new pairs of a leaf wait in a buffer in DRAM and
+/// in a log, and reach the leaf in batches of up to half of what it holds: far fewer bytes are
+/// written to media with large units. A call that finds a full buffer writes the leaf or, by `bo`,
+/// a new one in its place. The technique may differ each time that the index is opened.
 template <Storable K, Storable V>
 class FastFair : public OrderedIndex<detail::index::fastfair::Tree<K, V>, K, V> {
  public:
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: one line of PM,
   /// whatever the size: nothing is rebuilt.
-  FastFair(const Pool& pool, std::string_view name);
+  FastFair(const Pool& pool, std::string_view name, const IndexOptions& options = {});
 };
 
 extern template class FastFair<std::uint64_t, std::uint64_t>;

@@ -86,6 +86,12 @@ class BasicVersionLock {
   /// How often it was locked; for the holder of the lock.
   Version version() const noexcept { return word_.load(std::memory_order_relaxed) / kVersion; }
 
+  /// Whether it was taken when it had that version, so that what was read before still holds; for
+  /// the holder of the lock.
+  bool taken_at(Version version) const noexcept {
+    return word_.load(std::memory_order_relaxed) == (version | kLocked);
+  }
+
   bool locked() const noexcept { return word_.load(std::memory_order_relaxed) & kLocked; }
 
  private:

@@ -130,9 +130,10 @@ class HomeBuffers : public WriteBuffers<Shape> {
         const wal::Owner drawn = numbers_->draw();
         if (drawn != 0) numbers_->pm().publish(owner, drawn);  // before a record has it
       }
-      if (pm::load(owner) != 0) {
+      const wal::Owner known = pm::load(owner);
+      if (known != 0 && known <= wal::kMaxOwner) {
         Buffer& buffer = give(place, note, number);
-        buffer.assign(pm::load(owner));
+        buffer.assign(known);
         return &buffer;
       }
     } catch (const std::bad_alloc&) {

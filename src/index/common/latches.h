@@ -79,6 +79,16 @@ class LatchesHeld {
     return true;
   }
 
+  /// False if the latch has changed since it had that version, or another thread has it.
+  bool try_upgrade(Latch& latch, Latch::Version version) {
+    for (std::size_t i = 0; i < size_; ++i) {
+      if (latches_[i] == &latch) return latch.taken_at(version);
+    }
+    if (!latch.try_upgrade(version)) return false;
+    adopt(latch);
+    return true;
+  }
+
   /// Locks all of these, while it holds none. Puts them in order.
   void lock_all(std::span<Latch*> latches) {
     assert(size_ == 0);
@@ -99,7 +109,8 @@ class LatchesHeld {
   std::size_t size_ = 0;
 };
 
-/// FAST&FAIR: a parent and three of its children.
+/// FAST&FAIR: a parent and three of its children; or a leaf, the one before it, their parent and a
+/// new root.
 using LatchSet = LatchesHeld<4>;
 
 }  // namespace perdix::detail::index

@@ -8,10 +8,10 @@
 namespace perdix {
 
 template <Storable K, Storable V>
-FastFair<K, V>::FastFair(const Pool& pool, std::string_view name)
+FastFair<K, V>::FastFair(const Pool& pool, std::string_view name, const IndexOptions& options)
     : OrderedIndex<detail::index::fastfair::Tree<K, V>, K, V>(
           detail::index::open_typed<detail::index::fastfair::Tree<K, V>, K, V>(
-              pool, name, detail::index::fastfair::kEngineName, {})) {}
+              pool, name, detail::index::fastfair::kEngineName, options)) {}
 
 template class PointIndex<detail::index::fastfair::Tree<std::uint64_t, std::uint64_t>,
                           std::uint64_t, std::uint64_t>;

@@ -1,4 +1,4 @@
-// Verification of every invariant that layout.h states (F1-F6), the list of all blocks that a tree
+// Verification of every invariant that layout.h states (F1-F7), the list of all blocks that a tree
 // reaches, and how many pairs it has.
 #pragma once
 
@@ -17,13 +17,13 @@ void WordTree<K>::for_each_node(Visit visit) const {
   }
 }
 
-/// Checks F3 and the words of one entry that counts; `previous` is the one before it, if any.
+/// Checks F3 and the words of one entry that counts, of a node or of its buffer; `previous` is the
+/// one before it, if any.
 template <class K>
-bool WordTree<K>::check_entry(const Node& node, unsigned i, std::optional<Key>& previous,
-                              CheckReport& report) const {
+bool WordTree<K>::check_entry(const Node& node, unsigned i, const Entry& entry,
+                              std::optional<Key>& previous, CheckReport& report) const {
   Problems problems(report);
   const pm::Offset offset = pool_.offset(&node);
-  const Entry& entry = node.entries[i];
   const bool leaf = meta_of(node).level == 0;
   if (!keys_.sound(entry.key) || (leaf && !codec_.sound(entry.value))) {
     problems.expect(false, "node {:#x}: entry {} refers to a string that is not there (F6)", offset,
@@ -56,8 +56,8 @@ void WordTree<K>::check_node(const Node& node, bool first, CheckReport& report) 
                   "node {:#x} lies in free memory (F6)", offset);
   problems.expect(first == (node.low == 0), "node {:#x}: only the first has the least bound (F1)",
                   offset);
-  problems.expect((level == 0) == (node.leftmost == pm::kNull),
-                  "node {:#x}: inner nodes have a leftmost child, leaves have none (F4)", offset);
+  problems.expect(level == 0 || node.leftmost != pm::kNull,
+                  "node {:#x}: inner nodes have a leftmost child (F4)", offset);
   if (!keys_.sound(node.low)) {
     problems.expect(false, "node {:#x}: its low bound is not there (F6)", offset);
     return;
@@ -65,8 +65,57 @@ void WordTree<K>::check_node(const Node& node, bool first, CheckReport& report) 
   if (level == 0) report.blocks += Keys::blobs(node.low);
   std::optional<Key> previous;
   for (unsigned i = 0; i < count; ++i) {
-    if (!repeated(node, i) && !check_entry(node, i, previous, report)) return;
+    if (!repeated(node, i) && !check_entry(node, i, node.entries[i], previous, report)) return;
   }
+  if (level == 0) check_buffer(node, report);
+}
+
+/// The buffer of a leaf says what the log does, and has keys that the leaf has not (buffers.h).
+template <class K>
+void WordTree<K>::check_buffer(const Node& leaf, CheckReport& report) const {
+  const Buffer* buffer = buffer_of(leaf);
+  if (buffer == nullptr) return;
+  Problems problems(report);
+  const pm::Offset offset = pool_.offset(&leaf);
+  std::vector<std::pair<Word, Word>> held, logged;
+  Run run;
+  sort_buffered(leaf, Key{}, run);
+  std::optional<Key> previous;
+  for (unsigned i = 0; i < run.size; ++i) {
+    const Entry& entry = run.entries[i];
+    held.emplace_back(entry.key, entry.value);
+    if (!check_entry(leaf, i, entry, previous, report)) return;
+    const Key key = keys_.view(entry.key);
+    problems.expect(!holds(leaf, rank(leaf, {key}), key, Keys::hash16(key)),
+                    "leaf {:#x}: its buffer has a key that it has, too (B2)", offset);
+  }
+  if (!buffer->empty_chain()) logged = read_chain(log(), buffer->owner, buffer->head).pairs;
+  std::sort(held.begin(), held.end());
+  std::sort(logged.begin(), logged.end());
+  problems.expect(buffer->owner == number_of(leaf), "leaf {:#x}: its buffer is another one's (B1)",
+                  offset);
+  problems.expect(held == logged, "leaf {:#x}: the log and the write buffer disagree (B1)", offset);
+}
+
+/// The numbers of leaves (F7).
+template <class K>
+void WordTree<K>::check_numbers(CheckReport& report) const {
+  Problems problems(report);
+  std::vector<std::uint64_t> numbers;
+  for_each_node([&](const Node& node) {
+    if (meta_of(node).level == 0 && number_of(node) != 0) numbers.push_back(number_of(node));
+  });
+  std::sort(numbers.begin(), numbers.end());
+  problems.expect(std::adjacent_find(numbers.begin(), numbers.end()) == numbers.end(),
+                  "two leaves have one number (F7)");
+  const std::uint64_t most = head_ == nullptr ? 0 : pm::load(head_->numbers);
+  problems.expect(numbers.empty() || numbers.back() <= most,
+                  "a leaf has a number that was not drawn (F7)");
+  if (head_ == nullptr) return;
+  ++report.blocks;
+  problems.expect(pool_.allocator().validate_block(pool_.offset(head_), sizeof(Head)),
+                  "the head lies in free memory (F6)");
+  if (buffers_ != nullptr) log().check(report);
 }
 
 /// Checks that the children of a level are nodes of the level below, in its order, and have the
@@ -97,8 +146,9 @@ template <class K>
 CheckReport WordTree<K>::check() const {
   CheckReport report;
   Problems problems(report);
-  const epoch::Guard guard;
   try {
+    require_resumed();
+    const epoch::Guard guard;
     for (const Node* first = &root();; first = &child(*first, 0)) {
       for (const Node* node = first; node != nullptr; node = after(*node)) {
         check_node(*node, node == first, report);
@@ -106,6 +156,7 @@ CheckReport WordTree<K>::check() const {
       if (meta_of(*first).level == 0) break;
       check_children(*first, report);
     }
+    check_numbers(report);
     problems.expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),
                     report.pairs);
   } catch (const Error& error) {
@@ -116,14 +167,17 @@ CheckReport WordTree<K>::check() const {
 
 template <class K>
 void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
+  require_resumed();
   const epoch::Guard guard;
+  if (head_ != nullptr) visit(pool_.offset(head_));
+  if (buffers_ != nullptr) log().for_each_block(visit);
   for_each_node([&](const Node& node) {
     visit(pool_.offset(&node));
     if (meta_of(node).level > 0) return;  // the strings of inner nodes belong to leaves (F4)
     if (Keys::blobs(node.low) != 0) visit(blob_offset(node.low));
-    for (unsigned i = 0; i < meta_of(node).count; ++i) {
-      if (repeated(node, i)) continue;
-      const Entry& entry = node.entries[i];
+    const Run run = all_pairs(node);
+    for (unsigned i = 0; i < run.size; ++i) {
+      const Entry& entry = run.entries[i];
       if (Keys::blobs(entry.key) != 0) visit(blob_offset(entry.key));
       if (codec_.blobs(entry.value) != 0) visit(blob_offset(entry.value));
     }
@@ -138,8 +192,8 @@ void WordTree<K>::for_each_leaf(Visit visit) const {
   const epoch::Guard guard;
   Snapshot snapshot;
   for (Seen leaf = approach({Key{}}, 0); leaf.node != nullptr; leaf = snapshot.following) {
-    // One that is merged away keeps what it had at that moment, and its `next`.
-    while (!take_snapshot(leaf, snapshot)) leaf = look(*leaf.node);
+    const Key from = low_of(*leaf.node);  // of one that is gone, too: in this guard
+    while (!take_snapshot(leaf, from, snapshot)) leaf = seek({from}, 0);
     visit(*leaf.node, snapshot);
   }
 }
@@ -176,8 +230,10 @@ IndexStats WordTree<K>::stats() const {
   const epoch::Guard guard;  // nodes that are merged away meanwhile stay what they are
   std::uint64_t nodes = 0;
   for_each_node([&](const Node&) { ++nodes; });
-  stats.pm_bytes = nodes * sizeof(Node) + static_cast<std::uint64_t>(blob_bytes);
-  stats.dram_bytes = sizeof *this + latches_.bytes();
+  stats.pm_bytes = nodes * sizeof(Node) + static_cast<std::uint64_t>(blob_bytes) +
+                   (head_ == nullptr ? 0 : sizeof(Head)) +
+                   (buffers_ == nullptr ? 0 : log().pm_bytes());
+  stats.dram_bytes = sizeof *this + latches_.bytes() + (arena_ ? arena_->bytes_in_use() : 0);
   stats.recovery_seconds = recovery_seconds_;
   return stats;
 }

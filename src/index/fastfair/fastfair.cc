@@ -2,7 +2,10 @@
 
 #include "index/common/limits.h"
 #include "index/common/retry.h"
+#include "index/fastfair/anew.h"
+#include "index/fastfair/buffers.h"
 #include "index/fastfair/check.h"
+#include "index/fastfair/destroy.h"
 #include "index/fastfair/get_many.h"
 #include "index/fastfair/merge.h"
 #include "index/fastfair/recovery.h"
@@ -28,6 +31,7 @@ bool WordTree<K>::insert_word_at_once(Key key, NewValue value) {
 /// the write is done and holds no latch.
 template <class K>
 bool WordTree<K>::try_write(Key key, NewValue value, Mode mode, const NewValue* expected) {
+  if (buffers_ != nullptr && buffers_->upkeep_due()) buffers_->keep_short(Upkeep{*this});
   const epoch::Guard guard;
   Node* stray = nullptr;
   std::optional<bool> done;
@@ -40,10 +44,18 @@ bool WordTree<K>::try_write(Key key, NewValue value, Mode mode, const NewValue* 
 template <class K>
 std::optional<bool> WordTree<K>::write_leaf(Key key, NewValue value, Mode mode,
                                             const NewValue* expected, Node*& stray) {
-  const Hash16 hash = Keys::hash16(key);
   Locked leaf;
   lock_node(leaf, key, 0, &stray);
-  Node& node = *leaf.node;
+  if (buffers_ != nullptr) [[unlikely]]
+    return write_buffered(leaf, key, value, mode, expected, stray);
+  return write_in_place(*leaf.node, key, value, mode, expected, stray);
+}
+
+/// The same for a locked leaf whose buffer does not take the change.
+template <class K>
+std::optional<bool> WordTree<K>::write_in_place(Node& node, Key key, NewValue value, Mode mode,
+                                                const NewValue* expected, Node*& stray) {
+  const Hash16 hash = Keys::hash16(key);
   const unsigned after = rank_from_right(node, {key});
   if (holds(node, after, key, hash)) {
     if (mode == Mode::insert || !is(node, after - 1, expected)) return false;
@@ -133,12 +145,16 @@ bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
   for (bool done = false; !done;) {
     Locked leaf;
     lock_node(leaf, key, 0, &stray);
-    const unsigned after = rank_from_right(*leaf.node, {key});
-    if (!holds(*leaf.node, after, key, hash)) return false;
-    if (!is(*leaf.node, after - 1, expected)) return false;
-    if (mend(pm(), *leaf.node)) continue;
-    remove(*leaf.node, after - 1);
-    left = meta_of(*leaf.node).count;
+    if (const auto erased = erase_buffered(*leaf.node, key, expected)) {
+      if (!*erased) return false;
+    } else {
+      const unsigned after = rank_from_right(*leaf.node, {key});
+      if (!holds(*leaf.node, after, key, hash)) return false;
+      if (!is(*leaf.node, after - 1, expected)) return false;
+      if (mend(pm(), *leaf.node)) continue;
+      remove(*leaf.node, after - 1);
+    }
+    left = pairs_of(*leaf.node);
     done = true;
   }
   if (stray != nullptr) install(*stray);

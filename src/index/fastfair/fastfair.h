@@ -8,8 +8,11 @@
 //   smo.h        FAIR: split, the entry above, the new root
 //   merge.h      merging sparse nodes, so that emptied ones are freed
 //   scan.h       ordered iteration
-//   recovery.h   what happens on open: creation; destruction
-//   check.h      verification of the invariants of layout.h (F1-F6); statistics
+//   buffers.h    write buffers of leaves, their merge in place, their return after a restart
+//   anew.h       leaves that are written anew with what their buffers hold
+//   recovery.h   what happens on open: creation
+//   destroy.h    frees all of an index that is dropped
+//   check.h      verification of the invariants of layout.h (F1-F7); statistics
 //
 // Concurrency: nodes have latches in DRAM (latches.h). Writers hold that of the node that they
 // change; readers take none, but validate its version. Every step from node to node takes the next
@@ -27,28 +30,37 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <perdix/types.h>
 
 #include "alloc/session.h"
 #include "epoch/guard.h"
 #include "index/common/batch.h"
+#include "index/common/home_buffers.h"
 #include "index/common/latches.h"
 #include "index/common/limits.h"
+#include "index/common/pair_records.h"
+#include "index/common/resumption.h"
 #include "index/common/typed_tree.h"
 #include "index/common/word.h"
 #include "index/common/word_codec.h"
+#include "index/fastfair/buffer_shape.h"
 #include "index/fastfair/layout.h"
 #include "index/fastfair/shift.h"
 #include "pool/checked.h"
 #include "pool/index_handle.h"
+#include "util/arena.h"
 #include "util/spin_lock.h"
 #include "util/striped_counter.h"
+#include "wal/log.h"
 
 namespace perdix::detail::index::fastfair {
 
@@ -63,6 +75,13 @@ inline Node& checked_node(const pool::PoolCore& pool, pm::Offset offset) {
   const auto valid = [](const Node& node) { return Meta::valid(pm::load(node.meta)); };
   return pool::checked<Node>(pool, offset, kNode, valid, kNodeAlignment);
 }
+
+/// The head of an index whose root word is `word`; null if it leads to a node, or nowhere.
+Head* head_at(const pool::PoolCore& pool, std::uint64_t word);
+
+/// The word that leads to the root node of an index. `buffers`: the index is to have a head, which
+/// it gets unless the pool is full.
+std::uint64_t& root_word(pool::PoolCore& pool, std::uint64_t& word, bool buffers);
 
 /// The node at an offset that another one has for a child, which is one level below. Throws
 /// corrupt.
@@ -104,6 +123,7 @@ class WordTree : public pool::OpenIndex {
   CheckReport check() const override;
 
   void for_each_block(const BlockVisitor& visit) const override;
+  bool reclaim_space() noexcept override;
 
   pool::PoolCore& pool() const { return pool_; }
 
@@ -121,11 +141,11 @@ class WordTree : public pool::OpenIndex {
   };
 
   /// Opens or creates the index behind the handle.
-  WordTree(pool::IndexHandle handle, Kind value_kind);
+  WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options);
 
   /// Opens or creates the tree below any word of the pool.
   WordTree(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind, unsigned fanout,
-           unsigned latch_bits);
+           unsigned latch_bits, const IndexOptions& options);
 
   /// `expected`: the value that is replaced or removed, null if it may be any.
   bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
@@ -197,27 +217,31 @@ class WordTree : public pool::OpenIndex {
   bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);
   std::optional<bool> write_leaf(Key key, NewValue value, Mode mode, const NewValue* expected,
                                  Node*& stray);
+  std::optional<bool> write_in_place(Node& node, Key key, NewValue value, Mode mode,
+                                     const NewValue* expected, Node*& stray);
   bool all_inline() const { return Keys::kInline && codec_.is_inline(); }
   void add(Node& leaf, unsigned at, Key key, NewValue value);
   void replace(Node& leaf, unsigned at, NewValue value);
   void remove(Node& leaf, unsigned at);
 
   // smo.h
-  Node* split(Node& node, Key key);
-  void relink(alloc::Session session, Node& left, pm::Offset next, unsigned count);
-  void install(Node& stray);
-  bool try_install(Node& stray);
+  Node* split(Node& node, Key key) const;
+  void relink(alloc::Session session, Node& left, pm::Offset next, unsigned count) const;
+  void install(Node& stray) const;
+  bool try_install(Node& stray) const;
   bool linked(Node& from, const Node& node) const;
-  bool grow(Node& right);
+  bool grow(Node& right) const;
 
   // merge.h
   void merge_around(Key key);
   bool merge_level(Key key, unsigned level);
   bool merge_pair(Node& parent, unsigned at, LatchSet& latches);
   bool mergeable(const Node& left, const Node& right) const;
+  bool take_buffers(Node& left, Node& right) const;
   bool merges_due() const {
     return merges_missed_.load(std::memory_order_relaxed) !=
-           merges_made_up_.load(std::memory_order_relaxed);
+               merges_made_up_.load(std::memory_order_relaxed) &&
+           (buffers_ == nullptr || !log().resuming());
   }
   void make_up_for_merges();
   void make_up_around_next_leaf();
@@ -227,11 +251,89 @@ class WordTree : public pool::OpenIndex {
   // scan.h
   /// The pairs of one leaf, read under one version, and its right neighbour.
   struct Snapshot {
-    std::array<Entry, kCapacity> entries;
+    std::array<Entry, kMostPairs> entries;
     unsigned size = 0;
     Seen following;
   };
-  bool take_snapshot(const Seen& leaf, Snapshot& into) const;
+  bool take_snapshot(const Seen& leaf, Key from, Snapshot& into) const;
+
+  // buffers.h
+  using Buffers = HomeBuffers<BufferShape>;
+  using Buffer = Buffers::Buffer;
+  struct Upkeep;
+  /// What has become of a new pair.
+  enum class Buffered {
+    added,
+    merged,   ///< the buffer was full: the leaf must be looked for again
+    refused,  ///< its leaf takes it
+  };
+  /// Pairs in the order of their keys.
+  struct Run {
+    std::array<Entry, kMostPairs> entries;
+    unsigned size = 0;
+
+    void add(Entry entry) { entries[size++] = entry; }
+  };
+
+  wal::Log& log() const { return *buffers_->log(); }
+  unsigned most_buffered() const { return buffered_pairs(fanout_); }
+  Buffer* buffer_of(const Node& leaf) const {
+    return buffers_ == nullptr ? nullptr : buffers_->of(pool_.offset(&leaf));
+  }
+  /// Pairs of a leaf and of its buffer; of an inner node, entries.
+  unsigned pairs_of(const Node& node) const {
+    const Buffer* buffer = buffer_of(node);
+    return meta_of(node).count + (buffer == nullptr ? 0 : buffer->size());
+  }
+  bool ready(const Seen& leaf) const {
+    return buffers_ == nullptr || !log().resuming() || resume_leaf(leaf);
+  }
+  int find_buffered(const Buffer& buffer, Key key) const;
+  bool look_into_buffer(const Seen& leaf, Key key, std::optional<Word>& value) const;
+  std::optional<Entry> last_buffered(const Node& leaf, Target target) const;
+  void sort_buffered(const Node& leaf, Key from, Run& run) const;
+  template <class Add>
+  bool collect_with_buffer(const Seen& leaf, Key from, std::size_t limit, Seen& following,
+                           Add add) const;
+  std::optional<bool> write_buffered(Locked& leaf, Key key, NewValue value, Mode mode,
+                                     const NewValue* expected, Node*& stray);
+  Buffered add_buffered(Locked& leaf, Key key, NewValue value);
+  bool is_full(const Buffer& buffer) const;
+  std::optional<bool> erase_buffered(Node& leaf, Key key, const NewValue* expected);
+  Buffer* give_buffer(Node& leaf);
+  typename Buffers::Number take_cold(const Node& leaf) const;
+  bool merge_in_place(Node& leaf, Buffer& buffer) const;
+  pm::Changes changes_to(Node& leaf, const Run& run) const;
+  void end_chain(Buffer& buffer) const;
+  void merge(Locked& leaf, Buffer& buffer) const;
+  void clean(Buffer& buffer, bool may_split) const;
+  bool resume_leaf(const Seen& leaf) const;
+  void adopt(Node& leaf, wal::Owner owner, wal::Position head) const;
+  bool has_word(const Node& leaf, Word key) const;
+  void resume_chain(wal::Owner owner, wal::Position head) const;
+  void resume_some(unsigned chains) const;
+  void resume(const std::stop_token& stop) const;
+  void require_resumed() const;
+  void give_log();
+  void open_buffers(const IndexOptions& options);
+
+  // anew.h
+  /// A leaf that is written anew, and the nodes that lead to it; those that there are not are null.
+  struct Surroundings {
+    Seen leaf, left, parent;
+    LatchSet latches;
+  };
+  bool lock_surroundings(Key key, Surroundings& at) const;
+  bool write_anew(Key key) const;
+  bool replace_leaf(Surroundings& at, Node*& right) const;
+  Run all_pairs(const Node& leaf) const;
+  unsigned place_of_split(const Node& leaf, const Run& run) const;
+  pm::Offset make_leaf(alloc::Session& session, Word low, std::span<const Entry> entries,
+                       pm::Offset next) const;
+  std::uint64_t* entry_of(const Surroundings& at) const;
+  bool link_anew(alloc::Session& session, Surroundings& at, pm::Offset made) const;
+  void commit_anew(alloc::Session& session, std::uint64_t& word, std::uint64_t* also,
+                   pm::Offset made) const;
 
   // recovery.h
   void create();
@@ -241,21 +343,27 @@ class WordTree : public pool::OpenIndex {
   void for_each_node(Visit visit) const;
   template <class Visit>
   void for_each_leaf(Visit visit) const;
-  bool check_entry(const Node& node, unsigned i, std::optional<Key>& previous,
+  bool check_entry(const Node& node, unsigned i, const Entry& entry, std::optional<Key>& previous,
                    CheckReport& report) const;
   void check_node(const Node& node, bool first, CheckReport& report) const;
+  void check_buffer(const Node& leaf, CheckReport& report) const;
+  void check_numbers(CheckReport& report) const;
   void check_children(const Node& first, CheckReport& report) const;
 
   const pm::Persister& pm() const { return pool_.pm(); }
 
   std::optional<pool::IndexHandle> handle_;  // keeps the pool open
+  std::optional<util::Arena> arena_;         // of buffers
   pool::PoolCore& pool_;
   std::uint64_t& root_;
+  Head* const head_;  // null: the index never had write buffers
   const unsigned fanout_;
+  Technique technique_ = Technique::none;
   Keys keys_;
   WordCodec codec_;
+  std::unique_ptr<Buffers> buffers_;  // null if the index never had any
   Latches latches_;
-  util::SpinLock root_lock_;  // for changes of the root word; its holder waits for no latch
+  mutable util::SpinLock root_lock_;  // for changes of the root word; its holder waits for no latch
   double recovery_seconds_ = 0;
 
   // Merges that memory was lacking for.
@@ -271,6 +379,10 @@ class WordTree : public pool::OpenIndex {
   util::StripedCounter removed_;
   mutable std::atomic<std::int64_t> pairs_at_open_{kUnknown};
   static constexpr std::int64_t kUnknown = -1;
+
+  const PairRecords<K> records_;
+  std::optional<pool::OpenIndexes::Entry> entry_;  // made when the index is complete
+  mutable Resumption resumption_;  // last: its thread ends before anything else goes away
 };
 
 template <class K, class V>
@@ -279,15 +391,15 @@ class Tree final : public TypedTree<WordTree<K>, K, V> {
   using Key = View<K>;
 
   /// Opens or creates the index behind the handle.
-  explicit Tree(pool::IndexHandle handle, const IndexOptions& = {})
-      : Base(std::move(handle), kKindOf<V>) {}
+  explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {})
+      : Base(std::move(handle), kKindOf<V>, options) {}
 
   /// Opens or creates the tree below any word of the pool, which is 0 if there is none yet and is
   /// changed by nobody else. `fanout`: entries with which a node is full, 4 to kCapacity; less than
   /// that is for tests that want high trees of few keys. 2^latch_bits latches, of a line each.
   Tree(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout = kCapacity,
-       unsigned latch_bits = Latches::kBits)
-      : Base(pool, root, kKindOf<V>, fanout, latch_bits) {}
+       unsigned latch_bits = Latches::kBits, const IndexOptions& options = {})
+      : Base(pool, root, kKindOf<V>, fanout, latch_bits, options) {}
 
   /// insert() for callers under a guard or a lock: if the pool is full it throws out_of_space
   /// rather than wait for a grace period.

@@ -3,8 +3,9 @@
 //
 // Invariants, which check.cc verifies and recovery relies on. They hold at every crash point once
 // the allocator's recyclable log has been resolved (docs/durability/fastfair.md):
-//   F1. The root word is the offset of a node. It is the first of its level, and its low bound is
-//   the word 0, as is that of the first node of every level.
+//   F1. The root word is the offset of a node: that of the index, or if this leads to a head, that
+//   of the head. The node is the first of its level, and its low bound is the word 0, as is that of
+//   the first node of every level.
 //   F2. `next` links the nodes of one level in strictly ascending order of `low`; the last one's
 //   is 0. A node's range begins at its `low` and ends where its successor's begins.
 //   F3. The keys of entries [0, count) lie in the node's range and do not descend. An entry whose
@@ -17,8 +18,10 @@
 //   F5. Each level is reached from the one above, or by `next` from a node that is: a node may have
 //   no entry above it (a crash came between a split and the entry), and no entry leads to a node
 //   that is not in its level's list.
-//   F6. Every node, every blob of a leaf's low bound and of the keys and values that count in
-//   leaves is one allocated block, with one owner.
+//   F6. The head, every node, every blob of a leaf's low bound and of the keys and values that
+//   count in leaves is one allocated block, with one owner. F7. The numbers of leaves that have one
+//   differ, are at most `numbers` of the head, and never come back. (They own chains in the log of
+//   write buffers: buffers.h.)
 #pragma once
 
 #include <array>
@@ -66,8 +69,23 @@ struct Node {
                         ///< erase of the last; by the allocator's redo, part of split and merge
   pm::Offset next;      ///< F2; the commit word of split and merge
   std::uint64_t low;    ///< low bound as the word of a key; constant
-  pm::Offset leftmost;  ///< F4; 0 in a leaf; constant
+  pm::Offset leftmost;  ///< F4; constant. Of a leaf its number: F7, see number_of()
   std::array<Entry, kCapacity> entries;
+};
+
+/// A leaf's number; 0: it never had a write buffer, and may still get one. Changed once.
+inline std::uint64_t& number_of(Node& leaf) { return leaf.leftmost; }
+inline const std::uint64_t& number_of(const Node& leaf) { return leaf.leftmost; }
+
+/// Of an index that has had write buffers: its root word leads here.
+struct Head {
+  static constexpr std::uint64_t kMagic = 0x0031'4441'4548'4646;  // "FFHEAD1"
+
+  std::uint64_t magic;
+  pm::Offset root;                      ///< F1; 0 while the index is being created, or is gone
+  pm::Offset log;                       ///< of write buffers; 0: there is none yet
+  std::uint64_t numbers;                ///< leaves have had numbers up to it, or may have
+  std::array<std::uint64_t, 4> unused;  ///< 0
 };
 
 static_assert(std::is_trivially_copyable_v<Node> && std::has_unique_object_representations_v<Node>);
@@ -76,5 +94,8 @@ static_assert(sizeof(Entry) == 16 && offsetof(Entry, value) == 8);
 static_assert(sizeof(Node) == 512 && sizeof(Node) % kNodeAlignment == 0);
 static_assert(offsetof(Node, next) == 8 && offsetof(Node, low) == 16);
 static_assert(offsetof(Node, leftmost) == 24 && offsetof(Node, entries) == 32);
+static_assert(std::is_trivially_copyable_v<Head> && std::has_unique_object_representations_v<Head>);
+static_assert(sizeof(Head) == 64 && !Meta::valid(Head::kMagic),
+              "told from a node by its first word");
 
 }  // namespace perdix::detail::index::fastfair

@@ -49,7 +49,7 @@ template <class K>
 void WordTree<K>::make_up_around_next_leaf() {
   if (round_from_ == K{}) missed_before_round_ = merges_missed_.load(std::memory_order_relaxed);
   const Seen leaf = seek({round_from_}, 0);
-  const unsigned count = meta_of(*leaf.node).count;
+  const unsigned count = pairs_of(*leaf.node);
   const Node* next = after(*leaf.node);
   const K following = next == nullptr ? K{} : K(low_of(*next));
   if (!leaf.valid()) return;
@@ -62,6 +62,10 @@ void WordTree<K>::make_up_around_next_leaf() {
 /// sparse by that.
 template <class K>
 bool WordTree<K>::merge_level(Key key, unsigned level) {
+  if (buffers_ != nullptr && level == 0 && log().resuming()) {  // buffers.h, B4
+    merges_missed_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
   Locked parent;
   if (!lock_node(parent, key, level + 1)) {
     collapse();
@@ -83,10 +87,23 @@ bool WordTree<K>::merge_level(Key key, unsigned level) {
 template <class K>
 bool WordTree<K>::mergeable(const Node& left, const Node& right) const {
   if (pm::load(left.next) != pool_.offset(&right)) return false;  // one without an entry between
-  const auto [count, level] = meta_of(left);
-  const unsigned right_count = meta_of(right).count;
+  const unsigned level = meta_of(left).level;
+  const unsigned count = pairs_of(left), right_count = pairs_of(right);
   const unsigned joined = count + right_count + (level > 0 ? 1 : 0);
   return joined <= fanout_ / 2 || (joined <= fanout_ && (count == 0 || right_count == 0));
+}
+
+/// Two locked leaves are to become one: merges their buffers into them, and the right one loses its
+/// buffer. False if another opening has left more than there is room for.
+template <class K>
+bool WordTree<K>::take_buffers(Node& left, Node& right) const {
+  if (buffers_ == nullptr || meta_of(left).level > 0) return true;
+  for (Node* node : {&left, &right}) {
+    Buffer* const buffer = buffer_of(*node);
+    if (buffer != nullptr && !merge_in_place(*node, *buffer)) return false;
+  }
+  if (Buffer* const buffer = buffer_of(right)) buffers_->take(*buffer);
+  return true;
 }
 
 /// Merges the children on both sides of a locked parent's entry, if it pays and nobody else is busy
@@ -101,7 +118,7 @@ bool WordTree<K>::merge_pair(Node& parent, unsigned at, LatchSet& latches) {
   }
   mend(pm(), left);
   mend(pm(), right);
-  if (!mergeable(left, right)) return false;
+  if (!mergeable(left, right) || !take_buffers(left, right)) return false;
   alloc::Session session = pool_.allocator().session();
   session.free(pool_.offset(&right));
   if (meta_of(left).level == 0) Keys::free(session, pm::load(right.low));

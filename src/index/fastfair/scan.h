@@ -6,7 +6,7 @@
 namespace perdix::detail::index::fastfair {
 
 template <class K, class V>
-struct Tree<K, V>::ScanBatch : Batch<K, V, kCapacity> {};
+struct Tree<K, V>::ScanBatch : Batch<K, V, kMostPairs> {};
 
 /// Calls add(entry) for the leaf's pairs with key >= from, until there are more than `limit`. If
 /// there are not, sets `following` to the leaf's right neighbour. False if the leaf changed
@@ -15,6 +15,8 @@ template <class K>
 template <class Add>
 bool WordTree<K>::collect(const Seen& leaf, Key from, std::size_t limit, Seen& following,
                           Add add) const {
+  if (buffers_ != nullptr) [[unlikely]]
+    return collect_with_buffer(leaf, from, limit, following, add);
   const Node& node = *leaf.node;
   const unsigned count = meta_of(node).count;
   unsigned i = rank(node, {from, true});
@@ -33,11 +35,11 @@ bool WordTree<K>::collect(const Seen& leaf, Key from, std::size_t limit, Seen& f
   return leaf.valid();
 }
 
-/// The pairs of one leaf, as they were at one moment.
+/// The pairs of one leaf with key >= from, as they were at one moment.
 template <class K>
-bool WordTree<K>::take_snapshot(const Seen& leaf, Snapshot& into) const {
+bool WordTree<K>::take_snapshot(const Seen& leaf, Key from, Snapshot& into) const {
   into.size = 0;
-  return collect(leaf, Key{}, kNoLimit, into.following,
+  return collect(leaf, from, kNoLimit, into.following,
                  [&](const Entry& entry) { into.entries[into.size++] = entry; });
 }
 

@@ -84,6 +84,7 @@ bool WordTree<K>::lock_node(Locked& locked, Key key, unsigned level, Node** stra
   for (;;) {
     const Seen seen = seek({key}, level, stray);
     if (seen.node == nullptr) return false;
+    if (level == 0 && !ready(seen)) continue;
     if (!seen.latch->try_upgrade(seen.version)) continue;
     locked.latches.adopt(*seen.latch);
     locked.node = seen.node;
@@ -98,6 +99,15 @@ std::optional<Word> WordTree<K>::find_from(Seen leaf, Key key) const {
   const Hash16 hash = Keys::hash16(key);
   for (;;) {
     if (leaf.node == nullptr) leaf = approach({key}, 0);
+    if (buffers_ != nullptr) [[unlikely]] {  // first: it costs no line of PM
+      std::optional<Word> value;
+      const bool counts = look_into_buffer(leaf, key, value);
+      if (counts && value) return value;
+      if (!counts) {
+        leaf = {};
+        continue;
+      }
+    }
     const unsigned after = rank(*leaf.node, {key});
     if (holds(*leaf.node, after, key, hash)) {
       const Word value = pm::load(leaf.node->entries[after - 1].value);
@@ -118,10 +128,15 @@ template <class K>
 std::optional<Entry> WordTree<K>::find_last_of(Target target) const {
   for (;;) {
     const Seen leaf = seek(target, 0);
+    if (!ready(leaf)) continue;
     const unsigned after = rank(*leaf.node, target);
-    const Entry entry = after > 0 ? load_entry(*leaf.node, after - 1) : Entry{};
+    std::optional<Entry> entry;
+    if (after > 0) entry = load_entry(*leaf.node, after - 1);
+    const std::optional<Entry> buffered = last_buffered(*leaf.node, target);
+    if (buffered && (!entry || keys_.view(entry->key) < keys_.view(buffered->key)))
+      entry = buffered;
     if (!leaf.valid()) continue;
-    if (after > 0) return entry;
+    if (entry) return entry;
     const Word low = pm::load(leaf.node->low);
     if (low == 0) return std::nullopt;  // the first leaf (F1)
     target = {keys_.view(low), true};   // nothing in this leaf, so the last key of the one before

@@ -22,7 +22,7 @@ namespace perdix::detail::index::fastfair {
 /// is behind all entries, as little as possible does, so that ascending loads fill nodes
 /// completely.
 template <class K>
-Node* WordTree<K>::split(Node& node, Key key) {
+Node* WordTree<K>::split(Node& node, Key key) const {
   const auto [count, level] = meta_of(node);
   const auto key_at = [&](unsigned i) { return keys_.view(pm::load(node.entries[i].key)); };
   const bool append = pm::load(node.next) == pm::kNull && key_at(count - 1) < key;
@@ -37,7 +37,7 @@ Node* WordTree<K>::split(Node& node, Key key) {
   if (level == 0) {
     const Key separator = shortest_separator(key_at(kept - 1), append ? key : key_at(kept));
     pm().store(right.low, keys_.write(session, separator));
-    pm().store(right.leftmost, pm::kNull);
+    pm().store(number_of(right), buffers_ == nullptr ? 0 : buffers_->draw_number());
   } else {
     pm().store(right.low, pm::load(node.entries[kept].key));
     pm().store(right.leftmost, pm::load(node.entries[kept].value));
@@ -55,7 +55,8 @@ Node* WordTree<K>::split(Node& node, Key key) {
 /// Changes a locked node's `next` and count as one, and what the session reserves and frees with
 /// it.
 template <class K>
-void WordTree<K>::relink(alloc::Session session, Node& left, pm::Offset next, unsigned count) {
+void WordTree<K>::relink(alloc::Session session, Node& left, pm::Offset next,
+                         unsigned count) const {
   const std::uint64_t meta = meta_with(left, count);
   if (pm().commits_as_one()) {
     const std::array changes = {pm::set_word(left.next, next), pm::set_word(left.meta, meta)};
@@ -75,7 +76,7 @@ void WordTree<K>::relink(alloc::Session session, Node& left, pm::Offset next, un
 /// caller holds no latch, and has done its write: what goes wrong here is for others. Without space
 /// or memory to split the level above, the entry can wait.
 template <class K>
-void WordTree<K>::install(Node& stray) {
+void WordTree<K>::install(Node& stray) const {
   try {
     while (!try_install(stray)) {
     }
@@ -86,7 +87,7 @@ void WordTree<K>::install(Node& stray) {
 
 /// False if the level above had to be changed first.
 template <class K>
-bool WordTree<K>::try_install(Node& stray) {
+bool WordTree<K>::try_install(Node& stray) const {
   const Word word = pm::load(stray.low);
   const Key low = keys_.view(word);
   Node* split_off = nullptr;
@@ -119,7 +120,7 @@ bool WordTree<K>::linked(Node& from, const Node& node) const {
 
 /// Puts a new root above the present one and its right neighbour. False if others have done so.
 template <class K>
-bool WordTree<K>::grow(Node& right) {
+bool WordTree<K>::grow(Node& right) const {
   const std::lock_guard lock(root_lock_);
   Node& left = root();
   const unsigned level = meta_of(left).level;

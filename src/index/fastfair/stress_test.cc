@@ -16,5 +16,15 @@ TEST(FastFairStress, Strings) {
   Crew<TestTree<std::string, std::uint64_t>, std::string>(kFanout).run();
 }
 
+/// Buffers for some leaves, which change hands.
+void run_with_buffers(Technique technique) {
+  const IndexOptions options{.dram_budget = 12'000, .technique = technique};
+  Crew<TestTree<std::uint64_t, std::uint64_t>, std::uint64_t>(kFanout, options).run();
+  Crew<TestTree<std::string, std::uint64_t>, std::string>(2 * kFanout, options).run();
+}
+
+TEST(FastFairStress, MergesInPlace) { run_with_buffers(Technique::b); }
+TEST(FastFairStress, MergesOutOfPlace) { run_with_buffers(Technique::bo); }
+
 }  // namespace
 }  // namespace perdix::detail::index::fastfair

@@ -15,7 +15,13 @@ class TestTree : public TestPool<TestTree<K, V>> {
  public:
   using TestPool<TestTree>::core;
 
-  explicit TestTree(unsigned fanout) : fanout_(fanout) { open(); }
+  explicit TestTree(unsigned fanout, const IndexOptions& options = {})
+      : fanout_(fanout), options_(options) {
+    open();
+  }
+
+  /// How it is opened from now on.
+  void set_options(const IndexOptions& options) { options_ = options; }
 
   Tree<K, V>& operator*() { return *tree_; }
   Tree<K, V>* operator->() { return &*tree_; }
@@ -30,7 +36,8 @@ class TestTree : public TestPool<TestTree<K, V>> {
     open();
   }
 
-  Node& root() { return checked_node(core(), handle_->root()); }
+  Node& root() { return checked_node(core(), root_word(core(), handle_->root(), false)); }
+  Head* head() { return head_at(core(), handle_->root()); }
   Node& node_at(pm::Offset offset) { return checked_node(core(), offset); }
   unsigned height() { return meta_of(root()).level; }
 
@@ -39,7 +46,7 @@ class TestTree : public TestPool<TestTree<K, V>> {
 
   void open() {
     handle_.emplace(core().open_index("t", kEngineName, kKindOf<K>, kKindOf<V>));
-    tree_.emplace(core(), handle_->root(), fanout_);
+    tree_.emplace(core(), handle_->root(), fanout_, Latches::kBits, options_);
   }
   void close() {
     tree_.reset();
@@ -47,6 +54,7 @@ class TestTree : public TestPool<TestTree<K, V>> {
   }
 
   const unsigned fanout_;
+  IndexOptions options_;
   std::optional<pool::IndexHandle> handle_;
   std::optional<Tree<K, V>> tree_;
 };

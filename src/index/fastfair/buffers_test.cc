@@ -1,0 +1,295 @@
+// Write buffers of FAST&FAIR: merges in place and out of place, on trees of few keys; what a change
+// of the technique, a restart and a full pool leave. What the calls do is tested by
+// tests/conformance, for all engines alike.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "index/fastfair/test_tree.h"
+#include "util/random.h"
+
+namespace perdix::detail::index::fastfair {
+namespace {
+
+using Number = std::uint64_t;
+
+constexpr unsigned kFew = 6;  // a fanout that makes high trees
+constexpr IndexOptions kBuffered{.dram_budget = IndexOptions::kUnlimited,
+                                 .technique = Technique::b};
+constexpr IndexOptions kOutOfPlace{.dram_budget = IndexOptions::kUnlimited,
+                                   .technique = Technique::bo};
+
+template <class T>
+T datum(Number number) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return number == 0 ? "" : std::string(number % 3 * 20, 'p') + std::to_string(number);
+  } else {
+    return number;
+  }
+}
+
+template <class Types>
+class FastFairBufferKinds : public testing::Test {};
+
+template <class K, class V>
+struct Kinds {
+  using Key = K;
+  using Value = V;
+};
+
+using AllKinds = testing::Types<Kinds<Number, Number>, Kinds<Number, std::string>,
+                                Kinds<std::string, Number>, Kinds<std::string, std::string>>;
+TYPED_TEST_SUITE(FastFairBufferKinds, AllKinds);
+
+/// Any technique, and no buffers, some, or one for each leaf.
+IndexOptions any_options(util::Random& random) {
+  IndexOptions options;
+  options.technique = static_cast<Technique>(random.below(3));
+  options.dram_budget = std::array<Number, 3>{0, 3000, IndexOptions::kUnlimited}[random.below(3)];
+  options.resume_in_background = random.one_in(2);
+  return options;
+}
+
+/// A tree beside a map, which any call changes as it does the map.
+template <class K, class V>
+class Beside {
+ public:
+  Beside(unsigned fanout, Number seed) : random_(seed), tree_(fanout, any_options(random_)) {}
+
+  void run(unsigned rounds) {
+    for (unsigned round = 0; round < rounds && !testing::Test::HasFailure(); ++round) {
+      const bool grows = round % 4 < 2;
+      for (unsigned i = 0; i < 150 && !testing::Test::HasFailure(); ++i) step(grows);
+      look();
+      if (random_.one_in(3)) reopen();
+    }
+    tree_.expect_sound_pool();
+    tree_.drop();
+    tree_.expect_sound_pool();
+  }
+
+ private:
+  void step(bool grows) {
+    const K key = datum<K>(random_.below(400));
+    const V value = datum<V>(random_.below(50));
+    switch (random_.below(8)) {
+      case 0: tree_->put(key, value), model_[key] = value; break;
+      case 1: EXPECT_EQ(tree_->update(key, value), change(key, value)); break;
+      case 2: EXPECT_EQ(tree_->erase(key), model_.erase(key) > 0); break;
+      default:
+        if (grows) {
+          EXPECT_EQ(tree_->insert(key, value), model_.emplace(key, value).second);
+        } else {
+          EXPECT_EQ(tree_->erase(key), model_.erase(key) > 0);
+        }
+    }
+  }
+
+  bool change(const K& key, const V& value) {
+    const auto known = model_.find(key);
+    if (known != model_.end()) known->second = value;
+    return known != model_.end();
+  }
+
+  void look() {
+    expect_same(tree_, model_);
+    for (Number i = 0; i < 400; ++i) {
+      const K key = datum<K>(i);
+      const auto known = model_.find(key);
+      EXPECT_EQ(tree_->get(key),
+                known == model_.end() ? std::nullopt : std::optional<V>(known->second));
+      const auto above = model_.upper_bound(key);
+      const auto floor = tree_->find_floor(key);
+      ASSERT_EQ(floor.has_value(), above != model_.begin());
+      if (floor) {
+        EXPECT_EQ(floor->first, std::prev(above)->first);
+      }
+    }
+    tree_.expect_sound();
+  }
+
+  void reopen() {
+    tree_.set_options(any_options(random_));
+    random_.one_in(2) ? tree_.reopen() : tree_.reopen_index();
+    if (random_.one_in(2)) look();
+  }
+
+  util::Random random_;
+  TestTree<K, V> tree_;
+  std::map<K, V> model_;
+};
+
+TYPED_TEST(FastFairBufferKinds, DoesAsAMapDoes) {
+  using K = typename TypeParam::Key;
+  using V = typename TypeParam::Value;
+  for (const unsigned fanout : {kFew, kCapacity}) {
+    for (Number seed = 1; seed <= 4; ++seed) Beside<K, V>(fanout, seed).run(16);
+  }
+}
+
+using BufferedNumbers = TestTree<Number, Number>;
+
+/// The leaves from the left.
+std::vector<Node*> leaves_in(BufferedNumbers& tree) {
+  Node* node = &tree.root();
+  while (meta_of(*node).level > 0) node = &tree.node_at(node->leftmost);
+  std::vector<Node*> leaves = {node};
+  while (leaves.back()->next != 0) leaves.push_back(&tree.node_at(leaves.back()->next));
+  return leaves;
+}
+
+TEST(FastFairBuffers, HalfOfALeafWaitsInIt) {
+  for (const IndexOptions& options : {kBuffered, kOutOfPlace}) {
+    BufferedNumbers tree(kCapacity, options);
+    for (Number key = 0; key < kCapacity / 2; ++key) tree->put(key, key);
+    Node* const leaf = &tree.root();
+    EXPECT_EQ(meta_of(*leaf).count, 0U);
+    EXPECT_EQ(tree->size(), kCapacity / 2);
+    tree->put(1000, 1);  // into the buffer again, which is merged before
+    EXPECT_EQ(meta_of(tree.root()).count, kCapacity / 2);
+    EXPECT_EQ(&tree.root() == leaf, options.technique == Technique::b);
+    tree.expect_sound_pool();
+  }
+}
+
+TEST(FastFairBuffers, AscendingLoadFillsLeavesCompletely) {
+  for (const IndexOptions& options : {kBuffered, kOutOfPlace}) {
+    BufferedNumbers tree(kCapacity, options);
+    for (Number key = 0; key < 100 * kCapacity; ++key) tree->put(key, key);
+    EXPECT_LE(tree->stats().leaves, 100U);
+    tree.expect_sound();
+  }
+}
+
+TEST(FastFairBuffers, OtherLoadsFillHalfOrMore) {
+  util::Random random(1);
+  for (const IndexOptions& options : {kBuffered, kOutOfPlace}) {
+    BufferedNumbers tree(kCapacity, options);
+    constexpr Number kKeys = 200 * kCapacity;
+    for (Number i = 0; i < kKeys; ++i) tree->put(random(), i);
+    EXPECT_LE(tree->stats().leaves, 2 * kKeys / kCapacity + 1);
+    tree.expect_sound();
+  }
+}
+
+TEST(FastFairBuffers, EmptiedLeavesAreFreed) {
+  for (const IndexOptions& options : {kBuffered, kOutOfPlace}) {
+    BufferedNumbers tree(kFew, options);
+    for (unsigned order = 0; order < 3; ++order) {
+      std::vector<Number> keys(2000);
+      for (Number i = 0; i < keys.size(); ++i) tree->put(keys[i] = i, i);
+      if (order == 1) std::reverse(keys.begin(), keys.end());
+      for (const Number key : keys) ASSERT_TRUE(tree->erase(key));
+      EXPECT_EQ(tree->size(), 0U);
+      EXPECT_LE(tree->stats().leaves, 2U) << "order " << order;
+      tree.expect_sound_pool();
+    }
+  }
+}
+
+/// The numbers that own chains in the log.
+TEST(FastFairBuffers, NumbersOfLeavesNeverComeBack) {
+  BufferedNumbers tree(kFew, kOutOfPlace);
+  std::map<Number, const Node*> owners;
+  util::Random random(3);
+  for (unsigned round = 0; round < 20; ++round) {
+    std::set<Number> now;
+    for (unsigned i = 0; i < 100; ++i) tree->put(random.below(100'000), i);
+    if (round % 5 == 4) tree.reopen();
+    for (const Node* leaf : leaves_in(tree)) {
+      const Number number = number_of(*leaf);
+      if (number == 0) continue;
+      EXPECT_TRUE(now.insert(number).second);
+      const auto [known, is_new] = owners.emplace(number, leaf);
+      EXPECT_EQ(known->second, leaf) << "number " << number;
+    }
+  }
+  EXPECT_GT(owners.size(), 100U);
+}
+
+TEST(FastFairBuffers, AnIndexThatExistsGetsThem) {
+  BufferedNumbers tree(kCapacity);
+  std::map<Number, Number> model;
+  const auto add = [&](Number from) {
+    for (Number key = from; key < 2000; key += 7) tree->put(key, from), model[key] = from;
+  };
+  add(0);
+  EXPECT_EQ(tree.head(), nullptr);
+  for (Number from = 1; from < 7; ++from) {
+    tree.set_options(from % 3 == 0 ? IndexOptions{} : from % 3 == 1 ? kBuffered : kOutOfPlace);
+    tree.reopen();
+    ASSERT_NE(tree.head(), nullptr);
+    expect_same(tree, model);
+    add(from);
+    expect_same(tree, model);
+    tree.expect_sound_pool();
+  }
+}
+
+/// Buffers for a few leaves only, which must change hands.
+TEST(FastFairBuffers, TheyAreTakenFromLeavesThatAreNotWrittenTo) {
+  BufferedNumbers tree(kCapacity, {.dram_budget = 3000, .technique = Technique::b});
+  std::map<Number, Number> model;
+  for (Number part = 0; part < 40; ++part) {
+    for (Number i = 0; i < 300; ++i) {
+      const Number key = part * 1000 + i * 7 % 1000;
+      tree->put(key, i), model[key] = i;
+    }
+  }
+  expect_same(tree, model);
+  tree.expect_sound_pool();
+}
+
+TEST(FastFairBuffers, AFullPoolIsOpenedWithoutThem) {
+  TestTree<Number, std::string> tree(kCapacity);
+  Number count = 0;
+  for (std::size_t bytes = std::size_t{1} << 18; bytes > 0; bytes /= 8) {
+    const std::string value(bytes, 'v');
+    const auto fill = [&] {
+      for (;; ++count) tree->put(count, value);
+    };
+    EXPECT_THROW(fill(), Error);
+  }
+  tree.set_options(kBuffered);
+  ASSERT_NO_THROW(tree.reopen());
+  EXPECT_EQ(tree->size(), count);
+  for (Number key = 0; key < count; key += 3) ASSERT_TRUE(tree->erase(key));
+  tree.expect_sound_pool();
+  ASSERT_NO_THROW(tree.reopen());
+  tree->put(0, "value");
+  EXPECT_EQ(tree->get(0), "value");
+  tree.expect_sound_pool();
+}
+
+/// A pair of the buffer may be the first, the last, or between those of the leaf.
+TEST(FastFairBuffers, ScansShowLeafAndBufferAsOneSequence) {
+  BufferedNumbers tree(kCapacity, kBuffered);
+  std::map<Number, Number> model;
+  for (Number key = 10; key < 26; ++key) tree->put(10 * key, key), model[10 * key] = key;
+  ASSERT_GT(meta_of(tree.root()).count, 0U);
+  for (const Number key : {5, 155, 205, 999}) tree->put(key, key), model[key] = key;
+  expect_same(tree, model);
+  for (Number from = 0; from < 1010; from += 5) {
+    for (const std::size_t limit : {1, 2, 5, 100}) {
+      std::vector<Number> seen, expected;
+      tree->scan(
+          from,
+          [&](Number key, Number) {
+            seen.push_back(key);
+            return true;
+          },
+          limit);
+      for (auto at = model.lower_bound(from); at != model.end() && expected.size() < limit; ++at)
+        expected.push_back(at->first);
+      ASSERT_EQ(seen, expected) << from << ", at most " << limit;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace perdix::detail::index::fastfair
