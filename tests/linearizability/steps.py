@@ -38,6 +38,10 @@ KINDS = {
         "--engine elimda --domain cpu_cache --full",
         "--engine elimda",
     ),
+    "fastfair": (
+        "--engine fastfair --dram-budget 2000 --technique bo",
+        f"--engine fastfair {STRINGS} --dram-budget 2000 --technique b",
+    ),
     "nbtree": (
         "--engine nbtree",
         f"--engine nbtree {STRINGS}",
@@ -101,6 +105,11 @@ elimda: an erase goes on to the bucket
 elimda: an insert looks again
 elimda: an update goes on to the logs
 elimda: pairs are in the PM table and the backup log
+fastfair: a leaf is about to be written anew
+fastfair: a merge ends a chain
+fastfair: adopt a chain
+fastfair: all chains are adopted
+fastfair: take the buffer of another leaf
 nbtree: a cold leaf is frozen
 nbtree: a frozen insert has won
 nbtree: a join is left for later

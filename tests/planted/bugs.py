@@ -6,6 +6,7 @@ import bugs_elf
 import bugs_elf_table
 import bugs_elimda
 import bugs_fastfair
+import bugs_fastfair_buffers
 import bugs_nbtree
 import bugs_pool
 import bugs_resume
@@ -26,6 +27,7 @@ BUGS = (
     + bugs_pool.BUGS
     + bugs_wal.BUGS
     + bugs_fastfair.BUGS
+    + bugs_fastfair_buffers.BUGS
     + bugs_cceh.BUGS
     + bugs_cceh_buffers.BUGS
     + bugs_skiplist.BUGS

@@ -2,6 +2,7 @@
 
 from bug import (
     FAIR,
+    FAIR_DESTROY,
     FAIR_MERGE,
     FAIR_RECOVERY,
     FAIR_SMO,
@@ -114,7 +115,7 @@ BUGS = [
         "fastfair: erase goes on in a node with an interrupted insert (FAST&FAIR: a half-shifted "
         "insert followed by an erase loses a pair)",
         FASTFAIR,
-        "    if (mend(pm(), *leaf.node)) continue;\n",
+        "      if (mend(pm(), *leaf.node)) continue;\n",
         "",
         FAIR,
     ),
@@ -210,14 +211,14 @@ BUGS = [
     ),
     Bug(
         "fastfair: dropping leaks the bounds of leaves",
-        FAIR_RECOVERY,
+        FAIR_DESTROY,
         "    Words<K>::free(session, pm::load(node.low));\n",
         "",
         FAIR_STRINGS,
     ),
     Bug(
         "fastfair: dropping frees what a copy refers to, which the pair beside it has, too",
-        FAIR_RECOVERY,
+        FAIR_DESTROY,
         "  mend(pool.pm(), leaf);  // what a copy refers to would be freed twice\n",
         "",
         FAIR_STRINGS,

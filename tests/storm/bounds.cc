@@ -42,10 +42,10 @@ std::uint64_t kept_of_the_most(const OpenIndex& index, const IndexOptions& optio
 std::uint64_t dram_bound(const OpenIndex& index, const IndexStats& stats,
                          const IndexOptions& options) {
   const std::string_view engine = index.plan.type->engine;
-  const bool buffered = engine == "sptree" || engine == "cceh";
+  const bool buffered = engine == "sptree" || engine == "cceh" || engine == "fastfair";
   const std::uint64_t budget = !buffered ? 0
                                : options.dram_budget == IndexOptions::kUnlimited
-                                   ? stats.leaves * (engine == "sptree" ? 1300 : 10'000)
+                                   ? stats.leaves * (engine == "cceh" ? 10'000 : 1300)
                                    : options.dram_budget + options.dram_budget / 4;
   return 8 * kMiB + kept_of_the_most(index, options) + stats.leaves * 1300 + live_bytes(index) / 2 +
          budget;

@@ -195,6 +195,7 @@ class Maker {
     for (std::size_t i = 0; i < episode_.indexes.size(); ++i) {
       IndexOptions options = usual_options(episode_.indexes[i]);
       options.dram_budget = one_of(kBudgets);
+      options.technique = static_cast<Technique>((number + i) % 3);
       options.resume_in_background = rng_.once_in(2) && !without("background");
       round.options.push_back(options);
     }
@@ -293,6 +294,15 @@ class Maker {
   Episode episode_;
 };
 
+std::string_view show(Technique technique) {
+  switch (technique) {
+    case Technique::none: return "";
+    case Technique::b: return " b";
+    case Technique::bo: return " bo";
+  }
+  return "";
+}
+
 std::string show_budget(std::uint64_t budget) {
   if (budget == IndexOptions::kUnlimited) return "unlimited";
   return fmt::format("{} KiB", budget / kKiB);
@@ -301,8 +311,9 @@ std::string show_budget(std::uint64_t budget) {
 std::string describe(const Round& round) {
   std::string text = "  round:";
   for (const IndexOptions& options : round.options) {
-    text += fmt::format(" budget {}{},", show_budget(options.dram_budget),
-                        options.resume_in_background ? "" : " without resuming");
+    text +=
+        fmt::format(" budget {}{}{},", show_budget(options.dram_budget), show(options.technique),
+                    options.resume_in_background ? "" : " without resuming");
   }
   if (round.default_options) text += " default pool options,";
   if (round.opening_fault != Fault::none)

@@ -27,6 +27,7 @@ namespace {
 
 constexpr std::uint64_t kSmallBudget = 1000;
 constexpr std::uint64_t kSmallBudgetOfCceh = 30'000;
+constexpr std::uint64_t kSmallBudgetOfFastFair = 2'000;
 constexpr std::array kTechniques = {std::pair("b", Technique::b), std::pair("bo", Technique::bo)};
 
 /// Nothing happens but what the steps do, so that a session can be run again.
@@ -52,6 +53,13 @@ void add_kinds(std::vector<SubjectEntry>& all, const std::string& name, const st
                      }});
     }
   }
+}
+
+void add_with_technique(std::vector<SubjectEntry>& all, const std::string& engine,
+                        std::uint64_t dram_budget, std::string_view name, Technique technique) {
+  IndexOptions options = options_for(engine, dram_budget);
+  options.technique = technique;
+  add_kinds(all, fmt::format("{}+{}", engine, name), engine, options);
 }
 
 }  // namespace
@@ -81,9 +89,8 @@ std::vector<SubjectEntry> subjects() {
   // Buffers for fewer leaves than there are, so that they also change hands.
   add_kinds(all, "sptree+buffers", "sptree", options_for("sptree", kSmallBudget));
   for (const auto& [name, technique] : kTechniques) {
-    IndexOptions options = options_for("cceh", kSmallBudgetOfCceh);
-    options.technique = technique;
-    add_kinds(all, fmt::format("cceh+{}", name), "cceh", options);
+    add_with_technique(all, "cceh", kSmallBudgetOfCceh, name, technique);
+    add_with_technique(all, "fastfair", kSmallBudgetOfFastFair, name, technique);
   }
   for (const std::string& engine : Index::engines())
     add_kinds(all, engine + "+full", engine, options_for(engine), make_full_index_subject, 1);

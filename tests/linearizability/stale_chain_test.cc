@@ -1,6 +1,6 @@
-// A merge of Cceh out of place commits by the segment that takes the place of the old one, and then
-// ends the chain of the buffer. A crash in between leaves a chain of no segment: it must be ended,
-// and none of its pairs may come back, whatever became of them meanwhile.
+// A merge out of place commits by the segment (Cceh) or the leaf (FastFair) that takes the place of
+// the old one, and then ends the chain of the buffer. A crash in between leaves a chain of nothing:
+// it must be ended, and none of its pairs may come back, whatever became of them meanwhile.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <perdix/cceh.h>
+#include <perdix/fastfair.h>
 #include <perdix/pool.h>
 
 #include "pm/probe.h"
@@ -21,7 +22,6 @@ namespace perdix::testing {
 namespace {
 
 using Number = std::uint64_t;
-using Index = Cceh<Number, Number>;
 
 /// Counts the steps of one name. Keeps the pool's file as it is at the first one.
 class Photographer final : public detail::pm::Probe {
@@ -53,6 +53,16 @@ class Photographer final : public detail::pm::Probe {
   unsigned seen_ = 0;
 };
 
+struct OfCceh {
+  using Index = Cceh<Number, Number>;
+  static constexpr std::string_view kStep = "cceh: a merge ends a chain";
+};
+
+struct OfFastFair {
+  using Index = FastFair<Number, Number>;
+  static constexpr std::string_view kStep = "fastfair: a merge ends a chain";
+};
+
 IndexOptions options() {
   return {.dram_budget = IndexOptions::kUnlimited,
           .technique = Technique::bo,
@@ -60,7 +70,14 @@ IndexOptions options() {
           .cceh = {.segment_bytes = 576}};
 }
 
-TEST(CcehStaleChain, IsEndedAndLeavesItsPairsAlone) {
+template <class Engine>
+class StaleChain : public ::testing::Test {};
+
+using Engines = ::testing::Types<OfCceh, OfFastFair>;
+TYPED_TEST_SUITE(StaleChain, Engines);
+
+TYPED_TEST(StaleChain, IsEndedAndLeavesItsPairsAlone) {
+  using Index = typename TypeParam::Index;
   PoolOptions pool_options;
   pool_options.durability = Durability::process;
   pool_options.max_size = std::uint64_t{64} << 20;
@@ -68,7 +85,7 @@ TEST(CcehStaleChain, IsEndedAndLeavesItsPairsAlone) {
   const auto path = folder.path() / "pool", picture = folder.path() / "picture";
   Number count = 0;
   {
-    const Photographer probe("cceh: a merge ends a chain", path, picture);
+    const Photographer probe(TypeParam::kStep, path, picture);
     const Pool pool = Pool::create(path, pool_options);
     Index index(pool, "t", options());
     for (; probe.seen() == 0; ++count) index.put(count, count + 1);

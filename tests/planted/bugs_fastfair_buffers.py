@@ -1,0 +1,167 @@
+"""Bugs of the write buffers of FAST&FAIR."""
+
+from bug import (
+    FAIR_ANEW,
+    FAIR_B,
+    FAIR_B_STRINGS,
+    FAIR_BO,
+    FAIR_BUFFERS,
+    FAIR_DESTROY,
+    FAIR_MERGE,
+    FAIR_SCAN,
+    FAIR_SEARCH,
+    FAIR_UNIT,
+    FASTFAIR,
+    Bug,
+)
+
+BUGS = [
+    # --- Lookups ---
+    Bug(
+        "fastfair buffers: a lookup does not look into the buffer",
+        FAIR_SEARCH,
+        "      const bool counts = look_into_buffer(leaf, key, value);\n",
+        "      const bool counts = {planted} || look_into_buffer(leaf, key, value);\n",
+        FAIR_UNIT,
+    ),
+    Bug(
+        "fastfair buffers: scans do not show what buffers hold",
+        FAIR_SCAN,
+        "  if (buffers_ != nullptr) [[unlikely]]\n    return collect_with_buffer",
+        "  if (buffers_ != nullptr && !{planted}) [[unlikely]]\n    return collect_with_buffer",
+        FAIR_UNIT,
+    ),
+    Bug(
+        "fastfair buffers: a pair of the buffer is shown behind the next one of the leaf",
+        FAIR_BUFFERS,
+        "    add_below(&key);\n",
+        "    if (!{planted}) add_below(&key);\n",
+        FAIR_UNIT,
+    ),
+    Bug(
+        "fastfair buffers: the floor of a key is looked for in the leaf only",
+        FAIR_SEARCH,
+        "    if (buffered && (!entry || ",
+        "    if (buffered && !{planted} && (!entry || ",
+        FAIR_UNIT,
+    ),
+    # --- Changes ---
+    Bug(
+        "fastfair buffers: an erase does not look into the buffer",
+        FASTFAIR,
+        "    if (const auto erased = erase_buffered(*leaf.node, key, expected)) {\n",
+        "    if (const auto erased = {planted} ? std::nullopt : "
+        "erase_buffered(*leaf.node, key, expected)) {\n",
+        FAIR_UNIT,
+    ),
+    Bug(
+        "fastfair buffers: a leaf is split though its buffer has pairs",
+        FAIR_BUFFERS,
+        "      if (meta_of(node).count >= fanout_) {\n",
+        "      if (meta_of(node).count >= fanout_ && !{planted}) {\n",
+        FAIR_UNIT,
+    ),
+    Bug(
+        "fastfair buffers: a buffer that another leaf gets keeps its pairs",
+        FAIR_BUFFERS,
+        "  if (!merge_in_place(node_at(place), buffer)) return 0;\n",
+        "  buffer.clear();\n",
+        FAIR_UNIT,
+    ),
+    # --- Merging ---
+    Bug(
+        "fastfair buffers: a merge in place leaves a pair out",
+        FAIR_BUFFERS,
+        "    for (unsigned i = 0; i < buffer.size(); ++i) {\n"
+        "      const unsigned at = rank_from_right",
+        "    for (unsigned i = {planted} ? 1 : 0; i < buffer.size(); ++i) {\n"
+        "      const unsigned at = rank_from_right",
+        FAIR_UNIT,
+    ),
+    Bug(
+        "fastfair buffers: a merge ends the chain before its pairs are in the leaf",
+        FAIR_BUFFERS,
+        "  if (pm().commits_as_one()) {\n    pm().commit(changes_to",
+        "  if ({planted}) log().end(buffer);\n"
+        "  if (pm().commits_as_one()) {\n    pm().commit(changes_to",
+        FAIR_B,
+    ),
+    Bug(
+        "fastfair buffers: the right one of two new leaves lacks its first pair",
+        FAIR_ANEW,
+        "all.subspan(kept), next);\n",
+        "all.subspan(kept + ({planted} ? 1 : 0)), next);\n",
+        FAIR_UNIT,
+    ),
+    Bug(
+        "fastfair buffers: a new leaf is not durable before it is linked",
+        FAIR_ANEW,
+        "  pm().stream(pool_.template at<Node>(offset), &made, sizeof made);\n",
+        "  pm().copy(pool_.template at<Node>(offset), &made, sizeof made);\n",
+        FAIR_BO,
+    ),
+    Bug(
+        "fastfair buffers: the entry above a new leaf may still lead to the old one",
+        FAIR_ANEW,
+        "  session.redo(*also, made);\n",
+        "",
+        FAIR_BO,
+    ),
+    Bug(
+        "fastfair buffers: the entry above a new leaf is not flushed",
+        FAIR_ANEW,
+        "  pm().flush(also, sizeof made);\n",
+        "",
+        FAIR_BO,
+    ),
+    Bug(
+        "fastfair buffers: a leaf that was written anew is lost",
+        FAIR_ANEW,
+        "  session.free(pool_.offset(&leaf));\n",
+        "",
+        FAIR_BO,
+    ),
+    Bug(
+        "fastfair buffers: new leaves share a number",
+        FAIR_ANEW,
+        "  number_of(made) = buffers_->draw_number();\n",
+        "  number_of(made) = {planted} ? 1 : buffers_->draw_number();\n",
+        FAIR_BO,
+    ),
+    Bug(
+        "fastfair buffers: a leaf is merged away with what its buffer holds",
+        FAIR_MERGE,
+        "    if (buffer != nullptr && !merge_in_place(*node, *buffer)) return false;\n",
+        "    if (buffer != nullptr) buffer->clear();\n",
+        FAIR_UNIT,
+    ),
+    # --- After a restart ---
+    Bug(
+        "fastfair buffers: a leaf is written to before its chain is adopted",
+        FAIR_SEARCH,
+        "    if (level == 0 && !ready(seen)) continue;\n",
+        "",
+        FAIR_UNIT,
+    ),
+    Bug(
+        "fastfair buffers: an interrupted merge is not completed",
+        FAIR_BUFFERS,
+        "      interrupted = true;\n",
+        "      interrupted = !{planted};\n",
+        FAIR_B,
+    ),
+    Bug(
+        "fastfair buffers: pairs that a merge has moved are buffered again",
+        FAIR_BUFFERS,
+        "    if (has_word(leaf, key)) {\n",
+        "    if (!{planted} && has_word(leaf, key)) {\n",
+        FAIR_B,
+    ),
+    Bug(
+        "fastfair buffers: a drop forgets the strings in the log",
+        FAIR_DESTROY,
+        "      logged->move_to(node);\n",
+        "",
+        FAIR_B_STRINGS,
+    ),
+]
