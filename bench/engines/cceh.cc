@@ -37,6 +37,8 @@ template <class K, class V>
 using BufferedCcehMap = TechniqueMap<K, V, Technique::b>;
 template <class K, class V>
 using OutOfPlaceCcehMap = TechniqueMap<K, V, Technique::bo>;
+template <class K, class V>
+using CachedCcehMap = TechniqueMap<K, V, Technique::boc>;
 
 }  // namespace
 
@@ -47,7 +49,9 @@ std::vector<Engine> cceh_engines() {
       {"cceh+b", "perdix::Cceh with write buffers in DRAM and a log", true,
        open_store<BufferedCcehMap>, pool_settings, calls_of<BufferedCcehMap>()},
       {"cceh+bo", "the same, and buffers are merged into copies of segments", true,
-       open_store<OutOfPlaceCcehMap>, pool_settings, calls_of<OutOfPlaceCcehMap>()}};
+       open_store<OutOfPlaceCcehMap>, pool_settings, calls_of<OutOfPlaceCcehMap>()},
+      {"cceh+boc", "the same, and the directory has a copy in DRAM", true,
+       open_store<CachedCcehMap>, pool_settings, calls_of<CachedCcehMap>()}};
   for (Engine& engine : engines) {
     engine.parameters = {"segment_bytes", "lazy_depth"};
     engine.tells_load_factor = true;

@@ -11,11 +11,21 @@ namespace {
 template <class K, class V>
 using SkipListMap = PerdixMap<SkipList, K, V>;
 
+template <class K, class V>
+class CachedSkipListMap : public PerdixMap<SkipList, K, V> {
+ public:
+  explicit CachedSkipListMap(const Setup& setup)
+      : PerdixMap<SkipList, K, V>(
+            setup, {.dram_budget = setup.dram_budget, .technique = Technique::boc}) {}
+};
+
 }  // namespace
 
 std::vector<Engine> skiplist_engines() {
   return {{"skiplist", "perdix::SkipList, skip list in a pool", true, open_store<SkipListMap>,
-           pool_settings, calls_of<SkipListMap>()}};
+           pool_settings, calls_of<SkipListMap>()},
+          {"skiplist+boc", "the same, with the way to tall nodes in DRAM", true,
+           open_store<CachedSkipListMap>, pool_settings, calls_of<CachedSkipListMap>()}};
 }
 
 }  // namespace perdix::bench

@@ -29,7 +29,8 @@ class Map;
 /// With IndexOptions::technique and dram_budget, new pairs of a segment wait in a buffer in DRAM
 /// and in a log, and reach the segment in batches of up to half of what it holds: far fewer bytes
 /// are written to media with large units. A call that finds a full buffer writes the segment or, by
-/// `bo`, a copy of it. The technique may differ each time that the index is opened.
+/// `bo`, a copy of it. With `boc` the directory has a copy in DRAM. The technique may differ each
+/// time that the index is opened.
 ///
 /// What is erased makes room for other pairs; when the pool is full, segments without pairs are
 /// given back.

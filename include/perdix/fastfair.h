@@ -34,7 +34,7 @@ class FastFair : public OrderedIndex<detail::index::fastfair::Tree<K, V>, K, V> 
  public:
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: one line of PM,
-  /// whatever the size: nothing is rebuilt.
+  /// whatever the size: nothing is rebuilt before calls are served.
   FastFair(const Pool& pool, std::string_view name, const IndexOptions& options = {});
 };
 

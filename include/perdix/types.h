@@ -117,12 +117,14 @@ struct CcehOptions {
   std::uint32_t lazy_depth = 64;
 };
 
-/// What a Cceh does with the DRAM of its `dram_budget` (Zhao et al. 2024, section 3); others ignore
-/// it. Each form includes the one before.
+/// What a Cceh, FastFair or SkipList does with the DRAM of its `dram_budget` (Zhao et al. 2024,
+/// section 3); others ignore it. Each form includes the one before.
 enum class Technique : std::uint8_t {
   none,  ///< every write goes to its place in the pool
   b,     ///< Buffering: new pairs of a segment wait in a write buffer and in a log
   bo,    ///< Out-of-place update: what a full buffer holds comes into a copy of the segment
+  boc,  ///< Caching: the way to a segment, leaf or node is kept in DRAM, too. It may take a quarter
+        ///< of the budget
 };
 
 /// How an index uses memory while it is open; may differ each time.
@@ -138,7 +140,8 @@ struct IndexOptions {
   /// none while its pool is full.
   std::uint64_t dram_budget = 0;
 
-  Technique technique = Technique::none;  ///< for Cceh; others ignore it
+  /// For Cceh, and of FastFair and SkipList those forms that they have; others ignore it.
+  Technique technique = Technique::none;
 
   /// After a restart, a thread of the index's own brings back what lies in DRAM, while the index is
   /// in use (SpTree, NbTree, Cceh; others ignore it). If false, only what is used comes back, and

@@ -40,7 +40,7 @@ struct Options {
 };
 
 const std::map<std::string, Technique> kTechniques = {
-    {"none", Technique::none}, {"b", Technique::b}, {"bo", Technique::bo}};
+    {"none", Technique::none}, {"b", Technique::b}, {"bo", Technique::bo}, {"boc", Technique::boc}};
 
 const std::map<std::string, Beginning> kBeginnings = {{"few", Beginning::few},
                                                       {"full", Beginning::full},
@@ -71,8 +71,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--dram-budget-after", options.dram_budget_after,
                  "The same once an index is opened again; else as before")
       ->transform(CLI::AsSizeValue(false));
-  app.add_option("--technique", options.technique, "What Cceh does with --dram-budget")
-      ->check(one_of({"none", "b", "bo"}));
+  app.add_option("--technique", options.technique,
+                 "What Cceh, FastFair and SkipList do with --dram-budget")
+      ->check(one_of({"none", "b", "bo", "boc"}));
   std::vector<std::string> beginnings;
   for (const auto& [name, beginning] : kBeginnings) beginnings.push_back(name);
   app.add_option("--beginning", options.beginning, "What threads begin with; else it is drawn")

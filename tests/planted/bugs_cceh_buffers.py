@@ -6,6 +6,7 @@ from bug import (
     CCEH_BO,
     CCEH_BUFFERS,
     CCEH_DESTROY,
+    CCEH_DIRECTORY,
     CCEH_SEARCH,
     CCEH_SMO,
     CCEH_STRESS,
@@ -17,6 +18,7 @@ from bug import (
 )
 
 BUFFERED_SCHEDULES = (schedules("--engine cceh --dram-budget 30000 --technique bo --reopen"),)
+CACHED_SCHEDULES = (schedules("--engine cceh --dram-budget 30000 --technique boc --reopen"),)
 
 BUGS = [
     # --- Changes ---
@@ -142,5 +144,34 @@ BUGS = [
         "    if (log_) take_from_log(head, slots, range);\n",
         "",
         CCEH_B_STRINGS,
+    ),
+    # --- The copy of the directory ---
+    Bug(
+        "cceh copy: a split changes the directory only",
+        CCEH_DIRECTORY,
+        "  copy(begin, first);\n  if (first.depth > range.depth)",
+        "  if (first.depth > range.depth)",
+        CACHED_SCHEDULES,
+    ),
+    Bug(
+        "cceh copy: the right half keeps the entry of the whole",
+        CCEH_DIRECTORY,
+        "  if (first.depth > range.depth) copy(begin + half, middle);\n",
+        "",
+        CACHED_SCHEDULES,
+    ),
+    Bug(
+        "cceh copy: a directory that doubles keeps its copy",
+        CCEH_DIRECTORY,
+        "  if (copy_) copy_->resize(depth + 1);\n",
+        "",
+        CACHED_SCHEDULES,
+    ),
+    Bug(
+        "cceh copy: a segment is replaced in the directory only",
+        CCEH_DIRECTORY,
+        "  settle(all, begin, entry);\n  copy(begin, entry);\n}\n\nvoid Directory::mark",
+        "  settle(all, begin, entry);\n}\n\nvoid Directory::mark",
+        CACHED_SCHEDULES,
     ),
 ]

@@ -12,6 +12,7 @@ from bug import (
     SKIP_RECOVERY,
     SKIP_SCAN,
     SKIP_SEARCH,
+    SKIP_SHORTCUT,
     SKIP_STRINGS,
     SKIP_TOWER,
     SKIP_UNIT,
@@ -23,6 +24,12 @@ from bug import (
 SCHEDULES = (
     schedules("--engine skiplist --domain memory_controller --reopen"),
     schedules("--engine skiplist --domain memory_controller --reopen --beginning contested"),
+)
+CACHED_SCHEDULES = tuple(
+    schedules(
+        f"--engine skiplist --domain memory_controller --technique boc --dram-budget 1G {more}"
+    )
+    for more in ("--reopen", "--reopen --beginning contested")
 )
 
 # Where lists without upper levels take no time, and none of what is wrong makes a call hang.
@@ -298,5 +305,34 @@ BUGS = [
         "    session.commit(pm::set_word(head.first, load_link(node, 0).pack()));\n",
         "    session.commit(pm::set_word(head.first, pm::kNull));\n",
         SKIP,
+    ),
+    # --- The cached path ---
+    Bug(
+        "skiplist: an erased node stays in the cached path",
+        SKIP_TOWER,
+        "  if (path_ != nullptr && height_of(node) >= kTall) path_->remove(node);\n",
+        "",
+        CACHED_SCHEDULES,
+    ),
+    Bug(
+        "skiplist: an erased node comes into the cached path",
+        SKIP_SHORTCUT,
+        "  return !is_erased(node) && path_->add(node);\n",
+        "  return path_->add(node);\n",
+        CACHED_SCHEDULES,
+    ),
+    Bug(
+        "skiplist: a new tall node is missing in a path that is complete",
+        SKIP_TOWER,
+        "  if (height >= kTall && path_ != nullptr) path_->add(*pool_.template at<Node>(node));\n",
+        "",
+        SKIP_UNIT,
+    ),
+    Bug(
+        "skiplist: a tall node is erased on the levels of a short way only",
+        "src/index/skiplist/skiplist.cc",
+        "  if (height >= kTall && path_ != nullptr) {\n",
+        "  if (false) {\n",
+        SKIP_UNIT,
     ),
 ]

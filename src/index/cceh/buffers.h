@@ -210,7 +210,7 @@ void WordTable<K>::end_chain(Buffer& buffer) const {
 template <class K>
 void WordTable<K>::merge(const Locked& locked, Buffer& buffer) const {
   if (buffer.empty_chain()) return;
-  if (technique_ == Technique::bo && merge_out_of_place(locked, buffer)) return;
+  if (technique_ >= Technique::bo && merge_out_of_place(locked, buffer)) return;
   if (!merge_in_place(locked, buffer)) write_anew(locked, buffer, true);
 }
 
@@ -373,7 +373,11 @@ void WordTable<K>::give_log() {
 template <class K>
 void WordTable<K>::open_buffers(const IndexOptions& options) {
   technique_ = options.technique;
-  const std::uint64_t budget = technique_ == Technique::none ? 0 : options.dram_budget;
+  std::uint64_t budget = technique_ == Technique::none ? 0 : options.dram_budget;
+  if (technique_ == Technique::boc && budget != 0) {
+    directory_.open_copy(path_budget(budget));
+    if (budget != IndexOptions::kUnlimited) budget -= path_budget(budget);
+  }
   if (budget != 0 && pm::load(root_.log) == pm::kNull) give_log();
   if (pm::load(root_.log) == pm::kNull) return;
   buffers_ = std::make_unique<Buffers>(arena_, wal::Log::Limits{0}, latches_);

@@ -2,7 +2,7 @@
 // al., FAST 2019). Nothing is rebuilt on open, so opening takes the same time however large the
 // table is.
 //
-//   directory.{h,cc}  which segment is responsible for a hash
+//   directory.{h,cc}  which segment is responsible for a hash; directory_copy.h: its copy in DRAM
 //   search.h          the way to a segment; point lookups, one or many
 //   cceh.cc           put, insert, update, erase; instantiates all
 //   smo.h             segment split, overflow, joining of empty segments
@@ -46,6 +46,7 @@
 #include "index/common/latches.h"
 #include "index/common/pair_count.h"
 #include "index/common/pair_records.h"
+#include "index/common/path_budget.h"
 #include "index/common/resumption.h"
 #include "index/common/typed_tree.h"
 #include "index/common/word.h"

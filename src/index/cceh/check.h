@@ -222,7 +222,8 @@ IndexStats WordTable<K>::stats() const {
   });
   if (const std::optional<Word> value = find_zero()) count({0, *value});
   stats.pm_bytes = bytes + (buffers_ == nullptr ? 0 : log().pm_bytes());
-  stats.dram_bytes = sizeof *this + latches_.bytes() + arena_.bytes_in_use();
+  stats.dram_bytes =
+      sizeof *this + latches_.bytes() + arena_.bytes_in_use() + directory_.dram_bytes();
   stats.load_factor =
       static_cast<double>(stats.pairs) / static_cast<double>(stats.leaves * shape_.slots());
   stats.recovery_seconds = recovery_seconds_;

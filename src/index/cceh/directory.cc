@@ -41,6 +41,23 @@ auto Directory::find_from_top(KeyHash hash) const -> Route {
   return {leader, &all.entries[number], word};
 }
 
+void Directory::open_copy(std::uint64_t budget) {
+  copy_.emplace(pool_.reclaimer(), budget);
+  copy_->resize(depth());
+}
+
+/// For a hash that the copy does not know: in PM, as the lock finds it, so that what is copied is
+/// durable.
+[[gnu::noinline]] auto Directory::find_and_copy(KeyHash hash) const -> Route {
+  const Route route = find_in_pool(hash);
+  if (!copy_->has_entries()) return route;
+  const std::lock_guard lock(lock_);
+  const View all = view(pm::load(root_.directory));
+  const std::uint64_t number = leader_from_top(all, hash);
+  copy(number, checked_leader(all, number));
+  return route;
+}
+
 /// Makes a leader and its copies the same, and none of them pending. Flushed: with the next fence
 /// of the thread it is durable, and until then a crash leaves stale entries.
 void Directory::settle(const View& all, std::uint64_t first, Entry leader) const {
@@ -77,6 +94,7 @@ void Directory::grow(unsigned depth) {
   pm.flush(entries, 2 * old.size() * sizeof *entries);  // durable before the commit, by its fence
   session.free(Reference::unpack(word).offset);
   session.commit(pm::set_word(root_.directory, larger.pack()));
+  if (copy_) copy_->resize(depth + 1);
 }
 
 void Directory::change(alloc::Session& session, HashRange range, Entry first, Entry middle) {
@@ -97,6 +115,9 @@ void Directory::change(alloc::Session& session, HashRange range, Entry first, En
   pm::on_step("cceh: a change of the directory is committed");
   settle(all, begin, first);
   if (first.depth > range.depth) settle(all, begin + half, middle);
+  // Before the latches are released (D1).
+  copy(begin, first);
+  if (first.depth > range.depth) copy(begin + half, middle);
 }
 
 void Directory::replace(alloc::Session& session, HashRange range, Entry entry) {
@@ -107,6 +128,7 @@ void Directory::replace(alloc::Session& session, HashRange range, Entry entry) {
   pending.pending = true;
   session.commit(pm::set_word(all.entries[begin], pending.pack()));
   settle(all, begin, entry);
+  copy(begin, entry);
 }
 
 void Directory::mark_crowded(HashRange range, Entry entry) {
@@ -116,6 +138,7 @@ void Directory::mark_crowded(HashRange range, Entry entry) {
   entry.crowded = true;
   pool_.pm().publish(all.entries[begin], entry.pack());  // before the overflow can hold a pair
   settle(all, begin, entry);
+  copy(begin, entry);
 }
 
 bool Directory::sound_entry(std::uint64_t number) const {
@@ -124,7 +147,9 @@ bool Directory::sound_entry(std::uint64_t number) const {
   if (entry.pending || entry.depth > all.depth) return entry.pending;
   if (all.first_of(number, entry.depth) != number) return true;
   const KeyHash hash{all.depth == 0 ? 0 : number << (64 - all.depth)};
-  return leader_from_top(all, hash) == number;
+  if (leader_from_top(all, hash) != number) return false;
+  const DirectoryCopy::Found copied = copy_ ? copy_->find(hash) : DirectoryCopy::Found{};
+  return copied.word == nullptr || copied.entry == entry;
 }
 
 }  // namespace perdix::detail::index::cceh

@@ -7,12 +7,16 @@
 // leader from the top, and completes what a crash has left. So no reader sees a change that is not
 // durable, and a crash needs no repair when the index is opened.
 //
+// There may be a copy of it in DRAM (directory_copy.h), which lookups ask first.
+//
 // Thread-safe. The caller holds a Guard. The lock is taken last: after latches and Sessions.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "alloc/session.h"
+#include "index/cceh/directory_copy.h"
 #include "index/cceh/layout.h"
 #include "index/cceh/shape.h"
 #include "pm/access.h"
@@ -35,25 +39,21 @@ class Directory {
     Entry entry;
     const std::uint64_t* leader = nullptr;
     std::uint64_t directory = 0;
+    DirectoryCopy::Found copied = {};  ///< in place of both, if it came from there
   };
+
+  /// From now on there is a copy, of at most so many bytes. No other thread uses the directory.
+  void open_copy(std::uint64_t budget);
 
   /// Throws corrupt.
   [[gnu::always_inline]] inline Route find(KeyHash hash) const {
-    const std::uint64_t word = pm::load(root_.directory);
-    const View all = view(word);
-    const std::uint64_t number = hash.prefix(all.depth);
-    const Entry entry = Entry::unpack(pm::load(all.entries[number]));
-    if (!entry.pending && entry.depth <= all.depth) [[likely]] {
-      const std::uint64_t& leader = all.entries[all.first_of(number, entry.depth)];
-      if (pm::load(leader) == entry.pack()) [[likely]]
-        return {checked(entry), &leader, word};
-    }
-    return find_from_top(hash);
+    return copy_ ? find_in_copy(hash) : find_in_pool(hash);
   }
 
   /// Whether a route still holds. The leader first: it holds in the directory that is still the
   /// one.
   bool current(const Route& route) const {
+    if (route.copied.word != nullptr) return copy_->current(route.copied);
     return pm::load(*route.leader) == route.entry.pack() &&
            pm::load(root_.directory) == route.directory;
   }
@@ -78,11 +78,12 @@ class Directory {
   /// With the segment's latch: marks the leader of a range as crowded, durably.
   void mark_crowded(HashRange range, Entry entry);
 
-  /// Whether an entry is as H3 says. Writers are idle.
+  /// Whether an entry is as H3 says, and that of the copy as D1. Writers are idle.
   bool sound_entry(std::uint64_t number) const;
 
   pm::Offset block() const { return Reference::unpack(pm::load(root_.directory)).offset; }
   std::uint64_t bytes() const { return sizeof(std::uint64_t) << depth(); }
+  std::uint64_t dram_bytes() const { return copy_ ? copy_->bytes() : 0; }
 
  private:
   /// The entries of one directory.
@@ -114,9 +115,31 @@ class Directory {
       throw_corrupt("a segment", entry.offset);
     return entry;
   }
+  [[gnu::always_inline]] inline Route find_in_pool(KeyHash hash) const {
+    const std::uint64_t word = pm::load(root_.directory);
+    const View all = view(word);
+    const std::uint64_t number = hash.prefix(all.depth);
+    const Entry entry = Entry::unpack(pm::load(all.entries[number]));
+    if (!entry.pending && entry.depth <= all.depth) [[likely]] {
+      const std::uint64_t& leader = all.entries[all.first_of(number, entry.depth)];
+      if (pm::load(leader) == entry.pack()) [[likely]]
+        return {checked(entry), &leader, word};
+    }
+    return find_from_top(hash);
+  }
+  Route find_in_copy(KeyHash hash) const {
+    const DirectoryCopy::Found found = copy_->find(hash);
+    if (found.word == nullptr) [[unlikely]]
+      return find_and_copy(hash);
+    return {found.entry, nullptr, 0, found};
+  }
   [[noreturn]] void throw_corrupt(const char* what, pm::Offset offset) const;
   Entry checked_leader(const View& all, std::uint64_t number) const;
   Route find_from_top(KeyHash hash) const;
+  Route find_and_copy(KeyHash hash) const;
+  void copy(std::uint64_t first, Entry leader) const {
+    if (copy_) copy_->set(first, leader);
+  }
   std::uint64_t leader_from_top(const View& all, KeyHash hash) const;
   void settle(const View& all, std::uint64_t first, Entry leader) const;
 
@@ -124,6 +147,7 @@ class Directory {
   Root& root_;
   const Shape shape_;
   mutable util::SpinLock lock_;
+  mutable std::optional<DirectoryCopy> copy_;
 };
 
 }  // namespace perdix::detail::index::cceh

@@ -8,10 +8,10 @@
 namespace perdix {
 
 template <Storable K, Storable V>
-SkipList<K, V>::SkipList(const Pool& pool, std::string_view name)
+SkipList<K, V>::SkipList(const Pool& pool, std::string_view name, const IndexOptions& options)
     : OrderedIndex<detail::index::skiplist::List<K, V>, K, V>(
           detail::index::open_typed<detail::index::skiplist::List<K, V>, K, V>(
-              pool, name, detail::index::skiplist::kEngineName, {})) {}
+              pool, name, detail::index::skiplist::kEngineName, options)) {}
 
 template class PointIndex<detail::index::skiplist::List<std::uint64_t, std::uint64_t>,
                           std::uint64_t, std::uint64_t>;

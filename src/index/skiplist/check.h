@@ -2,6 +2,8 @@
 // reaches, and how many pairs it has.
 #pragma once
 
+#include <unordered_set>
+
 #include "index/common/problems.h"
 #include "index/skiplist/scan.h"
 #include "index/skiplist/skiplist.h"
@@ -64,6 +66,24 @@ void WordList<K>::check_level(unsigned level, Checked& checked) const {
                  "level {} is not searched", level);
 }
 
+/// The cached path leads to tall nodes of the list, and to all of them if it says so (P1, P2).
+template <class K>
+void WordList<K>::check_path(Checked& checked) const {
+  if (path_ == nullptr) return;
+  resumption_.wait_for_thread();
+  std::unordered_set<const Node*> tall;
+  for_each_node(kTall - 1, [&](const Node& node) {
+    tall.insert(&node);
+    checked.expect(!path_->complete() || path_->find(key_of(node)) == &node,
+                   "the cached path lacks the node {:#x} (P2)", pool_.offset(&node));
+  });
+  path_->for_each([&](const Node* node) {
+    checked.expect(tall.contains(node), "the cached path leads to {:#x}, which is not there (P1)",
+                   pool_.offset(node));
+    return true;
+  });
+}
+
 template <class K>
 CheckReport WordList<K>::check() const {
   Checked checked;
@@ -74,6 +94,7 @@ CheckReport WordList<K>::check() const {
                    "the head lies in free memory (L6)");
     for_each_node(0, [&](const Node& node) { check_node(node, checked); });
     for (unsigned level = 1; level < kMaxHeight; ++level) check_level(level, checked);
+    check_path(checked);
     checked.expect(checked.report.pairs == size(), "{} pairs are counted, {} are there", size(),
                    checked.report.pairs);
   } catch (const Error& error) {
@@ -118,7 +139,7 @@ IndexStats WordList<K>::stats() const {
   });
   stats.leaves = stats.pairs;
   stats.pm_bytes = bytes;
-  stats.dram_bytes = sizeof *this + latches_.bytes();
+  stats.dram_bytes = sizeof *this + latches_.bytes() + (path_ == nullptr ? 0 : path_->bytes());
   stats.recovery_seconds = recovery_seconds_;
   return stats;
 }

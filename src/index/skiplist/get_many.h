@@ -45,10 +45,13 @@ void WordList<K>::step(Walk& walk, Key key) const {
 template <class K>
 void WordList<K>::find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
   std::array<Walk, kGroup> walks;
+  std::array<Node*, kGroup> from{};
+  if (path_ != nullptr) path_->before(keys, true, from);
   const unsigned top = std::max(levels(), 1U) - 1;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    walks[i].level = top;
-    walks[i].at.before = &head_;
+    Node* const near = validated(from[i], {keys[i]});
+    walks[i].level = near != nullptr ? kTall - 2 : top;
+    walks[i].at.before = near != nullptr ? near : &head_;
     ask_for_next(walks[i]);
   }
   for (bool on_the_way = true; on_the_way;) {

@@ -53,6 +53,9 @@ inline unsigned height_of_hash(std::uint64_t hash) {
   return std::min(1 + zeros / kBitsForALevel, kMaxHeight);
 }
 
+/// Nodes of this height or more are tall: those that are cached (Zhao et al. 2024, section 3.3).
+inline constexpr unsigned kTall = 3;
+
 /// The levels of a list that have a node.
 inline unsigned levels_in_use(const Node& head) {
   unsigned levels = kMaxHeight;

@@ -29,7 +29,7 @@ inline Node& open_head(pool::PoolCore& pool, std::uint64_t& root) {
 }
 
 template <class K>
-WordList<K>::WordList(pool::IndexHandle handle, Kind value_kind)
+WordList<K>::WordList(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options)
     : handle_(std::move(handle)),
       pool_(handle_.pool()),
       head_(open_head(pool_, handle_.root())),
@@ -39,6 +39,7 @@ WordList<K>::WordList(pool::IndexHandle handle, Kind value_kind)
       levels_(0) {
   const auto start = std::chrono::steady_clock::now();
   levels_.store(levels_in_use(head_), std::memory_order_relaxed);
+  if (options.technique == Technique::boc && options.dram_budget != 0) open_path(options);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

@@ -34,14 +34,15 @@ Node* WordList<K>::next_of(const Node& node, unsigned level) const {
   return next == pm::kNull ? nullptr : &checked_node(pool_, next, level);
 }
 
-/// Goes to the right as far as the bound reaches, and then a level down, from the highest of
-/// `levels` on. Calls on_level(level, neighbours) for each. Keys ascend on the way, so that a
-/// damaged list cannot lead round in a circle; throws corrupt.
+/// From a node that the bound reaches, or the head, goes to the right as far as the bound reaches,
+/// and then a level down, from the highest of `levels` on. Calls on_level(level, neighbours) for
+/// each. Keys ascend on the way, so that a damaged list cannot lead round in a circle; throws
+/// corrupt.
 template <class K>
 template <class OnLevel>
-[[gnu::always_inline]] inline auto WordList<K>::descend(Bound bound, unsigned levels,
+[[gnu::always_inline]] inline auto WordList<K>::descend(Node& from, Bound bound, unsigned levels,
                                                         OnLevel on_level) const -> Neighbours {
-  Neighbours at{&head_, nullptr};
+  Neighbours at{&from, nullptr};
   const Node* beyond = nullptr;  // is not reached, as a higher level has shown
   for (unsigned level = levels; level-- > 0;) {
     for (;;) {
@@ -58,17 +59,35 @@ template <class OnLevel>
 }
 
 template <class K>
+auto WordList<K>::descend_from_head(Bound bound) const -> Neighbours {
+  return descend(head_, bound, std::max(levels(), 1U), [](unsigned, const Neighbours&) {});
+}
+
+/// By the cached path, or from the head.
+template <class K>
 auto WordList<K>::descend(Bound bound) const -> Neighbours {
-  return descend(bound, std::max(levels(), 1U), [](unsigned, const Neighbours&) {});
+  if (path_ == nullptr) [[likely]]
+    return descend_from_head(bound);
+  if (Node* const from = shortcut(bound); from != nullptr) [[likely]]
+    return descend(*from, bound, kTall - 1, [](unsigned, const Neighbours&) {});
+  Node* passed = &head_;
+  const Neighbours found =
+      descend(head_, bound, std::max(levels(), 1U), [&](unsigned level, const Neighbours& at) {
+        if (level == kTall - 1) passed = at.before;
+      });
+  if (passed != &head_) remember(*passed);
+  return found;
 }
 
 /// The neighbours of a key on all levels that it may have, those at its right with the key itself
-/// among them.
+/// among them. Of a node that is not tall that is less, and a shorter way.
 template <class K>
-auto WordList<K>::trace(Key key) const -> Path {
+auto WordList<K>::trace(Key key, bool tall) const -> Path {
   Path path;
-  path.levels = std::min(levels() + 1, kMaxHeight);
-  descend({key}, path.levels, [&](unsigned level, const Neighbours& at) { path.at[level] = at; });
+  const auto keep = [&](unsigned level, const Neighbours& at) { path.at[level] = at; };
+  Node* const from = tall || path_ == nullptr ? nullptr : shortcut({key});
+  path.levels = from != nullptr ? kTall - 1 : std::min(levels() + 1, kMaxHeight);
+  descend(from != nullptr ? *from : head_, {key}, path.levels, keep);
   return path;
 }
 

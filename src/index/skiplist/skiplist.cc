@@ -8,6 +8,7 @@
 #include "index/skiplist/recovery.h"
 #include "index/skiplist/scan.h"
 #include "index/skiplist/search.h"
+#include "index/skiplist/shortcut.h"
 #include "index/skiplist/tower.h"
 #include "util/hash.h"
 
@@ -34,12 +35,13 @@ bool WordList<K>::try_write(Key key, NewValue value, Mode mode, const NewValue* 
 template <class K>
 std::optional<bool> WordList<K>::write_node(Key key, NewValue value, Mode mode,
                                             const NewValue* expected, Erased& erased) {
-  const Path path = trace(key);
+  const unsigned wanted = height_of_hash(util::hash(key));
+  const Path path = trace(key, wanted >= kTall);
   if (has_key(path.at[0].next, key, Keys::hash16(key)))
     return replace(*path.at[0].next, value, mode, expected, erased);
   if (mode == Mode::update)
     return adjacent(path.at[0], erased) ? std::optional(false) : std::nullopt;
-  const unsigned height = std::min(height_of_hash(util::hash(key)), path.levels);
+  const unsigned height = std::min(wanted, path.levels);
   TowerLatches latches;
   lock(latches, path, height, latch_of_key(key));
   if (!unchanged(path, height, erased)) return std::nullopt;
@@ -89,11 +91,15 @@ bool WordList<K>::erase_word(Key key, const NewValue* expected) {
 /// One attempt, as write_node().
 template <class K>
 std::optional<bool> WordList<K>::erase_node(Key key, const NewValue* expected, Erased& erased) {
-  const Path path = trace(key);
+  Path path = trace(key, false);
   Node* const node = path.at[0].next;
   if (!has_key(node, key, Keys::hash16(key)))
     return adjacent(path.at[0], erased) ? std::optional(false) : std::nullopt;
   const unsigned height = height_of(*node);
+  if (height >= kTall && path_ != nullptr) {
+    path = trace(key, true);
+    if (path.at[0].next != node) return std::nullopt;
+  }
   const unsigned known = std::min(height, path.levels);
   TowerLatches latches;
   lock(latches, path, known, latch_of(*node));

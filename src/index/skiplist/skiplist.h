@@ -4,6 +4,7 @@
 //
 //   node.h       fields of a node; how high nodes are
 //   search.h     the way to a node; point lookups
+//   shortcut.h   the cached path: ways to nodes that do not go through the upper levels
 //   get_many.h   many lookups at once
 //   skiplist.cc  put, insert, update, erase; instantiates all
 //   tower.h      how a node comes into its levels and leaves them
@@ -29,8 +30,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,6 +45,9 @@
 #include "index/common/batch.h"
 #include "index/common/latches.h"
 #include "index/common/pair_count.h"
+#include "index/common/path_budget.h"
+#include "index/common/path_cache.h"
+#include "index/common/resumption.h"
 #include "index/common/typed_tree.h"
 #include "index/common/word.h"
 #include "index/common/word_codec.h"
@@ -92,7 +98,7 @@ class WordList : public pool::OpenIndex {
   enum class Mode { put, insert, update };
 
   /// Opens or creates the index behind the handle.
-  WordList(pool::IndexHandle handle, Kind value_kind);
+  WordList(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options);
 
   /// `expected`: the value that is replaced or removed, null if it may be any.
   bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
@@ -173,9 +179,10 @@ class WordList : public pool::OpenIndex {
   Seen look(Node& node) const { return look(node, latch_of(node)); }
   static Seen look(Node& node, Latch& latch) { return {&node, &latch, latch.read_begin()}; }
   template <class OnLevel>
-  Neighbours descend(Bound bound, unsigned levels, OnLevel on_level) const;
+  Neighbours descend(Node& from, Bound bound, unsigned levels, OnLevel on_level) const;
   Neighbours descend(Bound bound) const;
-  Path trace(Key key) const;
+  Neighbours descend_from_head(Bound bound) const;
+  Path trace(Key key, bool tall) const;
   bool has_key(const Node* node, Key key, Hash16 hash) const {
     return node != nullptr && keys_.equal(pm::load(node->key), key, hash);
   }
@@ -185,6 +192,21 @@ class WordList : public pool::OpenIndex {
                               bool& settled) const;
   std::optional<Word> find_from(Neighbours neighbours, Key key, Hash16 hash) const;
   std::optional<Pair> find_last_of(Bound bound) const;
+
+  // shortcut.h
+  /// Gives the cached path the key of a node.
+  struct KeyOf {
+    Keys keys;
+    Key operator()(const Node* node) const { return keys.view(pm::load(node->key)); }
+  };
+  using NodePath = PathCache<Node, KeyOf>;
+
+  void open_path(const IndexOptions& options);
+  Node* shortcut(Bound bound) const;
+  Node* validated(Node* tall, Bound bound) const;
+  bool remember(Node& node) const;
+  bool fill_some(K& position) const;
+  void fill_path(const std::stop_token& stop) const;
 
   // get_many.h
   struct Walk;
@@ -221,6 +243,7 @@ class WordList : public pool::OpenIndex {
   struct Checked;
   void check_node(const Node& node, Checked& checked) const;
   void check_level(unsigned level, Checked& checked) const;
+  void check_path(Checked& checked) const;
   template <class Visit>
   void for_each_node(unsigned level, Visit visit) const;
 
@@ -236,6 +259,9 @@ class WordList : public pool::OpenIndex {
   std::atomic<unsigned> levels_;
   PairCount pairs_;
   double recovery_seconds_ = 0;
+
+  std::unique_ptr<NodePath> path_;  // null if the technique has none
+  mutable Resumption resumption_;   // last: its thread ends before anything else goes away
 };
 
 template <class K, class V>
@@ -244,8 +270,8 @@ class List final : public TypedTree<WordList<K>, K, V> {
   using Key = View<K>;
 
   /// Opens or creates the index behind the handle.
-  explicit List(pool::IndexHandle handle, const IndexOptions& = {})
-      : Base(std::move(handle), kKindOf<V>) {}
+  explicit List(pool::IndexHandle handle, const IndexOptions& options = {})
+      : Base(std::move(handle), kKindOf<V>, options) {}
 
   /// At most `limit` pairs.
   void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;

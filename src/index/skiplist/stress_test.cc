@@ -21,6 +21,16 @@ constexpr unsigned kThreads = 4;
 TEST(SkipListStress, Numbers) { Crew<TestList<Number, Number>, Number>().run(); }
 TEST(SkipListStress, Strings) { Crew<TestList<std::string, Number>, std::string>().run(); }
 
+constexpr IndexOptions kCached{.dram_budget = IndexOptions::kUnlimited,
+                               .technique = Technique::boc};
+
+TEST(SkipListStress, NumbersByTheCachedPath) {
+  Crew<TestList<Number, Number>, Number>(kCached).run();
+}
+TEST(SkipListStress, StringsByTheCachedPath) {
+  Crew<TestList<std::string, Number>, std::string>(kCached).run();
+}
+
 TEST(SkipListStress, ScansBesideWriters) {
   TestList<Number, Number> list;
   scan_beside_writers<Number>(list, 40000);
@@ -31,7 +41,7 @@ TEST(SkipListStress, ScansBesideWriters) {
 /// one erase, and no level keeps a node that is gone.
 TEST(SkipListStress, OneOfSeveralInsertsWins) {
   constexpr Number kRounds = 20000, kShared = 12;
-  Numbers list;
+  Numbers list(kCached);
   const std::vector<Number> keys = keys_of_height(4, kShared);
   std::array<std::atomic<std::int64_t>, kShared> there{};
   {

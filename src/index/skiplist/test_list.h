@@ -17,7 +17,7 @@ class TestList : public TestPool<TestList<K, V>> {
  public:
   using TestPool<TestList>::core;
 
-  TestList() { open(); }
+  explicit TestList(const IndexOptions& options = {}) : options_(options) { open(); }
 
   List<K, V>& operator*() { return *list_; }
   List<K, V>* operator->() { return &*list_; }
@@ -29,6 +29,10 @@ class TestList : public TestPool<TestList<K, V>> {
   void reopen_index() {
     close();
     open();
+  }
+  void reopen_index(const IndexOptions& options) {
+    options_ = options;
+    reopen_index();
   }
 
   Node& head() { return checked_head(core(), root_); }
@@ -90,11 +94,12 @@ class TestList : public TestPool<TestList<K, V>> {
   void open() {
     auto handle = core().open_index("t", kEngineName, kKindOf<K>, kKindOf<V>);
     const std::uint64_t& root = handle.root();
-    list_.emplace(std::move(handle));
+    list_.emplace(std::move(handle), options_);
     root_ = root;
   }
   void close() { list_.reset(); }
 
+  IndexOptions options_;
   std::optional<List<K, V>> list_;
   pm::Offset root_ = pm::kNull;
 };

@@ -70,6 +70,7 @@ void WordList<K>::insert_node(const Path& path, unsigned height, Key key, NewVal
   pairs_.add();
   // By one thread at a time: it has the head's latch.
   if (height > levels()) levels_.store(height, std::memory_order_release);
+  if (height >= kTall && path_ != nullptr) path_->add(*pool_.template at<Node>(node));
 }
 
 /// The levels above level 0, on which the node is durable. The last one is flushed only, and
@@ -105,7 +106,8 @@ void WordList<K>::remove_node(const Path& path, unsigned linked) {
   Keys::free(session, pm::load(node.key));
   codec_.free(session, pm::load(node.value));
   const Link behind = load_link(node, 0);
-  // Not durable: no link leads to the node after a crash.
+  if (path_ != nullptr && height_of(node) >= kTall) path_->remove(node);
+  // From here on nothing fails. The mark is not durable: no link leads to the node after a crash.
   const auto mark = [&] { pm().store(node.first, Link{behind.node, true}.pack()); };
   if (pm().commits_as_one()) {
     pm::Changes changes;

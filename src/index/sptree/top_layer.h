@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <new>
 
-#include "art/tree.h"
+#include "index/common/node_radix.h"
 #include "index/sptree/locked_node.h"
 #include "index/sptree/mnode.h"
 #include "util/arena.h"
@@ -37,14 +37,13 @@ class TopLayer {
   struct LowOf {
     Key operator()(const Node* node) const { return NodeBounds::view(node->low); }
   };
-  using Radix = art::Tree<Node*, LowOf>;
+  using Radix = NodeRadix<Node, LowOf>;
 
  public:
   using Lookahead = typename Radix::Lookahead;
 
   /// Arena and reclaimer outlive this.
-  TopLayer(util::Arena& arena, epoch::Reclaimer& reclaimer)
-      : radix_(art::DramMemory(arena, reclaimer)) {}
+  TopLayer(util::Arena& arena, epoch::Reclaimer& reclaimer) : radix_(arena, reclaimer) {}
   TopLayer(const TopLayer&) = delete;
   TopLayer& operator=(const TopLayer&) = delete;
 
@@ -54,48 +53,28 @@ class TopLayer {
 
   // --- Searches ---
 
-  /// A node that doesn't begin after the key, as a rule the one whose range covers it. Nothing on
-  /// the way is validated and few branches depend on what memory holds, so that the processor can
-  /// begin the caller's next lookup while it waits for this one.
-  Node* locate(Key key) const {
-    auto way = look_ahead(key);
-    while (way.step()) {
-    }
-    return start_at(way, key);
-  }
+  /// A node that doesn't begin after the key, as a rule the one whose range covers it.
+  Node* locate(Key key) const { return or_head(radix_.locate(key)); }
 
   /// The same in steps: way.step() until it returns false, then start_at().
   Lookahead look_ahead(Key key) const { return radix_.look_ahead(key); }
 
-  /// What a guess is good for: any node that doesn't begin after the key will do, since `next`
-  /// leads on. Else the search is made again, validated.
-  Node* start_at(const Lookahead& way, Key key) const {
-    Node* const guess = radix_.guess(way, key);
-    if (guess == nullptr) [[unlikely]]
-      return locate_surely(key);
-    if (key < NodeBounds::view(guess->low)) [[unlikely]]
-      return locate_surely(key);
-    return guess;
-  }
+  Node* start_at(const Lookahead& way, Key key) const { return or_head(radix_.start_at(way, key)); }
 
   [[gnu::noinline]] Node* locate_surely(Key key) const {
-    Node* node = radix_.find_floor(key);
-    return node != nullptr ? node : head_;
+    return or_head(radix_.locate_surely(key));
   }
 
   /// The node that begins at the key; nullptr if there is none.
   Node* find(Key low) const { return radix_.find(low); }
 
   /// The last node that begins below the key.
-  Node* left_of(Key key) const {
-    Node* node = radix_.find_below(key);
-    return node != nullptr ? node : head_;
-  }
+  Node* left_of(Key key) const { return or_head(radix_.left_of(key)); }
 
   // --- Changes ---
 
   /// False, and nothing changes, if another node begins where this one does. Throws bad_alloc.
-  bool add(Node& node) { return radix_.insert(NodeBounds::view(node.low), &node); }
+  bool add(Node& node) { return radix_.add(node); }
 
   /// Adds a node, which is locked or known to its locked left neighbour only. Without memory for
   /// that it is found by `next` of its left neighbour, and added later, by a thread that finds it
@@ -123,8 +102,7 @@ class TopLayer {
   /// Takes a node out that is about to be merged away. False if there was no memory for it.
   bool unlink_node(const Node& node) noexcept {
     try {
-      const bool was_there = radix_.erase(NodeBounds::view(node.low)) != nullptr;
-      if (!was_there) missing_.fetch_sub(1, std::memory_order_relaxed);
+      if (!radix_.remove(node)) missing_.fetch_sub(1, std::memory_order_relaxed);
       return true;
     } catch (const std::bad_alloc&) {
       return false;
@@ -143,6 +121,8 @@ class TopLayer {
   }
 
  private:
+  Node* or_head(Node* node) const { return node != nullptr ? node : head_; }
+
   Radix radix_;
   Node* head_ = nullptr;
   std::atomic<std::uint64_t> missing_{0};  // T1

@@ -28,6 +28,9 @@ namespace {
 constexpr std::uint64_t kSmallBudget = 1000;
 constexpr std::uint64_t kSmallBudgetOfCceh = 30'000;
 constexpr std::uint64_t kSmallBudgetOfFastFair = 2'000;
+/// Engines with a cached path, and their budgets.
+constexpr std::array kCached = {std::pair("cceh", kSmallBudgetOfCceh),
+                                std::pair("skiplist", IndexOptions::kUnlimited)};
 constexpr std::array kTechniques = {std::pair("b", Technique::b), std::pair("bo", Technique::bo)};
 
 /// Nothing happens but what the steps do, so that a session can be run again.
@@ -91,6 +94,11 @@ std::vector<SubjectEntry> subjects() {
   for (const auto& [name, technique] : kTechniques) {
     add_with_technique(all, "cceh", kSmallBudgetOfCceh, name, technique);
     add_with_technique(all, "fastfair", kSmallBudgetOfFastFair, name, technique);
+  }
+  for (const auto& [engine, dram_budget] : kCached) {
+    IndexOptions options = options_for(engine, dram_budget);
+    options.technique = Technique::boc;
+    add_kinds(all, fmt::format("{}+boc", engine), engine, options);
   }
   for (const std::string& engine : Index::engines())
     add_kinds(all, engine + "+full", engine, options_for(engine), make_full_index_subject, 1);

@@ -1,0 +1,120 @@
+// The cached search path of an index whose nodes lie in PM ("Caching", Zhao et al. 2024, section
+// 3.3): a radix tree in DRAM that leads to the nodes on the lowest cached level, so that a search
+// reads none of those above. Nodes come into it as they come into the index, and after a restart as
+// they are used and by a thread in the background.
+//
+// It is a cache: where it lacks a node, for want of memory or since it was not filled yet, it leads
+// to one at the left. complete() says whether it lacks none; else the caller compares, and takes
+// the way through PM if the node that it wants is far.
+//
+//   P1. A node that is in it is part of the index, or its removal has not committed. Who adds one
+//       holds a latch without which the node can't be removed; who removes one takes it out first,
+//       with that latch.
+//   P2. Complete: every node of the level, but those whose latch is held, is in it.
+//
+// Thread-safe. The caller holds an epoch::Guard.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+
+#include "epoch/reclaimer.h"
+#include "index/common/groups.h"
+#include "index/common/node_radix.h"
+#include "util/arena.h"
+
+namespace perdix::detail::index {
+
+template <class Node, class KeyOf>
+class PathCache {
+ public:
+  using Radix = NodeRadix<Node, KeyOf>;
+  using Key = typename Radix::Key;
+
+  /// The reclaimer outlives this. At most `budget` bytes of DRAM, and a node of the radix tree.
+  PathCache(epoch::Reclaimer& reclaimer, std::uint64_t budget, KeyOf key_of)
+      : drain_{reclaimer}, radix_(arena_, reclaimer, key_of), budget_(budget) {}
+
+  /// A node that begins at the key or before it, or, `strictly`, before it; as a rule the last one.
+  /// nullptr if it knows of none.
+  Node* before(Key key, bool strictly) const {
+    return strictly ? radix_.locate_below(key) : radix_.locate(key);
+  }
+
+  /// The same for some keys, at most kGroup, so that the waits for memory overlap.
+  void before(std::span<const Key> keys, bool strictly, std::span<Node*> nodes) const {
+    std::array<typename Radix::Lookahead, kGroup> ways;
+    for (std::size_t i = 0; i < keys.size(); ++i) ways[i] = radix_.look_ahead(keys[i]);
+    for (bool on_the_way = true; on_the_way;) {
+      on_the_way = false;
+      for (std::size_t i = 0; i < keys.size(); ++i) on_the_way |= ways[i].step();
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      __builtin_prefetch(radix_.guess(ways[i], keys[i]));
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      nodes[i] = radix_.start_at(ways[i], keys[i]);
+      if (strictly && nodes[i] != nullptr && !(radix_.key_of(*nodes[i]) < keys[i]))
+        nodes[i] = radix_.left_of(keys[i]);
+    }
+  }
+
+  /// The node that begins at the key; nullptr if it knows of none.
+  Node* find(Key key) const { return radix_.find(key); }
+
+  /// Whether it lacks no node (P2).
+  bool complete() const { return state_.load(std::memory_order_acquire) == State::complete; }
+
+  /// Whether nodes of before the opening may be missing, and there was room for all so far.
+  bool filling() const { return state_.load(std::memory_order_acquire) == State::filling; }
+
+  /// Every node of the level was added, or is being added by who makes it.
+  void set_complete() {
+    State filling = State::filling;
+    state_.compare_exchange_strong(filling, State::complete, std::memory_order_acq_rel);
+  }
+
+  /// Adds a node, if it is not there (P1). Without room for it the node is found from its left.
+  /// False if there was none.
+  bool add(Node& node) noexcept {
+    try {
+      if (radix_.bytes() >= budget_) throw std::bad_alloc();
+      radix_.add(node);
+      return true;
+    } catch (const std::bad_alloc&) {
+      state_.store(State::lacking, std::memory_order_release);
+      return false;
+    }
+  }
+
+  /// Takes a node out that is about to be removed (P1). Throws bad_alloc, and changes nothing.
+  void remove(const Node& node) { radix_.remove(node); }
+
+  /// DRAM that it takes.
+  std::uint64_t bytes() const { return sizeof *this + arena_.bytes_in_use(); }
+
+  /// Calls visit(node) in the order of keys, until it returns false.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    radix_.for_each(visit);
+  }
+
+ private:
+  enum class State : std::uint8_t {
+    filling,   ///< nodes of before the opening may be missing
+    complete,  ///< P2
+    lacking,   ///< there was no room for a node; for good
+  };
+
+  util::Arena arena_;
+  // Before the arena goes away, what was retired must have come back to it.
+  epoch::DrainFirst drain_;
+  Radix radix_;
+  const std::uint64_t budget_;
+  std::atomic<State> state_{State::filling};
+};
+
+}  // namespace perdix::detail::index

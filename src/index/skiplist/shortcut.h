@@ -1,0 +1,79 @@
+// The cached path (index/common/path_cache.h): from a key to the last tall node before it, without
+// the levels above. From there the search goes on.
+//
+// Adding and taking out (P1): a node is erased under its own latch, so who adds it holds that, and
+// has seen that it is not marked. It is taken out before it is marked: so a search that begins
+// later does not come to it (is_gone).
+#pragma once
+
+#include "index/skiplist/skiplist.h"
+
+namespace perdix::detail::index::skiplist {
+
+/// Opens the cached path. Of a list without tall nodes it is complete at once, of others later.
+template <class K>
+void WordList<K>::open_path(const IndexOptions& options) {
+  path_ =
+      std::make_unique<NodePath>(pool_.reclaimer(), path_budget(options.dram_budget), KeyOf{keys_});
+  if (load_link(head_, kTall - 1).node == pm::kNull) {
+    fill_path(std::stop_token());
+  } else if (options.resume_in_background) {
+    resumption_.start_thread([this](const std::stop_token& stop) { fill_path(stop); });
+  }
+}
+
+/// A tall node that the bound reaches; null if the path knows of none that is near enough.
+template <class K>
+Node* WordList<K>::shortcut(Bound bound) const {
+  return validated(path_->before(bound.key, !bound.inclusive), bound);
+}
+
+template <class K>
+Node* WordList<K>::validated(Node* tall, Bound bound) const {
+  if (tall == nullptr || is_erased(*tall)) return nullptr;
+  if (path_->complete()) [[likely]]
+    return tall;
+  const Node* const next = next_of(*tall, kTall - 1);
+  return next != nullptr && bound.reaches(key_of(*next)) ? nullptr : tall;
+}
+
+/// Adds a node to which the upper levels have led, unless another thread has its latch: false.
+template <class K>
+bool WordList<K>::remember(Node& node) const {
+  LatchSet latches;
+  if (!path_->filling() || !latches.try_add(latch_of(node))) return false;
+  return !is_erased(node) && path_->add(node);
+}
+
+/// Adds some nodes from a position on, which goes on. False if there are no more.
+template <class K>
+bool WordList<K>::fill_some(K& position) const {
+  constexpr unsigned kNodesAtOnce = 64;
+  const epoch::Guard guard;
+  Node* node = nullptr;
+  descend(head_, {position}, std::max(levels(), kTall), [&](unsigned level, const Neighbours& at) {
+    if (level == kTall - 1) node = at.next;
+  });
+  for (unsigned i = 0; i < kNodesAtOnce; ++i) {
+    if (node == nullptr) return false;
+    position = K(key_of(*node));
+    if (!remember(*node)) return path_->filling();
+    Node* const next = next_of(*node, kTall - 1);
+    if (is_erased(*node)) return true;  // from the position again
+    node = next;
+  }
+  return true;
+}
+
+/// Adds all tall nodes, unless it is told to stop or there is no room for them.
+template <class K>
+void WordList<K>::fill_path(const std::stop_token& stop) const {
+  for (K position{}; path_->filling() && !stop.stop_requested();) {
+    if (fill_some(position)) continue;
+    path_->set_complete();
+    break;
+  }
+  if (!stop.stop_requested()) resumption_.set_done();
+}
+
+}  // namespace perdix::detail::index::skiplist
