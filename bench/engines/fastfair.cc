@@ -28,6 +28,8 @@ template <class K, class V>
 using BufferedFastFairMap = TechniqueMap<K, V, Technique::b>;
 template <class K, class V>
 using OutOfPlaceFastFairMap = TechniqueMap<K, V, Technique::bo>;
+template <class K, class V>
+using CachedFastFairMap = TechniqueMap<K, V, Technique::boc>;
 
 }  // namespace
 
@@ -37,7 +39,9 @@ std::vector<Engine> fastfair_engines() {
           {"fastfair+b", "perdix::FastFair with write buffers in DRAM and a log", true,
            open_store<BufferedFastFairMap>, pool_settings, calls_of<BufferedFastFairMap>()},
           {"fastfair+bo", "the same, and buffers are merged into new leaves", true,
-           open_store<OutOfPlaceFastFairMap>, pool_settings, calls_of<OutOfPlaceFastFairMap>()}};
+           open_store<OutOfPlaceFastFairMap>, pool_settings, calls_of<OutOfPlaceFastFairMap>()},
+          {"fastfair+boc", "the same, and the way to leaves is kept in DRAM", true,
+           open_store<CachedFastFairMap>, pool_settings, calls_of<CachedFastFairMap>()}};
 }
 
 }  // namespace perdix::bench

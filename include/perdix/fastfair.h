@@ -28,7 +28,9 @@ class Tree;
 /// With IndexOptions::technique and dram_budget, new pairs of a leaf wait in a buffer in DRAM and
 /// in a log, and reach the leaf in batches of up to half of what it holds: far fewer bytes are
 /// written to media with large units. A call that finds a full buffer writes the leaf or, by `bo`,
-/// a new one in its place. The technique may differ each time that the index is opened.
+/// a new one in its place. By `boc` the way to leaves is kept in DRAM, so that a get reads one leaf
+/// only; after a restart it comes back as it is used, and in the background. The technique may
+/// differ each time that the index is opened.
 template <Storable K, Storable V>
 class FastFair : public OrderedIndex<detail::index::fastfair::Tree<K, V>, K, V> {
  public:

@@ -121,32 +121,31 @@ struct CcehOptions {
 /// section 3); others ignore it. Each form includes the one before.
 enum class Technique : std::uint8_t {
   none,  ///< every write goes to its place in the pool
-  b,     ///< Buffering: new pairs of a segment wait in a write buffer and in a log
-  bo,    ///< Out-of-place update: what a full buffer holds comes into a copy of the segment
-  boc,  ///< Caching: the way to a segment, leaf or node is kept in DRAM, too. It may take a quarter
-        ///< of the budget
+  b,     ///< Buffering: new pairs of a segment or leaf wait in a write buffer and in a log
+  bo,    ///< Out-of-place update: what a full buffer holds comes into a copy of segment or leaf
+  boc,   ///< Caching: the way to a segment, leaf or node is in DRAM, and may take a quarter of it
 };
 
 /// How an index uses memory while it is open; may differ each time.
 struct IndexOptions {
   static constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 
-  /// Bytes of DRAM that may go into write buffers, for engines that have them (SpTree, and Cceh
-  /// with a `technique`, whose buffers take 9 KiB each; others ignore it). 0: none, every write
-  /// goes to its place in the pool. kUnlimited: each leaf that is written to has one (576 bytes a
-  /// leaf, and up to as much for each of the others: memory is taken for leaves side by side). In
-  /// between, the leaves written to most have one. If more were in use before the index was closed,
-  /// those that exceed the budget are merged when it is opened. An index that had none before gets
-  /// none while its pool is full.
+  /// Bytes of DRAM that may go into write buffers, for engines that have them (SpTree; Cceh and
+  /// FastFair with a `technique`, whose buffers take 9 KiB and 576 bytes each; others ignore it),
+  /// and into what `Technique::boc` keeps. 0: none, every write goes to its place in the pool.
+  /// kUnlimited: each leaf that is written to has one (576 bytes a leaf, and up to as much for each
+  /// of the others: memory is taken for leaves side by side). In between, the leaves written to
+  /// most have one. If more were in use before the index was closed, those that exceed the budget
+  /// are merged when it is opened. An index that had none before gets none while its pool is full.
   std::uint64_t dram_budget = 0;
 
-  /// For Cceh, and of FastFair and SkipList those forms that they have; others ignore it.
+  /// For Cceh and FastFair; of SkipList `boc` only, without buffers. Others ignore it.
   Technique technique = Technique::none;
 
   /// After a restart, a thread of the index's own brings back what lies in DRAM, while the index is
-  /// in use (SpTree, NbTree, Cceh; others ignore it). If false, only what is used comes back, and
-  /// the rest when a call needs all of it: size() and check(). Long writing with write buffers
-  /// brings back the rest, too: until then their log can't be shortened.
+  /// in use (SpTree, NbTree, Cceh, FastFair, SkipList; others ignore it). If false, only what is
+  /// used comes back, and the rest when a call needs all of it: size() and check(). Long writing
+  /// with write buffers brings back the rest, too: until then their log can't be shortened.
   bool resume_in_background = true;
 
   /// Bytes of DRAM that may go into the order of leaves, which scans keep so that each leaf is

@@ -8,11 +8,19 @@ from bug import (
     FAIR_BUFFERS,
     FAIR_DESTROY,
     FAIR_MERGE,
+    FAIR_PATH_UNIT,
     FAIR_SCAN,
     FAIR_SEARCH,
+    FAIR_SMO,
     FAIR_UNIT,
     FASTFAIR,
     Bug,
+    schedules,
+)
+
+CACHED_SCHEDULES = tuple(
+    schedules(f"--engine fastfair --technique boc --dram-budget 3000 --reopen {more}")
+    for more in ("--domain memory_controller", "--domain cpu_cache --beginning sparse")
 )
 
 BUGS = [
@@ -163,5 +171,41 @@ BUGS = [
         "      logged->move_to(node);\n",
         "",
         FAIR_B_STRINGS,
+    ),
+    # --- The cached path ---
+    Bug(
+        "fastfair path: a leaf that is merged away stays in it",
+        FAIR_MERGE,
+        "  if (in_path) path_->remove(right);\n",
+        "",
+        (*CACHED_SCHEDULES, *FAIR_PATH_UNIT),
+    ),
+    Bug(
+        "fastfair path: who comes to a leaf that is merged away does not see it",
+        FAIR_MERGE,
+        "  if (in_path) mark_as_gone(right);\n",
+        "",
+        (*CACHED_SCHEDULES, *FAIR_PATH_UNIT),
+    ),
+    Bug(
+        "fastfair path: a leaf that is written anew stays in it",
+        FAIR_ANEW,
+        "  if (path_ != nullptr) path_->remove(leaf);\n",
+        "",
+        (*CACHED_SCHEDULES, *FAIR_PATH_UNIT),
+    ),
+    Bug(
+        "fastfair path: who comes to a leaf that is written anew does not see it",
+        FAIR_ANEW,
+        "  if (&made != &old) mark_as_gone(old);\n",
+        "",
+        (*CACHED_SCHEDULES, *FAIR_PATH_UNIT),
+    ),
+    Bug(
+        "fastfair path: the leaf of a split is missing in a path that is complete",
+        FAIR_SMO,
+        "  if (level == 0 && path_ != nullptr) path_->add(right);",
+        "",
+        FAIR_PATH_UNIT,
     ),
 ]

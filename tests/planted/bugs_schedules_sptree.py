@@ -17,7 +17,7 @@ takes a cold buffer does not look again whether its node still has it (`take_col
 must have chosen the same one.
 """
 
-from bug import ART_MODIFY, SPTREE, SPTREE_H, SPTREE_RESUME, STRUCTURE, TOP_LAYER, Bug, schedules
+from bug import ART_MODIFY, SPTREE, SPTREE_H, SPTREE_RESUME, STRUCTURE, Bug, schedules
 
 COMMON = "--engine sptree --domain memory_controller --reopen"
 FULL = (schedules(f"{COMMON} --beginning full"),)
@@ -95,9 +95,9 @@ BUGS = [
     ),
     Bug(
         "schedules: a guess of the radix tree is trusted",
-        TOP_LAYER,
-        "    if (key < NodeBounds::view(guess->low)) [[unlikely]]\n",
-        "    if (!{planted} && key < NodeBounds::view(guess->low)) [[unlikely]]\n",
+        "src/index/common/node_radix.h",
+        "    if (key < key_of_(node)) [[unlikely]]\n",
+        "    if (!{planted} && key < key_of_(node)) [[unlikely]]\n",
         MANY,
     ),
 ]

@@ -373,11 +373,8 @@ void WordTable<K>::give_log() {
 template <class K>
 void WordTable<K>::open_buffers(const IndexOptions& options) {
   technique_ = options.technique;
-  std::uint64_t budget = technique_ == Technique::none ? 0 : options.dram_budget;
-  if (technique_ == Technique::boc && budget != 0) {
-    directory_.open_copy(path_budget(budget));
-    if (budget != IndexOptions::kUnlimited) budget -= path_budget(budget);
-  }
+  const std::uint64_t budget = buffer_budget(options);
+  if (path_budget(options) != 0) directory_.open_copy(path_budget(options));
   if (budget != 0 && pm::load(root_.log) == pm::kNull) give_log();
   if (pm::load(root_.log) == pm::kNull) return;
   buffers_ = std::make_unique<Buffers>(arena_, wal::Log::Limits{0}, latches_);

@@ -34,7 +34,7 @@ struct TestTraits {
       .magic = "CCEHSEG1",
       .small = IndexOptions{.cceh = {.segment_bytes = 576, .lazy_depth = 3}},
       .buffered = IndexOptions{.dram_budget = 40'000,
-                               .technique = Technique::bo,
+                               .technique = Technique::boc,
                                .cceh = {.segment_bytes = 576, .lazy_depth = 3}},
       .joins_empty = true,
   };

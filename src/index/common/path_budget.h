@@ -1,4 +1,4 @@
-// How a budget of DRAM is shared by write buffers and cached ways.
+// How a technique shares its budget of DRAM among write buffers and the cached way to them.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,20 @@
 
 namespace perdix::detail::index {
 
-/// The part of a budget of DRAM that the cached path may take; buffers have the rest.
-constexpr std::uint64_t path_budget(std::uint64_t dram_budget) {
-  return dram_budget == IndexOptions::kUnlimited ? dram_budget : dram_budget / 4;
+/// What the cached way may take: a quarter. 0 if the technique has none.
+constexpr std::uint64_t path_budget(const IndexOptions& options) {
+  if (options.technique != Technique::boc) return 0;
+  constexpr std::uint64_t kShare = 4;
+  return options.dram_budget == IndexOptions::kUnlimited ? options.dram_budget
+                                                         : options.dram_budget / kShare;
+}
+
+/// What write buffers may take: the rest.
+constexpr std::uint64_t buffer_budget(const IndexOptions& options) {
+  if (options.technique == Technique::none) return 0;
+  return options.dram_budget == IndexOptions::kUnlimited
+             ? options.dram_budget
+             : options.dram_budget - path_budget(options);
 }
 
 }  // namespace perdix::detail::index

@@ -69,7 +69,7 @@ bool WordTree<K>::write_anew(Key key) const {
 /// False, and nothing has changed, if it must be tried again.
 template <class K>
 bool WordTree<K>::replace_leaf(Surroundings& at, Node*& right) const {
-  const Node& leaf = *at.leaf.node;
+  Node& leaf = *at.leaf.node;
   // Without a level above another thread might put one there: grow().
   std::unique_lock<util::SpinLock> lock;
   if (at.parent.node == nullptr) {
@@ -90,10 +90,21 @@ bool WordTree<K>::replace_leaf(Surroundings& at, Node*& right) const {
     made = make_leaf(session, pm::load(leaf.low), all.first(kept), next);
   }
   session.free(pool_.offset(&leaf));
+  if (path_ != nullptr) path_->remove(leaf);
   pm::on_step("fastfair: a leaf is about to be written anew");
-  if (!link_anew(session, at, made)) return false;
-  right = run.size <= fanout_ ? nullptr : &node_at(next);
-  return true;
+  const bool linked = link_anew(session, at, made);
+  if (linked && run.size > fanout_) right = &node_at(next);
+  if (path_ != nullptr) give_place(leaf, linked ? node_at(made) : leaf, right);
+  return linked;
+}
+
+/// After an attempt to put new leaves in the place of one, which the cached path has lost: it gets
+/// what is there. They can't go away: what leads to them is locked.
+template <class K>
+void WordTree<K>::give_place(Node& old, Node& made, Node* right) const {
+  if (&made != &old) mark_as_gone(old);
+  path_->add(made);
+  if (right != nullptr) path_->add(*right);
 }
 
 /// The pairs of a leaf and of its buffer.

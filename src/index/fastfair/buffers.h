@@ -291,7 +291,7 @@ void WordTree<K>::end_chain(Buffer& buffer) const {
 /// out_of_space, bad_alloc, and nothing has happened.
 template <class K>
 void WordTree<K>::merge(Locked& leaf, Buffer& buffer) const {
-  if (technique_ != Technique::bo && merge_in_place(*leaf.node, buffer)) return;
+  if (technique_ < Technique::bo && merge_in_place(*leaf.node, buffer)) return;
   const Word low = pm::load(leaf.node->low);
   leaf.latches.release();
   while (!write_anew(keys_.view(low))) {
@@ -437,7 +437,7 @@ template <class K>
 void WordTree<K>::open_buffers(const IndexOptions& options) {
   if (head_ == nullptr) return;
   technique_ = options.technique;
-  const std::uint64_t budget = technique_ == Technique::none ? 0 : options.dram_budget;
+  const std::uint64_t budget = buffer_budget(options);
   if (budget != 0 && pm::load(head_->log) == pm::kNull) give_log();
   if (pm::load(head_->log) == pm::kNull) return;
   arena_.emplace();

@@ -2,6 +2,8 @@
 // reaches, and how many pairs it has.
 #pragma once
 
+#include <unordered_set>
+
 #include "index/common/problems.h"
 #include "index/fastfair/fastfair.h"
 
@@ -157,12 +159,32 @@ CheckReport WordTree<K>::check() const {
       check_children(*first, report);
     }
     check_numbers(report);
+    check_path(report);
     problems.expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),
                     report.pairs);
   } catch (const Error& error) {
     problems.expect(false, "{}", error.what());
   }
   return report;
+}
+
+/// The cached path leads to leaves, and to all of them if it says so (P1, P2).
+template <class K>
+void WordTree<K>::check_path(CheckReport& report) const {
+  if (path_ == nullptr) return;
+  Problems problems(report);
+  filling_.wait_for_thread();
+  std::unordered_set<const Node*> leaves;
+  for (const Node* leaf = approach({Key{}}, 0).node; leaf != nullptr; leaf = after(*leaf)) {
+    leaves.insert(leaf);
+    problems.expect(!path_->complete() || path_->find(low_of(*leaf)) == leaf,
+                    "the cached path lacks the leaf {:#x} (P2)", pool_.offset(leaf));
+  }
+  path_->for_each([&](const Node* node) {
+    problems.expect(leaves.contains(node), "the cached path leads to {:#x}, which is no leaf (P1)",
+                    pool_.offset(node));
+    return true;
+  });
 }
 
 template <class K>
@@ -233,7 +255,8 @@ IndexStats WordTree<K>::stats() const {
   stats.pm_bytes = nodes * sizeof(Node) + static_cast<std::uint64_t>(blob_bytes) +
                    (head_ == nullptr ? 0 : sizeof(Head)) +
                    (buffers_ == nullptr ? 0 : log().pm_bytes());
-  stats.dram_bytes = sizeof *this + latches_.bytes() + (arena_ ? arena_->bytes_in_use() : 0);
+  stats.dram_bytes = sizeof *this + latches_.bytes() + (path_ == nullptr ? 0 : path_->bytes()) +
+                     (arena_ ? arena_->bytes_in_use() : 0);
   stats.recovery_seconds = recovery_seconds_;
   return stats;
 }

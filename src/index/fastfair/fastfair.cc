@@ -11,6 +11,7 @@
 #include "index/fastfair/recovery.h"
 #include "index/fastfair/scan.h"
 #include "index/fastfair/search.h"
+#include "index/fastfair/shortcut.h"
 #include "index/fastfair/smo.h"
 
 namespace perdix::detail::index::fastfair {

@@ -10,6 +10,7 @@
 //   scan.h       ordered iteration
 //   buffers.h    write buffers of leaves, their merge in place, their return after a restart
 //   anew.h       leaves that are written anew with what their buffers hold
+//   shortcut.h   the cached path: ways to leaves that do not go through inner nodes
 //   recovery.h   what happens on open: creation
 //   destroy.h    frees all of an index that is dropped
 //   check.h      verification of the invariants of layout.h (F1-F7); statistics
@@ -48,6 +49,8 @@
 #include "index/common/latches.h"
 #include "index/common/limits.h"
 #include "index/common/pair_records.h"
+#include "index/common/path_budget.h"
+#include "index/common/path_cache.h"
 #include "index/common/resumption.h"
 #include "index/common/typed_tree.h"
 #include "index/common/word.h"
@@ -210,6 +213,23 @@ class WordTree : public pool::OpenIndex {
   bool lock_node(Locked& locked, Key key, unsigned level, Node** stray = nullptr) const;
   std::optional<Word> find_from(Seen leaf, Key key) const;
 
+  // shortcut.h
+  /// Gives the cached path the key of a leaf.
+  struct LowOf {
+    Keys keys;
+    Key operator()(const Node* leaf) const { return keys.view(pm::load(leaf->low)); }
+  };
+  using Path = PathCache<Node, LowOf>;
+
+  void open_path(const IndexOptions& options);
+  Seen shortcut(Target target) const;
+  Seen validated(Node* leaf, Target target) const;
+  void remember(const Seen& leaf) const;
+  bool fill_some(K& position) const;
+  void fill_path(const std::stop_token& stop) const;
+  void mark_as_gone(Node& leaf) const;
+  void find_by_path(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
+
   // fastfair.cc
   bool is(const Node& leaf, unsigned at, const NewValue* expected) const {
     return expected == nullptr || codec_.equal(pm::load(leaf.entries[at].value), *expected);
@@ -331,6 +351,7 @@ class WordTree : public pool::OpenIndex {
   pm::Offset make_leaf(alloc::Session& session, Word low, std::span<const Entry> entries,
                        pm::Offset next) const;
   std::uint64_t* entry_of(const Surroundings& at) const;
+  void give_place(Node& old, Node& made, Node* right) const;
   bool link_anew(alloc::Session& session, Surroundings& at, pm::Offset made) const;
   void commit_anew(alloc::Session& session, std::uint64_t& word, std::uint64_t* also,
                    pm::Offset made) const;
@@ -349,6 +370,7 @@ class WordTree : public pool::OpenIndex {
   void check_buffer(const Node& leaf, CheckReport& report) const;
   void check_numbers(CheckReport& report) const;
   void check_children(const Node& first, CheckReport& report) const;
+  void check_path(CheckReport& report) const;
 
   const pm::Persister& pm() const { return pool_.pm(); }
 
@@ -382,6 +404,9 @@ class WordTree : public pool::OpenIndex {
 
   const PairRecords<K> records_;
   std::optional<pool::OpenIndexes::Entry> entry_;  // made when the index is complete
+
+  std::unique_ptr<Path> path_;     // null if the technique has none
+  mutable Resumption filling_;     // of the path
   mutable Resumption resumption_;  // last: its thread ends before anything else goes away
 };
 

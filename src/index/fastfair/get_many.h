@@ -20,6 +20,7 @@ inline void prefetch(const Node& node) {
 /// begins again at the root.
 template <class K>
 void WordTree<K>::find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
+  if (path_ != nullptr) return find_by_path(keys, out);
   std::array<Seen, kGroup> at;
   at.fill(start());
   for (bool on_the_way = true; on_the_way;) {

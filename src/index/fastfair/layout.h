@@ -88,6 +88,9 @@ struct Head {
   std::array<std::uint64_t, 4> unused;  ///< 0
 };
 
+/// In place of a leaf's number, and never durable: it is no part of the tree any more.
+inline constexpr std::uint64_t kGone = ~std::uint64_t{0};
+
 static_assert(std::is_trivially_copyable_v<Node> && std::has_unique_object_representations_v<Node>);
 static_assert(sizeof(Meta) == 8, "unpacked, in DRAM");
 static_assert(sizeof(Entry) == 16 && offsetof(Entry, value) == 8);

@@ -122,6 +122,8 @@ bool WordTree<K>::merge_pair(Node& parent, unsigned at, LatchSet& latches) {
   alloc::Session session = pool_.allocator().session();
   session.free(pool_.offset(&right));
   if (meta_of(left).level == 0) Keys::free(session, pm::load(right.low));
+  const bool in_path = path_ != nullptr && meta_of(left).level == 0;
+  if (in_path) path_->remove(right);
   // From here on nothing fails.
   remove_entry(pm(), parent, at);  // durable before the node can be freed that it leads to
 
@@ -136,6 +138,7 @@ bool WordTree<K>::merge_pair(Node& parent, unsigned at, LatchSet& latches) {
   // Behind the last entry, and flushed only: log() fences before `count` can include them.
   pm().flush(left.entries.data() + count, (filled - count) * sizeof(Entry));
   relink(std::move(session), left, pm::load(right.next), filled);
+  if (in_path) mark_as_gone(right);
   return true;
 }
 

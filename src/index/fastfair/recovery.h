@@ -44,6 +44,7 @@ WordTree<K>::WordTree(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind
   if (pm::load(root_) == pm::kNull) retry_when_full(pool_, [&] { create(); });
   node_at(pm::load(root_));
   open_buffers(options);
+  if (path_budget(options) != 0) open_path(options);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

@@ -50,13 +50,20 @@ auto WordTree<K>::step(const Seen& at, Target target, Node** stray) const -> See
 /// `stray`, if null, becomes a node that was reached by `next`: there may be no entry above it.
 template <class K>
 auto WordTree<K>::approach(Target target, unsigned level, Node** stray) const -> Seen {
-  Seen at;
-  for (;;) {
+  const bool by_path = level == 0 && path_ != nullptr;
+  Seen at = by_path ? shortcut(target) : Seen{};
+  for (bool forgotten = by_path && at.node == nullptr;;) {
     if (at.node == nullptr) at = start();
     const unsigned here = meta_of(*at.node).level;
     if (here < level) return {};
-    if (here == level) return at;
-    at = step(at, target, stray);
+    if (here == level && !forgotten) return at;
+    if (here == level) {
+      remember(at);
+      forgotten = false;
+      at = shortcut(target);
+    } else {
+      at = step(at, target, stray);
+    }
   }
 }
 

@@ -49,6 +49,7 @@ Node* WordTree<K>::split(Node& node, Key key) const {
   // nothing.
   pm().flush(&right, offsetof(Node, entries) + moved * sizeof(Entry));
   relink(std::move(session), node, offset, kept);
+  if (level == 0 && path_ != nullptr) path_->add(right);  // can't go away: its left one is locked
   return &right;
 }
 

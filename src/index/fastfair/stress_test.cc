@@ -26,5 +26,15 @@ void run_with_buffers(Technique technique) {
 TEST(FastFairStress, MergesInPlace) { run_with_buffers(Technique::b); }
 TEST(FastFairStress, MergesOutOfPlace) { run_with_buffers(Technique::bo); }
 
+constexpr IndexOptions kCached{.dram_budget = IndexOptions::kUnlimited,
+                               .technique = Technique::boc};
+
+TEST(FastFairStress, NumbersByTheCachedPath) {
+  Crew<TestTree<std::uint64_t, std::uint64_t>, std::uint64_t>(kFanout, kCached).run();
+}
+TEST(FastFairStress, StringsByTheCachedPath) {
+  Crew<TestTree<std::string, std::uint64_t>, std::string>(kFanout, kCached).run();
+}
+
 }  // namespace
 }  // namespace perdix::detail::index::fastfair

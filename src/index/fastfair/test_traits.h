@@ -21,7 +21,7 @@ struct TestTraits {
       .crowds = nullptr,
       .uses_background = false,
       .magic = "FNODE1",
-      .buffered = IndexOptions{.dram_budget = 3000, .technique = Technique::bo},
+      .buffered = IndexOptions{.dram_budget = 3000, .technique = Technique::boc},
   };
 };
 

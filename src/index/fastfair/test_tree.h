@@ -35,6 +35,10 @@ class TestTree : public TestPool<TestTree<K, V>> {
     close();
     open();
   }
+  void reopen_index(const IndexOptions& options) {
+    options_ = options;
+    reopen_index();
+  }
 
   Node& root() { return checked_node(core(), root_word(core(), handle_->root(), false)); }
   Head* head() { return head_at(core(), handle_->root()); }

@@ -39,7 +39,7 @@ WordList<K>::WordList(pool::IndexHandle handle, Kind value_kind, const IndexOpti
       levels_(0) {
   const auto start = std::chrono::steady_clock::now();
   levels_.store(levels_in_use(head_), std::memory_order_relaxed);
-  if (options.technique == Technique::boc && options.dram_budget != 0) open_path(options);
+  if (path_budget(options) != 0) open_path(options);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

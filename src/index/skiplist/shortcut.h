@@ -13,8 +13,7 @@ namespace perdix::detail::index::skiplist {
 /// Opens the cached path. Of a list without tall nodes it is complete at once, of others later.
 template <class K>
 void WordList<K>::open_path(const IndexOptions& options) {
-  path_ =
-      std::make_unique<NodePath>(pool_.reclaimer(), path_budget(options.dram_budget), KeyOf{keys_});
+  path_ = std::make_unique<NodePath>(pool_.reclaimer(), path_budget(options), KeyOf{keys_});
   if (load_link(head_, kTall - 1).node == pm::kNull) {
     fill_path(std::stop_token());
   } else if (options.resume_in_background) {

@@ -1,0 +1,109 @@
+// The cached path (index/common/path_cache.h): from a key to its leaf without inner nodes. It leads
+// to leaves, by their low bounds.
+//
+// Adding and taking out (P1): a leaf is merged away under the latches of its parent, its left
+// neighbour and its own, and written anew under those of its parent and its own, so who adds it
+// holds one of these. It is taken out before anything else is changed, and marked as gone before
+// the latches are released: so who has got it from the path, and its version after that, sees the
+// mark.
+#pragma once
+
+#include <array>
+
+#include "index/fastfair/fastfair.h"
+
+namespace perdix::detail::index::fastfair {
+
+/// Whether a leaf is no part of the tree any more, for those who have come to it by the path.
+inline bool is_gone(const Node& leaf) { return pm::load(number_of(leaf)) == kGone; }
+
+/// Opens the cached path. Of a tree with one leaf it is complete at once, of others later.
+template <class K>
+void WordTree<K>::open_path(const IndexOptions& options) {
+  path_ = std::make_unique<Path>(pool_.reclaimer(), path_budget(options), LowOf{keys_});
+  if (meta_of(root()).level == 0 && pm::load(root().next) == pm::kNull) {
+    fill_path(std::stop_token());
+  } else if (options.resume_in_background) {
+    filling_.start_thread([this](const std::stop_token& stop) { fill_path(stop); });
+  }
+}
+
+/// A leaf that holds the target or is at the left of the one that does; no node if the path knows
+/// of none that is near enough.
+template <class K>
+auto WordTree<K>::shortcut(Target target) const -> Seen {
+  return validated(path_->before(target.key, target.strictly_below), target);
+}
+
+template <class K>
+auto WordTree<K>::validated(Node* leaf, Target target) const -> Seen {
+  if (leaf == nullptr) return {};
+  const Seen seen = look(*leaf);
+  if (is_gone(*leaf)) [[unlikely]]
+    return {};
+  if (!path_->complete() && right_of(*leaf, target) != nullptr) return {};
+  return seen;
+}
+
+/// Adds a leaf to which the inner nodes have led. It is not waited for.
+template <class K>
+void WordTree<K>::remember(const Seen& leaf) const {
+  if (!path_->filling() || !leaf.latch->try_upgrade(leaf.version)) return;
+  LatchSet latches;
+  latches.adopt(*leaf.latch);
+  path_->add(*leaf.node);
+}
+
+/// Adds some leaves from a position on, which goes on. False if there are no more. A leaf that was
+/// seen before it split is followed by one that was added by who has split it.
+template <class K>
+bool WordTree<K>::fill_some(K& position) const {
+  constexpr unsigned kLeavesAtOnce = 64;
+  const epoch::Guard guard;
+  Seen leaf = seek({position}, 0);
+  for (unsigned i = 0; i < kLeavesAtOnce; ++i) {
+    remember(leaf);
+    leaf = look(*leaf.node);
+    if (is_gone(*leaf.node)) return true;  // from the position again
+    if (path_->find(low_of(*leaf.node)) != leaf.node) return path_->filling();
+    Node* const next = after(*leaf.node);
+    const Seen following = next == nullptr ? Seen{} : look(*next);
+    if (!leaf.valid()) return true;
+    if (next == nullptr) return false;
+    position = K(low_of(*next));
+    leaf = following;
+  }
+  return true;
+}
+
+/// Adds all leaves, unless it is told to stop or there is no room for them.
+template <class K>
+void WordTree<K>::fill_path(const std::stop_token& stop) const {
+  for (K position{}; path_->filling() && !stop.stop_requested();) {
+    if (fill_some(position)) continue;
+    path_->set_complete();
+    break;
+  }
+}
+
+/// Marks a leaf that was taken out, when its place is another's, durably. The mark is not durable:
+/// the leaf is free after a crash.
+template <class K>
+void WordTree<K>::mark_as_gone(Node& leaf) const {
+  pm().store(number_of(leaf), kGone);
+}
+
+/// find_words() by the cached path.
+template <class K>
+void WordTree<K>::find_by_path(std::span<const Key> keys,
+                               std::span<std::optional<Word>> out) const {
+  std::array<Node*, kGroup> leaves;
+  path_->before(keys, false, leaves);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (leaves[i] != nullptr) prefetch(*leaves[i]);
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    out[i] = find_from(validated(leaves[i], {keys[i]}), keys[i]);
+}
+
+}  // namespace perdix::detail::index::fastfair
