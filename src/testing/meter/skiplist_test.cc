@@ -42,47 +42,12 @@ class SkipListTraffic : public ::testing::Test {
     return static_cast<double>(traffic.*what) / static_cast<double>(traffic.operations);
   }
 
-  using List = SkipList<std::uint64_t, std::uint64_t>;
-
-  struct Lines {
-    double get;
-    double absent;
-    double insert;
-  };
-
-  /// Lines of PM that calls read in a list of random keys.
-  Lines lines_read(const std::string& name, const IndexOptions& options) {
-    constexpr std::uint64_t kKeys = 30'000;
-    List list(pool_, name, options);
-    detail::util::Random random(3);
-    std::vector<std::uint64_t> keys;
-    for (std::uint64_t i = 0; i < kKeys; ++i) keys.push_back(random() | 1);
-    meter_.reset();
-    for (const auto key : keys) count(kInsert, [&] { list.insert(key, 1); });
-    for (const auto key : keys) count(kGet, [&] { list.get(key); });
-    for (const auto key : keys) count(kAbsent, [&] { list.get(key - 1); });
-    return {each(kGet, &Traffic::lines_read), each(kAbsent, &Traffic::lines_read),
-            each(kInsert, &Traffic::lines_read)};
-  }
-
   Meter meter_;
   detail::pm::Probe* before_ = nullptr;
   testing_files::TempDirectory folder_{testing_files::memory_directory()};
   Pool pool_ = Pool::create(folder_.path() / "pool", options());
-  List list_{pool_, "t"};
+  SkipList<std::uint64_t, std::uint64_t> list_{pool_, "t"};
 };
-
-/// With the cached path the levels above the second cost nothing, but for tall nodes that come.
-TEST_F(SkipListTraffic, CachedPath) {
-  const Lines plain = lines_read("plain", {});
-  const Lines cached =
-      lines_read("cached", {.dram_budget = IndexOptions::kUnlimited, .technique = Technique::boc});
-  fmt::print("get {:.2f} and {:.2f}, absent {:.2f} and {:.2f}, insert {:.2f} and {:.2f}\n",
-             plain.get, cached.get, plain.absent, cached.absent, plain.insert, cached.insert);
-  EXPECT_LE(cached.get, plain.get / 3);
-  EXPECT_LE(cached.absent, plain.absent / 3);
-  EXPECT_LE(cached.insert, plain.insert / 2);
-}
 
 TEST_F(SkipListTraffic, Rows) {
   constexpr std::uint64_t kKeys = 100'000;
