@@ -1,6 +1,7 @@
 #include "common/figure.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@ namespace perdix::bench {
 namespace {
 
 std::string text_of(double value, Unit unit) {
+  if (std::isnan(value)) return "-";
   switch (unit) {
     case Unit::nanoseconds: return terminal::format_nanoseconds(value);
     case Unit::operations_per_second: return terminal::format_number(value / 1e6) + " M/s";
@@ -26,22 +28,56 @@ std::string text_of(double value, Unit unit) {
 }
 
 /// The number of a contender among all of the figure, which decides its colour.
-std::size_t number_of(const Figure& figure, const Row& row) {
+std::size_t number_of(const Figure& figure, const std::string& contender) {
   std::vector<std::string> names;
   for (const Row& other : figure.rows) {
     if (std::ranges::find(names, other.contender) == names.end()) names.push_back(other.contender);
   }
-  return static_cast<std::size_t>(std::ranges::find(names, row.contender) - names.begin());
+  return static_cast<std::size_t>(std::ranges::find(names, contender) - names.begin());
 }
 
-std::vector<Bar> bars_of(const Figure& figure) {
+/// Of the metric of that number, as far as it is known.
+std::vector<Bar> bars_of(const Figure& figure, std::size_t metric) {
   std::vector<Bar> bars;
   for (const Row& row : figure.rows) {
-    bars.push_back({row.group, row.contender, row.values.front(),
-                    text_of(row.values.front(), figure.metrics.front().unit),
-                    html_colour(number_of(figure, row))});
+    const double value = row.values[metric];
+    if (std::isnan(value)) continue;
+    bars.push_back({row.group, row.contender, value, text_of(value, figure.metrics[metric].unit),
+                    html_colour(number_of(figure, row.contender))});
   }
   return bars;
+}
+
+std::vector<std::string> groups_of(const std::vector<Line>& lines) {
+  std::vector<std::string> groups;
+  for (const Line& line : lines) {
+    if (std::ranges::find(groups, line.group) == groups.end()) groups.push_back(line.group);
+  }
+  return groups;
+}
+
+std::vector<Curve> curves_of(const Figure& figure, const std::string& group) {
+  std::vector<Curve> curves;
+  for (const Line& line : figure.lines) {
+    if (line.group == group)
+      curves.push_back(
+          {line.contender, line.points, html_colour(number_of(figure, line.contender))});
+  }
+  return curves;
+}
+
+/// The medians of all rounds for a line's points.
+void take_medians(const std::vector<std::vector<Figure>>& rounds, std::size_t figure, Line& line) {
+  for (std::size_t p = 0; p < line.points.size(); ++p) {
+    std::vector<double> values;
+    for (const auto& round : rounds) {
+      for (const Line& other : round[figure].lines) {
+        if (other.group == line.group && other.contender == line.contender)
+          values.push_back(other.points[p].second);
+      }
+    }
+    line.points[p].second = median(std::move(values));
+  }
 }
 
 /// What the row's contender has in its group in a round, of metric `number`.
@@ -76,6 +112,7 @@ std::vector<Figure> medians(const std::vector<std::vector<Figure>>& rounds) {
         row.values[v] = median(std::move(values));
       }
     }
+    for (Line& line : result[f].lines) take_medians(rounds, f, line);
   }
   return result;
 }
@@ -93,8 +130,14 @@ void write_table(std::ostream& out, const Figure& figure) {
 }
 
 void write_plot(std::ostream& out, const Figure& figure) {
-  write_title(out, figure.title + ": " + figure.metrics.front().name);
-  write_bars(out, bars_of(figure));
+  for (std::size_t i = 0; i < figure.plotted; ++i) {
+    write_title(out, figure.title + ": " + figure.metrics[i].name);
+    write_bars(out, bars_of(figure, i));
+  }
+  for (const std::string& group : groups_of(figure.lines)) {
+    write_title(out, figure.title + ": " + group);
+    write_curves(out, curves_of(figure, group), figure.x_axis, figure.y_axis);
+  }
 }
 
 nlohmann::json to_json(const std::vector<Figure>& figures) {
@@ -108,6 +151,10 @@ nlohmann::json to_json(const std::vector<Figure>& figures) {
         added[figure.metrics[i].name] = row.values[i];
     }
     out[figure.name] = {{"title", figure.title}, {"rows", rows}};
+    for (const Line& line : figure.lines) {
+      out[figure.name]["lines"].push_back(
+          {{"group", line.group}, {"contender", line.contender}, {"points", line.points}});
+    }
   }
   return out;
 }

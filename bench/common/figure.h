@@ -2,9 +2,11 @@
 // written as text, JSON and bars.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <iosfwd>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -21,14 +23,25 @@ struct Metric {
 struct Row {
   std::string group;  ///< what the contenders did, or with how much
   std::string contender;
-  std::vector<double> values;  ///< one for each metric
+  std::vector<double> values;  ///< one for each metric; NaN where it is not known
+};
+
+/// A curve of a contender. The curves of a group are one plot.
+struct Line {
+  std::string group;
+  std::string contender;
+  std::vector<std::pair<double, double>> points;  ///< the same x in all rounds
 };
 
 struct Figure {
   std::string name;
   std::string title;
-  std::vector<Metric> metrics;  ///< the first one is plotted
+  std::vector<Metric> metrics;
   std::vector<Row> rows;
+  std::size_t plotted = 1;       ///< so many metrics from the first on
+  std::vector<Line> lines = {};  ///< plotted too, on axes that are logarithmic; not in tables
+  std::string x_axis = {};
+  std::string y_axis = {};
 };
 
 /// The rows of a group beside each other, groups in the order of their first rows.
@@ -40,10 +53,10 @@ std::vector<Figure> medians(const std::vector<std::vector<Figure>>& rounds);
 
 void write_table(std::ostream& out, const Figure& figure);
 
-/// Its title, and bars for its first metric.
+/// For each metric that is plotted a title and bars; then the plots of its lines.
 void write_plot(std::ostream& out, const Figure& figure);
 
-/// By name: the title, and an object for each row.
+/// By name: the title, an object for each row and, where there are some, one for each line.
 nlohmann::json to_json(const std::vector<Figure>& figures);
 
 }  // namespace perdix::bench

@@ -29,6 +29,7 @@ void write_text(std::ostream& out, const ExperimentReport& report) {
   for (const Contender& contender : report.contenders)
     fmt::print(out, "{:<12} {:<11} {}\n", contender.name, durability_of(contender),
                contender.settings);
+  for (const std::string& note : report.notes) fmt::print(out, "{}\n", note);
   for (const Figure& figure : report.figures) write_table(out, figure);
   if (report.wrong != 0) fmt::print(out, "\n{}\n", wrong_answers(report));
 }
@@ -46,6 +47,7 @@ nlohmann::json to_json(const ExperimentReport& report) {
           {"machine", report.machine},
           {"build", report.build},
           {"contenders", contenders},
+          {"notes", report.notes},
           {"figures", to_json(report.figures)},
           {"wrong", report.wrong}};
 }

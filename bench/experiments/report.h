@@ -28,6 +28,7 @@ struct ExperimentReport {
   std::string machine;
   std::string build;
   std::vector<Contender> contenders;
+  std::vector<std::string> notes;  ///< what else a reader must know, a line each
   std::vector<Figure> figures;
   std::uint64_t wrong = 0;  ///< answers that were not the expected ones, and lost records
 

@@ -16,9 +16,15 @@
 namespace perdix::bench {
 namespace {
 
+bool suits_build(const Experiment& experiment) {
+  return experiment.needs == Needs::nothing ||
+         (experiment.needs == Needs::meter) == detail::pm::kInstrumented;
+}
+
 std::vector<const Engine*> engines_for(const Experiment& experiment,
                                        const ExperimentOptions& options) {
   std::vector<const Engine*> suited;
+  if (!suits_build(experiment)) return suited;
   for (const std::string& name : options.engines) {
     const Engine& engine = find_engine(name);
     if (experiment.suits(engine)) suited.push_back(&engine);
@@ -29,6 +35,14 @@ std::vector<const Engine*> engines_for(const Experiment& experiment,
 bool wanted(const Experiment& experiment, const ExperimentOptions& options) {
   return options.figures.empty() ||
          std::ranges::find(options.figures, experiment.name) != options.figures.end();
+}
+
+/// Why no contender can take part in an experiment.
+std::string why_none(const std::vector<Experiment>& experiments, const std::string& name) {
+  const Experiment& experiment = *std::ranges::find(experiments, name, &Experiment::name);
+  if (suits_build(experiment)) return "name others with --engines";
+  return experiment.needs == Needs::meter ? "it needs an instrumented build"
+                                          : "it needs a build that is not instrumented";
 }
 
 /// An experiment with the contenders that take part.
@@ -168,11 +182,8 @@ void validate(const ExperimentOptions& options, const std::vector<Experiment>& e
   const std::vector<Task> tasks = tasks_of(options, experiments);
   for (const std::string& name : options.figures) {
     const auto is_it = [&](const Task& task) { return task.experiment->name == name; };
-    require(std::ranges::any_of(tasks, is_it),
-            fmt::format("no contender can take part in '{}': {}", name,
-                        name == "traffic" && !detail::pm::kInstrumented
-                            ? "it needs an instrumented build"
-                            : "name others with --engines"));
+    require(std::ranges::any_of(tasks, is_it), fmt::format("no contender can take part in '{}': {}",
+                                                           name, why_none(experiments, name)));
   }
   require(!tasks.empty(), "none of the contenders can take part in any figure");
 }

@@ -27,13 +27,18 @@ struct ExperimentOptions {
   const std::atomic<bool>* stop = nullptr;  ///< the run ends with Cancelled soon after it is true
 };
 
+/// Where an experiment makes sense: only an instrumented build has a meter, and its times mean
+/// nothing.
+enum class Needs : std::uint8_t { nothing, meter, clock };
+
 struct Experiment {
   std::string name;
   std::string title;
   std::vector<Metric> metrics;
-  bool (*suits)(const Engine&);  ///< whether a contender can take part in this build
+  bool (*suits)(const Engine&);  ///< whether a contender can take part
   /// Adds the rows of a contender to the figure.
   std::function<void(Bench&, Figure&, const Engine&)> measure;
+  Needs needs = Needs::nothing;  ///< of the build
 };
 
 /// Sizes that follow from a program's options.

@@ -8,7 +8,6 @@
 
 #include "engines/engines.h"
 #include "hash/round.h"
-#include "pm/probe.h"
 #include "terminal/format.h"
 
 namespace perdix::bench::hashing {
@@ -16,7 +15,6 @@ namespace {
 
 bool every(const Engine&) { return true; }
 bool outlives_processes(const Engine& engine) { return engine.persistent; }
-bool metered(const Engine& engine) { return detail::pm::kInstrumented && is_of_perdix(engine); }
 bool has_logs(const Engine& engine) {
   return std::ranges::find(engine.parameters, "collecting_logs") != engine.parameters.end();
 }
@@ -48,8 +46,9 @@ std::vector<Experiment> experiments_of(const Config& config) {
         {"media written", bytes},
         {"read amplif.", Unit::ratio},
         {"write amplif.", Unit::ratio}},
-       metered,
-       by(&Round::traffic)},
+       is_of_perdix,
+       by(&Round::traffic),
+       Needs::meter},
       {"space",
        "Bytes of a pair of 8-byte key and value (Exp#7)",
        {{"stored", bytes}, {"DRAM", bytes}, {"DRAM of stored", Unit::ratio}},
