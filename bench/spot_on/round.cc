@@ -1,0 +1,184 @@
+#include "spot_on/round.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <ranges>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "experiments/measure.h"
+#include "spot_on/dimms.h"
+#include "spot_on/forms.h"
+#include "ycsb/traffic.h"
+
+namespace perdix::bench::spot_on {
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr std::string_view kOfDimms = ", DIMMs";
+
+// The cache of the machine on which the paper measured, and its inserts.
+constexpr double kTestbedCache = 28.5 * (1 << 20);
+constexpr double kTestbedInserts = 120.96e6;
+constexpr std::uint64_t kSmallestCache = std::uint64_t{16} << 10;
+
+std::uint64_t cache_bytes(const Config& config) {
+  if (config.cache_bytes != 0) return config.cache_bytes;
+  const double share = static_cast<double>(config.records) / kTestbedInserts;
+  return std::max(kSmallestCache, static_cast<std::uint64_t>(kTestbedCache * share));
+}
+
+bool of_dimms(const Row& row) { return row.contender.find(kOfDimms) != std::string::npos; }
+
+/// Sets the second value of a group's rows: the first one by that of the plain index, which of the
+/// DIMMs' rows is the DIMMs' own. Rounds begin with different contenders, so the plain one may come
+/// after the others.
+void compare_with_plain(Figure& figure, const std::string& group, const std::string& index) {
+  for (Row& row : figure.rows) {
+    if (row.group != group) continue;
+    const std::string plain = of_dimms(row) ? fmt::format("{}{}", index, kOfDimms) : index;
+    const auto found = std::ranges::find_if(figure.rows, [&](const Row& other) {
+      return other.group == group && other.contender == plain;
+    });
+    row.values[1] = found == figure.rows.end() ? 0 : row.values[0] / found->values[0];
+  }
+}
+
+/// Adds what the DIMMs did with the same contender; values_of(row) are the values for a row.
+template <class ValuesOf>
+void add_dimms(Figure& figure, const std::string& group, const Engine& engine, ValuesOf values_of) {
+  for (const DimmInserts& row : dimm_inserts(engine.name)) {
+    const std::string contender =
+        fmt::format("{}{}{}", engine.name, kOfDimms, row.log ? ", log" : "");
+    figure.rows.push_back({group, contender, values_of(row)});
+  }
+}
+
+// Buckets of latencies: four for each power of two from 64 ns to 1 ms.
+constexpr int kFirstPower = 6, kLastPower = 20, kBucketsPerPower = 4;
+
+/// How many latencies are at most `bound`. A histogram tells only percentiles, so by bisection.
+std::uint64_t count_upto(const detail::util::Histogram& latency, double bound) {
+  const auto ranks = std::views::iota(std::uint64_t{0}, latency.count());
+  const auto within = [&](std::uint64_t rank) {
+    const double percent =
+        (static_cast<double>(rank) + 0.5) / static_cast<double>(latency.count()) * 100;
+    return static_cast<double>(latency.percentile(percent)) <= bound;
+  };
+  return static_cast<std::uint64_t>(std::ranges::partition_point(ranks, within) - ranks.begin());
+}
+
+/// The share of the operations in each bucket, by the bucket's upper bound. Those that took longer
+/// than the last bound are in the last bucket.
+std::vector<std::pair<double, double>> distribution_of(const detail::util::Histogram& latency) {
+  std::vector<std::pair<double, double>> points;
+  std::uint64_t before = 0;
+  const int last = kLastPower * kBucketsPerPower;
+  for (int i = kFirstPower * kBucketsPerPower; i <= last; ++i) {
+    const double bound = std::exp2(static_cast<double>(i) / kBucketsPerPower);
+    const std::uint64_t upto = i == last ? latency.count() : count_upto(latency, bound);
+    points.emplace_back(bound, ratio(upto - before, latency.count()));
+    before = upto;
+  }
+  return points;
+}
+
+}  // namespace
+
+void Round::buffers(Figure& figure, const Engine& engine) {
+  const Form form = form_of(engine.name);
+  const Cost cost = cost_of_insert(engine, 1);
+  figure.rows.push_back({form.index, engine.name, {cost.media_written, 0, cost.media_read}});
+  add_dimms(figure, form.index, engine, [](const DimmInserts& row) {
+    return std::vector<double>{row.media_written, 0, row.media_read};
+  });
+  compare_with_plain(figure, form.index, form.index);
+}
+
+void Round::traffic(Figure& figure, const Engine& engine) {
+  figure.plotted = 3;
+  const Form form = form_of(engine.name);
+  for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
+    const std::string group = fmt::format("{}, {}", form.index, threads_text(threads));
+    const Cost cost = cost_of_insert(engine, threads);
+    figure.rows.push_back(
+        {group,
+         engine.name,
+         {cost.media_written, 0, cost.media_read, cost.read_to_modify, cost.flushes, cost.fences}});
+    if (threads == 1) {
+      add_dimms(figure, group, engine, [](const DimmInserts& row) {
+        return std::vector<double>{row.media_written, 0,        row.media_read,
+                                   kUnknown,          kUnknown, kUnknown};
+      });
+    }
+    compare_with_plain(figure, group, form.index);
+  }
+}
+
+void Round::throughput(Figure& figure, const Engine& engine) {
+  const Form form = form_of(engine.name);
+  for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
+    const std::string group = fmt::format("{}, {}", form.index, threads_text(threads));
+    Trial trial(bench_, engine, setup_for(threads), 0);
+    const PhaseResult result =
+        trial.run(find_workload("insert"), Distribution::uniform, config_.records);
+    figure.rows.push_back({group, engine.name, {bench::throughput(result), 0}});
+    if (threads == 1) {
+      add_dimms(figure, group, engine, [](const DimmInserts& row) {
+        return std::vector<double>{row.per_second, 0};
+      });
+    }
+    compare_with_plain(figure, group, form.index);
+  }
+}
+
+void Round::latency(Figure& figure, const Engine& engine) {
+  figure.x_axis = "latency, ns";
+  figure.y_axis = "share of the operations";
+  const Form form = form_of(engine.name);
+  Trial trial(bench_, engine, setup_for(1), 0);
+  const auto add = [&](const char* operation, const char* workload, std::uint64_t count) {
+    const PhaseResult result = trial.run(find_workload(workload), Distribution::uniform, count);
+    const auto percentile = [&](double share) {
+      return static_cast<double>(result.latency.percentile(share));
+    };
+    const std::string group = fmt::format("{}, {}", form.index, operation);
+    figure.rows.push_back({group,
+                           engine.name,
+                           {percentile(50), percentile(90), percentile(99), percentile(99.9),
+                            1e9 / bench::throughput(result)}});
+    figure.lines.push_back({group, engine.name, distribution_of(result.latency)});
+  };
+  add("insert", "insert", config_.records);
+  add("read", "get", config_.reads);
+}
+
+Round::Cost Round::cost_of_insert(const Engine& engine, std::uint64_t threads) {
+  const auto meter = make_meter({false, config_.media_unit, cache_bytes(config_)});
+  Setup setup = setup_for(threads);
+  setup.domain = DomainChoice::memory_controller;
+  Trial trial(bench_, engine, setup, 0, meter.get());
+  trial.run(find_workload("insert"), Distribution::uniform, config_.records);
+  const std::vector<Count> counts = meter->stop();
+  const auto each = [&](std::string_view name) {
+    std::uint64_t sum = 0;
+    for (const Count& count : counts) sum += count.name == name ? count.value : 0;
+    return ratio(sum, config_.records);
+  };
+  return {each("media bytes written"), each("media bytes read"), each("media bytes read to modify"),
+          each("lines flushed"), each("fences")};
+}
+
+Setup Round::setup_for(std::uint64_t threads) const {
+  Setup setup;
+  setup.max_records = config_.records;
+  setup.threads = static_cast<unsigned>(threads);
+  setup.dram_budget = config_.dram_budget;
+  return setup;
+}
+
+}  // namespace perdix::bench::spot_on

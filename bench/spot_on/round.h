@@ -1,0 +1,50 @@
+// The experiments of the SpTree paper's section 3, each for one contender at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/figure.h"
+#include "experiments/trial.h"
+#include "spot_on/config.h"
+
+namespace perdix::bench::spot_on {
+
+/// Carries out experiments once. Each adds the rows of a contender to its figure, and those of real
+/// DIMMs beside them; the metrics of the figure are those that experiment.cc lists.
+class Round {
+ public:
+  Round(const Config& config, Bench& bench) : config_(config), bench_(bench) {}
+
+  /// Figure 2: media bytes of an insert, without buffers and with them.
+  void buffers(Figure& figure, const Engine& engine);
+
+  /// Figure 3: what the media read and write for an insert, with each technique more.
+  void traffic(Figure& figure, const Engine& engine);
+
+  /// Figure 3: throughput of inserts, with each number of threads.
+  void throughput(Figure& figure, const Engine& engine);
+
+  /// Figure 4: latencies of inserts, and of reads after them.
+  void latency(Figure& figure, const Engine& engine);
+
+ private:
+  struct Cost {
+    double media_written = 0;
+    double media_read = 0;
+    double read_to_modify = 0;
+    double flushes = 0;
+    double fences = 0;
+  };
+
+  /// By the meter, in a pool whose lines have to be written back; what threads in the background do
+  /// belongs to the inserts.
+  Cost cost_of_insert(const Engine& engine, std::uint64_t threads);
+
+  Setup setup_for(std::uint64_t threads) const;
+
+  const Config& config_;
+  Bench& bench_;
+};
+
+}  // namespace perdix::bench::spot_on
