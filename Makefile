@@ -8,7 +8,7 @@ TOOL := build/release/tools/perdix/perdix
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all bench setup build dev release asan tsan instrumented \
+.PHONY: help demo test test-all bench reproduction setup build dev release asan tsan instrumented \
 	fuzz fuzz-campaign schedule-campaign kill-campaign storm \
 	valkey valkey-test demo-valkey \
 	unit-test space-test conformance-test concurrency-test kill-test tool-test install-test \
@@ -36,6 +36,10 @@ bench: ## YCSB load and A-F beside the competitors; options in ARGS
 	@scripts/setup test
 	@scripts/build release
 	@$(TOOL) bench $(ARGS)
+
+reproduction: ## make all figures of docs/reproduction.md anew, in build/reproduction; options in ARGS
+	@scripts/setup test
+	@scripts/reproduction $(ARGS)
 
 setup: ## install the Debian or Ubuntu packages that are missing
 	@scripts/setup test
