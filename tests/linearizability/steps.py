@@ -39,8 +39,8 @@ KINDS = {
         "--engine elimda",
     ),
     "fastfair": (
-        "--engine fastfair --dram-budget 2000 --technique bo",
-        f"--engine fastfair {STRINGS} --dram-budget 2000 --technique b",
+        "--engine fastfair --dram-budget 1000 --technique bo",
+        f"--engine fastfair {STRINGS} --dram-budget 1000 --technique b",
     ),
     "nbtree": (
         "--engine nbtree",

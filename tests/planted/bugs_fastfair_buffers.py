@@ -19,7 +19,7 @@ from bug import (
 )
 
 CACHED_SCHEDULES = tuple(
-    schedules(f"--engine fastfair --technique boc --dram-budget 3000 --reopen {more}")
+    schedules(f"--engine fastfair --technique boc --dram-budget 1500 --reopen {more}")
     for more in ("--domain memory_controller", "--domain cpu_cache --beginning sparse")
 )
 

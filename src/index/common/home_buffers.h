@@ -205,6 +205,13 @@ class HomeBuffers : public WriteBuffers<Shape> {
     this->log()->end(closing_);
   }
 
+  /// Whether there are chains of before the restart.
+  bool any_survivor() const {
+    bool any = false;
+    this->log()->for_each_surviving([&](wal::Owner, wal::Position) { any = true; });
+    return any;
+  }
+
   /// Calls resume_chain(owner, head) for so many chains of before the restart, under a Guard;
   /// last() when none is left. One thread at a time; the others wait.
   template <class ResumeChain, class Last>

@@ -446,7 +446,7 @@ void WordTree<K>::open_buffers(const IndexOptions& options) {
                   [&] { buffers->open(pool_, pm::load(head_->log), budget, head_->numbers); });
   buffers_ = std::move(buffers);
   entry_.emplace(pool_.open_indexes(), *this);
-  if (!log().resuming()) return resumption_.set_done();
+  if (!buffers_->any_survivor()) resume_some(1);  // at once, so that leaves can be merged
   if (options.resume_in_background)
     resumption_.start_thread([this](const std::stop_token& stop) { resume(stop); });
 }

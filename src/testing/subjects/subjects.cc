@@ -27,10 +27,10 @@ namespace {
 
 constexpr std::uint64_t kSmallBudget = 1000;
 constexpr std::uint64_t kSmallBudgetOfCceh = 30'000;
-constexpr std::uint64_t kSmallBudgetOfFastFair = 2'000;
+constexpr std::uint64_t kSmallBudgetOfFastFair = 1'000;
 /// Engines with a cached path, and their budgets.
 constexpr std::array kCached = {std::pair("cceh", kSmallBudgetOfCceh),
-                                std::pair("fastfair", std::uint64_t{3000}),
+                                std::pair("fastfair", std::uint64_t{1500}),
                                 std::pair("skiplist", IndexOptions::kUnlimited)};
 constexpr std::array kTechniques = {std::pair("b", Technique::b), std::pair("bo", Technique::bo)};
 
