@@ -7,6 +7,7 @@
 #include <chrono>
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include <perdix/error.h>
 
@@ -78,16 +79,30 @@ Reclaimer::Ticket Reclaimer::ticket() {
 }
 
 void Reclaimer::retire(void* object, Dispose dispose, void* context) noexcept {
-  {
-    Stripe& stripe = stripes_[util::current_stripe()];
+  const std::size_t own = util::current_stripe();
+  for (std::size_t i = 0; i < util::kStripes; ++i) {
+    Stripe& stripe = stripes_[(own + i) % util::kStripes];
     const std::lock_guard guard(stripe.lock);
-    add(stripe.retired, {object, context, dispose});
+    if (add(stripe.retired, {object, context, dispose})) break;
   }
   ticket();  // only for its request: a period that starts from now on takes the object along
 }
 
+void Reclaimer::retire(Retirable& object, Disposer& disposer) noexcept {
+  {
+    Stripe& stripe = stripes_[util::current_stripe()];
+    const std::lock_guard guard(stripe.lock);
+    object.disposer = &disposer;
+    object.next_retired = stripe.retirables;
+    stripe.retirables = &object;
+    ++stripe.count;
+  }
+  ticket();  // as above
+}
+
 /// Makes room while half of it is left, so that a shortage of memory may pass before it is needed.
-void Reclaimer::add(std::vector<Retired>& list, const Retired& retired) noexcept {
+/// False if there is none.
+bool Reclaimer::add(std::vector<Retired>& list, const Retired& retired) noexcept {
   if (2 * list.size() >= list.capacity()) {
     try {
       list.reserve(2 * list.capacity());
@@ -95,7 +110,9 @@ void Reclaimer::add(std::vector<Retired>& list, const Retired& retired) noexcept
       // The next one tries again.
     }
   }
-  if (list.size() < list.capacity()) list.push_back(retired);
+  if (list.size() == list.capacity()) return false;
+  list.push_back(retired);
+  return true;
 }
 
 bool Reclaimer::advance() {
@@ -114,6 +131,7 @@ void Reclaimer::dispose_of_due() noexcept {
   for (Stripe& stripe : stripes_) {
     for (const Retired& retired : stripe.due) retired.dispose(retired.object, retired.context);
     stripe.due.clear();
+    dispose_of_list(std::exchange(stripe.due_retirables, nullptr));
     if (stripe.due.capacity() <= kMostKept) continue;
     try {
       std::vector<Retired> smaller;
@@ -122,6 +140,13 @@ void Reclaimer::dispose_of_due() noexcept {
     } catch (const std::bad_alloc&) {
       // Then it stays large.
     }
+  }
+}
+
+void Reclaimer::dispose_of_list(Retirable* first) noexcept {
+  for (Retirable* next = nullptr; first != nullptr; first = next) {
+    next = first->next_retired;
+    first->disposer->dispose(*first);
   }
 }
 
@@ -141,7 +166,9 @@ void Reclaimer::drain_for_good() {
 void Reclaimer::take_pending() noexcept {
   for (Stripe& stripe : stripes_) {
     const std::lock_guard guard(stripe.lock);
-    stripe.due.swap(stripe.retired);  // which was empty
+    stripe.due.swap(stripe.retired);                                    // which was empty
+    stripe.due_retirables = std::exchange(stripe.retirables, nullptr);  // likewise
+    stripe.count = 0;
   }
 }
 
@@ -149,7 +176,7 @@ std::size_t Reclaimer::pending() const {
   std::size_t count = 0;
   for (const Stripe& stripe : stripes_) {
     const std::lock_guard guard(stripe.lock);
-    count += stripe.retired.size();
+    count += stripe.retired.size() + stripe.count;
   }
   return count;
 }

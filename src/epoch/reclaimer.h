@@ -18,6 +18,7 @@
 
 #include <array>
 #include <atomic>
+#include <concepts>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -29,6 +30,31 @@
 #include "util/stripe.h"
 
 namespace perdix::detail::epoch {
+
+class Disposer;
+
+/// A base of objects that a Reclaimer may get: their place in its lists. Their readers leave it
+/// alone.
+struct Retirable {
+  Retirable* next_retired = nullptr;
+  Disposer* disposer = nullptr;
+};
+
+/// Disposes of objects, as Reclaimer::retire() asks of its `dispose`, and outlives them.
+class Disposer {
+ public:
+  virtual void dispose(Retirable& object) noexcept = 0;
+
+ protected:
+  ~Disposer() = default;
+};
+
+/// Of objects from operator new.
+template <std::derived_from<Retirable> Object>
+class Deleter final : public Disposer {
+ public:
+  void dispose(Retirable& object) noexcept override { delete static_cast<Object*>(&object); }
+};
 
 class Reclaimer {
  public:
@@ -58,8 +84,19 @@ class Reclaimer {
   /// all Guards. The object must be unlinked already. dispose must not throw, and must not wait for
   /// a grace period. Never waits, and needs no memory that was not allocated before: room for more
   /// objects is made while half of it is left. Only if that has failed for all objects of the other
-  /// half the object is given up: it is never disposed of.
+  /// half, and no other stripe has room, the object is given up: it is never disposed of. So it
+  /// must belong to something, as an arena, that is released as a whole; others are Retirable.
   void retire(void* object, Dispose dispose, void* context) noexcept;
+
+  /// The same of an object that is Retirable: it needs no memory, and is never given up.
+  void retire(Retirable& object, Disposer& disposer) noexcept;
+
+  /// The same of an object from operator new.
+  template <std::derived_from<Retirable> Object>
+  void retire(Object* object) noexcept {
+    static constinit Deleter<Object> deleter;
+    retire(*object, deleter);
+  }
 
   // Those that wait never do so in a Guard, which they would wait for: then they return false, and
   // nothing has happened.
@@ -89,11 +126,15 @@ class Reclaimer {
   };
   struct alignas(util::kCacheLine) Stripe {
     mutable util::SpinLock lock;
-    std::vector<Retired> retired;  // guarded by lock; has room
-    std::vector<Retired> due;      // guarded by advancing_
+    std::vector<Retired> retired;         // guarded by lock; has room
+    std::vector<Retired> due;             // guarded by advancing_
+    Retirable* retirables = nullptr;      // guarded by lock
+    std::size_t count = 0;                // of that list; guarded by lock
+    Retirable* due_retirables = nullptr;  // guarded by advancing_
   };
 
-  static void add(std::vector<Retired>& list, const Retired& retired) noexcept;
+  static bool add(std::vector<Retired>& list, const Retired& retired) noexcept;
+  static void dispose_of_list(Retirable* first) noexcept;
   void take_pending() noexcept;
   void dispose_of_due() noexcept;
   bool work_requested() const noexcept;

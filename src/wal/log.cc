@@ -529,8 +529,7 @@ void Log::resumed() {
   // Last: from here on what is not listed may be reclaimed.
   const Survivors* survivors = survivors_.exchange(nullptr, std::memory_order_acq_rel);
   if (survivors == nullptr) return;
-  const auto dispose = [](void* object, void*) { delete static_cast<Survivors*>(object); };
-  pool_.reclaimer().retire(const_cast<Survivors*>(survivors), dispose, nullptr);  // R4
+  pool_.reclaimer().retire(const_cast<Survivors*>(survivors));  // R4
 }
 
 // --- Facts ---------------------------------------------------------------------------------------

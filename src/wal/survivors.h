@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "epoch/reclaimer.h"
 #include "pool/pool_core.h"
 #include "wal/head_table.h"
 #include "wal/layout.h"
@@ -23,7 +24,7 @@ namespace perdix::detail::wal {
 
 class Segments;
 
-class Survivors {
+class Survivors : public epoch::Retirable {
  public:
   using Rings = std::array<const Segments*, kStripes>;
 

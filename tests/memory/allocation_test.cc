@@ -19,6 +19,8 @@
 #include <perdix/perdix.h>
 
 #include "engine_list.h"
+#include "epoch/guard.h"
+#include "epoch/reclaimer.h"
 #include "memory/failing_memory.h"
 #include "pool/claim_image.h"
 #include "util/random.h"
@@ -579,6 +581,50 @@ TEST_P(Allocation, OfOtherThreadsFail) {
     index_ = GetParam().open(*pool_);
   }
   expect_all_right();
+}
+
+// What is retired while nothing can be allocated is disposed of, and not before its readers end.
+class AllocationOfAReclaimer : public ::testing::Test {
+ protected:
+  using Reclaimer = detail::epoch::Reclaimer;
+
+  struct Object : detail::epoch::Retirable {
+    explicit Object(std::uint64_t& count) : disposed(count) {}
+    ~Object() { ++disposed; }
+    std::uint64_t& disposed;
+  };
+
+  template <class Retire>
+  void expect_disposes_of(std::uint64_t objects, const Retire& retire) {
+    std::vector<Object*> all;
+    for (std::uint64_t i = 0; i < objects; ++i) all.push_back(new Object(disposed_));
+    {
+      const detail::epoch::Guard guard;
+      const FailingMemory failing(1, {Threads::caller, Count::onwards});
+      for (Object* object : all) retire(object);
+      EXPECT_FALSE(reclaimer_.drain());
+    }
+    EXPECT_EQ(reclaimer_.pending(), objects);
+    EXPECT_EQ(disposed_, 0u);
+    EXPECT_TRUE(reclaimer_.drain());
+    EXPECT_EQ(disposed_, objects);
+    EXPECT_EQ(reclaimer_.pending(), 0u);
+  }
+
+  Reclaimer reclaimer_{false};
+  std::uint64_t disposed_ = 0;
+};
+
+TEST_F(AllocationOfAReclaimer, LosesNothingThatHasAPlace) {
+  expect_disposes_of(100'000, [&](Object* object) { reclaimer_.retire(object); });
+}
+
+// The list of one stripe has room for 32.
+TEST_F(AllocationOfAReclaimer, UsesTheRoomOfAllStripes) {
+  expect_disposes_of(2000, [&](Object* object) {
+    const auto dispose = [](void* retired, void*) { delete static_cast<Object*>(retired); };
+    reclaimer_.retire(object, dispose, nullptr);
+  });
 }
 
 TEST(AllocationOfAPool, OfACreationFails) {

@@ -19,14 +19,17 @@ namespace perdix::detail::index::elf {
 namespace {
 
 /// A Version that queries may still read, and the segments that only it has.
-struct Replaced {
+struct Replaced : epoch::Retirable {
   std::unique_ptr<Version> version;
   Segment* end;
 
-  static void dispose(void* object, void*) {
-    const std::unique_ptr<Replaced> replaced(static_cast<Replaced*>(object));
-    Segment* segment = replaced->version->segments();
-    while (segment != replaced->end) {
+  explicit Replaced(Segment* until) : end(until) {}
+  Replaced(const Replaced&) = delete;
+  Replaced& operator=(const Replaced&) = delete;
+  ~Replaced() {
+    if (!version) return;
+    Segment* segment = version->segments();
+    while (segment != end) {
       const std::unique_ptr<Segment> gone(segment);
       segment = gone->next.load(std::memory_order_acquire);
     }
@@ -250,7 +253,7 @@ void Table::install(Replacement& replacement, std::uint64_t tids, std::uint64_t 
   auto next =
       std::make_unique<Version>(pool(), *root_, pm::load(root_->tables[replacement.spare()]));
   next->set_segments(segments);
-  auto replaced = std::make_unique<Replaced>(Replaced{nullptr, segments});
+  auto replaced = std::make_unique<Replaced>(segments);
   const std::lock_guard caching(caching_);
   next->exchange_cache(new_cache(*next, policy_).release());
   pm.commit(root_->current, replacement.spare());  // fences first: all of the table is durable
@@ -259,7 +262,7 @@ void Table::install(Replacement& replacement, std::uint64_t tids, std::uint64_t 
   if (segments == nullptr) last_segment_ = nullptr;
   size_.reset();
   limit_.follow(rows, least_delta_);
-  pool().reclaimer().retire(replaced.release(), Replaced::dispose, nullptr);
+  pool().reclaimer().retire(replaced.release());
   fill_cache();
 }
 

@@ -6,12 +6,6 @@
 #include "index/elf/elf.h"
 
 namespace perdix::detail::index::elf {
-namespace {
-
-void dispose_of_cache(void* object, void*) { delete static_cast<Cache*>(object); }
-
-}  // namespace
-
 /// What the policy wants for a version; null: nothing.
 std::unique_ptr<Cache> Table::new_cache(const Version& version, const CachePolicy& policy) const {
   const bool none =
@@ -26,7 +20,7 @@ void Table::cache(const CachePolicy& policy) {
   policy_ = policy;
   filler_.stop();  // it fills the cache that goes
   Cache* const before = version().exchange_cache(next.release());
-  if (before != nullptr) pool().reclaimer().retire(before, dispose_of_cache, nullptr);
+  if (before != nullptr) pool().reclaimer().retire(before);
   fill_cache();
 }
 

@@ -39,8 +39,7 @@ void DramTable::double_directory() {
                              std::memory_order_relaxed);
   }
   directory_.store(larger.release(), std::memory_order_release);
-  reclaimer_.retire(
-      old, [](void* object, void*) { delete static_cast<Directory*>(object); }, nullptr);
+  reclaimer_.retire(old);
 }
 
 void DramTable::link(Segment& segment) {

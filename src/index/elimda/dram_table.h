@@ -146,7 +146,7 @@ class DramTable {
   util::Arena& arena() const { return arena_; }
 
  private:
-  struct Directory {
+  struct Directory : epoch::Retirable {
     explicit Directory(unsigned bits)
         : depth(bits), entries(std::make_unique<std::atomic<Segment*>[]>(std::size_t{1} << bits)) {}
 

@@ -33,7 +33,7 @@ struct Map<K, V>::ColdEntry {
 
 /// What opening found in the backup log.
 template <class K, class V>
-struct Map<K, V>::Cold {
+struct Map<K, V>::Cold : epoch::Retirable {
   struct ColdUnit {
     std::uint32_t log, number;
     Unit unit;
@@ -264,10 +264,7 @@ void Map<K, V>::resume(const std::stop_token& stop) const {
     for (unsigned i = 0; i < shape_.buckets; ++i) bucket_of(segment, i);
     hash = segment.next_hash();
   } while (hash != 0);
-  if (Cold* cold = cold_.exchange(nullptr)) {
-    pool_.reclaimer().retire(
-        cold, [](void* object, void*) { delete static_cast<Cold*>(object); }, nullptr);
-  }
+  if (Cold* cold = cold_.exchange(nullptr)) pool_.reclaimer().retire(cold);
   resumption_.set_done();
 }
 

@@ -41,7 +41,7 @@ struct CacheCounters {
   std::array<util::StripedCounter, kMaxDimensions> misses;
 };
 
-class Cache {
+class Cache : public epoch::Retirable {
  public:
   /// Empty. The lists must outlive it.
   Cache(const Lists& lists, const CachePolicy& policy, epoch::Reclaimer& reclaimer);

@@ -38,7 +38,7 @@ std::uint64_t count_rows(const Lists& lists, const List& list, unsigned dimensio
 }  // namespace
 
 /// A list in DRAM.
-struct DynamicCache::Copy {
+struct DynamicCache::Copy : epoch::Retirable {
   Position position;
   std::uint64_t rows;
   std::uint32_t count;
@@ -156,9 +156,7 @@ void DynamicCache::put(std::atomic<Copy*>& place, Copy* copy) {
   Copy* const before = place.exchange(copy, std::memory_order_acq_rel);
   if (before == nullptr) return;
   bytes_.fetch_sub(before->bytes(), std::memory_order_relaxed);
-  reclaimer_.retire(before, dispose, nullptr);
+  reclaimer_.retire(before);
 }
-
-void DynamicCache::dispose(void* object, void*) { delete static_cast<Copy*>(object); }
 
 }  // namespace perdix::detail::index::elf

@@ -50,7 +50,6 @@ class DynamicCache {
   using Bucket = std::array<std::atomic<Copy*>, kPlaces>;
 
   static Copy* copy(const Lists& lists, const List& list, unsigned dimension);
-  static void dispose(void* object, void* context);
   std::uint64_t hash(Position position) const;
   bool seen_before(std::uint64_t hash);
   std::atomic<Copy*>* place_for(Bucket& bucket, const Copy& copy);
