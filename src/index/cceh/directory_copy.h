@@ -10,7 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
+#include <new>
 
 #include "epoch/reclaimer.h"
 #include "index/cceh/layout.h"
@@ -58,9 +58,8 @@ class DirectoryCopy {
   void resize(unsigned depth) noexcept {
     Table* const old = table_.load(std::memory_order_relaxed);
     table_.store(make(depth), std::memory_order_release);
-    if (old != nullptr)
-      reclaimer_.retire(
-          old, [](void* table, void*) { std::free(table); }, nullptr);
+    static constinit Disposer disposer;
+    if (old != nullptr) reclaimer_.retire(*old, disposer);
   }
 
   /// The entries that a leader stands for, of which the first has that number.
@@ -78,14 +77,20 @@ class DirectoryCopy {
 
  private:
   /// In memory that is 0 at first, and takes none until it is touched. The entries follow.
-  struct Table {
-    std::uint64_t depth;
+  struct Table : epoch::Retirable {
+    std::uint64_t depth = 0;
 
     std::uint64_t* entries() { return &depth + 1; }
     const std::uint64_t* entries() const { return &depth + 1; }
   };
 
-  static std::uint64_t bytes_of(unsigned long depth) {
+  struct Disposer final : epoch::Disposer {
+    void dispose(epoch::Retirable& table) noexcept override {
+      std::free(static_cast<Table*>(&table));
+    }
+  };
+
+  static std::uint64_t bytes_of(std::uint64_t depth) {
     return sizeof(Table) + (sizeof(std::uint64_t) << depth);
   }
   static std::uint64_t load(const std::uint64_t& word) {
@@ -96,8 +101,10 @@ class DirectoryCopy {
   }
   Table* make(unsigned depth) const noexcept {
     if (bytes_of(depth) > budget_) return nullptr;
-    auto* const table = static_cast<Table*>(std::calloc(1, bytes_of(depth)));
-    if (table != nullptr) table->depth = depth;
+    void* const memory = std::calloc(1, bytes_of(depth));
+    if (memory == nullptr) return nullptr;
+    auto* const table = new (memory) Table;
+    table->depth = depth;
     return table;
   }
 
