@@ -151,7 +151,7 @@ BUGS = [
     Bug(
         "tips: an epoch begins before the memory log is empty",
         UNO,
-        "  // An entry of this epoch, left in the next one, would free what it leads to.\n"
+        "  // operational logs, which were flushed before, are to be durable, too.\n"
         "  pm().fence();\n",
         "",
         BTREE,
@@ -204,7 +204,7 @@ BUGS = [
     Bug(
         "tips: a ring is written over before its head is durable",
         LOGS,
-        "    pm().flush(&header_.rings[i].head, sizeof heads[i]);  // with the fence below\n",
+        "    pm().flush(&header_.rings[i].head, sizeof heads[i]);\n",
         "",
         HASH,
     ),

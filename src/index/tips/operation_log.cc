@@ -187,8 +187,8 @@ void OperationLogs::write_outside(Record& to, Record& record, const Entry& entry
   if (key_size > 0) pm().copy(bytes, entry.key().data(), key_size);
   if (value_size > 0) pm().copy(bytes + key_size, entry.value().data(), value_size);
   pm().flush(bytes, key_size + value_size);  // the commit fences
+  // In the line of `check`, which the commit stores and flushes: so not later than that.
   pm().copy(&to.number, &record.number, sizeof record - offsetof(Record, number));
-  pm().flush(&to, sizeof to);  // likewise
   session.commit(pm::set_word(to.check, check_of(record, position)));
 }
 
@@ -326,10 +326,13 @@ std::uint64_t OperationLogs::free_records(const Ring& ring, std::uint64_t to) {
 }
 
 /// Nobody else moves the heads, and records before the tail that is seen here stay as they are.
-void OperationLogs::reclaim() {
+OperationLogs::Heads OperationLogs::reclaim() {
   const std::uint64_t to = pm::load(header_.reclaim_to);
-  pm().publish(header_.reclaimed, to);  // before any head: D3
-  std::array<std::uint64_t, kLogs> heads{};
+  pm().store(header_.reclaimed, to);
+  // Durable before a payload is freed, by the fence of that commit: recovery reads the payloads of
+  // the records behind it. No head has to wait: until the next epoch recovery does all this again.
+  pm().flush(&header_.reclaimed, sizeof to);
+  Heads heads{};
   for (std::size_t i = 0; i < kLogs; ++i) {
     Ring seen;
     {
@@ -340,9 +343,13 @@ void OperationLogs::reclaim() {
     heads[i] = free_records(seen, to);
     if (heads[i] == seen.head) continue;
     pm().store(header_.rings[i].head, heads[i]);
-    pm().flush(&header_.rings[i].head, sizeof heads[i]);  // with the fence below
+    // Durable when the next epoch is, before what lies ahead of it is written over.
+    pm().flush(&header_.rings[i].head, sizeof heads[i]);
   }
-  pm().fence();  // before what lies ahead of a head is written over
+  return heads;
+}
+
+void OperationLogs::advance(const Heads& heads) {
   for (std::size_t i = 0; i < kLogs; ++i) {
     const std::lock_guard lock(rings_[i].lock);
     if (rings_[i].bytes != nullptr) rings_[i].head = heads[i];

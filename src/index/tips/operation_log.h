@@ -96,9 +96,14 @@ class OperationLogs {
   /// finds the ends of the rings. On opening. Throws corrupt.
   void recover(const std::function<void(const LoggedWrite&)>& show);
 
-  /// Steps 4 and 5 of a reclamation: records up to header.reclaim_to mean nothing, durably; their
-  /// payloads are freed and the heads advanced.
-  void reclaim();
+  using Heads = std::array<std::uint64_t, kLogs>;
+
+  /// Steps 4 and 5 of a reclamation: records up to header.reclaim_to mean nothing, their payloads
+  /// are freed, and the heads advanced, all of it flushed. Returns the heads.
+  Heads reclaim();
+
+  /// Once they are durable: gives the room ahead of them to new records.
+  void advance(const Heads& heads);
 
   void for_each_block(const pool::BlockVisitor& visit) const;
 

@@ -259,8 +259,9 @@ void Core::reclaim() const {
 /// Steps 3 to 6: also after a crash between them.
 void Core::finish_reclamation() const {
   uno_.free_freed();
-  logs_.reclaim();
-  uno_.start_epoch();
+  const OperationLogs::Heads heads = logs_.reclaim();
+  uno_.start_epoch();  // its first fence makes the heads durable
+  logs_.advance(heads);
   constexpr std::size_t kKeptLogBlocks = 16;
   uno_.shrink(kKeptLogBlocks);
 }

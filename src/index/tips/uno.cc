@@ -328,7 +328,8 @@ void Uno::start_epoch() {
     pm().store(word, 0);
     pm().flush(&word, sizeof word);  // with the fence below
   });
-  // An entry of this epoch, left in the next one, would free what it leads to.
+  // An entry of this epoch, left in the next one, would free what it leads to. The heads of the
+  // operational logs, which were flushed before, are to be durable, too.
   pm().fence();
   pm().publish(header_.epoch, pm::load(header_.epoch) + 1);
   undo_used_ = memory_used_ = 0;
