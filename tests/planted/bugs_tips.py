@@ -283,6 +283,14 @@ BUGS = [
         BTREE,
     ),
     Bug(
+        "tips: a scan misses what waits for space",
+        SCAN,
+        "    pending.insert_or_assign(K(Raw<K>::view(entry.key())), std::move(value));\n",
+        "    if (!{planted})\n"
+        "      pending.insert_or_assign(K(Raw<K>::view(entry.key())), std::move(value));\n",
+        (unit("src/index/tips/tips_test", "Deferred/*.IsShown"),),
+    ),
+    Bug(
         "tips: a scan does without the last write",
         REPLAY,
         "  return is_inspected() && caught_up_to_.load(std::memory_order_acquire) >= newest;\n",
