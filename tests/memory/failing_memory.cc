@@ -60,12 +60,6 @@ bool FailingMemory::hit() noexcept { return failed; }
 
 }  // namespace perdix::test
 
-/// What LeakSanitizer does not report: while memory fails, a Reclaimer whose list is full loses
-/// what it is to free later, and an index of Tips that is closed loses entries of its cache.
-extern "C" const char* __lsan_default_suppressions() {
-  return "leak:perdix::detail::index::tips::Entry::make\n";
-}
-
 using perdix::test::allocate;
 using perdix::test::allocate_or_throw;
 

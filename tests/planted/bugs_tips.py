@@ -242,7 +242,7 @@ BUGS = [
     Bug(
         "tips: a write does not supersede the one before",
         CORE,
-        "  if (old != nullptr) old->supersede(entry.number);\n",
+        "  if (old != nullptr) old->supersede(entry.number());\n",
         "",
         HASH,
     ),

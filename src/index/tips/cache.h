@@ -14,10 +14,20 @@
 
 #include "epoch/reclaimer.h"
 #include "index/tips/entry.h"
+#include "util/arena.h"
+#include "util/huge_vector.h"
 #include "util/spin_lock.h"
 #include "util/striped_counter.h"
 
 namespace perdix::detail::index::tips {
+
+class Cache;
+
+struct DestroyEntry {
+  Cache* cache;
+  void operator()(Entry* entry) const noexcept;
+};
+using NewEntry = std::unique_ptr<Entry, DestroyEntry>;
 
 class Cache {
  public:
@@ -34,9 +44,13 @@ class Cache {
   };
 
   Cache(epoch::Reclaimer& reclaimer, Size size);
-  ~Cache();  ///< nobody uses it
+  ~Cache();  ///< nobody uses it, and this thread has no Guard
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
+
+  /// An entry that nobody else has yet. Throws bad_alloc.
+  NewEntry make_entry(Operation operation, std::uint64_t hash, std::string_view key,
+                      std::string_view value);
 
   Bucket& bucket(std::uint64_t hash) { return buckets_[hash >> shift_]; }
   const Bucket& bucket(std::uint64_t hash) const { return buckets_[hash >> shift_]; }
@@ -54,10 +68,13 @@ class Cache {
   /// With the bucket's lock: the entry of the key; null if it has none.
   static Entry* find(const Bucket& bucket, std::uint64_t hash, std::string_view key) {
     for (Entry* entry = bucket.head.load(std::memory_order_acquire); entry != nullptr;
-         entry = entry->next.load(std::memory_order_acquire))
+         entry = entry->next().load(std::memory_order_acquire))
       if (entry->hash() == hash && entry->key() == key) return entry;
     return nullptr;
   }
+
+  /// Frees an entry that nobody has.
+  void destroy(Entry& entry) noexcept;
 
   unsigned bits() const { return 64 - shift_; }
   std::uint64_t entry_bytes() const { return static_cast<std::uint64_t>(bytes_.sum()); }
@@ -85,16 +102,25 @@ class Cache {
   std::uint64_t dram_bytes() const;
 
  private:
+  struct EntryDisposer final : epoch::Disposer {
+    explicit EntryDisposer(Cache& to) : cache(to) {}
+    void dispose(epoch::Retirable& retired) noexcept override { cache.destroy(Entry::of(retired)); }
+    Cache& cache;
+  };
+
   void unlink(Bucket& bucket, Entry& entry) noexcept;
   void retire(Entry& entry) noexcept;
   void unlink_replayed(Bucket& bucket) noexcept;
   bool is_over_budget() const { return staying_.sum() > static_cast<std::int64_t>(budget_); }
 
+  // Entries lie together, in huge pages, and one of two integers in one line.
+  util::Arena arena_;
+  EntryDisposer disposer_{*this};
   epoch::Reclaimer& reclaimer_;
   const unsigned shift_;
   const unsigned chain_;
   const std::uint64_t budget_;
-  std::unique_ptr<Bucket[]> buckets_;
+  util::HugeVector<Bucket> buckets_;
   util::StripedCounter bytes_;          // of all entries
   util::StripedCounter staying_;        // of those that are in no queue
   std::atomic<std::uint64_t> hand_{0};  // where trim() goes on

@@ -48,7 +48,7 @@ bool Core::allows(const Entry& entry, const Entry* old, Decide decide, void* con
 /// With the locks of both, when the record is durable: the write is there, and will be replayed.
 void Core::show_and_queue(Cache::Bucket& bucket, OperationLogs::Ring& ring, Entry& entry,
                           Entry* old) {
-  if (old != nullptr) old->supersede(entry.number);
+  if (old != nullptr) old->supersede(entry.number());
   entry.set(Entry::kQueued);
   ring.queue.push_back(&entry);  // append() has made room
   cache_->add(bucket, entry, old);
@@ -97,7 +97,7 @@ bool Core::write(Operation operation, std::string_view key, std::string_view val
                  void* context) {
   return retry_when_full(pool_, [&] {
     constexpr unsigned kMostRounds = 1000;
-    std::unique_ptr<Entry, DestroyEntry> entry(Entry::make(operation, hash_of(key), key, value));
+    NewEntry entry = cache_->make_entry(operation, hash_of(key), key, value);
     for (unsigned round = 0; round < kMostRounds; ++round) {
       Attempt attempt = try_write(*entry, decide, context);
       if (attempt == Attempt::no_reserve) attempt = write_through(*entry, decide, context);

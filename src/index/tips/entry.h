@@ -1,16 +1,17 @@
 // A write that waits to be replayed, or that lookups find first: an element of the cache.
 //
 // An entry belongs to the chain of its bucket, the queue of its log, or both; whoever takes it out
-// of the last of them gives it up. Its bytes never change.
+// of the last of them gives it up. What lookups read of it never changes, but for the link.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string_view>
+#include <type_traits>
 
+#include "epoch/reclaimer.h"
 #include "index/tips/layout.h"
 
 namespace perdix::detail::index::tips {
@@ -20,13 +21,21 @@ class Entry {
   static constexpr std::uint8_t kLinked = 1;  ///< in a chain
   static constexpr std::uint8_t kQueued = 2;  ///< to be replayed
 
-  static Entry* make(Operation operation, std::uint64_t hash, std::string_view key,
-                     std::string_view value) {
-    void* const memory = std::malloc(sizeof(Entry) + key.size() + value.size());
-    if (memory == nullptr) throw std::bad_alloc();
-    return new (memory) Entry(operation, hash, key, value);
+  static std::size_t bytes_for(std::string_view key, std::string_view value) {
+    return sizeof(Entry) + key.size() + value.size();
   }
-  static void destroy(Entry* entry) noexcept { std::free(entry); }
+
+  /// In memory of bytes_for(key, value), aligned to words.
+  Entry(Operation operation, std::uint64_t hash, std::string_view key, std::string_view value)
+      : waiting_{0, 0},
+        hash_(hash),
+        value_size_(static_cast<std::uint32_t>(value.size())),
+        key_size_(static_cast<std::uint16_t>(key.size())),
+        operation_(operation) {
+    char* const to = reinterpret_cast<char*>(this + 1);
+    if (!key.empty()) std::memcpy(to, key.data(), key.size());
+    if (!value.empty()) std::memcpy(to + key.size(), value.data(), value.size());
+  }
 
   Operation operation() const { return operation_; }
   std::uint64_t hash() const { return hash_; }
@@ -44,45 +53,52 @@ class Entry {
   }
 
   /// A later write to the key is durable: the record of that number. Its ring is locked.
-  void supersede(std::uint64_t by) { superseded_by_.store(by, std::memory_order_relaxed); }
+  void supersede(std::uint64_t by) { waiting_.superseded_by.store(by, std::memory_order_relaxed); }
 
   /// Whether one of the records up to a number has superseded it. All of them were appended, with
   /// their rings locked, before the caller had those locks.
   bool is_superseded(std::uint64_t up_to) const {
-    const std::uint64_t by = superseded_by_.load(std::memory_order_relaxed);
+    const std::uint64_t by = waiting_.superseded_by.load(std::memory_order_relaxed);
     return by != 0 && by <= up_to;
   }
 
   /// Other bytes of the same size, while nobody else has the entry.
   void set_key(const void* key) { std::memcpy(reinterpret_cast<char*>(this + 1), key, key_size_); }
 
-  std::atomic<Entry*> next{nullptr};  // in the chain; written with the bucket's lock
-  std::uint64_t number = 0;           // of the record; set before the entry is in either place
+  /// The next one in the chain; written with the bucket's lock.
+  std::atomic<Entry*>& next() { return next_; }
+  const std::atomic<Entry*>& next() const { return next_; }
+
+  /// Of the record; set before the entry is in either place.
+  const std::uint64_t& number() const { return waiting_.number; }
+  void set_number(std::uint64_t number) { waiting_.number = number; }
+
+  /// An entry that is in neither place, and that lookups may still read, as what a Reclaimer gets.
+  epoch::Retirable& as_retired() { return *new (&retired_) epoch::Retirable; }
+  /// The entry that was that.
+  static Entry& of(epoch::Retirable& retired) {
+    return reinterpret_cast<Entry&>(retired);  // the first member
+  }
 
  private:
-  Entry(Operation operation, std::uint64_t hash, std::string_view key, std::string_view value)
-      : hash_(hash),
-        value_size_(static_cast<std::uint32_t>(value.size())),
-        key_size_(static_cast<std::uint16_t>(key.size())),
-        operation_(operation) {
-    char* const to = reinterpret_cast<char*>(this + 1);
-    if (!key.empty()) std::memcpy(to, key.data(), key.size());
-    if (!value.empty()) std::memcpy(to + key.size(), value.data(), value.size());
-  }
+  struct Waiting {
+    std::uint64_t number;
+    std::atomic<std::uint64_t> superseded_by;  // 0: it is the newest of its key
+  };
 
   const char* bytes() const { return reinterpret_cast<const char*>(this + 1); }
 
+  union {
+    Waiting waiting_;
+    epoch::Retirable retired_;  // once the entry is in neither place
+  };
+  std::atomic<Entry*> next_{nullptr};
   const std::uint64_t hash_;
   const std::uint32_t value_size_;
   const std::uint16_t key_size_;
   const Operation operation_;
   std::atomic<std::uint8_t> flags_{0};
-  std::atomic<std::uint64_t> superseded_by_{0};  // 0: it is the newest of its key
 };
-
-/// An entry that nobody else has yet.
-struct DestroyEntry {
-  void operator()(Entry* entry) const noexcept { Entry::destroy(entry); }
-};
+static_assert(sizeof(Entry) == 40 && std::is_standard_layout_v<Entry>);
 
 }  // namespace perdix::detail::index::tips

@@ -162,7 +162,7 @@ bool OperationLogs::append_record(Ring& ring, Entry& entry) {
     ring.outside = true;
   }
   ring.tail = position + size;
-  entry.number = record.number;
+  entry.set_number(record.number);
   return true;
 }
 

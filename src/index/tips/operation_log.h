@@ -87,6 +87,16 @@ class OperationLogs {
   /// Takes the queues of all rings at one moment (D2), behind entries that were taken earlier.
   Cut cut(const std::vector<Entry*>& earlier);
 
+  /// Calls take(entry) for each entry of the queues, and empties them. Takes no memory.
+  template <class Take>
+  void take_queued(const Take& take) noexcept {
+    for (Ring& ring : rings_) {
+      const std::lock_guard lock(ring.lock);
+      for (Entry* entry : ring.queue) take(*entry);
+      ring.queue.clear();
+    }
+  }
+
   std::uint64_t last_number() const { return last_number_.load(std::memory_order_acquire); }
 
   /// Frees the rings, which are empty, one commit each.

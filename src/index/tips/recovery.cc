@@ -164,15 +164,16 @@ Core::Core(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin, Kind
   try {
     retry_when_full(pool_, [&] { roll_back_or_finish(); });
     recover();
+    recovery_seconds_ =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    job_.emplace(pool.background(), [this] { replay_in_background(); });
+    if (is_inspected() && backlog_.load(std::memory_order_relaxed) > 0) job_->request();
+    start_inspection();
   } catch (...) {
+    job_.reset();
     give_entries_up();
     throw;
   }
-  recovery_seconds_ =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  job_.emplace(pool.background(), [this] { replay_in_background(); });
-  if (is_inspected() && backlog_.load(std::memory_order_relaxed) > 0) job_->request();
-  start_inspection();
 }
 
 /// Nothing of the index is read before.
@@ -200,14 +201,15 @@ void Core::recover() {
 /// A write that was not replayed durably: found in the cache from now on, and replayed again.
 void Core::recover_entry(const LoggedWrite& write) {
   const std::uint64_t hash = hash_of(write.key);
-  Entry& entry = *Entry::make(write.operation, hash, write.key, write.value);
-  entry.number = write.number;
+  NewEntry made = cache_->make_entry(write.operation, hash, write.key, write.value);
+  deferred_.push_back(made.get());
+  Entry& entry = *made.release();
+  entry.set_number(write.number);
   Cache::Bucket& bucket = cache_->bucket(hash);
   Entry* const old = Cache::find(bucket, hash, write.key);
   if (old != nullptr) old->supersede(write.number);
   entry.set(Entry::kQueued);
   reserve_.admit_logged(need_of(entry));
-  deferred_.push_back(&entry);
   cache_->add(bucket, entry, old);
   backlog_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -226,11 +228,9 @@ Core::~Core() {
 
 void Core::give_entries_up() noexcept {
   if (!cache_) return;
-  try {
-    for (Entry* entry : logs_.cut(deferred_).entries) cache_->dequeue(*entry);
-  } catch (const std::bad_alloc&) {  // they are lost to the process, and to nothing else
-  }
+  for (Entry* entry : deferred_) cache_->dequeue(*entry);
   deferred_.clear();
+  logs_.take_queued([this](Entry& entry) { cache_->dequeue(entry); });
 }
 
 /// Removes all pairs by the plug-in's own erase, which leaves a sound index at each crash.

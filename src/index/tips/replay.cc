@@ -199,7 +199,7 @@ void Core::replay() const {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   scaling_.adapt(backlog_.load(std::memory_order_relaxed), cut.entries.size(), took.count());
   replayed_to_ = cut.number;
-  for (const Entry* entry : deferred_) replayed_to_ = std::min(replayed_to_, entry->number - 1);
+  for (const Entry* entry : deferred_) replayed_to_ = std::min(replayed_to_, entry->number() - 1);
   // Release: what was deferred before is in the index now.
   out_of_space_.store(!deferred_.empty(), std::memory_order_release);
   if (deferred_.empty()) caught_up_to_.store(cut.number, std::memory_order_release);

@@ -574,7 +574,7 @@ TEST(CacheTest, KeepsWhatIsQueuedAndFewOfTheRest) {
     std::vector<Entry*> queued;
     for (U64 i = 0; i < 40; ++i) {
       const std::string key = std::to_string(i);
-      Entry* const entry = Entry::make(Operation::put, 0, key, "v");
+      Entry* const entry = cache.make_entry(Operation::put, 0, key, "v").release();
       if (i % 2 == 0) entry->set(Entry::kQueued), queued.push_back(entry);
       cache.add(cache.bucket(0), *entry, nullptr);
     }
@@ -584,7 +584,7 @@ TEST(CacheTest, KeepsWhatIsQueuedAndFewOfTheRest) {
     for (U64 i = 0; i < 40; i += 2) EXPECT_TRUE(found(i)) << i;
     EXPECT_FALSE(found(1));
     for (Entry* entry : queued) cache.dequeue(*entry);
-    Entry* const last = Entry::make(Operation::put, 0, "last", "v");
+    Entry* const last = cache.make_entry(Operation::put, 0, "last", "v").release();
     cache.add(cache.bucket(0), *last, nullptr);
     unsigned left = 0;
     for (U64 i = 0; i < 40; ++i) left += found(i) ? 1 : 0;
@@ -602,7 +602,8 @@ TEST(CacheTest, KeepsItsBudgetOfWhatWasReplayed) {
     std::vector<Entry*> queued;
     for (U64 i = 0; i < 400; ++i) {
       const U64 hash = i << 54;  // a bucket of its own
-      Entry* const entry = Entry::make(Operation::put, hash, std::to_string(i), "value");
+      Entry* const entry =
+          cache.make_entry(Operation::put, hash, std::to_string(i), "value").release();
       if (i % 4 != 0) entry->set(Entry::kQueued), queued.push_back(entry);
       cache.add(cache.bucket(hash), *entry, nullptr);
     }
@@ -628,7 +629,8 @@ TEST(CacheTest, FindsAKeyWhileItsEntryIsReplaced) {
     Cache::Bucket& bucket = cache.bucket(0);
     const auto put = [&](std::string_view key) {
       const std::lock_guard lock(bucket.lock);
-      cache.add(bucket, *Entry::make(Operation::put, 0, key, "v"), Cache::find(bucket, 0, key));
+      cache.add(bucket, *cache.make_entry(Operation::put, 0, key, "v").release(),
+                Cache::find(bucket, 0, key));
     };
     for (const std::string_view key : {"a", "b", "c"}) put(key);
     std::atomic<bool> done{false};

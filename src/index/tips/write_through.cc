@@ -16,10 +16,9 @@ namespace perdix::detail::index::tips {
 namespace {
 
 /// An entry that will cancel another one.
-std::unique_ptr<Entry, DestroyEntry> make_cancel() {
+NewEntry make_cancel(Cache& cache) {
   constexpr char kNumber[sizeof(std::uint64_t)] = {};
-  return std::unique_ptr<Entry, DestroyEntry>(
-      Entry::make(Operation::cancel, 0, {kNumber, sizeof kNumber}, {}));
+  return cache.make_entry(Operation::cancel, 0, {kNumber, sizeof kNumber}, {});
 }
 
 }  // namespace
@@ -35,7 +34,7 @@ Core::Attempt Core::apply_and_show(Cache::Bucket& bucket, Entry& entry, Entry* o
 
 /// With replaying_.
 Core::Attempt Core::log_and_apply(Entry& entry, Decide decide, void* context) {
-  const auto cancel = make_cancel();
+  const auto cancel = make_cancel(*cache_);
   const epoch::Guard guard;
   Cache::Bucket& bucket = cache_->bucket(entry.hash());
   const std::lock_guard lock(bucket.lock);
@@ -46,7 +45,7 @@ Core::Attempt Core::log_and_apply(Entry& entry, Decide decide, void* context) {
   const auto ring_lock = logs_.lock_ring(ring);
   if (!logs_.has_room(*ring, entry, *cancel) || !logs_.append(*ring, entry))
     return Attempt::no_room;
-  cancel->set_key(&entry.number);
+  cancel->set_key(&entry.number());
   Attempt attempt = Attempt::no_space;
   try {
     attempt = apply_and_show(bucket, entry, old);
