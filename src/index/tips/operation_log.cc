@@ -187,8 +187,10 @@ void OperationLogs::write_outside(Record& to, Record& record, const Entry& entry
   if (key_size > 0) pm().copy(bytes, entry.key().data(), key_size);
   if (value_size > 0) pm().copy(bytes + key_size, entry.value().data(), value_size);
   pm().flush(bytes, key_size + value_size);  // the commit fences
-  // In the line of `check`, which the commit stores and flushes: so not later than that.
   pm().copy(&to.number, &record.number, sizeof record - offsetof(Record, number));
+  // With lines of memory it would come with that of `check`, which is its own. A commit by the
+  // journal writes that word alone.
+  pm().flush(&to, sizeof to);
   session.commit(pm::set_word(to.check, check_of(record, position)));
 }
 
