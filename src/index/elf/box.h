@@ -15,6 +15,11 @@ struct Box {
     return lower[dimension] <= value && value <= upper[dimension];
   }
 
+  /// Whether a dimension has no bounds.
+  bool has_all(unsigned dimension) const {
+    return lower[dimension] == 0 && upper[dimension] == ~std::uint32_t{0};
+  }
+
   /// Whether the values of all dimensions from `first` on are within the bounds.
   bool admits_all(const std::uint32_t* values, unsigned first) const {
     bool all = true;  // without a branch for each value

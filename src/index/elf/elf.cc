@@ -8,22 +8,29 @@
 
 #include "alloc/session.h"
 #include "index/common/retry.h"
+#include "index/elf/counter.h"
+#include "index/elf/find.h"
 #include "index/elf/stream.h"
 #include "index/elf/walk.h"
 #include "pool/as_errors.h"
 
 namespace perdix::detail::index::elf {
 
-/// Calls visit(tid) for each row of the box that is there, until it returns false.
+/// Calls visit(tid) for each row of the box that is there and lies in the lists, until it returns
+/// false. Returns whether it never did.
 template <class Visit>
-bool Table::each_row(const Version& version, const Box& box, const Visit& visit) const {
+bool Table::each_listed(const Version& version, const Box& box, const Visit& visit) const {
   auto listed = [&](const Row& row) {
     return version.is_dead(row.tid, dead_rows_) || visit(row.tid);
   };
-  const bool goes_on = with_source(version, [&](const Lists& lists, auto& source) {
+  return with_source(version, [&](const Lists& lists, auto& source) {
     return Walk(lists, source, box, listed).run();
   });
-  if (!goes_on) return false;
+}
+
+/// The same of rows that were inserted since.
+template <class Visit>
+bool Table::each_inserted(const Version& version, const Box& box, const Visit& visit) const {
   for (Segment* s = version.segments(); s != nullptr; s = s->next.load(std::memory_order_acquire)) {
     for (std::uint32_t i = 0, rows = s->visible(); i < rows; ++i) {
       if (!box.admits_all(s->row(i), 0) || dead_rows_.is_dead(s->dead(), i)) continue;
@@ -34,18 +41,15 @@ bool Table::each_row(const Version& version, const Box& box, const Visit& visit)
 }
 
 std::optional<Tid> Table::exact(Point point) const {
-  Box box(dimensions_);
-  std::copy(point.begin(), point.end(), box.lower.begin());
-  std::copy(point.begin(), point.end(), box.upper.begin());
   const epoch::Guard guard;
   const Version& version = this->version();
   std::optional<Tid> found;
-  auto listed = [&](const Row& row) {
-    if (!version.is_dead(row.tid, dead_rows_)) found = row.tid;
+  const auto listed = [&](Tid tid) {
+    if (!version.is_dead(tid, dead_rows_)) found = tid;
     return !found;
   };
   with_source(version, [&](const Lists& lists, auto& source) {
-    return Walk(lists, source, box, listed).run();
+    Find(lists, source, point.data(), listed).run();
   });
   for (Segment* s = version.segments(); s != nullptr && !found;
        s = s->next.load(std::memory_order_acquire)) {
@@ -59,19 +63,31 @@ std::optional<Tid> Table::exact(Point point) const {
 
 void Table::collect(const Box& box, std::vector<Tid>& tids) const {
   const epoch::Guard guard;
-  each_row(version(), box, [&](Tid tid) {
+  const Version& version = this->version();
+  const auto add = [&](Tid tid) {
     tids.push_back(tid);
     return true;
-  });
+  };
+  each_listed(version, box, add);
+  each_inserted(version, box, add);
 }
 
 std::uint64_t Table::count(const Box& box) const {
   const epoch::Guard guard;
+  const Version& version = this->version();
   std::uint64_t rows = 0;
-  each_row(version(), box, [&](Tid) {
+  const auto add = [&](Tid) {
     ++rows;
     return true;
-  });
+  };
+  if (version.erased()) {
+    each_listed(version, box, add);
+  } else {
+    rows = with_source(version, [&](const Lists& lists, auto& source) {
+      return RowCounter(lists, source, box).run();
+    });
+  }
+  each_inserted(version, box, add);
   return rows;
 }
 

@@ -3,7 +3,8 @@
 //
 //   layout.h, node.h   what lies in PM; codes of nodes
 //   lists.h            nodes of one table by position, checked
-//   walk.h             traversal of the lists in a box
+//   walk.h             traversal of the lists in a box; counter.h: the count of its rows
+//   find.h             the rows of one point; search.h: of one list
 //   builder.h          makes lists from rows; row_sorter.h, rows.h
 //   replacement.h      the table that is being built
 //   segment.h          inserted rows; dead_rows.h: erased ones
@@ -109,7 +110,9 @@ class Table final : public pool::OpenIndex {
   const Version& version() const { return *current_.load(std::memory_order_acquire); }
   Version& version() { return *current_.load(std::memory_order_acquire); }
   template <class Visit>
-  bool each_row(const Version& version, const Box& box, const Visit& visit) const;
+  bool each_listed(const Version& version, const Box& box, const Visit& visit) const;
+  template <class Visit>
+  bool each_inserted(const Version& version, const Box& box, const Visit& visit) const;
   Segment& segment_with_room();
   void add_segment();
   bool erase_listed(Version& version, Tid tid);

@@ -21,13 +21,16 @@ FirstEntries::FirstEntries(const pool::PoolCore& pool, pm::Offset block) {
     pool::throw_corrupt(pool, "a first list", block);
   least_ = static_cast<std::uint32_t>(least);
   refs_ = reinterpret_cast<const std::uint64_t*>(&head + 1);
-  if (!dense) values_ = reinterpret_cast<const std::uint32_t*>(refs_ + count_);
+  if (dense) return;
+  values_ = reinterpret_cast<const std::uint32_t*>(refs_ + count_);
+  if (count_ > 0) greatest_ = pm::load(values_[count_ - 1]);
 }
 
 FirstEntries::Entry FirstEntries::entry(std::uint32_t i) const {
-  if (!in_pm_) return {values_ == nullptr ? least_ + i : values_[i], Ref::from_word(refs_[i])};
-  const Ref ref = Ref::from_word(pm::load(refs_[i])).from_pm();
-  return {values_ == nullptr ? least_ + i : pm::load(values_[i]), ref};
+  note_words_read(in_pm_, reinterpret_cast<const std::uint32_t*>(refs_ + i), 2);
+  if (values_ != nullptr) note_words_read(in_pm_, values_ + i, 1);
+  const Ref ref = Ref::from_word(refs_[i]);
+  return {values_ == nullptr ? least_ + i : values_[i], in_pm_ ? ref.from_pm() : ref};
 }
 
 std::uint64_t FirstEntries::copy_bytes() const {
@@ -37,11 +40,15 @@ std::uint64_t FirstEntries::copy_bytes() const {
 
 std::uint32_t FirstEntries::lower_bound(std::uint32_t bound) const {
   if (values_ == nullptr) return bound <= least_ ? 0 : std::min(bound - least_, count_);
-  return List{values_, nullptr, count_, List::Form::wide, in_pm_, 0}.lower_bound(bound);
+  const List list{values_, nullptr, count_, List::Form::wide, in_pm_, 0};
+  return list.lower_bound(bound, greatest_);
 }
 
 Lists::Lists(pool::PoolCore& pool, const TableLayout& table, const Root& root)
-    : pool_(pool), dimensions_(root.dimensions), shift_(root.slot_shift) {
+    : pool_(pool),
+      dimensions_(root.dimensions),
+      shift_(root.slot_shift),
+      greatest_(std::make_shared<GreatestValues>()) {
   read_slots(table);
   if (const pm::Offset first = pm::load(table.first_list); first != pm::kNull)
     first_ = FirstEntries(pool, first);

@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "index/elf/greatest_values.h"
 #include "index/elf/layout.h"
 #include "index/elf/node.h"
 #include "pool/pool_core.h"
@@ -56,6 +58,7 @@ class FirstEntries {
  private:
   std::uint32_t count_ = 0;
   std::uint32_t least_ = 0;
+  std::uint32_t greatest_ = 0;  // unless dense
   const std::uint64_t* refs_ = nullptr;
   const std::uint32_t* values_ = nullptr;  // null: dense
   bool in_pm_ = true;
@@ -106,18 +109,28 @@ class Lists {
 
   /// Tells the instruments of words that were read.
   void note_read(const std::uint32_t* words, std::uint64_t count) const {
-    if (in_pm_) pm::on_read(words, count * sizeof *words);
+    note_words_read(in_pm_, words, count);
+  }
+
+  /// The first entry of a list of a dimension that is not below a value; its count if there is
+  /// none.
+  std::uint32_t lower_bound(const List& list, unsigned dimension, std::uint32_t bound) const {
+    const std::uint32_t i = list.lower_bound(bound, greatest_->of(dimension));
+    if (i < list.count) greatest_->note(dimension, list.value(i));
+    return i;
   }
 
   /// Bytes of all blocks with nodes.
   std::uint64_t bytes() const;
 
-  /// The same lists in DRAM, in that many bytes of memory. `go_on()` is called now and then; where
-  /// it returns false the copy is not complete, and must not be used.
+  /// The same lists in DRAM, in that many bytes of memory, and the first list in those that it
+  /// needs. `go_on()` is called now and then; where it returns false the copy is not complete, and
+  /// must not be used.
   template <class GoOn>
-  Lists copy(std::uint32_t* to, const GoOn& go_on) const {
+  Lists copy(std::uint32_t* to, std::uint64_t* first, const GoOn& go_on) const {
     Lists copy = *this;
     copy.in_pm_ = false;
+    copy.first_ = first_.copy(first, [](Ref ref) { return ref; });
     for (std::size_t i = 0; i < slots_.size() && go_on(); ++i) {
       const std::uint64_t words = words_of_slot(i);
       std::memcpy(to, slots_[i].begin, words * sizeof *to);
@@ -141,6 +154,7 @@ class Lists {
   std::vector<Slot> slots_;
   FirstEntries first_;
   bool in_pm_ = true;
+  std::shared_ptr<GreatestValues> greatest_;  // of copies, too
 };
 
 }  // namespace perdix::detail::index::elf

@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "pm/access.h"
+#include "index/elf/greatest_values.h"
+#include "index/elf/read_hooks.h"
+#include "index/elf/search.h"
 
 namespace perdix::detail::index::elf {
 
@@ -29,11 +31,12 @@ class Ref {
   enum class Kind : std::uint8_t {
     none = 0,
     list = 1,
-    mono = 2,    ///< MonoList with one TID
-    monos = 3,   ///< MonoList with several TIDs
-    tid = 4,     ///< the TID itself
-    tids = 5,    ///< several TIDs
-    cached = 6,  ///< list in the DRAM of a cache; never in PM
+    mono = 2,      ///< MonoList with one TID
+    monos = 3,     ///< MonoList with several TIDs
+    tid = 4,       ///< the TID itself
+    tids = 5,      ///< several TIDs
+    cached = 6,    ///< list in the DRAM of a cache; never in PM
+    outlined = 7,  ///< list in PM whose values a cache knows; never in PM
     damaged = 15
   };
 
@@ -98,33 +101,36 @@ struct List {
   Position position;
 
   std::uint32_t value(std::uint32_t i) const {
-    if (in_pm) pm::on_read(values + i, sizeof *values);
+    note_read(values + i, 1);
     return values[i];
   }
 
   /// Where entry i leads. Of a list in PM the position can be any.
   Ref child(std::uint32_t i, bool last_dimension) const {
     if (form == Form::narrow) {
-      if (in_pm) pm::on_read(pointers + i, sizeof *pointers);
+      note_read(pointers + i, 1);
       return follow_narrow(pointers[i], position, last_dimension);
     }
     std::uint64_t word;
-    if (in_pm) pm::on_read(pointers + 2 * std::size_t{i}, sizeof word);
+    note_read(pointers + 2 * std::size_t{i}, 2);
     std::memcpy(&word, pointers + 2 * std::size_t{i}, sizeof word);
     const Ref ref = Ref::from_word(word);
     return form == Form::cached ? ref : ref.from_pm();
   }
 
-  /// The first entry that is not below a value; `count` if there is none.
-  std::uint32_t lower_bound(std::uint32_t bound) const {
-    std::uint32_t first = 0;
-    for (std::uint32_t left = count; left > 0;) {
-      const std::uint32_t half = left / 2;
-      const bool below = value(first + half) < bound;
-      first = below ? first + half + 1 : first;
-      left = below ? left - half - 1 : half;
-    }
-    return first;
+  /// The first entry that is not below a value; `count` if there is none. `greatest`: about the
+  /// last value, or 0.
+  std::uint32_t lower_bound(std::uint32_t bound, std::uint32_t greatest) const {
+    if (count == 0 || bound == 0) return 0;
+    const std::uint32_t guess =
+        count > kWordsOfLine ? guess_index(bound, value(0), greatest, count) : 0;
+    return search(values, count, bound, guess, [this](std::uint32_t first, std::uint32_t read) {
+      note_read(values + first, read);
+    });
+  }
+
+  void note_read(const std::uint32_t* words, std::size_t n) const {
+    note_words_read(in_pm, words, n);
   }
 
   /// Words that the list takes in PM; of a cached one at least.

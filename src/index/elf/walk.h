@@ -14,6 +14,7 @@
 #include <span>
 
 #include "index/elf/box.h"
+#include "index/elf/find.h"
 #include "index/elf/lists.h"
 
 namespace perdix::detail::index::elf {
@@ -24,7 +25,8 @@ struct Row {
   Tid tid = 0;
 };
 
-/// `Source` opens lists: List open(Ref, unsigned dimension). `Visit` is bool(const Row&); false
+/// `Source` opens lists: List open(Ref, unsigned dimension), and has the first one:
+/// const FirstEntries& first(const Lists&). `Visit` is bool(const Row&); false
 /// ends the traversal.
 template <class Source, class Visit>
 class Walk {
@@ -58,6 +60,7 @@ class Walk {
     switch (ref.kind()) {
       case Ref::Kind::list:
       case Ref::Kind::cached:
+      case Ref::Kind::outlined:
         if (dimension < box_.dimensions) return visit_list(ref, dimension, on_path);
         break;
       case Ref::Kind::mono:
@@ -81,7 +84,7 @@ class Walk {
     const bool last = dimension + 1 == box_.dimensions;
     std::uint32_t from = box_.lower[dimension];
     if (on_path) from = std::max(from, after_->values[dimension]);
-    for (std::uint32_t i = list.lower_bound(from); i < list.count; ++i) {
+    for (std::uint32_t i = lists_.lower_bound(list, dimension, from); i < list.count; ++i) {
       const std::uint32_t value = list.value(i);
       if (value > box_.upper[dimension]) break;
       row_.values[dimension] = value;
@@ -147,6 +150,11 @@ class PmSource {
   List open(Ref ref, unsigned) const {
     if (ref.kind() != Ref::Kind::list) lists_.throw_corrupt(ref.value());
     return lists_.list(ref.value());
+  }
+
+  /// As find_in(), of the list that a Ref leads to.
+  Ref find(Ref ref, unsigned dimension, std::uint32_t value) const {
+    return find_in(lists_, open(ref, dimension), dimension, value);
   }
 
  private:

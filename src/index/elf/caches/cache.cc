@@ -14,9 +14,13 @@ constexpr std::int64_t kLinesPerList = 2;
 
 FullCopy::FullCopy(const Lists& lists, const std::stop_token& stop)
     : words_(lists.bytes() / sizeof(std::uint32_t)),
-      lists_(lists.copy(words_.data(), [&] { return !stop.stop_requested(); })) {}
+      first_words_(lists.first().copy_bytes() / sizeof(std::uint64_t)),
+      lists_(
+          lists.copy(words_.data(), first_words_.data(), [&] { return !stop.stop_requested(); })) {}
 
-std::uint64_t FullCopy::bytes() const { return words_.size() * sizeof(std::uint32_t); }
+std::uint64_t FullCopy::bytes() const {
+  return words_.size() * sizeof(std::uint32_t) + first_words_.size() * sizeof(std::uint64_t);
+}
 
 Cache::Cache(const Lists& lists, const CachePolicy& policy, epoch::Reclaimer& reclaimer)
     : lists_(lists), policy_(policy), counters_(std::make_unique<CacheCounters>()) {
@@ -25,7 +29,7 @@ Cache::Cache(const Lists& lists, const CachePolicy& policy, epoch::Reclaimer& re
 }
 
 void Cache::fill(const std::stop_token& stop) {
-  if (policy_.full && lists_.bytes() <= policy_.budget) {
+  if (policy_.full && lists_.bytes() + lists_.first().copy_bytes() <= policy_.budget) {
     auto full = std::make_unique<FullCopy>(lists_, stop);
     if (stop.stop_requested()) return;
     owned_full_ = std::move(full);
@@ -66,17 +70,48 @@ void Cache::add_to(ElfStats& stats) const {
   stats.cache_bytes = bytes();
   stats.dram_bytes += stats.cache_bytes + sizeof *this + sizeof *counters_;
   for (unsigned d = 0; d < lists_.dimensions(); ++d) {
-    stats.levels.push_back({static_cast<std::uint64_t>(counters_->hits[d].sum()),
-                            static_cast<std::uint64_t>(counters_->misses[d].sum())});
+    stats.levels.push_back(counters_->sum(d));
     stats.lines_saved += kLinesPerList * stats.levels.back().hits;
   }
 }
 
-CacheSource::~CacheSource() {
-  for (unsigned d = 0; d < levels_; ++d) {
-    counters_.hits[d].add(counts_[d].hits);
-    counters_.misses[d].add(counts_[d].misses);
+void CacheCounters::add(unsigned levels, const Counts* counts) {
+  Stripe& stripe = stripes_[util::current_stripe()];
+  const auto add = [](std::atomic<std::uint64_t>& count, std::uint64_t more) {
+    // relaxed, and no addition of the CPU, which would cost more than reading a cached list.
+    if (more > 0)
+      count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  };
+  for (unsigned d = 0; d < levels; ++d) {
+    add(stripe.hits[d], counts[d].hits);
+    add(stripe.misses[d], counts[d].misses);
   }
+}
+
+ElfLevel CacheCounters::sum(unsigned dimension) const {
+  ElfLevel sum;
+  for (const Stripe& stripe : stripes_) {
+    sum.hits += stripe.hits[dimension].load(std::memory_order_relaxed);
+    sum.misses += stripe.misses[dimension].load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+/// Where its copy lies, and else in PM.
+List CacheSource::open_uncached(Ref ref, unsigned dimension) {
+  List list;
+  if (asks_dynamic() && dynamic_->find(ref.value(), list)) {
+    count_hit(dimension);
+    return list;
+  }
+  list = lists_.list(ref.value());
+  if (full_ != nullptr) {
+    count_hit(dimension);
+    return list;
+  }
+  count_miss(dimension);
+  if (dynamic_ != nullptr) dynamic_->missed(lists_, list, dimension);
+  return list;
 }
 
 }  // namespace perdix::detail::index::elf

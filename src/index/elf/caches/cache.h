@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <stop_token>
+#include <vector>
 
 #include <perdix/elf.h>
 
@@ -16,9 +17,10 @@
 #include "index/elf/box.h"
 #include "index/elf/caches/dynamic_cache.h"
 #include "index/elf/caches/image.h"
+#include "index/elf/find.h"
 #include "index/elf/lists.h"
 #include "util/huge_vector.h"
-#include "util/striped_counter.h"
+#include "util/stripe.h"
 
 namespace perdix::detail::index::elf {
 
@@ -32,13 +34,30 @@ class FullCopy {
 
  private:
   util::HugeVector<std::uint32_t> words_;
+  std::vector<std::uint64_t> first_words_;
   const Lists lists_;
 };
 
-/// Counts of queries, for each dimension.
-struct CacheCounters {
-  std::array<util::StripedCounter, kMaxDimensions> hits;
-  std::array<util::StripedCounter, kMaxDimensions> misses;
+/// Counts of queries, for each dimension. Each thread has its stripe; where two share one, some
+/// counts may get lost.
+class CacheCounters {
+ public:
+  /// Of one query.
+  struct Counts {
+    std::uint32_t hits = 0;
+    std::uint32_t misses = 0;
+  };
+
+  void add(unsigned levels, const Counts* counts);
+  ElfLevel sum(unsigned dimension) const;
+
+ private:
+  struct alignas(util::kCacheLine) Stripe {
+    std::array<std::atomic<std::uint64_t>, kMaxDimensions> hits{};
+    std::array<std::atomic<std::uint64_t>, kMaxDimensions> misses{};
+  };
+
+  std::array<Stripe, util::kStripes> stripes_;
 };
 
 class Cache : public epoch::Retirable {
@@ -81,7 +100,7 @@ class CacheSource {
         counters_(cache.counters()) {}
   CacheSource(const CacheSource&) = delete;
   CacheSource& operator=(const CacheSource&) = delete;
-  ~CacheSource();
+  ~CacheSource() { counters_.add(levels_, counts_.data()); }
 
   /// The lists to walk over.
   const Lists& lists() const { return lists_; }
@@ -97,26 +116,21 @@ class CacheSource {
       count_hit(dimension);
       return image_->list(ref);
     }
-    List list;
-    if (asks_dynamic() && dynamic_->find(ref.value(), list)) {
+    if (ref.kind() == Ref::Kind::outlined)
+      ref = Ref(Ref::Kind::list, image_->outline(ref).position());
+    return open_uncached(ref, dimension);
+  }
+
+  Ref find(Ref ref, unsigned dimension, std::uint32_t value) {
+    if (ref.kind() == Ref::Kind::outlined) {
       count_hit(dimension);
-      return list;
+      return image_->outline(ref).find(lists_, dimension, value);
     }
-    list = lists_.list(ref.value());
-    if (full_ != nullptr) {
-      count_hit(dimension);
-      return list;
-    }
-    count_miss(dimension);
-    if (dynamic_ != nullptr) dynamic_->missed(lists_, list, dimension);
-    return list;
+    return find_in(lists_, open(ref, dimension), dimension, value);
   }
 
  private:
-  struct Counts {
-    std::uint32_t hits = 0;
-    std::uint32_t misses = 0;
-  };
+  List open_uncached(Ref ref, unsigned dimension);
 
   /// What visits more lists than that visits them in the order in which they lie in PM, and so
   /// reads them faster there than one by one from where their copies lie.
@@ -142,7 +156,7 @@ class CacheSource {
   CacheCounters& counters_;
   unsigned opened_ = 0;  // lists that dynamic_ was asked for
   unsigned levels_ = 0;
-  std::array<Counts, kMaxDimensions> counts_{};
+  std::array<CacheCounters::Counts, kMaxDimensions> counts_{};
 };
 
 }  // namespace perdix::detail::index::elf

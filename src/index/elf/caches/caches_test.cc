@@ -192,6 +192,81 @@ TEST_F(Caches, ProbabilityFillsItsBudgetFromTheTop) {
   EXPECT_GT(stats.levels[3].misses, 2000u);
 }
 
+/// Rows with many values in the first dimensions: lists are long, so that a small budget has room
+/// for outlines only.
+class Outlines : public ::testing::Test {
+ protected:
+  static constexpr unsigned kDimensions = 4;
+
+  Outlines() {
+    for (int i = 0; i < 8000; ++i) model_.add(any_row());
+    build(*elf_, columns_of(model_, kDimensions));
+  }
+
+  /// The values of the third dimension have gaps.
+  TestRow any_row() {
+    const auto below = [&](std::uint64_t n) {
+      return static_cast<std::uint32_t>(random_.below(n));
+    };
+    return {below(4), 1000 + below(8), 5 * below(50), below(3)};
+  }
+
+  void set(const CachePolicy& policy) {
+    elf_->cache(policy);
+    elf_->wait_for_cache();
+  }
+
+  util::Random random_{7};
+  Model model_;
+  TestElf elf_{kDimensions, Shape{12, 64}};
+};
+
+TEST_F(Outlines, AnswerWhatIsAndWhatIsNotThere) {
+  set(CachePolicy::probability(3000));
+  for (int i = 0; i < 3000; ++i) {
+    TestRow row = any_row();
+    if (i % 4 == 0) row[2] += static_cast<std::uint32_t>(random_.below(300));
+    if (i % 9 == 0) row[2] = ~std::uint32_t{0};
+    EXPECT_EQ(elf_->exact(row), model_.exact(row));
+  }
+  const ElfStats stats = elf_->elf_stats();
+  EXPECT_LE(stats.cache_bytes, 3000u);
+  EXPECT_GT(stats.levels[2].hits, 2000u);  // 32 lists, of which each takes 600 bytes
+  const std::vector<ElfStep> steps = elf_->explain(elf_->box());
+  EXPECT_EQ(steps[2].lists, 32u);
+  EXPECT_EQ(steps[2].cached, 32u);
+}
+
+TEST_F(Outlines, LeadToListsForRanges) {
+  set(CachePolicy::probability(3000));
+  for (int i = 0; i < 30; ++i) {
+    Box box = elf_->box();
+    box.lower[0] = box.upper[0] = static_cast<std::uint32_t>(random_.below(5));
+    box.lower[2] = static_cast<std::uint32_t>(random_.below(260));
+    box.upper[2] = box.lower[2] + static_cast<std::uint32_t>(random_.below(60));
+    expect_answers(*elf_, model_, box);
+  }
+}
+
+TEST_F(Outlines, FollowWhatWritersDo) {
+  set(CachePolicy::probability(3000));
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < 200; ++i) {
+      const TestRow row = any_row();
+      EXPECT_EQ(elf_->insert(row), model_.add(row));
+      const auto tid = static_cast<Tid>(random_.below(model_.next));
+      EXPECT_EQ(elf_->erase(tid), model_.rows.erase(tid) > 0);
+    }
+    EXPECT_TRUE(elf_->compact(nullptr));
+    if (round % 2 == 0) elf_->wait_for_cache();
+    for (int i = 0; i < 300; ++i) {
+      const TestRow row = any_row();
+      EXPECT_EQ(elf_->exact(row), model_.exact(row));
+    }
+  }
+  elf_.expect_sound_pool();
+}
+
 TEST_F(Caches, ExplainTellsTheSharesOfRows) {
   Box box = elf_->box();
   std::vector<ElfStep> steps = elf_->explain(box);

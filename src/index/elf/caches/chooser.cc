@@ -3,14 +3,10 @@
 #include <algorithm>
 
 #include "index/elf/caches/row_count.h"
+#include "index/elf/caches/split.h"
 
 namespace perdix::detail::index::elf {
 namespace {
-
-/// The most probable first; of lists with equally many rows, the one that leads to the others.
-bool more_probable(const Chosen& a, const Chosen& b) {
-  return a.rows != b.rows ? a.rows > b.rows : a.position < b.position;
-}
 
 /// The most probable lists of those that are offered, as many as the budget has room for. Forgets
 /// the others now and then, so it needs memory by its budget.
@@ -19,26 +15,31 @@ class MostProbable {
   explicit MostProbable(std::uint64_t budget) : budget_(budget) {}
 
   void offer(const Chosen& list) {
-    if (list.bytes() > budget_ || (full_ && list.rows < least_rows_)) return;
+    if (least_bytes(list) > budget_ || (full_ && list.rows < least_rows_)) return;
     lists_.push_back(list);
-    bytes_ += list.bytes();
+    bytes_ += least_bytes(list);
     if (bytes_ / 2 > budget_ && lists_.size() > kFew) forget();
   }
 
+  /// Those that are to be copied, and to be outlined.
   std::vector<Chosen> take() {
     forget();
-    return std::move(lists_);
+    return split(std::move(lists_), budget_);
   }
 
  private:
   static constexpr std::size_t kFew = 1024;
 
+  static std::uint64_t least_bytes(const Chosen& list) {
+    return list.outline_words > 0 ? outline_bytes(list) : list.bytes();
+  }
+
   void forget() {
     std::sort(lists_.begin(), lists_.end(), more_probable);
     bytes_ = 0;
     std::size_t count = 0;
-    while (count < lists_.size() && lists_[count].bytes() <= budget_ - bytes_)
-      bytes_ += lists_[count++].bytes();
+    while (count < lists_.size() && least_bytes(lists_[count]) <= budget_ - bytes_)
+      bytes_ += least_bytes(lists_[count++]);
     if (count == lists_.size()) return;
     full_ = true;
     least_rows_ = lists_[count].rows;
@@ -70,7 +71,7 @@ class Levels {
     const List list = lists_.list(ref.value());
     if (list.position < passed_) lists_.throw_corrupt(list.position);
     passed_ = list.position + list.words();
-    chosen_.push_back({list.position, dimension, list.count, 0});
+    chosen_.push_back({list.position, dimension, list.count, 0, 0});
     for (std::uint32_t i = 0; i < list.count; ++i)
       visit(list.child(i, dimension + 1 == lists_.dimensions()), dimension + 1);
   }
@@ -94,7 +95,10 @@ std::vector<Chosen> choose_probable(const Lists& lists, unsigned levels, std::ui
   MostProbable best(budget);
   const auto on_list = [&](Position position, unsigned dimension, std::uint32_t entries,
                            std::uint64_t rows) {
-    if (dimension < levels) best.offer({position, dimension, entries, rows});
+    if (dimension < levels) {
+      const auto outline = static_cast<std::uint32_t>(Outline::words_for(lists.list(position)));
+      best.offer({position, dimension, entries, rows, outline});
+    }
     return !stop.stop_requested();
   };
   RowCount counting(lists, on_list);
@@ -106,7 +110,10 @@ std::vector<Chosen> choose_probable(const Lists& lists, unsigned levels, std::ui
   return best.take();
 }
 
-bool before(const Chosen& a, const Chosen& b) { return a.position < b.position; }
+/// Of one list, the copy first.
+bool before(const Chosen& a, const Chosen& b) {
+  return a.position != b.position ? a.position < b.position : a.outlined < b.outlined;
+}
 
 }  // namespace
 

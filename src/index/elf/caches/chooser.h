@@ -1,7 +1,9 @@
 // Which lists a static cache copies (Jibril et al., Section IV-B).
 //
 // By level: those of the first dimensions. By probability: those with the most rows below them, as
-// many as a budget has room for. A list has no more rows than the one that leads to it, so what is
+// many as a budget has room for, and of the lists that these lead to, outlines, which save most of
+// a copy's lines for a small part of its bytes. How much of the budget is for which is what saves
+// the most lines (split.h). A list has no more rows than the one that leads to it, so what is
 // chosen hangs together. Both exclude the first list, which is always copied.
 #pragma once
 

@@ -64,9 +64,13 @@ DynamicCache::~DynamicCache() {
 }
 
 bool DynamicCache::find(Position position, List& list) {
-  for (const std::atomic<Copy*>& place : table_[hash(position) & (buckets_ - 1)]) {
+  const Bucket& bucket = table_[hash(position) & (buckets_ - 1)];
+  note_words_read(false, &bucket, sizeof bucket / sizeof(std::uint32_t));
+  for (const std::atomic<Copy*>& place : bucket) {
     Copy* const copy = place.load(std::memory_order_acquire);
-    if (copy == nullptr || copy->position != position) continue;
+    if (copy == nullptr) continue;
+    note_words_read(false, copy, sizeof *copy / sizeof(std::uint32_t));
+    if (copy->position != position) continue;
     // Relaxed: a hint.
     if (!copy->used.load(std::memory_order_relaxed))
       copy->used.store(true, std::memory_order_relaxed);

@@ -21,14 +21,17 @@ class NotingSource {
 
   List open(Ref ref, unsigned dimension) {
     const bool copied = ref.kind() == Ref::Kind::cached;
-    List list = copied ? image()->list(ref) : lists_.list(ref.value());
+    const bool outlined = ref.kind() == Ref::Kind::outlined;
+    const List list = copied
+                          ? image()->list(ref)
+                          : lists_.list(outlined ? image()->outline(ref).position() : ref.value());
     List found;
     const bool dynamic = cache_ != nullptr && cache_->dynamic() != nullptr &&
                          cache_->dynamic()->find(list.position, found);
     const auto any = [](Position, unsigned, std::uint32_t, std::uint64_t) { return true; };
     RowCount counting(lists_, any);
     const std::uint64_t below = counting.count(Ref(Ref::Kind::list, list.position), dimension);
-    note(dimension, below, copied || dynamic || full());
+    note(dimension, below, copied || outlined || dynamic || full());
     return list;
   }
 

@@ -8,8 +8,8 @@ namespace perdix::detail::index::elf {
 Image::Image(const Lists& lists, std::span<const Chosen> chosen) {
   std::uint64_t words = 0;
   for (const Chosen& list : chosen) {
-    places_.push_back({list.position, words});
-    words += list.bytes() / sizeof(std::uint32_t);
+    places_.push_back({list.position, words, list.outlined});
+    words += list.words();
   }
   words_.resize(words);
   for (std::size_t i = 0; i < chosen.size(); ++i)
@@ -19,19 +19,23 @@ Image::Image(const Lists& lists, std::span<const Chosen> chosen) {
   places_ = {};
 }
 
-/// The copy of a list, if there is one.
+/// The copy or outline of a list, if there is one.
 Ref Image::replace(Ref ref) const {
   if (ref.kind() != Ref::Kind::list) return ref;
   const auto at = std::lower_bound(
       places_.begin(), places_.end(), ref.value(),
       [](const Place& place, Position position) { return place.position < position; });
   if (at == places_.end() || at->position != ref.value()) return ref;
-  return {Ref::Kind::cached, at->word};
+  return {at->outlined ? Ref::Kind::outlined : Ref::Kind::cached, at->word};
 }
 
 void Image::copy(const Lists& lists, const Chosen& chosen, std::uint32_t* to) const {
   const List list = lists.list(chosen.position);
   if (list.count != chosen.entries) lists.throw_corrupt(chosen.position);
+  if (chosen.outlined) {
+    if (!Outline::write(list, chosen.outline_words, to)) lists.throw_corrupt(chosen.position);
+    return;
+  }
   const bool last = chosen.dimension + 1 == lists.dimensions();
   to[0] = static_cast<std::uint32_t>(chosen.position);
   to[1] = static_cast<std::uint32_t>(chosen.position >> 32);
