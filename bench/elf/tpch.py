@@ -4,10 +4,11 @@
     pip install tpchgen-cli duckdb
     bench/elf/tpch.py build/release/tools/perdix/perdix --scale 1
 
-Both count the rows that meet the conditions, and must agree. A query of perdix is a process that
-opens the pool, answers and ends; its start, the time of a process that only says its version, is
-shown and taken off in a column of its own. DuckDB has the table in memory and one thread, and its
-process runs already. At the end a compact is killed, and the next query's time is shown: it opens
+Both count the rows that meet the conditions, and must agree. Queries are compared in a process that
+runs already and has the table open: DuckDB's with one thread, in memory, and perdix's
+(`perdix elf query --time`). Each has the median of as many queries, in turn, round by round. The
+time of a process of perdix that starts, opens the pool, answers and ends is in a column of its
+own. At the end a compact is killed, and the next query's time is shown: it opens
 what the kill has left. Ends with 1 if an answer is wrong.
 """
 
@@ -86,8 +87,17 @@ class Perdix:
     def start(self):
         self.run("--version")
 
+    def query(self, conditions, *options):
+        return ("elf", "query", self.pool, "lineitem", conditions, *options)
+
     def count(self, conditions):
-        return int(self.run("elf", "query", self.pool, "lineitem", conditions, "--count"))
+        return int(self.run(*self.query(conditions, "--count")))
+
+    def milliseconds(self, conditions, times):
+        """The median in a process that has the table open."""
+        command = [self.program, *map(str, self.query(conditions, "--time", times))]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        return float(done.stderr.split("median ")[1].split(" ms")[0])
 
     def info(self):
         return json.loads(self.run("elf", "info", self.pool, "lineitem", "--json"))
@@ -109,19 +119,28 @@ def load_duckdb(csv):
     return database
 
 
-def compare(perdix, database, repeat):
-    wrong = 0
+def compare(perdix, database, arguments):
+    repeat, wrong = arguments.repeat, 0
     _, start = median_of(2 * repeat + 1, perdix.start)
     print(f"a process of perdix that does nothing: {start:.1f} ms")
-    print(f"{'':6}{'rows':>12}{'perdix, process':>18}{'its start off':>16}{'DuckDB, query':>16}")
-    for name, conditions in QUERIES.items():
+    print(f"{'':6}{'rows':>12}{'perdix, a query':>18}{'DuckDB, a query':>18}{'DuckDB / perdix':>18}"
+          f"{'perdix, a process':>20}")
+    for name in arguments.queries.split(","):
+        conditions = QUERIES[name]
         statement = f"select count(*) from lineitem where {sql(conditions)}"
-        expected, of_duckdb = median_of(
-            repeat, lambda: database.execute(statement).fetchone()[0])
-        found, of_perdix = median_of(repeat, lambda: perdix.count(conditions))
+        ours, theirs = [], []
+        for _ in range(arguments.rounds):
+            expected, of_duckdb = median_of(
+                repeat, lambda: database.execute(statement).fetchone()[0])
+            theirs.append(of_duckdb)
+            ours.append(perdix.milliseconds(conditions, repeat))
+        found, process = median_of(repeat, lambda: perdix.count(conditions))
         wrong += found != expected
-        print(f"{name:6}{found:>12,}{of_perdix:>15.1f} ms{of_perdix - start:>13.1f} ms"
-              f"{of_duckdb:>13.1f} ms"
+        ratios = [their / our for our, their in zip(ours, theirs)]
+        print(f"{name:6}{found:>12,}{statistics.median(ours):>15.2f} ms"
+              f"{statistics.median(theirs):>15.2f} ms"
+              f"{f'{statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})':>18}"
+              f"{process:>17.1f} ms"
               f"{'' if found == expected else f'   WRONG: {expected:,} are right'}")
     return wrong
 
@@ -131,6 +150,9 @@ def main():
     parser.add_argument("perdix", help="path of the tool")
     parser.add_argument("--scale", default="1", help="TPC-H's scale factor")
     parser.add_argument("--repeat", type=int, default=5, help="of each query; medians are shown")
+    parser.add_argument("--rounds", type=int, default=3,
+                        help="of --repeat queries each, by either; medians of their ratios")
+    parser.add_argument("--queries", default=",".join(QUERIES), help="which")
     parser.add_argument("--tpchgen", default="tpchgen-cli", help="path of tpchgen-cli")
     parser.add_argument("--folder", default="/dev/shm", help="for all files")
     arguments = parser.parse_args()
@@ -145,7 +167,7 @@ def main():
         print(f"{facts['rows']:,} rows of {len(COLUMNS)} columns; built from CSV in "
               f"{milliseconds / 1e3:.1f} s; lists {facts['elf_bytes'] / plain:.2f} of the columns "
               f"at 4 bytes, the pool's blocks {facts['pm_bytes'] / plain:.2f}")
-        wrong = compare(perdix, load_duckdb(csv), arguments.repeat)
+        wrong = compare(perdix, load_duckdb(csv), arguments)
         killed = perdix.kill_a_compact(milliseconds / 1e3 / 10)
         found, opening = timed(lambda: perdix.count(POINT))
         again, usual = timed(lambda: perdix.count(POINT))

@@ -97,6 +97,12 @@ class Queries(ElfTest):
         self.assertIn("mode", plan)
         self.assertIn("probability", plan)
 
+    def test_time_a_count(self):
+        self.build([self.random_row() for _ in range(100)])
+        count = self.query("n between 1 and 3", "--count")
+        self.assertEqual(self.query("n between 1 and 3", "--time", "3"), count)
+        self.wrong("query", self.pool, "t", "", "--time", "0")
+
     def test_say_where_conditions_are_wrong(self):
         self.build([self.random_row()])
         self.assertIn("position 3: one of =", self.wrong("query", self.pool, "t", "n ! 1"))

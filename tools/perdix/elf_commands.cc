@@ -1,8 +1,11 @@
 #include "perdix/elf_commands.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -136,6 +139,23 @@ void write_rows(Output& out, const ElfTable& table, std::span<const ElfPredicate
   });
 }
 
+// Counts over and over again in this process, which takes no account of its start and opening.
+std::uint64_t count_for_time(const ElfTable& table, std::span<const ElfPredicate> where,
+                             std::uint64_t times) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> milliseconds;
+  std::uint64_t rows = 0;
+  for (std::uint64_t i = 0; i < times; ++i) {
+    const auto begin = Clock::now();
+    rows = table.count(where);
+    milliseconds.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  }
+  std::ranges::sort(milliseconds);
+  fmt::print(stderr, "{} quer{}: median {:.3f} ms, fastest {:.3f} ms\n", format_count(times),
+             times == 1 ? "y" : "ies", milliseconds[times / 2], milliseconds[0]);
+  return rows;
+}
+
 json to_json(const ElfTableStats& stats) {
   json out = {{"rows", stats.rows},
               {"delta_rows", stats.delta_rows},
@@ -202,6 +222,8 @@ ExitStatus elf_query(const ElfQueryCommand& command) {
   Output out;
   if (command.explain) {
     write_plan(out, table.explain(where));
+  } else if (command.times > 0) {
+    out.write(fmt::format("{}\n", count_for_time(table, where, command.times)));
   } else if (command.count) {
     out.write(fmt::format("{}\n", table.count(where)));
   } else {

@@ -24,6 +24,7 @@ struct ElfQueryCommand {
   Target target;
   std::string conditions;  ///< as parse_predicates() takes them
   bool count = false;
+  std::uint64_t times = 0;  // that it is counted, to say how long it takes
   bool explain = false;
   std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();
 };
