@@ -173,12 +173,10 @@ class Round {
     times.nanoseconds = measure(elf, type, queries);
     const std::size_t wanted = type == QueryType::exact ? kCounted : kCompared;
     const std::size_t counted = std::min(wanted, queries.size());
-    const std::uint64_t saved = elf.stats().lines_saved;
-    const std::uint64_t lines =
+    const LinesRead lines =
         lines_read(counted, [&](std::size_t i) { elf.answer(type, queries[i], tids_); });
-    times.pm_lines = static_cast<double>(lines) / static_cast<double>(counted);
-    times.dram_lines =
-        static_cast<double>(elf.stats().lines_saved - saved) / static_cast<double>(counted);
+    times.pm_lines = static_cast<double>(lines.pm) / static_cast<double>(counted);
+    times.dram_lines = static_cast<double>(lines.dram) / static_cast<double>(counted);
     return times;
   }
 

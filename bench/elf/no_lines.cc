@@ -3,9 +3,9 @@
 
 namespace perdix::bench::points {
 
-std::uint64_t lines_read(std::size_t calls, const std::function<void(std::size_t)>& call) {
+LinesRead lines_read(std::size_t calls, const std::function<void(std::size_t)>& call) {
   for (std::size_t i = 0; i < calls; ++i) call(i);
-  return 0;
+  return {};
 }
 
 }  // namespace perdix::bench::points
