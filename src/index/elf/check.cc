@@ -138,15 +138,20 @@ void Table::for_each_block(const pool::BlockVisitor& visit) const {
   if (root_ != nullptr) for_each_block_of(pool(), pm::load(handle_.root()), visit);
 }
 
-/// Blocks of a version have no size any more when a build or compact that ends has freed them: then
-/// it asks the next one.
+/// Blocks of a version have no size any more, and the words that lead to them are 0, when a build
+/// or compact that ends has freed them: then it asks the next one.
 ElfStats Table::elf_stats() const {
   if (root_ == nullptr) return {};
   for (;;) {
     const epoch::Guard guard;
     const Version& version = this->version();
-    const ElfStats stats = stats_of(version);
-    if (&version == &this->version()) return stats;
+    const auto is_current = [&] { return &version == &this->version(); };
+    try {
+      const ElfStats stats = stats_of(version);
+      if (is_current()) return stats;
+    } catch (const Error&) {
+      if (is_current()) throw;
+    }
   }
 }
 
