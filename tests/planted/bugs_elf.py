@@ -218,8 +218,8 @@ BUGS = [
     Bug(
         "elf: a count reads no MonoList, whatever its bounds",
         ELF_COUNTER,
-        "      rows += single && dimension + 1 >= bounded_ ? 1 : count(child, dimension + 1);\n",
-        "      rows += single ? 1 : count(child, dimension + 1);\n",
+        "        rows += !bounded || admits(child, dimension + 1) ? 1 : 0;\n",
+        "        rows += 1;\n",
         ELF_UNIT,
     ),
     Bug(

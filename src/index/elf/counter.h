@@ -72,24 +72,32 @@ class RowCounter {
       const std::uint32_t upper = box_.upper[dimension];
       if (upper != ~std::uint32_t{0}) end = lists_.lower_bound(list, dimension, upper + 1);
     }
+    const bool bounded = dimension + 1 < bounded_;
     std::uint64_t rows = 0;
     for (std::uint32_t i = begin; i < end; ++i) {
       const Ref child = list.child(i, last);
-      const bool single = child.kind() == Ref::Kind::mono || child.kind() == Ref::Kind::tid;
-      rows += single && dimension + 1 >= bounded_ ? 1 : count(child, dimension + 1);
+      if (child.kind() == Ref::Kind::mono && !last) {
+        rows += !bounded || admits(child, dimension + 1) ? 1 : 0;
+      } else {
+        rows += count(child, dimension + 1);
+      }
     }
     return rows;
   }
 
   std::uint64_t count_mono(Ref ref, unsigned dimension) {
-    const bool single = ref.kind() == Ref::Kind::mono;
-    const unsigned count = box_.dimensions - dimension;
-    if (dimension < bounded_) {
-      const std::uint32_t* values = lists_.words(ref.value(), count);
-      lists_.note_read(values, bounded_ - dimension);
-      if (!box_.admits_all(values, dimension)) return 0;
-    }
-    return single ? 1 : count_tids(ref.value() + count);
+    if (dimension < bounded_ && !admits(ref, dimension)) return 0;
+    if (ref.kind() == Ref::Kind::mono) return 1;
+    return count_tids(ref.value() + box_.dimensions - dimension);
+  }
+
+  /// Whether the values of a MonoList are within the bounds. There are very many of them.
+  [[gnu::always_inline]] bool admits(Ref mono, unsigned dimension) const {
+    const std::uint32_t* values = lists_.words(mono.value(), box_.dimensions - dimension);
+    lists_.note_read(values, bounded_ - dimension);
+    bool all = true;
+    for (unsigned d = dimension; d < bounded_; ++d) all &= box_.admits(d, values[d - dimension]);
+    return all;
   }
 
   std::uint64_t count_tids(Position position) {
