@@ -246,6 +246,20 @@ TEST(FastFairBuffers, TheyAreTakenFromLeavesThatAreNotWrittenTo) {
   tree.expect_sound_pool();
 }
 
+/// Opened without buffers it has the one that its chain needs.
+TEST(FastFairBuffers, AFullLeafIsMergedBeforeItIsSplit) {
+  BufferedNumbers tree(kFew, kBuffered);
+  std::map<Number, Number> model;
+  for (Number key = 10; key <= 70; key += 10) tree->put(key, key), model[key] = key;
+  ASSERT_EQ(meta_of(tree.root()).count, kFew);  // and 70 in the buffer
+  tree.set_options({.resume_in_background = false});
+  tree.reopen();
+  tree->put(5, 5), model[5] = 5;
+  for (const auto& [key, value] : model) EXPECT_EQ(tree->get(key), value);
+  expect_same(tree, model);
+  tree.expect_sound_pool();
+}
+
 TEST(FastFairBuffers, AFullPoolIsOpenedWithoutThem) {
   TestTree<Number, std::string> tree(kCapacity);
   Number count = 0;
