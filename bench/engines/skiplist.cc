@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <vector>
 
 #include <perdix/skiplist.h>
@@ -11,12 +12,18 @@ namespace {
 template <class K, class V>
 using SkipListMap = PerdixMap<SkipList, K, V>;
 
+IndexOptions cached(std::uint64_t dram_budget) {
+  IndexOptions options;
+  options.dram_budget = dram_budget;
+  options.technique = Technique::boc;
+  return options;
+}
+
 template <class K, class V>
 class CachedSkipListMap : public PerdixMap<SkipList, K, V> {
  public:
   explicit CachedSkipListMap(const Setup& setup)
-      : PerdixMap<SkipList, K, V>(
-            setup, {.dram_budget = setup.dram_budget, .technique = Technique::boc}) {}
+      : PerdixMap<SkipList, K, V>(setup, cached(setup.dram_budget)) {}
 };
 
 }  // namespace

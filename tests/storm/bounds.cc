@@ -42,7 +42,8 @@ std::uint64_t kept_of_the_most(const OpenIndex& index, const IndexOptions& optio
 std::uint64_t dram_bound(const OpenIndex& index, const IndexStats& stats,
                          const IndexOptions& options) {
   const std::string_view engine = index.plan.type->engine;
-  const bool buffered = engine == "sptree" || engine == "cceh" || engine == "fastfair";
+  const bool buffered =
+      engine == "sptree" || engine == "cceh" || engine == "fastfair" || engine == "skiplist";
   const std::uint64_t budget = !buffered ? 0
                                : options.dram_budget == IndexOptions::kUnlimited
                                    ? stats.leaves * (engine == "cceh" ? 10'000 : 1300)

@@ -326,7 +326,7 @@ void recreate_once(Scene& scene) {
   const Outcome opened = attempt("an index's constructor", [&] {
     const Call marked(scene.board.seats[0], "create another index");
     const IndexOptions options{.dram_budget = scene.rng.once_in(2) ? IndexOptions::kUnlimited : 0,
-                               .technique = scene.rng.once_in(2) ? Technique::b : Technique::bo};
+                               .technique = scene.rng.once_in(2) ? Technique::b : Technique::boc};
     other.reset(new OpenIndex{plan, scene.episode.pools[number], none, pool,
                               plan.type->open_with(pool, plan.name, options)});
   });

@@ -195,7 +195,7 @@ class Maker {
     for (std::size_t i = 0; i < episode_.indexes.size(); ++i) {
       IndexOptions options = usual_options(episode_.indexes[i]);
       options.dram_budget = one_of(kBudgets);
-      options.technique = static_cast<Technique>((number + i) % 3);
+      options.technique = static_cast<Technique>((number + i) % 4);
       options.resume_in_background = rng_.once_in(2) && !without("background");
       round.options.push_back(options);
     }
@@ -299,6 +299,7 @@ std::string_view show(Technique technique) {
     case Technique::none: return "";
     case Technique::b: return " b";
     case Technique::bo: return " bo";
+    case Technique::boc: return " boc";
   }
   return "";
 }

@@ -21,7 +21,7 @@ struct IndexType {
   Kind key_kind;
   Kind value_kind;
   bool ordered;   ///< it has scan(); hash indexes have none, and the cases for scans skip them
-  bool buffered;  ///< opened with write buffers, which come with a write-ahead log
+  bool buffered;  ///< opened with write buffers, which come with a log, or with a cached way
   AnyIndex (*open)(const Pool& pool, std::string_view name);
 
   /// The same with other options; an engine that takes none ignores them.

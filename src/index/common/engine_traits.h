@@ -36,7 +36,7 @@ struct EngineTraits {
   /// for it. None: the usual ones do.
   std::optional<IndexOptions> small = std::nullopt;
 
-  /// With which it has write buffers. None: it never has any.
+  /// With which it has write buffers, or a cached way to nodes. None: it never has any.
   std::optional<IndexOptions> buffered = std::nullopt;
 
   /// Leaves are joined only where one has no pair left, and the pool is full.

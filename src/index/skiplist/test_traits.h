@@ -29,6 +29,8 @@ struct TestTraits {
       .crowds = tall,
       .uses_background = false,
       .magic = "SNODE1",
+      .buffered =
+          IndexOptions{.dram_budget = IndexOptions::kUnlimited, .technique = Technique::boc},
   };
 };
 
