@@ -165,15 +165,6 @@ class HomeBuffers : public WriteBuffers<Shape> {
     const std::lock_guard lock(resuming_);
     return resumed_.contains(owner);
   }
-  /// Throws bad_alloc.
-  void note_resumed(wal::Owner owner) {
-    const std::lock_guard lock(resuming_);
-    resumed_.insert(owner);
-  }
-  void forget_resumed(wal::Owner owner) {
-    const std::lock_guard lock(resuming_);
-    resumed_.erase(owner);
-  }
 
   /// Gives the leaf at a place, whose latch is held, a buffer with its chain of before the restart,
   /// beyond the budget if need be; what the chain says is for the caller to add. `sure` as
@@ -184,13 +175,9 @@ class HomeBuffers : public WriteBuffers<Shape> {
     std::optional<wal::Log::Adoption> adoption;
     try {
       adoption = this->log()->prepare_adoption(owner, head, sure);
-      note_resumed(owner);
-      Buffer& buffer = give(place, note, number);
-      this->log()->adopt(buffer, *adoption);
-      return buffer;
+      return adopt_and_note(place, note, number, *adoption);
     } catch (...) {
       if (adoption) this->log()->cancel_adoption(*adoption);
-      forget_resumed(owner);
       this->release(number);
       throw;
     }
@@ -230,6 +217,23 @@ class HomeBuffers : public WriteBuffers<Shape> {
 
  private:
   using List = std::atomic<Home*>;
+
+  /// The chain is noted and adopted at one moment, for others: who finds all chains noted tells the
+  /// log so, and what is adopted after that would not be listed, and be lost with the next
+  /// reclamation.
+  Buffer& adopt_and_note(pm::Offset place, std::uint64_t note, Number number,
+                         const wal::Log::Adoption& adoption) {
+    const std::lock_guard lock(resuming_);
+    const auto noted = resumed_.insert(adoption.owner).first;
+    try {
+      Buffer& buffer = give(place, note, number);
+      this->log()->adopt(buffer, adoption);
+      return buffer;
+    } catch (...) {
+      resumed_.erase(noted);
+      throw;
+    }
+  }
 
   struct Free {
     void operator()(List* lists) const { std::free(lists); }
