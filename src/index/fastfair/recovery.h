@@ -43,8 +43,10 @@ WordTree<K>::WordTree(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind
   const auto start = std::chrono::steady_clock::now();
   if (pm::load(root_) == pm::kNull) retry_when_full(pool_, [&] { create(); });
   node_at(pm::load(root_));
-  open_buffers(options);
-  if (path_budget(options) != 0) open_path(options);
+  if (path_budget(options) != 0)
+    path_ = std::make_unique<Path>(pool_.reclaimer(), path_budget(options), LowOf{keys_});
+  open_buffers(options);  // its thread goes by the path
+  if (path_ != nullptr) open_path(options);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

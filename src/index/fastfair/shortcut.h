@@ -17,11 +17,15 @@ namespace perdix::detail::index::fastfair {
 /// Whether a leaf is no part of the tree any more, for those who have come to it by the path.
 inline bool is_gone(const Node& leaf) { return pm::load(number_of(leaf)) == kGone; }
 
-/// Opens the cached path. Of a tree with one leaf it is complete at once, of others later.
+/// Begins to fill the cached path. Of a tree with one leaf it is complete at once.
 template <class K>
 void WordTree<K>::open_path(const IndexOptions& options) {
-  path_ = std::make_unique<Path>(pool_.reclaimer(), path_budget(options), LowOf{keys_});
-  if (meta_of(root()).level == 0 && pm::load(root().next) == pm::kNull) {
+  const auto has_one_leaf = [this] {
+    const epoch::Guard guard;
+    const Node& top = root();
+    return meta_of(top).level == 0 && pm::load(top.next) == pm::kNull;
+  };
+  if (has_one_leaf()) {
     fill_path(std::stop_token());
   } else if (options.resume_in_background) {
     filling_.start_thread([this](const std::stop_token& stop) { fill_path(stop); });
