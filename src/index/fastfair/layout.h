@@ -19,9 +19,10 @@
 //   no entry above it (a crash came between a split and the entry), and no entry leads to a node
 //   that is not in its level's list.
 //   F6. The head, every node, every blob of a leaf's low bound and of the keys and values that
-//   count in leaves is one allocated block, with one owner. F7. The numbers of leaves that have one
-//   differ, are at most `numbers` of the head, and never come back. (They own chains in the log of
-//   write buffers: buffers.h.)
+//   count in leaves is one allocated block, with one owner.
+//
+//   F7. The numbers of leaves that have one differ, are at most `numbers` of the head, and never
+//   come back. (They own chains in the log of write buffers: buffers.h.)
 #pragma once
 
 #include <array>
