@@ -21,6 +21,8 @@
 #include <cstdint>
 #include <new>
 #include <span>
+#include <stop_token>
+#include <unordered_set>
 
 #include "epoch/reclaimer.h"
 #include "index/common/groups.h"
@@ -62,8 +64,8 @@ class PathCache {
     }
   }
 
-  /// The node that begins at the key; nullptr if it knows of none.
-  Node* find(Key key) const { return radix_.find(key); }
+  /// Whether it has a node.
+  bool has(const Node& node) const { return radix_.find(radix_.key_of(node)) == &node; }
 
   /// Whether it lacks no node (P2).
   bool complete() const { return state_.load(std::memory_order_acquire) == State::complete; }
@@ -93,14 +95,36 @@ class PathCache {
   /// Takes a node out that is about to be removed (P1). Throws bad_alloc, and changes nothing.
   void remove(const Node& node) { radix_.remove(node); }
 
+  /// Fills it after a restart: calls add_some(position) until it returns false, each time with
+  /// where it is to go on, which it moves. Ends early if it is told to stop, or there is no room.
+  template <class Position, class AddSome>
+  void fill(const std::stop_token& stop, AddSome add_some) {
+    for (Position position{}; filling() && !stop.stop_requested();) {
+      if (add_some(position)) continue;
+      set_complete();
+      return;
+    }
+  }
+
+  /// How many of all nodes of the level it lacks though it is complete (P2), and how many it has
+  /// that are none of them (P1). Writers are idle.
+  struct Faults {
+    std::size_t lacking = 0;
+    std::size_t foreign = 0;
+  };
+  Faults faults(const std::unordered_set<const Node*>& all) const {
+    Faults faults;
+    std::size_t known = 0;
+    radix_.for_each([&](const Node* node) {
+      ++(all.contains(node) ? known : faults.foreign);
+      return true;
+    });
+    if (complete()) faults.lacking = all.size() - known;
+    return faults;
+  }
+
   /// DRAM that it takes.
   std::uint64_t bytes() const { return sizeof *this + arena_.bytes_in_use(); }
-
-  /// Calls visit(node) in the order of keys, until it returns false.
-  template <class Visit>
-  void for_each(Visit visit) const {
-    radix_.for_each(visit);
-  }
 
  private:
   enum class State : std::uint8_t {

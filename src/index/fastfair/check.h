@@ -175,16 +175,12 @@ void WordTree<K>::check_path(CheckReport& report) const {
   Problems problems(report);
   filling_.wait_for_thread();
   std::unordered_set<const Node*> leaves;
-  for (const Node* leaf = approach({Key{}}, 0).node; leaf != nullptr; leaf = after(*leaf)) {
+  for (const Node* leaf = approach({Key{}}, 0).node; leaf != nullptr; leaf = after(*leaf))
     leaves.insert(leaf);
-    problems.expect(!path_->complete() || path_->find(low_of(*leaf)) == leaf,
-                    "the cached path lacks the leaf {:#x} (P2)", pool_.offset(leaf));
-  }
-  path_->for_each([&](const Node* node) {
-    problems.expect(leaves.contains(node), "the cached path leads to {:#x}, which is no leaf (P1)",
-                    pool_.offset(node));
-    return true;
-  });
+  const auto [lacking, foreign] = path_->faults(leaves);
+  problems.expect(lacking == 0, "the cached path lacks {} leaves (P2)", lacking);
+  problems.expect(foreign == 0, "the cached path leads to {} nodes that are no leaves (P1)",
+                  foreign);
 }
 
 template <class K>

@@ -226,7 +226,6 @@ class WordTree : public pool::OpenIndex {
   Seen validated(Node* leaf, Target target) const;
   void remember(const Seen& leaf) const;
   bool fill_some(K& position) const;
-  void fill_path(const std::stop_token& stop) const;
   void mark_as_gone(Node& leaf) const;
   void find_by_path(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
 

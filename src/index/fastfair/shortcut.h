@@ -25,10 +25,13 @@ void WordTree<K>::open_path(const IndexOptions& options) {
     const Node& top = root();
     return meta_of(top).level == 0 && pm::load(top.next) == pm::kNull;
   };
+  const auto fill = [this](const std::stop_token& stop) {
+    path_->template fill<K>(stop, [this](K& position) { return fill_some(position); });
+  };
   if (has_one_leaf()) {
-    fill_path(std::stop_token());
+    fill(std::stop_token());
   } else if (options.resume_in_background) {
-    filling_.start_thread([this](const std::stop_token& stop) { fill_path(stop); });
+    filling_.start_thread(fill);
   }
 }
 
@@ -69,7 +72,7 @@ bool WordTree<K>::fill_some(K& position) const {
     remember(leaf);
     leaf = look(*leaf.node);
     if (is_gone(*leaf.node)) return true;  // from the position again
-    if (path_->find(low_of(*leaf.node)) != leaf.node) return path_->filling();
+    if (!path_->has(*leaf.node)) return path_->filling();
     Node* const next = after(*leaf.node);
     const Seen following = next == nullptr ? Seen{} : look(*next);
     if (!leaf.valid()) return true;
@@ -78,16 +81,6 @@ bool WordTree<K>::fill_some(K& position) const {
     leaf = following;
   }
   return true;
-}
-
-/// Adds all leaves, unless it is told to stop or there is no room for them.
-template <class K>
-void WordTree<K>::fill_path(const std::stop_token& stop) const {
-  for (K position{}; path_->filling() && !stop.stop_requested();) {
-    if (fill_some(position)) continue;
-    path_->set_complete();
-    break;
-  }
 }
 
 /// Marks a leaf that was taken out, when its place is another's, durably. The mark is not durable:

@@ -72,16 +72,11 @@ void WordList<K>::check_path(Checked& checked) const {
   if (path_ == nullptr) return;
   resumption_.wait_for_thread();
   std::unordered_set<const Node*> tall;
-  for_each_node(kTall - 1, [&](const Node& node) {
-    tall.insert(&node);
-    checked.expect(!path_->complete() || path_->find(key_of(node)) == &node,
-                   "the cached path lacks the node {:#x} (P2)", pool_.offset(&node));
-  });
-  path_->for_each([&](const Node* node) {
-    checked.expect(tall.contains(node), "the cached path leads to {:#x}, which is not there (P1)",
-                   pool_.offset(node));
-    return true;
-  });
+  for_each_node(kTall - 1, [&](const Node& node) { tall.insert(&node); });
+  const auto [lacking, foreign] = path_->faults(tall);
+  checked.expect(lacking == 0, "the cached path lacks {} nodes (P2)", lacking);
+  checked.expect(foreign == 0, "the cached path leads to {} nodes that are not there (P1)",
+                 foreign);
 }
 
 template <class K>

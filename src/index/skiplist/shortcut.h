@@ -14,10 +14,13 @@ namespace perdix::detail::index::skiplist {
 template <class K>
 void WordList<K>::open_path(const IndexOptions& options) {
   path_ = std::make_unique<NodePath>(pool_.reclaimer(), path_budget(options), KeyOf{keys_});
+  const auto fill = [this](const std::stop_token& stop) {
+    path_->template fill<K>(stop, [this](K& position) { return fill_some(position); });
+  };
   if (load_link(head_, kTall - 1).node == pm::kNull) {
-    fill_path(std::stop_token());
+    fill(std::stop_token());
   } else if (options.resume_in_background) {
-    resumption_.start_thread([this](const std::stop_token& stop) { fill_path(stop); });
+    resumption_.start_thread(fill);
   }
 }
 
@@ -56,23 +59,15 @@ bool WordList<K>::fill_some(K& position) const {
   for (unsigned i = 0; i < kNodesAtOnce; ++i) {
     if (node == nullptr) return false;
     position = K(key_of(*node));
-    if (!remember(*node)) return path_->filling();
+    if (!remember(*node)) {
+      latch_of(*node).read_begin();  // waits for the writer that has it
+      return path_->filling();
+    }
     Node* const next = next_of(*node, kTall - 1);
     if (is_erased(*node)) return true;  // from the position again
     node = next;
   }
   return true;
-}
-
-/// Adds all tall nodes, unless it is told to stop or there is no room for them.
-template <class K>
-void WordList<K>::fill_path(const std::stop_token& stop) const {
-  for (K position{}; path_->filling() && !stop.stop_requested();) {
-    if (fill_some(position)) continue;
-    path_->set_complete();
-    break;
-  }
-  if (!stop.stop_requested()) resumption_.set_done();
 }
 
 }  // namespace perdix::detail::index::skiplist

@@ -206,7 +206,6 @@ class WordList : public pool::OpenIndex {
   Node* validated(Node* tall, Bound bound) const;
   bool remember(Node& node) const;
   bool fill_some(K& position) const;
-  void fill_path(const std::stop_token& stop) const;
 
   // get_many.h
   struct Walk;
