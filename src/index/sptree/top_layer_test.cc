@@ -44,7 +44,7 @@ class TopLayerTest : public testing::Test {
   MiddleNodes<K> nodes_{arena_, reclaimer_, orders_};
   epoch::DrainFirst drain_{reclaimer_};
   TopLayer<K> top_{arena_, reclaimer_};
-  Leaf leaf_{};
+  alignas(kLeafAlignment) Leaf leaf_{};
 };
 
 using KeyTypes = ::testing::Types<std::uint64_t, std::string>;
