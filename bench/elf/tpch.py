@@ -123,7 +123,7 @@ def compare(perdix, database, arguments):
     repeat, wrong = arguments.repeat, 0
     _, start = median_of(2 * repeat + 1, perdix.start)
     print(f"a process of perdix that does nothing: {start:.1f} ms")
-    print(f"{'':6}{'rows':>12}{'perdix, a query':>18}{'DuckDB, a query':>18}{'DuckDB / perdix':>18}"
+    print(f"{'':6}{'rows':>12}{'perdix, a query':>18}{'DuckDB, a query':>18}{'DuckDB / perdix':>24}"
           f"{'perdix, a process':>20}")
     for name in arguments.queries.split(","):
         conditions = QUERIES[name]
@@ -139,7 +139,7 @@ def compare(perdix, database, arguments):
         ratios = [their / our for our, their in zip(ours, theirs)]
         print(f"{name:6}{found:>12,}{statistics.median(ours):>15.2f} ms"
               f"{statistics.median(theirs):>15.2f} ms"
-              f"{f'{statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})':>18}"
+              f"{f'{statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})':>24}"
               f"{process:>17.1f} ms"
               f"{'' if found == expected else f'   WRONG: {expected:,} are right'}")
     return wrong

@@ -1,0 +1,141 @@
+// After a restart the chains of write buffers are adopted by whoever comes first, and who finds
+// none left tells the log that the restart is over: from then on the log counts what was adopted. A
+// thread may stand still in the middle of an adoption. The restart must not be over for others
+// then, or the chain would be on no list, and be lost with the next reclamation.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <perdix/cceh.h>
+#include <perdix/fastfair.h>
+#include <perdix/pool.h>
+
+#include "pm/probe.h"
+#include "util/test_directory.h"
+
+namespace perdix::testing {
+namespace {
+
+using Number = std::uint64_t;
+
+/// Stops the first thread that adopts a chain, for a while: until the restart is over, which must
+/// not be, or for longer than another thread takes to end it.
+class Sleeper final : public detail::pm::Probe {
+ public:
+  Sleeper(std::string_view adopts, std::string_view is_over)
+      : adopts_(adopts), is_over_(is_over), before_(detail::pm::install_probe(this)) {}
+  ~Sleeper() override { detail::pm::install_probe(before_); }
+  Sleeper(const Sleeper&) = delete;
+  Sleeper& operator=(const Sleeper&) = delete;
+
+  void on_read(const void*, std::size_t) override {}
+  void on_write(const void*, std::size_t) override {}
+  bool on_flush(const void*, std::size_t, const detail::pm::Site&) override { return true; }
+  bool on_fence(const detail::pm::Site&) override { return true; }
+  void on_step(const char* name) override {
+    std::unique_lock lock(lock_);
+    if (name == is_over_) {
+      over_ = true;
+      changed_.notify_all();
+    } else if (name == adopts_ && !asleep_) {
+      asleep_ = true;
+      changed_.notify_all();
+      changed_.wait_for(lock, std::chrono::milliseconds(200), [&] { return over_; });
+      over_while_asleep_ = over_;
+    }
+  }
+
+  /// Until a thread has fallen asleep, or none can any more.
+  void wait_until_asleep() {
+    std::unique_lock lock(lock_);
+    changed_.wait(lock, [&] { return asleep_ || ended_; });
+  }
+  void end() {
+    const std::lock_guard lock(lock_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+  bool has_slept() const { return asleep_; }
+  bool over() const { return over_; }
+  bool over_while_asleep() const { return over_while_asleep_; }
+
+ private:
+  const std::string_view adopts_, is_over_;
+  detail::pm::Probe* const before_;
+  std::mutex lock_;  // guards what follows
+  std::condition_variable changed_;
+  bool asleep_ = false;
+  bool ended_ = false;
+  bool over_ = false;
+  bool over_while_asleep_ = false;
+};
+
+struct OfCceh {
+  using Index = Cceh<Number, Number>;
+  static constexpr std::string_view kAdopts = "cceh: adopt a chain";
+  static constexpr std::string_view kIsOver = "cceh: all chains are adopted";
+};
+
+struct OfFastFair {
+  using Index = FastFair<Number, Number>;
+  static constexpr std::string_view kAdopts = "fastfair: adopt a chain";
+  static constexpr std::string_view kIsOver = "fastfair: all chains are adopted";
+};
+
+template <class Engine>
+class LateAdoption : public ::testing::Test {};
+
+using Engines = ::testing::Types<OfCceh, OfFastFair>;
+TYPED_TEST_SUITE(LateAdoption, Engines);
+
+TYPED_TEST(LateAdoption, KeepsTheRestartFromBeingOver) {
+  using Index = typename TypeParam::Index;
+  constexpr Number kPairs = 40;
+  PoolOptions pool_options;
+  pool_options.durability = Durability::process;
+  pool_options.max_size = std::uint64_t{64} << 20;
+  const IndexOptions options{.dram_budget = IndexOptions::kUnlimited,
+                             .technique = Technique::b,
+                             .resume_in_background = false,
+                             .cceh = {.segment_bytes = 576}};
+  const testing_files::TempDirectory folder{testing_files::memory_directory()};
+  const auto path = folder.path() / "pool";
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    const Pool pool = Pool::create(path, pool_options);
+    Index index(pool, "t", options);
+    for (Number key = 0; key < kPairs; ++key) index.put(key, key + 1);
+    ::_exit(0);  // closes nothing
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(writer, &status, 0), writer);
+  ASSERT_EQ(status, 0);
+  const Pool pool = Pool::open(path, pool_options);
+  Index index(pool, "t", options);
+  Sleeper sleeper(TypeParam::kAdopts, TypeParam::kIsOver);
+  std::thread adopts([&] {
+    for (Number key = 0; key < kPairs; ++key)
+      EXPECT_EQ(index.get(key), std::optional<Number>(key + 1)) << key;
+    sleeper.end();
+  });
+  sleeper.wait_until_asleep();
+  EXPECT_EQ(index.check().problems, std::vector<std::string>());  // sees to all chains
+  adopts.join();
+  EXPECT_TRUE(sleeper.has_slept());
+  EXPECT_TRUE(sleeper.over());
+  EXPECT_FALSE(sleeper.over_while_asleep());
+}
+
+}  // namespace
+}  // namespace perdix::testing
