@@ -20,6 +20,7 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::string_view kOfDimms = ", DIMMs";
+constexpr std::string_view kNoLog = ", no log";
 
 // The cache of the machine on which the paper measured, and its inserts.
 constexpr double kTestbedCache = 28.5 * (1 << 20);
@@ -104,11 +105,14 @@ void Round::traffic(Figure& figure, const Engine& engine) {
   const Form form = form_of(engine.name);
   for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
     const std::string group = fmt::format("{}, {}", form.index, threads_text(threads));
-    const Cost cost = cost_of_insert(engine, threads);
-    figure.rows.push_back(
-        {group,
-         engine.name,
-         {cost.media_written, 0, cost.media_read, cost.read_to_modify, cost.flushes, cost.fences}});
+    const auto add = [&](std::string_view without, const Cost& cost) {
+      figure.rows.push_back({group,
+                             fmt::format("{}{}", engine.name, without),
+                             {cost.media_written, 0, cost.media_read, cost.read_to_modify,
+                              cost.flushes, cost.fences}});
+    };
+    add("", cost_of_insert(engine, threads));
+    if (!form.techniques.empty()) add(kNoLog, cost_of_insert(engine, threads, false));
     if (threads == 1) {
       add_dimms(figure, group, engine, [](const DimmInserts& row) {
         return std::vector<double>{row.media_written, 0,        row.media_read,
@@ -157,8 +161,8 @@ void Round::latency(Figure& figure, const Engine& engine) {
   add("read", "get", config_.reads);
 }
 
-Round::Cost Round::cost_of_insert(const Engine& engine, std::uint64_t threads) {
-  const auto meter = make_meter({false, config_.media_unit, cache_bytes(config_)});
+Round::Cost Round::cost_of_insert(const Engine& engine, std::uint64_t threads, bool log) {
+  const auto meter = make_meter({false, config_.media_unit, cache_bytes(config_), log});
   Setup setup = setup_for(threads);
   setup.domain = DomainChoice::memory_controller;
   Trial trial(bench_, engine, setup, 0, meter.get());

@@ -19,7 +19,8 @@ class Round {
   /// Figure 2: media bytes of an insert, without buffers and with them.
   void buffers(Figure& figure, const Engine& engine);
 
-  /// Figure 3: what the media read and write for an insert, with each technique more.
+  /// Figure 3: what the media read and write for an insert, with each technique more; with the log
+  /// of the buffers, and without its records.
   void traffic(Figure& figure, const Engine& engine);
 
   /// Figure 3: throughput of inserts, with each number of threads.
@@ -39,7 +40,7 @@ class Round {
 
   /// By the meter, in a pool whose lines have to be written back; what threads in the background do
   /// belongs to the inserts.
-  Cost cost_of_insert(const Engine& engine, std::uint64_t threads);
+  Cost cost_of_insert(const Engine& engine, std::uint64_t threads, bool log = true);
 
   Setup setup_for(std::uint64_t threads) const;
 

@@ -23,6 +23,9 @@ class TrafficMeter final : public Meter {
   void open() override {
     detail::pm::install_probe(nullptr);
     meter_.emplace(options_);
+    if (options_.log_records) return;
+    opening_.emplace(options_);  // an index asks for this when it is made
+    detail::pm::install_probe(&*opening_);
   }
   // Listens from the first phase on, which finds an empty cache: creating a pool touches the lanes
   // of all threads, and pages are numbered as they are touched.
@@ -38,7 +41,7 @@ class TrafficMeter final : public Meter {
 
  private:
   testing::MeterOptions options_;
-  std::optional<testing::Meter> meter_;
+  std::optional<testing::Meter> meter_, opening_;
 };
 
 void append(std::vector<Count>& counts, const std::string& kind, const testing::Traffic& traffic) {
@@ -76,6 +79,7 @@ std::unique_ptr<Meter> make_meter(const TrafficModel& model) {
   options.platform = model.caches_persist ? testing::Platform::eadr : testing::Platform::adr;
   options.device.media_unit = model.media_unit;
   options.cache.bytes = model.cache_bytes;
+  options.log_records = model.log_records;
   return meter;
 }
 

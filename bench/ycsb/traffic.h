@@ -15,6 +15,7 @@ struct TrafficModel {
   bool caches_persist = false;  ///< eADR: only evictions write lines back
   std::uint64_t media_unit = 256;
   std::uint64_t cache_bytes = std::uint64_t{4} << 20;
+  bool log_records = true;  ///< false: of write buffers, for what they cost; integers only
 };
 
 /// A meter, or null in a normal build.

@@ -46,6 +46,7 @@ Record& Stripe::place(Position position) noexcept {
 template <class Commit>
 Position Stripe::write(const Chain& chain, Type type, Word key, Word value, Commit commit) {
   const Position position = tail_.load(std::memory_order_relaxed);
+  if (!writes_records()) return position;
   const Position head = chain.head.load(std::memory_order_relaxed);
   Record& record = place(position);
   // The line after the next: nobody waits for it then.
@@ -73,6 +74,7 @@ void Stripe::append(Chain& chain, Type type, Word key, Word value) {
 }
 
 void Stripe::append(Chain& chain, Type type, Word key, Word value, alloc::Session& session) {
+  assert(writes_records());
   const Position position =
       write(chain, type, key, value, [&](Record& record, std::uint64_t check) {
         session.commit_when(record.check, ~std::uint64_t{0}, check);

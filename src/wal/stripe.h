@@ -16,6 +16,7 @@
 #include <span>
 
 #include "alloc/session.h"
+#include "pm/probe.h"
 #include "pool/pool_core.h"
 #include "util/spin_lock.h"
 #include "util/stripe.h"
@@ -174,6 +175,13 @@ class alignas(util::kCacheLine) Stripe {
   void promise(std::uint64_t records) noexcept;
   void take_back(std::uint64_t records) noexcept;
 
+  /// Constant but in instrumented builds, where an experiment does without the records to see what
+  /// they cost. Nothing of such a log survives, and no session has a record of it as its commit.
+  bool writes_records() const noexcept {
+    if constexpr (pm::kInstrumented) return writes_records_;
+    return true;
+  }
+
   Record& place(Position position) noexcept;
   template <class Commit>
   Position write(const Chain& chain, Type type, Word key, Word value, Commit commit);
@@ -183,6 +191,7 @@ class alignas(util::kCacheLine) Stripe {
 
   const pm::Persister& pm_;
   const std::uint64_t seed_;
+  const bool writes_records_ = pm::limit("wal: records are written", 1) != 0;
   mutable util::SpinLock lock_;
   std::atomic<Generation> oldest_generation_{kNoGeneration};  // of chains_; changed under lock_
   std::atomic<Position> tail_{0};                             // changed under lock_

@@ -1,6 +1,7 @@
 #include "testing/meter/meter.h"
 
 #include <cassert>
+#include <string_view>
 
 namespace perdix::testing {
 
@@ -103,6 +104,11 @@ bool Meter::on_fence(const detail::pm::Site&) {
   const std::lock_guard lock(mutex_);
   ++counts(context().kind).fences;
   return true;
+}
+
+std::uint64_t Meter::on_limit(const char* name, std::uint64_t limit) {
+  const bool of_records = std::string_view(name) == "wal: records are written";
+  return of_records && !options_.log_records ? 0 : limit;
 }
 
 }  // namespace perdix::testing

@@ -9,7 +9,8 @@
 //
 // A kind is a small number of the caller's choice. What happens outside every operation (background
 // work, opening a pool) is counted under kOutside. Thread-safe, by a mutex; with one thread a run
-// counts the same each time. It suppresses nothing.
+// counts the same each time. It suppresses nothing, but for the records of logs if the options say
+// so.
 #pragma once
 
 #include <cstddef>
@@ -63,6 +64,7 @@ class Meter final : public detail::pm::Probe {
   void on_stream(const void* p, std::size_t n) override;
   bool on_flush(const void* p, std::size_t n, const detail::pm::Site& site) override;
   bool on_fence(const detail::pm::Site& site) override;
+  std::uint64_t on_limit(const char* name, std::uint64_t limit) override;
 
  private:
   // What a thread is doing. Lines are counted once per operation; outside one, each time.

@@ -46,6 +46,10 @@ struct MeterOptions {
   /// Lines of DRAM that each operation brings into the cache, where they displace PM. The meter
   /// does not see accesses to DRAM; 0 says that they leave PM alone.
   std::size_t dram_lines_per_operation = 0;
+  /// False: write buffers have a log without records, so that what these cost is known. Indexes
+  /// must be made while the meter is the probe. Integers only: the record of a string is its
+  /// commit.
+  bool log_records = true;
 };
 
 }  // namespace perdix::testing
