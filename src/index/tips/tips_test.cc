@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <barrier>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -29,6 +30,7 @@
 #include "pm/test_files.h"
 #include "pool/pool_core.h"
 #include "util/random.h"
+#include "util/test_directory.h"
 
 namespace perdix::detail::index::tips {
 namespace {
@@ -378,7 +380,8 @@ TYPED_TEST(OpenedIndex, IsWrittenWhileItIsInspected) {
   }
 }
 
-// What a damaged index leads to is an error of some calls, and never the end of the process.
+// What a damaged index leads to is an error of some calls, and never the end of the process. Each
+// round damages a sound pool, since one word may lead to all that there is.
 TYPED_TEST(OpenedIndex, MayBeDamaged) {
   std::vector<pm::Offset> blocks;
   {
@@ -386,8 +389,13 @@ TYPED_TEST(OpenedIndex, MayBeDamaged) {
     this->fill(pool);
     blocks = typename TestFixture::Index(pool, "t").blocks();
   }
+  const testing_files::TempDirectory folder{testing_files::memory_directory()};
+  const auto sound = folder.file("sound.pool");
+  std::filesystem::copy_file(this->path_, sound);
   unsigned right = 0;
   for (U64 round = 0; round < 8; ++round) {
+    std::filesystem::copy_file(sound, this->path_,
+                               std::filesystem::copy_options::overwrite_existing);
     const Pool pool = this->open();
     util::Random random(round);
     const auto some = [&] { return blocks[blocks.size() / 2 + random.below(blocks.size() / 2)]; };
