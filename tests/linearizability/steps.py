@@ -39,7 +39,7 @@ KINDS = {
         "--engine elimda",
     ),
     "fastfair": (
-        "--engine fastfair --dram-budget 1000 --technique bo",
+        "--engine fastfair --dram-budget 1000 --technique bo --beginning many",
         f"--engine fastfair {STRINGS} --dram-budget 1000 --technique b",
     ),
     "nbtree": (
