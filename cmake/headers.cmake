@@ -1,6 +1,6 @@
 # Every header compiles alone, which a build that compiles sources in batches does not show. Of a
-# header whose source includes it first, that source is the proof; for each of the others there is a
-# source here that includes nothing else.
+# header whose source includes it first, that source is the proof (in the build `apart`, which has
+# no batches); for each of the others there is a source here that includes nothing else.
 
 # perdix_headers(name FOLDERS folder... [EXCEPT regex] [DEFINITIONS name...] LIBS target...)
 # Compiles the headers below the folders, which are relative to the project.
@@ -22,6 +22,7 @@ function(perdix_headers name)
     endif()
   endforeach()
   add_library(${name} OBJECT ${sources})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   target_compile_definitions(${name} PRIVATE ${ARG_DEFINITIONS})
   target_include_directories(${name} PRIVATE
     ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tools ${PROJECT_SOURCE_DIR}/bench)
