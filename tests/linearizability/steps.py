@@ -54,6 +54,9 @@ KINDS = {
         "--engine skiplist",
         "--engine skiplist --beginning contested",
         f"--engine skiplist {STRINGS}",
+        "--engine skiplist --dram-budget 1500 --technique b",
+        "--engine skiplist --dram-budget 1500 --technique b --beginning many",
+        f"--engine skiplist {STRINGS} --dram-budget 1500 --technique boc",
     ),
     "sptree": (
         "--engine sptree --dram-budget 3K --dram-budget-after 1K",
@@ -166,11 +169,21 @@ nbtree: the owner of a slot before was faster
 nbtree: the root has one child
 nbtree: the root splits
 nbtree: use the reserve
+skiplist: a hollow node goes
+skiplist: a hollow node has changed
 skiplist: a lookup begins again
+skiplist: a merge ends a chain
 skiplist: a node is on one level less
 skiplist: a node is on one level more
+skiplist: a node is raised by a level
+skiplist: a raise begins again
+skiplist: a range has changed
+skiplist: a run is on one level more
 skiplist: a write begins again
+skiplist: adopt a chain
+skiplist: all chains are adopted
 skiplist: an erase begins again
+skiplist: take the buffer of another range
 sptree: a buffer that another node may give
 sptree: a leaf may be cold
 sptree: a leaf on its way to the backup is gone

@@ -47,8 +47,8 @@ BUGS = [
     Bug(
         "skiplist: the links of a node's upper levels lead to its neighbour in level 0",
         SKIP_TOWER,
-        "    words[used++] = Link{offset_of(path.at[level].next)}.pack();\n",
-        "    words[used++] = Link{offset_of(path.at[0].next)}.pack();\n",
+        "       [&](unsigned level) { return offset_of(path.at[level].next); });\n",
+        "       [&](unsigned) { return offset_of(path.at[0].next); });\n",
         SKIP_UNIT,
     ),
     Bug(

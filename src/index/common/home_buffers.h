@@ -93,6 +93,12 @@ class HomeBuffers : public WriteBuffers<Shape> {
   /// As open_log(). `numbers`: the word in PM of the numbers of leaves (owner_numbers.h).
   void open(pool::PoolCore& pool, pm::Offset offset, std::uint64_t budget, std::uint64_t& numbers) {
     numbers_.emplace(pool.pm(), numbers);
+    open(pool, offset, budget);
+  }
+
+  /// The same for leaves whose places are their numbers, which never move, and close their chains
+  /// before they go.
+  void open(pool::PoolCore& pool, pm::Offset offset, std::uint64_t budget) {
     Base::open_log(pool, offset, budget);
     make_lists();
     this->log()->add(closing_);

@@ -97,6 +97,7 @@ class WriteBuffers {
   /// For changes that a restart has found in the log. Throws bad_alloc.
   Number acquire_beyond_budget(Number preferred) { return pool_.acquire_beyond_budget(preferred); }
   void release(Number number) { pool_.release(number); }
+  Number in_use() const { return pool_.in_use(); }
   bool budget_is_used_up() const { return pool_.in_use() >= pool_.budget(); }
   bool budget_is_exceeded() const { return pool_.in_use() > pool_.budget(); }
 

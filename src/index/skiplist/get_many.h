@@ -14,6 +14,7 @@ template <class K>
 struct WordList<K>::Walk {
   unsigned level = 0;
   Neighbours at{};
+  Node* tall = nullptr;  ///< the last one on level kTall - 1
   pm::Offset next = pm::kNull;
   bool done = false;
 };
@@ -37,6 +38,7 @@ void WordList<K>::step(Walk& walk, Key key) const {
     walk.done = true;
     return;
   } else {
+    if (walk.level == kTall - 1) walk.tall = walk.at.before;
     --walk.level;
   }
   ask_for_next(walk);
@@ -52,6 +54,7 @@ void WordList<K>::find_words(std::span<const Key> keys, std::span<std::optional<
     Node* const near = validated(from[i], {keys[i]});
     walks[i].level = near != nullptr ? kTall - 2 : top;
     walks[i].at.before = near != nullptr ? near : &head_;
+    walks[i].tall = walks[i].at.before;
     ask_for_next(walks[i]);
   }
   for (bool on_the_way = true; on_the_way;) {
@@ -62,8 +65,10 @@ void WordList<K>::find_words(std::span<const Key> keys, std::span<std::optional<
       on_the_way = true;
     }
   }
-  for (std::size_t i = 0; i < keys.size(); ++i)
-    out[i] = find_from(walks[i].at, keys[i], Keys::hash16(keys[i]));
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    out[i] = buffers_ != nullptr ? find_in_ranges(keys[i], walks[i].tall)
+                                 : find_from(walks[i].at, keys[i], Keys::hash16(keys[i]));
+  }
 }
 
 }  // namespace perdix::detail::index::skiplist

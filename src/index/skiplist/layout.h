@@ -15,6 +15,9 @@
 //   L5. The link of level 0 of a node that is in level 0 is not marked.
 //   L6. The head, the nodes, and the strings of keys and values are one allocated block each,
 //       reached in one way on level 0.
+//   L7. A node that is hollow has no pair: its key was erased. It stays as the first of its range
+//       (buffers.h), or was about to go when a crash came. Only lists with a log have such nodes.
+//   L8. A chain of the log belongs to the head or to a node of level kTall - 1, by its place.
 #pragma once
 
 #include <cstddef>
@@ -27,19 +30,20 @@ namespace perdix::detail::index::skiplist {
 
 inline constexpr unsigned kMaxHeight = 21;
 
-/// A node's first word; constant. height (8 bits) | 0 (8 bits) | magic << 16.
+/// A node's first word. height (8 bits) | hollow << 8 | magic << 16.
 struct Meta {
   bool head = false;
-  unsigned height = 1;  ///< its links; 1 to kMaxHeight
+  bool hollow = false;  ///< L7; the head: the list is being dropped, and what its log had is gone
+  unsigned height = 1;  ///< its links; 1 to kMaxHeight; constant
 
   static constexpr std::uint64_t kNodeMagic = 0x3145'444f'4e53;  // "SNODE1"
   static constexpr std::uint64_t kHeadMagic = 0x3144'4145'4853;  // "SHEAD1"
 
   constexpr std::uint64_t pack() const noexcept {
-    return (head ? kHeadMagic : kNodeMagic) << 16 | height;
+    return (head ? kHeadMagic : kNodeMagic) << 16 | std::uint64_t{hollow} << 8 | height;
   }
   static constexpr Meta unpack(std::uint64_t word) noexcept {
-    return {word >> 16 == kHeadMagic, static_cast<unsigned>(word & 0xff)};
+    return {word >> 16 == kHeadMagic, (word >> 8 & 1) != 0, static_cast<unsigned>(word & 0xff)};
   }
   /// Whether `word` is one that pack() gives.
   static constexpr bool valid(std::uint64_t word) noexcept {
@@ -63,11 +67,15 @@ struct Link {
 /// Links of higher levels follow. `value` and the links are changed by the holder of the node's
 /// latch, each by one store.
 struct Node {
-  std::uint64_t meta;   ///< Meta
+  std::uint64_t meta;   ///< Meta; the commit word of erasing a node that becomes hollow
   std::uint64_t key;    ///< a word (index/common/word.h); constant; 0 in the head
-  std::uint64_t value;  ///< a word; the commit word of an update
+  std::uint64_t value;  ///< a word; the commit word of an update. Of the head: see log_of()
   std::uint64_t first;  ///< the Link of level 0; the commit word of inserting and erasing the next
 };
+
+/// The offset of the log of write buffers, which the head has in place of a value; 0: the list
+/// never had any. The commit word of its creation.
+inline std::uint64_t& log_of(Node& head) { return head.value; }
 
 /// Bytes of a node's block. One of height 1 lies in half a line, the others in whole lines.
 constexpr std::uint64_t node_bytes(unsigned height) noexcept {

@@ -24,6 +24,9 @@ inline Link load_link(const Node& node, unsigned level) {
 
 inline unsigned height_of(const Node& node) { return Meta::unpack(pm::load(node.meta)).height; }
 
+/// Whether the node has no pair any more (L7).
+inline bool is_hollow(const Node& node) { return Meta::unpack(pm::load(node.meta)).hollow; }
+
 /// Whether the node's erase is durable.
 inline bool is_erased(const Node& node) { return load_link(node, 0).erased; }
 

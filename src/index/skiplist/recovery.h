@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "index/common/retry.h"
+#include "index/skiplist/buffers.h"
 #include "index/skiplist/skiplist.h"
 
 namespace perdix::detail::index::skiplist {
@@ -17,7 +18,7 @@ inline void create(pool::PoolCore& pool, std::uint64_t& root) {
   const pm::Offset offset = session.reserve(kBytes);
   Node& head = *pool.at<Node>(offset);
   pool.pm().zero(&head, kBytes);
-  pool.pm().store(head.meta, Meta{true, kMaxHeight}.pack());
+  pool.pm().store(head.meta, Meta{.head = true, .height = kMaxHeight}.pack());
   pool.pm().flush(&head, kBytes);  // durable before the commit, by its fence
   session.commit(pm::set_word(root, offset));
 }
@@ -36,10 +37,14 @@ WordList<K>::WordList(pool::IndexHandle handle, Kind value_kind, const IndexOpti
       keys_(pool_),
       codec_(pool_, value_kind),
       latches_(Latches::kBits),
-      levels_(0) {
+      levels_(0),
+      records_(pool_, keys_, codec_) {
   const auto start = std::chrono::steady_clock::now();
   levels_.store(levels_in_use(head_), std::memory_order_relaxed);
-  if (path_budget(options) != 0) open_path(options);
+  if (path_budget(options) != 0)
+    path_ = std::make_unique<NodePath>(pool_.reclaimer(), path_budget(options), KeyOf{keys_});
+  open_buffers(options);  // its thread goes by the path
+  if (path_ != nullptr) open_path(options);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

@@ -40,7 +40,7 @@ void WordList<K>::collect(Seen& at, std::size_t most, Add add) const {
   }
 }
 
-inline constexpr unsigned kShownAtOnce = 64;
+inline constexpr unsigned kShownAtOnce = 64;  ///< at least kPairsAtOnce
 
 template <class K, class V>
 struct List<K, V>::ScanBatch : Batch<K, V, kShownAtOnce> {};
@@ -51,6 +51,7 @@ struct List<K, V>::ScanBatch : Batch<K, V, kShownAtOnce> {};
 /// ends.
 template <class K, class V>
 bool List<K, V>::read_batch(ScanBatch& batch, Seen& at, K& position, std::size_t limit) const {
+  if (this->has_buffers()) return read_ranges(batch, at, position, limit);
   const epoch::Guard guard;
   if (at.node == nullptr || !at.valid()) at = this->first_from(position);
   batch.clear();
@@ -65,6 +66,22 @@ bool List<K, V>::read_batch(ScanBatch& batch, Seen& at, K& position, std::size_t
   }
   if (at.node == nullptr) return false;
   if (batch.size() < limit) position = this->key_of(*at.node);
+  return true;
+}
+
+/// The same for a list with write buffers: `at` is the owner of the position's range.
+template <class K, class V>
+bool List<K, V>::read_ranges(ScanBatch& batch, Seen& at, K& position, std::size_t limit) const {
+  const epoch::Guard guard;
+  batch.clear();
+  const bool more = this->collect_ranges(
+      at, position, limit,
+      [&](const Node*, Word key, Word value) { batch.add(this->keys().view(key), value); });
+  batch.own(this->pool(), this->values(), limit);
+  this->pool().require_usable();  // what was read may have been there before a sync failed
+  if (batch.complete()) return more;
+  position = batch.next_key();
+  at = {};
   return true;
 }
 

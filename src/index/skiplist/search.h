@@ -35,16 +35,17 @@ Node* WordList<K>::next_of(const Node& node, unsigned level) const {
 }
 
 /// From a node that the bound reaches, or the head, goes to the right as far as the bound reaches,
-/// and then a level down, from the highest of `levels` on. Calls on_level(level, neighbours) for
-/// each. Keys ascend on the way, so that a damaged list cannot lead round in a circle; throws
-/// corrupt.
+/// and then a level down, from the highest of `levels` to the `lowest`. Calls on_level(level,
+/// neighbours) for each. Keys ascend on the way, so that a damaged list cannot lead round in a
+/// circle; throws corrupt.
 template <class K>
 template <class OnLevel>
 [[gnu::always_inline]] inline auto WordList<K>::descend(Node& from, Bound bound, unsigned levels,
-                                                        OnLevel on_level) const -> Neighbours {
+                                                        OnLevel on_level, unsigned lowest) const
+    -> Neighbours {
   Neighbours at{&from, nullptr};
   const Node* beyond = nullptr;  // is not reached, as a higher level has shown
-  for (unsigned level = levels; level-- > 0;) {
+  for (unsigned level = levels; level-- > lowest;) {
     for (;;) {
       at.next = next_of(*at.before, level);
       if (at.next == nullptr || at.next == beyond) break;
@@ -82,11 +83,12 @@ auto WordList<K>::descend(Bound bound) const -> Neighbours {
 /// The neighbours of a key on all levels that it may have, those at its right with the key itself
 /// among them. Of a node that is not tall that is less, and a shorter way.
 template <class K>
-auto WordList<K>::trace(Key key, bool tall) const -> Path {
+auto WordList<K>::trace(Key key, bool tall, unsigned at_least) const -> Path {
   Path path;
   const auto keep = [&](unsigned level, const Neighbours& at) { path.at[level] = at; };
   Node* const from = tall || path_ == nullptr ? nullptr : shortcut({key});
-  path.levels = from != nullptr ? kTall - 1 : std::min(levels() + 1, kMaxHeight);
+  path.levels =
+      from != nullptr ? kTall - 1 : std::max(std::min(levels() + 1, kMaxHeight), at_least);
   descend(from != nullptr ? *from : head_, {key}, path.levels, keep);
   return path;
 }
@@ -144,12 +146,16 @@ std::optional<Word> WordList<K>::find_from(Neighbours neighbours, Key key, Hash1
 
 template <class K>
 std::optional<Word> WordList<K>::find_word(Key key) const {
+  if (buffers_ != nullptr) [[unlikely]]
+    return find_in_ranges(key, nullptr);
   return find_from(descend({key}), key, Keys::hash16(key));
 }
 
 /// The pair of the last key that the bound reaches.
 template <class K>
 auto WordList<K>::find_last_of(Bound bound) const -> std::optional<Pair> {
+  if (buffers_ != nullptr) [[unlikely]]
+    return find_last_in_ranges(bound);
   Erased erased;
   for (;;) {
     const Neighbours neighbours = descend(bound);

@@ -10,17 +10,16 @@
 
 namespace perdix::detail::index::skiplist {
 
-/// Opens the cached path. Of a list without tall nodes it is complete at once, of others later.
+/// Fills the cached path. Of a list without tall nodes it is complete at once, of others later.
 template <class K>
 void WordList<K>::open_path(const IndexOptions& options) {
-  path_ = std::make_unique<NodePath>(pool_.reclaimer(), path_budget(options), KeyOf{keys_});
   const auto fill = [this](const std::stop_token& stop) {
     path_->template fill<K>(stop, [this](K& position) { return fill_some(position); });
   };
   if (load_link(head_, kTall - 1).node == pm::kNull) {
     fill(std::stop_token());
   } else if (options.resume_in_background) {
-    resumption_.start_thread(fill);
+    filling_.start_thread(fill);
   }
 }
 

@@ -2,9 +2,12 @@
 
 #include "index/common/limits.h"
 #include "index/common/retry.h"
+#include "index/skiplist/buffers.h"
 #include "index/skiplist/check.h"
 #include "index/skiplist/destroy.h"
 #include "index/skiplist/get_many.h"
+#include "index/skiplist/merge.h"
+#include "index/skiplist/ranges.h"
 #include "index/skiplist/recovery.h"
 #include "index/skiplist/scan.h"
 #include "index/skiplist/search.h"
@@ -22,10 +25,14 @@ bool WordList<K>::write(Key key, NewValue value, Mode mode, const NewValue* expe
 
 template <class K>
 bool WordList<K>::try_write(Key key, NewValue value, Mode mode, const NewValue* expected) {
+  if (buffers_ != nullptr && buffers_->upkeep_due()) [[unlikely]]
+    buffers_->keep_short(Upkeep{*this});
   const epoch::Guard guard;
   Erased erased;
   for (;;) {
-    if (const auto done = write_node(key, value, mode, expected, erased)) return *done;
+    const auto done = buffers_ == nullptr ? write_node(key, value, mode, expected, erased)
+                                          : write_range(key, value, mode, expected, erased);
+    if (done) return *done;
     pm::on_step("skiplist: a write begins again");
   }
 }
@@ -52,7 +59,7 @@ std::optional<bool> WordList<K>::write_node(Key key, NewValue value, Mode mode,
 /// Writes to a node that has the key; nothing if it was erased.
 template <class K>
 std::optional<bool> WordList<K>::replace(Node& node, NewValue value, Mode mode,
-                                         const NewValue* expected, Erased& erased) {
+                                         const NewValue* expected, Erased& erased) const {
   std::array latch = {&latch_of(node)};
   LatchSet latches;
   latches.lock_all(latch);
@@ -64,7 +71,7 @@ std::optional<bool> WordList<K>::replace(Node& node, NewValue value, Mode mode,
 
 /// Replaces a value; its word is the commit.
 template <class K>
-void WordList<K>::set_value(Node& node, NewValue value) {
+void WordList<K>::set_value(Node& node, NewValue value) const {
   if (codec_.is_inline()) {
     pm().publish(node.value, value.word());  // the commit; the node is durable already
   } else {
@@ -83,14 +90,17 @@ bool WordList<K>::erase_word(Key key, const NewValue* expected) {
   const epoch::Guard guard;
   Erased erased;
   for (;;) {
-    if (const auto done = erase_node(key, expected, erased)) return *done;
+    const auto done = buffers_ == nullptr ? erase_node(key, expected, erased)
+                                          : erase_in_range(key, expected, erased);
+    if (done) return *done;
     pm::on_step("skiplist: an erase begins again");
   }
 }
 
 /// One attempt, as write_node().
 template <class K>
-std::optional<bool> WordList<K>::erase_node(Key key, const NewValue* expected, Erased& erased) {
+std::optional<bool> WordList<K>::erase_node(Key key, const NewValue* expected,
+                                            Erased& erased) const {
   Path path = trace(key, false);
   Node* const node = path.at[0].next;
   if (!has_key(node, key, Keys::hash16(key)))
@@ -107,7 +117,9 @@ std::optional<bool> WordList<K>::erase_node(Key key, const NewValue* expected, E
   // Above the levels that there are it can't be; but there may be more since the search.
   if (known < height && known < levels()) return std::nullopt;
   if (!is(*node, expected)) return false;
+  const bool had_pair = !is_hollow(*node);
   remove_node(path, linked_levels(path, height));
+  if (had_pair) pairs_.remove();
   return true;
 }
 

@@ -9,9 +9,12 @@
 //   skiplist.cc  put, insert, update, erase; instantiates all
 //   tower.h      how a node comes into its levels and leaves them
 //   scan.h       ordered iteration
+//   ranges.h     lookups and iteration in a list with write buffers, by ranges of tall nodes
+//   buffers.h    write buffers of tall nodes, and their return after a restart
+//   merge.h      how what a buffer holds comes into the list
 //   recovery.h   what happens on open: creation
 //   destroy.h    frees all of an index that is dropped
-//   check.h      verification of the invariants of layout.h (L1-L6); statistics
+//   check.h      verification of the invariants of layout.h (L1-L8); statistics
 //
 // Concurrency: nodes have latches in DRAM (index/common/latches.h), by their key, so that the latch
 // of a node is known before there is one. A node's latch guards its value and its links. Who
@@ -45,15 +48,20 @@
 #include "index/common/batch.h"
 #include "index/common/latches.h"
 #include "index/common/pair_count.h"
+#include "index/common/pair_records.h"
 #include "index/common/path_budget.h"
 #include "index/common/path_cache.h"
 #include "index/common/resumption.h"
 #include "index/common/typed_tree.h"
 #include "index/common/word.h"
 #include "index/common/word_codec.h"
+#include "index/skiplist/buffer_shape.h"
 #include "index/skiplist/layout.h"
 #include "index/skiplist/node.h"
 #include "pool/index_handle.h"
+#include "pool/open_index.h"
+#include "util/arena.h"
+#include "wal/log.h"
 
 namespace perdix::detail::index::skiplist {
 
@@ -89,6 +97,7 @@ class WordList : public pool::OpenIndex {
   CheckReport check() const override;
 
   void for_each_block(const BlockVisitor& visit) const override;
+  bool reclaim_space() noexcept override;
 
   pool::PoolCore& pool() const { return pool_; }
 
@@ -129,6 +138,10 @@ class WordList : public pool::OpenIndex {
 
     bool valid() const { return latch->read_validate(version); }
   };
+
+  bool has_buffers() const { return buffers_ != nullptr; }
+  template <class Add>
+  bool collect_ranges(Seen& at, K& position, std::size_t most, Add add) const;
 
   Seen first_from(Key from) const;
   template <class Add>
@@ -179,10 +192,11 @@ class WordList : public pool::OpenIndex {
   Seen look(Node& node) const { return look(node, latch_of(node)); }
   static Seen look(Node& node, Latch& latch) { return {&node, &latch, latch.read_begin()}; }
   template <class OnLevel>
-  Neighbours descend(Node& from, Bound bound, unsigned levels, OnLevel on_level) const;
+  Neighbours descend(Node& from, Bound bound, unsigned levels, OnLevel on_level,
+                     unsigned lowest = 0) const;
   Neighbours descend(Bound bound) const;
   Neighbours descend_from_head(Bound bound) const;
-  Path trace(Key key, bool tall) const;
+  Path trace(Key key, bool tall, unsigned at_least = 0) const;
   bool has_key(const Node* node, Key key, Hash16 hash) const {
     return node != nullptr && keys_.equal(pm::load(node->key), key, hash);
   }
@@ -220,9 +234,9 @@ class WordList : public pool::OpenIndex {
   std::optional<bool> write_node(Key key, NewValue value, Mode mode, const NewValue* expected,
                                  Erased& erased);
   std::optional<bool> replace(Node& node, NewValue value, Mode mode, const NewValue* expected,
-                              Erased& erased);
-  void set_value(Node& node, NewValue value);
-  std::optional<bool> erase_node(Key key, const NewValue* expected, Erased& erased);
+                              Erased& erased) const;
+  void set_value(Node& node, NewValue value) const;
+  std::optional<bool> erase_node(Key key, const NewValue* expected, Erased& erased) const;
 
   // tower.h
   unsigned levels() const { return levels_.load(std::memory_order_acquire); }
@@ -232,34 +246,153 @@ class WordList : public pool::OpenIndex {
     return link_word(*path.at[level].before, level);
   }
   void insert_node(const Path& path, unsigned height, Key key, NewValue value);
-  void fill(Node& node, const Path& path, unsigned height, Pair pair) const;
+  template <class LinkOf>
+  void fill(Node& node, unsigned height, Pair pair, LinkOf link_of) const;
   void link_tower(const Path& path, unsigned height, pm::Offset node) const;
   unsigned linked_levels(const Path& path, unsigned height) const;
-  void remove_node(const Path& path, unsigned linked);
+  void remove_node(const Path& path, unsigned linked) const;
   void unlink_tower(const Path& path, unsigned linked) const;
+
+  // ranges.h
+  /// A pair, and its node if it is one of the list.
+  struct Placed {
+    const Node* node = nullptr;
+    Pair pair{};
+  };
+  /// Pairs in the order of their keys.
+  template <unsigned kMost>
+  struct Run {
+    std::array<Placed, kMost> pairs;
+    unsigned size = 0;
+
+    void add(const Node* node, Pair pair) { pairs[size++] = {node, pair}; }
+  };
+  static constexpr unsigned kPairsAtOnce = 64;
+  using Buffered = Run<BufferShape::kPairs>;
+  using Shown = Run<kPairsAtOnce>;
+
+  Latch& range_latch(const Node& owner) const { return ranges_->of(pool_.offset(&owner)); }
+  Neighbours descend_in_range(Node& owner, Bound bound) const;
+  Node& last_tall(Bound bound) const;
+  Seen owner_at(Node& tall, Bound bound, Erased& erased) const;
+  Seen see_owner(Bound bound) const;
+  bool is_own(const Node& owner, Key key) const {
+    return &owner != &head_ && has_key(&owner, key, Keys::hash16(key));
+  }
+  Node* node_in_range(Node& owner, Key key) const;
+  bool look_into_range(const Seen& owner, Key key, std::optional<Word>& value) const;
+  std::optional<Word> find_in_ranges(Key key, Node* near) const;
+  std::optional<Pair> last_in_list(Node& owner, Bound bound) const;
+  std::optional<Pair> last_of_range(Node& owner, Bound bound) const;
+  std::optional<Pair> find_last_in_ranges(Bound bound) const;
+  Buffered sort_buffered(const Node& owner, Key from) const;
+  std::optional<Key> show_range(const Seen& owner, Key from, std::size_t most, Shown& shown,
+                                Seen& following) const;
+
+  // buffers.h
+  using Buffers = HomeBuffers<BufferShape>;
+  using Buffer = typename Buffers::Buffer;
+  struct Upkeep;
+  /// What has become of a new pair.
+  enum class Added {
+    yes,
+    after_merge,  ///< the buffer was full: the range must be looked for again
+    no,           ///< the list takes it
+  };
+
+  wal::Log& log() const { return *buffers_->log(); }
+  Buffer* buffer_of(const Node& owner) const { return buffers_->of(pool_.offset(&owner)); }
+  wal::Owner number_of(const Node& owner) const { return pool_.offset(&owner) / pm::kLineSize; }
+  int find_buffered(const Buffer& buffer, Key key) const;
+  Node* lock_range(LatchSet& held, Key key) const;
+  std::optional<Node*> lock_with_before(LatchSet& held, Key key) const;
+  std::optional<bool> write_range(Key key, NewValue value, Mode mode, const NewValue* expected,
+                                  Erased& erased);
+  std::optional<bool> write_to_list(LatchSet& held, Node& owner, Key key, NewValue value, Mode mode,
+                                    const NewValue* expected, Erased& erased);
+  std::optional<bool> write_new(LatchSet& held, Node& owner, Key key, NewValue value,
+                                Erased& erased);
+  Added add_buffered(LatchSet& held, Node& owner, Key key, NewValue value);
+  bool is_full(const Buffer& buffer) const;
+  std::optional<bool> erase_in_range(Key key, const NewValue* expected, Erased& erased) const;
+  bool erase_buffered(LatchSet& held, const Node& owner, Buffer& buffer, unsigned i,
+                      const NewValue* expected) const;
+  std::optional<bool> erase_owner(LatchSet& held, Node& owner, const NewValue* expected,
+                                  Erased& erased) const;
+  std::optional<bool> erase_bare_owner(Key key, const NewValue* expected, Erased& erased) const;
+  Buffer* give_buffer(const Node& owner) const;
+  typename Buffers::Number take_cold(const Node& owner) const;
+  Node& owner_at_place(pm::Offset place) const;
+  void clean(Buffer& buffer, bool may_split) const;
+  bool ready(const Seen& owner) const { return !log().resuming() || resume_range(owner); }
+  bool resume_range(const Seen& owner) const;
+  void adopt(Node& owner, wal::Position head) const;
+  void resume_chain(wal::Owner number, wal::Position head) const;
+  void resume_some(unsigned chains) const;
+  void resume(const std::stop_token& stop) const;
+  void require_resumed() const;
+  void give_log();
+  void open_buffers(const IndexOptions& options);
+
+  // merge.h
+  /// Nodes that are to come into more levels.
+  struct LowNodes {
+    std::array<Node*, BufferShape::kPairs> nodes;
+    unsigned count = 0;
+  };
+  /// Adjacent nodes that a merge makes, which one commit links.
+  struct NewNodes {
+    std::array<Node*, alloc::kMaxBlocks> nodes;
+    std::array<unsigned, alloc::kMaxBlocks> heights;
+    unsigned count = 0;
+  };
+  void end_chain(Buffer& buffer) const;
+  void merge(LatchSet& held, Node& owner, Buffer& buffer) const;
+  void merge_locked(Node& owner, Buffer& buffer) const;
+  void move_to_list(Node& owner, Buffer& buffer, LowNodes& low) const;
+  unsigned insert_run(Node& owner, std::span<const Placed> pairs, LowNodes& low) const;
+  Node* fill_run(const Path& path, std::span<const Placed> pairs, const NewNodes& made) const;
+  void link_run(alloc::Session& session, const Path& path, Node& first, Node* second) const;
+  void forget(Buffer& buffer, Word key) const;
+  void raise(Node& node) const;
+  void raise_all(const LowNodes& low) const;
+  void link_above(const Path& path, unsigned height, Node& node) const;
+  void remove_hollow(Key key) const;
+  void remove_by_key(Key key) const;
 
   // check.h
   struct Checked;
+  void check_buffer(const Node& owner, Checked& checked) const;
+  void check_buffers(Checked& checked) const;
   void check_node(const Node& node, Checked& checked) const;
   void check_level(unsigned level, Checked& checked) const;
   void check_path(Checked& checked) const;
   template <class Visit>
   void for_each_node(unsigned level, Visit visit) const;
+  template <class Visit>
+  void for_each_pair(Visit visit) const;
 
   const pm::Persister& pm() const { return pool_.pm(); }
 
-  pool::IndexHandle handle_;  // keeps the pool open
+  pool::IndexHandle handle_;          // keeps the pool open
+  std::optional<util::Arena> arena_;  // of buffers
   pool::PoolCore& pool_;
   Node& head_;
   Keys keys_;
   WordCodec codec_;
   Latches latches_;
   // At least as many as the head has links to nodes, but for what is being linked under its latch.
-  std::atomic<unsigned> levels_;
-  PairCount pairs_;
+  mutable std::atomic<unsigned> levels_;
+  mutable PairCount pairs_;
   double recovery_seconds_ = 0;
 
+  const PairRecords<K> records_;
+  std::unique_ptr<Latches> ranges_;   // by the place of the owner
+  std::unique_ptr<Buffers> buffers_;  // null if the index never had any
+  std::optional<pool::OpenIndexes::Entry> entry_;
+
   std::unique_ptr<NodePath> path_;  // null if the technique has none
+  mutable Resumption filling_;      // of the path
   mutable Resumption resumption_;   // last: its thread ends before anything else goes away
 };
 
@@ -283,6 +416,7 @@ class List final : public TypedTree<WordList<K>, K, V> {
   // scan.h
   struct ScanBatch;
   bool read_batch(ScanBatch& batch, Seen& at, K& position, std::size_t limit) const;
+  bool read_ranges(ScanBatch& batch, Seen& at, K& position, std::size_t limit) const;
 };
 
 }  // namespace perdix::detail::index::skiplist

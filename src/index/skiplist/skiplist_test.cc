@@ -345,7 +345,7 @@ TEST_F(SkipListDamage, GetManyGoesRoundInNoCircle) {
 }
 
 TEST_F(SkipListDamage, ANodeIsHigherThanItsBlock) {
-  last_->meta = Meta{false, kMaxHeight + 1}.pack();
+  last_->meta = Meta{.height = kMaxHeight + 1}.pack();
   expect_corrupt(list_, 100);
 }
 

@@ -34,6 +34,8 @@ class TestList : public TestPool<TestList<K, V>> {
     options_ = options;
     reopen_index();
   }
+  /// From the next opening on.
+  void set_options(const IndexOptions& options) { options_ = options; }
 
   Node& head() { return checked_head(core(), root_); }
 

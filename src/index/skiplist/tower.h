@@ -38,15 +38,16 @@ bool WordList<K>::unchanged(const Path& path, unsigned height, Erased& erased) c
   return true;
 }
 
-/// The whole node, before it is in any level. Flushed.
+/// The whole node, before it is in any level. Flushed. link_of(level): the offset to which it leads
+/// there.
 template <class K>
-void WordList<K>::fill(Node& node, const Path& path, unsigned height, Pair pair) const {
+template <class LinkOf>
+void WordList<K>::fill(Node& node, unsigned height, Pair pair, LinkOf link_of) const {
   std::array<std::uint64_t, offsetof(Node, first) / sizeof(std::uint64_t) + kMaxHeight> words;
   unsigned used = 0;
-  for (const std::uint64_t word : {Meta{false, height}.pack(), pair.key, pair.value})
+  for (const std::uint64_t word : {Meta{.height = height}.pack(), pair.key, pair.value})
     words[used++] = word;
-  for (unsigned level = 0; level < height; ++level)
-    words[used++] = Link{offset_of(path.at[level].next)}.pack();
+  for (unsigned level = 0; level < height; ++level) words[used++] = Link{link_of(level)}.pack();
   pm().copy(&node, words.data(), used * sizeof words[0]);
   pm().flush(&node, used * sizeof words[0]);  // durable before the commit
 }
@@ -56,7 +57,9 @@ void WordList<K>::insert_node(const Path& path, unsigned height, Key key, NewVal
   alloc::Session session = pool_.allocator().session();
   const pm::Offset node = session.reserve(node_bytes(height));
   const Word key_word = keys_.write(session, key, Keys::hash16(key));
-  fill(*pool_.template at<Node>(node), path, height, {key_word, codec_.write(session, value)});
+  const Pair pair{key_word, codec_.write(session, value)};
+  fill(*pool_.template at<Node>(node), height, pair,
+       [&](unsigned level) { return offset_of(path.at[level].next); });
   const std::uint64_t link = Link{node}.pack();
   if (pm().commits_as_one()) {
     pm::Changes changes;
@@ -99,7 +102,7 @@ unsigned WordList<K>::linked_levels(const Path& path, unsigned height) const {
 /// Takes the node away that a path has led to. Its block is free only when it is on no level, as
 /// far as PM is concerned, and marked, as far as readers are that have come to it.
 template <class K>
-void WordList<K>::remove_node(const Path& path, unsigned linked) {
+void WordList<K>::remove_node(const Path& path, unsigned linked) const {
   Node& node = *path.at[0].next;
   alloc::Session session = pool_.allocator().session();
   session.free(pool_.offset(&node));
@@ -118,7 +121,6 @@ void WordList<K>::remove_node(const Path& path, unsigned linked) {
     unlink_tower(path, linked);
     session.commit(pm::set_word(link_before(path, 0), behind.pack()), mark);
   }
-  pairs_.remove();
 }
 
 /// The levels above level 0. The last one is flushed only: the commit fences first.

@@ -28,6 +28,7 @@ namespace {
 constexpr std::uint64_t kSmallBudget = 1000;
 constexpr std::uint64_t kSmallBudgetOfCceh = 30'000;
 constexpr std::uint64_t kSmallBudgetOfFastFair = 1'000;
+constexpr std::uint64_t kSmallBudgetOfSkipList = 1'500;
 /// Engines with a cached path, and their budgets.
 constexpr std::array kCached = {std::pair("cceh", kSmallBudgetOfCceh),
                                 std::pair("fastfair", std::uint64_t{1500}),
@@ -95,6 +96,7 @@ std::vector<SubjectEntry> subjects() {
   for (const auto& [name, technique] : kTechniques) {
     add_with_technique(all, "cceh", kSmallBudgetOfCceh, name, technique);
     add_with_technique(all, "fastfair", kSmallBudgetOfFastFair, name, technique);
+    add_with_technique(all, "skiplist", kSmallBudgetOfSkipList, name, technique);
   }
   for (const auto& [engine, dram_budget] : kCached) {
     IndexOptions options = options_for(engine, dram_budget);

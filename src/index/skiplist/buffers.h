@@ -1,0 +1,436 @@
+// Write buffers of tall nodes (Zhao et al. 2024, section 3.1): new pairs of a range (ranges.h) go
+// into the buffer of its owner and the log, a line each near the one before, and reach the list in
+// batches. There is no difference between Technique::b and bo: a list has no pair that another one
+// would have to make room for, so each is written out of place.
+//
+// The record is the commit. New keys are buffered, and what becomes of them while they are in the
+// buffer. Pairs of the list change in their place. So a key is in one of both:
+//   B1. The chain of a buffer says what the buffer holds, and its owner is the place of the node.
+//   B2. The keys of a buffer are in the range of its owner, and none of them has a node there.
+//   B3. The chain has room for as many more records, besides its END, as the buffer has pairs. So
+//       each can be erased, whatever else is full; or taken from the chain when it is in the list.
+//   B4. A node that has a chain is in level kTall - 1, and stays there until the chain has ended.
+//   So
+//       a chain always belongs to a node of now, though places are used again.
+//
+// A merge (merge.h) needs space, and an erase may not. So an owner that is erased while its buffer
+// has pairs becomes hollow (L7), by one store of its first word, and leaves the list when the
+// buffer has been merged.
+//
+// Who changes a range holds its latch from the search on to the end. Latches of ranges come before
+// those of nodes: who waits for one has no latch, or takes both of two at once, by their address.
+//
+// After a restart, a range's chain is adopted before anything else is done with the range; a thread
+// in the background adopts those of all others.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include "index/common/retry.h"
+#include "index/skiplist/skiplist.h"
+#include "pool/checked.h"
+
+namespace perdix::detail::index::skiplist {
+
+/// What the upkeep of the log asks of a list (write_buffers.h).
+template <class K>
+struct WordList<K>::Upkeep {
+  const WordList& list;
+
+  void clean(wal::Chain& chain, bool may_split) {
+    list.clean(static_cast<Buffer&>(chain), may_split);
+  }
+  void resume_some(unsigned ranges) { list.resume_some(ranges); }
+  void log_was_shortened() {}
+  std::int64_t pairs() const { return list.pairs_.change(); }
+};
+
+/// The number of the key's pair in a buffer; -1 if it has none. It counts under the range's latch,
+/// or if its version is validated.
+template <class K>
+int WordList<K>::find_buffered(const Buffer& buffer, Key key) const {
+  const Hash16 hash = Keys::hash16(key);
+  return buffer.find(hash, [&](unsigned i) { return keys_.equal(buffer.key(i), key, hash); });
+}
+
+// --- Latches of ranges ---
+
+/// Locks the range of a key. Null if it has changed since it was found.
+template <class K>
+Node* WordList<K>::lock_range(LatchSet& held, Key key) const {
+  const Seen owner = see_owner({key, true});
+  return held.try_upgrade(*owner.latch, owner.version) ? owner.node : nullptr;
+}
+
+/// Locks the range of a key that has a tall node of its own, and the one before. Null if it has
+/// none, nothing if something has changed since that was found.
+template <class K>
+std::optional<Node*> WordList<K>::lock_with_before(LatchSet& held, Key key) const {
+  const Seen owner = see_owner({key, true});
+  if (!is_own(*owner.node, key))
+    return owner.valid() ? std::optional<Node*>(nullptr) : std::nullopt;
+  const Seen before = see_owner({key, false});
+  std::array latches = {owner.latch, before.latch};
+  held.lock_all(latches);
+  if (!owner.latch->taken_at(owner.version) || !before.latch->taken_at(before.version))
+    return std::nullopt;
+  return owner.node;
+}
+
+// --- Writes ---
+
+/// write_node() of a list with buffers; nothing if the range must be looked for again.
+template <class K>
+[[gnu::noinline]] std::optional<bool> WordList<K>::write_range(Key key, NewValue value, Mode mode,
+                                                               const NewValue* expected,
+                                                               Erased& erased) {
+  LatchSet held;
+  Node* const owner = lock_range(held, key);
+  if (owner == nullptr) return std::nullopt;
+  Buffer* const buffer = buffer_of(*owner);
+  const int found = buffer == nullptr ? -1 : find_buffered(*buffer, key);
+  if (found < 0) return write_to_list(held, *owner, key, value, mode, expected, erased);
+  const auto i = static_cast<unsigned>(found);
+  if (mode == Mode::insert) return false;
+  if (expected != nullptr && !codec_.equal(buffer->value(i), *expected)) return false;
+  if (!buffers_->can_grow(*buffer)) {
+    merge(held, *owner, *buffer);
+    return std::nullopt;
+  }
+  records_.replace(log(), *buffer, i, value);
+  return true;
+}
+
+/// The same for a key that is not in the buffer of a locked range.
+template <class K>
+std::optional<bool> WordList<K>::write_to_list(LatchSet& held, Node& owner, Key key, NewValue value,
+                                               Mode mode, const NewValue* expected,
+                                               Erased& erased) {
+  Node* const node = node_in_range(owner, key);
+  if (node == nullptr) {
+    if (mode == Mode::update) return false;
+    return write_new(held, owner, key, value, erased);
+  }
+  if (!is_hollow(*node)) return replace(*node, value, mode, expected, erased);
+  if (mode == Mode::update) return false;
+  if (node != &owner) {
+    remove_by_key(key);  // what a crash has left
+  } else {
+    held.release();
+    remove_hollow(key);
+  }
+  return std::nullopt;
+}
+
+/// Adds a key that is new in a locked range.
+template <class K>
+std::optional<bool> WordList<K>::write_new(LatchSet& held, Node& owner, Key key, NewValue value,
+                                           Erased& erased) {
+  switch (add_buffered(held, owner, key, value)) {
+    case Added::yes: return true;
+    case Added::after_merge: return std::nullopt;
+    case Added::no: break;
+  }
+  // A tall node would part what the buffer holds.
+  Buffer* const buffer = buffer_of(owner);
+  if (buffer != nullptr && !buffer->empty_chain() && height_of_hash(util::hash(key)) >= kTall) {
+    merge(held, owner, *buffer);
+    return std::nullopt;
+  }
+  return write_node(key, value, Mode::insert, nullptr, erased);
+}
+
+/// Adds a new key to the buffer of a locked range.
+template <class K>
+auto WordList<K>::add_buffered(LatchSet& held, Node& owner, Key key, NewValue value) -> Added {
+  if (!buffers_->any()) return Added::no;
+  Buffer* buffer = buffer_of(owner);
+  if (buffer == nullptr) buffer = give_buffer(owner);
+  if (buffer == nullptr) return Added::no;
+  buffer->hot.store(true, std::memory_order_relaxed);
+  if (is_full(*buffer)) {
+    merge(held, owner, *buffer);
+    return Added::after_merge;
+  }
+  if (!buffers_->admitted()) return Added::no;
+  if (buffer->empty_chain()) buffer->sure = BufferShape::kPairs;
+  records_.add(log(), *buffer, key, value, Keys::hash16(key));
+  pairs_.add();
+  return Added::yes;
+}
+
+template <class K>
+bool WordList<K>::is_full(const Buffer& buffer) const {
+  return buffer.full() || (!buffer.empty_chain() && buffer.size() >= buffer.sure);  // B3
+}
+
+/// Gives a locked range a buffer: one that is left, or now and then that of another one. Null if
+/// there is none.
+template <class K>
+auto WordList<K>::give_buffer(const Node& owner) const -> Buffer* {
+  constexpr std::uint64_t kAskOneIn = 8;  // only a range that is written to often gets another's
+  const wal::Owner number = number_of(owner);
+  if (number > wal::kMaxOwner) return nullptr;
+  auto given = buffers_->acquire(0);
+  if (given == 0 && range_latch(owner).version() % kAskOneIn == 0) given = take_cold(owner);
+  if (given == 0) return nullptr;
+  try {
+    Buffer& buffer = buffers_->give(pool_.offset(&owner), 0, given);
+    buffer.assign(number);
+    return &buffer;
+  } catch (const std::bad_alloc&) {
+    buffers_->release(given);
+    return nullptr;  // the list takes the change
+  }
+}
+
+/// The buffer of a range that is not written to any more, merged and taken from it; 0 if there is
+/// none at hand, or no space. Waits for no range, since the caller holds one.
+template <class K>
+auto WordList<K>::take_cold(const Node& owner) const -> typename Buffers::Number {
+  const auto number = buffers_->cold();
+  if (number == 0) return 0;
+  Buffer& buffer = buffers_->at(number);
+  const Home* home = buffer.node.load(std::memory_order_acquire);
+  if (home == nullptr) return 0;
+  const pm::Offset place = home->place.load(std::memory_order_relaxed);
+  Latch& latch = ranges_->of(place);
+  if (&latch == &range_latch(owner) || !latch.try_lock()) return 0;
+  LatchSet other;
+  other.adopt(latch);
+  if (buffers_->of(place) != &buffer) return 0;
+  Node& cold = owner_at_place(place);
+  if (is_hollow(cold)) return 0;  // that needs another latch
+  try {
+    merge_locked(cold, buffer);
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+    return 0;
+  }
+  pm::on_step("skiplist: take the buffer of another range");
+  buffers_->take(buffer);
+  return buffers_->acquire(number);
+}
+
+// --- Erases ---
+
+/// erase_node() of a list with buffers; nothing if the range must be looked for again.
+template <class K>
+std::optional<bool> WordList<K>::erase_in_range(Key key, const NewValue* expected,
+                                                Erased& erased) const {
+  LatchSet held;
+  Node* const owner = lock_range(held, key);
+  if (owner == nullptr) return std::nullopt;
+  Buffer* const buffer = buffer_of(*owner);
+  if (const int i = buffer == nullptr ? -1 : find_buffered(*buffer, key); i >= 0)
+    return erase_buffered(held, *owner, *buffer, static_cast<unsigned>(i), expected);
+  const Node* const node = node_in_range(*owner, key);
+  if (node == nullptr || is_hollow(*node)) return false;
+  if (node == owner) return erase_owner(held, *owner, expected, erased);
+  return erase_node(key, expected, erased);
+}
+
+/// Erases a pair of the buffer of a locked range. Needs no room that may not be there: B3.
+template <class K>
+bool WordList<K>::erase_buffered(LatchSet& held, const Node& owner, Buffer& buffer, unsigned i,
+                                 const NewValue* expected) const {
+  if (expected != nullptr && !codec_.equal(buffer.value(i), *expected)) return false;
+  records_.remove(log(), buffer, i);
+  pairs_.remove();
+  if (buffer.size() == 0 && is_hollow(owner)) {
+    held.release();
+    try {
+      remove_hollow(key_of(owner));  // nothing keeps it any more
+    } catch (const std::bad_alloc&) {
+      // It goes with the next merge.
+    }
+  }
+  return true;
+}
+
+/// Erases the pair of the owner of a locked range. What its buffer holds keeps the node.
+template <class K>
+std::optional<bool> WordList<K>::erase_owner(LatchSet& held, Node& owner, const NewValue* expected,
+                                             Erased& erased) const {
+  if (!is(owner, expected)) return false;
+  Buffer* const buffer = buffer_of(owner);
+  if (buffer != nullptr && buffer->size() == 0) end_chain(*buffer);
+  if (buffer == nullptr || buffer->empty_chain()) {
+    held.release();
+    return erase_bare_owner(key_of(owner), expected, erased);
+  }
+  const Meta meta{.hollow = true, .height = height_of(owner)};
+  pm().publish(owner.meta, meta.pack());  // the commit
+  pairs_.remove();
+  return true;
+}
+
+/// Erases an owner without a chain: its range becomes part of the one before.
+template <class K>
+std::optional<bool> WordList<K>::erase_bare_owner(Key key, const NewValue* expected,
+                                                  Erased& erased) const {
+  LatchSet held;
+  const std::optional<Node*> owner = lock_with_before(held, key);
+  if (!owner.has_value() || *owner == nullptr || is_hollow(**owner)) return std::nullopt;
+  if (!is(**owner, expected)) return false;
+  if (Buffer* const buffer = buffer_of(**owner)) {
+    if (!buffer->empty_chain()) return std::nullopt;  // it has got one meanwhile
+    buffers_->take(*buffer);
+  }
+  return erase_node(key, expected, erased);
+}
+
+// --- Upkeep ---
+
+/// The node at the place of a home, whose latch is held.
+template <class K>
+Node& WordList<K>::owner_at_place(pm::Offset place) const {
+  return place == pool_.offset(&head_) ? head_ : checked_node(pool_, place, kTall - 1);
+}
+
+/// Merges a buffer, if it still is a range's. Without `may_split` only where that takes no space.
+template <class K>
+void WordList<K>::clean(Buffer& buffer, bool may_split) const {
+  const epoch::Guard guard;
+  const Home* home = buffer.node.load(std::memory_order_acquire);
+  if (home == nullptr) return;
+  const pm::Offset place = home->place.load(std::memory_order_relaxed);
+  LatchSet held;
+  Latch& latch = ranges_->of(place);
+  latch.lock();
+  held.adopt(latch);
+  if (buffers_->of(place) != &buffer) return;
+  if (!may_split && buffer.size() > 0) return;
+  Node& owner = owner_at_place(place);  // a node with a buffer is one of the list
+  const bool stays = !is_hollow(owner);
+  merge(held, owner, buffer);
+  if (stays && buffers_->budget_is_exceeded()) buffers_->take(buffer);
+}
+
+/// The pool is full: gives back what the log needs no more.
+template <class K>
+bool WordList<K>::reclaim_space() noexcept {
+  try {
+    return buffers_ != nullptr && buffers_->give_space_back(Upkeep{*this});
+  } catch (const std::exception&) {
+    return false;  // there is no memory, or damage that a call of the user's will find
+  }
+}
+
+// --- After a restart ---
+
+/// Adopts the chain of a range that was seen, if it has one that no thread has adopted. Returns
+/// whether the range is as it was seen.
+template <class K>
+[[gnu::noinline]] bool WordList<K>::resume_range(const Seen& owner) const {
+  const wal::Owner number = number_of(*owner.node);
+  if (number > wal::kMaxOwner || buffers_->was_resumed(number)) return true;
+  const wal::Position head = log().surviving(number);
+  if (head == 0) return true;
+  LatchSet held;
+  if (held.try_upgrade(*owner.latch, owner.version) && !buffers_->was_resumed(number))
+    adopt(*owner.node, head);
+  return false;
+}
+
+/// The chain of a locked range goes on in a buffer. Pairs that are in the list, since their merge
+/// was interrupted, are taken from it.
+template <class K>
+void WordList<K>::adopt(Node& owner, wal::Position head) const {
+  const pm::Offset place = pool_.offset(&owner);
+  const wal::Owner number = number_of(owner);
+  const LoggedChanges logged = read_chain(log(), number, head);
+  if (logged.pairs.size() > BufferShape::kPairs)
+    pool::throw_corrupt(pool_, "the log of a node", place);
+  pm::on_step("skiplist: adopt a chain");
+  Buffer& buffer =
+      buffers_->adopt(place, 0, number, head, static_cast<std::uint16_t>(logged.pairs.size()));
+  for (const auto& [key, value] : logged.pairs) buffer.push(key, value, Keys::hash16_of_word(key));
+  constexpr unsigned kMost = std::numeric_limits<typename Buffer::Count>::max() / 2;
+  buffer.records = static_cast<typename Buffer::Count>(std::min(logged.records, kMost));
+  for (const auto& [key, value] : logged.pairs) {
+    const Node* const node = node_in_range(owner, keys_.view(key));
+    if (node != nullptr && pm::load(node->key) == key) forget(buffer, key);
+  }
+  if (buffer.size() == 0) end_chain(buffer);
+}
+
+/// Sees to a chain of before the restart, if no thread has done so.
+template <class K>
+void WordList<K>::resume_chain(wal::Owner number, wal::Position head) const {
+  const pm::Offset place = number * pm::kLineSize;
+  Latch& latch = ranges_->of(place);
+  latch.lock();
+  LatchSet held;
+  held.adopt(latch);
+  if (buffers_->was_resumed(number)) return;
+  Node& owner = owner_at_place(place);
+  const bool found = &owner == &head_ || (keys_.sound(pm::load(owner.key)) &&
+                                          &last_tall({key_of(owner), true}) == &owner);
+  if (!found) pool::throw_corrupt(pool_, "the log of a node", place);  // B4
+  adopt(owner, head);
+}
+
+/// Sees to so many chains; when there is none left, the log may forget what was before the restart.
+template <class K>
+void WordList<K>::resume_some(unsigned chains) const {
+  buffers_->resume_some(
+      chains, [&](wal::Owner number, wal::Position head) { resume_chain(number, head); },
+      [&] {
+        pm::on_step("skiplist: all chains are adopted");
+        log().resumed();
+        resumption_.set_done();
+      });
+}
+
+/// Sees to all chains, unless it is told to stop.
+template <class K>
+void WordList<K>::resume(const std::stop_token& stop) const {
+  while (log().resuming() && !stop.stop_requested()) resume_some(1);
+  if (!log().resuming()) buffers_->tidy_up(Upkeep{*this});
+}
+
+/// For calls that need all of the log.
+template <class K>
+void WordList<K>::require_resumed() const {
+  if (buffers_ == nullptr) return;
+  resumption_.wait_for_thread();
+  if (log().resuming()) resume(std::stop_token());
+  resumption_.wait_for_end();
+}
+
+/// Gives a list the log that buffers need. If there is no space for it the list is opened all the
+/// same, without buffers: or nothing could be erased from a pool that it has filled.
+template <class K>
+void WordList<K>::give_log() {
+  try {
+    retry_when_full(pool_, [&] {
+      alloc::Session session = pool_.allocator().session();
+      const pm::Offset log = wal::Log::create(session, pool_);
+      session.commit(pm::set_word(log_of(head_), log));
+    });
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+  }
+}
+
+/// Opens the write buffers of a list that has a log, or is to have one.
+template <class K>
+void WordList<K>::open_buffers(const IndexOptions& options) {
+  const std::uint64_t budget = buffer_budget(options);
+  if (budget != 0 && pm::load(log_of(head_)) == pm::kNull) give_log();
+  if (pm::load(log_of(head_)) == pm::kNull) return;
+  arena_.emplace();
+  ranges_ = std::make_unique<Latches>(Latches::kBits);
+  auto buffers = std::make_unique<Buffers>(*arena_, wal::Log::Limits{0}, *ranges_);
+  retry_when_full(pool_, [&] { buffers->open(pool_, pm::load(log_of(head_)), budget); });
+  buffers_ = std::move(buffers);
+  entry_.emplace(pool_.open_indexes(), *this);
+  if (!buffers_->any_survivor()) resume_some(1);
+  if (options.resume_in_background)
+    resumption_.start_thread([this](const std::stop_token& stop) { resume(stop); });
+}
+
+}  // namespace perdix::detail::index::skiplist

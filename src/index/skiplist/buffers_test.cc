@@ -1,0 +1,382 @@
+// Write buffers of the skip list: merges into the list, owners that are erased and stay, what a
+// change of the technique, a restart and a full pool leave. What the calls do is tested by
+// tests/conformance, for all engines alike.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "index/skiplist/test_list.h"
+#include "util/random.h"
+
+namespace perdix::detail::index::skiplist {
+namespace {
+
+using Number = std::uint64_t;
+
+constexpr IndexOptions kBuffered{.dram_budget = IndexOptions::kUnlimited,
+                                 .technique = Technique::b};
+constexpr unsigned kPairs = BufferShape::kPairs;
+
+template <class T>
+T datum(Number number) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return number == 0 ? "" : std::string(number % 3 * 20, 'p') + std::to_string(number);
+  } else {
+    return number;
+  }
+}
+
+template <class Types>
+class SkipListBufferKinds : public testing::Test {};
+
+template <class K, class V>
+struct Kinds {
+  using Key = K;
+  using Value = V;
+};
+
+using AllKinds = testing::Types<Kinds<Number, Number>, Kinds<Number, std::string>,
+                                Kinds<std::string, Number>, Kinds<std::string, std::string>>;
+TYPED_TEST_SUITE(SkipListBufferKinds, AllKinds);
+
+/// Any technique, and no buffers, some, or one for each tall node.
+IndexOptions any_options(util::Random& random) {
+  IndexOptions options;
+  options.technique = static_cast<Technique>(random.below(4));
+  options.dram_budget = std::array<Number, 3>{0, 3000, IndexOptions::kUnlimited}[random.below(3)];
+  options.resume_in_background = random.one_in(2);
+  return options;
+}
+
+/// A list beside a map, which any call changes as it does the map.
+template <class K, class V>
+class Beside {
+ public:
+  explicit Beside(Number seed) : random_(seed), list_(any_options(random_)) {}
+
+  void run(unsigned rounds) {
+    for (unsigned round = 0; round < rounds && !testing::Test::HasFailure(); ++round) {
+      const bool grows = round % 4 < 2;
+      for (unsigned i = 0; i < 150 && !testing::Test::HasFailure(); ++i) step(grows);
+      look();
+      if (random_.one_in(3)) reopen();
+    }
+    list_.expect_sound_pool();
+    list_.drop();
+    list_.expect_sound_pool();
+  }
+
+ private:
+  void step(bool grows) {
+    const K key = datum<K>(random_.below(400));
+    const V value = datum<V>(random_.below(50));
+    switch (random_.below(8)) {
+      case 0: list_->put(key, value), model_[key] = value; break;
+      case 1: EXPECT_EQ(list_->update(key, value), change(key, value)); break;
+      case 2: EXPECT_EQ(list_->erase(key), model_.erase(key) > 0); break;
+      default:
+        if (grows) {
+          EXPECT_EQ(list_->insert(key, value), model_.emplace(key, value).second);
+        } else {
+          EXPECT_EQ(list_->erase(key), model_.erase(key) > 0);
+        }
+    }
+  }
+
+  bool change(const K& key, const V& value) {
+    const auto known = model_.find(key);
+    if (known != model_.end()) known->second = value;
+    return known != model_.end();
+  }
+
+  void look() {
+    expect_same(list_, model_);
+    for (Number i = 0; i < 400; ++i) {
+      const K key = datum<K>(i);
+      const auto known = model_.find(key);
+      EXPECT_EQ(list_->get(key),
+                known == model_.end() ? std::nullopt : std::optional<V>(known->second));
+      const auto above = model_.upper_bound(key);
+      const auto floor = list_->find_floor(key);
+      ASSERT_EQ(floor.has_value(), above != model_.begin());
+      if (floor) {
+        EXPECT_EQ(floor->first, std::prev(above)->first);
+      }
+    }
+    list_.expect_sound();
+  }
+
+  void reopen() {
+    list_.set_options(any_options(random_));
+    random_.one_in(2) ? list_.reopen() : list_.reopen_index();
+    if (random_.one_in(2)) look();
+  }
+
+  util::Random random_;
+  TestList<K, V> list_;
+  std::map<K, V> model_;
+};
+
+TYPED_TEST(SkipListBufferKinds, DoesAsAMapDoes) {
+  using K = typename TypeParam::Key;
+  using V = typename TypeParam::Value;
+  for (Number seed = 1; seed <= 8; ++seed) Beside<K, V>(seed).run(16);
+}
+
+/// The key of a tall node that all of `count` keys behind it have in their range, and these.
+std::vector<Number> range_of_a_tall_node(unsigned count) {
+  for (Number first = 1;; ++first) {
+    std::vector<Number> keys = {first};
+    if (height_of_hash(util::hash(first)) < kTall) continue;
+    while (keys.size() <= count && height_of_hash(util::hash(keys.back() + 1)) < kTall)
+      keys.push_back(keys.back() + 1);
+    if (keys.size() > count) return keys;
+  }
+}
+
+/// A list with a tall node, and a few pairs in its buffer.
+class SkipListOwner : public testing::Test {
+ protected:
+  static constexpr unsigned kBehind = 6;
+
+  SkipListOwner() : list_(IndexOptions{}), keys_(range_of_a_tall_node(kBehind)) {
+    for (const Number key : keys_of_height(2, 3, keys_.back() + 1000)) put(key);
+    put(keys_[0]);
+    EXPECT_TRUE(list_.is_in(keys_[0], kTall - 1));
+    list_.reopen_index(kBuffered);
+    for (unsigned i = 1; i <= kBehind; ++i) put(keys_[i]);
+    EXPECT_EQ(list_->stats().leaves, 4U);  // the others are in the buffer
+  }
+
+  void put(Number key) { list_->put(key, key), model_[key] = key; }
+  void erase(Number key) {
+    EXPECT_TRUE(list_->erase(key));
+    EXPECT_FALSE(list_->erase(key));
+    model_.erase(key);
+  }
+  void look() {
+    expect_same(list_, model_);
+    for (Number key = keys_[0] - 1; key <= keys_.back() + 1; ++key) {
+      EXPECT_EQ(list_->contains(key), model_.contains(key));
+      const auto above = model_.upper_bound(key);
+      const auto floor = list_->find_floor(key);
+      ASSERT_EQ(floor.has_value(), above != model_.begin()) << key;
+      if (floor) {
+        EXPECT_EQ(floor->first, std::prev(above)->first);
+      }
+    }
+    list_.expect_sound();
+  }
+
+  Numbers list_;
+  std::vector<Number> keys_;
+  std::map<Number, Number> model_;
+};
+
+TEST_F(SkipListOwner, ThatIsErasedStaysForItsBuffer) {
+  erase(keys_[0]);
+  ASSERT_TRUE(is_hollow(list_.node_of(keys_[0])));
+  look();
+  ASSERT_TRUE(is_hollow(list_.node_of(keys_[0])));
+  EXPECT_FALSE(list_->update(keys_[0], 1));
+  list_.reopen();
+  look();
+  EXPECT_TRUE(list_.is_in(keys_[0], 0));
+  for (unsigned i = 1; i <= kBehind; ++i) erase(keys_[i]);
+  EXPECT_FALSE(list_.is_in(keys_[0], 0)) << "nothing keeps it";
+  look();
+}
+
+TEST_F(SkipListOwner, ThatIsErasedComesBack) {
+  erase(keys_[0]);
+  ASSERT_TRUE(list_->insert(keys_[0], 1));
+  model_[keys_[0]] = 1;
+  EXPECT_GT(list_->stats().leaves, 4U) << "what the buffer had is merged";
+  look();
+}
+
+TEST_F(SkipListOwner, WithoutAChainGoesAtOnce) {
+  for (unsigned i = 1; i <= kBehind; ++i) erase(keys_[i]);
+  erase(keys_[0]);
+  EXPECT_FALSE(list_.is_in(keys_[0], 0));
+  look();
+}
+
+/// A crash may come after the END of its chain, with the node on any of its levels.
+TEST(SkipListBuffers, AHollowNodeThatACrashHasKept) {
+  const std::vector<Number> keys = range_of_a_tall_node(4);
+  for (unsigned levels = 1; levels <= kTall; ++levels) {
+    for (const unsigned first : {0U, 1U}) {
+      Numbers list(kBuffered);
+      list.reopen_index(IndexOptions{});  // there is a log, and all pairs come into the list
+      std::map<Number, Number> model;
+      const auto put = [&](Number key) { list->put(key, key), model[key] = key; };
+      for (const Number key : keys_of_height(2, 3, keys.back() + 1000)) put(key);
+      for (const Number key : keys) put(key);
+      Node& node = list.node_of(keys[0]);
+      ASSERT_GE(height_of(node), kTall);
+      list.leave_levels(keys[0], levels);
+      node.meta = Meta{.hollow = true, .height = height_of(node)}.pack();
+      model.erase(keys[0]);
+      list.reopen_index(kBuffered);
+      const auto look = [&] {
+        expect_same(list, model);
+        EXPECT_EQ(list->find_floor(keys[0]), std::nullopt);
+        EXPECT_EQ(list->find_floor(keys[1])->first, keys[1]);
+        list.expect_sound();
+      };
+      look();
+      EXPECT_FALSE(list->erase(keys[0]));
+      EXPECT_FALSE(list->update(keys[0], 1));
+      put(keys.back() + 1);
+      look();
+      put(keys[first]);  // its own key makes it go
+      expect_same(list, model);
+      list.expect_sound_pool();
+    }
+  }
+}
+
+TEST(SkipListBuffers, SixteenPairsWaitInOne) {
+  Numbers list(kBuffered);
+  for (Number key = 0; key < kPairs; ++key) list->put(key, key);
+  EXPECT_EQ(list->stats().leaves, 0U);
+  EXPECT_EQ(list->size(), kPairs);
+  list->put(1000, 1);
+  EXPECT_EQ(list->stats().leaves, kPairs);
+  list.expect_sound_pool();
+}
+
+/// As without buffers: heights follow from the keys.
+TEST(SkipListBuffers, TallNodesComeIntoTheirLevels) {
+  for (const Technique technique : {Technique::b, Technique::bo, Technique::boc}) {
+    Numbers list({.dram_budget = IndexOptions::kUnlimited, .technique = technique});
+    util::Random random(1);
+    for (Number i = 0; i < 20'000; ++i) list->put(random(), i);
+    const auto tall = static_cast<double>(list.nodes(kTall - 1).size());
+    EXPECT_NEAR(tall, static_cast<double>(list->stats().leaves) / 16, tall / 5);
+    for (const Node* node : list.nodes(kTall - 1)) EXPECT_GE(height_of(*node), kTall);
+    list.expect_sound_pool();
+  }
+}
+
+TEST(SkipListBuffers, AnIndexThatExistsGetsThem) {
+  Numbers list;
+  std::map<Number, Number> model;
+  const auto add = [&](Number from) {
+    for (Number key = from; key < 2000; key += 7) list->put(key, from), model[key] = from;
+  };
+  add(0);
+  EXPECT_EQ(log_of(list.head()), 0U);
+  for (Number from = 1; from < 7; ++from) {
+    list.set_options(from % 3 == 0 ? IndexOptions{} : kBuffered);
+    list.reopen();
+    ASSERT_NE(log_of(list.head()), 0U);
+    expect_same(list, model);
+    add(from);
+    expect_same(list, model);
+    list.expect_sound_pool();
+  }
+}
+
+/// Buffers for a few ranges only, which must change hands.
+TEST(SkipListBuffers, TheyAreTakenFromRangesThatAreNotWrittenTo) {
+  Numbers list({.dram_budget = 3000, .technique = Technique::b});
+  std::map<Number, Number> model;
+  for (Number part = 0; part < 40; ++part) {
+    for (Number i = 0; i < 300; ++i) {
+      const Number key = part * 1000 + i * 7 % 1000;
+      list->put(key, i), model[key] = i;
+    }
+  }
+  expect_same(list, model);
+  list.expect_sound_pool();
+}
+
+TEST(SkipListBuffers, AnEmptiedListKeepsNoNodes) {
+  Numbers list(kBuffered);
+  for (Number key = 0; key < 3000; ++key) list->put(key, key);
+  for (Number key = 0; key < 3000; ++key) ASSERT_TRUE(list->erase(key * 7 % 3000)) << key;
+  EXPECT_EQ(list->size(), 0U);
+  EXPECT_TRUE(list.nodes().empty());
+  list.expect_sound_pool();
+}
+
+/// An erase needs no space, also of a node whose buffer can't be merged.
+TEST(SkipListBuffers, AFullPoolCanBeEmptied) {
+  TestList<Number, std::string> list(kBuffered);
+  std::vector<Number> keys;
+  util::Random random(2);
+  for (std::size_t bytes = std::size_t{1} << 18; bytes > 0; bytes /= 8) {
+    const std::string value(bytes, 'v');
+    const auto fill = [&] {
+      for (;;) {
+        const Number key = random.below(1 << 20);
+        if (list->insert(key, value)) keys.push_back(key);
+      }
+    };
+    EXPECT_THROW(fill(), Error);
+    list.expect_sound();
+  }
+  EXPECT_EQ(list->size(), keys.size());
+  for (const Number key : keys) ASSERT_TRUE(list->erase(key));
+  EXPECT_EQ(list->size(), 0U);
+  EXPECT_TRUE(list.nodes().empty());
+  list.expect_sound_pool();
+}
+
+TEST(SkipListBuffers, AFullPoolIsOpenedWithoutThem) {
+  TestList<Number, std::string> list;
+  Number count = 0;
+  for (std::size_t bytes = std::size_t{1} << 18; bytes > 0; bytes /= 8) {
+    const std::string value(bytes, 'v');
+    const auto fill = [&] {
+      for (;; ++count) list->put(count, value);
+    };
+    EXPECT_THROW(fill(), Error);
+  }
+  list.set_options(kBuffered);
+  ASSERT_NO_THROW(list.reopen());
+  EXPECT_EQ(list->size(), count);
+  for (Number key = 0; key < count; key += 3) ASSERT_TRUE(list->erase(key));
+  list.expect_sound_pool();
+  ASSERT_NO_THROW(list.reopen());
+  list->put(0, "value");
+  EXPECT_EQ(list->get(0), "value");
+  list.expect_sound_pool();
+}
+
+/// A pair of the buffer may be the first, the last, or between those of the list.
+TEST(SkipListBuffers, ScansShowListAndBufferAsOneSequence) {
+  Numbers list(kBuffered);
+  std::map<Number, Number> model;
+  util::Random random(4);
+  for (unsigned i = 0; i < 700; ++i) {
+    const Number key = random.below(1000);
+    list->put(key, i), model[key] = i;
+  }
+  for (Number key = 0; key < 1000; key += 3) list->erase(key), model.erase(key);
+  for (Number from = 0; from < 1010; from += 5) {
+    for (const std::size_t limit : {1, 2, 5, 63, 64, 65, 100, 1000}) {
+      std::vector<Number> seen, expected;
+      list->scan(
+          from,
+          [&](Number key, Number) {
+            seen.push_back(key);
+            return true;
+          },
+          limit);
+      for (auto at = model.lower_bound(from); at != model.end() && expected.size() < limit; ++at)
+        expected.push_back(at->first);
+      ASSERT_EQ(seen, expected) << from << ", at most " << limit;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace perdix::detail::index::skiplist

@@ -1,0 +1,224 @@
+// How what a buffer holds comes into the list: as a batch, for which one range is locked.
+//
+//   1. Runs of pairs that are neighbours in the list get their nodes, which lead from one to the
+//      next; the link before the run is the commit of all of them. They are on levels 0 and 1.
+//   2. The END of the chain.
+//   3. Tall nodes among them come into their other levels, the last one first. Each of these parts
+//      the range, whose buffer is empty by then.
+//
+// A crash before 2 leaves pairs in both, which are taken from the chain when it is adopted. One
+// before 3 leaves tall nodes that are on two levels, as any crash may (L4).
+//
+// Where there is no space for a run, those before it are taken from the chain, and the rest stays.
+#pragma once
+
+#include <algorithm>
+
+#include "index/skiplist/skiplist.h"
+
+namespace perdix::detail::index::skiplist {
+
+/// All that the buffer holds is in the list, durably.
+template <class K>
+void WordList<K>::end_chain(Buffer& buffer) const {
+  pm::on_step("skiplist: a merge ends a chain");
+  records_.end(log(), buffer);
+}
+
+/// Moves what the buffer of a locked range holds into the list. The range must be looked for again.
+/// Throws out_of_space; some pairs may be moved then.
+template <class K>
+void WordList<K>::merge(LatchSet& held, Node& owner, Buffer& buffer) const {
+  if (!is_hollow(owner)) return merge_locked(owner, buffer);
+  held.release();
+  remove_hollow(key_of(owner));
+}
+
+/// The same for a range whose owner is not hollow.
+template <class K>
+void WordList<K>::merge_locked(Node& owner, Buffer& buffer) const {
+  LowNodes low;
+  move_to_list(owner, buffer, low);
+  end_chain(buffer);
+  raise_all(low);
+}
+
+template <class K>
+void WordList<K>::move_to_list(Node& owner, Buffer& buffer, LowNodes& low) const {
+  const Buffered run = sort_buffered(owner, Key{});
+  const std::span<const Placed> pairs(run.pairs.data(), run.size);
+  unsigned moved = 0;
+  try {
+    while (moved < run.size) moved += insert_run(owner, pairs.subspan(moved), low);
+  } catch (...) {
+    for (unsigned i = 0; i < moved; ++i) forget(buffer, pairs[i].pair.key);
+    throw;
+  }
+}
+
+/// The node of a buffered key is in the list, durably: its pair goes from the chain. There is room
+/// for that: B3.
+template <class K>
+void WordList<K>::forget(Buffer& buffer, Word key) const {
+  unsigned i = 0;
+  while (buffer.key(i) != key) ++i;
+  log().append_surely(buffer, wal::Type::erase_key, key, 0);
+  buffer.remove(i);
+  ++buffer.records;
+}
+
+/// Inserts the first of some pairs, and those behind it that come before the next node of the list,
+/// as far as one commit reaches. Returns how many.
+template <class K>
+unsigned WordList<K>::insert_run(Node& owner, std::span<const Placed> pairs, LowNodes& low) const {
+  Path path;
+  path.levels = kTall - 1;
+  descend(owner, {keys_.view(pairs[0].pair.key)}, path.levels,
+          [&](unsigned level, const Neighbours& at) { path.at[level] = at; });
+  const Node* const behind = path.at[0].next;
+  alloc::Session session = pool_.allocator().session();
+  NewNodes made;
+  unsigned highest = levels();
+  while (made.count < std::min<std::size_t>(pairs.size(), alloc::kMaxBlocks)) {
+    const Key key = keys_.view(pairs[made.count].pair.key);
+    if (made.count > 0 && behind != nullptr && !(key < key_of(*behind))) break;
+    const unsigned height = std::min({height_of_hash(util::hash(key)), highest + 1, kMaxHeight});
+    highest = std::max(highest, height);
+    made.heights[made.count] = height;
+    made.nodes[made.count++] = pool_.template at<Node>(session.reserve(node_bytes(height)));
+  }
+  link_run(session, path, *made.nodes[0], fill_run(path, pairs, made));
+  const unsigned most = *std::max_element(made.heights.begin(), made.heights.begin() + made.count);
+  // Only where the head is the owner, so that its latch is held.
+  if (const unsigned linked = std::min(most, kTall - 1); linked > levels())
+    levels_.store(linked, std::memory_order_release);
+  for (unsigned i = 0; i < made.count; ++i) {
+    if (made.heights[i] >= kTall) low.nodes[low.count++] = made.nodes[i];
+  }
+  return made.count;
+}
+
+/// Writes the nodes of a run, each with links to the next. Returns the first one of level 1.
+template <class K>
+Node* WordList<K>::fill_run(const Path& path, std::span<const Placed> pairs,
+                            const NewNodes& made) const {
+  std::array<pm::Offset, kTall - 1> next = {offset_of(path.at[0].next), offset_of(path.at[1].next)};
+  Node* second = nullptr;
+  for (unsigned i = made.count; i-- > 0;) {
+    Node& node = *made.nodes[i];
+    fill(node, made.heights[i], pairs[i].pair,
+         [&](unsigned level) { return level < next.size() ? next[level] : pm::kNull; });
+    next[0] = pool_.offset(&node);
+    if (made.heights[i] == 1) continue;
+    next[1] = pool_.offset(&node);
+    second = &node;
+  }
+  return second;
+}
+
+/// Links a run, durably: the link of level 0 before it is the commit.
+template <class K>
+void WordList<K>::link_run(alloc::Session& session, const Path& path, Node& first,
+                           Node* second) const {
+  const std::uint64_t link = Link{pool_.offset(&first)}.pack();
+  const std::uint64_t link_above = Link{offset_of(second)}.pack();
+  if (pm().commits_as_one()) {
+    pm::Changes changes;
+    changes.set(link_before(path, 0), link);
+    if (second != nullptr) changes.set(link_before(path, 1), link_above);
+    return session.commit_as_one(changes.all());
+  }
+  // The nodes are durable before the commit, and on level 0 before they are on level 1.
+  session.commit_then(pm::set_word(link_before(path, 0), link), [&] {
+    if (second == nullptr) return;
+    std::uint64_t& above = link_before(path, 1);
+    pm().store(above, link_above);
+    pm().flush(&above, sizeof above);  // durable when commit_then() returns
+    pm::on_step("skiplist: a run is on one level more");
+  });
+}
+
+/// Brings tall nodes of a locked range into their upper levels. The last one first: so the range of
+/// which the latch is held is that of the others, until all are owners of their own.
+template <class K>
+void WordList<K>::raise_all(const LowNodes& low) const {
+  for (unsigned i = low.count; i-- > 0;) raise(*low.nodes[i]);
+}
+
+template <class K>
+void WordList<K>::raise(Node& node) const {
+  const unsigned height = height_of(node);
+  Erased erased;
+  for (;;) {
+    const Path path = trace(key_of(node), true, height);
+    TowerLatches latches;
+    lock(latches, path, height, latch_of(node));
+    if (unchanged(path, height, erased)) return link_above(path, height, node);
+    pm::on_step("skiplist: a raise begins again");
+  }
+}
+
+/// The levels above those that a merge links, with the latches. Each is durable before the next
+/// (L3) and before the latches are released, as link_tower() has it.
+template <class K>
+void WordList<K>::link_above(const Path& path, unsigned height, Node& node) const {
+  constexpr unsigned kFirst = kTall - 1;
+  const std::uint64_t link = Link{pool_.offset(&node)}.pack();
+  const auto next = [&](unsigned level) { return Link{offset_of(path.at[level].next)}.pack(); };
+  if (pm().commits_as_one()) {
+    pm::Changes changes;
+    for (unsigned level = kFirst; level < height; ++level) {
+      changes.set(link_word(node, level), next(level));
+      changes.set(link_before(path, level), link);
+    }
+    pm().commit(changes.all());
+  } else {
+    for (unsigned level = kFirst; level < height; ++level)
+      pm().store(link_word(node, level), next(level));
+    pm().flush(&link_word(node, kFirst), (height - kFirst) * sizeof link);  // fenced below
+    for (unsigned level = kFirst; level < height; ++level) {
+      pm().fence();  // its links, and the level below
+      std::uint64_t& before = link_before(path, level);
+      pm().store(before, link);
+      pm().flush(&before, sizeof before);  // fenced by the next level, or below
+      pm::on_step("skiplist: a node is raised by a level");
+    }
+    pm().fence();  // before the latches are released
+  }
+  if (height > levels()) levels_.store(height, std::memory_order_release);
+  if (path_ != nullptr) path_->add(node);
+}
+
+/// Takes a hollow owner away, if the key still has one, when what its buffer holds is in the list.
+/// Throws out_of_space as a merge does; not if the buffer is empty. The caller holds no latch.
+template <class K>
+void WordList<K>::remove_hollow(Key key) const {
+  for (;;) {
+    LatchSet held;
+    const std::optional<Node*> owner = lock_with_before(held, key);
+    if (!owner.has_value()) {
+      pm::on_step("skiplist: a hollow node has changed");
+      continue;
+    }
+    if (*owner == nullptr || !is_hollow(**owner)) return;
+    LowNodes low;
+    if (Buffer* const buffer = buffer_of(**owner)) {
+      move_to_list(**owner, *buffer, low);
+      end_chain(*buffer);  // before the node leaves its levels: B4
+      buffers_->take(*buffer);
+    }
+    pm::on_step("skiplist: a hollow node goes");
+    remove_by_key(key);
+    return raise_all(low);
+  }
+}
+
+/// Takes the hollow node of a key from the list. The latches of its range and, if it is an owner,
+/// of the one before are held.
+template <class K>
+void WordList<K>::remove_by_key(Key key) const {
+  Erased erased;
+  while (!erase_node(key, nullptr, erased)) pm::on_step("skiplist: an erase begins again");
+}
+
+}  // namespace perdix::detail::index::skiplist
