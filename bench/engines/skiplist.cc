@@ -9,29 +9,39 @@
 namespace perdix::bench {
 namespace {
 
-template <class K, class V>
-using SkipListMap = PerdixMap<SkipList, K, V>;
-
-IndexOptions cached(std::uint64_t dram_budget) {
+IndexOptions index_options(const Setup& setup, Technique technique) {
   IndexOptions options;
-  options.dram_budget = dram_budget;
-  options.technique = Technique::boc;
+  options.technique = technique;
+  options.dram_budget = technique == Technique::none ? 0 : setup.dram_budget;
   return options;
 }
 
-template <class K, class V>
-class CachedSkipListMap : public PerdixMap<SkipList, K, V> {
+template <class K, class V, Technique kTechnique>
+class TechniqueMap : public PerdixMap<SkipList, K, V> {
  public:
-  explicit CachedSkipListMap(const Setup& setup)
-      : PerdixMap<SkipList, K, V>(setup, cached(setup.dram_budget)) {}
+  explicit TechniqueMap(const Setup& setup)
+      : PerdixMap<SkipList, K, V>(setup, index_options(setup, kTechnique)) {}
 };
+
+template <class K, class V>
+using SkipListMap = TechniqueMap<K, V, Technique::none>;
+template <class K, class V>
+using BufferedSkipListMap = TechniqueMap<K, V, Technique::b>;
+template <class K, class V>
+using OutOfPlaceSkipListMap = TechniqueMap<K, V, Technique::bo>;
+template <class K, class V>
+using CachedSkipListMap = TechniqueMap<K, V, Technique::boc>;
 
 }  // namespace
 
 std::vector<Engine> skiplist_engines() {
   return {{"skiplist", "perdix::SkipList, skip list in a pool", true, open_store<SkipListMap>,
            pool_settings, calls_of<SkipListMap>()},
-          {"skiplist+boc", "the same, with the way to tall nodes in DRAM", true,
+          {"skiplist+b", "perdix::SkipList with write buffers in DRAM and a log", true,
+           open_store<BufferedSkipListMap>, pool_settings, calls_of<BufferedSkipListMap>()},
+          {"skiplist+bo", "the same: nodes are always written out of place", true,
+           open_store<OutOfPlaceSkipListMap>, pool_settings, calls_of<OutOfPlaceSkipListMap>()},
+          {"skiplist+boc", "the same, and the way to tall nodes is kept in DRAM", true,
            open_store<CachedSkipListMap>, pool_settings, calls_of<CachedSkipListMap>()}};
 }
 

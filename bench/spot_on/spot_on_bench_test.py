@@ -15,7 +15,7 @@ PROGRAM = Program(sys.argv.pop(1))
 INDEXES = ["cceh", "fastfair", "skiplist"]
 FORMS = [index + form for index in INDEXES for form in ("", "+b", "+bo", "+boc")]
 # Forms that perdix has for certain.
-SURE = ["cceh", "cceh+b", "cceh+bo", "fastfair", "skiplist"]
+SURE = ["cceh", "cceh+b", "cceh+bo", "fastfair", "skiplist", "skiplist+b", "skiplist+bo"]
 THREADS = ["1 thread", "2 threads"]
 SMALL = ("--records", "20k", "--reads", "10k", "--threads", "1,2")
 

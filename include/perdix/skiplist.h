@@ -26,9 +26,10 @@ class List;
 /// one key in four of 64, and 1.33 links on average. The first size() that runs without concurrent
 /// writers counts all pairs; later calls cost nothing. stats() reads the whole index.
 ///
-/// With Technique::boc and a dram_budget, the way to one node in 16 is kept in DRAM (some 2 bytes
-/// for each pair): a get then reads a few nodes, whatever the size. After a restart it comes back
-/// as it is used, and in the background.
+/// With a technique and a dram_budget, new pairs wait in a buffer of the last of these one in 16
+/// nodes that are tall, and in a log, and come into the list 16 at a time. With Technique::boc the
+/// way to these nodes is kept in DRAM, too (some 2 bytes for each pair): a get then reads a few
+/// nodes, whatever the size. After a restart it comes back as it is used, and in the background.
 ///
 /// How many levels a key's node has depends on a hash of the key. Who can choose keys can make
 /// searches slow.
@@ -37,7 +38,7 @@ class SkipList : public OrderedIndex<detail::index::skiplist::List<K, V>, K, V> 
  public:
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: three lines of
-  /// PM, whatever the size: nothing is rebuilt before calls are served.
+  /// PM, and the end of a log: whatever the size, nothing is rebuilt before calls are served.
   SkipList(const Pool& pool, std::string_view name, const IndexOptions& options = {});
 };
 

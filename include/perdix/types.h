@@ -121,8 +121,8 @@ struct CcehOptions {
 /// section 3); others ignore it. Each form includes the one before.
 enum class Technique : std::uint8_t {
   none,  ///< every write goes to its place in the pool
-  b,     ///< Buffering: new pairs of a segment or leaf wait in a write buffer and in a log
-  bo,    ///< Out-of-place update: what a full buffer holds comes into a copy of segment or leaf
+  b,     ///< Buffering: new pairs of a segment, leaf or tall node wait in a buffer and in a log
+  bo,    ///< Out-of-place update: it comes into a copy of segment or leaf; nodes are never in place
   boc,   ///< Caching: the way to a segment, leaf or node is in DRAM, and may take a quarter of it
 };
 
@@ -130,8 +130,8 @@ enum class Technique : std::uint8_t {
 struct IndexOptions {
   static constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 
-  /// Bytes of DRAM that may go into write buffers, for engines that have them (SpTree; Cceh and
-  /// FastFair with a `technique`, whose buffers take 9 KiB and 576 bytes each; others ignore it),
+  /// Bytes of DRAM that may go into write buffers, for engines that have them (SpTree; Cceh,
+  /// FastFair, SkipList with a `technique`: 9 KiB, 384 and 384 bytes each; others ignore it),
   /// and into what `Technique::boc` keeps. 0: none, every write goes to its place in the pool.
   /// kUnlimited: each leaf that is written to has one (576 bytes a leaf, and up to as much for each
   /// of the others: memory is taken for leaves side by side). In between, the leaves written to
@@ -139,7 +139,7 @@ struct IndexOptions {
   /// are merged when it is opened. An index that had none before gets none while its pool is full.
   std::uint64_t dram_budget = 0;
 
-  /// For Cceh and FastFair; of SkipList `boc` only, without buffers. Others ignore it.
+  /// For Cceh, FastFair and SkipList. Others ignore it.
   Technique technique = Technique::none;
 
   /// After a restart, a thread of the index's own brings back what lies in DRAM, while the index is

@@ -176,7 +176,6 @@ skiplist: a merge ends a chain
 skiplist: a node is on one level less
 skiplist: a node is on one level more
 skiplist: a node is raised by a level
-skiplist: a raise begins again
 skiplist: a range has changed
 skiplist: a run is on one level more
 skiplist: a write begins again
@@ -234,6 +233,7 @@ nbtree: an insert that lost is frozen
 nbtree: complete a join on the way to the left neighbour
 nbtree: the death of an entry that lost may not be durable
 nbtree: the left neighbour has gone
+skiplist: a raise begins again
 sptree: a stale chain at the left comes first
 buffers: end a stale chain
 buffers: give back a buffer

@@ -15,6 +15,7 @@ import bugs_schedules
 import bugs_schedules_elimda
 import bugs_schedules_sptree
 import bugs_skiplist
+import bugs_skiplist_buffers
 import bugs_sptree
 import bugs_storm
 import bugs_tips
@@ -31,6 +32,7 @@ BUGS = (
     + bugs_cceh.BUGS
     + bugs_cceh_buffers.BUGS
     + bugs_skiplist.BUGS
+    + bugs_skiplist_buffers.BUGS
     + bugs_nbtree.BUGS
     + bugs_elf_table.BUGS
     + bugs_elimda.BUGS

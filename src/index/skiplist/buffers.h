@@ -427,7 +427,6 @@ void WordList<K>::open_buffers(const IndexOptions& options) {
   auto buffers = std::make_unique<Buffers>(*arena_, wal::Log::Limits{0}, *ranges_);
   retry_when_full(pool_, [&] { buffers->open(pool_, pm::load(log_of(head_)), budget); });
   buffers_ = std::move(buffers);
-  entry_.emplace(pool_.open_indexes(), *this);
   if (!buffers_->any_survivor()) resume_some(1);
   if (options.resume_in_background)
     resumption_.start_thread([this](const std::stop_token& stop) { resume(stop); });

@@ -45,6 +45,7 @@ WordList<K>::WordList(pool::IndexHandle handle, Kind value_kind, const IndexOpti
     path_ = std::make_unique<NodePath>(pool_.reclaimer(), path_budget(options), KeyOf{keys_});
   open_buffers(options);  // its thread goes by the path
   if (path_ != nullptr) open_path(options);
+  if (buffers_ != nullptr) entry_.emplace(pool_.open_indexes(), *this);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

@@ -389,11 +389,11 @@ class WordList : public pool::OpenIndex {
   const PairRecords<K> records_;
   std::unique_ptr<Latches> ranges_;   // by the place of the owner
   std::unique_ptr<Buffers> buffers_;  // null if the index never had any
-  std::optional<pool::OpenIndexes::Entry> entry_;
 
-  std::unique_ptr<NodePath> path_;  // null if the technique has none
-  mutable Resumption filling_;      // of the path
-  mutable Resumption resumption_;   // last: its thread ends before anything else goes away
+  std::unique_ptr<NodePath> path_;                 // null if the technique has none
+  mutable Resumption filling_;                     // of the path
+  std::optional<pool::OpenIndexes::Entry> entry_;  // made when the index is complete
+  mutable Resumption resumption_;  // last: its thread ends before anything else goes away
 };
 
 template <class K, class V>

@@ -31,6 +31,24 @@ TEST(SkipListStress, StringsByTheCachedPath) {
   Crew<TestList<std::string, Number>, std::string>(kCached).run();
 }
 
+/// Of all techniques: a budget for a few ranges, so that buffers also change hands.
+constexpr IndexOptions kBufferedInLittle{.dram_budget = 4000, .technique = Technique::b};
+
+TEST(SkipListStress, NumbersWithBuffers) {
+  Crew<TestList<Number, Number>, Number>(kBufferedInLittle).run();
+}
+TEST(SkipListStress, StringsWithBuffers) {
+  Crew<TestList<std::string, Number>, std::string>(kBufferedInLittle).run();
+}
+
+TEST(SkipListStress, ScansBesideWritersWithBuffers) {
+  for (const IndexOptions& options : {kCached, kBufferedInLittle}) {
+    TestList<Number, Number> list(options);
+    scan_beside_writers<Number>(list, 40000);
+    list.expect_sound_pool();
+  }
+}
+
 TEST(SkipListStress, ScansBesideWriters) {
   TestList<Number, Number> list;
   scan_beside_writers<Number>(list, 40000);
@@ -39,9 +57,9 @@ TEST(SkipListStress, ScansBesideWriters) {
 
 /// All threads insert keys of high towers and erase them again: each insert that returns true has
 /// one erase, and no level keeps a node that is gone.
-TEST(SkipListStress, OneOfSeveralInsertsWins) {
+void one_of_several_inserts_wins(const IndexOptions& options) {
   constexpr Number kRounds = 20000, kShared = 12;
-  Numbers list(kCached);
+  Numbers list(options);
   const std::vector<Number> keys = keys_of_height(4, kShared);
   std::array<std::atomic<std::int64_t>, kShared> there{};
   {
@@ -63,6 +81,14 @@ TEST(SkipListStress, OneOfSeveralInsertsWins) {
   for (Number key = 0; key < kShared; ++key)
     EXPECT_EQ(there[key].load(), list->contains(keys[key]) ? 1 : 0) << key;
   list.expect_sound_pool();
+}
+
+TEST(SkipListStress, OneOfSeveralInsertsWins) { one_of_several_inserts_wins({}); }
+TEST(SkipListStress, OneOfSeveralInsertsWinsByTheCachedPath) {
+  one_of_several_inserts_wins(kCached);
+}
+TEST(SkipListStress, OneOfSeveralInsertsWinsWithBuffers) {
+  one_of_several_inserts_wins(kBufferedInLittle);
 }
 
 /// A counter in each of few pairs, which threads increment by update_if(): none is lost.

@@ -29,8 +29,7 @@ struct TestTraits {
       .crowds = tall,
       .uses_background = false,
       .magic = "SNODE1",
-      .buffered =
-          IndexOptions{.dram_budget = IndexOptions::kUnlimited, .technique = Technique::boc},
+      .buffered = IndexOptions{.dram_budget = 20'000, .technique = Technique::boc},
   };
 };
 

@@ -10,6 +10,7 @@
 #include <perdix/pool.h>
 #include <perdix/skiplist.h>
 
+#include "testing/meter/insert_traffic.h"
 #include "testing/meter/meter.h"
 #include "util/random.h"
 #include "util/test_directory.h"
@@ -81,6 +82,17 @@ TEST_F(SkipListTraffic, Rows) {
     // Three nodes on each of eight levels, and one behind the last of each that is looked at.
     EXPECT_LE(each(kind, &Traffic::lines_read), 44) << kind;
   }
+}
+
+/// What write buffers save of an insert.
+TEST(SkipListBufferTraffic, OfBuffers) {
+  using Index = SkipList<std::uint64_t, std::uint64_t>;
+  const Row none = measure<Index>("none", Technique::none);
+  const Row buffered = measure<Index>("b", Technique::b);
+  const Row out_of_place = measure<Index>("bo", Technique::bo);
+  EXPECT_LE(buffered.media_written, none.media_written / 2);
+  EXPECT_LT(buffered.fences, none.fences);
+  EXPECT_EQ(out_of_place.flushes, buffered.flushes);
 }
 
 }  // namespace

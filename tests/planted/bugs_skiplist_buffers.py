@@ -1,0 +1,154 @@
+"""Bugs of the write buffers of the skip list."""
+
+from bug import (
+    SKIP_B,
+    SKIP_B_STRINGS,
+    SKIP_B_UNIT,
+    SKIP_BUFFERS,
+    SKIP_DESTROY,
+    SKIP_MERGE,
+    SKIP_RANGES,
+    Bug,
+)
+
+BUGS = [
+    # --- Lookups ---
+    Bug(
+        "skiplist buffers: a lookup does not look into the buffer",
+        SKIP_RANGES,
+        "find_buffered(*buffer, key); i >= 0) {\n    value",
+        "find_buffered(*buffer, key); i >= 0 && !{planted}) {\n    value",
+        SKIP_B_UNIT,
+    ),
+    Bug(
+        "skiplist buffers: scans do not show what buffers hold",
+        SKIP_RANGES,
+        "        i < buffered.size && ",
+        "        !{planted} && i < buffered.size && ",
+        SKIP_B_UNIT,
+    ),
+    Bug(
+        "skiplist buffers: scans show a hollow node",
+        SKIP_RANGES,
+        "    const bool hollow = in_list && is_hollow(*node);\n",
+        "    const bool hollow = in_list && !{planted} && is_hollow(*node);\n",
+        SKIP_B_UNIT,
+    ),
+    Bug(
+        "skiplist buffers: a hollow node has its value still",
+        SKIP_RANGES,
+        "node == nullptr || is_hollow(*node) ? ",
+        "node == nullptr || (is_hollow(*node) && !{planted}) ? ",
+        SKIP_B_UNIT,
+    ),
+    Bug(
+        "skiplist buffers: the floor of a key is looked for in the list only",
+        SKIP_RANGES,
+        "    if (!bound.reaches(key) || (last",
+        "    if ({planted} || !bound.reaches(key) || (last",
+        SKIP_B_UNIT,
+    ),
+    Bug(
+        "skiplist buffers: a floor is not looked for before a range whose owner is hollow",
+        SKIP_RANGES,
+        "    if (!last && owner.node != &head_) last",
+        "    if (!last && owner.node != &head_ && !{planted}) last",
+        SKIP_B_UNIT,
+    ),
+    # --- Changes ---
+    Bug(
+        "skiplist buffers: an erase does not look into the buffer",
+        SKIP_BUFFERS,
+        "find_buffered(*buffer, key); i >= 0)\n    return erase_buffered(",
+        "find_buffered(*buffer, key); i >= 0 && !{planted})\n    return erase_buffered(",
+        SKIP_B_UNIT,
+    ),
+    Bug(
+        "skiplist buffers: the erase of an owner is not durable",
+        SKIP_BUFFERS,
+        "  pm().publish(owner.meta, meta.pack());  // the commit\n",
+        "  pm().store(owner.meta, meta.pack());\n",
+        SKIP_B,
+    ),
+    Bug(
+        "skiplist buffers: a hollow node stays though nothing keeps it",
+        SKIP_BUFFERS,
+        "  if (buffer.size() == 0 && is_hollow(owner)) {\n",
+        "  if (buffer.size() == 0 && is_hollow(owner) && !{planted}) {\n",
+        SKIP_B_UNIT,
+    ),
+    Bug(
+        "skiplist buffers: a buffer that another range gets keeps its pairs",
+        SKIP_BUFFERS,
+        "    merge_locked(cold, buffer);\n",
+        "    if (!{planted}) merge_locked(cold, buffer);\n",
+        SKIP_B_UNIT,
+    ),
+    # --- Merges ---
+    Bug(
+        "skiplist buffers: a merge leaves the last pair out",
+        SKIP_MERGE,
+        "    while (moved < run.size) moved",
+        "    while (moved + {planted} < run.size) moved",
+        SKIP_B_UNIT,
+    ),
+    Bug(
+        "skiplist buffers: a node of a run leads to what is behind the run",
+        SKIP_MERGE,
+        "    next[0] = pool_.offset(&node);\n",
+        "    if (!{planted}) next[0] = pool_.offset(&node);\n",
+        SKIP_B_UNIT,
+    ),
+    Bug(
+        "skiplist buffers: a merge ends the chain before its pairs are in the list",
+        SKIP_MERGE,
+        "  LowNodes low;\n  move_to_list(owner, buffer, low);\n",
+        "  LowNodes low;\n  if ({planted}) log().end(buffer);\n"
+        "  move_to_list(owner, buffer, low);\n",
+        SKIP_B,
+    ),
+    Bug(
+        "skiplist buffers: a merge without space leaves pairs in list and buffer",
+        SKIP_MERGE,
+        "    for (unsigned i = 0; i < moved; ++i) forget(",
+        "    for (unsigned i = 0; i < moved && !{planted}; ++i) forget(",
+        SKIP_B_UNIT,
+    ),
+    Bug(
+        "skiplist buffers: tall nodes of a merge stay low",
+        SKIP_MERGE,
+        "  end_chain(buffer);\n  raise_all(low);\n",
+        "  end_chain(buffer);\n  if (!{planted}) raise_all(low);\n",
+        SKIP_B_UNIT,
+    ),
+    # --- Restarts, drops ---
+    Bug(
+        "skiplist buffers: a range is used before its chain is adopted",
+        SKIP_RANGES,
+        "    if (seen.node != nullptr && ready(seen)) return seen;\n",
+        "    if (seen.node != nullptr && ({planted} || ready(seen))) return seen;\n",
+        SKIP_B_UNIT,
+    ),
+    Bug(
+        "skiplist buffers: pairs that a merge has moved are buffered again",
+        SKIP_BUFFERS,
+        "    if (node != nullptr && pm::load(node->key) == key) forget(buffer, key);\n",
+        "    if (node != nullptr && !{planted} && pm::load(node->key) == key) "
+        "forget(buffer, key);\n",
+        SKIP_B,
+    ),
+    Bug(
+        "skiplist buffers: a drop forgets the strings in the log",
+        SKIP_DESTROY,
+        "  if (!Keys::kInline || !values.is_inline()) free_logged",
+        "  if (!{planted} && (!Keys::kInline || !values.is_inline())) free_logged",
+        SKIP_B_UNIT,
+    ),
+    Bug(
+        "skiplist buffers: a drop frees strings that have come into the list, too",
+        SKIP_DESTROY,
+        "        if (!is_in_list(node, key)) free_pair(key, value);\n",
+        "        if ({planted} || !is_in_list(node, key)) free_pair(key, value);\n",
+        SKIP_B_STRINGS,
+    ),
+]
