@@ -330,6 +330,51 @@ TEST(SkipListBuffers, AFullPoolCanBeEmptied) {
   list.expect_sound_pool();
 }
 
+/// The space ends in the middle of merges, whose first runs are in the list then.
+TEST(SkipListBuffers, AMergeMayFindSpaceForSomeOfItsPairs) {
+  TestList<Number, std::string> list(kBuffered);
+  std::map<Number, std::string> model;
+  util::Random random(3);
+  // An empty string needs no block, so that it is a node that is refused in the end.
+  for (const std::size_t bytes : {1 << 18, 1 << 15, 1 << 12, 1 << 9, 1 << 6, 0}) {
+    const std::string value(bytes, 'v');
+    for (unsigned refused = 0; refused < (bytes == 0 ? 40 : 3); ++refused) {
+      // Neighbours, so that buffers become full.
+      try {
+        for (Number key = random.below(Number{1} << 30);; ++key) {
+          list->put(key, value);
+          model[key] = value;
+        }
+      } catch (const Error& error) {
+        ASSERT_EQ(error.code(), Errc::out_of_space);
+      }
+      for (unsigned i = 0; i < 20; ++i) {
+        const auto any = model.lower_bound(random.below(Number{1} << 30));
+        if (any == model.end()) continue;
+        ASSERT_TRUE(list->erase(any->first));
+        model.erase(any);
+      }
+      list.expect_sound();
+    }
+  }
+  list.expect_sound();
+  EXPECT_EQ(list->size(), model.size());
+  for (const auto& [key, value] : model) ASSERT_TRUE(list->erase(key)) << key;
+  EXPECT_TRUE(list.nodes().empty());
+  list.expect_sound_pool();
+}
+
+TEST(SkipListBuffers, ADropFreesWhatTheLogHas) {
+  for (const unsigned pairs : {5U, 40U, 300U}) {
+    TestList<std::string, std::string> list(kBuffered);
+    for (Number i = 0; i < pairs; ++i)
+      list->put(datum<std::string>(i + 1), datum<std::string>(i + 2));
+    list.drop();
+    list.expect_sound_pool();
+    EXPECT_EQ(list->size(), 0U);
+  }
+}
+
 TEST(SkipListBuffers, AFullPoolIsOpenedWithoutThem) {
   TestList<Number, std::string> list;
   Number count = 0;
