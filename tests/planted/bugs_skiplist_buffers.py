@@ -2,7 +2,6 @@
 
 from bug import (
     SKIP_B,
-    SKIP_B_STRINGS,
     SKIP_B_UNIT,
     SKIP_BUFFERS,
     SKIP_DESTROY,
@@ -143,12 +142,5 @@ BUGS = [
         "  if (!Keys::kInline || !values.is_inline()) free_logged",
         "  if (!{planted} && (!Keys::kInline || !values.is_inline())) free_logged",
         SKIP_B_UNIT,
-    ),
-    Bug(
-        "skiplist buffers: a drop frees strings that have come into the list, too",
-        SKIP_DESTROY,
-        "        if (!is_in_list(node, key)) free_pair(key, value);\n",
-        "        if ({planted} || !is_in_list(node, key)) free_pair(key, value);\n",
-        SKIP_B_STRINGS,
     ),
 ]
