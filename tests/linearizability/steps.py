@@ -55,7 +55,7 @@ KINDS = {
         "--engine skiplist --beginning contested",
         f"--engine skiplist {STRINGS}",
         "--engine skiplist --dram-budget 1500 --technique b",
-        "--engine skiplist --dram-budget 1500 --technique b --beginning many",
+        "--engine skiplist --dram-budget 500 --technique b --beginning many",
         f"--engine skiplist {STRINGS} --dram-budget 1500 --technique boc",
     ),
     "sptree": (
@@ -170,7 +170,6 @@ nbtree: the root has one child
 nbtree: the root splits
 nbtree: use the reserve
 skiplist: a hollow node goes
-skiplist: a hollow node has changed
 skiplist: a lookup begins again
 skiplist: a merge ends a chain
 skiplist: a node is on one level less
@@ -233,6 +232,7 @@ nbtree: an insert that lost is frozen
 nbtree: complete a join on the way to the left neighbour
 nbtree: the death of an entry that lost may not be durable
 nbtree: the left neighbour has gone
+skiplist: a hollow node has changed
 skiplist: a raise begins again
 sptree: a stale chain at the left comes first
 buffers: end a stale chain
