@@ -189,7 +189,8 @@ class KeyspaceTest(ServerTest):
 
     def count_up(self, port, name, expected):
         """Each key of a writer counts up. What was asked for and not answered may have happened."""
-        client = redis.Redis(port=port, protocol=2)
+        at_once = redis.retry.Retry(redis.backoff.NoBackoff(), 0)  # a killed server is final
+        client = redis.Redis(port=port, protocol=2, retry=at_once)
         keys = [f"{name}:{i}" for i in range(16)]
         try:
             while True:
