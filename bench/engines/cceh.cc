@@ -3,15 +3,13 @@
 #include <vector>
 
 #include "engines/engines.h"
-#include "engines/perdix_map.h"
+#include "engines/technique_map.h"
 
 namespace perdix::bench {
 namespace {
 
 IndexOptions index_options(const Setup& setup, Technique technique) {
-  IndexOptions options;
-  options.technique = technique;
-  options.dram_budget = technique == Technique::none ? 0 : setup.dram_budget;
+  IndexOptions options = technique_options(setup, technique);
   CcehOptions& cceh = options.cceh;
   cceh.segment_bytes =
       static_cast<std::uint32_t>(setup.parameter("segment_bytes", cceh.segment_bytes));
@@ -20,9 +18,9 @@ IndexOptions index_options(const Setup& setup, Technique technique) {
 }
 
 template <class K, class V, Technique kTechnique>
-class TechniqueMap : public PerdixMap<Cceh, K, V> {
+class CcehForm : public PerdixMap<Cceh, K, V> {
  public:
-  explicit TechniqueMap(const Setup& setup)
+  explicit CcehForm(const Setup& setup)
       : PerdixMap<Cceh, K, V>(setup, index_options(setup, kTechnique)) {}
 
   OwnFootprint footprint() const {
@@ -32,13 +30,13 @@ class TechniqueMap : public PerdixMap<Cceh, K, V> {
 };
 
 template <class K, class V>
-using CcehMap = TechniqueMap<K, V, Technique::none>;
+using CcehMap = CcehForm<K, V, Technique::none>;
 template <class K, class V>
-using BufferedCcehMap = TechniqueMap<K, V, Technique::b>;
+using BufferedCcehMap = CcehForm<K, V, Technique::b>;
 template <class K, class V>
-using OutOfPlaceCcehMap = TechniqueMap<K, V, Technique::bo>;
+using OutOfPlaceCcehMap = CcehForm<K, V, Technique::bo>;
 template <class K, class V>
-using CachedCcehMap = TechniqueMap<K, V, Technique::boc>;
+using CachedCcehMap = CcehForm<K, V, Technique::boc>;
 
 }  // namespace
 

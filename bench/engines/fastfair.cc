@@ -3,33 +3,19 @@
 #include <perdix/fastfair.h>
 
 #include "engines/engines.h"
-#include "engines/perdix_map.h"
+#include "engines/technique_map.h"
 
 namespace perdix::bench {
 namespace {
 
-IndexOptions index_options(const Setup& setup, Technique technique) {
-  IndexOptions options;
-  options.technique = technique;
-  options.dram_budget = technique == Technique::none ? 0 : setup.dram_budget;
-  return options;
-}
-
-template <class K, class V, Technique kTechnique>
-class TechniqueMap : public PerdixMap<FastFair, K, V> {
- public:
-  explicit TechniqueMap(const Setup& setup)
-      : PerdixMap<FastFair, K, V>(setup, index_options(setup, kTechnique)) {}
-};
-
 template <class K, class V>
-using FastFairMap = TechniqueMap<K, V, Technique::none>;
+using FastFairMap = TechniqueMap<FastFair, K, V, Technique::none>;
 template <class K, class V>
-using BufferedFastFairMap = TechniqueMap<K, V, Technique::b>;
+using BufferedFastFairMap = TechniqueMap<FastFair, K, V, Technique::b>;
 template <class K, class V>
-using OutOfPlaceFastFairMap = TechniqueMap<K, V, Technique::bo>;
+using OutOfPlaceFastFairMap = TechniqueMap<FastFair, K, V, Technique::bo>;
 template <class K, class V>
-using CachedFastFairMap = TechniqueMap<K, V, Technique::boc>;
+using CachedFastFairMap = TechniqueMap<FastFair, K, V, Technique::boc>;
 
 }  // namespace
 

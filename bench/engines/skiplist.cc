@@ -4,33 +4,19 @@
 #include <perdix/skiplist.h>
 
 #include "engines/engines.h"
-#include "engines/perdix_map.h"
+#include "engines/technique_map.h"
 
 namespace perdix::bench {
 namespace {
 
-IndexOptions index_options(const Setup& setup, Technique technique) {
-  IndexOptions options;
-  options.technique = technique;
-  options.dram_budget = technique == Technique::none ? 0 : setup.dram_budget;
-  return options;
-}
-
-template <class K, class V, Technique kTechnique>
-class TechniqueMap : public PerdixMap<SkipList, K, V> {
- public:
-  explicit TechniqueMap(const Setup& setup)
-      : PerdixMap<SkipList, K, V>(setup, index_options(setup, kTechnique)) {}
-};
-
 template <class K, class V>
-using SkipListMap = TechniqueMap<K, V, Technique::none>;
+using SkipListMap = TechniqueMap<SkipList, K, V, Technique::none>;
 template <class K, class V>
-using BufferedSkipListMap = TechniqueMap<K, V, Technique::b>;
+using BufferedSkipListMap = TechniqueMap<SkipList, K, V, Technique::b>;
 template <class K, class V>
-using OutOfPlaceSkipListMap = TechniqueMap<K, V, Technique::bo>;
+using OutOfPlaceSkipListMap = TechniqueMap<SkipList, K, V, Technique::bo>;
 template <class K, class V>
-using CachedSkipListMap = TechniqueMap<K, V, Technique::boc>;
+using CachedSkipListMap = TechniqueMap<SkipList, K, V, Technique::boc>;
 
 }  // namespace
 
