@@ -3,7 +3,6 @@
 // thread may stand still in the middle of an adoption. The restart must not be over for others
 // then, or the chain would be on no list, and be lost with the next reclamation.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -20,8 +19,10 @@
 #include <perdix/cceh.h>
 #include <perdix/fastfair.h>
 #include <perdix/pool.h>
+#include <perdix/skiplist.h>
 
 #include "pm/probe.h"
+#include "pm/test_files.h"
 #include "util/test_directory.h"
 
 namespace perdix::testing {
@@ -93,10 +94,16 @@ struct OfFastFair {
   static constexpr std::string_view kIsOver = "fastfair: all chains are adopted";
 };
 
+struct OfSkipList {
+  using Index = SkipList<Number, Number>;
+  static constexpr std::string_view kAdopts = "skiplist: adopt a chain";
+  static constexpr std::string_view kIsOver = "skiplist: all chains are adopted";
+};
+
 template <class Engine>
 class LateAdoption : public ::testing::Test {};
 
-using Engines = ::testing::Types<OfCceh, OfFastFair>;
+using Engines = ::testing::Types<OfCceh, OfFastFair, OfSkipList>;
 TYPED_TEST_SUITE(LateAdoption, Engines);
 
 TYPED_TEST(LateAdoption, KeepsTheRestartFromBeingOver) {
@@ -111,16 +118,14 @@ TYPED_TEST(LateAdoption, KeepsTheRestartFromBeingOver) {
                              .cceh = {.segment_bytes = 576}};
   const testing_files::TempDirectory folder{testing_files::memory_directory()};
   const auto path = folder.path() / "pool";
-  const pid_t writer = ::fork();
-  if (writer == 0) {
+  const pid_t writer = testing_files::start_child([&] {
     const Pool pool = Pool::create(path, pool_options);
     Index index(pool, "t", options);
     for (Number key = 0; key < kPairs; ++key) index.put(key, key + 1);
     ::_exit(0);  // closes nothing
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(writer, &status, 0), writer);
-  ASSERT_EQ(status, 0);
+    return true;
+  });
+  ASSERT_EQ(testing_files::wait_for(writer), 0);
   const Pool pool = Pool::open(path, pool_options);
   Index index(pool, "t", options);
   Sleeper sleeper(TypeParam::kAdopts, TypeParam::kIsOver);

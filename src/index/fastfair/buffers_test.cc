@@ -10,13 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "index/common/test_buffers.h"
 #include "index/fastfair/test_tree.h"
 #include "util/random.h"
 
 namespace perdix::detail::index::fastfair {
 namespace {
-
-using Number = std::uint64_t;
 
 constexpr unsigned kFew = 6;  // a fanout that makes high trees
 constexpr IndexOptions kBuffered{.dram_budget = IndexOptions::kUnlimited,
@@ -24,111 +23,16 @@ constexpr IndexOptions kBuffered{.dram_budget = IndexOptions::kUnlimited,
 constexpr IndexOptions kOutOfPlace{.dram_budget = IndexOptions::kUnlimited,
                                    .technique = Technique::bo};
 
-template <class T>
-T datum(Number number) {
-  if constexpr (std::is_same_v<T, std::string>) {
-    return number == 0 ? "" : std::string(number % 3 * 20, 'p') + std::to_string(number);
-  } else {
-    return number;
-  }
-}
-
 template <class Types>
 class FastFairBufferKinds : public testing::Test {};
 
-template <class K, class V>
-struct Kinds {
-  using Key = K;
-  using Value = V;
-};
-
-using AllKinds = testing::Types<Kinds<Number, Number>, Kinds<Number, std::string>,
-                                Kinds<std::string, Number>, Kinds<std::string, std::string>>;
 TYPED_TEST_SUITE(FastFairBufferKinds, AllKinds);
-
-/// Any technique, and no buffers, some, or one for each leaf.
-IndexOptions any_options(util::Random& random) {
-  IndexOptions options;
-  options.technique = static_cast<Technique>(random.below(3));
-  options.dram_budget = std::array<Number, 3>{0, 3000, IndexOptions::kUnlimited}[random.below(3)];
-  options.resume_in_background = random.one_in(2);
-  return options;
-}
-
-/// A tree beside a map, which any call changes as it does the map.
-template <class K, class V>
-class Beside {
- public:
-  Beside(unsigned fanout, Number seed) : random_(seed), tree_(fanout, any_options(random_)) {}
-
-  void run(unsigned rounds) {
-    for (unsigned round = 0; round < rounds && !testing::Test::HasFailure(); ++round) {
-      const bool grows = round % 4 < 2;
-      for (unsigned i = 0; i < 150 && !testing::Test::HasFailure(); ++i) step(grows);
-      look();
-      if (random_.one_in(3)) reopen();
-    }
-    tree_.expect_sound_pool();
-    tree_.drop();
-    tree_.expect_sound_pool();
-  }
-
- private:
-  void step(bool grows) {
-    const K key = datum<K>(random_.below(400));
-    const V value = datum<V>(random_.below(50));
-    switch (random_.below(8)) {
-      case 0: tree_->put(key, value), model_[key] = value; break;
-      case 1: EXPECT_EQ(tree_->update(key, value), change(key, value)); break;
-      case 2: EXPECT_EQ(tree_->erase(key), model_.erase(key) > 0); break;
-      default:
-        if (grows) {
-          EXPECT_EQ(tree_->insert(key, value), model_.emplace(key, value).second);
-        } else {
-          EXPECT_EQ(tree_->erase(key), model_.erase(key) > 0);
-        }
-    }
-  }
-
-  bool change(const K& key, const V& value) {
-    const auto known = model_.find(key);
-    if (known != model_.end()) known->second = value;
-    return known != model_.end();
-  }
-
-  void look() {
-    expect_same(tree_, model_);
-    for (Number i = 0; i < 400; ++i) {
-      const K key = datum<K>(i);
-      const auto known = model_.find(key);
-      EXPECT_EQ(tree_->get(key),
-                known == model_.end() ? std::nullopt : std::optional<V>(known->second));
-      const auto above = model_.upper_bound(key);
-      const auto floor = tree_->find_floor(key);
-      ASSERT_EQ(floor.has_value(), above != model_.begin());
-      if (floor) {
-        EXPECT_EQ(floor->first, std::prev(above)->first);
-      }
-    }
-    tree_.expect_sound();
-  }
-
-  void reopen() {
-    tree_.set_options(any_options(random_));
-    random_.one_in(2) ? tree_.reopen() : tree_.reopen_index();
-    if (random_.one_in(2)) look();
-  }
-
-  util::Random random_;
-  TestTree<K, V> tree_;
-  std::map<K, V> model_;
-};
 
 TYPED_TEST(FastFairBufferKinds, DoesAsAMapDoes) {
   using K = typename TypeParam::Key;
   using V = typename TypeParam::Value;
   for (const unsigned fanout : {kFew, kCapacity}) {
-    for (Number seed = 1; seed <= 4; ++seed) Beside<K, V>(fanout, seed).run(16);
+    for (Number seed = 1; seed <= 4; ++seed) Beside<TestTree<K, V>, K, V>(seed, fanout).run(16);
   }
 }
 

@@ -10,122 +10,26 @@
 #include <string>
 #include <vector>
 
+#include "index/common/test_buffers.h"
 #include "index/skiplist/test_list.h"
 #include "util/random.h"
 
 namespace perdix::detail::index::skiplist {
 namespace {
 
-using Number = std::uint64_t;
-
 constexpr IndexOptions kBuffered{.dram_budget = IndexOptions::kUnlimited,
                                  .technique = Technique::b};
 constexpr unsigned kPairs = BufferShape::kPairs;
 
-template <class T>
-T datum(Number number) {
-  if constexpr (std::is_same_v<T, std::string>) {
-    return number == 0 ? "" : std::string(number % 3 * 20, 'p') + std::to_string(number);
-  } else {
-    return number;
-  }
-}
-
 template <class Types>
 class SkipListBufferKinds : public testing::Test {};
 
-template <class K, class V>
-struct Kinds {
-  using Key = K;
-  using Value = V;
-};
-
-using AllKinds = testing::Types<Kinds<Number, Number>, Kinds<Number, std::string>,
-                                Kinds<std::string, Number>, Kinds<std::string, std::string>>;
 TYPED_TEST_SUITE(SkipListBufferKinds, AllKinds);
-
-/// Any technique, and no buffers, some, or one for each tall node.
-IndexOptions any_options(util::Random& random) {
-  IndexOptions options;
-  options.technique = static_cast<Technique>(random.below(4));
-  options.dram_budget = std::array<Number, 3>{0, 3000, IndexOptions::kUnlimited}[random.below(3)];
-  options.resume_in_background = random.one_in(2);
-  return options;
-}
-
-/// A list beside a map, which any call changes as it does the map.
-template <class K, class V>
-class Beside {
- public:
-  explicit Beside(Number seed) : random_(seed), list_(any_options(random_)) {}
-
-  void run(unsigned rounds) {
-    for (unsigned round = 0; round < rounds && !testing::Test::HasFailure(); ++round) {
-      const bool grows = round % 4 < 2;
-      for (unsigned i = 0; i < 150 && !testing::Test::HasFailure(); ++i) step(grows);
-      look();
-      if (random_.one_in(3)) reopen();
-    }
-    list_.expect_sound_pool();
-    list_.drop();
-    list_.expect_sound_pool();
-  }
-
- private:
-  void step(bool grows) {
-    const K key = datum<K>(random_.below(400));
-    const V value = datum<V>(random_.below(50));
-    switch (random_.below(8)) {
-      case 0: list_->put(key, value), model_[key] = value; break;
-      case 1: EXPECT_EQ(list_->update(key, value), change(key, value)); break;
-      case 2: EXPECT_EQ(list_->erase(key), model_.erase(key) > 0); break;
-      default:
-        if (grows) {
-          EXPECT_EQ(list_->insert(key, value), model_.emplace(key, value).second);
-        } else {
-          EXPECT_EQ(list_->erase(key), model_.erase(key) > 0);
-        }
-    }
-  }
-
-  bool change(const K& key, const V& value) {
-    const auto known = model_.find(key);
-    if (known != model_.end()) known->second = value;
-    return known != model_.end();
-  }
-
-  void look() {
-    expect_same(list_, model_);
-    for (Number i = 0; i < 400; ++i) {
-      const K key = datum<K>(i);
-      const auto known = model_.find(key);
-      EXPECT_EQ(list_->get(key),
-                known == model_.end() ? std::nullopt : std::optional<V>(known->second));
-      const auto above = model_.upper_bound(key);
-      const auto floor = list_->find_floor(key);
-      ASSERT_EQ(floor.has_value(), above != model_.begin());
-      if (floor) {
-        EXPECT_EQ(floor->first, std::prev(above)->first);
-      }
-    }
-    list_.expect_sound();
-  }
-
-  void reopen() {
-    list_.set_options(any_options(random_));
-    random_.one_in(2) ? list_.reopen() : list_.reopen_index();
-    if (random_.one_in(2)) look();
-  }
-
-  util::Random random_;
-  TestList<K, V> list_;
-  std::map<K, V> model_;
-};
 
 TYPED_TEST(SkipListBufferKinds, DoesAsAMapDoes) {
   using K = typename TypeParam::Key;
   using V = typename TypeParam::Value;
-  for (Number seed = 1; seed <= 8; ++seed) Beside<K, V>(seed).run(16);
+  for (Number seed = 1; seed <= 8; ++seed) Beside<TestList<K, V>, K, V>(seed).run(16);
 }
 
 /// The key of a tall node that all of `count` keys behind it have in their range, and these.
