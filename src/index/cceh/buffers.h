@@ -342,31 +342,10 @@ void WordTable<K>::resume_some(unsigned chains) const {
       });
 }
 
-/// Sees to all chains, unless it is told to stop.
-template <class K>
-void WordTable<K>::resume(const std::stop_token& stop) const {
-  while (log().resuming() && !stop.stop_requested()) resume_some(1);
-  if (!log().resuming()) buffers_->tidy_up(Upkeep{*this});
-}
-
 /// For calls that need all of the log.
 template <class K>
 void WordTable<K>::require_resumed() const {
-  if (buffers_ == nullptr) return;
-  resumption_.wait_for_thread();
-  if (log().resuming()) resume(std::stop_token());
-  resumption_.wait_for_end();
-}
-
-/// Gives a table the log that buffers need. If there is no space for it the table is opened all the
-/// same, without buffers: or nothing could be erased from a pool that it has filled.
-template <class K>
-void WordTable<K>::give_log() {
-  try {
-    retry_when_full(pool_, [&] { make_log(pool_, root_); });
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space) throw;
-  }
+  if (buffers_ != nullptr) buffers_->require_resumed(Upkeep{*this}, resumption_);
 }
 
 /// Opens the write buffers of a table that has a log, or is to have one.
@@ -375,14 +354,15 @@ void WordTable<K>::open_buffers(const IndexOptions& options) {
   technique_ = options.technique;
   const std::uint64_t budget = buffer_budget(options);
   if (path_budget(options) != 0) directory_.open_copy(path_budget(options));
-  if (budget != 0 && pm::load(root_.log) == pm::kNull) give_log();
+  if (budget != 0 && pm::load(root_.log) == pm::kNull) give_log(pool_, root_.log);
   if (pm::load(root_.log) == pm::kNull) return;
   buffers_ = std::make_unique<Buffers>(arena_, wal::Log::Limits{0}, latches_);
   retry_when_full(pool_,
                   [&] { buffers_->open(pool_, pm::load(root_.log), budget, root_.numbers); });
   if (!log().resuming()) return resumption_.set_done();
   if (options.resume_in_background)
-    resumption_.start_thread([this](const std::stop_token& stop) { resume(stop); });
+    resumption_.start_thread(
+        [this](const std::stop_token& stop) { buffers_->resume(Upkeep{*this}, stop); });
 }
 
 }  // namespace perdix::detail::index::cceh

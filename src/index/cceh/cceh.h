@@ -68,9 +68,6 @@ Shape shape_from(const IndexOptions& options);
 Root& open_root(pool::PoolCore& pool, std::uint64_t& root, const Shape& shape);
 Shape shape_of(const pool::PoolCore& pool, const Root& root);
 
-/// Gives an index the log of its write buffers. Throws out_of_space.
-void make_log(pool::PoolCore& pool, Root& root);
-
 /// The overflow of a segment. Throws corrupt.
 std::span<Pair> checked_overflow(const pool::PoolCore& pool, Reference overflow);
 
@@ -271,9 +268,7 @@ class WordTable : public pool::OpenIndex {
   bool has_word(const Seen& seen, Word key) const;
   void resume_chain(wal::Owner owner, wal::Position head) const;
   void resume_some(unsigned chains) const;
-  void resume(const std::stop_token& stop) const;
   void require_resumed() const;
-  void give_log();
   void open_buffers(const IndexOptions& options);
 
   // check.h

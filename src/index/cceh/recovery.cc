@@ -50,13 +50,6 @@ void create(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
 
 }  // namespace
 
-/// The word of the root is the commit.
-void make_log(pool::PoolCore& pool, Root& root) {
-  alloc::Session session = pool.allocator().session();
-  const pm::Offset log = wal::Log::create(session, pool);
-  session.commit(pm::set_word(root.log, log));
-}
-
 Shape shape_from(const IndexOptions& options) {
   const CcehOptions& wanted = options.cceh;
   constexpr std::uint32_t kLine = pm::kLineSize;

@@ -5,6 +5,7 @@
 //   of(place)   the buffer of a leaf
 //   give, take  between a buffer and a leaf
 //   adopt       a chain of before a restart goes on in a buffer
+//   resume      all of them do
 //
 // Homes are in lists, about one for each buffer and at least one for each latch of the engine
 // (latches.h). All places of a list share a latch, and the list is changed by its holder. A reader
@@ -26,14 +27,18 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <stop_token>
 #include <type_traits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "alloc/session.h"
 #include "epoch/guard.h"
 #include "index/common/latches.h"
 #include "index/common/owner_numbers.h"
+#include "index/common/resumption.h"
+#include "index/common/retry.h"
 #include "index/common/write_buffers.h"
 #include "pm/offset.h"
 
@@ -77,6 +82,21 @@ inline LoggedChanges read_chain(const wal::Log& log, wal::Owner owner, wal::Posi
     }
   });
   return found;
+}
+
+/// Gives an index the log that write buffers need; `word`, the commit, is to lead to it. If there
+/// is no space for it the index is opened all the same, without buffers: or nothing could be erased
+/// from a pool that it has filled.
+inline void give_log(pool::PoolCore& pool, std::uint64_t& word) {
+  try {
+    retry_when_full(pool, [&] {
+      alloc::Session session = pool.allocator().session();
+      const pm::Offset log = wal::Log::create(session, pool);
+      session.commit(pm::set_word(word, log));
+    });
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+  }
 }
 
 template <BufferShape Shape>
@@ -219,6 +239,21 @@ class HomeBuffers : public WriteBuffers<Shape> {
         last();
       }
     }
+  }
+
+  /// Sees to all chains, unless it is told to stop.
+  template <BufferOwner Owner>
+  void resume(Owner owner, const std::stop_token& stop) {
+    while (this->log()->resuming() && !stop.stop_requested()) owner.resume_some(1);
+    if (!this->log()->resuming()) this->tidy_up(owner);
+  }
+
+  /// For calls that need all of the log. `resumption`: of the index.
+  template <BufferOwner Owner>
+  void require_resumed(Owner owner, const Resumption& resumption) {
+    resumption.wait_for_thread();
+    if (this->log()->resuming()) resume(owner, std::stop_token());
+    resumption.wait_for_end();
   }
 
  private:

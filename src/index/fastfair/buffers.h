@@ -401,35 +401,10 @@ void WordTree<K>::resume_some(unsigned chains) const {
       });
 }
 
-/// Sees to all chains, unless it is told to stop.
-template <class K>
-void WordTree<K>::resume(const std::stop_token& stop) const {
-  while (log().resuming() && !stop.stop_requested()) resume_some(1);
-  if (!log().resuming()) buffers_->tidy_up(Upkeep{*this});
-}
-
 /// For calls that need all of the log.
 template <class K>
 void WordTree<K>::require_resumed() const {
-  if (buffers_ == nullptr) return;
-  resumption_.wait_for_thread();
-  if (log().resuming()) resume(std::stop_token());
-  resumption_.wait_for_end();
-}
-
-/// Gives a tree with a head the log that buffers need. If there is no space for it the tree is
-/// opened all the same, without buffers: or nothing could be erased from a pool that it has filled.
-template <class K>
-void WordTree<K>::give_log() {
-  try {
-    retry_when_full(pool_, [&] {
-      alloc::Session session = pool_.allocator().session();
-      const pm::Offset log = wal::Log::create(session, pool_);
-      session.commit(pm::set_word(head_->log, log));
-    });
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space) throw;
-  }
+  if (buffers_ != nullptr) buffers_->require_resumed(Upkeep{*this}, resumption_);
 }
 
 /// Opens the write buffers of a tree that has a log, or is to have one.
@@ -438,7 +413,7 @@ void WordTree<K>::open_buffers(const IndexOptions& options) {
   if (head_ == nullptr) return;
   technique_ = options.technique;
   const std::uint64_t budget = buffer_budget(options);
-  if (budget != 0 && pm::load(head_->log) == pm::kNull) give_log();
+  if (budget != 0 && pm::load(head_->log) == pm::kNull) give_log(pool_, head_->log);
   if (pm::load(head_->log) == pm::kNull) return;
   arena_.emplace();
   auto buffers = std::make_unique<Buffers>(*arena_, wal::Log::Limits{0}, latches_);
@@ -448,7 +423,8 @@ void WordTree<K>::open_buffers(const IndexOptions& options) {
   entry_.emplace(pool_.open_indexes(), *this);
   if (!buffers_->any_survivor()) resume_some(1);  // at once, so that leaves can be merged
   if (options.resume_in_background)
-    resumption_.start_thread([this](const std::stop_token& stop) { resume(stop); });
+    resumption_.start_thread(
+        [this](const std::stop_token& stop) { buffers_->resume(Upkeep{*this}, stop); });
 }
 
 }  // namespace perdix::detail::index::fastfair

@@ -331,9 +331,7 @@ class WordTree : public pool::OpenIndex {
   bool has_word(const Node& leaf, Word key) const;
   void resume_chain(wal::Owner owner, wal::Position head) const;
   void resume_some(unsigned chains) const;
-  void resume(const std::stop_token& stop) const;
   void require_resumed() const;
-  void give_log();
   void open_buffers(const IndexOptions& options);
 
   // anew.h

@@ -385,42 +385,17 @@ void WordList<K>::resume_some(unsigned chains) const {
       });
 }
 
-/// Sees to all chains, unless it is told to stop.
-template <class K>
-void WordList<K>::resume(const std::stop_token& stop) const {
-  while (log().resuming() && !stop.stop_requested()) resume_some(1);
-  if (!log().resuming()) buffers_->tidy_up(Upkeep{*this});
-}
-
 /// For calls that need all of the log.
 template <class K>
 void WordList<K>::require_resumed() const {
-  if (buffers_ == nullptr) return;
-  resumption_.wait_for_thread();
-  if (log().resuming()) resume(std::stop_token());
-  resumption_.wait_for_end();
-}
-
-/// Gives a list the log that buffers need. If there is no space for it the list is opened all the
-/// same, without buffers: or nothing could be erased from a pool that it has filled.
-template <class K>
-void WordList<K>::give_log() {
-  try {
-    retry_when_full(pool_, [&] {
-      alloc::Session session = pool_.allocator().session();
-      const pm::Offset log = wal::Log::create(session, pool_);
-      session.commit(pm::set_word(log_of(head_), log));
-    });
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space) throw;
-  }
+  if (buffers_ != nullptr) buffers_->require_resumed(Upkeep{*this}, resumption_);
 }
 
 /// Opens the write buffers of a list that has a log, or is to have one.
 template <class K>
 void WordList<K>::open_buffers(const IndexOptions& options) {
   const std::uint64_t budget = buffer_budget(options);
-  if (budget != 0 && pm::load(log_of(head_)) == pm::kNull) give_log();
+  if (budget != 0 && pm::load(log_of(head_)) == pm::kNull) give_log(pool_, log_of(head_));
   if (pm::load(log_of(head_)) == pm::kNull) return;
   arena_.emplace();
   ranges_ = std::make_unique<Latches>(Latches::kBits);
@@ -429,7 +404,8 @@ void WordList<K>::open_buffers(const IndexOptions& options) {
   buffers_ = std::move(buffers);
   if (!buffers_->any_survivor()) resume_some(1);
   if (options.resume_in_background)
-    resumption_.start_thread([this](const std::stop_token& stop) { resume(stop); });
+    resumption_.start_thread(
+        [this](const std::stop_token& stop) { buffers_->resume(Upkeep{*this}, stop); });
 }
 
 }  // namespace perdix::detail::index::skiplist

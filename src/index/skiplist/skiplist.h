@@ -329,9 +329,7 @@ class WordList : public pool::OpenIndex {
   void adopt(Node& owner, wal::Position head) const;
   void resume_chain(wal::Owner number, wal::Position head) const;
   void resume_some(unsigned chains) const;
-  void resume(const std::stop_token& stop) const;
   void require_resumed() const;
-  void give_log();
   void open_buffers(const IndexOptions& options);
 
   // merge.h
