@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "engines/engines.h"
-#include "engines/technique_map.h"
+#include "engines/with_technique.h"
 
 namespace perdix::bench {
 namespace {

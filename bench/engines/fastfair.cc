@@ -3,19 +3,19 @@
 #include <perdix/fastfair.h>
 
 #include "engines/engines.h"
-#include "engines/technique_map.h"
+#include "engines/with_technique.h"
 
 namespace perdix::bench {
 namespace {
 
 template <class K, class V>
-using FastFairMap = TechniqueMap<FastFair, K, V, Technique::none>;
+using FastFairMap = WithTechnique<PerdixMap<FastFair, K, V>, Technique::none>;
 template <class K, class V>
-using BufferedFastFairMap = TechniqueMap<FastFair, K, V, Technique::b>;
+using BufferedFastFairMap = WithTechnique<PerdixMap<FastFair, K, V>, Technique::b>;
 template <class K, class V>
-using OutOfPlaceFastFairMap = TechniqueMap<FastFair, K, V, Technique::bo>;
+using OutOfPlaceFastFairMap = WithTechnique<PerdixMap<FastFair, K, V>, Technique::bo>;
 template <class K, class V>
-using CachedFastFairMap = TechniqueMap<FastFair, K, V, Technique::boc>;
+using CachedFastFairMap = WithTechnique<PerdixMap<FastFair, K, V>, Technique::boc>;
 
 }  // namespace
 

@@ -4,19 +4,19 @@
 #include <perdix/skiplist.h>
 
 #include "engines/engines.h"
-#include "engines/technique_map.h"
+#include "engines/with_technique.h"
 
 namespace perdix::bench {
 namespace {
 
 template <class K, class V>
-using SkipListMap = TechniqueMap<SkipList, K, V, Technique::none>;
+using SkipListMap = WithTechnique<PerdixMap<SkipList, K, V>, Technique::none>;
 template <class K, class V>
-using BufferedSkipListMap = TechniqueMap<SkipList, K, V, Technique::b>;
+using BufferedSkipListMap = WithTechnique<PerdixMap<SkipList, K, V>, Technique::b>;
 template <class K, class V>
-using OutOfPlaceSkipListMap = TechniqueMap<SkipList, K, V, Technique::bo>;
+using OutOfPlaceSkipListMap = WithTechnique<PerdixMap<SkipList, K, V>, Technique::bo>;
 template <class K, class V>
-using CachedSkipListMap = TechniqueMap<SkipList, K, V, Technique::boc>;
+using CachedSkipListMap = WithTechnique<PerdixMap<SkipList, K, V>, Technique::boc>;
 
 }  // namespace
 

@@ -13,11 +13,11 @@ inline IndexOptions technique_options(const Setup& setup, Technique technique) {
   return options;
 }
 
-template <template <Storable, Storable> class Index, class K, class V, Technique kTechnique>
-class TechniqueMap : public PerdixMap<Index, K, V> {
+/// `Map`: a PerdixMap.
+template <class Map, Technique kTechnique>
+class WithTechnique : public Map {
  public:
-  explicit TechniqueMap(const Setup& setup)
-      : PerdixMap<Index, K, V>(setup, technique_options(setup, kTechnique)) {}
+  explicit WithTechnique(const Setup& setup) : Map(setup, technique_options(setup, kTechnique)) {}
 };
 
 }  // namespace perdix::bench
