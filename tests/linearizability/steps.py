@@ -110,6 +110,7 @@ elimda: an update goes on to the logs
 elimda: pairs are in the PM table and the backup log
 fastfair: a leaf is about to be written anew
 fastfair: a merge ends a chain
+fastfair: a node is about to get its entry
 fastfair: adopt a chain
 fastfair: all chains are adopted
 fastfair: take the buffer of another leaf

@@ -11,6 +11,7 @@ from bug import (
     FASTFAIR,
     SHIFT,
     Bug,
+    unit,
 )
 
 BUGS = [
@@ -222,5 +223,14 @@ BUGS = [
         "  mend(pool.pm(), leaf);  // what a copy refers to would be freed twice\n",
         "",
         FAIR_STRINGS,
+    ),
+    Bug(
+        "fastfair: a node that became a first child gets an entry, too",
+        FAIR_SMO,
+        "    if (pm::load(after > 0 ? node.entries[after - 1].key : node.low) == word) return true;\n",
+        "    if ((!{planted} || after > 0) &&\n"
+        "        pm::load(after > 0 ? node.entries[after - 1].key : node.low) == word)\n"
+        "      return true;\n",
+        (unit("src/index/fastfair/fastfair_install_test", "*"),),
     ),
 ]

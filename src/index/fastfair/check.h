@@ -131,6 +131,9 @@ void WordTree<K>::check_children(const Node& first, CheckReport& report) const {
       if (rank > 0 && repeated(*node, rank - 1)) continue;
       const Node& expected = child(*node, rank);
       const Word low = rank == 0 ? node->low : node->entries[rank - 1].key;
+      problems.expect(rank == 0 || low != node->low,
+                      "node {:#x}: child {} begins where the node does (F4)", pool_.offset(node),
+                      rank);
       problems.expect(expected.low == low,
                       "node {:#x}: child {} has another low bound than its entry (F4)",
                       pool_.offset(node), rank);

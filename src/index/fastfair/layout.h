@@ -14,7 +14,8 @@
 //   *pointers*, for which no two values may be equal.)
 //   F4. Inner nodes: `leftmost` and the values of the entries that count are offsets of nodes one
 //   level below. `leftmost` has the node's own `low`, and an entry's child has the entry's key as
-//   its `low`: the same word, so that a string's blob is shared, and belongs to the leaf.
+//   its `low`: the same word, so that a string's blob is shared, and belongs to the leaf. No child
+//   has two of them.
 //   F5. Each level is reached from the one above, or by `next` from a node that is: a node may have
 //   no entry above it (a crash came between a split and the entry), and no entry leads to a node
 //   that is not in its level's list.

@@ -92,12 +92,14 @@ bool WordTree<K>::try_install(Node& stray) const {
   const Word word = pm::load(stray.low);
   const Key low = keys_.view(word);
   Node* split_off = nullptr;
+  pm::on_step("fastfair: a node is about to get its entry");
   {
     Locked parent;
     if (!lock_node(parent, low, meta_of(stray).level + 1)) return grow(stray);
     Node& node = *parent.node;
     const unsigned after = rank_from_right(node, {low});
-    if (after > 0 && pm::load(node.entries[after - 1].key) == word) return true;
+    // It has an entry; or is the first child: another thread gave it one, and a split took that up.
+    if (pm::load(after > 0 ? node.entries[after - 1].key : node.low) == word) return true;
     // Nodes below this one are merged under its latch only, so the stray can't go away now.
     if (!linked(child(node, after), stray)) return true;
     if (meta_of(node).count < fanout_) {
