@@ -227,7 +227,8 @@ BUGS = [
     Bug(
         "fastfair: a node that became a first child gets an entry, too",
         FAIR_SMO,
-        "    if (pm::load(after > 0 ? node.entries[after - 1].key : node.low) == word) return true;\n",
+        "    if (pm::load(after > 0 ? node.entries[after - 1].key : node.low) == word) "
+        "return true;\n",
         "    if ((!{planted} || after > 0) &&\n"
         "        pm::load(after > 0 ? node.entries[after - 1].key : node.low) == word)\n"
         "      return true;\n",
