@@ -2,6 +2,7 @@
 
 from bug import (
     SKIP_B,
+    SKIP_B_STRINGS,
     SKIP_B_UNIT,
     SKIP_BUFFERS,
     SKIP_DESTROY,
@@ -142,5 +143,12 @@ BUGS = [
         "  if (!Keys::kInline || !values.is_inline()) free_logged",
         "  if (!{planted} && (!Keys::kInline || !values.is_inline())) free_logged",
         SKIP_B_UNIT,
+    ),
+    Bug(
+        "skiplist buffers: a drop frees pairs of the log that a merge has put into the list",
+        SKIP_DESTROY,
+        "        if (!is_in_list(node, key)) free_pair(key, value);\n",
+        "        if ({planted} || !is_in_list(node, key)) free_pair(key, value);\n",
+        (*SKIP_B_STRINGS, *SKIP_B_UNIT),
     ),
 ]

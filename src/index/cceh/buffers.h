@@ -360,9 +360,7 @@ void WordTable<K>::open_buffers(const IndexOptions& options) {
   retry_when_full(pool_,
                   [&] { buffers_->open(pool_, pm::load(root_.log), budget, root_.numbers); });
   if (!log().resuming()) return resumption_.set_done();
-  if (options.resume_in_background)
-    resumption_.start_thread(
-        [this](const std::stop_token& stop) { buffers_->resume(Upkeep{*this}, stop); });
+  buffers_->resume_in_background(Upkeep{*this}, resumption_, options);
 }
 
 }  // namespace perdix::detail::index::cceh

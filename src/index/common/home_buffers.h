@@ -40,6 +40,7 @@
 #include "index/common/resumption.h"
 #include "index/common/retry.h"
 #include "index/common/write_buffers.h"
+#include "perdix/types.h"
 #include "pm/offset.h"
 
 namespace perdix::detail::index {
@@ -246,6 +247,14 @@ class HomeBuffers : public WriteBuffers<Shape> {
   void resume(Owner owner, const std::stop_token& stop) {
     while (this->log()->resuming() && !stop.stop_requested()) owner.resume_some(1);
     if (!this->log()->resuming()) this->tidy_up(owner);
+  }
+
+  /// Lets a thread of the index do that, if the options ask for one.
+  template <class Owner>
+  void resume_in_background(Owner owner, Resumption& resumption, const IndexOptions& options) {
+    if (!options.resume_in_background) return;
+    resumption.start_thread(
+        [this, owner](const std::stop_token& stop) mutable { resume(owner, stop); });
   }
 
   /// For calls that need all of the log. `resumption`: of the index.

@@ -422,9 +422,7 @@ void WordTree<K>::open_buffers(const IndexOptions& options) {
   buffers_ = std::move(buffers);
   entry_.emplace(pool_.open_indexes(), *this);
   if (!buffers_->any_survivor()) resume_some(1);  // at once, so that leaves can be merged
-  if (options.resume_in_background)
-    resumption_.start_thread(
-        [this](const std::stop_token& stop) { buffers_->resume(Upkeep{*this}, stop); });
+  buffers_->resume_in_background(Upkeep{*this}, resumption_, options);
 }
 
 }  // namespace perdix::detail::index::fastfair

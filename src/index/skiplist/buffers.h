@@ -403,9 +403,7 @@ void WordList<K>::open_buffers(const IndexOptions& options) {
   retry_when_full(pool_, [&] { buffers->open(pool_, pm::load(log_of(head_)), budget); });
   buffers_ = std::move(buffers);
   if (!buffers_->any_survivor()) resume_some(1);
-  if (options.resume_in_background)
-    resumption_.start_thread(
-        [this](const std::stop_token& stop) { buffers_->resume(Upkeep{*this}, stop); });
+  buffers_->resume_in_background(Upkeep{*this}, resumption_, options);
 }
 
 }  // namespace perdix::detail::index::skiplist
