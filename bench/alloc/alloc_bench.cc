@@ -76,13 +76,13 @@ class FileSpace final : public detail::alloc::Space {
   mutable detail::epoch::Reclaimer reclaimer_;
 };
 
-/// Each contender has links, which hold a block or none, and makes and breaks them.
+/// Each system has links, which hold a block or none, and makes and breaks them.
 template <detail::pm::Domain kDomain>
-class CallocContender {
+class CallocSystem {
  public:
   using Link = std::uint64_t;
 
-  CallocContender() : space_(kDomain) {
+  CallocSystem() : space_(kDomain) {
     detail::alloc::Calloc::format(space_);
     calloc_ = std::make_unique<detail::alloc::Calloc>(space_);
   }
@@ -121,17 +121,17 @@ class CallocContender {
   std::unique_ptr<detail::alloc::Calloc> calloc_;
 };
 
-class PmemobjContender {
+class PmemobjSystem {
  public:
   using Link = PMEMoid;
 
-  PmemobjContender() {
+  PmemobjSystem() {
     const std::filesystem::path path = scratch_file("pmemobj");
     pool_ = pmemobj_create(path.c_str(), "bench", kPoolSize, 0600);
     if (pool_ == nullptr) throw std::runtime_error(pmemobj_errormsg());
     std::filesystem::remove(path);
   }
-  ~PmemobjContender() { pmemobj_close(pool_); }
+  ~PmemobjSystem() { pmemobj_close(pool_); }
 
   Link* links(std::size_t count) {
     PMEMoid block = OID_NULL;
@@ -148,7 +148,7 @@ class PmemobjContender {
   PMEMobjpool* pool_;
 };
 
-class MallocContender {
+class MallocSystem {
  public:
   using Link = void*;
 
@@ -170,42 +170,42 @@ class MallocContender {
   std::vector<std::unique_ptr<Link[]>> links_;
 };
 
-/// One contender for all threads of a run, with links for each. Static, because the library takes
+/// One system for all threads of a run, with links for each. Static, because the library takes
 /// plain functions.
-template <class Contender>
+template <class System>
 struct Bench {
-  using Link = typename Contender::Link;
+  using Link = typename System::Link;
 
-  static inline std::unique_ptr<Contender> contender;
+  static inline std::unique_ptr<System> system;
   static inline std::array<Link*, kMaxThreads> links_of_thread;
 
   static void set_up(const benchmark::State&) {
-    contender = std::make_unique<Contender>();
-    for (Link*& links : links_of_thread) links = contender->links(kFifoLength);
+    system = std::make_unique<System>();
+    for (Link*& links : links_of_thread) links = system->links(kFifoLength);
   }
-  static void tear_down(const benchmark::State&) { contender.reset(); }
+  static void tear_down(const benchmark::State&) { system.reset(); }
 
   static void pair(benchmark::State& state) {
     const auto bytes = static_cast<std::size_t>(state.range(0));
     Link& link = links_of_thread[state.thread_index()][0];
     for (auto _ : state) {
-      contender->allocate(link, bytes);
-      contender->free(link);
+      system->allocate(link, bytes);
+      system->free(link);
     }
   }
 
   static void fifo(benchmark::State& state) {
     Link* links = links_of_thread[state.thread_index()];
     for (std::size_t i = 0; i < kFifoLength; ++i) {
-      contender->allocate(links[i], kFifoSizes[i % kFifoSizes.size()]);
+      system->allocate(links[i], kFifoSizes[i % kFifoSizes.size()]);
     }
     std::size_t next = 0;
     for (auto _ : state) {
-      contender->free(links[next % kFifoLength]);
-      contender->allocate(links[next % kFifoLength], kFifoSizes[next % kFifoSizes.size()]);
+      system->free(links[next % kFifoLength]);
+      system->allocate(links[next % kFifoLength], kFifoSizes[next % kFifoSizes.size()]);
       ++next;
     }
-    for (std::size_t i = 0; i < kFifoLength; ++i) contender->free(links[i]);
+    for (std::size_t i = 0; i < kFifoLength; ++i) system->free(links[i]);
   }
 
   static void add(const std::string& name) {
@@ -221,8 +221,8 @@ struct Bench {
   }
 };
 
-using CallocCpuCache = CallocContender<detail::pm::Domain::cpu_cache>;
-using CallocMemoryController = CallocContender<detail::pm::Domain::memory_controller>;
+using CallocCpuCache = CallocSystem<detail::pm::Domain::cpu_cache>;
+using CallocMemoryController = CallocSystem<detail::pm::Domain::memory_controller>;
 
 /// libpmemobj reads its settings before main(): starts the program again with them.
 void set_pmemobj_up(char** arguments) {
@@ -238,10 +238,10 @@ void set_pmemobj_up(char** arguments) {
 int main(int argc, char** argv) {
   perdix::set_pmemobj_up(argv);
   benchmark::Initialize(&argc, argv);
-  perdix::Bench<perdix::MallocContender>::add("malloc");
+  perdix::Bench<perdix::MallocSystem>::add("malloc");
   perdix::Bench<perdix::CallocCpuCache>::add("calloc_cpu_cache");
   perdix::Bench<perdix::CallocMemoryController>::add("calloc_memory_controller");
-  perdix::Bench<perdix::PmemobjContender>::add("pmemobj");
+  perdix::Bench<perdix::PmemobjSystem>::add("pmemobj");
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

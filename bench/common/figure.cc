@@ -27,13 +27,13 @@ std::string text_of(double value, Unit unit) {
   return {};
 }
 
-/// The number of a contender among all of the figure, which decides its colour.
-std::size_t number_of(const Figure& figure, const std::string& contender) {
+/// The number of a system among all of the figure, which decides its colour.
+std::size_t number_of(const Figure& figure, const std::string& system) {
   std::vector<std::string> names;
   for (const Row& other : figure.rows) {
-    if (std::ranges::find(names, other.contender) == names.end()) names.push_back(other.contender);
+    if (std::ranges::find(names, other.system) == names.end()) names.push_back(other.system);
   }
-  return static_cast<std::size_t>(std::ranges::find(names, contender) - names.begin());
+  return static_cast<std::size_t>(std::ranges::find(names, system) - names.begin());
 }
 
 /// Of the metric of that number, as far as it is known.
@@ -42,8 +42,8 @@ std::vector<Bar> bars_of(const Figure& figure, std::size_t metric) {
   for (const Row& row : figure.rows) {
     const double value = row.values[metric];
     if (std::isnan(value)) continue;
-    bars.push_back({row.group, row.contender, value, text_of(value, figure.metrics[metric].unit),
-                    html_colour(number_of(figure, row.contender))});
+    bars.push_back({row.group, row.system, value, text_of(value, figure.metrics[metric].unit),
+                    html_colour(number_of(figure, row.system))});
   }
   return bars;
 }
@@ -60,8 +60,7 @@ std::vector<Curve> curves_of(const Figure& figure, const std::string& group) {
   std::vector<Curve> curves;
   for (const Line& line : figure.lines) {
     if (line.group == group)
-      curves.push_back(
-          {line.contender, line.points, html_colour(number_of(figure, line.contender))});
+      curves.push_back({line.system, line.points, html_colour(number_of(figure, line.system))});
   }
   return curves;
 }
@@ -72,7 +71,7 @@ void take_medians(const std::vector<std::vector<Figure>>& rounds, std::size_t fi
     std::vector<double> values;
     for (const auto& round : rounds) {
       for (const Line& other : round[figure].lines) {
-        if (other.group == line.group && other.contender == line.contender)
+        if (other.group == line.group && other.system == line.system)
           values.push_back(other.points[p].second);
       }
     }
@@ -80,11 +79,11 @@ void take_medians(const std::vector<std::vector<Figure>>& rounds, std::size_t fi
   }
 }
 
-/// What the row's contender has in its group in a round, of metric `number`.
+/// What the row's system has in its group in a round, of metric `number`.
 void collect(const Figure& figure, const Row& wanted, std::size_t number,
              std::vector<double>& values) {
   for (const Row& row : figure.rows) {
-    if (row.group == wanted.group && row.contender == wanted.contender)
+    if (row.group == wanted.group && row.system == wanted.system)
       values.push_back(row.values[number]);
   }
 }
@@ -122,7 +121,7 @@ void write_table(std::ostream& out, const Figure& figure) {
   for (const Metric& metric : figure.metrics) fmt::print(out, "{:>16}", metric.name);
   out << '\n';
   for (const Row& row : figure.rows) {
-    fmt::print(out, "{:<26}{:<26}", row.group, row.contender);
+    fmt::print(out, "{:<26}{:<26}", row.group, row.system);
     for (std::size_t i = 0; i < row.values.size(); ++i)
       fmt::print(out, "{:>16}", text_of(row.values[i], figure.metrics[i].unit));
     out << '\n';
@@ -146,14 +145,14 @@ nlohmann::json to_json(const std::vector<Figure>& figures) {
   for (const Figure& figure : figures) {
     json rows = json::array();
     for (const Row& row : figure.rows) {
-      json& added = rows.emplace_back(json{{"group", row.group}, {"contender", row.contender}});
+      json& added = rows.emplace_back(json{{"group", row.group}, {"system", row.system}});
       for (std::size_t i = 0; i < row.values.size(); ++i)
         added[figure.metrics[i].name] = row.values[i];
     }
     out[figure.name] = {{"title", figure.title}, {"rows", rows}};
     for (const Line& line : figure.lines) {
       out[figure.name]["lines"].push_back(
-          {{"group", line.group}, {"contender", line.contender}, {"points", line.points}});
+          {{"group", line.group}, {"system", line.system}, {"points", line.points}});
     }
   }
   return out;

@@ -1,4 +1,4 @@
-// Figures of a paper as tables: what contenders did, in groups, with some metrics each. They are
+// Figures of a paper as tables: what systems did, in groups, with some metrics each. They are
 // written as text, JSON and bars.
 #pragma once
 
@@ -21,15 +21,15 @@ struct Metric {
 };
 
 struct Row {
-  std::string group;  ///< what the contenders did, or with how much
-  std::string contender;
+  std::string group;  ///< what the systems did, or with how much
+  std::string system;
   std::vector<double> values;  ///< one for each metric; NaN where it is not known
 };
 
-/// A curve of a contender. The curves of a group are one plot.
+/// A curve of a system. The curves of a group are one plot.
 struct Line {
   std::string group;
-  std::string contender;
+  std::string system;
   std::vector<std::pair<double, double>> points;  ///< the same x in all rounds
 };
 
@@ -47,7 +47,7 @@ struct Figure {
 /// The rows of a group beside each other, groups in the order of their first rows.
 Figure by_group(Figure figure);
 
-/// The figures of the first round, with the medians of the values that the same contender has in
+/// The figures of the first round, with the medians of the values that the same system has in
 /// the same group in all rounds.
 std::vector<Figure> medians(const std::vector<std::vector<Figure>>& rounds);
 

@@ -13,7 +13,7 @@ namespace perdix::bench {
 /// The text as HTML shows it.
 std::string escape(std::string_view text);
 
-/// The colour of contender `number`, as SVG wants it.
+/// The colour of system `number`, as SVG wants it.
 const char* html_colour(std::size_t number);
 
 /// The page up to its heading.

@@ -14,7 +14,7 @@ namespace perdix::bench::points {
 
 struct Config {
   std::vector<std::string> figures = {"methods", "policies", "selectivity"};
-  std::vector<std::string> contenders = {"scan", "elf", "hybrid", "rtree", "sqlite"};
+  std::vector<std::string> systems = {"scan", "elf", "hybrid", "rtree", "sqlite"};
   std::uint64_t rows = 1'000'000;
   std::uint64_t warm_up = 10'000;  ///< exact matches before any are measured, as in the paper
   std::uint64_t queries = 10'000;  ///< of a phase, at most
@@ -26,9 +26,9 @@ struct Config {
   const std::atomic<bool>* stop = nullptr;  ///< the run ends with Cancelled soon after it is true
 };
 
-/// The names that `Config::figures` and `Config::contenders` may have.
+/// The names that `Config::figures` and `Config::systems` may have.
 std::vector<std::string> figure_names();
-std::vector<std::string> contender_names();
+std::vector<std::string> system_names();
 
 /// Throws perdix::Error if the configuration makes no sense.
 void validate(const Config& config);

@@ -3,11 +3,11 @@
 #include <perdix/elf.h>
 #include <perdix/pool.h>
 
-#include "elf/elf_contender.h"
+#include "elf/elf_system.h"
 
 namespace perdix::bench::points {
 
-ElfContender::ElfContender(const Data& data, const std::filesystem::path& directory, bool hybrid)
+ElfSystem::ElfSystem(const Data& data, const std::filesystem::path& directory, bool hybrid)
     : pool_(Pool::create(directory / "elf.pool")), elf_(pool_, "points", kDimensions) {
   const auto columns = data.columns();
   elf_.build(columns);
@@ -16,24 +16,24 @@ ElfContender::ElfContender(const Data& data, const std::filesystem::path& direct
   elf_.wait_for_cache();
 }
 
-void ElfContender::exact(const Query& query, Tids& tids) {
+void ElfSystem::exact(const Query& query, Tids& tids) {
   if (const auto tid = elf_.exact(query.lower)) tids.push_back(*tid);
 }
 
-void ElfContender::range(const Query& query, Tids& tids) {
+void ElfSystem::range(const Query& query, Tids& tids) {
   tids = elf_.range(query.lower, query.upper);
 }
 
-std::uint64_t ElfContender::bytes() const { return elf_.stats().elf_bytes; }
+std::uint64_t ElfSystem::bytes() const { return elf_.stats().elf_bytes; }
 
-void ElfContender::set_policy(const CachePolicy& policy) {
+void ElfSystem::set_policy(const CachePolicy& policy) {
   elf_.cache(policy);
   elf_.wait_for_cache();
 }
 
-std::unique_ptr<Contender> make_elf(const Data& data, const std::filesystem::path& directory,
-                                    bool hybrid) {
-  return std::make_unique<ElfContender>(data, directory, hybrid);
+std::unique_ptr<System> make_elf(const Data& data, const std::filesystem::path& directory,
+                                 bool hybrid) {
+  return std::make_unique<ElfSystem>(data, directory, hybrid);
 }
 
 }  // namespace perdix::bench::points

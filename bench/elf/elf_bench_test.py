@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 from bench_program import CommandLine, Program, RunOnce
 
 PROGRAM = Program(sys.argv.pop(1))
-CONTENDERS = ["scan", "elf", "hybrid", "rtree", "sqlite"]
+SYSTEMS = ["scan", "elf", "hybrid", "rtree", "sqlite"]
 TYPES = ["exact", "range", "partial"]
 SMALL = ("--rows", "3k", "--queries", "50", "--warm-up", "100", "--seconds", "0.01")
 
@@ -28,26 +28,26 @@ class Report(RunOnce, unittest.TestCase):
     def test_every_answer_is_right(self):
         self.assertEqual(self.report["wrong"], 0)
 
-    def test_each_contender_answers_each_type(self):
-        seen = [(row["group"], row["contender"]) for row in self.rows("methods")]
-        wanted = [(group, name) for group in TYPES for name in CONTENDERS]
-        wanted += [("build, a row", name) for name in CONTENDERS if name != "scan"]
+    def test_each_system_answers_each_type(self):
+        seen = [(row["group"], row["system"]) for row in self.rows("methods")]
+        wanted = [(group, name) for group in TYPES for name in SYSTEMS]
+        wanted += [("build, a row", name) for name in SYSTEMS if name != "scan"]
         self.assertEqual(sorted(seen), sorted(wanted))
         for row in self.rows("methods"):
             self.assertGreater(row["time"], 0)
-            if row["contender"] == "scan":
+            if row["system"] == "scan":
                 self.assertEqual(row["times scan"], 1)
 
     def test_each_policy_is_beside_none(self):
-        names = [row["contender"] for row in self.rows("policies") if row["group"] == "exact"]
+        names = [row["system"] for row in self.rows("policies") if row["group"] == "exact"]
         self.assertEqual(names[0], "none")
         self.assertEqual(len(set(names)), 9)
         for row in self.rows("policies"):
             self.assertGreater(row["times none"], 0)
-            self.assertEqual(row["cache"] > 0, row["contender"] != "none", row)
+            self.assertEqual(row["cache"] > 0, row["system"] != "none", row)
 
     def test_lines_are_counted_in_an_instrumented_build(self):
-        counts = {row["contender"]: row for row in self.rows("policies")
+        counts = {row["system"]: row for row in self.rows("policies")
                   if row["group"] == "exact"}
         if not self.report["build"].endswith("instrumented"):
             self.assertEqual({row["PM lines"] for row in counts.values()}, {0})
@@ -72,7 +72,7 @@ class Lines(CommandLine, unittest.TestCase):
     program = PROGRAM
     taught = ("methods", "policies", "selectivity", "sqlite", "--rows")
     nonsense = (
-        ["--figures", "none"], ["--contenders", "oracle"], ["--rows", "0"], ["--queries", "0"],
+        ["--figures", "none"], ["--systems", "oracle"], ["--rows", "0"], ["--queries", "0"],
         ["--seconds", "0"], ["--rows", "many"],
     )
 

@@ -14,7 +14,7 @@
 #include "common/environment.h"
 #include "common/place.h"
 #include "elf/data.h"
-#include "elf/elf_contender.h"
+#include "elf/elf_system.h"
 #include "elf/lines.h"
 #include "pm/probe.h"
 
@@ -93,69 +93,68 @@ class Round {
   std::uint64_t wrong() const { return wrong_; }
 
  private:
-  void next_phase(std::string_view contender, std::string_view what) {
+  void next_phase(std::string_view system, std::string_view what) {
     if (config_.stop != nullptr && *config_.stop) throw Cancelled();
-    if (config_.on_progress) config_.on_progress({contender, what, 1, 0, 1, phase_, phase_ + 1});
+    if (config_.on_progress) config_.on_progress({system, what, 1, 0, 1, phase_, phase_ + 1});
     ++phase_;
   }
 
-  void compare(Contender& contender, QueryType type) {
+  void compare(System& system, QueryType type) {
     for (std::size_t i = 0; i < expected_[type].size(); ++i) {
-      contender.answer(type, queries_[type][i], tids_);
+      system.answer(type, queries_[type][i], tids_);
       std::ranges::sort(tids_);
       wrong_ += tids_ == expected_[type][i] ? 0 : 1;
     }
   }
 
   /// The mean time of the queries, over again until the time is over.
-  double measure(Contender& contender, QueryType type, const std::vector<Query>& queries) {
+  double measure(System& system, QueryType type, const std::vector<Query>& queries) {
     const auto begin = Clock::now();
     double passed = 0;
     std::uint64_t done = 0;
     while (passed < config_.seconds * 1e9) {
-      contender.answer(type, queries[done % queries.size()], tids_);
+      system.answer(type, queries[done % queries.size()], tids_);
       ++done;
       passed = nanoseconds_since(begin);
     }
     return passed / static_cast<double>(done);
   }
 
-  void warm_up(Contender& contender, QueryType type, const std::vector<Query>& queries) {
+  void warm_up(System& system, QueryType type, const std::vector<Query>& queries) {
     const std::uint64_t wanted = type == QueryType::exact ? config_.warm_up : kCompared;
     for (std::uint64_t i = 0; i < wanted; ++i)
-      contender.answer(type, queries[i % queries.size()], tids_);
+      system.answer(type, queries[i % queries.size()], tids_);
   }
 
-  std::unique_ptr<Contender> make(const std::string& name) const {
+  std::unique_ptr<System> make(const std::string& name) const {
     if (name == "rtree") return make_rtree(data_);
     if (name == "sqlite") return make_sqlite(data_);
     if (name == "scan") return make_scan(data_);
     return make_elf(data_, directory_, name == "hybrid");
   }
 
-  /// Figure 3: what building takes, and each type of query, with all contenders.
+  /// Figure 3: what building takes, and each type of query, with all systems.
   Figure methods() {
     Figure figure{"methods",
-                  "Building and queries by contender (fig. 3)",
+                  "Building and queries by system (fig. 3)",
                   {{"time", Unit::nanoseconds}, {"times scan", Unit::ratio}, {"size", Unit::ratio}},
                   {}};
     std::map<QueryType, double> of_scan;
-    for (const std::string& name : config_.contenders) {
+    for (const std::string& name : config_.systems) {
       next_phase(name, "build");
       const ScratchDirectory scratch(directory_);
       const auto begin = Clock::now();
-      const auto contender = name == "elf" || name == "hybrid"
-                                 ? make_elf(data_, scratch.path(), name == "hybrid")
-                                 : make(name);
+      const auto system = name == "elf" || name == "hybrid"
+                              ? make_elf(data_, scratch.path(), name == "hybrid")
+                              : make(name);
       const double of_row = nanoseconds_since(begin) / static_cast<double>(data_.rows());
-      const double size =
-          static_cast<double>(contender->bytes()) / static_cast<double>(data_.bytes());
+      const double size = static_cast<double>(system->bytes()) / static_cast<double>(data_.bytes());
       if (name != "scan") figure.rows.push_back({"build, a row", name, {of_row, 0, size}});
       for (const QueryType type : kTypes) {
         next_phase(name, to_string(type));
-        compare(*contender, type);
-        warm_up_unless_scan(name, *contender, type);
-        const double time = measure(*contender, type, queries_[type]);
+        compare(*system, type);
+        warm_up_unless_scan(name, *system, type);
+        const double time = measure(*system, type, queries_[type]);
         if (name == "scan") of_scan[type] = time;
         figure.rows.push_back({to_string(type), name, {time, of_scan[type] / time, size}});
       }
@@ -163,11 +162,11 @@ class Round {
     return by_group(std::move(figure));
   }
 
-  void warm_up_unless_scan(const std::string& name, Contender& contender, QueryType type) {
-    if (name != "scan") warm_up(contender, type, queries_[type]);
+  void warm_up_unless_scan(const std::string& name, System& system, QueryType type) {
+    if (name != "scan") warm_up(system, type, queries_[type]);
   }
 
-  Times measure_elf(ElfContender& elf, QueryType type, const std::vector<Query>& queries) {
+  Times measure_elf(ElfSystem& elf, QueryType type, const std::vector<Query>& queries) {
     warm_up(elf, type, queries);
     Times times;
     times.nanoseconds = measure(elf, type, queries);
@@ -192,7 +191,7 @@ class Round {
                    {"modelled", Unit::nanoseconds}},
                   {}};
     const ScratchDirectory scratch(directory_);
-    ElfContender elf(data_, scratch.path(), false);
+    ElfSystem elf(data_, scratch.path(), false);
     for (const QueryType type : kTypes) {
       next_phase("elf", to_string(type));
       Times none = measure_elf(elf, type, queries_[type]);
@@ -224,7 +223,7 @@ class Round {
                   {{"time", Unit::nanoseconds}, {"times none", Unit::ratio}},
                   {}};
     const ScratchDirectory scratch(directory_);
-    ElfContender elf(data_, scratch.path(), false);
+    ElfSystem elf(data_, scratch.path(), false);
     for (const double share : {0.01, 0.1, 0.5, 1.0}) {
       const auto queries = make_queries(data_, QueryType::exact, config_.queries, number_, share);
       const std::string group = fmt::format("{:.0f} % of the rows", share * 100);
@@ -266,11 +265,11 @@ void require_known(const std::vector<std::string>& names, const std::vector<std:
 }  // namespace
 
 std::vector<std::string> figure_names() { return Config().figures; }
-std::vector<std::string> contender_names() { return Config().contenders; }
+std::vector<std::string> system_names() { return Config().systems; }
 
 void validate(const Config& config) {
   require_known(config.figures, figure_names(), "figure");
-  require_known(config.contenders, contender_names(), "contender");
+  require_known(config.systems, system_names(), "system");
   require(config.rows > 0 && config.rows <= Elf::kMaxRows, "rows must be between 1 and 2^31 - 1");
   require(config.queries > 0 && config.queries <= 100'000'000, "queries: 1 to 100M");
   require(config.seconds > 0 && config.seconds <= 3600, "seconds of a phase: above 0, up to 3600");

@@ -27,7 +27,7 @@ constexpr const char* kFooter =
     "other times mean nothing.\n"
     "Exit status: 0 if all answers were right, 1 if one was wrong, 2 after an error.\n\n"
     "Examples:\n"
-    "  elf_bench --rows 10M --contenders scan,elf,rtree --repeat 3\n"
+    "  elf_bench --rows 10M --systems scan,elf,rtree --repeat 3\n"
     "  elf_bench --figures policies --html policies.html --json policies.json";
 
 void add_options(CLI::App& app, Config& config) {
@@ -35,9 +35,9 @@ void add_options(CLI::App& app, Config& config) {
                  fmt::format("Which experiments: {}", fmt::join(figure_names(), ", ")))
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--contenders", config.contenders,
+  app.add_option("--systems,--contenders", config.systems,
                  fmt::format("For methods: {}; ratios are to scan, if it comes first",
-                             fmt::join(contender_names(), ", ")))
+                             fmt::join(system_names(), ", ")))
       ->delimiter(',')
       ->capture_default_str();
   add_count(app, "--rows", config.rows, "Rows of the table");

@@ -32,7 +32,7 @@ void write_text(std::ostream& out, const Report& report) {
 nlohmann::json to_json(const Report& report) {
   const Config& config = report.config;
   return {{"config",
-           {{"contenders", config.contenders},
+           {{"systems", config.systems},
             {"rows", config.rows},
             {"warm_up", config.warm_up},
             {"queries", config.queries},

@@ -5,7 +5,7 @@
 #include <boost/geometry.hpp>
 #include <boost/geometry/index/rtree.hpp>
 
-#include "elf/contenders.h"
+#include "elf/systems.h"
 
 namespace perdix::bench::points {
 namespace {
@@ -30,7 +30,7 @@ Place place_of(const Point& point) {
   return place_of(point, std::make_index_sequence<kDimensions>());
 }
 
-class RTree final : public Contender {
+class RTree final : public System {
  public:
   explicit RTree(const Data& data) {
     std::vector<Entry> entries;
@@ -60,6 +60,6 @@ class RTree final : public Contender {
 
 }  // namespace
 
-std::unique_ptr<Contender> make_rtree(const Data& data) { return std::make_unique<RTree>(data); }
+std::unique_ptr<System> make_rtree(const Data& data) { return std::make_unique<RTree>(data); }
 
 }  // namespace perdix::bench::points

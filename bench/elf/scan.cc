@@ -1,13 +1,13 @@
 #include <algorithm>
 
-#include "elf/contenders.h"
+#include "elf/systems.h"
 
 namespace perdix::bench::points {
 namespace {
 
 constexpr std::size_t kRun = 256;  // of rows
 
-class Scan final : public Contender {
+class Scan final : public System {
  public:
   explicit Scan(const Data& data) : data_(data) {}
 
@@ -66,6 +66,6 @@ class Scan final : public Contender {
 
 }  // namespace
 
-std::unique_ptr<Contender> make_scan(const Data& data) { return std::make_unique<Scan>(data); }
+std::unique_ptr<System> make_scan(const Data& data) { return std::make_unique<Scan>(data); }
 
 }  // namespace perdix::bench::points

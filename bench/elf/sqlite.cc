@@ -6,14 +6,14 @@
 #include <fmt/format.h>
 #include <perdix/error.h>
 
-#include "elf/contenders.h"
+#include "elf/systems.h"
 
 namespace perdix::bench::points {
 namespace {
 
 constexpr unsigned kSqliteDimensions = 5;
 
-class Sqlite final : public Contender {
+class Sqlite final : public System {
  public:
   explicit Sqlite(const Data& data) : data_(data) {
     require(sqlite3_open(":memory:", &database_));
@@ -103,6 +103,6 @@ class Sqlite final : public Contender {
 
 }  // namespace
 
-std::unique_ptr<Contender> make_sqlite(const Data& data) { return std::make_unique<Sqlite>(data); }
+std::unique_ptr<System> make_sqlite(const Data& data) { return std::make_unique<Sqlite>(data); }
 
 }  // namespace perdix::bench::points

@@ -14,14 +14,14 @@
 namespace perdix::bench {
 namespace {
 
-Restart reopen(Bench& bench, const Engine& engine, const Setup& setup, std::uint64_t records) {
+Restart reopen(Bench& bench, const System& system, const Setup& setup, std::uint64_t records) {
   std::vector<Op> gets(records);
   for (std::uint64_t n = 0; n < records; ++n)
     gets[n] = {n, 0, static_cast<std::uint64_t>(OpKind::get)};
   const std::span<const Op> all = gets;
   const Clock::time_point begin = Clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-  const std::unique_ptr<Store> store = engine.open(setup);
+  const std::unique_ptr<Store> store = system.open(setup);
   Restart restart;
   bench.wrong += store->run({all.subspan(records / 2, 1), 0, 1, nullptr, nullptr}, [] {}).wrong;
   restart.first_answer = elapsed();
@@ -47,32 +47,32 @@ std::string threads_text(std::uint64_t threads) {
 
 std::string pairs_text(std::uint64_t pairs) { return terminal::format_count(pairs) + " pairs"; }
 
-std::vector<std::uint64_t> threads_for(const Engine& engine,
+std::vector<std::uint64_t> threads_for(const System& system,
                                        const std::vector<std::uint64_t>& numbers) {
   std::vector<std::uint64_t> threads;
   std::ranges::copy_if(numbers, std::back_inserter(threads),
-                       [&](std::uint64_t number) { return number <= engine.most_threads; });
+                       [&](std::uint64_t number) { return number <= system.most_threads; });
   return threads;
 }
 
 void add_throughput(Figure& figure, std::uint64_t threads, const std::string& operation,
-                    const std::string& contender, const PhaseResult& result) {
-  const std::string name = fmt::format("{}, {}", contender, threads_text(threads));
+                    const std::string& system, const PhaseResult& result) {
+  const std::string name = fmt::format("{}, {}", system, threads_text(threads));
   figure.rows.push_back({operation, name, {throughput(result), 0}});
   const auto first = std::ranges::find_if(figure.rows, [&](const Row& row) {
-    return row.group == operation && row.contender.starts_with(contender + ", ");
+    return row.group == operation && row.system.starts_with(system + ", ");
   });
   figure.rows.back().values[1] = figure.rows.back().values[0] / first->values[0];
 }
 
-Restart restart_after_kill(Bench& bench, const Engine& engine, Setup setup, std::uint64_t records) {
+Restart restart_after_kill(Bench& bench, const System& system, Setup setup, std::uint64_t records) {
   const ScratchDirectory directory(bench.parent);
   setup.directory = directory.path();
   setup.data.seed = bench.seed;
   setup.max_records = records;
-  if (bench.on_progress) bench.on_progress(engine, find_workload("reopen"), 1, 0, records);
-  bench.crasher.load_and_kill(engine.name, setup, records, bench.seed);
-  return reopen(bench, engine, setup, records);
+  if (bench.on_progress) bench.on_progress(system, find_workload("reopen"), 1, 0, records);
+  bench.crasher.load_and_kill(system.name, setup, records, bench.seed);
+  return reopen(bench, system, setup, records);
 }
 
 }  // namespace perdix::bench

@@ -21,13 +21,13 @@ double ratio(std::uint64_t part, std::uint64_t whole);
 std::string threads_text(std::uint64_t threads);
 std::string pairs_text(std::uint64_t pairs);
 
-/// Those of these numbers of threads that the contender is for.
-std::vector<std::uint64_t> threads_for(const Engine& engine,
+/// Those of these numbers of threads that the system is for.
+std::vector<std::uint64_t> threads_for(const System& system,
                                        const std::vector<std::uint64_t>& numbers);
 
 /// A row of throughput, and of its ratio to that with the first number of threads.
 void add_throughput(Figure& figure, std::uint64_t threads, const std::string& operation,
-                    const std::string& contender, const PhaseResult& result);
+                    const std::string& system, const PhaseResult& result);
 
 struct Restart {
   double first_answer = 0;  ///< seconds from before opening to the answer of the first get
@@ -36,6 +36,6 @@ struct Restart {
 
 /// Loads that many records in a process that is killed with SIGKILL, and opens what it has left.
 /// What is lost counts as wrong.
-Restart restart_after_kill(Bench& bench, const Engine& engine, Setup setup, std::uint64_t records);
+Restart restart_after_kill(Bench& bench, const System& system, Setup setup, std::uint64_t records);
 
 }  // namespace perdix::bench

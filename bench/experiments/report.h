@@ -12,7 +12,7 @@
 
 namespace perdix::bench {
 
-struct Contender {
+struct SystemInfo {
   std::string name;
   bool persistent = false;  ///< its records survive the end of the process
   std::string settings;
@@ -27,7 +27,7 @@ struct ExperimentReport {
   std::string file_system;
   std::string machine;
   std::string build;
-  std::vector<Contender> contenders;
+  std::vector<SystemInfo> systems;
   std::vector<std::string> notes;  ///< what else a reader must know, a line each
   std::vector<Figure> figures;
   std::uint64_t wrong = 0;  ///< answers that were not the expected ones, and lost records

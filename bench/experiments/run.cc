@@ -10,8 +10,8 @@
 
 #include "common/environment.h"
 #include "common/place.h"
-#include "engines/engines.h"
 #include "pm/probe.h"
+#include "systems/systems.h"
 
 namespace perdix::bench {
 namespace {
@@ -21,13 +21,13 @@ bool suits_build(const Experiment& experiment) {
          (experiment.needs == Needs::meter) == detail::pm::kInstrumented;
 }
 
-std::vector<const Engine*> engines_for(const Experiment& experiment,
+std::vector<const System*> systems_for(const Experiment& experiment,
                                        const ExperimentOptions& options) {
-  std::vector<const Engine*> suited;
+  std::vector<const System*> suited;
   if (!suits_build(experiment)) return suited;
-  for (const std::string& name : options.engines) {
-    const Engine& engine = find_engine(name);
-    if (experiment.suits(engine)) suited.push_back(&engine);
+  for (const std::string& name : options.systems) {
+    const System& system = find_system(name);
+    if (experiment.suits(system)) suited.push_back(&system);
   }
   return suited;
 }
@@ -37,18 +37,18 @@ bool wanted(const Experiment& experiment, const ExperimentOptions& options) {
          std::ranges::find(options.figures, experiment.name) != options.figures.end();
 }
 
-/// Why no contender can take part in an experiment.
+/// Why no system can take part in an experiment.
 std::string why_none(const std::vector<Experiment>& experiments, const std::string& name) {
   const Experiment& experiment = *std::ranges::find(experiments, name, &Experiment::name);
-  if (suits_build(experiment)) return "name others with --engines";
+  if (suits_build(experiment)) return "name others with --systems";
   return experiment.needs == Needs::meter ? "it needs an instrumented build"
                                           : "it needs a build that is not instrumented";
 }
 
-/// An experiment with the contenders that take part.
+/// An experiment with the systems that take part.
 struct Task {
   const Experiment* experiment;
-  std::vector<const Engine*> engines;
+  std::vector<const System*> systems;
 };
 
 std::vector<Task> tasks_of(const ExperimentOptions& options,
@@ -56,13 +56,13 @@ std::vector<Task> tasks_of(const ExperimentOptions& options,
   std::vector<Task> tasks;
   for (const Experiment& experiment : experiments) {
     if (!wanted(experiment, options)) continue;
-    auto engines = engines_for(experiment, options);
-    if (!engines.empty()) tasks.push_back({&experiment, std::move(engines)});
+    auto systems = systems_for(experiment, options);
+    if (!systems.empty()) tasks.push_back({&experiment, std::move(systems)});
   }
   return tasks;
 }
 
-/// Measures the contender of a task, and notes how many of all are done.
+/// Measures the system of a task, and notes how many of all are done.
 class Run {
  public:
   Run(const ExperimentOptions& options, const std::vector<Experiment>& experiments,
@@ -83,7 +83,7 @@ class Run {
     report.file_system = file_system_of(scratch_.path());
     report.machine = machine_description();
     report.build = build_description();
-    report.contenders = contenders();
+    report.systems = systems();
     std::vector<std::vector<Figure>> rounds;
     for (std::uint64_t i = 0; i < options_.repeat; ++i) rounds.push_back(round(i));
     report.figures = medians(rounds);
@@ -92,14 +92,14 @@ class Run {
   }
 
  private:
-  /// Each round begins with another contender, so that none always runs first.
+  /// Each round begins with another system, so that none always runs first.
   std::vector<Figure> round(std::uint64_t number) {
     std::vector<Figure> figures;
     for (const Task& task : tasks_) {
       const Experiment& experiment = *task.experiment;
       Figure figure{experiment.name, experiment.title, experiment.metrics, {}};
-      for (std::size_t i = 0; i < task.engines.size(); ++i) {
-        experiment.measure(bench_, figure, *task.engines[(i + number) % task.engines.size()]);
+      for (std::size_t i = 0; i < task.systems.size(); ++i) {
+        experiment.measure(bench_, figure, *task.systems[(i + number) % task.systems.size()]);
         ++done_;
       }
       figures.push_back(by_group(std::move(figure)));
@@ -107,27 +107,27 @@ class Run {
     return figures;
   }
 
-  std::vector<Contender> contenders() const {
-    std::vector<Contender> all;
-    for (const std::string& name : options_.engines) {
-      const Engine& engine = find_engine(name);
+  std::vector<SystemInfo> systems() const {
+    std::vector<SystemInfo> all;
+    for (const std::string& name : options_.systems) {
+      const System& system = find_system(name);
       const ScratchDirectory directory(scratch_.path());
       Setup setup;
       setup.directory = directory.path();
       setup.max_records = most_records_;
-      all.push_back({name, engine.persistent, engine.summary + "; " + engine.settings(setup)});
+      all.push_back({name, system.persistent, system.summary + "; " + system.settings(setup)});
     }
     return all;
   }
 
-  std::function<void(const Engine&, const Workload&, unsigned, std::uint64_t, std::uint64_t)>
+  std::function<void(const System&, const Workload&, unsigned, std::uint64_t, std::uint64_t)>
   progress() {
     std::uint64_t measurements = 0;
-    for (const Task& task : tasks_) measurements += task.engines.size();
-    return [this, all = options_.repeat * measurements](const Engine& engine,
+    for (const Task& task : tasks_) measurements += task.systems.size();
+    return [this, all = options_.repeat * measurements](const System& system,
                                                         const Workload& workload, unsigned threads,
                                                         std::uint64_t done, std::uint64_t total) {
-      options_.on_progress({engine.name, workload.name, threads, done, total, done_, all});
+      options_.on_progress({system.name, workload.name, threads, done, total, done_, all});
     };
   }
 
@@ -137,15 +137,15 @@ class Run {
   std::vector<Task> tasks_;
   ScratchDirectory scratch_;
   Bench bench_;
-  std::uint64_t done_ = 0;  // measurements of a contender for a figure
+  std::uint64_t done_ = 0;  // measurements of a system for a figure
 };
 
 }  // namespace
 
-std::vector<std::string> known_engines(const std::vector<std::string>& names) {
+std::vector<std::string> known_systems(const std::vector<std::string>& names) {
   std::vector<std::string> known;
   for (const std::string& name : names)
-    if (std::ranges::find(engines(), name, &Engine::name) != engines().end()) known.push_back(name);
+    if (std::ranges::find(systems(), name, &System::name) != systems().end()) known.push_back(name);
   return known;
 }
 
@@ -171,8 +171,8 @@ bool ascending(const std::vector<std::uint64_t>& numbers) {
 }
 
 void validate(const ExperimentOptions& options, const std::vector<Experiment>& experiments) {
-  require(!options.engines.empty(), "name at least one engine");
-  for (const std::string& name : options.engines) find_engine(name);
+  require(!options.systems.empty(), "name at least one system");
+  for (const std::string& name : options.systems) find_system(name);
   require(between({options.repeat}, 1, 1000), "repeat must be between 1 and 1000");
   const std::vector<std::string> names = names_of(experiments);
   for (const std::string& name : options.figures) {
@@ -182,10 +182,10 @@ void validate(const ExperimentOptions& options, const std::vector<Experiment>& e
   const std::vector<Task> tasks = tasks_of(options, experiments);
   for (const std::string& name : options.figures) {
     const auto is_it = [&](const Task& task) { return task.experiment->name == name; };
-    require(std::ranges::any_of(tasks, is_it), fmt::format("no contender can take part in '{}': {}",
-                                                           name, why_none(experiments, name)));
+    require(std::ranges::any_of(tasks, is_it),
+            fmt::format("no system can take part in '{}': {}", name, why_none(experiments, name)));
   }
-  require(!tasks.empty(), "none of the contenders can take part in any figure");
+  require(!tasks.empty(), "none of the systems can take part in any figure");
 }
 
 ExperimentReport run(const ExperimentOptions& options, const std::vector<Experiment>& experiments,

@@ -1,4 +1,4 @@
-// The experiments of a paper that the contenders of perdix bench go through, for a program that
+// The experiments of a paper that the systems of perdix bench go through, for a program that
 // writes them as figures.
 #pragma once
 
@@ -18,8 +18,8 @@ namespace perdix::bench {
 
 /// What every such program can be told.
 struct ExperimentOptions {
-  std::vector<std::string> figures;  ///< empty: all that the contenders and this build allow
-  std::vector<std::string> engines;
+  std::vector<std::string> figures;  ///< empty: all that the systems and this build allow
+  std::vector<std::string> systems;
   std::uint64_t repeat = 1;  ///< rounds; medians are reported
   std::uint64_t seed = 1;
   std::filesystem::path pool_dir;  ///< empty: chosen
@@ -35,20 +35,20 @@ struct Experiment {
   std::string name;
   std::string title;
   std::vector<Metric> metrics;
-  bool (*suits)(const Engine&);  ///< whether a contender can take part
-  /// Adds the rows of a contender to the figure.
-  std::function<void(Bench&, Figure&, const Engine&)> measure;
+  bool (*suits)(const System&);  ///< whether a system can take part
+  /// Adds the rows of a system to the figure.
+  std::function<void(Bench&, Figure&, const System&)> measure;
   Needs needs = Needs::nothing;  ///< of the build
 };
 
 /// Sizes that follow from a program's options.
 struct Sizes {
   std::uint64_t most_records;  ///< that an index will ever hold
-  std::uint64_t file_bytes;    ///< of the largest contender, about
+  std::uint64_t file_bytes;    ///< of the largest system, about
 };
 
-/// Those of these contenders that there are.
-std::vector<std::string> known_engines(const std::vector<std::string>& names);
+/// Those of these systems that there are.
+std::vector<std::string> known_systems(const std::vector<std::string>& names);
 
 /// "figure", "other": what ExperimentOptions::figures may have.
 std::vector<std::string> names_of(const std::vector<Experiment>& experiments);
@@ -66,7 +66,7 @@ bool ascending(const std::vector<std::uint64_t>& numbers);
 void validate(const ExperimentOptions& options, const std::vector<Experiment>& experiments);
 
 /// Carries out the experiments that are wanted. Title, settings and sizes of the report are left to
-/// the program. Throws perdix::Error if a contender fails, Cancelled after `options.stop`. Call it
+/// the program. Throws perdix::Error if a system fails, Cancelled after `options.stop`. Call it
 /// while the process has one thread: it forks.
 ExperimentReport run(const ExperimentOptions& options, const std::vector<Experiment>& experiments,
                      const Sizes& sizes);

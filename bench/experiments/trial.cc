@@ -9,7 +9,7 @@
 namespace perdix::bench {
 namespace {
 
-/// About what a contender takes, in DRAM and in files that lie there. A run that counts instead of
+/// About what a system takes, in DRAM and in files that lie there. A run that counts instead of
 /// taking the time needs none.
 std::uint64_t memory_of(const Setup& setup, const Meter* meter) {
   return meter != nullptr ? 0 : setup.max_records * 2 * (setup.data.shape.pair_size() + 48);
@@ -17,9 +17,9 @@ std::uint64_t memory_of(const Setup& setup, const Meter* meter) {
 
 }  // namespace
 
-Trial::Trial(Bench& bench, const Engine& engine, Setup setup, std::uint64_t load, Meter* meter)
+Trial::Trial(Bench& bench, const System& system, Setup setup, std::uint64_t load, Meter* meter)
     : bench_(bench),
-      engine_(engine),
+      system_(system),
       threads_(setup.threads),
       meter_(meter),
       directory_(bench.parent),
@@ -29,7 +29,7 @@ Trial::Trial(Bench& bench, const Engine& engine, Setup setup, std::uint64_t load
   setup.directory = directory_.path();
   setup.data.seed = bench.seed;
   if (meter_ != nullptr) meter_->open();
-  store_ = engine.open(setup);
+  store_ = system.open(setup);
   if (load > 0) run(find_workload("load"), Distribution::uniform, load);
 }
 
@@ -41,9 +41,9 @@ std::uint64_t Trial::resident() const {
 OwnFootprint Trial::footprint() const {
   OwnFootprint own = store_->footprint();
   const std::uint64_t now = resident();
-  if (!engine_.persistent && !own.dram_bytes)
+  if (!system_.persistent && !own.dram_bytes)
     own.dram_bytes = now - std::min(now, resident_before_);
-  if (engine_.persistent && !own.stored_bytes)
+  if (system_.persistent && !own.stored_bytes)
     own.stored_bytes = allocated_bytes(directory_.path());
   return own;
 }
@@ -58,7 +58,7 @@ PhaseResult Trial::run(const Workload& workload, Distribution distribution,
   options.meter = meter_;
   if (bench_.on_progress) {
     options.on_progress = [&](std::uint64_t done) {
-      bench_.on_progress(engine_, workload, threads_, done, operations);
+      bench_.on_progress(system_, workload, threads_, done, operations);
     };
     options.on_progress(0);  // short phases have no more to say
   }

@@ -1,4 +1,4 @@
-// One contender, open in a directory of its own, that goes through phases.
+// One system, open in a directory of its own, that goes through phases.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ struct Bench {
   std::uint64_t seed = 1;
   const std::atomic<bool>* stop = nullptr;
   /// Called now and then by a phase.
-  std::function<void(const Engine&, const Workload&, unsigned threads, std::uint64_t done,
+  std::function<void(const System&, const Workload&, unsigned threads, std::uint64_t done,
                      std::uint64_t total)>
       on_progress;
   std::uint64_t wrong = 0;
@@ -32,9 +32,9 @@ struct Bench {
 
 class Trial {
  public:
-  /// Opens the contender, on memory that was touched before, with what `setup` says; its directory
+  /// Opens the system, on memory that was touched before, with what `setup` says; its directory
   /// and seed are the trial's. Then loads records. A meter counts from the first phase on.
-  Trial(Bench& bench, const Engine& engine, Setup setup, std::uint64_t load,
+  Trial(Bench& bench, const System& system, Setup setup, std::uint64_t load,
         Meter* meter = nullptr);
 
   /// Executes the workload with the threads of the setup. Throws Cancelled after `bench.stop`.
@@ -42,15 +42,15 @@ class Trial {
 
   std::uint64_t records() const { return records_.count(); }
 
-  /// What the contender says of itself; if it does not, what the process's anonymous memory, or the
-  /// contender's files, have grown by.
+  /// What the system says of itself; if it does not, what the process's anonymous memory, or the
+  /// system's files, have grown by.
   OwnFootprint footprint() const;
 
  private:
   std::uint64_t resident() const;
 
   Bench& bench_;
-  const Engine& engine_;
+  const System& system_;
   const unsigned threads_;
   Meter* const meter_;
   ScratchDirectory directory_;

@@ -6,25 +6,25 @@
 
 #include <fmt/format.h>
 
-#include "engines/engines.h"
 #include "hash/round.h"
+#include "systems/systems.h"
 #include "terminal/format.h"
 
 namespace perdix::bench::hashing {
 namespace {
 
-bool every(const Engine&) { return true; }
-bool outlives_processes(const Engine& engine) { return engine.persistent; }
-bool has_logs(const Engine& engine) {
-  return std::ranges::find(engine.parameters, "collecting_logs") != engine.parameters.end();
+bool every(const System&) { return true; }
+bool outlives_processes(const System& system) { return system.persistent; }
+bool has_logs(const System& system) {
+  return std::ranges::find(system.parameters, "collecting_logs") != system.parameters.end();
 }
-bool tells_load_factor(const Engine& engine) { return engine.tells_load_factor; }
+bool tells_load_factor(const System& system) { return system.tells_load_factor; }
 
 std::vector<Experiment> experiments_of(const Config& config) {
   using enum Unit;
-  const auto by = [&config](void (Round::*measure)(Figure&, const Engine&)) {
-    return [&config, measure](Bench& bench, Figure& figure, const Engine& engine) {
-      (Round(config, bench).*measure)(figure, engine);
+  const auto by = [&config](void (Round::*measure)(Figure&, const System&)) {
+    return [&config, measure](Bench& bench, Figure& figure, const System& system) {
+      (Round(config, bench).*measure)(figure, system);
     };
   };
   const std::vector<Metric> rates = {{"throughput", operations_per_second}, {"scaling", ratio}};
@@ -74,14 +74,14 @@ std::vector<Experiment> experiments_of(const Config& config) {
   };
 }
 
-// Files of the largest contender, with what it frees late.
+// Files of the largest system, with what it frees late.
 std::uint64_t needed_space(const Config& config) {
   constexpr std::uint64_t kFixed = std::uint64_t{512} << 20, kRecord = 96;
   return kFixed + most_records(config) * (kRecord + 2 * std::ranges::max(config.value_sizes));
 }
 
 nlohmann::json to_json(const Config& config) {
-  return {{"engines", config.engines},
+  return {{"systems", config.systems},
           {"start", config.start},
           {"records", config.records},
           {"operations", config.operations},
@@ -101,7 +101,7 @@ nlohmann::json to_json(const Config& config) {
 }  // namespace
 
 Config::Config() {
-  engines = known_engines(
+  systems = known_systems(
       {"elimda", "nbtree", "tbb", "libcuckoo", "xenium", "flat_map", "tkrzw", "lmdb", "rocksdb"});
 }
 

@@ -13,7 +13,7 @@ from bench_program import CommandLine, Program, RunOnce
 
 PROGRAM = Program(sys.argv.pop(1))
 HASH_TABLES = ["tbb", "libcuckoo", "xenium", "flat_map", "tkrzw"]
-ENGINES = ["nbtree", *HASH_TABLES]
+SYSTEMS = ["nbtree", *HASH_TABLES]
 PAIRS = [3000, 9000]
 SIZES = [16, 100]
 SMALL = (
@@ -29,7 +29,7 @@ def instrumented(report):
 class Report(RunOnce, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.run_once(PROGRAM, "--engines", ",".join(ENGINES), "--repeat", "2", *SMALL)
+        cls.run_once(PROGRAM, "--systems", ",".join(SYSTEMS), "--repeat", "2", *SMALL)
 
     def rows(self, figure):
         return self.report["figures"][figure]["rows"]
@@ -38,31 +38,31 @@ class Report(RunOnce, unittest.TestCase):
         return ("1 thread",) if name == "flat_map" else ("1 thread", "2 threads")
 
     def expect_rows(self, figure, groups_of):
-        """Each contender has its groups, with each number of threads that it is for."""
+        """Each system has its groups, with each number of threads that it is for."""
         wanted = {
             (group, f"{name}, {threads}")
-            for name in ENGINES for group in groups_of(name) for threads in self.threads_of(name)
+            for name in SYSTEMS for group in groups_of(name) for threads in self.threads_of(name)
         }
-        seen = [(row["group"], row["contender"]) for row in self.rows(figure)]
+        seen = [(row["group"], row["system"]) for row in self.rows(figure)]
         self.assertEqual(set(seen), wanted)
         self.assertEqual(len(seen), len(wanted))
         for row in self.rows(figure):
             self.assertGreater(row["throughput"], 0)
             self.assertGreater(row["scaling"], 0)
-            if row["contender"].endswith(", 1 thread"):
+            if row["system"].endswith(", 1 thread"):
                 self.assertEqual(row["scaling"], 1)
 
     def test_every_answer_is_right(self):
         self.assertEqual(self.report["wrong"], 0)
 
-    def test_says_what_survives_in_each_contender(self):
-        durability = {c["name"]: c["durability"] for c in self.report["contenders"]}
+    def test_says_what_survives_in_each_system(self):
+        durability = {c["name"]: c["durability"] for c in self.report["systems"]}
         persistent = {"nbtree", "tkrzw"}
         self.assertEqual(
             durability,
-            {name: "persistent" if name in persistent else "volatile" for name in ENGINES},
+            {name: "persistent" if name in persistent else "volatile" for name in SYSTEMS},
         )
-        for name in ENGINES:
+        for name in SYSTEMS:
             self.assertRegex(self.done.stdout, rf"(?m)^{name} +{durability[name]} ")
 
     def test_operations_by_distribution(self):
@@ -83,16 +83,16 @@ class Report(RunOnce, unittest.TestCase):
         self.expect_rows("values", lambda name: [f"{size} B" for size in SIZES])
 
     def test_latencies(self):
-        seen = {(row["group"], row["contender"]) for row in self.rows("latency")}
+        seen = {(row["group"], row["system"]) for row in self.rows("latency")}
         operations = {"insert", "get", "absent", "erase"}
-        self.assertEqual(seen, {(op, name) for op in operations for name in ENGINES})
+        self.assertEqual(seen, {(op, name) for op in operations for name in SYSTEMS})
         for row in self.rows("latency"):
             self.assertGreater(row["mean"], 0)
             self.assertLessEqual(row["p50"], row["p99"])
             self.assertLessEqual(row["p99"], row["p99.9"])
 
     def test_domains_are_those_of_pools(self):
-        seen = {row["contender"] for row in self.rows("domain")}
+        seen = {row["system"] for row in self.rows("domain")}
         self.assertEqual(
             seen,
             {f"nbtree, {domain}, {threads}"
@@ -100,18 +100,18 @@ class Report(RunOnce, unittest.TestCase):
         )
 
     def test_a_pair_takes_what_it_must(self):
-        self.assertEqual(len(self.rows("space")), len(PAIRS) * len(ENGINES))
+        self.assertEqual(len(self.rows("space")), len(PAIRS) * len(SYSTEMS))
         for row in self.rows("space"):
-            stores = row["contender"] in ("nbtree", "tkrzw")
+            stores = row["system"] in ("nbtree", "tkrzw")
             self.assertGreaterEqual(row["stored"], 16 if stores else 0)
             self.assertEqual(row["stored"] == 0, not stores, row)
             # TBB's allocator keeps memory, so its growth may be none.
-            if not stores and row["contender"] != "tbb":
+            if not stores and row["system"] != "tbb":
                 self.assertGreaterEqual(row["DRAM"], 16, row)
 
     def test_load_factors_are_shares(self):
         rows = self.rows("load_factor")
-        self.assertEqual({row["contender"] for row in rows}, {"libcuckoo", "flat_map"})
+        self.assertEqual({row["system"] for row in rows}, {"libcuckoo", "flat_map"})
         self.assertEqual(
             {row["group"] for row in rows},
             {"4,000 pairs", "8,000 pairs", "12,000 pairs", "average"},
@@ -123,7 +123,7 @@ class Report(RunOnce, unittest.TestCase):
     def test_what_is_persistent_is_opened_again(self):
         rows = self.rows("recovery")
         self.assertEqual(
-            [row["contender"] for row in rows], ["nbtree", "tkrzw"] * len(PAIRS)
+            [row["system"] for row in rows], ["nbtree", "tkrzw"] * len(PAIRS)
         )
         for row in rows:
             self.assertGreater(row["first answer"], 0)
@@ -136,7 +136,7 @@ class Report(RunOnce, unittest.TestCase):
         rows = self.rows("traffic")
         operations = {"insert", "get", "absent", "update", "erase"}
         self.assertEqual(
-            {(row["group"], row["contender"]) for row in rows},
+            {(row["group"], row["system"]) for row in rows},
             {(op, f"nbtree, {platform}") for op in operations for platform in ("eADR", "ADR")},
         )
         for row in rows:
@@ -169,13 +169,13 @@ class ElimDa(RunOnce, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.run_once(
-            PROGRAM, "--engines", "elimda", "--logs", "64,256", "--d-buckets", "16,32",
+            PROGRAM, "--systems", "elimda", "--logs", "64,256", "--d-buckets", "16,32",
             "--p-buckets", "64,256", *SMALL,
         )
 
-    def groups(self, figure, contender):
+    def groups(self, figure, system):
         rows = self.report["figures"][figure]["rows"]
-        return [row["group"] for row in rows if row["contender"] == contender]
+        return [row["group"] for row in rows if row["system"] == system]
 
     def test_every_answer_is_right(self):
         self.assertEqual(self.report["wrong"], 0)
@@ -189,7 +189,7 @@ class ElimDa(RunOnce, unittest.TestCase):
 
     def test_inserts_ahead_stand_beside_inserts(self):
         for figure in ("operations", "values"):
-            inserts = [row["contender"] for row in self.report["figures"][figure]["rows"]
+            inserts = [row["system"] for row in self.report["figures"][figure]["rows"]
                        if row["group"] in ("insert", "16 B")]
             self.assertEqual(
                 sorted(inserts),
@@ -204,14 +204,14 @@ class Refusals(unittest.TestCase):
         self.assertEqual(done.returncode, 2, done.stderr)
         return done.stderr
 
-    def test_a_figure_that_no_contender_can_take_part_in(self):
-        message = self.refused("--figures", "recovery", "--engines", "tbb")
+    def test_a_figure_that_no_system_can_take_part_in(self):
+        message = self.refused("--figures", "recovery", "--systems", "tbb")
         self.assertIn("'recovery'", message)
-        self.assertIn("--engines", message)
+        self.assertIn("--systems", message)
 
     def test_traffic_of_what_lies_in_no_pool(self):
-        message = self.refused("--figures", "traffic", "--engines", "tbb")
-        self.assertRegex(message, "instrumented build|--engines")
+        message = self.refused("--figures", "traffic", "--systems", "tbb")
+        self.assertRegex(message, "instrumented build|--systems")
 
 
 class Options(CommandLine, unittest.TestCase):
@@ -219,7 +219,7 @@ class Options(CommandLine, unittest.TestCase):
     taught = ("--figures", "--pairs", "--records", "Exp#11")
     nonsense = (
         ["--records", "0"], ["--records", "many"], ["--pairs", "2M,1M"], ["--pairs", "0"],
-        ["--figures", "fig6"], ["--engines", "nosuch"], ["--samples", "0"],
+        ["--figures", "fig6"], ["--systems", "nosuch"], ["--samples", "0"],
         ["--value-sizes", "0"], ["--media-unit", "100"], ["--pool", "/no/such/place"],
         ["--json", "/no/such/place/r.json"],
     )

@@ -33,16 +33,16 @@ constexpr const char* kFooter =
     "Exit status: 0 if all answers were right, 1 if one was wrong, 2 after an error.\n\n"
     "Examples:\n"
     "  hash_bench --repeat 3 --json hash.json --html hash.html\n"
-    "  hash_bench --figures operations,latency --engines elimda,tbb --records 50M --operations 2M\n"
+    "  hash_bench --figures operations,latency --systems elimda,tbb --records 50M --operations 2M\n"
     "  hash_bench --figures recovery --pairs 1M,10M";
 
 void add_options(CLI::App& app, Config& config) {
   app.add_option("--figures", config.figures,
-                 fmt::format("Which experiments (default: all that the build and the contenders "
+                 fmt::format("Which experiments (default: all that the build and the systems "
                              "allow): {}",
                              fmt::join(figure_names(), ", ")))
       ->delimiter(',');
-  app.add_option("--engines", config.engines, "Contenders, of those of perdix bench")
+  app.add_option("--systems,--engines", config.systems, "Systems, of those of perdix bench")
       ->delimiter(',')
       ->capture_default_str();
   add_count(app, "--start", config.start, "Records in an index before it is measured");
@@ -52,7 +52,7 @@ void add_options(CLI::App& app, Config& config) {
       ->default_str("1M,2M,4M");
   add_counts(app, "--value-sizes", config.value_sizes, "Bytes of values")
       ->default_str("16,32,64,128,256");
-  add_counts(app, "--logs", config.logs, "Numbers of collecting logs, for contenders with some")
+  add_counts(app, "--logs", config.logs, "Numbers of collecting logs, for systems with some")
       ->default_str("1024,2048,4096,8192,16384");
   add_counts(app, "--d-buckets", config.d_buckets, "Pairs of a bucket in DRAM, powers of two")
       ->default_str("16,32");

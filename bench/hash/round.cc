@@ -24,16 +24,16 @@ Workload reads_and_inserts() {
   return mix;
 }
 
-/// A call that adds pairs, and how a contender is named that uses it.
+/// A call that adds pairs, and how a system is named that uses it.
 struct Way {
   const char* workload;
-  std::string contender;
+  std::string row_name;
 };
 
-/// Every contender inserts, and some can insert ahead.
-std::vector<Way> ways_to_add(const Engine& engine) {
-  std::vector<Way> ways = {{"insert", engine.name}};
-  if (engine.calls.insert_ahead) ways.push_back({"insert_ahead", engine.name + " ahead"});
+/// Every system inserts, and some can insert ahead.
+std::vector<Way> ways_to_add(const System& system) {
+  std::vector<Way> ways = {{"insert", system.name}};
+  if (system.calls.insert_ahead) ways.push_back({"insert_ahead", system.name + " ahead"});
   return ways;
 }
 
@@ -42,7 +42,7 @@ Setup with(Setup setup, const char* parameter, std::uint64_t value) {
   return setup;
 }
 
-void add_traffic(Figure& figure, const std::string& operation, const std::string& contender,
+void add_traffic(Figure& figure, const std::string& operation, const std::string& row_name,
                  std::uint64_t operations, const std::vector<Count>& counts) {
   // What threads in the background did belongs to the operations as well.
   const auto each = [&](std::string_view name) {
@@ -51,7 +51,7 @@ void add_traffic(Figure& figure, const std::string& operation, const std::string
     return ratio(sum, operations);
   };
   figure.rows.push_back({operation,
-                         contender,
+                         row_name,
                          {each("PM lines read"), each("PM lines written"), each("media bytes read"),
                           each("media bytes written"), each("media bytes read") / kPairBytes,
                           each("media bytes written") / kPairBytes}});
@@ -64,41 +64,41 @@ std::uint64_t most_records(const Config& config) {
   return std::max(config.start + config.records + 2 * config.operations, config.pairs.back());
 }
 
-void Round::operations(Figure& figure, const Engine& engine) {
-  for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
-    for (const auto& [way, contender] : ways_to_add(engine)) {
-      Trial trial(bench_, engine, setup_for(threads), config_.start);
-      add_throughput(figure, threads, "insert", contender,
+void Round::operations(Figure& figure, const System& system) {
+  for (const std::uint64_t threads : threads_for(system, config_.threads)) {
+    for (const auto& [way, row_name] : ways_to_add(system)) {
+      Trial trial(bench_, system, setup_for(threads), config_.start);
+      add_throughput(figure, threads, "insert", row_name,
                      trial.run(find_workload(way), Distribution::uniform, config_.records));
-      if (contender != engine.name) continue;
+      if (row_name != system.name) continue;
       for (const auto distribution : {Distribution::uniform, Distribution::zipfian})
-        add_lookups(figure, threads, trial, engine, distribution);
-      add_throughput(figure, threads, "erase", engine.name,
+        add_lookups(figure, threads, trial, system, distribution);
+      add_throughput(figure, threads, "erase", system.name,
                      trial.run(find_workload("erase"), Distribution::uniform,
                                std::min(config_.operations, trial.records())));
     }
   }
 }
 
-void Round::mixes(Figure& figure, const Engine& engine) {
+void Round::mixes(Figure& figure, const System& system) {
   const std::array<Workload, 5> all = {find_workload("a"), find_workload("b"), find_workload("d"),
                                        find_workload("f"), reads_and_inserts()};
-  for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
-    Trial trial(bench_, engine, setup_for(threads), config_.start + config_.records);
+  for (const std::uint64_t threads : threads_for(system, config_.threads)) {
+    Trial trial(bench_, system, setup_for(threads), config_.start + config_.records);
     for (const Workload& workload : all) {
-      if (why_not(engine, workload, 1)) continue;
+      if (why_not(system, workload, 1)) continue;
       const Distribution distribution =
           workload.name == "d" ? Distribution::latest : Distribution::uniform;
-      add_throughput(figure, threads, std::string(workload.name), engine.name,
+      add_throughput(figure, threads, std::string(workload.name), system.name,
                      trial.run(workload, distribution, config_.operations));
     }
   }
 }
 
-void Round::latency(Figure& figure, const Engine& engine) {
-  for (const auto& [way, contender] : ways_to_add(engine)) {
-    Trial trial(bench_, engine, setup_for(1), config_.start);
-    const std::string name = contender;
+void Round::latency(Figure& figure, const System& system) {
+  for (const auto& [way, row_name] : ways_to_add(system)) {
+    Trial trial(bench_, system, setup_for(1), config_.start);
+    const std::string name = row_name;
     const auto add = [&](const char* operation, const char* workload, std::uint64_t count) {
       const PhaseResult result = trial.run(find_workload(workload), Distribution::uniform, count);
       const auto percentile = [&](double share) {
@@ -110,49 +110,49 @@ void Round::latency(Figure& figure, const Engine& engine) {
            {1e9 / throughput(result), percentile(50), percentile(99), percentile(99.9)}});
     };
     add("insert", way, config_.records);
-    if (contender != engine.name) continue;
+    if (row_name != system.name) continue;
     for (const char* operation : {"get", "absent", "erase"})
       add(operation, operation, config_.operations);
   }
 }
 
-void Round::domain(Figure& figure, const Engine& engine) {
-  for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
+void Round::domain(Figure& figure, const System& system) {
+  for (const std::uint64_t threads : threads_for(system, config_.threads)) {
     for (const auto& [choice, label] : {std::pair{DomainChoice::cpu_cache, "eADR"},
                                         std::pair{DomainChoice::memory_controller, "ADR"}}) {
-      for (const auto& [way, contender] : ways_to_add(engine)) {
+      for (const auto& [way, row_name] : ways_to_add(system)) {
         Setup setup = setup_for(threads);
         setup.domain = choice;
-        Trial trial(bench_, engine, setup, config_.start);
-        add_throughput(figure, threads, "insert", fmt::format("{}, {}", contender, label),
+        Trial trial(bench_, system, setup, config_.start);
+        add_throughput(figure, threads, "insert", fmt::format("{}, {}", row_name, label),
                        trial.run(find_workload(way), Distribution::uniform, config_.records));
       }
     }
   }
 }
 
-void Round::traffic(Figure& figure, const Engine& engine) {
+void Round::traffic(Figure& figure, const System& system) {
   for (const bool persist : {true, false}) {
-    for (const auto& [way, contender] : ways_to_add(engine)) {
+    for (const auto& [way, row_name] : ways_to_add(system)) {
       const auto meter = make_meter({persist, config_.media_unit, config_.cache_bytes});
       Setup setup = setup_for(1);
       setup.domain = persist ? DomainChoice::cpu_cache : DomainChoice::memory_controller;
-      Trial trial(bench_, engine, setup, 0, meter.get());
-      const std::string name = fmt::format("{}, {}", contender, persist ? "eADR" : "ADR");
+      Trial trial(bench_, system, setup, 0, meter.get());
+      const std::string name = fmt::format("{}, {}", row_name, persist ? "eADR" : "ADR");
       const auto add = [&](const char* operation, const char* workload, std::uint64_t count) {
         trial.run(find_workload(workload), Distribution::uniform, count);
         add_traffic(figure, operation, name, count, meter->stop());
       };
       add("insert", way, config_.start + config_.records);
-      if (contender != engine.name) continue;
+      if (row_name != system.name) continue;
       for (const char* operation : {"get", "absent", "update", "erase"})
         add(operation, operation, config_.operations);
     }
   }
 }
 
-void Round::space(Figure& figure, const Engine& engine) {
-  Trial trial(bench_, engine, setup_for(1), 0);
+void Round::space(Figure& figure, const System& system) {
+  Trial trial(bench_, system, setup_for(1), 0);
   for (const std::uint64_t pairs : config_.pairs) {
     trial.run(find_workload("insert"), Distribution::uniform, pairs - trial.records());
     const OwnFootprint own = trial.footprint();
@@ -160,70 +160,70 @@ void Round::space(Figure& figure, const Engine& engine) {
     const std::uint64_t stored = own.stored_bytes.value_or(0);
     figure.rows.push_back(
         {pairs_text(pairs),
-         engine.name,
+         system.name,
          {ratio(stored, pairs), ratio(dram, pairs), stored == 0 ? 0 : ratio(dram, stored)}});
   }
 }
 
-void Round::values(Figure& figure, const Engine& engine) {
-  for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
+void Round::values(Figure& figure, const System& system) {
+  for (const std::uint64_t threads : threads_for(system, config_.threads)) {
     for (const std::uint64_t size : config_.value_sizes) {
-      for (const auto& [way, contender] : ways_to_add(engine)) {
+      for (const auto& [way, row_name] : ways_to_add(system)) {
         Setup setup = setup_for(threads);
         setup.data.shape.value_kind = Kind::bytes;
         setup.data.shape.value_size = size;
-        Trial trial(bench_, engine, setup, config_.start);
+        Trial trial(bench_, system, setup, config_.start);
         const PhaseResult result =
             trial.run(find_workload(way), Distribution::uniform, config_.records);
-        add_throughput(figure, threads, fmt::format("{} B", size), contender, result);
+        add_throughput(figure, threads, fmt::format("{} B", size), row_name, result);
       }
     }
   }
 }
 
-void Round::load_factor(Figure& figure, const Engine& engine) {
-  Trial trial(bench_, engine, setup_for(1), 0);
+void Round::load_factor(Figure& figure, const System& system) {
+  Trial trial(bench_, system, setup_for(1), 0);
   double sum = 0;
   for (std::uint64_t i = 1; i <= config_.samples; ++i) {
     const std::uint64_t pairs = config_.records * i / config_.samples;
     trial.run(find_workload("insert"), Distribution::uniform, pairs - trial.records());
     const double filled = trial.footprint().load_factor.value_or(0);
     sum += filled;
-    figure.rows.push_back({pairs_text(pairs), engine.name, {filled}});
+    figure.rows.push_back({pairs_text(pairs), system.name, {filled}});
   }
-  figure.rows.push_back({"average", engine.name, {sum / static_cast<double>(config_.samples)}});
+  figure.rows.push_back({"average", system.name, {sum / static_cast<double>(config_.samples)}});
 }
 
-void Round::recovery(Figure& figure, const Engine& engine) {
+void Round::recovery(Figure& figure, const System& system) {
   for (const std::uint64_t pairs : config_.pairs) {
-    const Restart restart = restart_after_kill(bench_, engine, setup_for(1), pairs);
+    const Restart restart = restart_after_kill(bench_, system, setup_for(1), pairs);
     figure.rows.push_back({pairs_text(pairs),
-                           engine.name,
+                           system.name,
                            {restart.resumed * 1e9, restart.first_answer * 1e9,
                             static_cast<double>(pairs) / restart.resumed}});
   }
 }
 
-void Round::logs(Figure& figure, const Engine& engine) {
-  for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
+void Round::logs(Figure& figure, const System& system) {
+  for (const std::uint64_t threads : threads_for(system, config_.threads)) {
     for (const std::uint64_t logs : config_.logs) {
-      Trial trial(bench_, engine, with(setup_for(threads), "collecting_logs", logs), config_.start);
+      Trial trial(bench_, system, with(setup_for(threads), "collecting_logs", logs), config_.start);
       add_throughput(
-          figure, threads, fmt::format("{} logs", logs), engine.name,
+          figure, threads, fmt::format("{} logs", logs), system.name,
           trial.run(find_workload("insert_ahead"), Distribution::uniform, config_.records));
     }
   }
 }
 
-void Round::buckets(Figure& figure, const Engine& engine) {
+void Round::buckets(Figure& figure, const System& system) {
   const auto measure = [&](const char* parameter, const char* name, std::uint64_t pairs) {
-    Trial trial(bench_, engine, with(setup_for(1), parameter, pairs), config_.start);
+    Trial trial(bench_, system, with(setup_for(1), parameter, pairs), config_.start);
     const PhaseResult inserts =
         trial.run(find_workload("insert_ahead"), Distribution::uniform, config_.records);
     const PhaseResult gets =
         trial.run(find_workload("get"), Distribution::uniform, config_.operations);
     figure.rows.push_back({fmt::format("{} of {} B", name, pairs * kPairBytes),
-                           engine.name,
+                           system.name,
                            {throughput(inserts), throughput(gets)}});
   };
   for (const std::uint64_t pairs : config_.d_buckets) measure("d_bucket_pairs", "D-bucket", pairs);
@@ -237,13 +237,13 @@ Setup Round::setup_for(std::uint64_t threads) const {
   return setup;
 }
 
-void Round::add_lookups(Figure& figure, std::uint64_t threads, Trial& trial, const Engine& engine,
+void Round::add_lookups(Figure& figure, std::uint64_t threads, Trial& trial, const System& system,
                         Distribution distribution) {
   for (const char* operation : {"get", "batch", "absent", "update"}) {
     const Workload& workload = find_workload(operation);
-    if (why_not(engine, workload, 1)) continue;
+    if (why_not(system, workload, 1)) continue;
     add_throughput(figure, threads, fmt::format("{}, {}", operation, to_string(distribution)),
-                   engine.name, trial.run(workload, distribution, config_.operations));
+                   system.name, trial.run(workload, distribution, config_.operations));
   }
 }
 

@@ -11,9 +11,9 @@
 
 #include "common/environment.h"
 #include "common/place.h"
-#include "engines/engines.h"
 #include "nbtree/allocators.h"
 #include "nbtree/handover.h"
+#include "systems/systems.h"
 #include "terminal/format.h"
 #include "ycsb/phase.h"
 #include "ycsb/plan.h"
@@ -79,7 +79,7 @@ std::uint64_t phases_of(const Config& config) {
   constexpr std::uint64_t kOfLatency = 5;
   const auto engines = static_cast<std::uint64_t>(config.engines.size());
   const auto persistent = static_cast<std::uint64_t>(std::ranges::count_if(
-      config.engines, [](const std::string& name) { return find_engine(name).persistent; }));
+      config.engines, [](const std::string& name) { return find_system(name).persistent; }));
   std::uint64_t phases = 0;
   for (const std::string& name : config.figures) {
     if (name == "latency") phases += engines * kOfLatency;
@@ -115,7 +115,7 @@ class Round {
   struct Trial {
     Trial(const Round& round, const std::string& name, unsigned number_of_threads,
           DomainChoice domain)
-        : engine(find_engine(name)), threads(number_of_threads), directory(round.parent_) {
+        : engine(find_system(name)), threads(number_of_threads), directory(round.parent_) {
       Setup setup;
       setup.data.seed = round.config_.seed;
       setup.directory = directory.path();
@@ -125,7 +125,7 @@ class Round {
       store = engine.open(setup);
     }
 
-    const Engine& engine;
+    const System& engine;
     unsigned threads;
     ScratchDirectory directory;
     std::unique_ptr<Store> store;
@@ -202,7 +202,7 @@ class Round {
   Figure domain() {
     Figure figure{"domain", "Latency with eADR and ADR (fig. 17)", latency_metrics(), {}};
     for (const std::string& name : config_.engines) {
-      if (!find_engine(name).persistent) continue;
+      if (!find_system(name).persistent) continue;
       for (const auto& [choice, label] : {std::pair{DomainChoice::cpu_cache, "eADR"},
                                           std::pair{DomainChoice::memory_controller, "ADR"}}) {
         Trial trial(*this, name, 1, choice);
@@ -348,7 +348,7 @@ std::vector<std::string> figure_names() { return Config().figures; }
 void validate(const Config& config) {
   require(!config.engines.empty(), "name at least one engine");
   require(!config.figures.empty(), "name at least one figure");
-  for (const std::string& name : config.engines) find_engine(name);
+  for (const std::string& name : config.engines) find_system(name);
   const std::vector<std::string> names = figure_names();
   for (const std::string& name : config.figures) {
     require(std::ranges::find(names, name) != names.end(),

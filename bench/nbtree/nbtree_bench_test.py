@@ -41,7 +41,7 @@ class Report(RunOnce, unittest.TestCase):
         self.assertEqual(self.report["wrong"], 0)
 
     def test_latencies_of_each_operation_and_contender(self):
-        seen = {(row["group"], row["contender"]) for row in self.rows("latency")}
+        seen = {(row["group"], row["system"]) for row in self.rows("latency")}
         self.assertEqual(seen, {(operation, name) for operation in OPERATIONS for name in ENGINES})
         for row in self.rows("latency"):
             self.assertGreater(row["mean"], 0)
@@ -49,14 +49,14 @@ class Report(RunOnce, unittest.TestCase):
             self.assertLessEqual(row["p99"], row["p99.9"])
 
     def test_domains_are_those_of_pools(self):
-        seen = {row["contender"] for row in self.rows("domain")}
+        seen = {row["system"] for row in self.rows("domain")}
         self.assertEqual(seen, {"nbtree, eADR", "nbtree, ADR"})
         self.assertEqual(len(self.rows("domain")), 2 * len(OPERATIONS))
 
     def test_a_pair_takes_what_it_must(self):
         self.assertEqual(len(self.rows("space")), len(PAIRS) * len(ENGINES))
         for row in self.rows("space"):
-            if row["contender"] == "nbtree":
+            if row["system"] == "nbtree":
                 self.assertGreaterEqual(row["PM"], 16)
                 self.assertGreater(row["DRAM"], 0)
             else:
@@ -69,17 +69,17 @@ class Report(RunOnce, unittest.TestCase):
             for theta in THETAS for writes in WRITES for name in ENGINES
             for threads in ("1 thread", "2 threads", "2 x 1 thread")
         ]
-        seen = [(row["group"], row["contender"]) for row in self.rows("skew")]
+        seen = [(row["group"], row["system"]) for row in self.rows("skew")]
         self.assertEqual(seen, wanted)
         for row in self.rows("skew"):
             self.assertGreater(row["throughput"], 0)
             self.assertGreater(row["handover"], 0)
             self.assertGreater(row["to 1 thread"], 0)
-            if row["contender"].endswith(", 1 thread"):
+            if row["system"].endswith(", 1 thread"):
                 self.assertEqual(row["to 1 thread"], 1)
 
     def test_allocators_by_what_they_take_of_the_same_inserts(self):
-        rows = {row["contender"]: row for row in self.rows("allocator")}
+        rows = {row["system"]: row for row in self.rows("allocator")}
         self.assertLessEqual({"Calloc", "naive"}, set(rows))
         self.assertLessEqual(set(rows), {"Calloc", "naive", "libpmemobj"})
         for row in rows.values():

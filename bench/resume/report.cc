@@ -25,13 +25,13 @@ json to_json(const Rebuilt& round) {
           {"lost", round.lost}};
 }
 
-json to_json(const Contender& contender, std::size_t moments) {
-  json out = {{"log_bytes", contender.log_bytes},
-              {"first_answer_seconds", contender.first_answer_seconds()},
+json to_json(const ServingLog& log, std::size_t moments) {
+  json out = {{"log_bytes", log.log_bytes},
+              {"first_answer_seconds", log.first_answer_seconds()},
               {"answers", json::array()},
               {"rounds", json::array()}};
-  for (std::size_t i = 0; i < moments; ++i) out["answers"].push_back(contender.answers(i));
-  for (const Served& round : contender.rounds) {
+  for (std::size_t i = 0; i < moments; ++i) out["answers"].push_back(log.answers(i));
+  for (const Served& round : log.rounds) {
     out["rounds"].push_back(
         {{"first_answer_seconds", round.first_answer_seconds},
          {"answers", std::vector(round.answers.begin(), round.answers.begin() + moments)},
@@ -50,11 +50,11 @@ double RebuildRow::rebuilt_seconds() const {
   return median_of(rounds, [](const Rebuilt& round) { return round.rebuilt_seconds; });
 }
 
-double Contender::first_answer_seconds() const {
+double ServingLog::first_answer_seconds() const {
   return median_of(rounds, [](const Served& round) { return round.first_answer_seconds; });
 }
 
-std::uint64_t Contender::answers(std::size_t moment) const {
+std::uint64_t ServingLog::answers(std::size_t moment) const {
   return median_of(rounds, [&](const Served& round) { return round.answers[moment]; });
 }
 
@@ -64,8 +64,8 @@ std::uint64_t Report::wrong_answers() const {
     for (const Rebuilt& round : row.rounds) sum += round.lost;
   }
   for (const ServiceRow& row : service) {
-    for (const Contender* contender : {&row.structured, &row.plain}) {
-      for (const Served& round : contender->rounds) sum += round.lost;
+    for (const ServingLog* log : {&row.structured, &row.plain}) {
+      for (const Served& round : log->rounds) sum += round.lost;
     }
   }
   return sum;

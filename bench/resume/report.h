@@ -24,8 +24,8 @@ struct RebuildRow {
   double keys_per_second() const { return static_cast<double>(keys) / rebuilt_seconds(); }
 };
 
-/// Rounds of one contender of a ServiceRow.
-struct Contender {
+/// Rounds of one log of a ServiceRow.
+struct ServingLog {
   std::uint64_t log_bytes = 0;
   std::vector<Served> rounds;
 
@@ -37,8 +37,8 @@ struct Contender {
 struct ServiceRow {
   std::uint64_t keys = 0;     ///< acknowledged
   std::uint64_t records = 0;  ///< live, in either log
-  Contender structured;
-  Contender plain;
+  ServingLog structured;
+  ServingLog plain;
 };
 
 struct Report {

@@ -32,11 +32,11 @@ std::vector<Bar> rebuild_bars(const Report& report) {
 std::vector<Bar> first_answer_bars(const Report& report) {
   std::vector<Bar> bars;
   for (const ServiceRow& row : report.service) {
-    const auto add = [&](const char* name, const Contender& contender, const char* colour) {
-      const double seconds = contender.first_answer_seconds();
+    const auto add = [&](const char* name, const ServingLog& log, const char* colour) {
+      const double seconds = log.first_answer_seconds();
       bars.push_back({format_count(row.records) + " records in the log", name, seconds,
                       fmt::format("{}  ({})", format_nanoseconds(seconds * 1e9),
-                                  format_bytes(static_cast<double>(contender.log_bytes))),
+                                  format_bytes(static_cast<double>(log.log_bytes))),
                       colour});
     };
     add("structured", row.structured, html_colour(0));
@@ -49,14 +49,14 @@ std::vector<Curve> answer_curves(const Report& report) {
   std::vector<Curve> curves;
   std::size_t colour = 0;
   for (const ServiceRow& row : report.service) {
-    const auto add = [&](const char* name, const Contender& contender, bool dashed) {
+    const auto add = [&](const char* name, const ServingLog& log, bool dashed) {
       Curve curve{fmt::format("{}, {} keys", name, format_count(row.keys)),
                   {},
                   html_colour(colour),
                   dashed};
       for (std::size_t i = 0; i < report.config.within.size(); ++i) {
         curve.points.emplace_back(static_cast<double>(report.config.within[i]),
-                                  static_cast<double>(contender.answers(i)));
+                                  static_cast<double>(log.answers(i)));
       }
       curves.push_back(std::move(curve));
     };

@@ -50,11 +50,11 @@ void write_answers(std::ostream& out, const Report& report) {
   for (const std::uint64_t moment : within) fmt::print(out, "{:>11}", fmt::format("{} ms", moment));
   out << '\n';
   for (const ServiceRow& row : report.service) {
-    for (const Contender* contender : {&row.structured, &row.plain}) {
+    for (const ServingLog* log : {&row.structured, &row.plain}) {
       fmt::print(out, "{:>12}  {:<12}", format_count(row.keys),
-                 contender == &row.structured ? "structured" : "plain");
+                 log == &row.structured ? "structured" : "plain");
       for (std::size_t i = 0; i < within.size(); ++i)
-        fmt::print(out, "{:>11}", format_count(contender->answers(i)));
+        fmt::print(out, "{:>11}", format_count(log->answers(i)));
       out << '\n';
     }
   }

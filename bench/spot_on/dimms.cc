@@ -6,7 +6,7 @@
 namespace perdix::bench::spot_on {
 namespace {
 
-// Rows of a contender lie together.
+// Rows of a system lie together.
 constexpr std::array<DimmInserts, 14> kInserts = {{
     {"cceh", false, 851.4, 583.5, 922'758},
     {"cceh+b", false, 373.1, 137.1, 1'165'527},
@@ -26,8 +26,8 @@ constexpr std::array<DimmInserts, 14> kInserts = {{
 
 }  // namespace
 
-std::span<const DimmInserts> dimm_inserts(std::string_view contender) {
-  const auto rows = std::ranges::equal_range(kInserts, contender, {}, &DimmInserts::contender);
+std::span<const DimmInserts> dimm_inserts(std::string_view system) {
+  const auto rows = std::ranges::equal_range(kInserts, system, {}, &DimmInserts::system);
   return {rows.begin(), rows.end()};
 }
 

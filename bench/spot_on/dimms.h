@@ -9,14 +9,14 @@
 namespace perdix::bench::spot_on {
 
 struct DimmInserts {
-  std::string_view contender;
+  std::string_view system;
   bool log = false;       ///< inserts were also appended to a log
   double media_read = 0;  ///< bytes for each insert
   double media_written = 0;
   double per_second = 0;
 };
 
-/// Rows of a contender, that without a log first. None for the skip list, which was not published.
-std::span<const DimmInserts> dimm_inserts(std::string_view contender);
+/// Rows of a system, that without a log first. None for the skip list, which was not published.
+std::span<const DimmInserts> dimm_inserts(std::string_view system);
 
 }  // namespace perdix::bench::spot_on

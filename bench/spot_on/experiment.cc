@@ -6,26 +6,26 @@
 
 #include <fmt/format.h>
 
-#include "engines/engines.h"
 #include "spot_on/forms.h"
 #include "spot_on/round.h"
+#include "systems/systems.h"
 #include "terminal/format.h"
 
 namespace perdix::bench::spot_on {
 namespace {
 
-bool every(const Engine&) { return true; }
+bool every(const System&) { return true; }
 
-bool is_plain_or_buffered(const Engine& engine) {
-  const std::string techniques = form_of(engine.name).techniques;
-  return is_of_perdix(engine) && (techniques.empty() || techniques == "b");
+bool is_plain_or_buffered(const System& system) {
+  const std::string techniques = form_of(system.name).techniques;
+  return is_of_perdix(system) && (techniques.empty() || techniques == "b");
 }
 
 std::vector<Experiment> experiments_of(const Config& config) {
   using enum Unit;
-  const auto by = [&config](void (Round::*measure)(Figure&, const Engine&)) {
-    return [&config, measure](Bench& bench, Figure& figure, const Engine& engine) {
-      (Round(config, bench).*measure)(figure, engine);
+  const auto by = [&config](void (Round::*measure)(Figure&, const System&)) {
+    return [&config, measure](Bench& bench, Figure& figure, const System& system) {
+      (Round(config, bench).*measure)(figure, system);
     };
   };
   return {
@@ -65,14 +65,14 @@ std::vector<Experiment> experiments_of(const Config& config) {
   };
 }
 
-// Files of the largest contender, with what it frees late.
+// Files of the largest system, with what it frees late.
 std::uint64_t needed_space(const Config& config) {
   constexpr std::uint64_t kFixed = std::uint64_t{512} << 20, kRecord = 192;
   return kFixed + config.records * kRecord;
 }
 
 nlohmann::json to_json(const Config& config) {
-  return {{"engines", config.engines},
+  return {{"systems", config.systems},
           {"records", config.records},
           {"reads", config.reads},
           {"threads", config.threads},
@@ -85,7 +85,7 @@ nlohmann::json to_json(const Config& config) {
 
 }  // namespace
 
-Config::Config() { engines = known_forms(); }
+Config::Config() { systems = known_forms(); }
 
 std::vector<std::string> figure_names() { return names_of(experiments_of(Config())); }
 

@@ -9,10 +9,10 @@
 
 namespace perdix::bench::spot_on {
 
-Form form_of(std::string_view contender) {
-  const std::size_t plus = contender.find('+');
-  if (plus == std::string_view::npos) return {std::string(contender), ""};
-  return {std::string(contender.substr(0, plus)), std::string(contender.substr(plus + 1))};
+Form form_of(std::string_view system) {
+  const std::size_t plus = system.find('+');
+  if (plus == std::string_view::npos) return {std::string(system), ""};
+  return {std::string(system.substr(0, plus)), std::string(system.substr(plus + 1))};
 }
 
 std::vector<std::string> all_forms() {
@@ -24,7 +24,7 @@ std::vector<std::string> all_forms() {
   return all;
 }
 
-std::vector<std::string> known_forms() { return known_engines(all_forms()); }
+std::vector<std::string> known_forms() { return known_systems(all_forms()); }
 
 std::string missing_forms() {
   const std::vector<std::string> known = known_forms();

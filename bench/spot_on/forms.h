@@ -1,4 +1,4 @@
-// The names of contenders: an index and the techniques that it has.
+// The names of systems: an index and the techniques that it has.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct Form {
   std::string techniques;
 };
 
-Form form_of(std::string_view contender);
+Form form_of(std::string_view system);
 
 /// "cceh", "cceh+b", ...: every form that the paper has, of each of its three indexes.
 std::vector<std::string> all_forms();

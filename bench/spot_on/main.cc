@@ -27,16 +27,16 @@ constexpr const char* kFooter =
     "Exit status: 0 if all answers were right, 1 if one was wrong, 2 after an error.\n\n"
     "Examples:\n"
     "  spot_on_bench --json spot_on.json --html spot_on.html\n"
-    "  spot_on_bench --figures throughput --engines cceh,cceh+b --records 10M --repeat 3\n"
+    "  spot_on_bench --figures throughput --systems cceh,cceh+b --records 10M --repeat 3\n"
     "  spot_on_bench --figures traffic --records 2M --threads 1";
 
 void add_options(CLI::App& app, Config& config) {
   app.add_option(
          "--figures", config.figures,
-         fmt::format("Which experiments (default: all that the build and the contenders allow): {}",
+         fmt::format("Which experiments (default: all that the build and the systems allow): {}",
                      fmt::join(figure_names(), ", ")))
       ->delimiter(',');
-  app.add_option("--engines", config.engines, "Contenders, of those of perdix bench")
+  app.add_option("--systems,--engines", config.systems, "Systems, of those of perdix bench")
       ->delimiter(',')
       ->capture_default_str();
   add_count(app, "--records", config.records, "Records that are inserted into an empty index");

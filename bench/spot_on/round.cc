@@ -33,29 +33,28 @@ std::uint64_t cache_bytes(const Config& config) {
   return std::max(kSmallestCache, static_cast<std::uint64_t>(kTestbedCache * share));
 }
 
-bool of_dimms(const Row& row) { return row.contender.find(kOfDimms) != std::string::npos; }
+bool of_dimms(const Row& row) { return row.system.find(kOfDimms) != std::string::npos; }
 
 /// Sets the second value of a group's rows: the first one by that of the plain index, which of the
-/// DIMMs' rows is the DIMMs' own. Rounds begin with different contenders, so the plain one may come
+/// DIMMs' rows is the DIMMs' own. Rounds begin with different systems, so the plain one may come
 /// after the others.
 void compare_with_plain(Figure& figure, const std::string& group, const std::string& index) {
   for (Row& row : figure.rows) {
     if (row.group != group) continue;
     const std::string plain = of_dimms(row) ? fmt::format("{}{}", index, kOfDimms) : index;
     const auto found = std::ranges::find_if(figure.rows, [&](const Row& other) {
-      return other.group == group && other.contender == plain;
+      return other.group == group && other.system == plain;
     });
     row.values[1] = found == figure.rows.end() ? 0 : row.values[0] / found->values[0];
   }
 }
 
-/// Adds what the DIMMs did with the same contender; values_of(row) are the values for a row.
+/// Adds what the DIMMs did with the same system; values_of(row) are the values for a row.
 template <class ValuesOf>
-void add_dimms(Figure& figure, const std::string& group, const Engine& engine, ValuesOf values_of) {
-  for (const DimmInserts& row : dimm_inserts(engine.name)) {
-    const std::string contender =
-        fmt::format("{}{}{}", engine.name, kOfDimms, row.log ? ", log" : "");
-    figure.rows.push_back({group, contender, values_of(row)});
+void add_dimms(Figure& figure, const std::string& group, const System& system, ValuesOf values_of) {
+  for (const DimmInserts& row : dimm_inserts(system.name)) {
+    const std::string name = fmt::format("{}{}{}", system.name, kOfDimms, row.log ? ", log" : "");
+    figure.rows.push_back({group, name, values_of(row)});
   }
 }
 
@@ -90,31 +89,31 @@ std::vector<std::pair<double, double>> distribution_of(const detail::util::Histo
 
 }  // namespace
 
-void Round::buffers(Figure& figure, const Engine& engine) {
-  const Form form = form_of(engine.name);
-  const Cost cost = cost_of_insert(engine, 1);
-  figure.rows.push_back({form.index, engine.name, {cost.media_written, 0, cost.media_read}});
-  add_dimms(figure, form.index, engine, [](const DimmInserts& row) {
+void Round::buffers(Figure& figure, const System& system) {
+  const Form form = form_of(system.name);
+  const Cost cost = cost_of_insert(system, 1);
+  figure.rows.push_back({form.index, system.name, {cost.media_written, 0, cost.media_read}});
+  add_dimms(figure, form.index, system, [](const DimmInserts& row) {
     return std::vector<double>{row.media_written, 0, row.media_read};
   });
   compare_with_plain(figure, form.index, form.index);
 }
 
-void Round::traffic(Figure& figure, const Engine& engine) {
+void Round::traffic(Figure& figure, const System& system) {
   figure.plotted = 3;
-  const Form form = form_of(engine.name);
-  for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
+  const Form form = form_of(system.name);
+  for (const std::uint64_t threads : threads_for(system, config_.threads)) {
     const std::string group = fmt::format("{}, {}", form.index, threads_text(threads));
     const auto add = [&](std::string_view without, const Cost& cost) {
       figure.rows.push_back({group,
-                             fmt::format("{}{}", engine.name, without),
+                             fmt::format("{}{}", system.name, without),
                              {cost.media_written, 0, cost.media_read, cost.read_to_modify,
                               cost.flushes, cost.fences}});
     };
-    add("", cost_of_insert(engine, threads));
-    if (!form.techniques.empty()) add(kNoLog, cost_of_insert(engine, threads, false));
+    add("", cost_of_insert(system, threads));
+    if (!form.techniques.empty()) add(kNoLog, cost_of_insert(system, threads, false));
     if (threads == 1) {
-      add_dimms(figure, group, engine, [](const DimmInserts& row) {
+      add_dimms(figure, group, system, [](const DimmInserts& row) {
         return std::vector<double>{row.media_written, 0,        row.media_read,
                                    kUnknown,          kUnknown, kUnknown};
       });
@@ -123,16 +122,16 @@ void Round::traffic(Figure& figure, const Engine& engine) {
   }
 }
 
-void Round::throughput(Figure& figure, const Engine& engine) {
-  const Form form = form_of(engine.name);
-  for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
+void Round::throughput(Figure& figure, const System& system) {
+  const Form form = form_of(system.name);
+  for (const std::uint64_t threads : threads_for(system, config_.threads)) {
     const std::string group = fmt::format("{}, {}", form.index, threads_text(threads));
-    Trial trial(bench_, engine, setup_for(threads), 0);
+    Trial trial(bench_, system, setup_for(threads), 0);
     const PhaseResult result =
         trial.run(find_workload("insert"), Distribution::uniform, config_.records);
-    figure.rows.push_back({group, engine.name, {bench::throughput(result), 0}});
+    figure.rows.push_back({group, system.name, {bench::throughput(result), 0}});
     if (threads == 1) {
-      add_dimms(figure, group, engine, [](const DimmInserts& row) {
+      add_dimms(figure, group, system, [](const DimmInserts& row) {
         return std::vector<double>{row.per_second, 0};
       });
     }
@@ -140,11 +139,11 @@ void Round::throughput(Figure& figure, const Engine& engine) {
   }
 }
 
-void Round::latency(Figure& figure, const Engine& engine) {
+void Round::latency(Figure& figure, const System& system) {
   figure.x_axis = "latency, ns";
   figure.y_axis = "share of the operations";
-  const Form form = form_of(engine.name);
-  Trial trial(bench_, engine, setup_for(1), 0);
+  const Form form = form_of(system.name);
+  Trial trial(bench_, system, setup_for(1), 0);
   const auto add = [&](const char* operation, const char* workload, std::uint64_t count) {
     const PhaseResult result = trial.run(find_workload(workload), Distribution::uniform, count);
     const auto percentile = [&](double share) {
@@ -152,20 +151,20 @@ void Round::latency(Figure& figure, const Engine& engine) {
     };
     const std::string group = fmt::format("{}, {}", form.index, operation);
     figure.rows.push_back({group,
-                           engine.name,
+                           system.name,
                            {percentile(50), percentile(90), percentile(99), percentile(99.9),
                             1e9 / bench::throughput(result)}});
-    figure.lines.push_back({group, engine.name, distribution_of(result.latency)});
+    figure.lines.push_back({group, system.name, distribution_of(result.latency)});
   };
   add("insert", "insert", config_.records);
   add("read", "get", config_.reads);
 }
 
-Round::Cost Round::cost_of_insert(const Engine& engine, std::uint64_t threads, bool log) {
+Round::Cost Round::cost_of_insert(const System& system, std::uint64_t threads, bool log) {
   const auto meter = make_meter({false, config_.media_unit, cache_bytes(config_), log});
   Setup setup = setup_for(threads);
   setup.domain = DomainChoice::memory_controller;
-  Trial trial(bench_, engine, setup, 0, meter.get());
+  Trial trial(bench_, system, setup, 0, meter.get());
   trial.run(find_workload("insert"), Distribution::uniform, config_.records);
   const std::vector<Count> counts = meter->stop();
   const auto each = [&](std::string_view name) {

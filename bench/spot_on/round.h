@@ -1,4 +1,4 @@
-// The experiments of the SpTree paper's section 3, each for one contender at a time.
+// The experiments of the SpTree paper's section 3, each for one system at a time.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@
 
 namespace perdix::bench::spot_on {
 
-/// Carries out experiments once. Each adds the rows of a contender to its figure, and those of real
+/// Carries out experiments once. Each adds the rows of a system to its figure, and those of real
 /// DIMMs beside them; the metrics of the figure are those that experiment.cc lists.
 class Round {
  public:
   Round(const Config& config, Bench& bench) : config_(config), bench_(bench) {}
 
   /// Figure 2: media bytes of an insert, without buffers and with them.
-  void buffers(Figure& figure, const Engine& engine);
+  void buffers(Figure& figure, const System& system);
 
   /// Figure 3: what the media read and write for an insert, with each technique more; with the log
   /// of the buffers, and without its records.
-  void traffic(Figure& figure, const Engine& engine);
+  void traffic(Figure& figure, const System& system);
 
   /// Figure 3: throughput of inserts, with each number of threads.
-  void throughput(Figure& figure, const Engine& engine);
+  void throughput(Figure& figure, const System& system);
 
   /// Figure 4: latencies of inserts, and of reads after them.
-  void latency(Figure& figure, const Engine& engine);
+  void latency(Figure& figure, const System& system);
 
  private:
   struct Cost {
@@ -40,7 +40,7 @@ class Round {
 
   /// By the meter, in a pool whose lines have to be written back; what threads in the background do
   /// belongs to the inserts.
-  Cost cost_of_insert(const Engine& engine, std::uint64_t threads, bool log = true);
+  Cost cost_of_insert(const System& system, std::uint64_t threads, bool log = true);
 
   Setup setup_for(std::uint64_t threads) const;
 

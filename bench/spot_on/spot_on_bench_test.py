@@ -20,12 +20,12 @@ THREADS = ["1 thread", "2 threads"]
 SMALL = ("--records", "20k", "--reads", "10k", "--threads", "1,2")
 
 
-def index_of(contender):
-    return contender.partition(",")[0].partition("+")[0]
+def index_of(system):
+    return system.partition(",")[0].partition("+")[0]
 
 
 def of_dimms(row):
-    return ", DIMMs" in row["contender"]
+    return ", DIMMs" in row["system"]
 
 
 class Report(RunOnce, unittest.TestCase):
@@ -33,7 +33,7 @@ class Report(RunOnce, unittest.TestCase):
     def setUpClass(cls):
         cls.run_once(PROGRAM, *SMALL, "--repeat", "2")
         cls.instrumented = cls.report["build"].endswith("instrumented")
-        cls.engines = cls.report["config"]["engines"]
+        cls.systems = cls.report["config"]["systems"]
 
     def rows(self, figure):
         return self.report["figures"][figure]["rows"]
@@ -46,33 +46,33 @@ class Report(RunOnce, unittest.TestCase):
             self.skipTest("of the other builds")
 
     def expect_ours(self, figure, wanted):
-        seen = [(row["group"], row["contender"]) for row in self.ours(figure)]
+        seen = [(row["group"], row["system"]) for row in self.ours(figure)]
         self.assertEqual(set(seen), set(wanted))
         self.assertEqual(len(seen), len(set(seen)))
 
     def by_threads(self):
         return [(f"{index_of(name)}, {threads}", name)
-                for name in self.engines for threads in THREADS]
+                for name in self.systems for threads in THREADS]
 
     def expect_ratios(self, figure, metric):
         """The ratio is to the plain index in the same group; that of the DIMMs, to the DIMMs."""
-        rows = {(row["group"], row["contender"]): row for row in self.rows(figure)}
-        for (group, contender), row in rows.items():
-            plain = index_of(contender) + (", DIMMs" if of_dimms(row) else "")
+        rows = {(row["group"], row["system"]): row for row in self.rows(figure)}
+        for (group, system), row in rows.items():
+            plain = index_of(system) + (", DIMMs" if of_dimms(row) else "")
             expected = row[metric] / rows[group, plain][metric]
             # Of two rounds each value is a median.
-            self.assertAlmostEqual(row["of plain"], expected, delta=0.5 * expected, msg=contender)
-            if contender == plain:
+            self.assertAlmostEqual(row["of plain"], expected, delta=0.5 * expected, msg=system)
+            if system == plain:
                 self.assertEqual(row["of plain"], 1)
 
     def test_every_answer_is_right(self):
         self.assertEqual(self.report["wrong"], 0)
 
     def test_takes_the_forms_that_there_are_and_names_the_others(self):
-        self.assertEqual(self.engines, [name for name in FORMS if name in self.engines])
+        self.assertEqual(self.systems, [name for name in FORMS if name in self.systems])
         for name in SURE:
-            self.assertIn(name, self.engines)
-        missing = [name for name in FORMS if name not in self.engines]
+            self.assertIn(name, self.systems)
+        missing = [name for name in FORMS if name not in self.systems]
         lines = [line for line in self.done.stdout.splitlines() if line.startswith("not there")]
         expected = f"not there, so left out: {', '.join(missing)}"
         self.assertEqual(lines, [expected] if missing else [])
@@ -83,9 +83,9 @@ class Report(RunOnce, unittest.TestCase):
 
     def test_buffers(self):
         self.need(instrumented=True)
-        names = [name for name in self.engines if name.partition("+")[2] in ("", "b")]
+        names = [name for name in self.systems if name.partition("+")[2] in ("", "b")]
         self.expect_ours("buffers", [(index_of(name), name) for name in names])
-        written = {row["contender"]: row["media written"] for row in self.ours("buffers")}
+        written = {row["system"]: row["media written"] for row in self.ours("buffers")}
         self.assertLess(written["cceh+b"], written["cceh"] / 2)
         self.expect_ratios("buffers", "media written")
 
@@ -94,7 +94,7 @@ class Report(RunOnce, unittest.TestCase):
         without_log = [(group, f"{name}, no log") for group, name in self.by_threads()
                        if "+" in name]
         self.expect_ours("traffic", self.by_threads() + without_log)
-        rows = {(row["group"], row["contender"]): row for row in self.ours("traffic")}
+        rows = {(row["group"], row["system"]): row for row in self.ours("traffic")}
         for group, name in without_log:
             logged = rows[group, name.partition(",")[0]]
             self.assertLess(rows[group, name]["fences"], logged["fences"] - 0.8)  # a record's
@@ -114,9 +114,9 @@ class Report(RunOnce, unittest.TestCase):
             ("traffic", "media written", {"fastfair, DIMMs": 813.1, "cceh+b, DIMMs, log": 275.7})
             if self.instrumented else
             ("throughput", "throughput", {"fastfair, DIMMs": 498904, "cceh+b, DIMMs": 1165527}))
-        dimms = {row["contender"]: row for row in self.rows(figure) if of_dimms(row)}
-        for contender, value in published.items():
-            self.assertEqual(dimms[contender][metric], value)
+        dimms = {row["system"]: row for row in self.rows(figure) if of_dimms(row)}
+        for system, value in published.items():
+            self.assertEqual(dimms[system][metric], value)
         for row in dimms.values():
             self.assertTrue(row["group"].endswith(", 1 thread"), row)
             if self.instrumented:
@@ -126,7 +126,7 @@ class Report(RunOnce, unittest.TestCase):
     def test_latencies(self):
         self.need(instrumented=False)
         wanted = [(f"{index_of(name)}, {operation}", name)
-                  for name in self.engines for operation in ("insert", "read")]
+                  for name in self.systems for operation in ("insert", "read")]
         self.expect_ours("latency", wanted)
         for row in self.rows("latency"):
             self.assertGreater(row["mean"], 0)
@@ -134,7 +134,7 @@ class Report(RunOnce, unittest.TestCase):
             self.assertLessEqual(row["p90"], row["p99"])
             self.assertLessEqual(row["p99"], row["p99.9"])
         lines = self.report["figures"]["latency"]["lines"]
-        self.assertEqual({(line["group"], line["contender"]) for line in lines}, set(wanted))
+        self.assertEqual({(line["group"], line["system"]) for line in lines}, set(wanted))
         for line in lines:
             bounds = [bound for bound, _ in line["points"]]
             self.assertEqual(bounds, sorted(set(bounds)))
@@ -157,8 +157,8 @@ class Options(CommandLine, unittest.TestCase):
     program = PROGRAM
     taught = ("--figures", "--dram-budget", "fig. 2", "fig. 3", "fig. 4")
     nonsense = (
-        ["--records", "0"], ["--reads", "many"], ["--engines", "nosuch"], ["--figures", "fig2"],
-        ["--media-unit", "100"], ["--figures", "buffers", "--engines", "cceh+bo"],
+        ["--records", "0"], ["--reads", "many"], ["--systems", "nosuch"], ["--figures", "fig2"],
+        ["--media-unit", "100"], ["--figures", "buffers", "--systems", "cceh+bo"],
         ["--figures", "traffic,throughput"],  # no build has both
     )
 

@@ -5,21 +5,21 @@
 
 #include <fmt/format.h>
 
-#include "engines/engines.h"
+#include "systems/systems.h"
 #include "terminal/format.h"
 #include "tips/round.h"
 
 namespace perdix::bench::plugged {
 namespace {
 
-bool every(const Engine&) { return true; }
-bool of_tips(const Engine& engine) { return engine.name.starts_with("tips:"); }
+bool every(const System&) { return true; }
+bool of_tips(const System& system) { return system.name.starts_with("tips:"); }
 
 std::vector<Experiment> experiments_of(const Config& config) {
   using enum Unit;
-  const auto by = [&config](void (Round::*measure)(Figure&, const Engine&)) {
-    return [&config, measure](Bench& bench, Figure& figure, const Engine& engine) {
-      (Round(config, bench).*measure)(figure, engine);
+  const auto by = [&config](void (Round::*measure)(Figure&, const System&)) {
+    return [&config, measure](Bench& bench, Figure& figure, const System& system) {
+      (Round(config, bench).*measure)(figure, system);
     };
   };
   const std::vector<Metric> rates = {{"throughput", operations_per_second}, {"scaling", ratio}};
@@ -53,14 +53,14 @@ std::vector<Experiment> experiments_of(const Config& config) {
   };
 }
 
-// Files of the largest contender, with what it frees late.
+// Files of the largest system, with what it frees late.
 std::uint64_t needed_space(const Config& config) {
   constexpr std::uint64_t kFixed = std::uint64_t{1} << 30, kRecord = 256;
   return kFixed + most_records(config) * kRecord;
 }
 
 nlohmann::json to_json(const Config& config) {
-  return {{"engines", config.engines},
+  return {{"systems", config.systems},
           {"records", config.records},
           {"operations", config.operations},
           {"threads", config.threads},
@@ -74,7 +74,7 @@ nlohmann::json to_json(const Config& config) {
 }  // namespace
 
 Config::Config() {
-  engines = known_engines({"tips:hash", "tips:lfhash", "tips:bst", "tips:lfbst", "tips:btree",
+  systems = known_systems({"tips:hash", "tips:lfhash", "tips:bst", "tips:lfbst", "tips:btree",
                            "tips:art", "tips:clht", "volatile:hash", "volatile:bst",
                            "volatile:btree", "volatile:art", "sptree", "nbtree", "elimda"});
 }

@@ -6,7 +6,7 @@
 
 namespace perdix::bench::plugged {
 
-/// Throws perdix::Error if the configuration makes no sense or a contender fails, Cancelled after
+/// Throws perdix::Error if the configuration makes no sense or a system fails, Cancelled after
 /// `config.stop`. Call it while the process has one thread: it forks.
 ExperimentReport run(const Config& config);
 

@@ -29,15 +29,15 @@ constexpr const char* kFooter =
     "Exit status: 0 if all answers were right, 1 if one was wrong, 2 after an error.\n\n"
     "Examples:\n"
     "  tips_bench --repeat 3 --json tips.json --html tips.html\n"
-    "  tips_bench --figures mixes,parts --engines tips:btree,volatile:btree --records 10M\n"
-    "  tips_bench --figures recovery --engines tips:btree --log-bytes 256k,32M";
+    "  tips_bench --figures mixes,parts --systems tips:btree,volatile:btree --records 10M\n"
+    "  tips_bench --figures recovery --systems tips:btree --log-bytes 256k,32M";
 
 void add_options(CLI::App& app, Config& config) {
   app.add_option("--figures", config.figures,
-                 fmt::format("Which experiments (default: all that the contenders allow): {}",
+                 fmt::format("Which experiments (default: all that the systems allow): {}",
                              fmt::join(figure_names(), ", ")))
       ->delimiter(',');
-  app.add_option("--engines", config.engines, "Contenders, of those of perdix bench")
+  app.add_option("--systems,--engines", config.systems, "Systems, of those of perdix bench")
       ->delimiter(',')
       ->capture_default_str();
   add_count(app, "--records", config.records, "Records in an index before it is measured");

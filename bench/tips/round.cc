@@ -64,21 +64,21 @@ std::uint64_t most_records(const Config& config) {
   return config.records + config.operations;
 }
 
-void Round::mixes(Figure& figure, const Engine& engine) {
+void Round::mixes(Figure& figure, const System& system) {
   for (const auto& [kind, keys] : {std::pair{Kind::u64, "integers"}, {Kind::bytes, "strings"}}) {
-    for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
+    for (const std::uint64_t threads : threads_for(system, config_.threads)) {
       Setup setup = setup_for(threads);
       setup.data.shape.key_kind = kind;
       if (kind == Kind::bytes) setup.data.shape.key_size = kStringBytes;
-      Trial trial(bench_, engine, setup, config_.records);
+      Trial trial(bench_, system, setup, config_.records);
       for (const char* mix : kMixes) {
         const Workload& workload = find_workload(mix);
-        if (why_not(engine, workload, 1)) continue;
+        if (why_not(system, workload, 1)) continue;
         for (const Distribution choice : kDistributions) {
           const Distribution distribution = of(mix, choice);
           if (distribution == Distribution::latest && choice != kDistributions[0]) continue;
           add_throughput(figure, threads,
-                         fmt::format("{}, {}, {}", mix, keys, to_string(distribution)), engine.name,
+                         fmt::format("{}, {}, {}", mix, keys, to_string(distribution)), system.name,
                          trial.run(workload, distribution, config_.operations));
         }
       }
@@ -86,92 +86,92 @@ void Round::mixes(Figure& figure, const Engine& engine) {
   }
 }
 
-void Round::parts(Figure& figure, const Engine& engine) {
+void Round::parts(Figure& figure, const System& system) {
   const auto add = [&](const char* part, const char* workload, std::uint64_t threads,
                        std::uint64_t cached) {
     Setup setup = with(setup_for(threads), "cached_pairs", cached);
     setup = with(setup, "chain", cached == 0 ? 1 : 64);
-    Trial trial(bench_, engine, setup, config_.records);
+    Trial trial(bench_, system, setup, config_.records);
     const Counted counted =
         count(trial, find_workload(workload), Distribution::uniform, config_.operations);
     figure.rows.push_back(
         {fmt::format("{}, {}", part, threads_text(threads)),
-         engine.name,
+         system.name,
          {throughput(counted.result), ratio(counted.hits(), counted.hits() + counted.misses())}});
   };
-  for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
+  for (const std::uint64_t threads : threads_for(system, config_.threads)) {
     add("get, cached", "get", threads, 4 * config_.records);
     add("get, not cached", "get", threads, 0);
     add("update", "update", threads, config_.records / 4);
     add("insert", "insert", threads, config_.records / 4);
-    if (!why_not(engine, find_workload("scan100"), 1))
+    if (!why_not(system, find_workload("scan100"), 1))
       add("scan of 100 pairs", "scan100", threads, config_.records / 4);
   }
 }
 
-void Round::workers(Figure& figure, const Engine& engine) {
-  for (const std::uint64_t threads : threads_for(engine, config_.threads)) {
-    Trial trial(bench_, engine, with(setup_for(threads), "most_workers", config_.most_workers),
+void Round::workers(Figure& figure, const System& system) {
+  for (const std::uint64_t threads : threads_for(system, config_.threads)) {
+    Trial trial(bench_, system, with(setup_for(threads), "most_workers", config_.most_workers),
                 config_.records);
     for (const char* mix : kMixes) {
       const Workload& workload = find_workload(mix);
-      if (why_not(engine, workload, 1)) continue;
+      if (why_not(system, workload, 1)) continue;
       const Counted counted =
           count(trial, workload, of(mix, Distribution::uniform), config_.operations);
       figure.rows.push_back({fmt::format("{}, {}", mix, threads_text(threads)),
-                             engine.name,
+                             system.name,
                              {ratio(counted.workers(), counted.replays()),
                               ratio(counted.replayed(), counted.replays())}});
     }
   }
 }
 
-void Round::cache(Figure& figure, const Engine& engine) {
+void Round::cache(Figure& figure, const System& system) {
   for (const std::uint64_t percent : config_.cached) {
-    Trial trial(bench_, engine, with(setup_for(1), "cached_pairs", config_.records * percent / 100),
+    Trial trial(bench_, system, with(setup_for(1), "cached_pairs", config_.records * percent / 100),
                 config_.records);
     for (const char* mix : {"a", "b", "c", "d"}) {
       const Counted counted =
           count(trial, find_workload(mix), of(mix, Distribution::uniform), config_.operations);
       figure.rows.push_back(
           {fmt::format("{}, {} %", mix, percent),
-           engine.name,
+           system.name,
            {throughput(counted.result), ratio(counted.hits(), counted.hits() + counted.misses())}});
     }
   }
 }
 
-void Round::logs(Figure& figure, const Engine& engine) {
+void Round::logs(Figure& figure, const System& system) {
   for (const std::uint64_t bytes : config_.log_bytes) {
-    Trial trial(bench_, engine, with_logs(setup_for(1), bytes), config_.records);
+    Trial trial(bench_, system, with_logs(setup_for(1), bytes), config_.records);
     const Counted counted =
         count(trial, find_workload("a"), Distribution::uniform, config_.operations);
     figure.rows.push_back(
         {terminal::format_bytes(bytes),
-         engine.name,
+         system.name,
          {throughput(counted.result), static_cast<double>(counted.reclamations())}});
   }
 }
 
-void Round::undo(Figure& figure, const Engine& engine) {
+void Round::undo(Figure& figure, const System& system) {
   for (const Distribution distribution : kDistributions) {
-    Trial trial(bench_, engine, setup_for(1), config_.records);
+    Trial trial(bench_, system, setup_for(1), config_.records);
     const Counted counted = count(trial, find_workload("a"), distribution, config_.operations);
     const std::uint64_t asked = counted.undo_records() + counted.undo_saved();
     figure.rows.push_back(
         {fmt::format("a, {}", to_string(distribution)),
-         engine.name,
+         system.name,
          {ratio(counted.undo_saved(), asked), ratio(counted.undo_records(), config_.operations / 2),
           ratio(counted.replayed(), config_.operations / 2)}});
   }
 }
 
-void Round::recovery(Figure& figure, const Engine& engine) {
+void Round::recovery(Figure& figure, const System& system) {
   for (const std::uint64_t bytes : config_.log_bytes) {
     const Restart restart =
-        restart_after_kill(bench_, engine, with_logs(setup_for(1), bytes), config_.records);
+        restart_after_kill(bench_, system, with_logs(setup_for(1), bytes), config_.records);
     figure.rows.push_back({fmt::format("logs of {}", terminal::format_bytes(bytes)),
-                           engine.name,
+                           system.name,
                            {restart.first_answer * 1e9, restart.resumed * 1e9}});
   }
 }

@@ -1,4 +1,4 @@
-// The experiments of Tips' paper, each for one contender at a time.
+// The experiments of Tips' paper, each for one system at a time.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,32 @@ namespace perdix::bench::plugged {
 /// The most records that an index will ever hold.
 std::uint64_t most_records(const Config& config);
 
-/// Carries out experiments once. Each adds the rows of a contender to its figure; the metrics of
+/// Carries out experiments once. Each adds the rows of a system to its figure; the metrics of
 /// the figure are those that experiment.cc lists.
 class Round {
  public:
   Round(const Config& config, Bench& bench) : config_(config), bench_(bench) {}
 
   /// Figures 4 to 8: YCSB's mixes, integers and strings, uniform and zipfian.
-  void mixes(Figure& figure, const Engine& engine);
+  void mixes(Figure& figure, const System& system);
 
   /// What the cache costs and saves: lookups that it answers and others, and writes; and scans.
-  void parts(Figure& figure, const Engine& engine);
+  void parts(Figure& figure, const System& system);
 
   /// Figure 9, F-2: threads that replay, by what the writers do.
-  void workers(Figure& figure, const Engine& engine);
+  void workers(Figure& figure, const System& system);
 
   /// Figure 10: throughput and hits by the share of the pairs that the cache has room for.
-  void cache(Figure& figure, const Engine& engine);
+  void cache(Figure& figure, const System& system);
 
   /// Figure 11: throughput and reclamations by the size of the logs.
-  void logs(Figure& figure, const Engine& engine);
+  void logs(Figure& figure, const System& system);
 
   /// 4.3.2 and 7.4: undo records of a write, and how many were saved.
-  void undo(Figure& figure, const Engine& engine);
+  void undo(Figure& figure, const System& system);
 
   /// 7.7: opening after SIGKILL, by the size of the logs.
-  void recovery(Figure& figure, const Engine& engine);
+  void recovery(Figure& figure, const System& system);
 
  private:
   Setup setup_for(std::uint64_t threads) const;

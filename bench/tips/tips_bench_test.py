@@ -13,8 +13,8 @@ from bench_program import CommandLine, Program, RunOnce
 
 PROGRAM = Program(sys.argv.pop(1))
 PLUGGED = ["tips:hash", "tips:btree"]
-ENGINES = [*PLUGGED, "volatile:hash", "volatile:btree", "sptree"]
-ORDERED = [name for name in ENGINES if not name.endswith("hash")]
+SYSTEMS = [*PLUGGED, "volatile:hash", "volatile:btree", "sptree"]
+ORDERED = [name for name in SYSTEMS if not name.endswith("hash")]
 SIZES = ["256 KiB", "1.00 MiB"]
 # More than the cache has room for at least, so that its size matters.
 SMALL = (
@@ -26,28 +26,28 @@ SMALL = (
 class Report(RunOnce, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.run_once(PROGRAM, "--engines", ",".join(ENGINES), *SMALL)
+        cls.run_once(PROGRAM, "--systems", ",".join(SYSTEMS), *SMALL)
 
     def rows(self, figure):
         return self.report["figures"][figure]["rows"]
 
-    def values(self, figure, contender, metric):
+    def values(self, figure, system, metric):
         return {row["group"]: row[metric] for row in self.rows(figure)
-                if row["contender"] == contender}
+                if row["system"] == system}
 
     def test_every_answer_is_right(self):
         self.assertEqual(self.report["wrong"], 0)
 
     def test_mixes_by_keys_and_distribution(self):
         wanted = set()
-        for name in ENGINES:
+        for name in SYSTEMS:
             mixes = ["a", "b", "c", "d"] + (["e"] if name in ORDERED else [])
             for mix in mixes:
                 for choice in ["latest"] if mix == "d" else ["uniform", "zipfian"]:
                     for keys in ("integers", "strings"):
                         for threads in ("1 thread", "2 threads"):
                             wanted.add((f"{mix}, {keys}, {choice}", f"{name}, {threads}"))
-        seen = [(row["group"], row["contender"]) for row in self.rows("mixes")]
+        seen = [(row["group"], row["system"]) for row in self.rows("mixes")]
         self.assertEqual(set(seen), wanted)
         self.assertEqual(len(seen), len(wanted))
         for row in self.rows("mixes"):
@@ -66,7 +66,7 @@ class Report(RunOnce, unittest.TestCase):
         for name in ("volatile:btree", "sptree"):
             self.assertEqual(set(self.values("parts", name, "hits").values()), {0})
         for figure in ("cache", "workers", "logs", "undo", "recovery"):
-            self.assertEqual({row["contender"] for row in self.rows(figure)}, set(PLUGGED))
+            self.assertEqual({row["system"] for row in self.rows(figure)}, set(PLUGGED))
 
     def test_workers_replay_what_is_written(self):
         for name in PLUGGED:
@@ -123,9 +123,9 @@ class Options(CommandLine, unittest.TestCase):
     program = PROGRAM
     taught = ("--figures", "--cached", "--log-bytes", "fig. 11")
     nonsense = (
-        ["--records", "0"], ["--operations", "many"], ["--cached", "101"], ["--engines", "nosuch"],
+        ["--records", "0"], ["--operations", "many"], ["--cached", "101"], ["--systems", "nosuch"],
         ["--figures", "fig6"], ["--log-bytes", "1k"], ["--most-workers", "257"],
-        ["--figures", "cache", "--engines", "volatile:btree"],
+        ["--figures", "cache", "--systems", "volatile:btree"],
     )
 
 

@@ -19,7 +19,7 @@ namespace perdix::bench {
 
 /// Where a run is, for a progress display.
 struct Progress {
-  std::string_view engine;
+  std::string_view system;
   std::string_view workload;
   unsigned threads = 1;
   std::uint64_t done = 0;  ///< operations of this phase
@@ -29,8 +29,8 @@ struct Progress {
 };
 
 struct Config {
-  std::vector<std::string> engines = {"sptree", "btree_map", "lmdb", "rocksdb"};
-  std::string baseline = "btree_map";  ///< ratios are to this engine, if it takes part
+  std::vector<std::string> systems = {"sptree", "btree_map", "lmdb", "rocksdb"};
+  std::string baseline = "btree_map";  ///< ratios are to this system, if it takes part
   std::vector<std::string> workloads = {"load", "a", "b", "c", "d", "e", "f"};
   std::optional<Distribution> distribution;  ///< instead of each workload's own
   std::vector<unsigned> threads = {1};
@@ -40,11 +40,10 @@ struct Config {
   std::filesystem::path pool_dir;  ///< parent of the run's files; empty: see default_parent()
   Durability durability = Durability::automatic;
   DomainChoice domain = DomainChoice::detect;
-  std::uint64_t dram_budget = ~std::uint64_t{0};  ///< for contenders with write buffers
+  std::uint64_t dram_budget = ~std::uint64_t{0};  ///< for systems with write buffers
   std::uint64_t pool_size = 0;                    ///< that pools begin with; 0: the smallest
-  std::optional<std::uint64_t>
-      warm_memory;                  ///< for each contender (warm_memory.h); by default enough
-  unsigned repeat = 1;              ///< rounds; in each, all contenders take their turn
+  std::optional<std::uint64_t> warm_memory;  ///< for each system (warm_memory.h); by default enough
+  unsigned repeat = 1;                       ///< rounds; in each, all systems take their turn
   std::uint32_t sample_every = 32;  ///< one operation in so many is timed for the percentiles
 
   Meter* meter = nullptr;                            ///< counts more than time, if there is one

@@ -16,7 +16,7 @@
 
 #include <perdix/error.h>
 
-#include "engines/engines.h"
+#include "systems/systems.h"
 #include "ycsb/phase.h"
 #include "ycsb/plan.h"
 
@@ -25,7 +25,7 @@ namespace {
 
 // A job for the helper. It holds no pointers, since it crosses a socket.
 struct Job {
-  std::array<char, 64> engine{};
+  std::array<char, 64> system{};
   std::array<char, 512> directory{};
   Dataset data;
   std::uint64_t max_records = 0;
@@ -82,7 +82,7 @@ void bind_to_parent() {
 std::unique_ptr<Store> load(const Job& job) {
   const Setup setup{job.data,   job.directory.data(), job.max_records, job.threads, job.durability,
                     job.domain, job.dram_budget,      job.pool_size,   {}};
-  std::unique_ptr<Store> store = find_engine(job.engine.data()).open(setup);
+  std::unique_ptr<Store> store = find_system(job.system.data()).open(setup);
   Planner planner(job.records);
   Records none;
   const auto plan = planner.plan(find_workload("load"), Distribution::uniform, job.records,
@@ -154,10 +154,10 @@ Crasher::~Crasher() {
   ::waitpid(helper_, nullptr, 0);
 }
 
-void Crasher::load_and_kill(std::string_view engine, const Setup& setup, std::uint64_t records,
+void Crasher::load_and_kill(std::string_view system, const Setup& setup, std::uint64_t records,
                             std::uint64_t seed) {
   Job job;
-  fill(job.engine, engine);
+  fill(job.system, system);
   fill(job.directory, setup.directory.string());
   job.data = setup.data;
   job.max_records = setup.max_records;
@@ -172,7 +172,7 @@ void Crasher::load_and_kill(std::string_view engine, const Setup& setup, std::ui
   if (!send(channel_, job) || !receive(channel_, answer)) fill(answer, "the helper process died");
   if (answer.front() != '\0') {
     throw Error(Errc::io_error,
-                fmt::format("loading {} for 'reopen' failed: {}", engine, answer.data()));
+                fmt::format("loading {} for 'reopen' failed: {}", system, answer.data()));
   }
 }
 

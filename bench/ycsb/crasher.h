@@ -1,7 +1,7 @@
 // Loads a store in a process of its own and kills that process, so that another can open what is
 // left.
 //
-// A process with threads can't be forked safely, and the contenders start threads. So a helper
+// A process with threads can't be forked safely, and the systems start threads. So a helper
 // process is forked while there is still one thread only; it forks the processes that load and die.
 // The helper ends with this object.
 #pragma once
@@ -23,10 +23,10 @@ class Crasher {
   Crasher(const Crasher&) = delete;
   Crasher& operator=(const Crasher&) = delete;
 
-  /// Lets a new process open the engine (by name) as `setup` says, insert records 0 to `records` -
+  /// Lets a new process open the system (by name) as `setup` says, insert records 0 to `records` -
   /// 1, and kills it with SIGKILL once the last insert has returned. Throws perdix::Error with what
   /// went wrong in that process.
-  void load_and_kill(std::string_view engine, const Setup& setup, std::uint64_t records,
+  void load_and_kill(std::string_view system, const Setup& setup, std::uint64_t records,
                      std::uint64_t seed);
 
  private:

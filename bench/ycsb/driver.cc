@@ -10,7 +10,7 @@
 
 #include "common/environment.h"
 #include "common/place.h"
-#include "engines/engines.h"
+#include "systems/systems.h"
 #include "ycsb/crasher.h"
 #include "ycsb/memory.h"
 #include "ycsb/phase.h"
@@ -57,7 +57,7 @@ void require(bool condition, const std::string& message) {
 }
 
 void validate(const Config& config) {
-  require(!config.engines.empty(), "name at least one engine");
+  require(!config.systems.empty(), "name at least one system");
   require(!config.workloads.empty(), "name at least one workload");
   require(!config.threads.empty(), "name at least one number of threads");
   require(config.records > 0 && config.records < (std::uint64_t{1} << 40),
@@ -75,10 +75,10 @@ void validate(const Config& config) {
 }
 
 void require_all_can(const Config& config, const std::vector<const Workload*>& workloads) {
-  for (const std::string& name : config.engines) {
+  for (const std::string& name : config.systems) {
     for (const Workload* workload : workloads) {
       for (const unsigned threads : config.threads) {
-        const auto reason = why_not(find_engine(name), *workload, threads);
+        const auto reason = why_not(find_system(name), *workload, threads);
         require(!reason, reason.value_or(""));
       }
     }
@@ -93,7 +93,7 @@ class Driver {
         scratch_(config.pool_dir.empty() ? default_parent(needed_space(config)) : config.pool_dir),
         planner_(std::max(config.records, config.operations)) {
     report_.config = config;
-    for (const std::string& name : config.engines) engines_.push_back(&find_engine(name));
+    for (const std::string& name : config.systems) systems_.push_back(&find_system(name));
     if (std::ranges::count(workloads_, PhaseKind::reopen, &Workload::phase) > 0) crasher_.emplace();
     report_.directory = scratch_.path().string();
     report_.file_system = file_system_of(scratch_.path());
@@ -106,9 +106,9 @@ class Driver {
   Report run() {
     for (unsigned round = 0; round < config().repeat; ++round) {
       for (const unsigned threads : config().threads) {
-        // Each round begins with another contender, so that none always runs first.
-        for (std::size_t i = 0; i < engines_.size(); ++i) {
-          run_engine(*engines_[(i + round) % engines_.size()], threads);
+        // Each round begins with another system, so that none always runs first.
+        for (std::size_t i = 0; i < systems_.size(); ++i) {
+          run_system(*systems_[(i + round) % systems_.size()], threads);
         }
       }
     }
@@ -124,9 +124,9 @@ class Driver {
     return kFixed + max_records_ * 8 * (config.data.shape.pair_size() + 16);
   }
 
-  // About what a contender takes, in DRAM and in files that lie there. A run that counts instead of
+  // About what a system takes, in DRAM and in files that lie there. A run that counts instead of
   // taking the time needs none.
-  std::uint64_t contender_memory() const {
+  std::uint64_t system_memory() const {
     if (config().meter != nullptr) return 0;
     return max_records_ * 2 * (config().data.shape.pair_size() + 48);
   }
@@ -145,28 +145,28 @@ class Driver {
             config().domain, config().dram_budget, config().pool_size, {}};
   }
 
-  void run_engine(const Engine& engine, unsigned threads) {
-    note_settings(engine, threads);
+  void run_system(const System& system, unsigned threads) {
+    note_settings(system, threads);
     const bool has_loaded_phases = workloads_.front()->phase == PhaseKind::load;
-    if (has_loaded_phases) run_loaded_phases(engine, threads);
+    if (has_loaded_phases) run_loaded_phases(system, threads);
     for (const Workload* workload : workloads_) {
-      if (workload->phase == PhaseKind::reopen) run_reopen(engine, *workload, threads);
+      if (workload->phase == PhaseKind::reopen) run_reopen(system, *workload, threads);
     }
   }
 
-  void note_settings(const Engine& engine, unsigned threads) {
-    for (const EngineNote& note : report_.notes) {
-      if (note.engine == engine.name && note.threads == threads) return;
+  void note_settings(const System& system, unsigned threads) {
+    for (const SystemNote& note : report_.notes) {
+      if (note.system == system.name && note.threads == threads) return;
     }
     const ScratchDirectory directory(scratch_.path());
     report_.notes.push_back(
-        {engine.name, threads,
-         engine.summary + "; " + engine.settings(setup_in(directory, threads))});
+        {system.name, threads,
+         system.summary + "; " + system.settings(setup_in(directory, threads))});
   }
 
-  void run_loaded_phases(const Engine& engine, unsigned threads) {
+  void run_loaded_phases(const System& system, unsigned threads) {
     const ScratchDirectory directory(scratch_.path());
-    WarmMemory warm(config().warm_memory.value_or(contender_memory()));
+    WarmMemory warm(config().warm_memory.value_or(system_memory()));
     const WarmMemoryKeeper keeper(warm);
     const auto resident_bytes = [&] {
       const std::uint64_t held = warm.held(), all = resident_anonymous_bytes();
@@ -174,22 +174,22 @@ class Driver {
     };
     const std::uint64_t resident_before = resident_bytes();
     if (config().meter != nullptr) config().meter->open();
-    const std::unique_ptr<Store> store = engine.open(setup_in(directory, threads));
+    const std::unique_ptr<Store> store = system.open(setup_in(directory, threads));
     Records records;
     for (const Workload* workload : workloads_) {
       if (workload->phase == PhaseKind::reopen) continue;
       warm.begin_phase();
-      Round round = run_mix(engine, *store, *workload, threads, records);
+      Round round = run_mix(system, *store, *workload, threads, records);
       const OwnFootprint own = store->footprint();
       const std::uint64_t resident = resident_bytes();
       round.footprint = {own.dram_bytes, resident - std::min(resident, resident_before),
                          own.stored_bytes, allocated_bytes(directory.path()), records.count()};
-      result_of(engine, *workload, threads).rounds.push_back(round);
+      result_of(system, *workload, threads).rounds.push_back(round);
       ++phases_done_;
     }
   }
 
-  Round run_mix(const Engine& engine, Store& store, const Workload& workload, unsigned threads,
+  Round run_mix(const System& system, Store& store, const Workload& workload, unsigned threads,
                 Records& records) {
     const std::uint64_t operations =
         workload.phase == PhaseKind::load ? config().records : config().operations;
@@ -199,42 +199,42 @@ class Driver {
     PhaseOptions options{seed, config().sample_every, config().stop, config().meter, nullptr};
     if (config().on_progress) {
       options.on_progress = [&](std::uint64_t done) {
-        show(engine, workload, threads, done, operations);
+        show(system, workload, threads, done, operations);
       };
     }
     if (config().meter != nullptr) config().meter->start();
     const PhaseResult phase = run_phase(store, plan, options);
-    Result& result = result_of(engine, workload, threads);
+    Result& result = result_of(system, workload, threads);
     if (config().meter != nullptr) add_counts(result.counts, config().meter->stop());
     check_stop();
     result.latency.merge(phase.latency);
     return {phase.seconds, phase.done, phase.wrong, phase.checksum, {}, {}};
   }
 
-  void run_reopen(const Engine& engine, const Workload& workload, unsigned threads) {
-    if (!engine.persistent) {
+  void run_reopen(const System& system, const Workload& workload, unsigned threads) {
+    if (!system.persistent) {
       ++phases_done_;
       return;
     }
-    show(engine, workload, threads, 0, config().records);
+    show(system, workload, threads, 0, config().records);
     const ScratchDirectory directory(scratch_.path());
     const Setup setup = setup_in(directory, threads);
-    crasher_->load_and_kill(engine.name, setup, config().records, config().data.seed);
+    crasher_->load_and_kill(system.name, setup, config().records, config().data.seed);
     check_stop();
     Round round;
-    round.reopened = reopen(engine, setup);
-    result_of(engine, workload, threads).rounds.push_back(round);
+    round.reopened = reopen(system, setup);
+    result_of(system, workload, threads).rounds.push_back(round);
     ++phases_done_;
   }
 
-  Reopened reopen(const Engine& engine, const Setup& setup) {
+  Reopened reopen(const System& system, const Setup& setup) {
     std::vector<Op> gets(config().records);
     for (std::uint64_t n = 0; n < gets.size(); ++n)
       gets[n] = {n, 0, static_cast<std::uint64_t>(OpKind::get)};
     Reopened result;
     result.records = config().records;
     const Clock::time_point begin = Clock::now();
-    const std::unique_ptr<Store> store = engine.open(setup);
+    const std::unique_ptr<Store> store = system.open(setup);
     result.open_seconds = seconds_since(begin);
     const std::span<const Op> all = gets;
     store->run({all.subspan(gets.size() / 2, 1), 0, 1, nullptr, nullptr}, [] {});
@@ -245,14 +245,14 @@ class Driver {
     return result;
   }
 
-  Result& result_of(const Engine& engine, const Workload& workload, unsigned threads) {
+  Result& result_of(const System& system, const Workload& workload, unsigned threads) {
     for (Result& result : report_.results) {
-      if (result.engine == engine.name && result.workload == workload.name &&
+      if (result.system == system.name && result.workload == workload.name &&
           result.threads == threads)
         return result;
     }
     Result result;
-    result.engine = engine.name;
+    result.system = system.name;
     result.workload = workload.name;
     result.threads = threads;
     report_.results.push_back(std::move(result));
@@ -273,12 +273,12 @@ class Driver {
     }
   }
 
-  void show(const Engine& engine, const Workload& workload, unsigned threads, std::uint64_t done,
+  void show(const System& system, const Workload& workload, unsigned threads, std::uint64_t done,
             std::uint64_t total) const {
     if (!config().on_progress) return;
     const std::uint64_t phases =
-        config().repeat * config().threads.size() * engines_.size() * workloads_.size();
-    config().on_progress({engine.name, workload.name, threads, done, total, phases_done_, phases});
+        config().repeat * config().threads.size() * systems_.size() * workloads_.size();
+    config().on_progress({system.name, workload.name, threads, done, total, phases_done_, phases});
   }
 
   void check_stop() const {
@@ -290,7 +290,7 @@ class Driver {
   std::uint64_t max_records_;
   ScratchDirectory scratch_;
   Planner planner_;
-  std::vector<const Engine*> engines_;
+  std::vector<const System*> systems_;
   std::optional<Crasher> crasher_;
   Report report_;
   std::uint64_t phases_done_ = 0;

@@ -1,4 +1,4 @@
-// Whole runs, small ones, over contenders that need no pool, so that a fault here is the driver's.
+// Whole runs, small ones, over systems that need no pool, so that a fault here is the driver's.
 #include "ycsb/driver.h"
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 #include <perdix/error.h>
 
-#include "engines/engines.h"
+#include "systems/systems.h"
 
 namespace perdix::bench {
 namespace {
@@ -24,7 +24,7 @@ class DriverTest : public testing::Test {
  protected:
   DriverTest() {
     std::filesystem::create_directory(directory_);
-    config_.engines = {"btree_map", "std_map", "lmdb"};
+    config_.systems = {"btree_map", "std_map", "lmdb"};
     config_.records = 2000;
     config_.operations = 1000;
     config_.durability = Durability::process;
@@ -37,7 +37,7 @@ class DriverTest : public testing::Test {
   Config config_;
 };
 
-TEST_F(DriverTest, ContendersAgreeInAllWorkloads) {
+TEST_F(DriverTest, SystemsAgreeInAllWorkloads) {
   config_.workloads = {"load", "a",      "b",      "c",    "d",       "e",
                        "f",    "absent", "insert", "seek", "scan100", "erase"};
   const Report report = run(config_);
@@ -53,17 +53,17 @@ TEST_F(DriverTest, ByteKeysAndSeveralThreadsGiveTheExpectedAnswers) {
   EXPECT_THAT(run(config_).problems(), IsEmpty());
 }
 
-/// The contenders that fit, in their order.
-std::vector<std::string> contenders_that(bool (*fit)(const Engine&)) {
+/// The systems that fit, in their order.
+std::vector<std::string> systems_that(bool (*fit)(const System&)) {
   std::vector<std::string> names;
-  for (const Engine& engine : engines()) {
-    if (fit(engine)) names.push_back(engine.name);
+  for (const System& system : systems()) {
+    if (fit(system)) names.push_back(system.name);
   }
   return names;
 }
 
 TEST_F(DriverTest, HashTablesAgreeWithMaps) {
-  config_.engines = {"btree_map", "tbb", "libcuckoo", "flat_map", "tkrzw"};
+  config_.systems = {"btree_map", "tbb", "libcuckoo", "flat_map", "tkrzw"};
   config_.workloads = {"load", "a", "b", "c", "d", "f", "get", "absent", "insert", "erase"};
   EXPECT_THAT(run(config_).problems(), IsEmpty());
   config_.data.shape = {Kind::u64, Kind::bytes, 8, 40};
@@ -73,7 +73,7 @@ TEST_F(DriverTest, HashTablesAgreeWithMaps) {
 }
 
 TEST_F(DriverTest, XeniumAgreesWithMapsInWhatItCanDo) {
-  config_.engines = {"btree_map", "xenium"};
+  config_.systems = {"btree_map", "xenium"};
   config_.workloads = {"load", "c", "d", "absent", "insert", "erase", "absent"};
   EXPECT_THAT(run(config_).problems(), IsEmpty());
   config_.data.shape = {Kind::bytes, Kind::bytes, 24, 100};
@@ -81,7 +81,7 @@ TEST_F(DriverTest, XeniumAgreesWithMapsInWhatItCanDo) {
 }
 
 TEST_F(DriverTest, HashTablesGiveThreadsTheExpectedAnswers) {
-  config_.engines = {"tbb", "libcuckoo", "xenium", "tkrzw"};
+  config_.systems = {"tbb", "libcuckoo", "xenium", "tkrzw"};
   config_.threads = {3};
   config_.workloads = {"d", "insert", "absent", "erase"};
   for (const Shape& shape :
@@ -92,35 +92,35 @@ TEST_F(DriverTest, HashTablesGiveThreadsTheExpectedAnswers) {
 }
 
 TEST_F(DriverTest, ThreadsFindWhatOthersUpdate) {
-  config_.engines = {"tbb", "libcuckoo", "tkrzw"};
+  config_.systems = {"tbb", "libcuckoo", "tkrzw"};
   config_.threads = {3};
   config_.workloads = {"a", "f"};
   EXPECT_THAT(run(config_).problems(), IsEmpty());
 }
 
-TEST_F(DriverTest, ContendersReserveWherePoolsBeginWithTheirSize) {
-  config_.engines = {"tbb", "libcuckoo", "flat_map", "xenium"};
+TEST_F(DriverTest, SystemsReserveWherePoolsBeginWithTheirSize) {
+  config_.systems = {"tbb", "libcuckoo", "flat_map", "xenium"};
   config_.workloads = {"load"};
   config_.pool_size = std::uint64_t{64} << 20;
   config_.records = 100'000;
   const Report report = run(config_);
   EXPECT_THAT(report.problems(), IsEmpty());
-  for (const EngineNote& note : report.notes)
-    EXPECT_THAT(note.text, Not(HasSubstr("grows"))) << note.engine;
+  for (const SystemNote& note : report.notes)
+    EXPECT_THAT(note.text, Not(HasSubstr("grows"))) << note.system;
 }
 
-TEST_F(DriverTest, InsertAheadAddsRecordsInAllContenders) {
-  config_.engines = contenders_that([](const Engine&) { return true; });
+TEST_F(DriverTest, InsertAheadAddsRecordsInAllSystems) {
+  config_.systems = systems_that([](const System&) { return true; });
   config_.workloads = {"insert_ahead", "get"};
   EXPECT_THAT(run(config_).problems(), IsEmpty());
 }
 
 TEST_F(DriverTest, ScansOfWhatHasNoOrderAreRefused) {
-  const auto without_order = contenders_that([](const Engine& e) { return !e.calls.scan; });
+  const auto without_order = systems_that([](const System& e) { return !e.calls.scan; });
   EXPECT_THAT(without_order, IsSupersetOf({"tbb", "libcuckoo", "xenium", "flat_map", "tkrzw"}));
   for (const std::string& name : without_order) {
     for (const char* workload : {"e", "seek", "scan100"}) {
-      config_.engines = {"btree_map", name};
+      config_.systems = {"btree_map", name};
       config_.workloads = {"load", workload};
       EXPECT_THAT([&] { run(config_); },
                   ThrowsMessage<Error>(AllOf(HasSubstr(name), HasSubstr("no order"),
@@ -129,22 +129,22 @@ TEST_F(DriverTest, ScansOfWhatHasNoOrderAreRefused) {
   }
 }
 
-TEST_F(DriverTest, OrderedContendersCanScan) {
+TEST_F(DriverTest, OrderedSystemsCanScan) {
   EXPECT_THAT(
-      contenders_that([](const Engine& e) { return e.calls.scan; }),
+      systems_that([](const System& e) { return e.calls.scan; }),
       IsSupersetOf({"sptree", "nbtree", "fastfair", "btree_map", "std_map", "lmdb", "rocksdb"}));
 }
 
 TEST_F(DriverTest, WhatACallIsMissingForIsRefused) {
-  config_.engines = {"xenium"};
+  config_.systems = {"xenium"};
   for (const char* workload : {"a", "f", "update"}) {
     config_.workloads = {workload};
     EXPECT_THAT([&] { run(config_); }, ThrowsMessage<Error>(HasSubstr("no call that updates")));
   }
 }
 
-TEST_F(DriverTest, MoreThreadsThanAContenderIsForAreRefused) {
-  config_.engines = {"flat_map"};
+TEST_F(DriverTest, MoreThreadsThanASystemIsForAreRefused) {
+  config_.systems = {"flat_map"};
   config_.workloads = {"c"};
   config_.threads = {1, 2};
   EXPECT_THAT([&] { run(config_); },
@@ -175,19 +175,19 @@ TEST_F(DriverTest, KilledLmdbIsOpenedWithAllRecords) {
 }
 
 TEST_F(DriverTest, KilledTkrzwIsOpenedWithAllRecords) {
-  config_.engines = {"tkrzw"};
+  config_.systems = {"tkrzw"};
   config_.workloads = {"reopen"};
   EXPECT_EQ(run(config_).find("tkrzw", "reopen", 1)->rounds[0].reopened->lost, 0U);
 }
 
 TEST_F(DriverTest, KilledSpTreeAnswersBeforeAllIsBack) {
-  config_.engines = {"sptree", "sptree+buffers"};
+  config_.systems = {"sptree", "sptree+buffers"};
   config_.baseline = "sptree";
   config_.workloads = {"reopen"};
   config_.records = 20'000;
   const Report report = run(config_);
-  for (const std::string& engine : config_.engines) {
-    const Result* result = report.find(engine, "reopen", 1);
+  for (const std::string& system : config_.systems) {
+    const Result* result = report.find(system, "reopen", 1);
     ASSERT_NE(result, nullptr);
     const Reopened& reopened = *result->rounds[0].reopened;
     EXPECT_EQ(reopened.lost, 0U);
@@ -198,7 +198,7 @@ TEST_F(DriverTest, KilledSpTreeAnswersBeforeAllIsBack) {
 
 TEST_F(DriverTest, PoolsBeginWithTheSizeThatIsAskedFor) {
   constexpr std::uint64_t kSize = std::uint64_t{64} << 20;
-  config_.engines = {"sptree"};
+  config_.systems = {"sptree"};
   config_.baseline = "sptree";
   config_.workloads = {"load"};
   const auto files = [&] {
@@ -220,7 +220,7 @@ class CountingMeter final : public Meter {
 TEST_F(DriverTest, MeterIsReadAroundEachPhase) {
   CountingMeter meter;
   config_.meter = &meter;
-  config_.engines = {"btree_map"};
+  config_.systems = {"btree_map"};
   config_.workloads = {"get"};
   config_.repeat = 2;
   const Report report = run(config_);
@@ -250,7 +250,7 @@ TEST_F(DriverTest, RefusesWhatMakesNoSense) {
     change(config);
     EXPECT_THROW(run(config), Error);
   };
-  refused([](Config& c) { c.engines = {"nonesuch"}; });
+  refused([](Config& c) { c.systems = {"nonesuch"}; });
   refused([](Config& c) { c.workloads = {"nonesuch"}; });
   refused([](Config& c) { c.records = 0; });
   refused([](Config& c) { c.threads = {0}; });

@@ -3,7 +3,7 @@
 // Record n has the key spread(2n), and spread(2n + 1) is a key that no record ever has, so nothing
 // needs to be stored to know what is in an index. `spread` is a bijection of 64-bit numbers (random
 // order) or the identity (sequential order); it costs a few multiplications, and the same for every
-// contender. One source per thread: byte keys share a buffer.
+// system. One source per thread: byte keys share a buffer.
 #pragma once
 
 #include <array>

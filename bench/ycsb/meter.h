@@ -23,7 +23,7 @@ class Meter {
  public:
   virtual ~Meter() = default;
 
-  /// A contender is about to be opened on files that did not exist before.
+  /// A system is about to be opened on files that did not exist before.
   virtual void open() {}
 
   /// A phase is about to begin; no other thread runs.

@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "common/options.h"
-#include "engines/engines.h"
+#include "systems/systems.h"
 #include "ycsb/traffic.h"
 
 namespace perdix::bench {
@@ -27,9 +27,9 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, const Choice
       }()));
 }
 
-std::string engine_names() {
+std::string system_names() {
   std::string names;
-  for (const Engine& engine : engines()) names += (names.empty() ? "" : ", ") + engine.name;
+  for (const System& system : systems()) names += (names.empty() ? "" : ", ") + system.name;
   return names;
 }
 
@@ -42,10 +42,11 @@ std::string workload_names() {
 
 void add_what(CLI::App& command, Config& config) {
   command
-      .add_option("--engines,--engine,--indexes", config.engines, "Contenders: " + engine_names())
+      .add_option("--systems,--engines,--engine,--indexes", config.systems,
+                  "Systems: " + system_names())
       ->delimiter(',')
       ->capture_default_str();
-  command.add_option("--baseline", config.baseline, "Contender that ratios refer to")
+  command.add_option("--baseline", config.baseline, "System that ratios refer to")
       ->capture_default_str();
   command
       .add_option("--workloads,--workload", config.workloads,
@@ -118,7 +119,7 @@ void add_where(CLI::App& command, Config& config) {
              {{"automatic", [&config] { config.durability = Durability::automatic; }},
               {"process", [&config] { config.durability = Durability::process; }},
               {"power", [&config] { config.durability = Durability::power; }}},
-             "What all contenders must survive; power makes LMDB and RocksDB sync")
+             "What all systems must survive; power makes LMDB and RocksDB sync")
       ->default_str("automatic");
   add_choice(command, "--domain",
              {{"detect", [&config] { config.domain = DomainChoice::detect; }},
@@ -141,17 +142,15 @@ void add_memory(CLI::App& command, Config& config) {
                   "(default: one for each leaf)")
       ->transform(CLI::AsSizeValue(false));
   command
-      .add_option(
-          "--warm-memory", config.warm_memory,
-          "Bytes of memory that are touched before each contender begins, and given back as "
-          "it grows (default: about what it takes; 0: none)")
+      .add_option("--warm-memory", config.warm_memory,
+                  "Bytes of memory that are touched before each system begins, and given back as "
+                  "it grows (default: about what it takes; 0: none)")
       ->transform(CLI::AsSizeValue(false));
 }
 
 void add_how(CLI::App& command, Options& options) {
   command
-      .add_option("--repeat", options.config.repeat,
-                  "Rounds of all contenders; medians are reported")
+      .add_option("--repeat", options.config.repeat, "Rounds of all systems; medians are reported")
       ->capture_default_str();
   command
       .add_option("--sample-every", options.config.sample_every,

@@ -74,7 +74,7 @@ PhaseResult run_phase(std::span<Store* const> stores, const std::vector<std::spa
   }
   const auto collected = [&] { return combine(collect(futures, marks, options)); };
   // A thread's number decides where in a pool it allocates. So that a meter counts the same in
-  // every run, one thread alone is the one that opened the contender.
+  // every run, one thread alone is the one that opened the system.
   if (options.meter != nullptr && tasks.size() == 1) {
     auto result = std::async(std::launch::async, collected);
     tasks.front()();

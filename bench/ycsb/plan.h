@@ -1,5 +1,5 @@
 // Plans: the operations of a phase, drawn before the clock starts, so that choosing them costs
-// nothing while measuring and every contender gets the same ones in the same order.
+// nothing while measuring and every system gets the same ones in the same order.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@ namespace perdix::bench {
 namespace {
 
 std::string describe(const Progress& at) {
-  return fmt::format("{:3} of {}  {} {}, {} thread{}", at.phase + 1, at.phases, at.engine,
+  return fmt::format("{:3} of {}  {} {}, {} thread{}", at.phase + 1, at.phases, at.system,
                      at.workload, at.threads, at.threads == 1 ? "" : "s");
 }
 

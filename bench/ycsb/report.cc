@@ -40,8 +40,8 @@ void append_checksum_problem(const Report& report, const Result& result,
     }
   }
   if (first->rounds.front().checksum == result.rounds.front().checksum) return;
-  problems.push_back(fmt::format("{} and {} read different data in workload {}", result.engine,
-                                 first->engine, result.workload));
+  problems.push_back(fmt::format("{} and {} read different data in workload {}", result.system,
+                                 first->system, result.workload));
 }
 
 }  // namespace
@@ -65,10 +65,10 @@ double Result::operations_per_second() const {
 
 double Result::nanoseconds_per_operation() const { return threads * 1e9 / operations_per_second(); }
 
-const Result* Report::find(std::string_view engine, std::string_view workload,
+const Result* Report::find(std::string_view system, std::string_view workload,
                            unsigned threads) const {
   for (const Result& result : results) {
-    if (result.engine == engine && result.workload == workload && result.threads == threads)
+    if (result.system == system && result.workload == workload && result.threads == threads)
       return &result;
   }
   return nullptr;
@@ -81,7 +81,7 @@ std::optional<double> Report::ratio(const Result& result) const {
 std::optional<double> Report::scaling(const Result& result) const {
   const unsigned first = config.threads.front();
   if (result.threads == first) return std::nullopt;
-  return median_ratio(result, find(result.engine, result.workload, first));
+  return median_ratio(result, find(result.system, result.workload, first));
 }
 
 std::vector<std::string> Report::problems() const {
@@ -95,10 +95,10 @@ std::vector<std::string> Report::problems() const {
     }
     if (wrong > 0) {
       problems.push_back(fmt::format("{}: {} operations of workload {} gave a wrong answer",
-                                     result.engine, wrong, result.workload));
+                                     result.system, wrong, result.workload));
     }
     if (lost > 0)
-      problems.push_back(fmt::format("{}: {} records were lost by SIGKILL", result.engine, lost));
+      problems.push_back(fmt::format("{}: {} records were lost by SIGKILL", result.system, lost));
     append_checksum_problem(*this, result, problems);
   }
   return problems;

@@ -17,12 +17,12 @@
 namespace perdix::bench {
 
 /// Sizes after a phase. Of several rounds the first one's are shown: later ones reuse heap memory
-/// that earlier contenders left behind, which `resident` then misses.
+/// that earlier systems left behind, which `resident` then misses.
 struct Footprint {
-  std::optional<std::uint64_t> own_dram;  ///< as the contender says
+  std::optional<std::uint64_t> own_dram;  ///< as the system says
   std::uint64_t resident =
       0;  ///< growth of the process's anonymous memory since before it was opened
-  std::optional<std::uint64_t> own_stored;  ///< as the contender says
+  std::optional<std::uint64_t> own_stored;  ///< as the system says
   std::uint64_t files = 0;                  ///< allocated bytes of its files
   std::uint64_t records = 0;                ///< pairs in it
 };
@@ -36,7 +36,7 @@ struct Reopened {
   std::uint64_t lost = 0;  ///< records that had been acknowledged and aren't there
 };
 
-/// One phase of one contender in one round.
+/// One phase of one system in one round.
 struct Round {
   double seconds = 0;
   std::uint64_t operations = 0;
@@ -46,9 +46,9 @@ struct Round {
   std::optional<Reopened> reopened;  ///< instead of the above for the workload "reopen"
 };
 
-/// One phase of one contender: all its rounds.
+/// One phase of one system: all its rounds.
 struct Result {
-  std::string engine;
+  std::string system;
   std::string workload;
   unsigned threads = 1;
   std::vector<Round> rounds;
@@ -63,8 +63,8 @@ struct Result {
   bool is_reopen() const { return !rounds.empty() && rounds.front().reopened.has_value(); }
 };
 
-struct EngineNote {
-  std::string engine;
+struct SystemNote {
+  std::string system;
   unsigned threads = 1;
   std::string text;
 };
@@ -78,25 +78,25 @@ struct Report {
   std::string build;
   double clock_nanoseconds =
       0;  ///< cost of looking at the clock twice, part of every sampled latency
-  std::vector<EngineNote> notes;  ///< what each contender runs with
+  std::vector<SystemNote> notes;  ///< what each system runs with
   std::vector<Result> results;
 
-  const Result* find(std::string_view engine, std::string_view workload, unsigned threads) const;
+  const Result* find(std::string_view system, std::string_view workload, unsigned threads) const;
 
   /// How many times the baseline's throughput, as the median over rounds of the ratio within a
   /// round; nothing without a baseline to compare with. For `reopen`: how many times faster.
   std::optional<double> ratio(const Result& result) const;
 
-  /// The same to this contender with the number of threads that was named first; nothing for that
+  /// The same to this system with the number of threads that was named first; nothing for that
   /// one itself.
   std::optional<double> scaling(const Result& result) const;
 
   /// One sentence for each answer that was wrong, record that was lost, or disagreement between
-  /// contenders.
+  /// systems.
   std::vector<std::string> problems() const;
 };
 
-/// One table with a line per workload and a column per contender.
+/// One table with a line per workload and a column per system.
 void write_summary(std::ostream& out, const Report& report);
 
 /// Everything, in tables.

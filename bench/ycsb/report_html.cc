@@ -17,9 +17,9 @@ namespace {
 using terminal::format_nanoseconds;
 using terminal::format_number;
 
-const char* colour_of(const Report& report, std::string_view engine) {
-  const auto& engines = report.config.engines;
-  const auto at = static_cast<std::size_t>(std::ranges::find(engines, engine) - engines.begin());
+const char* colour_of(const Report& report, std::string_view system) {
+  const auto& systems = report.config.systems;
+  const auto at = static_cast<std::size_t>(std::ranges::find(systems, system) - systems.begin());
   return html_colour(at);
 }
 
@@ -31,12 +31,12 @@ void write_plot(std::ostream& out, const Report& report, const std::string& titl
   std::vector<Bar> bars;
   for (const Workload& workload : workloads()) {
     if (!wanted(workload)) continue;
-    for (const std::string& engine : report.config.engines) {
-      const Result* result = report.find(engine, workload.name, threads);
+    for (const std::string& system : report.config.systems) {
+      const Result* result = report.find(system, workload.name, threads);
       if (result == nullptr) continue;
       const auto [value, text] = measure(*result);
-      bars.push_back({fmt::format("{}: {}", workload.name, workload.title), engine, value, text,
-                      colour_of(report, engine)});
+      bars.push_back({fmt::format("{}: {}", workload.name, workload.title), system, value, text,
+                      colour_of(report, system)});
     }
   }
   if (bars.empty()) return;

@@ -1,4 +1,4 @@
-// The report as JSON: one object per engine, workload and number of threads, with every round.
+// The report as JSON: one object per system, workload and number of threads, with every round.
 #include <nlohmann/json.hpp>
 
 #include "ycsb/report.h"
@@ -49,7 +49,7 @@ void add_throughput(json& out, const Report& report, const Result& result) {
 
 json to_json(const Report& report, const Result& result) {
   json out = {
-      {"engine", result.engine}, {"workload", result.workload}, {"threads", result.threads}};
+      {"system", result.system}, {"workload", result.workload}, {"threads", result.threads}};
   if (!result.is_reopen()) add_throughput(out, report, result);
   if (const auto ratio = report.ratio(result)) out["ratio_to_baseline"] = *ratio;
   if (const auto scaling = report.scaling(result)) out["ratio_to_first_threads"] = *scaling;
@@ -59,7 +59,7 @@ json to_json(const Report& report, const Result& result) {
 
 json to_json(const Config& config) {
   const Shape& shape = config.data.shape;
-  return {{"engines", config.engines},
+  return {{"systems", config.systems},
           {"baseline", config.baseline},
           {"records", config.records},
           {"operations", config.operations},
@@ -84,9 +84,9 @@ nlohmann::json to_json(const Report& report) {
               {"clock_nanoseconds", report.clock_nanoseconds},
               {"results", json::array()},
               {"problems", report.problems()}};
-  for (const EngineNote& note : report.notes) {
-    out["contenders"].push_back(
-        {{"engine", note.engine}, {"threads", note.threads}, {"settings", note.text}});
+  for (const SystemNote& note : report.notes) {
+    out["systems"].push_back(
+        {{"system", note.system}, {"threads", note.threads}, {"settings", note.text}});
   }
   for (const Result& result : report.results) out["results"].push_back(to_json(report, result));
   return out;

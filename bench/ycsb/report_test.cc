@@ -13,9 +13,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Result result_of(const std::string& engine, std::vector<double> seconds) {
+Result result_of(const std::string& system, std::vector<double> seconds) {
   Result result;
-  result.engine = engine;
+  result.system = system;
   result.workload = "c";
   for (const double s : seconds) result.rounds.push_back({s, 1000, 0, 42, {}, {}});
   result.latency.record(100);
@@ -24,8 +24,8 @@ Result result_of(const std::string& engine, std::vector<double> seconds) {
 
 Report report_of(std::vector<Result> results) {
   Report report;
-  report.config.engines.clear();
-  for (const Result& result : results) report.config.engines.push_back(result.engine);
+  report.config.systems.clear();
+  for (const Result& result : results) report.config.systems.push_back(result.system);
   report.config.baseline = "base";
   report.results = std::move(results);
   return report;
@@ -62,7 +62,7 @@ TEST(Report, HasNoRatioWithoutABaseline) {
 
 TEST(Report, ScalingIsTheMedianOfTheRatiosToTheFirstNumberOfThreads) {
   Report report = report_of({result_of("x", {1, 2, 4}), result_of("x", {1, 1, 1})});
-  report.config.engines = {"x"};
+  report.config.systems = {"x"};
   report.config.threads = {1, 2};
   report.results[1].threads = 2;
   EXPECT_FALSE(report.scaling(report.results[0]).has_value());
@@ -109,7 +109,7 @@ TEST(Report, IsCompleteInEachForm) {
   EXPECT_EQ(json["results"][1]["ratio_to_baseline"], 0.5);
   EXPECT_EQ(json["results"][1]["per_operation"]["get"]["PM lines read"], 3.0);
   EXPECT_EQ(json["results"][1]["per_operation"]["scan"]["PM lines read"], 5.0);
-  EXPECT_EQ(json["contenders"][0]["settings"], "flags <of> x");
+  EXPECT_EQ(json["systems"][0]["settings"], "flags <of> x");
 }
 
 }  // namespace

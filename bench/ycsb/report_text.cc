@@ -64,7 +64,7 @@ void write_mix(std::ostream& out, const Report& report, const std::vector<const 
     const auto percentile = [&](double p) {
       return format_nanoseconds(static_cast<double>(result->latency.percentile(p)));
     };
-    fmt::print(out, "  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}{:>15}\n", result->engine,
+    fmt::print(out, "  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}{:>15}\n", result->system,
                format_number(result->operations_per_second() / 1e6),
                format_number(result->nanoseconds_per_operation()), percentile(50), percentile(99),
                percentile(99.9), optional_ratio(report.ratio(*result)));
@@ -82,7 +82,7 @@ void write_counts(std::ostream& out, const Result& result) {
     remember(operations, count.operation);
     remember(names, count.name);
   }
-  fmt::print(out, "\n  {:<30}", result.engine + ", per operation");
+  fmt::print(out, "\n  {:<30}", result.system + ", per operation");
   for (const std::string_view operation : operations) fmt::print(out, "{:>19}", operation);
   for (const std::string_view name : names) {
     fmt::print(out, "\n    {:<28}", name);
@@ -102,7 +102,7 @@ void write_memory(std::ostream& out, const std::vector<const Result*>& group) {
       return format_number(static_cast<double>(bytes) /
                            static_cast<double>(std::max<std::uint64_t>(size.records, 1)));
     };
-    fmt::print(out, "  {:<16}{:>12}{:>12}{:>12}{:>12}{:>14}{:>14}\n", result->engine,
+    fmt::print(out, "  {:<16}{:>12}{:>12}{:>12}{:>12}{:>14}{:>14}\n", result->system,
                optional_bytes(size.own_dram), format_bytes(static_cast<double>(size.resident)),
                optional_bytes(size.own_stored), format_bytes(static_cast<double>(size.files)),
                per_pair(size.own_dram.value_or(size.resident)),
@@ -127,7 +127,7 @@ void write_reopen(std::ostream& out, const Report& report,
     }
     const double all_back = median(resumed);
     const auto records = static_cast<double>(result->rounds.front().reopened->records);
-    fmt::print(out, "  {:<16}{:>10}{:>14}{:>12}{:>10}{:>8}{:>15}\n", result->engine,
+    fmt::print(out, "  {:<16}{:>10}{:>14}{:>12}{:>10}{:>8}{:>15}\n", result->system,
                format_nanoseconds(median(opens) * 1e9), format_nanoseconds(median(answers) * 1e9),
                format_nanoseconds(all_back * 1e9), format_number(records / all_back / 1e6),
                format_count(lost), optional_ratio(report.ratio(*result)));
@@ -137,8 +137,8 @@ void write_reopen(std::ostream& out, const Report& report,
 std::vector<const Result*> group_of(const Report& report, std::string_view workload,
                                     unsigned threads) {
   std::vector<const Result*> group;
-  for (const std::string& engine : report.config.engines) {
-    if (const Result* result = report.find(engine, workload, threads)) group.push_back(result);
+  for (const std::string& system : report.config.systems) {
+    if (const Result* result = report.find(system, workload, threads)) group.push_back(result);
   }
   return group;
 }
@@ -159,23 +159,23 @@ void write_group(std::ostream& out, const Report& report, const std::vector<cons
 }
 
 void write_notes(std::ostream& out, const Report& report) {
-  for (const EngineNote& note : report.notes) {
-    fmt::print(out, "{} ({}): {}\n", note.engine, in_words(note.threads), note.text);
+  for (const SystemNote& note : report.notes) {
+    fmt::print(out, "{} ({}): {}\n", note.system, in_words(note.threads), note.text);
   }
 }
 
-// A line per workload and a column per contender, of cell(result).
+// A line per workload and a column per system, of cell(result).
 template <class Cell>
 void write_table(std::ostream& out, const Report& report, unsigned threads, Cell cell) {
   fmt::print(out, "  {:<8}", "");
-  for (const std::string& engine : report.config.engines) fmt::print(out, "{:>16}", engine);
+  for (const std::string& system : report.config.systems) fmt::print(out, "{:>16}", system);
   out << '\n';
   for (const Workload& workload : workloads()) {
     if (workload.phase == PhaseKind::reopen || group_of(report, workload.name, threads).empty())
       continue;
     fmt::print(out, "  {:<8}", workload.name);
-    for (const std::string& engine : report.config.engines) {
-      const Result* result = report.find(engine, workload.name, threads);
+    for (const std::string& system : report.config.systems) {
+      const Result* result = report.find(system, workload.name, threads);
       fmt::print(out, "{:>16}", result == nullptr ? "-" : cell(*result));
     }
     fmt::print(out, "   {}\n", workload.title);

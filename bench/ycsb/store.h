@@ -1,6 +1,6 @@
-// What the driver sees of a contender: an open store that executes a thread's share of a plan.
+// What the driver sees of a system: an open store that executes a thread's share of a plan.
 //
-// The call is per plan, not per operation: inside, ycsb/worker.h is compiled for the contender's
+// The call is per plan, not per operation: inside, ycsb/worker.h is compiled for the system's
 // own types.
 #pragma once
 
@@ -27,23 +27,23 @@
 
 namespace perdix::bench {
 
-/// What a contender is opened with.
+/// What a system is opened with.
 struct Setup {
   Dataset data;
-  std::filesystem::path directory;  ///< exists; what lies in it belongs to this contender
-  std::uint64_t max_records = 0;    ///< most records that the run will ever put in
-  unsigned threads = 1;             ///< threads that will use it at once
+  std::filesystem::path directory;              ///< exists; what lies in it belongs to this system
+  std::uint64_t max_records = 0;                ///< most records that the run will ever put in
+  unsigned threads = 1;                         ///< threads that will use it at once
   Durability durability = Durability::process;  ///< process or power
   DomainChoice domain = DomainChoice::detect;
-  std::uint64_t dram_budget = 0;  ///< IndexOptions::dram_budget of contenders with write buffers
+  std::uint64_t dram_budget = 0;  ///< IndexOptions::dram_budget of systems with write buffers
   std::uint64_t pool_size = 0;    ///< PoolOptions::initial_size of perdix; 0: the smallest
   std::map<std::string, std::uint64_t, std::less<>>
-      parameters;  ///< of Engine::parameters, which then differ from the defaults
+      parameters;  ///< of System::parameters, which then differ from the defaults
 
   /// Whether a write must be on the medium when the call returns.
   bool synced() const noexcept { return durability == Durability::power; }
 
-  /// How many records a contender in DRAM may make room for before the first one comes: none,
+  /// How many records a system in DRAM may make room for before the first one comes: none,
   /// unless pools, too, begin with the size that they will need.
   std::uint64_t reserved_records() const noexcept { return pool_size == 0 ? 0 : max_records; }
 
@@ -54,7 +54,7 @@ struct Setup {
   }
 };
 
-/// What a contender says of its own size, where it can.
+/// What a system says of its own size, where it can.
 struct OwnFootprint {
   std::optional<std::uint64_t> dram_bytes;
   std::optional<std::uint64_t> stored_bytes;  ///< on persistent memory or disk
@@ -80,7 +80,7 @@ struct ShareResult {
   std::uint64_t done = 0;
   std::uint64_t wrong = 0;  ///< operations whose answer was not the expected one
   std::uint64_t checksum =
-      0;  ///< of all that was read: the same for all contenders in a run of one thread
+      0;  ///< of all that was read: the same for all systems in a run of one thread
   detail::util::Histogram latency;  ///< nanoseconds, of the sampled operations
 };
 
@@ -94,11 +94,11 @@ class Store {
 
   virtual OwnFootprint footprint() const = 0;
 
-  /// Brings back what the contender keeps in DRAM, as far as opening has left that for later.
+  /// Brings back what the system keeps in DRAM, as far as opening has left that for later.
   virtual void resume() = 0;
 };
 
-/// Which calls a contender has besides those that all have.
+/// Which calls a system has besides those that all have.
 struct Calls {
   bool update = false;        ///< of a value, atomically
   bool scan = false;          ///< it keeps its keys in order
@@ -107,8 +107,8 @@ struct Calls {
 
 inline constexpr unsigned kAnyThreads = std::numeric_limits<unsigned>::max();
 
-/// A contender: how it is called, how it is opened.
-struct Engine {
+/// A system: how it is called, how it is opened.
+struct System {
   std::string name;
   std::string summary;
   bool persistent = false;  ///< keeps its records when the process ends
@@ -121,8 +121,8 @@ struct Engine {
   bool tells_load_factor = false;            ///< in OwnFootprint
 };
 
-/// Why a contender can't execute a workload with so many threads, as a sentence; nothing if it can.
-std::optional<std::string> why_not(const Engine& engine, const Workload& workload,
+/// Why a system can't execute a workload with so many threads, as a sentence; nothing if it can.
+std::optional<std::string> why_not(const System& system, const Workload& workload,
                                    unsigned threads);
 
 }  // namespace perdix::bench

@@ -58,7 +58,7 @@ void WarmMemory::give_back(std::uint64_t bytes) {
 
 WarmMemoryKeeper::WarmMemoryKeeper(WarmMemory& memory)
     : thread_([&memory](const std::stop_token& stop) {
-        // In that time even a fast contender takes less than what is ahead.
+        // In that time even a fast system takes less than what is ahead.
         constexpr auto kInterval = std::chrono::milliseconds(5);
         while (!stop.stop_requested()) {
           memory.follow();

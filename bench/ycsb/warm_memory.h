@@ -1,11 +1,11 @@
-// Memory that the machine has at hand for a contender that grows.
+// Memory that the machine has at hand for a system that grows.
 //
 // A hypervisor takes back the memory that a guest has left free for some seconds, and to provide it
 // again takes far longer than to clear it: 0.5 GB/s were seen where memory that had just been freed
-// was cleared at 23 GB/s. Who touches such memory first pays for it, the contender's thread or one
+// was cleared at 23 GB/s. Who touches such memory first pays for it, the system's thread or one
 // that works beside it, so a run on several threads would mostly tell how much the machine had left
-// free before. So the driver takes memory before a contender begins, touches it, and gives it back
-// as the contender takes some, a little ahead. Every contender gets the same.
+// free before. So the driver takes memory before a system begins, touches it, and gives it back
+// as the system takes some, a little ahead. Every system gets the same.
 //
 // Thread-safe.
 #pragma once
@@ -25,7 +25,7 @@ std::uint64_t free_memory();
 
 class WarmMemory {
  public:
-  /// This is given back ahead of what a contender takes, and is the unit of giving back.
+  /// This is given back ahead of what a system takes, and is the unit of giving back.
   static constexpr std::uint64_t kAhead = std::uint64_t{16} << 20;
 
   /// Takes and touches so many bytes, in whole units, but at most half of the free memory. `free`
@@ -56,7 +56,7 @@ class WarmMemory {
   std::uint64_t wanted_ = 0;  // so many shall be free
 };
 
-/// Calls follow() often enough for any contender, from a thread of its own.
+/// Calls follow() often enough for any system, from a thread of its own.
 class WarmMemoryKeeper {
  public:
   explicit WarmMemoryKeeper(WarmMemory& memory);

@@ -1,31 +1,14 @@
-// The measured loop, compiled once for each contender and kind of record.
+// The measured loop, compiled once for each system and kind of record.
 //
-// A contender is a class template `Map<K, V>` (K, V: std::uint64_t or std::string) with
+// A system is a class template `Map<K, V>` (K, V: std::uint64_t or std::string) that satisfies
+// BenchMap. Its client() gives a thread what the thread keeps between operations (BenchClient). The
+// concepts CanUpdate, CanScan, CanSeek and CanInsertAhead, and calls_of(), find the optional calls.
+// Three more calls are optional:
 //
-//   explicit Map(const Setup&);          opens or creates; destroying it closes
-//   OwnFootprint footprint() const;
-//   Session session();                   one per thread and phase
-//
-// and a Session, which holds what a thread would keep between operations, with
-//
-//   bool get(View<K>, Sink&);            shows the value to the sink; false if absent
-//   bool insert(View<K>, View<V>);       false if it is there already
-//   bool erase(View<K>);                 false if it is absent
-//
-// A contender that can't tell whether a key is there answers true.
-//
-// These are there where the contender has such a call (calls_of() finds out):
-//
-//   bool update(View<K>, View<V>);       false if it is absent
-//   std::size_t scan(View<K> from, std::size_t limit, Sink&);   how many pairs were shown
-//   bool seek(View<K>, Sink&);           the first pair from a key on, by a cursor; else scan() is
-//                                        asked for one pair
-//   void insert_ahead(View<K>, View<V>); adds a key if it is absent, and does not tell
-//   std::size_t get_many(std::span<const View<K>>, Sink&);      how many of the keys are present
-//
-// settle() is there where what an operation does depends on what threads in the background have
-// done so far; it returns once they have nothing left to do. A Map that serves before all that it
-// keeps in DRAM is back after opening has resume(), which returns once it is.
+//   Client::get_many(std::span<const View<K>>, Sink&)   returns how many of the keys are present
+//   Client::settle()   waits for background threads whose progress would change what an operation
+//                      does
+//   Map::resume()      waits until everything that the map keeps in DRAM is back after opening
 #pragma once
 
 #include <algorithm>
@@ -44,8 +27,8 @@
 
 namespace perdix::bench {
 
-/// Where contenders show what they read, so that no compiler can leave the reading out. A number
-/// and its eight big-endian bytes count the same, whichever a contender stores.
+/// Where systems show what they read, so that no compiler can leave the reading out. A number
+/// and its eight big-endian bytes count the same, whichever a system stores.
 class Sink {
  public:
   void take(std::uint64_t number) noexcept { sum_ += __builtin_bswap64(number) + sizeof number; }
@@ -62,31 +45,59 @@ class Sink {
   std::uint64_t sum_ = 0;
 };
 
-template <class Session, class K, class V>
-concept CanUpdate = requires(Session& session, View<K> key, View<V> value) {
-  session.update(key, value);
-};
-template <class Session, class K>
-concept CanScan = requires(Session& session, View<K> from, Sink& sink) {
-  session.scan(from, std::size_t{1}, sink);
-};
-template <class Session, class K>
-concept CanSeek = requires(Session& session, View<K> from, Sink& sink) {
-  { session.seek(from, sink) } -> std::same_as<bool>;
-};
-template <class Session, class K, class V>
-concept CanInsertAhead = requires(Session& session, View<K> key, View<V> value) {
-  session.insert_ahead(key, value);
+/// What a thread holds of a map during a phase. A system that cannot tell whether a key is present
+/// answers true.
+template <class T, class K, class V>
+concept BenchClient = std::move_constructible<T> &&
+    requires(T& client, View<K> key, View<V> value, Sink& sink) {
+  // Shows the value to the sink. Returns false if the key is absent.
+  { client.get(key, sink) } -> std::same_as<bool>;
+  // Returns false if the key is present already.
+  { client.insert(key, value) } -> std::same_as<bool>;
+  // Returns false if the key is absent.
+  { client.erase(key) } -> std::same_as<bool>;
 };
 
-/// Executes operations on a session. Latencies are sampled: a random gap of `sample_every`
+/// A map that the benchmark can run. The constructor opens or creates it, the destructor closes it.
+template <class T, class K, class V>
+concept BenchMap = std::constructible_from<T, const Setup&> && requires(T& map, const T& same) {
+  { map.client() } -> BenchClient<K, V>;
+  { same.footprint() } -> std::same_as<OwnFootprint>;
+};
+
+/// Has an update, which returns false if the key is absent.
+template <class T, class K, class V>
+concept CanUpdate = requires(T& client, View<K> key, View<V> value) {
+  { client.update(key, value) } -> std::convertible_to<bool>;
+};
+
+/// Has a scan, which shows up to a number of pairs from a key on and returns how many it has shown.
+template <class T, class K>
+concept CanScan = requires(T& client, View<K> from, Sink& sink) {
+  { client.scan(from, std::size_t{1}, sink) } -> std::convertible_to<std::size_t>;
+};
+
+/// Finds the first pair from a key on by a cursor. Without it, a scan for one pair does that.
+template <class T, class K>
+concept CanSeek = requires(T& client, View<K> from, Sink& sink) {
+  { client.seek(from, sink) } -> std::same_as<bool>;
+};
+
+/// Has an insert that does not tell whether the key was absent.
+template <class T, class K, class V>
+concept CanInsertAhead = requires(T& client, View<K> key, View<V> value) {
+  client.insert_ahead(key, value);
+};
+
+/// Executes operations on a client. Latencies are sampled: a random gap of `sample_every`
 /// operations on average runs without a look at the clock, then one operation is timed. The gap is
 /// random so that it can't fall into step with anything periodic in the index, such as node splits.
-template <class Session, Storable K, Storable V>
+template <class Client, Storable K, Storable V>
+requires BenchClient<Client, K, V>
 class Worker {
  public:
-  Worker(Session session, const Dataset& data, const Share& share)
-      : session_(std::move(session)),
+  Worker(Client client, const Dataset& data, const Share& share)
+      : client_(std::move(client)),
         keys_(data),
         values_(data),
         share_(share),
@@ -143,7 +154,7 @@ class Worker {
     return done;
   }
 
-  // A loop for each kind, so that little stands between two calls of a contender: the fewer
+  // A loop for each kind, so that little stands between two calls of a system: the fewer
   // instructions, the more of the next lookup a processor begins while one waits for memory, as in
   // a program that has many keys to look up.
   template <OpKind kKind>
@@ -167,14 +178,14 @@ class Worker {
     const auto is_other = [](const Op& op) { return op.op() != OpKind::batched_get; };
     ops = ops.first(std::min(ops.size(), kBatch));
     ops = ops.first(static_cast<std::size_t>(std::ranges::find_if(ops, is_other) - ops.begin()));
-    if constexpr (requires(std::span<const View<K>> keys) { session_.get_many(keys, sink_); }) {
+    if constexpr (requires(std::span<const View<K>> keys) { client_.get_many(keys, sink_); }) {
       for (std::size_t i = 0; i < ops.size(); ++i) batch_[i] = keys_.present(ops[i].number);
       std::array<View<K>, kBatch> views;
       std::copy(batch_.begin(), batch_.end(), views.begin());
       const std::span<const View<K>> keys(views.data(), ops.size());
-      result_.wrong += ops.size() - session_.get_many(keys, sink_);
+      result_.wrong += ops.size() - client_.get_many(keys, sink_);
     } else {
-      for (const Op& op : ops) result_.wrong += !session_.get(keys_.present(op.number), sink_);
+      for (const Op& op : ops) result_.wrong += !client_.get(keys_.present(op.number), sink_);
     }
     return ops.size();
   }
@@ -182,8 +193,8 @@ class Worker {
   // What is metered must be the same in every run, so nothing may depend on when a thread in the
   // background gets its turn.
   void settle() {
-    if constexpr (requires { session_.settle(); }) {
-      if (detail::pm::kInstrumented && share_.meter != nullptr) session_.settle();
+    if constexpr (requires { client_.settle(); }) {
+      if (detail::pm::kInstrumented && share_.meter != nullptr) client_.settle();
     }
   }
 
@@ -192,48 +203,48 @@ class Worker {
     const std::uint64_t number = op.number;
     switch (kKind) {
       case OpKind::get:
-      case OpKind::batched_get: return session_.get(keys_.present(number), sink_);
-      case OpKind::absent: return !session_.get(keys_.absent(number), sink_);
-      case OpKind::insert: return session_.insert(keys_.present(number), values_.of(number, 0));
+      case OpKind::batched_get: return client_.get(keys_.present(number), sink_);
+      case OpKind::absent: return !client_.get(keys_.absent(number), sink_);
+      case OpKind::insert: return client_.insert(keys_.present(number), values_.of(number, 0));
       case OpKind::update: return update(keys_.present(number), number);
       case OpKind::rmw: {
         const View<K> key = keys_.present(number);
-        return session_.get(key, sink_) && update(key, number);
+        return client_.get(key, sink_) && update(key, number);
       }
       case OpKind::scan: return scan(keys_.present(number), op.length);
       case OpKind::insert_ahead: return insert_ahead(keys_.present(number), values_.of(number, 0));
-      case OpKind::erase: return session_.erase(keys_.present(number));
+      case OpKind::erase: return client_.erase(keys_.present(number));
     }
     return false;
   }
 
-  // Workloads with calls that a contender lacks are refused before anything runs (why_not()).
+  // Workloads with calls that a system lacks are refused before anything runs (why_not()).
   bool update(View<K> key, std::uint64_t number) {
-    if constexpr (CanUpdate<Session, K, V>)
-      return session_.update(key, values_.of(number, ++version_));
+    if constexpr (CanUpdate<Client, K, V>)
+      return client_.update(key, values_.of(number, ++version_));
     return false;
   }
 
   // The first pair alone comes from a cursor, where there are cursors.
   bool scan(View<K> from, std::size_t length) {
-    if constexpr (CanSeek<Session, K>) {
-      if (length == 1) return session_.seek(from, sink_);
+    if constexpr (CanSeek<Client, K>) {
+      if (length == 1) return client_.seek(from, sink_);
     }
-    if constexpr (CanScan<Session, K>) return session_.scan(from, length, sink_) > 0;
+    if constexpr (CanScan<Client, K>) return client_.scan(from, length, sink_) > 0;
     return false;
   }
 
-  // A contender without such a call inserts, and its answer is checked.
+  // A system without such a call inserts, and its answer is checked.
   bool insert_ahead(View<K> key, View<V> value) {
-    if constexpr (CanInsertAhead<Session, K, V>) {
-      session_.insert_ahead(key, value);
+    if constexpr (CanInsertAhead<Client, K, V>) {
+      client_.insert_ahead(key, value);
       return true;
     } else {
-      return session_.insert(key, value);
+      return client_.insert(key, value);
     }
   }
 
-  Session session_;
+  Client client_;
   KeySource<K> keys_;
   ValueSource<V> values_;
   const Share& share_;
@@ -244,14 +255,15 @@ class Worker {
   ShareResult result_;
 };
 
-/// A contender's map as a Store.
+/// A system's map as a Store.
 template <template <class, class> class Map, Storable K, Storable V>
+requires BenchMap<Map<K, V>, K, V>
 class MapStore final : public Store {
  public:
   explicit MapStore(const Setup& setup) : data_(setup.data), map_(setup) {}
 
   ShareResult run(const Share& share, const std::function<void()>& ready) override {
-    Worker<decltype(map_.session()), K, V> worker(map_.session(), data_, share);
+    Worker<decltype(map_.client()), K, V> worker(map_.client(), data_, share);
     ready();
     return worker.run();
   }
@@ -266,17 +278,17 @@ class MapStore final : public Store {
   Map<K, V> map_;
 };
 
-/// Which calls a contender has.
+/// Which calls a system has.
 template <template <class, class> class Map>
 constexpr Calls calls_of() {
   using Number = std::uint64_t;
-  using Session = decltype(std::declval<Map<Number, Number>&>().session());
-  return {.update = CanUpdate<Session, Number, Number>,
-          .scan = CanScan<Session, Number>,
-          .insert_ahead = CanInsertAhead<Session, Number, Number>};
+  using Client = decltype(std::declval<Map<Number, Number>&>().client());
+  return {.update = CanUpdate<Client, Number, Number>,
+          .scan = CanScan<Client, Number>,
+          .insert_ahead = CanInsertAhead<Client, Number, Number>};
 }
 
-/// Opens a contender for the kinds of record in the setup.
+/// Opens a system for the kinds of record in the setup.
 template <template <class, class> class Map>
 std::unique_ptr<Store> open_store(const Setup& setup) {
   const Shape& shape = setup.data.shape;

@@ -21,7 +21,7 @@ FILES = [
 ]
 
 # And, as it holds pairs or points.
-PAIRS_FILES = ["src/index/{}/test_traits.h", "bench/engines/{}.cc"]
+PAIRS_FILES = ["src/index/{}/test_traits.h", "bench/systems/{}.cc"]
 POINTS_FILES = ["src/index/{}/test_points.h"]
 
 # Where it must be named, and how.

@@ -594,7 +594,7 @@ class Bench(ToolTest):
             "1k",
             "--workloads",
             "load,a,b,c,d,e,f,absent,erase,reopen",
-            "--engines",
+            "--systems",
             "sptree,btree_map,lmdb",
             "--threads",
             "1,2",
@@ -608,12 +608,12 @@ class Bench(ToolTest):
         self.assertNotIn("PROBLEM", text)
         facts = json.loads(Path(report).read_text())
         self.assertEqual(facts["problems"], [])
-        self.assertEqual(len({r["engine"] for r in facts["results"]}), 3)
+        self.assertEqual(len({r["system"] for r in facts["results"]}), 3)
         self.assertIn("<svg", Path(page).read_text())
         self.assertEqual(sorted(os.listdir(self.directory)), ["report.html", "report.json"])
 
     def test_bad_options(self):
-        self.assertIn("nonesuch", self.error("bench", "--engines", "nonesuch"))
+        self.assertIn("nonesuch", self.error("bench", "--systems", "nonesuch"))
         self.assertIn("nonesuch", self.error("bench", "--workloads", "nonesuch"))
         self.error("bench", "--records", "many")
         self.error("bench", "--keys", "float")

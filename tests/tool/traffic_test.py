@@ -26,7 +26,7 @@ class TrafficTest(unittest.TestCase):
         """What was counted, by workload, kind of operation and name of the count."""
         with tempfile.TemporaryDirectory(prefix="perdix-traffic-test-") as scratch:
             path = Path(scratch) / "report.json"
-            command = [TOOL, "bench", "--engines", "sptree", "--baseline", "sptree",
+            command = [TOOL, "bench", "--systems", "sptree", "--baseline", "sptree",
                        "--records", str(records), "--operations", str(records), "--pool-dir",
                        scratch, "--json", str(path), *options]
             done = subprocess.run(command, capture_output=True, timeout=300)

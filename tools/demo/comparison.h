@@ -9,7 +9,7 @@
 namespace perdix::demo {
 
 /// Runs YCSB load and A to F on SpTree, a volatile B-tree map, LMDB and RocksDB in `directory`, and
-/// prints a table. False if a contender gave a wrong answer, which is printed too.
+/// prints a table. False if a system gave a wrong answer, which is printed too.
 bool compare(const std::filesystem::path& directory, std::uint64_t records, std::uint64_t seed,
              terminal::ProgressStyle style);
 

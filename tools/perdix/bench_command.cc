@@ -61,7 +61,7 @@ void add_bench(CLI::App& app, ExitStatus& status) {
       app.add_subcommand("bench", "Compare indexes with LMDB, RocksDB and maps in DRAM (YCSB)");
   bench::add_options(*command, *options);
   command->footer(
-      "Exit status 1 if a contender gave a wrong answer or lost a record.\n\n"
+      "Exit status 1 if a system gave a wrong answer or lost a record.\n\n"
       "Examples:\n"
       "  perdix bench\n"
       "  perdix bench --records 10M --workloads load,get,absent,reopen --repeat 3\n"

@@ -2,8 +2,8 @@
 
 #include <perdix/sptree.h>
 
-#include "engines/engines.h"
-#include "engines/perdix_map.h"
+#include "systems/perdix_map.h"
+#include "systems/systems.h"
 
 namespace perdix::bench {
 namespace {
@@ -20,7 +20,7 @@ class BufferedSpTreeMap : public SpTreeMap<K, V> {
 
 }  // namespace
 
-std::vector<Engine> sptree_engines() {
+std::vector<System> sptree_systems() {
   return {{"sptree", "perdix::SpTree, ordered index in a pool", true, open_store<SpTreeMap>,
            pool_settings, calls_of<SpTreeMap>()},
           {"sptree+buffers", "perdix::SpTree with write buffers in DRAM and a log", true,

@@ -2,8 +2,8 @@
 
 #include <perdix/fastfair.h>
 
-#include "engines/engines.h"
-#include "engines/with_technique.h"
+#include "systems/systems.h"
+#include "systems/with_technique.h"
 
 namespace perdix::bench {
 namespace {
@@ -19,7 +19,7 @@ using CachedFastFairMap = WithTechnique<PerdixMap<FastFair, K, V>, Technique::bo
 
 }  // namespace
 
-std::vector<Engine> fastfair_engines() {
+std::vector<System> fastfair_systems() {
   return {{"fastfair", "perdix::FastFair, B+-tree in a pool", true, open_store<FastFairMap>,
            pool_settings, calls_of<FastFairMap>()},
           {"fastfair+b", "perdix::FastFair with write buffers in DRAM and a log", true,

@@ -4,8 +4,8 @@
 #include <thread>
 #include <vector>
 
-#include "engines/engines.h"
-#include "engines/perdix_map.h"
+#include "systems/perdix_map.h"
+#include "systems/systems.h"
 
 namespace perdix::bench {
 namespace {
@@ -48,14 +48,14 @@ class ElimDaMap : public PerdixMap<ElimDa, K, V> {
 
 }  // namespace
 
-std::vector<Engine> elimda_engines() {
-  Engine engine{"elimda",      "perdix::ElimDa, hash index in DRAM and a pool",
+std::vector<System> elimda_systems() {
+  System system{"elimda",      "perdix::ElimDa, hash index in DRAM and a pool",
                 true,          open_store<ElimDaMap>,
                 pool_settings, calls_of<ElimDaMap>()};
-  engine.parameters = {"collecting_logs", "media_unit", "d_bucket_pairs", "p_bucket_pairs",
+  system.parameters = {"collecting_logs", "media_unit", "d_bucket_pairs", "p_bucket_pairs",
                        "fingerprint_bits"};
-  engine.tells_load_factor = true;
-  return {engine};
+  system.tells_load_factor = true;
+  return {system};
 }
 
 }  // namespace perdix::bench

@@ -10,9 +10,9 @@
 
 namespace perdix::bench::points {
 
-class Contender {
+class System {
  public:
-  virtual ~Contender() = default;
+  virtual ~System() = default;
 
   /// Answers are row numbers in any order. An exact match has at most one: the lowest.
   virtual void exact(const Query& query, Tids& tids) = 0;
@@ -27,22 +27,22 @@ class Contender {
   virtual std::uint64_t bytes() const = 0;
 
  protected:
-  Contender() = default;
+  System() = default;
 };
 
 /// Columns are compared in runs of rows, by loops that the compiler vectorises; a run of which no
 /// row is left is given up. Nothing is made of the data.
-std::unique_ptr<Contender> make_scan(const Data& data);
+std::unique_ptr<System> make_scan(const Data& data);
 
 /// boost::geometry's R-tree, bulk loaded.
-std::unique_ptr<Contender> make_rtree(const Data& data);
+std::unique_ptr<System> make_rtree(const Data& data);
 
 /// SQLite's R*Tree in memory. It has at most five dimensions; rows that it finds are compared in
 /// the others.
-std::unique_ptr<Contender> make_sqlite(const Data& data);
+std::unique_ptr<System> make_sqlite(const Data& data);
 
 /// An Elf in a pool of its own in the directory, with all of it in DRAM if `hybrid`.
-std::unique_ptr<Contender> make_elf(const Data& data, const std::filesystem::path& directory,
-                                    bool hybrid);
+std::unique_ptr<System> make_elf(const Data& data, const std::filesystem::path& directory,
+                                 bool hybrid);
 
 }  // namespace perdix::bench::points

@@ -1,4 +1,4 @@
-// Any index of perdix as a contender: the typed class itself, in a pool of its own.
+// Any index of perdix as a system: the typed class itself, in a pool of its own.
 #pragma once
 
 #include <optional>
@@ -35,9 +35,9 @@ class PerdixMap {
       : pool_(Pool::open_or_create(setup.directory / "bench.pool", pool_options(setup))),
         index_(pool_, "bench", options...) {}
 
-  class Session {
+  class Client {
    public:
-    Session(Index<K, V>& index, detail::pool::PoolCore& core) : index_(index), core_(core) {}
+    Client(Index<K, V>& index, detail::pool::PoolCore& core) : index_(index), core_(core) {}
 
     bool get(View<K> key, Sink& sink) {
       const auto value = index_.get(key);
@@ -95,7 +95,7 @@ class PerdixMap {
     detail::pool::PoolCore& core_;
   };
 
-  Session session() { return Session(index_, *pool_.core()); }
+  Client client() { return Client(index_, *pool_.core()); }
 
   OwnFootprint footprint() const {
     const IndexStats stats = index_.stats();

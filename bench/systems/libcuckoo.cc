@@ -7,8 +7,8 @@
 #include <functional>
 #include <string>
 
-#include "engines/engines.h"
-#include "engines/string_hash.h"
+#include "systems/string_hash.h"
+#include "systems/systems.h"
 #include "ycsb/memory.h"
 #include "ycsb/worker.h"
 
@@ -24,9 +24,9 @@ class CuckooMap {
     if (setup.reserved_records() > 0) pairs_.reserve(setup.reserved_records());
   }
 
-  class Session {
+  class Client {
    public:
-    explicit Session(Pairs& pairs) : pairs_(pairs) {}
+    explicit Client(Pairs& pairs) : pairs_(pairs) {}
 
     bool get(View<K> key, Sink& sink) {
       return pairs_.find_fn(key, [&](const V& value) { sink.take(value); });
@@ -41,7 +41,7 @@ class CuckooMap {
     Pairs& pairs_;
   };
 
-  Session session() { return Session(pairs_); }
+  Client client() { return Client(pairs_); }
 
   OwnFootprint footprint() const {
     return {heap_bytes_in_use() - heap_before_, std::nullopt, pairs_.load_factor()};
@@ -59,15 +59,15 @@ std::string libcuckoo_settings(const Setup& setup) {
 
 }  // namespace
 
-Engine libcuckoo_engine() {
-  Engine engine{"libcuckoo",
+System libcuckoo_system() {
+  System system{"libcuckoo",
                 "libcuckoo::cuckoohash_map, volatile",
                 false,
                 open_store<CuckooMap>,
                 libcuckoo_settings,
                 calls_of<CuckooMap>()};
-  engine.tells_load_factor = true;
-  return engine;
+  system.tells_load_factor = true;
+  return system;
 }
 
 }  // namespace perdix::bench

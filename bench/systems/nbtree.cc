@@ -2,8 +2,8 @@
 
 #include <perdix/nbtree.h>
 
-#include "engines/engines.h"
-#include "engines/perdix_map.h"
+#include "systems/perdix_map.h"
+#include "systems/systems.h"
 
 namespace perdix::bench {
 namespace {
@@ -13,7 +13,7 @@ using NbTreeMap = Resuming<PerdixMap<NbTree, K, V>>;
 
 }  // namespace
 
-std::vector<Engine> nbtree_engines() {
+std::vector<System> nbtree_systems() {
   return {{"nbtree", "perdix::NbTree, lock-free B+-tree, leaves in a pool", true,
            open_store<NbTreeMap>, pool_settings, calls_of<NbTreeMap>()}};
 }

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "engines/engines.h"
-#include "engines/with_technique.h"
+#include "systems/systems.h"
+#include "systems/with_technique.h"
 
 namespace perdix::bench {
 namespace {
@@ -40,8 +40,8 @@ using CachedCcehMap = CcehForm<K, V, Technique::boc>;
 
 }  // namespace
 
-std::vector<Engine> cceh_engines() {
-  std::vector<Engine> engines = {
+std::vector<System> cceh_systems() {
+  std::vector<System> systems = {
       {"cceh", "perdix::Cceh, hash index in a pool", true, open_store<CcehMap>, pool_settings,
        calls_of<CcehMap>()},
       {"cceh+b", "perdix::Cceh with write buffers in DRAM and a log", true,
@@ -50,11 +50,11 @@ std::vector<Engine> cceh_engines() {
        open_store<OutOfPlaceCcehMap>, pool_settings, calls_of<OutOfPlaceCcehMap>()},
       {"cceh+boc", "the same, and the directory has a copy in DRAM", true,
        open_store<CachedCcehMap>, pool_settings, calls_of<CachedCcehMap>()}};
-  for (Engine& engine : engines) {
-    engine.parameters = {"segment_bytes", "lazy_depth"};
-    engine.tells_load_factor = true;
+  for (System& system : systems) {
+    system.parameters = {"segment_bytes", "lazy_depth"};
+    system.tells_load_factor = true;
   }
-  return engines;
+  return systems;
 }
 
 }  // namespace perdix::bench

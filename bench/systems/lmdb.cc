@@ -7,14 +7,14 @@
 
 #include <perdix/error.h>
 
-#include "engines/engines.h"
-#include "engines/stored_bytes.h"
+#include "systems/stored_bytes.h"
+#include "systems/systems.h"
 #include "ycsb/worker.h"
 
 namespace perdix::bench {
 namespace {
 
-// Read transactions belong to sessions, not to threads (NOTLS); unused bytes of new pages aren't
+// Read transactions belong to clients, not to threads (NOTLS); unused bytes of new pages aren't
 // zeroed (NOMEMINIT).
 unsigned environment_flags(const Setup& setup) {
   const unsigned flags = MDB_NOTLS | MDB_NOMEMINIT;
@@ -73,9 +73,9 @@ class LmdbMap {
     require(mdb_txn_commit(txn.release()), "commit");
   }
 
-  class Session {
+  class Client {
    public:
-    explicit Session(LmdbMap& map)
+    explicit Client(LmdbMap& map)
         : env_(map.env_.get()), dbi_(map.dbi_), reader_(begin(env_, MDB_RDONLY)) {
       mdb_txn_reset(reader_.get());
     }
@@ -150,7 +150,7 @@ class LmdbMap {
     Transaction reader_;
   };
 
-  Session session() { return Session(*this); }
+  Client client() { return Client(*this); }
 
   OwnFootprint footprint() const {
     MDB_stat stat;
@@ -174,7 +174,7 @@ std::string lmdb_settings(const Setup& setup) {
 
 }  // namespace
 
-Engine lmdb_engine() {
+System lmdb_system() {
   return {"lmdb",        "LMDB, copy-on-write B+-tree",
           true,          open_store<LmdbMap>,
           lmdb_settings, calls_of<LmdbMap>()};

@@ -11,8 +11,8 @@
 
 #include <perdix/error.h>
 
-#include "engines/engines.h"
-#include "engines/stored_bytes.h"
+#include "systems/stored_bytes.h"
+#include "systems/systems.h"
 #include "ycsb/worker.h"
 
 namespace perdix::bench {
@@ -57,9 +57,9 @@ class RocksDbMap {
     write_.sync = setup.synced();
   }
 
-  class Session {
+  class Client {
    public:
-    explicit Session(RocksDbMap& map) : db_(*map.db_), write_(map.write_) {}
+    explicit Client(RocksDbMap& map) : db_(*map.db_), write_(map.write_) {}
 
     bool get(View<K> key, Sink& sink) {
       rocksdb::PinnableSlice value;
@@ -100,7 +100,7 @@ class RocksDbMap {
     rocksdb::WriteOptions write_;
   };
 
-  Session session() { return Session(*this); }
+  Client client() { return Client(*this); }
 
   OwnFootprint footprint() const {
     std::uint64_t memtables = 0;
@@ -128,7 +128,7 @@ std::string rocksdb_settings(const Setup& setup) {
 
 }  // namespace
 
-Engine rocksdb_engine() {
+System rocksdb_system() {
   return {"rocksdb",
           "RocksDB, log-structured merge tree",
           true,

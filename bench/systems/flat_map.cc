@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "engines/engines.h"
-#include "engines/string_hash.h"
+#include "systems/string_hash.h"
+#include "systems/systems.h"
 #include "ycsb/memory.h"
 #include "ycsb/worker.h"
 
@@ -23,9 +23,9 @@ class FlatMap {
     pairs_.reserve(setup.reserved_records());
   }
 
-  class Session {
+  class Client {
    public:
-    explicit Session(Pairs& pairs) : pairs_(pairs) {}
+    explicit Client(Pairs& pairs) : pairs_(pairs) {}
 
     bool get(View<K> key, Sink& sink) {
       const auto found = pairs_.find(key);
@@ -46,7 +46,7 @@ class FlatMap {
     Pairs& pairs_;
   };
 
-  Session session() { return Session(pairs_); }
+  Client client() { return Client(pairs_); }
 
   OwnFootprint footprint() const {
     return {heap_bytes_in_use() - heap_before_, std::nullopt, pairs_.load_factor()};
@@ -64,16 +64,16 @@ std::string flat_map_settings(const Setup& setup) {
 
 }  // namespace
 
-Engine flat_map_engine() {
-  Engine engine{"flat_map",
+System flat_map_system() {
+  System system{"flat_map",
                 "boost::unordered_flat_map, volatile, one thread",
                 false,
                 open_store<FlatMap>,
                 flat_map_settings,
                 calls_of<FlatMap>()};
-  engine.most_threads = 1;
-  engine.tells_load_factor = true;
-  return engine;
+  system.most_threads = 1;
+  system.tells_load_factor = true;
+  return system;
 }
 
 }  // namespace perdix::bench

@@ -3,8 +3,8 @@
 
 #include <perdix/skiplist.h>
 
-#include "engines/engines.h"
-#include "engines/with_technique.h"
+#include "systems/systems.h"
+#include "systems/with_technique.h"
 
 namespace perdix::bench {
 namespace {
@@ -20,7 +20,7 @@ using CachedSkipListMap = WithTechnique<PerdixMap<SkipList, K, V>, Technique::bo
 
 }  // namespace
 
-std::vector<Engine> skiplist_engines() {
+std::vector<System> skiplist_systems() {
   return {{"skiplist", "perdix::SkipList, skip list in a pool", true, open_store<SkipListMap>,
            pool_settings, calls_of<SkipListMap>()},
           {"skiplist+b", "perdix::SkipList with write buffers in DRAM and a log", true,

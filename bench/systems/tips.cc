@@ -3,8 +3,8 @@
 
 #include <perdix/tips.h>
 
-#include "engines/engines.h"
-#include "engines/perdix_map.h"
+#include "systems/perdix_map.h"
+#include "systems/systems.h"
 
 namespace perdix::bench {
 namespace {
@@ -50,9 +50,9 @@ struct Made {
 };
 
 template <class Plugin>
-Engine engine(const std::string& what) {
+System system(const std::string& what) {
   using Form = Made<Plugin>;
-  Engine made{std::string(Plugin::kEngine),
+  System made{std::string(Plugin::kEngine),
               "perdix::Tips, " + what + " made durable",
               true,
               open_store<Form::template Map>,
@@ -64,14 +64,14 @@ Engine engine(const std::string& what) {
 
 }  // namespace
 
-std::vector<Engine> tips_engines() {
-  return {engine<tips::Hash>("a hash table"),
-          engine<tips::Bst>("a binary search tree"),
-          engine<tips::BTree>("a B+-tree"),
-          engine<tips::Art>("an adaptive radix tree"),
-          engine<tips::Clht>("a cache-line hash table"),
-          engine<tips::LfHash>("a lock-free hash table"),
-          engine<tips::LfBst>("a lock-free binary search tree")};
+std::vector<System> tips_systems() {
+  return {system<tips::Hash>("a hash table"),
+          system<tips::Bst>("a binary search tree"),
+          system<tips::BTree>("a B+-tree"),
+          system<tips::Art>("an adaptive radix tree"),
+          system<tips::Clht>("a cache-line hash table"),
+          system<tips::LfHash>("a lock-free hash table"),
+          system<tips::LfBst>("a lock-free binary search tree")};
 }
 
 }  // namespace perdix::bench

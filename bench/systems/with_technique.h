@@ -1,8 +1,8 @@
-// Contenders with the techniques of SpTree's paper, section 3 (IndexOptions::technique): a form
+// Systems with the techniques of SpTree's paper, section 3 (IndexOptions::technique): a form
 // with buffers has the run's budget, the plain one has none.
 #pragma once
 
-#include "engines/perdix_map.h"
+#include "systems/perdix_map.h"
 
 namespace perdix::bench {
 

@@ -8,8 +8,8 @@
 
 #include <absl/container/btree_map.h>
 
-#include "engines/engines.h"
-#include "engines/no_mutex.h"
+#include "systems/no_mutex.h"
+#include "systems/systems.h"
 #include "ycsb/memory.h"
 #include "ycsb/worker.h"
 
@@ -26,9 +26,9 @@ class VolatileMap {
 
   explicit VolatileMap(const Setup&) : heap_before_(heap_bytes_in_use()) {}
 
-  class Session {
+  class Client {
    public:
-    explicit Session(VolatileMap& map) : pairs_(map.pairs_), mutex_(map.mutex_) {}
+    explicit Client(VolatileMap& map) : pairs_(map.pairs_), mutex_(map.mutex_) {}
 
     bool get(View<K> key, Sink& sink) {
       const std::shared_lock lock(mutex_);
@@ -70,9 +70,9 @@ class VolatileMap {
     Mutex& mutex_;
   };
 
-  Session session() { return Session(*this); }
+  Client client() { return Client(*this); }
 
-  // All that the heap has grown by is the map's, since one contender is open at a time.
+  // All that the heap has grown by is the map's, since one system is open at a time.
   OwnFootprint footprint() const { return {heap_bytes_in_use() - heap_before_, std::nullopt}; }
 
  private:
@@ -106,13 +106,13 @@ std::string lock_settings(const Setup& setup) {
 
 }  // namespace
 
-Engine btree_map_engine() {
+System btree_map_system() {
   return {"btree_map",   "absl::btree_map, volatile",
           false,         open_by_threads<BtreeAlone, BtreeShared>,
           lock_settings, calls_of<BtreeAlone>()};
 }
 
-Engine std_map_engine() {
+System std_map_system() {
   return {"std_map",     "std::map, volatile",   false, open_by_threads<StdMapAlone, StdMapShared>,
           lock_settings, calls_of<StdMapAlone>()};
 }

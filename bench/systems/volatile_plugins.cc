@@ -11,8 +11,6 @@
 
 #include <perdix/types.h>
 
-#include "engines/engines.h"
-#include "engines/no_mutex.h"
 #include "index/tips/indexes/art.h"
 #include "index/tips/indexes/bst.h"
 #include "index/tips/indexes/btree.h"
@@ -20,6 +18,8 @@
 #include "index/tips/indexes/hash_table.h"
 #include "index/tips/indexes/lfbst.h"
 #include "index/tips/indexes/lfhash.h"
+#include "systems/no_mutex.h"
+#include "systems/systems.h"
 #include "ycsb/memory.h"
 #include "ycsb/worker.h"
 
@@ -80,9 +80,9 @@ class OnHeap {
   explicit OnHeap(const Setup&)
       : heap_before_(heap_bytes_in_use()), index_(std::make_unique<Index>()) {}
 
-  class Session {
+  class Client {
    public:
-    explicit Session(OnHeap& map) : index_(*map.index_), mutex_(map.mutex_) {}
+    explicit Client(OnHeap& map) : index_(*map.index_), mutex_(map.mutex_) {}
 
     bool get(View<K> key, Sink& sink) {
       const KeyWord<K> wanted(key);
@@ -139,7 +139,7 @@ class OnHeap {
     Mutex& mutex_;
   };
 
-  Session session() { return Session(*this); }
+  Client client() { return Client(*this); }
 
   OwnFootprint footprint() const { return {heap_bytes_in_use() - heap_before_, std::nullopt}; }
 
@@ -161,7 +161,7 @@ constexpr unsigned kOneThread = 1;
 
 /// Where readers take no lock, one thread: what writers free is free at once.
 template <template <class, class> class Plugin>
-Engine engine(const std::string& name, const std::string& what,
+System system(const std::string& name, const std::string& what,
               unsigned most_threads = kAnyThreads) {
   using Form = Heap<Plugin>;
   return {"volatile:" + name,
@@ -175,14 +175,14 @@ Engine engine(const std::string& name, const std::string& what,
 
 }  // namespace
 
-std::vector<Engine> volatile_plugin_engines() {
-  return {engine<plugged::HashTable>("hash", "the hash table"),
-          engine<plugged::Bst>("bst", "the binary search tree"),
-          engine<plugged::BTree>("btree", "the B+-tree"),
-          engine<plugged::Art>("art", "the adaptive radix tree", kOneThread),
-          engine<plugged::Clht>("clht", "the cache-line hash table", kOneThread),
-          engine<plugged::LfHash>("lfhash", "the lock-free hash table", kOneThread),
-          engine<plugged::LfBst>("lfbst", "the lock-free binary search tree", kOneThread)};
+std::vector<System> volatile_plugin_systems() {
+  return {system<plugged::HashTable>("hash", "the hash table"),
+          system<plugged::Bst>("bst", "the binary search tree"),
+          system<plugged::BTree>("btree", "the B+-tree"),
+          system<plugged::Art>("art", "the adaptive radix tree", kOneThread),
+          system<plugged::Clht>("clht", "the cache-line hash table", kOneThread),
+          system<plugged::LfHash>("lfhash", "the lock-free hash table", kOneThread),
+          system<plugged::LfBst>("lfbst", "the lock-free binary search tree", kOneThread)};
 }
 
 }  // namespace perdix::bench

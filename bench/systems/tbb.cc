@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "engines/engines.h"
-#include "engines/string_hash.h"
+#include "systems/string_hash.h"
+#include "systems/systems.h"
 #include "ycsb/worker.h"
 
 namespace perdix::bench {
@@ -40,9 +40,9 @@ class TbbMap {
   TbbMap(const TbbMap&) = delete;
   TbbMap& operator=(const TbbMap&) = delete;
 
-  class Session {
+  class Client {
    public:
-    explicit Session(Pairs& pairs) : pairs_(pairs) {}
+    explicit Client(Pairs& pairs) : pairs_(pairs) {}
 
     bool get(View<K> key, Sink& sink) {
       typename Pairs::const_accessor pair;
@@ -63,7 +63,7 @@ class TbbMap {
     Pairs& pairs_;
   };
 
-  Session session() { return Session(pairs_); }
+  Client client() { return Client(pairs_); }
 
   /// TBB's allocator does not say what it has taken.
   OwnFootprint footprint() const { return {}; }
@@ -81,7 +81,7 @@ std::string tbb_settings(const Setup& setup) {
 
 }  // namespace
 
-Engine tbb_engine() {
+System tbb_system() {
   return {"tbb",        "tbb::concurrent_hash_map, volatile",
           false,        open_store<TbbMap>,
           tbb_settings, calls_of<TbbMap>()};

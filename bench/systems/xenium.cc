@@ -12,8 +12,8 @@
 #include <string>
 #include <type_traits>
 
-#include "engines/engines.h"
-#include "engines/string_hash.h"
+#include "systems/string_hash.h"
+#include "systems/systems.h"
 #include "ycsb/memory.h"
 #include "ycsb/worker.h"
 
@@ -34,9 +34,9 @@ class XeniumMap {
       : heap_before_(heap_bytes_in_use()),
         pairs_(std::max(kDefaultCapacity, setup.reserved_records())) {}
 
-  class Session {
+  class Client {
    public:
-    explicit Session(Pairs& pairs) : pairs_(pairs) {}
+    explicit Client(Pairs& pairs) : pairs_(pairs) {}
 
     bool get(View<K> key, Sink& sink) {
       typename Pairs::accessor value;
@@ -58,7 +58,7 @@ class XeniumMap {
     K key_{};
   };
 
-  Session session() { return Session(pairs_); }
+  Client client() { return Client(pairs_); }
 
   OwnFootprint footprint() const { return {heap_bytes_in_use() - heap_before_, std::nullopt}; }
 
@@ -74,7 +74,7 @@ std::string xenium_settings(const Setup& setup) {
 
 }  // namespace
 
-Engine xenium_engine() {
+System xenium_system() {
   return {"xenium",        "xenium::vyukov_hash_map, volatile",
           false,           open_store<XeniumMap>,
           xenium_settings, calls_of<XeniumMap>()};

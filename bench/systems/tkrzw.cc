@@ -14,8 +14,8 @@
 
 #include <perdix/error.h>
 
-#include "engines/engines.h"
-#include "engines/stored_bytes.h"
+#include "systems/stored_bytes.h"
+#include "systems/systems.h"
 #include "ycsb/worker.h"
 
 namespace perdix::bench {
@@ -67,9 +67,9 @@ class TkrzwMap {
   TkrzwMap(const TkrzwMap&) = delete;
   TkrzwMap& operator=(const TkrzwMap&) = delete;
 
-  class Session {
+  class Client {
    public:
-    explicit Session(TkrzwMap& map) : table_(map.table_), synced_(map.synced_) {}
+    explicit Client(TkrzwMap& map) : table_(map.table_), synced_(map.synced_) {}
 
     bool get(View<K> key, Sink& sink) {
       ShowValue show(sink);
@@ -102,7 +102,7 @@ class TkrzwMap {
     bool synced_;
   };
 
-  Session session() { return Session(*this); }
+  Client client() { return Client(*this); }
 
   OwnFootprint footprint() const {
     std::int64_t size = 0;
@@ -123,7 +123,7 @@ std::string tkrzw_settings(const Setup& setup) {
 
 }  // namespace
 
-Engine tkrzw_engine() {
+System tkrzw_system() {
   return {"tkrzw",        "tkrzw::HashDBM, hash table in a file",
           true,           open_store<TkrzwMap>,
           tkrzw_settings, calls_of<TkrzwMap>()};

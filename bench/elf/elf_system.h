@@ -6,13 +6,13 @@
 #include <perdix/elf.h>
 #include <perdix/pool.h>
 
-#include "elf/contenders.h"
+#include "elf/systems.h"
 
 namespace perdix::bench::points {
 
-class ElfContender final : public Contender {
+class ElfSystem final : public System {
  public:
-  ElfContender(const Data& data, const std::filesystem::path& directory, bool hybrid);
+  ElfSystem(const Data& data, const std::filesystem::path& directory, bool hybrid);
 
   void exact(const Query& query, Tids& tids) override;
   void range(const Query& query, Tids& tids) override;
