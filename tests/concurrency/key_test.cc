@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "concurrency/crew.h"
+#include "concurrency/thread_group.h"
 
 namespace perdix::test {
 namespace {
@@ -16,8 +16,11 @@ namespace {
 /// Keys at even positions have one writer each and always a value; those at odd positions come and
 /// go around them, so that leaves split and merge under the readers.
 struct Versions {
-  Versions(Rig& rig, AnyIndex& the_index, std::size_t key_count, std::size_t steps_each)
-      : index(the_index), keys(close_keys(rig, key_count)), steps(steps_each), seed(rig.rng()()) {
+  Versions(Fixture& fixture, AnyIndex& the_index, std::size_t key_count, std::size_t steps_each)
+      : index(the_index),
+        keys(close_keys(fixture, key_count)),
+        steps(steps_each),
+        seed(fixture.rng()()) {
     for (std::size_t i = 0; i < keys.size(); i += 2)
       index.put(keys[i], marked(index.value_kind(), i, 1));
     written.assign(keys.size(), 1);
@@ -108,16 +111,16 @@ struct Versions {
 
 const Contract never_back(
     "a_key_never_goes_back_to_an_older_value",
-    [](Rig& rig) {
-      auto index = rig.open();
-      Versions test(rig, index, 300, rig.count(8000));
-      Crew crew;
-      crew.add(2, [&](unsigned i) { test.write(i); });
-      crew.add(1, [&](unsigned i) { test.disturb(i); });
-      crew.add(1, [&](unsigned i) { test.read(i); });
-      crew.add(1, [&](unsigned i) { test.read_many(i); });
-      if (index.ordered()) crew.add(1, [&](unsigned i) { test.scan(i); });
-      crew.run(test.verdict);
+    [](Fixture& fixture) {
+      auto index = fixture.open();
+      Versions test(fixture, index, 300, fixture.count(8000));
+      ThreadGroup group;
+      group.add(2, [&](unsigned i) { test.write(i); });
+      group.add(1, [&](unsigned i) { test.disturb(i); });
+      group.add(1, [&](unsigned i) { test.read(i); });
+      group.add(1, [&](unsigned i) { test.read_many(i); });
+      if (index.ordered()) group.add(1, [&](unsigned i) { test.scan(i); });
+      group.run(test.verdict);
       // Each update was counted: the last version is the number of writes.
       for (std::size_t i = 0; i < test.keys.size(); i += 2) {
         const auto value = index.get(test.keys[i]);
@@ -131,8 +134,8 @@ const Contract never_back(
 /// A few keys are written all the time. A visit shows of each at least what was acknowledged
 /// before.
 struct Acknowledged {
-  Acknowledged(Rig& rig, AnyIndex& the_index, std::size_t visits_each)
-      : index(the_index), keys(close_keys(rig, kKeys)), visits(visits_each) {
+  Acknowledged(Fixture& fixture, AnyIndex& the_index, std::size_t visits_each)
+      : index(the_index), keys(close_keys(fixture, kKeys)), visits(visits_each) {
     for (std::size_t i = 0; i < kKeys; ++i) put(i, 1);
   }
 
@@ -178,13 +181,13 @@ struct Acknowledged {
 
 const Contract no_older_value(
     "for_each_shows_what_was_acknowledged",
-    [](Rig& rig) {
-      auto index = rig.open();
-      Acknowledged test(rig, index, rig.count(300));
-      Crew crew;
-      crew.add(Acknowledged::kWriters, [&](unsigned i) { test.write(i); });
-      crew.add(1, [&](unsigned i) { test.visit(i); });
-      crew.run(test.verdict);
+    [](Fixture& fixture) {
+      auto index = fixture.open();
+      Acknowledged test(fixture, index, fixture.count(300));
+      ThreadGroup group;
+      group.add(Acknowledged::kWriters, [&](unsigned i) { test.write(i); });
+      group.add(1, [&](unsigned i) { test.visit(i); });
+      group.run(test.verdict);
       EXPECT_TRUE(index.check().ok()) << problems_of(index.check());
     },
     kInMemory);
@@ -192,11 +195,11 @@ const Contract no_older_value(
 /// All threads insert the same new keys, then all erase them, each in an order of its own.
 const Contract one_winner(
     "one_insert_and_one_erase_win",
-    [](Rig& rig) {
+    [](Fixture& fixture) {
       constexpr unsigned kThreads = 4;
-      auto index = rig.open();
-      const auto keys = close_keys(rig, 160);
-      const std::size_t rounds = rig.count(60);
+      auto index = fixture.open();
+      const auto keys = close_keys(fixture, 160);
+      const std::size_t rounds = fixture.count(60);
       std::vector<std::atomic<unsigned>> inserted(keys.size());
       std::vector<std::atomic<unsigned>> erased(keys.size());
       std::vector<std::atomic<unsigned>> winner(keys.size());
@@ -239,9 +242,9 @@ const Contract one_winner(
           turn.arrive_and_wait();
         }
       };
-      Crew crew;
-      crew.add(kThreads, task);
-      crew.run(verdict);
+      ThreadGroup group;
+      group.add(kThreads, task);
+      group.run(verdict);
       EXPECT_EQ(index.size(), 0U);
       EXPECT_TRUE(index.check().ok()) << problems_of(index.check());
     },
@@ -250,16 +253,16 @@ const Contract one_winner(
 // Inserts and erases of some hot keys: what was inserted and not erased is there.
 const Contract books_balance(
     "inserts_and_erases_add_up",
-    [](Rig& rig) {
+    [](Fixture& fixture) {
       constexpr unsigned kThreads = 4;
-      auto index = rig.open();
-      const auto keys = close_keys(rig, 90);
-      const std::size_t steps = rig.count(12'000);
+      auto index = fixture.open();
+      const auto keys = close_keys(fixture, 90);
+      const std::size_t steps = fixture.count(12'000);
       std::vector<std::atomic<long>> balance(keys.size());
-      const std::uint64_t seed = rig.rng()();
+      const std::uint64_t seed = fixture.rng()();
       Verdict verdict;
-      Crew crew;
-      crew.add(kThreads, [&](unsigned thread) {
+      ThreadGroup group;
+      group.add(kThreads, [&](unsigned thread) {
         Rng rng(seed + thread);
         for (std::size_t step = 0; step < steps && verdict.ok(); ++step) {
           const std::size_t key = rng.below(rng.once_in(2) ? 8 : keys.size());
@@ -276,7 +279,7 @@ const Contract books_balance(
           }
         }
       });
-      crew.run(verdict);
+      group.run(verdict);
       std::uint64_t present = 0;
       for (std::size_t i = 0; i < keys.size(); ++i) {
         const bool there = index.contains(keys[i]);
@@ -292,18 +295,18 @@ const Contract books_balance(
 // Several writers of each key: the value that stays is the last one of some writer.
 const Contract last_value(
     "the_value_that_stays_is_the_last_of_a_writer",
-    [](Rig& rig) {
+    [](Fixture& fixture) {
       constexpr unsigned kThreads = 3;
-      auto index = rig.open();
-      const auto keys = close_keys(rig, 60);
+      auto index = fixture.open();
+      const auto keys = close_keys(fixture, 60);
       for (std::size_t i = 0; i < keys.size(); ++i)
         index.put(keys[i], marked(index.value_kind(), i, 1));
-      const std::size_t steps = rig.count(8000);
+      const std::size_t steps = fixture.count(8000);
       std::vector<std::array<std::uint64_t, kThreads>> last(keys.size());
-      const std::uint64_t seed = rig.rng()();
+      const std::uint64_t seed = fixture.rng()();
       Verdict verdict;
-      Crew crew;
-      crew.add(kThreads, [&](unsigned thread) {
+      ThreadGroup group;
+      group.add(kThreads, [&](unsigned thread) {
         Rng rng(seed + thread);
         for (std::size_t step = 1; step <= steps && verdict.ok(); ++step) {
           const std::size_t key = rng.below(keys.size());
@@ -313,7 +316,7 @@ const Contract last_value(
           last[key][thread] = version;
         }
       });
-      crew.run(verdict);
+      group.run(verdict);
       for (std::size_t i = 0; i < keys.size(); ++i) {
         const auto value = index.get(keys[i]);
         ASSERT_TRUE(value.has_value()) << "key " << i;

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "concurrency/crew.h"
+#include "concurrency/thread_group.h"
 
 namespace perdix::test {
 namespace {
@@ -28,23 +28,23 @@ void use(AnyIndex& index, Verdict& verdict, const std::vector<Datum>& keys, std:
 // Hundreds of threads that live for some operations: what belongs to a thread must be given back.
 const Contract short_lived(
     "threads_come_and_go_by_the_hundreds",
-    [](Rig& rig) {
+    [](Fixture& fixture) {
       constexpr std::size_t kAtOnce = 8;
       constexpr std::size_t kEach = 12;
-      const std::size_t crews = rig.count(50);
-      auto index = rig.open();
-      auto keys = rig.keys_of(crews * kAtOnce * kEach, KeyStyle::dense);
-      std::shuffle(keys.begin(), keys.end(), rig.rng());
+      const std::size_t groups = fixture.count(50);
+      auto index = fixture.open();
+      auto keys = fixture.keys_of(groups * kAtOnce * kEach, KeyStyle::dense);
+      std::shuffle(keys.begin(), keys.end(), fixture.rng());
       Verdict verdict;
-      for (std::size_t crew_number = 0; crew_number < crews && verdict.ok(); ++crew_number) {
-        Crew crew;
-        crew.add(kAtOnce, [&](unsigned thread) {
-          const std::size_t first = (crew_number * kAtOnce + thread) * kEach;
+      for (std::size_t group_number = 0; group_number < groups && verdict.ok(); ++group_number) {
+        ThreadGroup group;
+        group.add(kAtOnce, [&](unsigned thread) {
+          const std::size_t first = (group_number * kAtOnce + thread) * kEach;
           use(index, verdict, keys, first, kEach, kEach / 2);
         });
-        crew.run(verdict);
+        group.run(verdict);
       }
-      EXPECT_EQ(index.size(), crews * kAtOnce * (kEach / 2));
+      EXPECT_EQ(index.size(), groups * kAtOnce * (kEach / 2));
       EXPECT_TRUE(index.check().ok()) << problems_of(index.check());
     },
     kInMemory);
@@ -52,32 +52,32 @@ const Contract short_lived(
 // Threads work on all indexes of a pool while others open, fill, close and drop more of them.
 const Contract side_by_side(
     "indexes_of_a_pool_are_used_at_once",
-    [](Rig& rig) {
+    [](Fixture& fixture) {
       constexpr std::size_t kEach = 40;
-      const std::size_t rounds = rig.count(40);
+      const std::size_t rounds = fixture.count(40);
       std::vector<AnyIndex> indexes;
-      for (int i = 0; i < 3; ++i) indexes.push_back(rig.open("index " + std::to_string(i)));
-      const auto keys = rig.keys_of(4 * kEach, KeyStyle::dense);
-      Pool pool = rig.pool();
+      for (int i = 0; i < 3; ++i) indexes.push_back(fixture.open("index " + std::to_string(i)));
+      const auto keys = fixture.keys_of(4 * kEach, KeyStyle::dense);
+      Pool pool = fixture.pool();
       Verdict verdict;
-      Crew crew;
-      crew.add(2, [&](unsigned thread) {
+      ThreadGroup group;
+      group.add(2, [&](unsigned thread) {
         for (std::size_t round = 0; round < rounds && verdict.ok(); ++round) {
           for (auto& index : indexes) use(index, verdict, keys, thread * kEach, kEach, 0);
         }
       });
-      crew.add(2, [&](unsigned thread) {
+      group.add(2, [&](unsigned thread) {
         const std::string name = "passing " + std::to_string(thread);
         for (std::size_t round = 0; round < rounds / 2 + 1 && verdict.ok(); ++round) {
           {
-            AnyIndex index = rig.type().open(pool, name);
+            AnyIndex index = fixture.type().open(pool, name);
             use(index, verdict, keys, (2 + thread) * kEach, kEach, kEach / 2);
             verdict.expect(index.size() == kEach / 2, [] { return "size of a passing index"; });
           }
           pool.drop(name);
         }
       });
-      crew.add(1, [&](unsigned) {
+      group.add(1, [&](unsigned) {
         for (std::size_t round = 0; round < rounds && verdict.ok(); ++round) {
           verdict.expect(pool.indexes().size() >= indexes.size(),
                          [] { return "an index is gone"; });
@@ -85,7 +85,7 @@ const Contract side_by_side(
           for (const auto& index : indexes) index.stats();
         }
       });
-      crew.run(verdict);
+      group.run(verdict);
       for (const auto& index : indexes) {
         EXPECT_EQ(index.size(), 0U);
         EXPECT_TRUE(index.check().ok()) << problems_of(index.check());
@@ -97,21 +97,21 @@ const Contract side_by_side(
 // The pool grows while all threads write to it, and nothing is lost afterwards.
 const Contract growth(
     "the_pool_grows_under_threads", bytes_values,
-    [](Rig& rig) {
+    [](Fixture& fixture) {
       constexpr unsigned kThreads = 4;
-      const std::size_t each = rig.count(500);
-      auto keys = rig.keys_of(kThreads * each, KeyStyle::dense);
-      std::optional<AnyIndex> index(rig.open());
+      const std::size_t each = fixture.count(500);
+      auto keys = fixture.keys_of(kThreads * each, KeyStyle::dense);
+      std::optional<AnyIndex> index(fixture.open());
       Verdict verdict;
-      Crew crew;
-      crew.add(kThreads, [&](unsigned thread) {
+      ThreadGroup group;
+      group.add(kThreads, [&](unsigned thread) {
         for (std::size_t i = thread; i < keys.size(); i += kThreads) {
           index->put(keys[i], bytes_of(i, 20'000));
         }
       });
-      crew.run(verdict);
-      EXPECT_GE(rig.pool().info().size, keys.size() * 20'000);
-      rig.reopen(index);
+      group.run(verdict);
+      EXPECT_GE(fixture.pool().info().size, keys.size() * 20'000);
+      fixture.reopen(index);
       EXPECT_EQ(index->size(), keys.size());
       for (std::size_t i = 0; i < keys.size(); ++i) {
         ASSERT_EQ(index->get(keys[i]), bytes_of(i, 20'000)) << i;
@@ -127,22 +127,22 @@ std::string wide_bytes(std::size_t key, std::uint64_t version) {
 // A full pool: each put either throws and changes nothing, or stays. Erasing makes room again.
 const Contract full(
     "a_pool_fills_up_under_threads", bytes_values,
-    [](Rig& rig) {
+    [](Fixture& fixture) {
       constexpr unsigned kThreads = 4;
       constexpr std::size_t kKeys = 600;
-      PoolOptions options = rig.options();
+      PoolOptions options = fixture.options();
       options.max_size = 16 << 20;
-      rig.replace_pool(options);
-      auto index = rig.open();
-      const auto keys = rig.keys_of(kKeys, KeyStyle::dense);
-      const std::size_t steps = std::max<std::size_t>(300, rig.count(1500));
+      fixture.replace_pool(options);
+      auto index = fixture.open();
+      const auto keys = fixture.keys_of(kKeys, KeyStyle::dense);
+      const std::size_t steps = std::max<std::size_t>(300, fixture.count(1500));
       std::vector<std::uint64_t> held(keys.size(),
                                       0);  // by key: its version, 0 if none; one writer
-      const std::uint64_t seed = rig.rng()();
+      const std::uint64_t seed = fixture.rng()();
       std::atomic<std::size_t> refused{0};
       Verdict verdict;
-      Crew crew;
-      crew.add(kThreads, [&](unsigned thread) {
+      ThreadGroup group;
+      group.add(kThreads, [&](unsigned thread) {
         Rng rng(seed + thread);
         for (std::uint64_t version = 1; version <= steps && verdict.ok(); ++version) {
           const std::size_t key = rng.below(keys.size() / kThreads) * kThreads + thread;
@@ -161,7 +161,7 @@ const Contract full(
             verdict.fail("an operation failed with " + std::string(to_string(*error)));
         }
       });
-      crew.run(verdict);
+      group.run(verdict);
       EXPECT_GT(refused.load(), 0U) << "the pool was never full";
       for (std::size_t key = 0; key < keys.size(); ++key) {
         const std::uint64_t version = held[key];

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "concurrency/crew.h"
+#include "concurrency/thread_group.h"
 
 namespace perdix::test {
 namespace {
@@ -14,13 +14,13 @@ namespace {
 struct Waves {
   enum class Fate { stays, never, comes_and_goes };
 
-  Waves(Rig& rig, AnyIndex& the_index, std::size_t key_count, std::size_t every,
+  Waves(Fixture& fixture, AnyIndex& the_index, std::size_t key_count, std::size_t every,
         std::size_t waves_each)
       : index(the_index),
-        keys(close_keys(rig, key_count)),
+        keys(close_keys(fixture, key_count)),
         stay_every(every),
         waves(waves_each),
-        seed(rig.rng()()) {
+        seed(fixture.rng()()) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (fate(i) == Fate::stays) index.put(keys[i], marked(index.value_kind(), i, 1));
     }
@@ -149,19 +149,19 @@ struct Waves {
   Verdict verdict;
 };
 
-void run_waves(Rig& rig, std::size_t key_count, std::size_t stay_every, double waves) {
-  auto index = rig.open();
-  Waves test(rig, index, key_count, stay_every, rig.count(waves));
-  Crew crew;
-  crew.add(2, [&](unsigned i) { test.disturb(i); });
-  crew.add(1, [&](unsigned i) { test.read(i); });
+void run_waves(Fixture& fixture, std::size_t key_count, std::size_t stay_every, double waves) {
+  auto index = fixture.open();
+  Waves test(fixture, index, key_count, stay_every, fixture.count(waves));
+  ThreadGroup group;
+  group.add(2, [&](unsigned i) { test.disturb(i); });
+  group.add(1, [&](unsigned i) { test.read(i); });
   if (index.ordered()) {
-    crew.add(2, [&](unsigned i) { test.scan(i); });
-    crew.add(1, [&](unsigned i) { test.scan_limited(i); });
+    group.add(2, [&](unsigned i) { test.scan(i); });
+    group.add(1, [&](unsigned i) { test.scan_limited(i); });
   } else {
-    crew.add(2, [&](unsigned) { test.visit_all(); });
+    group.add(2, [&](unsigned) { test.visit_all(); });
   }
-  crew.run(test.verdict);
+  group.run(test.verdict);
   std::uint64_t staying = 0;
   for (std::size_t i = 0; i < test.keys.size(); ++i) {
     staying += test.fate(i) == Waves::Fate::stays ? 1 : 0;
@@ -171,12 +171,12 @@ void run_waves(Rig& rig, std::size_t key_count, std::size_t stay_every, double w
 }
 
 const Contract many_stay(
-    "scans_hold_while_half_of_the_keys_come_and_go", [](Rig& rig) { run_waves(rig, 1200, 2, 40); },
-    kInMemory);
+    "scans_hold_while_half_of_the_keys_come_and_go",
+    [](Fixture& fixture) { run_waves(fixture, 1200, 2, 40); }, kInMemory);
 
 const Contract few_stay(
-    "scans_hold_while_leaves_empty_and_vanish", [](Rig& rig) { run_waves(rig, 1500, 500, 40); },
-    kInMemory);
+    "scans_hold_while_leaves_empty_and_vanish",
+    [](Fixture& fixture) { run_waves(fixture, 1500, 500, 40); }, kInMemory);
 
 }  // namespace
 }  // namespace perdix::test

@@ -3,14 +3,17 @@
 #include <string>
 #include <vector>
 
-#include "concurrency/crew.h"
+#include "concurrency/thread_group.h"
 
 namespace perdix::test {
 namespace {
 
 struct Turmoil {
-  Turmoil(Rig& rig, AnyIndex& the_index, std::size_t key_count, std::size_t steps_each)
-      : index(the_index), keys(close_keys(rig, key_count)), steps(steps_each), seed(rig.rng()()) {}
+  Turmoil(Fixture& fixture, AnyIndex& the_index, std::size_t key_count, std::size_t steps_each)
+      : index(the_index),
+        keys(close_keys(fixture, key_count)),
+        steps(steps_each),
+        seed(fixture.rng()()) {}
 
   void write(unsigned writer) {
     Rng rng(seed + writer);
@@ -58,16 +61,16 @@ struct Turmoil {
   Verdict verdict;
 };
 
-void run_turmoil(Rig& rig, std::size_t key_count) {
-  std::optional<AnyIndex> index(rig.open());
+void run_turmoil(Fixture& fixture, std::size_t key_count) {
+  std::optional<AnyIndex> index(fixture.open());
   std::vector<Datum> keys;
   {
-    Turmoil test(rig, *index, key_count, rig.count(8000));
-    Crew crew;
-    crew.add(3, [&](unsigned i) { test.write(i); });
-    crew.add(2, [&](unsigned i) { test.read(i); });
-    if (index->ordered()) crew.add(1, [&](unsigned i) { test.scan(i); });
-    crew.run(test.verdict);
+    Turmoil test(fixture, *index, key_count, fixture.count(8000));
+    ThreadGroup group;
+    group.add(3, [&](unsigned i) { test.write(i); });
+    group.add(2, [&](unsigned i) { test.read(i); });
+    if (index->ordered()) group.add(1, [&](unsigned i) { test.scan(i); });
+    group.run(test.verdict);
     keys = test.keys;
   }
   Model model;  // what is there at rest, one lookup after the other
@@ -75,16 +78,17 @@ void run_turmoil(Rig& rig, std::size_t key_count) {
     if (const auto value = index->get(key)) model.put(key, *value);
   }
   EXPECT_EQ("", compare_all(*index, model, keys)) << "at rest";
-  rig.reopen(index);
+  fixture.reopen(index);
   EXPECT_EQ("", compare_all(*index, model, keys)) << "after reopening";
 }
 
 const Contract few_keys(
-    "values_of_a_few_keys_are_never_torn", [](Rig& rig) { run_turmoil(rig, 8); }, kInMemory);
+    "values_of_a_few_keys_are_never_torn", [](Fixture& fixture) { run_turmoil(fixture, 8); },
+    kInMemory);
 
 const Contract some_keys(
-    "values_of_some_hundred_keys_are_never_torn", [](Rig& rig) { run_turmoil(rig, 400); },
-    kInMemory);
+    "values_of_some_hundred_keys_are_never_torn",
+    [](Fixture& fixture) { run_turmoil(fixture, 400); }, kInMemory);
 
 }  // namespace
 }  // namespace perdix::test

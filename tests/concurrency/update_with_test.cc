@@ -3,15 +3,15 @@
 #include <atomic>
 #include <vector>
 
-#include "concurrency/crew.h"
+#include "concurrency/thread_group.h"
 
 namespace perdix::test {
 namespace {
 
 /// Threads count up a few counters, which others erase: what an erase takes away was counted.
 struct Counters {
-  Counters(Rig& rig, AnyIndex& the_index, std::size_t each)
-      : index(the_index), keys(close_keys(rig, 24)), steps(each), seed(rig.rng()()) {}
+  Counters(Fixture& fixture, AnyIndex& the_index, std::size_t each)
+      : index(the_index), keys(close_keys(fixture, 24)), steps(each), seed(fixture.rng()()) {}
 
   void count(unsigned thread) {
     Rng rng(seed + thread);
@@ -47,35 +47,35 @@ struct Counters {
 
 const Contract no_step_is_lost(
     "update_with_of_many_threads_loses_no_step",
-    [](Rig& rig) {
+    [](Fixture& fixture) {
       constexpr unsigned kThreads = 3;
-      auto index = rig.open();
+      auto index = fixture.open();
       // So that leaves split and join around the counters.
-      const auto others = rig.keys_of(400, KeyStyle::dense);
-      Counters test(rig, index, rig.count(6000));
+      const auto others = fixture.keys_of(400, KeyStyle::dense);
+      Counters test(fixture, index, fixture.count(6000));
       std::atomic<bool> done{false};
-      Crew crew;
+      ThreadGroup group;
       std::atomic<unsigned> left{kThreads};
-      crew.add(kThreads, [&](unsigned i) {
+      group.add(kThreads, [&](unsigned i) {
         test.count(i);
         if (--left == 0) done = true;
       });
-      crew.add(1, [&](unsigned i) { test.take(i); });
-      crew.add(1, [&](unsigned) {
+      group.add(1, [&](unsigned i) { test.take(i); });
+      group.add(1, [&](unsigned) {
         const auto is_other = [&](const Datum& key) {
           return std::find(test.keys.begin(), test.keys.end(), key) == test.keys.end();
         };
         while (!done && test.verdict.ok()) {
           for (const Datum& key : others)
             if (is_other(key))
-              index.put(key, rig.value_kind() == Kind::u64 ? Datum(1) : bytes_of(1, 9));
+              index.put(key, fixture.value_kind() == Kind::u64 ? Datum(1) : bytes_of(1, 9));
           for (const Datum& key : others)
             if (is_other(key)) index.erase(key);
         }
         for (const Datum& key : others)
           if (is_other(key)) index.erase(key);
       });
-      crew.run(test.verdict);
+      group.run(test.verdict);
       std::uint64_t sum = test.taken;
       for (std::size_t i = 0; i < test.keys.size(); ++i) {
         if (const auto value = index.get(test.keys[i])) sum += version_of(test.verdict, i, *value);

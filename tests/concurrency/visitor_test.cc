@@ -4,15 +4,15 @@
 #include <thread>
 #include <vector>
 
-#include "concurrency/crew.h"
+#include "concurrency/thread_group.h"
 
 namespace perdix::test {
 namespace {
 
 constexpr std::uint64_t kSmallPool = 16 << 20;
 
-PoolOptions small_pool(const Rig& rig) {
-  PoolOptions options = rig.options();
+PoolOptions small_pool(const Fixture& fixture) {
+  PoolOptions options = fixture.options();
   options.max_size = kSmallPool;
   return options;
 }
@@ -53,21 +53,21 @@ void replace_often(AnyIndex& index, const Datum& key) {
 
 const Contract stopped(
     "a_visitor_that_stands_still_stops_no_reclamation", bytes_values,
-    [](Rig& rig) {
-      rig.replace_pool(small_pool(rig));
-      const auto path = rig.path().parent_path() / "another";
+    [](Fixture& fixture) {
+      fixture.replace_pool(small_pool(fixture));
+      const auto path = fixture.path().parent_path() / "another";
       {
-        Pool another = Pool::create(path, small_pool(rig));
-        AnyIndex index = rig.open();
-        AnyIndex neighbour = rig.open("neighbour");
-        AnyIndex in_another = rig.type().open(another, "index");
-        const auto keys = rig.keys_of(100, KeyStyle::dense);
-        for (const Datum& key : keys) index.put(key, rig.small_value());
+        Pool another = Pool::create(path, small_pool(fixture));
+        AnyIndex index = fixture.open();
+        AnyIndex neighbour = fixture.open("neighbour");
+        AnyIndex in_another = fixture.type().open(another, "index");
+        const auto keys = fixture.keys_of(100, KeyStyle::dense);
+        for (const Datum& key : keys) index.put(key, fixture.small_value());
         {
           const StoppedVisitor visitor(index);
           for (AnyIndex* target : {&index, &neighbour, &in_another})
             replace_often(*target, keys[20]);
-          EXPECT_LE(rig.pool().info().allocated, kSmallPool);
+          EXPECT_LE(fixture.pool().info().allocated, kSmallPool);
         }
         EXPECT_EQ(index.size(), keys.size());
       }
@@ -81,19 +81,19 @@ const Contract stopped(
 const Contract writing(
     "visitors_write_in_a_full_pool_under_threads",
     [](const IndexType& type) { return bytes_values(type) && !bytes_keys(type); },
-    [](Rig& rig) {
+    [](Fixture& fixture) {
       constexpr unsigned kThreads = 3;
       constexpr std::size_t kKeys = 300;
-      rig.replace_pool(small_pool(rig));
-      auto index = rig.open();
-      const auto keys = rig.keys_of(kKeys, KeyStyle::dense);
-      const std::uint64_t seed = rig.rng()();
+      fixture.replace_pool(small_pool(fixture));
+      auto index = fixture.open();
+      const auto keys = fixture.keys_of(kKeys, KeyStyle::dense);
+      const std::uint64_t seed = fixture.rng()();
       std::atomic<std::size_t> refused{0};
       Verdict verdict;
-      Crew crew;
-      crew.add(kThreads, [&](unsigned thread) {
+      ThreadGroup group;
+      group.add(kThreads, [&](unsigned thread) {
         Rng rng(seed + thread);
-        for (std::size_t round = 0; round < 2 + rig.count(4) && verdict.ok(); ++round) {
+        for (std::size_t round = 0; round < 2 + fixture.count(4) && verdict.ok(); ++round) {
           for (std::size_t i = thread; i < keys.size(); i += kThreads) {
             const auto value = bytes_of(i, 20'000 + rng.below(100'000));
             refused += error_of([&] { index.put(keys[i], value); }).has_value();
@@ -119,7 +119,7 @@ const Contract writing(
           });
         }
       });
-      crew.run(verdict);
+      group.run(verdict);
       EXPECT_GT(refused.load(), 0U) << "the pool was never full";
       EXPECT_TRUE(index.check().ok()) << problems_of(index.check());
     },

@@ -10,20 +10,20 @@
 namespace perdix::test {
 namespace {
 
-const Contract shows_all("for_each_shows_every_pair_once", [](Rig& rig) {
-  std::optional<AnyIndex> index(rig.open());
+const Contract shows_all("for_each_shows_every_pair_once", [](Fixture& fixture) {
+  std::optional<AnyIndex> index(fixture.open());
   EXPECT_EQ("", compare_pairs(*index, {})) << "when empty";
   Model model;
-  fill(rig, *index, model, rig.keys(3000));
+  fill(fixture, *index, model, fixture.keys(3000));
   EXPECT_EQ("", compare_pairs(*index, model));
-  rig.reopen(index);
+  fixture.reopen(index);
   EXPECT_EQ("", compare_pairs(*index, model)) << "after reopening";
 });
 
-const Contract stops("for_each_stops_when_the_visitor_does", [](Rig& rig) {
-  auto index = rig.open();
+const Contract stops("for_each_stops_when_the_visitor_does", [](Fixture& fixture) {
+  auto index = fixture.open();
   Model model;
-  fill(rig, index, model, rig.keys(300));
+  fill(fixture, index, model, fixture.keys(300));
   for (const std::size_t most : {std::size_t{1}, std::size_t{2}, model.size() - 1}) {
     std::size_t shown = 0;
     index.for_each([&](DatumView, DatumView) { return ++shown < most; });
@@ -31,10 +31,10 @@ const Contract stops("for_each_stops_when_the_visitor_does", [](Rig& rig) {
   }
 });
 
-const Contract throws("what_a_visitor_of_for_each_throws_leaves_it", [](Rig& rig) {
-  auto index = rig.open();
+const Contract throws("what_a_visitor_of_for_each_throws_leaves_it", [](Fixture& fixture) {
+  auto index = fixture.open();
   Model model;
-  fill(rig, index, model, rig.keys(300));
+  fill(fixture, index, model, fixture.keys(300));
   std::size_t shown = 0;
   EXPECT_THROW(index.for_each([&](DatumView, DatumView) -> bool {
     if (++shown == 17) throw std::range_error("seen enough");
@@ -46,11 +46,11 @@ const Contract throws("what_a_visitor_of_for_each_throws_leaves_it", [](Rig& rig
 });
 
 // Its thread holds nothing of the index, so it may do everything.
-const Contract writes("a_visitor_of_for_each_may_write", [](Rig& rig) {
-  auto index = rig.open();
+const Contract writes("a_visitor_of_for_each_may_write", [](Fixture& fixture) {
+  auto index = fixture.open();
   Model model;
-  const auto keys = rig.keys(600);
-  fill(rig, index, model, keys);
+  const auto keys = fixture.keys(600);
+  fill(fixture, index, model, keys);
   const Model before = model;
   std::set<Datum> shown;
   index.for_each([&](DatumView key, DatumView value) {
@@ -61,7 +61,7 @@ const Contract writes("a_visitor_of_for_each_may_write", [](Rig& rig) {
       EXPECT_EQ(index.erase(owned), model.erase(owned));
     } else {
       EXPECT_EQ(index.get(owned), value);
-      const Datum other = rig.small_value();
+      const Datum other = fixture.small_value();
       EXPECT_TRUE(index.update(owned, other));
       model.update(owned, other);
     }
@@ -73,12 +73,12 @@ const Contract writes("a_visitor_of_for_each_may_write", [](Rig& rig) {
 
 // Leaves and buckets split between two parts that are shown of one: values are long, so parts are
 // small.
-const Contract grows("a_visitor_of_for_each_may_make_the_index_grow", [](Rig& rig) {
+const Contract grows("a_visitor_of_for_each_may_make_the_index_grow", [](Fixture& fixture) {
   constexpr std::size_t kThere = 400, kPerVisit = 100;
-  auto index = rig.open();
-  std::vector<Datum> keys = rig.keys_of(1500, KeyStyle::mixed);
-  std::shuffle(keys.begin(), keys.end(), rig.rng());
-  const Datum value = rig.value_kind() == Kind::u64 ? Datum(7) : Datum(std::string(3000, 'v'));
+  auto index = fixture.open();
+  std::vector<Datum> keys = fixture.keys_of(1500, KeyStyle::mixed);
+  std::shuffle(keys.begin(), keys.end(), fixture.rng());
+  const Datum value = fixture.value_kind() == Kind::u64 ? Datum(7) : Datum(std::string(3000, 'v'));
   std::set<Datum> left;
   for (std::size_t i = 0; i < kThere; ++i) {
     index.put(keys[i], value);
@@ -97,10 +97,10 @@ const Contract grows("a_visitor_of_for_each_may_make_the_index_grow", [](Rig& ri
   EXPECT_EQ(index.size(), keys.size());
 });
 
-const Contract nested("visitors_of_for_each_nest", [](Rig& rig) {
-  auto index = rig.open();
+const Contract nested("visitors_of_for_each_nest", [](Fixture& fixture) {
+  auto index = fixture.open();
   Model model;
-  fill(rig, index, model, rig.keys(40));
+  fill(fixture, index, model, fixture.keys(40));
   std::size_t pairs = 0;
   index.for_each([&](DatumView, DatumView) {
     index.for_each([&](DatumView, DatumView) { return ++pairs, true; });

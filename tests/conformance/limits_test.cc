@@ -30,14 +30,14 @@ class HugeValue {
   void* begin_;
 };
 
-const Contract keys_too_large("keys_of_64_KiB_are_too_large", bytes_keys, [](Rig& rig) {
-  auto index = rig.open();
+const Contract keys_too_large("keys_of_64_KiB_are_too_large", bytes_keys, [](Fixture& fixture) {
+  auto index = fixture.open();
   Model model;
-  const auto keys = rig.keys(40);
-  fill(rig, index, model, keys);
+  const auto keys = fixture.keys(40);
+  fill(fixture, index, model, keys);
   for (const std::size_t size : {kMaxKeySize + 1, kMaxKeySize + 2, std::uint64_t{1} << 20}) {
     const std::string key(size, 'm');  // the longest key is a prefix of it
-    const auto value = rig.small_value();
+    const auto value = fixture.small_value();
     EXPECT_EQ(error_of([&] { index.put(key, value); }), Errc::too_large) << size;
     EXPECT_EQ(error_of([&] { index.insert(key, value); }), Errc::too_large) << size;
     EXPECT_EQ(error_of([&] { index.update(key, value); }), Errc::too_large) << size;
@@ -52,57 +52,58 @@ const Contract keys_too_large("keys_of_64_KiB_are_too_large", bytes_keys, [](Rig
   EXPECT_EQ("", compare_all(index, model, keys));
 });
 
-const Contract values_too_large("values_of_4_GiB_are_too_large", bytes_values, [](Rig& rig) {
-  const HugeValue huge;
-  if (!huge.usable()) GTEST_SKIP() << "no room for 4 GiB of addresses";
-  auto index = rig.open();
-  Model model;
-  const auto keys = rig.keys(40);
-  fill(rig, index, model, keys);
-  model.erase(keys.back());
-  index.erase(keys.back());
-  const auto bytes = huge.bytes();
-  EXPECT_EQ(error_of([&] { index.put(keys.front(), bytes); }), Errc::too_large);
-  EXPECT_EQ(error_of([&] { index.put(keys.back(), bytes); }), Errc::too_large);
-  EXPECT_EQ(error_of([&] { index.insert(keys.back(), bytes); }), Errc::too_large);
-  EXPECT_EQ(error_of([&] { index.update(keys.front(), bytes); }), Errc::too_large);
-  EXPECT_EQ("", compare_all(index, model, keys));
-});
+const Contract values_too_large(
+    "values_of_4_GiB_are_too_large", bytes_values, [](Fixture& fixture) {
+      const HugeValue huge;
+      if (!huge.usable()) GTEST_SKIP() << "no room for 4 GiB of addresses";
+      auto index = fixture.open();
+      Model model;
+      const auto keys = fixture.keys(40);
+      fill(fixture, index, model, keys);
+      model.erase(keys.back());
+      index.erase(keys.back());
+      const auto bytes = huge.bytes();
+      EXPECT_EQ(error_of([&] { index.put(keys.front(), bytes); }), Errc::too_large);
+      EXPECT_EQ(error_of([&] { index.put(keys.back(), bytes); }), Errc::too_large);
+      EXPECT_EQ(error_of([&] { index.insert(keys.back(), bytes); }), Errc::too_large);
+      EXPECT_EQ(error_of([&] { index.update(keys.front(), bytes); }), Errc::too_large);
+      EXPECT_EQ("", compare_all(index, model, keys));
+    });
 
 constexpr std::uint64_t kSmallPool = 32 << 20;
 
 /// A key and a value so large that a small pool is full after some thousand pairs where they can be
 /// large at all.
-Datum wide_key(const Rig& rig, std::uint64_t i) {
-  if (rig.key_kind() == Kind::u64) return i;
+Datum wide_key(const Fixture& fixture, std::uint64_t i) {
+  if (fixture.key_kind() == Kind::u64) return i;
   return std::to_string(1'000'000'000 + i) + std::string(i % 500, 'k');
 }
 
-Datum wide_value(Rig& rig, std::uint64_t i) {
-  if (rig.value_kind() == Kind::u64) return mix(i);
-  return bytes_of(i, rig.rng().below(16'000));
+Datum wide_value(Fixture& fixture, std::uint64_t i) {
+  if (fixture.value_kind() == Kind::u64) return mix(i);
+  return bytes_of(i, fixture.rng().below(16'000));
 }
 
 /// Fills the pool with an index of large values and gives a sixteenth back, so that it is full
 /// again after as many numbers as wide values, and not after a million.
-void fill_with_ballast(Rig& rig) {
+void fill_with_ballast(Fixture& fixture) {
   constexpr std::uint64_t kPiece = 12'000;
   const auto types = index_types();
   const auto wide = std::find_if(types.begin(), types.end(), [&](const IndexType& type) {
-    return type.name == rig.type().name && type.value_kind == Kind::bytes;
+    return type.name == fixture.type().name && type.value_kind == Kind::bytes;
   });
-  AnyIndex ballast = rig.open_as(*wide, "ballast");
+  AnyIndex ballast = fixture.open_as(*wide, "ballast");
   std::uint64_t pieces = 0;
   while (!error_of([&] { ballast.put(pieces, bytes_of(pieces, kPiece)); })) ++pieces;
   for (std::uint64_t i = 0; i < pieces / 16; ++i) ballast.erase(i);
 }
 
 /// Inserts until the pool is full; each failed insert must have changed nothing.
-void fill_up(Rig& rig, AnyIndex& index, Model& model) {
+void fill_up(Fixture& fixture, AnyIndex& index, Model& model) {
   int failures = 0;
   for (std::uint64_t i = 0; failures < 20; ++i) {
-    const auto key = wide_key(rig, i % 2 == 0 ? i : ~i % 100'000'000);
-    const auto value = wide_value(rig, i);
+    const auto key = wide_key(fixture, i % 2 == 0 ? i : ~i % 100'000'000);
+    const auto value = wide_value(fixture, i);
     const auto error = error_of([&] { index.put(key, value); });
     if (!error) {
       model.put(key, value);
@@ -113,7 +114,7 @@ void fill_up(Rig& rig, AnyIndex& index, Model& model) {
     ASSERT_EQ(index.get(key), model.get(key)) << "a put that threw left " << show(key);
     ASSERT_EQ(index.size(), model.size());
   }
-  ASSERT_LE(rig.pool().info().size, kSmallPool);
+  ASSERT_LE(fixture.pool().info().size, kSmallPool);
 }
 
 /// Erases every pair in the first half of the keys.
@@ -127,20 +128,20 @@ void erase_half(AnyIndex& index, Model& model) {
   }
 }
 
-void exhaust(Rig& rig) {
-  PoolOptions options = rig.options();
+void exhaust(Fixture& fixture) {
+  PoolOptions options = fixture.options();
   options.max_size = kSmallPool;
-  rig.replace_pool(options);
+  fixture.replace_pool(options);
   Model model;
   const std::vector<Datum> none;
-  if (rig.value_kind() == Kind::u64) fill_with_ballast(rig);
-  std::optional<AnyIndex> index(rig.open());
+  if (fixture.value_kind() == Kind::u64) fill_with_ballast(fixture);
+  std::optional<AnyIndex> index(fixture.open());
   for (int round = 0; round < 2; ++round) {
-    fill_up(rig, *index, model);
+    fill_up(fixture, *index, model);
     if (testing::Test::HasFatalFailure()) return;
     ASSERT_GT(model.size(), 100U) << "the pool was full too soon";
     ASSERT_EQ("", compare_all(*index, model, none)) << "when full";
-    rig.reopen(index);
+    fixture.reopen(index);
     ASSERT_EQ("", compare_all(*index, model, none)) << "when full, opened again";
     const auto last_key = model.begin()->first;
     const auto last_value = model.begin()->second;
@@ -149,24 +150,26 @@ void exhaust(Rig& rig) {
     ASSERT_TRUE(index->insert(last_key, last_value)) << "erasing made room";
     model.insert(last_key, last_value);
   }
-  rig.reopen(index);
+  fixture.reopen(index);
   ASSERT_EQ("", compare_all(*index, model, none)) << "at the end";
 }
 
 // Not in page_cache: filling a pool there takes minutes of syncs, and the path is the same.
 const Contract out_of_space(
-    "a_full_pool_keeps_everything", [](Rig& rig) { exhaust(rig); }, kInProcess);
+    "a_full_pool_keeps_everything", [](Fixture& fixture) { exhaust(fixture); }, kInProcess);
 
 const Contract out_of_space_power("a_full_pool_that_survives_power_keeps_everything", bytes_values,
-                                  [](Rig& rig) { exhaust(rig); }, {Domain::memory_controller});
+                                  [](Fixture& fixture) { exhaust(fixture); },
+                                  {Domain::memory_controller});
 
 /// Puts small pairs until the pool is full, and returns their keys.
-std::vector<Datum> fill_with_small_pairs(Rig& rig, AnyIndex& index) {
+std::vector<Datum> fill_with_small_pairs(Fixture& fixture, AnyIndex& index) {
   std::vector<Datum> keys;
   for (;;) {
     const std::uint64_t number = mix(keys.size());
-    const Datum key = rig.key_kind() == Kind::u64 ? Datum(number) : Datum(std::to_string(number));
-    const Datum value = rig.value_kind() == Kind::u64 ? Datum(number) : Datum("a small value");
+    const Datum key =
+        fixture.key_kind() == Kind::u64 ? Datum(number) : Datum(std::to_string(number));
+    const Datum value = fixture.value_kind() == Kind::u64 ? Datum(number) : Datum("a small value");
     if (const auto error = error_of([&] { index.put(key, value); })) {
       EXPECT_EQ(*error, Errc::out_of_space);
       return keys;
@@ -176,14 +179,14 @@ std::vector<Datum> fill_with_small_pairs(Rig& rig, AnyIndex& index) {
 }
 
 /// How many bytes another index can have as large values.
-std::uint64_t bytes_for_others(Rig& rig) {
+std::uint64_t bytes_for_others(Fixture& fixture) {
   constexpr std::uint64_t kSize = 10'000;
   const auto types = index_types();
   const auto other = std::find_if(types.begin(), types.end(), [&](const IndexType& type) {
-    return type.engine != rig.type().engine && type.value_kind == Kind::bytes &&
+    return type.engine != fixture.type().engine && type.value_kind == Kind::bytes &&
            type.key_kind == Kind::u64;
   });
-  AnyIndex index = rig.open_as(*other, "of others");
+  AnyIndex index = fixture.open_as(*other, "of others");
   std::uint64_t count = 0;
   while (!error_of([&] { index.put(count, bytes_of(count, kSize)); })) ++count;
   return count * kSize;
@@ -191,18 +194,18 @@ std::uint64_t bytes_for_others(Rig& rig) {
 
 const Contract erases_when_full(
     "all_can_be_erased_in_a_full_pool_and_others_have_the_space",
-    [](Rig& rig) {
-      PoolOptions options = rig.options();
+    [](Fixture& fixture) {
+      PoolOptions options = fixture.options();
       options.max_size = kSmallPool / 2;
-      rig.replace_pool(options);
-      AnyIndex index = rig.open();
-      std::vector<Datum> keys = fill_with_small_pairs(rig, index);
+      fixture.replace_pool(options);
+      AnyIndex index = fixture.open();
+      std::vector<Datum> keys = fill_with_small_pairs(fixture, index);
       ASSERT_GT(keys.size(), 10'000U);
       ASSERT_EQ(index.size(), keys.size());
-      std::shuffle(keys.begin(), keys.end(), rig.rng());
+      std::shuffle(keys.begin(), keys.end(), fixture.rng());
       for (const Datum& key : keys) ASSERT_TRUE(index.erase(key)) << show(key);
       EXPECT_EQ(index.size(), 0U);
-      EXPECT_GT(bytes_for_others(rig), options.max_size * 3 / 4);
+      EXPECT_GT(bytes_for_others(fixture), options.max_size * 3 / 4);
       EXPECT_TRUE(index.check().ok());
     },
     kInProcess);
@@ -223,19 +226,19 @@ void take_all(Index& index, std::uint64_t& taken) {
 // the same.
 const Contract joins_when_full(
     "emptied_leaves_go_while_another_index_takes_all", ordered,
-    [](Rig& rig) {
-      PoolOptions options = rig.options();
+    [](Fixture& fixture) {
+      PoolOptions options = fixture.options();
       options.max_size = kSmallPool / 2;
-      rig.replace_pool(options);
-      AnyIndex index = rig.open();
+      fixture.replace_pool(options);
+      AnyIndex index = fixture.open();
       const auto other =
-          Index::open_or_create(rig.pool(), {"other", "fastfair", Kind::u64, Kind::bytes});
+          Index::open_or_create(fixture.pool(), {"other", "fastfair", Kind::u64, Kind::bytes});
       std::uint64_t taken = 0;
-      const std::uint64_t count = fill_with_small_pairs(rig, index).size();
+      const std::uint64_t count = fill_with_small_pairs(fixture, index).size();
       take_all(*other, taken);
       const std::uint64_t leaves = index.stats().leaves;
       std::uint64_t erased = 0;
-      for (const Row& row : index.scan(rig.least_key(), count / 8)) {
+      for (const Row& row : index.scan(fixture.least_key(), count / 8)) {
         const auto error = error_of([&] { erased += index.erase(row.first) ? 1 : 0; });
         EXPECT_EQ(error.value_or(Errc::out_of_space), Errc::out_of_space);
       }
@@ -249,14 +252,14 @@ const Contract joins_when_full(
 // One value that does not fit, while there is room for small ones.
 const Contract one_too_large_for_the_pool(
     "a_value_larger_than_the_pool_changes_nothing", bytes_values,
-    [](Rig& rig) {
-      PoolOptions options = rig.options();
+    [](Fixture& fixture) {
+      PoolOptions options = fixture.options();
       options.max_size = kSmallPool;
-      rig.replace_pool(options);
-      std::optional<AnyIndex> index(rig.open());
+      fixture.replace_pool(options);
+      std::optional<AnyIndex> index(fixture.open());
       Model model;
-      const auto keys = rig.keys(50);
-      fill(rig, *index, model, keys);
+      const auto keys = fixture.keys(50);
+      fill(fixture, *index, model, keys);
       index->erase(keys[1]);
       model.erase(keys[1]);
       const std::string large(std::size_t{40} << 20, 'x');
@@ -264,8 +267,8 @@ const Contract one_too_large_for_the_pool(
       EXPECT_EQ(error_of([&] { index->update(keys[2], large); }), Errc::out_of_space);
       EXPECT_EQ(error_of([&] { index->insert(keys[1], large); }), Errc::out_of_space);
       EXPECT_EQ("", compare_all(*index, model, keys));
-      fill(rig, *index, model, keys);
-      rig.reopen(index);
+      fill(fixture, *index, model, keys);
+      fixture.reopen(index);
       EXPECT_EQ("", compare_all(*index, model, keys)) << "after reopening";
     },
     kInMemory);

@@ -21,22 +21,22 @@ std::vector<Datum> in_order(std::vector<Datum> keys, Order order, Rng& rng) {
 }
 
 /// Inserts all keys in one order and erases them in another, comparing everything now and then.
-void come_and_go(Rig& rig, const std::vector<Datum>& keys, Order come, Order go) {
+void come_and_go(Fixture& fixture, const std::vector<Datum>& keys, Order come, Order go) {
   Model model;
-  std::optional<AnyIndex> index(rig.open());
+  std::optional<AnyIndex> index(fixture.open());
   const auto compare_sometimes = [&](std::string_view doing, std::size_t i) {
     if (i % (keys.size() / 4 + 1) != 0) return;
     ASSERT_EQ("", compare_all(*index, model, keys)) << doing << ", key " << i;
   };
-  const auto arriving = in_order(keys, come, rig.rng());
+  const auto arriving = in_order(keys, come, fixture.rng());
   for (std::size_t i = 0; i < arriving.size(); ++i) {
-    const auto value = rig.small_value();
+    const auto value = fixture.small_value();
     ASSERT_TRUE(index->insert(arriving[i], value)) << show(arriving[i]);
     model.put(arriving[i], value);
     compare_sometimes("inserting", i);
   }
-  rig.reopen(index);
-  const auto leaving = in_order(keys, go, rig.rng());
+  fixture.reopen(index);
+  const auto leaving = in_order(keys, go, fixture.rng());
   for (std::size_t i = 0; i < leaving.size(); ++i) {
     ASSERT_TRUE(index->erase(leaving[i])) << show(leaving[i]);
     model.erase(leaving[i]);
@@ -45,13 +45,13 @@ void come_and_go(Rig& rig, const std::vector<Datum>& keys, Order come, Order go)
   ASSERT_EQ("", compare_all(*index, model, keys)) << "empty again";
 }
 
-void come_and_go_in_every_order(Rig& rig, KeyStyle style) {
-  const auto keys = rig.keys_of(std::max<std::size_t>(100, rig.count(1500)), style);
+void come_and_go_in_every_order(Fixture& fixture, KeyStyle style) {
+  const auto keys = fixture.keys_of(std::max<std::size_t>(100, fixture.count(1500)), style);
   for (const Order come : kOrders) {
     for (const Order go : kOrders) {
       SCOPED_TRACE(std::string("orders ") + std::to_string(static_cast<int>(come)) + ", " +
                    std::to_string(static_cast<int>(go)));
-      come_and_go(rig, keys, come, go);
+      come_and_go(fixture, keys, come, go);
       if (testing::Test::HasFatalFailure()) return;
     }
   }
@@ -59,34 +59,34 @@ void come_and_go_in_every_order(Rig& rig, KeyStyle style) {
 
 const Contract mixed_keys(
     "mixed_keys_come_and_go_in_every_order",
-    [](Rig& rig) { come_and_go_in_every_order(rig, KeyStyle::mixed); }, kInMemory);
+    [](Fixture& fixture) { come_and_go_in_every_order(fixture, KeyStyle::mixed); }, kInMemory);
 
 const Contract dense_keys(
     "dense_keys_come_and_go_in_every_order",
-    [](Rig& rig) { come_and_go_in_every_order(rig, KeyStyle::dense); }, kInMemory);
+    [](Fixture& fixture) { come_and_go_in_every_order(fixture, KeyStyle::dense); }, kInMemory);
 
 const Contract clustered_keys(
     "clustered_keys_come_and_go_in_every_order",
-    [](Rig& rig) { come_and_go_in_every_order(rig, KeyStyle::clustered); }, kInMemory);
+    [](Fixture& fixture) { come_and_go_in_every_order(fixture, KeyStyle::clustered); }, kInMemory);
 
 // A range is emptied in the middle and filled with other keys: what lay there may not come back.
-const Contract emptied_range("an_emptied_range_takes_other_keys", [](Rig& rig) {
-  const auto keys = rig.keys_of(4 * (rig.count(500) / 4 + 20), KeyStyle::dense);
+const Contract emptied_range("an_emptied_range_takes_other_keys", [](Fixture& fixture) {
+  const auto keys = fixture.keys_of(4 * (fixture.count(500) / 4 + 20), KeyStyle::dense);
   Model model;
-  std::optional<AnyIndex> index(rig.open());
+  std::optional<AnyIndex> index(fixture.open());
   const auto put = [&](std::size_t i) {
-    const auto value = rig.small_value();
+    const auto value = fixture.small_value();
     index->put(keys[i], value);
     model.put(keys[i], value);
   };
   for (std::size_t i = 0; i < keys.size(); i += 2) put(i);
   for (int round = 0; round < 4; ++round) {
-    const std::size_t first = rig.rng().below(keys.size() / 2);
+    const std::size_t first = fixture.rng().below(keys.size() / 2);
     for (std::size_t i = first; i < first + keys.size() / 2; ++i) {
       EXPECT_EQ(model.erase(keys[i]), index->erase(keys[i])) << show(keys[i]);
     }
     ASSERT_EQ("", compare_all(*index, model, keys)) << "after a wave of erases";
-    rig.reopen(index);
+    fixture.reopen(index);
     for (std::size_t i = first; i < first + keys.size() / 2; i += 3) put(i);
     ASSERT_EQ("", compare_all(*index, model, keys)) << "after filling the gap";
   }
@@ -95,25 +95,26 @@ const Contract emptied_range("an_emptied_range_takes_other_keys", [](Rig& rig) {
 // The same cycle again and again takes no more space than before.
 const Contract cycles_do_not_grow(
     "a_cycle_of_filling_and_emptying_does_not_grow_the_pool",
-    [](Rig& rig) {
+    [](Fixture& fixture) {
       // A write-ahead log has one to three segments of 64 KiB in each of its eight stripes, as its
       // records happen to fall. So where there is one it takes more cycles to see growth.
       constexpr std::uint64_t kSegment = 64 << 10;
-      const bool has_log = rig.type().buffered;
+      const bool has_log = fixture.type().buffered;
       const int cycles = has_log ? 20 : 4;
       // What may be kept once: a root, or all that a small log ever has.
       const std::uint64_t slack = has_log ? 8 * 3 * kSegment : kSegment;
-      const auto keys = rig.keys_of(std::max<std::size_t>(500, rig.count(1000)), KeyStyle::mixed);
+      const auto keys =
+          fixture.keys_of(std::max<std::size_t>(500, fixture.count(1000)), KeyStyle::mixed);
       std::vector<std::uint64_t> allocated;
       for (int cycle = 0; cycle < cycles; ++cycle) {
         Model model;
         {
-          auto index = rig.open();
-          fill(rig, index, model, keys);
+          auto index = fixture.open();
+          fill(fixture, index, model, keys);
           for (const auto& key : keys) EXPECT_TRUE(index.erase(key)) << show(key);
         }
-        rig.reopen_pool();
-        allocated.push_back(rig.pool().info().allocated);
+        fixture.reopen_pool();
+        allocated.push_back(fixture.pool().info().allocated);
       }
       EXPECT_LE(allocated.back(), allocated[1] + slack);
     },

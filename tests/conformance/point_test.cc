@@ -8,25 +8,25 @@
 namespace perdix::test {
 namespace {
 
-const Contract new_index_is_empty("a_new_index_is_empty", [](Rig& rig) {
-  auto index = rig.open();
-  for (const auto& key : rig.keys(30)) {
+const Contract new_index_is_empty("a_new_index_is_empty", [](Fixture& fixture) {
+  auto index = fixture.open();
+  for (const auto& key : fixture.keys(30)) {
     EXPECT_FALSE(index.contains(key));
     EXPECT_FALSE(index.get(key).has_value());
     EXPECT_FALSE(index.erase(key));
-    EXPECT_FALSE(index.update(key, rig.small_value()));
+    EXPECT_FALSE(index.update(key, fixture.small_value()));
   }
   EXPECT_EQ(index.size(), 0U);
   EXPECT_EQ(index.stats().pairs, 0U);
   EXPECT_TRUE(index.check().ok());
 });
 
-const Contract put_adds_and_replaces("put_adds_and_replaces", [](Rig& rig) {
-  auto index = rig.open();
-  const auto keys = rig.keys(100);
+const Contract put_adds_and_replaces("put_adds_and_replaces", [](Fixture& fixture) {
+  auto index = fixture.open();
+  const auto keys = fixture.keys(100);
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const auto first = rig.small_value();
-    const auto second = rig.small_value();
+    const auto first = fixture.small_value();
+    const auto second = fixture.small_value();
     index.put(keys[i], first);
     EXPECT_EQ(index.get(keys[i]), first) << show(keys[i]);
     EXPECT_EQ(index.size(), i + 1);
@@ -36,36 +36,36 @@ const Contract put_adds_and_replaces("put_adds_and_replaces", [](Rig& rig) {
   }
 });
 
-const Contract insert_keeps_the_first_value("insert_keeps_the_first_value", [](Rig& rig) {
-  auto index = rig.open();
-  for (const auto& key : rig.keys(100)) {
-    const auto first = rig.small_value();
+const Contract insert_keeps_the_first_value("insert_keeps_the_first_value", [](Fixture& fixture) {
+  auto index = fixture.open();
+  for (const auto& key : fixture.keys(100)) {
+    const auto first = fixture.small_value();
     EXPECT_TRUE(index.insert(key, first)) << show(key);
-    EXPECT_FALSE(index.insert(key, rig.small_value())) << show(key);
+    EXPECT_FALSE(index.insert(key, fixture.small_value())) << show(key);
     EXPECT_FALSE(index.insert(key, first)) << show(key);
     EXPECT_EQ(index.get(key), first) << show(key);
   }
 });
 
-const Contract get_fills_an_object("get_fills_an_object_of_the_caller", [](Rig& rig) {
-  auto index = rig.open();
-  const auto keys = rig.keys(200);
-  Datum value = rig.small_value();
+const Contract get_fills_an_object("get_fills_an_object_of_the_caller", [](Fixture& fixture) {
+  auto index = fixture.open();
+  const auto keys = fixture.keys(200);
+  Datum value = fixture.small_value();
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const Datum before = value;
     EXPECT_FALSE(index.get(keys[i], value)) << show(keys[i]);
     EXPECT_EQ(value, before) << "nothing was found, nothing may change";
-    const Datum written = rig.small_value();  // longer or shorter than what the object holds
+    const Datum written = fixture.small_value();  // longer or shorter than what the object holds
     index.put(keys[i], written);
     EXPECT_TRUE(index.get(keys[i], value)) << show(keys[i]);
     EXPECT_EQ(value, written) << show(keys[i]);
   }
 });
 
-const Contract get_many_is_many_gets("get_many_is_many_gets", [](Rig& rig) {
-  auto index = rig.open();
-  auto keys = rig.keys(3000);
-  for (std::size_t i = 0; i < keys.size(); i += 2) index.put(keys[i], rig.small_value());
+const Contract get_many_is_many_gets("get_many_is_many_gets", [](Fixture& fixture) {
+  auto index = fixture.open();
+  auto keys = fixture.keys(3000);
+  for (std::size_t i = 0; i < keys.size(); i += 2) index.put(keys[i], fixture.small_value());
   keys.push_back(keys.front());  // comes twice
   // All keys, in batches around the number of lookups that overlap.
   for (const std::size_t most : {1U, 2U, 15U, 16U, 17U, 33U, 300U}) {
@@ -82,41 +82,42 @@ const Contract get_many_is_many_gets("get_many_is_many_gets", [](Rig& rig) {
   EXPECT_TRUE(index.get_many({}).empty());
 });
 
-const Contract update_changes_what_is_there("update_changes_only_what_is_there", [](Rig& rig) {
-  auto index = rig.open();
-  for (const auto& key : rig.keys(100)) {
-    EXPECT_FALSE(index.update(key, rig.small_value())) << show(key);
-    EXPECT_FALSE(index.contains(key)) << "an update added " << show(key);
-    index.put(key, rig.small_value());
-    const auto value = rig.small_value();
-    EXPECT_TRUE(index.update(key, value)) << show(key);
-    EXPECT_TRUE(index.update(key, value)) << "the same value once more: " << show(key);
-    EXPECT_EQ(index.get(key), value) << show(key);
-  }
-});
+const Contract update_changes_what_is_there(
+    "update_changes_only_what_is_there", [](Fixture& fixture) {
+      auto index = fixture.open();
+      for (const auto& key : fixture.keys(100)) {
+        EXPECT_FALSE(index.update(key, fixture.small_value())) << show(key);
+        EXPECT_FALSE(index.contains(key)) << "an update added " << show(key);
+        index.put(key, fixture.small_value());
+        const auto value = fixture.small_value();
+        EXPECT_TRUE(index.update(key, value)) << show(key);
+        EXPECT_TRUE(index.update(key, value)) << "the same value once more: " << show(key);
+        EXPECT_EQ(index.get(key), value) << show(key);
+      }
+    });
 
-const Contract erase_removes_once("erase_removes_once", [](Rig& rig) {
-  auto index = rig.open();
-  const auto keys = rig.keys(100);
+const Contract erase_removes_once("erase_removes_once", [](Fixture& fixture) {
+  auto index = fixture.open();
+  const auto keys = fixture.keys(100);
   Model model;
-  fill(rig, index, model, keys);
+  fill(fixture, index, model, keys);
   for (const auto& key : keys) {
     EXPECT_TRUE(index.erase(key)) << show(key);
     EXPECT_FALSE(index.contains(key)) << show(key);
     EXPECT_FALSE(index.get(key).has_value()) << show(key);
     EXPECT_FALSE(index.erase(key)) << show(key);
-    EXPECT_FALSE(index.update(key, rig.small_value())) << show(key);
+    EXPECT_FALSE(index.update(key, fixture.small_value())) << show(key);
     model.erase(key);
     EXPECT_EQ(index.size(), model.size());
   }
   EXPECT_EQ("", compare_all(index, model, keys));
 });
 
-const Contract erased_keys_start_anew("a_key_comes_back_with_its_new_value", [](Rig& rig) {
-  auto index = rig.open();
-  for (const auto& key : rig.keys(60)) {
+const Contract erased_keys_start_anew("a_key_comes_back_with_its_new_value", [](Fixture& fixture) {
+  auto index = fixture.open();
+  for (const auto& key : fixture.keys(60)) {
     for (int round = 0; round < 3; ++round) {
-      const auto value = rig.small_value();
+      const auto value = fixture.small_value();
       EXPECT_TRUE(index.insert(key, value)) << show(key);
       EXPECT_EQ(index.get(key), value) << show(key);
       EXPECT_TRUE(index.erase(key)) << show(key);
@@ -127,19 +128,19 @@ const Contract erased_keys_start_anew("a_key_comes_back_with_its_new_value", [](
 });
 
 // Each edge key alone, so that none leans on another.
-const Contract edge_keys_alone("each_edge_key_alone", [](Rig& rig) {
-  const auto edges = edge_keys(rig.key_kind());
+const Contract edge_keys_alone("each_edge_key_alone", [](Fixture& fixture) {
+  const auto edges = edge_keys(fixture.key_kind());
   for (const Datum& key : edges) {
     Model model;
     {
-      auto index = rig.open();
-      const auto value = rig.small_value();
+      auto index = fixture.open();
+      const auto value = fixture.small_value();
       EXPECT_TRUE(index.insert(key, value)) << show(key);
       model.put(key, value);
       EXPECT_EQ("", compare_all(index, model, edges)) << "only " << show(key);
     }
     {
-      auto index = rig.open();
+      auto index = fixture.open();
       EXPECT_EQ("", compare_all(index, model, edges)) << "only " << show(key) << ", opened again";
       EXPECT_TRUE(index.erase(key)) << show(key);
       model.erase(key);
@@ -148,21 +149,24 @@ const Contract edge_keys_alone("each_edge_key_alone", [](Rig& rig) {
   }
 });
 
-const Contract neighbours_are_left_alone("an_operation_leaves_all_other_keys_alone", [](Rig& rig) {
-  auto index = rig.open();
-  const auto keys = rig.keys(150);
-  Model model;
-  fill(rig, index, model, keys);
-  for (const auto& key : edge_keys(rig.key_kind())) {
-    index.erase(key);
-    model.erase(key);
-    ASSERT_EQ("", compare_all(index, model, keys)) << "after erase of " << show(key);
-    const auto value = rig.small_value();
-    index.put(key, value);
-    model.put(key, value);
-    ASSERT_EQ("", compare_all(index, model, keys)) << "after put of " << show(key);
-  }
-});
+const Contract neighbours_are_left_alone("an_operation_leaves_all_other_keys_alone",
+                                         [](Fixture& fixture) {
+                                           auto index = fixture.open();
+                                           const auto keys = fixture.keys(150);
+                                           Model model;
+                                           fill(fixture, index, model, keys);
+                                           for (const auto& key : edge_keys(fixture.key_kind())) {
+                                             index.erase(key);
+                                             model.erase(key);
+                                             ASSERT_EQ("", compare_all(index, model, keys))
+                                                 << "after erase of " << show(key);
+                                             const auto value = fixture.small_value();
+                                             index.put(key, value);
+                                             model.put(key, value);
+                                             ASSERT_EQ("", compare_all(index, model, keys))
+                                                 << "after put of " << show(key);
+                                           }
+                                         });
 
 std::vector<Datum> edge_values(Kind kind) {
   if (kind == Kind::u64) {
@@ -181,51 +185,51 @@ std::vector<Datum> edge_values(Kind kind) {
   return values;
 }
 
-const Contract every_value_comes_back("every_value_comes_back", [](Rig& rig) {
-  const auto values = edge_values(rig.value_kind());
-  auto keys = rig.keys(60);
+const Contract every_value_comes_back("every_value_comes_back", [](Fixture& fixture) {
+  const auto values = edge_values(fixture.value_kind());
+  auto keys = fixture.keys(60);
   keys.resize(values.size());
   Model model;
-  std::optional<AnyIndex> index(rig.open());
+  std::optional<AnyIndex> index(fixture.open());
   for (std::size_t i = 0; i < values.size(); ++i) {
     index->put(keys[i], values[i]);
     model.put(keys[i], values[i]);
   }
   EXPECT_EQ("", compare_all(*index, model, keys));
-  rig.reopen(index);
+  fixture.reopen(index);
   EXPECT_EQ("", compare_all(*index, model, keys)) << "after reopening";
 });
 
 // One key whose value takes every size after every other: blocks are taken and given back.
-const Contract values_grow_and_shrink("values_grow_and_shrink", [](Rig& rig) {
-  const auto values = edge_values(rig.value_kind());
-  const auto keys = rig.keys(40);
+const Contract values_grow_and_shrink("values_grow_and_shrink", [](Fixture& fixture) {
+  const auto values = edge_values(fixture.value_kind());
+  const auto keys = fixture.keys(40);
   Model model;
-  std::optional<AnyIndex> index(rig.open());
-  fill(rig, *index, model, keys);
-  const std::size_t rounds = rig.count(60);
+  std::optional<AnyIndex> index(fixture.open());
+  fill(fixture, *index, model, keys);
+  const std::size_t rounds = fixture.count(60);
   for (std::size_t i = 0; i < rounds; ++i) {
-    const auto& key = keys[rig.rng().below(3)];
-    const auto& value = values[rig.rng().below(values.size())];
+    const auto& key = keys[fixture.rng().below(3)];
+    const auto& value = values[fixture.rng().below(values.size())];
     EXPECT_TRUE(index->update(key, value)) << show(key);
     model.update(key, value);
     EXPECT_EQ(index->get(key), value) << show(key);
-    if (rig.rng().once_in(15)) rig.reopen(index);
+    if (fixture.rng().once_in(15)) fixture.reopen(index);
   }
   EXPECT_EQ("", compare_all(*index, model, keys));
 });
 
 // The caller's buffers are the caller's: they may change as soon as a call returns.
-const Contract arguments_are_copied("arguments_are_copied", [](Rig& rig) {
-  auto index = rig.open();
-  const auto keys = rig.keys(40);
+const Contract arguments_are_copied("arguments_are_copied", [](Fixture& fixture) {
+  auto index = fixture.open();
+  const auto keys = fixture.keys(40);
   for (const auto& key : keys) {
     auto passed_key = key;
-    auto value = rig.small_value();
+    auto value = fixture.small_value();
     const auto copy = value;
     index.put(passed_key, value);
-    passed_key = rig.least_key();
-    value = Datum::least(rig.value_kind());
+    passed_key = fixture.least_key();
+    value = Datum::least(fixture.value_kind());
     EXPECT_EQ(index.get(key), copy) << show(key);
   }
 });

@@ -8,111 +8,112 @@
 namespace perdix::test {
 namespace {
 
-const Contract wrong_kind("an_index_has_its_kinds_for_life", [](Rig& rig) {
-  rig.open().put(rig.keys(30).front(), rig.small_value());
+const Contract wrong_kind("an_index_has_its_kinds_for_life", [](Fixture& fixture) {
+  fixture.open().put(fixture.keys(30).front(), fixture.small_value());
   for (const IndexType& other : index_types()) {
-    if (other.engine != rig.type().engine) continue;
-    const bool same = other.kinds() == rig.type().kinds();
-    const auto error = error_of([&] { rig.open_as(other); });
+    if (other.engine != fixture.type().engine) continue;
+    const bool same = other.kinds() == fixture.type().kinds();
+    const auto error = error_of([&] { fixture.open_as(other); });
     EXPECT_EQ(error, same ? std::nullopt : std::optional(Errc::wrong_kind)) << other.kinds();
   }
-  EXPECT_EQ(rig.open().size(), 1U);
+  EXPECT_EQ(fixture.open().size(), 1U);
 });
 
-const Contract wrong_engine("an_index_has_its_engine_for_life", [](Rig& rig) {
-  rig.open().put(rig.keys(30).front(), rig.small_value());
+const Contract wrong_engine("an_index_has_its_engine_for_life", [](Fixture& fixture) {
+  fixture.open().put(fixture.keys(30).front(), fixture.small_value());
   for (const IndexType& other : index_types()) {
-    if (other.kinds() != rig.type().kinds()) continue;
-    const bool same = other.engine == rig.type().engine;
-    const auto error = error_of([&] { rig.open_as(other); });
+    if (other.kinds() != fixture.type().kinds()) continue;
+    const bool same = other.engine == fixture.type().engine;
+    const auto error = error_of([&] { fixture.open_as(other); });
     EXPECT_EQ(error, same ? std::nullopt : std::optional(Errc::wrong_engine)) << other.engine;
   }
-  EXPECT_EQ(rig.open().size(), 1U);
+  EXPECT_EQ(fixture.open().size(), 1U);
 });
 
-const Contract open_once("a_name_is_open_at_most_once", [](Rig& rig) {
+const Contract open_once("a_name_is_open_at_most_once", [](Fixture& fixture) {
   {
-    auto index = rig.open();
-    EXPECT_EQ(error_of([&] { rig.open(); }), Errc::in_use);
-    index.put(rig.keys(30).front(), rig.small_value());
+    auto index = fixture.open();
+    EXPECT_EQ(error_of([&] { fixture.open(); }), Errc::in_use);
+    index.put(fixture.keys(30).front(), fixture.small_value());
     EXPECT_EQ(index.size(), 1U);
   }
-  EXPECT_EQ(rig.open().size(), 1U);
+  EXPECT_EQ(fixture.open().size(), 1U);
 });
 
-const Contract pool_open_once("a_pool_is_open_at_most_once", [](Rig& rig) {
-  EXPECT_EQ(error_of([&] { Pool::open(rig.path(), rig.options()); }), Errc::in_use);
-  EXPECT_EQ(error_of([&] { Pool::create(rig.path(), rig.options()); }), Errc::already_exists);
+const Contract pool_open_once("a_pool_is_open_at_most_once", [](Fixture& fixture) {
+  EXPECT_EQ(error_of([&] { Pool::open(fixture.path(), fixture.options()); }), Errc::in_use);
+  EXPECT_EQ(error_of([&] { Pool::create(fixture.path(), fixture.options()); }),
+            Errc::already_exists);
 });
 
-const Contract names("names_have_limits", [](Rig& rig) {
-  EXPECT_EQ(error_of([&] { rig.open(""); }), Errc::invalid_argument);
-  const auto too_long = error_of([&] { rig.open(std::string(kMaxNameSize + 1, 'n')); });
+const Contract names("names_have_limits", [](Fixture& fixture) {
+  EXPECT_EQ(error_of([&] { fixture.open(""); }), Errc::invalid_argument);
+  const auto too_long = error_of([&] { fixture.open(std::string(kMaxNameSize + 1, 'n')); });
   EXPECT_TRUE(too_long == Errc::too_large || too_long == Errc::invalid_argument);
-  EXPECT_TRUE(rig.pool().indexes().empty()) << "a bad name left something behind";
+  EXPECT_TRUE(fixture.pool().indexes().empty()) << "a bad name left something behind";
   const std::string longest(kMaxNameSize, 'n');
-  const auto key = rig.keys(30).front();
-  rig.open(longest).put(key, rig.small_value());
-  EXPECT_TRUE(rig.open(longest).contains(key));
-  rig.open("Orders of 2024, \xc3\xa4-z").put(key, rig.small_value());
-  EXPECT_EQ(rig.pool().indexes().size(), 2U);
+  const auto key = fixture.keys(30).front();
+  fixture.open(longest).put(key, fixture.small_value());
+  EXPECT_TRUE(fixture.open(longest).contains(key));
+  fixture.open("Orders of 2024, \xc3\xa4-z").put(key, fixture.small_value());
+  EXPECT_EQ(fixture.pool().indexes().size(), 2U);
 });
 
-const Contract directory("the_pool_lists_its_indexes", [](Rig& rig) {
+const Contract directory("the_pool_lists_its_indexes", [](Fixture& fixture) {
   std::vector<std::string> expected;
   for (int i = 0; i < 20; ++i) {
     expected.push_back("index " + std::to_string(i));
-    rig.open(expected.back());
+    fixture.open(expected.back());
   }
   std::sort(expected.begin(), expected.end());
   for (int round = 0; round < 2; ++round) {
     std::vector<std::string> found;
-    for (const IndexInfo& info : rig.pool().indexes()) {
+    for (const IndexInfo& info : fixture.pool().indexes()) {
       found.push_back(info.name);
-      EXPECT_EQ(info.engine, rig.info().engine);
-      EXPECT_EQ(info.key_kind, rig.info().key_kind);
-      EXPECT_EQ(info.value_kind, rig.info().value_kind);
+      EXPECT_EQ(info.engine, fixture.info().engine);
+      EXPECT_EQ(info.key_kind, fixture.info().key_kind);
+      EXPECT_EQ(info.value_kind, fixture.info().value_kind);
     }
     std::sort(found.begin(), found.end());
     EXPECT_EQ(found, expected);
-    rig.reopen_pool();
+    fixture.reopen_pool();
   }
 });
 
-const Contract drop("dropping_an_index_frees_all_of_it", [](Rig& rig) {
-  const auto keys = rig.keys(400);
+const Contract drop("dropping_an_index_frees_all_of_it", [](Fixture& fixture) {
+  const auto keys = fixture.keys(400);
   Model kept;
   Model dropped;
   {
-    auto index = rig.open("kept");
-    fill(rig, index, kept, keys);
+    auto index = fixture.open("kept");
+    fill(fixture, index, kept, keys);
   }
-  rig.expect_sound("before a drop");  // and gives back what it does not need
-  const std::uint64_t before = rig.pool().info().allocated;
+  fixture.expect_sound("before a drop");  // and gives back what it does not need
+  const std::uint64_t before = fixture.pool().info().allocated;
   for (int round = 0; round < 3; ++round) {
     {
-      auto index = rig.open("dropped");
+      auto index = fixture.open("dropped");
       EXPECT_EQ(index.size(), 0U) << "a dropped index came back";
-      fill(rig, index, dropped, keys);
-      EXPECT_EQ(error_of([&] { rig.pool().drop("dropped"); }), Errc::in_use);
+      fill(fixture, index, dropped, keys);
+      EXPECT_EQ(error_of([&] { fixture.pool().drop("dropped"); }), Errc::in_use);
       EXPECT_EQ("", compare_summary(index, dropped));
     }
-    rig.pool().drop("dropped");
-    rig.expect_sound("after a drop");
-    EXPECT_EQ(rig.pool().indexes().size(), 1U);
+    fixture.pool().drop("dropped");
+    fixture.expect_sound("after a drop");
+    EXPECT_EQ(fixture.pool().indexes().size(), 1U);
   }
-  EXPECT_EQ(error_of([&] { rig.pool().drop("dropped"); }), Errc::not_found);
-  rig.reopen_pool();
-  EXPECT_EQ(rig.pool().info().allocated, before);
-  EXPECT_EQ("", compare_all(rig.open("kept"), kept, keys));
+  EXPECT_EQ(error_of([&] { fixture.pool().drop("dropped"); }), Errc::not_found);
+  fixture.reopen_pool();
+  EXPECT_EQ(fixture.pool().info().allocated, before);
+  EXPECT_EQ("", compare_all(fixture.open("kept"), kept, keys));
 });
 
-const Contract name_again("a_dropped_name_takes_other_kinds", [](Rig& rig) {
-  rig.open().put(rig.keys(30).front(), rig.small_value());
+const Contract name_again("a_dropped_name_takes_other_kinds", [](Fixture& fixture) {
+  fixture.open().put(fixture.keys(30).front(), fixture.small_value());
   for (const IndexType& other : index_types()) {
-    if (other.engine != rig.type().engine) continue;
-    rig.pool().drop("index");
-    AnyIndex index = rig.open_as(other);
+    if (other.engine != fixture.type().engine) continue;
+    fixture.pool().drop("index");
+    AnyIndex index = fixture.open_as(other);
     EXPECT_EQ(index.size(), 0U);
     const Datum key = Datum::least(other.key_kind);
     const Datum value = Datum::least(other.value_kind);
@@ -121,16 +122,16 @@ const Contract name_again("a_dropped_name_takes_other_kinds", [](Rig& rig) {
   }
 });
 
-const Contract close("a_pool_closes_when_no_index_is_open", [](Rig& rig) {
-  const auto key = rig.keys(30).front();
+const Contract close("a_pool_closes_when_no_index_is_open", [](Fixture& fixture) {
+  const auto key = fixture.keys(30).front();
   {
-    auto index = rig.open();
-    EXPECT_EQ(error_of([&] { rig.pool().close(); }), Errc::in_use);
-    index.put(key, rig.small_value());  // the pool goes on as if nothing had happened
+    auto index = fixture.open();
+    EXPECT_EQ(error_of([&] { fixture.pool().close(); }), Errc::in_use);
+    index.put(key, fixture.small_value());  // the pool goes on as if nothing had happened
     EXPECT_TRUE(index.contains(key));
   }
-  Pool copy = rig.pool();
-  rig.close_pool();
+  Pool copy = fixture.pool();
+  fixture.close_pool();
   EXPECT_EQ(error_of([&] { copy.info(); }), Errc::invalid_argument);
   EXPECT_EQ(error_of([&] { copy.drop("index"); }), Errc::invalid_argument);
   EXPECT_EQ(error_of([&] { copy.indexes(); }), Errc::invalid_argument);
@@ -138,21 +139,21 @@ const Contract close("a_pool_closes_when_no_index_is_open", [](Rig& rig) {
   EXPECT_EQ(error_of([&] { copy.check(); }), Errc::invalid_argument);
   EXPECT_EQ(error_of([&] { Index::open(copy, "index"); }), Errc::invalid_argument);
   EXPECT_EQ(error_of([&] { copy.close(); }), Errc::invalid_argument);
-  rig.open_pool();
-  EXPECT_TRUE(rig.open().contains(key));
+  fixture.open_pool();
+  EXPECT_TRUE(fixture.open().contains(key));
 });
 
 // Several indexes that are written in turn do not see each other's keys.
-const Contract independent("indexes_of_a_pool_are_independent", [](Rig& rig) {
-  const auto keys = rig.keys(100);
+const Contract independent("indexes_of_a_pool_are_independent", [](Fixture& fixture) {
+  const auto keys = fixture.keys(100);
   std::vector<AnyIndex> indexes;
   std::vector<Model> models(5);
   for (std::size_t i = 0; i < models.size(); ++i) {
-    indexes.push_back(rig.open("index " + std::to_string(i)));
+    indexes.push_back(fixture.open("index " + std::to_string(i)));
   }
   for (const auto& key : keys) {
-    const std::size_t i = rig.rng().below(models.size());
-    const auto value = rig.small_value();
+    const std::size_t i = fixture.rng().below(models.size());
+    const auto value = fixture.small_value();
     indexes[i].put(key, value);
     models[i].put(key, value);
   }
@@ -161,57 +162,57 @@ const Contract independent("indexes_of_a_pool_are_independent", [](Rig& rig) {
   }
 });
 
-const Contract outlives("an_index_keeps_its_pool_open", [](Rig& rig) {
-  const auto keys = rig.keys(40);
+const Contract outlives("an_index_keeps_its_pool_open", [](Fixture& fixture) {
+  const auto keys = fixture.keys(40);
   Model model;
-  rig.close_pool();
+  fixture.close_pool();
   {
-    std::optional<Pool> pool(Pool::open(rig.path(), rig.options()));
-    AnyIndex index = rig.type().open(*pool, "index");
+    std::optional<Pool> pool(Pool::open(fixture.path(), fixture.options()));
+    AnyIndex index = fixture.type().open(*pool, "index");
     pool.reset();
-    fill(rig, index, model, keys);
+    fill(fixture, index, model, keys);
     EXPECT_EQ("", compare_all(index, model, keys));
-    EXPECT_EQ(error_of([&] { Pool::open(rig.path(), rig.options()); }), Errc::in_use);
+    EXPECT_EQ(error_of([&] { Pool::open(fixture.path(), fixture.options()); }), Errc::in_use);
   }
-  rig.open_pool();  // the last index had closed it
-  EXPECT_EQ("", compare_all(rig.open(), model, keys));
+  fixture.open_pool();  // the last index had closed it
+  EXPECT_EQ("", compare_all(fixture.open(), model, keys));
 });
 
-const Contract moves("a_moved_index_is_the_same_index", [](Rig& rig) {
-  const auto keys = rig.keys(60);
+const Contract moves("a_moved_index_is_the_same_index", [](Fixture& fixture) {
+  const auto keys = fixture.keys(60);
   Model model;
-  auto first = rig.open("first");
-  fill(rig, first, model, keys);
+  auto first = fixture.open("first");
+  fill(fixture, first, model, keys);
   AnyIndex second(std::move(first));
   EXPECT_EQ("", compare_all(second, model, keys)) << "after move construction";
-  auto third = rig.open("third");
-  third.put(keys.front(), rig.small_value());
+  auto third = fixture.open("third");
+  third.put(keys.front(), fixture.small_value());
   third = std::move(second);
   EXPECT_EQ("", compare_all(third, model, keys)) << "after move assignment";
-  EXPECT_EQ(rig.open("third").size(), 1U) << "what was assigned over had been closed";
-  second = rig.open("second");  // a moved-from object takes a new index
+  EXPECT_EQ(fixture.open("third").size(), 1U) << "what was assigned over had been closed";
+  second = fixture.open("second");  // a moved-from object takes a new index
   EXPECT_EQ(second.size(), 0U);
-  second.put(keys.back(), rig.small_value());
+  second.put(keys.back(), fixture.small_value());
   EXPECT_EQ("", compare_all(third, model, keys));
 });
 
-const Contract pools_assign("an_index_moves_between_pools", [](Rig& rig) {
-  const auto keys = rig.keys(40);
+const Contract pools_assign("an_index_moves_between_pools", [](Fixture& fixture) {
+  const auto keys = fixture.keys(40);
   Model model;
-  auto index = rig.open();
-  fill(rig, index, model, keys);
-  const auto other_path = rig.path().string() + ".other";
+  auto index = fixture.open();
+  fill(fixture, index, model, keys);
+  const auto other_path = fixture.path().string() + ".other";
   {
-    Pool other = Pool::create(other_path, rig.options());
-    AnyIndex elsewhere = rig.type().open(other, "index");
-    elsewhere.put(keys.front(), rig.small_value());
+    Pool other = Pool::create(other_path, fixture.options());
+    AnyIndex elsewhere = fixture.type().open(other, "index");
+    elsewhere.put(keys.front(), fixture.small_value());
     std::swap(index, elsewhere);
     EXPECT_EQ("", compare_all(elsewhere, model, keys));
     EXPECT_EQ(index.size(), 1U);
     std::swap(index, elsewhere);
   }
   EXPECT_EQ("", compare_all(index, model, keys));
-  Pool other = Pool::open(other_path, rig.options());
+  Pool other = Pool::open(other_path, fixture.options());
   EXPECT_TRUE(other.info().was_clean);
   EXPECT_TRUE(other.check().ok());
 });

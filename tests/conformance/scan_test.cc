@@ -14,25 +14,25 @@ namespace {
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
-const Contract limits("scan_returns_at_most_its_limit", ordered, [](Rig& rig) {
-  auto index = rig.open();
+const Contract limits("scan_returns_at_most_its_limit", ordered, [](Fixture& fixture) {
+  auto index = fixture.open();
   Model model;
-  EXPECT_EQ("", compare_scan(index, model, rig.least_key(), 10)) << "an empty index";
-  const auto keys = rig.keys(500);
-  fill(rig, index, model, keys);
+  EXPECT_EQ("", compare_scan(index, model, fixture.least_key(), 10)) << "an empty index";
+  const auto keys = fixture.keys(500);
+  fill(fixture, index, model, keys);
   const std::size_t n = keys.size();
   for (const std::size_t limit :
        {std::size_t{0}, std::size_t{1}, std::size_t{2}, n / 2, n - 1, n, n + 1, kNoLimit}) {
-    EXPECT_EQ("", compare_scan(index, model, rig.least_key(), limit));
+    EXPECT_EQ("", compare_scan(index, model, fixture.least_key(), limit));
     EXPECT_EQ("", compare_scan(index, model, keys[n / 3], limit));
   }
 });
 
 // From each key, from just below and from just above it: so from both sides of every leaf's bounds.
-const Contract boundaries("scan_starts_at_every_boundary", ordered, [](Rig& rig) {
-  auto index = rig.open();
+const Contract boundaries("scan_starts_at_every_boundary", ordered, [](Fixture& fixture) {
+  auto index = fixture.open();
   Model model;
-  fill(rig, index, model, rig.keys(600));
+  fill(fixture, index, model, fixture.keys(600));
   for (const auto& [key, value] : model) {
     ASSERT_EQ("", compare_scan(index, model, key, 3));
     ASSERT_EQ("", compare_scan(index, model, predecessor(key), 3));
@@ -40,11 +40,11 @@ const Contract boundaries("scan_starts_at_every_boundary", ordered, [](Rig& rig)
   }
 });
 
-const Contract gaps("scan_starts_within_gaps", ordered, [](Rig& rig) {
-  auto index = rig.open();
+const Contract gaps("scan_starts_within_gaps", ordered, [](Fixture& fixture) {
+  auto index = fixture.open();
   Model model;
-  const auto keys = rig.keys_of(30 + rig.count(1200), KeyStyle::dense);
-  fill(rig, index, model, keys);
+  const auto keys = fixture.keys_of(30 + fixture.count(1200), KeyStyle::dense);
+  fill(fixture, index, model, keys);
   const std::size_t first = keys.size() / 5;  // a gap over several leaves, and many small ones
   for (std::size_t i = first; i < keys.size(); ++i) {
     if (i > 3 * first && i % 3 != 0) continue;
@@ -58,14 +58,14 @@ const Contract gaps("scan_starts_within_gaps", ordered, [](Rig& rig) {
   ASSERT_EQ("", compare_scan(index, model, successor(keys.back()), 5)) << "behind the last key";
 });
 
-const Contract visitor_stops("scan_stops_when_the_visitor_does", ordered, [](Rig& rig) {
-  auto index = rig.open();
+const Contract visitor_stops("scan_stops_when_the_visitor_does", ordered, [](Fixture& fixture) {
+  auto index = fixture.open();
   Model model;
-  const auto keys = rig.keys(300);
-  fill(rig, index, model, keys);
+  const auto keys = fixture.keys(300);
+  fill(fixture, index, model, keys);
   for (const std::size_t wanted : {std::size_t{1}, std::size_t{2}, std::size_t{65}, keys.size()}) {
     std::size_t calls = 0;
-    index.scan(rig.least_key(), [&](DatumView key, DatumView value) {
+    index.scan(fixture.least_key(), [&](DatumView key, DatumView value) {
       if (calls < keys.size()) {
         EXPECT_EQ(key, keys[calls]) << "row " << calls;
         EXPECT_EQ(model.get(key), value) << "row " << calls;
@@ -76,12 +76,12 @@ const Contract visitor_stops("scan_stops_when_the_visitor_does", ordered, [](Rig
   }
 });
 
-const Contract visitor_reads("a_visitor_may_read_the_index", ordered, [](Rig& rig) {
-  auto index = rig.open();
+const Contract visitor_reads("a_visitor_may_read_the_index", ordered, [](Fixture& fixture) {
+  auto index = fixture.open();
   Model model;
-  fill(rig, index, model, rig.keys(200));
+  fill(fixture, index, model, fixture.keys(200));
   std::size_t rows = 0;
-  index.scan(rig.least_key(), [&](DatumView key, DatumView value) {
+  index.scan(fixture.least_key(), [&](DatumView key, DatumView value) {
     EXPECT_EQ(index.get(key), value);
     EXPECT_TRUE(index.contains(key));
     EXPECT_EQ("", compare_scan(index, model, key, 5));
@@ -93,19 +93,19 @@ const Contract visitor_reads("a_visitor_may_read_the_index", ordered, [](Rig& ri
 
 // The visitor erases, replaces and adds keys around the one it is shown. Keys ascend all the same,
 // and each key that nobody touched is shown with its value.
-const Contract visitor_writes("a_visitor_may_write_to_the_index", ordered, [](Rig& rig) {
-  auto index = rig.open();
+const Contract visitor_writes("a_visitor_may_write_to_the_index", ordered, [](Fixture& fixture) {
+  auto index = fixture.open();
   Model model;
-  const auto keys = rig.keys(800);
+  const auto keys = fixture.keys(800);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (i % 4 == 3) continue;  // these the visitor adds
-    const auto value = rig.small_value();
+    const auto value = fixture.small_value();
     index.put(keys[i], value);
     model.put(keys[i], value);
   }
   std::size_t next_untouched = 0;
   std::optional<Datum> last;
-  index.scan(rig.least_key(), [&](DatumView shown, DatumView value) {
+  index.scan(fixture.least_key(), [&](DatumView shown, DatumView value) {
     const Datum key = shown.copy();
     EXPECT_TRUE(!last || *last < key) << show(key) << " after " << show(*last);
     last = key;
@@ -117,7 +117,7 @@ const Contract visitor_writes("a_visitor_may_write_to_the_index", ordered, [](Ri
       next_untouched = at + 4;
     }
     for (std::size_t i = at + 1; i < std::min(at + 4, keys.size()); ++i) {
-      const auto fresh = rig.small_value();
+      const auto fresh = fixture.small_value();
       if (i % 4 == 1 && index.erase(keys[i])) model.erase(keys[i]);
       if (i % 4 == 2 && index.update(keys[i], fresh)) model.update(keys[i], fresh);
       if (i % 4 == 3 && index.insert(keys[i], fresh)) model.insert(keys[i], fresh);
@@ -128,13 +128,13 @@ const Contract visitor_writes("a_visitor_may_write_to_the_index", ordered, [](Ri
   EXPECT_EQ("", compare_all(index, model, keys));
 });
 
-const Contract visitor_empties("a_visitor_may_empty_the_index", ordered, [](Rig& rig) {
-  auto index = rig.open();
+const Contract visitor_empties("a_visitor_may_empty_the_index", ordered, [](Fixture& fixture) {
+  auto index = fixture.open();
   Model model;
-  const auto keys = rig.keys(300);
-  fill(rig, index, model, keys);
+  const auto keys = fixture.keys(300);
+  fill(fixture, index, model, keys);
   std::optional<Datum> last;
-  index.scan(rig.least_key(), [&](DatumView key, DatumView) {
+  index.scan(fixture.least_key(), [&](DatumView key, DatumView) {
     EXPECT_TRUE(!last || *last < key);
     last = key.copy();
     for (const auto& other : keys) index.erase(other);
@@ -143,15 +143,15 @@ const Contract visitor_empties("a_visitor_may_empty_the_index", ordered, [](Rig&
   EXPECT_EQ("", compare_all(index, Model(), keys));
 });
 
-const Contract visitor_throws("a_visitor_may_throw", ordered, [](Rig& rig) {
-  auto index = rig.open();
+const Contract visitor_throws("a_visitor_may_throw", ordered, [](Fixture& fixture) {
+  auto index = fixture.open();
   Model model;
-  const auto keys = rig.keys(200);
-  fill(rig, index, model, keys);
+  const auto keys = fixture.keys(200);
+  fill(fixture, index, model, keys);
   for (const std::size_t wanted : {std::size_t{1}, keys.size() / 2, keys.size()}) {
     std::size_t calls = 0;
     const auto scan = [&] {
-      index.scan(rig.least_key(), [&](DatumView, DatumView) -> bool {
+      index.scan(fixture.least_key(), [&](DatumView, DatumView) -> bool {
         if (++calls == wanted) throw std::runtime_error("enough");
         return true;
       });
@@ -164,21 +164,21 @@ const Contract visitor_throws("a_visitor_may_throw", ordered, [](Rig& rig) {
   EXPECT_EQ("", compare_all(index, model, keys));
 });
 
-const Contract after_erasing("scan_shows_nothing_erased", ordered, [](Rig& rig) {
-  std::optional<AnyIndex> index(rig.open());
+const Contract after_erasing("scan_shows_nothing_erased", ordered, [](Fixture& fixture) {
+  std::optional<AnyIndex> index(fixture.open());
   Model model;
-  const auto keys = rig.keys(400);
-  fill(rig, *index, model, keys);
+  const auto keys = fixture.keys(400);
+  fill(fixture, *index, model, keys);
   for (const auto& key : keys) {
     index->erase(key);
     model.erase(key);
-    if (rig.rng().once_in(keys.size() / 8 + 1)) {
-      ASSERT_EQ("", compare_scan(*index, model, rig.least_key(), kNoLimit)) << show(key);
+    if (fixture.rng().once_in(keys.size() / 8 + 1)) {
+      ASSERT_EQ("", compare_scan(*index, model, fixture.least_key(), kNoLimit)) << show(key);
     }
   }
-  ASSERT_EQ("", compare_scan(*index, model, rig.least_key(), kNoLimit));
-  rig.reopen(index);
-  ASSERT_EQ("", compare_scan(*index, model, rig.least_key(), kNoLimit)) << "after reopening";
+  ASSERT_EQ("", compare_scan(*index, model, fixture.least_key(), kNoLimit));
+  fixture.reopen(index);
+  ASSERT_EQ("", compare_scan(*index, model, fixture.least_key(), kNoLimit)) << "after reopening";
 });
 
 /// Writes the key of one pair over that of another one, in each leaf that has it or had it. Every
@@ -224,25 +224,28 @@ bool integer_values_in_leaves(const IndexType& type) {
 
 const Contract damaged_order(
     "keys_out_of_order_in_a_damaged_leaf_are_corrupt", integer_values_in_leaves,
-    [](Rig& rig) {
+    [](Fixture& fixture) {
       constexpr std::uint64_t kPairs = 600, kTag = 0xabcd'ef01'2345'0000;
-      auto index = rig.open();
+      auto index = fixture.open();
       const auto key = [&](std::uint64_t i) {
-        return rig.key_kind() == Kind::u64 ? Datum(1000 + 3 * i)
-                                           : Datum("key " + std::to_string(1000 + i));
+        return fixture.key_kind() == Kind::u64 ? Datum(1000 + 3 * i)
+                                               : Datum("key " + std::to_string(1000 + i));
       };
       for (std::uint64_t i = 0; i < kPairs; ++i) index.put(key(i), kTag + i);
-      rig.pool().core()->background().drain();  // some engines bring pairs to their leaves there
+      fixture.pool()
+          .core()
+          ->background()
+          .drain();  // some engines bring pairs to their leaves there
       // The key is there twice; the key is of a leaf behind, or before.
       for (const int distance : {2, 200, -2, -200}) {
         for (std::uint64_t i = 300; i < 340; i += 5) {
           const DamagedLeaf damaged(
-              rig.pool(), kTag + i,
+              fixture.pool(), kTag + i,
               kTag + static_cast<std::uint64_t>(static_cast<int>(i) + distance) % kPairs);
           ASSERT_TRUE(damaged.found());
           std::optional<Datum> last;
           const auto error = error_of([&] {
-            index.scan(rig.least_key(), [&](DatumView shown, DatumView) {
+            index.scan(fixture.least_key(), [&](DatumView shown, DatumView) {
               EXPECT_TRUE(!last || DatumView(*last) < shown) << "shown out of order";
               last = shown.copy();
               return true;
@@ -257,7 +260,7 @@ const Contract damaged_order(
           if (testing::Test::HasFailure()) return;
         }
       }
-      EXPECT_EQ(index.scan(rig.least_key(), 2 * kPairs).size(), kPairs);
+      EXPECT_EQ(index.scan(fixture.least_key(), 2 * kPairs).size(), kPairs);
     },
     kInProcess);
 

@@ -8,13 +8,13 @@
 namespace perdix::test {
 namespace {
 
-const Contract exchanges("compare_exchange_changes_what_is_expected", [](Rig& rig) {
-  auto index = rig.open();
-  const auto keys = rig.keys(60);
+const Contract exchanges("compare_exchange_changes_what_is_expected", [](Fixture& fixture) {
+  auto index = fixture.open();
+  const auto keys = fixture.keys(60);
   Model model;
   for (const auto& key : keys) {
-    const Datum first = tagged_value(rig.value_kind(), 1);
-    const Datum second = tagged_value(rig.value_kind(), 2);
+    const Datum first = tagged_value(fixture.value_kind(), 1);
+    const Datum second = tagged_value(fixture.value_kind(), 2);
     EXPECT_TRUE(index.compare_exchange(key, std::nullopt, std::nullopt)) << "absent, as expected";
     EXPECT_FALSE(index.compare_exchange(key, first, second));
     EXPECT_FALSE(index.compare_exchange(key, first, std::nullopt));
@@ -42,9 +42,9 @@ const Contract exchanges("compare_exchange_changes_what_is_expected", [](Rig& ri
 
 // Values that differ in a byte at either end, in their length, or not at all.
 const Contract exchanged_values(
-    "compare_exchange_compares_whole_values", bytes_values, [](Rig& rig) {
-      auto index = rig.open();
-      const auto key = rig.keys(30).front();
+    "compare_exchange_compares_whole_values", bytes_values, [](Fixture& fixture) {
+      auto index = fixture.open();
+      const auto key = fixture.keys(30).front();
       for (const std::size_t size : {0, 1, 8, 300, 70'000}) {
         const std::string value = bytes_of(size, size);
         std::vector<std::string> others = {value + "x", value + std::string(1, '\0')};
@@ -67,11 +67,11 @@ const Contract exchanged_values(
       }
     });
 
-const Contract functions("update_with_stores_erases_or_keeps", [](Rig& rig) {
-  auto index = rig.open();
-  const Datum one = tagged_value(rig.value_kind(), 1);
-  const Datum two = tagged_value(rig.value_kind(), 2);
-  for (const auto& key : rig.keys(40)) {
+const Contract functions("update_with_stores_erases_or_keeps", [](Fixture& fixture) {
+  auto index = fixture.open();
+  const Datum one = tagged_value(fixture.value_kind(), 1);
+  const Datum two = tagged_value(fixture.value_kind(), 2);
+  for (const auto& key : fixture.keys(40)) {
     EXPECT_FALSE(index.update_with(key, [](auto before) {
       EXPECT_FALSE(before.has_value());
       return std::nullopt;  // there is nothing to erase
@@ -94,27 +94,27 @@ const Contract functions("update_with_stores_erases_or_keeps", [](Rig& rig) {
 });
 
 // The function holds nothing, and what it does to the key makes it run again.
-const Contract function_calls("a_function_of_update_with_may_call_anything", [](Rig& rig) {
-  auto index = rig.open();
-  const auto keys = rig.keys(30);
-  const Datum other = tagged_value(rig.value_kind(), 77);
+const Contract function_calls("a_function_of_update_with_may_call_anything", [](Fixture& fixture) {
+  auto index = fixture.open();
+  const auto keys = fixture.keys(30);
+  const Datum other = tagged_value(fixture.value_kind(), 77);
   int runs = 0;
   EXPECT_TRUE(index.update_with(keys[0], [&](std::optional<DatumView> before) {
     if (++runs == 1) index.put(keys[0], other);
     index.put(keys[1], other);
     index.visit_all([](DatumView, DatumView) { return true; });
     EXPECT_EQ(before.has_value(), runs == 2) << "what was put meanwhile is seen";
-    return tagged_value(rig.value_kind(), 78);
+    return tagged_value(fixture.value_kind(), 78);
   }));
   EXPECT_EQ(runs, 2);
-  EXPECT_EQ(index.get(keys[0]), tagged_value(rig.value_kind(), 78));
+  EXPECT_EQ(index.get(keys[0]), tagged_value(fixture.value_kind(), 78));
   EXPECT_EQ(index.get(keys[1]), other);
 });
 
 const Contract exchange_limits(
-    "compare_exchange_has_the_limits_of_put", bytes_values, [](Rig& rig) {
-      auto index = rig.open();
-      if (rig.key_kind() == Kind::u64) return;
+    "compare_exchange_has_the_limits_of_put", bytes_values, [](Fixture& fixture) {
+      auto index = fixture.open();
+      if (fixture.key_kind() == Kind::u64) return;
       const Datum long_key = std::string(kMaxKeySize + 1, 'k');
       EXPECT_EQ(error_of([&] { index.compare_exchange(long_key, std::nullopt, std::string("v")); }),
                 Errc::too_large);

@@ -21,9 +21,9 @@ struct Subject {
   Contract::Body body;
 
   void run() const {
-    Rig rig(type, domain, seed() ^ mix(full_name));
-    body(rig);
-    if (!testing::Test::HasFatalFailure()) rig.finish();
+    Fixture fixture(type, domain, seed() ^ mix(full_name));
+    body(fixture);
+    if (!testing::Test::HasFatalFailure()) fixture.finish();
   }
 };
 

@@ -1,8 +1,8 @@
 // A test case for every engine, combination of kinds and domain. A suite is a file of these:
 //
-//   const Contract get_finds_nothing("get_finds_nothing", [](Rig& rig) {
-//     AnyIndex index = rig.open();
-//     EXPECT_FALSE(index.contains(rig.least_key()));
+//   const Contract get_finds_nothing("get_finds_nothing", [](Fixture& fixture) {
+//     AnyIndex index = fixture.open();
+//     EXPECT_FALSE(index.contains(fixture.least_key()));
 //   });
 //
 // A case may ask for indexes with order or for kinds, and runs for those that fit. It is named
@@ -12,7 +12,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "support/rig.h"
+#include "support/fixture.h"
 
 namespace perdix::test {
 
@@ -45,7 +45,7 @@ struct Place {
 /// replay it.
 class Contract {
  public:
-  using Body = void (*)(Rig& rig);
+  using Body = void (*)(Fixture& fixture);
   using Fits = bool (*)(const IndexType& type);
 
   Contract(const std::string& name, Body body, std::initializer_list<Domain> domains = kEverywhere,

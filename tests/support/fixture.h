@@ -23,10 +23,10 @@
 
 namespace perdix::test {
 
-class Rig {
+class Fixture {
  public:
-  /// `type` must outlive the rig.
-  Rig(const IndexType& type, Domain domain, std::uint64_t seed);
+  /// `type` must outlive the fixture.
+  Fixture(const IndexType& type, Domain domain, std::uint64_t seed);
 
   const IndexType& type() const { return type_; }
   Kind key_kind() const { return type_.key_kind; }
@@ -98,7 +98,7 @@ class Rig {
 };
 
 /// Fills index and model with all keys in random order.
-void fill(Rig& rig, AnyIndex& index, Model& model, std::vector<Datum> keys);
+void fill(Fixture& fixture, AnyIndex& index, Model& model, std::vector<Datum> keys);
 
 /// The code that a call fails with; nothing if it succeeds.
 std::optional<Errc> error_of(const std::function<void()>& call);

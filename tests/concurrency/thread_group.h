@@ -41,7 +41,7 @@ class Verdict {
 };
 
 /// A group of threads with different tasks.
-class Crew {
+class ThreadGroup {
  public:
   /// Adds `count` threads that run task(number), where numbers go from 0 to count - 1.
   template <class Task>
@@ -104,8 +104,8 @@ inline std::size_t position(const std::vector<Datum>& keys, DatumView key) {
 }
 
 /// Sorted keys that share leaves and are cheap to compare.
-inline std::vector<Datum> close_keys(Rig& rig, std::size_t count) {
-  return rig.keys_of(count, rig.rng().once_in(2) ? KeyStyle::dense : KeyStyle::clustered);
+inline std::vector<Datum> close_keys(Fixture& fixture, std::size_t count) {
+  return fixture.keys_of(count, fixture.rng().once_in(2) ? KeyStyle::dense : KeyStyle::clustered);
 }
 
 }  // namespace perdix::test
