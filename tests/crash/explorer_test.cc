@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "fake_maps.h"
 #include "testing/subjects/subjects.h"
-#include "toys.h"
 
 namespace perdix::testing {
 namespace {
 
 using detail::pm::Domain;
-using toys::CellBug;
+using fakes::CellBug;
 
 constexpr Domain kDomains[] = {Domain::cpu_cache, Domain::memory_controller, Domain::page_cache};
 
@@ -73,20 +73,20 @@ void expect_found(std::initializer_list<Domain> domains, unsigned rounds = 3) {
 }
 
 TEST(Explorer, PassesSoundToys) {
-  expect_sound<toys::Numbers<toys::Cells<CellBug::none>>>();
-  expect_sound<toys::TwinNumbers<false>>();
-  expect_sound<toys::Numbers<toys::Blocks<false>>>();
-  expect_sound<toys::UndoNumbers<false>>();
-  expect_sound<toys::Numbers<toys::LateUndo<false>>>();
+  expect_sound<fakes::Numbers<fakes::Cells<CellBug::none>>>();
+  expect_sound<fakes::TwinNumbers<false>>();
+  expect_sound<fakes::Numbers<fakes::Blocks<false>>>();
+  expect_sound<fakes::UndoNumbers<false>>();
+  expect_sound<fakes::Numbers<fakes::LateUndo<false>>>();
 }
 
 TEST(Explorer, FindsAMissingFlush) {
-  expect_found<toys::Numbers<toys::Cells<CellBug::no_flush>>>(
+  expect_found<fakes::Numbers<fakes::Cells<CellBug::no_flush>>>(
       {Domain::memory_controller, Domain::page_cache});
 }
 
 TEST(Explorer, FindsAMissingFence) {
-  expect_found<toys::Numbers<toys::Cells<CellBug::no_fence>>>(
+  expect_found<fakes::Numbers<fakes::Cells<CellBug::no_fence>>>(
       {Domain::memory_controller, Domain::page_cache});
 }
 
@@ -95,40 +95,40 @@ TEST(Explorer, FindsAMissingFenceBehindManyLines) {
   ExplorerOptions options;
   options.images_of_round = 24;
   const auto torn =
-      explore<toys::Numbers<toys::WideCells<false>>>(Domain::memory_controller, options, 20);
+      explore<fakes::Numbers<fakes::WideCells<false>>>(Domain::memory_controller, options, 20);
   EXPECT_TRUE(torn.has_value());
   const auto whole =
-      explore<toys::Numbers<toys::WideCells<true>>>(Domain::memory_controller, options, 20);
+      explore<fakes::Numbers<fakes::WideCells<true>>>(Domain::memory_controller, options, 20);
   EXPECT_FALSE(whole.has_value()) << text_of(*whole);
 }
 
 TEST(Explorer, FindsAFlushOfTheWrongLine) {
-  expect_found<toys::Numbers<toys::Cells<CellBug::wrong_line>>>(
+  expect_found<fakes::Numbers<fakes::Cells<CellBug::wrong_line>>>(
       {Domain::memory_controller, Domain::page_cache});
 }
 
 TEST(Explorer, FindsASwappedOrder) {
-  expect_found<toys::Numbers<toys::Cells<CellBug::swapped>>>(
+  expect_found<fakes::Numbers<fakes::Cells<CellBug::swapped>>>(
       {Domain::cpu_cache, Domain::memory_controller, Domain::page_cache});
 }
 
 TEST(Explorer, FindsATornUpdateOfTwoWords) {
-  expect_found<toys::TwinNumbers<true>>(
+  expect_found<fakes::TwinNumbers<true>>(
       {Domain::cpu_cache, Domain::memory_controller, Domain::page_cache});
 }
 
 TEST(Explorer, FindsALeak) {
-  expect_found<toys::Numbers<toys::Blocks<true>>>(
+  expect_found<fakes::Numbers<fakes::Blocks<true>>>(
       {Domain::cpu_cache, Domain::memory_controller, Domain::page_cache});
 }
 
 TEST(Explorer, FindsARecoveryThatDoesNotBearACrash) {
-  expect_found<toys::UndoNumbers<true>>(
+  expect_found<fakes::UndoNumbers<true>>(
       {Domain::cpu_cache, Domain::memory_controller, Domain::page_cache});
 }
 
 TEST(Explorer, FindsARecoveryThatWritersDoNotWaitFor) {
-  expect_found<toys::Numbers<toys::LateUndo<true>>>(
+  expect_found<fakes::Numbers<fakes::LateUndo<true>>>(
       {Domain::cpu_cache, Domain::memory_controller, Domain::page_cache});
 }
 
@@ -136,19 +136,19 @@ TEST(Explorer, FindsReadsOfUnpersistedValues) {
   ExplorerOptions options = thorough(Domain::memory_controller);
   options.threads = 2;
   options.steps = 12;  // half of them by threads that work at the same time
-  const auto dirty = explore<toys::SharedNumbers<true>>(Domain::memory_controller, options, 20);
+  const auto dirty = explore<fakes::SharedNumbers<true>>(Domain::memory_controller, options, 20);
   EXPECT_TRUE(dirty.has_value());
-  const auto clean = explore<toys::SharedNumbers<false>>(Domain::memory_controller, options, 20);
+  const auto clean = explore<fakes::SharedNumbers<false>>(Domain::memory_controller, options, 20);
   EXPECT_FALSE(clean.has_value()) << text_of(*clean);
 }
 
 // Another thread's fence is none for what the thread flushed that opened.
 TEST(Explorer, TheThreadThatOpensIsNoneOfTheWorkers) {
   ExplorerOptions options = thorough(Domain::memory_controller);
-  const auto alone = explore<toys::Numbers<toys::Marked>>(Domain::memory_controller, options);
+  const auto alone = explore<fakes::Numbers<fakes::Marked>>(Domain::memory_controller, options);
   EXPECT_FALSE(alone.has_value()) << text_of(*alone);
   options.threads = 2;
-  const auto others = explore<toys::Numbers<toys::Marked>>(Domain::memory_controller, options);
+  const auto others = explore<fakes::Numbers<fakes::Marked>>(Domain::memory_controller, options);
   EXPECT_TRUE(others.has_value());
 }
 
@@ -169,42 +169,42 @@ Counts counts_of(Domain domain) {
 // A crash during n stores that are flushed together leaves, of n words in units of their own, any
 // subset; in one unit, any prefix.
 TEST(Explorer, CountsImagesAsByHand) {
-  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 8>>(Domain::memory_controller).images),
+  EXPECT_EQ((counts_of<fakes::ScratchNumbers<6, 8>>(Domain::memory_controller).images),
             64u);  // six lines
-  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 1>>(Domain::memory_controller).images),
+  EXPECT_EQ((counts_of<fakes::ScratchNumbers<6, 1>>(Domain::memory_controller).images),
             7u);  // one line
-  EXPECT_EQ((counts_of<toys::ScratchNumbers<4, 4>>(Domain::memory_controller).images),
+  EXPECT_EQ((counts_of<fakes::ScratchNumbers<4, 4>>(Domain::memory_controller).images),
             9u);  // two lines of two words
-  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 8>>(Domain::page_cache).images),
+  EXPECT_EQ((counts_of<fakes::ScratchNumbers<6, 8>>(Domain::page_cache).images),
             64u);  // six lines of one sector
-  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 64>>(Domain::page_cache).images),
+  EXPECT_EQ((counts_of<fakes::ScratchNumbers<6, 64>>(Domain::page_cache).images),
             64u);  // six sectors
-  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 512>>(Domain::page_cache).images),
+  EXPECT_EQ((counts_of<fakes::ScratchNumbers<6, 512>>(Domain::page_cache).images),
             64u);  // six pages
-  EXPECT_EQ((counts_of<toys::ScratchNumbers<6, 8>>(Domain::cpu_cache).images),
+  EXPECT_EQ((counts_of<fakes::ScratchNumbers<6, 8>>(Domain::cpu_cache).images),
             7u);  // program order
-  EXPECT_EQ((counts_of<toys::ScratchNumbers<12, 8>>(Domain::memory_controller).images),
+  EXPECT_EQ((counts_of<fakes::ScratchNumbers<12, 8>>(Domain::memory_controller).images),
             4096u);  // still all
   // 13 lines: each store has at most 2^12 images that are new with it, so all 2^13 are opened. With
   // 14 not any more.
-  const Counts thirteen = counts_of<toys::ScratchNumbers<13, 8>>(Domain::memory_controller);
+  const Counts thirteen = counts_of<fakes::ScratchNumbers<13, 8>>(Domain::memory_controller);
   EXPECT_EQ(thirteen.images, 8192u);
   EXPECT_EQ(thirteen.exhaustive, thirteen.moments);
-  const Counts sampled = counts_of<toys::ScratchNumbers<14, 8>>(Domain::memory_controller);
+  const Counts sampled = counts_of<fakes::ScratchNumbers<14, 8>>(Domain::memory_controller);
   EXPECT_EQ(sampled.exhaustive, sampled.moments - 1);
 }
 
 // A set of one cell: nothing, the copy, the copy and the selector. The copy is persistent before
 // the selector is stored.
 TEST(Explorer, CountsImagesOfAProtocolAsByHand) {
-  using Sound = toys::Numbers<toys::Cells<CellBug::none>>;
+  using Sound = fakes::Numbers<fakes::Cells<CellBug::none>>;
   EXPECT_EQ(counts_of<Sound>(Domain::cpu_cache).images, 3u);
   EXPECT_EQ(counts_of<Sound>(Domain::memory_controller).images, 3u);
   EXPECT_EQ(counts_of<Sound>(Domain::page_cache).images, 3u);
 }
 
 TEST(Explorer, SuppressionOfEachSiteOfASoundToyIsFound) {
-  using Sound = toys::Numbers<toys::Cells<CellBug::none>>;
+  using Sound = fakes::Numbers<fakes::Cells<CellBug::none>>;
   Sound subject(Domain::memory_controller);
   std::vector<Sites::Use> uses;
   {
@@ -228,7 +228,7 @@ TEST(Explorer, SuppressionOfEachSiteOfASoundToyIsFound) {
 // Of the images of one set, only that with the new selector and the old copy is due to a copy that
 // is not fenced.
 TEST(Explorer, UnderASuppressionOpensOnlyWhatIsDueToIt) {
-  using Sound = toys::Numbers<toys::Cells<CellBug::none>>;
+  using Sound = fakes::Numbers<fakes::Cells<CellBug::none>>;
   ExplorerOptions options = thorough(Domain::memory_controller);
   options.steps = 1;
   options.nested_one_in = options.deep_one_in = std::uint64_t{1} << 62;
@@ -250,7 +250,7 @@ TEST(Explorer, UnderASuppressionOpensOnlyWhatIsDueToIt) {
 }
 
 /// With steps that only read, which have no value.
-class ReadNumbers final : public toys::Numbers<toys::Cells<CellBug::none>> {
+class ReadNumbers final : public fakes::Numbers<fakes::Cells<CellBug::none>> {
  public:
   using Numbers::Numbers;
   Effects effects(const Step& step, const State& state) const override {

@@ -18,17 +18,17 @@
 #include "pm/persist.h"
 #include "testing/subject.h"
 
-namespace perdix::testing::toys {
+namespace perdix::testing::fakes {
 
-inline constexpr std::uint64_t kToySize = 1 << 16;
+inline constexpr std::uint64_t kFakeSize = 1 << 16;
 
 inline std::uint64_t number(const std::string& text) { return std::stoull(text); }
 
 /// A toy lies at the start of the medium as an array of words; what it does is up to the derived
 /// class.
-class Toy : public Opened {
+class FakeMap : public Opened {
  public:
-  Toy(Medium& medium, detail::pm::Domain domain)
+  FakeMap(Medium& medium, detail::pm::Domain domain)
       : pm_(domain), words_(reinterpret_cast<std::uint64_t*>(medium.bytes())) {
     detail::pm::on_map(medium.bytes(), medium.size());
   }
@@ -42,7 +42,7 @@ class Toy : public Opened {
   std::uint64_t* words_;
 };
 
-/// A subject whose steps set the numbers "0", "1", ... to new values. `T` is a Toy with a
+/// A subject whose steps set the numbers "0", "1", ... to new values. `T` is a FakeMap with a
 /// constructor (Medium&, domain).
 template <class T>
 class Numbers : public Subject {
@@ -50,9 +50,9 @@ class Numbers : public Subject {
   explicit Numbers(detail::pm::Domain domain, std::uint64_t keys = 4)
       : domain_(domain), keys_(keys) {}
 
-  std::uint64_t size() const override { return kToySize; }
+  std::uint64_t size() const override { return kFakeSize; }
   State create(Medium& medium, detail::util::Random&) override {
-    std::memset(medium.bytes(), 0, kToySize);
+    std::memset(medium.bytes(), 0, kFakeSize);
     return {};
   }
   std::unique_ptr<Opened> open(Medium& medium) override {
@@ -94,9 +94,9 @@ enum class CellBug { none, no_flush, no_fence, swapped, wrong_line };
 /// Number i has two copies and a selector, on three lines; a set writes the other copy, then the
 /// selector.
 template <CellBug bug>
-class Cells : public Toy {
+class Cells : public FakeMap {
  public:
-  using Toy::Toy;
+  using FakeMap::FakeMap;
 
   State contents() override {
     State state;
@@ -139,9 +139,9 @@ class Cells : public Toy {
 
 /// Number i has two copies, each in all of many lines, and a selector, as Cells.
 template <bool fenced>
-class WideCells : public Toy {
+class WideCells : public FakeMap {
  public:
-  using Toy::Toy;
+  using FakeMap::FakeMap;
 
   State contents() override {
     State state;
@@ -182,9 +182,9 @@ class WideCells : public Toy {
 
 /// A step sets both numbers to one value. Sound: in a spare copy of the pair, then the selector.
 template <bool torn>
-class Twins : public Toy {
+class Twins : public FakeMap {
  public:
-  using Toy::Toy;
+  using FakeMap::FakeMap;
 
   State contents() override {
     const std::uint64_t* pair = words_ + (torn ? 1 : 1 + 2 * detail::pm::load(words_[0]));
@@ -217,9 +217,9 @@ class TwinNumbers : public Numbers<Twins<torn>> {
 /// Number i is in a block that slot i names; a word says which blocks are taken. A set takes a
 /// block, links it, and frees the old one. Sound: opening makes the word what the slots say.
 template <bool leaks>
-class Blocks : public Toy {
+class Blocks : public FakeMap {
  public:
-  Blocks(Medium& medium, detail::pm::Domain domain) : Toy(medium, domain) {
+  Blocks(Medium& medium, detail::pm::Domain domain) : FakeMap(medium, domain) {
     if (!leaks && detail::pm::load(taken()) != linked()) pm_.publish(taken(), linked());
   }
 
@@ -269,9 +269,9 @@ class Blocks : public Toy {
 /// A set first logs the old pair of words, then changes both in place. Sound: recovery undoes, and
 /// only then clears the log.
 template <bool clears_early>
-class UndoLog : public Toy {
+class UndoLog : public FakeMap {
  public:
-  UndoLog(Medium& medium, detail::pm::Domain domain) : Toy(medium, domain) {
+  UndoLog(Medium& medium, detail::pm::Domain domain) : FakeMap(medium, domain) {
     if (detail::pm::load(words_[0]) == 0) return;
     if (clears_early) pm_.publish(words_[0], 0);
     pm_.store(pair()[0], detail::pm::load(words_[1]));
@@ -314,9 +314,9 @@ class UndoNumbers : public Numbers<UndoLog<clears_early>> {
 /// left in the log is undone when the toy is first used. Sound: by whoever comes first, reader or
 /// writer.
 template <bool only_readers_repair>
-class LateUndo : public Toy {
+class LateUndo : public FakeMap {
  public:
-  using Toy::Toy;
+  using FakeMap::FakeMap;
 
   State contents() override {
     repair();
@@ -382,9 +382,9 @@ class FairLock {
 /// One word per number, and reads of others' numbers. Sound: reads wait for writers; else they see
 /// unpersisted values.
 template <bool dirty_reads>
-class Shared : public Toy {
+class Shared : public FakeMap {
  public:
-  using Toy::Toy;
+  using FakeMap::FakeMap;
 
   State contents() override { return words_as_state(words_, 4, 0, kLine); }
 
@@ -425,9 +425,9 @@ class SharedNumbers : public Numbers<Shared<dirty_reads>> {
 
 /// Numbers count if a mark is set; opening sets it, and clears them if it wasn't. Flushed only: the
 /// thread that opens fences at its first step, but no other thread's fence covers the mark.
-class Marked : public Toy {
+class Marked : public FakeMap {
  public:
-  Marked(Medium& medium, detail::pm::Domain domain) : Toy(medium, domain) {
+  Marked(Medium& medium, detail::pm::Domain domain) : FakeMap(medium, domain) {
     if (detail::pm::load(words_[0]) == 1) return;
     pm_.zero(numbers(), 4 * detail::pm::kLineSize);
     pm_.persist(numbers(), 4 * detail::pm::kLineSize);
@@ -454,9 +454,9 @@ class Marked : public Toy {
 
 /// Stores `count` words, `stride` words apart, and then persists them all.
 template <std::size_t count, std::size_t stride>
-class Scratch : public Toy {
+class Scratch : public FakeMap {
  public:
-  using Toy::Toy;
+  using FakeMap::FakeMap;
   State contents() override { return {}; }
   StepResult apply(const Step&) override {
     for (std::size_t i = 0; i < count; ++i) pm_.store(words_[i * stride], words_[i * stride] + 1);
@@ -472,4 +472,4 @@ class ScratchNumbers : public Numbers<Scratch<count, stride>> {
   Effects effects(const Step&, const State&) const override { return {}; }
 };
 
-}  // namespace perdix::testing::toys
+}  // namespace perdix::testing::fakes
