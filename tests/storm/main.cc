@@ -54,8 +54,8 @@ class Storm {
         jobs_(options.number("jobs", 2)),
         most_findings_(options.number("findings", 1)),
         next_(options.number("episode", 0)) {
-    wishes_ = {options.text("engine"), options.text("kinds"), options.text("shape"),
-               parse_words(options.text("without")), parse_words(options.text("with"))};
+    selection_ = {options.text("engine"), options.text("kinds"), options.text("shape"),
+                  parse_words(options.text("without")), parse_words(options.text("with"))};
     if (!options.text("episode").empty()) episodes_ = 1;
   }
 
@@ -97,7 +97,7 @@ class Storm {
   void start() {
     const std::uint64_t number = next_++;
     ++started_;
-    Episode episode = make_episode(seed_, number, wishes_);
+    Episode episode = make_episode(seed_, number, selection_);
     if (options_.number("show", 0) != 0) fmt::print("episode {}\n{}", number, describe(episode));
     std::fflush(stdout);
     running_.push_back(std::make_unique<Supervisor>(
@@ -152,7 +152,7 @@ class Storm {
   std::uint64_t next_;
   std::uint64_t started_ = 0;
   double shown_ = 0;
-  Wishes wishes_;
+  Selection selection_;
   Summary summary_;
   Running running_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

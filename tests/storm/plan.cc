@@ -48,8 +48,8 @@ constexpr Scale kMillions = {1'000'000, 2'000'000, 1'500'000};
 /// Draws the same numbers whatever is left out, so that a finding's seed keeps its meaning.
 class Maker {
  public:
-  Maker(std::uint64_t seed, std::uint64_t number, const Wishes& wishes)
-      : rng_(mix(mix(seed) + number)), wishes_(wishes) {
+  Maker(std::uint64_t seed, std::uint64_t number, const Selection& selection)
+      : rng_(mix(mix(seed) + number)), selection_(selection) {
     episode_.seed = mix(mix(seed) ^ number);
     episode_.leftovers = !without("leftovers");
     episode_.bad_alloc = without("bad_alloc");
@@ -69,9 +69,9 @@ class Maker {
   }
 
  private:
-  bool without(std::string_view word) const { return wishes_.without.count(word) != 0; }
+  bool without(std::string_view word) const { return selection_.without.count(word) != 0; }
 
-  bool with(std::string_view word) const { return wishes_.with.count(word) != 0; }
+  bool with(std::string_view word) const { return selection_.with.count(word) != 0; }
 
   /// True once in n times, unless it is left out; always, if it is asked for.
   bool now_and_then(std::uint64_t n, std::string_view word) {
@@ -128,10 +128,10 @@ class Maker {
   }
 
   const IndexType& draw_type() {
-    const std::string engine(wishes_.engine.empty() ? one_of(kEngines) : wishes_.engine);
+    const std::string engine(selection_.engine.empty() ? one_of(kEngines) : selection_.engine);
     std::vector<const IndexType*> fitting;
     for (const IndexType& type : index_types()) {
-      if (type.name == engine && (wishes_.kinds.empty() || type.kinds() == wishes_.kinds))
+      if (type.name == engine && (selection_.kinds.empty() || type.kinds() == selection_.kinds))
         fitting.push_back(&type);
     }
     if (fitting.empty()) throw std::invalid_argument("no engine and kinds fit");
@@ -142,7 +142,7 @@ class Maker {
     for (;;) {
       const Shape shape = one_of(kShapes);
       if (without(name_of(shape)) || (kind == Kind::u64 && needs_bytes(shape))) continue;
-      if (!wishes_.shape.empty() && wishes_.shape != name_of(shape)) {
+      if (!selection_.shape.empty() && selection_.shape != name_of(shape)) {
         if (kind == Kind::bytes) continue;
       }
       return shape;
@@ -289,7 +289,7 @@ class Maker {
   }
 
   Rng rng_;
-  const Wishes& wishes_;
+  const Selection& selection_;
   Scale scale_ = kTiny;
   Episode episode_;
 };
@@ -423,8 +423,8 @@ std::string engines_of(const Episode& episode, unsigned pool) {
   return text;
 }
 
-Episode make_episode(std::uint64_t seed, std::uint64_t number, const Wishes& wishes) {
-  return Maker(seed, number, wishes).make();
+Episode make_episode(std::uint64_t seed, std::uint64_t number, const Selection& selection) {
+  return Maker(seed, number, selection).make();
 }
 
 std::string describe(const Step& step) {

@@ -131,7 +131,7 @@ using Words = std::set<std::string, std::less<>>;
 /// Throws std::invalid_argument for a word that means nothing.
 Words parse_words(std::string_view words);
 
-struct Wishes {
+struct Selection {
   std::string engine;  ///< only this; empty: all
   std::string kinds;
   std::string shape;
@@ -139,7 +139,7 @@ struct Wishes {
   Words with;  ///< where one of these can be chosen, no other is
 };
 
-Episode make_episode(std::uint64_t seed, std::uint64_t number, const Wishes& wishes);
+Episode make_episode(std::uint64_t seed, std::uint64_t number, const Selection& selection);
 
 /// Those of a pool, for findings.
 std::string engines_of(const Episode& episode, unsigned pool);

@@ -218,11 +218,11 @@ TEST(StormPlan, DrawsEverythingThereIs) {
 }
 
 TEST(StormPlan, LeavesOutWhatItIsTold) {
-  Wishes wishes;
-  wishes.engine = "nbtree";
-  wishes.without = parse_words("forks,memory,tight,orphan");
+  Selection selection;
+  selection.engine = "nbtree";
+  selection.without = parse_words("forks,memory,tight,orphan");
   for (std::uint64_t number = 0; number < 100; ++number) {
-    const std::string text = describe(make_episode(1, number, wishes));
+    const std::string text = describe(make_episode(1, number, selection));
     for (const char* word : {"forks", "fault memory", "tight", "orphan", "sptree"})
       EXPECT_EQ(text.find(word), std::string::npos) << word;
   }

@@ -126,9 +126,9 @@ class Points(ToolTest):
         self.error("del", self.pool, "words", "pear", status=1)
 
     def test_numbers(self):
-        wish = ["--keys", "u64", "--values", "u64"]
+        spec = ["--keys", "u64", "--values", "u64"]
         top = str(2**64 - 1)
-        self.output("put", self.pool, "n", "0", top, *wish)
+        self.output("put", self.pool, "n", "0", top, *spec)
         self.output("put", self.pool, "n", top, "0")
         self.assertEqual(self.output("get", self.pool, "n", "0"), top.encode() + b"\n")
         self.assertEqual(self.output("get", self.pool, "n", top), b"0\n")

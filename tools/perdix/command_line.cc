@@ -61,12 +61,12 @@ void add_target(CLI::App& command, Target& target) {
   command.add_option("INDEX", target.index, "Name of the index in the pool")->required();
 }
 
-void add_wishes(CLI::App& command, IndexWishes& wishes) {
+void add_spec(CLI::App& command, IndexSpec& spec) {
   std::map<std::string, std::string> engines;
   for (const std::string& engine : Index::engines()) engines.emplace(engine, engine);
-  add_words(command, "--engine", engines, wishes.engine, "Engine of a new index (default: sptree)");
-  add_words(command, "--keys", kKinds, wishes.keys, "Kind of keys of a new index (default: bytes)");
-  add_words(command, "--values", kKinds, wishes.values,
+  add_words(command, "--engine", engines, spec.engine, "Engine of a new index (default: sptree)");
+  add_words(command, "--keys", kKinds, spec.keys, "Kind of keys of a new index (default: bytes)");
+  add_words(command, "--values", kKinds, spec.values,
             "Kind of values of a new index (default: bytes)");
 }
 
@@ -113,7 +113,7 @@ void add_load(CLI::App& app, ExitStatus& status) {
                                   "Put the rows of a TSV or CSV file into an index", options, load);
   add_target(*command, options->target);
   command->add_option("FILE", options->file, "File of rows; - for standard input")->required();
-  add_wishes(*command, options->wishes);
+  add_spec(*command, options->spec);
   add_words(*command, "--format", kFormats, options->format,
             "Format of the file (default: csv for *.csv, else tsv)");
   add_columns(*command, *options);
@@ -164,7 +164,7 @@ void add_put(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<PointOptions>();
   CLI::App* command = add_point(app, status, "put", "Set the value of a key", options, put);
   command->add_option("VALUE", options->value, "The value")->required();
-  add_wishes(*command, options->wishes);
+  add_spec(*command, options->spec);
   command->footer(
       "The index is created if the pool has none of that name. The value is durable when the\n"
       "command returns.\n\n"
@@ -206,7 +206,7 @@ void add_incr(CLI::App& app, ExitStatus& status) {
       ->required();
   command->add_option("BY", options->by, "What to add, which may be negative")
       ->capture_default_str();
-  add_wishes(*command, options->wishes);
+  add_spec(*command, options->spec);
   add_hex(*command, options->hex);
   command->footer(
       "A key that is absent counts as 0. Values of kind bytes are decimal digits. Shows the sum.\n"

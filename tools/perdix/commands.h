@@ -11,7 +11,7 @@
 #include <perdix/pool.h>
 #include <perdix/types.h>
 
-#include "perdix/index_wishes.h"
+#include "perdix/index_spec.h"
 #include "perdix/rows.h"
 
 namespace perdix::tool {
@@ -40,7 +40,7 @@ struct CreateOptions {
 
 struct LoadOptions {
   Target target;
-  IndexWishes wishes;
+  IndexSpec spec;
   std::string file;                 ///< "-" for standard input
   std::optional<RowFormat> format;  ///< nothing: by the name of the file
   std::uint64_t key_column = 1;     ///< from 1
@@ -53,7 +53,7 @@ struct LoadOptions {
 
 struct IncrementOptions {
   Target target;
-  IndexWishes wishes;
+  IndexSpec spec;
   std::string key;
   std::string by = "1";  ///< from -(2^64 - 1) to 2^64 - 1
   bool hex = false;
@@ -62,7 +62,7 @@ struct IncrementOptions {
 /// For get and put.
 struct PointOptions {
   Target target;
-  IndexWishes wishes;  ///< put
+  IndexSpec spec;  ///< put
   std::string key;
   std::string value;  ///< put
   bool hex = false;

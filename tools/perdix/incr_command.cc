@@ -45,7 +45,7 @@ class Addend {
 ExitStatus incr(const IncrementOptions& o) {
   const Addend addend(o.by);
   Pool pool = Pool::open(o.target.pool);
-  auto index = open_or_create(pool, o.target.index, o.wishes);
+  auto index = open_or_create(pool, o.target.index, o.spec);
   const IndexInfo& info = index->info();
   std::string after;
   const std::string key = to_bytes(o.key, info.key_kind, o.hex ? Notation::hex : Notation::plain);

@@ -1,4 +1,4 @@
-// What an index is to be, where the user said so.
+// What the user has asked of an index: its engine and the kinds of its keys and values.
 #pragma once
 
 #include <memory>
@@ -10,15 +10,15 @@
 
 namespace perdix::tool {
 
-struct IndexWishes {
+struct IndexSpec {
   std::optional<std::string> engine;
   std::optional<Kind> keys;
   std::optional<Kind> values;
 };
 
-/// Opens the index if it exists, or creates it as wished (byte strings and "sptree" where nothing
-/// is said). Throws perdix::Error if it exists and is not as wished.
+/// Opens the index if it exists, or creates it as `spec` asks (byte strings and "sptree" where it
+/// says nothing). Throws perdix::Error if the index exists and differs from `spec`.
 std::unique_ptr<Index> open_or_create(const Pool& pool, const std::string& name,
-                                      const IndexWishes& wishes);
+                                      const IndexSpec& spec);
 
 }  // namespace perdix::tool

@@ -37,7 +37,7 @@ class Loader {
 
   void run() {
     refuse_silence();
-    index_ = open_or_create(pool_, options_.target.index, wishes());
+    index_ = open_or_create(pool_, options_.target.index, spec());
     const auto style = terminal::progress_style(options_.progress ? terminal::ProgressStyle::log
                                                                   : terminal::ProgressStyle::none);
     terminal::ProgressBar bar(style, "loading " + escape(options_.target.index), "rows",
@@ -73,14 +73,14 @@ class Loader {
   }
 
   // What the command line leaves open is as the first line of a dump says.
-  IndexWishes wishes() const {
-    IndexWishes wishes = options_.wishes;
+  IndexSpec spec() const {
+    IndexSpec spec = options_.spec;
     const std::optional<DumpHeader>& dump = rows_to_store_.dump();
-    if (!dump) return wishes;
-    wishes.engine = wishes.engine.value_or(dump->engine);
-    wishes.keys = wishes.keys.value_or(dump->keys);
-    wishes.values = wishes.values.value_or(dump->values);
-    return wishes;
+    if (!dump) return spec;
+    spec.engine = spec.engine.value_or(dump->engine);
+    spec.keys = spec.keys.value_or(dump->keys);
+    spec.values = spec.values.value_or(dump->values);
+    return spec;
   }
 
   // An interrupt ends the source early, so the row that was read then may be a part of one.

@@ -38,7 +38,7 @@ ExitStatus get(const PointOptions& o) {
 
 ExitStatus put(const PointOptions& o) {
   Pool pool = Pool::open(o.target.pool);
-  auto index = open_or_create(pool, o.target.index, o.wishes);
+  auto index = open_or_create(pool, o.target.index, o.spec);
   index->put(to_bytes(o.key, index->info().key_kind, input_of(o)),
              to_bytes(o.value, index->info().value_kind, input_of(o)));
   index.reset();
