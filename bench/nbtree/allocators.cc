@@ -99,9 +99,9 @@ std::vector<Event> note_replacements(const Config& config, Trial& trial) {
 }
 
 /// An allocator, the blocks that it has given out, and the time it took.
-class Contender {
+class Allocator {
  public:
-  Contender(std::unique_ptr<Provider> provider, const IndexStats& stats)
+  Allocator(std::unique_ptr<Provider> provider, const IndexStats& stats)
       : provider_(std::move(provider)) {
     // As many of each size as the index has: leaves * kFull - small * (kFull - kSmall) bytes, and
     // some pages.
@@ -143,20 +143,20 @@ class Contender {
   Clock::duration passed_{};
 };
 
-std::vector<Contender> make_contenders(const std::filesystem::path& directory,
+std::vector<Allocator> make_allocators(const std::filesystem::path& directory,
                                        const IndexStats& stats, std::size_t events) {
-  std::vector<Contender> contenders;
+  std::vector<Allocator> allocators;
   const Capacity capacity{stats.leaves + 2 * events + 2, kFull};
-  contenders.emplace_back(calloc_provider(directory, capacity, pmemobj_domain()), stats);
-  contenders.emplace_back(naive_provider(), stats);
+  allocators.emplace_back(calloc_provider(directory, capacity, pmemobj_domain()), stats);
+  allocators.emplace_back(naive_provider(), stats);
   if (auto pmemobj = pmemobj_provider(directory, capacity))
-    contenders.emplace_back(std::move(pmemobj), stats);
-  return contenders;
+    allocators.emplace_back(std::move(pmemobj), stats);
+  return allocators;
 }
 
-/// Inserts as noted, with the contenders at work; returns the seconds that the index has needed.
+/// Inserts as noted, with the allocators at work; returns the seconds that the index has needed.
 double insert_all(const Config& config, Trial& trial, const std::vector<Event>& events,
-                  std::vector<Contender>& contenders) {
+                  std::vector<Allocator>& allocators) {
   detail::util::Random random(config.seed);
   Clock::duration others{};
   auto event = events.begin();
@@ -167,8 +167,8 @@ double insert_all(const Config& config, Trial& trial, const std::vector<Event>& 
     const auto interrupted = Clock::now();
     trial.give_up_if_told();
     // In turns, so that none always finds what the one before it has left in the caches.
-    for (std::size_t j = 0; j < contenders.size(); ++j)
-      contenders[(i + j) % contenders.size()].replace(event->replacement, random);
+    for (std::size_t j = 0; j < allocators.size(); ++j)
+      allocators[(i + j) % allocators.size()].replace(event->replacement, random);
     ++event;
     others += Clock::now() - interrupted;
   }
@@ -194,16 +194,16 @@ AllocatorResults compare_allocators(const Config& config, const std::filesystem:
   on_phase("load");
   trial.load();
   const ScratchDirectory scratch(directory);
-  std::vector<Contender> contenders = make_contenders(scratch.path(), trial.stats(), events.size());
+  std::vector<Allocator> allocators = make_allocators(scratch.path(), trial.stats(), events.size());
   on_phase("insert");
-  const double measured = insert_all(config, trial, events, contenders);
+  const double measured = insert_all(config, trial, events, allocators);
   results.wrong += trial.wrong();
   const double clock = clock_cost_nanoseconds() * 1e-9 * static_cast<double>(events.size());
-  const double own = contenders.front().seconds() - clock;
-  for (const Contender& contender : contenders) {
-    const double seconds = std::max(contender.seconds() - clock, 0.0);
+  const double own = allocators.front().seconds() - clock;
+  for (const Allocator& allocator : allocators) {
+    const double seconds = std::max(allocator.seconds() - clock, 0.0);
     results.allocators.push_back(
-        {contender.name(), measured - own + seconds, seconds, events.size()});
+        {allocator.name(), measured - own + seconds, seconds, events.size()});
   }
   return results;
 }

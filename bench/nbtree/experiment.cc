@@ -54,7 +54,7 @@ std::uint64_t indexes_of_skew(const Config& config) {
   return most_threads(config) + numbers_above_one(config);
 }
 
-// Files of the largest contender, with what it frees late. (Figure "allocator" has three pools of
+// Files of the largest system, with what it frees late. (Figure "allocator" has three pools of
 // less than half as much each.)
 std::uint64_t needed_space(const Config& config) {
   constexpr std::uint64_t kFixed = 512 << 20, kRecord = 64;
@@ -76,19 +76,19 @@ Workload mix_of(std::uint64_t write_percent, double theta) {
 
 /// How many phases a round has, for the display of progress.
 std::uint64_t phases_of(const Config& config) {
-  constexpr std::uint64_t kOfLatency = 5;
-  const auto engines = static_cast<std::uint64_t>(config.engines.size());
+  constexpr std::uint64_t kLatencyPhases = 5;
+  const auto systems = static_cast<std::uint64_t>(config.systems.size());
   const auto persistent = static_cast<std::uint64_t>(std::ranges::count_if(
-      config.engines, [](const std::string& name) { return find_system(name).persistent; }));
+      config.systems, [](const std::string& name) { return find_system(name).persistent; }));
   std::uint64_t phases = 0;
   for (const std::string& name : config.figures) {
-    if (name == "latency") phases += engines * kOfLatency;
-    if (name == "domain") phases += persistent * 2 * kOfLatency;
-    if (name == "space") phases += engines * config.pairs.size();
+    if (name == "latency") phases += systems * kLatencyPhases;
+    if (name == "domain") phases += persistent * 2 * kLatencyPhases;
+    if (name == "space") phases += systems * config.pairs.size();
     if (name == "skew") {
       const std::uint64_t mixes = config.thetas.size() * config.writes.size();
-      const std::uint64_t of_a_mix = 2 * numbers_above_one(config) + has_one_thread(config);
-      phases += engines * (indexes_of_skew(config) + mixes * of_a_mix);
+      const std::uint64_t phases_per_mix = 2 * numbers_above_one(config) + has_one_thread(config);
+      phases += systems * (indexes_of_skew(config) + mixes * phases_per_mix);
     }
     if (name == "allocator") phases += kAllocatorPhases;
   }
@@ -115,17 +115,17 @@ class Round {
   struct Trial {
     Trial(const Round& round, const std::string& name, unsigned number_of_threads,
           DomainChoice domain)
-        : engine(find_system(name)), threads(number_of_threads), directory(round.parent_) {
+        : system(find_system(name)), threads(number_of_threads), directory(round.parent_) {
       Setup setup;
       setup.data.seed = round.config_.seed;
       setup.directory = directory.path();
       setup.max_records = most_records(round.config_);
       setup.threads = threads;
       setup.domain = domain;
-      store = engine.open(setup);
+      store = system.open(setup);
     }
 
-    const System& engine;
+    const System& system;
     unsigned threads;
     ScratchDirectory directory;
     std::unique_ptr<Store> store;
@@ -155,7 +155,7 @@ class Round {
     options.stop = config_.stop;
     if (config_.on_progress) {
       options.on_progress = [&](std::uint64_t done) {
-        config_.on_progress({trial.engine.name, workload.name, threads, done, operations,
+        config_.on_progress({trial.system.name, workload.name, threads, done, operations,
                              phases_done_, config_.repeat * phases_of(config_)});
       };
       options.on_progress(0);  // short phases have no more to say
@@ -175,7 +175,7 @@ class Round {
   }
 
   /// Figure 6: an operation at a time, one thread, keys chosen uniformly.
-  void add_latencies(Figure& figure, Trial& trial, const std::string& contender) {
+  void add_latencies(Figure& figure, Trial& trial, const std::string& system) {
     phase(trial, find_workload("load"), config_.records);
     for (const char* operation : {"get", "insert", "update", "erase"}) {
       const PhaseResult result = phase(trial, find_workload(operation), config_.operations);
@@ -183,7 +183,7 @@ class Round {
         return static_cast<double>(result.latency.percentile(share));
       };
       figure.rows.push_back({operation,
-                             contender,
+                             system,
                              {result.seconds * 1e9 / static_cast<double>(result.done),
                               percentile(50), percentile(99), percentile(99.9)}});
     }
@@ -191,7 +191,7 @@ class Round {
 
   Figure latency() {
     Figure figure{"latency", "Latency of an operation (fig. 6)", latency_metrics(), {}};
-    for (const std::string& name : config_.engines) {
+    for (const std::string& name : config_.systems) {
       Trial trial(*this, name, 1, DomainChoice::detect);
       add_latencies(figure, trial, name);
     }
@@ -201,7 +201,7 @@ class Round {
   /// Figure 17: the same on caches that survive power failures, and with every line written back.
   Figure domain() {
     Figure figure{"domain", "Latency with eADR and ADR (fig. 17)", latency_metrics(), {}};
-    for (const std::string& name : config_.engines) {
+    for (const std::string& name : config_.systems) {
       if (!find_system(name).persistent) continue;
       for (const auto& [choice, label] : {std::pair{DomainChoice::cpu_cache, "eADR"},
                                           std::pair{DomainChoice::memory_controller, "ADR"}}) {
@@ -218,7 +218,7 @@ class Round {
                   "Bytes of a pair of 8-byte key and value (fig. 8, table IV)",
                   {{"DRAM", Unit::bytes}, {"PM", Unit::bytes}},
                   {}};
-    for (const std::string& name : config_.engines) {
+    for (const std::string& name : config_.systems) {
       Trial trial(*this, name, 1, DomainChoice::detect);
       for (const std::uint64_t pairs : config_.pairs) {
         phase(trial, find_workload("insert"), pairs - trial.records.count());
@@ -245,7 +245,7 @@ class Round {
                    {"to 1 thread", Unit::ratio},
                    {"handover", Unit::nanoseconds}},
                   {}};
-    for (const std::string& name : config_.engines) {
+    for (const std::string& name : config_.systems) {
       Loaded loaded(*this, name);
       for (const double theta : config_.thetas) {
         for (const std::uint64_t writes : config_.writes)
@@ -279,16 +279,16 @@ class Round {
 
   void add_throughputs(Figure& figure, Loaded& loaded, const Workload& mix,
                        const std::string& group) {
-    const std::string& name = loaded.own.front()->engine.name;
+    const std::string& name = loaded.own.front()->system.name;
     double of_one_thread = 0;
-    const auto add = [&](const std::string& contender, Trial& trial, std::span<Store* const> stores,
+    const auto add = [&](const std::string& system, Trial& trial, std::span<Store* const> stores,
                          unsigned threads) {
       const double before = handover_nanoseconds();
       const PhaseResult result = phase(trial, stores, threads, mix, config_.operations);
       const double throughput = static_cast<double>(result.done) / result.seconds;
       if (threads == 1) of_one_thread = throughput;
       figure.rows.push_back({group,
-                             contender,
+                             system,
                              {throughput, static_cast<double>(result.latency.percentile(99)),
                               of_one_thread == 0 ? 0 : throughput / of_one_thread,
                               (before + handover_nanoseconds()) / 2}});
@@ -346,19 +346,19 @@ class Round {
 std::vector<std::string> figure_names() { return Config().figures; }
 
 void validate(const Config& config) {
-  require(!config.engines.empty(), "name at least one engine");
+  require(!config.systems.empty(), "name at least one system");
   require(!config.figures.empty(), "name at least one figure");
-  for (const std::string& name : config.engines) find_system(name);
+  for (const std::string& name : config.systems) find_system(name);
   const std::vector<std::string> names = figure_names();
   for (const std::string& name : config.figures) {
     require(std::ranges::find(names, name) != names.end(),
             fmt::format("no figure '{}'; choose from: {}", name, fmt::join(names, ", ")));
   }
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 36;
-  require(config.records > 0 && config.records < kMost, "records must be between 1 and 2^36");
+  constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 36;
+  require(config.records > 0 && config.records < kMaxCount, "records must be between 1 and 2^36");
   require(config.operations > 0 && config.operations <= config.records,
           "operations must be between 1 and the number of records, each of which is erased once");
-  require(ascending(config.pairs) && config.pairs.back() < kMost,
+  require(ascending(config.pairs) && config.pairs.back() < kMaxCount,
           "numbers of pairs must ascend and be between 1 and 2^36");
   require(ascending(config.thetas) && config.thetas.back() < 2,
           "thetas must ascend and be between 0 and 2");

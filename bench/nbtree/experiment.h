@@ -6,7 +6,7 @@
 
 namespace perdix::bench::figures {
 
-/// Throws perdix::Error if the configuration makes no sense or a contender fails, Cancelled after
+/// Throws perdix::Error if the configuration makes no sense or a system fails, Cancelled after
 /// `config.stop`.
 Report run(const Config& config);
 

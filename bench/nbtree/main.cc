@@ -40,7 +40,7 @@ void add_options(CLI::App& app, Config& config) {
                  fmt::format("Which experiments: {}", fmt::join(figure_names(), ", ")))
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--engines", config.engines, "Contenders, of those of perdix bench")
+  app.add_option("--systems,--engines", config.systems, "Systems, of those of perdix bench")
       ->delimiter(',')
       ->capture_default_str();
   add_count(app, "--records", config.records, "Records in an index before it is measured");

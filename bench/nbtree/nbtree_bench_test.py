@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 from bench_program import CommandLine, Program, RunOnce
 
 PROGRAM = Program(sys.argv.pop(1))
-ENGINES = ["nbtree", "btree_map"]
+SYSTEMS = ["nbtree", "btree_map"]
 PAIRS = [3000, 9000]
 THETAS = [0.5, 1.2]
 WRITES = [0, 50]
@@ -29,7 +29,7 @@ class Report(RunOnce, unittest.TestCase):
     def setUpClass(cls):
         cls.run_once(
             PROGRAM,
-            "--engines", listed(ENGINES), "--records", "20k", "--operations", "4k",
+            "--systems", listed(SYSTEMS), "--records", "20k", "--operations", "4k",
             "--pairs", listed(PAIRS), "--thetas", listed(THETAS), "--writes", listed(WRITES),
             "--threads", listed(THREADS), "--repeat", "2",
         )
@@ -40,9 +40,9 @@ class Report(RunOnce, unittest.TestCase):
     def test_every_answer_is_right(self):
         self.assertEqual(self.report["wrong"], 0)
 
-    def test_latencies_of_each_operation_and_contender(self):
+    def test_latencies_of_each_operation_and_system(self):
         seen = {(row["group"], row["system"]) for row in self.rows("latency")}
-        self.assertEqual(seen, {(operation, name) for operation in OPERATIONS for name in ENGINES})
+        self.assertEqual(seen, {(operation, name) for operation in OPERATIONS for name in SYSTEMS})
         for row in self.rows("latency"):
             self.assertGreater(row["mean"], 0)
             self.assertLessEqual(row["p50"], row["p99"])
@@ -54,7 +54,7 @@ class Report(RunOnce, unittest.TestCase):
         self.assertEqual(len(self.rows("domain")), 2 * len(OPERATIONS))
 
     def test_a_pair_takes_what_it_must(self):
-        self.assertEqual(len(self.rows("space")), len(PAIRS) * len(ENGINES))
+        self.assertEqual(len(self.rows("space")), len(PAIRS) * len(SYSTEMS))
         for row in self.rows("space"):
             if row["system"] == "nbtree":
                 self.assertGreaterEqual(row["PM"], 16)
@@ -66,7 +66,7 @@ class Report(RunOnce, unittest.TestCase):
     def test_each_skew_with_each_share_of_writes(self):
         wanted = [
             (f"theta {theta}, {writes} % writes", f"{name}, {threads}")
-            for theta in THETAS for writes in WRITES for name in ENGINES
+            for theta in THETAS for writes in WRITES for name in SYSTEMS
             for threads in ("1 thread", "2 threads", "2 x 1 thread")
         ]
         seen = [(row["group"], row["system"]) for row in self.rows("skew")]
@@ -106,7 +106,7 @@ class OneRound(RunOnce, unittest.TestCase):
     def setUpClass(cls):
         cls.run_once(
             PROGRAM,
-            "--figures", "allocator,skew", "--engines", "nbtree", "--thetas", "0.9",
+            "--figures", "allocator,skew", "--systems", "nbtree", "--thetas", "0.9",
             "--writes", "50", "--records", "20k", "--operations", "4k", "--repeat", "1",
         )
 
@@ -132,7 +132,7 @@ class Options(CommandLine, unittest.TestCase):
     nonsense = (
         ["--records", "0"], ["--records", "many"], ["--records", "10", "--operations", "20"],
         ["--pairs", "2M,1M"], ["--pairs", "0"], ["--thetas", "0"], ["--thetas", "0.9,0.5"],
-        ["--thetas", "2"], ["--writes", "101"], ["--figures", "fig6"], ["--engines", "nosuch"],
+        ["--thetas", "2"], ["--writes", "101"], ["--figures", "fig6"], ["--systems", "nosuch"],
         ["--pool", "/no/such/place"], ["--json", "/no/such/place/r.json"],
     )
 

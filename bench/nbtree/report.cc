@@ -32,7 +32,7 @@ void write_text(std::ostream& out, const Report& report) {
 nlohmann::json to_json(const Report& report) {
   const Config& config = report.config;
   return {{"config",
-           {{"engines", config.engines},
+           {{"systems", config.systems},
             {"records", config.records},
             {"operations", config.operations},
             {"pairs", config.pairs},
