@@ -108,10 +108,10 @@ Config::Config() {
 std::vector<std::string> figure_names() { return names_of(experiments_of(Config())); }
 
 void validate(const Config& config) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 36;
-  require(between({config.start, config.records, config.operations}, 1, kMost),
+  constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 36;
+  require(between({config.start, config.records, config.operations}, 1, kMaxCount),
           "numbers of records and operations must be between 1 and 2^36");
-  require(ascending(config.pairs) && config.pairs.back() <= kMost,
+  require(ascending(config.pairs) && config.pairs.back() <= kMaxCount,
           "numbers of pairs must ascend and be between 1 and 2^36");
   require(config.samples > 0 && config.samples <= config.records,
           "samples must be between 1 and the number of records");

@@ -10,7 +10,7 @@
 
 namespace perdix::bench::resumption {
 
-inline constexpr std::size_t kMostMoments = 32;
+inline constexpr std::size_t kMaxMoments = 32;
 
 struct Progress {
   std::string step;

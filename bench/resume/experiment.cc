@@ -172,22 +172,22 @@ class Experiment {
 }  // namespace
 
 void validate(const Config& config) {
-  constexpr std::uint64_t kLeastKeys = 1000;
-  constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 32;
+  constexpr std::uint64_t kMinKeys = 1000;
+  constexpr std::uint64_t kMaxKeys = std::uint64_t{1} << 32;
   constexpr std::uint64_t kLongest = 600'000;
-  constexpr std::uint64_t kMostRounds = 1000;
+  constexpr std::uint64_t kMaxRounds = 1000;
   require(!config.keys.empty(), "--keys: name at least one size");
   require(ascends(config.keys), "--keys: name sizes in ascending order, each once");
-  require(config.keys.front() >= kLeastKeys && config.keys.back() <= kMostKeys,
-          fmt::format("--keys: sizes must be from {} to {}", format_count(kLeastKeys),
-                      format_count(kMostKeys)));
-  require(!config.within.empty() && config.within.size() <= kMostMoments,
-          fmt::format("--within: name 1 to {} moments", kMostMoments));
+  require(config.keys.front() >= kMinKeys && config.keys.back() <= kMaxKeys,
+          fmt::format("--keys: sizes must be from {} to {}", format_count(kMinKeys),
+                      format_count(kMaxKeys)));
+  require(!config.within.empty() && config.within.size() <= kMaxMoments,
+          fmt::format("--within: name 1 to {} moments", kMaxMoments));
   require(ascends(config.within), "--within: name moments in ascending order, each once");
   require(config.within.front() >= 1 && config.within.back() <= kLongest,
           fmt::format("--within: moments must be from 1 to {} ms", format_count(kLongest)));
-  require(config.repeat >= 1 && config.repeat <= kMostRounds,
-          fmt::format("--repeat must be from 1 to {}", format_count(kMostRounds)));
+  require(config.repeat >= 1 && config.repeat <= kMaxRounds,
+          fmt::format("--repeat must be from 1 to {}", format_count(kMaxRounds)));
   for (const std::uint64_t threads : {config.threads, config.load_threads}) {
     require(threads >= 1 && threads <= kMaxThreads,
             fmt::format("--threads and --load-threads must be from 1 to {}", kMaxThreads));

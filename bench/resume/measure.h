@@ -23,9 +23,9 @@ struct Rebuilt {
 
 /// An index that is used from the first moment. Crosses processes.
 struct Served {
-  double first_answer_seconds = 0;                    ///< from before the pool is opened
-  std::array<std::uint64_t, kMostMoments> answers{};  ///< within each of Config::within
-  std::uint64_t lost = 0;                             ///< of them, wrong
+  double first_answer_seconds = 0;                   ///< from before the pool is opened
+  std::array<std::uint64_t, kMaxMoments> answers{};  ///< within each of Config::within
+  std::uint64_t lost = 0;                            ///< of them, wrong
 };
 
 /// What a measurement needs to know.

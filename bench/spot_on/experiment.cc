@@ -90,8 +90,8 @@ Config::Config() { systems = known_forms(); }
 std::vector<std::string> figure_names() { return names_of(experiments_of(Config())); }
 
 void validate(const Config& config) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 32;
-  require(between({config.records, config.reads}, 1, kMost),
+  constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 32;
+  require(between({config.records, config.reads}, 1, kMaxCount),
           "numbers of records and reads must be between 1 and 2^32");
   require(between(config.threads, 1, 1024), "threads: 1 to 1024");
   bench::validate(config, experiments_of(config));

@@ -19,7 +19,7 @@ namespace perdix::bench::spot_on {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-constexpr std::string_view kOfDimms = ", DIMMs";
+constexpr std::string_view kDimmsSuffix = ", DIMMs";
 constexpr std::string_view kNoLog = ", no log";
 
 // The cache of the machine on which the paper measured, and its inserts.
@@ -33,7 +33,7 @@ std::uint64_t cache_bytes(const Config& config) {
   return std::max(kSmallestCache, static_cast<std::uint64_t>(kTestbedCache * share));
 }
 
-bool of_dimms(const Row& row) { return row.system.find(kOfDimms) != std::string::npos; }
+bool of_dimms(const Row& row) { return row.system.find(kDimmsSuffix) != std::string::npos; }
 
 /// Sets the second value of a group's rows: the first one by that of the plain index, which of the
 /// DIMMs' rows is the DIMMs' own. Rounds begin with different systems, so the plain one may come
@@ -41,7 +41,7 @@ bool of_dimms(const Row& row) { return row.system.find(kOfDimms) != std::string:
 void compare_with_plain(Figure& figure, const std::string& group, const std::string& index) {
   for (Row& row : figure.rows) {
     if (row.group != group) continue;
-    const std::string plain = of_dimms(row) ? fmt::format("{}{}", index, kOfDimms) : index;
+    const std::string plain = of_dimms(row) ? fmt::format("{}{}", index, kDimmsSuffix) : index;
     const auto found = std::ranges::find_if(figure.rows, [&](const Row& other) {
       return other.group == group && other.system == plain;
     });
@@ -53,7 +53,8 @@ void compare_with_plain(Figure& figure, const std::string& group, const std::str
 template <class ValuesOf>
 void add_dimms(Figure& figure, const std::string& group, const System& system, ValuesOf values_of) {
   for (const DimmInserts& row : dimm_inserts(system.name)) {
-    const std::string name = fmt::format("{}{}{}", system.name, kOfDimms, row.log ? ", log" : "");
+    const std::string name =
+        fmt::format("{}{}{}", system.name, kDimmsSuffix, row.log ? ", log" : "");
     figure.rows.push_back({group, name, values_of(row)});
   }
 }

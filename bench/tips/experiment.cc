@@ -82,8 +82,8 @@ Config::Config() {
 std::vector<std::string> figure_names() { return names_of(experiments_of(Config())); }
 
 void validate(const Config& config) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 32;
-  require(between({config.records, config.operations}, 1, kMost),
+  constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 32;
+  require(between({config.records, config.operations}, 1, kMaxCount),
           "numbers of records and operations must be between 1 and 2^32");
   require(between(config.threads, 1, 1024), "threads: 1 to 1024");
   require(between(config.cached, 0, 100), "shares of the cache are between 0 and 100 percent");

@@ -26,9 +26,10 @@ Setup with(Setup setup, const char* parameter, std::uint64_t value) {
 
 /// Logs of that size: operational ones, and as many undo records as it has room for.
 Setup with_logs(const Setup& setup, std::uint64_t bytes) {
-  constexpr std::uint64_t kRecord = 64, kFewest = 320, kMost = std::uint64_t{1} << 22;
+  constexpr std::uint64_t kRecordBytes = 64, kMinUndoRecords = 320,
+                          kMaxUndoRecords = std::uint64_t{1} << 22;
   return with(with(setup, "log_bytes", bytes), "undo_records",
-              std::clamp(bytes / kRecord, kFewest, kMost));
+              std::clamp(bytes / kRecordBytes, kMinUndoRecords, kMaxUndoRecords));
 }
 
 /// What Tips counted during a phase.

@@ -15,7 +15,7 @@
 namespace perdix::fuzz {
 namespace {
 
-constexpr std::uint64_t kMostPairs = 100'000;  // more than any file here can hold
+constexpr std::uint64_t kMaxPairs = 100'000;  // more than any file here can hold
 
 /// Calls act(); an Error is a right answer too.
 template <class Act>
@@ -34,11 +34,11 @@ void read(const Elf& elf) {
   std::uint64_t shown = 0;
   attempt([&] {
     elf.range(lower, upper, [&](std::uint32_t) {
-      require(++shown <= kMostPairs, "it ends");
+      require(++shown <= kMaxPairs, "it ends");
       return true;
     });
   });
-  attempt([&] { require(elf.count(lower, upper) <= kMostPairs, "it ends"); });
+  attempt([&] { require(elf.count(lower, upper) <= kMaxPairs, "it ends"); });
   attempt([&] { elf.exact(lower); });
   attempt([&] { elf.explain(lower, upper); });
   attempt([&] { elf.size(); });
@@ -66,14 +66,14 @@ void use_elf_table(const Pool& pool, const IndexInfo& info) {
   ElfTable table(pool, info.name);
   std::uint64_t shown = 0;
   const auto show = [&](std::uint32_t, std::span<const ElfValue>) {
-    require(++shown <= kMostPairs, "it ends");
+    require(++shown <= kMaxPairs, "it ends");
     return true;
   };
   const std::vector<ElfPredicate> words = {ElfPredicate::prefix("word", "w"),
                                            ElfPredicate::less("number", std::int64_t{2})};
   attempt([&] { table.rows({}, show); });
   attempt([&] { table.rows(words, show); });
-  attempt([&] { require(table.count(words) <= kMostPairs, "it ends"); });
+  attempt([&] { require(table.count(words) <= kMaxPairs, "it ends"); });
   attempt([&] { table.select({ElfPredicate::equal("number", std::int64_t{6})}); });
   attempt([&] { table.explain(words); });
   for (const unsigned tid : {0, 3, 30, 99}) attempt([&] { table.row(tid); });
@@ -94,7 +94,7 @@ void use(const Pool& pool, const IndexInfo& info) {
     std::uint64_t shown = 0;
     index->for_each([&](std::string_view key, std::string_view) {
       if (shown == 0) first = key;
-      require(++shown <= kMostPairs, "it ends");
+      require(++shown <= kMaxPairs, "it ends");
       return true;
     });
   });

@@ -330,18 +330,18 @@ TEST_P(FailedSync, PowerFailuresLeaveWhatWasAcknowledged) {
 // Writers, each with keys of its own, whose values only grow; and readers. What anybody was told,
 // the device has.
 TEST_P(FailedSync, NobodyIsToldWhatIsLost) {
-  constexpr std::uint64_t kOfAWriter = 20, kWriters = 2, kReaders = 2;
-  constexpr std::uint64_t kAll = kOfAWriter * kWriters;
+  constexpr std::uint64_t kKeysPerWriter = 20, kWriters = 2, kReaders = 2;
+  constexpr std::uint64_t kAllKeys = kKeysPerWriter * kWriters;
   detail::util::Random random(7);
   const auto runs = static_cast<int>(scaled(6));
   for (int run = 0; run < runs; ++run) {
     SCOPED_TRACE(run);
     restart_from_base();
-    std::array<std::atomic<std::uint64_t>, kAll> told{};
+    std::array<std::atomic<std::uint64_t>, kAllKeys> told{};
     {
       auto pool = Pool::open(path_, options());
       AnyIndex index = open(pool);
-      for (std::uint64_t i = 0; i < kAll; ++i) index.put(key(i), value(0));
+      for (std::uint64_t i = 0; i < kAllKeys; ++i) index.put(key(i), value(0));
       Device::fail(20 + random.below(300), run % 2 == 0);
       const auto tell = [&](std::uint64_t i, std::uint64_t tag) {
         std::uint64_t known = told[i].load();
@@ -359,7 +359,7 @@ TEST_P(FailedSync, NobodyIsToldWhatIsLost) {
       for (std::uint64_t w = 0; w < kWriters; ++w) {
         threads.emplace_back([&, w] {
           until_refused([&](std::uint64_t n) {
-            const std::uint64_t i = w * kOfAWriter + n % kOfAWriter;
+            const std::uint64_t i = w * kKeysPerWriter + n % kKeysPerWriter;
             index.put(key(i), value(n + 1));
             tell(i, n + 1);
           });
@@ -368,7 +368,7 @@ TEST_P(FailedSync, NobodyIsToldWhatIsLost) {
       for (std::uint64_t r = 0; r < kReaders; ++r) {
         threads.emplace_back([&, r] {
           until_refused([&](std::uint64_t n) {
-            const std::uint64_t i = (n + r * 7) % kAll;
+            const std::uint64_t i = (n + r * 7) % kAllKeys;
             const auto found = index.get(key(i));
             ASSERT_TRUE(found);
             tell(i, *tag_of(*found));
@@ -381,7 +381,7 @@ TEST_P(FailedSync, NobodyIsToldWhatIsLost) {
     Device::detach();
     auto pool = Pool::open(image_, options());
     const AnyIndex index = open(pool);
-    for (std::uint64_t i = 0; i < kAll; ++i) {
+    for (std::uint64_t i = 0; i < kAllKeys; ++i) {
       const auto found = index.get(key(i));
       ASSERT_TRUE(found) << i;
       EXPECT_GE(*tag_of(*found), told[i].load()) << "key " << i << " has an older value";

@@ -86,8 +86,8 @@ void check_bounds(OpenIndex& index, const IndexOptions& options, Seat& seat) {
   // A bucket of ElimDa has 4 KiB, a segment of CCEH 16 KiB; both are given back when the pool is
   // full.
   const std::string_view engine = index.plan.type->engine;
-  const std::uint64_t of_a_leaf = engine == "elimda" ? 4352 : engine == "cceh" ? 17408 : 1024;
-  const std::uint64_t pm_bound = 24 * kMiB + 4 * live + stats.leaves * of_a_leaf;
+  const std::uint64_t bytes_per_leaf = engine == "elimda" ? 4352 : engine == "cceh" ? 17408 : 1024;
+  const std::uint64_t pm_bound = 24 * kMiB + 4 * live + stats.leaves * bytes_per_leaf;
   require(stats.pm_bytes <= pm_bound,
           fmt::format("{}: pm_bytes is {} with {} bytes of keys and values in {} leaves",
                       title(index), stats.pm_bytes, live, stats.leaves));
@@ -98,11 +98,11 @@ void check_bounds(OpenIndex& index, const IndexOptions& options, Seat& seat) {
 
 void check_memory(const OpenIndexes& indexes) {
   // Stacks, values on their way, and what malloc() keeps of them in its arenas.
-  constexpr std::uint64_t kOfTheStorm = 512 * kMiB;
+  constexpr std::uint64_t kStormBytes = 512 * kMiB;
   std::uint64_t of_indexes = 0;
   for (const auto& index : indexes) of_indexes += index->index.stats().dram_bytes;
   const std::uint64_t taken = anonymous_memory();
-  require(taken <= kOfTheStorm + 2 * of_indexes,
+  require(taken <= kStormBytes + 2 * of_indexes,
           fmt::format("the process has {} bytes of memory, and its indexes say they take {}", taken,
                       of_indexes));
 }
@@ -176,11 +176,11 @@ Pace::Pace(const Episode& episode, const Step& step, const Counters& counters)
 // With the sources sound and assertions on a second does some 200,000; a lock that was handed over
 // in order between spinning threads left some hundred.
 void Pace::check() const {
-  constexpr double kLeast = 1000;  // in a second
+  constexpr double kMinOperations = 1000;  // in a second
   const double seconds = processor_seconds() - seconds_;
   // The last operations of each thread are not on the board yet.
   const auto done = static_cast<double>(counters_.operations - operations_ + 256 * step_.threads);
-  require(!applies_ || done >= kLeast * (seconds - 3),
+  require(!applies_ || done >= kMinOperations * (seconds - 3),
           fmt::format("in {:.1f} s of processor time {} threads did only {:.0f} operations",
                       seconds, step_.threads, done));
 }

@@ -15,9 +15,9 @@ namespace {
 /// What a visitor throws; the scan must hand it on.
 struct ThrownByVisitor {};
 
-constexpr unsigned kFullCalls = 12;         // then the pool counts as full
-constexpr std::uint64_t kFaultOneIn = 24;   // calls that fail, where all may
-constexpr std::uint64_t kCountOneIn = 256;  // operations between additions to the board
+constexpr unsigned kFullCalls = 12;            // then the pool counts as full
+constexpr std::uint64_t kFaultInterval = 24;   // calls that fail, where all may
+constexpr std::uint64_t kCountInterval = 256;  // operations between additions to the board
 constexpr std::uint32_t kFewKeys = 8;
 
 /// Ends the step of a client whose pool has just failed by the sync of another thread.
@@ -76,10 +76,10 @@ std::uint32_t Client::in_order(std::uint32_t nth, std::uint32_t count) const {
 }
 
 Outcome Client::call(OpenIndex& index, const char* name, const std::function<void()>& body) {
-  if (++operations_ % kCountOneIn == 0) board_.counters.operations += kCountOneIn;
+  if (++operations_ % kCountInterval == 0) board_.counters.operations += kCountInterval;
   // Few calls map memory, allocate space or start threads, so each is armed.
   const bool often = step_.fault == Fault::memory || step_.fault == Fault::sync;
-  if (step_.fault == Fault::none || depth_ != 0 || (often && !rng_.once_in(kFaultOneIn))) {
+  if (step_.fault == Fault::none || depth_ != 0 || (often && !rng_.once_in(kFaultInterval))) {
     const Call marked(seat_, name);
     return attempt(name, body);
   }

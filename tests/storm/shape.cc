@@ -14,9 +14,9 @@
 namespace perdix::test::storm {
 namespace {
 
-constexpr std::uint32_t kRun = 48;       // neighbours in a cluster: most of a leaf
-constexpr std::uint32_t kNested = 2000;  // their mean size is a KiB
-constexpr std::uint32_t kFewOneIn = 97;  // keys that leave the prefix of the others
+constexpr std::uint32_t kRun = 48;                  // neighbours in a cluster: most of a leaf
+constexpr std::uint32_t kNested = 2000;             // their mean size is a KiB
+constexpr std::uint32_t kOtherPrefixInterval = 97;  // keys that leave the prefix of the others
 constexpr std::array<std::string_view, 6> kEndings = {
     std::string_view(""),     std::string_view("\0", 1),        std::string_view("\0\0\0", 3),
     std::string_view("\xff"), std::string_view("\xff\xff\xff"), std::string_view("\0\xff", 2)};
@@ -65,8 +65,10 @@ std::string string_key(const Keys& keys, std::uint32_t number) {
     case Shape::prefix: return common_prefix(keys.prefix, keys.seed) + fmt::format("{:08}", number);
     case Shape::groups:
       return common_prefix(keys.prefix, keys.seed) +
-             fmt::format("{}/{:08}", number % kFewOneIn == kFewOneIn - 1 ? "boots" : "books",
-                         number);
+             fmt::format(
+                 "{}/{:08}",
+                 number % kOtherPrefixInterval == kOtherPrefixInterval - 1 ? "boots" : "books",
+                 number);
     case Shape::endings:
       return fmt::format("{:08}", number / kEndings.size()) +
              std::string(kEndings[number % kEndings.size()]);

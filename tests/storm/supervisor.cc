@@ -17,7 +17,7 @@
 namespace perdix::test::storm {
 namespace {
 
-constexpr unsigned kMostWorkers = 60;  // an episode that needs more does not get on
+constexpr unsigned kMaxWorkers = 60;  // an episode that needs more does not get on
 
 /// How much slower than alone everything is: threads that want a core, by core.
 double load() {
@@ -78,7 +78,7 @@ void Supervisor::judge(int status) {
   if (board.has_problem) return fail(board.problem.data(), "");
   if (WIFSIGNALED(status)) {
     if (board.planned_signal == WTERMSIG(status)) {
-      if (workers_ < kMostWorkers) return;
+      if (workers_ < kMaxWorkers) return;
       return fail("the episode does not end", "");
     }
     return fail(fmt::format("the process died of signal {} ({})", WTERMSIG(status),

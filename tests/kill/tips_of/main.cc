@@ -48,8 +48,8 @@ class Workload {
 
   Changes next() {
     constexpr TestNumber kKeys = 300;
-    constexpr std::uint64_t kManyOneIn = 20;
-    Changes changes(1 + random_.below(random_.one_in(kManyOneIn) ? 200 : 4));
+    constexpr std::uint64_t kLargeBatchInterval = 20;
+    Changes changes(1 + random_.below(random_.one_in(kLargeBatchInterval) ? 200 : 4));
     for (auto& [key, value] : changes) {
       key = random_.below(kKeys);
       if (!random_.one_in(3)) value = random_.below(1'000'000'000);

@@ -15,7 +15,7 @@ namespace {
 using testing::State;
 using testing::Step;
 
-constexpr unsigned kMostRows = 20;  // two blocks are outgrown
+constexpr unsigned kMaxRows = 20;  // two blocks are outgrown
 
 std::string key_of(std::uint64_t row) { return fmt::format("{:06}", row); }
 std::string text_of(Point point) { return fmt::format("{},{}", point.x, point.y); }
@@ -67,7 +67,7 @@ class PointsSubject final : public testing::Subject {
     testing::make_pool(medium, domain_);
     State state;
     OpenedPoints opened(medium, domain_);
-    for (std::uint64_t rows = random.below(kMostRows); state.size() < rows;) {
+    for (std::uint64_t rows = random.below(kMaxRows); state.size() < rows;) {
       const Step step = next_step(random, state, 0, 1);
       testing::apply_effects(effects(step, state), state);
       opened.apply(step);
