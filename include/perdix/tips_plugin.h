@@ -131,8 +131,8 @@ struct StringKeys {
   }
   /// Whether there is one in a room of which the head may be read.
   static bool is_separator_at(Word key, const void* room) {
-    constexpr std::size_t kMostBytes = 1U << 16;
-    return key == reinterpret_cast<Word>(room) && view(key).size() <= kMostBytes;
+    constexpr std::size_t kMaxBytes = 1U << 16;
+    return key == reinterpret_cast<Word>(room) && view(key).size() <= kMaxBytes;
   }
   static std::size_t separator_bytes(Word key) { return sizeof(Bytes) + view(key).size(); }
 };

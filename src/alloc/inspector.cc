@@ -126,8 +126,8 @@ std::uint64_t Inspector::bytes_in_spans() const {
 // --- Check ---------------------------------------------------------------------------------------
 
 void add_problem(CheckReport& report, std::string sentence) {
-  constexpr std::size_t kMost = 100;
-  if (report.problems.size() < kMost) report.problems.push_back(std::move(sentence));
+  constexpr std::size_t kMaxProblems = 100;
+  if (report.problems.size() < kMaxProblems) report.problems.push_back(std::move(sentence));
 }
 
 void Inspector::check(CheckReport& report) const {

@@ -30,8 +30,8 @@ inline constexpr std::uint32_t kFineLimit = 256;
 inline constexpr std::uint32_t kSmallLimit = 2048;
 inline constexpr unsigned kFineClasses = kFineLimit / 16;
 inline constexpr unsigned kSmallClasses = kFineClasses + (kSmallLimit - kFineLimit) / 32;
-inline constexpr unsigned kMostCoarseBlocks = 31;
-inline constexpr unsigned kClasses = kSmallClasses + kMostCoarseBlocks - 1;
+inline constexpr unsigned kMaxCoarseBlocks = 31;
+inline constexpr unsigned kClasses = kSmallClasses + kMaxCoarseBlocks - 1;
 inline constexpr std::uint32_t kCoarseSpace = kSpanSize - pm::kLineSize;
 
 constexpr SizeClass make_size_class(std::uint32_t size) {
@@ -54,7 +54,7 @@ constexpr std::array<SizeClass, kClasses> make_size_classes() {
     classes[next++] = make_size_class(size);
   for (std::uint32_t size = kFineLimit + 32; size <= kSmallLimit; size += 32)
     classes[next++] = make_size_class(size);
-  for (std::uint32_t blocks = kMostCoarseBlocks; blocks >= 2; --blocks) {
+  for (std::uint32_t blocks = kMaxCoarseBlocks; blocks >= 2; --blocks) {
     classes[next++] = make_size_class(kCoarseSpace / blocks / 64 * 64);
   }
   return classes;
@@ -72,7 +72,7 @@ constexpr unsigned size_class_of(std::uint64_t bytes) noexcept {
   if (size <= kFineLimit) return (size + 15) / 16 - 1;
   if (size <= kSmallLimit) return kFineClasses + (size - kFineLimit + 31) / 32 - 1;
   const std::uint32_t rounded = (size + 63) / 64 * 64;
-  return kSmallClasses + kMostCoarseBlocks - kCoarseSpace / rounded;
+  return kSmallClasses + kMaxCoarseBlocks - kCoarseSpace / rounded;
 }
 
 /// Which block of its span begins at or covers `position`, in bytes from the span's start, position

@@ -29,7 +29,7 @@ template <>
 struct KeyTraits<std::uint64_t> {
   /// Whether a key can be a proper prefix of another.
   static constexpr bool kMayEnd = false;
-  static constexpr std::size_t kMostSize = 8;
+  static constexpr std::size_t kMaxSize = 8;
   /// How much of its prefix a node stores; here that is always all of it.
   static constexpr unsigned kPrefixWords = 1;
 
@@ -64,7 +64,7 @@ struct KeyTraits<std::uint64_t> {
 template <>
 struct KeyTraits<std::string_view> {
   static constexpr bool kMayEnd = true;
-  static constexpr std::size_t kMostSize = kMaxKeySize;
+  static constexpr std::size_t kMaxSize = kMaxKeySize;
   static constexpr unsigned kPrefixWords = 4;
 
   static unsigned size(std::string_view key) noexcept { return static_cast<unsigned>(key.size()); }

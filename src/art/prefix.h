@@ -23,7 +23,7 @@ class Prefix {
   static constexpr unsigned kWords = Traits::kPrefixWords;
   static constexpr unsigned kStored = 8 * kWords;
   /// Whether every prefix is stored to its end.
-  static constexpr bool kAlwaysWhole = Traits::kMostSize <= kStored;
+  static constexpr bool kAlwaysWhole = Traits::kMaxSize <= kStored;
 
   Prefix() = default;
   Prefix(const std::array<std::uint64_t, kWords>& words, unsigned length)

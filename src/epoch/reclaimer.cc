@@ -21,8 +21,8 @@ namespace {
 // retired objects this pause makes one period serve all that comes within it.
 constexpr auto kPause = std::chrono::milliseconds(1);
 
-constexpr std::size_t kRoom = 32;        // of a stripe, from the beginning on
-constexpr std::size_t kMostKept = 4096;  // of a stripe's room, when nothing is retired
+constexpr std::size_t kRoom = 32;               // of a stripe, from the beginning on
+constexpr std::size_t kMaxKeptCapacity = 4096;  // of a stripe's room, when nothing is retired
 
 /// liburcu blocks all signals of the thread in here, so this must not take long. It does not: it
 /// waits for Guards only, and each of them ends with the call of the library that holds it, in
@@ -132,7 +132,7 @@ void Reclaimer::dispose_of_due() noexcept {
     for (const Retired& retired : stripe.due) retired.dispose(retired.object, retired.context);
     stripe.due.clear();
     dispose_of_list(std::exchange(stripe.due_retirables, nullptr));
-    if (stripe.due.capacity() <= kMostKept) continue;
+    if (stripe.due.capacity() <= kMaxKeptCapacity) continue;
     try {
       std::vector<Retired> smaller;
       smaller.reserve(kRoom);

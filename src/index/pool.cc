@@ -17,10 +17,10 @@ namespace perdix {
 namespace {
 
 /// Problems that a report lists at most.
-constexpr std::size_t kMostProblems = 100;
+constexpr std::size_t kMaxProblems = 100;
 
 void add_problem(CheckReport& report, std::string problem) {
-  if (report.problems.size() < kMostProblems) report.problems.push_back(std::move(problem));
+  if (report.problems.size() < kMaxProblems) report.problems.push_back(std::move(problem));
 }
 
 /// Frees what a hidden index reaches, and its entry. Restartable: a crash in it is continued at the

@@ -164,10 +164,10 @@ bool shares_extents(int fd) noexcept {
 /// again and again, such as a profiler's timer, would interrupt the call each time (EINTR) before
 /// it could end; and the limit of file sizes is to be an error, not a signal that ends the process.
 int allocate_range(int fd, std::uint64_t begin, std::uint64_t end) {
-  constexpr int kMostTries = 100;  // what else may interrupt the call does it now and then
+  constexpr int kMaxTries = 100;  // what else may interrupt the call does it now and then
   const util::SignalsBlocked blocked(SIGXFSZ);
   int error = EINTR;
-  for (int i = 0; i < kMostTries && error == EINTR; ++i)
+  for (int i = 0; i < kMaxTries && error == EINTR; ++i)
     error = ::posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(end - begin));
   return error;
 }

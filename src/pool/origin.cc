@@ -31,10 +31,10 @@ std::uint64_t witness(const char* path, int fd) {
   struct statfs system {};
   const bool found = path[0] == '\0' ? ::fstatfs(fd, &system) == 0 : ::statfs(path, &system) == 0;
   if (!found || system.f_type != TMPFS_MAGIC) return 0;
-  constexpr std::size_t kMost = 64;
-  alignas(file_handle) std::array<std::byte, sizeof(file_handle) + kMost> buffer{};
+  constexpr std::size_t kMaxHandleBytes = 64;
+  alignas(file_handle) std::array<std::byte, sizeof(file_handle) + kMaxHandleBytes> buffer{};
   auto& handle = *new (buffer.data()) file_handle;
-  handle.handle_bytes = kMost;
+  handle.handle_bytes = kMaxHandleBytes;
   int mount = 0;
   if (::name_to_handle_at(fd, path, &handle, &mount, path[0] == '\0' ? AT_EMPTY_PATH : 0) != 0)
     return 0;

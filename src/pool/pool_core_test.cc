@@ -321,18 +321,18 @@ class Hoarder final : public OpenIndex {
 };
 
 // Most of a unit, so that a pool of one unit has no room for a second one.
-constexpr std::uint64_t kMostOfAUnit = kGrowthUnit / 2;
+constexpr std::uint64_t kHalfUnit = kGrowthUnit / 2;
 
 TEST_F(PoolCoreTest, AFullPoolGetsBackWhatItsIndexesDoNotNeed) {
   PoolOptions options = small_options();
   options.max_size = kGrowthUnit;
   const auto core = PoolCore::create(path_, options);
   const IndexHandle index = open_sptree(core, "in need");
-  const auto in_need = [&] { replace_root_block(index, kMostOfAUnit, 2); };
+  const auto in_need = [&] { replace_root_block(index, kHalfUnit, 2); };
   Hoarder other(core, "other");
   {
     Hoarder hoarder(core, "hoarder");
-    hoarder.hoard(kMostOfAUnit);
+    hoarder.hoard(kHalfUnit);
     expect_error(Errc::out_of_space, "max_size", in_need);
     EXPECT_EQ(hoarder.times_asked(), 0);
     EXPECT_TRUE(core->reclaim_space());

@@ -140,7 +140,7 @@ bool Expectation::is_settled(const Step& step) const {
 
 Expectation Expectation::after_crash() const {
   Expectation expected = *this;
-  for (Undecided& step : expected.undecided_) step.step = kOfAnEarlierSession;
+  for (Undecided& step : expected.undecided_) step.step = kEarlierSession;
   expected.readings_.clear();
   return expected;
 }

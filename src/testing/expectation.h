@@ -58,7 +58,7 @@ class Expectation {
   Expectation at_first_look(const Trace& trace, const std::vector<Call>& calls) const;
 
  private:
-  static constexpr std::uint32_t kOfAnEarlierSession = ~std::uint32_t{0};
+  static constexpr std::uint32_t kEarlierSession = ~std::uint32_t{0};
 
   struct Undecided {
     std::uint32_t step;

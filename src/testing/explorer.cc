@@ -18,17 +18,17 @@ namespace {
 constexpr std::uint64_t kStrayCheck = 1024;
 
 /// Rounds that may begin with all images of a moment that has too many for a round.
-constexpr std::uint64_t kLargeOneIn = 16;
+constexpr std::uint64_t kLargeInterval = 16;
 
 /// Of the images of a round or a nested session, those that other such moments get, one each.
-constexpr std::uint64_t kOfLargeOneIn = 4;
+constexpr std::uint64_t kLargeMomentInterval = 4;
 
 /// As many images as a moment has.
 constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
 /// Of a deep round: so many times fewer images, and sessions that are crashed in turn.
 constexpr std::uint64_t kDeepImages = 4;
-constexpr std::uint64_t kDeepNestedOneIn = 2;
+constexpr std::uint64_t kDeepNestedInterval = 2;
 
 /// How often threads change turns: at one in 2 events, in other rounds in up to 32, so that one can
 /// come to the end of its call while another is between a store and its fence.
@@ -36,7 +36,7 @@ constexpr std::uint64_t kFastestSwitching = 2;
 constexpr std::uint64_t kSwitchings = 5;
 
 /// Sessions that write before they have looked, and how many steps at most.
-constexpr std::uint64_t kWritesFirstOneIn = 3;
+constexpr std::uint64_t kWritesFirstInterval = 3;
 constexpr unsigned kFirstSteps = 12;
 
 void write_first(SessionPlan& plan, const Expectation& known) {
@@ -153,7 +153,7 @@ std::optional<Failure> Explorer::start(std::uint64_t seed) {
   SessionPlan plan{random(), options_.threads, options_.steps};
   plan.switching = kFastestSwitching << random.below(kSwitchings);
   const Expectation known(subject_, first);
-  if (random.one_in(kWritesFirstOneIn)) write_first(plan, known);
+  if (random.one_in(kWritesFirstInterval)) write_first(plan, known);
   const Session workload = run_session(subject_, stage_.medium(), recorder_, plan);
   counts_.events += workload.trace.size();
   stage_.restore(workload.trace);
@@ -245,7 +245,7 @@ std::vector<std::uint64_t> Explorer::choose_moments(const Level& level) {
     }
     // Where nothing is due, few images are opened.
     for (Moment& moment : all) moment.images = 1 + moment.images / options_.nested_one_in;
-  } else if (!all.empty() && random.one_in(kLargeOneIn)) {
+  } else if (!all.empty() && random.one_in(kLargeInterval)) {
     // Once in a while a moment with more images than that is looked at, and then little else.
     choose(all.front(), all.front().images, all.front().images);
   }
@@ -262,7 +262,7 @@ std::vector<std::uint64_t> Explorer::choose_moments(const Level& level) {
   if (!suppression()) {
     // And of some with more images than that, such as the commit behind a block that was copied,
     // the first one: all is old, at a store all but this one.
-    std::uint64_t left = 1 + wanted / kOfLargeOneIn;
+    std::uint64_t left = 1 + wanted / kLargeMomentInterval;
     for (const Moment& moment : all) {
       if (left == 0) break;
       if (moment.images <= wanted || chosen[moment.event] != 0) continue;
@@ -347,7 +347,7 @@ Session Explorer::open_image(const Path& path, const Expectation* known) {
 
 /// Whether the session that opens the image writes before it has looked at anything.
 bool Explorer::writes_first(const Path& path) const {
-  return detail::util::Random(seed_of(path) + 1).one_in(kWritesFirstOneIn);
+  return detail::util::Random(seed_of(path) + 1).one_in(kWritesFirstInterval);
 }
 
 /// Whether the session that opens the image is crashed in turn.
@@ -356,7 +356,7 @@ bool Explorer::crashes_again(const Path& path) const {
   if (!wanted_.empty()) return path.size() < wanted_.size();
   const bool deep = deep_ && path.size() == 1;
   return detail::util::Random(~seed_of(path))
-      .one_in(deep ? kDeepNestedOneIn : options_.nested_one_in);
+      .one_in(deep ? kDeepNestedInterval : options_.nested_one_in);
 }
 
 void Explorer::fail(const Level& level, const Expectation& expected, const Path& path,

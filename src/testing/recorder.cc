@@ -201,10 +201,10 @@ void Recorder::on_step(const char* name) {
 /// In some sessions nodes in DRAM have few children, so few leaves have nodes above nodes, and logs
 /// are replayed and reclaimed after a few writes, and tables compacted after a few inserts.
 void Recorder::choose_limits(std::uint64_t seed) {
-  constexpr std::uint64_t kSmallOneIn = 3, kLongOneIn = 4, kMostLogged = 16;
+  constexpr std::uint64_t kSmallInterval = 3, kLongInterval = 4, kMaxLogged = 16;
   detail::util::Random random(seed);
-  children_ = random.one_in(kSmallOneIn) ? 2 + random.below(3) : 0;
-  logged_ = random.one_in(kLongOneIn) ? 0 : 1 + random.below(kMostLogged);
+  children_ = random.one_in(kSmallInterval) ? 2 + random.below(3) : 0;
+  logged_ = random.one_in(kLongInterval) ? 0 : 1 + random.below(kMaxLogged);
 }
 
 std::uint64_t Recorder::on_limit(const char* name, std::uint64_t limit) {

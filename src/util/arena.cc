@@ -76,7 +76,7 @@ constexpr std::uint32_t batch_of(std::size_t bytes) {
 }  // namespace
 
 Arena::Arena(std::size_t range) {
-  assert(range <= kMostRange);
+  assert(range <= kMaxRange);
   stripes_ = reinterpret_cast<Stripe*>(map(kArenaStripes * sizeof(Stripe)));
   if (range == 0) return;
   try {
@@ -160,9 +160,9 @@ bool Arena::refill(Local& local, std::size_t bytes) {
     local.count = batch_of(bytes);
     return true;
   }
-  constexpr std::uint32_t kMostDoublings = 4;
+  constexpr std::uint32_t kMaxDoublings = 4;
   const std::size_t first = round_up(4 * bytes, kPage);
-  const std::size_t slab = std::min(first << std::min(local.slabs, kMostDoublings), kLargestSlab);
+  const std::size_t slab = std::min(first << std::min(local.slabs, kMaxDoublings), kLargestSlab);
   const std::span<std::byte> carved = carve(bytes, slab);
   if (carved.empty()) return false;
   ++local.slabs;

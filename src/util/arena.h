@@ -45,7 +45,7 @@ class Arena {
   static constexpr std::size_t kGranule = 16;
 
   /// As much as can have Refs: nearly 64 GiB.
-  static constexpr std::size_t kMostRange = (kGranule << 32) - (std::size_t{2} << 20);
+  static constexpr std::size_t kMaxRange = (kGranule << 32) - (std::size_t{2} << 20);
 
   /// Without a range. Throws std::bad_alloc.
   Arena() : Arena(0) {}

@@ -155,7 +155,7 @@ TEST(Arena, GivesManyPiecesAtOnce) {
 }
 
 TEST(Arena, ThirtyTwoBitsNameAPieceOfARange) {
-  Arena arena(Arena::kMostRange);
+  Arena arena(Arena::kMaxRange);
   churn(arena, 3, 3'000);
   std::map<Arena::Ref, void*> pieces;
   for (int i = 0; i < 100'000; ++i) {
@@ -189,7 +189,7 @@ TEST(Arena, ARangeComesToAnEnd) {
       pages * static_cast<std::size_t>(getpagesize()) + (std::size_t{4} << 30);
   const rlimit limit{bytes, bytes};
   if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(2);
-  Arena arena(Arena::kMostRange);
+  Arena arena(Arena::kMaxRange);
   std::memset(arena.allocate(16), 1, 16);
   std::_Exit(0);
 }
@@ -199,7 +199,7 @@ TEST(Arena, ALimitOnAddressesLeavesASmallerRange) {
 }
 
 TEST(Arena, ASmallOneStaysSmall) {
-  for (const std::size_t range : {std::size_t{0}, Arena::kMostRange}) {
+  for (const std::size_t range : {std::size_t{0}, Arena::kMaxRange}) {
     const auto arena = range == 0 ? std::make_unique<Arena>() : std::make_unique<Arena>(range);
     EXPECT_EQ(arena->bytes_reserved(), 0u);
     for (const std::size_t bytes : {16, 48, 80, 96, 400, 1344})
@@ -213,7 +213,7 @@ TEST(Arena, ASmallOneStaysSmall) {
 
 TEST(Arena, WhatOneThreadReleasesAnotherOneUses) {
   constexpr std::size_t kPiece = 96, kPieces = 1000;
-  Arena arena(Arena::kMostRange);
+  Arena arena(Arena::kMaxRange);
   std::size_t after_one_round = 0;
   for (int round = 0; round < 50; ++round) {
     std::vector<void*> pieces(kPieces);
@@ -233,7 +233,7 @@ TEST(Arena, WhatOneThreadReleasesAnotherOneUses) {
 /// stripes, all of which they hold.
 TEST(Arena, NobodyWaitsForThreadsThatAreSuspended) {
   constexpr unsigned kThreads = 24;
-  Arena arena(Arena::kMostRange);
+  Arena arena(Arena::kMaxRange);
   {
     std::vector<std::jthread> threads;
     const SuspendedCalls suspended(kThreads, [&] {

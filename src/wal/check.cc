@@ -12,8 +12,9 @@ namespace {
 
 /// Collects sentences, a hundred at most: a damaged log can have millions of problems.
 void expect(CheckReport& report, bool holds, std::string problem) {
-  constexpr std::size_t kMost = 100;
-  if (!holds && report.problems.size() < kMost) report.problems.push_back(std::move(problem));
+  constexpr std::size_t kMaxProblems = 100;
+  if (!holds && report.problems.size() < kMaxProblems)
+    report.problems.push_back(std::move(problem));
 }
 
 void check_stripe(const Stripe& stripe, unsigned number, Position found_tail, CheckReport& report) {

@@ -16,8 +16,8 @@ namespace perdix::detail::wal {
 namespace {
 
 /// Of a stripe. The ring has room for what is allocated ahead, too: what chains are promised.
-constexpr std::uint64_t kMostLimit = 640 * kSegmentSize;
-static_assert(kMostLimit < kRingSize);
+constexpr std::uint64_t kMaxLimit = 640 * kSegmentSize;
+static_assert(kMaxLimit < kRingSize);
 
 /// What a restart reads: so many times the table: a record then pays for 8 bytes of it.
 constexpr std::uint64_t kSuffixPerTable = 4;
@@ -52,7 +52,7 @@ class AllLocked {
 };
 
 std::uint64_t limit_per_stripe(const Log::Limits& limits) {
-  return std::min(std::max(limits.bytes, limits.least_bytes) / kStripes, kMostLimit);
+  return std::min(std::max(limits.bytes, limits.least_bytes) / kStripes, kMaxLimit);
 }
 
 /// Asks for what comes some places behind `next` if each lies as far behind the one before as
@@ -454,12 +454,12 @@ std::optional<Content> Log::at(Owner owner, Position position) const {
 }
 
 void Log::prefetch(std::span<Position> heads) const noexcept {
-  constexpr unsigned kMostRecords = 64;  // of each: a damaged chain might have no end
+  constexpr unsigned kMaxRecords = 64;  // of each: a damaged chain might have no end
   const auto segments_of = [&](Position position) -> const Segments& {
     return stripes_[stripe_of_position(position) % kStripes].segments();
   };
   bool more = true;
-  for (unsigned i = 0; more && i < kMostRecords; ++i) {
+  for (unsigned i = 0; more && i < kMaxRecords; ++i) {
     more = false;
     for (Position& position : heads) {
       if (position == 0) continue;

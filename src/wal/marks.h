@@ -28,14 +28,14 @@ inline constexpr Generation kNoGeneration = std::numeric_limits<Generation>::max
 class Marks {
  public:
   /// Generations that can have chains at a time.
-  static constexpr Generation kMost = 256;
+  static constexpr Generation kMaxMarks = 256;
 
   /// What a chain that begins now belongs to.
   Generation current() const noexcept { return current_.load(std::memory_order_acquire); }
 
   /// Whether another can begin while there are chains of the given one.
   bool has_room(Generation oldest) const noexcept {
-    return oldest == kNoGeneration || current() - oldest + 1 < kMost;
+    return oldest == kNoGeneration || current() - oldest + 1 < kMaxMarks;
   }
 
   /// `tails`: read before the call.
@@ -47,16 +47,16 @@ class Marks {
   }
 
   Position at(Generation generation, unsigned stripe) const noexcept {
-    return marks_[generation % kMost][stripe].load(std::memory_order_relaxed);
+    return marks_[generation % kMaxMarks][stripe].load(std::memory_order_relaxed);
   }
 
  private:
   using Mark = std::array<std::atomic<Position>, kStripes>;
 
-  Mark& of(Generation generation) noexcept { return marks_[generation % kMost]; }
+  Mark& of(Generation generation) noexcept { return marks_[generation % kMaxMarks]; }
 
   std::atomic<Generation> current_{0};
-  std::array<Mark, kMost> marks_{};
+  std::array<Mark, kMaxMarks> marks_{};
 };
 
 }  // namespace perdix::detail::wal

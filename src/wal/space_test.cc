@@ -270,7 +270,7 @@ TEST(LogSpace, GenerationsWithoutEnd) {
   Rig rig;
   rig.put(1, 1, 1);
   // More than there can be while the first one has a chain.
-  for (std::uint64_t i = 0; i < (Marks::kMost + 50) * kRecords; ++i) {
+  for (std::uint64_t i = 0; i < (Marks::kMaxMarks + 50) * kRecords; ++i) {
     if (i % (4 * kRecords) == 0) rig.log().checkpoint();
     if (!rig.log().admit()) break;  // the first chain holds back everything
     rig.log().append(rig.chain(2), Type::put, i, i);
@@ -279,7 +279,7 @@ TEST(LogSpace, GenerationsWithoutEnd) {
   EXPECT_EQ(rig.read(1), (Changes{{Type::put, 1, 1}}));
   EXPECT_EQ(rig.problems(), Strings{});
   rig.end(1);
-  for (std::uint64_t i = 0; i < 2 * Marks::kMost * kRecords; ++i) rig.put(2 + i % 100, i, i);
+  for (std::uint64_t i = 0; i < 2 * Marks::kMaxMarks * kRecords; ++i) rig.put(2 + i % 100, i, i);
   EXPECT_EQ(rig.problems(), Strings{});
 }
 

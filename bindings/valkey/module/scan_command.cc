@@ -4,7 +4,7 @@
 // With an ordered engine the cursor is the last field that was looked at, in hexadecimal. A hash
 // engine shows pairs in no order, so a step shows those whose fields have hashes of one residue:
 // the cursor is the number of residues and the next one. Each step reads the whole table, so there
-// are at most kMostSteps, and COUNT is raised accordingly.
+// are at most kMaxSteps, and COUNT is raised accordingly.
 #include <algorithm>
 #include <charconv>
 
@@ -14,7 +14,7 @@
 namespace perdix::valkey {
 namespace {
 
-constexpr std::uint64_t kMostSteps = 64;
+constexpr std::uint64_t kMaxSteps = 64;
 constexpr std::uint64_t kDefaultCount = 10;
 constexpr std::string_view kStart = "0";
 constexpr std::string_view kDigits = "0123456789abcdef";
@@ -123,7 +123,7 @@ Residue residue_in(std::string_view cursor) {
   if (steps.ec != std::errc() || steps.ptr == end || *steps.ptr != '-') bad_cursor();
   const auto next = std::from_chars(steps.ptr + 1, end, residue.next);
   if (next.ec != std::errc() || next.ptr != end) bad_cursor();
-  if (residue.steps > kMostSteps || residue.next >= residue.steps) bad_cursor();
+  if (residue.steps > kMaxSteps || residue.next >= residue.steps) bad_cursor();
   return residue;
 }
 
@@ -131,7 +131,7 @@ Step hashed_step(Table& table, std::string_view cursor, const Options& options) 
   const Index& index = table.index();
   Residue residue;
   if (cursor == kStart) {
-    residue.steps = std::clamp<std::uint64_t>(index.size() / options.count, 1, kMostSteps);
+    residue.steps = std::clamp<std::uint64_t>(index.size() / options.count, 1, kMaxSteps);
   } else {
     residue = residue_in(cursor);
   }

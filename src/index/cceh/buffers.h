@@ -128,9 +128,10 @@ void WordTable<K>::remove_buffered(Buffer& buffer, unsigned i) {
 /// there is none.
 template <class K>
 auto WordTable<K>::give_buffer(const Locked& locked) -> Buffer* {
-  constexpr std::uint64_t kAskOneIn = 8;  // only a segment that is written to often gets another's
+  constexpr std::uint64_t kAskInterval =
+      8;  // only a segment that is written to often gets another's
   auto number = buffers_->acquire(0);
-  if (number == 0 && locked.version / 2 % kAskOneIn == 0) number = take_cold(locked);
+  if (number == 0 && locked.version / 2 % kAskInterval == 0) number = take_cold(locked);
   if (number == 0) return nullptr;
   return buffers_->give_owned(locked.entry.offset, locked.range.first().bits, number,
                               head_of(locked.entry).number);

@@ -54,7 +54,7 @@ class Destroyer {
 
   void free_directory() {
     const Reference at = Reference::unpack(pm::load(root_.directory));
-    if (at.log > Directory::kMostDepth || at.offset % sizeof(std::uint64_t) != 0 ||
+    if (at.log > Directory::kMaxDepth || at.offset % sizeof(std::uint64_t) != 0 ||
         !pool_.contains(at.offset, sizeof(std::uint64_t) << at.log))
       pool::throw_corrupt(pool_, "a directory", at.offset);
     auto* const entries = pool_.at<std::uint64_t>(at.offset);

@@ -73,7 +73,7 @@ bool Directory::may_exceed(unsigned depth) const {
   constexpr std::uint64_t kLeast = std::uint64_t{1} << 12, kShare = 8;
   const std::uint64_t bytes = std::uint64_t{16} << depth;
   return depth < this->depth() ||
-         (depth < kMostDepth && (bytes <= kLeast || bytes <= pool_.size() / kShare));
+         (depth < kMaxDepth && (bytes <= kLeast || bytes <= pool_.size() / kShare));
 }
 
 void Directory::grow(unsigned depth) {

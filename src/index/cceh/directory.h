@@ -29,7 +29,7 @@ namespace perdix::detail::index::cceh {
 class Directory {
  public:
   /// The greatest depth of a directory.
-  static constexpr unsigned kMostDepth = 30;
+  static constexpr unsigned kMaxDepth = 30;
 
   Directory(pool::PoolCore& pool, Root& root, const Shape& shape)
       : pool_(pool), root_(root), shape_(shape) {}
@@ -104,7 +104,7 @@ class Directory {
 
   View view(std::uint64_t word) const {
     const Reference at = Reference::unpack(word);
-    if (at.log > kMostDepth || at.offset % alignof(std::uint64_t) != 0 ||
+    if (at.log > kMaxDepth || at.offset % alignof(std::uint64_t) != 0 ||
         !pool_.contains(at.offset, sizeof(std::uint64_t) << at.log)) [[unlikely]]
       throw_corrupt("a directory", at.offset);
     return {pool_.at<std::uint64_t>(at.offset), at.log};

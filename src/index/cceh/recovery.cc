@@ -10,13 +10,13 @@ namespace perdix::detail::index::cceh {
 namespace {
 
 constexpr unsigned kFewestBuckets = kProbe;
-constexpr unsigned kMostBuckets = 16384 - 1;  // with the head, a mebibyte
-constexpr unsigned kMostLazyDepth = 64;
-constexpr unsigned kMostOverflow = 40;
+constexpr unsigned kMaxBuckets = 16384 - 1;  // with the head, a mebibyte
+constexpr unsigned kMaxLazyDepth = 64;
+constexpr unsigned kMaxOverflow = 40;
 
 bool possible(const Shape& shape) {
-  return shape.buckets >= kFewestBuckets && shape.buckets <= kMostBuckets &&
-         shape.lazy_depth <= kMostLazyDepth;
+  return shape.buckets >= kFewestBuckets && shape.buckets <= kMaxBuckets &&
+         shape.lazy_depth <= kMaxLazyDepth;
 }
 
 /// A root block, with a directory of one entry and a segment without pairs. The root word is the
@@ -60,7 +60,7 @@ Shape shape_from(const IndexOptions& options) {
         fmt::format("Cceh: segment_bytes is {} and lazy_depth {}; they must be a multiple "
                     "of {} from {} to {}, and at most {}",
                     wanted.segment_bytes, wanted.lazy_depth, kLine, (kFewestBuckets + 1) * kLine,
-                    (kMostBuckets + 1) * kLine, kMostLazyDepth));
+                    (kMaxBuckets + 1) * kLine, kMaxLazyDepth));
   }
   return shape;
 }
@@ -77,7 +77,7 @@ Shape shape_of(const pool::PoolCore& pool, const Root& root) {
 }
 
 std::span<Pair> checked_overflow(const pool::PoolCore& pool, Reference overflow) {
-  if (overflow.log > kMostOverflow || overflow.offset % sizeof(Pair) != 0 ||
+  if (overflow.log > kMaxOverflow || overflow.offset % sizeof(Pair) != 0 ||
       !pool.contains(overflow.offset, sizeof(Pair) << overflow.log))
     pool::throw_corrupt(pool, "an overflow", overflow.offset);
   return {pool.at<Pair>(overflow.offset), std::size_t{1} << overflow.log};

@@ -73,7 +73,7 @@ class ByteBuffer {
 ///
 /// Memory: integers lie in the object. The bytes of strings lie in a buffer that is used again by
 /// the next batch; a batch ends before it would have more than its budget of them, which is small
-/// at first, since many scans are short, and doubles up to kMostBytes. One pair fits always.
+/// at first, since many scans are short, and doubles up to kMaxBytes. One pair fits always.
 ///
 /// `Order` is that of the keys.
 template <Storable K, Storable V, unsigned kCapacity, class Order = std::less<>>
@@ -82,7 +82,7 @@ class Batch {
   using Key = View<K>;
 
   static constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
-  static constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 
   void clear() { size_ = 0; }
 
@@ -140,7 +140,7 @@ class Batch {
   /// The bytes of the first pairs into the buffer, key after value after key. Returns how many
   /// pairs.
   unsigned copy_bytes(const Words<V>& values, unsigned count) {
-    bytes_.clear(2 * kMostBytes);
+    bytes_.clear(2 * kMaxBytes);
     for (unsigned i = 0; i < count; ++i) values.prefetch(pairs_[i].value);
     for (unsigned i = 0; i < count; ++i) {
       Pair& pair = pairs_[i];
@@ -154,7 +154,7 @@ class Batch {
       append(value);
       if constexpr (!Words<V>::kInline) pair.value = value.size();
     }
-    budget_ = std::min(2 * budget_, kMostBytes);
+    budget_ = std::min(2 * budget_, kMaxBytes);
     return count;
   }
 

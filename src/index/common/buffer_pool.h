@@ -62,7 +62,7 @@ class BufferPool {
   /// How many buffers may be in use, in bytes of DRAM. Before the first use.
   void set_budget(std::uint64_t bytes) {
     if (chunks_ == nullptr) chunks_ = std::make_unique<Chunks>();
-    budget_ = static_cast<Number>(std::min<std::uint64_t>(bytes / sizeof(Buffer), kMost));
+    budget_ = static_cast<Number>(std::min<std::uint64_t>(bytes / sizeof(Buffer), kMaxNumber));
     has_slabs_ = budget_ >= 8 * kSlab;
   }
   Number budget() const { return budget_; }
@@ -130,8 +130,8 @@ class BufferPool {
  private:
   static constexpr Number kChunks = 1 << 14;
   // So that all numbers of its slab fit in a node.
-  static constexpr Number kMost = (1 << Buffer::Shape::kNumberBits) - 1 - kSlab;
-  static_assert((kMost + kSlab) / kChunk < kChunks);
+  static constexpr Number kMaxNumber = (1 << Buffer::Shape::kNumberBits) - 1 - kSlab;
+  static_assert((kMaxNumber + kSlab) / kChunk < kChunks);
 
   Buffer* chunk_of(Number index) const {
     return (*chunks_)[index / kChunk].load(std::memory_order_acquire);
@@ -173,7 +173,7 @@ class BufferPool {
 
   /// Makes the chunk, and those that come with it.
   void make_chunks(Number chunk) {
-    if (chunk > kMost / kChunk) throw std::bad_alloc();
+    if (chunk > kMaxNumber / kChunk) throw std::bad_alloc();
     const Number count = chunks_from(chunk);
     const Number first_chunk = chunk / count * count, first = first_chunk * kChunk;
     const Number buffers = count * kChunk;

@@ -58,7 +58,7 @@ class Latches {
 
 /// Latches that a thread holds, so many at most; releases them on destruction. Nodes that share a
 /// latch need it once.
-template <std::size_t kMost>
+template <std::size_t kMaxLatches>
 class LatchesHeld {
  public:
   LatchesHeld() = default;
@@ -105,7 +105,7 @@ class LatchesHeld {
   }
 
  private:
-  std::array<Latch*, kMost> latches_;  // the first size_
+  std::array<Latch*, kMaxLatches> latches_;  // the first size_
   std::size_t size_ = 0;
 };
 

@@ -17,8 +17,8 @@ class Problems {
 
   template <class... Args>
   void expect(bool holds, fmt::format_string<Args...> format, Args&&... args) {
-    constexpr std::size_t kMost = 100;
-    if (holds || report_.problems.size() >= kMost) return;
+    constexpr std::size_t kMaxProblems = 100;
+    if (holds || report_.problems.size() >= kMaxProblems) return;
     report_.problems.push_back(fmt::format(format, std::forward<Args>(args)...));
   }
 

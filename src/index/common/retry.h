@@ -8,14 +8,14 @@
 namespace perdix::detail::index {
 
 /// Calls write(). If the pool is full, has its indexes give back the blocks that are garbage, waits
-/// for their grace period and calls again, as long as something comes back, but for kMostRounds:
+/// for their grace period and calls again, as long as something comes back, but for kMaxRounds:
 /// what others free and allocate meanwhile must not keep this thread for ever. A thread that is in
 /// an epoch::Guard would wait for itself; it gets out_of_space. By reference: to copy what `write`
 /// refers to, the processor would wait for all stores that it has begun, also those of the call
 /// before to memory that is in no cache.
 template <class Write>
 [[gnu::always_inline]] inline auto retry_when_full(pool::PoolCore& pool, const Write& write) {
-  constexpr unsigned kMostRounds = 3;
+  constexpr unsigned kMaxRounds = 3;
   bool again = true;
   for (unsigned round = 1;; ++round) {
     try {
@@ -24,7 +24,7 @@ template <class Write>
       if (error.code() != Errc::out_of_space || !again) throw;
     }
     // Once more in any case: another thread may have made space.
-    again = pool.reclaim_space() && round < kMostRounds;
+    again = pool.reclaim_space() && round < kMaxRounds;
   }
 }
 

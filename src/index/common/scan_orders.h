@@ -44,17 +44,17 @@ namespace perdix::detail::index {
 /// Where a pair lies in its leaf; the engine says what the numbers mean.
 using PlaceInLeaf = std::uint8_t;
 
-/// Places of a leaf's pairs. At most kMost.
+/// Places of a leaf's pairs. At most kMaxPlaces.
 class Places {
  public:
-  static constexpr unsigned kMost = 160;
+  static constexpr unsigned kMaxPlaces = 160;
 
   unsigned size() const { return size_; }
   PlaceInLeaf operator[](unsigned i) const { return places_[i]; }
   std::span<const PlaceInLeaf> span() const { return {places_.data(), size_}; }
   void clear() { size_ = 0; }
   void push(PlaceInLeaf place) {
-    assert(size_ < kMost);
+    assert(size_ < kMaxPlaces);
     places_[size_++] = place;
   }
 
@@ -62,7 +62,7 @@ class Places {
   friend class ScanOrder;
 
   unsigned size_ = 0;
-  alignas(8) std::array<PlaceInLeaf, kMost> places_;  // of which `size_` are set
+  alignas(8) std::array<PlaceInLeaf, kMaxPlaces> places_;  // of which `size_` are set
 };
 
 /// One leaf's order: a head of 16 bytes, and a byte for each pair that there is room for. Readers
@@ -139,7 +139,7 @@ class ScanOrder {
   const std::uint8_t words_;
 };
 
-static_assert(sizeof(ScanOrder) == 16 && Places::kMost % 16 == 0);
+static_assert(sizeof(ScanOrder) == 16 && Places::kMaxPlaces % 16 == 0);
 
 /// The orders of an index. A leaf's number is a function of the address of its DRAM side, so that
 /// no search leads to its order, and the DRAM side has nothing of it: a table has a link for each
@@ -259,7 +259,7 @@ class ScanOrders {
 
   ScanOrder* replace(Link& link, ScanOrder* old, unsigned pairs) noexcept {
     constexpr unsigned kMore = 8;  // room for inserts, which come one by one
-    const unsigned room = std::min(ScanOrder::room_for(pairs + kMore), Places::kMost);
+    const unsigned room = std::min(ScanOrder::room_for(pairs + kMore), Places::kMaxPlaces);
     void* memory = allocate(ScanOrder::bytes_for(room));
     if (memory == nullptr) return nullptr;
     auto* made = new (memory) ScanOrder(room);

@@ -84,7 +84,7 @@ TEST_F(ScanOrdersTest, FormerPlacesAreReadEvenIfTheyDoNotCount) {
 }
 
 TEST_F(ScanOrdersTest, GrowAndShrinkWithTheirLeaf) {
-  for (const unsigned count : {0u, 1u, 8u, 9u, 64u, 128u, 156u, Places::kMost, 3u, 0u, 50u}) {
+  for (const unsigned count : {0u, 1u, 8u, 9u, 64u, 128u, 156u, Places::kMaxPlaces, 3u, 0u, 50u}) {
     keep(5, count * 4, places(count));
     EXPECT_TRUE(has(5, count * 4, places(count))) << count;
   }

@@ -7,7 +7,7 @@ namespace perdix::detail::index::elf {
 namespace {
 
 /// Rows of a batch, which should fit the caches.
-constexpr std::size_t kMostBatchRows = std::size_t{1} << 17;
+constexpr std::size_t kMaxBatchRows = std::size_t{1} << 17;
 
 /// Rows between two calls of a progress function.
 constexpr std::uint64_t kRowsPerReport = std::uint64_t{1} << 16;
@@ -47,7 +47,7 @@ Ref Builder::emit(const Rows& rows, const Order& order, unsigned dimension) {
   if (dimension == dimensions_) return emit_tids(rows, order.rows);
   if (all_equal(rows, order.rows, dimension)) return emit_mono(rows, order.rows, dimension);
   if constexpr (std::is_same_v<Rows, ColumnRows>) {
-    if (order.size() <= kMostBatchRows) return emit_batch(rows, order, dimension);
+    if (order.size() <= kMaxBatchRows) return emit_batch(rows, order, dimension);
   }
   return emit_list(rows, order, dimension);
 }

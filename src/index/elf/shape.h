@@ -20,12 +20,12 @@ struct Shape {
 };
 
 inline constexpr std::uint32_t kLeastSlotShift = 6;
-inline constexpr std::uint32_t kMostSlotShift = 28;
-inline constexpr std::uint32_t kMostSegmentRows = 32768;
+inline constexpr std::uint32_t kMaxSlotShift = 28;
+inline constexpr std::uint32_t kMaxSegmentRows = 32768;
 
 constexpr bool valid(const Shape& shape) {
-  return shape.slot_shift >= kLeastSlotShift && shape.slot_shift <= kMostSlotShift &&
-         shape.segment_rows > 0 && shape.segment_rows <= kMostSegmentRows;
+  return shape.slot_shift >= kLeastSlotShift && shape.slot_shift <= kMaxSlotShift &&
+         shape.segment_rows > 0 && shape.segment_rows <= kMaxSegmentRows;
 }
 
 /// Words of a block for so many slots: a header line less than they cover, so that a block of usual

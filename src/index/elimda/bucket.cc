@@ -28,7 +28,7 @@ Bucket* Bucket::make(util::Arena& arena, const FingerprintCode& code, const Cont
   const Bucket* before = contents.before;
   const unsigned entries = (before == nullptr ? 0 : before->entry_count_ - before->killed_) +
                            static_cast<unsigned>(contents.slots.size());
-  const bool wide = code.slots() > kMostInBytes;
+  const bool wide = code.slots() > kMaxBytePositions;
   const unsigned capacity =
       capacity_for(code.groups(), wide, entries, contents.d_least, contents.d_most);
   const std::size_t bytes = bytes_for(code.groups(), wide, capacity, entries);
@@ -83,10 +83,10 @@ void Bucket::set_group_begin(unsigned group, unsigned start) {
 
 /// Entries by group: those of the bucket before, then the new ones; all ascend within a group.
 void Bucket::fill_groups(const FingerprintCode& code, const Contents& contents) {
-  std::array<std::uint16_t, FingerprintCode::kMostGroups> added;
+  std::array<std::uint16_t, FingerprintCode::kMaxGroups> added;
   std::fill_n(added.begin(), code.groups(), std::uint16_t{0});
   for (const PSlot& slot : contents.slots) ++added[code.group(slot.signature)];
-  std::array<std::uint16_t*, FingerprintCode::kMostGroups> next;
+  std::array<std::uint16_t*, FingerprintCode::kMaxGroups> next;
   std::uint16_t* const entries = entries_begin();
   unsigned start = 0;
   first_group_ = static_cast<std::uint16_t>(code.groups());

@@ -64,7 +64,7 @@ class Bucket {
   };
 
   /// The most pairs that a D-bucket has room for.
-  static constexpr unsigned kMostD = 1u << 15;
+  static constexpr unsigned kMaxDramPairs = 1u << 15;
 
   /// Throws bad_alloc.
   static Bucket* make(util::Arena& arena, const FingerprintCode& code, const Contents& contents);
@@ -114,10 +114,10 @@ class Bucket {
   /// Asks for the head and for where the fingerprints of a signature may lie, so that a lookup need
   /// not wait for the one to ask for the other. A hint, for the default shape.
   void prefetch_for_lookup(const FingerprintCode& code, Signature signature) const {
-    constexpr std::size_t kEntriesAt = 64, kBytesOfAGroup = 10;
+    constexpr std::size_t kEntriesAt = 64, kBytesPerGroup = 10;
     __builtin_prefetch(this);
     __builtin_prefetch(reinterpret_cast<const std::byte*>(this) + kEntriesAt +
-                       kBytesOfAGroup * code.group(signature));
+                       kBytesPerGroup * code.group(signature));
   }
 
   /// Ask for the lines that d_add() writes: the first one, and, when that is there, the others.
@@ -197,12 +197,12 @@ class Bucket {
   static constexpr std::size_t kGranule = 16;  // of pairs, and of what find_d() reads at once
   static constexpr std::size_t kHead = 16;
   /// The most entries of a bucket whose groups begin at a byte: see group_begin().
-  static constexpr unsigned kMostInBytes = 256;
+  static constexpr unsigned kMaxBytePositions = 256;
 
   Bucket() = default;
 
   /// Whether groups begin at two bytes: then a P-bucket has more than 256 pairs.
-  bool wide() const { return groups_ > kMostInBytes / 8; }
+  bool wide() const { return groups_ > kMaxBytePositions / 8; }
   static std::size_t starts_bytes(unsigned groups, bool wide) { return groups * (wide ? 2u : 1u); }
   static constexpr std::size_t granules(std::size_t bytes) {
     return (bytes + kGranule - 1) / kGranule * kGranule;
@@ -240,7 +240,7 @@ class Bucket {
   unsigned group_begin(unsigned group) const {
     if (wide()) return at<std::uint16_t>(kHead)[group];
     const unsigned start = starts()[group];
-    return start == 0 && group > first_group_ ? kMostInBytes : start;
+    return start == 0 && group > first_group_ ? kMaxBytePositions : start;
   }
   unsigned group_end(const FingerprintCode& code, unsigned group) const {
     return group + 1 == code.groups() ? entry_count_ : group_begin(group + 1);

@@ -152,7 +152,7 @@ class Destroyer {
   }
   /// With 64 added to its depth if its segment was freed.
   Reference leader_at(Reference directory, std::uint64_t number) const {
-    if (directory.depth > PmTable::kMostDepth ||
+    if (directory.depth > PmTable::kMaxDepth ||
         !pool_.contains(directory.offset, std::uint64_t{8} << directory.depth))
       pool::throw_corrupt(pool_, "a directory", directory.offset);
     Reference leader = Reference::unpack(pm::load(entries(directory)[number]));

@@ -29,7 +29,7 @@ class FingerprintCode {
         kill_mask_(static_cast<std::uint16_t>((1u << slot_shift_) - 1)),
         values_(values_of(std::clamp(bits, shape.slot_bits() + 2, 16u) - shape.slot_bits())) {}
 
-  static constexpr unsigned kMostGroups = 512;
+  static constexpr unsigned kMaxGroups = 512;
 
   unsigned groups() const { return 1u << group_bits_; }
   unsigned slots() const { return 1u << (16 - slot_shift_); }

@@ -6,7 +6,7 @@ namespace perdix::detail::index::elimda {
 
 Reference PmTable::checked_directory() const {
   const Reference at = directory();
-  if (at.depth > kMostDepth || at.offset % 16 != 0 ||
+  if (at.depth > kMaxDepth || at.offset % 16 != 0 ||
       !pool_.contains(at.offset, std::uint64_t{8} << at.depth))
     pool::throw_corrupt(pool_, "a directory", at.offset);
   return at;

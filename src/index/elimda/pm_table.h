@@ -20,7 +20,7 @@ namespace perdix::detail::index::elimda {
 class PmTable {
  public:
   /// Directories do not grow beyond so many bits.
-  static constexpr unsigned kMostDepth = 30;
+  static constexpr unsigned kMaxDepth = 30;
 
   PmTable(pool::PoolCore& pool, Root& root, const Shape& shape)
       : pool_(pool), root_(root), shape_(shape) {}

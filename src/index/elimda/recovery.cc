@@ -15,14 +15,14 @@ namespace {
 
 bool is_power(std::uint64_t number) { return std::has_single_bit(number); }
 
-constexpr std::uint32_t kFewestInP = 16, kMostInP = 4096;
+constexpr std::uint32_t kMinPmPairs = 16, kMaxPmPairs = 4096;
 
 bool possible(const Shape& shape) {
   return is_power(shape.logs) && shape.logs <= 32768 && is_power(shape.unit_pairs) &&
-         shape.unit_pairs >= 4 && shape.unit_pairs <= Shape::kMostUnitPairs &&
+         shape.unit_pairs >= 4 && shape.unit_pairs <= Shape::kMaxUnitPairs &&
          is_power(shape.d_pairs) && shape.d_pairs >= shape.unit_pairs && is_power(shape.p_pairs) &&
-         shape.p_pairs >= 2 * shape.d_pairs && shape.p_pairs >= kFewestInP &&
-         shape.p_pairs <= kMostInP && shape.buckets >= 1 && shape.buckets <= 4096;
+         shape.p_pairs >= 2 * shape.d_pairs && shape.p_pairs >= kMinPmPairs &&
+         shape.p_pairs <= kMaxPmPairs && shape.buckets >= 1 && shape.buckets <= 4096;
 }
 
 [[noreturn]] void throw_invalid(std::string_view what, std::uint64_t is, std::string_view rule) {
@@ -84,12 +84,12 @@ Shape shape_from(const IndexOptions& options) {
   shape.logs = wanted.collecting_logs;
   shape.unit_pairs = wanted.media_unit / sizeof(Pair);
   shape.d_pairs = std::max(wanted.d_bucket_pairs, shape.unit_pairs);
-  shape.p_pairs = std::max({wanted.p_bucket_pairs, 2 * shape.d_pairs, kFewestInP});
+  shape.p_pairs = std::max({wanted.p_bucket_pairs, 2 * shape.d_pairs, kMinPmPairs});
   if (!is_power(shape.logs) || shape.logs > 32768)
     throw_invalid("collecting_logs", shape.logs, "a power of two, at most 32768");
-  if (!is_power(shape.d_pairs) || shape.d_pairs > kMostInP / 2)
+  if (!is_power(shape.d_pairs) || shape.d_pairs > kMaxPmPairs / 2)
     throw_invalid("d_bucket_pairs", shape.d_pairs, "a power of two, at most 2048");
-  if (!is_power(shape.p_pairs) || shape.p_pairs > kMostInP)
+  if (!is_power(shape.p_pairs) || shape.p_pairs > kMaxPmPairs)
     throw_invalid("p_bucket_pairs", shape.p_pairs, "a power of two, at most 4096");
   shape.buckets = buckets_for(shape.p_pairs);
   assert(possible(shape));

@@ -60,7 +60,7 @@ bool Map<K, V>::copy_to_backup(Flush& flush, unsigned log) {
   const Unit unit = backup_.take();
   backup_.count(unit, counting);
   const Pair* const from = logs_.pairs(log);
-  std::array<Pair, Shape::kMostUnitPairs> pairs;
+  std::array<Pair, Shape::kMaxUnitPairs> pairs;
   for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
     const bool counts = i < line.count;
     pairs[i] = counts ? Pair{pm::load(from[i].key), pm::load(from[i].value)} : Pair{0, 0};
@@ -188,7 +188,7 @@ template <class K, class V>
 void Map<K, V>::grow(const Locked& locked) {
   pm::on_step("elimda: a D-bucket grows");
   const unsigned count = locked.bucket->d_count();
-  if (count >= Bucket::kMostD)
+  if (count >= Bucket::kMaxDramPairs)
     throw Error(Errc::out_of_space, "an ElimDa index has too many pairs in one D-bucket");
   const Bucket::Contents room = room_for(count);
   put_in_place(locked, *locked.bucket->make_larger(arena_, room.d_least, room.d_most));
@@ -201,7 +201,8 @@ Bucket::Contents Map<K, V>::room_for(unsigned d_count) const {
   Bucket::Contents contents;
   contents.d_least = d_count + 1;
   contents.d_most = d_count < shape_.d_pairs ? shape_.d_pairs : 2 * shape_.d_pairs;
-  if (d_count >= 2 * shape_.d_pairs) contents.d_least = std::min(2 * d_count, Bucket::kMostD);
+  if (d_count >= 2 * shape_.d_pairs)
+    contents.d_least = std::min(2 * d_count, Bucket::kMaxDramPairs);
   return contents;
 }
 
@@ -268,7 +269,7 @@ bool Map<K, V>::relocate(const Locked& locked) {
 template <class K, class V>
 void Map<K, V>::write_to_p(const Place& place, unsigned first, std::span<const DPair> pairs) {
   for (unsigned from = 0; from < pairs.size(); from += shape_.unit_pairs) {
-    std::array<Pair, Shape::kMostUnitPairs> unit;
+    std::array<Pair, Shape::kMaxUnitPairs> unit;
     for (unsigned i = 0; i < shape_.unit_pairs; ++i) unit[i] = pairs[from + i].pair;
     // Durable before they count, by the fence of the commit below.
     pm().stream(&p_pair(place, first + from), unit.data(), shape_.unit_bytes());
@@ -288,9 +289,9 @@ void Map<K, V>::write_to_p(const Place& place, unsigned first, std::span<const D
 /// crash would leave both, and nobody changes either, since the bucket is locked or not yet in use.
 template <class K, class V>
 void Map<K, V>::clear_in_backup(std::span<const DPair> pairs) {
-  constexpr std::size_t kOfACommit = 64;
-  for (std::size_t from = 0; from < pairs.size(); from += kOfACommit)
-    clear_some_in_backup(pairs.subspan(from, std::min(kOfACommit, pairs.size() - from)));
+  constexpr std::size_t kPairsPerCommit = 64;
+  for (std::size_t from = 0; from < pairs.size(); from += kPairsPerCommit)
+    clear_some_in_backup(pairs.subspan(from, std::min(kPairsPerCommit, pairs.size() - from)));
 }
 
 template <class K, class V>

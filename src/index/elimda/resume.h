@@ -203,7 +203,7 @@ Bucket* Map<K, V>::make_bucket(const Place& place, std::span<const ColdPair> pai
           {static_cast<std::uint16_t>(slot), signature_of(pm::load(p_pair(place, slot).key))});
     }
   }
-  if (pairs.size() > Bucket::kMostD)
+  if (pairs.size() > Bucket::kMaxDramPairs)
     pool::throw_corrupt(pool_, "too many pairs in the backup log for a bucket",
                         place.segment->offset);
   const unsigned units = slots.empty() ? 0 : slots.back().slot / shape_.unit_pairs + 1;

@@ -48,7 +48,7 @@ struct Shape {
   unsigned p_pairs = 256;
   unsigned buckets = 15;  ///< P-buckets of a segment
 
-  static constexpr unsigned kMostUnitPairs = 256;
+  static constexpr unsigned kMaxUnitPairs = 256;
 
   bool operator==(const Shape&) const = default;
 

@@ -60,11 +60,12 @@ bool Map<K, V>::split(Segment& segment, unsigned full) {
 /// one.
 template <class K, class V>
 bool Map<K, V>::may_split(const Segment& segment) {
-  constexpr unsigned kMostDeeper = 8;
+  constexpr unsigned kMaxExtraDepth = 8;
   const std::lock_guard lock(dram_.structure());
   if (segment.depth < dram_.depth()) return true;
   const auto average = static_cast<unsigned>(std::bit_width(segments_.load()) - 1);
-  if (segment.depth >= PmTable::kMostDepth || segment.depth >= average + kMostDeeper) return false;
+  if (segment.depth >= PmTable::kMaxDepth || segment.depth >= average + kMaxExtraDepth)
+    return false;
   table_.double_directory();
   dram_.double_directory();
   return true;

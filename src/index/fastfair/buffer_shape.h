@@ -20,7 +20,7 @@ struct BufferShape {
 };
 
 /// How many pairs a leaf and its buffer have together, at most.
-inline constexpr unsigned kMostPairs = kCapacity + BufferShape::kPairs;
+inline constexpr unsigned kMaxPairs = kCapacity + BufferShape::kPairs;
 
 /// How many pairs the buffer of a leaf takes that has room for so many.
 constexpr unsigned buffered_pairs(unsigned fanout) { return fanout / 2; }

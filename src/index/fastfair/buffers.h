@@ -214,10 +214,10 @@ std::optional<bool> WordTree<K>::erase_buffered(Node& leaf, Key key, const NewVa
 /// there is none.
 template <class K>
 auto WordTree<K>::give_buffer(Node& leaf) -> Buffer* {
-  constexpr std::uint64_t kAskOneIn = 8;  // only a leaf that is written to often gets another's
+  constexpr std::uint64_t kAskInterval = 8;  // only a leaf that is written to often gets another's
   const pm::Offset place = pool_.offset(&leaf);
   auto number = buffers_->acquire(0);
-  if (number == 0 && latches_.of(place).version() % kAskOneIn == 0) number = take_cold(leaf);
+  if (number == 0 && latches_.of(place).version() % kAskInterval == 0) number = take_cold(leaf);
   if (number == 0) return nullptr;
   return buffers_->give_owned(place, pm::load(leaf.low), number, number_of(leaf));
 }
@@ -363,8 +363,8 @@ void WordTree<K>::adopt(Node& leaf, wal::Owner owner, wal::Position head) const 
       buffer.push(key, value, Keys::hash16_of_word(key));
     }
   }
-  constexpr unsigned kMost = std::numeric_limits<Buffer::Count>::max();
-  buffer.records = static_cast<Buffer::Count>(std::min(logged.records, kMost));
+  constexpr unsigned kMaxRecords = std::numeric_limits<Buffer::Count>::max();
+  buffer.records = static_cast<Buffer::Count>(std::min(logged.records, kMaxRecords));
   if (interrupted && !merge_in_place(leaf, buffer))
     pool::throw_corrupt(pool_, "the log of a leaf", place);
 }

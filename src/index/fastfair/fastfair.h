@@ -270,7 +270,7 @@ class WordTree : public pool::OpenIndex {
   // scan.h
   /// The pairs of one leaf, read under one version, and its right neighbour.
   struct Snapshot {
-    std::array<Entry, kMostPairs> entries;
+    std::array<Entry, kMaxPairs> entries;
     unsigned size = 0;
     Seen following;
   };
@@ -288,7 +288,7 @@ class WordTree : public pool::OpenIndex {
   };
   /// Pairs in the order of their keys.
   struct Run {
-    std::array<Entry, kMostPairs> entries;
+    std::array<Entry, kMaxPairs> entries;
     unsigned size = 0;
 
     void add(Entry entry) { entries[size++] = entry; }

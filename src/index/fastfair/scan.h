@@ -6,7 +6,7 @@
 namespace perdix::detail::index::fastfair {
 
 template <class K, class V>
-struct Tree<K, V>::ScanBatch : Batch<K, V, kMostPairs> {};
+struct Tree<K, V>::ScanBatch : Batch<K, V, kMaxPairs> {};
 
 /// Calls add(entry) for the leaf's pairs with key >= from, until there are more than `limit`. If
 /// there are not, sets `following` to the leaf's right neighbour. False if the leaf changed

@@ -79,7 +79,7 @@ class LeafMemory {
 
  private:
   pool::PoolCore& pool_;
-  util::Arena arena_{util::Arena::kMostRange};
+  util::Arena arena_{util::Arena::kMaxRange};
   ScanOrders orders_;
 };
 

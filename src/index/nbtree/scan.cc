@@ -6,7 +6,7 @@
 
 namespace perdix::detail::index::nbtree {
 
-static_assert(kCapacity <= Places::kMost);
+static_assert(kCapacity <= Places::kMaxPlaces);
 
 /// Adds at most `limit` pairs of a leaf with key >= from, ascending. False if the leaf was replaced
 /// meanwhile.

@@ -170,11 +170,11 @@ bool WordList<K>::is_full(const Buffer& buffer) const {
 /// there is none.
 template <class K>
 auto WordList<K>::give_buffer(const Node& owner) const -> Buffer* {
-  constexpr std::uint64_t kAskOneIn = 8;  // only a range that is written to often gets another's
+  constexpr std::uint64_t kAskInterval = 8;  // only a range that is written to often gets another's
   const wal::Owner number = number_of(owner);
   if (number > wal::kMaxOwner) return nullptr;
   auto given = buffers_->acquire(0);
-  if (given == 0 && range_latch(owner).version() % kAskOneIn == 0) given = take_cold(owner);
+  if (given == 0 && range_latch(owner).version() % kAskInterval == 0) given = take_cold(owner);
   if (given == 0) return nullptr;
   try {
     Buffer& buffer = buffers_->give(pool_.offset(&owner), 0, given);
@@ -348,8 +348,8 @@ void WordList<K>::adopt(Node& owner, wal::Position head) const {
   Buffer& buffer =
       buffers_->adopt(place, 0, number, head, static_cast<std::uint16_t>(logged.pairs.size()));
   for (const auto& [key, value] : logged.pairs) buffer.push(key, value, Keys::hash16_of_word(key));
-  constexpr unsigned kMost = std::numeric_limits<typename Buffer::Count>::max() / 2;
-  buffer.records = static_cast<typename Buffer::Count>(std::min(logged.records, kMost));
+  constexpr unsigned kMaxRecords = std::numeric_limits<typename Buffer::Count>::max() / 2;
+  buffer.records = static_cast<typename Buffer::Count>(std::min(logged.records, kMaxRecords));
   for (const auto& [key, value] : logged.pairs) {
     const Node* const node = node_in_range(owner, keys_.view(key));
     if (node != nullptr && pm::load(node->key) == key) forget(buffer, key);

@@ -33,7 +33,7 @@ TYPED_TEST(SkipListBufferKinds, DoesAsAMapDoes) {
 }
 
 /// The key of a tall node that all of `count` keys behind it have in their range, and these.
-std::vector<Number> range_of_a_tall_node(unsigned count) {
+std::vector<Number> tall_node_range(unsigned count) {
   for (Number first = 1;; ++first) {
     std::vector<Number> keys = {first};
     if (height_of_hash(util::hash(first)) < kTall) continue;
@@ -48,7 +48,7 @@ class SkipListOwner : public testing::Test {
  protected:
   static constexpr unsigned kBehind = 6;
 
-  SkipListOwner() : list_(IndexOptions{}), keys_(range_of_a_tall_node(kBehind)) {
+  SkipListOwner() : list_(IndexOptions{}), keys_(tall_node_range(kBehind)) {
     for (const Number key : keys_of_height(2, 3, keys_.back() + 1000)) put(key);
     put(keys_[0]);
     EXPECT_TRUE(list_.is_in(keys_[0], kTall - 1));
@@ -113,7 +113,7 @@ TEST_F(SkipListOwner, WithoutAChainGoesAtOnce) {
 
 /// A crash may come after the END of its chain, with the node on any of its levels.
 TEST(SkipListBuffers, AHollowNodeThatACrashHasKept) {
-  const std::vector<Number> keys = range_of_a_tall_node(4);
+  const std::vector<Number> keys = tall_node_range(4);
   for (unsigned levels = 1; levels <= kTall; ++levels) {
     for (const unsigned first : {0U, 1U}) {
       Numbers list(kBuffered);

@@ -260,9 +260,9 @@ class WordList : public pool::OpenIndex {
     Pair pair{};
   };
   /// Pairs in the order of their keys.
-  template <unsigned kMost>
+  template <unsigned kMaxPairs>
   struct Run {
-    std::array<Placed, kMost> pairs;
+    std::array<Placed, kMaxPairs> pairs;
     unsigned size = 0;
 
     void add(const Node* node, Pair pair) { pairs[size++] = {node, pair}; }

@@ -63,7 +63,7 @@ class BackupQueue {
       Entry entry{K(low), leaf};
       const std::lock_guard lock(lock_);
       const std::size_t bytes = bytes_ + entry.bytes();
-      if (bytes > kMostBytes) return std::nullopt;
+      if (bytes > kMaxBytes) return std::nullopt;
       entries_.push_back(std::move(entry));
       bytes_ = bytes;
       return entries_.size() == 1;
@@ -83,7 +83,7 @@ class BackupQueue {
   }
 
   /// 4,096 entries of integers: so many come together only if the thread gets no processor.
-  static constexpr std::size_t kMostBytes = std::size_t{1} << 16;
+  static constexpr std::size_t kMaxBytes = std::size_t{1} << 16;
 
   const BackUp back_up_;
   util::SpinLock lock_;  // guards what follows

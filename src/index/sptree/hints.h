@@ -44,7 +44,7 @@ class Hints {
     return table == nullptr ? 0 : table->of(key);
   }
 
-  /// The node has the keys [low, last]. Cost: a line or two, of kMostCells at most.
+  /// The node has the keys [low, last]. Cost: a line or two, of kMaxCells at most.
   void note(std::uint64_t low, std::uint64_t last, Ref node) noexcept {
     if (Table* table = table_.load(std::memory_order_acquire)) table->note(low, last, node);
   }
@@ -73,7 +73,7 @@ class Hints {
   /// So many nodes are in a cache anyway.
   static constexpr std::uint64_t kLeast = 4096;
   /// Of a node: one with more has few keys for its range, and few are looked for there.
-  static constexpr std::uint64_t kMostCells = 64;
+  static constexpr std::uint64_t kMaxCells = 64;
 
   struct Table {
     const std::uint64_t size;   // of `cells`
@@ -124,7 +124,7 @@ class Hints {
         return;
       }
       if (!in_upper_half(low)) set(from, node);
-      for (std::uint64_t i = 1; i < std::min(to - from, kMostCells); ++i) set(from + i, node);
+      for (std::uint64_t i = 1; i < std::min(to - from, kMaxCells); ++i) set(from + i, node);
       if (in_upper_half(last)) set(to, node);
     }
   };

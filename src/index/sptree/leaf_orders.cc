@@ -14,8 +14,8 @@ namespace {
 /// fraction of the time of std::sort. `Item` has a key and is copied.
 template <class Item>
 void sort_by_rank(std::span<Item> items) {
-  std::array<std::uint64_t, Places::kMost> keys;
-  std::array<Item, Places::kMost> sorted;
+  std::array<std::uint64_t, Places::kMaxPlaces> keys;
+  std::array<Item, Places::kMaxPlaces> sorted;
   const auto size = static_cast<unsigned>(items.size());
   for (unsigned i = 0; i < size; ++i) keys[i] = items[i].key;
   for (unsigned i = 0; i < size; ++i) {
@@ -30,7 +30,7 @@ void sort_by_rank(std::span<Item> items) {
 
 }  // namespace
 
-static_assert(kLeafPairs + kBufferPairs <= Places::kMost);
+static_assert(kLeafPairs + kBufferPairs <= Places::kMaxPlaces);
 
 /// A place and its key.
 template <class K>
@@ -79,7 +79,7 @@ bool LeafOrders<K>::sort_places(const Node& node, Places& places) const {
   if constexpr (!Keys::kInline) {
     for (const PlaceInLeaf place : listed.span()) leaves_.keys().prefetch(pairs.key(place));
   }
-  std::array<Sortable, Places::kMost> sorted;
+  std::array<Sortable, Places::kMaxPlaces> sorted;
   for (unsigned i = 0; i < listed.size(); ++i)
     sorted[i] = {leaves_.keys().view(pairs.key(listed[i])), listed[i]};
   const auto begin = sorted.begin(), end = begin + listed.size();

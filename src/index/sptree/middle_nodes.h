@@ -111,7 +111,7 @@ class MiddleNodes {
   std::size_t bytes_in_use() const noexcept { return arena_.bytes_in_use(); }
 
  private:
-  util::Arena arena_{util::Arena::kMostRange};  // nodes only: number_of() counts them
+  util::Arena arena_{util::Arena::kMaxRange};  // nodes only: number_of() counts them
   util::Arena& bounds_;
   epoch::Reclaimer& reclaimer_;
   ScanOrders& orders_;

@@ -69,9 +69,10 @@ bool NodeBuffers<K>::merge(Node& node, std::optional<Pair> another) {
 /// Gives the locked node a buffer: one that is left, or now and then a cold one of another node.
 template <class K>
 bool NodeBuffers<K>::attach(Node& node) {
-  constexpr std::uint64_t kAskOneIn = 8;  // so only a node that is written to often gets another's
+  constexpr std::uint64_t kAskInterval =
+      8;  // so only a node that is written to often gets another's
   std::uint32_t number = this->acquire(preferred_number(node));
-  if (number == 0 && node.lock.version() % kAskOneIn == 0) number = take_cold();
+  if (number == 0 && node.lock.version() % kAskInterval == 0) number = take_cold();
   if (number == 0) return false;  // the leaf takes the change
   this->give(node, number);
   at(number).assign(owner_of(node));

@@ -6,7 +6,7 @@
 namespace perdix::detail::index::tips {
 namespace {
 
-constexpr std::size_t kMostInArena = 4096;
+constexpr std::size_t kMaxArenaBlock = 4096;
 
 }  // namespace
 
@@ -36,13 +36,13 @@ Cache::~Cache() {
 NewEntry Cache::make_entry(Operation operation, std::uint64_t hash, std::string_view key,
                            std::string_view value) {
   const std::size_t bytes = Entry::bytes_for(key, value);
-  void* const memory = bytes > kMostInArena ? ::operator new(bytes) : arena_.allocate(bytes);
+  void* const memory = bytes > kMaxArenaBlock ? ::operator new(bytes) : arena_.allocate(bytes);
   return {new (memory) Entry(operation, hash, key, value), DestroyEntry{this}};
 }
 
 void Cache::destroy(Entry& entry) noexcept {
   const std::size_t bytes = entry.dram_bytes();
-  bytes > kMostInArena ? ::operator delete(&entry) : arena_.release(&entry, bytes);
+  bytes > kMaxArenaBlock ? ::operator delete(&entry) : arena_.release(&entry, bytes);
 }
 
 void DestroyEntry::operator()(Entry* entry) const noexcept { cache->destroy(*entry); }

@@ -174,13 +174,13 @@ TYPED_TEST(ConcurrentIndex, IsReadWhileItIsWritten) {
 // So its table, or its tree, goes now and then while others put pairs.
 TYPED_TEST(ConcurrentIndex, IsEmptiedWhileItIsWritten) {
   using K = typename TestFixture::Keys;
-  constexpr Word kRounds = 1500, kMost = 40;  // what a writer puts, and then erases again
+  constexpr Word kRounds = 1500, kMaxKeys = 40;  // what a writer puts, and then erases again
   const auto write = [&](unsigned writer) {
     util::Random random(writer);
     const auto key = [&](Word i) { return K::word(i * this->kWriters + writer); };
     Word old_key = 0, old = 0;
     for (Word round = 0; round < kRounds; ++round) {
-      const Word count = 1 + random.below(kMost);
+      const Word count = 1 + random.below(kMaxKeys);
       for (Word i = 0; i < count; ++i) ASSERT_FALSE(this->index_.put(key(i), round, old));
       for (Word i = 0; i < count; ++i)
         ASSERT_TRUE(this->index_.find(key(i), old) && old == round) << i << ' ' << round;

@@ -96,9 +96,9 @@ Core::Attempt Core::log_write(Entry& entry, Decide decide, void* context) {
 bool Core::write(Operation operation, std::string_view key, std::string_view value, Decide decide,
                  void* context) {
   return retry_when_full(pool_, [&] {
-    constexpr unsigned kMostRounds = 1000;
+    constexpr unsigned kMaxRounds = 1000;
     NewEntry entry = cache_->make_entry(operation, hash_of(key), key, value);
-    for (unsigned round = 0; round < kMostRounds; ++round) {
+    for (unsigned round = 0; round < kMaxRounds; ++round) {
       Attempt attempt = try_write(*entry, decide, context);
       if (attempt == Attempt::no_reserve) attempt = write_through(*entry, decide, context);
       if (attempt == Attempt::refused) return false;
@@ -122,9 +122,9 @@ bool Core::write(Operation operation, std::string_view key, std::string_view val
 /// write has happened: what keeps it from being replayed is met by the next call that needs that.
 void Core::after_write() noexcept try {
   const std::uint64_t backlog = backlog_.fetch_add(1, std::memory_order_relaxed) + 1;
-  constexpr std::uint64_t kMostBacklog = 1024;
+  constexpr std::uint64_t kMaxBacklog = 1024;
   if (!requested_.load(std::memory_order_relaxed) && !requested_.exchange(true)) job_->request();
-  if (!pm::background_work() && backlog >= pm::limit("tips: writes before a replay", kMostBacklog))
+  if (!pm::background_work() && backlog >= pm::limit("tips: writes before a replay", kMaxBacklog))
     catch_up();
 } catch (const std::exception&) {
 }

@@ -69,14 +69,14 @@ class Raw<std::string> {
 template <class K, class V>
 class CopiedPairs {
  public:
-  static constexpr std::size_t kMostPairs = 128;
-  static constexpr std::size_t kMostBytes = std::size_t{64} << 10;
+  static constexpr std::size_t kMaxPairs = 128;
+  static constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
 
   /// Empties it; few allocations follow if no more than `expected` pairs do.
-  void clear(std::size_t expected = kMostPairs) {
+  void clear(std::size_t expected = kMaxPairs) {
     pairs_.clear();
-    pairs_.reserve(std::min(expected, kMostPairs));
-    bytes_.clear(2 * kMostBytes);
+    pairs_.reserve(std::min(expected, kMaxPairs));
+    bytes_.clear(2 * kMaxBytes);
   }
 
   void add(View<K> key, View<V> value) { pairs_.push_back({copy(key), copy(value)}); }
@@ -92,7 +92,7 @@ class CopiedPairs {
   bool own(const Core& core) {
     if constexpr (!kCopies<K> && !kCopies<V>) return true;
     for (std::size_t i = 0; i < size(); ++i) {
-      if (bytes_.size() >= kMostBytes) return pairs_.resize(i), false;
+      if (bytes_.size() >= kMaxBytes) return pairs_.resize(i), false;
       Pair& pair = pairs_[i];
       if constexpr (kCopies<K>) pair.key = copy(core.key_view(pair.key));
       if constexpr (kCopies<V>) pair.value = copy(core.value_view(pair.value));
@@ -102,7 +102,7 @@ class CopiedPairs {
 
   void shrink(std::size_t pairs) { pairs_.resize(std::min(pairs, size())); }
 
-  bool is_full() const { return size() >= kMostPairs || bytes_.size() >= kMostBytes; }
+  bool is_full() const { return size() >= kMaxPairs || bytes_.size() >= kMaxBytes; }
   std::size_t size() const { return pairs_.size(); }
   View<K> key(std::size_t i) const { return view<K>(pairs_[i].key); }
   View<V> value(std::size_t i) const { return view<V>(pairs_[i].value); }

@@ -89,9 +89,9 @@ void OperationLogs::for_each_record(const Ring& ring, Show show) const {
 /// An erase needs no space but that of its ring, which is large enough for each key.
 bool OperationLogs::fits_inside(const Entry& entry) const {
   if (entry.operation() != Operation::put) return true;
-  constexpr unsigned kMostOneIn = 8;  // of a ring
+  constexpr unsigned kMaxRingFraction = 8;  // of a ring
   const std::uint64_t most =
-      pm::limit("tips: lines of a record", ring_bytes_ / kRecordAlignment / kMostOneIn);
+      pm::limit("tips: lines of a record", ring_bytes_ / kRecordAlignment / kMaxRingFraction);
   return sizeof(Record) + entry.key().size() + entry.value().size() <= most * kRecordAlignment;
 }
 

@@ -24,7 +24,7 @@ namespace perdix::detail::index::tips {
 namespace {
 
 // By the share of pairs: an opening takes no longer for more of them. Who asks for more waits.
-constexpr unsigned kLeastCacheBits = 12, kMostBitsOfShare = 20, kMostCacheBits = 30;
+constexpr unsigned kMinCacheBits = 12, kMaxShareBits = 20, kMaxCacheBits = 30;
 
 std::uint64_t address_of(const pool::PoolCore& pool) {
   return reinterpret_cast<std::uintptr_t>(pool.base());
@@ -70,18 +70,18 @@ unsigned bits_for(std::uint64_t buckets, unsigned least, unsigned most) {
 /// for each pair of that, and for each write that may wait in two full logs, as far as an opening
 /// takes no longer for that: each entry of a chain that is walked is a miss of the CPU's caches.
 Cache::Size cache_size(const TipsOptions& options, std::uint64_t pairs, std::uint64_t ring_bytes) {
-  constexpr std::uint64_t kBytesOfAnEntry =
+  constexpr std::uint64_t kBytesPerEntry =
       128;  // of short keys and values; of others there are fewer
   const auto share = static_cast<std::uint64_t>(options.cache_share * static_cast<double>(pairs));
-  const std::uint64_t most = std::uint64_t{options.chain} << kMostBitsOfShare;
+  const std::uint64_t most = std::uint64_t{options.chain} << kMaxShareBits;
   const std::uint64_t wanted = std::max(std::min(share, most), options.cached_pairs);
   const std::uint64_t chains = (wanted + options.chain - 1) / options.chain;
   const unsigned chain_bits =
-      bits_for(std::max<std::uint64_t>(chains, 1), kLeastCacheBits, kMostCacheBits);
+      bits_for(std::max<std::uint64_t>(chains, 1), kMinCacheBits, kMaxCacheBits);
   const std::uint64_t waiting = 2 * ring_bytes / kRecordAlignment;
   const unsigned bits =
-      bits_for(std::max(wanted, waiting), chain_bits, std::max(chain_bits, kMostBitsOfShare));
-  return {bits, options.chain, (std::uint64_t{options.chain} << chain_bits) * kBytesOfAnEntry};
+      bits_for(std::max(wanted, waiting), chain_bits, std::max(chain_bits, kMaxShareBits));
+  return {bits, options.chain, (std::uint64_t{options.chain} << chain_bits) * kBytesPerEntry};
 }
 
 }  // namespace

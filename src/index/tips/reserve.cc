@@ -54,7 +54,7 @@ Reserve::Answer Reserve::grow() {
   const std::lock_guard lock(mutex_);
   try {
     while (!is_enough()) {
-      if (held_.load() >= kMostBlocks) return Answer::wait;
+      if (held_.load() >= kMaxBlocks) return Answer::wait;
       if (passes_ > 0) return --passes_, Answer::no_space;
       push();
     }

@@ -53,14 +53,14 @@ class Need {
   }
 
  private:
-  static constexpr unsigned kMostParts = 7;  // key, value, five kinds of nodes
+  static constexpr unsigned kMaxParts = 7;  // key, value, five kinds of nodes
 
   struct Part {
     unsigned size_class;
     unsigned count;
   };
 
-  std::array<Part, kMostParts> parts_{};
+  std::array<Part, kMaxParts> parts_{};
   unsigned used_ = 0;
   bool has_large_ = false;
 };
@@ -117,7 +117,7 @@ class Reserve {
   void for_each_block(const pool::BlockVisitor& visit) const;
 
  private:
-  static constexpr std::int64_t kMostBlocks = 64;
+  static constexpr std::int64_t kMaxBlocks = 64;
 
   Answer admit(const Need& need);
   void change(const Need& need, bool more) noexcept;

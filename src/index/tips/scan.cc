@@ -86,7 +86,7 @@ template <class K, class V>
 std::optional<K> OrderedMap<K, V>::read_index(CopiedPairs<K, V>& batch, Key position,
                                               std::size_t limit) const {
   batch.clear(limit);
-  Read read{batch, std::min(limit, batch.kMostPairs)};
+  Read read{batch, std::min(limit, batch.kMaxPairs)};
   const epoch::Guard guard;
   const auto from = this->word_of(position);
   const Word word = from.word();
@@ -149,13 +149,13 @@ void OrderedMap<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) co
   const std::size_t expected = expected_.load(std::memory_order_relaxed);
   std::size_t most = expected, shown = 0;
   CopiedPairs<K, V> batch;
-  for (bool more = true; more && shown < limit; most = std::min(2 * most, batch.kMostPairs)) {
+  for (bool more = true; more && shown < limit; most = std::min(2 * most, batch.kMaxPairs)) {
     more = pool::as_errors(
         [&] { return read_batch(batch, position, std::min(limit - shown, most), pending); });
     if (!batch.show(visit, this->pool(), shown)) break;
   }
   constexpr std::size_t kFewest = 8;
-  const std::size_t next = std::clamp(shown, kFewest, batch.kMostPairs);
+  const std::size_t next = std::clamp(shown, kFewest, batch.kMaxPairs);
   if (next != expected) expected_.store(next, std::memory_order_relaxed);
 }
 

@@ -16,11 +16,11 @@ namespace {
 
 // An erase finds room in the last quarter of a log, so a quarter has room for each key.
 constexpr std::uint32_t kLeastLogBytes = std::uint32_t{256} << 10;
-constexpr std::uint32_t kMostLogBytes = std::uint32_t{256} << 20;
-constexpr std::uint64_t kMostCachedPairs = std::uint64_t{1} << 32;
-constexpr std::uint32_t kMostChain = 64;
-constexpr std::uint32_t kMostUndoRecords = std::uint32_t{1} << 22;
-constexpr std::uint32_t kMostWorkers = 256;
+constexpr std::uint32_t kMaxLogBytes = std::uint32_t{256} << 20;
+constexpr std::uint64_t kMaxCachedPairs = std::uint64_t{1} << 32;
+constexpr std::uint32_t kMaxChain = 64;
+constexpr std::uint32_t kMaxUndoRecords = std::uint32_t{1} << 22;
+constexpr std::uint32_t kMaxWorkers = 256;
 
 template <class Value>
 void require(bool right, std::string_view option, Value value, std::string_view range) {
@@ -35,15 +35,15 @@ Settings settings_of(const IndexOptions& options) {
   const TipsOptions& tips = options.tips;
   require(tips.cache_share >= 0 && tips.cache_share <= 1, "cache_share", tips.cache_share,
           "from 0 to 1");
-  require(tips.cached_pairs <= kMostCachedPairs, "cached_pairs", tips.cached_pairs,
+  require(tips.cached_pairs <= kMaxCachedPairs, "cached_pairs", tips.cached_pairs,
           "at most 4294967296");
-  require(tips.chain >= 1 && tips.chain <= kMostChain, "chain", tips.chain, "from 1 to 64");
+  require(tips.chain >= 1 && tips.chain <= kMaxChain, "chain", tips.chain, "from 1 to 64");
   require(std::has_single_bit(tips.log_bytes) && tips.log_bytes >= kLeastLogBytes &&
-              tips.log_bytes <= kMostLogBytes,
+              tips.log_bytes <= kMaxLogBytes,
           "log_bytes", tips.log_bytes, "a power of two from 256 KiB to 256 MiB");
-  require(tips.undo_records >= Uno::kUndoRoom && tips.undo_records <= kMostUndoRecords,
+  require(tips.undo_records >= Uno::kUndoRoom && tips.undo_records <= kMaxUndoRecords,
           "undo_records", tips.undo_records, "from 320 to 4194304");
-  require(tips.most_workers <= kMostWorkers, "most_workers", tips.most_workers, "at most 256");
+  require(tips.most_workers <= kMaxWorkers, "most_workers", tips.most_workers, "at most 256");
   require(tips.least_workers >= 1 && tips.least_workers <= most_workers(tips), "least_workers",
           tips.least_workers, "from 1 to most_workers");
   return {tips, options.resume_in_background, true};

@@ -268,10 +268,10 @@ bool Uno::is_empty() const {
 }
 
 std::uint64_t Uno::dram_bytes() const {
-  constexpr std::uint64_t kBytesOfAFreshBlock = 48;  // a node of the map
+  constexpr std::uint64_t kBytesPerFreshBlock = 48;  // a node of the map
   const std::lock_guard lock(mutex_);
   return logged_.dram_bytes() + lines_.capacity() * sizeof(Line) +
-         fresh_.size() * kBytesOfAFreshBlock;
+         fresh_.size() * kBytesPerFreshBlock;
 }
 
 bool Uno::has_room() const {

@@ -11,7 +11,7 @@
 namespace perdix::detail::index::tips_of {
 namespace {
 
-constexpr std::uint64_t kMostPages = std::uint64_t{64} << 20 >> 12;  // of an extent of small blocks
+constexpr std::uint64_t kMaxPages = std::uint64_t{64} << 20 >> 12;  // of an extent of small blocks
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void Blocks::make_room(std::uint64_t bytes) {
   while (pages_.bytes(arena().extent) - arena().cut < bytes) {
     if (arena().extent + 1 == pages_.extents()) {
       const std::uint64_t needed = (bytes + kPage - 1) / kPage;
-      const std::uint64_t most = pm::limit("tips: pages of an extent", kMostPages);
+      const std::uint64_t most = pm::limit("tips: pages of an extent", kMaxPages);
       pages_.add_extent(std::max(needed, std::min(pages_.count(), most)));
     }
     cut_up_rest();
@@ -51,10 +51,10 @@ void Blocks::make_room(std::uint64_t bytes) {
 }
 
 void* Blocks::allocate(std::uint64_t bytes) {
-  if (bytes > kMostBlock) {
+  if (bytes > kMaxBlock) {
     throw Error(Errc::too_large, fmt::format("a container asked for {} bytes at once; the most is "
                                              "{}",
-                                             bytes, kMostBlock));
+                                             bytes, kMaxBlock));
   }
   const unsigned number = class_of(std::max<std::uint64_t>(bytes, 1));
   const std::uint64_t size = size_of_class(number);

@@ -27,8 +27,8 @@ TEST(SizeClassTest, AreAsLargeAsAskedForAndNotMuchLarger) {
       ASSERT_TRUE(within == bytes || size_of_class(largest_class_within(bytes) + 1) > bytes);
     }
   }
-  EXPECT_EQ(size_of_class(class_of(kMostBlock)), kMostBlock);
-  EXPECT_EQ(class_of(kMostBlock), kClasses - 1);
+  EXPECT_EQ(size_of_class(class_of(kMaxBlock)), kMaxBlock);
+  EXPECT_EQ(class_of(kMaxBlock), kClasses - 1);
 }
 
 class BlocksTest : public TipsOfTest {
@@ -81,7 +81,7 @@ TEST_F(BlocksTest, NeverOverlapAndAreUsedAgain) {
 TEST_F(BlocksTest, AreNotAsLargeAsNothingIs) {
   const Pool pool = open();
   TipsOf<Bytes> opened(pool, "c");
-  EXPECT_EQ(error_of([&] { opened.write([](Bytes&) { allocate(kMostBlock + 1); }); }),
+  EXPECT_EQ(error_of([&] { opened.write([](Bytes&) { allocate(kMaxBlock + 1); }); }),
             Errc::too_large);
   EXPECT_EQ(error_of([&] { opened.write([](Bytes&) { allocate(std::uint64_t{1} << 31); }); }),
             Errc::out_of_space);

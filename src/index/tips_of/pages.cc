@@ -20,7 +20,7 @@ namespace {
 
 /// Pages that are opened one by one in an epoch: each may split a mapping of the kernel, of which a
 /// process has 65,530. Behind them whole extents are.
-constexpr std::uint64_t kMostSingle = 4096;
+constexpr std::uint64_t kMaxSinglePages = 4096;
 
 constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -45,11 +45,11 @@ bool unprotect(std::byte* begin, std::uint64_t bytes) noexcept {
 }  // namespace
 
 Pages::Pages(pool::PoolCore& pool, Header& header) : pool_(pool), header_(header) {
-  constexpr std::size_t kMostExtents = 1U << 20;  // a chain that leads back ends
+  constexpr std::size_t kMaxExtents = 1U << 20;  // a chain that leads back ends
   for (pm::Offset at = pm::load(header.first); at != pm::kNull;) {
     ranges_.push_back(range_at(at));
     count_ += ranges_.back().pages;
-    if (ranges_.size() > kMostExtents || count_ * 2 * kPage > pool.size())
+    if (ranges_.size() > kMaxExtents || count_ * 2 * kPage > pool.size())
       throw_corrupt(pool, "the chain of extents");
     at = pm::load(ranges_.back().extent->next);
   }
@@ -160,7 +160,7 @@ bool Pages::on_fault(std::uintptr_t address) noexcept {
     if (at >= range.pages * kPage) continue;  // also if the address lies before the extent
     if (range.dirty[at / kPage]) return false;
     report();
-    const std::uint64_t most = pm::limit("tips: pages opened one by one", kMostSingle);
+    const std::uint64_t most = pm::limit("tips: pages opened one by one", kMaxSinglePages);
     return dirty_.size() < most ? open(extent, at / kPage) : open_all(extent);
   }
   return false;

@@ -48,7 +48,7 @@ bool ProgramImages::any_in(const void* p, std::size_t n) const {
 
 ProcessMemory::ProcessMemory(const void* pool, std::uint64_t bytes) {
   // The shadow of a sanitizer covers so much that numbers seem to be addresses in it.
-  constexpr std::uintptr_t kMost = std::uintptr_t{1} << 40;
+  constexpr std::uintptr_t kMaxRegionBytes = std::uintptr_t{1} << 40;
   const auto pool_begin = reinterpret_cast<std::uintptr_t>(pool);
   std::ifstream maps("/proc/self/maps");
   if (!maps) throw Error(Errc::io_error, "/proc/self/maps, which TipsOf needs, can't be read");
@@ -61,7 +61,8 @@ ProcessMemory::ProcessMemory(const void* pool, std::uint64_t bytes) {
         device >> inode >> std::ws;
     std::getline(words, named.name);
     if (named.region.begin < pool_begin + bytes && named.region.end > pool_begin) continue;
-    if (permissions.starts_with("---") || named.region.end - named.region.begin >= kMost) continue;
+    if (permissions.starts_with("---") || named.region.end - named.region.begin >= kMaxRegionBytes)
+      continue;
     // Below the first file lies nothing of the program's, but a part of such a shadow.
     if (regions_.empty() && named.name.empty()) continue;
     regions_.push_back(std::move(named));

@@ -213,7 +213,7 @@ class IndexSystem final : public System {
     return std::make_unique<IndexSystem>(shared_, std::move(file_), image);
   }
   std::optional<Beginning> beginning() const override { return shared_->options.beginning; }
-  std::uint64_t points_of_a_call() const override { return 44; }
+  std::uint64_t points_per_call() const override { return 44; }
   bool may_be_full() const override { return shared_->options.full; }
   void prepared(std::uint64_t seed) override {
     pool_->core()->background().drain();  // else its thread might go on after the first call

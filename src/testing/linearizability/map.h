@@ -66,7 +66,7 @@ class System {
   virtual LeafSizes leaf_sizes() const { return {}; }
 
   /// About how many scheduling points a call has.
-  virtual std::uint64_t points_of_a_call() const { return 12; }
+  virtual std::uint64_t points_per_call() const { return 12; }
 
   /// If it is not to be drawn.
   virtual std::optional<Beginning> beginning() const { return std::nullopt; }

@@ -32,12 +32,12 @@ constexpr unsigned kAfterCrash = 98;
 constexpr unsigned kAfter = 99;
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 /// With a suppression the crash comes when one of the next 64 calls returns, rather an early one.
-constexpr unsigned kMostReturnsLog = 6;
+constexpr unsigned kMaxReturnsLog2 = 6;
 /// The same where all threads but one stay where they are, after fewer points than this.
-constexpr unsigned kFewReturnsLog = 2;
-constexpr std::uint64_t kMostPoints = 8;
+constexpr unsigned kFewReturnsLog2 = 2;
+constexpr std::uint64_t kMaxPoints = 8;
 /// A thread stays at a step for so many points of the others at most.
-constexpr std::uint64_t kMostStayLog = 10;
+constexpr std::uint64_t kMaxStayLog2 = 10;
 
 /// Counts how often each named step was taken, and chooses where a thread stays while the others do
 /// a lot: in half of the runs nowhere; else after some of the steps, of all names or, for longer,
@@ -57,8 +57,8 @@ class Stays {
   std::uint64_t after_step(std::string_view name) {
     const std::lock_guard lock(mutex_);
     const bool first = ++counts_[std::string(name)] == 1;
-    if (first) return draw(kFirstOneIn);
-    if (in_doubt(name)) return draw(std::min(step_one_in_, kInDoubtOneIn));
+    if (first) return draw(kFirstInterval);
+    if (in_doubt(name)) return draw(std::min(step_one_in_, kInDoubtInterval));
     return !few_ || is_chosen(name) ? draw(step_one_in_) : 0;
   }
   std::uint64_t before_flush() {
@@ -76,17 +76,17 @@ class Stays {
   static bool in_doubt(std::string_view name) { return name.ends_with("may not be durable"); }
 
  private:
-  static constexpr std::uint64_t kFirstOneIn = 2;
-  static constexpr std::uint64_t kInDoubtOneIn = 4;
-  static constexpr std::uint64_t kNamesOneIn = 8;
+  static constexpr std::uint64_t kFirstInterval = 2;
+  static constexpr std::uint64_t kInDoubtInterval = 4;
+  static constexpr std::uint64_t kNamesInterval = 8;
 
   std::uint64_t draw(std::uint64_t one_in) {
     if (!any_ || !random_.one_in(one_in)) return 0;
-    const std::uint64_t log = few_ ? kMostStayLog : random_.below(kMostStayLog + 1);
+    const std::uint64_t log = few_ ? kMaxStayLog2 : random_.below(kMaxStayLog2 + 1);
     return random_.below(std::uint64_t{1} << log);
   }
   bool is_chosen(std::string_view name) const {
-    return detail::util::Random(std::hash<std::string_view>()(name) ^ salt_).one_in(kNamesOneIn);
+    return detail::util::Random(std::hash<std::string_view>()(name) ^ salt_).one_in(kNamesInterval);
   }
 
   std::mutex mutex_;
@@ -294,7 +294,7 @@ class Run {
  private:
   /// Threads with numbers from `first` on do these calls.
   void execute(System& system, const std::vector<PlannedCalls>& calls, unsigned first) {
-    const std::uint64_t expected = system.points_of_a_call() * calls.size() * calls[0].size();
+    const std::uint64_t expected = system.points_per_call() * calls.size() * calls[0].size();
     Scheduler scheduler(static_cast<unsigned>(calls.size()), random_(), expected);
     SurvivingMemory memory(system.memory(), system.needs_flushes());
     crash_random_ = detail::util::Random(random_());
@@ -344,8 +344,8 @@ class Run {
     if (crash_random_.one_in(2)) where.end();
     const bool at_return = crash_random_.one_in(2);
     if (at_return) {
-      returns_left_ = 1 + crash_random_.below(std::uint64_t{1} << kFewReturnsLog);
-      points = std::uint64_t{1} << kMostStayLog;
+      returns_left_ = 1 + crash_random_.below(std::uint64_t{1} << kFewReturnsLog2);
+      points = std::uint64_t{1} << kMaxStayLog2;
     }
     const std::uint64_t after = at_return ? points : 1 + crash_random_.below(points);
     scheduler.at_point(scheduler.points() + after, [&] { crash(memory); });
@@ -359,8 +359,8 @@ class Run {
     const std::lock_guard lock(mutex_);
     if (crash_ || returns_left_ != 0) return;
     const bool stays = crash_random_.one_in(2);
-    if (stays) scheduler.pass_for_good_after(crash_random_.below(kMostPoints));
-    const std::uint64_t log = crash_random_.below((stays ? kFewReturnsLog : kMostReturnsLog) + 1);
+    if (stays) scheduler.pass_for_good_after(crash_random_.below(kMaxPoints));
+    const std::uint64_t log = crash_random_.below((stays ? kFewReturnsLog2 : kMaxReturnsLog2) + 1);
     const std::uint64_t most = std::uint64_t{1} << log;
     returns_left_ = 1 + crash_random_.below(most);
   }

@@ -165,8 +165,9 @@ class Planner {
   }
 
   PlannedCall draw_call() {
-    constexpr std::uint64_t kTendOneIn = 16;
-    if (random_.one_in(kTendOneIn)) return {.value = random_.below(kTendOneIn), .tends = true};
+    constexpr std::uint64_t kTendInterval = 16;
+    if (random_.one_in(kTendInterval))
+      return {.value = random_.below(kTendInterval), .tends = true};
     if (random_.one_in(scan_one_in_)) {
       const std::size_t all = std::numeric_limits<std::size_t>::max();
       return {true, Action::get, any_key(), 0, random_.one_in(2) ? all : 1 + random_.below(10)};

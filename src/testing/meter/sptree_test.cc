@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t kRecords = 200'000;
 constexpr std::uint64_t kRange = ~std::uint64_t{0} / 16;
-constexpr std::uint64_t kInsertsOfAPhase = 16'000;
+constexpr std::uint64_t kInsertsPerPhase = 16'000;
 constexpr std::uint64_t kBuffer = 576;                                // bytes
 constexpr std::uint64_t kBudgetOfSome = kBuffer * kRecords / 88 / 5;  // a fifth of the leaves
 
@@ -58,9 +58,9 @@ std::vector<std::uint64_t> written_by_a_moving_load(std::uint64_t dram_budget) {
     Meter::Kind kind = Meter::kOutside;
     for (const std::uint64_t sixteenth : {3, 11, 6, 0}) {
       ++kind;
-      for (std::uint64_t i = 0; i < kInsertsOfAPhase; ++i) {
+      for (std::uint64_t i = 0; i < kInsertsPerPhase; ++i) {
         const std::uint64_t key = sixteenth * kRange + random.below(kRange);
-        if (i < kInsertsOfAPhase / 2) {
+        if (i < kInsertsPerPhase / 2) {
           tree.insert(key, i);
         } else {
           const Meter::Operation operation(meter, kind);
@@ -130,7 +130,7 @@ TEST(SpTreeTraffic, TheBudgetFollowsTheLoad) {
   const auto all = written_by_a_moving_load(IndexOptions::kUnlimited);
   for (std::size_t phase = 0; phase < none.size(); ++phase) {
     const auto each = [&](std::uint64_t n) {
-      return 2.0 * static_cast<double>(n) / kInsertsOfAPhase;
+      return 2.0 * static_cast<double>(n) / kInsertsPerPhase;
     };
     fmt::print(
         "range {}: {:.0f} bytes of media written by an insert without buffers, {:.0f} with "

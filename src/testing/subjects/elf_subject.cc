@@ -28,7 +28,7 @@ namespace elf = detail::index::elf;
 constexpr unsigned kElfKeys = 60;
 constexpr unsigned kElfDimensions = 3;
 constexpr unsigned kSharedKeys = 12;
-constexpr unsigned kMostBuilt = 25;
+constexpr unsigned kMaxBuiltRows = 25;
 
 enum ElfAction : unsigned { kInsertRow, kEraseRow, kReadRow, kCompact, kBuild };
 
@@ -286,7 +286,7 @@ class ElfSubject final : public Subject {
   static std::string some_rows(detail::util::Random& random) {
     std::string text;
     const std::uint64_t stride = 1 + random.below(5);
-    for (std::uint64_t i = 0, rows = 1 + random.below(kMostBuilt); i < rows; ++i) {
+    for (std::uint64_t i = 0, rows = 1 + random.below(kMaxBuiltRows); i < rows; ++i) {
       const std::uint64_t number = i * stride;
       if (number >= kElfKeys) break;
       text += fmt::format("{}{}={}", text.empty() ? "" : " ",

@@ -21,7 +21,7 @@ namespace perdix::testing {
 namespace {
 
 constexpr unsigned kTableKeys = 40;
-constexpr unsigned kMostRowsBuilt = 20;
+constexpr unsigned kMaxRowsBuilt = 20;
 
 enum TableAction : unsigned { kAddRow, kRemoveRow, kGetRow, kFold, kRebuild };
 
@@ -175,7 +175,7 @@ class ElfTableSubject final : public Subject {
     const std::string value = std::string(random.below(3), 'v') + std::to_string(random.below(99));
     const std::uint64_t choice = random.below(20);
     if (choice == 0 && threads == 1)
-      return {kRebuild, std::to_string(1 + random.below(kMostRowsBuilt)), value};
+      return {kRebuild, std::to_string(1 + random.below(kMaxRowsBuilt)), value};
     const unsigned action = choice < 9    ? kAddRow
                             : choice < 14 ? kRemoveRow
                             : choice < 17 ? kGetRow

@@ -33,13 +33,13 @@ unsigned of_sparse_neighbours(const detail::index::EngineTraits& engine) {
 /// Pairs that a write buffer holds.
 constexpr unsigned kBuffered = 28;
 /// A drop takes all pairs along, so that little is left to explore after it.
-constexpr unsigned kDropOneIn = 40;
+constexpr unsigned kDropInterval = 40;
 /// Steps after it meet what opening leaves for later.
-constexpr unsigned kReopenOneIn = 12;
+constexpr unsigned kReopenInterval = 12;
 /// Rounds whose keys all want the same places, of which full leaves have none left.
-constexpr unsigned kCrowdedOneIn = 4;
+constexpr unsigned kCrowdedInterval = 4;
 /// Rounds whose pool is checked before an index of it is opened, which the check then recovers.
-constexpr unsigned kCheckedFirstOneIn = 3;
+constexpr unsigned kCheckedFirstInterval = 3;
 /// Keys of a thread, at most, where threads shall meet, and one thread its own traces.
 constexpr unsigned kFewKeys = 2;
 
@@ -61,10 +61,10 @@ constexpr unsigned kSettle = 16;
 constexpr unsigned kBackground = 32;
 /// Added to an action: afterwards the pool takes back what its indexes do not need, as a full one.
 constexpr unsigned kReclaim = 64;
-constexpr unsigned kReclaimOneIn = 8;
-constexpr unsigned kReclaimToJoinOneIn = 2;
+constexpr unsigned kReclaimInterval = 8;
+constexpr unsigned kReclaimToJoinInterval = 2;
 constexpr unsigned kActionMask = kSettle - 1;
-constexpr unsigned kBackgroundOneIn = 4;
+constexpr unsigned kBackgroundInterval = 4;
 
 bool is_odd(std::string_view value) { return !value.empty() && (value.back() & 1) != 0; }
 
@@ -282,11 +282,11 @@ class IndexSubject final : public Subject {
   State create(Medium& medium, detail::util::Random& random) override {
     make_pool(medium, domain_, room_);
     take_space(medium, random);
-    const bool crowded = random.one_in(kCrowdedOneIn);
+    const bool crowded = random.one_in(kCrowdedInterval);
     keys_ = crowded ? &crowded_keys_ : &any_keys(info_.key_kind);
     first_key_ = random.below(kIndexKeys);
     few_keys_ = 1 + random.below(kFewKeys);
-    checked_first_ = random.one_in(kCheckedFirstOneIn);
+    checked_first_ = random.one_in(kCheckedFirstInterval);
     static constexpr std::array<Mood, 5> kMoods = {Mood::grow, Mood::grow, Mood::shrink,
                                                    Mood::mixed, Mood::few};
     // To join empty leaves takes more rounds: what they lack must be missing in one of few moments.
@@ -330,9 +330,9 @@ class IndexSubject final : public Subject {
     if (threads > 1 && random.one_in(few ? 2 : 4))
       return {kGet, nth_key(random.below(own.count * threads)), ""};
     // In a full pool another index can't take the place of the one that goes.
-    if (threads == 1 && room_ == PoolRoom::enough && random.one_in(kDropOneIn))
+    if (threads == 1 && room_ == PoolRoom::enough && random.one_in(kDropInterval))
       return {kDrop | kSettle, "", ""};
-    if (threads == 1 && random.one_in(kReopenOneIn)) return {kReopen | kSettle, "", ""};
+    if (threads == 1 && random.one_in(kReopenInterval)) return {kReopen | kSettle, "", ""};
     const bool usual = !random.one_in(4);
     unsigned action = static_cast<unsigned>(random.below(kDrop));
     if (usual && mood_ == Mood::grow) action = kInsert;
@@ -342,9 +342,9 @@ class IndexSubject final : public Subject {
         action == kUpdate || action == kErase ? !random.one_in(8) : random.one_in(4);
     const std::string& key = any_key(random, state, own, present);
     const bool to_join = mood_ == Mood::shrink && traits_.joins_empty;
-    const unsigned one_in = to_join ? kReclaimToJoinOneIn : kReclaimOneIn;
+    const unsigned one_in = to_join ? kReclaimToJoinInterval : kReclaimInterval;
     if (threads == 1) action |= random.one_in(one_in) ? kReclaim | kSettle : kSettle;
-    if (traits_.uses_background && random.one_in(kBackgroundOneIn)) action |= kBackground;
+    if (traits_.uses_background && random.one_in(kBackgroundInterval)) action |= kBackground;
     return {action, key, value_of(info_.value_kind, random)};
   }
 

@@ -22,7 +22,7 @@ using detail::index::nbtree::Ledger;
 
 constexpr unsigned kSlots = 8;
 constexpr unsigned kOthers = 8;
-constexpr unsigned kMostNames = 4;
+constexpr unsigned kMaxNames = 4;
 
 /// What the root leads to. A slot or other is the offset of its block, or 0.
 struct Table {
@@ -179,8 +179,8 @@ class OpenedLedger final : public Opened {
   void give_up(unsigned first, std::uint64_t number) {
     const detail::epoch::Guard guard;
     Ledger::StripeLease lease(*ledger_, Ledger::Purpose::operation);
-    lease.make_room(kMostNames);
-    for (unsigned i = 0; i < kMostNames; ++i)
+    lease.make_room(kMaxNames);
+    for (unsigned i = 0; i < kMaxNames; ++i)
       lease.name(i, detail::pm::load(table_->slots[(first + i) % kSlots]));
     if (number == 0) {
       core_->pm().fence();  // as before the block would be unlinked

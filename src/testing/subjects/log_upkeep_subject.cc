@@ -27,7 +27,7 @@ namespace sptree = detail::index::sptree;
 constexpr detail::wal::Log::Limits kFewRecords{0, 4096, 512, 8, 4};
 constexpr std::uint64_t kSegmentRecords = detail::wal::kSegmentSize / sizeof(detail::wal::Record);
 /// So few before a segment ends, or its headroom, that a workload gets beyond.
-constexpr std::uint64_t kMostAhead = 12;
+constexpr std::uint64_t kMaxRecordsAhead = 12;
 /// For buffers of a part of the leaves.
 constexpr std::uint64_t kBudget = 3000;
 
@@ -160,7 +160,7 @@ class LogUpkeepSubject final : public Subject {
     fill(random.below(400));
     // Where a segment ends, or where the log needs the next one.
     const std::uint64_t place = random.one_in(2) ? kSegmentRecords : kSegmentRecords / 2;
-    if (!random.one_in(4)) opened.fill_log(place, 1 + random.below(kMostAhead));
+    if (!random.one_in(4)) opened.fill_log(place, 1 + random.below(kMaxRecordsAhead));
     fill(random.below(20));
     opened.close();
     return state;

@@ -20,8 +20,8 @@ namespace {
 
 namespace nbtree = detail::index::nbtree;
 
-constexpr unsigned kMostLost = 4;
-constexpr unsigned kInADropOneIn = 4;
+constexpr unsigned kMaxLostEntries = 4;
+constexpr unsigned kInADropInterval = 4;
 
 /// Adds entries to the leaves of a closed index.
 template <class K, class V>
@@ -97,9 +97,10 @@ class LostEntriesSubject final : public Subject {
       const detail::pool::IndexHandle handle =
           core->open_index(info_.name, info_.engine, info_.key_kind, info_.value_kind);
       LostEntries<K, V> lost(*core, nbtree::checked_root(*core, handle.root()));
-      for (std::uint64_t i = 1 + random.below(kMostLost); i > 0; --i) add_one(lost, state, random);
+      for (std::uint64_t i = 1 + random.below(kMaxLostEntries); i > 0; --i)
+        add_one(lost, state, random);
     }
-    if (random.one_in(kInADropOneIn)) {
+    if (random.one_in(kInADropInterval)) {
       core->begin_drop(info_.name);
       state.clear();
     }

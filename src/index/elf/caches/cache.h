@@ -135,8 +135,8 @@ class CacheSource {
   /// What visits more lists than that visits them in the order in which they lie in PM, and so
   /// reads them faster there than one by one from where their copies lie.
   bool asks_dynamic() {
-    constexpr unsigned kMostLists = 256;
-    if (dynamic_ != nullptr && ++opened_ > kMostLists) dynamic_ = nullptr;
+    constexpr unsigned kMaxLists = 256;
+    if (dynamic_ != nullptr && ++opened_ > kMaxLists) dynamic_ = nullptr;
     return dynamic_ != nullptr;
   }
 

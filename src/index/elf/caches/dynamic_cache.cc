@@ -17,22 +17,22 @@ namespace {
 constexpr std::uint64_t kBytesPerList = 256;
 
 /// Rows of a list are counted up to so many: what has more is likely enough to be visited.
-constexpr std::uint64_t kMostRows = 4096;
+constexpr std::uint64_t kMaxRows = 4096;
 
-constexpr std::uint64_t kMostBuckets = std::uint64_t{1} << 22;
+constexpr std::uint64_t kMaxBuckets = std::uint64_t{1} << 22;
 
 std::uint64_t buckets_for(std::uint64_t budget) {
-  return std::clamp(std::bit_ceil(budget / kBytesPerList / 4 + 1), std::uint64_t{1}, kMostBuckets);
+  return std::clamp(std::bit_ceil(budget / kBytesPerList / 4 + 1), std::uint64_t{1}, kMaxBuckets);
 }
 
 std::uint64_t count_rows(const Lists& lists, const List& list, unsigned dimension) {
   std::uint64_t lists_seen = 0;
   const auto few = [&](Position, unsigned, std::uint32_t, std::uint64_t rows) {
-    return rows < kMostRows && ++lists_seen < kMostRows;
+    return rows < kMaxRows && ++lists_seen < kMaxRows;
   };
   RowCount counting(lists, few);
   const std::uint64_t rows = counting.count(Ref(Ref::Kind::list, list.position), dimension);
-  return counting.ended() ? kMostRows : std::min(rows, kMostRows);
+  return counting.ended() ? kMaxRows : std::min(rows, kMaxRows);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ class BTree {
 
   bool erase(Word key, Word& old_key, Word& old_value) {
     const std::unique_lock guard(lock_);
-    Step path[kMostLevels];
+    Step path[kMaxLevels];
     unsigned depth = 0;
     Node* node = root_;
     for (; node != nullptr && node->level > 0; node = child(*node, path[depth++].at))
@@ -115,7 +115,7 @@ class BTree {
   bool inspect(Inspector& inspector) const {
     if (root_ == nullptr) return size_ == 0;
     Inspection inspection{inspector, {}, nullptr, 0};
-    if (!inspector.node(root_, sizeof(Node)) || root_->level >= kMostLevels) return false;
+    if (!inspector.node(root_, sizeof(Node)) || root_->level >= kMaxLevels) return false;
     if (root_->level > 0 && root_->count < 2) return false;
     return inspect(inspection, *root_, nullptr) && inspection.last_leaf->next == nullptr &&
            inspection.pairs == size_;
@@ -130,7 +130,7 @@ class BTree {
   static constexpr unsigned kLeast = kFanout / 4;
 
  private:
-  static constexpr unsigned kMostLevels = 24;
+  static constexpr unsigned kMaxLevels = 24;
 
   struct Entry {
     Word key;

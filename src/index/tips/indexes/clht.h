@@ -137,7 +137,7 @@ class Clht {
   }
 
  private:
-  static constexpr unsigned kFirstBits = 3, kMostBits = 40;
+  static constexpr unsigned kFirstBits = 3, kMaxBits = 40;
   static constexpr unsigned kSlots = 3;
   static constexpr std::uint64_t kDense = 2;    // pairs for a bucket
   static constexpr std::uint64_t kSparse = 4;   // buckets for a pair
@@ -337,7 +337,7 @@ class Clht {
     const std::unique_lock guard(change(resizing_), std::try_to_lock);
     if (!guard.owns_lock() || first() == nullptr) return;
     Table& table = *first();
-    if (table.next.load() != nullptr || bits > kMostBits) return;
+    if (table.next.load() != nullptr || bits > kMaxBits) return;
     if (bits != table.bits + 1 && bits + 1 != table.bits) return;  // another thread was faster
     if (pairs % (table.size() >> kFirstBits) > 1) return;
     try {
@@ -449,7 +449,7 @@ class Clht {
   }
 
   static bool is_sound(const Table& table) {
-    return table.bits >= kFirstBits && table.bits <= kMostBits && table.moved <= table.size() &&
+    return table.bits >= kFirstBits && table.bits <= kMaxBits && table.moved <= table.size() &&
            !table.is_closed();
   }
 

@@ -132,7 +132,7 @@ class HashTable {
     Word value;
   };
 
-  static constexpr unsigned kFirstBits = 3, kMostBits = 40;
+  static constexpr unsigned kFirstBits = 3, kMaxBits = 40;
   static constexpr unsigned kAtOnce = 16;      // nodes or empty buckets that a write moves
   static constexpr std::uint64_t kSparse = 4;  // buckets for a pair
 
@@ -155,7 +155,7 @@ class HashTable {
   }
 
   bool has_sound_sizes() const {
-    const bool sound = bits_ >= kFirstBits && bits_ <= kMostBits && moved_ < array_size(bits_);
+    const bool sound = bits_ >= kFirstBits && bits_ <= kMaxBits && moved_ < array_size(bits_);
     if (!sound || next_ == nullptr) return sound && moved_ == 0;
     return next_bits_ >= kFirstBits && (next_bits_ == bits_ + 1 || next_bits_ + 1 == bits_);
   }
@@ -194,7 +194,7 @@ class HashTable {
 
   /// Now and then: there may be no memory, and nodes move with writes only.
   void try_resize(std::uint64_t bits) {
-    if (next_ != nullptr || bits > kMostBits || size_ % array_size(bits_ - kFirstBits) > 1) return;
+    if (next_ != nullptr || bits > kMaxBits || size_ % array_size(bits_ - kFirstBits) > 1) return;
     try {
       Node** const array = new_array(bits);
       set(next_, array);

@@ -93,7 +93,7 @@ class LfBst {
       if (edge == 0) return;
       const Leaf& leaf = leaf_at(edge);
       const bool in_place = branch.may_have(leaf.key);
-      if (!in_place && tries < kMostTries) {  // B3
+      if (!in_place && tries < kMaxTries) {  // B3
         ++tries;
         if (last != nullptr) start = {&last->key, true};
         path.assign(1, {&root_});
@@ -126,7 +126,7 @@ class LfBst {
       }
       const Leaf& leaf = leaf_at(edge);
       // What was left of a node that has left the tree may have keys of its right since: B3.
-      if (!is_within(leaf.key) && tries < kMostTries) continue;
+      if (!is_within(leaf.key) && tries < kMaxTries) continue;
       key = leaf.key, value = leaf.value.load(std::memory_order_acquire);
       return true;
     }
@@ -165,8 +165,7 @@ class LfBst {
   using Slot = std::atomic<Edge>;
   static constexpr Edge kLeaf = 1, kFlag = 2, kTag = 4;
   static constexpr Edge kMarks = kFlag | kTag, kBits = kMarks | kLeaf;
-  static constexpr unsigned kMostTries =
-      100;  // of a way; one fails if a node of it leaves the tree
+  static constexpr unsigned kMaxTries = 100;  // of a way; one fails if a node of it leaves the tree
 
   struct Leaf {
     const Word key;

@@ -116,7 +116,7 @@ class LfHash {
 
   bool inspect(Inspector& inspector) const {
     std::uint64_t listed = 0, pairs = 0;  // places that are in the directory, and pairs
-    if (bits_ > kMostBits || !inspect_directory(inspector, listed)) return false;
+    if (bits_ > kMaxBits || !inspect_directory(inspector, listed)) return false;
     const Place* before = nullptr;
     for (Link link = head_.next; link != 0; link = before->next) {
       if ((link & kMarked) != 0) return false;
@@ -145,7 +145,7 @@ class LfHash {
   using Link = std::uint64_t;
   static constexpr Link kMarked = 1;
 
-  static constexpr unsigned kMostBits = 32;    // levels
+  static constexpr unsigned kMaxBits = 32;     // levels
   static constexpr std::uint64_t kDense = 2;   // pairs for a place of the directory
   static constexpr std::uint64_t kSparse = 2;  // places for a pair
   static constexpr unsigned kAtOnce = 16;      // places that an erase takes away
@@ -238,7 +238,7 @@ class LfHash {
   template <class Trust>
   const Place* place_before(const Trust& trust, Order order) const {
     for (auto n = static_cast<unsigned>(bits_.load(std::memory_order_acquire)); n > 0; --n) {
-      if (Trust::kDoubts && n > kMostBits) return nullptr;
+      if (Trust::kDoubts && n > kMaxBits) return nullptr;
       const Entry* const entry = entry_of(n, order);
       if (entry == nullptr) continue;
       if (!trust.holds(level(n), bytes_of_level(n))) return nullptr;
@@ -292,7 +292,7 @@ class LfHash {
   void grow() {
     const std::unique_lock guard(change(resizing_), std::try_to_lock);
     const auto bits = static_cast<unsigned>(bits_.load());
-    if (!guard.owns_lock() || bits == kMostBits || size_ <= kDense << bits) return;
+    if (!guard.owns_lock() || bits == kMaxBits || size_ <= kDense << bits) return;
     try {
       if (level(bits + 1) == nullptr) {
         Entry* const entries = new_level(bits + 1);
@@ -321,7 +321,7 @@ class LfHash {
   }
 
   Entry* level_behind(std::uint64_t bits) const {
-    return bits == kMostBits ? nullptr : level(static_cast<unsigned>(bits) + 1);
+    return bits == kMaxBits ? nullptr : level(static_cast<unsigned>(bits) + 1);
   }
 
   void empty(unsigned n) {
@@ -399,7 +399,7 @@ class LfHash {
   // --- Inspection ---
 
   bool inspect_directory(Inspector& inspector, std::uint64_t& listed) const {
-    for (unsigned n = 1; n <= kMostBits; ++n) {
+    for (unsigned n = 1; n <= kMaxBits; ++n) {
       const Entry* const entries = level(n);
       if (entries == nullptr && n > bits_) continue;
       if (n > bits_ + 1 || !inspector.node(entries, bytes_of_level(n))) return false;
@@ -411,7 +411,7 @@ class LfHash {
   /// Whether a place of the list is the one in the directory.
   bool is_listed(const Place& place) const {
     const unsigned n = level_of(place.order);
-    const Entry* const entry = n == 0 || n > kMostBits ? nullptr : entry_of(n, place.order);
+    const Entry* const entry = n == 0 || n > kMaxBits ? nullptr : entry_of(n, place.order);
     return entry != nullptr && *entry == &place;
   }
 
@@ -425,7 +425,7 @@ class LfHash {
   std::atomic<std::uint64_t> size_{0};
   std::uint64_t emptied_ = 0;  // entries of the level behind those
   util::SpinLock resizing_;    // guards the above, and the levels
-  std::array<std::atomic<Entry*>, kMostBits> levels_{};
+  std::array<std::atomic<Entry*>, kMaxBits> levels_{};
 };
 
 }  // namespace perdix::detail::index::tips
