@@ -15,23 +15,23 @@ using testing_files::expect_error;
 class LogDamage : public ::testing::Test {
  protected:
   LogDamage() {
-    rig_.log().go_to(kStripe);
-    for (Owner owner = 1; owner <= kOwners; ++owner) rig_.put(owner, owner, 1);
-    rig_.log().checkpoint();
-    for (Owner owner = 1; owner <= kOwners; owner += 3) rig_.put(owner, owner, 2);
+    fixture_.log().go_to(kStripe);
+    for (Owner owner = 1; owner <= kOwners; ++owner) fixture_.put(owner, owner, 1);
+    fixture_.log().checkpoint();
+    for (Owner owner = 1; owner <= kOwners; owner += 3) fixture_.put(owner, owner, 2);
   }
 
-  Header& header() { return rig_.header(); }
+  Header& header() { return fixture_.header(); }
   /// The one that has all records.
   StripeLayout& stripe() { return header().stripes[kStripe]; }
-  TableHeader& table() { return *rig_.pool().at<TableHeader>(header().checkpoint); }
+  TableHeader& table() { return *fixture_.pool().at<TableHeader>(header().checkpoint); }
   TableEntry* entries() { return reinterpret_cast<TableEntry*>(&table() + 1); }
 
   /// As a restart does: opens, and reads all chains.
   void use() {
-    rig_.open_log();
+    fixture_.open_log();
     for (Owner owner = 0; owner <= kOwners + 1; ++owner) {
-      if (const Position head = rig_.log().surviving(owner)) rig_.read_from(owner, head);
+      if (const Position head = fixture_.log().surviving(owner)) fixture_.read_from(owner, head);
     }
   }
 
@@ -41,12 +41,12 @@ class LogDamage : public ::testing::Test {
 
   static constexpr Owner kOwners = 60;
   static constexpr unsigned kStripe = 2;
-  Rig rig_;
+  Fixture fixture_;
 };
 
 TEST_F(LogDamage, WithoutDamageThereIsNone) {
   use();
-  EXPECT_EQ(rig_.problems(), std::vector<std::string>{});
+  EXPECT_EQ(fixture_.problems(), std::vector<std::string>{});
 }
 
 TEST_F(LogDamage, InTheHeader) {
@@ -55,9 +55,10 @@ TEST_F(LogDamage, InTheHeader) {
     expect_corrupt();
     *word ^= 4;
   }
-  for (const pm::Offset offset : {pm::Offset{0}, pm::Offset{8}, rig_.word() + 64, ~pm::Offset{0}}) {
+  for (const pm::Offset offset :
+       {pm::Offset{0}, pm::Offset{8}, fixture_.word() + 64, ~pm::Offset{0}}) {
     expect_error(Errc::corrupt, "the log of an index is damaged",
-                 [&] { checked_header(rig_.pool(), offset); });
+                 [&] { checked_header(fixture_.pool(), offset); });
   }
 }
 
@@ -66,7 +67,7 @@ TEST_F(LogDamage, InAWordOfTheRing) {
   const pm::Offset sound = word;
   const pm::Offset other = stripe().segments[2];
   for (const pm::Offset wrong : {pm::Offset{0}, pm::Offset{64}, sound + 64, sound + 1, other,
-                                 rig_.word(), rig_.pool().size(), ~pm::Offset{0}}) {
+                                 fixture_.word(), fixture_.pool().size(), ~pm::Offset{0}}) {
     word = wrong;
     expect_corrupt();
   }
@@ -93,8 +94,8 @@ TEST_F(LogDamage, InTheTablesHeader) {
     *word ^= 64;
   }
   const pm::Offset sound = header().checkpoint;
-  for (const pm::Offset wrong :
-       {pm::Offset{16}, sound + 16, sound + 1, rig_.word(), stripe().segments[1], ~pm::Offset{0}}) {
+  for (const pm::Offset wrong : {pm::Offset{16}, sound + 16, sound + 1, fixture_.word(),
+                                 stripe().segments[1], ~pm::Offset{0}}) {
     header().checkpoint = wrong;
     expect_corrupt();
   }
@@ -134,49 +135,49 @@ TEST_F(LogDamage, ATableWithoutFreeEntriesEndsASearch) {
   for (std::uint64_t i = 0; i < table().capacity; ++i) {
     if (entries()[i].owner == 0) entries()[i].owner = kMaxOwner - i;
   }
-  rig_.open_log();
-  EXPECT_EQ(rig_.log().surviving(kOwners + 1000), 0u);
+  fixture_.open_log();
+  EXPECT_EQ(fixture_.log().surviving(kOwners + 1000), 0u);
 }
 
 TEST_F(LogDamage, InARecordBeforeTheCheckpoint) {
-  rig_.record_at(rig_.chain(2).head.load()).key ^= 1;
+  fixture_.record_at(fixture_.chain(2).head.load()).key ^= 1;
   expect_corrupt();
 }
 
 // With checks that fit: of a file that was made to do harm.
 TEST_F(LogDamage, AChainThatLeadsBackToItselfEnds) {
-  const Position position = rig_.chain(2).head.load(), other = rig_.chain(3).head.load();
+  const Position position = fixture_.chain(2).head.load(), other = fixture_.chain(3).head.load();
   const auto link = [&](Position from, Position to) {
-    Record& record = rig_.record_at(from);
+    Record& record = fixture_.record_at(from);
     record.where = pack_where(2, Type::put, link_to(to));
     record.check = check_of(header().seed, from, record.where, record.key, record.value);
   };
   link(position, other);
   link(other, position);
-  rig_.open_log();
+  fixture_.open_log();
   std::uint64_t records = 0;
-  rig_.log().follow(2, position, [&](Type, Word, Word, Position) { ++records; });
+  fixture_.log().follow(2, position, [&](Type, Word, Word, Position) { ++records; });
   EXPECT_EQ(records, kStripes * kRingSize / sizeof(Record));
 }
 
 TEST_F(LogDamage, DestroyingRefusesWordsThatOwnNothing) {
-  rig_.open_log();
-  header().stripes[7].segments[9] = rig_.word() + 64;
+  fixture_.open_log();
+  header().stripes[7].segments[9] = fixture_.word() + 64;
   expect_error(Errc::corrupt, "the log of an index is damaged",
-               [this] { destroy(rig_.pool(), rig_.word()); });
+               [this] { destroy(fixture_.pool(), fixture_.word()); });
 }
 
 TEST_F(LogDamage, AnyBytesAnywhere) {
   const std::uint64_t seed = 20260101;
   util::Random random(seed);
-  const pm::Offset log = rig_.word();
+  const pm::Offset log = fixture_.word();
   std::vector<char> sound(sizeof(Header));
-  std::memcpy(sound.data(), rig_.pool().at<char>(log), sound.size());
+  std::memcpy(sound.data(), fixture_.pool().at<char>(log), sound.size());
   for (int i = 0; i < 3000; ++i) {
     // Mostly where something lies: the begin of the header, the begins of the stripes.
     const std::uint64_t stripe = random.below(kStripes) * sizeof(StripeLayout);
     const std::uint64_t at = sizeof(std::uint64_t) * random.below(random.one_in(2) ? 8 : 12);
-    auto* word = rig_.pool().at<std::uint64_t>(log + at + (at < 64 ? 0 : stripe));
+    auto* word = fixture_.pool().at<std::uint64_t>(log + at + (at < 64 ? 0 : stripe));
     *word = random.one_in(2) ? random() >> random.below(64)
                              : *word ^ std::uint64_t{1} << random.below(64);
     try {
@@ -184,7 +185,7 @@ TEST_F(LogDamage, AnyBytesAnywhere) {
     } catch (const Error& error) {
       ASSERT_EQ(error.code(), Errc::corrupt) << "seed " << seed << ", round " << i;
     }
-    std::memcpy(rig_.pool().at<char>(log), sound.data(), sound.size());
+    std::memcpy(fixture_.pool().at<char>(log), sound.data(), sound.size());
   }
   use();
 }

@@ -17,22 +17,22 @@ class LogModel : public ::testing::TestWithParam<std::uint64_t> {
   /// Mostly two stripes, so that those grow and are reclaimed often.
   void go_anywhere() {
     static constexpr std::array<unsigned, 2> kFavourites = {1, 6};
-    rig_.log().go_to(static_cast<unsigned>(random_.one_in(50) ? random_.below(kStripes)
-                                                              : kFavourites[random_.below(2)]));
+    fixture_.log().go_to(static_cast<unsigned>(random_.one_in(50) ? random_.below(kStripes)
+                                                                  : kFavourites[random_.below(2)]));
   }
 
   Owner any_owner() { return owners_[random_.below(owners_.size())]; }
 
   /// Cleaning ended these chains.
   void forget_cleaned() {
-    for (const Owner owner : rig_.take_cleaned()) model_.erase(owner);
+    for (const Owner owner : fixture_.take_cleaned()) model_.erase(owner);
   }
 
   void append(Owner owner) {
     const auto type = static_cast<Type>(random_.below(3));
     const Word key = random_(), value = random_();
     go_anywhere();
-    rig_.put(owner, key, value, type);
+    fixture_.put(owner, key, value, type);
     forget_cleaned();
     model_[owner].emplace_back(type, key, value);
   }
@@ -44,7 +44,7 @@ class LogModel : public ::testing::TestWithParam<std::uint64_t> {
 
   void end(Owner owner) {
     go_anywhere();
-    rig_.end(owner);
+    fixture_.end(owner);
     model_.erase(owner);
   }
 
@@ -56,48 +56,49 @@ class LogModel : public ::testing::TestWithParam<std::uint64_t> {
 
   /// A restart during which writers go on.
   void restart_under_load() {
-    rig_.open_log();
+    fixture_.open_log();
     std::vector<Owner> left = owners_;
     std::shuffle(left.begin(), left.end(), random_);
     for (const Owner owner : left) {
-      rig_.adopt(owner);
+      fixture_.adopt(owner);
       if (random_.one_in(4)) append(owner);
       if (random_.one_in(8)) end(owner);
     }
-    rig_.log().resumed();
+    fixture_.log().resumed();
   }
 
   void restart() {
     std::vector<Owner> order = owners_;
     std::shuffle(order.begin(), order.end(), random_);
-    rig_.restart(random_.one_in(4), order);
+    fixture_.restart(random_.one_in(4), order);
   }
 
   void step() {
     switch (random_.below(9)) {
       case 0: return append_much();
       case 1: return end_many();
-      case 2: return rig_.log().checkpoint();
-      case 3: return rig_.log().reclaim();
+      case 2: return fixture_.log().checkpoint();
+      case 3: return fixture_.log().reclaim();
       case 4: return restart();
       case 5: return restart_under_load();
-      case 6: rig_.clean(); return forget_cleaned();
+      case 6: fixture_.clean(); return forget_cleaned();
       case 7: return end(any_owner());
       default: return append(any_owner());
     }
   }
 
   void compare() {
-    ASSERT_EQ(rig_.problems(), Strings{});
+    ASSERT_EQ(fixture_.problems(), Strings{});
     for (const Owner owner : owners_) {
       const auto it = model_.find(owner);
-      ASSERT_EQ(rig_.read(owner), it == model_.end() ? Changes{} : it->second) << "owner " << owner;
+      ASSERT_EQ(fixture_.read(owner), it == model_.end() ? Changes{} : it->second)
+          << "owner " << owner;
     }
   }
 
   util::Random random_{GetParam()};
   std::vector<Owner> owners_ = first_owners(kOwners);
-  Rig rig_;
+  Fixture fixture_;
   std::map<Owner, Changes> model_;
 };
 
@@ -107,7 +108,7 @@ TEST_P(LogModel, ChainsAreWhatWasAppended) {
     if (random_.one_in(4)) compare();
     ASSERT_FALSE(HasFatalFailure()) << "seed " << GetParam() << ", step " << i;
   }
-  EXPECT_GT(rig_.log().appended() * sizeof(Record), 4 * kSegmentSize);
+  EXPECT_GT(fixture_.log().appended() * sizeof(Record), 4 * kSegmentSize);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, LogModel, ::testing::Range<std::uint64_t>(1, 13));

@@ -37,27 +37,27 @@ TEST(LogOrder, AChainHoldsItsRecordsBackUntilItsEndIsDurable) {
   for (const bool at_home : {true, false}) {
     SCOPED_TRACE(at_home ? "the END is in the stripe that the chain began in" : "elsewhere");
     constexpr unsigned kHome = 0;
-    Rig rig;
-    rig.put_at(kHome, 1, 1, 1);
-    for (Word i = 0; i < 8 * kSegmentSize / sizeof(Record); ++i) rig.put_at(kHome, 2, i, i);
-    rig.end(2);
-    rig.log().checkpoint();
-    rig.log().reclaim();
-    const std::uint64_t before = rig.log().bytes_used();
+    Fixture fixture;
+    fixture.put_at(kHome, 1, 1, 1);
+    for (Word i = 0; i < 8 * kSegmentSize / sizeof(Record); ++i) fixture.put_at(kHome, 2, i, i);
+    fixture.end(2);
+    fixture.log().checkpoint();
+    fixture.log().reclaim();
+    const std::uint64_t before = fixture.log().bytes_used();
 
-    rig.log().go_to(at_home ? kHome : kHome + 1);
+    fixture.log().go_to(at_home ? kHome : kHome + 1);
     std::uint64_t meanwhile = 0;
     {
       const BeforeAFence probe([&] {
-        rig.log().reclaim();
-        meanwhile = rig.log().bytes_used();
+        fixture.log().reclaim();
+        meanwhile = fixture.log().bytes_used();
       });
-      rig.end(1);
+      fixture.end(1);
     }
     EXPECT_GE(meanwhile, before);
-    rig.log().reclaim();
-    EXPECT_LT(rig.log().bytes_used() + kSegmentSize, before) << "else nothing was held back";
-    EXPECT_EQ(rig.problems(), Strings{});
+    fixture.log().reclaim();
+    EXPECT_LT(fixture.log().bytes_used() + kSegmentSize, before) << "else nothing was held back";
+    EXPECT_EQ(fixture.problems(), Strings{});
   }
 }
 

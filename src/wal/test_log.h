@@ -29,9 +29,9 @@ inline std::vector<Owner> first_owners(std::size_t count) {
   return owners;
 }
 
-class Rig {
+class Fixture {
  public:
-  explicit Rig(std::uint64_t limit = kSmallest, std::uint64_t max_size = 8 * pool::kGrowthUnit)
+  explicit Fixture(std::uint64_t limit = kSmallest, std::uint64_t max_size = 8 * pool::kGrowthUnit)
       : limit_(limit) {
     options_.max_size = max_size;
     core_ = pool::PoolCore::create(path_, options_);

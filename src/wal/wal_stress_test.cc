@@ -33,8 +33,8 @@ class LogStress : public ::testing::Test {
   }
 
   void open() {
-    rig_.open_log();
-    log_ = &rig_.log();
+    fixture_.open_log();
+    log_ = &fixture_.log();
     for (std::size_t i = 0; i < kBuffers; ++i) {
       Buffer& buffer = buffers_[i];
       buffer.owner = i + 1;
@@ -67,7 +67,7 @@ class LogStress : public ::testing::Test {
   void put_blob(Buffer& buffer, Word key) {
     const std::lock_guard guard(buffer.lock);
     own(buffer);
-    alloc::Session session = rig_.pool().allocator().session();
+    alloc::Session session = fixture_.pool().allocator().session();
     const pm::Offset blob = session.reserve(64);
     for (const pm::Offset old : buffer.blob) session.free(old);
     log_->append(buffer.chain, Type::put, key, blob, session);
@@ -127,13 +127,13 @@ class LogStress : public ::testing::Test {
     for (Buffer& buffer : buffers_) {
       blobs.insert(blobs.end(), buffer.blob.begin(), buffer.blob.end());
     }
-    EXPECT_EQ(rig_.problems(blobs), Strings{});
+    EXPECT_EQ(fixture_.problems(blobs), Strings{});
     for (Buffer& buffer : buffers_) {
-      EXPECT_EQ(rig_.read_from(buffer.owner, buffer.chain.head.load()), buffer.changes);
+      EXPECT_EQ(fixture_.read_from(buffer.owner, buffer.chain.head.load()), buffer.changes);
     }
   }
 
-  Rig rig_;
+  Fixture fixture_;
   std::deque<Buffer> buffers_;
   Log* log_ = nullptr;
 };
@@ -169,7 +169,7 @@ TEST_F(LogStress, TheTailsOfACheckpointAreThoseOfOneMoment) {
     }
     while (writing != 0) log_->checkpoint();
     for (std::thread& thread : threads) thread.join();
-    ASSERT_EQ(rig_.problems(), Strings{}) << "round " << round;
+    ASSERT_EQ(fixture_.problems(), Strings{}) << "round " << round;
     for (unsigned thread = 0; thread < kWriters; ++thread) finish(buffers_[thread]);
     log_->checkpoint();
     log_->reclaim();

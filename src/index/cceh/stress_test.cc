@@ -28,7 +28,7 @@ K key_of(Number number) {
 /// Each thread has keys of its own, interleaved with the others', and knows what it has written.
 /// One takes empty segments away, and counts and shows what there is.
 template <class K>
-void run_crew() {
+void run_stress() {
   constexpr Number kKeys = 300, kSteps = 20000;
   TestMap<K, Number> map;
   std::array<std::map<K, Number>, kThreads> models;
@@ -82,8 +82,8 @@ void run_crew() {
   expect_pairs(map, expected);
 }
 
-TEST(CcehStress, Numbers) { run_crew<Number>(); }
-TEST(CcehStress, Strings) { run_crew<std::string>(); }
+TEST(CcehStress, Numbers) { run_stress<Number>(); }
+TEST(CcehStress, Strings) { run_stress<std::string>(); }
 
 /// All threads insert the same keys and erase them again: each insert that returns true has one
 /// erase.

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "index/common/test_crew.h"
+#include "index/common/test_stress.h"
 #include "util/random.h"
 
 namespace perdix::detail::index {

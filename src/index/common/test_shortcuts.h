@@ -11,7 +11,7 @@
 
 #include <perdix/types.h>
 
-#include "index/common/test_crew.h"
+#include "index/common/test_stress.h"
 #include "util/random.h"
 
 namespace perdix::detail::index {

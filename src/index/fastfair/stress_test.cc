@@ -1,7 +1,7 @@
 // Many threads in trees with small nodes, so that splits, merges and new roots meet on all levels.
 #include <gtest/gtest.h>
 
-#include "index/common/test_crew.h"
+#include "index/common/test_stress.h"
 #include "index/fastfair/test_tree.h"
 
 namespace perdix::detail::index::fastfair {
@@ -10,17 +10,17 @@ namespace {
 constexpr unsigned kFanout = 4;
 
 TEST(FastFairStress, Numbers) {
-  Crew<TestTree<std::uint64_t, std::uint64_t>, std::uint64_t>(kFanout).run();
+  StressRun<TestTree<std::uint64_t, std::uint64_t>, std::uint64_t>(kFanout).run();
 }
 TEST(FastFairStress, Strings) {
-  Crew<TestTree<std::string, std::uint64_t>, std::string>(kFanout).run();
+  StressRun<TestTree<std::string, std::uint64_t>, std::string>(kFanout).run();
 }
 
 /// Buffers for some leaves, which change hands.
 void run_with_buffers(Technique technique) {
   const IndexOptions options{.dram_budget = 12'000, .technique = technique};
-  Crew<TestTree<std::uint64_t, std::uint64_t>, std::uint64_t>(kFanout, options).run();
-  Crew<TestTree<std::string, std::uint64_t>, std::string>(2 * kFanout, options).run();
+  StressRun<TestTree<std::uint64_t, std::uint64_t>, std::uint64_t>(kFanout, options).run();
+  StressRun<TestTree<std::string, std::uint64_t>, std::string>(2 * kFanout, options).run();
 }
 
 TEST(FastFairStress, MergesInPlace) { run_with_buffers(Technique::b); }
@@ -30,10 +30,10 @@ constexpr IndexOptions kCached{.dram_budget = IndexOptions::kUnlimited,
                                .technique = Technique::boc};
 
 TEST(FastFairStress, NumbersByTheCachedPath) {
-  Crew<TestTree<std::uint64_t, std::uint64_t>, std::uint64_t>(kFanout, kCached).run();
+  StressRun<TestTree<std::uint64_t, std::uint64_t>, std::uint64_t>(kFanout, kCached).run();
 }
 TEST(FastFairStress, StringsByTheCachedPath) {
-  Crew<TestTree<std::string, std::uint64_t>, std::string>(kFanout, kCached).run();
+  StressRun<TestTree<std::string, std::uint64_t>, std::string>(kFanout, kCached).run();
 }
 
 }  // namespace

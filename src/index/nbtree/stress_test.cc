@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "index/common/test_crew.h"
 #include "index/common/test_scans.h"
+#include "index/common/test_stress.h"
 #include "index/nbtree/test_tree.h"
 #include "util/random.h"
 
@@ -24,7 +24,7 @@ TEST(NbTreeStress, OneOfSeveralInsertsWins) {
   std::array<std::atomic<std::int64_t>, kShared> there{};
   {
     std::vector<std::jthread> threads;
-    for (unsigned t = 0; t < kCrewThreads; ++t) {
+    for (unsigned t = 0; t < kStressThreads; ++t) {
       threads.emplace_back([&, t] {
         util::Random random(t + 1);
         for (std::uint64_t i = 0; i < kRounds; ++i) {
@@ -51,7 +51,7 @@ void fill_and_empty(KeyOf key_of) {
   TestTree<K, std::uint64_t> tree;
   {
     std::vector<std::jthread> threads;
-    for (unsigned t = 0; t < kCrewThreads; ++t) {
+    for (unsigned t = 0; t < kStressThreads; ++t) {
       threads.emplace_back([&] {
         for (std::uint64_t round = 0; round < kRounds; ++round) {
           for (std::uint64_t i = 0; i < kKeys; ++i) tree->put(key_of(i), i);
@@ -130,8 +130,12 @@ TYPED_TEST(NbTreeScanStress, ScansBesideWritersShowWhatStaysAndNothingElse) {
   tree.expect_sound_pool();
 }
 
-TEST(NbTreeStress, Numbers) { Crew<TestTree<std::uint64_t, std::uint64_t>, std::uint64_t>().run(); }
-TEST(NbTreeStress, Strings) { Crew<TestTree<std::string, std::uint64_t>, std::string>().run(); }
+TEST(NbTreeStress, Numbers) {
+  StressRun<TestTree<std::uint64_t, std::uint64_t>, std::uint64_t>().run();
+}
+TEST(NbTreeStress, Strings) {
+  StressRun<TestTree<std::string, std::uint64_t>, std::string>().run();
+}
 
 }  // namespace
 }  // namespace perdix::detail::index::nbtree

@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "index/common/test_crew.h"
 #include "index/common/test_scans.h"
+#include "index/common/test_stress.h"
 #include "index/skiplist/test_list.h"
 #include "util/random.h"
 
@@ -18,27 +18,27 @@ using Number = std::uint64_t;
 
 constexpr unsigned kThreads = 4;
 
-TEST(SkipListStress, Numbers) { Crew<TestList<Number, Number>, Number>().run(); }
-TEST(SkipListStress, Strings) { Crew<TestList<std::string, Number>, std::string>().run(); }
+TEST(SkipListStress, Numbers) { StressRun<TestList<Number, Number>, Number>().run(); }
+TEST(SkipListStress, Strings) { StressRun<TestList<std::string, Number>, std::string>().run(); }
 
 constexpr IndexOptions kCached{.dram_budget = IndexOptions::kUnlimited,
                                .technique = Technique::boc};
 
 TEST(SkipListStress, NumbersByTheCachedPath) {
-  Crew<TestList<Number, Number>, Number>(kCached).run();
+  StressRun<TestList<Number, Number>, Number>(kCached).run();
 }
 TEST(SkipListStress, StringsByTheCachedPath) {
-  Crew<TestList<std::string, Number>, std::string>(kCached).run();
+  StressRun<TestList<std::string, Number>, std::string>(kCached).run();
 }
 
 /// Of all techniques: a budget for a few ranges, so that buffers also change hands.
 constexpr IndexOptions kBufferedInLittle{.dram_budget = 4000, .technique = Technique::b};
 
 TEST(SkipListStress, NumbersWithBuffers) {
-  Crew<TestList<Number, Number>, Number>(kBufferedInLittle).run();
+  StressRun<TestList<Number, Number>, Number>(kBufferedInLittle).run();
 }
 TEST(SkipListStress, StringsWithBuffers) {
-  Crew<TestList<std::string, Number>, std::string>(kBufferedInLittle).run();
+  StressRun<TestList<std::string, Number>, std::string>(kBufferedInLittle).run();
 }
 
 TEST(SkipListStress, ScansBesideWritersWithBuffers) {

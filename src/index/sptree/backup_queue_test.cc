@@ -16,7 +16,7 @@ namespace {
 using Numbers = std::map<std::uint64_t, pm::Offset>;
 
 /// A queue of integers, and what it has backed up.
-struct Rig {
+struct Fixture {
   pool::Background background;
   Numbers backed_up;
   std::optional<BackupQueue<std::uint64_t>> queue{
@@ -37,23 +37,23 @@ TEST(BackupQueue, BacksUpInTheBackground) {
 }
 
 TEST(BackupQueue, EachEntryIsBackedUpOnce) {
-  Rig rig;
+  Fixture fixture;
   Numbers pushed;
   for (std::uint64_t i = 0; i < 1000; ++i) {
-    EXPECT_TRUE(rig.queue->push(i, 1000 - i));
+    EXPECT_TRUE(fixture.queue->push(i, 1000 - i));
     pushed.emplace(i, 1000 - i);
-    if (i % 300 == 0) rig.queue->finish();
+    if (i % 300 == 0) fixture.queue->finish();
   }
-  rig.queue->finish();
-  EXPECT_EQ(rig.backed_up, pushed);
+  fixture.queue->finish();
+  EXPECT_EQ(fixture.backed_up, pushed);
 }
 
 TEST(BackupQueue, TheEndBacksUpWhatIsLeft) {
-  Rig rig;
-  EXPECT_TRUE(rig.queue->push(1, 2));
-  EXPECT_TRUE(rig.queue->push(3, 4));
-  rig.queue.reset();
-  EXPECT_EQ(rig.backed_up, (Numbers{{1, 2}, {3, 4}}));
+  Fixture fixture;
+  EXPECT_TRUE(fixture.queue->push(1, 2));
+  EXPECT_TRUE(fixture.queue->push(3, 4));
+  fixture.queue.reset();
+  EXPECT_EQ(fixture.backed_up, (Numbers{{1, 2}, {3, 4}}));
 }
 
 TEST(BackupQueue, KeepsAStringThatItsOwnerGivesUp) {

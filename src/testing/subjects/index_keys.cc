@@ -29,12 +29,12 @@ detail::index::Hash16 hash_of(Kind kind, const std::string& key) {
 }
 
 /// The first kIndexKeys keys that are wanted.
-template <class Wanted>
-std::vector<std::string> find_keys(Kind kind, Wanted wanted) {
+template <class Predicate>
+std::vector<std::string> find_keys(Kind kind, Predicate is_wanted) {
   std::vector<std::string> keys;
   for (std::uint64_t i = 0; keys.size() < kIndexKeys; ++i) {
     std::string key = key_of(kind, i);
-    if (wanted(key)) keys.push_back(std::move(key));
+    if (is_wanted(key)) keys.push_back(std::move(key));
   }
   return keys;
 }

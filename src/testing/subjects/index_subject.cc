@@ -287,15 +287,15 @@ class IndexSubject final : public Subject {
     first_key_ = random.below(kIndexKeys);
     few_keys_ = 1 + random.below(kFewKeys);
     checked_first_ = random.one_in(kCheckedFirstInterval);
-    static constexpr std::array<Mood, 5> kMoods = {Mood::grow, Mood::grow, Mood::shrink,
-                                                   Mood::mixed, Mood::few};
+    static constexpr std::array<Phase, 5> kPhases = {Phase::grow, Phase::grow, Phase::shrink,
+                                                     Phase::mixed, Phase::few};
     // To join empty leaves takes more rounds: what they lack must be missing in one of few moments.
-    static constexpr std::array<Mood, 5> kMoodsToJoin = {Mood::grow, Mood::shrink, Mood::shrink,
-                                                         Mood::shrink, Mood::mixed};
-    const auto& moods = traits_.joins_empty ? kMoodsToJoin : kMoods;
-    mood_ = crowded ? Mood::grow : moods[random.below(moods.size())];
+    static constexpr std::array<Phase, 5> kPhasesToJoin = {
+        Phase::grow, Phase::shrink, Phase::shrink, Phase::shrink, Phase::mixed};
+    const auto& phases = traits_.joins_empty ? kPhasesToJoin : kPhases;
+    phase_ = crowded ? Phase::grow : phases[random.below(phases.size())];
     const Shrinking shrinking = bounds_of_shrinking();
-    unsigned fill = mood_ == Mood::shrink
+    unsigned fill = phase_ == Phase::shrink
                         ? shrinking.least +
                               static_cast<unsigned>(random.below(shrinking.most - shrinking.least))
                         : any_fill(random);
@@ -311,7 +311,7 @@ class IndexSubject final : public Subject {
       opened.apply(step);
     };
     for (const std::string& key : first_keys(random, fill)) apply(kPut, key);
-    const std::size_t left = mood_ == Mood::shrink ? shrinking.left + random.below(4) : fill;
+    const std::size_t left = phase_ == Phase::shrink ? shrinking.left + random.below(4) : fill;
     while (state.size() > left) apply(kErase, any_key(random, state, {kIndexKeys, 0, 1}, true));
     opened.close();
     if (room_ == PoolRoom::none) take_all_space(medium, random);
@@ -325,7 +325,7 @@ class IndexSubject final : public Subject {
 
   Step next_step(detail::util::Random& random, const State& state, unsigned thread,
                  unsigned threads) override {
-    const bool few = mood_ == Mood::few || (threads > 1 && mood_ == Mood::mixed);
+    const bool few = phase_ == Phase::few || (threads > 1 && phase_ == Phase::mixed);
     const Own own{few ? few_keys_ : kIndexKeys / threads, thread, threads};
     if (threads > 1 && random.one_in(few ? 2 : 4))
       return {kGet, nth_key(random.below(own.count * threads)), ""};
@@ -335,13 +335,13 @@ class IndexSubject final : public Subject {
     if (threads == 1 && random.one_in(kReopenInterval)) return {kReopen | kSettle, "", ""};
     const bool usual = !random.one_in(4);
     unsigned action = static_cast<unsigned>(random.below(kDrop));
-    if (usual && mood_ == Mood::grow) action = kInsert;
-    if (usual && mood_ == Mood::shrink) action = kErase;
+    if (usual && phase_ == Phase::grow) action = kInsert;
+    if (usual && phase_ == Phase::shrink) action = kErase;
     if (inserts_ahead_ && action == kInsert && random.one_in(2)) action = kAhead;
     const bool present =
         action == kUpdate || action == kErase ? !random.one_in(8) : random.one_in(4);
     const std::string& key = any_key(random, state, own, present);
-    const bool to_join = mood_ == Mood::shrink && traits_.joins_empty;
+    const bool to_join = phase_ == Phase::shrink && traits_.joins_empty;
     const unsigned one_in = to_join ? kReclaimToJoinInterval : kReclaimInterval;
     if (threads == 1) action |= random.one_in(one_in) ? kReclaim | kSettle : kSettle;
     if (traits_.uses_background && random.one_in(kBackgroundInterval)) action |= kBackground;
@@ -375,7 +375,7 @@ class IndexSubject final : public Subject {
   }
 
  private:
-  enum class Mood { grow, shrink, mixed, few };
+  enum class Phase { grow, shrink, mixed, few };
 
   PoolOptions options_of_pool(detail::pm::Domain domain) const {
     PoolOptions options = pool_options(domain, room_);
@@ -496,7 +496,7 @@ class IndexSubject final : public Subject {
   const std::vector<const tips::Plugin*> plugins_;
   const bool inserts_ahead_;
   const Keys crowded_keys_;
-  Mood mood_ = Mood::mixed;
+  Phase phase_ = Phase::mixed;
   const Keys* keys_ = nullptr;  // of the round
   std::uint64_t first_key_ = 0;
   std::uint64_t few_keys_ = 1;

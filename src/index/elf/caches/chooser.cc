@@ -117,16 +117,17 @@ bool before(const Chosen& a, const Chosen& b) {
 
 }  // namespace
 
-std::vector<Chosen> choose(const Lists& lists, const Wanted& wanted, const std::stop_token& stop) {
+std::vector<Chosen> choose(const Lists& lists, const CacheRequest& request,
+                           const std::stop_token& stop) {
   std::vector<Chosen> chosen;
-  if (wanted.levels > 1) {
-    chosen = Levels(lists, wanted.levels, stop).take();
-    if (bytes_of(chosen) > wanted.level_bytes)
-      chosen = choose_probable(lists, wanted.levels, wanted.level_bytes, stop);
+  if (request.levels > 1) {
+    chosen = Levels(lists, request.levels, stop).take();
+    if (bytes_of(chosen) > request.level_bytes)
+      chosen = choose_probable(lists, request.levels, request.level_bytes, stop);
   }
-  if (wanted.probable_bytes > 0) {
+  if (request.probable_bytes > 0) {
     const std::vector<Chosen> more =
-        choose_probable(lists, lists.dimensions(), wanted.probable_bytes, stop);
+        choose_probable(lists, lists.dimensions(), request.probable_bytes, stop);
     chosen.insert(chosen.end(), more.begin(), more.end());
   }
   std::sort(chosen.begin(), chosen.end(), before);

@@ -17,7 +17,7 @@
 
 namespace perdix::detail::index::elf {
 
-struct Wanted {
+struct CacheRequest {
   unsigned levels;               ///< lists of dimensions below it, whatever their rows
   std::uint64_t level_bytes;     ///< at most; those with the most rows if they don't fit
   std::uint64_t probable_bytes;  ///< for lists of any dimension
@@ -26,6 +26,7 @@ struct Wanted {
 /// Chooses, ascending by position. Cost: reads the lists of the levels; all lists if some are
 /// chosen by probability. Ends early, with what it has, when asked to stop. Throws corrupt,
 /// bad_alloc.
-std::vector<Chosen> choose(const Lists& lists, const Wanted& wanted, const std::stop_token& stop);
+std::vector<Chosen> choose(const Lists& lists, const CacheRequest& request,
+                           const std::stop_token& stop);
 
 }  // namespace perdix::detail::index::elf

@@ -17,9 +17,9 @@
 
 namespace perdix::detail::index {
 
-inline constexpr unsigned kCrewThreads = 4;
-inline constexpr std::uint64_t kCrewKeys = 300;  // of each thread
-inline constexpr unsigned kCrewSteps = 30000;
+inline constexpr unsigned kStressThreads = 4;
+inline constexpr std::uint64_t kStressKeys = 300;  // of each thread
+inline constexpr unsigned kStressSteps = 30000;
 
 inline std::uint64_t as_key(std::uint64_t number, std::uint64_t) { return number; }
 inline std::string as_key(std::uint64_t number, std::string_view) {
@@ -28,17 +28,18 @@ inline std::string as_key(std::uint64_t number, std::string_view) {
 
 /// Each thread has keys of its own, interleaved with the others', and knows what it has written.
 template <class TestTree, class K>
-class Crew {
+class StressRun {
  public:
   template <class... Arguments>
-  explicit Crew(const Arguments&... arguments) : tree_(arguments...), models_(kCrewThreads) {}
+  explicit StressRun(const Arguments&... arguments)
+      : tree_(arguments...), models_(kStressThreads) {}
 
   void run() {
     {
       std::vector<std::jthread> threads;
-      for (unsigned t = 0; t < kCrewThreads; ++t) threads.emplace_back([this, t] { write(t); });
+      for (unsigned t = 0; t < kStressThreads; ++t) threads.emplace_back([this, t] { write(t); });
       threads.emplace_back([this] { read(); });
-      for (unsigned t = 0; t < kCrewThreads; ++t) threads[t].join();
+      for (unsigned t = 0; t < kStressThreads; ++t) threads[t].join();
       done_ = true;
     }
     std::map<K, std::uint64_t> expected;
@@ -49,15 +50,15 @@ class Crew {
 
  private:
   K key_of(unsigned thread, std::uint64_t i) const {
-    return as_key(i * kCrewThreads + thread, K{});
+    return as_key(i * kStressThreads + thread, K{});
   }
 
   /// Grows and shrinks in turn, so that merges reach all levels.
   void write(unsigned thread) {
     util::Random random(thread + 1);
     auto& model = models_[thread];
-    for (unsigned step = 0; step < kCrewSteps; ++step) {
-      const K key = key_of(thread, random.below(kCrewKeys));
+    for (unsigned step = 0; step < kStressSteps; ++step) {
+      const K key = key_of(thread, random.below(kStressKeys));
       const bool grow = step / 2000 % 2 == 0;
       const auto known = model.find(key);
       ASSERT_EQ(tree_->get(key), known == model.end() ? std::optional<std::uint64_t>{}
@@ -74,7 +75,7 @@ class Crew {
   void read() {
     util::Random random(99);
     while (!done_) {
-      const K from = key_of(0, random.below(kCrewKeys));
+      const K from = key_of(0, random.below(kStressKeys));
       std::optional<K> last;
       tree_->scan(from, [&](auto key, auto) {
         EXPECT_TRUE(!(K(key) < from) && (!last || *last < K(key))) << "keys ascend";
