@@ -36,7 +36,7 @@ void insert(Index& index, const Records& records, std::uint64_t number) {
 std::vector<std::pair<detail::wal::Position, Change>> open_changes(detail::pool::PoolCore& core,
                                                                    detail::wal::Log& log,
                                                                    const sptree::Root& root) {
-  const detail::index::Words<std::uint64_t> keys(core);
+  const detail::index::Codec<std::uint64_t> keys(core);
   std::vector<std::pair<detail::wal::Position, Change>> changes;
   for (detail::pm::Offset at = root.first; at != detail::pm::kNull;) {
     const sptree::Leaf& leaf = sptree::leaf_at(core, at);

@@ -213,7 +213,7 @@ BUGS = [
     Bug(
         "fastfair: dropping leaks the bounds of leaves",
         FAIR_DESTROY,
-        "    Words<K>::free(session, pm::load(node.low));\n",
+        "    Codec<K>::free(session, pm::load(node.low));\n",
         "",
         FAIR_STRINGS,
     ),

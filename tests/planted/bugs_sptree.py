@@ -305,7 +305,7 @@ BUGS = [
     Bug(
         "dropping leaks the bounds of leaves",
         SPTREE_RECOVERY,
-        "      Words<K>::free(session, pm::load(leaf.low));\n",
+        "      Codec<K>::free(session, pm::load(leaf.low));\n",
         "",
         STRINGS,
     ),

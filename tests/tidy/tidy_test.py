@@ -19,8 +19,8 @@ CLEAN = {
     "src/pm/persist.h": '// Flushes.\n#pragma once\n#include "util/hash.h"\n',
     "src/pm/flush.cc": "#include <libpmem2.h>\nvoid f(void* p) { _mm_clwb(p); }\n",
     "src/pool/pool.h": '// Pools.\n#pragma once\n#include "pm/persist.h"\n',
-    "src/index/common/word.h": '// Words.\n#pragma once\n#include "pool/pool.h"\n',
-    "src/index/aaa/aaa.h": '// Index A.\n#pragma once\n#include "index/common/word.h"\n',
+    "src/index/common/codec.h": '// Words.\n#pragma once\n#include "pool/pool.h"\n',
+    "src/index/aaa/aaa.h": '// Index A.\n#pragma once\n#include "index/common/codec.h"\n',
     "src/index/bbb/bbb.h": '// Index B.\n#pragma once\n#include "pool/pool.h"\n',
     "src/index/factory.cc": '#include "index/aaa/aaa.h"\n#include <perdix/perdix.h>\n',
     "src/index/aaa/layout.h": (

@@ -42,6 +42,7 @@
 #include "index/cceh/directory.h"
 #include "index/cceh/layout.h"
 #include "index/cceh/shape.h"
+#include "index/common/codec.h"
 #include "index/common/home_buffers.h"
 #include "index/common/latches.h"
 #include "index/common/pair_count.h"
@@ -49,8 +50,7 @@
 #include "index/common/path_budget.h"
 #include "index/common/resumption.h"
 #include "index/common/typed_tree.h"
-#include "index/common/word.h"
-#include "index/common/word_codec.h"
+#include "index/common/value_codec.h"
 #include "pool/index_handle.h"
 #include "util/arena.h"
 #include "wal/log.h"
@@ -116,7 +116,7 @@ class WordTable : public pool::OpenIndex {
   pool::PoolCore& pool() const { return pool_; }
 
  protected:
-  using Keys = Words<K>;
+  using Keys = Codec<K>;
 
   enum class Mode { put, insert, update };
 
@@ -289,7 +289,7 @@ class WordTable : public pool::OpenIndex {
   const Shape shape_;
   const unsigned lazy_depth_;  // at most as many bits as a key's word tells
   Keys keys_;
-  WordCodec codec_;
+  ValueCodec codec_;
   Latches latches_;
   mutable Directory directory_;
   double recovery_seconds_ = 0;

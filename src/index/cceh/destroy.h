@@ -50,7 +50,7 @@ class Destroyer {
   }
 
  private:
-  bool has_strings() const { return !Words<K>::kInline || !values_.is_inline(); }
+  bool has_strings() const { return !Codec<K>::kInline || !values_.is_inline(); }
 
   void free_directory() {
     const Reference at = Reference::unpack(pm::load(root_.directory));
@@ -124,7 +124,7 @@ class Destroyer {
       if (!counts(pair, range)) continue;
       const Word key = pm::load(pair.key);
       alloc::Session session = pool_.allocator().session();
-      Words<K>::free(session, key);
+      Codec<K>::free(session, key);
       values_.free(session, pm::load(pair.value));
       session.commit(pm::set_word(pair.key, 0));
     }
@@ -142,7 +142,7 @@ class Destroyer {
   Root& root_;
   const Shape shape_;
   const unsigned lazy_depth_;
-  const WordCodec values_;
+  const ValueCodec values_;
   std::optional<wal::Log> log_;
   wal::Chain closing_;
 };

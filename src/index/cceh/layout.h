@@ -41,8 +41,8 @@ inline constexpr unsigned kProbe = 4;        ///< buckets in which a pair may li
 inline constexpr unsigned kOffsetBits = 48;
 inline constexpr pm::Offset kOffsetMask = (pm::Offset{1} << kOffsetBits) - 1;
 
-/// A key and a value, as words (index/common/word.h). Changed by the holder of the segment's latch:
-/// the value before the key, which commits an insert and an erase. Never straddles a line.
+/// A key and a value, as words (index/common/codec.h). Changed by the holder of the segment's
+/// latch: the value before the key, which commits an insert and an erase. Never straddles a line.
 struct alignas(16) Pair {
   std::uint64_t key;
   std::uint64_t value;

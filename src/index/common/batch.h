@@ -17,7 +17,7 @@
 
 #include <perdix/types.h>
 
-#include "index/common/word.h"
+#include "index/common/codec.h"
 #include "pool/as_errors.h"
 #include "pool/pool_core.h"
 
@@ -92,7 +92,7 @@ class Batch {
 
   /// Copies the pairs that will be shown, beginning with the first: as many as the budget has room
   /// for, at most `limit`. Throws corrupt, also if their keys do not ascend, and bad_alloc.
-  void own(const pool::PoolCore& pool, const Words<V>& values, std::size_t limit) {
+  void own(const pool::PoolCore& pool, const Codec<V>& values, std::size_t limit) {
     count_ = static_cast<unsigned>(std::min<std::size_t>(size_, limit));
     const unsigned checked = std::min(size_, count_ + 1);  // with next_key()
     bool ascending = true;                                 // without a branch for each pair
@@ -135,11 +135,11 @@ class Batch {
     friend bool operator<(const Pair& a, const Pair& b) { return Order()(a.key, b.key); }
   };
 
-  static constexpr bool kInline = Words<K>::kInline && Words<V>::kInline;
+  static constexpr bool kInline = Codec<K>::kInline && Codec<V>::kInline;
 
   /// The bytes of the first pairs into the buffer, key after value after key. Returns how many
   /// pairs.
-  unsigned copy_bytes(const Words<V>& values, unsigned count) {
+  unsigned copy_bytes(const Codec<V>& values, unsigned count) {
     bytes_.clear(2 * kMaxBytes);
     for (unsigned i = 0; i < count; ++i) values.prefetch(pairs_[i].value);
     for (unsigned i = 0; i < count; ++i) {
@@ -152,7 +152,7 @@ class Batch {
       bytes_.make_room(length(pair.key) + length(value));
       append(pair.key);
       append(value);
-      if constexpr (!Words<V>::kInline) pair.value = value.size();
+      if constexpr (!Codec<V>::kInline) pair.value = value.size();
     }
     budget_ = std::min(2 * budget_, kMaxBytes);
     return count;
@@ -171,7 +171,7 @@ class Batch {
     return taken;
   }
   static View<V> take_value(Word value, const char*& bytes) {
-    if constexpr (Words<V>::kInline) {
+    if constexpr (Codec<V>::kInline) {
       return value;
     } else {
       return take(std::string_view(bytes, value), bytes);

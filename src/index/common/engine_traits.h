@@ -9,7 +9,7 @@
 
 #include <perdix/types.h>
 
-#include "index/common/word.h"
+#include "index/common/codec.h"
 
 namespace perdix::detail::index {
 

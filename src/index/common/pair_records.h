@@ -12,8 +12,8 @@
 #pragma once
 
 #include "alloc/session.h"
-#include "index/common/word.h"
-#include "index/common/word_codec.h"
+#include "index/common/codec.h"
+#include "index/common/value_codec.h"
 #include "pool/pool_core.h"
 #include "wal/log.h"
 
@@ -23,9 +23,9 @@ template <class K>
 class PairRecords {
  public:
   using Key = View<K>;
-  using Keys = Words<K>;
+  using Keys = Codec<K>;
 
-  PairRecords(pool::PoolCore& pool, const Keys& keys, const WordCodec& values)
+  PairRecords(pool::PoolCore& pool, const Keys& keys, const ValueCodec& values)
       : pool_(pool), keys_(keys), values_(values) {}
 
   template <class Buffer>
@@ -50,7 +50,7 @@ class PairRecords {
 
   pool::PoolCore& pool_;
   const Keys keys_;
-  const WordCodec values_;
+  const ValueCodec values_;
 };
 
 template <class K>

@@ -12,7 +12,7 @@
 //   find_last(Key) const              the words of the greatest key that is not above; optional
 //   find_last_below(Key) const        the same of a smaller key; where that is cheaper than to
 //                                     ask for the predecessor
-// and const Words<K>& keys() const.
+// and const Codec<K>& keys() const.
 // What a word refers to may be freed when the caller's guard ends.
 #pragma once
 
@@ -25,12 +25,12 @@
 #include <perdix/types.h>
 
 #include "epoch/guard.h"
+#include "index/common/codec.h"
 #include "index/common/groups.h"
 #include "index/common/limits.h"
 #include "index/common/neighbour.h"
+#include "index/common/value_codec.h"
 #include "index/common/value_of.h"
-#include "index/common/word.h"
-#include "index/common/word_codec.h"
 #include "pool/pool_core.h"
 
 namespace perdix::detail::index {
@@ -60,7 +60,7 @@ class TypedTree : public Base {
   }
 
   bool get(Key key, V& value) const {
-    if constexpr (Words<V>::kInline) {
+    if constexpr (Codec<V>::kInline) {
       return this->find_number(key, value);
     } else {
       const epoch::Guard guard;
@@ -99,7 +99,7 @@ class TypedTree : public Base {
   explicit TypedTree(Arguments&&... arguments)
       : Base(std::forward<Arguments>(arguments)...), values_(this->pool()) {}
 
-  const Words<V>& values() const { return values_; }
+  const Codec<V>& values() const { return values_; }
 
  private:
   bool change(Key key, Value value, Mode mode, const NewValue* expected = nullptr) {
@@ -121,7 +121,7 @@ class TypedTree : public Base {
     return std::pair<K, V>(this->keys().own(words->key), values_.own(words->value));
   }
 
-  Words<V> values_;
+  Codec<V> values_;
 };
 
 }  // namespace perdix::detail::index

@@ -24,7 +24,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "index/common/word.h"
+#include "index/common/codec.h"
 #include "util/line.h"
 #include "wal/chain.h"
 

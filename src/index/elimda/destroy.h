@@ -5,7 +5,7 @@
 
 #include <bit>
 
-#include "index/common/word.h"
+#include "index/common/codec.h"
 #include "index/elimda/bits.h"
 #include "index/elimda/collecting_log.h"
 #include "index/elimda/elimda.h"
@@ -27,7 +27,7 @@ class Destroyer {
         table_(pool, root, shape_) {}
 
   void run() {
-    if constexpr (!Words<K>::kInline || !Words<V>::kInline) free_strings();
+    if constexpr (!Codec<K>::kInline || !Codec<V>::kInline) free_strings();
     free_segments();
     free_chunks();
     if (const pm::Offset area = pm::load(root_.log_area); area != pm::kNull)
@@ -116,8 +116,8 @@ class Destroyer {
   /// Has a pair not count any more, and frees its strings.
   void kill(const pm::Change& change, const Pair& pair) {
     alloc::Session session = pool_.allocator().session();
-    Words<K>::free(session, pair.key);
-    Words<V>::free(session, pair.value);
+    Codec<K>::free(session, pair.key);
+    Codec<V>::free(session, pair.value);
     session.commit(change);
   }
 
@@ -177,7 +177,7 @@ class Destroyer {
   Root& root_;
   std::uint64_t& word_;
   const Shape shape_;
-  const Words<K> keys_;
+  const Codec<K> keys_;
   BackupLog backup_;
   CollectingLogs logs_;
   PmTable table_;

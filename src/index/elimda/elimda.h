@@ -49,9 +49,9 @@
 
 #include "alloc/session.h"
 #include "epoch/guard.h"
+#include "index/common/codec.h"
 #include "index/common/resumption.h"
 #include "index/common/value_of.h"
-#include "index/common/word.h"
 #include "index/elimda/backup_log.h"
 #include "index/elimda/bucket.h"
 #include "index/elimda/cache_reservation.h"
@@ -129,8 +129,8 @@ class Map final : public pool::OpenIndex {
  private:
   friend class TestAccess;
 
-  using Keys = Words<K>;
-  using Values = Words<V>;
+  using Keys = Codec<K>;
+  using Values = Codec<V>;
   using Unit = BackupLog::Unit;
 
   static constexpr bool kInline = Keys::kInline && Values::kInline;

@@ -33,7 +33,7 @@ namespace perdix::detail::index::elimda {
 inline constexpr unsigned kOffsetBits = 48;
 inline constexpr pm::Offset kOffsetMask = (pm::Offset{1} << kOffsetBits) - 1;
 
-/// A key and a value, as words (index/common/word.h). Never straddles a line.
+/// A key and a value, as words (index/common/codec.h). Never straddles a line.
 struct alignas(16) Pair {
   std::uint64_t key;
   std::uint64_t value;

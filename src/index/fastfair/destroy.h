@@ -30,7 +30,7 @@ inline void free_by(pool::PoolCore& pool, std::uint64_t& word, std::uint64_t val
 /// one level down.
 template <class K>
 void free_inner_level(pool::PoolCore& pool, std::uint64_t& root, Node& first) {
-  const Words<K> keys(pool);
+  const Codec<K> keys(pool);
   while (Node* second = right_neighbour<K>(pool, keys, first)) {
     alloc::Session session = pool.allocator().session();
     session.free(pool.offset(second));
@@ -45,12 +45,12 @@ void free_inner_level(pool::PoolCore& pool, std::uint64_t& root, Node& first) {
 
 /// Frees what the leaf's entries own, from the last one on, one commit each.
 template <class K>
-void free_pairs(pool::PoolCore& pool, const WordCodec& values, Node& leaf) {
+void free_pairs(pool::PoolCore& pool, const ValueCodec& values, Node& leaf) {
   mend(pool.pm(), leaf);  // what a copy refers to would be freed twice
   for (unsigned left = meta_of(leaf).count; left > 0; --left) {
     const Entry entry = load_entry(leaf, left - 1);
     alloc::Session session = pool.allocator().session();
-    Words<K>::free(session, entry.key);
+    Codec<K>::free(session, entry.key);
     values.free(session, entry.value);
     free_by(pool, leaf.meta, meta_with(leaf, left - 1), std::move(session));
   }
@@ -61,7 +61,7 @@ template <class K>
 class LoggedPairs {
  public:
   /// Once there are no leaves any more, what is left of the log may be half of it.
-  LoggedPairs(pool::PoolCore& pool, const Head* head, const WordCodec& values)
+  LoggedPairs(pool::PoolCore& pool, const Head* head, const ValueCodec& values)
       : pool_(pool), values_(values) {
     if (head == nullptr || pm::load(head->root) == pm::kNull || pm::load(head->log) == pm::kNull)
       return;
@@ -105,7 +105,7 @@ class LoggedPairs {
   }
 
   pool::PoolCore& pool_;
-  const WordCodec& values_;
+  const ValueCodec& values_;
   std::optional<wal::Log> log_;
   wal::Chain closing_;
 };
@@ -113,7 +113,7 @@ class LoggedPairs {
 /// Level by level from the top, then the leaves from the first one on: so every crash point leaves
 /// something that this can go on with.
 template <class K>
-void free_nodes(pool::PoolCore& pool, std::uint64_t& root, const WordCodec& values,
+void free_nodes(pool::PoolCore& pool, std::uint64_t& root, const ValueCodec& values,
                 LoggedPairs<K>* logged) {
   for (pm::Offset offset = pm::load(root); offset != pm::kNull; offset = pm::load(root)) {
     Node& node = checked_node(pool, offset);
@@ -125,20 +125,20 @@ void free_nodes(pool::PoolCore& pool, std::uint64_t& root, const WordCodec& valu
       logged->move_to(node);
       free_pairs<K>(pool, values, node);
     }
-    const Node* next = right_neighbour<K>(pool, Words<K>(pool), node);
+    const Node* next = right_neighbour<K>(pool, Codec<K>(pool), node);
     alloc::Session session = pool.allocator().session();
     session.free(offset);
-    Words<K>::free(session, pm::load(node.low));
+    Codec<K>::free(session, pm::load(node.low));
     free_by(pool, root, next == nullptr ? pm::kNull : pool.offset(next), std::move(session));
   }
 }
 
 template <class K>
 void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind) {
-  const WordCodec values(pool, value_kind);
+  const ValueCodec values(pool, value_kind);
   Head* const head = head_at(pool, pm::load(root));
   std::uint64_t& top = head == nullptr ? root : head->root;
-  if (Words<K>::kInline && values.is_inline()) {
+  if (Codec<K>::kInline && values.is_inline()) {
     free_nodes<K>(pool, top, values, nullptr);
   } else {
     LoggedPairs<K> logged(pool, head, values);

@@ -45,6 +45,7 @@
 #include "alloc/session.h"
 #include "epoch/guard.h"
 #include "index/common/batch.h"
+#include "index/common/codec.h"
 #include "index/common/home_buffers.h"
 #include "index/common/latches.h"
 #include "index/common/limits.h"
@@ -53,8 +54,7 @@
 #include "index/common/path_cache.h"
 #include "index/common/resumption.h"
 #include "index/common/typed_tree.h"
-#include "index/common/word.h"
-#include "index/common/word_codec.h"
+#include "index/common/value_codec.h"
 #include "index/fastfair/buffer_shape.h"
 #include "index/fastfair/layout.h"
 #include "index/fastfair/shift.h"
@@ -97,7 +97,7 @@ inline Node& checked_child(const pool::PoolCore& pool, const Node& parent, pm::O
 /// The node's right neighbour, or nullptr. It is of the same level and has a greater low bound, so
 /// that a damaged list can't lead round in a circle. Throws corrupt.
 template <class K>
-Node* right_neighbour(const pool::PoolCore& pool, const Words<K>& keys, const Node& node);
+Node* right_neighbour(const pool::PoolCore& pool, const Codec<K>& keys, const Node& node);
 
 /// All of the tree but what depends on the type of values, which are words here.
 template <class K>
@@ -131,7 +131,7 @@ class WordTree : public pool::OpenIndex {
   pool::PoolCore& pool() const { return pool_; }
 
  protected:
-  using Keys = Words<K>;
+  using Keys = Codec<K>;
 
   enum class Mode { put, insert, update };
 
@@ -192,7 +192,7 @@ class WordTree : public pool::OpenIndex {
   Key low_of(const Node& node) const { return keys_.view(pm::load(node.low)); }
   template <class Add>
   bool collect(const Seen& leaf, Key from, std::size_t limit, Seen& following, Add add) const;
-  Words<K> keys() const { return keys_; }
+  Codec<K> keys() const { return keys_; }
 
  private:
   // search.h
@@ -379,7 +379,7 @@ class WordTree : public pool::OpenIndex {
   const unsigned fanout_;
   Technique technique_ = Technique::none;
   Keys keys_;
-  WordCodec codec_;
+  ValueCodec codec_;
   std::unique_ptr<Buffers> buffers_;  // null if the index never had any
   Latches latches_;
   mutable util::SpinLock root_lock_;  // for changes of the root word; its holder waits for no latch

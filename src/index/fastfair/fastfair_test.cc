@@ -208,7 +208,7 @@ TEST(FastFairTree, DropBehindAnInterruptedShiftFreesEachBlockOnce) {
   for (unsigned i = 0; i < 200; ++i) tree->put(text_of(i), "value");
   for (Node* leaf : leaves_of(tree)) {
     if (meta_of(*leaf).count < 2) continue;
-    const std::string lost(Words<std::string>(tree.core()).view(leaf->entries[0].key));
+    const std::string lost(Codec<std::string>(tree.core()).view(leaf->entries[0].key));
     EXPECT_TRUE(tree->erase(lost));
     tree->put(lost, "value");
   }

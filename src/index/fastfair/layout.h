@@ -38,7 +38,7 @@ namespace perdix::detail::index::fastfair {
 inline constexpr std::uint64_t kNodeAlignment = 64;  ///< of its offset; no entry straddles a line
 inline constexpr unsigned kCapacity = 30;            ///< entries of a node
 
-/// A key and a value or child, as words (index/common/word.h). Changed by its node's lock holder,
+/// A key and a value or child, as words (index/common/codec.h). Changed by its node's lock holder,
 /// word by word, in the order that shift.h gives.
 struct Entry {
   std::uint64_t key;

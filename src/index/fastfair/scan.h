@@ -52,7 +52,7 @@ template <class K, class V>
 bool Tree<K, V>::read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const {
   const epoch::Guard guard;
   if (leaf.node == nullptr || !leaf.valid()) leaf = this->leaf_at_or_before(position);
-  const Words<K> keys = this->keys();
+  const Codec<K> keys = this->keys();
   Seen following;
   const auto add = [&](const Entry& entry) { batch.add(keys.view(entry.key), entry.value); };
   for (batch.clear(); !this->collect(leaf, position, limit, following, add); batch.clear())

@@ -14,7 +14,7 @@ inline void note(Node* right, Node** stray) {
 }
 
 template <class K>
-Node* right_neighbour(const pool::PoolCore& pool, const Words<K>& keys, const Node& node) {
+Node* right_neighbour(const pool::PoolCore& pool, const Codec<K>& keys, const Node& node) {
   const pm::Offset next = pm::load(node.next);
   if (next == pm::kNull) return nullptr;
   Node& right = checked_node(pool, next);

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <span>
 
-#include "index/common/word.h"
+#include "index/common/codec.h"
 #include "index/nbtree/entry.h"
 #include "index/nbtree/ledger.h"
 #include "index/nbtree/reference.h"
@@ -60,7 +60,7 @@ void radix_sort_by_low(util::HugeVector<Item>& items) {
 
 template <class K>
 void sort_by_low(util::HugeVector<ListedAnchor<K>>& anchors) {
-  if constexpr (Words<K>::kInline) {
+  if constexpr (Codec<K>::kInline) {
     radix_sort_by_low(anchors);
   } else {
     std::sort(anchors.begin(), anchors.end(),
@@ -70,7 +70,7 @@ void sort_by_low(util::HugeVector<ListedAnchor<K>>& anchors) {
 
 /// The root's anchors and those in pages, free places left out, ascending.
 template <class K>
-util::HugeVector<ListedAnchor<K>> sorted_anchors(const pool::PoolCore& pool, const Words<K>& keys,
+util::HugeVector<ListedAnchor<K>> sorted_anchors(const pool::PoolCore& pool, const Codec<K>& keys,
                                                  Root& root, const Ledger& ledger) {
   util::HugeVector<ListedAnchor<K>> anchors;
   anchors.reserve(kMostRegions + ledger.page_bytes() / sizeof(Anchor));
@@ -97,7 +97,7 @@ util::HugeVector<ListedAnchor<K>> sorted_anchors(const pool::PoolCore& pool, con
 /// blocks: an anchor that the ledger names is in it if its predecessor leads to it (N8). Throws
 /// corrupt.
 template <class K>
-util::HugeVector<ListedAnchor<K>> listed_anchors(const pool::PoolCore& pool, const Words<K>& keys,
+util::HugeVector<ListedAnchor<K>> listed_anchors(const pool::PoolCore& pool, const Codec<K>& keys,
                                                  Root& root, Ledger& ledger) {
   UnresolvedBlocks& unresolved = ledger.unresolved(Ledger::Purpose::modification);
   util::HugeVector<ListedAnchor<K>> anchors = sorted_anchors(pool, keys, root, ledger);

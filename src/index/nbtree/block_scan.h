@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "index/common/word.h"
+#include "index/common/codec.h"
 #include "index/nbtree/entry.h"
 #include "index/nbtree/leaf.h"
 #include "util/line.h"
@@ -24,7 +24,7 @@ struct BlockScan {
 
 /// Sorts the entries of a leaf with that low bound. Throws corrupt.
 template <class K>
-BlockScan scan_block(const Words<K>& keys, View<K> low, std::span<const Word> words) {
+BlockScan scan_block(const Codec<K>& keys, View<K> low, std::span<const Word> words) {
   using Layout = EntryLayout<K>;
   BlockScan found;
   for (unsigned i = 0; i < words.size(); ++i) {
@@ -36,12 +36,12 @@ BlockScan scan_block(const Words<K>& keys, View<K> low, std::span<const Word> wo
     if (state == State::special) continue;
     if (state == State::pending) found.pending |= slot;
     if (state == State::frozen) found.frozen |= slot;
-    found.fingerprints[i] = fingerprint_of(Words<K>::hash16_of_word(Layout::key(words[i], low)));
+    found.fingerprints[i] = fingerprint_of(Codec<K>::hash16_of_word(Layout::key(words[i], low)));
   }
   const auto same_key = [&](unsigned a, unsigned b) {
     const Word first = Layout::key(words[a], low), second = Layout::key(words[b], low);
-    if constexpr (Words<K>::kInline) return first == second;
-    return Words<K>::hash16_of_word(first) == Words<K>::hash16_of_word(second) &&
+    if constexpr (Codec<K>::kInline) return first == second;
+    return Codec<K>::hash16_of_word(first) == Codec<K>::hash16_of_word(second) &&
            keys.view(first) == keys.view(second);
   };
   const util::Line line = util::load_line(found.fingerprints.data());

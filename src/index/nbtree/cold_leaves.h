@@ -16,8 +16,8 @@
 #include <atomic>
 #include <span>
 
-#include "index/common/word.h"
-#include "index/common/word_codec.h"
+#include "index/common/codec.h"
+#include "index/common/value_codec.h"
 #include "index/nbtree/block_scan.h"
 #include "index/nbtree/counts.h"
 #include "index/nbtree/entry_protocol.h"
@@ -60,8 +60,8 @@ class ColdLeaves {
 
   pool::PoolCore& pool_;
   const EntryProtocol<K>& entries_;
-  Words<K> keys_;
-  WordCodec codec_;
+  Codec<K> keys_;
+  ValueCodec codec_;
   LeafMemory<K>& memory_;
   Ledger& ledger_;
   Counts& counts_;

@@ -17,7 +17,7 @@
 
 #include <cstdint>
 
-#include "index/common/word.h"
+#include "index/common/codec.h"
 #include "index/nbtree/layout.h"
 
 namespace perdix::detail::index::nbtree {

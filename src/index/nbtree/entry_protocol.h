@@ -14,8 +14,8 @@
 
 #include <cstdint>
 
-#include "index/common/word.h"
-#include "index/common/word_codec.h"
+#include "index/common/codec.h"
+#include "index/common/value_codec.h"
 #include "index/nbtree/entry.h"
 #include "index/nbtree/leaf.h"
 #include "pm/access.h"
@@ -44,11 +44,11 @@ class EntryProtocol {
         keys_(pool),
         codec_(pool, value_kind) {}
 
-  const Words<K>& keys() const { return keys_; }
-  const WordCodec& values() const { return codec_; }
+  const Codec<K>& keys() const { return keys_; }
+  const ValueCodec& values() const { return codec_; }
 
   /// Neither keys nor values own blobs.
-  bool all_inline() const { return Words<K>::kInline && codec_.is_inline(); }
+  bool all_inline() const { return Codec<K>::kInline && codec_.is_inline(); }
 
   /// Pool bytes of the blobs of an entry, whose key word may carry a state.
   std::int64_t footprint(Word key, Word value) const {
@@ -78,7 +78,7 @@ class EntryProtocol {
   using Layout = EntryLayout<K>;
 
   bool matches(Word word, Key key, Hash16 hash) const {
-    if constexpr (Words<K>::kInline) {
+    if constexpr (Codec<K>::kInline) {
       return (word & Layout::kKeyBits) == (key & Layout::kKeyBits);
     } else {
       return keys_.equal(word & Layout::kKeyBits, key, hash);
@@ -94,8 +94,8 @@ class EntryProtocol {
 
   const pm::Persister& pm_;
   const bool persists_late_;  // what is visible may not be durable as yet
-  Words<K> keys_;
-  WordCodec codec_;
+  Codec<K> keys_;
+  ValueCodec codec_;
 };
 
 template <class K>

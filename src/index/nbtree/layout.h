@@ -41,7 +41,7 @@ inline constexpr std::uint64_t kRootMagic = 0x3154'4f4f'5242'4e50;  // "PNBROOT1
 inline constexpr unsigned kSmallCapacity = 47;
 inline constexpr unsigned kCapacity = 63;
 
-/// A key and a value, as words (index/common/word.h), the key's with a state (entry.h). Aligned so
+/// A key and a value, as words (index/common/codec.h), the key's with a state (entry.h). Aligned so
 /// that it never straddles a line: the value is stored first, so the order of stores to one line is
 /// enough.
 struct alignas(16) Entry {

@@ -12,8 +12,8 @@
 #include <cstring>
 #include <new>
 
+#include "index/common/codec.h"
 #include "index/common/scan_orders.h"
-#include "index/common/word.h"
 #include "index/nbtree/leaf.h"
 #include "pool/pool_core.h"
 #include "util/arena.h"
@@ -56,7 +56,7 @@ class LeafMemory {
 
   /// A low bound whose bytes are a position's own.
   Key own_bound(Key low) {
-    if constexpr (!Words<K>::kInline) {
+    if constexpr (!Codec<K>::kInline) {
       if (low.empty()) return low;
       auto* bytes = static_cast<char*>(arena_.allocate(low.size()));
       std::memcpy(bytes, low.data(), low.size());
@@ -70,7 +70,7 @@ class LeafMemory {
     arena_.release(leaf, leaf->bytes());
   }
   void release(Position<K>* position) {
-    if constexpr (!Words<K>::kInline) {
+    if constexpr (!Codec<K>::kInline) {
       const Key low = position->low();
       if (!low.empty()) arena_.release(const_cast<char*>(low.data()), low.size());
     }

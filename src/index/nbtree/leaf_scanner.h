@@ -68,7 +68,7 @@ class LeafScanner {
   void prefetch_after(const Leaf<K>& leaf) const;
 
   const EntryProtocol<K>& entries_;
-  Words<K> keys_;
+  Codec<K> keys_;
   LeafMemory<K>& memory_;
 };
 

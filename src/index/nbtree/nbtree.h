@@ -42,9 +42,9 @@
 
 #include "epoch/guard.h"
 #include "index/common/batch.h"
+#include "index/common/codec.h"
 #include "index/common/typed_tree.h"
-#include "index/common/word.h"
-#include "index/common/word_codec.h"
+#include "index/common/value_codec.h"
 #include "index/nbtree/entry_protocol.h"
 #include "index/nbtree/layout.h"
 #include "index/nbtree/leaf.h"
@@ -98,7 +98,7 @@ class WordTree : public pool::OpenIndex {
   pool::PoolCore& pool() const { return handle_.pool(); }
 
  protected:
-  using Keys = Words<K>;
+  using Keys = Codec<K>;
 
   enum class Mode { put, insert, update };
 
@@ -183,7 +183,7 @@ class WordTree : public pool::OpenIndex {
   pool::IndexHandle handle_;
   const EntryProtocol<K> entries_;
   Keys keys_;
-  WordCodec codec_;
+  ValueCodec codec_;
   mutable Upkeep<K> upkeep_;  // all that calls that only read change, too
   Position<K>* head_ = nullptr;
   std::uint64_t leaves_at_opening_ = 0;

@@ -27,7 +27,7 @@ inline constexpr std::uint64_t kAllBits = ~std::uint64_t{0};
 
 /// Calls visit(anchor, block, low) for all anchors from there on, ascending. Throws corrupt.
 template <class K, class Visit>
-void for_each_anchor(const pool::PoolCore& pool, const Words<K>& keys, pm::Offset first,
+void for_each_anchor(const pool::PoolCore& pool, const Codec<K>& keys, pm::Offset first,
                      Visit visit) {
   std::optional<View<K>> previous;
   for (pm::Offset offset = first; offset != pm::kNull;) {
@@ -158,8 +158,8 @@ inline std::vector<Word> words_of(const Block& block) {
 
 /// Frees the blobs of a block's entries, each with its key word as commit.
 template <class K>
-void free_entries(pool::PoolCore& pool, const Words<K>& keys, const WordCodec& values, Block& block,
-                  View<K> low) {
+void free_entries(pool::PoolCore& pool, const Codec<K>& keys, const ValueCodec& values,
+                  Block& block, View<K> low) {
   const BlockScan found = scan_block<K>(keys, low, words_of(block));
   // Those that lost first, as long as there is something to compare with: after a crash one of them
   // could be the first of its key, and count.
@@ -171,7 +171,7 @@ void free_entries(pool::PoolCore& pool, const Words<K>& keys, const WordCodec& v
   for (std::uint64_t left = found.counts; left != 0; left &= left - 1) {
     Entry& entry = block.entries[__builtin_ctzll(left)];
     alloc::Session session = pool.allocator().session();
-    Words<K>::free(session, EntryLayout<K>::key(pm::load(entry.key), low));
+    Codec<K>::free(session, EntryLayout<K>::key(pm::load(entry.key), low));
     values.free(session, pm::load(entry.value));
     session.commit_when(entry.key, kAllBits, EntryLayout<K>::kDead);
     session.log();
@@ -182,8 +182,8 @@ void free_entries(pool::PoolCore& pool, const Words<K>& keys, const WordCodec& v
 
 /// Frees what the ledger names and is not in use, so that what is in use can be freed.
 template <class K>
-void resolve_ledger(pool::PoolCore& pool, const Words<K>& keys, const WordCodec& values, Root& root,
-                    Ledger& ledger) {
+void resolve_ledger(pool::PoolCore& pool, const Codec<K>& keys, const ValueCodec& values,
+                    Root& root, Ledger& ledger) {
   UnresolvedBlocks& blocks = ledger.unresolved(Ledger::Purpose::modification);
   UnresolvedBlocks& blobs = ledger.unresolved(Ledger::Purpose::operation);
   const auto reach = [&](Anchor& anchor, Block& block, View<K> low) {
@@ -207,20 +207,20 @@ template <class K>
 void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind value_kind) {
   if (pm::load(root_word) == pm::kNull) return;
   Root& root = checked_root(pool, pm::load(root_word));
-  const Words<K> keys(pool);
-  const WordCodec values(pool, value_kind);
+  const Codec<K> keys(pool);
+  const ValueCodec values(pool, value_kind);
   Ledger ledger(pool, root);
   resolve_ledger<K>(pool, keys, values, root, ledger);
   for (pm::Offset first = pm::load(root.first); first != pm::kNull; first = pm::load(root.first)) {
     Anchor& anchor = checked_anchor(pool, first);
     Block& block = checked_block(pool, anchor);
-    if (!Words<K>::kInline || !values.is_inline())
+    if (!Codec<K>::kInline || !values.is_inline())
       free_entries<K>(pool, keys, values, block, keys.view(pm::load(anchor.low)));
     const pm::Offset next = pm::load(block.next);
     if (next == first) throw_corrupt(pool, "an anchor", next);
     alloc::Session session = pool.allocator().session();
     session.free(pool.offset(&block));  // its anchor's page is freed below
-    Words<K>::free(session, pm::load(anchor.low));
+    Codec<K>::free(session, pm::load(anchor.low));
     session.commit_when(root.first, kAllBits, next);
     session.log();
     pool.pm().publish(root.first, next);  // the commit

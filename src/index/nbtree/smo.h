@@ -28,8 +28,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "index/common/word.h"
-#include "index/common/word_codec.h"
+#include "index/common/codec.h"
+#include "index/common/value_codec.h"
 #include "index/nbtree/cold_leaves.h"
 #include "index/nbtree/counts.h"
 #include "index/nbtree/entry_protocol.h"
@@ -66,7 +66,7 @@ class Structure {
   bool join(const LeafRef<K>& left, const LeafRef<K>& right);
 
  private:
-  using Keys = Words<K>;
+  using Keys = Codec<K>;
   using Layout = EntryLayout<K>;
   using StripeLease = Ledger::StripeLease;
 

@@ -12,8 +12,8 @@
 #include <cstddef>
 #include <unordered_map>
 
-#include "index/common/word.h"
-#include "index/common/word_codec.h"
+#include "index/common/codec.h"
+#include "index/common/value_codec.h"
 #include "index/nbtree/layout.h"
 #include "pm/access.h"
 #include "pm/persist.h"
@@ -53,13 +53,13 @@ class UnresolvedBlocks {
 
   /// The index reaches the blobs of an entry.
   template <class K>
-  void reached_entry(const WordCodec& values, Word key, Word value) {
+  void reached_entry(const ValueCodec& values, Word key, Word value) {
     reached_key<K>(key);
     if (values.blobs(value) != 0) reached(blob_offset(value));
   }
   template <class K>
   void reached_key(Word key) {
-    if (Words<K>::blobs(key) != 0) reached(blob_offset(key));
+    if (Codec<K>::blobs(key) != 0) reached(blob_offset(key));
   }
 
   /// Calls visit(word) for all words that still name something that was unlinked.

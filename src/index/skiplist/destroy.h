@@ -19,7 +19,7 @@ namespace perdix::detail::index::skiplist {
 template <class K>
 class LoggedPairs {
  public:
-  LoggedPairs(pool::PoolCore& pool, Node& head, const WordCodec& values)
+  LoggedPairs(pool::PoolCore& pool, Node& head, const ValueCodec& values)
       : pool_(pool),
         head_(head),
         values_(values),
@@ -49,7 +49,7 @@ class LoggedPairs {
  private:
   /// Whether a key has a node in the list behind this one.
   bool is_in_list(const Node& from, Word key) const {
-    const Words<K> keys(pool_);
+    const Codec<K> keys(pool_);
     for (const Node* node = &from;;) {
       const pm::Offset next = load_link(*node, 0).node;
       if (next == pm::kNull) return false;
@@ -60,21 +60,21 @@ class LoggedPairs {
 
   void free_pair(Word key, Word value) {
     alloc::Session session = pool_.allocator().session();
-    Words<K>::free(session, key);
+    Codec<K>::free(session, key);
     values_.free(session, value);
     log_.append_surely(chain_, wal::Type::erase_key, key, 0, session);
   }
 
   pool::PoolCore& pool_;
   Node& head_;
-  const WordCodec& values_;
+  const ValueCodec& values_;
   wal::Log log_;
   wal::Chain chain_;
 };
 
 /// The list has strings, and a log that may refer to some.
 template <class K>
-void free_logged_pairs(pool::PoolCore& pool, Node& head, const WordCodec& values) {
+void free_logged_pairs(pool::PoolCore& pool, Node& head, const ValueCodec& values) {
   if (pm::load(log_of(head)) == pm::kNull || is_hollow(head)) return;
   LoggedPairs<K>(pool, head, values).free();
   const Meta meta{.head = true, .hollow = true, .height = kMaxHeight};
@@ -84,7 +84,7 @@ void free_logged_pairs(pool::PoolCore& pool, Node& head, const WordCodec& values
 template <class K>
 void WordList<K>::destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind) {
   if (pm::load(root) == pm::kNull) return;
-  const WordCodec values(pool, value_kind);
+  const ValueCodec values(pool, value_kind);
   Node& head = checked_head(pool, pm::load(root));
   if (!Keys::kInline || !values.is_inline()) free_logged_pairs<K>(pool, head, values);
   while (const pm::Offset first = load_link(head, 0).node) {

@@ -68,7 +68,7 @@ struct Link {
 /// latch, each by one store.
 struct Node {
   std::uint64_t meta;   ///< Meta; the commit word of erasing a node that becomes hollow
-  std::uint64_t key;    ///< a word (index/common/word.h); constant; 0 in the head
+  std::uint64_t key;    ///< a word (index/common/codec.h); constant; 0 in the head
   std::uint64_t value;  ///< a word; the commit word of an update. Of the head: see log_of()
   std::uint64_t first;  ///< the Link of level 0; the commit word of inserting and erasing the next
 };

@@ -46,6 +46,7 @@
 #include "alloc/session.h"
 #include "epoch/guard.h"
 #include "index/common/batch.h"
+#include "index/common/codec.h"
 #include "index/common/latches.h"
 #include "index/common/pair_count.h"
 #include "index/common/pair_records.h"
@@ -53,8 +54,7 @@
 #include "index/common/path_cache.h"
 #include "index/common/resumption.h"
 #include "index/common/typed_tree.h"
-#include "index/common/word.h"
-#include "index/common/word_codec.h"
+#include "index/common/value_codec.h"
 #include "index/skiplist/buffer_shape.h"
 #include "index/skiplist/layout.h"
 #include "index/skiplist/node.h"
@@ -102,7 +102,7 @@ class WordList : public pool::OpenIndex {
   pool::PoolCore& pool() const { return pool_; }
 
  protected:
-  using Keys = Words<K>;
+  using Keys = Codec<K>;
 
   enum class Mode { put, insert, update };
 
@@ -377,7 +377,7 @@ class WordList : public pool::OpenIndex {
   pool::PoolCore& pool_;
   Node& head_;
   Keys keys_;
-  WordCodec codec_;
+  ValueCodec codec_;
   Latches latches_;
   // At least as many as the head has links to nodes, but for what is being linked under its latch.
   mutable std::atomic<unsigned> levels_;

@@ -91,7 +91,7 @@ class TestList : public TestPool<TestList<K, V>> {
  private:
   friend class TestPool<TestList>;
 
-  Words<K> keys() { return Words<K>(core()); }
+  Codec<K> keys() { return Codec<K>(core()); }
 
   void open() {
     auto handle = core().open_index("t", kEngineName, kKindOf<K>, kKindOf<V>);

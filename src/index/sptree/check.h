@@ -43,7 +43,7 @@ class Checker {
 
  private:
   using Buffer = typename NodeBuffers<K>::Buffer;
-  using Keys = Words<K>;
+  using Keys = Codec<K>;
   using NodeBounds = Bounds<K>;
 
   void check_backup(CheckReport& report) const;

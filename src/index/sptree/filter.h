@@ -15,7 +15,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "index/common/word.h"
+#include "index/common/codec.h"
 #include "index/sptree/slots.h"
 
 namespace perdix::detail::index::sptree {

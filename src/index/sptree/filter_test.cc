@@ -10,7 +10,7 @@ namespace {
 
 using Node = Mnode<std::uint64_t>;
 
-Hash16 hash_of(std::uint64_t key) { return Words<std::uint64_t>::hash16(key); }
+Hash16 hash_of(std::uint64_t key) { return Codec<std::uint64_t>::hash16(key); }
 
 /// The share of `tried` absent keys for which a node with `pairs` keys sends a lookup to PM, over
 /// many nodes.

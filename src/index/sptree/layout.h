@@ -50,7 +50,7 @@ struct Root {
 static_assert(std::is_trivially_copyable_v<Root> && std::has_unique_object_representations_v<Root>);
 static_assert(sizeof(Root) == 32 && offsetof(Root, first) == 8 && offsetof(Root, log) == 16);
 
-/// A key and a value, as words (index/common/word.h). Written before its bit in the bitmap, by the
+/// A key and a value, as words (index/common/codec.h). Written before its bit in the bitmap, by the
 /// holder of the leaf's lock; later only `value` changes, by one 8-byte publish. Never straddles a
 /// line.
 struct Pair {

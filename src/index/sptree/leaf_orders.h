@@ -96,7 +96,7 @@ class LeafOrders {
  private:
   using Buffer = typename NodeBuffers<K>::Buffer;
   using Pairs = PairsByPlace<Buffer>;
-  using Keys = Words<K>;
+  using Keys = Codec<K>;
   using NodeBounds = Bounds<K>;
 
   struct Sortable;

@@ -13,8 +13,8 @@
 #include <cstdint>
 
 #include "alloc/session.h"
-#include "index/common/word.h"
-#include "index/common/word_codec.h"
+#include "index/common/codec.h"
+#include "index/common/value_codec.h"
 #include "index/sptree/buffer_shape.h"
 #include "index/sptree/filter.h"
 #include "index/sptree/leaf.h"
@@ -36,7 +36,7 @@ template <class K>
 class LeafStore {
  public:
   using Key = View<K>;
-  using Keys = Words<K>;
+  using Keys = Codec<K>;
 
   LeafStore(pool::PoolCore& pool, Kind value_kind)
       : pool_(pool), keys_(pool), values_(pool, value_kind) {}
@@ -44,7 +44,7 @@ class LeafStore {
   LeafStore& operator=(const LeafStore&) = delete;
 
   const Keys& keys() const { return keys_; }
-  const WordCodec& values() const { return values_; }
+  const ValueCodec& values() const { return values_; }
 
   /// Words own no blobs, neither of keys nor of values.
   bool all_inline() const { return Keys::kInline && values_.is_inline(); }
@@ -86,7 +86,7 @@ class LeafStore {
 
   pool::PoolCore& pool_;
   const Keys keys_;
-  const WordCodec values_;
+  const ValueCodec values_;
   util::StripedCounter pairs_;
   util::StripedCounter blob_bytes_;
 };

@@ -48,7 +48,7 @@ class LeafStoreTest : public testing::Test {
 
   void add(unsigned slot, std::uint64_t key, std::uint64_t value) {
     const K added = some<K>(key);
-    store_.add(*leaf_, slot, added, NewValue(View<V>(some<V>(value))), Words<K>::hash16(added));
+    store_.add(*leaf_, slot, added, NewValue(View<V>(some<V>(value))), Codec<K>::hash16(added));
   }
 
   void replace(unsigned slot, std::uint64_t value) {
@@ -60,7 +60,7 @@ class LeafStoreTest : public testing::Test {
     EXPECT_TRUE(slots_of(*leaf_).contains(slot));
     const Pair& pair = pair_at(*leaf_, slot);
     EXPECT_EQ(store_.keys().own(pair.key), some<K>(key));
-    EXPECT_EQ(Words<V>(pool_.core()).own(pair.value), some<V>(value));
+    EXPECT_EQ(Codec<V>(pool_.core()).own(pair.value), some<V>(value));
     EXPECT_TRUE(store_.keys().sound(pair.key) && store_.values().sound(pair.value));
   }
 

@@ -12,8 +12,8 @@
 #include <new>
 
 #include "epoch/reclaimer.h"
+#include "index/common/codec.h"
 #include "index/common/scan_orders.h"
-#include "index/common/word.h"
 #include "index/sptree/leaf.h"
 #include "index/sptree/mnode.h"
 #include "pm/access.h"
@@ -83,7 +83,7 @@ class MiddleNodes {
   static void fill_filter(Node& node, SlotSet slots) {
     node.clear();
     for (const unsigned slot : slots)
-      node.add(slot, Words<K>::hash16_of_word(pm::load(pair_at(*node.leaf(), slot).key)));
+      node.add(slot, Codec<K>::hash16_of_word(pm::load(pair_at(*node.leaf(), slot).key)));
   }
 
   // --- The list ---

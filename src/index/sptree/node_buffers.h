@@ -50,7 +50,7 @@ class NodeBuffers : public WriteBuffers<BufferShape<Mnode<K>>> {
   using Node = Mnode<K>;
   using Buffer = typename Base::Buffer;
   using Key = View<K>;
-  using Keys = Words<K>;
+  using Keys = Codec<K>;
   using Base::any;
   using Base::at;
   using Base::budget;
@@ -224,7 +224,7 @@ void NodeBuffers<K>::push(Buffer& buffer, Key key, NewValue value, Hash16 hash) 
 
 template <class K>
 [[gnu::noinline]] void NodeBuffers<K>::replace(Buffer& buffer, unsigned i, NewValue value) {
-  const WordCodec& values = leaves_.values();
+  const ValueCodec& values = leaves_.values();
   if (values.is_inline()) return records_.replace(*log(), buffer, i, value);
   const std::int64_t old_bytes = values.footprint(buffer.value(i));
   records_.replace(*log(), buffer, i, value);

@@ -47,7 +47,7 @@ class NodeBuffersTest : public testing::Test {
       return "key " + std::to_string(number);
     }
   }
-  static Hash16 hash(std::uint64_t number) { return Words<K>::hash16(key(number)); }
+  static Hash16 hash(std::uint64_t number) { return Codec<K>::hash16(key(number)); }
 
   Leaf& leaf() { return *node_->leaf(); }
   Found find(std::uint64_t number) { return buffers_.find(*node_, key(number), hash(number)); }

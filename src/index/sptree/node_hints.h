@@ -28,14 +28,14 @@ class NodeHints {
   /// The node that probably has the key; it may be gone, so nothing of it may be read. nullptr:
   /// none is known.
   const Node* of(View<K> key) const {
-    if constexpr (Words<K>::kInline) return nodes_.at(hints_.of(key));
+    if constexpr (Codec<K>::kInline) return nodes_.at(hints_.of(key));
     return nullptr;
   }
 
   /// Lets writers know where the node is, if there are buffers: else they wait for two fences, and
   /// have time to search meanwhile. If its range changes at the same time, the hint is out of date.
   void note(const Node& node) {
-    if constexpr (Words<K>::kInline) {
+    if constexpr (Codec<K>::kInline) {
       if (!buffers_.any()) return;
       hints_.note(node.low, node.high.load(std::memory_order_relaxed), nodes_.ref(&node));
     }
@@ -45,7 +45,7 @@ class NodeHints {
   /// where the bounds of leaves do: but for the first, whose bound is not a key's. No lock is held:
   /// it may take milliseconds.
   void grow() {
-    if constexpr (Words<K>::kInline) {
+    if constexpr (Codec<K>::kInline) {
       if (!buffers_.any()) return;
       const epoch::Guard guard;  // for the table, too: another thread may make a new one
       const auto nodes = static_cast<std::uint64_t>(nodes_.count());

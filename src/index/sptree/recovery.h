@@ -106,7 +106,7 @@ void WordTree<K>::make_log() {
 template <class K>
 class LeafStrings {
  public:
-  LeafStrings(pool::PoolCore& pool, const WordCodec& values, wal::Log* log)
+  LeafStrings(pool::PoolCore& pool, const ValueCodec& values, wal::Log* log)
       : pool_(pool), keys_(pool), values_(values), log_(log) {
     if (log_ != nullptr) log_->add(chain_);
   }
@@ -129,7 +129,7 @@ class LeafStrings {
       const std::uint64_t bit = std::uint64_t{1} << slot % 64;
       std::uint64_t& bitmap = word_of_slot(leaf, slot);
       alloc::Session session = pool_.allocator().session();
-      Words<K>::free(session, pm::load(pair.key));
+      Codec<K>::free(session, pm::load(pair.key));
       values_.free(session, pm::load(pair.value));
       session.commit_when(bitmap, bit, 0);
       session.log();
@@ -146,7 +146,7 @@ class LeafStrings {
     const wal::Log::Adoption adoption = log_->prepare_adoption(survivor.owner, survivor.head);
     SlotSet slots = before;
     for (const auto& [key, value] : chain.pairs) {
-      const unsigned slot = free_slot(slots, Words<K>::hash16_of_word(key));
+      const unsigned slot = free_slot(slots, Codec<K>::hash16_of_word(key));
       pool_.pm().store(pair_at(leaf, slot).key, key);
       pool_.pm().store(pair_at(leaf, slot).value, value);
       slots.add(slot);
@@ -165,8 +165,8 @@ class LeafStrings {
   }
 
   pool::PoolCore& pool_;
-  const Words<K> keys_;
-  const WordCodec& values_;
+  const Codec<K> keys_;
+  const ValueCodec& values_;
   wal::Log* log_;
   wal::Chain chain_;
 };
@@ -182,8 +182,8 @@ void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind v
   if (pm::load(root.backup) != pm::kNull)
     fastfair::Tree<K, std::uint64_t>::destroy(pool, root.backup);
   std::unique_ptr<wal::Log> log;
-  const WordCodec values(pool, value_kind);
-  const bool has_strings = !Words<K>::kInline || !values.is_inline();
+  const ValueCodec values(pool, value_kind);
+  const bool has_strings = !Codec<K>::kInline || !values.is_inline();
   // Not once the leaves are gone: what is left of the log may be half of it.
   if (has_strings && pm::load(root.first) != pm::kNull && pm::load(root.log) != pm::kNull)
     log = std::make_unique<wal::Log>(pool, pm::load(root.log), wal::Log::Limits{~std::uint64_t{0}});
@@ -195,7 +195,7 @@ void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind v
       if (has_strings) strings.free(leaf);
       alloc::Session session = pool.allocator().session();
       session.free(offset);
-      Words<K>::free(session, pm::load(leaf.low));
+      Codec<K>::free(session, pm::load(leaf.low));
       const pm::Offset next = successor_of(leaf);
       session.commit_when(root.first, ~std::uint64_t{0}, next);
       session.log();

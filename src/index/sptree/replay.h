@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "index/common/word.h"
+#include "index/common/codec.h"
 #include "index/sptree/leaf.h"
 #include "index/sptree/leaf_at.h"
 #include "pm/access.h"
@@ -109,7 +109,7 @@ struct Survivor {
 
 /// What the log has of a leaf that nobody has used since the restart. Throws corrupt.
 template <class K>
-std::optional<Survivor> survivor_of(const pool::PoolCore& pool, const Words<K>& keys,
+std::optional<Survivor> survivor_of(const pool::PoolCore& pool, const Codec<K>& keys,
                                     const wal::Log& log, const Leaf& leaf) {
   const wal::Owner owner = owner_of(pool.offset(&leaf));
   const wal::Position head = log.surviving(owner);

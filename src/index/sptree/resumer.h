@@ -100,7 +100,7 @@ class Resumer {
   double seconds() const { return resumption_.seconds(); }
 
  private:
-  using Keys = Words<K>;
+  using Keys = Codec<K>;
   using Low = typename NodeBounds::Low;
   using Version = typename Node::Lock::Version;
   using Buffer = typename NodeBuffers<K>::Buffer;

@@ -46,11 +46,11 @@
 
 #include "epoch/guard.h"
 #include "index/common/batch.h"
+#include "index/common/codec.h"
 #include "index/common/neighbour.h"
 #include "index/common/scan_orders.h"
 #include "index/common/typed_tree.h"
-#include "index/common/word.h"
-#include "index/common/word_codec.h"
+#include "index/common/value_codec.h"
 #include "index/sptree/leaf.h"
 #include "index/sptree/leaf_backup.h"
 #include "index/sptree/leaf_orders.h"
@@ -130,14 +130,14 @@ class WordTree : public pool::OpenIndex {
   std::optional<Pair> find_last(Key key) const;
   template <class Batch, class Values>
   bool read_batch(Batch& batch, const Values& values, K& position, std::size_t limit) const;
-  const Words<K>& keys() const { return leaves_.keys(); }
+  const Codec<K>& keys() const { return leaves_.keys(); }
 
  private:
   using Node = Mnode<K>;
   using LockedNode = sptree::LockedNode<K>;
   using Version = typename Node::Lock::Version;
   using Buffer = typename NodeBuffers<K>::Buffer;
-  using Keys = Words<K>;
+  using Keys = Codec<K>;
   using NodeBounds = Bounds<K>;
   using Order = LeafOrder<K>;
 

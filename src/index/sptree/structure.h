@@ -61,7 +61,7 @@ class Structure {
 
  private:
   using Buffer = typename NodeBuffers<K>::Buffer;
-  using Keys = Words<K>;
+  using Keys = Codec<K>;
   using NodeBounds = Bounds<K>;
   using Version = typename Node::Lock::Version;
 

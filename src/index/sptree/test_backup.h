@@ -37,7 +37,7 @@ class BackupOf {
   /// The same, by the list of leaves. The first leaf is found through the root.
   Leaves leaves_it_should_have() const {
     Leaves found;
-    const Words<K> words(pool_);
+    const Codec<K> words(pool_);
     for (pm::Offset at = successor_of(leaf_at(pool_, root_.first)); at != pm::kNull;) {
       const Leaf& leaf = leaf_at(pool_, at);
       if (Backup<K>::has(at)) found[K(words.view(leaf.low))] = at;

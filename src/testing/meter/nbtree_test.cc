@@ -11,7 +11,7 @@
 #include <perdix/nbtree.h>
 #include <perdix/pool.h>
 
-#include "index/common/word.h"
+#include "index/common/codec.h"
 #include "index/nbtree/leaf.h"
 #include "testing/meter/meter.h"
 #include "util/random.h"
@@ -57,7 +57,7 @@ TEST_F(NbTreeTraffic, OneFlushOneLineWrittenAndOneRead) {
   detail::util::Random random(1);
   while (keys.size() < 40) {
     const std::uint64_t key = random();
-    const auto hash = detail::index::Words<std::uint64_t>::hash16(key);
+    const auto hash = detail::index::Codec<std::uint64_t>::hash16(key);
     if (fingerprints.insert(detail::index::nbtree::fingerprint_of(hash)).second)
       keys.push_back(key);
   }

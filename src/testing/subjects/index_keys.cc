@@ -6,7 +6,7 @@
 
 #include <perdix/index.h>
 
-#include "index/common/word.h"
+#include "index/common/codec.h"
 
 namespace perdix::testing {
 namespace {
@@ -24,8 +24,8 @@ std::string key_of(Kind kind, std::uint64_t i) {
 }
 
 detail::index::Hash16 hash_of(Kind kind, const std::string& key) {
-  return kind == Kind::u64 ? detail::index::Words<std::uint64_t>::hash16(decode_u64(key))
-                           : detail::index::Words<std::string>::hash16(key);
+  return kind == Kind::u64 ? detail::index::Codec<std::uint64_t>::hash16(decode_u64(key))
+                           : detail::index::Codec<std::string>::hash16(key);
 }
 
 /// The first kIndexKeys keys that are wanted.

@@ -41,8 +41,8 @@ class LostEntries {
   }
 
  private:
-  using Keys = detail::index::Words<K>;
-  using Values = detail::index::Words<V>;
+  using Keys = detail::index::Codec<K>;
+  using Values = detail::index::Codec<V>;
 
   nbtree::Block& block_of(View<K> key) const {
     detail::pm::Offset offset = detail::pm::load(root_.first);

@@ -6,7 +6,7 @@
 
 #include <perdix/index.h>
 
-#include "index/common/word.h"
+#include "index/common/codec.h"
 #include "index/sptree/buffer_shape.h"
 #include "index/sptree/leaf_at.h"
 #include "index/sptree/replay.h"
@@ -82,7 +82,7 @@ class StaleChain {
 
   detail::pool::PoolCore& pool_;
   const sptree::Root& root_;
-  const detail::index::Words<std::string> keys_;
+  const detail::index::Codec<std::string> keys_;
   detail::wal::Chain chain_;  // outlives the log, which knows it
   detail::wal::Log log_;
 };

@@ -1,6 +1,6 @@
 // What the toy hash index keeps in PM: one array of slots, and a blob for each pair.
 //
-//   T1  A slot is kNever, kErased, or the word of an allocated blob (index/common/word.h), tagged
+//   T1  A slot is kNever, kErased, or the word of an allocated blob (index/common/codec.h), tagged
 //       with the key's hash16: four bytes with the size of the key, the key, the value.
 //   T2  A key has at most one slot. No slot from the one of its hash on up to it is kNever.
 //   T3  At least one slot is kNever, so that every search ends.

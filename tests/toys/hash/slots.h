@@ -14,7 +14,7 @@
 
 #include <perdix/types.h>
 
-#include "index/common/word.h"
+#include "index/common/codec.h"
 #include "pool/open_index.h"
 #include "pool/pool_core.h"
 #include "toys/hash/layout.h"
@@ -43,7 +43,7 @@ class Slots {
   CheckReport check() const;
 
  private:
-  using Words = detail::index::Words<std::string>;
+  using Words = detail::index::Codec<std::string>;
 
   std::span<std::uint64_t> slots() const;
   std::uint64_t* slot_of(std::string_view key) const;

@@ -38,14 +38,14 @@ inline Hash16 word_tag(Word word) { return static_cast<Hash16>(word >> 48); }
 
 /// Converts words of one kind in one pool. A small value: copies are cheap. Thread-safe.
 template <Storable T>
-class Words;
+class Codec;
 
 template <>
-class Words<std::uint64_t> {
+class Codec<std::uint64_t> {
  public:
   static constexpr bool kInline = true;  ///< words own no blobs
 
-  explicit Words(pool::PoolCore&) {}
+  explicit Codec(pool::PoolCore&) {}
 
   static Hash16 hash16(std::uint64_t value) { return static_cast<Hash16>(util::hash(value) >> 48); }
   static Hash16 hash16_of_word(Word word) { return hash16(word); }
@@ -64,11 +64,11 @@ class Words<std::uint64_t> {
 };
 
 template <>
-class Words<std::string> {
+class Codec<std::string> {
  public:
   static constexpr bool kInline = false;
 
-  explicit Words(pool::PoolCore& pool) : pool_(&pool) {}
+  explicit Codec(pool::PoolCore& pool) : pool_(&pool) {}
 
   /// The empty string's is 0, which its word holds too.
   static Hash16 hash16(std::string_view value) {

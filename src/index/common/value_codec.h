@@ -1,5 +1,5 @@
 // Values as words where their kind is known at run time: for engines whose code does not depend on
-// what values are (word.h has the same for a kind that the compiler knows).
+// what values are (codec.h has the same for a kind that the compiler knows).
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include <perdix/types.h>
 
-#include "index/common/word.h"
+#include "index/common/codec.h"
 
 namespace perdix::detail::index {
 
@@ -32,9 +32,9 @@ class NewValue {
 };
 
 /// Converts words of values of one kind in one pool. A small value: copies are cheap. Thread-safe.
-class WordCodec {
+class ValueCodec {
  public:
-  WordCodec(pool::PoolCore& pool, Kind kind) : strings_(pool), inline_(kind == Kind::u64) {}
+  ValueCodec(pool::PoolCore& pool, Kind kind) : strings_(pool), inline_(kind == Kind::u64) {}
 
   /// Words own no blobs.
   bool is_inline() const { return inline_; }
@@ -47,16 +47,16 @@ class WordCodec {
     return inline_ ? value.word() : strings_.write(session, value.bytes());
   }
   void free(alloc::Session& session, Word word) const {
-    if (!inline_) Words<std::string>::free(session, word);
+    if (!inline_) Codec<std::string>::free(session, word);
   }
-  unsigned blobs(Word word) const { return inline_ ? 0 : Words<std::string>::blobs(word); }
+  unsigned blobs(Word word) const { return inline_ ? 0 : Codec<std::string>::blobs(word); }
   void prefetch(Word word) const {
     if (!inline_) strings_.prefetch(word);
   }
   std::int64_t footprint(Word word) const { return inline_ ? 0 : strings_.footprint(word); }
 
  private:
-  Words<std::string> strings_;
+  Codec<std::string> strings_;
   bool inline_;
 };
 

@@ -1,4 +1,4 @@
-#include "index/common/word.h"
+#include "index/common/codec.h"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ using Length = std::uint32_t;
 
 }  // namespace
 
-std::string_view Words<std::string>::view(Word word) const {
+std::string_view Codec<std::string>::view(Word word) const {
   const pm::Offset offset = blob_offset(word);
   if (offset == pm::kNull) return {};
   if (offset % sizeof(Length) != 0 || !pool_->contains(offset, sizeof(Length)))
@@ -32,12 +32,12 @@ std::string_view Words<std::string>::view(Word word) const {
   return {blob + sizeof length, length};
 }
 
-void Words<std::string>::prefetch(Word word) const {
+void Codec<std::string>::prefetch(Word word) const {
   const pm::Offset offset = blob_offset(word);
   if (pool_->contains(offset, 1)) __builtin_prefetch(pool_->at<char>(offset));
 }
 
-bool Words<std::string>::sound(Word word) const {
+bool Codec<std::string>::sound(Word word) const {
   const pm::Offset offset = blob_offset(word);
   if (offset == pm::kNull) return word == 0;
   const alloc::Calloc& allocator = pool_->allocator();
@@ -47,12 +47,12 @@ bool Words<std::string>::sound(Word word) const {
   return allocator.validate_block(offset, sizeof length + length);
 }
 
-std::int64_t Words<std::string>::footprint(Word word) const {
+std::int64_t Codec<std::string>::footprint(Word word) const {
   if (blobs(word) == 0) return 0;
   return static_cast<std::int64_t>(pool_->allocator().block_size(blob_offset(word)));
 }
 
-Word Words<std::string>::write(alloc::Session& session, std::string_view value, Hash16 tag) const {
+Word Codec<std::string>::write(alloc::Session& session, std::string_view value, Hash16 tag) const {
   if (value.empty()) return 0;
   const auto length = static_cast<Length>(value.size());
   const pm::Offset offset = session.reserve(sizeof length + value.size());
