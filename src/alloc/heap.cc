@@ -65,17 +65,17 @@ Heap::Found Heap::find_span(unsigned size_class, unsigned node) {
   if (Span* span = listed_span(size_class, home)) return {span};
   const Offset offset = find_run(1, node);
   if (offset == pm::kNull) return {};
-  return {own(fresh_span(offset, size_class)), false};
+  return {take_span(fresh_span(offset, size_class)), false};
 }
 
 Span* Heap::listed_span(unsigned size_class, Node& node) noexcept {
   for (SpanList* spans : {&node.partial[size_class], &node.empty[size_class]}) {
-    if (Span* span = spans->pop()) return own(*span);
+    if (Span* span = spans->pop()) return take_span(*span);
   }
   return nullptr;
 }
 
-Span* Heap::own(Span& span) noexcept {
+Span* Heap::take_span(Span& span) noexcept {
   span.place.store(Span::Place::owned, std::memory_order_seq_cst);
   return &span;
 }
@@ -211,19 +211,19 @@ SpanMap* Heap::map_with_run(unsigned spans, Node& node) noexcept {
 
 Offset Heap::take_spans(SpanMap& map, unsigned spans) {
   const unsigned begin = map.free.find_run(spans);
-  unfile(map);
+  remove_from_bucket(map);
   map.free.remove(begin, spans);
-  file(map);
+  add_to_bucket(map);
   return span_offset(map.chunk, begin);
 }
 
 void Heap::free_spans(SpanMap& map, unsigned begin, unsigned count) noexcept {
-  unfile(map);
+  remove_from_bucket(map);
   map.free.add(begin, count);
-  file(map);
+  add_to_bucket(map);
 }
 
-void Heap::file(SpanMap& map) noexcept {
+void Heap::add_to_bucket(SpanMap& map) noexcept {
   map.bucket = std::bit_width(map.free.longest_run());
   if (map.bucket == 0) return;  // nothing to find there
   SpanMap*& first = nodes_[map.node].maps[map.bucket];
@@ -233,7 +233,7 @@ void Heap::file(SpanMap& map) noexcept {
   first = &map;
 }
 
-void Heap::unfile(SpanMap& map) noexcept {
+void Heap::remove_from_bucket(SpanMap& map) noexcept {
   if (map.bucket == 0) return;
   (map.previous != nullptr ? map.previous->next : nodes_[map.node].maps[map.bucket]) = map.next;
   if (map.next != nullptr) map.next->previous = map.previous;
@@ -286,7 +286,7 @@ bool Heap::harvest_chunks() {
       SpanMap& candidate = *map;
       map = map->next;
       if (candidate.chunk == 0 || candidate.free.size() != kMaxRun) continue;
-      unfile(candidate);
+      remove_from_bucket(candidate);
       chunks_.write(candidate.chunk, {ChunkKind::free, 0, 1});
       // Before it becomes part of a larger tile.
       pm_.fence();
@@ -312,7 +312,7 @@ void Heap::form_chunk(std::uint64_t chunk, unsigned node) {
   // Before a span of the chunk is used.
   pm_.fence();
   maps_[chunk].store(&map, std::memory_order_release);
-  file(map);
+  add_to_bucket(map);
   space_.prepare(chunk * kChunkSize, kChunkSize);
 }
 

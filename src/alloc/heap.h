@@ -115,7 +115,7 @@ class Heap {
   Found look_for_span(unsigned size_class, unsigned node, Effort effort);
   Found find_span(unsigned size_class, unsigned node);
   Span* listed_span(unsigned size_class, Node& node) noexcept;
-  Span* own(Span& span) noexcept;
+  Span* take_span(Span& span) noexcept;
   void list(Span& span) noexcept;
   void discover_spans(unsigned size_class, unsigned budget);
   void discover_all_spans();
@@ -124,8 +124,8 @@ class Heap {
   SpanMap* map_with_run(unsigned spans, Node& node) noexcept;
   Offset take_spans(SpanMap& map, unsigned spans);
   void free_spans(SpanMap& map, unsigned begin, unsigned count) noexcept;
-  void file(SpanMap& map) noexcept;
-  void unfile(SpanMap& map) noexcept;
+  void add_to_bucket(SpanMap& map) noexcept;
+  void remove_from_bucket(SpanMap& map) noexcept;
   bool harvest_spans(Node& node);
   bool harvest_chunks();
   SpanMap& learn_chunk(std::uint64_t chunk);

@@ -97,7 +97,7 @@ void require_same(const IndexInfo& found, const IndexInfo& wanted, const std::st
 
 /// From the opening of the file until children are kept from it, nobody may fork.
 template <class MakeFile>
-std::shared_ptr<PoolCore> PoolCore::own(MakeFile file) {
+std::shared_ptr<PoolCore> PoolCore::lock_file(MakeFile file) {
   const auto give_up = [](PoolCore* core) {
     core->health().forked() ? leave_to_parent(core) : delete core;
   };
@@ -115,11 +115,11 @@ std::shared_ptr<PoolCore> PoolCore::own(MakeFile file) {
 
 std::shared_ptr<PoolCore> PoolCore::create(const std::filesystem::path& path,
                                            const PoolOptions& options) {
-  return format(own([&] { return pm::File::create(path); }), options);
+  return format(lock_file([&] { return pm::File::create(path); }), options);
 }
 
 std::shared_ptr<PoolCore> PoolCore::create(pm::File file, const PoolOptions& options) {
-  return format(own([&] { return std::move(file); }), options);
+  return format(lock_file([&] { return std::move(file); }), options);
 }
 
 std::shared_ptr<PoolCore> PoolCore::format(std::shared_ptr<PoolCore> core,
@@ -130,7 +130,7 @@ std::shared_ptr<PoolCore> PoolCore::format(std::shared_ptr<PoolCore> core,
 
 std::shared_ptr<PoolCore> PoolCore::open(const std::filesystem::path& path,
                                          const PoolOptions& options, Purpose purpose) {
-  std::shared_ptr<PoolCore> core = own([&] { return pm::File::open(path); });
+  std::shared_ptr<PoolCore> core = lock_file([&] { return pm::File::open(path); });
   core->recover(options, purpose);
   return core;
 }

@@ -216,7 +216,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   PoolCore(const BootId& boot, pm::File file) : file_(std::move(file)), origin_(boot, file_) {}
 
   template <class MakeFile>
-  static std::shared_ptr<PoolCore> own(MakeFile file);
+  static std::shared_ptr<PoolCore> lock_file(MakeFile file);
 
   static std::shared_ptr<PoolCore> format(std::shared_ptr<PoolCore> core,
                                           const PoolOptions& options);

@@ -131,16 +131,16 @@ auto WordTable<K>::give_buffer(const Locked& locked) -> Buffer* {
   constexpr std::uint64_t kAskInterval =
       8;  // only a segment that is written to often gets another's
   auto number = buffers_->acquire(0);
-  if (number == 0 && locked.version / 2 % kAskInterval == 0) number = take_cold(locked);
+  if (number == 0 && locked.version / 2 % kAskInterval == 0) number = take_cold_buffer(locked);
   if (number == 0) return nullptr;
-  return buffers_->give_owned(locked.entry.offset, locked.range.first().bits, number,
-                              head_of(locked.entry).number);
+  return buffers_->give_owned_buffer(locked.entry.offset, locked.range.first().bits, number,
+                                     head_of(locked.entry).number);
 }
 
 /// The buffer of a segment that is not written to any more, merged and taken from it; 0 if there is
 /// none at hand. Waits for no latch, since the caller holds one.
 template <class K>
-auto WordTable<K>::take_cold(const Locked& locked) -> Buffers::Number {
+auto WordTable<K>::take_cold_buffer(const Locked& locked) -> Buffers::Number {
   const auto number = buffers_->cold();
   if (number == 0) return 0;
   Buffer& buffer = buffers_->at(number);
@@ -151,7 +151,7 @@ auto WordTable<K>::take_cold(const Locked& locked) -> Buffers::Number {
   Latch& latch = latches_.of(route.entry.offset);
   if (&latch == locked.latch || !latch.try_lock()) return 0;
   Locked other;
-  other.latches.adopt(latch);
+  other.latches.add_held(latch);
   other.entry = route.entry;
   other.range = {note.prefix(route.entry.depth), route.entry.depth};
   if (!directory_.current(route) || buffer_of(other) != &buffer) return 0;
@@ -261,7 +261,7 @@ void WordTable<K>::clean(Buffer& buffer, bool may_split) const {
     const Seen seen = see_home(*home);
     if (!seen.latch->try_upgrade(seen.version)) continue;
     Locked locked;
-    locked.latches.adopt(*seen.latch);
+    locked.latches.add_held(*seen.latch);
     static_cast<Seen&>(locked) = seen;
     if (buffer_of(locked) != &buffer) return;
     may_split ? merge(locked, buffer) : void(merge_in_place(locked, buffer));
@@ -283,22 +283,22 @@ bool WordTable<K>::resume_segment(const Seen& seen) const {
   if (head == 0) return true;
   if (!seen.latch->try_upgrade(seen.version)) return false;
   Locked locked;
-  locked.latches.adopt(*seen.latch);
+  locked.latches.add_held(*seen.latch);
   static_cast<Seen&>(locked) = seen;
-  if (!buffers_->was_resumed(owner)) adopt(locked, owner, head);
+  if (!buffers_->was_resumed(owner)) adopt_chain(locked, owner, head);
   return false;
 }
 
 /// The chain of a locked segment goes on in a buffer. If some of its pairs are in the segment, a
 /// merge was interrupted, which is completed.
 template <class K>
-void WordTable<K>::adopt(const Locked& locked, wal::Owner owner, wal::Position head) const {
+void WordTable<K>::adopt_chain(const Locked& locked, wal::Owner owner, wal::Position head) const {
   const LoggedChanges logged = read_chain(log(), owner, head);
   if (logged.pairs.size() > buffered_pairs(shape_))
     pool::throw_corrupt(pool_, "the log of a segment", locked.entry.offset);
   pm::on_step("cceh: adopt a chain");
-  Buffer& buffer = buffers_->adopt(locked.entry.offset, locked.range.first().bits, owner, head,
-                                   static_cast<std::uint16_t>(logged.pairs.size()));
+  Buffer& buffer = buffers_->adopt_chain(locked.entry.offset, locked.range.first().bits, owner,
+                                         head, static_cast<std::uint16_t>(logged.pairs.size()));
   bool interrupted = logged.pairs.empty();
   for (const auto& [key, value] : logged.pairs) {
     if (has_word(locked, key)) {

@@ -254,7 +254,7 @@ class WordTable : public pool::OpenIndex {
   void begin_chain(const Locked& locked, Buffer& buffer);
   void remove_buffered(Buffer& buffer, unsigned i);
   Buffer* give_buffer(const Locked& locked);
-  Buffers::Number take_cold(const Locked& locked);
+  Buffers::Number take_cold_buffer(const Locked& locked);
   Seen see_home(const Home& home) const;
   bool merge_in_place(const Locked& locked, Buffer& buffer) const;
   void fill(Pair* slots, std::span<const Pair> pairs, std::span<const unsigned> filled) const;
@@ -264,7 +264,7 @@ class WordTable : public pool::OpenIndex {
   void write_anew(const Locked& locked, Buffer& buffer, bool in_halves) const;
   void clean(Buffer& buffer, bool may_split) const;
   bool resume_segment(const Seen& seen) const;
-  void adopt(const Locked& locked, wal::Owner owner, wal::Position head) const;
+  void adopt_chain(const Locked& locked, wal::Owner owner, wal::Position head) const;
   bool has_word(const Seen& seen, Word key) const;
   void resume_chain(wal::Owner owner, wal::Position head) const;
   void resume_some(unsigned chains) const;

@@ -45,7 +45,7 @@ bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
   if (cursor.zero_is_next) {
     cursor.zero_is_next = false;
     if (const std::optional<Word> value = this->find_zero()) batch.add(Key{}, *value);
-    batch.own(this->pool(), this->values(), kShownAtOnce);
+    batch.copy_pairs(this->pool(), this->values(), kShownAtOnce);
     return true;
   }
   typename Base::Seen seen;
@@ -72,7 +72,7 @@ bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
   });
   const std::size_t shown = std::min<std::size_t>(pairs.size(), kShownAtOnce);
   for (std::size_t i = 0; i < shown; ++i) batch.add(pairs[i].key, pairs[i].value);
-  batch.own(this->pool(), this->values(), kShownAtOnce);
+  batch.copy_pairs(this->pool(), this->values(), kShownAtOnce);
   if (batch.size() == pairs.size()) {
     cursor.from.reset();
     cursor.at.bits = seen.range.end();

@@ -125,7 +125,7 @@ void WordTable<K>::lock(Locked& locked, Key key, KeyHash hash) const {
   for (;;) {
     const Seen seen = see(key, hash);
     if (!seen.latch->try_upgrade(seen.version)) continue;
-    locked.latches.adopt(*seen.latch);
+    locked.latches.add_held(*seen.latch);
     static_cast<Seen&>(locked) = seen;
     return;
   }

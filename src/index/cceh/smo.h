@@ -207,12 +207,12 @@ bool WordTable<K>::join_below(HashRange parent) {
   if (left.range != parent.half(0) || right.range != parent.half(1)) return false;
   LatchSet latches;
   if (!left.latch->try_upgrade(left.version)) return false;
-  latches.adopt(*left.latch);
+  latches.add_held(*left.latch);
   if (right.latch == left.latch) {
     if (right.version != left.version) return false;
   } else {
     if (!right.latch->try_upgrade(right.version)) return false;
-    latches.adopt(*right.latch);
+    latches.add_held(*right.latch);
   }
   const bool right_goes = !holds_pairs(right);
   if (!right_goes && holds_pairs(left)) return false;

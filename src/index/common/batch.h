@@ -68,7 +68,7 @@ class ByteBuffer {
 /// Keys would be shown out of order, or twice.
 [[noreturn]] void throw_unordered(const pool::PoolCore& pool);
 
-/// The pairs of one leaf, on their way to a visitor. Under a Guard: clear(), add(), own().
+/// The pairs of one leaf, on their way to a visitor. Under a Guard: clear(), add(), copy_pairs().
 /// After that show(), in no Guard: nothing in it refers to the pool any more. Not thread-safe.
 ///
 /// Memory: integers lie in the object. The bytes of strings lie in a buffer that is used again by
@@ -87,12 +87,12 @@ class Batch {
   void clear() { size_ = 0; }
 
   /// A pair of the leaf, behind those that were added before in the order of the keys. The key's
-  /// bytes stay where they are until own() has returned.
+  /// bytes stay where they are until copy_pairs() has returned.
   void add(Key key, Word value) { pairs_[size_++] = {key, value}; }
 
   /// Copies the pairs that will be shown, beginning with the first: as many as the budget has room
   /// for, at most `limit`. Throws corrupt, also if their keys do not ascend, and bad_alloc.
-  void own(const pool::PoolCore& pool, const Codec<V>& values, std::size_t limit) {
+  void copy_pairs(const pool::PoolCore& pool, const Codec<V>& values, std::size_t limit) {
     count_ = static_cast<unsigned>(std::min<std::size_t>(size_, limit));
     const unsigned checked = std::min(size_, count_ + 1);  // with next_key()
     bool ascending = true;                                 // without a branch for each pair
@@ -101,7 +101,7 @@ class Batch {
     if constexpr (!kInline) count_ = copy_bytes(values, count_);
   }
 
-  /// How many pairs own() copied, and whether those were all.
+  /// How many pairs copy_pairs() copied, and whether those were all.
   std::size_t size() const { return count_; }
   bool complete() const { return count_ == size_; }
 

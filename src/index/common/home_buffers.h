@@ -139,11 +139,11 @@ class HomeBuffers : public WriteBuffers<Shape> {
 
   /// Gives the leaf at a place, whose latch is held, a buffer that no leaf has. Throws bad_alloc,
   /// and then nothing has happened.
-  Buffer& give(pm::Offset place, std::uint64_t note, Number number) {
+  Buffer& give_buffer(pm::Offset place, std::uint64_t note, Number number) {
     Home& home = new_home();
     home.place.store(place, std::memory_order_relaxed);
     home.note.store(note, std::memory_order_relaxed);
-    Base::give(home, number);
+    Base::give_buffer(home, number);
     home.next.store(list(place).load(std::memory_order_relaxed), std::memory_order_relaxed);
     list(place).store(&home, std::memory_order_release);
     return this->at(number);
@@ -151,7 +151,8 @@ class HomeBuffers : public WriteBuffers<Shape> {
 
   /// The same for a leaf that keeps its number in `owner`, and has none if that is 0. Null, and the
   /// buffer is given back, if there is no memory or no number.
-  Buffer* give_owned(pm::Offset place, std::uint64_t note, Number number, std::uint64_t& owner) {
+  Buffer* give_owned_buffer(pm::Offset place, std::uint64_t note, Number number,
+                            std::uint64_t& owner) {
     try {
       if (pm::load(owner) == 0) {
         const wal::Owner drawn = numbers_->draw();
@@ -159,7 +160,7 @@ class HomeBuffers : public WriteBuffers<Shape> {
       }
       const wal::Owner known = pm::load(owner);
       if (known != 0 && known <= wal::kMaxOwner) {
-        Buffer& buffer = give(place, note, number);
+        Buffer& buffer = give_buffer(place, note, number);
         buffer.assign(known);
         return &buffer;
       }
@@ -180,7 +181,7 @@ class HomeBuffers : public WriteBuffers<Shape> {
     while (link->load(std::memory_order_relaxed) != &home)
       link = &link->load(std::memory_order_relaxed)->next;
     link->store(home.next.load(std::memory_order_relaxed), std::memory_order_release);
-    this->release(this->take_from(home));
+    this->release(this->take_buffer(home));
     const std::lock_guard lock(homes_lock_);
     unused_.push_back(&home);  // new_home() has reserved a place
   }
@@ -196,13 +197,13 @@ class HomeBuffers : public WriteBuffers<Shape> {
   /// Gives the leaf at a place, whose latch is held, a buffer with its chain of before the restart,
   /// beyond the budget if need be; what the chain says is for the caller to add. `sure` as
   /// prepare_adoption() has it. Throws bad_alloc and corrupt, and then nothing has happened.
-  Buffer& adopt(pm::Offset place, std::uint64_t note, wal::Owner owner, wal::Position head,
-                std::uint16_t sure) {
+  Buffer& adopt_chain(pm::Offset place, std::uint64_t note, wal::Owner owner, wal::Position head,
+                      std::uint16_t sure) {
     const Number number = this->acquire_beyond_budget(0);
     std::optional<wal::Log::Adoption> adoption;
     try {
       adoption = this->log()->prepare_adoption(owner, head, sure);
-      return adopt_and_note(place, note, number, *adoption);
+      return adopt_chain_and_note(place, note, number, *adoption);
     } catch (...) {
       if (adoption) this->log()->cancel_adoption(*adoption);
       this->release(number);
@@ -271,12 +272,12 @@ class HomeBuffers : public WriteBuffers<Shape> {
   /// The chain is noted and adopted at one moment, for others: who finds all chains noted tells the
   /// log so, and what is adopted after that would not be listed, and be lost with the next
   /// reclamation.
-  Buffer& adopt_and_note(pm::Offset place, std::uint64_t note, Number number,
-                         const wal::Log::Adoption& adoption) {
+  Buffer& adopt_chain_and_note(pm::Offset place, std::uint64_t note, Number number,
+                               const wal::Log::Adoption& adoption) {
     const std::lock_guard lock(resuming_);
     const auto noted = resumed_.insert(adoption.owner).first;
     try {
-      Buffer& buffer = give(place, note, number);
+      Buffer& buffer = give_buffer(place, note, number);
       this->log()->adopt(buffer, adoption);
       return buffer;
     } catch (...) {

@@ -67,7 +67,7 @@ class LatchesHeld {
   ~LatchesHeld() { release(); }
 
   /// Takes over a latch that is held.
-  void adopt(Latch& latch) { latches_[size_++] = &latch; }
+  void add_held(Latch& latch) { latches_[size_++] = &latch; }
 
   /// False if another thread has it.
   bool try_add(Latch& latch) {
@@ -75,7 +75,7 @@ class LatchesHeld {
       if (latches_[i] == &latch) return true;
     }
     if (!latch.try_lock()) return false;
-    adopt(latch);
+    add_held(latch);
     return true;
   }
 
@@ -85,7 +85,7 @@ class LatchesHeld {
       if (latches_[i] == &latch) return latch.taken_at(version);
     }
     if (!latch.try_upgrade(version)) return false;
-    adopt(latch);
+    add_held(latch);
     return true;
   }
 
@@ -96,7 +96,7 @@ class LatchesHeld {
     for (Latch* latch : latches) {
       if (size_ > 0 && latches_[size_ - 1] == latch) continue;
       latch->lock();
-      adopt(*latch);
+      add_held(*latch);
     }
   }
 

@@ -5,7 +5,7 @@
 //   bool kept = orders.read(leaf, stamp, places);
 //   if (!kept) sort the pairs of the leaf, beginning with what `places` has
 //   ... read the pairs, and validate that the leaf still has the stamp ...
-//   if (!kept) orders.keep(leaf, stamp, places);
+//   if (!kept) orders.keep_order(leaf, stamp, places);
 //
 // An order belongs to one state of its leaf. A stamp names the state: 64 bits that the engine
 // chooses so that equal stamps of a leaf mean the same keys in the same places. Writers do nothing
@@ -184,7 +184,7 @@ class ScanOrders {
 
   /// Keeps an order, in one that has more room if need be. Where there is no memory for that the
   /// next scan sorts again.
-  void keep(Number leaf, Stamp stamp, const Places& places) noexcept {
+  void keep_order(Number leaf, Stamp stamp, const Places& places) noexcept {
     Link* link = make_link(leaf);
     if (link == nullptr) return;
     ScanOrder* order = link->load(std::memory_order_acquire);

@@ -40,7 +40,7 @@ class ScanOrdersTest : public testing::Test {
 
   void keep(ScanOrders::Number leaf, ScanOrders::Stamp stamp, const Places& places) {
     const epoch::Guard guard;
-    orders_.keep(leaf, stamp, places);
+    orders_.keep_order(leaf, stamp, places);
   }
 
   epoch::Reclaimer reclaimer_{false};

@@ -78,14 +78,14 @@ class TypedTree : public Base {
   /// The pair of the greatest key that is not above `key`.
   std::optional<std::pair<K, V>> find_floor(Key key) const {
     const epoch::Guard guard;
-    return own(this->find_last(key));
+    return owned_pair(this->find_last(key));
   }
 
   /// The pair of the greatest key below `key`.
   std::optional<std::pair<K, V>> find_below(Key key) const {
     if constexpr (requires { this->find_last_below(key); }) {
       const epoch::Guard guard;
-      return own(this->find_last_below(key));
+      return owned_pair(this->find_last_below(key));
     } else {
       const auto before = predecessor(key);
       return before ? find_floor(*before) : std::nullopt;
@@ -112,13 +112,13 @@ class TypedTree : public Base {
     std::array<std::optional<Word>, kGroup> words;
     this->find_words(keys, std::span(words).first(keys.size()));
     for (std::size_t i = 0; i < keys.size(); ++i)
-      out[i] = words[i] ? std::optional<V>(values_.own(*words[i])) : std::nullopt;
+      out[i] = words[i] ? std::optional<V>(values_.decode(*words[i])) : std::nullopt;
   }
 
   template <class Pair>
-  std::optional<std::pair<K, V>> own(const std::optional<Pair>& words) const {
+  std::optional<std::pair<K, V>> owned_pair(const std::optional<Pair>& words) const {
     if (!words) return std::nullopt;
-    return std::pair<K, V>(this->keys().own(words->key), values_.own(words->value));
+    return std::pair<K, V>(this->keys().decode(words->key), values_.decode(words->value));
   }
 
   Codec<V> values_;

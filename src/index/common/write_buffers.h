@@ -105,13 +105,13 @@ class WriteBuffers {
   Number cold() { return pool_.cold(); }
 
   /// Gives the locked node a buffer.
-  void give(Node& node, Number number) {
+  void give_buffer(Node& node, Number number) {
     pool_.at(number).node.store(&node, std::memory_order_release);
     node.set_buffer(number);
   }
 
   /// Takes the locked node's buffer, whose chain is closed.
-  Number take_from(Node& node) {
+  Number take_buffer(Node& node) {
     const Number number = node.buffer();
     Buffer& buffer = pool_.at(number);
     assert(buffer.empty());
@@ -126,7 +126,7 @@ class WriteBuffers {
   void shed(Node& node) {
     if (node.buffer() == 0 || !budget_is_exceeded()) return;
     pm::on_step("buffers: give back a buffer");
-    pool_.release(take_from(node));
+    pool_.release(take_buffer(node));
   }
 
   // --- Log ---

@@ -177,7 +177,7 @@ bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
     batch.add(key, value);
     ++added;
   }
-  batch.own(pool_, values_, kShownAtOnce);
+  batch.copy_pairs(pool_, values_, kShownAtOnce);
   pool_.require_usable();  // what was read may have been there before a sync failed
   if (batch.complete() && next == pairs.size()) return advance(cursor, segment);
   cursor.from = K(batch.complete() ? pairs[next].key : batch.next_key());

@@ -201,7 +201,7 @@ void Map<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>>
   for (std::size_t i = 0; i < keys.size(); ++i) prefetch_pair(places[i], hashes[i]);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const Found found = find_from(places[i], keys[i], hashes[i]);
-    out[i] = found ? std::optional<V>(values_.own(found.value)) : std::nullopt;
+    out[i] = found ? std::optional<V>(values_.decode(found.value)) : std::nullopt;
   }
 }
 

@@ -217,15 +217,16 @@ auto WordTree<K>::give_buffer(Node& leaf) -> Buffer* {
   constexpr std::uint64_t kAskInterval = 8;  // only a leaf that is written to often gets another's
   const pm::Offset place = pool_.offset(&leaf);
   auto number = buffers_->acquire(0);
-  if (number == 0 && latches_.of(place).version() % kAskInterval == 0) number = take_cold(leaf);
+  if (number == 0 && latches_.of(place).version() % kAskInterval == 0)
+    number = take_cold_buffer(leaf);
   if (number == 0) return nullptr;
-  return buffers_->give_owned(place, pm::load(leaf.low), number, number_of(leaf));
+  return buffers_->give_owned_buffer(place, pm::load(leaf.low), number, number_of(leaf));
 }
 
 /// The buffer of a leaf that is not written to any more, merged and taken from it; 0 if there is
 /// none at hand. Waits for no latch, since the caller holds one.
 template <class K>
-auto WordTree<K>::take_cold(const Node& leaf) const -> typename Buffers::Number {
+auto WordTree<K>::take_cold_buffer(const Node& leaf) const -> typename Buffers::Number {
   const auto number = buffers_->cold();
   if (number == 0) return 0;
   Buffer& buffer = buffers_->at(number);
@@ -235,7 +236,7 @@ auto WordTree<K>::take_cold(const Node& leaf) const -> typename Buffers::Number 
   Latch& latch = latches_.of(place);
   if (&latch == &latches_.of(pool_.offset(&leaf)) || !latch.try_lock()) return 0;
   LatchSet other;
-  other.adopt(latch);
+  other.add_held(latch);
   // A leaf with a buffer is one of the tree: it loses the buffer before it goes.
   if (buffers_->of(place) != &buffer) return 0;
   if (!merge_in_place(node_at(place), buffer)) return 0;
@@ -310,7 +311,7 @@ void WordTree<K>::clean(Buffer& buffer, bool may_split) const {
   Locked leaf;
   Latch& latch = latches_.of(place);
   latch.lock();
-  leaf.latches.adopt(latch);
+  leaf.latches.add_held(latch);
   if (buffers_->of(place) != &buffer) return;
   leaf.node = &node_at(place);  // a leaf with a buffer is one of the tree
   if (buffers_->budget_is_exceeded() && merge_in_place(*leaf.node, buffer))
@@ -340,21 +341,21 @@ template <class K>
   if (head == 0) return true;
   if (!leaf.latch->try_upgrade(leaf.version)) return false;
   LatchSet latches;
-  latches.adopt(*leaf.latch);
-  if (!buffers_->was_resumed(owner)) adopt(*leaf.node, owner, head);
+  latches.add_held(*leaf.latch);
+  if (!buffers_->was_resumed(owner)) adopt_chain(*leaf.node, owner, head);
   return false;
 }
 
 /// The chain of a locked leaf goes on in a buffer. If some of its pairs are in the leaf, a merge
 /// was interrupted, which is completed.
 template <class K>
-void WordTree<K>::adopt(Node& leaf, wal::Owner owner, wal::Position head) const {
+void WordTree<K>::adopt_chain(Node& leaf, wal::Owner owner, wal::Position head) const {
   const pm::Offset place = pool_.offset(&leaf);
   const LoggedChanges logged = read_chain(log(), owner, head);
   if (logged.pairs.size() > most_buffered()) pool::throw_corrupt(pool_, "the log of a leaf", place);
   pm::on_step("fastfair: adopt a chain");
-  Buffer& buffer = buffers_->adopt(place, pm::load(leaf.low), owner, head,
-                                   static_cast<std::uint16_t>(logged.pairs.size()));
+  Buffer& buffer = buffers_->adopt_chain(place, pm::load(leaf.low), owner, head,
+                                         static_cast<std::uint16_t>(logged.pairs.size()));
   bool interrupted = logged.pairs.empty();
   for (const auto& [key, value] : logged.pairs) {
     if (has_word(leaf, key)) {

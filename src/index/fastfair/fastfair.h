@@ -320,14 +320,14 @@ class WordTree : public pool::OpenIndex {
   bool is_full(const Buffer& buffer) const;
   std::optional<bool> erase_buffered(Node& leaf, Key key, const NewValue* expected);
   Buffer* give_buffer(Node& leaf);
-  typename Buffers::Number take_cold(const Node& leaf) const;
+  typename Buffers::Number take_cold_buffer(const Node& leaf) const;
   bool merge_in_place(Node& leaf, Buffer& buffer) const;
   pm::Changes changes_to(Node& leaf, const Run& run) const;
   void end_chain(Buffer& buffer) const;
   void merge(Locked& leaf, Buffer& buffer) const;
   void clean(Buffer& buffer, bool may_split) const;
   bool resume_leaf(const Seen& leaf) const;
-  void adopt(Node& leaf, wal::Owner owner, wal::Position head) const;
+  void adopt_chain(Node& leaf, wal::Owner owner, wal::Position head) const;
   bool has_word(const Node& leaf, Word key) const;
   void resume_chain(wal::Owner owner, wal::Position head) const;
   void resume_some(unsigned chains) const;

@@ -57,7 +57,7 @@ bool Tree<K, V>::read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size
   const auto add = [&](const Entry& entry) { batch.add(keys.view(entry.key), entry.value); };
   for (batch.clear(); !this->collect(leaf, position, limit, following, add); batch.clear())
     leaf = this->leaf_at_or_before(position);
-  batch.own(this->pool(), this->values(), limit);
+  batch.copy_pairs(this->pool(), this->values(), limit);
   this->pool().require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {
     position = batch.next_key();

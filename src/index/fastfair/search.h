@@ -93,7 +93,7 @@ bool WordTree<K>::lock_node(Locked& locked, Key key, unsigned level, Node** stra
     if (seen.node == nullptr) return false;
     if (level == 0 && !ready(seen)) continue;
     if (!seen.latch->try_upgrade(seen.version)) continue;
-    locked.latches.adopt(*seen.latch);
+    locked.latches.add_held(*seen.latch);
     locked.node = seen.node;
     return true;
   }

@@ -57,7 +57,7 @@ template <class K>
 void WordTree<K>::remember(const Seen& leaf) const {
   if (!path_->filling() || !leaf.latch->try_upgrade(leaf.version)) return;
   LatchSet latches;
-  latches.adopt(*leaf.latch);
+  latches.add_held(*leaf.latch);
   path_->add(*leaf.node);
 }
 

@@ -44,7 +44,8 @@ class LeafScanner {
 
   /// Keeps an order that was made anew.
   void keep(const Leaf<K>& leaf, const Order& order) {
-    if (order.sound) memory_.orders().keep(memory_.number_of(leaf), order.visible, order.places);
+    if (order.sound)
+      memory_.orders().keep_order(memory_.number_of(leaf), order.visible, order.places);
   }
 
   /// Whether the leaf has an order that counts.

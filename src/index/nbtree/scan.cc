@@ -166,7 +166,7 @@ bool WordTree<K>::read_batch(ScanBatch& batch, const Values& values, K& position
   upkeep_.scanner.prefetch_order(*place.leaf);
   while (!upkeep_.scanner.collect(place, position, limit, order, batch))
     place = locate_again(position);
-  batch.own(pool(), values, limit);
+  batch.copy_pairs(pool(), values, limit);
   upkeep_.scanner.keep(*place.leaf, order);
   pool().require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {

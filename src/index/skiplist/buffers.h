@@ -174,10 +174,11 @@ auto WordList<K>::give_buffer(const Node& owner) const -> Buffer* {
   const wal::Owner number = number_of(owner);
   if (number > wal::kMaxOwner) return nullptr;
   auto given = buffers_->acquire(0);
-  if (given == 0 && range_latch(owner).version() % kAskInterval == 0) given = take_cold(owner);
+  if (given == 0 && range_latch(owner).version() % kAskInterval == 0)
+    given = take_cold_buffer(owner);
   if (given == 0) return nullptr;
   try {
-    Buffer& buffer = buffers_->give(pool_.offset(&owner), 0, given);
+    Buffer& buffer = buffers_->give_buffer(pool_.offset(&owner), 0, given);
     buffer.assign(number);
     return &buffer;
   } catch (const std::bad_alloc&) {
@@ -189,7 +190,7 @@ auto WordList<K>::give_buffer(const Node& owner) const -> Buffer* {
 /// The buffer of a range that is not written to any more, merged and taken from it; 0 if there is
 /// none at hand, or no space. Waits for no range, since the caller holds one.
 template <class K>
-auto WordList<K>::take_cold(const Node& owner) const -> typename Buffers::Number {
+auto WordList<K>::take_cold_buffer(const Node& owner) const -> typename Buffers::Number {
   const auto number = buffers_->cold();
   if (number == 0) return 0;
   Buffer& buffer = buffers_->at(number);
@@ -199,7 +200,7 @@ auto WordList<K>::take_cold(const Node& owner) const -> typename Buffers::Number
   Latch& latch = ranges_->of(place);
   if (&latch == &range_latch(owner) || !latch.try_lock()) return 0;
   LatchSet other;
-  other.adopt(latch);
+  other.add_held(latch);
   if (buffers_->of(place) != &buffer) return 0;
   Node& cold = owner_at_place(place);
   if (is_hollow(cold)) return 0;  // that needs another latch
@@ -300,7 +301,7 @@ void WordList<K>::clean(Buffer& buffer, bool may_split) const {
   LatchSet held;
   Latch& latch = ranges_->of(place);
   latch.lock();
-  held.adopt(latch);
+  held.add_held(latch);
   if (buffers_->of(place) != &buffer) return;
   if (!may_split && buffer.size() > 0) return;
   Node& owner = owner_at_place(place);  // a node with a buffer is one of the list
@@ -331,22 +332,22 @@ template <class K>
   if (head == 0) return true;
   LatchSet held;
   if (held.try_upgrade(*owner.latch, owner.version) && !buffers_->was_resumed(number))
-    adopt(*owner.node, head);
+    adopt_chain(*owner.node, head);
   return false;
 }
 
 /// The chain of a locked range goes on in a buffer. Pairs that are in the list, since their merge
 /// was interrupted, are taken from it.
 template <class K>
-void WordList<K>::adopt(Node& owner, wal::Position head) const {
+void WordList<K>::adopt_chain(Node& owner, wal::Position head) const {
   const pm::Offset place = pool_.offset(&owner);
   const wal::Owner number = number_of(owner);
   const LoggedChanges logged = read_chain(log(), number, head);
   if (logged.pairs.size() > BufferShape::kPairs)
     pool::throw_corrupt(pool_, "the log of a node", place);
   pm::on_step("skiplist: adopt a chain");
-  Buffer& buffer =
-      buffers_->adopt(place, 0, number, head, static_cast<std::uint16_t>(logged.pairs.size()));
+  Buffer& buffer = buffers_->adopt_chain(place, 0, number, head,
+                                         static_cast<std::uint16_t>(logged.pairs.size()));
   for (const auto& [key, value] : logged.pairs) buffer.push(key, value, Keys::hash16_of_word(key));
   constexpr unsigned kMaxRecords = std::numeric_limits<typename Buffer::Count>::max() / 2;
   buffer.records = static_cast<typename Buffer::Count>(std::min(logged.records, kMaxRecords));
@@ -364,13 +365,13 @@ void WordList<K>::resume_chain(wal::Owner number, wal::Position head) const {
   Latch& latch = ranges_->of(place);
   latch.lock();
   LatchSet held;
-  held.adopt(latch);
+  held.add_held(latch);
   if (buffers_->was_resumed(number)) return;
   Node& owner = owner_at_place(place);
   const bool found = &owner == &head_ || (keys_.sound(pm::load(owner.key)) &&
                                           &last_tall({key_of(owner), true}) == &owner);
   if (!found) pool::throw_corrupt(pool_, "the log of a node", place);  // B4
-  adopt(owner, head);
+  adopt_chain(owner, head);
 }
 
 /// Sees to so many chains; when there is none left, the log may forget what was before the restart.

@@ -57,7 +57,7 @@ bool List<K, V>::read_batch(ScanBatch& batch, Seen& at, K& position, std::size_t
   batch.clear();
   this->collect(at, std::min<std::size_t>(limit, kShownAtOnce),
                 [&](const Node& node, Word value) { batch.add(this->key_of(node), value); });
-  batch.own(this->pool(), this->values(), limit);
+  batch.copy_pairs(this->pool(), this->values(), limit);
   this->pool().require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {
     position = batch.next_key();
@@ -77,7 +77,7 @@ bool List<K, V>::read_ranges(ScanBatch& batch, Seen& at, K& position, std::size_
   const bool more = this->collect_ranges(
       at, position, limit,
       [&](const Node*, Word key, Word value) { batch.add(this->keys().view(key), value); });
-  batch.own(this->pool(), this->values(), limit);
+  batch.copy_pairs(this->pool(), this->values(), limit);
   this->pool().require_usable();  // what was read may have been there before a sync failed
   if (batch.complete()) return more;
   position = batch.next_key();

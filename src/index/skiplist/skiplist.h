@@ -321,12 +321,12 @@ class WordList : public pool::OpenIndex {
                                   Erased& erased) const;
   std::optional<bool> erase_bare_owner(Key key, const NewValue* expected, Erased& erased) const;
   Buffer* give_buffer(const Node& owner) const;
-  typename Buffers::Number take_cold(const Node& owner) const;
+  typename Buffers::Number take_cold_buffer(const Node& owner) const;
   Node& owner_at_place(pm::Offset place) const;
   void clean(Buffer& buffer, bool may_split) const;
   bool ready(const Seen& owner) const { return !log().resuming() || resume_range(owner); }
   bool resume_range(const Seen& owner) const;
-  void adopt(Node& owner, wal::Position head) const;
+  void adopt_chain(Node& owner, wal::Position head) const;
   void resume_chain(wal::Owner number, wal::Position head) const;
   void resume_some(unsigned chains) const;
   void require_resumed() const;

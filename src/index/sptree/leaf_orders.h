@@ -76,8 +76,8 @@ class LeafOrders {
   void read(const Node& node, Order& order) const;
 
   /// Keeps an order that was made anew, once its node's version was validated.
-  void keep(const Order& order) const {
-    if (order.sound) orders_.keep(nodes_.number_of(*order.node), order.version, order.places);
+  void keep_order(const Order& order) const {
+    if (order.sound) orders_.keep_order(nodes_.number_of(*order.node), order.version, order.places);
   }
 
   /// Adds at most `limit` pairs with key >= from, ascending.

@@ -72,9 +72,9 @@ bool NodeBuffers<K>::attach(Node& node) {
   constexpr std::uint64_t kAskInterval =
       8;  // so only a node that is written to often gets another's
   std::uint32_t number = this->acquire(preferred_number(node));
-  if (number == 0 && node.lock.version() % kAskInterval == 0) number = take_cold();
+  if (number == 0 && node.lock.version() % kAskInterval == 0) number = take_cold_buffer();
   if (number == 0) return false;  // the leaf takes the change
-  this->give(node, number);
+  this->give_buffer(node, number);
   at(number).assign(owner_of(node));
   return true;
 }
@@ -82,7 +82,7 @@ bool NodeBuffers<K>::attach(Node& node) {
 /// The buffer of a node that is not written to any more, merged and taken away from it; 0 if there
 /// is none at hand. Waits for no lock, since the caller holds one.
 template <class K>
-std::uint32_t NodeBuffers<K>::take_cold() {
+std::uint32_t NodeBuffers<K>::take_cold_buffer() {
   const std::uint32_t number = this->cold();
   if (number == 0) return 0;
   Node* owner = at(number).node.load(std::memory_order_acquire);
@@ -91,7 +91,7 @@ std::uint32_t NodeBuffers<K>::take_cold() {
   const LockedNode<K> locked(owner);  // its memory stays: the caller's guard holds
   if (owner->lock.is_obsolete() || owner->buffer() != number || !merge(*owner)) return 0;
   pm::on_step("sptree: take the buffer of another node");
-  return this->take_from(*owner);
+  return this->take_buffer(*owner);
 }
 
 template class NodeBuffers<std::uint64_t>;

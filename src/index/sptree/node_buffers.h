@@ -134,7 +134,7 @@ class NodeBuffers : public WriteBuffers<BufferShape<Mnode<K>>> {
   void push(Buffer& buffer, Key key, NewValue value, Hash16 hash);
   void log_tombstone(const Node& node, Buffer& buffer, unsigned slot);
   bool attach(Node& node);
-  std::uint32_t take_cold();
+  std::uint32_t take_cold_buffer();
 
   /// For how many records a chain is promised room that begins with a leaf of which so many slots
   /// are taken: as many as its buffer can hold pairs for which the leaf has none (B4).

@@ -303,7 +303,7 @@ template <class K>
 void Resumer<K>::give_buffer(Node& node, const Survivor& survivor, std::uint32_t number) {
   const Replay& chain = survivor.replay;
   Buffer& buffer = buffers_.at(number);
-  buffers_.give(node, number);
+  buffers_.give_buffer(node, number);
   log().adopt(buffer, *survivor.adoption);
   buffer.records = static_cast<std::uint8_t>(std::min(chain.records, kChainRecords));
   buffer.set_erased(chain.erased);

@@ -47,8 +47,8 @@ bool WordTree<K>::read_batch(Batch& batch, const Values& values, K& position,
     leaf_orders_.collect(node, position, most + 1, order, batch);
     return node.high.load(std::memory_order_acquire);
   });
-  batch.own(pool(), values, most);
-  leaf_orders_.keep(order);
+  batch.copy_pairs(pool(), values, most);
+  leaf_orders_.keep_order(order);
   pool().require_usable();  // what was read may have been there before a sync failed
   batch.read += batch.size();
   if (!batch.complete()) {
@@ -81,7 +81,7 @@ std::optional<Pair> WordTree<K>::find_last(Key key) const {
     const auto last = read_node_from(top_.locate(position), position, [&](const Node& node) {
       return leaf_orders_.last_up_to(node, position, order);
     });
-    leaf_orders_.keep(order);
+    leaf_orders_.keep_order(order);
     if (last) return last;
     const auto before = predecessor(NodeBounds::view(order.node->low));
     if (!before) return std::nullopt;  // that was the first leaf

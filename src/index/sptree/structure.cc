@@ -377,7 +377,7 @@ void Structure<K>::merge_with_next(Node& node) {
   node.high.store(right_node->high.load(std::memory_order_relaxed), std::memory_order_release);
   nodes_.count(-1);
   hints_.note(node);
-  if (right_node->buffer() != 0) buffers_.release(buffers_.take_from(*right_node));
+  if (right_node->buffer() != 0) buffers_.release(buffers_.take_buffer(*right_node));
   right_lock.release()->lock.unlock_obsolete();
   nodes_.retire(right_node);
 }

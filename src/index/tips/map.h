@@ -65,7 +65,7 @@ class Raw<std::string> {
 };
 
 /// Pairs on their way to a visitor, in copies of their own: words, of which those of strings are
-/// places in a buffer. take() and own() in one Guard, or add(); then show() without one.
+/// places in a buffer. take() and copy_pairs() in one Guard, or add(); then show() without one.
 template <class K, class V>
 class CopiedPairs {
  public:
@@ -81,7 +81,7 @@ class CopiedPairs {
 
   void add(View<K> key, View<V> value) { pairs_.push_back({copy(key), copy(value)}); }
 
-  /// Words of the index, whose strings stay where they are until own() has returned.
+  /// Words of the index, whose strings stay where they are until copy_pairs() has returned.
   void take(Word key, Word value) {
     if constexpr (kCopies<K>) prefetch(key);
     if constexpr (kCopies<V>) prefetch(value);
@@ -89,7 +89,7 @@ class CopiedPairs {
   }
 
   /// Copies the strings of what was taken, as many as fit; false: not those of all pairs.
-  bool own(const Core& core) {
+  bool copy_pairs(const Core& core) {
     if constexpr (!kCopies<K> && !kCopies<V>) return true;
     for (std::size_t i = 0; i < size(); ++i) {
       if (bytes_.size() >= kMaxBytes) return pairs_.resize(i), false;

@@ -94,7 +94,7 @@ std::optional<K> OrderedMap<K, V>::read_index(CopiedPairs<K, V>& batch, Key posi
   this->core().report_index();
   this->core().require_whole();
   this->pool().require_usable();  // what was read may have been there before a sync failed
-  const bool copied = batch.own(this->core());
+  const bool copied = batch.copy_pairs(this->core());
   require_order(batch, position);
   if (copied && read.complete) return std::nullopt;
   return successor(batch.key(batch.size() - 1));
