@@ -1,5 +1,5 @@
-// The head table of a checkpoint: which chains were open, and their newest records (sptree.txt
-// §4.7).
+// The head table of a checkpoint: which chains were open, and their newest records (SPTree
+// (docs/papers.md), section 4.7).
 //
 // Lookups happen in place, in PM, so opening costs no time for it; the entries are not covered by a
 // checksum for the same reason. Whoever uses one verifies the record that it leads to.

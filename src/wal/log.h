@@ -1,5 +1,6 @@
-// The structured write-ahead log of an index (sptree.txt §4.7): changes that a write buffer in DRAM
-// holds survive a crash as records in PM, and can be looked up at once after a restart.
+// The structured write-ahead log of an index (SPTree (docs/papers.md), section 4.7): changes that a
+// write buffer in DRAM holds survive a crash as records in PM, and can be looked up right after a
+// restart.
 //
 // The records of one buffer form a chain, linked backwards; an END closes it once the buffer's
 // pairs have been merged into the index. Chains belong to owners (for SpTree: leaves). There are

@@ -1,6 +1,6 @@
-// A write buffer (sptree.txt §3, §4.1, §4.4): the newest changes of one leaf, in DRAM and in the
-// log, until a batch of them is merged into the leaf. What an engine calls a leaf, and how many
-// pairs its buffers hold, is their Shape.
+// A write buffer (SPTree (docs/papers.md), sections 3, 4.1 and 4.4): the newest changes of one
+// leaf, in DRAM and in the log, until a batch of them is merged into the leaf. What an engine calls
+// a leaf, and how many pairs its buffers hold, is their Shape.
 //
 // Invariants while the node's lock is free:
 //   B1. Its chain in the log says the same: replaying the chain's records gives the erased

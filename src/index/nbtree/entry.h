@@ -1,5 +1,5 @@
-// The state of an entry, which its key word carries (nbtree.txt V reserves two bits of the value
-// and key 0 for the like; here no bit of key or value is taken).
+// The state of an entry, which its key word carries (NBTree (docs/papers.md), section V, reserves
+// two bits of the value and key 0 for the like; here no bit of key or value is taken).
 //
 // A string's word is an offset and a hash, and offsets are multiples of 16: two low bits are free.
 // Of an integer the two high bits are left out: no leaf crosses a quarter of the range, so they are

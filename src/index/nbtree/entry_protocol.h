@@ -1,13 +1,13 @@
 // How entries are read and how they change: the protocol of entry.h on the words of a block and the
 // DRAM side of its leaf. Structure modifications, which move entries, are in smo.cc.
 //
-// Which of several inserts of the same new key wins: the one in the first slot (nbtree.txt III-B,
-// "log-structured insert"). An insert is decided by one step of its key word, pending -> live or
-// pending -> dead. It may become live once no slot before it can hold its key any more: a slot
-// before it that was taken for a key with the same fingerprint holds another key, is dead, or is
-// made so while it is still empty. A pending entry of the same key is decided first, for its owner.
-// So no insert waits for the owner of a slot, and after a crash the first entry of a key is the one
-// that counted.
+// Which of several inserts of the same new key wins: the one in the first slot (NBTree
+// (docs/papers.md), section III-B, "log-structured insert"). An insert is decided by one step of
+// its key word, pending -> live or pending -> dead. It may become live once no slot before it can
+// hold its key any more: a slot before it that was taken for a key with the same fingerprint holds
+// another key, is dead, or is made so while it is still empty. A pending entry of the same key is
+// decided first, for its owner. So no insert waits for the owner of a slot, and after a crash the
+// first entry of a key is the one that counted.
 //
 // Thread-safe. Has no state: what changes is the leaf and its block. The caller holds a guard.
 #pragma once

@@ -1,6 +1,6 @@
 // What NbTree keeps in PM: a root block with a ledger, a list of anchors in the order of their
-// keys, and for each anchor one block of key-value entries (nbtree.txt III-A, the "key-value
-// layer").
+// keys, and for each anchor one block of key-value entries (NBTree (docs/papers.md), section
+// III-A, the "key-value layer").
 //
 // Invariants, which check.h verifies and recovery relies on. They hold at every crash point
 // (docs/durability/nbtree.md):

@@ -1,4 +1,5 @@
-// The DRAM side of a leaf (nbtree.txt III-A, the "metadata layer"), and its place in the tree.
+// The DRAM side of a leaf (NBTree (docs/papers.md), section III-A, the "metadata layer"), and its
+// place in the tree.
 //
 // A Position stands for one anchor: it stays while the leaf at it is replaced. A Leaf stands for
 // one block; all of it that changes is atomic, and it is written by any thread. Leaves, positions

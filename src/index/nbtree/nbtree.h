@@ -1,5 +1,5 @@
-// NbTree, the engine (nbtree.txt): a B+-tree whose leaves are searched in DRAM and lie in PM, and
-// whose operations wait for nobody.
+// NbTree, the engine (NBTree in docs/papers.md): a B+-tree whose leaves are searched in DRAM and
+// lie in PM, and whose operations wait for no other thread.
 //
 //   entry.h           the states of an entry: the heart of the protocol
 //   entry_protocol.h  how entries are read and change; which of several inserts wins

@@ -1,6 +1,6 @@
-// Structure modifications (nbtree.txt IV-B): a leaf that is full is replaced by one or two, a
-// sparse one is joined with its left neighbour. In three phases, each of which any thread may do
-// again or go on with:
+// Structure modifications (NBTree (docs/papers.md), section IV-B): a leaf that is full is replaced
+// by one or two, a sparse one is joined with its left neighbour. In three phases, each of which any
+// thread may do again or go on with:
 //
 //   1. Freeze and copy. A writer prepares: it allocates, closes the leaf, freezes each entry, and
 //      copies what there is into new blocks. Several may prepare at once; `Leaf::smo` takes one.

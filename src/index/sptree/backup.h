@@ -1,5 +1,6 @@
-// The backup of the top layer in PM (sptree.txt §4.1): a FAST&FAIR tree from the low bounds of
-// leaves to their offsets. Only the resumer asks it, for a leaf near the one that it needs.
+// The backup of the top layer in PM (SPTree (docs/papers.md), section 4.1): a FAST&FAIR tree from
+// the low bounds of leaves to their offsets. Only the resumer asks it, for a leaf near the one that
+// it needs.
 //
 // It may lag behind the list of leaves, never ahead of it (L8): a leaf gets its entry after it was
 // linked, and loses it before it is unlinked. Whoever finds a leaf to the left of the one that it

@@ -1,6 +1,6 @@
 // What SpTree keeps in PM: a root block, a singly linked list of leaves in the order of their keys
-// (sptree.txt §4.1, "bottom layer"), a backup of the top layer, and, if it has had write buffers, a
-// log (src/wal).
+// (SPTree (docs/papers.md), section 4.1, "bottom layer"), a backup of the top layer, and, if it has
+// had write buffers, a log (src/wal).
 //
 // Invariants, which check.cc verifies and recovery relies on. They hold at every crash point once
 // the allocator's recyclable log has been resolved (docs/durability/sptree.md):

@@ -1,5 +1,5 @@
-// A middle node ("Mnode", sptree.txt §4.1): the DRAM side of one leaf, in three cache lines, of
-// which a lookup needs two.
+// A middle node ("Mnode"; SPTree (docs/papers.md), section 4.1): the DRAM side of one leaf, in
+// three cache lines, of which a lookup needs two.
 //
 // Invariants while the lock is free:
 //   M1. `low`, `leaf()` never change. `high` ends the range where the successor's begins. `next` is

@@ -1,5 +1,5 @@
-// Table I of nbtree.txt, by the meter: what an operation of NbTree costs that meets no structure
-// modification, and what those add to a load.
+// Table I of NBTree (docs/papers.md), by the meter: what an operation of NbTree costs that meets no
+// structure modification, and what those add to a load.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
