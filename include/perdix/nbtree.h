@@ -1,5 +1,5 @@
 // NbTree: an ordered index whose operations wait for nobody, a B+-tree with leaves that are
-// searched in DRAM and lie in PM (nbtree.txt).
+// searched in DRAM and lie in PM (NBTree in docs/papers.md).
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class Tree;
 /// A durable ordered map, see OrderedIndex.
 ///
 /// Lookups, and updates and erases of integers that need not replace a leaf, do not wait for a call
-/// that is suspended (nbtree.txt IV). Other calls allocate or free. They do not wait either, as
-/// long as fewer than 32 are suspended while they do that, and none is suspended inside of the
+/// that is suspended (NBTree, section IV). Other calls allocate or free. They do not wait either,
+/// as long as fewer than 32 are suspended while they do that, and none is suspended inside of the
 /// short locks of the pool: those of the allocator's spans, of reclamation, and of a pool that
 /// grows or is full. A suspended call holds up reclamation, so memory is not used again meanwhile;
 /// one that is suspended while it brings the layers above the leaves up to date also has others

@@ -1,4 +1,4 @@
-"""A source file as the tidy rules see it: its lines, its code without comments and strings, its
+"""A file as the tidy rules see it: its lines, its code without comments and strings, its
 includes and its functions. The C++ is scanned, not parsed; what the scanner can't tell is noted."""
 
 import re
@@ -29,6 +29,7 @@ class Source:
         self.text = (root / path).read_text(encoding="utf-8", errors="replace")
         self.lines = self.text.splitlines()
         self.is_header = path.endswith(".h")
+        self.is_document = path.endswith(".md")
         self.is_cxx = path.endswith((".h", ".cc"))
         if self.is_cxx:
             self._scan()
@@ -55,6 +56,15 @@ class Source:
 
     def line_of(self, position):
         return self.text.count("\n", 0, position) + 1
+
+    def text_lines(self):
+        """(number, line) of each line of a document that is in no block of code."""
+        in_block = False
+        for number, line in enumerate(self.lines, 1):
+            if line.lstrip().startswith("```"):
+                in_block = not in_block
+            elif not in_block:
+                yield number, line
 
     def find(self, pattern):
         """(line, match) of each occurrence of a compiled pattern in the code."""

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """The style of perdix, as a program: which layer may include which, where flushes may stand, what
-a source file looks like. Reports `file:line: [rule] message` and fails if there is anything to
-report.
+a source file or a document looks like. Reports `file:line: [rule] message` and fails if there is
+anything to report.
 
     tests/tidy/tidy.py [--root DIRECTORY] [--rules]
 """
 
 import argparse
+import functools
+import os
 import re
 import sys
 from pathlib import Path
@@ -39,7 +41,8 @@ MAX_LINE = 100
 MAX_FILE = 700
 MAX_FUNCTION = 60
 INTERPOSER = "tests/storm/faults.cc"
-FOLDERS = ("include", "src", "tests", "tools", "bench", "bindings", "cmake", "scripts")
+FOLDERS = ("include", "src", "tests", "tools", "bench", "bindings", "cmake", "scripts", "docs")
+NOT_OURS = {"build", ".git", "__pycache__"}
 
 _FLUSH = re.compile(
     r"\b(?:clwb|clflush|clflushopt|sfence|mfence|msync|pmem2?_\w+)\s*\("
@@ -56,6 +59,12 @@ _PROCESS = re.compile(
 _PERSIST = re.compile(r"(?:(?:\.|->)\s*|^[ \t]*)(flush|fence|persist|publish)\s*\(", re.MULTILINE)
 _STRUCT = re.compile(r"\b(?:struct|class)\s+(?:alignas\s*\([^()]*\)\s*)?(\w+)\b[^;{}()=]*{")
 _UNFINISHED = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
+_CITED_FILE = re.compile(r"\b(?:sptree|nbtree|tips|elf|elimda)\.t" + r"xt\b")
+_DOCUMENT = re.compile(r"\bdocs/[\w./-]+\.md\b")
+_SPAN = re.compile(r"`([^`\n]+)`")
+_LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
+_PATH = re.compile(rf"(?:{'|'.join(FOLDERS)})/[\w.*/-]*")
+_FILE_NAME = re.compile(r"[\w./-]+\.(?:h|cc|py|md)")
 _INSTRUMENTED = re.compile(r"\bPERDIX_" + r"INSTRUMENTED\b")
 
 
@@ -178,8 +187,8 @@ def instrumentation_only_in_pm(source):
 
 
 def file_length(source):
-    """a file has at most 700 lines"""
-    if len(source.lines) > MAX_FILE:
+    """a file has at most 700 lines, but for documents"""
+    if not source.is_document and len(source.lines) > MAX_FILE:
         yield len(source.lines), f"{len(source.lines)} lines, more than {MAX_FILE}; split the file"
 
 
@@ -203,11 +212,11 @@ def finished(source):
 def plain_lines(source):
     """no tabs, no spaces at the end, at most 100 columns, a newline at the end of the file"""
     for number, line in enumerate(source.lines, 1):
-        if "\t" in line:
+        if "\t" in line and not source.is_document:
             yield number, "a tab"
         if line != line.rstrip():
             yield number, "spaces at the end of the line"
-        if len(line) > MAX_LINE:
+        if len(line) > MAX_LINE and not source.is_document:
             yield number, f"{len(line)} columns, more than {MAX_LINE}"
     if source.text and not source.text.endswith("\n"):
         yield len(source.lines), "no newline at the end of the file"
@@ -251,6 +260,80 @@ def layouts_assert_sizes(source):
             yield line, f"no static_assert on sizeof({match[1]})"
 
 
+def document_lines(source):
+    """a line of a document has at most 100 columns, but in tables and where a link fills it"""
+    if not source.is_document:
+        return
+    for number, line in source.text_lines():
+        text = line.strip()
+        if len(line) > MAX_LINE and not text.startswith("|") and " " in text.lstrip("-* "):
+            yield number, f"{len(line)} columns, more than {MAX_LINE}"
+
+
+def papers_by_name(source):
+    """papers are cited by the names that docs/papers.md gives them, not by files"""
+    for number, line in enumerate(source.lines, 1):
+        match = _CITED_FILE.search(line)
+        if match:
+            yield number, f"{match[0]}: cite it as docs/papers.md says"
+
+
+def named_paths(source):
+    """each path and document that a document names exists, and each document that a source names"""
+    if not source.is_document:
+        for number, line in enumerate(source.lines, 1):
+            for path in _DOCUMENT.findall(line):
+                if source.is_cxx and not (source.root / path).is_file():
+                    yield number, f"there is no {path}"
+        return
+    for number, line in source.text_lines():
+        for word in (word for span in _SPAN.findall(line) for word in span.split()):
+            if not is_there(source.root, word.rstrip(".,:;")):
+                yield number, f"there is no {word}"
+        for target in _LINK.findall(line):
+            yield from ((number, problem) for problem in problems_of_link(source, target))
+
+
+def is_there(root, word):
+    """Whether a word of a document is no path of the repository, or one that exists."""
+    if _PATH.fullmatch(word):
+        return (root / word).exists() or ("*" in word and any(root.glob(word.rstrip("/"))))
+    if _FILE_NAME.fullmatch(word) and not word.startswith(("/", "build/", "..")):
+        return word in endings_of_paths(root)
+    return True
+
+
+@functools.lru_cache
+def endings_of_paths(root):
+    """What may name a file: `c.h`, `b/c.h` and `a/b/c.h` for each a/b/c.h below root."""
+    endings = set()
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in NOT_OURS]
+        for name in names:
+            parts = [*Path(folder).relative_to(root).parts, name]
+            endings.update("/".join(parts[first:]) for first in range(len(parts)))
+    return endings
+
+
+def problems_of_link(source, target):
+    """What is wrong with a link of a document to another one, or to a heading."""
+    if re.match(r"[a-z]+:", target):
+        return
+    path, _, heading = target.partition("#")
+    file = (source.root / source.path).parent / path if path else source.root / source.path
+    if not file.exists():
+        yield f"there is no {target}"
+    elif heading and file.suffix == ".md" and heading not in headings_of(file):
+        yield f"there is no heading for {target}"
+
+
+@functools.lru_cache
+def headings_of(file):
+    """The names by which links lead to the headings of a document, as GitHub makes them."""
+    titles = re.findall(r"^#+ +(.*?) *$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
 RULES = {
     rule.__name__.replace("_", "-"): rule
     for rule in (
@@ -267,6 +350,9 @@ RULES = {
         library_manners,
         persists_have_reasons,
         layouts_assert_sizes,
+        document_lines,
+        papers_by_name,
+        named_paths,
     )
 }
 
@@ -277,9 +363,10 @@ RULES = {
 def files(root):
     """The files under the rules, as paths relative to root, in a fixed order."""
     found = [root / "CMakeLists.txt"] if (root / "CMakeLists.txt").is_file() else []
+    found += root.glob("*.md")
     for folder in FOLDERS:
         for path in (root / folder).rglob("*"):
-            known = path.suffix in (".h", ".cc", ".cmake", ".py", ".sh")
+            known = path.suffix in (".h", ".cc", ".cmake", ".py", ".sh", ".md")
             known = known or path.name == "CMakeLists.txt" or folder == "scripts"
             if path.is_file() and known:
                 found.append(path)
