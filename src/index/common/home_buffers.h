@@ -33,6 +33,8 @@
 #include <utility>
 #include <vector>
 
+#include <perdix/types.h>
+
 #include "alloc/session.h"
 #include "epoch/guard.h"
 #include "index/common/latches.h"
@@ -40,7 +42,6 @@
 #include "index/common/resumption.h"
 #include "index/common/retry.h"
 #include "index/common/write_buffers.h"
-#include "perdix/types.h"
 #include "pm/offset.h"
 
 namespace perdix::detail::index {
