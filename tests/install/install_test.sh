@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Installs a build into an empty prefix, then builds and runs an outside program against it in the
-# two ways that users have: find_package and pkg-config. The paths have a space in them on purpose.
+# Installs a build into an empty prefix, then builds and runs programs against it in the two ways
+# that users have, find_package and pkg-config: those in outside/, and the examples/ of the
+# repository. The paths have a space in them on purpose.
 #
 #   install_test.sh <build directory> <C++ compiler>
 set -euo pipefail
 
 build=$1
 export CXX=$2
-outside=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)/outside
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+outside=$here/outside
+examples=$here/../../examples
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 prefix=$work/the\ prefix
@@ -23,6 +26,13 @@ check_runs() {  # <program>
   local answer
   answer=$("$1" "$work/$(basename -- "$1").pool")
   [[ $answer == "two crates of pears" ]] || fail "$1 said: $answer"
+}
+
+check_example() {  # <expected output> <program> <argument>...
+  local expected=$1 answer
+  shift
+  answer=$("$work/examples/$1" "$work/$1.pool" "${@:2}") || fail "$* failed"
+  [[ $answer == "$expected" ]] || fail "$* said: $answer"
 }
 
 say "install"
@@ -46,6 +56,27 @@ cmake -S "$outside" -B "$work/by find_package" -DCMAKE_PREFIX_PATH="$prefix" \
   { cat "$work/configure.log"; fail "the outside project does not configure"; }
 cmake --build "$work/by find_package"
 for program in outside use_list use_table; do check_runs "$work/by find_package/$program"; done
+
+say "examples"
+cmake -S "$examples" -B "$work/examples" -DCMAKE_PREFIX_PATH="$prefix" >"$work/configure.log" ||
+  { cat "$work/configure.log"; fail "the examples do not configure"; }
+cmake --build "$work/examples"
+check_example "" embedded_store put "colour of pears" green
+check_example "" embedded_store put "colour of plums" blue
+check_example "" embedded_store put crates 2
+check_example green embedded_store get "colour of pears"
+check_example $'colour of pears=green\ncolour of plums=blue' embedded_store list colour
+check_example "" embedded_store erase "colour of plums"
+check_example "colour of pears=green" embedded_store list colour
+check_example "360: 2 2 2 3 3 5" durable_cache 360
+check_example $'360: 2 2 2 3 3 5 (cached)\n97: 97' durable_cache 360 97
+for counts in "21 22 23 0 1440" "45 46 47 0 2880" "69 70 71 1440 2880"; do
+  read -r first second third erased left <<<"$counts"
+  check_example "hour $first: 31 degrees
+hour $second: 32 degrees
+hour $third: 33 degrees
+$erased erased, $left left" time_series
+done
 
 say "find_package refuses a version that is not there"
 sed 's/find_package(perdix 0.1/find_package(perdix 99.0/' "$outside/CMakeLists.txt" \
