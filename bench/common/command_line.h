@@ -1,4 +1,4 @@
-// The command line of a benchmark that is a program of its own, and writes a report.
+// The command line of a benchmark that is a separate program and writes a report.
 #pragma once
 
 #include <exception>
@@ -30,7 +30,7 @@ inline void add_places(CLI::App& app, std::filesystem::path& pool_dir, Outputs& 
                "Show progress even if standard error is no terminal");
 }
 
-/// Runs what `config` says, whose report goes to `outputs`; `display(style)` shows progress.
+/// Runs `config` and writes the report to `outputs`; `display(style)` shows the progress.
 template <class Config, class Display>
 ExitStatus run_and_report(Config& config, const Outputs& outputs, Display display) {
   validate(config);
@@ -47,8 +47,8 @@ ExitStatus run_and_report(Config& config, const Outputs& outputs, Display displa
   return report.wrong_answers() == 0 ? kAllRight : kWrongAnswers;
 }
 
-/// Reads the command line, whose options of its own `app` has already, and runs what it says. What
-/// goes wrong is an error message.
+/// Parses the command line and runs the benchmark. `app` must have the program's own options
+/// already. Prints errors and returns the exit status.
 template <class Config, class Display>
 int run_program(CLI::App& app, int argc, char** argv, Config& config, Display display) {
   Outputs outputs;

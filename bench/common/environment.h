@@ -1,4 +1,4 @@
-// What a run ran on, for the head of its report.
+// The machine and the build of a run, for the head of its report.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ std::string machine_description();
 /// Compiler, optimisation and whether this is an instrumented build.
 std::string build_description();
 
-/// The median of the time between two looks at the clock in a row, in nanoseconds: what sampling
-/// adds to a latency.
+/// Returns the median time between two consecutive readings of the clock in nanoseconds. Sampling
+/// adds that time to a latency.
 double clock_cost_nanoseconds();
 
 }  // namespace perdix::bench

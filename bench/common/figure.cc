@@ -27,7 +27,7 @@ std::string text_of(double value, Unit unit) {
   return {};
 }
 
-/// The number of a system among all of the figure, which decides its colour.
+/// The number of a system in the figure. It selects the colour.
 std::size_t number_of(const Figure& figure, const std::string& system) {
   std::vector<std::string> names;
   for (const Row& other : figure.rows) {
@@ -36,7 +36,7 @@ std::size_t number_of(const Figure& figure, const std::string& system) {
   return static_cast<std::size_t>(std::ranges::find(names, system) - names.begin());
 }
 
-/// Of the metric of that number, as far as it is known.
+/// The bars of a metric, without the rows whose value is unknown.
 std::vector<Bar> bars_of(const Figure& figure, std::size_t metric) {
   std::vector<Bar> bars;
   for (const Row& row : figure.rows) {
@@ -79,7 +79,7 @@ void take_medians(const std::vector<std::vector<Figure>>& rounds, std::size_t fi
   }
 }
 
-/// What the row's system has in its group in a round, of metric `number`.
+/// The value of metric `number` that a round has for the row's system and group.
 void collect(const Figure& figure, const Row& wanted, std::size_t number,
              std::vector<double>& values) {
   for (const Row& row : figure.rows) {

@@ -1,5 +1,5 @@
-// Figures of a paper as tables: what systems did, in groups, with some metrics each. They are
-// written as text, JSON and bars.
+// Figures of a paper as tables: a row for each system in each group, with a few metrics. They are
+// written as text, as JSON and as bars.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Metric {
 };
 
 struct Row {
-  std::string group;  ///< what the systems did, or with how much
+  std::string group;  ///< the operation or the size that the row is about
   std::string system;
   std::vector<double> values;  ///< one for each metric; NaN where it is not known
 };
@@ -38,7 +38,7 @@ struct Figure {
   std::string title;
   std::vector<Metric> metrics;
   std::vector<Row> rows;
-  std::size_t plotted = 1;       ///< so many metrics from the first on
+  std::size_t plotted = 1;       ///< number of metrics, from the first on
   std::vector<Line> lines = {};  ///< plotted too, on axes that are logarithmic; not in tables
   std::string x_axis = {};
   std::string y_axis = {};
@@ -47,8 +47,8 @@ struct Figure {
 /// The rows of a group beside each other, groups in the order of their first rows.
 Figure by_group(Figure figure);
 
-/// The figures of the first round, with the medians of the values that the same system has in
-/// the same group in all rounds.
+/// Returns the figures of the first round, in which each value is the median over all rounds for
+/// the same system and group.
 std::vector<Figure> medians(const std::vector<std::vector<Figure>>& rounds);
 
 void write_table(std::ostream& out, const Figure& figure);

@@ -1,4 +1,4 @@
-// What rounds of a benchmark come to.
+// The median of the rounds of a benchmark.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Options of command lines that benchmarks have in common.
+// Command-line options that the benchmarks share.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Where the files of a run lie.
+// The directories of a run's files.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace perdix::bench {
 
-/// A directory for temporary files with at least `needed` bytes free: /dev/shm if it is a tmpfs,
-/// else the system's.
+/// Returns a directory for temporary files with at least `needed` free bytes: /dev/shm if it is a
+/// tmpfs, otherwise the system's temporary directory.
 std::filesystem::path default_parent(std::uint64_t needed);
 
 /// "tmpfs", "ext4", …: the kind of file system that a path lies on.
 std::string file_system_of(const std::filesystem::path& path);
 
-/// A new directory of its own, removed with all that is in it at the end of the object's life.
+/// A new directory. The destructor removes it and its content.
 class ScratchDirectory {
  public:
   /// Throws perdix::Error if it can't be created below `parent`.

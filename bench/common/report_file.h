@@ -23,7 +23,7 @@ void write_file(const std::filesystem::path& path, Write write) {
                 fmt::format("can't write {}; check the path and the space", path.string()));
 }
 
-/// A run takes minutes, so paths that can't be written are found out before it.
+/// A run takes minutes, so unwritable paths are reported before it starts.
 inline void require_writable(const std::filesystem::path& path) {
   write_file(path, [](std::ostream&) {});
 }

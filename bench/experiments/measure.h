@@ -1,4 +1,4 @@
-// What experiments measure alike.
+// Measurements that several experiments share.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace perdix::bench {
 
-/// Operations in a second.
+/// Operations per second.
 double throughput(const PhaseResult& result);
 
-/// `part` for each of `whole`, which may be 0.
+/// `part` divided by `whole`, which may be 0.
 double ratio(std::uint64_t part, std::uint64_t whole);
 
 std::string threads_text(std::uint64_t threads);
 std::string pairs_text(std::uint64_t pairs);
 
-/// Those of these numbers of threads that the system is for.
+/// Returns those of the numbers of threads that the system supports.
 std::vector<std::uint64_t> threads_for(const System& system,
                                        const std::vector<std::uint64_t>& numbers);
 
-/// A row of throughput, and of its ratio to that with the first number of threads.
+/// Adds a row with the throughput and its ratio to that of the first number of threads.
 void add_throughput(Figure& figure, std::uint64_t threads, const std::string& operation,
                     const std::string& system, const PhaseResult& result);
 
@@ -34,8 +34,8 @@ struct Restart {
   double resumed = 0;       ///< and until all that lies in DRAM is back
 };
 
-/// Loads that many records in a process that is killed with SIGKILL, and opens what it has left.
-/// What is lost counts as wrong.
+/// Loads `records` records in a process that is killed with SIGKILL, and opens what it has left.
+/// Lost records count as wrong answers.
 Restart restart_after_kill(Bench& bench, const System& system, Setup setup, std::uint64_t records);
 
 }  // namespace perdix::bench

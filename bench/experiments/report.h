@@ -1,4 +1,4 @@
-// What a run of experiments found.
+// The results of a run of experiments.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ bool wanted(const Experiment& experiment, const ExperimentOptions& options) {
          std::ranges::find(options.figures, experiment.name) != options.figures.end();
 }
 
-/// Why no system can take part in an experiment.
+/// Says why no system can take part in an experiment.
 std::string why_none(const std::vector<Experiment>& experiments, const std::string& name) {
   const Experiment& experiment = *std::ranges::find(experiments, name, &Experiment::name);
   if (suits_build(experiment)) return "name others with --systems";
@@ -62,7 +62,7 @@ std::vector<Task> tasks_of(const ExperimentOptions& options,
   return tasks;
 }
 
-/// Measures the system of a task, and notes how many of all are done.
+/// Measures the system of a task and counts the measurements.
 class Run {
  public:
   Run(const ExperimentOptions& options, const std::vector<Experiment>& experiments,
@@ -92,7 +92,7 @@ class Run {
   }
 
  private:
-  /// Each round begins with another system, so that none always runs first.
+  /// Each round begins with a different system, so that no system always runs first.
   std::vector<Figure> round(std::uint64_t number) {
     std::vector<Figure> figures;
     for (const Task& task : tasks_) {
@@ -133,7 +133,7 @@ class Run {
 
   const ExperimentOptions& options_;
   const std::uint64_t most_records_;
-  Crasher crasher_;  // forks, so it comes before anything that starts threads
+  Crasher crasher_;  // forks, so it must come before anything that starts threads
   std::vector<Task> tasks_;
   ScratchDirectory scratch_;
   Bench bench_;

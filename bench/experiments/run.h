@@ -1,5 +1,5 @@
-// The experiments of a paper that the systems of perdix bench go through, for a program that
-// writes them as figures.
+// Runs the experiments of a paper with the systems of `perdix bench`, for programs that write the
+// results as figures.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace perdix::bench {
 
-/// What every such program can be told.
+/// The options of every such program.
 struct ExperimentOptions {
   std::vector<std::string> figures;  ///< empty: all that the systems and this build allow
   std::vector<std::string> systems;
@@ -27,8 +27,8 @@ struct ExperimentOptions {
   const std::atomic<bool>* stop = nullptr;  ///< the run ends with Cancelled soon after it is true
 };
 
-/// Where an experiment makes sense: only an instrumented build has a meter, and its times mean
-/// nothing.
+/// The build that an experiment needs. Only an instrumented build has a meter, and its times are
+/// meaningless.
 enum class Needs : std::uint8_t { nothing, meter, clock };
 
 struct Experiment {
@@ -43,11 +43,11 @@ struct Experiment {
 
 /// Sizes that follow from a program's options.
 struct Sizes {
-  std::uint64_t most_records;  ///< that an index will ever hold
+  std::uint64_t most_records;  ///< maximum in an index
   std::uint64_t file_bytes;    ///< of the largest system, about
 };
 
-/// Those of these systems that there are.
+/// Returns those of the names that this build has systems of.
 std::vector<std::string> known_systems(const std::vector<std::string>& names);
 
 /// "figure", "other": what ExperimentOptions::figures may have.
@@ -65,9 +65,9 @@ bool ascending(const std::vector<std::uint64_t>& numbers);
 /// Throws perdix::Error if the options make no sense with these experiments.
 void validate(const ExperimentOptions& options, const std::vector<Experiment>& experiments);
 
-/// Carries out the experiments that are wanted. Title, settings and sizes of the report are left to
-/// the program. Throws perdix::Error if a system fails, Cancelled after `options.stop`. Call it
-/// while the process has one thread: it forks.
+/// Runs the experiments that `options` names. The program must fill in title, settings and sizes of
+/// the report. Throws perdix::Error if a system fails, and Cancelled after `options.stop`. Must be
+/// called while the process has one thread, because it forks.
 ExperimentReport run(const ExperimentOptions& options, const std::vector<Experiment>& experiments,
                      const Sizes& sizes);
 

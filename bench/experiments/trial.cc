@@ -9,8 +9,8 @@
 namespace perdix::bench {
 namespace {
 
-/// About what a system takes, in DRAM and in files that lie there. A run that counts instead of
-/// taking the time needs none.
+/// An estimate of what a system takes in DRAM, files in DRAM included. A run with a meter takes no
+/// times and needs no warm memory.
 std::uint64_t memory_of(const Setup& setup, const Meter* meter) {
   return meter != nullptr ? 0 : setup.max_records * 2 * (setup.data.shape.pair_size() + 48);
 }
@@ -60,7 +60,7 @@ PhaseResult Trial::run(const Workload& workload, Distribution distribution,
     options.on_progress = [&](std::uint64_t done) {
       bench_.on_progress(system_, workload, threads_, done, operations);
     };
-    options.on_progress(0);  // short phases have no more to say
+    options.on_progress(0);  // a short phase makes no other call
   }
   warm_.begin_phase();
   if (meter_ != nullptr) meter_->start();

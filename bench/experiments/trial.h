@@ -1,4 +1,4 @@
-// One system, open in a directory of its own, that goes through phases.
+// One system that is open in a new directory and executes phases.
 #pragma once
 
 #include <atomic>
@@ -32,8 +32,8 @@ struct Bench {
 
 class Trial {
  public:
-  /// Opens the system, on memory that was touched before, with what `setup` says; its directory
-  /// and seed are the trial's. Then loads records. A meter counts from the first phase on.
+  /// Touches memory, opens the system with `setup` (but the trial's directory and seed), and loads
+  /// `load` records. A meter counts from the first phase on.
   Trial(Bench& bench, const System& system, Setup setup, std::uint64_t load,
         Meter* meter = nullptr);
 
@@ -42,8 +42,8 @@ class Trial {
 
   std::uint64_t records() const { return records_.count(); }
 
-  /// What the system says of itself; if it does not, what the process's anonymous memory, or the
-  /// system's files, have grown by.
+  /// Returns the sizes that the system reports. For a size that it does not report, returns the
+  /// growth of the process's anonymous memory, or of the system's files.
   OwnFootprint footprint() const;
 
  private:

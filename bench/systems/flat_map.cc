@@ -1,7 +1,7 @@
 // boost::unordered_flat_map: open addressing in DRAM, without a lock, so for one thread.
 //
-// Boost's own hash of numbers, which the map mixes. It grows as it is filled, unless pools begin
-// with their full size: then it reserves its own.
+// Numbers have Boost's hash, which the map mixes. The map grows as it fills, unless pools start
+// with their full size: then it reserves its full size, too.
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <string>

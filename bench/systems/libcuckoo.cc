@@ -1,7 +1,7 @@
 // libcuckoo's cuckoohash_map: two buckets of four pairs for each key, in DRAM, striped spinlocks.
 //
-// Its own defaults. It doubles as it is filled, unless pools begin with their full size: then it
-// reserves its own.
+// It has its default options. It doubles as it fills, unless pools start with their full size: then
+// it reserves its full size, too.
 #include <libcuckoo/cuckoohash_map.hh>
 
 #include <functional>

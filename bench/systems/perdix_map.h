@@ -1,4 +1,4 @@
-// Any index of perdix as a system: the typed class itself, in a pool of its own.
+// Any index of perdix as a system: the typed class, in a pool that holds nothing else.
 #pragma once
 
 #include <optional>
@@ -29,7 +29,7 @@ concept Ordered = requires(const Index& index, View<K> from, Visitor<K, V> visit
 template <template <Storable, Storable> class Index, Storable K, Storable V>
 class PerdixMap {
  public:
-  /// `options`: what the engine's constructor takes besides the pool and the name.
+  /// `options` are the arguments of the engine's constructor after the pool and the name.
   template <class... Options>
   explicit PerdixMap(const Setup& setup, const Options&... options)
       : pool_(Pool::open_or_create(setup.directory / "bench.pool", pool_options(setup))),
@@ -109,7 +109,7 @@ class PerdixMap {
   Index<K, V> index_;
 };
 
-/// A PerdixMap whose index comes back in the background after it has been opened.
+/// A PerdixMap whose index restores its DRAM in the background after it has been opened.
 template <class Map>
 class Resuming : public Map {
  public:
@@ -118,7 +118,7 @@ class Resuming : public Map {
   void resume() { this->index().size(); }  // which needs all leaves
 };
 
-/// "pool: durability process, domain cpu_cache": what the options come to on this machine.
+/// Describes the options that apply on this machine: "pool: durability process, domain cpu_cache".
 inline std::string pool_settings(const Setup& setup) {
   PoolOptions options = pool_options(setup);
   options.initial_size = std::uint64_t{32} << 20;  // the smallest pool gets no huge pages

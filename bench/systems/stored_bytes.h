@@ -1,5 +1,5 @@
-// Keys and values as byte strings, for stores that know nothing else. Numbers are eight big-endian
-// bytes, so that they sort as numbers do.
+// Keys and values as byte strings, for stores that have no other type. A number becomes eight
+// big-endian bytes, so that byte order is numeric order.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Hashes and compares keys for hash maps that others wrote: a view of a string is looked up without
-// a copy. Numbers are for the map's own default.
+// Hashes and compares string keys for third-party hash maps, which can then look up a view without
+// copying it. For numbers the map's default applies.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace perdix::bench {
 
-/// std::hash of libstdc++ is MurmurHash: all bits of its results matter, which Boost's maps want
-/// to be told.
+/// std::hash of libstdc++ is MurmurHash, in whose results all bits matter. Boost's maps must be
+/// told so.
 struct StringHash {
   using is_transparent = void;
   using is_avalanching = void;

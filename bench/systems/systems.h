@@ -1,5 +1,5 @@
-// The systems of the benchmark. An engine of perdix is one small file beside this one, which
-// CMake finds; another system also needs its line here and in systems.cc.
+// The systems of the benchmark. Each engine of perdix has one small file in this directory, which
+// CMake finds. Any other system also needs a line here and in systems.cc.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ namespace perdix::bench {
 /// All systems, the indexes of perdix first.
 std::span<const System> systems();
 
-/// Whether a system is an index of perdix, and lies in a pool.
+/// Whether a system is an index of perdix and thus lies in a pool.
 bool is_of_perdix(const System& system);
 
 /// The system of that name. Throws perdix::Error invalid_argument, which lists the names.
@@ -29,7 +29,7 @@ System xenium_system();
 System flat_map_system();
 System tkrzw_system();
 
-/// "volatile:btree" and the like, which tips:btree is held against.
+/// The indexes that tips:btree and the like are compared with: "volatile:btree" and so on.
 std::vector<System> volatile_plugin_systems();
 
 }  // namespace perdix::bench

@@ -35,7 +35,7 @@ class TbbMap {
   explicit TbbMap(const Setup& setup) : pairs_(setup.reserved_records()) {}
   ~TbbMap() {
     pairs_.clear();
-    scalable_allocation_command(TBBMALLOC_CLEAN_ALL_BUFFERS, nullptr);  // for who comes next
+    scalable_allocation_command(TBBMALLOC_CLEAN_ALL_BUFFERS, nullptr);  // for the next system
   }
   TbbMap(const TbbMap&) = delete;
   TbbMap& operator=(const TbbMap&) = delete;

@@ -1,7 +1,7 @@
 // tkrzw's HashDBM: a hash table in a file that is mapped, updated in place.
 //
-// It never grows its array of buckets by itself, and its documentation asks for more buckets than
-// records: so it is always told how many records there will be. Values are read where they lie.
+// tkrzw does not grow its array of buckets, and its documentation asks for more buckets than
+// records. It is therefore always told the number of records. Values are read in place.
 #include <tkrzw_dbm_hash.h>
 #include <tkrzw_lib_common.h>
 

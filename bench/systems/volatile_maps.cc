@@ -1,5 +1,4 @@
-// Ordered maps in DRAM: nothing survives, so they are the upper bound that a durable index is held
-// against.
+// Ordered maps in DRAM. They are not durable, so they are the upper bound for a durable index.
 #include <algorithm>
 #include <map>
 #include <mutex>

@@ -1,5 +1,5 @@
-// Tips, and the indexes that are plugged into it as they are without it: the same source in memory
-// of the heap, behind the same lock.
+// The indexes that are plugged into Tips, without Tips: the same source with memory from the heap,
+// behind the same lock.
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -67,7 +67,7 @@ class KeyWord {
   Word word_;
 };
 
-/// What replaces or removes a string frees it, so strings need a lock that their readers hold, too.
+/// Replacing or removing a string frees it, so readers of strings must hold a lock, too.
 template <template <class, class> class Plugin, Storable K, Storable V>
 class OnHeap {
  public:
@@ -159,7 +159,7 @@ std::string heap_settings(const Setup&) { return "in DRAM, behind the lock of th
 
 constexpr unsigned kOneThread = 1;
 
-/// Where readers take no lock, one thread: what writers free is free at once.
+/// Indexes whose readers take no lock get one thread, because writers free memory immediately.
 template <template <class, class> class Plugin>
 System system(const std::string& name, const std::string& what,
               unsigned most_threads = kAnyThreads) {

@@ -1,5 +1,5 @@
-// Systems with the techniques of SpTree's paper, section 3 (IndexOptions::technique): a form
-// with buffers has the run's budget, the plain one has none.
+// Systems with the techniques of section 3 of the SpTree paper (IndexOptions::technique). A form
+// with buffers gets the run's DRAM budget, the plain form gets none.
 #pragma once
 
 #include "systems/perdix_map.h"

@@ -48,7 +48,7 @@ class XeniumMap {
     bool erase(View<K> key) { return pairs_.erase(wanted(key)); }
 
    private:
-    /// The map takes no views; a string that is used again needs no allocation.
+    /// The map takes no views. Reusing a string avoids an allocation.
     const K& wanted(View<K> key) {
       key_ = key;
       return key_;

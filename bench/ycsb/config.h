@@ -44,7 +44,7 @@ struct Config {
   std::uint64_t pool_size = 0;                    ///< that pools begin with; 0: the smallest
   std::optional<std::uint64_t> warm_memory;  ///< for each system (warm_memory.h); by default enough
   unsigned repeat = 1;                       ///< rounds; in each, all systems take their turn
-  std::uint32_t sample_every = 32;  ///< one operation in so many is timed for the percentiles
+  std::uint32_t sample_every = 32;           ///< one in this many operations is timed
 
   Meter* meter = nullptr;                            ///< counts more than time, if there is one
   std::function<void(const Progress&)> on_progress;  ///< called about ten times a second

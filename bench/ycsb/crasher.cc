@@ -23,7 +23,7 @@
 namespace perdix::bench {
 namespace {
 
-// A job for the helper. It holds no pointers, since it crosses a socket.
+// A job for the helper. It has no pointers, because it is sent over a socket.
 struct Job {
   std::array<char, 64> system{};
   std::array<char, 512> directory{};
@@ -72,8 +72,8 @@ std::array<int, 2> message_socket_pair() {
   return ends;
 }
 
-// The parent decides when to stop, not the terminal; and when the parent dies, so does this
-// process.
+// The helper ignores the terminal's SIGINT, because the parent decides when to stop. It is killed
+// when the parent ends.
 void bind_to_parent() {
   ::signal(SIGINT, SIG_IGN);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -92,8 +92,8 @@ std::unique_ptr<Store> load(const Job& job) {
   return store;
 }
 
-// The process that loads: tells on `socket` how it went, then waits for its end with the store
-// open.
+// The process that loads. It reports the result on `socket` and waits to be killed while the store
+// is open.
 [[noreturn]] void load_and_wait(const Job& job, int socket) {
   bind_to_parent();
   Answer answer{};

@@ -1,9 +1,9 @@
-// Loads a store in a process of its own and kills that process, so that another can open what is
-// left.
+// Loads a store in a separate process and kills that process, so that another process can open what
+// it has left.
 //
-// A process with threads can't be forked safely, and the systems start threads. So a helper
-// process is forked while there is still one thread only; it forks the processes that load and die.
-// The helper ends with this object.
+// A process with several threads cannot be forked safely, and systems start threads. The
+// constructor therefore forks a helper process while there is only one thread, and the helper forks
+// the processes that load and are killed. The helper ends with this object.
 #pragma once
 
 #include <sys/types.h>
@@ -23,9 +23,9 @@ class Crasher {
   Crasher(const Crasher&) = delete;
   Crasher& operator=(const Crasher&) = delete;
 
-  /// Lets a new process open the system (by name) as `setup` says, insert records 0 to `records` -
-  /// 1, and kills it with SIGKILL once the last insert has returned. Throws perdix::Error with what
-  /// went wrong in that process.
+  /// Starts a process that opens the system of that name with `setup` and inserts records 0 to
+  /// `records` - 1. Kills it with SIGKILL when the last insert has returned. If the process fails,
+  /// throws perdix::Error with its message.
   void load_and_kill(std::string_view system, const Setup& setup, std::uint64_t records,
                      std::uint64_t seed);
 

@@ -28,7 +28,7 @@ std::uint64_t share_of(std::uint64_t operations, const Workload& workload, OpKin
   return operations * workload.share(kind) / 100;
 }
 
-// The most records that an index will ever hold: an upper bound, since shares are drawn at random.
+// An upper bound of the number of records in an index: shares are drawn at random.
 std::uint64_t most_records(const Config& config, const std::vector<const Workload*>& workloads) {
   std::uint64_t total = config.records;
   for (const Workload* workload : workloads) {
@@ -39,7 +39,7 @@ std::uint64_t most_records(const Config& config, const std::vector<const Workloa
   return total;
 }
 
-// `load` comes first, and is there even if it was not asked for, unless only reopening is measured.
+// `load` comes first. It is added if it was not asked for, unless only reopening is measured.
 std::vector<const Workload*> choose_workloads(const Config& config) {
   std::vector<const Workload*> chosen;
   bool needs_load = false;
@@ -106,7 +106,7 @@ class Driver {
   Report run() {
     for (unsigned round = 0; round < config().repeat; ++round) {
       for (const unsigned threads : config().threads) {
-        // Each round begins with another system, so that none always runs first.
+        // Each round begins with a different system, so that no system always runs first.
         for (std::size_t i = 0; i < systems_.size(); ++i) {
           run_system(*systems_[(i + round) % systems_.size()], threads);
         }
@@ -124,14 +124,14 @@ class Driver {
     return kFixed + max_records_ * 8 * (config.data.shape.pair_size() + 16);
   }
 
-  // About what a system takes, in DRAM and in files that lie there. A run that counts instead of
-  // taking the time needs none.
+  // An estimate of what a system takes in DRAM, files in DRAM included. A run with a meter takes no
+  // times and needs no warm memory.
   std::uint64_t system_memory() const {
     if (config().meter != nullptr) return 0;
     return max_records_ * 2 * (config().data.shape.pair_size() + 48);
   }
 
-  // What a pool makes of `automatic` on this file system decides for the competitors too.
+  // The durability that a pool chooses for `automatic` on this file system applies to all systems.
   Durability resolve_durability() const {
     if (config().durability != Durability::automatic) return config().durability;
     const ScratchDirectory directory(scratch_.path());

@@ -1,4 +1,4 @@
-// Whole runs, small ones, over systems that need no pool, so that a fault here is the driver's.
+// Small but complete runs with systems that need no pool, so that a failure is the driver's fault.
 #include "ycsb/driver.h"
 
 #include <filesystem>

@@ -1,9 +1,9 @@
 // Keys and values of the benchmark, derived from record numbers.
 //
-// Record n has the key spread(2n), and spread(2n + 1) is a key that no record ever has, so nothing
-// needs to be stored to know what is in an index. `spread` is a bijection of 64-bit numbers (random
-// order) or the identity (sequential order); it costs a few multiplications, and the same for every
-// system. One source per thread: byte keys share a buffer.
+// Record n has the key spread(2n), and no record has the key spread(2n + 1). The benchmark
+// therefore knows what is in an index without storing it. `spread` is a bijection of 64-bit numbers
+// (random order) or the identity (sequential order). It costs a few multiplications, the same for
+// every system. Each thread needs a separate source, because byte keys share a buffer.
 #pragma once
 
 #include <array>
@@ -19,9 +19,8 @@
 
 namespace perdix::bench {
 
-/// A bijection that makes any two bits of the input matter for every bit of the output: two rounds
-/// of xor-shift and multiplication by odd numbers (the finaliser of SplitMix64), each of which can
-/// be undone.
+/// A bijection in which each output bit depends on all input bits: two rounds of xor-shift and
+/// multiplication by an odd number (the finaliser of SplitMix64). Each step is invertible.
 constexpr std::uint64_t mix(std::uint64_t x) noexcept {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
@@ -125,7 +124,7 @@ class ValueSource<std::uint64_t> {
   }
 };
 
-/// Windows of a block of random bytes: nothing is copied to make a value.
+/// Values are views of a block of random bytes, so making one copies nothing.
 template <>
 class ValueSource<std::string> {
  public:

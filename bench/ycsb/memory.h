@@ -1,4 +1,4 @@
-// How much memory the process and how much space a directory takes, as the system sees it.
+// The memory of this process and the space of a directory, as the operating system reports them.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace perdix::bench {
 
-/// Resident anonymous memory of this process in bytes: heap and stacks, without mapped files, and
-/// so without any pool or database file. Free heap memory is given back first.
+/// Returns the resident anonymous memory of this process in bytes: heap and stacks, but no mapped
+/// files and thus no pool or database file. Returns free heap memory to the system first.
 std::uint64_t resident_anonymous_bytes();
 
 /// Bytes of the heap that are allocated now, by all threads; not what it keeps for reuse.

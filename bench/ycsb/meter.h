@@ -1,6 +1,6 @@
-// A place for instruments that count something else than time during a phase, such as the accesses
-// to persistent memory in an instrumented build. What a meter counts is printed beside the phase's
-// figures, per operation.
+// The interface of instruments that count something other than time during a phase, such as
+// accesses to persistent memory in an instrumented build. The report shows the counts per operation
+// beside the phase's figures.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,22 @@ class Meter {
  public:
   virtual ~Meter() = default;
 
-  /// A system is about to be opened on files that did not exist before.
+  /// Called before a system is opened on new files.
   virtual void open() {}
 
-  /// A phase is about to begin; no other thread runs.
+  /// Called before a phase begins, while no other thread runs.
   virtual void start() = 0;
 
-  /// The phase has ended. What was counted since start(), in total.
+  /// Called after the phase. Returns the total counts since start().
   virtual std::vector<Count> stop() = 0;
 
-  /// Around each operation, on the thread that executes it; only in an instrumented build.
+  /// Called before and after each operation, on the thread that executes it, in an instrumented
+  /// build only.
   virtual void begin(OpKind) {}
   virtual void end() {}
 };
 
-/// Tells a meter, if there is one, of an operation; nothing in a normal build.
+/// Reports an operation to a meter, if there is one. Does nothing in a normal build.
 class MeteredOperation {
  public:
   MeteredOperation(Meter* meter, OpKind kind) : meter_(meter) {

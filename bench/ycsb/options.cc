@@ -62,7 +62,7 @@ void add_what(CLI::App& command, Config& config) {
   add_count(command, "--operations", config.operations,
             "Operations per phase, all threads together")
       ->default_str("1M");
-  command.add_option("--threads", config.threads, "Numbers of threads, each a run of its own")
+  command.add_option("--threads", config.threads, "Numbers of threads; each is a separate run")
       ->delimiter(',')
       ->capture_default_str();
 }
@@ -119,7 +119,7 @@ void add_where(CLI::App& command, Config& config) {
              {{"automatic", [&config] { config.durability = Durability::automatic; }},
               {"process", [&config] { config.durability = Durability::process; }},
               {"power", [&config] { config.durability = Durability::power; }}},
-             "What all systems must survive; power makes LMDB and RocksDB sync")
+             "What all systems must survive; with power, LMDB and RocksDB sync")
       ->default_str("automatic");
   add_choice(command, "--domain",
              {{"detect", [&config] { config.domain = DomainChoice::detect; }},
@@ -154,7 +154,7 @@ void add_how(CLI::App& command, Options& options) {
       ->capture_default_str();
   command
       .add_option("--sample-every", options.config.sample_every,
-                  "One operation in so many is timed for percentiles")
+                  "One in this many operations is timed for the percentiles")
       ->capture_default_str();
   command.add_option("--json", options.outputs.json, "Write all results to this file");
   command.add_option("--html", options.outputs.html, "Write a page with plots to this file");

@@ -16,8 +16,8 @@ struct Options {
   std::shared_ptr<Meter> meter;  ///< what config.meter points to
 };
 
-/// Adds all options of the benchmark to a command. They are stored in `options` when the command
-/// line is parsed; it must live as long as the command.
+/// Adds all options of the benchmark to a command. Parsing the command line stores them in
+/// `options`, which must outlive the command.
 void add_options(CLI::App& command, Options& options);
 
 }  // namespace perdix::bench

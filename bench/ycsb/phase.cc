@@ -8,12 +8,12 @@
 namespace perdix::bench {
 namespace {
 
-// The progress of one thread, in a cache line of its own.
+// The progress of one thread, in a separate cache line.
 struct alignas(64) Mark {
   std::atomic<std::uint64_t> done = 0;
 };
 
-// Waits for all shares, showing progress meanwhile.
+// Waits for all shares and shows their progress.
 std::vector<ShareResult> collect(std::vector<std::future<ShareResult>>& futures,
                                  const std::vector<Mark>& marks, const PhaseOptions& options) {
   constexpr auto kInterval = std::chrono::milliseconds(100);
@@ -56,7 +56,7 @@ PhaseResult run_phase(std::span<Store* const> stores, const std::vector<std::spa
   std::vector<std::future<ShareResult>> futures;
   for (std::size_t t = 0; t < plan.size(); ++t) {
     tasks.emplace_back([&, t] {
-      // A thread that fails before it is ready must not keep the others waiting.
+      // A thread that fails before it is ready must not block the others.
       bool arrived = false;
       const Share share{plan[t],      options.seed + t, options.sample_every,
                         options.stop, &marks[t].done,   options.meter};
@@ -73,8 +73,8 @@ PhaseResult run_phase(std::span<Store* const> stores, const std::vector<std::spa
     futures.push_back(tasks.back().get_future());
   }
   const auto collected = [&] { return combine(collect(futures, marks, options)); };
-  // A thread's number decides where in a pool it allocates. So that a meter counts the same in
-  // every run, one thread alone is the one that opened the system.
+  // A thread's number decides where it allocates in a pool. A single thread is therefore the one
+  // that opened the system, so that a meter counts the same in every run.
   if (options.meter != nullptr && tasks.size() == 1) {
     auto result = std::async(std::launch::async, collected);
     tasks.front()();

@@ -1,4 +1,4 @@
-// Executes one plan with as many threads as it has shares, on one store or on several.
+// Executes a plan on one or several stores, with one thread for each share.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Plans: the operations of a phase, drawn before the clock starts, so that choosing them costs
-// nothing while measuring and every system gets the same ones in the same order.
+// Plans: the operations of a phase. They are drawn before the clock starts, so that drawing them is
+// not measured, and every system gets the same operations in the same order.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,20 @@ struct Records {
   std::uint64_t count() const noexcept { return next - first; }
 };
 
-/// One plan at a time, in memory that is touched once, so that it doesn't disturb measurements of
-/// memory.
+/// Makes one plan at a time, in memory that stays resident, so that plans do not change the
+/// process's memory during a measurement.
 class Planner {
  public:
   /// Room for plans of up to `capacity` operations.
   explicit Planner(std::uint64_t capacity) : ops_(capacity) {}
 
-  /// Operations for each thread; valid until the next call. `records` becomes what it will be after
-  /// the phase. A phase that only erases ends early once nothing is left. Throws perdix::Error
-  /// invalid_argument if the workload needs records and there are none.
+  /// Returns the operations of each thread, valid until the next call. Sets `records` to what it
+  /// will be after the phase. A phase that only erases ends early when no record is left. Throws
+  /// perdix::Error invalid_argument if the workload needs records and there are none.
   ///
-  /// Threads insert and erase disjoint record numbers and read, besides the records of before, only
-  /// what they inserted themselves: so each expected answer is known, whatever the interleaving.
+  /// Threads insert and erase disjoint record numbers. They read only records that existed before
+  /// the phase and records that they have inserted themselves. The expected answers therefore do
+  /// not depend on the interleaving.
   std::vector<std::span<const Op>> plan(const Workload& workload, Distribution distribution,
                                         std::uint64_t operations, unsigned threads,
                                         std::uint64_t seed, Records& records);

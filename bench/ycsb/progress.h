@@ -1,4 +1,4 @@
-// Shows on standard error where a run is.
+// Shows the progress of a run on standard error.
 #pragma once
 
 #include <functional>

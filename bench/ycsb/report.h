@@ -16,13 +16,13 @@
 
 namespace perdix::bench {
 
-/// Sizes after a phase. Of several rounds the first one's are shown: later ones reuse heap memory
-/// that earlier systems left behind, which `resident` then misses.
+/// Sizes after a phase. The report shows those of the first round. In later rounds a system reuses
+/// heap memory of earlier systems, which `resident` does not include.
 struct Footprint {
-  std::optional<std::uint64_t> own_dram;  ///< as the system says
+  std::optional<std::uint64_t> own_dram;  ///< as the system reports
   std::uint64_t resident =
       0;  ///< growth of the process's anonymous memory since before it was opened
-  std::optional<std::uint64_t> own_stored;  ///< as the system says
+  std::optional<std::uint64_t> own_stored;  ///< as the system reports
   std::uint64_t files = 0;                  ///< allocated bytes of its files
   std::uint64_t records = 0;                ///< pairs in it
 };
@@ -58,7 +58,8 @@ struct Result {
   std::uint64_t operations() const;          ///< of all rounds
   double operations_per_second() const;      ///< median of the rounds
   double nanoseconds_per_operation() const;  ///< of one thread, at the median throughput
-  /// For what belongs to no operation, per operation of any kind.
+  /// Returns the count per operation of its kind. Divides a count that belongs to no kind by the
+  /// operations of all kinds.
   double per_operation(const Count& count) const;
   bool is_reopen() const { return !rounds.empty() && rounds.front().reopened.has_value(); }
 };
@@ -83,16 +84,16 @@ struct Report {
 
   const Result* find(std::string_view system, std::string_view workload, unsigned threads) const;
 
-  /// How many times the baseline's throughput, as the median over rounds of the ratio within a
-  /// round; nothing without a baseline to compare with. For `reopen`: how many times faster.
+  /// The throughput divided by the baseline's: the median over rounds of the ratio within a round.
+  /// For `reopen`, the baseline's time divided by this one's. Empty without a baseline.
   std::optional<double> ratio(const Result& result) const;
 
-  /// The same to this system with the number of threads that was named first; nothing for that
-  /// one itself.
+  /// The same ratio to this system with the number of threads that was named first. Empty for that
+  /// number itself.
   std::optional<double> scaling(const Result& result) const;
 
-  /// One sentence for each answer that was wrong, record that was lost, or disagreement between
-  /// systems.
+  /// One sentence for each result with wrong answers, each with lost records, and each one that
+  /// disagrees with another system's.
   std::vector<std::string> problems() const;
 };
 

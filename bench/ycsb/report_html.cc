@@ -1,5 +1,4 @@
-// The report as a page of its own: bars per workload, drawn as inline SVG, and the tables behind
-// them.
+// The report as a self-contained page: bars per workload as inline SVG, and the tables behind them.
 #include <algorithm>
 #include <functional>
 #include <ostream>

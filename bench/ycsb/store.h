@@ -31,8 +31,8 @@ namespace perdix::bench {
 struct Setup {
   Dataset data;
   std::filesystem::path directory;              ///< exists; what lies in it belongs to this system
-  std::uint64_t max_records = 0;                ///< most records that the run will ever put in
-  unsigned threads = 1;                         ///< threads that will use it at once
+  std::uint64_t max_records = 0;                ///< maximum number of records in it during the run
+  unsigned threads = 1;                         ///< threads that will use it concurrently
   Durability durability = Durability::process;  ///< process or power
   DomainChoice domain = DomainChoice::detect;
   std::uint64_t dram_budget = 0;  ///< IndexOptions::dram_budget of systems with write buffers
@@ -43,8 +43,8 @@ struct Setup {
   /// Whether a write must be on the medium when the call returns.
   bool synced() const noexcept { return durability == Durability::power; }
 
-  /// How many records a system in DRAM may make room for before the first one comes: none,
-  /// unless pools, too, begin with the size that they will need.
+  /// The number of records that a system in DRAM may reserve space for at the start. It is 0 unless
+  /// pools, too, start with the size that they will need.
   std::uint64_t reserved_records() const noexcept { return pool_size == 0 ? 0 : max_records; }
 
   /// A parameter, or `otherwise` where it was not given.
@@ -54,7 +54,7 @@ struct Setup {
   }
 };
 
-/// What a system says of its own size, where it can.
+/// The size that a system reports, as far as it can.
 struct OwnFootprint {
   std::optional<std::uint64_t> dram_bytes;
   std::optional<std::uint64_t> stored_bytes;  ///< on persistent memory or disk
@@ -66,7 +66,7 @@ struct OwnFootprint {
 struct Share {
   std::span<const Op> ops;
   std::uint64_t seed = 0;
-  std::uint32_t sample_every = 32;                 ///< one operation in so many is timed
+  std::uint32_t sample_every = 32;                 ///< one in this many operations is timed
   const std::atomic<bool>* stop = nullptr;         ///< ends the share early once true; may be null
   std::atomic<std::uint64_t>* progress = nullptr;  ///< operations done, now and then; may be null
   Meter* meter = nullptr;                          ///< may be null
@@ -88,17 +88,17 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  /// Executes a share on the calling thread. `ready` is called when everything is prepared, just
+  /// Executes a share on the calling thread. Calls `ready` when everything is prepared, immediately
   /// before the clock starts.
   virtual ShareResult run(const Share& share, const std::function<void()>& ready) = 0;
 
   virtual OwnFootprint footprint() const = 0;
 
-  /// Brings back what the system keeps in DRAM, as far as opening has left that for later.
+  /// Restores the rest of what the system keeps in DRAM, if opening has postponed that.
   virtual void resume() = 0;
 };
 
-/// Which calls a system has besides those that all have.
+/// The optional calls that a system has.
 struct Calls {
   bool update = false;        ///< of a value, atomically
   bool scan = false;          ///< it keeps its keys in order
@@ -107,7 +107,7 @@ struct Calls {
 
 inline constexpr unsigned kAnyThreads = std::numeric_limits<unsigned>::max();
 
-/// A system: how it is called, how it is opened.
+/// A system: its name and how to open it.
 struct System {
   std::string name;
   std::string summary;
@@ -116,12 +116,13 @@ struct System {
   std::string (*settings)(const Setup& setup) =
       nullptr;  ///< options and flags that it runs with, in words
   Calls calls = {};
-  unsigned most_threads = kAnyThreads;       ///< that may use it at once
+  unsigned most_threads = kAnyThreads;       ///< that may use it concurrently
   std::vector<std::string> parameters = {};  ///< of Setup::parameters that it takes
   bool tells_load_factor = false;            ///< in OwnFootprint
 };
 
-/// Why a system can't execute a workload with so many threads, as a sentence; nothing if it can.
+/// Says in a sentence why a system cannot execute a workload with `threads` threads; empty if it
+/// can.
 std::optional<std::string> why_not(const System& system, const Workload& workload,
                                    unsigned threads);
 

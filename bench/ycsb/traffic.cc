@@ -27,8 +27,8 @@ class TrafficMeter final : public Meter {
     opening_.emplace(options_);  // an index asks for this when it is made
     detail::pm::install_probe(&*opening_);
   }
-  // Listens from the first phase on, which finds an empty cache: creating a pool touches the lanes
-  // of all threads, and pages are numbered as they are touched.
+  // The meter starts with the first phase, with an empty cache. Creating a pool touches the lanes
+  // of all threads, and pages are numbered in the order in which they are touched.
   void start() override {
     meter_->reset();
     detail::pm::install_probe(&*meter_);
@@ -90,7 +90,7 @@ void add_meter(CLI::App& command, Options& options) {
   testing::MeterOptions& model = meter->options();
   command
       .add_option("--media-unit", model.device.media_unit,
-                  "Traffic model: bytes that the media move at once, 64 to 4096")
+                  "Traffic model: bytes in a media access, 64 to 4096")
       ->check(CLI::IsMember({64, 256, 4096}))
       ->capture_default_str();
   command.add_option("--cache-bytes", model.cache.bytes, "Traffic model: size of the CPU cache")

@@ -48,7 +48,7 @@ std::uint64_t WarmMemory::held() const {
   return held_;
 }
 
-/// Under mutex_.
+/// Requires mutex_.
 void WarmMemory::give_back(std::uint64_t bytes) {
   const std::size_t given = std::min(round_up(bytes), held_);
   if (given == 0) return;
@@ -58,7 +58,7 @@ void WarmMemory::give_back(std::uint64_t bytes) {
 
 WarmMemoryKeeper::WarmMemoryKeeper(WarmMemory& memory)
     : thread_([&memory](const std::stop_token& stop) {
-        // In that time even a fast system takes less than what is ahead.
+        // Within this time even a fast system takes less than one unit.
         constexpr auto kInterval = std::chrono::milliseconds(5);
         while (!stop.stop_requested()) {
           memory.follow();

@@ -1,11 +1,11 @@
-// Memory that the machine has at hand for a system that grows.
+// Keeps resident memory available for a system that grows.
 //
-// A hypervisor takes back the memory that a guest has left free for some seconds, and to provide it
-// again takes far longer than to clear it: 0.5 GB/s were seen where memory that had just been freed
-// was cleared at 23 GB/s. Who touches such memory first pays for it, the system's thread or one
-// that works beside it, so a run on several threads would mostly tell how much the machine had left
-// free before. So the driver takes memory before a system begins, touches it, and gives it back
-// as the system takes some, a little ahead. Every system gets the same.
+// A hypervisor takes back memory that a guest has left free for some seconds. Providing it again
+// takes far longer than clearing it: 0.5 GB/s were measured, against 23 GB/s for memory that had
+// just been freed. The thread that first touches such memory pays for it, so a run with several
+// threads would mostly measure how much memory the machine had left free before. The driver
+// therefore allocates and touches memory before a system starts, and frees it slightly ahead of the
+// system's growth. Every system gets the same amount.
 //
 // Thread-safe.
 #pragma once
@@ -20,29 +20,30 @@
 
 namespace perdix::bench {
 
-/// Bytes of memory that nobody uses, not even as a cache of files.
+/// Returns the bytes of memory that are unused, not even as a cache of files.
 std::uint64_t free_memory();
 
 class WarmMemory {
  public:
-  /// This is given back ahead of what a system takes, and is the unit of giving back.
+  /// The unit of freeing. One unit is kept free ahead of the system's growth.
   static constexpr std::uint64_t kAhead = std::uint64_t{16} << 20;
 
-  /// Takes and touches so many bytes, in whole units, but at most half of the free memory. `free`
-  /// is asked for that, and by follow(). Throws bad_alloc.
+  /// Allocates and touches `bytes` bytes, rounded up to whole units, but at most half of the free
+  /// memory. The constructor and follow() call `free` for that amount. Throws bad_alloc.
   explicit WarmMemory(std::uint64_t bytes, std::function<std::uint64_t()> free = free_memory);
   WarmMemory(const WarmMemory&) = delete;
   WarmMemory& operator=(const WarmMemory&) = delete;
 
-  /// Before a phase begins, and once its predecessor has ended: gives back what was ahead once
-  /// more, since it may have lain there for long. From now on as much shall be free.
+  /// Must be called before each phase, after the previous one has ended. Frees another unit,
+  /// because the one that is free may have been unused for long, and keeps that amount free from
+  /// now on.
   void begin_phase();
 
-  /// Gives back as much as was taken since. Cost: a system call, and another where it gives some
-  /// back.
+  /// Frees as much as the system has taken since the last call. Cost: one system call, and another
+  /// one if it frees memory.
   void follow();
 
-  /// Resident bytes of this process that are here.
+  /// Returns how many bytes this object holds.
   std::uint64_t held() const;
 
  private:
@@ -52,11 +53,11 @@ class WarmMemory {
 
   mutable std::mutex mutex_;  // guards what follows
   detail::util::HugeVector<std::byte> memory_;
-  std::size_t held_;          // so many of the first bytes are resident
-  std::uint64_t wanted_ = 0;  // so many shall be free
+  std::size_t held_;          // bytes at the start that are resident
+  std::uint64_t wanted_ = 0;  // bytes that should be free
 };
 
-/// Calls follow() often enough for any system, from a thread of its own.
+/// A thread that calls follow() often enough for any system.
 class WarmMemoryKeeper {
  public:
   explicit WarmMemoryKeeper(WarmMemory& memory);

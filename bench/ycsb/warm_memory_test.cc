@@ -52,7 +52,7 @@ TEST(WarmMemory, GivesBackWhatIsTakenAndAUnitAheadOfEachPhase) {
   memory.begin_phase();
   EXPECT_EQ(memory.held(), 7 * kUnit);
   memory.follow();
-  EXPECT_EQ(memory.held(), 7 * kUnit) << "nobody has taken any";
+  EXPECT_EQ(memory.held(), 7 * kUnit) << "none has been taken";
   fake.free -= 1;
   memory.follow();
   EXPECT_EQ(memory.held(), 6 * kUnit);

@@ -27,8 +27,8 @@
 
 namespace perdix::bench {
 
-/// Where systems show what they read, so that no compiler can leave the reading out. A number
-/// and its eight big-endian bytes count the same, whichever a system stores.
+/// Takes what systems read, so that the compiler cannot remove the reads. A number and its eight
+/// big-endian bytes add the same to the sum.
 class Sink {
  public:
   void take(std::uint64_t number) noexcept { sum_ += __builtin_bswap64(number) + sizeof number; }
@@ -89,9 +89,10 @@ concept CanInsertAhead = requires(T& client, View<K> key, View<V> value) {
   client.insert_ahead(key, value);
 };
 
-/// Executes operations on a client. Latencies are sampled: a random gap of `sample_every`
-/// operations on average runs without a look at the clock, then one operation is timed. The gap is
-/// random so that it can't fall into step with anything periodic in the index, such as node splits.
+/// Executes operations on a client. Latencies are sampled: on average one operation in
+/// `sample_every` is timed, and the others run without reading the clock. The gap between timed
+/// operations is random, so it cannot fall into step with anything periodic in the index, such as
+/// node splits.
 template <class Client, Storable K, Storable V>
 requires BenchClient<Client, K, V>
 class Worker {
@@ -135,8 +136,8 @@ class Worker {
     return done;
   }
 
-  /// Executes operations of the first one's kind, at most so many, or a whole batch. Returns how
-  /// many these are.
+  /// Executes up to `most` operations of the first one's kind, or a whole batch. Returns how many
+  /// operations it has executed.
   std::size_t step(std::span<const Op> ops, std::size_t most) {
     switch (ops[0].op()) {
       case OpKind::get: return each<OpKind::get>(ops, most);
@@ -154,9 +155,9 @@ class Worker {
     return done;
   }
 
-  // A loop for each kind, so that little stands between two calls of a system: the fewer
-  // instructions, the more of the next lookup a processor begins while one waits for memory, as in
-  // a program that has many keys to look up.
+  // Each kind has its own loop, so that few instructions separate two calls of a system. A
+  // processor then begins the next lookup while the current one waits for memory, as in a program
+  // that looks up many keys.
   template <OpKind kKind>
   std::size_t each(std::span<const Op> ops, std::size_t most) {
     std::size_t wrong = 0;
@@ -190,8 +191,8 @@ class Worker {
     return ops.size();
   }
 
-  // What is metered must be the same in every run, so nothing may depend on when a thread in the
-  // background gets its turn.
+  // A metered run must count the same each time, so it must not depend on when a background thread
+  // is scheduled.
   void settle() {
     if constexpr (requires { client_.settle(); }) {
       if (detail::pm::kInstrumented && share_.meter != nullptr) client_.settle();
@@ -218,14 +219,14 @@ class Worker {
     return false;
   }
 
-  // Workloads with calls that a system lacks are refused before anything runs (why_not()).
+  // The driver refuses workloads with calls that a system lacks before it runs any (why_not()).
   bool update(View<K> key, std::uint64_t number) {
     if constexpr (CanUpdate<Client, K, V>)
       return client_.update(key, values_.of(number, ++version_));
     return false;
   }
 
-  // The first pair alone comes from a cursor, where there are cursors.
+  // A scan of one pair uses a cursor if the system has cursors.
   bool scan(View<K> from, std::size_t length) {
     if constexpr (CanSeek<Client, K>) {
       if (length == 1) return client_.seek(from, sink_);

@@ -30,7 +30,7 @@ constexpr bool adds(OpKind kind) noexcept {
   return kind == OpKind::insert || kind == OpKind::insert_ahead;
 }
 
-/// So many batched_gets that follow each other are one call, where a system has such a call.
+/// The number of consecutive batched_gets that become one call, if a system has such a call.
 inline constexpr std::size_t kBatch = 16;
 
 /// One operation of a plan, made before the clock starts.
