@@ -86,7 +86,7 @@ schedule-campaign: ## concurrent schedules with crashes for TIME seconds (defaul
 unit-test: ## the unit tests
 space-test: ## those that fill pools or logs
 conformance-test: ## every engine against a reference map
-concurrency-test: ## many threads at once
+concurrency-test: ## many concurrent threads
 kill-test: ## real processes, killed at random moments
 tool-test: ## the command-line tool as a user meets it
 unit-test space-test conformance-test concurrency-test kill-test tool-test: %-test:
@@ -99,7 +99,7 @@ kill-campaign: ## kill real processes for TIME seconds (default 600), also while
 	@scripts/build dev perdix_kill
 	@build/dev/tests/kill/perdix_kill --seconds $(TIME) --jobs 8 $(ARGS)
 
-storm: ## everything at once at random against models, for TIME seconds (default 600); options in ARGS
+storm: ## everything together at random against models, for TIME seconds (default 600); options in ARGS
 	@scripts/setup test
 	@scripts/build dev perdix_storm
 	@build/dev/tests/storm/perdix_storm --seconds $(TIME) $(ARGS)

@@ -58,11 +58,10 @@ void add_options(CLI::App& app, Config& config) {
       ->default_str("16,32");
   add_counts(app, "--p-buckets", config.p_buckets, "Pairs of a bucket in the pool, powers of two")
       ->default_str("64,128,256,512,1024");
-  add_counts(app, "--threads", config.threads, "Numbers of threads, each a run of its own")
+  add_counts(app, "--threads", config.threads, "Numbers of threads; each is a separate run")
       ->default_str("1,2");
   add_count(app, "--samples", config.samples, "Of the load factor");
-  app.add_option("--media-unit", config.media_unit,
-                 "Traffic model: bytes that the media move at once")
+  app.add_option("--media-unit", config.media_unit, "Traffic model: bytes in a media access")
       ->check(CLI::IsMember({64, 256, 4096}))
       ->capture_default_str();
   app.add_option("--cache-bytes", config.cache_bytes, "Traffic model: size of the CPU cache")

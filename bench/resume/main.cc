@@ -23,7 +23,7 @@ constexpr const char* kDescription =
     "     write buffers, and with one for each leaf;\n"
     "  2. the first lookup, by the size of the log of all buffers: SpTree's structured log\n"
     "     beside a plain log of the same live records, which has to be scanned first;\n"
-    "  3. how many lookups are answered within so many milliseconds, for the same two.\n"
+    "  3. how many lookups are answered within --within milliseconds, for the same two.\n"
     "Every answer is compared with what the killed process had acknowledged.";
 
 constexpr const char* kFooter =

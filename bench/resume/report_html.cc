@@ -73,7 +73,7 @@ void write_html(std::ostream& out, const Report& report) {
   begin_html(out, "Restart of SpTree after SIGKILL");
   if (const std::uint64_t lost = report.wrong_answers(); lost != 0)
     write_problem(out, format_count(lost) + " answers were wrong or lost");
-  write_title(out, "Time until the DRAM layers are back, nobody using the index");
+  write_title(out, "Time until the DRAM layers are back, while the index is idle");
   write_bars(out, rebuild_bars(report));
   write_title(out, "Time until the first answer");
   write_bars(out, first_answer_bars(report));

@@ -18,7 +18,7 @@ std::string time_text(double seconds) { return format_nanoseconds(seconds * 1e9)
 std::string size_text(std::uint64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
 
 void write_rebuild(std::ostream& out, const Report& report) {
-  out << "\nUntil the DRAM layers are back, in the background, nobody using the index\n";
+  out << "\nUntil the DRAM layers are back, in the background, while the index is idle\n";
   fmt::print(out, "{:>12}{:>10}{:>14}{:>14}{:>12}{:>12}{:>12}\n", "keys", "buffers", "first answer",
              "all back", "M keys/s", "leaves", "DRAM");
   for (const RebuildRow& row : report.rebuild) {

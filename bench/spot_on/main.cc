@@ -41,13 +41,12 @@ void add_options(CLI::App& app, Config& config) {
       ->capture_default_str();
   add_count(app, "--records", config.records, "Records that are inserted into an empty index");
   add_count(app, "--reads", config.reads, "Reads after the inserts, for latency");
-  add_counts(app, "--threads", config.threads, "Numbers of threads, each a run of its own")
+  add_counts(app, "--threads", config.threads, "Numbers of threads; each is a separate run")
       ->default_str("1,2");
   app.add_option("--dram-budget", config.dram_budget,
                  "Bytes of DRAM for buffers and copies (default: as much as they need)")
       ->transform(CLI::AsSizeValue(false));
-  app.add_option("--media-unit", config.media_unit,
-                 "Traffic model: bytes that the media move at once")
+  app.add_option("--media-unit", config.media_unit, "Traffic model: bytes in a media access")
       ->check(CLI::IsMember({64, 256, 4096}))
       ->capture_default_str();
   app.add_option("--cache-bytes", config.cache_bytes,

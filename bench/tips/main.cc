@@ -42,7 +42,7 @@ void add_options(CLI::App& app, Config& config) {
       ->capture_default_str();
   add_count(app, "--records", config.records, "Records in an index before it is measured");
   add_count(app, "--operations", config.operations, "Operations of a phase");
-  add_counts(app, "--threads", config.threads, "Numbers of threads, each a run of its own")
+  add_counts(app, "--threads", config.threads, "Numbers of threads; each is a separate run")
       ->default_str("1,2");
   add_counts(app, "--cached", config.cached, "Sizes of the cache, in percent of the records")
       ->default_str("0,10,25,50,75,100");

@@ -197,7 +197,7 @@ const Contract survives("a_cursor_survives_any_change", ordered, [](Fixture& fix
   EXPECT_EQ(cursor.key(), keys[500]);
   index->put(keys[400], value);
   cursor.prev();
-  EXPECT_EQ(cursor.key(), keys[400]) << "what came meanwhile is seen";
+  EXPECT_EQ(cursor.key(), keys[400]) << "a new pair is seen";
   cursor.prev();
   EXPECT_EQ(cursor.key(), keys[99]);
 });

@@ -103,7 +103,7 @@ const Contract function_calls("a_function_of_update_with_may_call_anything", [](
     if (++runs == 1) index.put(keys[0], other);
     index.put(keys[1], other);
     index.visit_all([](DatumView, DatumView) { return true; });
-    EXPECT_EQ(before.has_value(), runs == 2) << "what was put meanwhile is seen";
+    EXPECT_EQ(before.has_value(), runs == 2) << "what the visitor has put is seen";
     return tagged_value(fixture.value_kind(), 78);
   }));
   EXPECT_EQ(runs, 2);

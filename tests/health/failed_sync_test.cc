@@ -79,7 +79,7 @@ class FailedSync : public ::testing::TestWithParam<IndexType> {
     Device::attach(path_);
   }
 
-  /// So many random operations, or fewer if one fails or the power goes; what returned before is in
+  /// Up to that many random operations, fewer if one fails or the power goes; what returned is in
   /// `model`, the last one is returned.
   static std::optional<InFlight> work(AnyIndex& index, int steps, Model& model) {
     detail::util::Random random(1);
@@ -327,9 +327,9 @@ TEST_P(FailedSync, PowerFailuresLeaveWhatWasAcknowledged) {
   EXPECT_GT(crashes_of_openings, 0);
 }
 
-// Writers, each with keys of its own, whose values only grow; and readers. What anybody was told,
-// the device has.
-TEST_P(FailedSync, NobodyIsToldWhatIsLost) {
+// Writers with separate keys, whose values only grow, and readers. The device must have every value
+// that a call has returned or shown.
+TEST_P(FailedSync, NoCallReportsWhatIsLost) {
   constexpr std::uint64_t kKeysPerWriter = 20, kWriters = 2, kReaders = 2;
   constexpr std::uint64_t kAllKeys = kKeysPerWriter * kWriters;
   detail::util::Random random(7);

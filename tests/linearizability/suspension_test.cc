@@ -1,4 +1,4 @@
-// NbTree's promise that nobody waits for a suspended thread: one thread stops for good at an event
+// NbTree's promise that no thread waits for a suspended one: one thread stops for good at an event
 // of an operation, at each event in turn, and the others must come to the end of what they do, in
 // the same leaves. Then the first one goes on, and everything must be as if it had been slow.
 //
@@ -131,7 +131,7 @@ const Act kActs[] = {
      Act::erase, 640, true},
 };
 
-/// What all others do meanwhile: in all leaves, past several splits and joins, and at the same key.
+/// What the other threads do: they change all leaves, cause splits and joins, and use the same key.
 template <class K, class V>
 void go_on(Scene<K, V>& scene, const Act& act) {
   const K key = datum<K>(act.key);
@@ -147,7 +147,7 @@ void go_on(Scene<K, V>& scene, const Act& act) {
   }
   scene.index().scan({}, [](auto, auto) { return true; });
   const auto again = scene.index().get(key);
-  // What was seen stays: nobody else has changed this key.
+  // A value that was seen stays, because no other thread has changed this key.
   if (act.what == Act::insert && seen) {
     EXPECT_TRUE(again);
   }
@@ -202,13 +202,13 @@ void run(const Act& act) {
   }
   EXPECT_GE(suspensions, 4u);
   ::testing::Test::RecordProperty("suspensions", std::to_string(suspensions));
-  fmt::print("{}: {} events, and nobody waited\n", act.name, suspensions);
+  fmt::print("{}: {} events, and no thread waited\n", act.name, suspensions);
 }
 
 class SuspensionTest : public ::testing::TestWithParam<Act> {};
 
-TEST_P(SuspensionTest, OfNumbersStopsNobody) { run<Number, Number>(GetParam()); }
-TEST_P(SuspensionTest, OfStringsStopsNobody) { run<std::string, std::string>(GetParam()); }
+TEST_P(SuspensionTest, OfNumbersStopsNoOtherThread) { run<Number, Number>(GetParam()); }
+TEST_P(SuspensionTest, OfStringsStopsNoOtherThread) { run<std::string, std::string>(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(NbTree, SuspensionTest, ::testing::ValuesIn(kActs));
 

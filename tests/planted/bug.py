@@ -17,12 +17,12 @@ Bug = namedtuple("Bug", "name path before after subjects")
 
 
 def storm(options, seed=1, seconds=60):
-    """A storm of so many seconds at most that notices the bug."""
+    """A storm of at most `seconds` that notices the bug."""
     return f"storm --seed {seed} --seconds {seconds} {options}"
 
 
 def schedules(options, seed=1, runs=4000):
-    """Schedules, so many at most, of which one notices the bug."""
+    """At most `runs` schedules, of which one notices the bug."""
     return f"schedules --seed {seed} --runs {runs} {options}"
 
 

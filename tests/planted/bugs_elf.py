@@ -121,7 +121,7 @@ BUGS = [
         ELF_UNIT,
     ),
     Bug(
-        "elf: a compact forgets rows that came meanwhile",
+        "elf: a compact forgets rows that were added during it",
         ELF_BUILD,
         "  pm.store(table.segments, segments != nullptr ? segments->offset() : pm::kNull);\n",
         "  pm.store(table.segments, pm::kNull);\n",

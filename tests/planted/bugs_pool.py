@@ -109,7 +109,7 @@ BUGS = [
         ALLOCATOR,
     ),
     Bug(
-        "all operations use one lane at once: their records overwrite each other (PACTree: log "
+        "all operations share one lane: their records overwrite each other (PACTree: log "
         "entries overlap)",
         CALLOC,
         "    if (lanes_[lane]->lock().try_lock()) return Session(*this, *lanes_[lane]);\n",

@@ -4,7 +4,7 @@ from bug import BUFFERS, SPTREE, SPTREE_RECOVERY, SPTREE_RESUME, STALE, STRUCTUR
 
 BUGS = [
     Bug(
-        "a leaf loses its entry in the backup only after it was merged away, if nobody crashes",
+        "a leaf loses its entry in the backup only after it was merged away, if there is no crash",
         STRUCTURE,
         "  if (!unlink(*right_node)) return;  // merging can wait\n",
         "",

@@ -15,7 +15,7 @@ Five changes of this kind are no bugs, and so are not planted:
   find it, and gives way once more, until the other one's owner has shown it or the leaf is
   replaced, which copies what is not visible, too. So it comes to its end later, and says the same.
 - Blocks that are resolved while a thread may be late in making a leaf warm (`resolve_blocks`):
-  whoever was faster has told what that leaf reaches, so the late one adds nothing, and its guard
+  the faster thread has told what that leaf reaches, so the late one adds nothing, and its guard
   keeps the block. But it may look at the list while that is emptied, a data race, which is for
   ThreadSanitizer; 400 schedules of strings were sound.
 """
@@ -61,7 +61,7 @@ COLD = (
 )
 # With it other threads wait for the one that joins, which schedules bear.
 SUSPENSION = "tests/linearizability/suspension_test"
-JOIN = (unit(SUSPENSION, "NbTree/SuspensionTest.OfNumbersStopsNobody/5"),)
+JOIN = (unit(SUSPENSION, "NbTree/SuspensionTest.OfNumbersStopsNoOtherThread/5"),)
 
 BUGS = [
     Bug(

@@ -9,8 +9,8 @@ Four changes of this kind are no bugs, and so are not planted:
   that the node has now.
 - A split that stores the new bound of the left node before the node on the right (`link_right`):
   readers of the left node retry, since it is locked, and no others come to the right one.
-- A node of the radix tree that is not obsolete when another has taken its place (`rebuild`): nobody
-  asks, since a search that comes to it late finds that its parent has changed (tree_search.h).
+- A node of the radix tree that is not obsolete when another has taken its place (`rebuild`): no
+  thread asks, since a late search finds that its parent has changed (tree_search.h).
 
 One is a bug and is not planted, since 3,600 schedules with small budgets had not shown it: who
 takes a cold buffer does not look again whether its node still has it (`take_cold`). Two threads

@@ -111,7 +111,7 @@ BUGS = [
         (storm(f"--engine sptree --with tight {ALONE}", seconds=120),),
     ),
     Bug(
-        "nbtree: top nodes are freed at once",
+        "nbtree: top nodes are freed immediately",
         NB_TOP,
         """void Top<K>::retire(Node* node) {
   reclaimer_.retire(

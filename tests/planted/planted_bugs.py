@@ -26,7 +26,7 @@ from bugs import BUGS
 
 ROOT = Path(__file__).resolve().parents[2]
 PRESET = "instrumented"
-# Built quickly rather than to be fast; where a bug is, nobody needs to know.
+# The build should be quick; the programs need neither speed nor debugging information.
 FLAGS = "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -D_GLIBCXX_ASSERTIONS"
 VARIABLE = "PERDIX_PLANTED"
 TIMEOUT = 3600  # seconds; the explorer itself notices an opening that hangs
@@ -48,7 +48,7 @@ PROGRAMS = {
 }
 UNIT = "unit"  # of those whose subject names a test program
 _WHERE = re.compile(r"--engine (\S+) --domain (\S+) .*--threads (\d+)")
-# What is wrong stands in the line below, unless the process ended at once.
+# The problem is in the line below, unless the process ended immediately.
 _FAILED = re.compile(r"FAILED: (?:(.*)\. Replay:|.*\n +(.*))")
 _FINDING = re.compile(r"FINDING in episode (\d+), (.*)")
 _FAILED_CASE = re.compile(r"\[  FAILED  \] (\S+)")

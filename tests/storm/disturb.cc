@@ -103,9 +103,9 @@ constexpr std::array kDeeds = {
               }},
 };
 
-/// Forks. The kernel lets the child hold the file's lock until its handlers of the fork have run;
-/// if the owner is killed before, the pool is in use for that long. So nothing kills this process
-/// meanwhile.
+/// Forks. The child holds the file's lock until its fork handlers have run. If the owner were
+/// killed before that, the pool would stay in use for that time, so nothing kills this process
+/// until then.
 pid_t fork_and_wait(Scene& scene) {
   const std::lock_guard lock(scene.starting);
   const std::uint64_t before = scene.board.counters.forks;
@@ -219,7 +219,7 @@ void copy_once(Scene& scene) {
   for (auto& index : scene.indexes) {
     if (index->plan.pool == number) before.emplace_back(index.get(), snapshot_of(*index));
   }
-  // A file whose length changes meanwhile is copied in part, which is an error of the copy.
+  // If the file's length changes during the copy, only a part is copied, which is an error.
   std::error_code error;
   fs::copy_file(path, copy, fs::copy_options::overwrite_existing, error);
   ++scene.board.counters.copies;
@@ -380,7 +380,7 @@ class GoingOn {
 
 /// Whether no thread of these indexes waits for another, but where memory or space is handed out,
 /// or a sync is on its way.
-bool wait_for_nobody(const Scene& scene) {
+bool is_non_blocking(const Scene& scene) {
   return !scene.board.faults_on &&
          std::all_of(scene.indexes.begin(), scene.indexes.end(), [](const auto& index) {
            return index->plan.type->engine == "nbtree" &&
@@ -417,7 +417,7 @@ void suspend_once(Scene& scene) {
       others.push_back(i + 1);  // the seat of the i-th client
   }
   std::this_thread::sleep_for(milliseconds(scene.rng.between(1, 60)));
-  if (wait_for_nobody(scene)) {
+  if (is_non_blocking(scene)) {
     GoingOn going_on(scene.board);
     for (const std::size_t seat : others) going_on.add(seat);
     expect_progress(scene, going_on);

@@ -1,4 +1,4 @@
-// A storm: random configurations of everything at once, against models. See kUsage.
+// A storm: random configurations of everything together, against models. See kUsage.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,15 +23,15 @@ namespace perdix::test::storm {
 namespace {
 
 constexpr std::string_view kUsage =
-    R"(perdix_storm: runs random configurations of everything at once against models.
+    R"(perdix_storm: runs random configurations of everything together against models.
 
-  --seconds S          start no new episode after so many seconds (default 60); what has not ended
+  --seconds S          start no new episode after S seconds (default 60); an episode that still runs
                        a minute after twice the time is cut short
-  --episodes N         run so many episodes, whatever the time
+  --episodes N         run N episodes, whatever the time
   --seed S             seed of every random choice but the moments of threads (default PERDIX_SEED)
   --episode K          run this episode alone
   --jobs J             episodes at a time (default 2)
-  --findings F         stop behind so many findings (default 1)
+  --findings F         stop after F findings (default 1)
   --bound S            seconds that a call may take on an idle machine (default 20)
   --engine E           only this engine
   --kinds K            only these kinds: u64_u64, u64_bytes, bytes_u64 or bytes_bytes

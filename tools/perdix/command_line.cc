@@ -83,7 +83,7 @@ void add_create(CLI::App& app, ExitStatus& status) {
                                   "Create a pool, the file that holds indexes", options, create);
   add_pool(*command, options->pool);
   command->add_option("--size", options->size,
-                      "Space to allocate at once, e.g. 64M; a pool grows as it fills");
+                      "Space to allocate at creation, e.g. 64M; a pool grows as it fills");
   command->add_option("--max-size", options->max_size,
                       "Size that the pool may grow to, which it remembers (default: 1T)");
   add_words(*command, "--durability", kDurabilities, options->durability,
@@ -225,7 +225,7 @@ void add_scan(CLI::App& app, ExitStatus& status) {
   command->add_option("--to", options->to, "Show only keys that are less");
   command->add_option("--prefix", options->prefix,
                       "Show only keys that begin with this (keys of kind bytes)");
-  command->add_option("--limit", options->limit, "Show at most so many pairs");
+  command->add_option("--limit", options->limit, "Show at most that many pairs");
   command->add_flag("--reverse", options->reverse, "Show them in descending order");
   command->add_flag("--keys-only", options->keys_only, "Leave the values out");
   add_hex(*command, options->hex);

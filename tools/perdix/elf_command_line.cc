@@ -66,9 +66,9 @@ void add_elf_query(CLI::App& app, ExitStatus& status) {
   command->add_flag("--count", options->count, "Show only how many there are");
   command
       ->add_option("--time", options->times,
-                   "Count so many times, and say on standard error how long that takes")
+                   "Count that many times, and say on standard error how long that takes")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
-  command->add_option("--limit", options->limit, "Show at most so many rows");
+  command->add_option("--limit", options->limit, "Show at most that many rows");
   command->add_flag("--explain", options->explain, "Show how the query is answered instead");
   command->footer(
       "Conditions on columns, combined by 'and': = < <= > >=, between … and …, in (…, …), prefix.\n"

@@ -148,7 +148,7 @@ std::string resumed_text(const IndexStats& stats) {
 
 std::string tips_text(const TipsStats& stats) {
   return fmt::format(
-      "cache: {} hits, {} misses, {}; replay: {} writes in {}, at most {} at once, {} wait for "
+      "cache: {} hits, {} misses, {}; replay: {} writes in {}, at most {} together, {} wait for "
       "space, "
       "workers {}; logs: {} reclamations, {} undo records, {} saved",
       format_count(stats.cache_hits), format_count(stats.cache_misses),

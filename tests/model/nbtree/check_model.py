@@ -47,7 +47,7 @@ PROMISES = {
     "explained": "no order of the operations explains their results",
     "(j==1)": "two entries of a key are live",
     "invalid end state": "a thread can't go on",
-    "non-progress cycle": "a thread goes on for ever",
+    "non-progress cycle": "a thread runs without end",
 }
 
 # found: a promise that was broken, or None. wrong: why there is no verdict, or None.

@@ -2,7 +2,7 @@
 
 import collections
 
-# defines: of nbtree.pml. stops: threads may stop for ever, and nobody may go on for ever; otherwise
+# defines: of nbtree.pml. stops: threads may stop for good, and none may run without end; otherwise
 # there are crashes. quick: in the test suite. large: has too many states to remember them; only
 # --large begins it, but its bugs are looked for in any case.
 Run = collections.namedtuple(
@@ -214,7 +214,7 @@ RUNS = (
     ),
     Run(
         "stop",
-        "a thread stops for ever while a leaf is replaced",
+        "a thread stops for good while a leaf is replaced",
         {
             "INITIAL": _FULL,
             "KEYS": "2",
@@ -227,7 +227,7 @@ RUNS = (
     ),
     Run(
         "stop-split",
-        "a thread stops for ever while both insert, and split the leaf",
+        "a thread stops for good while both insert, and split the leaf",
         {
             "KEYS": "2",
             "SPLIT_ABOVE": "1",
@@ -243,7 +243,7 @@ RUNS = (
     ),
     Run(
         "stop-join",
-        "a thread stops for ever while two leaves are joined",
+        "a thread stops for good while two leaves are joined",
         dict(_TWO_LEAVES, T0="ERASE(2), NOTHING", T1="INSERT(2), ERASE(1)", LEAVES="8"),
         stops=True,
     ),
