@@ -23,7 +23,7 @@ install(FILES
   DESTINATION "${package_dir}")
 
 # A program that links the static library needs what the library is made of; `Requires` names it, so
-# that nobody has to know about `pkg-config --static`.
+# that users need no `pkg-config --static`.
 if(BUILD_SHARED_LIBS)
   set(pc_requires "Requires.private")
 else()

@@ -1,11 +1,11 @@
-// What allocating and freeing costs: Calloc beside libpmemobj's allocator and malloc.
+// Measures the cost of allocating and freeing for Calloc, libpmemobj's allocator and malloc.
 //
 // The persistent ones link each block to a word of the pool and unlink it, crash-atomically. Both
 // work on files on tmpfs. Calloc runs in two domains; libpmemobj's choice is made when the program
 // starts: PMEM_NO_FLUSH=1 (the default here) corresponds to cpu_cache, PMEM_NO_FLUSH=0 to
 // memory_controller.
 //
-//   pair   allocate a block and free it at once
+//   pair   allocate a block and free it immediately
 //   fifo   allocate a block of 64, 256 or 1120 bytes, free the one that was allocated 10,000 ago
 //
 //   alloc_bench [--benchmark_filter=...]
@@ -42,7 +42,7 @@ std::filesystem::path scratch_file(const char* name) {
   return folder / ("perdix-alloc-bench-" + std::to_string(::getpid()) + "-" + name);
 }
 
-/// The pool's memory for Calloc: a file that is allocated whole and unlinked at once.
+/// The memory of Calloc: a file that is fully allocated and already unlinked.
 class FileSpace final : public detail::alloc::Space {
  public:
   explicit FileSpace(detail::pm::Domain domain)
@@ -76,7 +76,7 @@ class FileSpace final : public detail::alloc::Space {
   mutable detail::epoch::Reclaimer reclaimer_;
 };
 
-/// Each system has links, which hold a block or none, and makes and breaks them.
+/// Each system has links, which refer to a block or to none, and sets and clears them.
 template <detail::pm::Domain kDomain>
 class CallocSystem {
  public:

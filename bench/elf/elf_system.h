@@ -1,4 +1,4 @@
-// An Elf in a pool of its own, whose caching policy can be changed.
+// An Elf in a separate pool. Its caching policy can be changed.
 #pragma once
 
 #include <filesystem>

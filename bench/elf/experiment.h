@@ -1,5 +1,5 @@
-// The experiments of the paper on selective caching in Elf, with other ways to answer the queries
-// beside it.
+// The experiments of the paper on selective caching in Elf, and the same queries with other
+// systems.
 #pragma once
 
 #include "elf/report.h"

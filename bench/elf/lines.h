@@ -1,5 +1,5 @@
-// What queries read of persistent memory, and of copies in DRAM: counted in an instrumented build,
-// which has a probe.
+// Counts the lines that queries read from persistent memory and from copies in DRAM. It needs the
+// probe of an instrumented build.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ struct LinesRead {
   std::uint64_t dram = 0;  ///< of an Elf's cache
 };
 
-/// Calls call(0), call(1), ... and counts the lines that they read, each once in a call. None in a
-/// normal build. No other thread may use a pool meanwhile.
+/// Calls call(0), call(1), ... and counts the distinct lines that each call reads. Returns zeros in
+/// a normal build. No other thread may use a pool during the call.
 LinesRead lines_read(std::size_t calls, const std::function<void(std::size_t)>& call);
 
 }  // namespace perdix::bench::points

@@ -1,4 +1,4 @@
-// Ways to answer the same queries.
+// The systems that answer the queries.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,15 @@ class System {
     type == QueryType::exact ? exact(query, tids) : range(query, tids);
   }
 
-  /// What it has made of the data; 0 if it needs nothing.
+  /// The size of what the system has built from the data; 0 if it builds nothing.
   virtual std::uint64_t bytes() const = 0;
 
  protected:
   System() = default;
 };
 
-/// Columns are compared in runs of rows, by loops that the compiler vectorises; a run of which no
-/// row is left is given up. Nothing is made of the data.
+/// Compares columns in runs of rows, by loops that the compiler vectorises. Skips the rest of a run
+/// when no row of it is left. Builds nothing.
 std::unique_ptr<System> make_scan(const Data& data);
 
 /// boost::geometry's R-tree, bulk loaded.
@@ -41,7 +41,7 @@ std::unique_ptr<System> make_rtree(const Data& data);
 /// the others.
 std::unique_ptr<System> make_sqlite(const Data& data);
 
-/// An Elf in a pool of its own in the directory, with all of it in DRAM if `hybrid`.
+/// An Elf in a separate pool in the directory. If `hybrid`, it is in DRAM as a whole.
 std::unique_ptr<System> make_elf(const Data& data, const std::filesystem::path& directory,
                                  bool hybrid);
 

@@ -74,7 +74,7 @@ std::vector<Experiment> experiments_of(const Config& config) {
   };
 }
 
-// Files of the largest system, with what it frees late.
+// The file size of the largest system, space that it frees late included.
 std::uint64_t needed_space(const Config& config) {
   constexpr std::uint64_t kFixed = std::uint64_t{512} << 20, kRecord = 96;
   return kFixed + most_records(config) * (kRecord + 2 * std::ranges::max(config.value_sizes));

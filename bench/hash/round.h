@@ -1,4 +1,4 @@
-// The experiments of ElimDa's paper, each for one system at a time.
+// The experiments of the ElimDa paper, each for one system.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace perdix::bench::hashing {
 
-/// The most records that an index will ever hold.
+/// Returns the maximum number of records in an index.
 std::uint64_t most_records(const Config& config);
 
-/// Carries out experiments once. Each adds the rows of a system to its figure; the metrics of
-/// the figure are those that experiment.cc lists.
+/// Runs experiments once. Each adds the rows of a system to its figure. experiment.cc lists the
+/// metrics of the figures.
 class Round {
  public:
   Round(const Config& config, Bench& bench) : config_(config), bench_(bench) {}
 
-  /// Exp#1 and Exp#2: each operation alone. Keys of inserts and erases come once each, so for these
-  /// there is one distribution.
+  /// Exp#1 and Exp#2: each operation alone. Inserts and erases use each key once, so they have one
+  /// distribution only.
   void operations(Figure& figure, const System& system);
 
-  /// Exp#3: mixes, keys chosen uniformly, in D the latest.
+  /// Exp#3: mixes with uniform keys; D has the latest keys.
   void mixes(Figure& figure, const System& system);
 
   /// Exp#4: latencies of each operation, one thread.

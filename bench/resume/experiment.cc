@@ -27,7 +27,7 @@ bool ascends(const std::vector<std::uint64_t>& numbers) {
   return std::ranges::adjacent_find(numbers, std::ranges::greater_equal()) == numbers.end();
 }
 
-// Three pools of some 60 bytes a pair at once, since what is measured is a copy.
+// Three pools of about 60 bytes per pair exist together, because a copy is measured.
 std::uint64_t needed_space(const Config& config) {
   constexpr std::uint64_t kFixed = std::uint64_t{1} << 30;
   return kFixed + 200 * config.keys.back();
@@ -109,7 +109,7 @@ class Experiment {
     remove(plain_log());
   }
 
-  /// The comparator's index has the same records, and its log those that our buffers had.
+  /// The comparator's index and log have the same records: its log has those of our buffers.
   Leftover prepare_comparator(const Acknowledged& acknowledged) {
     const std::string step = fmt::format("{} keys: load beside the plain log and kill",
                                          format_count(acknowledged.total()));
@@ -128,7 +128,7 @@ class Experiment {
     return *result;
   }
 
-  /// A restart of a copy of the pool: every round begins with what the killed process left.
+  /// Restarts a copy of the pool, so that every round begins with what the killed process left.
   Restart restart_of(const std::filesystem::path& pool, const std::filesystem::path& plain_log,
                      std::uint64_t dram_budget, const Acknowledged& acknowledged,
                      std::uint64_t round) {
@@ -144,7 +144,7 @@ class Experiment {
                   fmt::format("can't copy {}: {}; name another directory with --pool-dir",
                               pool.string(), error.message()));
     }
-    detail::pool::claim_image(measured());  // it was copied while nobody had it open
+    detail::pool::claim_image(measured());  // it was copied while it was closed
   }
 
   static void remove(const std::filesystem::path& path) { std::filesystem::remove(path); }

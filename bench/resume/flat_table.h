@@ -1,7 +1,7 @@
-// A hash table of numbers in one array: what the comparator keeps its log's pairs in.
+// A hash table of numbers in one array, in which the comparator keeps its log's pairs.
 //
-// Open addressing, linear probing, at most half full, in huge pages where the system gives them.
-// Not thread-safe for writers; readers share it once it is filled.
+// Open addressing with linear probing, at most half full, in huge pages if the system provides
+// them. Writers need exclusive access; readers may share the table once it is filled.
 #pragma once
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ namespace perdix::bench::resumption {
 
 class FlatTable {
  public:
-  /// Has room for so many keys.
+  /// Makes a table for up to that many keys.
   explicit FlatTable(std::uint64_t keys) : mask_(std::bit_ceil(2 * keys + 2) - 1) {
     void* memory =
         ::mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -48,7 +48,7 @@ class Store {
   Clock::time_point opened() const { return opened_; }
 
  private:
-  // The index's thread in the background works meanwhile.
+  // The index's background thread works during this time.
   void scan(const std::filesystem::path& path) {
     const PlainLog log(path);
     buffered_.emplace(log.capacity());
@@ -65,8 +65,8 @@ bool answers(const Store& store, const Records& records, std::uint64_t number) {
   return store.get(records.key(number)) == records.value(number);
 }
 
-// stats() looks at the whole backup, so it is asked ever less often; the moment is known to the
-// index itself.
+// stats() reads the whole backup, so the interval between the calls grows. The index itself records
+// the moment.
 IndexStats wait_until_rebuilt(const Store& store) {
   for (std::chrono::microseconds pause(500);; pause += pause / 2) {
     std::this_thread::sleep_for(pause);

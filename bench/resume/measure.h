@@ -1,5 +1,4 @@
-// What is measured, each time in a process that has just started: the index of a killed process is
-// opened and used.
+// The measurements. Each runs in a new process, which opens and uses the index of a killed process.
 #pragma once
 
 #include <array>
@@ -12,23 +11,23 @@
 
 namespace perdix::bench::resumption {
 
-/// An index that nobody uses while its DRAM layers come back. Crosses processes.
+/// The result for an index that is idle while its DRAM layers are rebuilt. Is shared by processes.
 struct Rebuilt {
-  double first_answer_seconds = 0;  ///< from before the pool is opened
+  double first_answer_seconds = 0;  ///< since before the pool was opened
   double rebuilt_seconds = 0;       ///< the same, until all is back
   std::uint64_t leaves = 0;
   std::uint64_t dram_bytes = 0;
-  std::uint64_t lost = 0;  ///< acknowledged records that are not there
+  std::uint64_t lost = 0;  ///< acknowledged records that are absent
 };
 
-/// An index that is used from the first moment. Crosses processes.
+/// The result for an index that is used from the start. Is shared by processes.
 struct Served {
-  double first_answer_seconds = 0;                   ///< from before the pool is opened
+  double first_answer_seconds = 0;                   ///< since before the pool was opened
   std::array<std::uint64_t, kMaxMoments> answers{};  ///< within each of Config::within
   std::uint64_t lost = 0;                            ///< of them, wrong
 };
 
-/// What a measurement needs to know.
+/// The input of a measurement.
 struct Restart {
   std::filesystem::path pool;
   std::filesystem::path plain_log;  ///< empty: the index's own log is all there is
@@ -38,7 +37,7 @@ struct Restart {
   std::uint64_t seed = 0;  ///< of the choice of records
 };
 
-/// Looks up one record, waits until all is back, then looks up all records.
+/// Looks up one record, waits until everything is rebuilt, then looks up all records.
 Rebuilt measure_rebuild(const Restart& restart);
 
 /// Looks up random records until the last of the moments, after the plain log has been scanned if

@@ -1,5 +1,5 @@
-// The comparator of the structured log: records of the same bytes with the same checksum, one after
-// the other in a file, which tell nothing before they have all been read.
+// The comparator of the structured log: records with the same bytes and checksum, one after the
+// other in a file. A reader must read all of them before it can answer a lookup.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ void write_plain_log(const std::filesystem::path& path, std::span<const Change> 
 
 class PlainLog {
  public:
-  /// Maps the file, all its pages at once. Throws perdix::Error.
+  /// Maps the file and populates all its pages. Throws perdix::Error.
   explicit PlainLog(const std::filesystem::path& path);
   ~PlainLog();
   PlainLog(const PlainLog&) = delete;
@@ -30,8 +30,8 @@ class PlainLog {
   /// How many records the file has room for.
   std::uint64_t capacity() const;
 
-  /// Puts all pairs into the table: verifies and applies one record after the other until it comes
-  /// to the tail, the first that is not valid. Returns how many there are.
+  /// Puts all pairs into the table: verifies and applies the records in order up to the tail, which
+  /// is the first invalid record. Returns the number of records.
   std::uint64_t scan(FlatTable& table) const;
 
  private:

@@ -23,8 +23,8 @@ namespace {
 
 constexpr int kFailed = 1;
 
-// The parent decides when to stop, not the terminal; and when the parent dies, so does this
-// process.
+// The child ignores the terminal's SIGINT, because the parent decides when to stop. It is killed
+// when the parent ends.
 void bind_to_parent() {
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGTERM, SIG_DFL);
@@ -49,7 +49,7 @@ Process::Process(const std::function<void()>& work) {
     fill(*error_, e.what());
     status = kFailed;
   }
-  ::_exit(status);  // what the parent owns is not the child's to destroy
+  ::_exit(status);  // the child must not destroy what the parent owns
 }
 
 bool Process::running(const std::atomic<bool>& stop) {

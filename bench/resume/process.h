@@ -1,6 +1,6 @@
-// Work in a process of its own, so that it can be killed, and so that a restart is one.
+// Runs work in a separate process, so that it can be killed and a restart is a real one.
 //
-// The program itself never opens a pool: it keeps to one thread, and so can fork at any time.
+// The program itself never opens a pool and has one thread only, so it can fork at any time.
 #pragma once
 
 #include <sys/mman.h>
@@ -38,7 +38,7 @@ class Shared {
   T* object_;
 };
 
-/// Thrown by what waits once the user wants to stop.
+/// Thrown by waiting functions when the user wants to stop.
 class Cancelled : public std::exception {
  public:
   const char* what() const noexcept override { return "interrupted"; }
@@ -46,8 +46,8 @@ class Cancelled : public std::exception {
 
 class Process {
  public:
-  /// Forks. The child does the work and ends; what the work throws, finish() and running() throw
-  /// here. The child dies with its parent.
+  /// Forks. The child does the work and ends. finish() and running() throw in the parent what the
+  /// work throws in the child. The child is killed when its parent ends.
   explicit Process(const std::function<void()>& work);
   /// Kills it with SIGKILL if it runs.
   ~Process() { kill(); }

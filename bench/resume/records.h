@@ -1,8 +1,8 @@
 // The records of a run, and which of them a killed process had acknowledged.
 //
-// Record n has a random key and a value that follow from n, so any process can tell what must be
-// there. Thread t of T that load inserts the records t, t + T, t + 2T, …, and counts them in memory
-// that outlives it.
+// The key and the value of record n follow from n, so any process knows what must be in the index.
+// Thread t of T loading threads inserts the records t, t + T, t + 2T, …, and counts them in memory
+// that outlives its process.
 #pragma once
 
 #include <algorithm>

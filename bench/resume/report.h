@@ -13,7 +13,7 @@
 
 namespace perdix::bench::resumption {
 
-/// Rounds of one index that comes back alone.
+/// The rounds of an index that is rebuilt while it is idle.
 struct RebuildRow {
   bool buffers = false;    ///< a write buffer for each leaf, or none
   std::uint64_t keys = 0;  ///< acknowledged
@@ -24,7 +24,7 @@ struct RebuildRow {
   double keys_per_second() const { return static_cast<double>(keys) / rebuilt_seconds(); }
 };
 
-/// Rounds of one log of a ServiceRow.
+/// The rounds of one of the two logs of a ServiceRow.
 struct ServingLog {
   std::uint64_t log_bytes = 0;
   std::vector<Served> rounds;
@@ -33,7 +33,7 @@ struct ServingLog {
   std::uint64_t answers(std::size_t moment) const;
 };
 
-/// Two that serve while they come back.
+/// The two logs, each with an index that serves lookups while it is rebuilt.
 struct ServiceRow {
   std::uint64_t keys = 0;     ///< acknowledged
   std::uint64_t records = 0;  ///< live, in either log
@@ -50,7 +50,7 @@ struct Report {
   std::vector<RebuildRow> rebuild;
   std::vector<ServiceRow> service;
 
-  /// Answers that were not what had been acknowledged.
+  /// The number of answers that differ from what had been acknowledged.
   std::uint64_t wrong_answers() const;
 };
 

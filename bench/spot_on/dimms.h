@@ -1,6 +1,6 @@
-// What real Optane DIMMs did: 120.96 million inserts of 16-byte pairs by one thread into CCEH and
-// FAST&FAIR, as published by the authors of the SpTree paper. docs/traffic-meter.md says how far
-// the traffic meter is from these figures.
+// Measurements of real Optane DIMMs: 120.96 million inserts of 16-byte pairs by one thread into
+// CCEH and FAST&FAIR, as published by the authors of the SpTree paper. docs/traffic-meter.md says
+// how far the traffic meter is from these figures.
 #pragma once
 
 #include <span>
@@ -16,7 +16,8 @@ struct DimmInserts {
   double per_second = 0;
 };
 
-/// Rows of a system, that without a log first. None for the skip list, which was not published.
+/// Returns the rows of a system, the row without a log first. There are none for the skip list,
+/// whose figures were not published.
 std::span<const DimmInserts> dimm_inserts(std::string_view system);
 
 }  // namespace perdix::bench::spot_on

@@ -15,13 +15,13 @@ struct Form {
 
 Form form_of(std::string_view system);
 
-/// "cceh", "cceh+b", ...: every form that the paper has, of each of its three indexes.
+/// Returns all forms of the three indexes in the paper: "cceh", "cceh+b" and so on.
 std::vector<std::string> all_forms();
 
-/// Those that perdix has.
+/// Returns the forms that perdix has.
 std::vector<std::string> known_forms();
 
-/// A sentence about the forms that perdix does not have; empty if it has all.
+/// Returns a sentence about the forms that perdix lacks, or an empty string.
 std::string missing_forms();
 
 }  // namespace perdix::bench::spot_on

@@ -22,7 +22,7 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::string_view kDimmsSuffix = ", DIMMs";
 constexpr std::string_view kNoLog = ", no log";
 
-// The cache of the machine on which the paper measured, and its inserts.
+// The cache of the paper's machine, and the number of inserts there.
 constexpr double kTestbedCache = 28.5 * (1 << 20);
 constexpr double kTestbedInserts = 120.96e6;
 constexpr std::uint64_t kSmallestCache = std::uint64_t{16} << 10;
@@ -35,9 +35,9 @@ std::uint64_t cache_bytes(const Config& config) {
 
 bool of_dimms(const Row& row) { return row.system.find(kDimmsSuffix) != std::string::npos; }
 
-/// Sets the second value of a group's rows: the first one by that of the plain index, which of the
-/// DIMMs' rows is the DIMMs' own. Rounds begin with different systems, so the plain one may come
-/// after the others.
+/// Sets the second value of a group's rows to the first one divided by that of the plain index.
+/// Rows of DIMMs are divided by the plain row of the DIMMs. Rounds begin with different systems, so
+/// the plain row may come after the others.
 void compare_with_plain(Figure& figure, const std::string& group, const std::string& index) {
   for (Row& row : figure.rows) {
     if (row.group != group) continue;
@@ -49,7 +49,7 @@ void compare_with_plain(Figure& figure, const std::string& group, const std::str
   }
 }
 
-/// Adds what the DIMMs did with the same system; values_of(row) are the values for a row.
+/// Adds the rows of the DIMMs for the same system; values_of(row) are a row's values.
 template <class ValuesOf>
 void add_dimms(Figure& figure, const std::string& group, const System& system, ValuesOf values_of) {
   for (const DimmInserts& row : dimm_inserts(system.name)) {
@@ -62,7 +62,8 @@ void add_dimms(Figure& figure, const std::string& group, const System& system, V
 // Buckets of latencies: four for each power of two from 64 ns to 1 ms.
 constexpr int kFirstPower = 6, kLastPower = 20, kBucketsPerPower = 4;
 
-/// How many latencies are at most `bound`. A histogram tells only percentiles, so by bisection.
+/// Returns how many latencies are at most `bound`, by bisection, since a histogram has percentiles
+/// only.
 std::uint64_t count_upto(const detail::util::Histogram& latency, double bound) {
   const auto ranks = std::views::iota(std::uint64_t{0}, latency.count());
   const auto within = [&](std::uint64_t rank) {

@@ -1,4 +1,4 @@
-// The experiments of the SpTree paper's section 3, each for one system at a time.
+// The experiments of section 3 of the SpTree paper, each for one system.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace perdix::bench::spot_on {
 
-/// Carries out experiments once. Each adds the rows of a system to its figure, and those of real
-/// DIMMs beside them; the metrics of the figure are those that experiment.cc lists.
+/// Runs experiments once. Each adds the rows of a system to its figure, and rows of real DIMMs
+/// beside them. experiment.cc lists the metrics of the figures.
 class Round {
  public:
   Round(const Config& config, Bench& bench) : config_(config), bench_(bench) {}

@@ -53,7 +53,7 @@ std::vector<Experiment> experiments_of(const Config& config) {
   };
 }
 
-// Files of the largest system, with what it frees late.
+// The file size of the largest system, space that it frees late included.
 std::uint64_t needed_space(const Config& config) {
   constexpr std::uint64_t kFixed = std::uint64_t{1} << 30, kRecord = 256;
   return kFixed + most_records(config) * kRecord;

@@ -24,7 +24,7 @@ Setup with(Setup setup, const char* parameter, std::uint64_t value) {
   return setup;
 }
 
-/// Logs of that size: operational ones, and as many undo records as it has room for.
+/// Sets the size of the operational logs, and as many undo records as fit in that size.
 Setup with_logs(const Setup& setup, std::uint64_t bytes) {
   constexpr std::uint64_t kRecordBytes = 64, kMinUndoRecords = 320,
                           kMaxUndoRecords = std::uint64_t{1} << 22;
@@ -32,7 +32,7 @@ Setup with_logs(const Setup& setup, std::uint64_t bytes) {
               std::clamp(bytes / kRecordBytes, kMinUndoRecords, kMaxUndoRecords));
 }
 
-/// What Tips counted during a phase.
+/// The counts of Tips during a phase.
 struct Counted {
   PhaseResult result;
   TipsStats before, after;
@@ -47,7 +47,7 @@ struct Counted {
   std::uint64_t undo_saved() const { return after.undo_saved - before.undo_saved; }
 };
 
-/// To ask for the counts has all logs replayed, so the phase begins and ends without a backlog.
+/// Reading the counts replays all logs, so the phase begins and ends without a backlog.
 Counted count(Trial& trial, const Workload& workload, Distribution distribution,
               std::uint64_t operations) {
   const auto counts = [&] { return trial.footprint().tips.value_or(TipsStats{}); };

@@ -1,4 +1,4 @@
-// The experiments of Tips' paper, each for one system at a time.
+// The experiments of the Tips paper, each for one system.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace perdix::bench::plugged {
 
-/// The most records that an index will ever hold.
+/// Returns the maximum number of records in an index.
 std::uint64_t most_records(const Config& config);
 
-/// Carries out experiments once. Each adds the rows of a system to its figure; the metrics of
-/// the figure are those that experiment.cc lists.
+/// Runs experiments once. Each adds the rows of a system to its figure. experiment.cc lists the
+/// metrics of the figures.
 class Round {
  public:
   Round(const Config& config, Bench& bench) : config_(config), bench_(bench) {}
@@ -23,10 +23,10 @@ class Round {
   /// Figures 4 to 8: YCSB's mixes, integers and strings, uniform and zipfian.
   void mixes(Figure& figure, const System& system);
 
-  /// What the cache costs and saves: lookups that it answers and others, and writes; and scans.
+  /// What the cache costs and saves: lookups that it answers, other lookups, writes, and scans.
   void parts(Figure& figure, const System& system);
 
-  /// Figure 9, F-2: threads that replay, by what the writers do.
+  /// Figure 9, F-2: the number of replaying threads, by workload.
   void workers(Figure& figure, const System& system);
 
   /// Figure 10: throughput and hits by the share of the pairs that the cache has room for.

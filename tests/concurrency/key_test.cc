@@ -192,7 +192,7 @@ const Contract no_older_value(
     },
     kInMemory);
 
-/// All threads insert the same new keys, then all erase them, each in an order of its own.
+/// All threads insert the same new keys, then all erase them, each in a different order.
 const Contract one_winner(
     "one_insert_and_one_erase_win",
     [](Fixture& fixture) {

@@ -1,4 +1,4 @@
-// Threads that come and go, several indexes of a pool at once, a pool that fills up under threads.
+// Threads that come and go, several indexes of a pool in use together, a pool that becomes full.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Visitors that are slow, or never return, beside threads that need what is freed meanwhile.
+// Visitors that are slow or never return, beside threads that need the memory that is freed.
 #include <latch>
 #include <string>
 #include <thread>

@@ -56,7 +56,7 @@ const Contract hot("random_operations_hot", [](Fixture& fixture) { run_profile(f
 const Contract waves("random_operations_waves",
                      [](Fixture& fixture) { run_profile(fixture, "waves"); });
 
-// Several indexes in a pool at once, each with a model of its own.
+// Several indexes in one pool, each with a separate model.
 const Contract side_by_side("random_operations_on_indexes_side_by_side", [](Fixture& fixture) {
   constexpr std::size_t kIndexes = 3;
   const auto keys = fixture.keys(400);

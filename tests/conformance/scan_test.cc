@@ -92,7 +92,7 @@ const Contract visitor_reads("a_visitor_may_read_the_index", ordered, [](Fixture
 });
 
 // The visitor erases, replaces and adds keys around the one it is shown. Keys ascend all the same,
-// and each key that nobody touched is shown with its value.
+// and each untouched key is shown with its value.
 const Contract visitor_writes("a_visitor_may_write_to_the_index", ordered, [](Fixture& fixture) {
   auto index = fixture.open();
   Model model;

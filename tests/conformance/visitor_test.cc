@@ -123,7 +123,7 @@ void within_scans(const Fixture& fixture, const AnyIndex& index, int depth,
     EXPECT_TRUE(!last || *last < key.copy());
     last = key.copy();
     if (++rows == kPairs / 2) within_scans(fixture, index, depth - 1, act);
-    EXPECT_EQ(index.get(key), value);  // the view holds whatever was done meanwhile
+    EXPECT_EQ(index.get(key), value);  // the view still holds
     return true;
   });
   EXPECT_EQ(rows, kPairs);
@@ -221,7 +221,7 @@ const Contract throws_when_full(
     },
     kInProcess);
 
-// More bytes than a scan copies at once, and values larger than that, between small ones.
+// More bytes than a scan copies in one step, and values larger than that, between small ones.
 const Contract large_values(
     "scan_shows_values_of_every_size", ordered_bytes_values,
     [](Fixture& fixture) {

@@ -41,8 +41,8 @@ std::vector<SubjectEntry> all_subjects() {
   return all;
 }
 
-// One opening takes a millisecond. Of the processor's time, since a busy machine may give us little
-// of it; a thread that sleeps for ever shows in the other.
+// One opening takes a millisecond. The first limit is processor time, because a busy machine may
+// give the process little of it. The second limit finds a thread that sleeps without end.
 constexpr unsigned kHangProcessorSeconds = 30;
 constexpr unsigned kHangSeconds = 600;
 constexpr std::chrono::seconds kProgressEvery{15};

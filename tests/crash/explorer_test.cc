@@ -339,7 +339,7 @@ TEST(Explorer, RoundsOfAllSubjectsRepeat) {
   }
 }
 
-// In an engine, with all layers below it, and not only in a toy.
+// In an engine, with all layers below it, and not only in a fake map.
 TEST(Explorer, FindsAndReplaysAMissingFenceInAnEngine) {
   const auto make = entry_of("sptree:u64:u64").make;
   ExplorerOptions options = brief();

@@ -1,7 +1,7 @@
-// Small durable structures, each sound or with one planted error, on which the explorer is tested.
+// Small durable structures that test the explorer. Each is correct or has one planted error.
 //
-// Each toy is the simplest structure in which its error can be made: what the explorer must find is
-// then beyond dispute.
+// Each structure is the simplest one in which its error is possible, so there is no doubt about
+// what the explorer must find.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,8 +24,7 @@ inline constexpr std::uint64_t kFakeSize = 1 << 16;
 
 inline std::uint64_t number(const std::string& text) { return std::stoull(text); }
 
-/// A toy lies at the start of the medium as an array of words; what it does is up to the derived
-/// class.
+/// The base class: an array of words at the start of the medium.
 class FakeMap : public Opened {
  public:
   FakeMap(Medium& medium, detail::pm::Domain domain)
@@ -263,7 +262,7 @@ class Blocks : public FakeMap {
   std::uint64_t& block(std::uint64_t b) { return words_[1024 + b * kLine]; }
 };
 
-// --- Recovery that must bear a crash of its own
+// --- Recovery that must survive a crash itself
 // ----------------------------------------------------
 
 /// A set first logs the old pair of words, then changes both in place. Sound: recovery undoes, and
@@ -311,8 +310,7 @@ class UndoNumbers : public Numbers<UndoLog<clears_early>> {
 // -------------------------------------------------------
 
 /// Number i is two words that are equal. A set logs the old number, then changes both; what a crash
-/// left in the log is undone when the toy is first used. Sound: by whoever comes first, reader or
-/// writer.
+/// left in the log is undone when the map is first used. Correct: by the first reader or writer.
 template <bool only_readers_repair>
 class LateUndo : public FakeMap {
  public:

@@ -162,7 +162,7 @@ def is_wanted(arguments, site):
 
 
 def mutate(arguments, pool, uses):
-    """Suppresses each site and prints who notices. Returns the mutants that nobody noticed."""
+    """Suppresses each site and prints which test notices. Returns the mutants that none noticed."""
     mutants = sorted(mutant for mutant in uses if is_wanted(arguments, mutant[0]))
     sites = {site for site, _ in mutants}
     print(f"{len(sites)} call sites, {len(mutants)} suppressions", flush=True)

@@ -155,7 +155,7 @@ class Forks : public ::testing::TestWithParam<IndexType> {
     forked("opening an index by bytes", [&] { Index::open(pool, "index"); });
   }
 
-  /// A process may do with pools of its own what any other may.
+  /// A child may use pools that it opens itself like any other process.
   static void use_own_pool(const std::filesystem::path& path) {
     auto pool = Pool::create(path, options());
     {

@@ -43,7 +43,7 @@ bool Lane::run_round() {
   kill_one(Victim::writer);
   // Recovery must survive being killed too, several times in a row.
   while (problems_.empty() && rng_.once_in(2)) kill_one(Victim::opener);
-  // Sometimes the next writer works on what the kill left, before anybody has looked at it.
+  // Sometimes the next writer works on what the kill left, before it has been verified.
   if (problems_.empty() && !rng_.once_in(4)) verify();
   if (!problems_.empty()) folder_.keep();
   return problems_.empty();

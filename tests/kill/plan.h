@@ -16,7 +16,7 @@ namespace perdix::test::kill {
 
 enum class Mode {
   alone,     ///< one writer
-  apart,     ///< each writer has keys of its own between those of the others; a thread that reads
+  apart,     ///< each writer has its own keys between those of the others; a thread that reads
              ///< them all, and one that creates, fills and drops a second index
   together,  ///< all writers have the same keys
 };

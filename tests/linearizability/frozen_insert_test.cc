@@ -1,7 +1,7 @@
-// One schedule of NbTree that seeds hardly ever draw, found by its model: an insert is frozen by
-// the replacement of its leaf while it gives way to another one of the same key, which is erased
-// meanwhile. So it has won after all. If the erase is not durable yet, a crash must not bring the
-// other one back in its place.
+// One schedule of NbTree that random seeds hardly ever draw; the model found it. The replacement of
+// a leaf freezes an insert that is about to yield to another insert of the same key. That other key
+// is then erased, so the frozen insert succeeds after all. If the erase is not durable yet, a crash
+// must not restore the other pair in its place.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -146,7 +146,7 @@ class Director final : public detail::pm::Probe {
   bool durable_ = true;
 };
 
-/// Carries out one operation in a thread of its own, as far as it is let.
+/// Executes one operation in a separate thread, up to the step that the test allows.
 class Actor {
  public:
   Actor(Director& director, unsigned number, Condition stop, std::function<bool()> act)

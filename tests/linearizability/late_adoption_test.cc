@@ -1,7 +1,7 @@
-// After a restart the chains of write buffers are adopted by whoever comes first, and who finds
-// none left tells the log that the restart is over: from then on the log counts what was adopted. A
-// thread may stand still in the middle of an adoption. The restart must not be over for others
-// then, or the chain would be on no list, and be lost with the next reclamation.
+// After a restart the first thread that needs a write buffer's chain adopts it. The thread that
+// finds no chain left tells the log that the restart is over; from then on the log counts adopted
+// chains only. A thread may be suspended in the middle of an adoption. The restart must not end
+// then, or the chain would be on no list and would be lost with the next reclamation.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-// A merge out of place commits by the segment (Cceh) or the leaf (FastFair) that takes the place of
-// the old one, and then ends the chain of the buffer. A crash in between leaves a chain of nothing:
-// it must be ended, and none of its pairs may come back, whatever became of them meanwhile.
+// A merge out of place commits by replacing the old segment (Cceh) or leaf (FastFair), and then
+// ends the chain of the buffer. A crash in between leaves a stale chain. Recovery must end it, and
+// none of its pairs may reappear, whatever has been written to their keys since.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// What an episode may take: DRAM, space of the file, and processor time for its operations. The
-// bounds are wide, since what they must notice is wrong by orders: leaks, logs that grow for ever,
-// locks that threads pass on while they spin. None of them is about time on a clock. Each function
+// Limits of an episode: DRAM, file space, and processor time of its operations. The limits are
+// wide, because the errors that they must find are off by orders of magnitude: leaks, logs that
+// grow without bound, locks on which threads spin. No limit is about wall-clock time. Each function
 // throws a Finding.
 #pragma once
 

@@ -38,8 +38,8 @@ void disturb(Disturbance disturbance, Scene& scene, const std::function<bool()>&
 /// A child that lives on for some seconds when this process is killed. Tells the board its pid.
 void leave_orphan(Scene& scene);
 
-/// As daemon(3): a child lives on in a session of its own, and this process ends. The child uses
-/// what it has inherited, which must be refused, and tells the board if it was not.
+/// Acts like daemon(3): a child continues in the background and this process ends. The child
+/// uses the inherited pools, which must be refused, and reports to the board if they were not.
 void become_daemon(Scene& scene);
 
 /// In a process that a disturbance has started: stops its parent for a while, or computes until

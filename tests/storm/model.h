@@ -7,8 +7,8 @@
 // A state is a version, which grows with each operation on the key, and whether the key is there.
 // Invariants:
 //   1. An owner begins an operation before the call, and decides or cancels it behind it.
-//   2. A process that is killed leaves its operations in flight; whoever looks at the key next
-//      decides them by what it finds.
+//   2. A process that is killed leaves its operations in flight. The next thread that reads the
+//      key decides them by what it finds.
 //
 //   3. An effect that a reader has seen outlives the process, and a power failure.
 //

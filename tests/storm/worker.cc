@@ -153,7 +153,7 @@ class Worker {
     for (unsigned i = 0; i < paths_.size(); ++i) {
       with_fault(fault, i, "opening a pool", [&] { open_pool(i, round); });
       if (sick()) return;
-      // What a crash has left is sound before anybody goes on with it.
+      // The pool that a crash has left must be sound before the work continues.
       if (fault == Fault::none && rng_.once_in(3)) check_pool(*pools_[i], i, board_);
       drop_others(*pools_[i]);
     }
@@ -355,7 +355,7 @@ class Worker {
     --running_;
   }
 
-  /// Where syncs fail, whoever looks at a pool meanwhile may meet one that has just failed.
+  /// While syncs fail, another thread that looks at a pool may find one that has just failed.
   template <class F>
   void guarded(Fault fault, F&& body) {
     faults::exempt_this_thread();
@@ -368,7 +368,7 @@ class Worker {
     }
   }
 
-  // When so many operations were done, or all are.
+  // Kills the process after that many operations, or after all of them.
   void kill_at(const Round& round, std::uint64_t operations) {
     faults::exempt_this_thread();
     while (board_.counters.operations < operations && running_ > 0)

@@ -41,7 +41,7 @@ struct Place {
   }
 };
 
-/// Registers itself with GoogleTest. Each case gets a seed of its own; a failure prints how to
+/// Registers itself with GoogleTest. Each case gets a different seed; a failure prints how to
 /// replay it.
 class Contract {
  public:

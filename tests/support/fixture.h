@@ -1,6 +1,6 @@
-// What a test of one engine, one combination of kinds and one domain works with: a pool in a folder
-// of its own, indexes in it, keys, values, and the checks that end every test. Used by one thread,
-// except for pool() and type().
+// The fixture of a test of one engine, one combination of kinds and one domain: a pool in a
+// temporary folder, indexes in it, keys, values, and the checks that end every test. One thread may
+// use it, except for pool() and type().
 #pragma once
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ class Fixture {
   void open_pool();
   void reopen_pool();
 
-  /// Starts anew with a pool of other options.
+  /// Replaces the pool by a new one with other options.
   void replace_pool(const PoolOptions& options);
 
   /// Closes an index and the pool around it, and opens both again.
@@ -66,7 +66,7 @@ class Fixture {
   /// At least all edge keys, ascending; fewer others in the page_cache domain.
   std::vector<Datum> keys(double wanted);
 
-  /// Exactly so many keys, ascending.
+  /// Exactly `count` keys, ascending.
   std::vector<Datum> keys_of(std::size_t count, KeyStyle style) {
     return make_keys(key_kind(), rng_, count, style);
   }
@@ -79,7 +79,7 @@ class Fixture {
   /// A short value, for tests in which its size does not matter.
   Datum small_value() { return test::small_value(value_kind(), rng_); }
 
-  /// Nothing leaked, neither by what the test did nor by dropping all indexes.
+  /// Expects that neither the test nor dropping all indexes has leaked anything.
   void finish();
 
   /// The pool's own check, which finds leaks and blocks with two owners.

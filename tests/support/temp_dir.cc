@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Room for two suites at once whose pools grow to some hundred MiB; containers often have 64 MiB.
+// Enough for two concurrent suites with pools of some hundred MiB; containers often have 64 MiB.
 constexpr std::uintmax_t kEnoughMemory = std::uintmax_t{1} << 30;
 
 fs::path memory_folder() {

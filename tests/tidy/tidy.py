@@ -169,7 +169,7 @@ def public_includes(source):
 
 
 def own_header_first(source):
-    """a source includes the header of its own name first, so that this header compiles alone"""
+    """a source includes the header of the same name first, so that this header compiles alone"""
     header = f"{source.path[: -len('.cc')]}.h"
     if not source.path.endswith(".cc") or not (source.root / header).is_file():
         return

@@ -3,8 +3,8 @@
  *   writer write POOL INDEX SEED    writes by four threads until it is killed
  *   writer dump POOL INDEX          prints all pairs, after it has found the pool to be sound
  *
- * INDEX is "table" (integer keys, string values) or "skiplist" (string keys, integer values). A
- * writing thread has keys of its own. It sends a record before each write and another one when the
+ * INDEX is "table" (integer keys, string values) or "skiplist" (string keys, integer values). Each
+ * writing thread has its own keys. It sends a record before each write and another one when the
  * write has returned. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
@@ -80,7 +80,7 @@ static perdix_datum datum(perdix_kind wanted, uint64_t number, char* text) {
 static uint64_t number_of(perdix_datum d) {
   if (d.kind == PERDIX_U64) return d.number;
   char text[TEXT] = "";
-  memcpy(text, d.data, d.size < sizeof text ? d.size : sizeof text - 1); /* it has no end of its own */
+  memcpy(text, d.data, d.size < sizeof text ? d.size : sizeof text - 1); /* it is not terminated */
   const uint64_t number = strtoull(text, NULL, 10);
   const perdix_datum right = datum(PERDIX_BYTES, number, text);
   if (right.size != d.size || memcmp(right.data, d.data, d.size) != 0) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs perdix-demo, without its comparison, on a word list of its own.
+"""Runs perdix-demo, without its comparison, on a small word list.
 
     tests/tool/demo_test.py PATH_OF_PERDIX_DEMO [unittest arguments]
 """

@@ -161,7 +161,7 @@ class Builds(ElfTest):
         self.assertIn(b"sound", self.output("check", self.pool))
 
     def test_survive_kills(self):
-        """A build that is killed leaves all rows of before or all of its own."""
+        """A build that is killed leaves all old rows or all new ones."""
         before = [self.random_row() for _ in range(500)]
         self.build(before)
         text = self.csv([self.random_row() for _ in range(20_000)])

@@ -123,8 +123,7 @@ Crash load_and_kill(const std::filesystem::path& words_file, const std::filesyst
   if (loader.received() < moment) {
     throw Error(Errc::io_error, "the process that loads ended by itself; its message is above");
   }
-  std::this_thread::sleep_for(
-      pause);  // the process goes on meanwhile: the kill may hit it anywhere
+  std::this_thread::sleep_for(pause);  // the process continues, so the kill may hit it anywhere
   loader.kill();
   Crash crash{0, std::chrono::duration<double>(Clock::now() - begin).count(), loader.pid()};
   while (loader.receive() > 0) continue;

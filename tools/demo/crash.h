@@ -14,8 +14,9 @@ namespace perdix::demo {
 /// The hidden command with which the demo starts itself as the process that is killed.
 inline constexpr const char* kLoaderCommand = "load-and-acknowledge";
 
-/// Body of that process: creates the pool, puts the words in their order, and after each one has
-/// returned writes its position to standard output (eight bytes). Stops when nobody reads any more.
+/// The body of that process. It creates the pool and puts the words in order. After each put it
+/// writes the word's position to standard output (eight bytes). It stops when the reader has closed
+/// that.
 void load_and_acknowledge(const std::filesystem::path& words, const std::filesystem::path& pool);
 
 struct Crash {

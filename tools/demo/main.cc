@@ -31,7 +31,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Each line is shown at once, also in a log.
+// Each line is flushed, also in a log.
 template <class... Args>
 void say(fmt::format_string<Args...> format, Args&&... args) {
   std::cout << fmt::format(format, std::forward<Args>(args)...) << std::endl;

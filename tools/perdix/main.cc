@@ -4,7 +4,7 @@
 #include "perdix/command_line.h"
 
 int main(int argc, char** argv) {
-  // Whoever reads our output may stop early; write() tells.
+  // The reader of the output may stop early, which write() reports.
   ::signal(SIGPIPE, SIG_IGN);
   return perdix::tool::run_command_line(argc, argv);
 }

@@ -6,8 +6,8 @@
 
 namespace perdix::tool {
 
-/// Thrown when whoever reads standard output has closed it ("perdix dump … | head"): not an error,
-/// but the end of the work.
+/// Thrown when the reader has closed standard output ("perdix dump … | head"). This is not an
+/// error, but it ends the work.
 class ReaderGone {};
 
 /// Not thread-safe. SIGPIPE must be ignored.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 constexpr auto kLogEvery = std::chrono::seconds(5);
-constexpr std::uint32_t kCallsPerLook = 64;  // only every so many calls look at the clock
+constexpr std::uint32_t kCallsPerLook = 64;  // calls between two readings of the clock
 constexpr int kBarWidth = 24;
 
 std::string bar(double share) {

@@ -7,7 +7,7 @@
 
 using namespace perdix;
 
-// Names that a program may give to things of its own, beside all public names of perdix.
+// Names that a program may define itself, beside all public names of perdix.
 int pool = 0, alloc = 0, art = 0, epoch = 0, pm = 0, util = 0, wal = 0;
 int uses_own_names() { return pool + alloc + art + epoch + pm + util + wal; }
 

@@ -10,11 +10,11 @@
  *   more, is accessed within the step of another access.
  * - Persistent memory is there twice: as threads see it, and (d...) as a crash finds it. A line may
  *   reach memory on its own at any moment: each store chooses whether it does before the next store
- *   to that line. An entry is a line of its own, which allows more crash states than four entries
+ *   to that line. Each entry has a separate line, which allows more crash states than four entries
  *   in one. A flush is a step; the fence after it is none, since before the fence its thread does
  *   nothing that others can see.
  * - Nature crashes at any step, recovers, has a thread do AFTER, crashes again (perhaps while it
- *   recovers), recovers, and reads all keys. With -DSTOP it stops a thread for ever instead.
+ *   recovers), recovers, and reads all keys. With -DSTOP it stops a thread for good instead.
  * - history.h decides whether there is an order of the operations, consistent with their results
  *   and with the crashes, in which a map would have behaved like that.
  *
@@ -155,7 +155,7 @@ byte absorbed[LEAVES];      /* of the SMO: a position, or NONE */
 byte absorbed_leaf[LEAVES]; /* of the SMO */
 byte leaf_at[POSITIONS];    /* NONE: joined with its left neighbour */
 byte known;                 /* set of positions that the layers above may lead to */
-byte named[POSITIONS];      /* leaf that these name: the first one, as if nobody ever told them */
+byte named[POSITIONS];      /* leaf that these name: the first one, as if they were never updated */
 
 /* --- The model's own -------------------------------------------------------------------------- */
 
@@ -164,7 +164,7 @@ byte used_positions; /* a set: up to 8 */
 byte doing[THREADS], then_doing[THREADS];
 byte busy; /* number of threads that are neither idle nor stopped */
 byte crashes;
-byte stopped = NONE; /* the thread that stopped for ever */
+byte stopped = NONE; /* the thread that stopped for good */
 bit explained = 1;
 chan halt[THREADS] = [0] of { bit };
 

@@ -102,7 +102,7 @@ inline plan()
     count_items(1, separator);
     if
     :: sum > SPLIT_ABOVE ->
-       n = (sum + 1) / 2; /* so many stay */
+       n = (sum + 1) / 2; /* the number that stays */
        separator = 1;
        do
        :: count_items(1, separator + 1);

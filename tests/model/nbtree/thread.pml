@@ -214,7 +214,7 @@ end_idle:
        atomic {
          if
          :: PLANTED(insert_not_persisted)
-         :: else -> flush(E(l, slot)) /* before anybody can see the key */
+         :: else -> flush(E(l, slot)) /* before another thread can see the key */
          fi;
          mask = 0;
          do
@@ -428,11 +428,11 @@ end_idle:
          fi
        };
 #ifdef FEW_LEAVES
-  end_without_leaf: /* for ever, or until a crash */
+  end_without_leaf: /* until a crash, if there is one */
        false;
 #endif
 
-  unlink_absorbed: /* first, so that nobody finds a leaf there that has gone into another */
+  unlink_absorbed: /* first, so that no thread finds a leaf there that was joined */
        atomic {
          if :: leaf_at[absorbed[m]] == absorbed_leaf[m] -> leaf_at[absorbed[m]] = NONE :: else fi;
          if :: PLANTED(anchor_before_absorbed) -> leaf_replaced() :: else fi

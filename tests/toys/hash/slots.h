@@ -53,7 +53,7 @@ class Slots {
   std::uint64_t& root_;
   Words words_;
   std::uint64_t pairs_ = 0;
-  std::uint64_t used_ = 0;  // at most so many slots are not kNever
+  std::uint64_t used_ = 0;  // upper bound of the slots that are not kNever
 };
 
 }  // namespace perdix::toys::hash
