@@ -131,8 +131,8 @@ std::size_t Calloc::settle_others(Lane& lane) {
   return settled;
 }
 
-/// Takes back what lanes keep for later. Busy lanes are left out: whoever holds one may be waiting
-/// for the same.
+/// Takes back what lanes keep for later. Busy lanes are left out, since the thread that holds one
+/// may be waiting for the same blocks.
 void Calloc::collect_everything(Lane& lane) {
   lane.surrender();
   for (const auto& other : lanes_) {

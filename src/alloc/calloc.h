@@ -1,5 +1,4 @@
-// Calloc, the crash-safe allocator of a pool (NBTree (docs/papers.md), section III-C): one for all
-// indexes.
+// Calloc, the crash-safe allocator of a pool (NbTree paper, III-C): one for all indexes.
 //
 // It never leaks a block and never gives one to two owners, whatever the moment of a crash, in
 // every persistence domain; see docs/durability/calloc.md. docs/format/allocator.md describes what

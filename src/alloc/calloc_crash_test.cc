@@ -40,7 +40,7 @@ struct Expected {
 struct Plan {
   std::uint64_t seed;
   unsigned operations = 150;
-  unsigned work_sampling = 8;       // one event in so many is a crash
+  unsigned work_sampling = 8;       // a crash comes once in this many events
   unsigned recovery_sampling = 40;  // of each recovery
   bool readers = false;             // a reader prevents that freed blocks are used again
   std::uint64_t disk = kSpaceSize;

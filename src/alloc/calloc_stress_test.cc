@@ -27,8 +27,8 @@ class CallocStress : public ::testing::Test {
     calloc_ = std::make_unique<Calloc>(space_);
   }
 
-  /// A thread's random operations on links of its own. The first word of a linked block is a stamp
-  /// that no other block has, so a block that two have would show.
+  /// A thread's random operations on its own links. The first word of a linked block is a stamp
+  /// that no other block has, so a block that two links share is found.
   void work(unsigned thread, unsigned operations) {
     util::Random random(thread + 1);
     for (unsigned i = 0; i < operations; ++i) {

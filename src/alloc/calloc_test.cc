@@ -432,7 +432,7 @@ TEST_F(CallocTest, SessionsOfOneThreadUseDifferentLanes) {
 TEST_F(CallocTest, WhatOtherLanesKeepIsTakenBackBeforeSpaceRunsOut) {
   space_.set_limit(kChunkSize);
   const std::vector<Offset> blocks = fill(30'000);
-  // Each session frees on a lane of its own, and claims a few blocks of other classes.
+  // Each session frees on its own lane, and claims a few blocks of other classes.
   for (const Offset block : blocks) deallocate(*calloc_, block);
   calloc_->reclaim();
   {

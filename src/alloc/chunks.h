@@ -5,11 +5,10 @@
 // chunks it has. The tiles are known in DRAM since open(), so nothing here reads PM later.
 //
 // Invariants:
-//   1. Each change of the tiling is one durable store of a ChunkWord; words that it brings to light
-//   are durable before.
-//   2. Tiles that are free in PM but taken by nobody are in free_; reserved ones and those that
-//   wait for their readers are
-//      free in PM and not in free_.
+//   1. Each change of the tiling is one durable store of a ChunkWord. Words that this store exposes
+//   are durable before it.
+//   2. Tiles that are free in PM and in DRAM are in free_. Reserved tiles, and tiles that wait for
+//      their readers, are free in PM and not in free_.
 //
 // Thread-safety: word() and write() from any thread, write() by the owner of the tile. The rest
 // under the heap's lock.

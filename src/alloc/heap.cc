@@ -137,7 +137,7 @@ Span& Heap::fresh_span(Offset offset, unsigned size_class) {
   return span;
 }
 
-/// The same in PM. The caller owns the span, and nobody knows a block of it.
+/// The same in PM. The caller owns the span, and no other thread knows a block of it.
 void Heap::form_span(Span& span) {
   SpanLayout& layout = view_.span(span.offset);
   pm_.zero(&layout.bitmap, span.geometry().words * sizeof(std::uint64_t));

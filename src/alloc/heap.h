@@ -1,15 +1,15 @@
 // The global part of the allocator: gives spans of blocks to lanes, and runs of spans and whole
 // chunks to large objects.
 //
-// Structures in PM that existed when the pool was opened are looked at when they are needed: a
-// chunk's span table when free spans are wanted or one of its blocks is freed, a span's bitmap when
-// blocks of its class are wanted or one is freed. Invariant: what DRAM does not know yet doesn't
-// change in PM.
+// Structures in PM that existed when the pool was opened are read when they are needed. A chunk's
+// span table is read when a free span is needed or one of its blocks is freed; a span's bitmap,
+// when a block of its class is needed or freed. Invariant: a structure that was not read yet does
+// not change in PM.
 //
 // Thread-safe: one mutex, taken when a lane has used up a span. Lock order: lane, then heap. What
 // the heap writes to PM is neutral (it makes a free span one of no blocks, and the like) and
-// durable when the call returns, so it needs no log. A span is formed in PM without the mutex: so
-// a thread that is suspended there stops nobody who needs a span of a chunk that is there.
+// durable when the call returns, so it needs no log. A span is formed in PM without the mutex, so a
+// thread that is suspended there does not stop others that need a span of an existing chunk.
 #pragma once
 
 #include <perdix/types.h>

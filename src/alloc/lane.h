@@ -2,8 +2,8 @@
 //
 // In PM a lane has the recyclable log record and the reclaimed ring (layout.h), in DRAM for each
 // size class the span that it allocates from and the blocks of the ring, and the queue of freed
-// blocks that readers may still see. It belongs to no thread: whoever holds `lock` uses it, so
-// nothing is lost with a thread that ends.
+// blocks that readers may still see. It belongs to no thread: the holder of `lock` uses it, so
+// nothing is lost when a thread ends.
 //
 // A ring slot is in one of these states; only `used` slots are not 0 in PM:
 //   unused -> (Session::free) -> claimed -> (finish) -> waiting for readers -> ready -> (reserve)
@@ -74,7 +74,7 @@ class alignas(util::kCacheLine) Lane {
   /// called.
   void freed(Offset offset, Slot slot);
 
-  /// The same for what no reader can see: it is available at once.
+  /// The same for a block that no reader can see: it is available immediately.
   void freed_unread(Offset offset, Slot slot);
 
   /// Makes up to `count` freed blocks available again whose readers are gone. Returns how many.

@@ -75,7 +75,7 @@ static_assert(offsetof(LaneLayout, ring) == 128 && sizeof(LaneLayout) == 4096);
 // --- Chunks --------------------------------------------------------------------------------------
 
 enum class ChunkKind : std::uint8_t {
-  free = 1,   ///< `count` chunks that nobody uses; the header is all that is valid in them
+  free = 1,   ///< `count` unused chunks; only their header is valid
   spans = 2,  ///< one chunk of spans
   large = 3,  ///< `count` chunks that hold one object, from the byte after the header line on
 };

@@ -1,6 +1,5 @@
 // The recyclable log: what an operation is about to allocate and free, so that a crash in the
-// middle leaks nothing (NBTree (docs/papers.md), section III-C). One record per lane, used again by
-// each operation.
+// middle leaks nothing (NbTree paper, III-C). One record per lane, used again by each operation.
 //
 // A record is valid if its checksum is right. The checksum is written last and zeroed first,
 // durably so before the lane's next record is begun: then a crash leaves a whole record or none.

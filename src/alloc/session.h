@@ -12,14 +12,14 @@
 //   pm.publish(word, block);                    // 3. commit, durably
 //   session.finish();                           // 4. the marks follow, and the record is gone
 //
-// Where the domain makes several stores durable at once (pm.commits_as_one()) no record is needed:
+// Where the domain makes several stores durable together (pm.commits_as_one()) no record is needed:
 // commit word and marks are one commit.
 //
 // Rules for the caller:
-//   R1. From log() until finish() or cancel() has returned, nobody else changes the commit word's
-//       masked bits or the words of redo and undo: the caller holds a lock, or the words are out of
-//       others' reach. Else recovery might take the operation of another for this one, and free a
-//       block that somebody owns.
+//   R1. From log() until finish() or cancel() has returned, no other thread changes the commit
+//       word's masked bits or the words of redo and undo: the caller holds a lock, or the words are
+//       out of others' reach. Otherwise recovery might take another operation for this one, and
+//       free a block that is in use.
 //   R2. From commit_when() until log() the masked bits differ from `expected`.
 //   R3. The commit is flushed before finish() is called, and if blocks are freed durable
 //       (published): finish() marks them free, which recovery doesn't take back. Without any,
@@ -28,7 +28,7 @@
 //   R4. A block that is freed is out of reach of new readers when the operation ends: not by the
 //       commit alone, if readers come to it by what lies in DRAM. That is what `unlink` is for: it
 //       runs when the commit is durable, and the grace period begins after it. By free_unread() a
-//       block is used again at once.
+//       block is used again immediately.
 //   R5. A block is freed once, by one operation.
 //
 // A Session is the exclusive use of a lane; it belongs to one thread at a time. Hold it for one
@@ -116,8 +116,8 @@ class Session {
   /// The operation is committed if and only if (word & mask) == expected; `word` lies in the pool.
   /// Without this call it is committed when log() returns, and the caller makes its stores between
   /// log() and finish() (flushed; finish() fences before it drops the record): see redo(). Throws
-  /// corrupt if the word is like that already (R2): then the pool is damaged, and the word changed
-  /// under whoever goes by a copy of it.
+  /// corrupt if the word is like that already (R2): then the pool is damaged, and the word differs
+  /// from the copy that the caller went by.
   void commit_when(const std::uint64_t& word, std::uint64_t mask, std::uint64_t expected);
 
   /// A store that belongs to the operation: recovery makes it if the operation is committed. The

@@ -3,7 +3,7 @@
 //
 // Up to 256 bytes the classes are 16 bytes apart and up to 2 KiB 32 bytes, so a node of 1056 or
 // 1120 bytes has its own. From there on there is one class for each number of blocks that a span
-// can hold, 31 down to 2, with the largest multiple of 64 bytes that fits so many times: no other
+// can hold, 31 down to 2, with the largest multiple of 64 bytes that fits that often: no other
 // choice of sizes would get more blocks into a span.
 //
 // A block is aligned to 16 bytes, to 32 if its class's size is a multiple of 32, and to 64 if it is

@@ -51,7 +51,7 @@ struct Span {
   /// Takes all free blocks of bitmap word `word`; they are the caller's. Only for the owner.
   std::uint64_t claim(std::uint32_t word) noexcept {
     if (taken()[word].load(std::memory_order_relaxed) == ~std::uint64_t{0}) return 0;
-    // acquire: pairs with the release below, whoever used the block before is done with it.
+    // acquire: pairs with the release below, the previous user of the block is done with it.
     const std::uint64_t claimed =
         ~taken()[word].exchange(~std::uint64_t{0}, std::memory_order_acquire);
     available.fetch_sub(std::popcount(claimed), std::memory_order_relaxed);

@@ -43,7 +43,7 @@ class TestSpace final : public Space {
 
   void set_size(std::uint64_t size) { size_ = size; }
 
-  /// The disk has room for so many bytes.
+  /// The disk has room for this many bytes.
   void set_limit(std::uint64_t limit) { limit_ = limit; }
   std::uint64_t prepared() const { return prepared_; }
 

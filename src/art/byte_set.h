@@ -1,6 +1,7 @@
 // A set of bytes: which children the larger nodes have, in order.
 //
-// One writer at a time; readers may look meanwhile, and validate afterwards that nobody wrote.
+// One writer at a time. Readers may run at the same time, and validate afterwards that no writer
+// interfered.
 #pragma once
 
 #include <array>

@@ -50,7 +50,7 @@ struct KeyTraits<std::uint64_t> {
     return key << (8 * depth);
   }
 
-  /// What is left of a key's bytes as a key of its own, with zeros after its end; count < 8.
+  /// The rest of a key's bytes as a separate key, with zeros after its end; count < 8.
   static constexpr std::uint64_t without_first(std::uint64_t key, unsigned count) noexcept {
     return key << (8 * count);
   }

@@ -4,7 +4,7 @@
 //   void* allocate(std::size_t bytes)
 //     aligned to 64 if bytes is a multiple of 64, else to 16; throws if there is none
 //   void release(void* memory, std::size_t bytes)
-//     at once: no reader has seen it, or no reader is left
+//     immediately: no reader has seen it, or no reader is left
 //   template <class Node> void retire(Node* node)
 //     after a grace period; Node is trivially destructible
 #pragma once

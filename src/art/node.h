@@ -68,8 +68,8 @@ struct Header : EndSlot<KeyTraits<Key>::kMayEnd> {
     return {words, shape().prefix_length};
   }
 
-  // What follows is for the holder of the lock, and for whoever builds a node that nobody else
-  // knows.
+  // The calls below are for the holder of the lock, and for a thread that builds a node which no
+  // other thread knows yet.
 
   void set_count(unsigned count) noexcept {
     shape_.store({static_cast<std::uint16_t>(count), shape().prefix_length},

@@ -1,4 +1,4 @@
-// Changing one node: for the holder of its lock, or while nobody else knows the node.
+// Changing one node: for the holder of its lock, or while no other thread knows the node.
 //
 //   set(node, entry, ref)     replaces a child that is there
 //   add(node, entry, ref)     adds one that isn't; for a byte, !is_full(node)

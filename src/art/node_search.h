@@ -226,7 +226,7 @@ std::uint8_t least_byte(const Prefix<Key>& prefix, Entry entry) noexcept {
   return prefix.length() != 0 ? prefix.byte(0) : static_cast<std::uint8_t>(std::max(entry, 0));
 }
 
-/// For whoever knows that nobody changes the node, which has a child.
+/// For callers that know that no thread changes the node. The node has a child.
 template <class Node>
 Ref ref_to(const Node& node) noexcept {
   const Entry first = node.end().is_null() ? first_byte(node) : kEnd;

@@ -87,7 +87,7 @@ class Ref {
 /// A slot that readers read while a writer, who holds the lock, stores.
 class Slot {
  public:
-  /// acquire: whoever sees a reference sees the node as it was before it was published.
+  /// acquire: a thread that sees a reference sees the node as it was before it was published.
   Ref load() const noexcept { return Ref::from_word(word_.load(std::memory_order_acquire)); }
 
   void store(Ref ref) noexcept { word_.store(ref.word(), std::memory_order_release); }

@@ -5,8 +5,8 @@
 // std::uint64_t or std::string_view, and it must stay readable while a Guard may still see the
 // value. Keys are any bytes, up to kMaxKeySize.
 //
-// Thread-safety: all calls may run at once; each needs an epoch::Guard of the caller, which also
-// protects the values returned. Readers write nothing shared. A reader that meets a node whose
+// Thread-safety: all calls may run concurrently. Each needs an epoch::Guard of the caller, which
+// also protects the values returned. Readers write nothing shared. A reader that meets a node whose
 // version changed under it starts again; it waits only while a writer is between the few stores of
 // a change. An erased or replaced value may be seen by others until a grace period has passed.
 //
@@ -62,16 +62,16 @@ class Tree {
   /// The key's value, or nullptr.
   Value find(Key key) const;
 
-  /// The value of the greatest key <= key; nullptr if there is none. A key that was there during
-  /// the whole call is never passed over; one that is inserted meanwhile may be.
+  /// The value of the greatest key <= key; nullptr if there is none. A key that was present during
+  /// the whole call is never passed over; one that is inserted during the call may be.
   Value find_floor(Key key) const;
 
-  /// find_floor one node at a time, for callers that search for many keys at once: while one waits
-  /// for its node, the others go on. Nothing is validated, which also makes it the shortest way for
-  /// one key, but the value is a guess: one that was in the tree, whose key is usually the greatest
-  /// <= key. It may be greater than the key, or nullptr: then the caller searches again. While the
-  /// tree changes it may be any value: nothing follows from it but what the caller validates. One
-  /// Guard covers all steps. A key must outlive its search.
+  /// find_floor one node at a time, for callers that search for many keys together: while one
+  /// search waits for its node, the others go on. Nothing is validated, which also makes it the
+  /// shortest way for one key, but the value is a guess: one that was in the tree, whose key is
+  /// usually the greatest <= key. It may be greater than the key, or nullptr: then the caller
+  /// searches again. While the tree changes it may be any value: nothing follows from it but what
+  /// the caller validates. One Guard covers all steps. A key must outlive its search.
   class Lookahead;
   Lookahead look_ahead(Key key) const;
 
@@ -103,7 +103,7 @@ class Tree {
   /// counted.
   std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
-  /// Removes all. No other thread may use the tree meanwhile.
+  /// Removes all values. No other thread may use the tree during the call.
   void clear() noexcept;
 
  private:
@@ -112,7 +112,7 @@ class Tree {
   using Lock = typename Head::Lock;
 
   // The way from a node to a child, as a reader saw it: valid while the node's version is still the
-  // same. The root slot is reached from a lock of its own, without a node.
+  // same. The root slot is reached from a separate lock, without a node.
   struct Edge {
     Lock* lock = nullptr;
     typename Lock::Version version = 0;

@@ -1,4 +1,4 @@
-// Readers and writers at once, on few keys so that they meet, with invariants that must hold at
+// Concurrent readers and writers on few keys, so that they meet, with invariants that must hold at
 // every moment. Nodes and items lie on the heap: the sanitizers see a use after the free, and a
 // read that isn't ordered.
 #include <gmock/gmock.h>
@@ -200,8 +200,8 @@ class TreeStress : public ::testing::Test {};
 using AllKeys = ::testing::Types<SparseInts, DenseInts, Strings>;
 TYPED_TEST_SUITE(TreeStress, AllKeys);
 
-// Each writer has numbers of its own, so it knows what its calls must return, and puts a whole
-// range in before it takes it out, so that nodes of all sizes come and go.
+// Each writer has its own numbers, so it knows what its calls must return, and puts a whole range
+// in before it takes it out, so that nodes of all sizes come and go.
 TYPED_TEST(TreeStress, EachWriterSeesItsOwnChanges) {
   using Item = typename TypeParam::Item;
   Stress<TypeParam> stress(1);

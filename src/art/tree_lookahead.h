@@ -1,7 +1,8 @@
 // Tree: searching for the greatest key below, a step at a time.
 //
 // A step reads one node, which the step before has asked memory for, and asks for the next one. So
-// a caller that takes turns with the steps of several searches waits for all their nodes at once.
+// a caller that interleaves the steps of several searches waits for all their nodes at the same
+// time.
 //
 // Why it may read without validating: a Guard keeps every node that a slot led to, a node never
 // changes its kind, and slots change atomically. So a step never leaves the memory of nodes; a

@@ -3,9 +3,9 @@
 //
 // Why one pass with a validated version per node is enough for find_above (find_below mirrors it):
 //   1. `descend` couples versions: a node's version is taken before its parent's is validated, so
-//      at that moment the node was in the tree, at the place that the key's bytes lead to. (For
-//      the same reason nobody asks whether a version is obsolete: no valid edge leads to such a
-//      node, since its parent is locked while it is taken out.)
+//      at that moment the node was in the tree, at the place that the key's bytes lead to. (For the
+//      same reason no step asks whether a version is obsolete: no valid edge leads to such a node,
+//      since its parent is locked while it is taken out.)
 //   2. Where the way ends, nothing <= key is below. The nodes passed had, when validated, no child
 //      before the key's own, except `beside` and those above it. A key that is in the tree
 //      throughout can't be where there was no child for it at some moment: so it is below the

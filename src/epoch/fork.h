@@ -1,5 +1,5 @@
-// A fork of a process with readers: the child must neither wait for those that it has not, nor find
-// locks that nobody gives back.
+// A fork of a process with readers: the child must neither wait for readers that it does not have,
+// nor find locks that no thread will release.
 #pragma once
 
 namespace perdix::detail::epoch {

@@ -5,9 +5,9 @@
 // writes only memory of its own thread. Guards nest. A Guard belongs to the thread that made it.
 //
 // Rule: no Guard is held while code of the library's users runs (index/common/batch.h). So a Guard
-// lasts no longer than one call needs, and nobody waits for a user.
+// lasts no longer than one call needs, and no thread waits for a user's code.
 // What waits for a grace period (Reclaimer::advance, drain, settle) asks held() and does not wait
-// for its own thread.
+// for the calling thread.
 #pragma once
 
 extern "C" {

@@ -108,7 +108,8 @@ class Reclaimer {
   /// Waits until everything that was retired before the call has been disposed of.
   bool drain() { return advance(); }
 
-  /// Waits until every ticket that was handed out before the call has passed; at once if all have.
+  /// Waits until every ticket that was handed out before the call has passed; returns immediately
+  /// if all have.
   bool settle();
 
   /// drain() for destructors of what retired objects lie in or return to. No Guard may be held by

@@ -3,7 +3,7 @@
 //
 // Readers don't write: they take the version, read the data, and validate that the version is still
 // the same. A writer's unlock makes a new version. `unlock_obsolete` says that the object was
-// unlinked for ever.
+// unlinked for good.
 //
 //   std::uint64_t v = lock.read_begin();
 //   if (VersionLock::obsolete(v)) start over;
@@ -11,11 +11,11 @@
 //   if (!lock.read_validate(v)) start over;
 //
 // Layout: bit 0 obsolete, bit 1 locked, the others the version. Not recursive. `lock` and
-// `try_lock` also take an obsolete lock: who may have been overtaken by the unlinking asks
+// `try_lock` also take an obsolete lock: a caller that the unlinking may have overtaken asks
 // `is_obsolete` afterwards.
 //
-// VersionLock has 8 bytes. SmallVersionLock has 4, and its versions return after 2^30 changes: a
-// reader would have to be away for exactly so many of one object between two of its loads.
+// VersionLock has 8 bytes. SmallVersionLock has 4, and its versions return after 2^30 changes: it
+// is wrong only if exactly that many changes of one object pass between two loads of a reader.
 #pragma once
 
 #include <atomic>
@@ -63,8 +63,8 @@ class BasicVersionLock {
     return !(word & kLocked) && try_upgrade(word);
   }
 
-  /// Takes the lock if nobody has locked it since `read_begin` returned `version`, so what was read
-  /// still holds.
+  /// Takes the lock if no thread has locked it since `read_begin` returned `version`, so what was
+  /// read still holds.
   bool try_upgrade(Version version) noexcept {
     if (!word_.compare_exchange_strong(version, version | kLocked, std::memory_order_acquire,
                                        std::memory_order_relaxed)) {
@@ -108,7 +108,7 @@ class BasicVersionLock {
     }
   }
 
-  // No read-modify-write is needed: while the lock is held, nobody else stores.
+  // No read-modify-write is needed: while the lock is held, only its holder stores.
   void advance_by(Version amount) noexcept {
     const Version word = word_.load(std::memory_order_relaxed);
     assert(word & kLocked);

@@ -1,4 +1,4 @@
-// Reading words of PM that a writer may change meanwhile.
+// Reads of words of PM that a writer may be changing.
 #pragma once
 
 #include <type_traits>

@@ -23,7 +23,7 @@ inline Change set_word(std::uint64_t& word, std::uint64_t value) noexcept {
   return {&word, ~std::uint64_t{0}, value};
 }
 
-/// Makes a change in memory. Atomic (release); other bits of the word may change meanwhile.
+/// Makes a change in memory. Atomic (release); other threads may change other bits of the word.
 inline void make(const Change& change) noexcept {
   std::uint64_t before = __atomic_load_n(change.word, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n(change.word, &before, change.of(before), true,

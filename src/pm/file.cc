@@ -160,9 +160,9 @@ bool shares_extents(int fd) noexcept {
   }
 }
 
-/// Gives [begin, end) of a file its space; 0 or an error. Signals wait meanwhile: one that comes
-/// again and again, such as a profiler's timer, would interrupt the call each time (EINTR) before
-/// it could end; and the limit of file sizes is to be an error, not a signal that ends the process.
+/// Gives [begin, end) of a file its space; 0 or an error. Signals are blocked during the call. A
+/// repeated signal, such as a profiler's timer, would interrupt the call each time (EINTR) before
+/// it could end, and the limit of file sizes must be an error, not a signal that ends the process.
 int allocate_range(int fd, std::uint64_t begin, std::uint64_t end) {
   constexpr int kMaxTries = 100;  // what else may interrupt the call does it now and then
   const util::SignalsBlocked blocked(SIGXFSZ);
@@ -331,8 +331,8 @@ void File::sync() {
 
 void File::forget_cached() {
   sync();
-  // Pages that a process has mapped or that are being written would stay: there are none, of a file
-  // that nobody else owns and that was just synced.
+  // Pages that a process has mapped or that are being written would stay: there are none, since no
+  // other process owns the file and it was just synced.
   ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
 }
 

@@ -41,7 +41,7 @@ std::uint64_t& epoch_of(const JournalPlace& place) noexcept {
   return *reinterpret_cast<std::uint64_t*>(place.base + place.area);
 }
 
-/// Another one than `last`, which nobody can guess who does not read the pool. 0 is none.
+/// A number other than `last`, which cannot be guessed without reading the pool. 0 means none.
 std::uint64_t new_epoch(std::uint64_t last) noexcept {
   std::uint64_t epoch = 0;
   const bool random = ::getrandom(&epoch, sizeof epoch, GRND_NONBLOCK) == sizeof epoch;
@@ -56,8 +56,8 @@ std::uint64_t checksum_of(const std::byte* batch, std::size_t bytes) noexcept {
 
 /// A line as it was at one moment. Other threads may be storing to it: two readings that agree show
 /// that nothing has changed in between (loads stay in order on x86). Not by accesses that
-/// ThreadSanitizer sees, for others store there with plain stores: what they have not fenced yet
-/// nobody relies on.
+/// ThreadSanitizer sees, for others store there with plain stores: no thread relies on what they
+/// have not fenced yet.
 [[gnu::no_sanitize("thread")]] void read_line(const std::byte* line, std::byte* to) noexcept {
   constexpr std::size_t kWords = kLineSize / sizeof(std::uint64_t);
   const auto* words = reinterpret_cast<const volatile std::uint64_t*>(line);

@@ -17,16 +17,16 @@
 //       followed, would make lines older. Batches of other epochs mean nothing.
 //
 // An epoch is a random number, so that bytes of a user's value, which lie in the journal too, are
-// never taken for a batch. Each opening begins one of its own, durably, before the superblock says
-// that the journal counts: what is left there of earlier runs means nothing, be it whole or cut
-// off.
+// never taken for a batch. Each opening durably begins a new epoch before the superblock says that
+// the journal counts. What earlier runs left in the journal then means nothing, whether it is whole
+// or cut off.
 //
 // What a crash leaves of a line is then what the last whole batch says of it, or what the kernel
 // has written back, if there is none: never less than what was durable, and otherwise any prefix of
 // the stores made to it, as everywhere in perdix (pm/persist.h).
 //
-// The layout: a word with the epoch, in a page of its own, then batches, each beginning at a
-// sector: BatchHeader, the offsets of the lines, the revoked ranges, the lines.
+// The layout: a page that holds only the epoch, then batches, each beginning at a sector:
+// BatchHeader, the offsets of the lines, the revoked ranges, the lines.
 //
 // Not thread-safe: PageSync has one thread at a time call it.
 #pragma once

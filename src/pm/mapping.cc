@@ -230,8 +230,8 @@ void Mapping::populate(std::uint64_t offset, std::uint64_t n) const noexcept {
   // allocated but never touched maps it as it is, neither zeroed nor known to hold data, and stores
   // to it are lost (seen with Linux 6.18, huge=always).
   if (!touch_pages(base_ + offset, n)) return;
-  // For what has no huge pages yet, as a file that came from elsewhere: they halve the cost of a
-  // later random read. File systems that can't answer EINVAL at once.
+  // For a range without huge pages, as in a file that came from elsewhere: huge pages halve the
+  // cost of a later random read. File systems without them answer EINVAL immediately.
   collapse_pages(base_ + offset, n);
 }
 

@@ -57,9 +57,9 @@ class Mapping {
   void grow(std::uint64_t new_size);
 
   /// From now on nothing that is stored reaches the file: stores go to private copies of its pages,
-  /// and what was mapped stays readable and writable at its address. Other threads may use it
-  /// meanwhile; the kernel has them wait. The mapping doesn't grow any more. Throws io_error if the
-  /// kernel refuses (a limit of data or of committed memory): then it is as before.
+  /// and what was mapped stays readable and writable at its address. Other threads may use the
+  /// mapping during the call; the kernel makes them wait. The mapping doesn't grow any more. Throws
+  /// io_error if the kernel refuses (a limit of data or of committed memory): then it is as before.
   void make_private();
 
   /// Touches [offset, offset + n) ahead of use, as huge pages where the file system can give them,

@@ -55,7 +55,7 @@ class AllMappings {
         ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) return;
     begin_ = static_cast<char*>(got);
-    // Each page with other rights than its neighbours is a mapping of its own.
+    // Each page with other rights than its neighbours is a separate mapping.
     for (std::size_t at = kPage; at < kBytes && !full_; at += 2 * kPage)
       full_ = ::mprotect(begin_ + at, kPage, PROT_READ) != 0;
     // The kernel lets mmap() have one more than others.

@@ -1,9 +1,9 @@
 // Keeps the process from forking in the middle of something that a child must not find half done:
 // between making a mapping or a descriptor and keeping it from children; inside of libpmem2, which
-// has locks of its own.
+// has internal locks.
 //
-// There is one lock for the process, since fork() copies all of it. Whoever wants children to be
-// kept out holds it in a handler of pthread_atfork(); pool/forks.h does.
+// There is one lock for the process, since fork() copies all of it. Code that must keep children
+// out holds it in a handler of pthread_atfork(), as pool/forks.h does.
 #pragma once
 
 #include <mutex>

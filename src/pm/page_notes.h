@@ -1,8 +1,8 @@
 // The ranges of memory that the calling thread has flushed and not fenced yet, in the page_cache
-// domain. They lie in memory of the thread: noting one takes no lock and allocates nothing.
+// domain. They lie in the thread's memory, so noting one takes no lock and allocates nothing.
 //
 // Each range has its owner, so that notes of several pools do not mix, and so that notes for a pool
-// that was closed meanwhile are never looked at again.
+// that was closed in between are never read again.
 #pragma once
 
 #include <array>

@@ -32,7 +32,7 @@ MemoryRange range_of(const void* p, std::size_t n) noexcept {
 std::atomic<std::uint64_t> last_id{0};
 std::array<std::atomic<std::uint64_t>, 256> ids{};
 
-/// In the number of one that has found no place above: it is taken to be there for ever.
+/// The number of a store that found no place above: it counts as present for good.
 constexpr std::uint64_t kUnlisted = std::uint64_t{1} << 63;
 
 std::uint64_t new_id() noexcept {
@@ -216,8 +216,8 @@ int PageSync::sync_pages(MemoryRange range) noexcept {
   return device_.sync(reinterpret_cast<void*>(pages.begin), pages.end - pages.begin);
 }
 
-/// Calls sync() while no other sync runs. Before any group that has not begun, or a stream of them
-/// could hold it up for ever.
+/// Calls sync() while no other sync runs. It goes before any group that has not begun, since a
+/// stream of groups could otherwise delay it without end.
 template <class Sync>
 void PageSync::alone(const Sync& sync) {
   std::unique_lock lock(mutex_);

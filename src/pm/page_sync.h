@@ -2,9 +2,9 @@
 // with what other threads wait for (group commit).
 //
 // A thread that comes to a fence enqueues its request. If no sync runs, it leads: it takes all
-// requests that wait, and one sync serves them. Threads that come meanwhile wait for the next one.
-// Requests are served in their order. So a fence waits for threads of its pool that lead a sync,
-// also if one of them is suspended: in this domain no operation that writes is lock-free.
+// waiting requests, and one sync serves them. Threads that arrive during that sync wait for the
+// next one. Requests are served in their order. So a fence waits for threads of its pool that lead
+// a sync, also if one of them is suspended: in this domain no operation that writes is lock-free.
 //
 // With a journal (pm/journal.h) a sync writes the lines of all requests there, in one piece, and
 // the stores of their commits with them: see commit(). Without one, before a pool has its journal,
@@ -13,8 +13,8 @@
 // A failed sync is sticky: after one it is unknown what is on the disk (the kernel may have marked
 // pages clean that it could not write). Invariants:
 //   1. One sync runs at a time. The kernel reports an error once for an open file, to the sync that
-//      asks first: another one at the same time would be told that its pages, which were lost too,
-//      are on the disk.
+//      asks first: a second sync at the same time would be told that its pages are on the disk,
+//      though they were lost too.
 //   2. on_failure() is called once, by the thread whose sync failed, before that thread or any
 //      other goes on whose request was not served: what it does precedes whatever any thread stores
 //      behind such a fence, and the stores of commits that are not durable.
@@ -54,7 +54,7 @@ class PageSync {
   void note(const void* p, std::size_t n) noexcept;
 
   /// Stores a word (release), which is durable when any thread's sync() or commit() returns that
-  /// has something to do and begins after that thread has seen the word. A sync of its own if too
+  /// has something to do and begins after that thread has seen the word. Runs a sync itself if too
   /// many such stores wait.
   void store_for_all(std::uint64_t& word, std::uint64_t value) noexcept;
 
@@ -63,7 +63,7 @@ class PageSync {
 
   /// Makes durable what this thread noted and the changes, and makes the changes. After a crash
   /// there is all of it or nothing of the changes; before it is durable no change is in memory. The
-  /// caller keeps other threads from changing these bits meanwhile.
+  /// caller keeps other threads from changing these bits during the call.
   void commit(std::span<const Change> changes) noexcept;
 
   /// Makes [p, p+n) durable where it is, past the journal: for what is read before the journal.

@@ -33,8 +33,8 @@ extern "C" int msync(void* address, std::size_t n, int flags) {
 namespace perdix::detail::pm {
 namespace {
 
-// What a thread flushes it has stored: a flush or fence that threw would leave that, undone by
-// nobody.
+// A thread has already stored what it flushes. If a flush or fence threw, nothing would undo that
+// store.
 TEST(PageSyncMemory, NothingIsAllocatedOnceThereIsAJournal) {
   constexpr std::size_t kBytes = 1 << 20, kData = 512 << 10;
   void* const memory =

@@ -91,7 +91,7 @@ class Persister {
 
   /// fence(), then publish(word, value): what this thread has flushed is durable before the word
   /// can be. Cost: one sync in the page_cache domain, two fences elsewhere. The caller keeps other
-  /// threads from changing the word meanwhile.
+  /// threads from changing the word during the call.
   void commit(std::uint64_t& word, std::uint64_t value, Site site = Site::current()) const {
     if (commits_as_one()) {
       const Change change = set_word(word, value);
@@ -101,10 +101,10 @@ class Persister {
     publish(word, value, site);
   }
 
-  /// Where commits_as_one(): makes what this thread has flushed and all of the changes durable at
-  /// once, then makes the changes. A crash leaves all of this or no change. Other threads may see
+  /// Where commits_as_one(): makes what this thread has flushed and all of the changes durable as
+  /// one, then makes the changes. A crash leaves all of this or no change. Other threads may see
   /// some of them before others, in their order. The caller keeps other threads from changing these
-  /// bits meanwhile.
+  /// bits during the call.
   void commit(std::span<const Change> changes, Site site = Site::current()) const {
     assert(commits_as_one());
     if (!on_commit(changes, site)) return make_all(changes);
@@ -216,8 +216,8 @@ class Persister {
   /// page_cache domain a failure is that of a sync.
   void sync_file(File& file) const { pages_ != nullptr ? pages_->sync_file(file) : file.sync(); }
 
-  /// True once a sync has failed, for ever: what the disk holds is unknown, and the pool must
-  /// refuse further work.
+  /// True from the first failed sync on: what the disk holds is unknown, and the pool must refuse
+  /// further work.
   bool failed() const noexcept { return pages_ != nullptr && pages_->failed(); }
 
  private:

@@ -38,7 +38,8 @@ class Probe {
   virtual void on_stream(const void* p, std::size_t n) { on_write(p, n); }
 
   /// A commit of several stores as one: they are made when this returns. What the thread has
-  /// flushed becomes durable before them, and they at once. False: suppress the sync.
+  /// flushed becomes durable before them, and they become durable together. False: suppress the
+  /// sync.
   virtual bool on_commit(std::span<const Change> changes, const Site& site) {
     for (const Change& change : changes) {
       on_write(change.word, sizeof *change.word);
@@ -81,7 +82,7 @@ class Probe {
 /// Installs a probe (nullptr: none) and returns the one before. Not while other threads use a pool.
 Probe* install_probe(Probe* probe) noexcept;
 
-/// Whether reads reach the installed probe: they do from its installation on. There are so many
+/// Whether reads reach the installed probe: they do from its installation on. Reads are so frequent
 /// that a probe which needs none should say so.
 void watch_reads(bool watch) noexcept;
 
@@ -161,7 +162,7 @@ inline bool on_commit(std::span<const Change> changes, const Site& site) {
 
 #else
 
-/// Nobody asks. Not every compiler that can build the library knows std::source_location.
+/// Not used here. Not every compiler that can build the library knows std::source_location.
 struct Site {
   static constexpr Site current() noexcept { return {}; }
 };

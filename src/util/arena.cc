@@ -68,7 +68,8 @@ std::span<std::byte> reserve(std::size_t bytes) {
   }
 }
 
-/// How many pieces a batch has: so many that they are rarely exchanged, and don't add up to much.
+/// How many pieces a batch has: enough that batches are rarely exchanged, few enough that they take
+/// little memory.
 constexpr std::uint32_t batch_of(std::size_t bytes) {
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(kPage / bytes, 2, 32));
 }
@@ -120,7 +121,7 @@ void Arena::allocate(std::size_t bytes, std::span<void*> pieces) {
   }
 }
 
-/// Locks a stripe that nobody has locked, if there is one: the thread's own, if that is free.
+/// Locks an unlocked stripe, if there is one: the thread's own, if that is free.
 std::unique_lock<SpinLock> Arena::try_stripe(Stripe*& stripe) {
   const std::size_t own = current_stripe();
   for (std::size_t i = 0; i < kArenaStripes; ++i) {
@@ -242,7 +243,7 @@ void Arena::give_back(Local& local, void* memory, std::size_t bytes) noexcept {
   ++local.count;
 }
 
-/// Memory that was never used, of at least or, if there is so much, at most so many bytes. Empty if
+/// Memory that was never used: at least `least` bytes, up to `most` if there are as many. Empty if
 /// the system has no more.
 std::span<std::byte> Arena::carve(std::size_t least, std::size_t most) {
   return before_range_ != 0 ? carve_range(least, most) : carve_block(least, most);
@@ -262,8 +263,8 @@ std::span<std::byte> Arena::carve_range(std::size_t least, std::size_t most) {
   }
 }
 
-/// Makes a part of the range accessible, with all of its blocks. Several threads may do so at once,
-/// and none relies on another that is not done.
+/// Makes a part of the range accessible, with all of its blocks. Several threads may do so
+/// concurrently, and none relies on another that has not finished.
 bool Arena::make_accessible(std::size_t begin, std::size_t end) {
   const std::size_t already = accessible_.load(std::memory_order_acquire);
   if (end <= already) return true;

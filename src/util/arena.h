@@ -10,18 +10,18 @@
 // begins with a slab of a page or a few.
 //
 // Invariants:
-//   1. Memory is divided into slabs; a slab serves one size class for ever, and starts at a
+//   1. Memory is divided into slabs; a slab always serves the same size class, and starts at a
 //      multiple of 64 bytes.
 //   2. Freed memory goes to its class and is returned to the system only when the arena is
-//      destroyed. Mappings of their own are returned at once.
+//      destroyed. Separate mappings are returned immediately.
 //   3. A free piece is in the hands of one stripe, or in a batch that the class's list leads to. A
-//      batch is pushed by one compare-and-swap, and all batches are taken at once: so neither the
+//      batch is pushed by one compare-and-swap, and all batches are taken together, so neither the
 //      list nor its pieces are read by two threads.
 //
 // Thread-safe, and in an arena with a range no thread waits for another: a stripe is only ever
-// tried, a thread that finds all of them locked does without, and system calls are made again by
-// who needs their effect. Memory must be released to the arena that it came from, with the size
-// asked for.
+// tried, a thread that finds all of them locked does without, and a thread that needs the effect of
+// a system call makes it again. Memory must be released to the arena that it came from, with the
+// size asked for.
 #pragma once
 
 #include <array>
@@ -50,7 +50,7 @@ class Arena {
   /// Without a range. Throws std::bad_alloc.
   Arena() : Arena(0) {}
 
-  /// Takes all pieces of up to 4 KiB from so many addresses, or fewer if the system has no more:
+  /// Takes all pieces of up to 4 KiB from this many addresses, or fewer if the system has no more:
   /// once they are in use there is no more memory. Throws std::bad_alloc if it has very few.
   explicit Arena(std::size_t range);
   Arena(const Arena&) = delete;

@@ -29,7 +29,7 @@ class SuspendedCalls {
     Here() { here = true; }
   };
 
-  /// Calls start(), and waits until so many threads are suspended.
+  /// Calls start(), and waits until this many threads are suspended.
   template <class Start>
   SuspendedCalls(unsigned threads, const Start& start) {
     released = false;

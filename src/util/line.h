@@ -1,4 +1,4 @@
-// One cache line read as a vector, and compared with a byte in all positions at once.
+// One cache line read as a vector, and compared with a byte in all positions together.
 //
 // What loads here is the one place where perdix reads memory that another thread may be writing
 // without atomics: callers validate a version afterwards and discard what they found if it changed,

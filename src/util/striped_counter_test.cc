@@ -35,7 +35,7 @@ TEST(Stripe, IsStableAndSpreadsThreads) {
     EXPECT_LT(stripe, kStripes);
     ++arrived;
     while (arrived < 32)
-      std::this_thread::yield();  // all threads live at once, so no two share a control block
+      std::this_thread::yield();  // all threads live together, so no two share a control block
     EXPECT_EQ(current_stripe(), stripe);
     const std::lock_guard guard(mutex);
     stripes.insert(stripe);

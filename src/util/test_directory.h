@@ -10,7 +10,7 @@
 
 namespace perdix::testing_files {
 
-/// A directory of its own that is removed with all that it holds.
+/// A new directory that is removed with all that it holds.
 class TempDirectory {
  public:
   explicit TempDirectory(
