@@ -11,8 +11,7 @@
 namespace perdix::detail::pool {
 namespace {
 
-// From a request to the turn that serves it: so many times a second a writer wakes the thread, at
-// most.
+// The time from a request to the run that serves it. It bounds how often a writer wakes the thread.
 constexpr auto kPause = std::chrono::milliseconds(10);
 
 }  // namespace

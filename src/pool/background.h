@@ -1,12 +1,12 @@
-// What indexes leave for later: a thread of the pool's does it soon. Nobody waits for it but who
-// needs it done: finish(), drain().
+// Work that indexes defer: a thread of the pool does it soon. Only callers that need it done wait
+// for it: finish(), drain().
 //
 // An index has a Job for each kind of such work, and requests it when there is some. The thread
-// pauses before it begins, so that one turn serves all requests of that time and few of them wake
+// pauses before it begins, so that one run serves all requests of that time and few of them wake
 // it.
 //
-// While a probe watches, the thread rests, and drain() does the work on the caller's thread: so a
-// run can be repeated, and an instrument decides when it happens.
+// While a probe watches, the thread rests and drain() does the work on the caller's thread. So a
+// run can be repeated, and an instrument decides when the work happens.
 //
 // Invariants, under the mutex:
 //   1. A job runs on one thread at a time; what was requested before its run began is done when
@@ -42,7 +42,7 @@ class Background {
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;
 
-    /// As finish(); nobody requests the job any more.
+    /// As finish(), after which no thread requests the job again.
     ~Job();
 
     /// There is something to do. Cost: a mutex; a system call if the thread sleeps.

@@ -17,8 +17,8 @@ struct DomainDecision {
 };
 
 /// `automatic` is `power` on persistent memory and `process` elsewhere. For `process` every store
-/// is safe at once; for `power` the granularity decides; a domain that the user chose is taken as
-/// it is.
+/// is safe as soon as it is made; for `power` the granularity decides; a domain that the user chose
+/// is taken as it is.
 constexpr DomainDecision decide_domain(Durability durability, DomainChoice choice,
                                        pm::Granularity granularity) noexcept {
   const bool dax = granularity != pm::Granularity::page;

@@ -5,11 +5,12 @@
 // neither: mappings are not inherited (pm::Mapping), descriptors are closed in the child before
 // fork() returns there. For that, the descriptors of all open pools are listed in one place for the
 // process, where a handler of pthread_atfork() finds them: such a handler has no argument. This
-// list and NoFork's lock are the only global state of the library. (Without it: a thread for each
-// pool with a table of descriptors of its own, and an opening that fails where none can be had.)
+// list and NoFork's lock are the only global state of the library. (Without it, each pool would
+// need a thread with a separate table of descriptors, and an opening would fail where no such
+// thread can be had.)
 //
 // A fork also waits for threads in a pm::NoFork, and for the end of a grace period. In the child
-// liburcu then forgets the readers that the child has not.
+// liburcu then forgets the readers that do not exist there.
 //
 // What was made with a bare clone() or _Fork() runs no handlers: such a child holds the lock until
 // it ends or executes another program, but finds the pool unusable (Health) as any other.

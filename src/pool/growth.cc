@@ -65,7 +65,7 @@ void Growth::wake_thread() {
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::exception&) {
-    untouched_.clear();  // without the thread everything works; whoever needs space makes it ready
+    untouched_.clear();  // without the thread all works: a caller that needs space makes it ready
   }
 }
 
@@ -88,7 +88,7 @@ void Growth::step(std::unique_lock<std::mutex>& lock) {
     try {
       make_ready(wanted_);
     } catch (const std::exception&) {
-      wanted_ = 0;  // whoever needs the space will try again, and report what is wrong
+      wanted_ = 0;  // a caller that needs the space tries again, and reports what is wrong
     }
     return;
   }

@@ -1,10 +1,10 @@
 // Growth of a pool's file and mapping, the next unit made ready ahead of use.
 //
-// Allocating and first touching 16 MiB takes milliseconds. So once a pool has grown, a thread of
-// its own makes one more unit ready and sleeps until that one is taken; a pool is never more than
+// Allocating and first touching 16 MiB takes milliseconds. So once a pool has grown, its growth
+// thread makes one more unit ready and sleeps until that unit is taken. A pool is never more than
 // one unit larger than needed. A pool that doesn't grow has no such thread, and its only unit is
-// touched as it is used: that takes no time where the file has huge pages, and elsewhere less than
-// to touch all of it would.
+// touched as it is used. This costs nothing where the file has huge pages, and elsewhere less than
+// touching all of it.
 //
 // Thread-safe. Lock order: the pool's locks before this one's.
 #pragma once

@@ -175,7 +175,7 @@ std::uint64_t space_of(const std::filesystem::path& path) {
   return static_cast<std::uint64_t>(status.st_blocks) * 512;
 }
 
-// What nobody uses stays a hole, until it is taken into use.
+// Unused space stays a hole until it is taken into use.
 TEST_F(GrowthTest, HolesOfFreeChunksAreFilledWhenTheyAreTaken) {
   const auto copy = directory_.file("sparse.pool");
   make_sparse_copy(path_, copy);
@@ -209,7 +209,7 @@ TEST_F(GrowthTest, HolesThatCanNotBeFilledAreAnError) {
   EXPECT_TRUE(report.ok()) << report.problems.front();
 }
 
-// Space is made at once, huge pages of it in the background: they take a second per GiB and more.
+// Space is made immediately, its huge pages in the background: they take a second per GiB and more.
 TEST_F(GrowthTest, ALargePoolIsAllocatedAtOnce) {
   PoolOptions options;
   options.initial_size = options.max_size = 8 * kGrowthUnit;

@@ -1,8 +1,8 @@
 // Whether this process may use a pool: one word, which every public call reads before it touches
 // the pool, and a read once more before it shows what it found.
 //
-// The word lies on a page of its own that the kernel hands to a child of fork() as zeros
-// (MADV_WIPEONFORK). So a child finds `forked`, whichever way it was made, and its children do too.
+// The word has a page to itself, which the kernel hands to a child of fork() as zeros
+// (MADV_WIPEONFORK). So a child finds `forked`, whichever way it was made, and so do its children.
 //
 // A pool becomes usable when this object is made, and stops to be so once, for good.
 //

@@ -42,7 +42,7 @@ inline constexpr std::uint32_t kFormatVersion = 2;
 /// The journal may hold what the rest of the pool lacks: open, or not closed, in the page_cache
 /// domain.
 inline constexpr std::uint64_t kHasJournal = 1;
-/// The pool holds addresses of its own memory, so it is mapped at `address` and nowhere else.
+/// The pool holds addresses of memory inside it, so it is mapped at `address` and nowhere else.
 inline constexpr std::uint64_t kFixedAddress = 2;
 inline constexpr std::uint64_t kKnownFeatures = kHasJournal | kFixedAddress;
 
@@ -108,7 +108,7 @@ static_assert(offsetof(Superblock, checksum) == 120);
 
 /// At kOwnerOffset. Not covered by a checksum: only the text of an error depends on it.
 struct OwnerBlock {
-  std::uint64_t pid;  // 0: nobody
+  std::uint64_t pid;  // 0: none
 };
 static_assert(sizeof(OwnerBlock) == 8);
 

@@ -1,10 +1,10 @@
 // Where in the address space of the process a pool is mapped.
 //
-// A pool that holds addresses of its own memory must be mapped at the same address each time. (No
-// engine does so yet.) So every pool is mapped where the system puts nothing by itself, if such a
-// place is free: then the next process finds it free too. The places lie between 2^45 and 5 * 2^44,
-// behind the ranges of position-independent programs' heaps under AddressSanitizer and before those
-// of programs, libraries and stacks under ASLR; under ThreadSanitizer between 2^36 and 2^39.
+// A pool that holds addresses of memory inside it must be mapped at the same address each time. (No
+// engine needs this yet.) So every pool is mapped where the system puts nothing by itself, if such
+// a place is free. The next process then finds it free too. The places lie between 2^45 and 5 *
+// 2^44, behind the ranges of position-independent programs' heaps under AddressSanitizer and before
+// those of programs, libraries and stacks under ASLR; under ThreadSanitizer between 2^36 and 2^39.
 #pragma once
 
 #include <cstdint>

@@ -95,7 +95,8 @@ void require_same(const IndexInfo& found, const IndexInfo& wanted, const std::st
 
 }  // namespace
 
-/// From the opening of the file until children are kept from it, nobody may fork.
+/// No thread may fork between the opening of the file and the moment from which children are kept
+/// out.
 template <class MakeFile>
 std::shared_ptr<PoolCore> PoolCore::lock_file(MakeFile file) {
   const auto give_up = [](PoolCore* core) {
@@ -194,7 +195,7 @@ void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
   // A verification leaves the superblock as it is, which must then say that the journal counts.
   if (!needs_check_ || has_journal(before)) pm_->use_journal(journal_place());
   if (sparse_) file_.fill_holes(used);
-  // Growth that a crash interrupted, or that was made ready and not taken: nobody has used it.
+  // Growth that a crash interrupted, or that was made ready and not taken: it was never used.
   if (file_.size() > before.size) file_.truncate(before.size);
   was_clean_ = !unclean(before);
   if (!needs_check_) mark_open();  // invariant 1
@@ -240,8 +241,8 @@ void PoolCore::require_complete(const Superblock& before, Purpose purpose) {
                                 name));
 }
 
-/// A limit that nobody asks for now is lowered where the process has not as many addresses, in
-/// quarters, so that it keeps some for other uses.
+/// A limit that the caller did not ask for is lowered where the process has not as many addresses,
+/// in quarters, so that it keeps some for other uses.
 void PoolCore::map(std::uint64_t size, const PoolOptions& options, std::uint64_t fixed,
                    std::uint64_t seed) {
   const std::uint64_t address = checked_address(options, fixed, path().string());
@@ -413,7 +414,7 @@ void PoolCore::require_open() const {
               fmt::format("pool '{}' has been closed; open it again", path().string()));
 }
 
-/// What each call begins with. In this order: in a child the mutex may be locked for ever.
+/// Each call begins with this, in this order: in a child the mutex may never be released.
 PoolCore::Lock PoolCore::lock_open() const {
   if (health_->forked()) throw_unusable();
   Lock lock(mutex_);
@@ -515,7 +516,7 @@ void PoolCore::finish_drop(IndexHandle&& index) {
   const std::lock_guard guard(mutex_);
   directory_->finish_drop(index.slot_);
   why_postponed_.erase(index.slot_);
-  // Under the same lock: the next index may take the slot at once, and would count as open.
+  // Under the same lock: the next index may take the slot immediately, and would count as open.
   --handles_[index.slot_];
   index.pool_.reset();
   require_usable();

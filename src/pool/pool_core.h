@@ -141,12 +141,12 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   /// What an index is. Throws not_found.
   IndexInfo index_info(std::string_view name) const;
 
-  /// Hides an index for ever; the caller then frees what its root reaches and calls finish_drop().
+  /// Hides an index for good; the caller then frees what its root reaches and calls finish_drop().
   /// Throws not_found, or in_use while it is open.
   IndexHandle begin_drop(std::string_view name);
 
-  /// A second handle of an index, without its info: so that nobody else opens or drops it when the
-  /// first one is gone.
+  /// A second handle of an index, without its info. It keeps others from opening or dropping the
+  /// index when the first one is gone.
   IndexHandle another(const IndexHandle& index) noexcept;
 
   /// begin_drop() by who has the only handle. Allocates nothing, unless it throws.

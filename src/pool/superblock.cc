@@ -143,7 +143,7 @@ FoundSuperblock read_superblock(const pm::File& file) {
 SuperblockStore::SuperblockStore(std::byte* base, const pm::Persister& persister)
     : base_(base), pm_(persister) {
   auto* first = reinterpret_cast<Superblock*>(base_ + kSuperblockOffset[0]);
-  // Before anything else is written: from now on whoever opens the file knows what it is.
+  // This is written first: from now on a process that opens the file knows what it is.
   pm_.publish(first->magic, kCreationMagic);
 }
 
@@ -161,7 +161,7 @@ void SuperblockStore::update(Superblock next) {
 void SuperblockStore::write(int copy, const Superblock& superblock) {
   std::byte* to = base_ + kSuperblockOffset[copy];
   pm_.copy(to, &superblock, sizeof(superblock));
-  // A copy must be durable before the next one is touched, or both could be torn at once. No order
+  // A copy must be durable before the next one is touched, or both could be torn together. No order
   // is needed inside of it: the checksum tells a torn one.
   pm_.persist_in_place(to, sizeof(superblock));  // openings read it before the journal
 }

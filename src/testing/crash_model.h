@@ -3,8 +3,8 @@
 // Memory is divided into units, lines of 64 bytes. Each unit has a last persisted version and one
 // more for each store since (a prefix of the stores made to it); after a crash it holds any of
 // them, independently of other units. A fence makes persistent what the same thread flushed before,
-// as it was at the flush. In the cpu_cache domain each store is persistent at once, in the
-// page_cache domain those of a commit.
+// as it was at the flush. In the cpu_cache domain each store is persistent immediately; in the
+// page_cache domain the stores of a commit are.
 //
 // Versions are hashed word by word and the hashes added, so the hash of an image costs one addition
 // per unit that differs, and two images with the same bytes have the same hash however they came

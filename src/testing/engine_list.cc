@@ -1,5 +1,5 @@
-// The traits of the engines of this release. A source of its own, since test programs link another
-// one in its place, which adds the toys of tests/toys.
+// The traits of the engines of this release. A separate source file, since test programs replace it
+// by one that adds the toys of tests/toys.
 #include <array>
 
 #include "engine_list.h"

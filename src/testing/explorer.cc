@@ -14,7 +14,7 @@
 namespace perdix::testing {
 namespace {
 
-/// Reads all of the medium, so only after one in so many images.
+/// Reads all of the medium, so it runs only after one image in this many.
 constexpr std::uint64_t kStrayCheck = 1024;
 
 /// Rounds that may begin with all images of a moment that has too many for a round.
@@ -26,7 +26,7 @@ constexpr std::uint64_t kLargeMomentInterval = 4;
 /// As many images as a moment has.
 constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
-/// Of a deep round: so many times fewer images, and sessions that are crashed in turn.
+/// A deep round has this many times fewer images, and its sessions are crashed in turn.
 constexpr std::uint64_t kDeepImages = 4;
 constexpr std::uint64_t kDeepNestedInterval = 2;
 

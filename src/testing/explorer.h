@@ -53,14 +53,14 @@ struct ExplorerOptions {
   unsigned threads = 1;
   unsigned steps = 16;       ///< of each thread
   unsigned steps_after = 3;  ///< once an image was opened
-  /// About so many; moments are drawn until their images are as many. More rounds show more than
-  /// more images of one: what a round costs besides is what a dozen of images do.
+  /// About this many; moments are drawn until they have that many images. More rounds show more
+  /// than more images of one round: the rest of a round costs as much as a dozen images.
   std::uint64_t images_of_round = 100;
   std::uint64_t images_of_nested = 14;  ///< the same for a session that opened an image
   std::uint64_t nested_one_in =
-      24;  ///< of the sessions that opened an image, one in so many is crashed in turn
+      24;  ///< one session in this many, of those that opened an image, is crashed in turn
   std::uint64_t deep_one_in =
-      6;  ///< one round in so many has few images, but of their sessions half are crashed
+      6;  ///< one round in this many has few images, of whose sessions half are crashed
   ImageLimits limits;
   std::string suppressed_site;  ///< "src/a.cc:1:2", or empty
   Event::Kind suppressed_kind = Event::Kind::flush;

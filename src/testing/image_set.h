@@ -52,7 +52,7 @@ class ImageSet {
 
   const CrashModel::Unit* fixed_ = nullptr;  // at its newest version in every image
   std::vector<const CrashModel::Unit*> free_;
-  std::vector<std::uint64_t> late_;  // by unit: so many versions, the oldest, are due
+  std::vector<std::uint64_t> late_;  // by unit: how many of its versions, the oldest, are due
   std::uint64_t start_hash_;
   std::uint64_t seed_;
   std::uint64_t size_ = 1;

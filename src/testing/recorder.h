@@ -1,7 +1,7 @@
 // The probe that writes a trace.
 //
-// Stores of more than one word are split into words. Nobody promises the order in which a copy
-// stores its words, so it is drawn for each copy: ascending, descending or shuffled. Flushes and
+// Stores of more than one word are split into words. The order in which a copy stores its words is
+// not specified, so it is drawn for each copy: ascending, descending or shuffled. Flushes and
 // fences are recorded in place of being done: what they achieve is up to the crash model.
 //
 // Thread-safe. Events outside of the watched memory, or while nothing is recorded, are ignored.
@@ -99,7 +99,7 @@ class Recorder final : public YieldingProbe {
   Trace trace_;
   detail::util::Random random_{0};
   detail::util::Random draws_{0};
-  std::vector<std::thread::id> threads_;  // by number; nobody, once a worker has ended
+  std::vector<std::thread::id> threads_;  // by number; no thread once a worker has ended
   unsigned first_worker_ = 1;             // of those that take turns
   std::vector<std::uint64_t> words_;      // scratch: where the words of a copy begin
   Sites sites_;

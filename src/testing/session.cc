@@ -71,7 +71,7 @@ class Run {
     for (const unsigned steps : {half, plan_.steps - half}) work_together(opened, steps);
   }
 
-  /// Threads of their own make so many steps each.
+  /// New threads make this many steps each.
   void work_together(Opened& opened, unsigned steps) {
     // Drawn ahead, so that what a thread does doesn't depend on the schedule.
     std::vector<std::vector<std::uint32_t>> drawn(plan_.threads);

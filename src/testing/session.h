@@ -20,7 +20,7 @@ struct SessionPlan {
   std::uint64_t seed = 0;
   unsigned threads = 1;
   unsigned steps = 0;           ///< of each thread
-  std::uint64_t switching = 4;  ///< threads change turns at one in so many events
+  std::uint64_t switching = 4;  ///< threads change turns at one event in this many
   /// What may be there when it is opened; needed for steps before anybody has looked.
   const Expectation* known = nullptr;
   unsigned first_steps = 0;  ///< as many, at most

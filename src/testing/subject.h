@@ -66,8 +66,8 @@ class Opened {
   virtual State contents() = 0;
   /// Verifies every invariant.
   virtual Problems check() = 0;
-  /// Called by several threads at once if the subject was asked for steps of several. Only steps of
-  /// a single thread may be refused.
+  /// Called by several threads concurrently if the subject was asked for steps of several. Only
+  /// steps of a single thread may be refused.
   virtual StepResult apply(const Step& step) = 0;
   /// Ends the instance in an orderly way, and verifies what can only be verified then (that nothing
   /// leaks, for example).

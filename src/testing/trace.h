@@ -19,7 +19,7 @@ struct Event {
     store,  ///< up to eight bytes within an aligned word
     flush,  ///< `value` bytes from `offset` on
     fence,
-    commit,     ///< a store that is durable at once, and with those that follow as one
+    commit,     ///< a store that is durable when made, as one with those that follow
     committed,  ///< the end of such stores
     begin,      ///< step `id` begins
     end,        ///< step `id` has returned

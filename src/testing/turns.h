@@ -4,9 +4,8 @@
 // So the recorded order of stores is the order in which they became visible, and a schedule can be
 // run again. A thread that waits for a lock of perdix says so (yield()) and passes the turn on. One
 // that waits for a lock of a library has no events: the turn is taken from it once it was asleep
-// twice, `kPatience` apart, or has spun for `kPatience` of its own processor time. A thread that
-// the system merely doesn't run is not waiting. That is the only thing that depends on time, and
-// only the schedule does.
+// twice, `kPatience` apart, or has spun for `kPatience` of processor time. A thread that the system
+// merely doesn't run is not waiting. Only this depends on time, and it affects only the schedule.
 //
 // Thread-safe.
 #pragma once

@@ -1,7 +1,8 @@
 // A probe that learns when a thread waits for another.
 //
 // Every wait in perdix pauses by util::Backoff, which yields the processor now and then. yield.cc
-// has a sched_yield() of its own, which tells the installed probe instead, if it is one of these.
+// replaces sched_yield() by a function that tells the installed probe instead, if it is of this
+// kind.
 #pragma once
 
 #include "pm/probe.h"

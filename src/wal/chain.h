@@ -13,13 +13,13 @@ namespace perdix::detail::wal {
 
 /// A chain: the records of one owner since its last END. Zeroed (recycled) chains have no owner.
 ///
-/// `owner` changes only while `head` is 0, and only by whoever holds the lock that guards the
-/// buffer; `head` and `first` are changed by the log. A checkpoint reads them at any time without a
-/// lock: since positions never repeat, it knows from an unchanged head that the owner that it read
-/// in between is the head's.
+/// `owner` changes only while `head` is 0, and only the holder of the lock that guards the buffer
+/// changes it. The log changes `head` and `first`. A checkpoint reads them at any time without a
+/// lock: since positions never repeat, an unchanged head shows that the owner read in between is
+/// the head's.
 ///
-/// What each append needs, and a checkpoint, comes last: a buffer has it in one line with what a
-/// change needs of its own.
+/// The fields that each append and a checkpoint need come last, so a buffer has them in one line
+/// with the fields that a change needs.
 ///
 /// Its memory stays valid, and in place, as long as the log is open: buffers are recycled, not
 /// freed.
@@ -43,7 +43,7 @@ struct Chain {
 
   std::atomic<Position> first{0};  ///< oldest record, 0: empty
 
-  /// Gives an empty chain to an owner, or to nobody.
+  /// Gives an empty chain to an owner, or to none.
   void assign(Owner to) noexcept {
     assert(head.load(std::memory_order_relaxed) == 0 && to <= kMaxOwner);
     // release: who reads this owner sees the head of the one before gone.

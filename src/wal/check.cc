@@ -75,7 +75,7 @@ void Log::check_heads(const Survivors& found, CheckReport& report) const {
            fmt::format("log stripe {}: not all chains that began there can be ended (W6)", i));
   }
   found.for_each([&](Owner owner, Position head) {
-    // Before resumed() there are chains that nobody has adopted yet.
+    // Before resumed() there are chains that were not adopted yet.
     const bool known = open.contains(owner) || resuming();
     expect(report, known && at(owner, head).has_value(),
            fmt::format("log: a restart would find a chain of owner {} (W4)", owner));

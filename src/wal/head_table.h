@@ -1,8 +1,8 @@
-// The head table of a checkpoint: which chains were open, and their newest records (SPTree
-// (docs/papers.md), section 4.7).
+// The head table of a checkpoint: which chains were open, and their newest records (sptree paper,
+// §4.7).
 //
 // Lookups happen in place, in PM, so opening costs no time for it; the entries are not covered by a
-// checksum for the same reason. Whoever uses one verifies the record that it leads to.
+// checksum for the same reason. The user of an entry verifies the record that it leads to.
 //
 // A table in a block never changes, so lookups are thread-safe as long as it isn't freed. A small
 // table in the log's header is written again by a later checkpoint; so it is copied.
@@ -60,7 +60,7 @@ class HeadTable {
 /// table of the header that does not count.
 class TableWriter {
  public:
-  /// For so many entries at most. Throws Errc::out_of_space, too_large; neither for few.
+  /// For at most this many entries. Throws Errc::out_of_space, too_large; neither for few.
   TableWriter(alloc::Session& session, pool::PoolCore& pool, Header& log, std::uint64_t most);
 
   /// No owner twice.

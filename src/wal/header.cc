@@ -26,7 +26,7 @@ void write_header(pool::PoolCore& pool, Header& header, std::uint64_t seed) {
   pm.store(header.seed, seed);
   pm.store(header.checksum, checksum_of(header));
   for (unsigned i = 0; i < kStripes; ++i) pm.store(header.stripes[i].start, first_position(i));
-  pm.flush(&header, sizeof header);  // fenced by the log() of whoever links it
+  pm.flush(&header, sizeof header);  // fenced by the log() of the session that links it
 }
 
 Header& checked_header(pool::PoolCore& pool, pm::Offset offset) {

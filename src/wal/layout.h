@@ -118,8 +118,8 @@ struct TableHeader {
 static_assert(std::has_unique_object_representations_v<TableHeader>);
 static_assert(offsetof(TableHeader, checksum) == 96 && sizeof(TableHeader) == 128);
 
-/// A head table of few entries that needs no block of its own, so that a checkpoint of few chains
-/// can be taken where the pool is full.
+/// A head table of few entries that needs no separate block, so that a checkpoint of few chains can
+/// be taken where the pool is full.
 struct SmallTable {
   static constexpr std::uint64_t kCapacity = 56;
 

@@ -19,10 +19,10 @@ namespace {
 constexpr std::uint64_t kMaxLimit = 640 * kSegmentSize;
 static_assert(kMaxLimit < kRingSize);
 
-/// What a restart reads: so many times the table: a record then pays for 8 bytes of it.
+/// A restart reads this many times the size of the table: a record then pays for 8 bytes of it.
 constexpr std::uint64_t kSuffixPerTable = 4;
 
-/// Into so many ages the chains that survived are divided, by where their records lie.
+/// The number of ages into which the surviving chains are divided, by where their records lie.
 constexpr Generation kAges = 16;
 /// Of the first age. The last one ends where the log did, and a generation of new chains begins.
 constexpr Generation kFirstAge = 1;
@@ -31,8 +31,8 @@ constexpr Generation kFirstAge = 1;
 /// as its generation, so at most this part of the limit is kept for nothing.
 constexpr std::uint64_t kGenerationsPerLimit = 64;
 
-/// Refusals after which a look at the log is due. To find no space in a full pool takes long, and
-/// meanwhile writes go to the leaves.
+/// Refusals after which a look at the log is due. It takes long to find no space in a full pool,
+/// and during that time writes go to the leaves.
 constexpr unsigned kRefusalsPerLook = 64;
 
 /// All stripes, locked.
@@ -164,7 +164,7 @@ void Log::throw_full() const {
               fmt::format("{}: the log of an index is full", pool_.path().string()));
 }
 
-/// The calling thread has appended so many records, or filled a segment.
+/// The calling thread has appended this many records, or filled a segment.
 [[gnu::noinline]] void Log::go_on(bool segment_ended) noexcept {
   Cursor& own = cursors_[util::current_stripe()];
   own.look_due.store(true, std::memory_order_relaxed);
@@ -202,7 +202,7 @@ void Log::end(Chain& chain) noexcept {
   if (chain.head.load(std::memory_order_relaxed) == 0) return;
   Stripe& home = home_of(chain);
   Stripe* const found = find_tail(1);
-  if (found == nullptr) home.lock();  // there it has room of its own (W6)
+  if (found == nullptr) home.lock();  // there room is kept for it (W6)
   {
     LockedTail tail(*this, found != nullptr ? *found : home);
     // Taken before the END if it is free: a lock that is taken behind it waits until it is durable.
@@ -262,7 +262,7 @@ void Log::begin_generation_if_due() noexcept {
   const std::uint64_t limit = kStripes * stripe_limit_;
   const std::uint64_t bytes = appended() * sizeof(Record);
   if (bytes - marked_ < std::max(least_generation_, limit / kGenerationsPerLimit)) return;
-  // Chains that nobody has adopted yet have the first ages.
+  // Chains that were not adopted yet have the first ages.
   if (!marks_.has_room(resuming() ? kFirstAge : oldest_generation())) return;
   marks_.begin(read_tails());
   marked_ = bytes;

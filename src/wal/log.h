@@ -1,6 +1,5 @@
-// The structured write-ahead log of an index (SPTree (docs/papers.md), section 4.7): changes that a
-// write buffer in DRAM holds survive a crash as records in PM, and can be looked up right after a
-// restart.
+// The structured write-ahead log of an index (sptree paper, §4.7): changes that a write buffer in
+// DRAM holds survive a crash as records in PM, and can be looked up right after a restart.
 //
 // The records of one buffer form a chain, linked backwards; an END closes it once the buffer's
 // pairs have been merged into the index. Chains belong to owners (for SpTree: leaves). There are
@@ -23,8 +22,9 @@
 //   if (log.checkpoint_due()) log.checkpoint();
 //   log.reclaim();
 //
-// look_due() says when: once for so many records. After such a round in which nobody appended,
-// admit() returns true. Where the pool is full, shrink() gives back what the log can do without.
+// look_due() says when: once per a number of records. After such a round in which no thread
+// appended, admit() returns true. Where the pool is full, shrink() gives back what the log can do
+// without.
 //
 // Room: a chain's first record is appended only where there is room for its END, too, which is kept
 // for it from then on (W6). So end() can't fail, and is called behind a commit. A chain may be
@@ -113,9 +113,9 @@ class Log {
 
   // --- Writers -----------------------------------------------------------------------------------
 
-  /// Makes sure that an operation of the calling thread can append; allocates a segment now and
-  /// then, with a Session of its own: the caller holds none. False if all stripes are at their
-  /// limit: maintenance must run first (before resumed(): the surviving chains must be dealt with).
+  /// Makes sure that an operation of the calling thread can append. Sometimes allocates a segment
+  /// with a Session, so the caller must hold none. False if all stripes are at their limit:
+  /// maintenance must run first (before resumed(): the surviving chains must be dealt with).
   /// Usually four loads. Throws Errc::out_of_space if the pool has no space for a segment: then
   /// maintenance may help too, followed by Calloc::reclaim().
   bool admit() { return stripes_[cursor()].has_room(Stripe::kHeadroom) || admit_anywhere(); }
@@ -164,8 +164,8 @@ class Log {
 
   // --- Maintenance: any thread, no locks and no Session held, in no epoch::Guard -----------------
 
-  /// Whether the calling thread, or one whose slot it shares, has appended so many records since
-  /// its last look that it should look after the log, and begins to count anew. A load, as a rule.
+  /// Whether the calling thread, or one whose slot it shares, has appended enough records since its
+  /// last look that it should maintain the log; if so, begins to count anew. Usually one load.
   bool look_due() noexcept {
     std::atomic<bool>& due = cursors_[util::current_stripe()].look_due;
     // relaxed: a look more or less changes nothing.
@@ -223,7 +223,7 @@ class Log {
 
   /// Calls f(type, key, value, position) for the records of a chain, from the newest to the oldest.
   /// If f returns bool, false ends it. Throws Errc::corrupt. If the chain is closed and reclaimed
-  /// meanwhile, which can be only after resumed(), it ends early.
+  /// during the call, which can be only after resumed(), it ends early.
   template <class F>
   void follow(Owner owner, Position head, F f) const {
     if (head == 0) return;
@@ -235,8 +235,8 @@ class Log {
     }
   }
 
-  /// Brings chains into the processor's cache, all of them at once: one by itself is a memory
-  /// access after the other. `heads`: what surviving() said, or 0; spent.
+  /// Brings chains into the processor's cache, all of them in parallel: each one alone is a
+  /// sequence of dependent memory accesses. `heads`: what surviving() said, or 0; spent.
   void prefetch(std::span<Position> heads) const noexcept;
 
   /// What is known of a surviving chain before it is adopted.
@@ -344,7 +344,8 @@ class Log {
     cursors_[util::current_stripe()].stripe.store(stripe, std::memory_order_relaxed);
   }
 
-  /// A stripe with room for so many records; nullptr, and none is locked, if there is none.
+  /// Locks a stripe with room for this many records. If there is none, returns nullptr and locks
+  /// none.
   Stripe* find_tail(std::uint64_t records) noexcept {
     Stripe& stripe = stripes_[cursor()];
     if (stripe.try_lock()) [[likely]] {

@@ -218,7 +218,7 @@ TEST(Log, WithoutRoomNothingHappensToTheSession) {
   Fixture fixture;
   ASSERT_TRUE(fixture.log().admit());
   Chain& chain = fixture.chain(7);
-  // Nobody is asked for admission.
+  // No append asks for admission.
   const auto fill = [&] {
     for (;;) fixture.log().append(chain, Type::put, 1, 2);
   };

@@ -1,9 +1,9 @@
 // The age of chains, and what a chain of an age can hold back: its records may lie in all stripes,
-// since each writer appends to a stripe of its own.
+// since each writer appends to its own stripe.
 //
 // A generation is a time. Its mark has a position of each stripe that the stripe's tail had reached
 // when the generation began, so that no chain of this or a later generation has a record before it.
-// One is begun every so many bytes, so that few are needed.
+// A generation begins after a fixed number of bytes, so that few are needed.
 //
 // begin() is one thread's business at a time; the rest is thread-safe. What is read of a generation
 // that no chain has any more may be another's mark.
@@ -42,7 +42,7 @@ class Marks {
   void begin(const Tails& tails) noexcept {
     const Generation next = current() + 1;
     for (unsigned i = 0; i < kStripes; ++i) of(next)[i].store(tails[i], std::memory_order_relaxed);
-    // release: whoever sees the generation appends behind its mark.
+    // release: a thread that sees the generation appends behind its mark.
     current_.store(next, std::memory_order_release);
   }
 

@@ -16,7 +16,7 @@ namespace perdix::detail::wal {
 
 class OwnerMap {
  public:
-  /// Makes room for so many owners, so that the table need not grow until then.
+  /// Makes room for this many owners, so that the table need not grow until then.
   void reserve(std::size_t owners) {
     const std::size_t capacity = std::bit_ceil(std::max(2 * owners, kLeast));
     if (capacity > entries_.size()) grow_to(capacity);

@@ -67,7 +67,7 @@ class Segments {
   }
 
   /// Frees segments at the end. `shrink(set_end)` calls set_end(position) with the new end, a
-  /// segment's begin, or not at all, while nobody can append.
+  /// segment's begin, or not at all, while no thread can append.
   template <class Shrink>
   void free_ahead(Shrink shrink) {
     const std::lock_guard guard(space_lock_);
@@ -78,8 +78,8 @@ class Segments {
       free_word(position - kSegmentSize);
   }
 
-  /// Nobody reads records before `keep` any more, not even after a crash: frees the segments below
-  /// it. Those that a crash left from the last time too.
+  /// Frees the segments below `keep`: no reader needs records before it any more, not even after a
+  /// crash. Also frees segments that a crash left from the last time.
   void free_before(Position keep);
 
   /// Calls visit(offset) for the block of each ring word, live or not.

@@ -79,8 +79,8 @@ TEST(LogSpace, ChainsOfOneRecordCanBeEndedInAFullLog) {
   }
 }
 
-// Without a look at the log in between, in any order, by writers that nobody admitted; also after a
-// restart, before it is over and behind it.
+// Without a look at the log in between, in any order, by writers that were not admitted; also after
+// a restart, during its resumption and behind it.
 TEST(LogSpace, InAFullLogEveryChainCanBeEnded) {
   Fixture fixture;
   std::vector<Owner> owners = first_owners(kStripes * 16 * kRecords);

@@ -49,7 +49,7 @@ Position Stripe::write(const Chain& chain, Type type, Word key, Word value, Comm
   if (!writes_records()) return position;
   const Position head = chain.head.load(std::memory_order_relaxed);
   Record& record = place(position);
-  // The line after the next: nobody waits for it then.
+  // The line after the next, so that no append waits for it.
   __builtin_prefetch(segment_ + written_at(position + 2 * sizeof(Record)), 1);
   const std::uint64_t where = pack_where(chain.owner.load(std::memory_order_relaxed), type,
                                          link_to(head == 0 ? position : head));

@@ -1,9 +1,9 @@
 // A stripe: one of the tails at which writers append.
 //
 // Its lock is held from the choice of a position until the record there is durable, so there are no
-// holes: behind the first position without a valid record there is none that anybody was told of.
-// Whoever reads a tail (acquire) sees the heads of all chains as of the records before it, or later
-// ones.
+// holes: behind the first position without a valid record there is no record that a caller was told
+// of. A thread that reads a tail (acquire) sees the heads of all chains as of the records before
+// it, or later ones.
 //
 // A Lockable: what is said to need the lock is called by its holder. Otherwise thread-safe. Lock
 // order: the caller's lock of the chain, its Session, one stripe; stripes by number, but one that
@@ -47,8 +47,8 @@ class alignas(util::kCacheLine) Stripe {
 
   // --- Writers -----------------------------------------------------------------------------------
 
-  /// Whether so many records have room, besides those that are promised it (W6). Exact under the
-  /// lock. Three loads.
+  /// Whether there is room for this many records besides those that are promised room (W6). Exact
+  /// under the lock. Three loads.
   bool has_room(std::uint64_t records) const noexcept {
     const Position next = tail();  // before the end, so that it is not behind it
     const std::uint64_t promised = promised_.load(std::memory_order_relaxed);
@@ -98,8 +98,8 @@ class alignas(util::kCacheLine) Stripe {
 
   // --- After a restart: until resumed() ----------------------------------------------------------
 
-  /// Takes room for so many records out of what was there at the opening, all of which is kept for
-  /// the chains that survive. False if it hasn't as much: then the file is damaged (W6).
+  /// Takes room for this many records out of the room at the opening, all of which is kept for the
+  /// chains that survive. False if there is less: then the file is damaged (W6).
   bool claim(std::uint64_t records) noexcept;
   void unclaim(std::uint64_t records) noexcept;
 
@@ -141,7 +141,7 @@ class alignas(util::kCacheLine) Stripe {
   /// Chains that began here and are open. Under the lock.
   std::uint64_t open_chains() const noexcept { return chains_.size(); }
 
-  /// Whether there is room for all that was promised, which is so many records at least (W6).
+  /// Whether there is room for all that was promised, which is at least this many records (W6).
   bool has_promised_room(std::uint64_t records) const noexcept {
     return has_room(0) && promised_.load(std::memory_order_relaxed) >= records;
   }

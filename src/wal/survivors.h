@@ -1,6 +1,5 @@
 // What is found of the chains after a restart: the head table of the last checkpoint in place, and
-// in DRAM what the records behind its tails say (SPTree (docs/papers.md), section
-// 4.7). W4.
+// in DRAM what the records behind its tails say (sptree paper, §4.7). W4.
 //
 // The records of an owner lie in any stripes, and stripes have no common order; but each record
 // links to the one before it, so they need none. In the exclusive or of all that they are and all

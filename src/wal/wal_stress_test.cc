@@ -104,7 +104,7 @@ class LogStress : public ::testing::Test {
     while (!done.load()) {
       while (Chain* chain = log_->crowded() ? log_->oldest() : nullptr) {
         const Owner owner = chain->owner.load();
-        if (owner == 0) continue;  // ended meanwhile
+        if (owner == 0) continue;  // ended in between
         Buffer& buffer = buffers_[owner - 1];
         const std::lock_guard guard(buffer.lock);
         finish(buffer);

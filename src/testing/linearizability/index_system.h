@@ -1,4 +1,4 @@
-// Any engine as a system to be tested: an index in a pool of its own, behind perdix::Index.
+// Any engine as a system under test: an index in a separate pool, behind perdix::Index.
 #pragma once
 
 #include <filesystem>
@@ -31,7 +31,7 @@ struct IndexSystemOptions {
   std::optional<Beginning> beginning{};  ///< if it is not to be drawn
 };
 
-/// Systems made from these options; each is a new pool in a file of its own, removed at the end.
+/// Systems made from these options; each is a new pool in a new file, removed at the end.
 MakeSystem index_systems(const IndexSystemOptions& options);
 
 }  // namespace perdix::testing

@@ -43,9 +43,9 @@ enum class Beginning { few, full, little, contested, contested_full, sparse, edg
 
 /// When the leaves of an index change their structure, in pairs.
 struct LeafSizes {
-  unsigned full = 64;      ///< an insert into a leaf with so many splits it, or makes it larger
+  unsigned full = 64;      ///< an insert into a leaf with this many splits it, or makes it larger
   unsigned most = 64;      ///< what a leaf has at most; more than `full` if leaves grow first
-  unsigned joinable = 32;  ///< two neighbours with so many in all, or few less, become one
+  unsigned joinable = 32;  ///< two neighbours with this many in all, or few less, become one
   unsigned leaves = 0;     ///< that a large beginning may have; 0: there is none
 
   bool inserts_ahead = false;  ///< half of the inserts are insert_ahead()
@@ -71,8 +71,8 @@ class System {
   /// If it is not to be drawn.
   virtual std::optional<Beginning> beginning() const { return std::nullopt; }
 
-  /// A system of its own that finds this memory after a crash. This one ends: both may want the
-  /// same addresses. Throws what opening throws.
+  /// A new system that finds this memory after a crash. This one ends first, since both may need
+  /// the same addresses. Throws what opening throws.
   virtual std::unique_ptr<System> recover(const SparseBytes& image) = 0;
 
   /// Whether it may have no space: then calls that need some throw, and have changed nothing.

@@ -28,7 +28,8 @@ struct Operation {
   Action action = Action::get;
   Key key = 0;
   Value value = 0;               ///< that is to be stored
-  bool returned = false;         ///< false: a crash came first, so nobody knows whether it happened
+  bool returned = false;         ///< false: a crash came first, so it is unknown whether it
+                                 ///< happened
   bool success = false;          ///< what insert, update and erase returned
   std::optional<Value> found{};  ///< what get, swap and take returned
   Tick called = 0;

@@ -36,7 +36,7 @@ constexpr unsigned kMaxReturnsLog2 = 6;
 /// The same where all threads but one stay where they are, after fewer points than this.
 constexpr unsigned kFewReturnsLog2 = 2;
 constexpr std::uint64_t kMaxPoints = 8;
-/// A thread stays at a step for so many points of the others at most.
+/// The most points of the other threads for which a thread stays at a step.
 constexpr std::uint64_t kMaxStayLog2 = 10;
 
 /// Counts how often each named step was taken, and chooses where a thread stays while the others do
@@ -146,8 +146,8 @@ class RunProbe : public YieldingProbe {
 /// compare-and-swap may find that another thread was faster.
 class PointProbe final : public RunProbe {
  public:
-  /// `missed` is called when the suppressed call was left out, `stays` when a thread is about to
-  /// stay for so many points; it returns for how many it shall.
+  /// `missed` is called when the suppressed call was left out. `stays(points)` is called when a
+  /// thread is about to stay for `points` points; it returns for how many points it stays.
   PointProbe(const RunProbe& run, Scheduler& scheduler, SurvivingMemory& memory, CallSites& sites,
              Stays& where, std::function<void()> missed,
              std::function<std::uint64_t(std::uint64_t, bool)> stays,
@@ -331,9 +331,9 @@ class Run {
     crash_ = {now, memory.image(crash_random_, lost)};
   }
 
-  /// A thread is about to stay where it is for so many points. Often the crash comes meanwhile, at
-  /// any point or when a call of another thread returns: it may have gone by what is not durable.
-  /// Returns for how many points it shall stay.
+  /// A thread is about to stay where it is for `points` points. The crash often comes during these,
+  /// at any point or when a call of another thread returns, since that call may have relied on what
+  /// is not durable. Returns for how many points the thread stays.
   std::uint64_t stays(Scheduler& scheduler, const SurvivingMemory& memory, Stays& where,
                       std::uint64_t points, bool in_doubt) {
     const std::lock_guard lock(mutex_);
@@ -472,7 +472,7 @@ class Run {
   std::uint64_t returns_left_ = 0;   // until the crash that follows a suppressed call
   bool crash_is_near_ = false;       // since a thread stays where it is
   bool await_doubts_ = false;        // the crash comes when a call has read what is not durable:
-  std::uint64_t doubts_one_in_ = 1;  // at one of so many such calls
+  std::uint64_t doubts_one_in_ = 1;  // at one in this many such calls
   std::optional<Crash> crash_;
 };
 

@@ -2,9 +2,9 @@
 // nothing had happened, and once more as if the machine had stopped in between.
 //
 // Everything comes from the seed: what the map holds at first, the threads' operations, the
-// schedule, the moment of the crash and what it leaves. Also whether memory is reclaimed meanwhile:
-// with an odd seed there is no thread in the background that does so at its own pace, so memory is
-// reused only where a call waits for that; with an even one blocks are reused as usual.
+// schedule, the moment of the crash and what it leaves. So does the reclamation of memory. With an
+// odd seed there is no background thread that reclaims at its own pace, so memory is reused only
+// where a call waits for that; with an even one blocks are reused as usual.
 //
 // In half of the runs threads go on after the crash, on what it has left, and may be crashed again.
 #pragma once

@@ -29,7 +29,7 @@ class Planner {
   }
 
  private:
-  /// So many pairs more than a leaf has at most make sure of two.
+  /// With this many pairs more than fit into a leaf there are surely two leaves.
   static constexpr std::uint64_t kMoreThanALeaf = 6;
 
   void begin(Beginning beginning) {
@@ -46,7 +46,7 @@ class Planner {
     if (beginning == Beginning::little) leave_little();
     if (beginning == Beginning::contested_full) hot_[0] = absent_key();
     if (contested) hot_.fill(hot_[0]);
-    // Others fill the leaf meanwhile.
+    // Other threads fill the leaf at the same time.
     if (beginning == Beginning::contested_full && random_.one_in(2)) hot_[1] = absent_key();
     if (beginning == Beginning::sparse) make_sparse();
     if (beginning == Beginning::edge) make_edge();
@@ -90,7 +90,7 @@ class Planner {
       plan_.before.push_back({false, Action::put, key, next_value(), 0});
   }
 
-  // Erases from [first, first + size) all but so many, which are returned.
+  // Erases all of [first, first + size) but a few, and returns how many stay.
   std::vector<Key> thin_out(Key first, std::uint64_t size, std::uint64_t left) {
     std::vector<Key> keys(size);
     std::iota(keys.begin(), keys.end(), first);

@@ -72,15 +72,15 @@ class Scheduler {
   /// The calling thread waits for another: the turn goes on.
   void yield();
 
-  /// A scheduling point at which the calling thread stays for so many points of the others, unless
+  /// A scheduling point at which the calling thread stays for `points` points of the others, unless
   /// they all wait.
   void stay(std::uint64_t points);
 
   /// Calls `action` at the given point (the first is 1), while every thread is stopped.
   void at_point(std::uint64_t point, std::function<void()> action);
 
-  /// After so many more points the turn passes on once, and then only from a thread that waits or
-  /// has ended: so all others stay where they are.
+  /// After `points` more points the turn passes on once, and then only from a thread that waits or
+  /// has ended. So all other threads stay where they are.
   void pass_for_good_after(std::uint64_t points);
 
   /// Takes the turn from threads that sleep or hang, until all members have left.

@@ -23,7 +23,7 @@ constexpr std::uint64_t kPointsEach = 200;
 /// The threads in the order of their points. One thread at a time runs, so it needs no lock.
 using Order = std::vector<unsigned>;
 
-/// Every thread announces its points. After `last` points in all, if there are so many, the turn
+/// Every thread announces its points. After `last` points in all, if there are as many, the turn
 /// passes for good.
 Order run(std::uint64_t seed, std::uint64_t last) {
   Scheduler scheduler(kThreads, seed, kThreads * kPointsEach);

@@ -24,8 +24,8 @@ void clear(std::span<std::byte> bytes) {
   if (!is_zero(bytes)) std::ranges::fill(bytes, std::byte{0});
 }
 
-/// A file of so many bytes, mapped. All its space is allocated: a pool that finds holes would fill
-/// them, and go another way than one that has never had any.
+/// A mapped file of this many bytes. All its space is allocated: a pool that finds holes would fill
+/// them, and take another path than one that has never had any.
 class OpenFile {
  public:
   OpenFile(const std::filesystem::path& path, std::size_t size) : size_(size) {

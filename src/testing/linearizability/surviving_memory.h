@@ -33,8 +33,8 @@ class SurvivingMemory {
   /// Like flushed(), but the next fence of any thread that has flushed something makes it durable.
   void flushed_for_all(const void* p, std::size_t n);
 
-  /// A commit: its changes are durable at once, before they are in the region; each is followed by
-  /// made(), when it is there.
+  /// A commit: its changes are durable together before they are in the region. made() follows each
+  /// change once it is there.
   void committed(std::span<const detail::pm::Change> changes);
   void made(const detail::pm::Change& change);
 

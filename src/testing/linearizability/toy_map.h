@@ -1,8 +1,8 @@
 // A map that is simple enough to be right, and that can be told to be wrong in one way: what the
 // checker and the scheduler must find.
 //
-// Each key has a line of its own in the memory: its value plus one, or 0 if it is absent. One lock
-// protects all; also readers take it, so nobody sees what is not yet durable.
+// Each key has one line of memory: its value plus one, or 0 if it is absent. One lock protects all.
+// Readers take it too, so no thread sees what is not yet durable.
 #pragma once
 
 #include <algorithm>

@@ -77,7 +77,7 @@ class Meter final : public detail::pm::Probe {
   Context& context();
   Traffic& counts(Kind kind);
 
-  // Calls act(line) for each line of [p, p+n) and books what the device does meanwhile.
+  // Calls act(line) for each line of [p, p+n) and books what the device does during the calls.
   template <class Act>
   void each_line(const Context& context, const void* p, std::size_t n, const Act& act);
 

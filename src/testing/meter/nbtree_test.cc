@@ -1,4 +1,4 @@
-// Table I of NBTree (docs/papers.md), by the meter: what an operation of NbTree costs that meets no
+// Table I of the NbTree paper, by the meter: what an operation of NbTree costs that meets no
 // structure modification, and what those add to a load.
 #include <gtest/gtest.h>
 

@@ -31,7 +31,7 @@ struct PrefetchOptions {
 };
 
 struct DeviceOptions {
-  std::size_t media_unit = 256;  ///< bytes that the media read and write at once: 64 to 4096
+  std::size_t media_unit = 256;  ///< bytes that the media read and write as one: 64 to 4096
   std::size_t dimms = 6;
   std::size_t interleave = 4096;              ///< bytes in a row on one DIMM
   std::size_t write_buffer_bytes = 16 << 10;  ///< of each DIMM; combines writes to one media unit

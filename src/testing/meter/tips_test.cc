@@ -19,7 +19,7 @@ namespace {
 
 constexpr Meter::Kind kWrite = 1, kRead = 2, kReplay = 3;
 constexpr std::uint64_t kKeys = 100'000;
-constexpr unsigned kReplayedAtOnce = 1000;  // about as many as two threads write meanwhile
+constexpr unsigned kReplayedAtOnce = 1000;  // about as many as two threads write during a replay
 
 template <class Plugin>
 class TipsTraffic : public ::testing::Test {

@@ -211,7 +211,7 @@ class OpenedCalloc final : public Opened {
     if (chained) space_.pm().store(words[1], next);
     space_.pm().flush(words, 16);  // not fenced, like the one below: log() does it
     if (content.bytes >= 16 || chained) {
-      // In a line of its own if the block is large.
+      // On a separate line if the block is large.
       space_.pm().store(words[last_word(bytes)], content.number);
       space_.pm().flush(words + last_word(bytes), 8);
     }

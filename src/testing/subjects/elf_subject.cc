@@ -152,8 +152,8 @@ class OpenedElf final : public Opened {
     }
   }
 
-  /// By halving the bounds of the value until no other is within them. The row is seen as a whole
-  /// in the end, or another thread has changed it meanwhile.
+  /// Halves the bounds of the value until no other is within them. In the end the row is seen as a
+  /// whole, unless another thread has changed it in between.
   std::optional<std::string> search(std::string_view key) const {
     for (;;) {
       elf::Box box = box_of(key);

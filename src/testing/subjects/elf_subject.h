@@ -2,8 +2,8 @@
 // and chains of segments.
 //
 // A row is a key and a value, with a dimension before them that many keys share: so contents are
-// pairs, and steps of several threads concern different rows. A build replaces all rows at once;
-// only steps of a single thread are builds.
+// pairs, and steps of several threads concern different rows. A build replaces all rows in one
+// step; only steps of a single thread are builds.
 #pragma once
 
 #include <memory>

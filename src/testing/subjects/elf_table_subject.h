@@ -2,7 +2,7 @@
 //
 // A row is a key and a value, both strings, with a number before them that many keys share. So
 // contents are pairs, and steps of several threads concern different rows. A build replaces all
-// rows at once; only steps of a single thread are builds.
+// rows in one step; only steps of a single thread are builds.
 #pragma once
 
 #include <memory>

@@ -23,9 +23,9 @@ namespace {
 
 using Keys = std::vector<std::string>;
 
-/// Pairs of an index that nobody uses: fewer than so many.
+/// Upper bound of the pairs of an index that no step uses.
 constexpr unsigned kPairsOfAnother = 400;
-/// Two neighbours with fewer pairs together than so many become one, in some engines.
+/// In some engines two neighbours with fewer pairs in all than this become one.
 unsigned of_sparse_neighbours(const detail::index::EngineTraits& engine) {
   constexpr unsigned kFewest = 32;  // a state of fewer pairs is explored sooner
   return std::max(engine.most / 2, kFewest);
@@ -401,7 +401,7 @@ class IndexSubject final : public Subject {
       ballast->erase(bytes_of_number(random.below(key)));
   }
 
-  /// A thread's own keys: so many, of which it has each one of `threads`.
+  /// A thread's own keys: `count` of them, every `threads`-th one.
   struct Own {
     std::uint64_t count;
     unsigned thread;

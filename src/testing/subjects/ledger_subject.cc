@@ -31,7 +31,7 @@ struct Table {
   std::array<detail::pm::Offset, kOthers> others;
 };
 
-/// In a line of its own, as the blocks of an index are, more or less.
+/// On a separate line, roughly as the blocks of an index are.
 struct alignas(detail::pm::kLineSize) Block {
   std::uint64_t number;
   std::uint64_t again;

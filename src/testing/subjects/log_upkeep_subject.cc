@@ -77,7 +77,8 @@ class OpenedSpTree final : public Opened {
     return problems;
   }
 
-  /// Appends records that say nothing to each stripe, up to so many before a segment's place.
+  /// Appends records that say nothing to each stripe, up to `before` records before a segment's
+  /// end.
   void fill_log(std::uint64_t place, std::uint64_t ahead) {
     tree_.reset();
     {

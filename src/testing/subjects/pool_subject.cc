@@ -98,7 +98,7 @@ class OpenedPool final : public Opened {
     open();
   }
 
-  /// Whoever finds the file must be able to tell what it is.
+  /// A process that finds the file must be able to tell what it is.
   Problems check_refused() const {
     std::uint64_t magic = 0;
     std::memcpy(&magic, medium_.bytes(), sizeof magic);

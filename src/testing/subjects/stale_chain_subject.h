@@ -2,7 +2,7 @@
 // names pairs that have moved to the next leaf. A split is such a state for one event only; here
 // the first state is one, and steps rather concern keys that moved. Of strings, since a number that
 // is not in its leaf's range tells so by itself. Meant for an index that is opened without write
-// buffers, so that what a step erases is free at once.
+// buffers, so that what a step erases is free immediately.
 #pragma once
 
 #include <memory>

@@ -15,7 +15,7 @@ namespace perdix::testing {
 struct SubjectEntry {
   /// "calloc:any", "calloc:full", "pool", "wal", or an engine with its kinds: "sptree:u64:bytes".
   std::string name;
-  unsigned threads;  ///< threads whose steps it can take at once; 1: not several
+  unsigned threads;  ///< threads whose steps it can take concurrently; 1: not several
   std::function<std::unique_ptr<Subject>(detail::pm::Domain)> make;
 };
 

@@ -1,6 +1,6 @@
 // Containers that TipsOf makes durable, of which the explorer sees the words that change.
 //
-// A write() sets a key, or erases one, or changes several at once, or throws after some changes.
+// A write() sets a key, or erases one, or changes several together, or throws after some changes.
 #pragma once
 
 #include <vector>

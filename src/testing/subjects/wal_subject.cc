@@ -353,7 +353,7 @@ class WalSubject final : public Subject {
   static void fill(OpenedWal& opened, detail::util::Random& random) {
     const auto stripe = static_cast<unsigned>(random.below(kStripes));
     const auto leaf = static_cast<unsigned>(random.below(kLeaves));
-    // Mostly so many that the next ring words are not in the line of the stripe's start.
+    // Mostly enough that the next ring words are not in the line of the stripe's start.
     opened.fill(stripe, leaf, random.one_in(3) ? random.below(4) : 7 + random.below(3), 0);
     // Then segments that were freed are used again, while those of positions behind them are not;
     // and others are behind the start, to be freed by the next reclamation.
