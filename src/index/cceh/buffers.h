@@ -331,7 +331,8 @@ void WordTable<K>::resume_chain(wal::Owner owner, wal::Position head) const {
   }
 }
 
-/// Sees to so many chains; when there is none left, the log may forget what was before the restart.
+/// Adopts or ends this many chains. When none is left, the log may forget what was before the
+/// restart.
 template <class K>
 void WordTable<K>::resume_some(unsigned chains) const {
   buffers_->resume_some(

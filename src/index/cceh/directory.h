@@ -42,7 +42,7 @@ class Directory {
     DirectoryCopy::Found copied = {};  ///< in place of both, if it came from there
   };
 
-  /// From now on there is a copy, of at most so many bytes. No other thread uses the directory.
+  /// From now on there is a copy of at most this many bytes. No other thread uses the directory.
   void open_copy(std::uint64_t budget);
 
   /// Throws corrupt.

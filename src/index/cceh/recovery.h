@@ -1,7 +1,7 @@
-// What happens on open: a table that is new gets its root block, one that exists is looked at once.
-// The pool has resolved the allocator's records before, so the invariants of layout.h hold. What a
-// crash has left unfinished (entries of the directory that are pending or stale) is right as it is,
-// and is put in order by the next thread that comes by.
+// What happens on open: a new table gets its root block, an existing table is inspected once. The
+// pool has resolved the allocator's records before, so the invariants of layout.h hold. What a
+// crash has left unfinished (pending or stale entries of the directory) is valid as it is, and the
+// next thread that meets it completes it.
 #pragma once
 
 #include <chrono>

@@ -25,8 +25,8 @@ K key_of(Number number) {
     return number;
 }
 
-/// Each thread has keys of its own, interleaved with the others', and knows what it has written.
-/// One takes empty segments away, and counts and shows what there is.
+/// Each thread has its own keys, interleaved with the others', and knows what it has written. One
+/// thread removes empty segments, and counts and shows the pairs.
 template <class K>
 void run_stress() {
   constexpr Number kKeys = 300, kSteps = 20000;

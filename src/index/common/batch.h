@@ -1,6 +1,6 @@
 // What the scans of all engines share: pairs are copied under an epoch::Guard and shown without
-// one. So a visitor may do whatever its thread may do elsewhere, waits for grace periods included,
-// and as long as it likes: it holds up nobody's reclamation.
+// one. So a visitor may do what its thread may do elsewhere, for any time, and may even wait for
+// grace periods: it does not delay reclamation.
 #pragma once
 
 #include <algorithm>
@@ -186,9 +186,9 @@ class Batch {
 };
 
 /// Shows the pairs with key >= from, at most `limit`, until the visitor returns false. `read(batch,
-/// position, limit)` fills the batch, in a Guard of its own, with pairs with key >= position, at
-/// most `limit`, and moves `position` behind them; it returns false if no pairs come after them.
-/// What it throws leaves as perdix::Error, and what the visitor throws as it is.
+/// position, limit)` enters a Guard and fills the batch with pairs with key >= position, at most
+/// `limit`. It moves `position` behind them, and returns false if no pairs come after them. What
+/// `read` throws leaves as perdix::Error; what the visitor throws leaves unchanged.
 template <class Batch, Storable K, Storable V, class Read>
 void scan_by_batches(const pool::PoolCore& pool, View<K> from, const Visitor<K, V>& visit,
                      std::size_t limit, Read read) {

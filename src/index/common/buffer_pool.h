@@ -1,19 +1,20 @@
 // The write buffers of an index: as many as a DRAM budget allows, handed out to the nodes that are
 // written to, and taken back from those that are not.
 //
-// Buffers have numbers from 1 on, which are all that a node keeps of its buffer. Their
-// memory stays in place until the pool of buffers goes away (wal::Chain relies on it).
+// Buffers have numbers from 1 on. A node keeps only the number of its buffer. The memory of buffers
+// stays in place until the pool of buffers is destroyed (wal::Chain relies on it).
 //
-// Which nodes have one: whoever asks while there are some left; then CLOCK. A hand goes round,
-// takes the mark from buffers that were written to since it last came by, and offers the others.
+// Which nodes have one: every node that asks, while buffers are left; then CLOCK decides. A hand
+// goes round, clears the mark of buffers that were written to since its last round, and offers the
+// others.
 //
-// Whoever asks may prefer a number. So a node can have a buffer whose place is known before the
-// node has been read, and a write waits for the lines of both at once.
+// The caller may prefer a number. So a node can have a buffer whose place is known before the node
+// has been read, and a write waits for the lines of both in parallel.
 //
 // Memory comes in chunks, one by one at first, so that an index with few buffers takes little; then
 // in slabs of many chunks, if the budget is large. The first touch of a slab takes milliseconds,
-// and whoever needs one holds a node's lock. So once half of the newest one is taken, a thread
-// makes the next one ready.
+// and a caller that needs one holds a node's lock. So once half of the newest slab is taken, a
+// background thread makes the next one ready.
 //
 // Thread-safe. A buffer in use belongs to the holder of its node's lock.
 #pragma once
@@ -77,8 +78,8 @@ class BufferPool {
       chunk[(number - 1) % kChunk].prefetch_for_change();
   }
 
-  /// A buffer that nobody has, if possible the preferred one, which is at most the budget; 0 if the
-  /// budget is used up. Throws bad_alloc, and then nothing has changed.
+  /// An unused buffer, if possible the preferred one, which is at most the budget; 0 if the budget
+  /// is used up. Throws bad_alloc, and then nothing has changed.
   Number acquire(Number preferred) {
     if (in_use() >= budget_) return 0;
     return acquire_beyond_budget(preferred);
@@ -200,7 +201,7 @@ class BufferPool {
         return new_chunks(kSlabChunks);
       });
     } catch (const std::exception&) {
-      // No thread, or no memory for one: whoever needs the slab makes it.
+      // No thread, or no memory for one: the caller that needs the slab makes it.
     }
   }
 

@@ -1,4 +1,5 @@
-// Who gets a write buffer: everybody while there are some, then whoever writes more often.
+// Which nodes get a write buffer: every node while buffers are left, then those that are written to
+// more often.
 #include "index/common/buffer_pool.h"
 
 #include <gtest/gtest.h>
@@ -125,7 +126,7 @@ TEST(BufferPoolAhead, MakesASlabReadyWhenHalfOfTheOneBeforeIsTaken) {
   EXPECT_EQ(arena.bytes_in_use(), made * sizeof(Pool::Buffer));
   take_until(Pool::kSlab / 2 + 1);
   while (arena.bytes_in_use() < made * sizeof(Pool::Buffer) + kSlabBytes)
-    std::this_thread::yield();  // for ever if nobody does it
+    std::this_thread::yield();  // without end if no thread does it
   take_until(Pool::kSlab);
   EXPECT_EQ(made, Pool::kSlab) << "the slab has no place yet";
   take_until(Pool::kSlab + 1);

@@ -1,9 +1,9 @@
 // How a key or a value becomes the eight bytes that an index keeps of it in PM, and back.
 //
-// A std::uint64_t is its own word. A string lies in a block of its own (a *blob*: 4 bytes of
-// length, then the bytes), and its word is a reference: the blob's offset in the low 48 bits and a
-// tag in the high 16. The tag of a key is its hash16, so that most comparisons with another key
-// need no look at the blob; the tag of a value is 0. The empty string has the word 0 and no blob.
+// A std::uint64_t is its own word. A string lies in a separate block (a *blob*: 4 bytes of length,
+// then the bytes), and its word is a reference: the blob's offset in the low 48 bits and a tag in
+// the high 16. The tag of a key is its hash16, so that most comparisons with another key need no
+// look at the blob; the tag of a value is 0. The empty string has the word 0 and no blob.
 //
 // A blob never changes between the commit that links it and the end of the grace period after the
 // commit that unlinks it, so a reader inside an epoch::Guard may use its view. References come from

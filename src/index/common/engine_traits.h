@@ -17,9 +17,9 @@ struct EngineTraits {
   std::string_view engine;  // the name that pools know it by
 
   // Pairs of a leaf, or of whatever else holds several pairs.
-  unsigned full;      // an insert into one with so many splits it, or makes it larger
+  unsigned full;      // an insert into one with this many splits it, or makes it larger
   unsigned most;      // what one has at most; more than `full` if they grow first
-  unsigned joinable;  // two neighbours with so many in all, or few less, become one
+  unsigned joinable;  // two neighbours with this many in all, or few less, become one
 
   /// Numbers of pairs that an exploration begins with. The first is 0: then the steps make the
   /// index.

@@ -228,7 +228,7 @@ class HomeBuffers : public WriteBuffers<Shape> {
     return any;
   }
 
-  /// Calls resume_chain(owner, head) for so many chains of before the restart, under a Guard;
+  /// Calls resume_chain(owner, head) for this many chains of before the restart, under a Guard, and
   /// last() when none is left. One thread at a time; the others wait.
   template <class ResumeChain, class Last>
   void resume_some(unsigned chains, ResumeChain resume_chain, Last last) {

@@ -1,10 +1,10 @@
 // The locks of an index's nodes: in DRAM, so that no crash can leave one locked. Nodes share them,
 // many nodes to a lock, by a hash of their position.
 //
-// Rules that exclude deadlock: who waits for a latch holds none. Further ones are only tried
-// (LatchSet::try_add), and who can't get one gives up; or all are locked at once, in the order of
-// their addresses (LatchSet::lock_all). Under latches a thread may take a session of the allocator,
-// never the reverse. Thread-safe.
+// Rules that exclude deadlock: a thread that waits for a latch holds none. Further latches are only
+// tried (LatchesHeld::try_add), and a thread that can't get one gives up; or all are locked
+// together, in the order of their addresses (LatchesHeld::lock_all). Under latches a thread may
+// take a session of the allocator, never the reverse. Thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -56,8 +56,8 @@ class Latches {
   std::unique_ptr<Line[]> latches_;
 };
 
-/// Latches that a thread holds, so many at most; releases them on destruction. Nodes that share a
-/// latch need it once.
+/// Latches that a thread holds, at most kMaxLatches; releases them on destruction. Nodes that share
+/// a latch need it once.
 template <std::size_t kMaxLatches>
 class LatchesHeld {
  public:

@@ -18,8 +18,8 @@ class PairCount {
   /// Pairs that came less those that went, since the opening.
   std::int64_t change() const { return added_.sum() - removed_.sum(); }
 
-  /// `count()` counts all pairs, each place of some at a moment when no thread has its latch. So if
-  /// no pair came or went meanwhile, it has seen all that are counted.
+  /// `count()` counts all pairs, those of each place at a moment when no thread has its latch. So
+  /// if no pair came or went during the count, it has seen all that are counted.
   template <class Count>
   std::uint64_t get(Count count) const {
     if (at_open_.load(std::memory_order_relaxed) == kUnknown) {

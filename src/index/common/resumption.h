@@ -18,7 +18,7 @@ class Resumption {
   /// Everything is back.
   bool done() const { return done_.load(std::memory_order_acquire); }
 
-  /// From now on. Nobody waits for the thread any more, which may have something left to do.
+  /// From now on no caller waits for the thread, which may still have work left.
   void set_done() {
     if (done()) return;
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;

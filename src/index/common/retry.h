@@ -7,12 +7,12 @@
 
 namespace perdix::detail::index {
 
-/// Calls write(). If the pool is full, has its indexes give back the blocks that are garbage, waits
-/// for their grace period and calls again, as long as something comes back, but for kMaxRounds:
-/// what others free and allocate meanwhile must not keep this thread for ever. A thread that is in
-/// an epoch::Guard would wait for itself; it gets out_of_space. By reference: to copy what `write`
-/// refers to, the processor would wait for all stores that it has begun, also those of the call
-/// before to memory that is in no cache.
+/// Calls write(). If the pool is full, has its indexes give back garbage blocks, waits for their
+/// grace period and calls again, as long as something comes back. It stops after kMaxRounds, since
+/// other threads that free and allocate must not keep this thread here without end. A thread that
+/// is in an epoch::Guard would wait for itself; it gets out_of_space. `write` is passed by
+/// reference: to copy what it refers to, the processor would wait for all stores that it has begun,
+/// also those of the previous call to uncached memory.
 template <class Write>
 [[gnu::always_inline]] inline auto retry_when_full(pool::PoolCore& pool, const Write& write) {
   constexpr unsigned kMaxRounds = 3;

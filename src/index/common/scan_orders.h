@@ -66,7 +66,7 @@ class Places {
 };
 
 /// One leaf's order: a head of 16 bytes, and a byte for each pair that there is room for. Readers
-/// copy it, and then look whether it was changed meanwhile.
+/// copy it, and then check whether it changed during the copy.
 class ScanOrder {
  public:
   using Stamp = std::uint64_t;
@@ -75,7 +75,7 @@ class ScanOrder {
   static constexpr Stamp kChanging = std::uint64_t{1} << 63;
   static constexpr Stamp kNew = kChanging + 1;
 
-  /// Pairs for which there is room in an order for so many, and the bytes of that.
+  /// How many pairs an order made for `pairs` pairs has room for; its bytes.
   static constexpr unsigned room_for(unsigned pairs) { return (pairs + kUnit - 1) / kUnit * kUnit; }
   static constexpr std::size_t bytes_for(unsigned room) { return sizeof(ScanOrder) + room; }
 

@@ -146,7 +146,8 @@ TEST_F(ScanOrdersTest, WhatIsForgottenIsReleased) {
   }
 }
 
-// Writers of one order at once, and readers: whoever reads the places of a stamp has all of them.
+// Concurrent writers of one order, and readers: a reader that finds the places of a stamp has all
+// of them.
 TEST_F(ScanOrdersTest, AReaderHasAllPlacesOfAStampOrNone) {
   constexpr unsigned kStamps = 24, kRounds = 200'000;
   const auto places_of = [](ScanOrders::Stamp stamp) {

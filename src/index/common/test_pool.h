@@ -1,4 +1,4 @@
-// What tests of an engine need around one index: a pool of its own in a file that goes with it.
+// What tests of an engine need around one index: a new pool in a file that is removed with it.
 #pragma once
 
 #include <fmt/format.h>

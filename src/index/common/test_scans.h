@@ -22,7 +22,7 @@ K scan_key(std::uint64_t number) {
   return as_key(number, K{});
 }
 
-/// What a scan shows from a key on, at most so many pairs, is what the model has.
+/// What a scan shows from a key on, at most `limit` pairs, is what the model has.
 template <class Tree, class K>
 void expect_scan(Tree& tree, const std::map<K, std::uint64_t>& model, const K& from,
                  std::size_t limit) {
@@ -39,7 +39,7 @@ void expect_scan(Tree& tree, const std::map<K, std::uint64_t>& model, const K& f
   EXPECT_TRUE(shown == limit || expected == model.end()) << "a scan from " << from << " ends early";
 }
 
-/// Changes keys at random, of which there are so many, and scans after each few changes. Grows and
+/// Changes random keys out of a fixed number of them, and scans after every few changes. Grows and
 /// shrinks in turn, so that leaves are split and merged, and slots are filled again.
 template <class K, class Tree>
 void change_and_scan(Tree& tree, std::map<K, std::uint64_t>& model, std::uint64_t keys,

@@ -23,8 +23,7 @@ inline constexpr IndexOptions kCachedLazily{.dram_budget = IndexOptions::kUnlimi
                                             .resume_in_background = false};
 inline constexpr IndexOptions kCachedInLittle{.dram_budget = 4000, .technique = Technique::boc};
 
-/// `Make::index<K>(options)` is an index of an engine in a pool of its own, with values that are
-/// numbers.
+/// `Make::index<K>(options)` is an index of an engine in a new pool, with values that are numbers.
 template <class Make>
 class Shortcut : public ::testing::Test {
  protected:

@@ -1,4 +1,4 @@
-// Threads that use one index at once and know what must be in it.
+// Threads that use one index concurrently and know what must be in it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ inline std::string as_key(std::uint64_t number, std::string_view) {
   return std::to_string(number % 7) + "prefix" + std::to_string(number);
 }
 
-/// Each thread has keys of its own, interleaved with the others', and knows what it has written.
+/// Each thread has its own keys, interleaved with the others', and knows what it has written.
 template <class TestTree, class K>
 class StressRun {
  public:

@@ -1,4 +1,4 @@
-// The value of a key as an object of its own, for an engine that fills one of its caller's.
+// The value of a key as a returned object, for an engine that fills an object of its caller.
 #pragma once
 
 #include <optional>

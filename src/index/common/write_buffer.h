@@ -99,14 +99,14 @@ struct alignas(64) WriteBuffer : private ErasedSlots<typename S::Slots>, wal::Ch
   bool empty_chain() const { return head.load(std::memory_order_relaxed) == 0; }
   bool full() const { return size() + erased_ >= kPairs || records >= kChainRecords; }
 
-  /// How many of its pairs, and `more`, have no slot in a leaf of which so many are taken (B4).
+  /// How many of its pairs, and `more`, have no slot in a leaf with `taken` used slots (B4).
   unsigned without_slot(unsigned taken, unsigned more = 0) const {
     const unsigned all = taken + size() + more;
     return all > S::kSlots ? all - S::kSlots : 0;
   }
 
-  // acquire and release: who sees a word sees the bytes of its string, also a reader that counts
-  // pairs which are gone meanwhile.
+  // acquire and release: a thread that sees a word sees the bytes of its string. This holds even
+  // for a reader that counts pairs which were removed in between.
   Word key(unsigned i) const { return pairs_[i].key.load(std::memory_order_acquire); }
   Word value(unsigned i) const { return pairs_[i].value.load(std::memory_order_acquire); }
   void set_value(unsigned i, Word value) {
@@ -183,7 +183,7 @@ struct alignas(64) WriteBuffer : private ErasedSlots<typename S::Slots>, wal::Ch
   std::uint8_t fingerprint_at(unsigned i) const { return fingerprints_[i]; }
 
  public:
-  std::atomic<Node*> node{nullptr};  ///< whose changes it holds; nullptr: nobody's
+  std::atomic<Node*> node{nullptr};  ///< whose changes it holds; nullptr: no node's
 
  private:
   alignas(kHalfLine) std::array<std::uint8_t, kPairs> fingerprints_{};

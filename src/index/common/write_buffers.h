@@ -1,7 +1,6 @@
 // The write buffers of an index with their log: which node has one, whether the log takes another
-// record, and what keeps the log short (SPTree (docs/papers.md), sections 4.1, 4.4 and 4.7). Any
-// engine whose nodes have leaves can have them (section 3); what a buffer's merge into its leaf is,
-// the engine says.
+// record, and what keeps the log short (sptree paper, §4.1, §4.4, §4.7). Any engine whose nodes
+// have leaves can have them (§3); what a buffer's merge into its leaf is, the engine says.
 //
 // A node keeps the number of its buffer: `buffer()` and `set_buffer(number)`, 0 for none, changed
 // by the holder of its lock. The engine is an Owner, see below.
@@ -38,7 +37,7 @@ concept BufferOwner = requires(O& owner, wal::Chain& chain, bool may_split, unsi
   /// Merges the buffer of a chain, if it still is what it was. `may_split`: else a leaf that has no
   /// room for that is left alone.
   owner.clean(chain, may_split);
-  /// Brings back so many leaves of those whose chains the log keeps since the index was opened.
+  /// Brings back this many leaves of those whose chains the log keeps since the index was opened.
   owner.resume_some(leaves);
   /// The log is short again.
   owner.log_was_shortened();
@@ -154,9 +153,9 @@ class WriteBuffers {
 
   // --- Upkeep ---
 
-  /// A look at the log is for some writers only, of which each comes after so many records: it
-  /// needs lines that all writers change, and those who look clean as many chains as others may
-  /// have opened meanwhile. Where the log is full, writes go to the leaves, and each so many of
+  /// Only some writers look at the log, each after a number of records: the look reads lines that
+  /// all writers change, and a writer that looks cleans as many chains as others may have opened
+  /// since the last look. Where the log is full, writes go to the leaves, and a fixed fraction of
   /// them look.
   bool upkeep_due() {
     if (log_ == nullptr || !log_->look_due()) return false;
@@ -230,7 +229,8 @@ class WriteBuffers {
   }
 
  private:
-  /// Who looks at the log cleans up to so many chains for each record after which a look is due.
+  /// A writer that looks at the log cleans up to this many chains for each record after which a
+  /// look is due.
   static constexpr unsigned kChainsPerRecord = 2;
 
   /// Frees what no restart needs, and cares that this is enough.

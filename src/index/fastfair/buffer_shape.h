@@ -22,7 +22,7 @@ struct BufferShape {
 /// How many pairs a leaf and its buffer have together, at most.
 inline constexpr unsigned kMaxPairs = kCapacity + BufferShape::kPairs;
 
-/// How many pairs the buffer of a leaf takes that has room for so many.
+/// How many pairs the buffer of a leaf takes, by the number of pairs that the leaf has room for.
 constexpr unsigned buffered_pairs(unsigned fanout) { return fanout / 2; }
 
 }  // namespace perdix::detail::index::fastfair

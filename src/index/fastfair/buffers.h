@@ -390,7 +390,8 @@ void WordTree<K>::resume_chain(wal::Owner owner, wal::Position head) const {
   }
 }
 
-/// Sees to so many chains; when there is none left, the log may forget what was before the restart.
+/// Adopts or ends this many chains. When none is left, the log may forget what was before the
+/// restart.
 template <class K>
 void WordTree<K>::resume_some(unsigned chains) const {
   buffers_->resume_some(
@@ -422,8 +423,10 @@ void WordTree<K>::open_buffers(const IndexOptions& options) {
                   [&] { buffers->open(pool_, pm::load(head_->log), budget, head_->numbers); });
   buffers_ = std::move(buffers);
   entry_.emplace(pool_.open_indexes(), *this);
-  if (!buffers_->any_survivor()) resume_some(1);  // at once, so that leaves can be merged
-  buffers_->resume_in_background(Upkeep{*this}, resumption_, options);
+  if (!buffers_->any_survivor()) resume_some(1);  // now, so that leaves can be merged
+  if (options.resume_in_background)
+    resumption_.start_thread(
+        [this](const std::stop_token& stop) { buffers_->resume(Upkeep{*this}, stop); });
 }
 
 }  // namespace perdix::detail::index::fastfair

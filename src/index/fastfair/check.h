@@ -206,7 +206,7 @@ void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
 }
 
 /// Calls visit(entry) for the pairs of all leaves, each leaf as it was at one moment. Pairs that no
-/// writer touches meanwhile are shown once, also if leaves split and merge.
+/// writer touches during the call are shown once, also if leaves split and merge.
 template <class K>
 template <class Visit>
 void WordTree<K>::for_each_leaf(Visit visit) const {
@@ -226,7 +226,7 @@ std::uint64_t WordTree<K>::size() const {
     std::int64_t pairs = 0;
     for_each_leaf([&](const Node&, const Snapshot& snapshot) { pairs += snapshot.size; });
     // Writers count their pair while they hold the latch of its leaf, and each leaf was seen while
-    // nobody held it: if no count has changed, all pairs were seen that are counted.
+    // no thread held its latch. So if no count has changed, all counted pairs were seen.
     if (added_.sum() != added || removed_.sum() != removed)
       return static_cast<std::uint64_t>(pairs);
     pairs_at_open_.store(pairs - (added - removed), std::memory_order_relaxed);
@@ -248,7 +248,7 @@ IndexStats WordTree<K>::stats() const {
       blob_bytes += keys_.footprint(entry.key) + codec_.footprint(entry.value);
     }
   });
-  const epoch::Guard guard;  // nodes that are merged away meanwhile stay what they are
+  const epoch::Guard guard;  // nodes that are merged away during the call stay what they are
   std::uint64_t nodes = 0;
   for_each_node([&](const Node&) { ++nodes; });
   stats.pm_bytes = nodes * sizeof(Node) + static_cast<std::uint64_t>(blob_bytes) +

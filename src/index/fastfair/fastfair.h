@@ -3,7 +3,7 @@
 //
 //   shift.cc     FAST: how an entry comes into a node and leaves it
 //   search.h     the way to a node; point lookups
-//   get_many.h   many lookups at once
+//   get_many.h   batches of lookups
 //   fastfair.cc  put, insert, update, erase; instantiates all
 //   smo.h        FAIR: split, the entry above, the new root
 //   merge.h      merging sparse nodes, so that emptied ones are freed
@@ -22,7 +22,7 @@
 // `next` leads on, as in a B-link tree.
 //
 // Durability: an operation's linearization point and its commit are the same 8-byte store,
-// persisted before the latch is released; so nobody sees an effect that a crash could undo.
+// persisted before the latch is released, so no thread sees an effect that a crash could undo.
 // docs/durability/fastfair.md has the cases.
 #pragma once
 
@@ -109,7 +109,7 @@ class WordTree : public pool::OpenIndex {
   WordTree& operator=(const WordTree&) = delete;
 
   /// Frees all blocks of a tree that is being dropped and clears its root. Restartable: after a
-  /// crash it goes on where it was. Nobody else uses the tree.
+  /// crash it continues where it was. No other thread uses the tree.
   static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind);
 
   bool erase(Key key) { return erase_word(key, nullptr); }
@@ -118,7 +118,8 @@ class WordTree : public pool::OpenIndex {
     return find_word(key).has_value();
   }
 
-  /// Cost: counts the whole tree, until once no writer was active meanwhile; then none.
+  /// Cost: counts the whole tree until one call runs without concurrent writers; later calls cost
+  /// nothing.
   std::uint64_t size() const;
 
   /// Cost: visits the whole tree.
@@ -387,7 +388,7 @@ class WordTree : public pool::OpenIndex {
 
   // Merges that memory was lacking for.
   std::atomic<std::uint64_t> merges_missed_{0};
-  std::atomic<std::uint64_t> merges_made_up_{0};  // so many of them
+  std::atomic<std::uint64_t> merges_made_up_{0};  // how many were made up
   std::mutex round_lock_;                         // guards what follows
   K round_from_{};                                // where the round goes on
   std::uint64_t missed_before_round_ = 0;
@@ -416,9 +417,9 @@ class Tree final : public TypedTree<WordTree<K>, K, V> {
   explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {})
       : Base(std::move(handle), kKindOf<V>, options) {}
 
-  /// Opens or creates the tree below any word of the pool, which is 0 if there is none yet and is
-  /// changed by nobody else. `fanout`: entries with which a node is full, 4 to kCapacity; less than
-  /// that is for tests that want high trees of few keys. 2^latch_bits latches, of a line each.
+  /// Opens or creates the tree below any word of the pool, which is 0 if there is none yet and
+  /// which only the tree changes. `fanout`: entries with which a node is full, 4 to kCapacity; less
+  /// than that is for tests that want high trees of few keys. 2^latch_bits latches, of a line each.
   Tree(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout = kCapacity,
        unsigned latch_bits = Latches::kBits, const IndexOptions& options = {})
       : Base(pool, root, kKindOf<V>, fanout, latch_bits, options) {}
@@ -462,7 +463,7 @@ unsigned WordTree<K>::rank(const Node& node, Target target) const {
     // From the left, as in the paper: the next line is on its way while one is searched.
     return static_cast<unsigned>(std::find_if_not(begin, end, reaches) - begin);
   } else {
-    // Each key that is looked at lies in a blob of its own.
+    // Each key that is compared lies in a separate blob.
     return static_cast<unsigned>(std::partition_point(begin, end, reaches) - begin);
   }
 }

@@ -1,4 +1,4 @@
-// Many lookups at once: a lookup waits for memory most of its time, so the keys of a group go down
+// Batches of lookups. A lookup waits for memory most of its time, so the keys of a group go down
 // level by level together, and their waits overlap.
 #pragma once
 

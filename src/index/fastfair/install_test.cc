@@ -1,6 +1,6 @@
-// A thread that has split a node gives the new one its entry above later, without a latch in
-// between. Meanwhile others may give it the entry, and split the level above at just that entry:
-// the node is a first child then, and must not get another.
+// A thread that has split a node gives the new node its entry above later, and holds no latch in
+// between. In that time others may give it the entry, and split the level above at just that entry.
+// Then the node is a first child, and must not get another entry.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace {
 
 using Number = std::uint64_t;
 
-/// Calls meanwhile(), once, when a node is about to get its entry for the n-th time.
+/// Calls the given function, once, when a node is about to get its entry for the n-th time.
 class Meanwhile final : public pm::Probe {
  public:
   Meanwhile(unsigned n, std::function<void()> meanwhile)

@@ -4,8 +4,8 @@
 // The right one of two neighbours goes, never the first child of a parent, so low bounds are
 // constant. First the parent loses the entry of the right node, which is then found by `next` only,
 // as after a split. Then its entries move, and the left node's `next` skips it: see relink(). The
-// parent's latch is held all the time, so nobody gives the entry back in between; a crash in
-// between leaves a node without an entry, which the next that comes by makes good.
+// parent's latch is held all the time, so no thread puts the entry back in between. A crash in
+// between leaves a node without an entry, and the next thread that meets it adds the entry.
 #pragma once
 
 #include <mutex>
@@ -106,8 +106,8 @@ bool WordTree<K>::take_buffers(Node& left, Node& right) const {
   return true;
 }
 
-/// Merges the children on both sides of a locked parent's entry, if it pays and nobody else is busy
-/// with them; then it can wait until the next that leaves one of them sparse.
+/// Merges the children on both sides of a locked parent's entry, if it pays and no other thread has
+/// their latches. Otherwise the merge waits for the next operation that leaves one of them sparse.
 template <class K>
 bool WordTree<K>::merge_pair(Node& parent, unsigned at, LatchSet& latches) {
   Node& left = child(parent, at);

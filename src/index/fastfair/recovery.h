@@ -1,8 +1,8 @@
-// What happens on open: a tree that is new gets its first leaf, one that exists is looked at once,
-// and one that is to have write buffers gets a head.
+// What happens on open: a new tree gets its first leaf, an existing tree is inspected once, and a
+// tree that is to have write buffers gets a head.
 // The pool has resolved the allocator's log before, so the invariants of layout.h hold. What a
-// crash has left unfinished (an interrupted shift, a node without an entry above) is right as it
-// is, and is put in order by the next writer that comes by.
+// crash has left unfinished (an interrupted shift, a node without an entry above) is valid as it
+// is, and the next writer that meets it completes it.
 #pragma once
 
 #include <chrono>

@@ -9,8 +9,8 @@ template <class K, class V>
 struct Tree<K, V>::ScanBatch : Batch<K, V, kMaxPairs> {};
 
 /// Calls add(entry) for the leaf's pairs with key >= from, until there are more than `limit`. If
-/// there are not, sets `following` to the leaf's right neighbour. False if the leaf changed
-/// meanwhile.
+/// there are not, sets `following` to the leaf's right neighbour. False if the leaf changed during
+/// the call.
 template <class K>
 template <class Add>
 bool WordTree<K>::collect(const Seen& leaf, Key from, std::size_t limit, Seen& following,

@@ -35,7 +35,7 @@ auto WordTree<K>::start() const -> Seen {
 }
 
 /// From an inner node to its right neighbour, if that is nearer to the target, else to a child. No
-/// node if the first one has changed meanwhile.
+/// node if the first one has changed in between.
 template <class K>
 auto WordTree<K>::step(const Seen& at, Target target, Node** stray) const -> Seen {
   Node* right = right_of(*at.node, target);

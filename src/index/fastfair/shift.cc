@@ -34,7 +34,7 @@ Commit insertion_of(Node& node, unsigned at, Entry entry) {
 void stage_insert(const pm::Persister& pm, Node& node, unsigned at, Entry entry) {
   const unsigned count = meta_of(node).count;
   assert(count < kCapacity && at <= count);
-  // Behind the last entry: nobody looks there. Durable before `count` can include it.
+  // Behind the last entry: no reader looks there. Durable before `count` can include it.
   store_entry(pm, node, count, at == count ? entry : load_entry(node, count - 1));
   pm.flush(&node.entries[count], sizeof(Entry));
 }

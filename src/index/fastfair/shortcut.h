@@ -17,7 +17,7 @@ namespace perdix::detail::index::fastfair {
 /// Whether a leaf is no part of the tree any more, for those who have come to it by the path.
 inline bool is_gone(const Node& leaf) { return pm::load(number_of(leaf)) == kGone; }
 
-/// Begins to fill the cached path. Of a tree with one leaf it is complete at once.
+/// Begins to fill the cached path. For a tree with one leaf it is then complete.
 template <class K>
 void WordTree<K>::open_path(const IndexOptions& options) {
   const auto has_one_leaf = [this] {

@@ -2,9 +2,9 @@
 // one an entry above, and put a new root on top.
 //
 // A split commits by one publish of the left node's `next`; the left node's count, which must
-// change with it, is covered by the allocator's record (redo). The entry above is a matter of its
-// own: until it is there the new node is found by `next`. So no crash and no delay between the two
-// does harm, and whoever comes by `next` makes the entry good: install().
+// change with it, is covered by the allocator's record (redo). The entry above is added separately:
+// until it is there the new node is found by `next`. So neither a crash nor a delay between the two
+// does harm, and a thread that arrives by `next` adds the entry: install().
 #pragma once
 
 #include <array>

@@ -10,15 +10,15 @@
 //   B3. The chain has room for as many more records, besides its END, as the buffer has pairs. So
 //       each can be erased, whatever else is full; or taken from the chain when it is in the list.
 //   B4. A node that has a chain is in level kTall - 1, and stays there until the chain has ended.
-//   So
-//       a chain always belongs to a node of now, though places are used again.
+//   So a chain always belongs to an existing node, though places are used again.
 //
 // A merge (merge.h) needs space, and an erase may not. So an owner that is erased while its buffer
 // has pairs becomes hollow (L7), by one store of its first word, and leaves the list when the
 // buffer has been merged.
 //
-// Who changes a range holds its latch from the search on to the end. Latches of ranges come before
-// those of nodes: who waits for one has no latch, or takes both of two at once, by their address.
+// A thread that changes a range holds its latch from the search on to the end. Latches of ranges
+// come before those of nodes. A thread that waits for one has no latch, or locks two together in
+// the order of their addresses.
 //
 // After a restart, a range's chain is adopted before anything else is done with the range; a thread
 // in the background adopts those of all others.
@@ -64,8 +64,8 @@ Node* WordList<K>::lock_range(LatchSet& held, Key key) const {
   return held.try_upgrade(*owner.latch, owner.version) ? owner.node : nullptr;
 }
 
-/// Locks the range of a key that has a tall node of its own, and the one before. Null if it has
-/// none, nothing if something has changed since that was found.
+/// Locks the range of a key that itself has a tall node, and the range before. Null if the key has
+/// none, nothing if something has changed since the search.
 template <class K>
 std::optional<Node*> WordList<K>::lock_with_before(LatchSet& held, Key key) const {
   const Seen owner = see_owner({key, true});
@@ -277,7 +277,7 @@ std::optional<bool> WordList<K>::erase_bare_owner(Key key, const NewValue* expec
   if (!owner.has_value() || *owner == nullptr || is_hollow(**owner)) return std::nullopt;
   if (!is(**owner, expected)) return false;
   if (Buffer* const buffer = buffer_of(**owner)) {
-    if (!buffer->empty_chain()) return std::nullopt;  // it has got one meanwhile
+    if (!buffer->empty_chain()) return std::nullopt;  // it has got one in between
     buffers_->take(*buffer);
   }
   return erase_node(key, expected, erased);
@@ -374,7 +374,8 @@ void WordList<K>::resume_chain(wal::Owner number, wal::Position head) const {
   adopt_chain(owner, head);
 }
 
-/// Sees to so many chains; when there is none left, the log may forget what was before the restart.
+/// Adopts or ends this many chains. When none is left, the log may forget what was before the
+/// restart.
 template <class K>
 void WordList<K>::resume_some(unsigned chains) const {
   buffers_->resume_some(

@@ -1,5 +1,5 @@
-// Many lookups at once: a lookup waits for memory most of its time, so the keys of a group go
-// through the list together, a step each in turn, and their waits overlap.
+// Batches of lookups. A lookup waits for memory most of its time, so the keys of a group go through
+// the list together, a step each in turn, and their waits overlap.
 #pragma once
 
 #include <array>

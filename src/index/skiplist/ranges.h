@@ -60,7 +60,7 @@ Node* WordList<K>::node_in_range(Node& owner, Key key) const {
   return has_key(node, key, Keys::hash16(key)) ? node : nullptr;
 }
 
-/// What a range has for the key. False if it has changed meanwhile.
+/// What a range has for the key. False if it has changed in between.
 template <class K>
 bool WordList<K>::look_into_range(const Seen& owner, Key key, std::optional<Word>& value) const {
   const Buffer* const buffer = buffer_of(*owner.node);

@@ -93,9 +93,9 @@ auto WordList<K>::trace(Key key, bool tall, unsigned at_least) const -> Path {
   return path;
 }
 
-/// Whether a node is marked as erased. If it is, it was in no level before: so a search that begins
-/// later does not come to it, and its operation does not begin again for ever. Throws corrupt if
-/// one has: then the pool is damaged.
+/// Whether a node is marked as erased. An erased node has left all levels, so a search that begins
+/// later does not reach it, and its operation is not repeated without end. Throws corrupt if such a
+/// search did reach it: then the pool is damaged.
 template <class K>
 bool WordList<K>::is_gone(const Node& node, Erased& erased) const {
   if (!is_erased(node)) [[likely]]

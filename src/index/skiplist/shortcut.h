@@ -10,7 +10,8 @@
 
 namespace perdix::detail::index::skiplist {
 
-/// Fills the cached path. Of a list without tall nodes it is complete at once, of others later.
+/// Begins to fill the cached path. For a list without tall nodes it is then complete, for others
+/// later.
 template <class K>
 void WordList<K>::open_path(const IndexOptions& options) {
   const auto fill = [this](const std::stop_token& stop) {

@@ -5,7 +5,7 @@
 //   node.h       fields of a node; how high nodes are
 //   search.h     the way to a node; point lookups
 //   shortcut.h   the cached path: ways to nodes that do not go through the upper levels
-//   get_many.h   many lookups at once
+//   get_many.h   batches of lookups
 //   skiplist.cc  put, insert, update, erase; instantiates all
 //   tower.h      how a node comes into its levels and leaves them
 //   scan.h       ordered iteration
@@ -17,12 +17,12 @@
 //   check.h      verification of the invariants of layout.h (L1-L8); statistics
 //
 // Concurrency: nodes have latches in DRAM (index/common/latches.h), by their key, so that the latch
-// of a node is known before there is one. A node's latch guards its value and its links. Who
-// inserts or erases a node holds its latch and those of the nodes before it on all of its levels,
-// from before the commit until all links are durable. Readers take no latch. They go by any links,
-// and in the end wait until the latch of the one node is free that their answer depends on: that of
-// the key, whose version they validate, or, if there is none, the last one before it. A node that
-// is not marked as erased is in the list.
+// of a node is known before there is one. A node's latch guards its value and its links. A thread
+// that inserts or erases a node holds its latch and those of the nodes before it on all of its
+// levels, from before the commit until all links are durable. Readers take no latch. They go by any
+// links, and in the end wait until the latch of the one node is free that their answer depends on:
+// that of the key, whose version they validate, or, if there is none, the last one before it. A
+// node that is not marked as erased is in the list.
 //
 // Durability: an operation's linearization point and its commit are the same 8-byte store,
 // persisted before the latches are released; so no other thread sees an effect that a crash could

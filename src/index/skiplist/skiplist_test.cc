@@ -357,7 +357,7 @@ TEST_F(SkipListDamage, ANodeHasNoMark) {
 TEST_F(SkipListDamage, ANodeIsMarkedAsErased) {
   last_->first |= 1;
   list_.expect_problem("is marked as erased (L5)");
-  // No call waits for ever until it is gone.
+  // No call waits without end until it is gone.
   expect_corrupt(list_, 49);
   expect_corrupt(list_, 100);
   EXPECT_THROW(list_->put(49, 1), Error);

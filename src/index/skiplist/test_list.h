@@ -72,8 +72,8 @@ class TestList : public TestPool<TestList<K, V>> {
     return false;
   }
 
-  /// As a crash leaves it that has kept a node from its levels above, or found it on the way out:
-  /// it is in so many levels.
+  /// The list as a crash leaves it that kept a node from its upper levels, or came while the node
+  /// was being removed: the node is in `levels` levels.
   void leave_levels(View<K> key, unsigned levels) {
     Node& node = node_of(key);
     for (unsigned level = height_of(node); level-- > levels;) {
@@ -111,7 +111,8 @@ using Strings = TestList<std::string, std::string>;
 
 inline std::string text_of(std::uint64_t i) { return std::string(i % 5, 'p') + std::to_string(i); }
 
-/// The first numbers from `from` on whose nodes have so many levels, if there are as many already.
+/// The first numbers from `from` on whose nodes have this many levels, if the list has as many
+/// already.
 inline std::vector<std::uint64_t> keys_of_height(unsigned height, std::size_t count,
                                                  std::uint64_t from = 0) {
   std::vector<std::uint64_t> keys;

@@ -102,7 +102,7 @@ class SkipListCutTowers : public ::testing::TestWithParam<unsigned> {
     }
   }
 
-  /// One of two tall nodes is in so many levels only.
+  /// One of two tall nodes is in only this many levels.
   void cut() {
     for (std::size_t i = 0; i < tall_.size(); i += 2) list_.leave_levels(tall_[i], GetParam());
     list_.reopen_index();

@@ -1,18 +1,18 @@
-// The backup of the top layer in PM (SPTree (docs/papers.md), section 4.1): a FAST&FAIR tree from
-// the low bounds of leaves to their offsets. Only the resumer asks it, for a leaf near the one that
-// it needs.
+// The backup of the top layer in PM (sptree paper, §4.1): a FAST&FAIR tree from the low bounds of
+// leaves to their offsets. Only the resumer asks it, for a leaf near the one that it needs.
 //
 // It may lag behind the list of leaves, never ahead of it (L8): a leaf gets its entry after it was
-// linked, and loses it before it is unlinked. Whoever finds a leaf to the left of the one that it
-// needs goes on along the list.
+// linked, and loses it before it is unlinked. A thread that finds a leaf to the left of the one
+// that it needs continues along the list.
 //
-// It has one leaf of four: the others are some steps away along the list, and each entry is a write
-// into another tree while a leaf is split. Which ones is told by a hash, so that a leaf that is met
-// again is treated as before, and no order of splits makes a long row of leaves without.
+// It has one leaf of four: the others are a few steps away along the list, and each entry costs a
+// write to another tree during a split. A hash selects the leaves, so that a leaf is treated the
+// same each time it is met, and no order of splits makes a long row of leaves without an entry.
 //
 // Leaves that splits make come here by backup_queue.h, in the background; leaves that a restart
-// finds missing, as they come back (resumer.h). One that is merged away goes at once: an entry that
-// outlived its leaf would lead a restart to memory that has become something else. Thread-safe.
+// finds missing, as they come back (resumer.h). The entry of a leaf that is merged away is removed
+// immediately: an entry that outlived its leaf would lead a restart to memory that was reused.
+// Thread-safe.
 #pragma once
 
 #include <perdix/error.h>
@@ -39,9 +39,9 @@ class Backup {
   /// Whether it is one of those leaves that the backup has.
   static bool has(pm::Offset leaf) { return util::hash(leaf) % kOneOf == 0; }
 
-  /// Adds a leaf that is in the list and can't be unlinked meanwhile, if it is one of those that
-  /// the backup has. Nothing happens if it is there already, or if there is no space for it: then
-  /// the backup lags behind.
+  /// Adds a leaf that is in the list and can't be unlinked during the call, if it is one of those
+  /// that the backup has. Nothing happens if it is there already, or if there is no space for it:
+  /// then the backup lags behind.
   void add(View<K> low, pm::Offset leaf) {
     if (has(leaf)) unless_full([&] { tree_.insert_at_once(low, leaf); });
   }

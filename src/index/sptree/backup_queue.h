@@ -36,7 +36,7 @@ class BackupQueue {
   BackupQueue(pool::Background& background, BackUp back_up)
       : back_up_(std::move(back_up)), job_(background, [this] { back_up_all(); }) {}
 
-  /// Returns at once. False, and nothing has happened, if there is no room or no memory.
+  /// Does not wait. Returns false, and changes nothing, if there is no room or no memory.
   bool push(View<K> low, pm::Offset leaf) {
     const std::optional<bool> first = add(low, leaf);
     if (first == true) job_.request();
@@ -82,7 +82,7 @@ class BackupQueue {
     for (const Entry& entry : entries) back_up_(entry.low, entry.leaf);
   }
 
-  /// 4,096 entries of integers: so many come together only if the thread gets no processor.
+  /// 4,096 entries of integers: that many accumulate only if the thread gets no processor.
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 16;
 
   const BackUp back_up_;

@@ -1,4 +1,4 @@
-// Many lookups at once: a lookup waits for memory most of its time (a radix node, the middle node,
+// Batches of lookups. A lookup waits for memory most of its time (a radix node, the middle node,
 // the line of the pair), so the keys of a group take each step together, and their waits overlap.
 #pragma once
 

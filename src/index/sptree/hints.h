@@ -7,8 +7,8 @@
 // The range of the keys is divided into equal cells, about one for each leaf, which have the
 // reference of a node each: that of the one with most of the cell's keys. So most hints are right
 // where keys are spread evenly; where they lie in clusters, most cells have none, and nothing is
-// lost. Nobody relies on a hint: it may be wrong or out of date, and the node may be gone. It tells
-// which lines to ask for, and nothing else; so all is relaxed but for the way to the table.
+// lost. No operation relies on a hint: it may be wrong or out of date, and the node may be gone. It
+// only tells which lines to prefetch, so all accesses are relaxed but for the pointer to the table.
 //
 // Thread-safe; calls are made in an epoch::Guard, since tables that were too small are retired.
 #pragma once
@@ -27,7 +27,7 @@ namespace perdix::detail::index::sptree {
 
 class Hints {
  public:
-  using Ref = util::Arena::Ref;  ///< of a node, in an arena of its own
+  using Ref = util::Arena::Ref;  ///< of a node, in the arena of nodes
 
   /// Arena and reclaimer are for tables, and outlive this; the reclaimer is drained before the
   /// arena goes.
@@ -49,15 +49,15 @@ class Hints {
     if (Table* table = table_.load(std::memory_order_acquire)) table->note(low, last, node);
   }
 
-  /// Whether there are too few cells for so many nodes.
+  /// Whether there are too few cells for this many nodes.
   bool growth_due(std::uint64_t nodes) const noexcept {
     const Table* table = table_.load(std::memory_order_acquire);
     return nodes > (table == nullptr ? kLeast : table->size);
   }
 
-  /// If that is due, and no other thread is at it: makes a table for so many nodes, whose keys lie
-  /// about in [first, last], with the hints of the one before. True if there was none: the nodes
-  /// have to be noted. Throws bad_alloc. Cost: two lines for each 16 nodes.
+  /// If that is due, and no other thread is doing it: makes a table for `nodes` nodes, whose keys
+  /// lie about in [first, last], with the hints of the previous table. True if there was none: the
+  /// caller must note the nodes. Throws bad_alloc. Cost: two lines for each 16 nodes.
   bool grow(std::uint64_t nodes, std::uint64_t first, std::uint64_t last) {
     const std::unique_lock lock(growing_, std::try_to_lock);
     if (!lock.owns_lock() || !growth_due(nodes)) return false;
@@ -70,7 +70,7 @@ class Hints {
   }
 
  private:
-  /// So many nodes are in a cache anyway.
+  /// This many nodes are in a cache anyway.
   static constexpr std::uint64_t kLeast = 4096;
   /// Of a node: one with more has few keys for its range, and few are looked for there.
   static constexpr std::uint64_t kMaxCells = 64;

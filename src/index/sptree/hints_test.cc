@@ -149,7 +149,7 @@ TEST_F(HintsTest, ATableThatWasTooSmallIsGivenBack) {
   EXPECT_EQ(arena_.bytes_in_use(), both - small);
 }
 
-/// A tree in a pool of its own.
+/// A tree in a new pool.
 class HintedTree : public TestPool<HintedTree> {
  public:
   using Tree = sptree::Tree<std::uint64_t, std::uint64_t>;
@@ -184,7 +184,7 @@ class HintedTree : public TestPool<HintedTree> {
   std::optional<Tree> tree_;
 };
 
-/// So many that there are hints.
+/// Enough that there are hints.
 void fill(HintedTree::Tree& tree) {
   constexpr std::uint64_t kKeys = 700'000;
   std::mt19937_64 random(1);

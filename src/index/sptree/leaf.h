@@ -1,5 +1,5 @@
-// How the words of a leaf are read and changed (layout.h L2, L4). Whoever changes one holds its
-// lock.
+// How the words of a leaf are read and changed (layout.h L2, L4). A thread that changes a leaf
+// holds its lock.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline const Pair& pair_at(const Leaf& leaf, unsigned slot) {
 }
 inline Pair& pair_at(Leaf& leaf, unsigned slot) { return leaf.pairs[place_of_slot(slot)]; }
 
-/// Asks for all lines with pairs, for whoever reads most of them.
+/// Prefetches all lines with pairs, for callers that read most of them.
 inline void prefetch_pairs(const Leaf& leaf) {
   for (unsigned i = 0; i < kLeafPairs; i += pm::kLineSize / sizeof(Pair)) {
     __builtin_prefetch(&leaf.pairs[i]);
@@ -49,8 +49,8 @@ inline std::uint64_t staged_link(const Leaf& leaf, pm::Offset next) {
   return next | (~pm::load(leaf.link) & kSelector);
 }
 
-/// Writes slots to the bitmap that does not count. Neither flushed nor fenced: whoever commits them
-/// flushes their line, which never holds the commit without what was stored before.
+/// Writes slots to the bitmap that does not count. Neither flushed nor fenced: the code that
+/// commits them flushes their line, which never holds the commit without what was stored before.
 inline void stage(const pm::Persister& pm, Leaf& leaf, SlotSet slots) {
   Leaf::Bitmap& bitmap = leaf.bitmaps[~pm::load(leaf.link) & kSelector];
   for (unsigned i = 0; i < SlotSet::kWords; ++i) pm.store(bitmap[i], slots.word(i));

@@ -10,8 +10,8 @@ namespace perdix::detail::index::sptree {
 namespace {
 
 /// Sorts numbers, of which there are as many as a leaf has pairs at most. Each goes to its rank,
-/// which is found by comparing it with all: that takes no branch and many at once, and so a
-/// fraction of the time of std::sort. `Item` has a key and is copied.
+/// which is found by comparing it with all others. That needs no branch and compares many at a
+/// time, and so takes a fraction of the time of std::sort. `Item` has a key and is copied.
 template <class Item>
 void sort_by_rank(std::span<Item> items) {
   std::array<std::uint64_t, Places::kMaxPlaces> keys;
@@ -83,7 +83,7 @@ bool LeafOrders<K>::sort_places(const Node& node, Places& places) const {
   for (unsigned i = 0; i < listed.size(); ++i)
     sorted[i] = {leaves_.keys().view(pairs.key(listed[i])), listed[i]};
   const auto begin = sorted.begin(), end = begin + listed.size();
-  // Two runs: what was in order and still is, and the rest. A slot that was filled again meanwhile
+  // Two runs: what was in order and still is, and the rest. A slot that was filled again in between
   // may have its key anywhere.
   const auto middle = std::is_sorted(begin, begin + former) ? begin + former : begin;
   if constexpr (Keys::kInline) {

@@ -256,7 +256,7 @@ TEST_F(LogSpaceTest, LongWritingWithoutTheBackgroundKeepsTheLogShort) {
   EXPECT_LT(ask_log([](const detail::wal::Log& log) { return log.suffix_bytes(); }), 5 * kMiB);
 }
 
-/// DRAM of an index of so many keys after it was opened with a budget, and written to.
+/// DRAM of an index of this many keys after it was opened with a budget, and written to.
 class BudgetTest : public LogSpaceTest, public testing::WithParamInterface<std::uint64_t> {
  protected:
   static constexpr std::uint64_t kKeys = 200'000;

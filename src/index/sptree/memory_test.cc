@@ -1,5 +1,5 @@
 // An SpTree whose DRAM side gets no memory, at any moment: a call that throws has changed nothing,
-// and what is left out is made good later. This program has a malloc of its own.
+// and what was left out is done later. This program replaces malloc.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -22,8 +22,8 @@
 
 namespace {
 
-/// What becomes of the calling thread's requests for memory: from some number on they fail, so many
-/// of them.
+/// What becomes of the calling thread's requests for memory: after `before` of them, `failing`
+/// fail.
 struct Failures {
   std::uint64_t before = 0;
   std::uint64_t failing = 0;
@@ -191,8 +191,8 @@ TYPED_TEST(MemoryTest, ACallThatThrowsHasChangedNothingWithBuffers) {
   this->run(IndexOptions::kUnlimited);
 }
 
-// A thread that stands still while it makes a leaf warm, for want of a processor say, keeps others
-// from the leaves of its own gap only. If it kept them from more, this would not end.
+// A thread that stands still while it makes a leaf warm, for lack of a processor for example, keeps
+// others only from the leaves of the same gap. If it kept them from more, this would not end.
 TEST(ColdLeaves, OfOtherGapsDoNotWaitForAThreadThatStandsStill) {
   MemoryTree<std::uint64_t> tree(IndexOptions::kUnlimited);
   constexpr std::uint64_t kKeys = 20'000;

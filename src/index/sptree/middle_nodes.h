@@ -43,7 +43,7 @@ class MiddleNodes {
     return new (arena_.allocate(sizeof(Node))) Node(&leaf, low, high);
   }
 
-  /// The same with a bound of its own.
+  /// The same with a bound that is not the leaf's.
   Node* make_with_bound(Leaf& leaf, View<K> low, High high) {
     const Low bound = make_bound(low);
     try {
@@ -94,7 +94,7 @@ class MiddleNodes {
     node.next.store(ref(next), std::memory_order_release);
   }
 
-  /// How many nodes are in the list: whoever adds or takes away one says so.
+  /// How many nodes are in the list: the code that adds or removes one counts it.
   void count(int more) { count_.add(more); }
   std::int64_t count() const { return count_.sum(); }
 

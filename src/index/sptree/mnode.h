@@ -96,8 +96,7 @@ struct alignas(64) Mnode {
   }
 
   /// Slots whose key may have this hash. No PM is read. Nearly without a branch: a wrong guess at
-  /// the filter's answer would keep the processor from beginning the caller's next lookup
-  /// meanwhile.
+  /// the filter's answer would keep the processor from already beginning the caller's next lookup.
   SlotSet candidates(Hash16 hash) const {
     const std::uint8_t print = fingerprint(hash);
     const std::uint64_t pass = bloom.pass_mask(hash);

@@ -136,8 +136,8 @@ class NodeBuffers : public WriteBuffers<BufferShape<Mnode<K>>> {
   bool attach(Node& node);
   std::uint32_t take_cold_buffer();
 
-  /// For how many records a chain is promised room that begins with a leaf of which so many slots
-  /// are taken: as many as its buffer can hold pairs for which the leaf has none (B4).
+  /// For how many records a chain is promised room that begins when `taken` slots of the leaf are
+  /// used: as many as its buffer can hold pairs for which the leaf has no slot (B4).
   static std::uint8_t sure_of(unsigned taken) {
     const unsigned all = taken + kBufferPairs;
     return static_cast<std::uint8_t>(all > kLeafPairs ? all - kLeafPairs : 0);
@@ -159,7 +159,7 @@ template <class K>
     if (leaves_.keys().equal(pm::load(pair.key), key, hash))
       return {static_cast<int>(slot), -1, pm::load(pair.value)};
   }
-  const Buffer* buffer = of(node);  // looked at once: another may get it at any time
+  const Buffer* buffer = of(node);  // read once: another node may get it at any time
   return buffer == nullptr ? Found{} : find_buffered(*buffer, key, hash);
 }
 

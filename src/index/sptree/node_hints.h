@@ -32,8 +32,9 @@ class NodeHints {
     return nullptr;
   }
 
-  /// Lets writers know where the node is, if there are buffers: else they wait for two fences, and
-  /// have time to search meanwhile. If its range changes at the same time, the hint is out of date.
+  /// Tells writers where the node is, if there are buffers. Without buffers they wait for two
+  /// fences, and have time to search during these. If its range changes at the same time, the hint
+  /// is out of date.
   void note(const Node& node) {
     if constexpr (Codec<K>::kInline) {
       if (!buffers_.any()) return;

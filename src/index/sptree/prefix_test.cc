@@ -23,7 +23,7 @@ struct Shape {
   std::uint64_t budget;  // for write buffers
 };
 
-/// A tree in a pool of its own. Nothing comes back in the background.
+/// A tree in a new pool. Nothing comes back in the background.
 class PrefixTree : public TestPool<PrefixTree> {
  public:
   using Tree = sptree::Tree<std::string, std::uint64_t>;

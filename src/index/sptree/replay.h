@@ -5,8 +5,8 @@
 // not reused for another one without a newer record that says so.
 //
 // A chain is stale if a record of it has been carried out already: its END was lost in a crash.
-// Its pairs may lie in the next leaf then, so their bytes are there as long as nobody uses that
-// one.
+// Its pairs may lie in the next leaf then, so their bytes are there as long as no operation uses
+// that leaf.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ struct Replay {
   bool stale = false;
 };
 
-/// Words of keys of a leaf, among them all that are one of `live`: few others, so that whoever
-/// looks for each of those need not look at the whole leaf.
+/// Words of keys of a leaf: all that are in `live`, and few others. So a caller that looks for each
+/// of those need not read the whole leaf.
 inline std::vector<Word> keys_like(const std::vector<std::pair<Word, Word>>& live, const Leaf& leaf,
                                    SlotSet slots) {
   constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;  // spreads them
@@ -107,7 +107,7 @@ struct Survivor {
   std::optional<wal::Log::Adoption> adoption = std::nullopt;  ///< once it is prepared
 };
 
-/// What the log has of a leaf that nobody has used since the restart. Throws corrupt.
+/// What the log has of a leaf that was not used since the restart. Throws corrupt.
 template <class K>
 std::optional<Survivor> survivor_of(const pool::PoolCore& pool, const Codec<K>& keys,
                                     const wal::Log& log, const Leaf& leaf) {

@@ -39,7 +39,7 @@ class ResumeTest : public testing::TestWithParam<std::uint64_t> {
   ResumeTest() : pool_(Pool::create(path_)) {}
   ~ResumeTest() override { std::filesystem::remove(path_); }
 
-  /// A tree of so many random pairs, and what is in it.
+  /// A tree of this many random pairs, and what is in it.
   Numbers fill(std::uint64_t keys) {
     Numbers numbers;
     Tree tree(pool_, "t", options_with(GetParam()));

@@ -157,7 +157,7 @@ void Resumer<K>::warm_one(Node& left, Key key) {
   }
 }
 
-/// A cold leaf's low bound. Throws corrupt: nobody has looked at the leaf yet, and the DRAM layers
+/// A cold leaf's low bound. Throws corrupt: the leaf was not validated yet, and the DRAM layers
 /// hold bounds of the size of a key.
 template <class K>
 auto Resumer<K>::low_of(const Leaf& leaf) const -> Key {
@@ -190,8 +190,8 @@ Leaf& Resumer<K>::last_cold(Leaf& first, Key key, bool strictly_below) const {
   }
 }
 
-/// The successor of a leaf that nobody changes meanwhile; nullptr if there is none. Its low bound
-/// is greater, so that a damaged list can't lead round in a circle.
+/// The successor of a leaf that no thread changes during the call; nullptr if there is none. Its
+/// low bound is greater, so that a damaged list can't lead round in a circle.
 template <class K>
 Leaf* Resumer<K>::next_leaf(const Leaf& leaf) const {
   const pm::Offset offset = successor_of(leaf);
@@ -245,7 +245,7 @@ auto Resumer<K>::make_warm(Leaf& leaf, Low low) -> Node* {
   return node;
 }
 
-/// The middle node of a cold leaf, locked until it is complete, which nobody knows yet.
+/// The middle node of a cold leaf, locked until it is complete. No other thread knows it yet.
 template <class K>
 auto Resumer<K>::new_cold_node(Leaf& leaf, Low low) -> Node* {
   const Leaf* following = next_leaf(leaf);

@@ -11,9 +11,9 @@
 
 namespace perdix::detail::index::sptree {
 
-/// Leaves come back side by side: whoever makes one warm holds the lock of the node to the left of
-/// the gap that it is in, and there are about as many gaps as leaves that came back by themselves.
-/// What the gaps share is the log.
+/// Leaves come back in parallel. A thread that makes a leaf warm holds the lock of the node to the
+/// left of the gap that the leaf is in, and there are about as many gaps as leaves that came back
+/// by themselves. The gaps share only the log.
 class LogShare {
  public:
   /// A stale chain that gets its END.
@@ -22,7 +22,7 @@ class LogShare {
     wal::Chain chain;
   };
 
-  /// Held by whoever says that all is done.
+  /// Held by the thread that declares the resumption done.
   std::mutex finishing;
 
   /// One of some, so that threads rarely meet.

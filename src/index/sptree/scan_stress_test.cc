@@ -1,4 +1,4 @@
-// Scans beside writers, by orders that several threads make, keep and outdate at once.
+// Scans beside writers, by orders that several threads make, keep and outdate concurrently.
 #include "index/common/test_scans.h"
 #include "index/sptree/test_scan_tree.h"
 

@@ -223,7 +223,7 @@ bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
 }
 
 /// Adds a leaf to the backup that was linked some time ago, unless it has been merged away since.
-/// The lock keeps it in the list meanwhile (L8).
+/// The lock keeps it in the list during the call (L8).
 template <class K>
 void WordTree<K>::back_up(Key low, pm::Offset leaf) noexcept {
   try {

@@ -4,7 +4,7 @@
 // The tree knows values as words; what depends on their type is the class at the end of this file.
 //
 //   sptree.cc       lookups, put, insert, update, erase; what an index says of itself
-//   get_many.h      many lookups at once
+//   get_many.h      batches of lookups
 //   scan.h          ordered iteration
 //   recovery.h      what happens on open: creation; and destruction
 //
@@ -31,7 +31,7 @@
 // leaves follow, not that the key is in one: see Resumer::lock_before_gap().
 //
 // Durability: an operation's linearization point and its commit point are the same 8-byte publish,
-// persisted before the lock is released; so nobody sees an effect that a crash could undo.
+// persisted before the lock is released, so no thread sees an effect that a crash could undo.
 // docs/durability/sptree.md has the cases.
 #pragma once
 
@@ -96,7 +96,7 @@ class WordTree : public pool::OpenIndex {
   /// Merges the buffers and gives back what the log needs no more. Needs no space.
   bool reclaim_space() noexcept override;
 
-  /// Whether a hint leads to the key's node, at a moment in which nobody writes. For tests.
+  /// Whether a hint leads to the key's node, at a moment without writers. For tests.
   bool hinted(Key key) const;
 
   /// How often a lookup of the key would go from a node to the next one. For tests.
@@ -125,7 +125,7 @@ class WordTree : public pool::OpenIndex {
 
   // The caller holds a guard, as long as it uses what words refer to.
   std::optional<Word> find_word(Key key) const;
-  bool find_number(Key key, Word& value) const;  // with a guard of its own
+  bool find_number(Key key, Word& value) const;  // enters a Guard itself
   void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
   std::optional<Pair> find_last(Key key) const;
   template <class Batch, class Values>
@@ -237,7 +237,7 @@ class Tree final : public TypedTree<WordTree<K>, K, V> {
 };
 
 /// Where to look on for a key behind the node's range: it was split since the top layer was asked,
-/// as in a B-link tree, or the key's leaf is cold. The node itself if it has changed meanwhile.
+/// as in a B-link tree, or the key's leaf is cold. The node itself if it has changed in between.
 /// `steps` counts those to the right, from 0 on. After a few the guess was a bad one, and the
 /// search is made again, validated; what lies between its result and the key's node is missing in
 /// the top layer.

@@ -187,8 +187,8 @@ TEST_F(SpTreeTest, AReaderMayLoseTheBufferThatItLooksAt) {
   expect_sound(tree);
 }
 
-// A leaf that is not written to any more would hold its records in the log for ever, and all that
-// came after them, if nobody cleaned up.
+// A leaf that is not written to any more would keep its records in the log without end, and all
+// that came after them, if the maintenance did not clean up.
 TEST_F(SpTreeTest, TheLogStaysShortThoughSomeLeavesAreNeverWrittenToAgain) {
   SpTree<std::uint64_t, std::uint64_t> tree(pool_, "t", IndexOptions{100'000});  // log: 2 MiB
   std::mt19937_64 generator(5);

@@ -55,7 +55,7 @@ struct Structure<K>::Division {
 /// depends on a key.
 template <class K>
 bool Structure<K>::Division::bisect() {
-  // Each side gets so many sixteenths at least; what stays has room beside what the chain erases.
+  // Each side gets at least this many sixteenths; what stays has room beside what the chain erases.
   constexpr unsigned kLeast = 7;
   static_assert((kLeafPairs + kBufferPairs) * (16 - kLeast) / 16 + 1 + kBufferPairs <= kLeafPairs);
   if constexpr (Keys::kInline) {
@@ -184,7 +184,7 @@ void Structure<K>::split(Node& node, Key key) {
 
 /// Puts in order what is left of a node that was split. `taken`: the leaf's bitmap. The buffered
 /// pairs reach the leaf, and pairs that a full column kept out come back into it, now that half of
-/// the leaf is free: else they would make lookups of that column compare others for ever. By
+/// the leaf is free: otherwise lookups of that column would always compare other pairs too. By
 /// two-phase insertion: a crash finds each pair of the leaf in one place. Slots that the chain
 /// erases are not used before it has ended.
 template <class K>
@@ -284,7 +284,8 @@ void Structure<K>::merge_around(LockedNode node) {
   if (mergeable(*left)) try_to_merge(*left);
 }
 
-/// Locks the node that ends where the key begins, or further left if the nodes change meanwhile.
+/// Locks the node that ends where the key begins, or one further left if the nodes change in
+/// between.
 template <class K>
 auto Structure<K>::lock_left_of(Key key) -> LockedNode {
   for (;;) {

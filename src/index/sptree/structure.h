@@ -2,7 +2,7 @@
 // neighbours.
 //
 // Both commit by one store of the left leaf's `link`, which changes the successor and selects the
-// other bitmap at once. So no crash leaves a pair in a leaf whose range excludes it (the "stale
+// other bitmap together. So no crash leaves a pair in a leaf whose range excludes it (the "stale
 // copies" that the paper's protocol tolerates and a later merge brings back); and no leaf leaks, by
 // the allocator's recyclable log.
 //

@@ -1,4 +1,4 @@
-// The backup of an index, for tests: looked at by itself, while nobody writes to it.
+// The backup of an index, for tests: read directly, while no thread writes to it.
 #pragma once
 
 #include <cstdint>

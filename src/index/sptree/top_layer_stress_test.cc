@@ -85,7 +85,7 @@ class TopLayerStress : public testing::Test {
     there_[number] = true;
   }
 
-  /// Each writer has numbers of its own, and goes up or down, or anywhere.
+  /// Each writer has its own numbers, and takes them upwards, downwards or in any order.
   void write(unsigned writer, bool grow, unsigned seed) {
     util::Random random(seed);
     const bool in_order = seed % 2 == 0;
