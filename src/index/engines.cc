@@ -1,5 +1,5 @@
-// The engines of the library. A source of its own, since test programs link another one in its
-// place, which adds the toys of tests/toys.
+// The engines of the library. A separate source file, since test programs replace it by one that
+// adds the toys of tests/toys.
 #include "index/engine.h"
 
 namespace perdix::detail::index {

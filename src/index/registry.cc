@@ -38,7 +38,7 @@ constexpr std::array kEngines = {
     points_engine<tips_of::Table>(tips_of::kEngineName, DataModel::container),
 };
 
-// Of the plug-ins that a pool was opened with; each has a name of its own.
+// Of the plug-ins that a pool was opened with; their names differ.
 constexpr EngineType kPlugged = pairs_engine<tips::Map>(tips::kEnginePrefix, {});
 constexpr EngineType kPluggedOrdered =
     pairs_engine<tips::OrderedMap>(tips::kEnginePrefix, {.ordered = true});

@@ -105,7 +105,7 @@ BUGS = [
         ELIM_MODIFY,
         "  const std::lock_guard lock(logs_.line(log).lock);\n"
         "  const Locked locked = lock_bucket(hash);  // it may have come into the bucket "
-        "meanwhile\n",
+        "in between\n",
         "  std::unique_lock lock(logs_.line(log).lock, std::defer_lock);\n"
         "  if (!{planted}) lock.lock();\n"
         "  const Locked locked = lock_bucket(hash);\n",

@@ -61,7 +61,7 @@ TEST_F(ElfApi, AnswersAllKindsOfQueries) {
   EXPECT_TRUE(elf.check().ok());
 }
 
-/// Whoever asks may meet a table that is being made, and one that is being freed.
+/// A call may meet a table that is being made, and one that is being freed.
 TEST_F(ElfApi, StatsAreToBeHadBesideBuilds) {
   Elf elf(pool_, "t", 2);
   build(elf, 500);

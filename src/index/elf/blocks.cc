@@ -26,8 +26,8 @@ SegmentLayout& segment_at(const pool::PoolCore& pool, pm::Offset offset) {
   return pool::checked_by_magic<SegmentLayout>(pool, offset, "a segment", kSegmentMagic);
 }
 
-/// The segment before which those of a table end, if the table does not count: the current one goes
-/// on from there. An unfinished table has none of its own, so its end is its begin.
+/// The segment before which those of a table end, if the table does not count: the current table
+/// continues from there. An unfinished table has no segments, so its end is its begin.
 pm::Offset end_of_spare_segments(const TableLayout& spare, const TableLayout& current) {
   const bool replaced = pm::load(spare.generation) < pm::load(current.generation);
   return pm::load(replaced ? current.segments : spare.segments);

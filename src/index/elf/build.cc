@@ -36,7 +36,7 @@ struct Replaced : epoch::Retirable {
   }
 };
 
-/// The right to the spare table, if nobody has it.
+/// The right to the spare table, if no other thread has it.
 class Turn {
  public:
   explicit Turn(std::atomic<bool>& taken)
@@ -206,7 +206,7 @@ bool Table::compact(const Progress& progress) {
   });
 }
 
-/// Nobody else replaces the version meanwhile, so it stays without a Guard.
+/// No other thread replaces the version during the build, so it stays without a Guard.
 void Table::fold_lists(const Progress& progress) {
   const Version& version = this->version();
   Segment& end = seal();

@@ -15,7 +15,7 @@ namespace perdix::detail::index::elf {
 /// Guarded by the mutex of a table's writers.
 class DeltaLimit {
  public:
-  /// The lists have so many rows now: a quarter of them, and `least` at least.
+  /// The lists now have this many rows. The limit is a quarter of them, and at least `least`.
   void follow(std::uint64_t rows, std::uint64_t least) {
     most_ = std::max(pm::limit("elf: rows beside the lists", least), rows / 4);
   }

@@ -1,5 +1,5 @@
 // Elf, the engine: a table of points whose lists lie linearised in PM (Broneske et al., ICDE 2017;
-// Jibril et al., Section IV), with rows that were inserted and erased since on top.
+// Jibril et al., Section IV), with the rows that were inserted and erased since on top.
 //
 //   layout.h, node.h   what lies in PM; codes of nodes
 //   lists.h            nodes of one table by position, checked
@@ -18,8 +18,8 @@
 //   check.cc           verification of the invariants of layout.h; statistics
 //
 // Concurrency: a query reads one Version in an epoch::Guard and takes no lock. Writers hold
-// `writers_`. A build or compact has `building_`, for which nobody waits, and holds `writers_` only
-// when it begins and when it puts its table in place. Lock order: writers_, caching_.
+// `writers_`. A build or compact has `building_`, for which no call waits, and holds `writers_`
+// only when it begins and when it puts its table in place. Lock order: writers_, caching_.
 //
 // Durability: docs/durability/elf.md has the cases.
 #pragma once

@@ -3,8 +3,8 @@
 // Invariants, verified by check.cc:
 //   L1. The root of the index leads to a Root, whose `current` names one of its two table words.
 //       That table counts. The other word is 0, or leads to a table that an unfinished build left
-//       (its generation is higher) or that was replaced (lower); its blocks are freed by whoever
-//       needs the word next.
+//       (its generation is higher) or that was replaced (lower); its blocks are freed by the next
+//       operation that needs the word.
 //   L2. Positions count 4-byte words over all slots of a table. Slot s covers the positions
 //       [s << slot_shift, (s + 1) << slot_shift). A block covers one slot, or several if a single
 //       node needs them: then its offset stands in the first one's word, and the others are 0.

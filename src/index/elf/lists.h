@@ -79,7 +79,7 @@ class Lists {
   const FirstEntries& first() const { return first_; }
   const std::vector<Slot>& slots() const { return slots_; }
 
-  /// So many words of a node. Throws corrupt if they don't lie in one block.
+  /// `count` words of a node. Throws corrupt if they don't lie in one block.
   const std::uint32_t* words(Position position, std::uint64_t count) const {
     const std::uint64_t slot = position >> shift_;
     const std::uint64_t from = position & ((std::uint64_t{1} << shift_) - 1);

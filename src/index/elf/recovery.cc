@@ -53,7 +53,7 @@ Table::~Table() {
   if (version) delete_segments(version->segments());
 }
 
-/// Root and first table at once: the root word is the commit.
+/// Makes root and first table as one: the root word is the commit.
 void Table::create(unsigned dimensions, const Shape& shape) {
   alloc::Session session = pool().allocator().session();
   const pm::Offset root_block = session.reserve(sizeof(Root));

@@ -1,8 +1,8 @@
 // A table that is going to replace the current one. It is built where no reader sees it, block by
 // block, and becomes the table by one store (Root::current).
 //
-// Each block is linked by an allocator session of its own: after a crash all that was made is
-// reachable from the spare table word, and is freed from there (L1). If an exception ends the
+// Each block is linked by a separate allocator session. After a crash all blocks made so far are
+// reachable from the spare table word, and are freed from there (L1). If an exception ends the
 // work, the caller frees it the same way.
 //
 // Used by one thread, which holds the right to the spare table word.
@@ -21,7 +21,7 @@ namespace perdix::detail::index::elf {
 
 class Replacement {
  public:
-  /// Makes the table's block, with room for nodes of so many rows. The spare word must be 0.
+  /// Makes the table's block, with room for the nodes of this many rows. The spare word must be 0.
   Replacement(pool::PoolCore& pool, Root& root, std::uint64_t rows);
 
   TableLayout& table() const { return *table_; }

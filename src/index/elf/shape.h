@@ -14,8 +14,8 @@ struct Shape {
   std::uint32_t slot_shift = 22;      ///< a slot covers 16 MiB
   std::uint32_t segment_rows = 4096;  ///< inserted rows of a segment
 
-  /// So many inserted rows, and a quarter of the others, are no reason yet for an insert to
-  /// compact. Not kept in PM.
+  /// Up to this many inserted rows, and up to a quarter of the others, an insert does not compact.
+  /// Not kept in PM.
   std::uint64_t least_delta = Elf::kLeastDelta;
 };
 
@@ -28,14 +28,14 @@ constexpr bool valid(const Shape& shape) {
          shape.segment_rows > 0 && shape.segment_rows <= kMaxSegmentRows;
 }
 
-/// Words of a block for so many slots: a header line less than they cover, so that a block of usual
-/// size takes whole chunks of the allocator.
+/// Words of a block for this many slots: a header line less than they cover, so that a block of
+/// usual size takes whole chunks of the allocator.
 constexpr std::uint64_t block_words(std::uint64_t slots, std::uint32_t slot_shift) {
   return (slots << slot_shift) - alloc::kLargeHeader / sizeof(std::uint32_t);
 }
 
-/// The most words that the nodes of so many rows take: on each level an entry of a wide list of its
-/// own, then a counted TID.
+/// The most words that the nodes of this many rows take: on each level an entry of a separate wide
+/// list, then a counted TID.
 constexpr std::uint64_t most_words(std::uint64_t rows, unsigned dimensions) {
   return rows * (4 * std::uint64_t{dimensions} + 2);
 }

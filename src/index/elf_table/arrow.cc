@@ -237,7 +237,7 @@ void release(Structure* structure) {
   structure->release = nullptr;
 }
 
-/// Gives a structure what it owns, with so many children, which are still to be made.
+/// Gives a structure what it owns, with room for `children` children, which the caller makes.
 template <class Structure>
 void own(Structure& structure, std::unique_ptr<Owned<Structure>> owned, std::size_t children) {
   owned->children.resize(children);

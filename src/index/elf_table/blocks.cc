@@ -12,7 +12,7 @@
 namespace perdix::detail::index::elf_table {
 namespace {
 
-/// What is made durable at once while a block is filled: a journal has room for it.
+/// How much is made durable in one step while a block is filled: a journal has room for it.
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 
 constexpr std::uint64_t bytes_of_generation(std::uint64_t columns) {

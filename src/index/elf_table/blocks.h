@@ -26,7 +26,7 @@ Root& checked_root(const pool::PoolCore& pool, pm::Offset offset);
 /// The columns that a Root has. Throws corrupt.
 Schema schema_of(const pool::PoolCore& pool, const Root& root);
 
-/// A generation of a table with so many columns. Throws corrupt.
+/// A generation of a table with this many columns. Throws corrupt.
 GenerationLayout& checked_generation(const pool::PoolCore& pool, pm::Offset offset,
                                      std::uint64_t columns);
 
@@ -46,7 +46,7 @@ T* checked_array(const pool::PoolCore& pool, pm::Offset offset, std::uint64_t co
   return reinterpret_cast<T*>(pool.base() + offset);
 }
 
-/// Makes the root and the first generation, which is empty, at once.
+/// Makes the root and the first generation, which is empty, in one commit.
 void create_root(pool::PoolCore& pool, std::uint64_t& root_word, const Schema& schema);
 
 /// Makes an empty generation behind a word that is 0.
@@ -55,7 +55,7 @@ GenerationLayout& add_generation(pool::PoolCore& pool, std::uint64_t& word, std:
 /// Makes a block of these contents behind a word that is 0, durably. Nothing if there are none.
 void add_block(pool::PoolCore& pool, std::uint64_t& word, std::span<const std::byte> contents);
 
-/// Frees the generation that does not count, if there is one (T1). Nobody may have it open.
+/// Frees the generation that does not count, if there is one (T1). No caller may have it open.
 void free_spare(pool::PoolCore& pool, Root& root);
 
 /// Frees everything that the root word leads to, and clears it.

@@ -157,7 +157,7 @@ auto Table::make_version(const RowSource& source, std::span<const unsigned> orde
   for (unsigned dimension = 0; dimension < columns.size(); ++dimension)
     pool().pm().store(columns_of(generation)[columns[dimension]].dimension, dimension);
   pool().pm().store(generation.tids, source.tids());
-  // The commit of `current` fences, and until then nobody asks for the generation.
+  // The commit of `current` fences, and until then no caller asks for the generation.
   pool().pm().flush(&generation, sizeof generation + columns.size() * sizeof(ColumnLayout));
   auto next = std::make_unique<Pinned>(*this, number);
   std::vector<std::span<const std::uint32_t>> codes;

@@ -135,7 +135,7 @@ class Table final : public pool::OpenIndex {
   std::mutex caching_;  // guards policy_, and the call of cache() of the Elf; before pins_
   CachePolicy policy_;
 
-  std::mutex building_;         // held by a build or compact; nobody waits for it
+  std::mutex building_;         // held by a build or compact; no call waits for it
   mutable std::mutex writers_;  // guards what follows
   elf::DeltaLimit limit_;
   std::optional<std::uint64_t> next_tid_;
@@ -146,7 +146,7 @@ class Table::Pin {
  public:
   enum class For : std::uint8_t {
     call,     ///< it ends by itself
-    visitor,  ///< code of the library's users runs meanwhile
+    visitor,  ///< code of the library's users runs during the call
   };
 
   explicit Pin(const Table& table, For reason = For::call) : Pin(table, &Table::current_, reason) {}

@@ -413,7 +413,7 @@ TEST_F(ElfTableTest, QueriesRunWhileWritersWork) {
   expect_sound();
 }
 
-/// Whoever asks may meet a generation that is being made, and one that is being freed.
+/// A call may meet a generation that is being made, and one that is being freed.
 TEST_F(ElfTableTest, StatsAreToBeHadBesideBuilds) {
   build(60);
   std::atomic<bool> done = false;

@@ -1,8 +1,9 @@
 // A query: conditions as boxes of the Elf, and what is left to look at row by row.
 //
 // A column's conditions admit intervals of its codes. As long as there are few boxes, each interval
-// gets one of its own; a column with many (a long `in`) is bounded by the first and the last, and
-// the rows in between are filtered by their codes. Boxes do not overlap, so no row is shown twice.
+// gets a separate box. A column with many intervals (a long `in`) is bounded by the first and the
+// last, and the rows in between are filtered by their codes. Boxes do not overlap, so no row is
+// shown twice.
 #pragma once
 
 #include <cstdint>

@@ -48,7 +48,7 @@ class ColumnSource final : public RowSource {
   std::uint64_t rows_ = 0;
 };
 
-/// The rows of a table, for a compact. No row may be inserted or erased meanwhile.
+/// The rows of a table, for a compact. No row may be inserted or erased during the compact.
 class TableSource final : public RowSource {
  public:
   TableSource(const Schema& schema, const Version& version);

@@ -91,9 +91,9 @@ class BackupLog {
   /// Bytes of DRAM.
   std::size_t bytes() const;
 
-  /// Units that are in use; exact while nobody writes.
+  /// Units that are in use; exact without concurrent writers.
   unsigned used_units() const;
-  /// Pairs of a unit that are counted; exact while nobody writes.
+  /// Pairs of a unit that are counted; exact without concurrent writers.
   unsigned counted(Unit unit) const { return uses(unit).load(std::memory_order_relaxed); }
 
  private:

@@ -194,7 +194,7 @@ class Bucket {
   }
 
  private:
-  static constexpr std::size_t kGranule = 16;  // of pairs, and of what find_d() reads at once
+  static constexpr std::size_t kGranule = 16;  // of pairs, and of what find_d() reads in one step
   static constexpr std::size_t kHead = 16;
   /// The most entries of a bucket whose groups begin at a byte: see group_begin().
   static constexpr unsigned kMaxBytePositions = 256;

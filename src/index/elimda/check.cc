@@ -221,7 +221,8 @@ std::uint64_t Map<K, V>::size() const {
   return static_cast<std::uint64_t>(pairs_at_count_.load() + added_.sum() - removed_.sum());
 }
 
-/// Counts, and remembers it unless a writer was active meanwhile. By one thread at a time.
+/// Counts, and remembers the count unless a writer was active during the call. One thread at a
+/// time.
 template <class K, class V>
 std::uint64_t Map<K, V>::count() const {
   count_state_.store(CountState::counting);  // an insert_ahead from now on takes that back

@@ -1,6 +1,6 @@
 // Frees all of an index that is being dropped, in steps of one commit each, so that it can begin
 // again after a crash: first the strings of pairs, layer by layer from the youngest on, then the
-// blocks. Nobody else uses the index.
+// blocks. No other thread uses the index.
 #pragma once
 
 #include <bit>

@@ -120,7 +120,7 @@ class DramTable {
   }
 
   /// Calls visit(segment) for all, in the order of their prefixes. The caller holds a guard, or the
-  /// structure lock; of a segment that is split meanwhile it sees the old one or both parts.
+  /// structure lock; of a segment that is split during the call it sees the old one or both parts.
   template <class Visit>
   void for_each_segment(Visit visit) const {
     std::uint64_t hash = 0;

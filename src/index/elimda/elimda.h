@@ -26,7 +26,7 @@
 // and the first one counts.
 //
 // Concurrency: lookups take no lock and never wait (search.h). Writers take the lock of the key's
-// log, then that of its bucket; with both, nobody else changes what there is of the key. A split
+// log, then that of its bucket; with both, no other thread changes the pairs of the key. A split
 // locks the buckets of its segment. Order of locks: log, bucket, structure, allocator.
 //
 // Durability: docs/durability/elimda.md.
@@ -115,8 +115,8 @@ class Map final : public pool::OpenIndex {
   void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
   void for_each(Visitor<K, V> visit) const;
 
-  /// Cost: counts all pairs, until once no writer was active meanwhile; then none, unless there
-  /// were calls of insert_ahead.
+  /// Cost: counts all pairs until one call runs without concurrent writers. Later calls cost
+  /// nothing, unless there were calls of insert_ahead.
   std::uint64_t size() const;
 
   IndexStats stats() const override;

@@ -5,8 +5,9 @@
 // reads one group, a part of a line, and meets the pairs of a key in the order in which they came.
 // An entry is killed in place, which leaves its slot and sets all hash bits: no pair has those.
 //
-// What match() loads may be killed meanwhile: callers look at the entry again, by an atomic load,
-// when they have read the pair. It is hidden from ThreadSanitizer for that reason. Pure functions.
+// An entry that match() has loaded may be killed at any time. So callers load the entry again,
+// atomically, when they have read the pair. The load in match() is hidden from ThreadSanitizer for
+// that reason. Pure functions.
 #pragma once
 
 #include <emmintrin.h>

@@ -1,7 +1,8 @@
 // All pairs, in the order of their hashes: segment by segment, and in each first the pairs of its
-// collecting logs, then those of its buckets. Pairs move from logs to buckets, so what is there all
-// the time is seen; what was shown of the logs is passed over in the buckets. A segment that splits
-// meanwhile has been seen up to a bucket, and its halves are seen from that bucket on.
+// collecting logs, then those of its buckets. Pairs move from logs to buckets, so a pair that is
+// present all the time is seen. Pairs that were shown from the logs are skipped in the buckets. A
+// segment that splits during the call has been seen up to a bucket, and its halves are seen from
+// that bucket on.
 //
 // Pairs of a bucket are copied under a guard and shown without one (index/common/batch.h), in the
 // order of their hashes. So a large bucket can be shown in parts, also if its segment splits

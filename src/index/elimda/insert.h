@@ -40,7 +40,7 @@ bool Map<K, V>::write_logged(Key key, KeyHash hash, Value value, Mode mode, cons
         if (mode == Mode::insert) return false;
         const Replaced replaced = replace(key, hash, value, expected);
         if (replaced != Replaced::absent) return replaced == Replaced::yes;
-        continue;  // it was erased meanwhile
+        continue;  // it was erased in between
       }
       if (mode == Mode::update) return false;
     }

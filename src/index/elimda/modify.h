@@ -22,7 +22,7 @@ auto Map<K, V>::replace(Key key, KeyHash hash, Value value, const Value* expecte
   pm::on_step("elimda: an update goes on to the logs");
   const unsigned log = shape_.log_of(hash);
   const std::lock_guard lock(logs_.line(log).lock);
-  const Locked locked = lock_bucket(hash);  // it may have come into the bucket meanwhile
+  const Locked locked = lock_bucket(hash);  // it may have come into the bucket in between
   const Replaced now = replace_in_bucket(locked, key, hash, value, expected);
   return now == Replaced::absent ? replace_in_logs(log, key, hash, value, expected) : now;
 }

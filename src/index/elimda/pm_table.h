@@ -19,7 +19,7 @@ namespace perdix::detail::index::elimda {
 
 class PmTable {
  public:
-  /// Directories do not grow beyond so many bits.
+  /// Directories do not grow beyond this many bits.
   static constexpr unsigned kMaxDepth = 30;
 
   PmTable(pool::PoolCore& pool, Root& root, const Shape& shape)

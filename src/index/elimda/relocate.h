@@ -194,8 +194,8 @@ void Map<K, V>::grow(const Locked& locked) {
   put_in_place(locked, *locked.bucket->make_larger(arena_, room.d_least, room.d_most));
 }
 
-/// How much room a D-bucket of so many pairs gets: for one more, and as its lines have room for up
-/// to the number at which make_room() does something else. Beyond these numbers it doubles.
+/// How much room a D-bucket of `d_count` pairs gets: for one more, and for what its lines have room
+/// for, up to the number at which make_room() does something else. Beyond these numbers it doubles.
 template <class K, class V>
 Bucket::Contents Map<K, V>::room_for(unsigned d_count) const {
   Bucket::Contents contents;
@@ -286,7 +286,8 @@ void Map<K, V>::write_to_p(const Place& place, unsigned first, std::span<const D
 }
 
 /// Pairs are in the PM table and durable: their bits in the backup log go, durably. Until then a
-/// crash would leave both, and nobody changes either, since the bucket is locked or not yet in use.
+/// crash would leave both copies, and no thread changes either, since the bucket is locked or not
+/// yet in use.
 template <class K, class V>
 void Map<K, V>::clear_in_backup(std::span<const DPair> pairs) {
   constexpr std::size_t kPairsPerCommit = 64;

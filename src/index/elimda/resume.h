@@ -1,10 +1,11 @@
 // Instant opening: segments are cold, which means that their buckets have no DRAM side, until a
 // call needs them or the background comes to them.
 //
-// A cold segment does not change in PM: who changes it makes it warm first. So several threads may
-// make one warm at once, and none waits for another: each makes all buckets, and the first one's
-// are put in place. Pairs of the backup log that belong to a cold segment stay as opening found
-// them, too; a unit that has been used again has another number, and is passed over.
+// A cold segment does not change in PM: a thread that changes it makes it warm first. So several
+// threads may make one segment warm concurrently, and none waits for another: each makes all
+// buckets, and those of the first thread are put in place. Pairs of the backup log that belong to a
+// cold segment stay as opening found them, too; a unit that has been used again has another number,
+// and is passed over.
 //
 // What a crash left both in a segment and in the backup log (E7) loses its bit in the backup log
 // before the bucket is put in place.

@@ -2,9 +2,9 @@
 // new segments take what counts in the old one, without duplicates. If that is little, because the
 // rest was duplicates or erased, one new segment of the same depth takes it.
 //
-// The buckets of the segment are locked meanwhile; other segments are not concerned, and readers go
-// on in the old one. The commit is one store of a leader (E2). After it, and before anybody can
-// reach the new segments, the backup log loses what has come into them.
+// The buckets of the segment are locked during the split. Other segments are not affected, and
+// readers continue in the old one. The commit is one store of a leader (E2). After it, and before
+// another thread can reach the new segments, the backup log loses what has come into them.
 #pragma once
 
 #include <algorithm>

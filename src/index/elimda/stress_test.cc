@@ -18,7 +18,7 @@ using Number = std::uint64_t;
 
 constexpr unsigned kThreads = 4;
 
-/// Each thread has keys of its own, interleaved with the others', and knows what it has written.
+/// Each thread has its own keys, interleaved with the others', and knows what it has written.
 TEST(ElimDaStress, ThreadsSeeTheirOwnWrites) {
   constexpr Number kKeys = 300, kSteps = 20000;
   TestMap<Number, Number> map;
@@ -173,7 +173,7 @@ TEST(ElimDaStress, AnEraseReachesEveryDuplicate) {
   EXPECT_EQ(map->size(), 0u);
 }
 
-/// A segment becomes warm by readers and writers at once.
+/// Concurrent readers and writers make a segment warm.
 TEST(ElimDaStress, SeveralThreadsMakeItWarm) {
   constexpr Number kKeys = 3000;
   TestMap<Number, Number> map;

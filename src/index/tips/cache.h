@@ -44,11 +44,11 @@ class Cache {
   };
 
   Cache(epoch::Reclaimer& reclaimer, Size size);
-  ~Cache();  ///< nobody uses it, and this thread has no Guard
+  ~Cache();  ///< no thread uses it, and this thread has no Guard
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
 
-  /// An entry that nobody else has yet. Throws bad_alloc.
+  /// An entry that no other thread has yet. Throws bad_alloc.
   NewEntry make_entry(Operation operation, std::uint64_t hash, std::string_view key,
                       std::string_view value);
 
@@ -73,7 +73,7 @@ class Cache {
     return nullptr;
   }
 
-  /// Frees an entry that nobody has.
+  /// Frees an entry that no thread has.
   void destroy(Entry& entry) noexcept;
 
   unsigned bits() const { return 64 - shift_; }

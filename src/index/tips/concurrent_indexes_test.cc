@@ -1,5 +1,5 @@
-// The plug-ins whose readers take no lock, without the framework: several writers, each with keys
-// of its own, while others read. What is freed lasts to the end, as in a pool while a Guard lives.
+// The plug-ins whose readers take no lock, without the framework: several writers, each with its
+// own keys, while others read. What is freed lasts to the end, as in a pool while a Guard lives.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -162,7 +162,7 @@ class Core {
     done,
     refused,
     no_room,     ///< in the log, until it is replayed
-    no_reserve,  ///< it has to go into the index at once
+    no_reserve,  ///< it has to go into the index immediately
     no_space,
   };
 

@@ -1,7 +1,7 @@
 // A write that waits to be replayed, or that lookups find first: an element of the cache.
 //
-// An entry belongs to the chain of its bucket, the queue of its log, or both; whoever takes it out
-// of the last of them gives it up. What lookups read of it never changes, but for the link.
+// An entry belongs to the chain of its bucket, the queue of its log, or both. The thread that takes
+// it out of the last of them retires it. What lookups read of it never changes, but for the link.
 #pragma once
 
 #include <atomic>
@@ -62,7 +62,7 @@ class Entry {
     return by != 0 && by <= up_to;
   }
 
-  /// Other bytes of the same size, while nobody else has the entry.
+  /// Other bytes of the same size, while no other thread has the entry.
   void set_key(const void* key) { std::memcpy(reinterpret_cast<char*>(this + 1), key, key_size_); }
 
   /// The next one in the chain; written with the bucket's lock.

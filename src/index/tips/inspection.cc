@@ -1,9 +1,9 @@
 // The first inspection of an index after it was opened.
 //
 // The file may hold anything, and plug-ins follow addresses. So the index is inspected before the
-// first replay, scan or count, which takes as long as there are nodes; small ones at once, others
-// by a thread of their own. Until then each lookup looks at its own way, and writes wait in the
-// logs.
+// first replay, scan or count, in time proportional to its nodes. A small index is inspected
+// immediately, a larger one by a separate thread. Until then each lookup inspects the nodes on its
+// way, and writes wait in the logs.
 #include "index/tips/core.h"
 #include "index/tips/damage.h"
 #include "index/tips/reach.h"
@@ -48,7 +48,7 @@ bool Core::find_doubting(Word key, Word& value) const {
   const Way way(pool_, kinds_);
   const bool found = plugin_.find_doubting(index_, way, key, &value);
   if (!way.is_damaged() && (!found || way.value(value))) return found;
-  // What replay changes meanwhile may look like damage.
+  // What replay changes during the inspection may look like damage.
   if (is_inspected()) return plugin_.find(index_, key, &value);
   throw_corrupt(pool_, "the plugged-in index");
 }

@@ -327,7 +327,7 @@ std::uint64_t OperationLogs::free_records(const Ring& ring, std::uint64_t to) {
   return head;
 }
 
-/// Nobody else moves the heads, and records before the tail that is seen here stay as they are.
+/// No other thread moves the heads, and records before the tail that is seen here stay as they are.
 OperationLogs::Heads OperationLogs::reclaim() {
   const std::uint64_t to = pm::load(header_.reclaim_to);
   pm().store(header_.reclaimed, to);

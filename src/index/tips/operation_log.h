@@ -64,8 +64,8 @@ class OperationLogs {
   /// False if the ring has no room. Throws out_of_space, corrupt; nothing has happened.
   bool append(Ring& ring, Entry& entry);
 
-  /// The same of a record for which has_room() has answered, and which nobody will queue. Takes no
-  /// memory.
+  /// The same for a record for which has_room() has answered, and which will not be queued. Takes
+  /// no memory.
   void append_cancel(Ring& ring, Entry& cancel) noexcept;
 
   /// With the ring's lock: whether both will be appended.

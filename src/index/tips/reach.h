@@ -35,7 +35,7 @@ class Blocks {
            pool_.allocator().validate_block(offset, bytes);
   }
 
-  /// Bytes, at most so many.
+  /// At most this many bytes.
   bool holds_string(Word word, std::uint64_t most) const {
     if (!holds(word, sizeof(Bytes))) return false;
     const std::uint64_t size = reinterpret_cast<const Bytes*>(word)->size;

@@ -183,8 +183,9 @@ void Core::replay_queued(const std::vector<Entry*>& entries) const {
   }
 }
 
-/// With replaying_. Of the writes of one key in the cut the last one is applied: D2. It is, even if
-/// a later one has superseded it meanwhile: whoever waits for this replay is to see it.
+/// With replaying_. Of the writes of one key in the cut the last one is applied: D2. This holds
+/// even if a later one has superseded it in between: a caller that waits for this replay must see
+/// it.
 void Core::replay() const {
   inspect({});
   require_whole();

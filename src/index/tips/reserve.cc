@@ -11,7 +11,7 @@
 namespace perdix::detail::index::tips {
 namespace {
 
-/// Spans that so many blocks of a class fill.
+/// Spans that this many blocks of a class fill.
 std::int64_t spans_of(std::int64_t blocks, unsigned size_class) {
   const std::int64_t in_a_span = alloc::kSizeClasses[size_class].blocks;
   return (blocks + in_a_span - 1) / in_a_span;
@@ -77,7 +77,7 @@ void Reserve::push() {
   held_.fetch_add(1);
 }
 
-/// Of a block that does not count any more. Nobody reads it, so it is free at once.
+/// Of a block that does not count any more. No thread reads it, so it is free immediately.
 void Reserve::pop() {
   const pm::Offset first = pm::load(header_.reserve);
   alloc::Session session = pool_.allocator().session();

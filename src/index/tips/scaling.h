@@ -1,7 +1,7 @@
 // How many workers replay the operational logs (paper, 4.2.1): as many as it takes to keep up with
 // the writers, and not more than make it faster.
 //
-// After each replay, R is what was written meanwhile over what was replayed. Above 1 there will be
+// After each replay, R is what was written during it over what was replayed. Above 1 there will be
 // more workers, below 1/2 fewer; the step is 1 below four workers and 4 from there on. Once there
 // are as many as there may be, the number that replayed fastest is taken, until fewer will do.
 //

@@ -24,7 +24,7 @@ namespace perdix::detail::index::tips {
 
 using U64 = std::uint64_t;
 
-/// All of an index that nobody writes to.
+/// All of an index that has no writers.
 struct Everything final : Inspector {
   std::map<Word, Word> pairs;
   std::vector<void*> nodes;
@@ -66,7 +66,7 @@ class TipsTest : public ::testing::Test {
   std::filesystem::path path_;
 };
 
-inline constexpr U64 kMany = 12'000;  // so many that opening doesn't look at all
+inline constexpr U64 kMany = 12'000;  // enough that opening doesn't look at all of them
 
 template <class T>
 T datum(U64 number) {

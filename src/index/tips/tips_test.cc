@@ -609,7 +609,7 @@ TEST(CacheTest, KeepsItsBudgetOfWhatWasReplayed) {
     const std::uint64_t empty = cache.dram_bytes();
     std::vector<Entry*> queued;
     for (U64 i = 0; i < 400; ++i) {
-      const U64 hash = i << 54;  // a bucket of its own
+      const U64 hash = i << 54;  // a separate bucket
       Entry* const entry =
           cache.make_entry(Operation::put, hash, std::to_string(i), "value").release();
       if (i % 4 != 0) entry->set(Entry::kQueued), queued.push_back(entry);

@@ -240,7 +240,7 @@ void Uno::add(const void* p, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const pm::Offset begin = pool_.offset(p);
   or_break([&] { log_lines(begin, begin + bytes); });
-  // The plug-in stores next, and any store may reach PM at once.
+  // The plug-in stores next, and any store may reach PM immediately.
   if (unfenced_) pm().fence();
   unfenced_ = false;
 }

@@ -7,12 +7,12 @@
 //   }
 //   if (uno.is_due(n)) { uno.flush(to); ...; uno.start_epoch(); }
 //
-// Thread-safe: operations of several threads may log at once. flush() and what follows it need all
-// of them to have ended.
+// Thread-safe: operations of several threads may log concurrently. flush() and the calls after it
+// require that all of them have ended.
 //
-// A plug-in can't take back half of an operation, so none of its stores may find that there is no
-// memory: the room of a Scope is more than any operation of the plug-ins of this release needs. One
-// that needs more gets it if it is to be had; else the index is broken until it is opened again,
+// A plug-in can't take back half of an operation, so none of its stores may run out of memory. The
+// room of a Scope is more than any operation of the plug-ins of this release needs. An operation
+// that needs more gets it if there is any. Otherwise the index is broken until it is opened again,
 // which rolls it back.
 #pragma once
 
@@ -112,7 +112,8 @@ class Uno {
   /// Throws corrupt, out_of_space.
   void roll_back();
 
-  /// After start_epoch(): leaves at most so many blocks to each log. One commit for each other.
+  /// After start_epoch(): leaves at most this many blocks to each log. One commit for each other
+  /// block.
   void shrink(std::size_t kept);
 
   bool is_flushed() const { return pm::load(header_.flushed) == pm::load(header_.epoch); }

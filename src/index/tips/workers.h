@@ -19,9 +19,9 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Calls task(0) to task(count - 1), at once as far as there are threads: the first one is called
-  /// here, and so are those for which no thread is to be had. Returns when all have ended. `task`
-  /// throws nothing.
+  /// Calls task(0) to task(count - 1), in parallel as far as there are threads. The first one is
+  /// called here, and so are those for which no thread is available. Returns when all have ended.
+  /// `task` throws nothing.
   void run(unsigned count, const std::function<void(unsigned)>& task);
 
  private:

@@ -5,10 +5,10 @@
 //     ...
 //   }
 //
-// A handler of SIGSEGV belongs to the process, so there is one, which looks for the writes of its
-// own thread and finds no others. A store by any other thread is what it would be without perdix:
-// it ends the program. The handler passes what is not for it on to the handler that was there
-// before; if a program installs one of its own later, the next write puts this one before it.
+// A handler of SIGSEGV belongs to the process, so there is one, which looks only for the writes of
+// the faulting thread. A store by any other thread is what it would be without perdix: it ends the
+// program. The handler passes what is not for it on to the handler that was there before; if a
+// program installs another one later, the next write puts this one before it.
 //
 // The handler runs at a store of the container's, so no lock of perdix or of the C library is held
 // by its thread. It copies into the pool, flushes, fences and changes a protection. It takes a lock

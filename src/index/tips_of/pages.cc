@@ -26,7 +26,7 @@ constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-/// Of an extent with so many pages, wherever it begins.
+/// Of an extent with this many pages, wherever it begins.
 std::uint64_t block_bytes(std::uint64_t pages) {
   return sizeof(Extent) + pages * sizeof(PageRecord) + (2 * pages + 1) * kPage;
 }

@@ -5,7 +5,7 @@
 //                                   // lets the store happen
 //   pages.commit();                 // or pages.roll_back()
 //
-// A page has its copy in a place of its own, so a fault needs no space and can't fail for want of
+// Each page has a fixed place for its copy, so a fault needs no space and can't fail for lack of
 // it. Whatever a crash leaves, recover() brings back what the pages held when the epoch began.
 //
 // One thread at a time; that of a store calls on_fault().
@@ -48,7 +48,7 @@ class Pages {
   /// Takes all stores back.
   void roll_back() noexcept;
 
-  /// Adds so many pages, protected, durably. Throws out_of_space, too_large, no_memory.
+  /// Adds this many pages, protected, durably. Throws out_of_space, too_large, no_memory.
   void add_extent(std::uint64_t pages);
 
   std::size_t extents() const { return ranges_.size(); }

@@ -132,7 +132,7 @@ TEST_F(ProcessTest, PagesOfAClosedContainerAreOrdinaryMemory) {
 
 // --- Many pages ----------------------------------------------------------------------------------
 
-/// So many that whole extents are opened at once.
+/// Enough that whole extents are opened together.
 TEST_F(ProcessTest, AWriteToThousandsOfPages) {
   const Pool pool = open();
   {
@@ -256,7 +256,7 @@ void install_leave() {
   ::sigaction(SIGSEGV, &action, nullptr);
 }
 
-/// In a process of its own, which keeps the handlers.
+/// In a separate process, which keeps the handlers.
 TEST_F(ProcessTest, AHandlerOfTheProgramStaysInUse) {
   const int status = status_of([&] {
     const ForeignPage page;

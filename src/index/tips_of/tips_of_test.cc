@@ -45,7 +45,7 @@ class EachContainer : public TipsOfTest {
     apply(drawn, model);
   }
 
-  /// Adds elements for ever.
+  /// Adds elements without end.
   static void fill(C& container) {
     for (TestNumber i = 1000;; ++i) {
       if constexpr (requires { container.push_back(NumberPair()); }) {

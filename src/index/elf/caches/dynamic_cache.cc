@@ -16,7 +16,7 @@ namespace {
 /// Bytes of a list, about: decides how many places there are.
 constexpr std::uint64_t kBytesPerList = 256;
 
-/// Rows of a list are counted up to so many: what has more is likely enough to be visited.
+/// Rows of a list are counted up to this many: a list with more is likely enough to be visited.
 constexpr std::uint64_t kMaxRows = 4096;
 
 constexpr std::uint64_t kMaxBuckets = std::uint64_t{1} << 22;

@@ -1,15 +1,15 @@
 // Lists that queries visit are copied to DRAM, and found there by their positions: the dynamic part
 // of a cache.
 //
-// A hash table of buckets with four places. A list comes in when it is missed for the second time
-// in short order, so that one large query does not fill the cache with what nobody asks for again.
-// A full bucket, or a full budget, gives up one of the bucket's lists: one that was not used since
-// the last time it was looked at, or the one with the fewest rows below it. If none may go, the new
-// one stays out.
+// A hash table of buckets with four places. A list is added when it is missed for the second time
+// within a short time, so that one large query does not fill the cache with lists that are not
+// needed again. If the bucket or the budget is full, one of the bucket's lists is evicted: one that
+// was not used since the last check, or the one with the fewest rows below it. If none may go, the
+// new list is not added.
 //
 // Readers look into one bucket, take no lock, and write only to a copy that they use for the first
-// time since. One thread at a time puts lists in; others pass by. What is given up is disposed of
-// after a grace period: callers are in an epoch::Guard.
+// time since. One thread at a time adds lists; the others skip it. Evicted lists are freed after a
+// grace period: callers are in an epoch::Guard.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // Lists copied to DRAM for good: the static part of a cache. The first list always is one of them.
 //
-// Copies lead to copies, where there are any: a query knows at once which list is in DRAM, and
-// probes nothing. Of other lists there are outlines (outline.h). Immutable, and so thread-safe.
+// Copies lead to copies, where there are any: so a query knows without a probe which list is in
+// DRAM. Of other lists there are outlines (outline.h). Immutable, and so thread-safe.
 //
 // A copy, in words of 4 bytes: its position (2), its rows (2), the number of entries, the values,
 // and Refs of two words each.
@@ -22,7 +22,7 @@ struct Chosen {
   Position position;
   std::uint32_t dimension;
   std::uint32_t entries;
-  std::uint64_t rows;               ///< below it; 0 if nobody has counted them
+  std::uint64_t rows;               ///< below it; 0 if they were not counted
   std::uint32_t outline_words = 0;  ///< of its outline; 0: it has none
   bool outlined = false;            ///< instead of copied
 

@@ -9,8 +9,8 @@
 // Writers lock the node whose slot they change, and from the top down. A node without room gives
 // way to a copy, with the lock of the one above.
 //
-// `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h). Volatile gives memory back
-// at once, so its readers must keep out of the way of writers.
+// `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h). Volatile frees memory
+// immediately, so its readers must exclude writers.
 #pragma once
 
 #include <atomic>
@@ -329,7 +329,7 @@ class Art {
     }
   }
 
-  /// With its lock: the children of a node, in one that has room for so many.
+  /// With its lock: the children of a node, in a node with room for this many.
   static Own<Node> copy(const Node& node, std::uint64_t children) {
     Own<Node> to = new_node(art::kind_for(children), node.depth);
     for (Child child = art::next_child(node, 0); child.link != 0;

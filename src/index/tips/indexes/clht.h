@@ -11,18 +11,18 @@
 //       an emptied slot is used again, so a reader that finds the same state before and after has
 //       read pairs that were there.
 //   C3. A table with a successor gets no new pairs, and a pair is in the successor before it leaves
-//       its table. So who looks into the successor last misses no pair.
+//       its table. So a reader that looks into the successor last misses no pair.
 //   C4. Locks are taken in the order of the tables.
-//   C5. Who locks a bucket and then finds no successor has locked it before the successor was
-//       there. So what moves pairs passes an empty bucket that nobody holds without its lock. (All
-//       of these accesses are sequentially consistent.)
+//   C5. A thread that locks a bucket and then finds no successor has locked it before the successor
+//       existed. So the code that moves pairs passes an empty, unlocked bucket without its lock.
+//       (All of these accesses are sequentially consistent.)
 //   C6. A table that is its own successor is closed: it gets no pairs, and writers of new ones wait
 //       until it is open again or has gone. It goes if all its buckets are empty when it is closed.
 //       A reader ends there and misses no pair: as long as the table is there, no other has one,
 //       and when it went there was none.
 //
-// `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h). Volatile gives memory back
-// at once, so its readers must keep out of the way of writers.
+// `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h). Volatile frees memory
+// immediately, so its readers must exclude writers.
 #pragma once
 
 #include <algorithm>
@@ -371,7 +371,7 @@ class Clht {
     return true;
   }
 
-  /// A bucket without pairs that nobody holds.
+  /// An unlocked bucket without pairs.
   static bool is_free(const Bucket& head) {
     return (head.state.load() & (kUsed | kLocked)) == 0 && head.following() == nullptr;
   }

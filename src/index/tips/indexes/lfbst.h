@@ -12,8 +12,8 @@
 //
 // Calls that write one key come one after another; all others may meet.
 //
-// `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h). Volatile gives memory back
-// at once, so its readers must keep out of the way of writers.
+// `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h). Volatile frees memory
+// immediately, so its readers must exclude writers.
 #pragma once
 
 #include <atomic>

@@ -11,14 +11,14 @@
 //       lowest bit set; that of a place is the least hash behind it, which is even.
 //   L2. What is to leave the list is marked in its own link first, which never changes again. So
 //       nothing is put behind it, and a reader that stands there goes on to what follows.
-//   L3. Who unlinks it frees it: one thread, in the operation that unlinks.
+//   L3. The thread that unlinks it frees it, in the operation that unlinks.
 //   L4. A place leaves the directory between its mark and its unlinking or later, but in the same
-//       operation as its mark. Who finds a marked place in the directory passes it over.
+//       operation as its mark. A thread that finds a marked place in the directory skips it.
 //
 // Calls that write one key come one after another; all others may meet.
 //
-// `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h). Volatile gives memory back
-// at once, so its readers must keep out of the way of writers.
+// `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h). Volatile frees memory
+// immediately, so its readers must exclude writers.
 #pragma once
 
 #include <algorithm>
@@ -229,7 +229,8 @@ class LfHash {
   static unsigned level_of(Order order) {
     return 64 - static_cast<unsigned>(std::countr_zero(order));
   }
-  /// The place that begins the range of an order, when there are so many levels. 0: the head does.
+  /// The place that begins the range of an order, when there are this many levels. 0: the head
+  /// does.
   static Order beginning(std::uint64_t bits, Order order) {
     return bits == 0 ? 0 : order >> (64 - bits) << (64 - bits);
   }

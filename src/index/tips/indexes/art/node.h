@@ -2,7 +2,7 @@
 // (ROWEX, Leis et al. 2016).
 //
 //   N1. `kind` and `depth` never change. All keys below a node have the same first `depth` symbols,
-//       whatever else happens to it, so a node needs no prefix of its own.
+//       whatever else happens to it, so a node stores no prefix.
 //   N2. A slot that a symbol has got is that symbol's as long as the node lasts: an erase empties
 //       it, and only the same symbol fills it again. So what a reader finds in a slot is below the
 //       symbol that it has seen.
@@ -216,7 +216,7 @@ inline unsigned capacity_of(const Node& node) {
   return as_kind(node, [](const auto& typed) { return std::decay_t<decltype(typed)>::kCapacity; });
 }
 
-/// The smallest kind for so many children.
+/// The smallest kind for this many children.
 inline Kind kind_for(std::uint64_t children) {
   if (children <= Node4::kCapacity) return Kind::node4;
   if (children <= Node16::kCapacity) return Kind::node16;
