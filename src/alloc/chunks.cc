@@ -125,7 +125,7 @@ void Chunks::carve(std::uint64_t chunk, std::uint64_t count) {
   for (std::uint64_t i = chunk + 1; i < end; ++i) words_[i].store(0, std::memory_order_relaxed);
   if (tile_size(chunk) == count) return;
   write(chunk, {ChunkKind::free, 0, static_cast<std::uint32_t>(count)});
-  // Before anybody uses the part behind: its header must be part of the tiling.
+  // Before the part behind is used: its header must be part of the tiling.
   pm_.fence();
 }
 

@@ -6,7 +6,7 @@
 //
 // Invariants:
 //   1. Each change of the tiling is one durable store of a ChunkWord. Words that this store exposes
-//   are durable before it.
+//      are durable before it.
 //   2. Tiles that are free in PM and in DRAM are in free_. Reserved tiles, and tiles that wait for
 //      their readers, are free in PM and not in free_.
 //

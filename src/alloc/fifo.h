@@ -1,5 +1,5 @@
-// A queue in DRAM whose push can't fail once room was made: what a commit has to remember must not
-// run out of memory. Not thread-safe.
+// A queue in DRAM whose push can't fail once room was made: a commit must be able to record what it
+// frees even without memory. Not thread-safe.
 #pragma once
 
 #include <algorithm>

@@ -156,7 +156,7 @@ void Heap::dissolve_span(Span& span) {
   const unsigned index = span_index(span.offset);
   SpanEntry& entry = view_.chunk(map.chunk).spans[index];
   pm_.store(entry, kFreeSpan);
-  // Before somebody writes another class's bitmap or an object there.
+  // Before another class's bitmap or an object is written there.
   pm_.persist(&entry, sizeof entry);
   map.spans[index].store(nullptr, std::memory_order_release);
   free_spans(map, index, 1);

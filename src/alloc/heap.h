@@ -7,9 +7,9 @@
 // not change in PM.
 //
 // Thread-safe: one mutex, taken when a lane has used up a span. Lock order: lane, then heap. What
-// the heap writes to PM is neutral (it makes a free span one of no blocks, and the like) and
-// durable when the call returns, so it needs no log. A span is formed in PM without the mutex, so a
-// thread that is suspended there does not stop others that need a span of an existing chunk.
+// the heap writes to PM is neutral (for example, it turns a free span into a span without blocks)
+// and durable when the call returns, so it needs no log. A span is formed in PM without the mutex,
+// so a thread that is suspended there does not stop others that need a span of an existing chunk.
 #pragma once
 
 #include <perdix/types.h>

@@ -1,4 +1,4 @@
-// How the heap comes to know what lies in PM, and the objects that it knows it by.
+// How the heap discovers what lies in PM, and makes the DRAM objects for it.
 #include <fmt/format.h>
 #include <perdix/error.h>
 

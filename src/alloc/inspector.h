@@ -1,7 +1,7 @@
-// Reads the allocator's structures in PM, trusting nothing in them: finds blocks, lists them, and
+// Reads the allocator's structures in PM without trusting them: finds blocks, lists them, and
 // checks every invariant.
 //
-// Thread-safe. While operations run, what is read is a moment's view of each word.
+// Thread-safe. While operations run, each word is read as it is at one moment.
 #pragma once
 
 #include <perdix/types.h>

@@ -144,7 +144,7 @@ void Lane::surrender_ring() {
   // A bit must be clear before the slot that also says that the block is free is emptied.
   pm_.fence();
   for (unsigned i = 0; i < count; ++i) marks_.write_slot(layout_.ring[slots[i]], 0);
-  // A slot must be empty before somebody allocates the block.
+  // A slot must be empty before the block is allocated.
   pm_.fence();
   for (unsigned i = 0; i < count; ++i) {
     give_back(block_[slots[i]]);

@@ -1,7 +1,8 @@
-// A lane: what one operation at a time needs to allocate and free without touching anything shared.
+// A lane: the state with which one operation at a time allocates and frees without touching shared
+// memory.
 //
-// In PM a lane has the recyclable log record and the reclaimed ring (layout.h), in DRAM for each
-// size class the span that it allocates from and the blocks of the ring, and the queue of freed
+// In PM a lane has the recyclable log record and the reclaimed ring (layout.h). In DRAM it has, for
+// each size class, the span that it allocates from and the blocks of the ring, and a queue of freed
 // blocks that readers may still see. It belongs to no thread: the holder of `lock` uses it, so
 // nothing is lost when a thread ends.
 //

@@ -2,10 +2,8 @@
 //
 // Rules for everything below:
 //   1. All fields have a fixed width, all positions are offsets from the start of the pool, and
-//   every change that
-//      matters is one aligned store of at most 8 bytes.
-//   2. Whatever is read from here may have been written by anybody: it is validated before it is
-//   used.
+//      every change that matters is one aligned store of at most 8 bytes.
+//   2. All that is read from here is untrusted: it is validated before it is used.
 //
 // A pool is an array of chunks of 16 MiB. A chunk of spans holds 256 spans of 64 KiB, of which the
 // first holds the chunk's header and span table. A span holds blocks of one size class behind a

@@ -2,7 +2,8 @@
 // middle leaks nothing (NbTree paper, III-C). One record per lane, used again by each operation.
 //
 // A record is valid if its checksum is right. The checksum is written last and zeroed first,
-// durably so before the lane's next record is begun: then a crash leaves a whole record or none.
+// and that is durable before the lane's next record is begun. So a crash leaves a whole record or
+// none.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// What happens to the allocator's structures when a pool is opened: operations that a crash cut off
-// are completed or taken back.
+// What happens to the allocator's structures when a pool is opened: operations that a crash
+// interrupted are completed or undone.
 #pragma once
 
 #include <vector>

@@ -25,10 +25,10 @@
 //       (published): finish() marks them free, which recovery doesn't take back. Without any,
 //       publishing would fence for nothing: finish() fences before it drops the record, and until
 //       then recovery frees what is reserved if the commit is not in PM.
-//   R4. A block that is freed is out of reach of new readers when the operation ends: not by the
-//       commit alone, if readers come to it by what lies in DRAM. That is what `unlink` is for: it
-//       runs when the commit is durable, and the grace period begins after it. By free_unread() a
-//       block is used again immediately.
+//   R4. A block that is freed is out of reach of new readers when the operation ends: if readers
+//       reach it through structures in DRAM, the commit alone does not ensure this. `unlink` is for
+//       that case: it runs when the commit is durable, and the grace period begins after it. By
+//       free_unread() a block is used again immediately.
 //   R5. A block is freed once, by one operation.
 //
 // A Session is the exclusive use of a lane; it belongs to one thread at a time. Hold it for one

@@ -5,12 +5,12 @@
 // are free in PM.
 //
 // Invariants:
-//   1. Only the lane that owns a span claims blocks of it. Everybody may release blocks.
+//   1. Only the lane that owns a span claims blocks of it. Any thread may release blocks.
 //   2. A block's bit is cleared before `available` counts it, so `available` is at most the number
-//   of clear bits.
+//      of clear bits.
 //   3. Span objects are never destroyed before the heap, only used again for another span: a thread
-//   that has released the
-//      last block of a span may still look at `place`, and then decides under the heap's lock.
+//      that has released the last block of a span may still read `place`, and then decides under
+//      the heap's lock.
 #pragma once
 
 #include <atomic>

@@ -5,8 +5,7 @@
 // Invariants, whenever the lock is free:
 //   1. A node has at least two entries; the value of a key that ends in the node is one.
 //   2. Node2, Node4 and Node16: keys[0, count) ascend strictly, child i belongs to keys[i], and
-//   slots
-//      from count on are null.
+//      slots from count on are null.
 //   3. Node48: index[b] is 0, or 1 + the place of b's child. Node48 and Node256: `present` has
 //      exactly the bytes with a child.
 //   4. The least byte in a child's reference is that of the keys below the child.

@@ -84,7 +84,7 @@ class Ref {
   std::uintptr_t word_ = 0;
 };
 
-/// A slot that readers read while a writer, who holds the lock, stores.
+/// A slot that readers read while a writer stores, with the lock held.
 class Slot {
  public:
   /// acquire: a thread that sees a reference sees the node as it was before it was published.

@@ -1,4 +1,4 @@
-// The persistence domain of a pool: the point from which on a store survives.
+// The persistence domain of a pool: the point from which a store survives.
 #pragma once
 
 #include <cstdint>

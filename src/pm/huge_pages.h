@@ -1,7 +1,7 @@
 // Huge pages for files in memory: tmpfs gives small ones, unless it was mounted with huge=always or
 // is asked as here.
 //
-// All of it is advice: false, or nothing done, costs only time later. Thread-safe.
+// All of it is advice: a failure costs only time later. Thread-safe.
 #pragma once
 
 #include <cstddef>

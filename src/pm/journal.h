@@ -3,18 +3,18 @@
 // the place of one for each page that they lie in.
 //
 //   J1. A batch is a number of lines, each with the bytes that it held at one moment while the
-//       batch was being made. A checksum tells a batch that is not there as a whole; it and all
-//       behind it never happened.
+//       batch was being made. A checksum detects an incomplete batch; it and all batches behind it
+//       count as never written.
 //   J2. Batches are made one after the other. So what a later batch says of a line is newer, and a
 //       line that was durable once never gets older by a replay.
 //   J3. The stores of a commit are in the batch, and are made in memory after the batch is durable.
 //       So the file cannot hold them without what the batch holds besides, though the kernel may
 //       write any page back at any moment.
-//   J4. What is longer than kLongRange is synced in its own place, before the batch that tells it:
-//       earlier batches say nothing of these lines any more (they are *revoked*).
+//   J4. A range longer than kLongRange is synced in place, before the batch that names it: what
+//       earlier batches say of these lines is void (they are *revoked*).
 //   J5. A checkpoint first syncs in its place all that the journal holds, then begins a new epoch,
-//       durably. Only then are batches written over: some of them alone, without those that
-//       followed, would make lines older. Batches of other epochs mean nothing.
+//       durably. Only then are batches overwritten, since replaying some batches without the later
+//       ones would make lines older. Batches of other epochs mean nothing.
 //
 // An epoch is a random number, so that bytes of a user's value, which lie in the journal too, are
 // never taken for a batch. Each opening durably begins a new epoch before the superblock says that

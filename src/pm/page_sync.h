@@ -15,9 +15,9 @@
 //   1. One sync runs at a time. The kernel reports an error once for an open file, to the sync that
 //      asks first: a second sync at the same time would be told that its pages are on the disk,
 //      though they were lost too.
-//   2. on_failure() is called once, by the thread whose sync failed, before that thread or any
-//      other goes on whose request was not served: what it does precedes whatever any thread stores
-//      behind such a fence, and the stores of commits that are not durable.
+//   2. on_failure() is called once, by the thread whose sync failed, before that thread, or any
+//      other whose request was not served, continues. So its effects precede all stores that a
+//      thread makes behind such a fence, and the stores of commits that are not durable.
 //   3. After it nothing is synced any more.
 //
 // Thread-safe but for use_journal().

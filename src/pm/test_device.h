@@ -1,5 +1,5 @@
-// A model of the device under one pool's file, and of the kernel's cache between: this program's
-// own msync(), fsync() and posix_fadvise().
+// A model of the device under one pool's file, and of the kernel's cache above it: replaces
+// msync(), fsync() and posix_fadvise() in this program.
 //
 // A sync copies pages from the file, which is the cache, to the device. One that fails copies
 // nothing, and from then on the pages that it was for count as clean, as with most file systems:

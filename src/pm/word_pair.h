@@ -27,7 +27,8 @@ struct alignas(16) WordPair {
 /// consistent.
 inline bool compare_exchange_pair(WordPair& pair, WordPair& expected, WordPair desired) {
 #ifdef PERDIX_PAIR_TSAN
-  // The sanitizer does not see the instruction. Who loads either word later comes after it.
+  // The sanitizer does not see the instruction. A thread that loads either word later is ordered
+  // after it.
   __tsan_release(&pair.first);
   __tsan_release(&pair.second);
 #endif

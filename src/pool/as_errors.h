@@ -1,5 +1,5 @@
-// What leaves a public call is a perdix::Error: the standard library's exceptions become one where
-// they would leave the library. Inside, std::bad_alloc stays what it is.
+// Public calls throw only perdix::Error: exceptions of the standard library are converted where
+// they would leave the library. Inside, std::bad_alloc is not converted.
 #pragma once
 
 #include <exception>

@@ -1,4 +1,4 @@
-// For tests and benchmarks that open what a crash left of a pool in another file.
+// For tests and benchmarks that open the image that a crash left of a pool in another file.
 #pragma once
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// Which persistence domain a pool has: from what was asked for, what the pool remembers, and what
-// the platform reports.
+// Which persistence domain a pool has: decided from the options, from what the pool remembers, and
+// from what the platform reports.
 #pragma once
 
 #include <perdix/pool.h>

@@ -48,7 +48,7 @@ FileLock::FileLock(const pm::File& file, const pm::NoFork& no_fork) : file_(file
 
 FileLock::~FileLock() {
   set_lock(file_, F_UNLCK);
-  leave_to_children(file_.fd());  // who get no lock with it from now on
+  leave_to_children(file_.fd());  // which get no lock with it from now on
 }
 
 }  // namespace perdix::detail::pool

@@ -7,15 +7,15 @@
 // process, where a handler of pthread_atfork() finds them: such a handler has no argument. This
 // list and NoFork's lock are the only global state of the library. (Without it, each pool would
 // need a thread with a separate table of descriptors, and an opening would fail where no such
-// thread can be had.)
+// thread is available.)
 //
 // A fork also waits for threads in a pm::NoFork, and for the end of a grace period. In the child
 // liburcu then forgets the readers that do not exist there.
 //
-// What was made with a bare clone() or _Fork() runs no handlers: such a child holds the lock until
-// it ends or executes another program, but finds the pool unusable (Health) as any other.
-// posix_spawn(), system() and vfork() share memory until they execute, and are not concerned:
-// descriptors close on exec.
+// A child of a bare clone() or _Fork() runs no handlers: such a child holds the lock until it ends
+// or executes another program, but finds the pool unusable (Health) as any other. posix_spawn(),
+// system() and vfork() share memory until they execute, and are not concerned: descriptors close on
+// exec.
 #pragma once
 
 #include "pm/no_fork.h"

@@ -286,7 +286,7 @@ TEST_F(GrowthTest, DiskThatHasSpaceAgainIsUsed) {
   core->wait_for_growth();
 }
 
-// The thread that prepares the next unit finds no space; that must not disturb anybody.
+// The thread that prepares the next unit finds no space; that must not disturb other threads.
 TEST_F(GrowthTest, FullDiskAheadOfUseIsNoError) {
   const MountedTmpfs small(directory_.path(), "size=40m");
   if (!small) GTEST_SKIP() << "may not mount a tmpfs";

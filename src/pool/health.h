@@ -4,7 +4,7 @@
 // The word has a page to itself, which the kernel hands to a child of fork() as zeros
 // (MADV_WIPEONFORK). So a child finds `forked`, whichever way it was made, and so do its children.
 //
-// A pool becomes usable when this object is made, and stops to be so once, for good.
+// A pool becomes usable when this object is made, and unusable once, for good.
 //
 // Thread-safe.
 #pragma once

@@ -1,13 +1,13 @@
 // Where a pool was opened: in which run of the machine, and as which file. An unclean pool that is
 // found elsewhere may lack stores of its last run: the machine went down under a `process` pool, or
-// somebody copied the file while its owner wrote.
+// the file was copied while its owner wrote.
 //
 // The run is known by the kernel's random boot id. Where that can't be read (no /proc, a sandbox)
-// there is another witness: an inode of a tmpfs. Such an inode exists in the kernel's memory only,
-// so one that is found again proves that the kernel has not ended; and no other one is taken for
-// it, since the kernel gives each a random number of 32 bits, which is part of its file handle
-// (Linux 4.20; older kernels give the time). Clocks prove nothing: one that no battery keeps
-// running starts at the same time in every run.
+// an inode of a tmpfs serves instead. Such an inode exists in the kernel's memory only, so finding
+// it again proves that the kernel has not restarted. Another inode is not mistaken for it, since
+// the kernel gives each a random number of 32 bits, which is part of its file handle (Linux 4.20;
+// older kernels give the time). Clocks prove nothing: a clock without a battery starts at the same
+// time in every run.
 #pragma once
 
 #include <array>

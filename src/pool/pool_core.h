@@ -107,10 +107,10 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
     return offset >= kPoolAreaSize && offset <= end && n <= end - offset;
   }
 
-  /// For who got out_of_space: what the open indexes don't need and what was freed before the call
-  /// can be allocated after it. Returns whether there was any of that. Waits for grace periods,
-  /// unless the thread is in an epoch::Guard: then it does nothing and returns false. The caller
-  /// holds neither a lock nor a Session.
+  /// For a caller that got out_of_space: what the open indexes don't need and what was freed before
+  /// the call can be allocated after it. Returns whether there was any of that. Waits for grace
+  /// periods, unless the thread is in an epoch::Guard: then it does nothing and returns false. The
+  /// caller holds neither a lock nor a Session.
   bool reclaim_space();
 
   /// As the options named them.
@@ -149,7 +149,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   /// index when the first one is gone.
   IndexHandle another(const IndexHandle& index) noexcept;
 
-  /// begin_drop() by who has the only handle. Allocates nothing, unless it throws.
+  /// begin_drop() by the owner of the only handle. Allocates nothing, unless it throws.
   void begin_drop(const IndexHandle& index);
 
   /// Hidden indexes whose drop has not been finished; the caller frees what their roots reach and

@@ -1,4 +1,5 @@
-// Whether the system has put a thread to sleep: for a lock of a library, say, or a grace period.
+// Whether the system has put a thread to sleep: for example for a lock of a library, or for a grace
+// period.
 #pragma once
 
 #include <sys/types.h>

@@ -7,8 +7,8 @@
 // page_cache domain the stores of a commit are.
 //
 // Versions are hashed word by word and the hashes added, so the hash of an image costs one addition
-// per unit that differs, and two images with the same bytes have the same hash however they came
-// about.
+// per unit that differs, and two images with the same bytes have the same hash whatever their
+// history.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The traits of the engines that there are, by name.
+// The traits of all engines, by name.
 #pragma once
 
 #include <span>

@@ -1,7 +1,7 @@
 // The oracle: what contents are allowed after a crash at one moment of a session.
 //
-// A step that has returned must have happened. So must one whose effect somebody saw. One that is
-// under way has happened entirely or not at all. Nothing else may differ. Steps under way touch
+// A step that has returned must have happened. So must one whose effect another step saw. One that
+// is under way has happened entirely or not at all. Nothing else may differ. Steps under way touch
 // different keys, so their effects add up; contents are compared by a sum of hashes of their pairs.
 // A read shows the effect of a step under way only if its value can come from nothing else: the key
 // has not had it since the read began.

@@ -6,8 +6,9 @@
 // one more for each level of crashes in recovery. Round and place are all that is needed to see one
 // state again.
 //
-// With a flush or fence suppressed, only images are judged that are due to that: the others could
-// be left without it too. Of those, some are opened for the crashes of their recovery.
+// With a flush or fence suppressed, only images are judged that are due to the suppression: a crash
+// could leave the others without it too. Of those, some are opened for the crashes of their
+// recovery.
 //
 // Not thread-safe, and one explorer at a time: it owns the process's probe.
 #pragma once

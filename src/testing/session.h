@@ -1,6 +1,6 @@
-// One life of a subject: opened, looked at, changed by some steps, looked at again, checked,
-// closed; all of it recorded. It may also be changed before it is looked at for the first time:
-// what a crash left to be repaired on first use is then met by writers.
+// One life of a subject: opened, read, changed by some steps, read again, checked, closed; all of
+// it recorded. It may also be changed before it is read for the first time. Then writers meet what
+// a crash left to be repaired on first use.
 //
 // The workload is a session on a sound medium; opening what a crash left is one too, and so its
 // trace can be crashed in turn.
@@ -21,7 +21,7 @@ struct SessionPlan {
   unsigned threads = 1;
   unsigned steps = 0;           ///< of each thread
   std::uint64_t switching = 4;  ///< threads change turns at one event in this many
-  /// What may be there when it is opened; needed for steps before anybody has looked.
+  /// What may be there when it is opened; needed for steps before the contents were read.
   const Expectation* known = nullptr;
   unsigned first_steps = 0;  ///< as many, at most
 };

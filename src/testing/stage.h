@@ -1,5 +1,4 @@
-// The medium together with what it should hold, so that whatever an opening did to it can be taken
-// back.
+// The medium together with its expected content, so that all changes by an opening can be undone.
 //
 // Invariant between two openings: medium and copy hold the same bytes. Not thread-safe.
 #pragma once

@@ -17,7 +17,7 @@
 
 namespace perdix::testing {
 
-/// The contents, as far as anybody can see them.
+/// The contents, as far as calls can observe them.
 using State = std::map<std::string, std::string>;
 using Problems = std::vector<std::string>;
 

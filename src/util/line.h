@@ -1,8 +1,8 @@
 // One cache line read as a vector, and compared with a byte in all positions together.
 //
-// What loads here is the one place where perdix reads memory that another thread may be writing
-// without atomics: callers validate a version afterwards and discard what they found if it changed,
-// or look at what it stands for. It is hidden from ThreadSanitizer for that reason.
+// The loads here are the only place where perdix reads, without atomics, memory that another thread
+// may be writing. Callers validate a version afterwards and discard the result if it changed, or
+// check the pair that it stands for. The loads are hidden from ThreadSanitizer for that reason.
 //
 // Uses AVX-512 where the compiler may, else SSE2, which every x86-64 has. Pure functions.
 #pragma once

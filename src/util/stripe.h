@@ -2,7 +2,7 @@
 // otherwise contend for.
 //
 // No registration and no state: the number is computed from the thread's control block address. Two
-// threads may share a stripe, so whatever is striped must still be thread-safe.
+// threads may share a stripe, so what is striped must still be thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -28,8 +28,8 @@ struct Chain {
   friend class ChainList;
   friend class Log;
 
-  // Guarded by the lock of the stripe that the chain began in; atomic for those who only ask ahead
-  // for what they lead to.
+  // Guarded by the lock of the stripe that the chain began in; atomic for threads that only
+  // prefetch what they lead to.
   std::atomic<Chain*> older_{nullptr};
   std::atomic<Chain*> newer_{nullptr};
   Generation generation_ = 0;
@@ -46,7 +46,7 @@ struct Chain {
   /// Gives an empty chain to an owner, or to none.
   void assign(Owner to) noexcept {
     assert(head.load(std::memory_order_relaxed) == 0 && to <= kMaxOwner);
-    // release: who reads this owner sees the head of the one before gone.
+    // release: a thread that reads this owner sees that the head of the previous one is gone.
     owner.store(to, std::memory_order_release);
   }
 

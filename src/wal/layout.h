@@ -8,7 +8,7 @@
 //       position behind the checkpoint that has no valid record. Each segment between them is in
 //       the ring.
 //   W3. Ring words that are not 0 name distinct allocated blocks: those of the segments from the
-//       start on to some behind the tail's; and, if a crash interrupted a reclamation, of segments
+//       start to a few behind the tail's; and, if a crash interrupted a reclamation, of segments
 //       right before the start.
 //   W4. The head table and the records behind its tails name the newest record of every chain that
 //       has no END: what the records behind the tails say of an owner counts, else the table. If a

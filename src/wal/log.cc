@@ -221,7 +221,7 @@ void Log::add(Chain& chain) noexcept {
   Chain* before = known_.load(std::memory_order_relaxed);
   do {
     chain.known_ = before;
-    // release: who finds the chain sees the one before it.
+    // release: a thread that finds the chain sees the one before it.
   } while (!known_.compare_exchange_weak(before, &chain, std::memory_order_release,
                                          std::memory_order_relaxed));
 }

@@ -15,7 +15,7 @@
 //
 // Life of a log: create(), once. Open it (the constructor); until resumed() is called, surviving()
 // and follow() find the chains of before the restart, while writers may append already. Maintenance
-// is one thread's business, as often as it likes:
+// is done by one thread at a time, at any time:
 //
 //   while (Chain* chain = log.crowded() ? log.oldest() : nullptr) merge its pairs, log.end(*chain);
 //   log.reclaim();
@@ -36,8 +36,8 @@
 // Thread-safe, within these rules:
 //   R1. A chain is changed (append, end, assign, adopt) by one thread at a time: the lock that
 //       guards the buffer is held. It may be held together with a Session.
-//   R2. admit() is called before append(), by the thread that appends, without a Session. Else, or
-//       if all that are under way together append more than Stripe::kHeadroom records, promises
+//   R2. admit() is called before append(), by the thread that appends, without a Session. Without
+//       it, or if all concurrent appends together exceed Stripe::kHeadroom records, promises
 //       included, append() may throw.
 //   R3. An owner's records are in one Chain at a time; a Chain gets another owner only by assign()
 //       or adopt(), while it is empty.
@@ -175,7 +175,8 @@ class Log {
     return true;
   }
 
-  /// A record was not appended, for want of room. So that a look becomes due where nothing is.
+  /// Called when a record was not appended for lack of room, so that a look becomes due where no
+  /// record is appended.
   void note_refusal() noexcept;
 
   /// Open chains keep more than half of a stripe's limit from being reclaimed, or are promised more

@@ -5,8 +5,8 @@
 // when the generation began, so that no chain of this or a later generation has a record before it.
 // A generation begins after a fixed number of bytes, so that few are needed.
 //
-// begin() is one thread's business at a time; the rest is thread-safe. What is read of a generation
-// that no chain has any more may be another's mark.
+// begin() is called by one thread at a time; the rest is thread-safe. The mark of a generation that
+// no chain has any more may be another's.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // A hash table from owners to positions, for the hundreds of thousands of records that opening a
-// log may read: open addressing in one array, where a node for each entry would take most of the
+// log may read: open addressing in one array, since a node for each entry would take most of the
 // time. Not thread-safe while it changes.
 #pragma once
 

@@ -56,7 +56,7 @@ void Segments::open(Position tail) {
 void Segments::add() {
   const Position position = end();
   allocate_into(pool_, layout_.segments[slot_of(position)], kSegmentSize);
-  // release: who sees the new end sees its ring word.
+  // release: a thread that sees the new end sees its ring word.
   end_.store(position + kSegmentSize, std::memory_order_release);
 }
 

@@ -4,8 +4,8 @@
 // ring words can't be used again before that. All of a stripe's positions carry its number in
 // their low bits, so that start, end and tail compare like the numbers that they stand for.
 //
-// Thread-safe: changes happen under a lock of their own (lock order: space lock, Session, stripe
-// lock), and at() may be called at any time.
+// Thread-safe: changes happen under the space lock (lock order: space lock, Session, stripe lock),
+// and at() may be called at any time.
 #pragma once
 
 #include <atomic>

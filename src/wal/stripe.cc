@@ -126,7 +126,8 @@ void Stripe::joined(Chain& chain, Position position) noexcept {
   passed(position);
 }
 
-/// Last of all: who sees the tail behind a record sees what it did to its chain. Under lock_.
+/// Comes last: a thread that sees the tail behind a record also sees its effect on the chain. Under
+/// lock_.
 void Stripe::passed(Position position) noexcept {
   tail_.store(position + sizeof(Record), std::memory_order_release);
 }

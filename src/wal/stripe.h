@@ -5,9 +5,9 @@
 // of. A thread that reads a tail (acquire) sees the heads of all chains as of the records before
 // it, or later ones.
 //
-// A Lockable: what is said to need the lock is called by its holder. Otherwise thread-safe. Lock
-// order: the caller's lock of the chain, its Session, one stripe; stripes by number, but one that
-// is only tried (Log::end).
+// A Lockable. Calls that are documented to need the lock are made by its holder; the others are
+// thread-safe. Lock order: the caller's lock of the chain, its Session, one stripe; stripes by
+// number, but one that is only tried (Log::end).
 #pragma once
 
 #include <algorithm>
@@ -148,7 +148,7 @@ class alignas(util::kCacheLine) Stripe {
 
   /// Records that chains are promised room for, as far as they are known. Exact under the lock.
   std::uint64_t promised() const noexcept {
-    // acquire: who sees the promises without what was never claimed sees that as 0.
+    // acquire: a thread that sees the promises reduced by what was never claimed sees that as 0.
     const std::uint64_t all = promised_.load(std::memory_order_acquire);
     return all - unclaimed_.load(std::memory_order_relaxed);
   }

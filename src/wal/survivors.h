@@ -2,9 +2,10 @@
 // in DRAM what the records behind its tails say (sptree paper, §4.7). W4.
 //
 // The records of an owner lie in any stripes, and stripes have no common order; but each record
-// links to the one before it, so they need none. In the exclusive or of all that they are and all
-// that they link to, every record between two others is there twice and cancels out, and so does
-// all of a chain that has ended: what is left is the head of the open chain, or 0.
+// links to the one before it, so they need none. Take the exclusive or of the positions of all
+// records and of all positions that they link to. Every record between two others occurs twice and
+// cancels out, and so does all of a chain that has ended. The result is the head of the open chain,
+// or 0.
 //
 // Building it writes nothing. Constant afterwards, and so thread-safe.
 #pragma once

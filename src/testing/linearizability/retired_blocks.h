@@ -1,5 +1,5 @@
 // Blocks that were freed and may still be read, but only by sections (epoch::Guard) that began
-// before: a structure gives a block up when no new reader can come to it (alloc/session.h, R4).
+// before: a structure retires a block when no new reader can reach it (alloc/session.h, R4).
 //
 // A probe tells it of sections, and of what is freed and reused. Thread-safe.
 #pragma once

@@ -422,7 +422,7 @@ class Run {
     report_all(system.problems(), when + ", its own check");
   }
 
-  /// Threads find what the crash has left, before anybody has looked at it.
+  /// Threads find what the crash has left, before it was inspected.
   void go_on() {
     const std::string when = fmt::format("threads after a crash at {}", crash_->at);
     try {

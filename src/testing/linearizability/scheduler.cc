@@ -141,9 +141,9 @@ bool Scheduler::passes_on() {
   return one_in_ ? random_.one_in(*one_in_) : changes_.contains(points_);
 }
 
-/// Who may have the turn instead of `from`: those that stay where they are only if there are no
-/// others, those that wait only then, and those that sleep last, if `from` can't go on itself. They
-/// need no turn to come to their next point once they are woken.
+/// The threads that may have the turn instead of `from`: those that stay where they are only if
+/// there are no others, those that wait only then, and those that sleep last, if `from` can't go on
+/// itself. They need no turn to come to their next point once they are woken.
 std::vector<Scheduler::Thread*> Scheduler::candidates(const Thread* from) {
   std::vector<Thread*> found;
   const bool goes_on = from != nullptr && from->active && !from->waits;

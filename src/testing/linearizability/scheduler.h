@@ -1,19 +1,18 @@
 // Decides which thread runs: one at a time, each until a scheduling point at which the turn goes to
 // another. Points are what the threads announce: events of the probe, and the calls of operations.
 //
-// So threads are suspended where it hurts, between a store and its flush, say, for as long as it
-// takes the others to do a lot. A seed decides when, in one of two ways:
+// So threads are suspended at critical places, for example between a store and its flush, for long
+// enough that the others do much work. A seed decides when, in one of two ways:
 //   - by chance: at each point the turn passes with some probability;
 //   - by priorities (PCT, Burckhardt et al., 2010): the thread of the highest priority runs, until
-//   at
-//     one of a few points drawn beforehand it becomes the lowest. A bug that needs d such changes
-//     is found with a probability that does not shrink with the number of interleavings.
+//     at one of a few points drawn beforehand it becomes the lowest. A bug that needs d such
+//     changes is found with a probability that does not shrink with the number of interleavings.
 //
 // A thread that waits for a lock of a suspended one says so (yield()); it gets no turn before an
 // operation has ended, which may have released the lock. So a run depends on nothing but the seed.
-// Only where a thread sleeps in the kernel, for a mutex say, does the clock decide: the turn is
-// taken from one that was found asleep twice without a point in between, or runs on without one for
-// kPatience.
+// Only where a thread sleeps in the kernel, for example for a mutex, does the clock decide. The
+// turn is taken from a thread that was found asleep twice without a point in between, or that runs
+// without a point for kPatience.
 //
 // Thread-safe.
 #pragma once

@@ -1,5 +1,5 @@
-// A copy of a region of PM, most of whose pages hold only zeros: those take no memory. A copy
-// shares the pages of what it was made of, until one of the two is written to.
+// A copy of a region of PM, most of whose pages hold only zeros: these pages take no memory. A copy
+// shares the pages of its source until one of the two is written to.
 //
 // Not thread-safe, nor are copies that share pages.
 #pragma once

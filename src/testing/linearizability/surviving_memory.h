@@ -1,7 +1,8 @@
 // What a crash leaves of a region of PM: everything that was stored where caches survive; else what
-// was flushed and fenced, and of each other line its last durable state or its present one: none of
-// these lines survives, only one does, only one is lost, or chance decides for each. If flushes or
-// fences were left out, all is lost that is not durable, or only what is due to that.
+// was flushed and fenced, and of each other line its last durable state or its present one: of
+// these lines none survives, only one survives, only one is lost, or chance decides for each. If
+// flushes or fences were suppressed, everything that is not durable is lost, or only what is due to
+// the suppression.
 //
 // A probe tells it of stores, flushes and fences. Thread-safe.
 #pragma once

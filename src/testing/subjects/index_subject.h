@@ -1,4 +1,4 @@
-// Any engine behind perdix::Index, in a pool: what users have.
+// Any engine behind perdix::Index, in a pool, as users have it.
 //
 // Contents are the pairs of the index, read by scan and by get; its checks are Index::check() and,
 // after the index is closed, Pool::check(), which compares the allocated blocks with the reachable

@@ -1,6 +1,6 @@
 // NbTree's ledger by itself, under the explorer: words that lead to blocks stand for the index, and
-// a second table takes blocks from the same allocator, so that a name which outlives its block
-// shows: opening frees the block under its next owner.
+// a second table takes blocks from the same allocator, so that a name which outlives its block is
+// detected: opening frees the block although it has a new owner.
 #pragma once
 
 #include <memory>

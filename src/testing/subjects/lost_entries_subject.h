@@ -1,5 +1,5 @@
 // NbTree with what a crash leaves of inserts that lost: entries of keys that an earlier slot of the
-// same leaf holds. The explorer's threads have keys of their own, so their inserts never meet;
+// same leaf holds. The explorer's threads have separate keys, so their inserts never meet;
 // here the first state has such entries, whose blobs the ledger claims. Sometimes the index is also
 // being dropped.
 #pragma once

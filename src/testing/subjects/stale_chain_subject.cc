@@ -137,7 +137,7 @@ class StaleChainSubject final : public Subject {
   }
 
   /// A value that takes the place of a key which moved, once that is erased, and looks like one of
-  /// the left leaf: who follows the chain then takes it for that.
+  /// the left leaf: code that follows the chain then takes it for that.
   std::string like_a_key(detail::util::Random& random) const {
     if (names_.left.empty()) return any_moved(random);
     std::string value = names_.left[random.below(names_.left.size())];

@@ -1,7 +1,7 @@
 // The log alone, below a toy index: leaves of a few words, whose changes go to the log first and to
 // the leaf when their chain is merged.
 //
-// Its contents are the values that leaf and chain give together; its check is the log's own, and
+// Its contents are the values that leaf and chain hold together; its check is the log's own, and
 // that the allocated blocks are those of the log and of the values. Steps append, with sessions of
 // the allocator and without, merge and end chains, take checkpoints, reclaim, open the log again,
 // and replace it by another one.
