@@ -1,5 +1,5 @@
-// Pools and indexes for programs in C: each call is one of perdix::Pool or perdix::Index, and what
-// it throws becomes a code and a message of the thread.
+// Pools and indexes for programs in C: each call maps to one of perdix::Pool or perdix::Index, and
+// its exception becomes a code and a message of the thread.
 #include <perdix/tips_c.h>
 
 #include <algorithm>

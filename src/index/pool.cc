@@ -1,5 +1,5 @@
-// The public Pool. What only concerns the file lies in pool/; here is what needs to know the
-// engines: finishing drops, checking.
+// The public Pool. pool/ handles the file. This file has the parts that need the engines: finishing
+// drops, checking.
 #include <perdix/pool.h>
 
 #include <fmt/format.h>

@@ -232,7 +232,7 @@ BUGS = [
     Bug(
         "elimda: a copy is dropped, but not durably",
         ELIM_RESUME,
-        "    pm().persist(&word, sizeof word);  // before anybody can erase the pair\n",
+        "    pm().persist(&word, sizeof word);  // before the pair can be erased\n",
         "",
         (unit("tests/linearizability/elimda_copies_test", "*"),),
     ),

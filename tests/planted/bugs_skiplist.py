@@ -243,8 +243,8 @@ BUGS = [
     Bug(
         "skiplist: a scan does not validate what it shows",
         SKIP_SCAN,
-        "    if (!at.valid()) {  // it may be gone, and who came between it and the next "
-        "was not seen\n",
+        "    if (!at.valid()) {  // it may be gone, and a node that came between it and the "
+        "next was not seen\n",
         "    if (!{planted} && !at.valid()) {\n",
         SCHEDULES,
     ),

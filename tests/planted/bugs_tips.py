@@ -174,16 +174,16 @@ BUGS = [
     Bug(
         "tips: the end of a record is not durable",
         LOGS,
-        "  pm().persist(&to, sizeof record + key_size + value_size);  // before anybody sees the "
-        "write\n",
+        "  pm().persist(&to, sizeof record + key_size + value_size);  // before the write is "
+        "visible\n",
         "  pm().persist(&to, sizeof record);\n",
         BTREE_STRINGS,
     ),
     Bug(
         "tips: a record is not durable when its write returns",
         LOGS,
-        "  pm().persist(&to, sizeof record + key_size + value_size);  // before anybody sees the "
-        "write\n",
+        "  pm().persist(&to, sizeof record + key_size + value_size);  // before the write is "
+        "visible\n",
         "",
         BTREE,
     ),

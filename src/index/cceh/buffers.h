@@ -1,8 +1,8 @@
 // Write buffers of segments (Zhao et al. 2024, sections 3.1 and 3.2): new pairs of a segment go
 // into its buffer and the log, a line each near the one before, and reach the segment in batches.
 //
-// The record is the commit. New keys are buffered, and what becomes of them while they are in the
-// buffer. Pairs of the segment change in their place. So a key is in one of both:
+// The record is the commit. New keys are buffered, and their changes while they are in the buffer.
+// Pairs of the segment change in place. So a key is in the buffer or in the segment, not in both:
 //   B1. The chain of a buffer says what the buffer holds, and its owner is the segment's number.
 //   B2. No key of a buffer has a pair that counts in the segment.
 //   B3. The chain has room for as many more records, besides its END, as the buffer has pairs. So

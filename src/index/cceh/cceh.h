@@ -14,8 +14,8 @@
 //
 // Concurrency: segments have latches in DRAM (index/common/latches.h). Writers hold that of the
 // segment that they change; readers take none, but validate its version. A lookup takes the version
-// before it reads once more what the directory says, so the segment is the one of the key as long
-// as its version is the same.
+// of a segment and then reads the directory again. So the segment is the one of the key as long as
+// its version is the same.
 //
 // Durability: an operation's linearization point and its commit are the same 8-byte store,
 // persisted before the latch is released; so no other thread sees an effect that a crash could

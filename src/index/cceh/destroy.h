@@ -3,8 +3,8 @@
 // a leader without a segment keeps its depth, so that the next one is found. No other thread uses
 // the index.
 //
-// What the log has of a segment comes into the segment first, into any of its slots: so all strings
-// are reached from segments, and the log is freed when these are.
+// Pairs of a segment that are only in the log are first written to the segment, into any of its
+// slots. So all strings are reached from segments, and the log is freed after these.
 #pragma once
 
 #include <algorithm>

@@ -67,9 +67,9 @@ class Directory {
   /// Makes it deeper than `depth`. Throws out_of_space.
   void grow(unsigned depth);
 
-  /// With the latches of the segments concerned, commits a session by a change of who is
-  /// responsible for `range`: `first` for its beginning, and for all of it or its first half, as
-  /// its depth says; `middle` is then that of the other half, or was.
+  /// With the latches of the segments concerned, commits a session by changing the segments of
+  /// `range`: `first` is the entry at its beginning, and stands for all of it or its first half, as
+  /// its depth says; `middle` then is, or was, the entry of the other half.
   void change(alloc::Session& session, HashRange range, Entry first, Entry middle);
 
   /// The same for a segment that takes the place of the one of a range.

@@ -1,5 +1,5 @@
-// All pairs: first that of the root block, then the others in the order of their hashes, segment by
-// segment. Pairs of a segment are copied under a guard and shown without one
+// Visits all pairs: first that of the root block, then the others in the order of their hashes,
+// segment by segment. Pairs of a segment are copied under a guard and shown without one
 // (index/common/batch.h). So a segment can be shown in parts, also if it splits between two of
 // them, or is joined with another: what was shown lies below one hash.
 #pragma once

@@ -1,4 +1,4 @@
-// The root block of an index: its shape, and its creation.
+// The root block of an index: its shape and its creation.
 #include "index/cceh/recovery.h"
 
 #include <fmt/format.h>

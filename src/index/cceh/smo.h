@@ -2,9 +2,9 @@
 //
 // A split writes a new segment with the pairs of the upper half, in the slots that they have in the
 // old one; the commit is a store of the leader, which then has one bit more (directory.h). The old
-// segment is not written: what has moved does not count in it any more, and its slots are free
-// (the paper's lazy deletion). That is known of a string's key by its tag, so of 16 bits. A deeper
-// split writes both halves anew, and frees the old segment with the commit.
+// segment is not written: pairs that have moved do not count in it any more, and their slots are
+// free (the paper's lazy deletion). For a string key this is decided by its tag, so by 16 bits. A
+// deeper split rewrites both halves, and frees the old segment with the commit.
 //
 // Where all pairs that fill the buckets of a key, and the key, would stay together, no split is
 // made: keys can hash alike. The pair goes to the segment's overflow, an array that is searched as

@@ -157,7 +157,7 @@ class BufferPool {
       const Number number = free_.back();
       free_.pop_back();
       listed_[number] = false;
-      if (!taken_[number]) return number;  // else somebody preferred it
+      if (!taken_[number]) return number;  // else a node preferred it
     }
   }
 

@@ -190,7 +190,7 @@ TEST_F(BufferPoolTest, OffersNoBufferThatNobodyHas) {
   EXPECT_EQ(pool_.cold(), 0u);
   pool_.set_budget(4 * sizeof(Pool::Buffer));
   const Pool::Number mine = acquire_for(owner_);
-  pool_.acquire(0);  // by somebody who has not said for whom
+  pool_.acquire(0);  // by a thread that has not said for which node
   for (int i = 0; i < 1000; ++i) {
     const Pool::Number cold = pool_.cold();
     EXPECT_TRUE(cold == 0 || cold == mine);

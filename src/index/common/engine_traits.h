@@ -1,5 +1,5 @@
 // What the suites must know of an engine, so that a few keys reach its changes of structure. Each
-// engine says it in its test_traits.h; nothing of the library uses it.
+// engine states it in its test_traits.h; the library does not use it.
 #pragma once
 
 #include <array>

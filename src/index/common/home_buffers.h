@@ -1,20 +1,20 @@
 // Write buffers for engines whose leaves lie in PM only (Zhao et al. 2024, section 3.1): a buffer
-// is found by the place of its leaf. write_buffers.h has what is no matter of places.
+// is found by the place of its leaf. write_buffers.h has the parts that do not depend on places.
 //
 //   Home        of a buffer in use: the place of its leaf, and what leads the engine there
 //   of(place)   the buffer of a leaf
 //   give, take  between a buffer and a leaf
-//   adopt       a chain of before a restart goes on in a buffer
+//   adopt       a chain from before a restart continues in a buffer
 //   resume      all of them do
 //
 // Homes are in lists, about one for each buffer and at least one for each latch of the engine
-// (latches.h). All places of a list share a latch, and the list is changed by its holder. A reader
-// without it validates the version of the latch afterwards; homes are used again and never freed,
-// so what it meets on its way is a home.
+// (latches.h). All places of a list share a latch, and only its holder changes the list. A reader
+// without the latch validates its version afterwards. Homes are reused and never freed, so each
+// entry that a reader meets is a home.
 //
 // A chain begins with a note of what leads to the leaf (`kNote`), and its owner is a number that
-// the leaf has in PM (owner_numbers.h). A leaf that was written anew elsewhere has another number.
-// So a chain is stale if no leaf has its number: all of it was carried out.
+// the leaf has in PM (owner_numbers.h). A leaf that was rewritten elsewhere has another number. So
+// a chain is stale if no leaf has its number: all of its changes were applied.
 #pragma once
 
 #include <algorithm>
@@ -270,9 +270,9 @@ class HomeBuffers : public WriteBuffers<Shape> {
  private:
   using List = std::atomic<Home*>;
 
-  /// The chain is noted and adopted at one moment, for others: who finds all chains noted tells the
-  /// log so, and what is adopted after that would not be listed, and be lost with the next
-  /// reclamation.
+  /// The chain is noted and adopted at one moment, for others: a thread that finds all chains noted
+  /// tells the log so, and what is adopted after that would not be listed, and be lost with the
+  /// next reclamation.
   Buffer& adopt_chain_and_note(pm::Offset place, std::uint64_t note, Number number,
                                const wal::Log::Adoption& adoption) {
     const std::lock_guard lock(resuming_);

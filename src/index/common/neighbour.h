@@ -1,4 +1,4 @@
-// The keys next to a key. There are such, since keys have a greatest length.
+// The keys next to a key. They exist because the length of keys is bounded.
 #pragma once
 
 #include <cstdint>

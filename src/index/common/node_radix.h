@@ -1,10 +1,10 @@
 // A radix tree in DRAM that leads from keys to the nodes of an ordered index: the copy of the inner
-// nodes, so that a search reads no memory of the pool before the node that it looks for (Zhao et
-// al. 2024, sections 3.3 and 4.1). SpTree's top layer is one; FastFair and SkipList have one beside
-// their inner nodes and tall nodes in the pool.
+// nodes, so that a search reads no memory of the pool before its node (Zhao et al. 2024, sections
+// 3.3 and 4.1). SpTree's top layer is one; FastFair and SkipList have one beside their inner nodes
+// and tall nodes in the pool.
 //
-// What a search of it says is a guess: it may lag behind the index, so that the node for a key lies
-// at the right of the one that it gives. Who uses a node validates it.
+// The result of a search is a guess: the tree may lag behind the index, so the node for a key may
+// lie to the right of the result. The caller validates the node.
 //
 // KeyOf()(node) is the smallest key of a node, constant, and readable as long as a Guard may see
 // the node.

@@ -1,8 +1,9 @@
-// Numbers for the owners of chains in a log (wal::Owner) that never come back, also after a crash:
-// for engines whose leaves move, so that a chain that has lost its END in a crash is known by it.
+// Numbers for the owners of chains in a log (wal::Owner). A number is never reused, not even after
+// a crash. Engines whose leaves move need them to recognise a chain that has lost its END in a
+// crash.
 //
-// The word in PM says which numbers may have been drawn. It is moved ahead by many at a time.
-// Thread-safe.
+// The word in PM is an upper bound of the numbers that were drawn. It is advanced by many at a
+// time. Thread-safe.
 #pragma once
 
 #include <cstdint>

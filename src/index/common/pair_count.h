@@ -1,5 +1,5 @@
-// How many pairs an index has, where PM does not say it: the first count that runs without
-// concurrent writers is kept, and what comes and goes is counted from the opening on. Thread-safe.
+// How many pairs an index has, where PM does not store it. The first count that runs without
+// concurrent writers is kept, and inserts and erases are counted from the opening on. Thread-safe.
 #pragma once
 
 #include <atomic>

@@ -7,8 +7,8 @@
 //   remove    the end of a pair of the buffer
 //   end       all pairs are in the index by other means: the END of the chain
 //
-// Which buffer takes a change, and whether the log has room for it, is the caller's matter, who
-// holds the lock of the buffer. If a call throws, nothing has changed. Thread-safe.
+// The caller chooses the buffer, makes sure that the log has room, and holds the lock of the
+// buffer. If a call throws, nothing has changed. Thread-safe.
 #pragma once
 
 #include "alloc/session.h"

@@ -1,15 +1,15 @@
 // The cached search path of an index whose nodes lie in PM ("Caching", Zhao et al. 2024, section
 // 3.3): a radix tree in DRAM that leads to the nodes on the lowest cached level, so that a search
-// reads none of those above. Nodes come into it as they come into the index, and after a restart as
-// they are used and by a thread in the background.
+// reads none of those above. Nodes are added when they are added to the index; after a restart,
+// when they are used and by a thread in the background.
 //
-// It is a cache: where it lacks a node, for want of memory or since it was not filled yet, it leads
-// to one at the left. complete() says whether it lacks none; else the caller compares, and takes
-// the way through PM if the node that it wants is far.
+// It is a cache: where it lacks a node, for lack of memory or since it was not filled yet, it leads
+// to one further left. complete() says whether it lacks none. Otherwise the caller compares, and
+// searches through PM if its node is far.
 //
-//   P1. A node that is in it is part of the index, or its removal has not committed. Who adds one
-//       holds a latch without which the node can't be removed; who removes one takes it out first,
-//       with that latch.
+//   P1. A node in the cache is part of the index, or its removal has not committed. A thread that
+//       adds a node holds a latch without which the node can't be removed. A thread that removes a
+//       node from the index first takes it out of the cache, with that latch.
 //   P2. Complete: every node of the level, but those whose latch is held, is in it.
 //
 // Thread-safe. The caller holds an epoch::Guard.
@@ -73,7 +73,7 @@ class PathCache {
   /// Whether nodes of before the opening may be missing, and there was room for all so far.
   bool filling() const { return state_.load(std::memory_order_acquire) == State::filling; }
 
-  /// Every node of the level was added, or is being added by who makes it.
+  /// Every node of the level was added, or is being added by the thread that makes it.
   void set_complete() {
     State filling = State::filling;
     state_.compare_exchange_strong(filling, State::complete, std::memory_order_acq_rel);

@@ -1,5 +1,4 @@
-// How far an index is on its way back into DRAM after it was opened, and the thread that brings it
-// there.
+// How much of an index has returned to DRAM after it was opened, and the thread that does this.
 #pragma once
 
 #include <atomic>
@@ -31,7 +30,7 @@ class Resumption {
   double seconds() const { return seconds_.load(std::memory_order_relaxed); }
 
   /// Runs work(stop_token) in the background until it returns, which it does soon once this object
-  /// goes away. Where the work fails, on damage or for want of memory, it ends, and the call that
+  /// goes away. Where the work fails, on damage or for lack of memory, it ends, and the call that
   /// needs the rest gets the error. Without memory or a thread for it nothing runs: what is needed
   /// comes back when it is needed, and calls that need all leaves do the rest.
   template <class Work>

@@ -10,7 +10,7 @@
 // An order belongs to one state of its leaf. A stamp names the state: 64 bits that the engine
 // chooses so that equal stamps of a leaf mean the same keys in the same places. Writers do nothing
 // for orders, since each change of a leaf changes its stamp anyway. The next scan brings the order
-// up to date. The old one is nearly right as a rule, and that takes one pass.
+// up to date: the old order is usually nearly right, so one pass is enough.
 //
 // Invariants:
 //   O1. An order whose stamp is neither kChanging nor kNew has the places of the pairs that the

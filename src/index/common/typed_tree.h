@@ -1,5 +1,5 @@
-// The typed edge of an engine over words: converts values where they come in and go out, so
-// that the engine's code does not depend on what they are.
+// The typed front of an engine over words: converts values at its boundary, so that the engine's
+// code does not depend on their type.
 //
 // An engine's tree over words, `Base`, has for it
 //   enum class Mode { put, insert, update };
@@ -13,7 +13,7 @@
 //   find_last_below(Key) const        the same of a smaller key; where that is cheaper than to
 //                                     ask for the predecessor
 // and const Codec<K>& keys() const.
-// What a word refers to may be freed when the caller's guard ends.
+// The string that a word refers to may be freed when the caller's guard ends.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // Values as words where their kind is known at run time: for engines whose code does not depend on
-// what values are (codec.h has the same for a kind that the compiler knows).
+// the type of values (codec.h does the same for a kind that the compiler knows).
 #pragma once
 
 #include <cstddef>

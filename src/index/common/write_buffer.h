@@ -1,6 +1,6 @@
-// A write buffer (SPTree (docs/papers.md), sections 3, 4.1 and 4.4): the newest changes of one
-// leaf, in DRAM and in the log, until a batch of them is merged into the leaf. What an engine calls
-// a leaf, and how many pairs its buffers hold, is their Shape.
+// A write buffer (sptree paper, §3, §4.1, §4.4): the newest changes of one leaf, in DRAM and in the
+// log, until a batch of them is merged into the leaf. The Shape of an engine says what a leaf is
+// there, and how many pairs its buffers hold.
 //
 // Invariants while the node's lock is free:
 //   B1. Its chain in the log says the same: replaying the chain's records gives the erased
@@ -150,7 +150,7 @@ struct alignas(64) WriteBuffer : private ErasedSlots<typename S::Slots>, wal::Ch
     const unsigned i = size();
     assert(i < kPairs);
     set(i, key, value, S::fingerprint(hash));
-    // release: who counts the pair sees it, and no word of long ago whose bytes are gone.
+    // release: a thread that counts the pair sees it, and no old word whose bytes are gone.
     size_.store(static_cast<Count>(i + 1), std::memory_order_release);
   }
 

@@ -1,6 +1,6 @@
 // The write buffers of an index with their log: which node has one, whether the log takes another
 // record, and what keeps the log short (sptree paper, §4.1, §4.4, §4.7). Any engine whose nodes
-// have leaves can have them (§3); what a buffer's merge into its leaf is, the engine says.
+// have leaves can have them (§3). The engine implements the merge of a buffer into its leaf.
 //
 // A node keeps the number of its buffer: `buffer()` and `set_buffer(number)`, 0 for none, changed
 // by the holder of its lock. The engine is an Owner, see below.

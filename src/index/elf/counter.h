@@ -1,6 +1,5 @@
-// Counts the rows in a box, of a table whose lists have no erased rows. It looks at no row: where
-// all dimensions that have bounds are behind it, entries of lists are counted, and MonoLists not
-// read.
+// Counts the rows in a box, of a table whose lists have no erased rows. It reads no row: below the
+// last dimension that has bounds, entries of lists are counted, and MonoLists are not read.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Bits in PM that say which rows are gone. An erase sets one: that is its commit.
 //
-// A reader may see a bit before it is durable, and must not show that a row is gone which a crash
-// would bring back. So erases that are not durable yet are counted, and while there are any, a
-// reader persists each bit that it finds set.
+// A reader may see a bit before it is durable. It must not report a row as gone that a crash would
+// bring back. So erases that are not durable yet are counted, and while there are any, a reader
+// persists each bit that it finds set.
 //
 // Thread-safe; one thread sets bits at a time.
 #pragma once
@@ -24,7 +24,8 @@ class DeadRows {
   bool is_dead(const std::uint64_t* bits, std::uint64_t row) const {
     const std::uint64_t& word = bits[row / 64];
     if ((pm::load(word) >> row % 64 & 1) == 0) return false;
-    // The count comes before the bit: who sees this bit sees the count, or the bit is durable.
+    // The count comes before the bit: a thread that sees this bit sees the count, or the bit is
+    // durable.
     if (unpersisted_.load(std::memory_order_acquire) != 0)
       pm_.persist(&word, sizeof word);  // as said above
     return true;

@@ -155,7 +155,7 @@ class Table final : public pool::OpenIndex {
   std::vector<Tid> erased_meanwhile_;  // while compacting_
   mutable std::optional<std::uint64_t> size_;
 
-  mutable std::mutex caching_;  // guards who starts and stops the filler, and the policy
+  mutable std::mutex caching_;  // guards starting and stopping the filler, and the policy
   CachePolicy policy_;
   Filler filler_;
 

@@ -1,4 +1,4 @@
-// Looks for the rows of one point, which is a path with one list of each dimension.
+// Finds the rows of one point: a path with one list of each dimension.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // The greatest value of each dimension, as far as queries have seen: from it a search guesses where
-// in a list a value lies. A wrong guess costs a line or two, and no answer.
+// in a list a value lies. A wrong guess costs a line or two, and never changes an answer.
 //
 // Thread-safe.
 #pragma once

@@ -1,5 +1,5 @@
 // The lists of one table, as they lie in PM: nodes by their positions. The file is not trusted, so
-// every node is checked to lie in a block before it is read; what it says may still be anything.
+// every node is checked to lie in a block before it is read. Its content may still be anything.
 //
 // Immutable, and so thread-safe.
 #pragma once

@@ -1,4 +1,4 @@
-// The caller's progress function in work of the engines, which know only their own exceptions.
+// The caller's progress function, called by engines, which know only their own exceptions.
 #pragma once
 
 #include <exception>

@@ -1,5 +1,5 @@
-// Tells the instruments of words that were read: of the lists in PM, or of their copies in DRAM.
-// In a normal build that is nothing.
+// Tells the instruments which words were read, of the lists in PM or of their copies in DRAM. In a
+// normal build this does nothing.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// What happens on open. A table that was being built when the process ended is left where it is
-// until its word is needed, so nothing here takes longer in a larger table, but for a word for each
-// slot and one for each segment.
+// What happens on open. A table that was being built when the process ended stays until its word is
+// needed. So the time of an opening depends on the size of the table only by one word for each slot
+// and one for each segment.
 #include <fmt/format.h>
 #include <perdix/error.h>
 

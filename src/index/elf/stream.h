@@ -1,11 +1,11 @@
 // A query whose rows are shown in batches: a batch is collected in a Guard, and shown without one.
 // So a visitor may do anything and take any time.
 //
-// A stream remembers how far it has come, and no place in the table. What lies in the lists it goes
-// through in the order of the points, and what was inserted since in the order of the TIDs. Each
-// row is in one of both, and a compact moves rows from the second to the first. So the stream goes
-// by windows of TIDs: the lists' TIDs of its first batch; then inserted rows one by one, or, where
-// a compact has moved them, those of the lists that have TIDs from there on.
+// A stream remembers its progress, not a place in the table. It shows the rows of the lists in the
+// order of the points, and rows inserted since in the order of the TIDs. Each row is in one of the
+// two, and a compact moves rows from the second to the first. So the stream proceeds by windows of
+// TIDs: first the TIDs that the lists had at its first batch; then inserted rows one by one, or,
+// where a compact has moved them, the rows of the lists with TIDs from there on.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // What queries read: the lists of one table, and the segments of rows that were inserted since. A
 // build or a compact replaces it as a whole; readers keep theirs until their Guard ends.
 //
-// Immutable but for what its members say of themselves.
+// Immutable, except as its members document.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // A traversal of a table's lists in the order of the points: shows the TIDs of the rows in a box.
 //
-// It may begin behind a row that an earlier traversal has shown, also of a table that has replaced
-// that one: it goes by the row's values.
+// It may begin behind a row that an earlier traversal has shown, even in a table that has replaced
+// that one, since it compares the row's values.
 //
 // Each node must begin behind the nodes before it (layout.h, L3). So a traversal of a damaged table
 // reads no word twice, and ends.

@@ -1,5 +1,5 @@
-// The public class ElfTable. The engine checks what it is given; here errors and visitors are kept
-// apart.
+// The public class ElfTable. The engine checks its arguments. This layer separates its errors from
+// those of visitors.
 #include <perdix/elf_table.h>
 
 #include <fmt/format.h>

@@ -2,8 +2,8 @@
 // between is continued by the next call.
 //
 // A block is made and freed by an allocator session whose commit sets or clears the word that leads
-// to it. So each word leads to an allocated block, or is 0, at every moment, and what an unfinished
-// build has made is reached from the generation word that does not count.
+// to it. So each word leads to an allocated block, or is 0, at every moment, and the blocks of an
+// unfinished build are reached from the generation word that does not count.
 #pragma once
 
 #include <cstddef>

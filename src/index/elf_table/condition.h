@@ -1,5 +1,5 @@
-// The conditions of a query as ranges of keys, so that dictionaries and inserted rows are asked the
-// same.
+// The conditions of a query as ranges of keys, so that dictionaries and inserted rows use the same
+// test.
 #pragma once
 
 #include <cstdint>

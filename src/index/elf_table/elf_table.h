@@ -16,8 +16,8 @@
 //
 // Inserted rows are not given to the Elf, since their values may have no codes: they are pairs of a
 // FAST&FAIR tree, and queries compare their keys. So an insert is one commit, of the tree; an erase
-// is one of the tree or of the Elf; and dictionaries never change. A build and a compact make a
-// generation of their own, out of place, whose commit is one store.
+// is one of the tree or of the Elf; and dictionaries never change. A build and a compact make a new
+// generation, out of place, whose commit is one store.
 //
 // Concurrency: a query pins the Version that it reads. Writers hold `writers_`, a build or compact
 // too, as long as it lasts. Then it waits until no query has the Version pinned that it replaced,

@@ -1,4 +1,4 @@
-// A query: conditions as boxes of the Elf, and what is left to look at row by row.
+// A query: conditions as boxes of the Elf, and the rest, which is tested row by row.
 //
 // A column's conditions admit intervals of its codes. As long as there are few boxes, each interval
 // gets a separate box. A column with many intervals (a long `in`) is bounded by the first and the

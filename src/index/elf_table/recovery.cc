@@ -1,5 +1,4 @@
-// What happens on open: creation, and an end to what a build left that a crash has ended;
-// destruction.
+// What happens on open: creation, and freeing what an interrupted build left; destruction.
 #include <fmt/format.h>
 #include <perdix/error.h>
 

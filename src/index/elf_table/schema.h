@@ -1,4 +1,4 @@
-// The columns of a table, as bytes in PM and back, and what the public interface says of them.
+// The columns of a table, as bytes in PM and back, and their form in the public interface.
 //
 // Bytes, for each column: its type, the length of its name, its name.
 #pragma once

@@ -6,9 +6,9 @@
 // Rules:
 //   1. take() gives a unit to one thread, which fills it, publishes it and unpins it.
 //   2. Bits that are set are cleared by the holder of the lock of their pair's bucket, durably,
-//   before it calls forget(). So what forget() or unpin() frees has no bit in PM.
-//   3. Words are read by anybody. A pair that was read counts if its bit was set before and the
-//   unit had not been given back: callers know, by a lock or by validating.
+//      before it calls forget(). So what forget() or unpin() frees has no bit in PM.
+//   3. Words are read by any thread. A pair that was read counts if its bit was set before and the
+//      unit had not been given back: callers know, by a lock or by validating.
 //
 // Thread-safe.
 #pragma once

@@ -1,25 +1,25 @@
 // The DRAM side of one bucket: the pairs of its D-bucket, and the fingerprints of the pairs in its
-// P-bucket. One piece of memory, which is replaced as a whole when pairs move from the one to the
-// other: so a lookup that has loaded the pointer sees both at one moment.
+// P-bucket. Both are one piece of memory, which is replaced as a whole when pairs move from one to
+// the other. So a lookup that has loaded the pointer sees both at one moment.
 //
 // Layout, the first three in one line by default:
 //   head | where each group of fingerprints begins | D fingerprints | fingerprints | D pairs |
 //   D references
 //
-// DRAM is scarce (ElimDa paper, Exp#7), and a D-bucket is half empty on average: so it has room for
-// a few more pairs than it has, up to what the lines hold, and is replaced by a larger one when
-// these have come.
+// DRAM is scarce (ElimDa paper, Exp#7), and a D-bucket is half empty on average. So it has room for
+// a few more pairs than it holds, up to the end of its lines, and is replaced by a larger one when
+// it is full.
 //
 // Invariants:
 //   1. A bucket is changed by the holder of its lock, and in three ways only: a pair is added to
-//   the D-bucket, a pair of either table is killed, a value of a D pair is replaced. Each is one
-//   store, and what it makes visible is durable.
+//      the D-bucket, a pair of either table is killed, a value of a D pair is replaced. Each is one
+//      store, and what it makes visible is durable.
 //   2. A D fingerprint is 0 before its pair is there and after it was killed. Of a key's pairs the
-//   youngest is killed first, here and in PM.
+//      youngest is killed first, here and in PM.
 //   3. Fingerprints are those of the live bits that were set when the bucket was made.
 //
-// Readers take no lock. They look at a fingerprint again when they have read the pair: an older
-// pair of the key may have been killed in between, or the pair itself.
+// Readers take no lock. They read a fingerprint again after they have read the pair: an older pair
+// of the key, or the pair itself, may have been killed in between.
 #pragma once
 
 #include <atomic>

@@ -1,11 +1,11 @@
-// A part of the last-level cache that only this process uses, by Intel CAT (ElimDa paper, 3.7):
-// what other processes do then evicts no collecting log before it is full. Linux offers CAT as a
-// file system, resctrl: a group of tasks has a directory, whose `schemata` says which ways of each
-// cache its tasks may fill.
+// A part of the last-level cache that only this process uses, by Intel CAT (ElimDa paper, 3.7).
+// Other processes then cannot evict a collecting log before it is full. Linux offers CAT as a file
+// system, resctrl: a group of tasks has a directory, whose `schemata` says which ways of each cache
+// its tasks may fill.
 //
-// While the reservation lasts, the group has its ways alone, since those of the default group are
-// taken away from that, and all threads of the process are in it. A process that was killed leaves
-// its group behind; the next reservation of any process removes it and gives its ways back.
+// While the reservation lasts, only this group has its ways, since they are taken away from the
+// default group, and all threads of the process are in it. A process that was killed leaves its
+// group behind; the next reservation of any process removes it and gives its ways back.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
-// The collecting logs: where new pairs come first, in persistent CPU caches (ElimDa paper, 3.3).
-// Heads and pairs lie in PM. In DRAM each log has a *line*: its lock, and the fingerprints of its
-// pairs.
+// The collecting logs: new pairs are first written here, in persistent CPU caches (ElimDa paper,
+// 3.3). Heads and pairs lie in PM. In DRAM each log has a *line*: its lock, and the fingerprints of
+// its pairs.
 //
 // A writer holds the log's lock while it appends. (The paper reserves a slot and sets a tag bit,
 // both by compare-and-swap. Then a slot may come before another and be filled after it, and the
@@ -8,15 +8,15 @@
 // how many pairs the log has; then the fingerprint makes the pair visible.
 //
 // A full log is copied to a unit of the backup log, which becomes visible as *in flight*, and is
-// emptied by one store of its head's first word: that unit is what the paper's shadow log is, and
-// appends go on while its pairs are added to the DRAM table.
+// emptied by one store of its head's first word: that unit is the paper's shadow log, and appends
+// continue while its pairs are added to the DRAM table.
 //
-// Rules for readers, who take no lock:
+// Rules for readers, which take no lock:
 //   1. `moves` has changed if pairs that were there may have gone on to another place.
 //   2. A pair that was read counts if its fingerprint is still there afterwards and `moves` has not
-//   changed. Of a key's pairs the youngest is killed first.
+//      changed. Of a key's pairs the youngest is killed first.
 //
-// Thread-safe as said.
+// Thread-safe under these rules.
 #pragma once
 
 #include <atomic>

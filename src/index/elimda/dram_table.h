@@ -4,8 +4,8 @@
 // Invariants:
 //   1. A segment's bucket is null (*cold*) until it is needed for the first time after opening.
 //   2. A segment that was split is obsolete: it is marked so with all its buckets locked, keeps
-//   what it had, and stays readable for a grace period. So a reader that comes to one late sees its
-//   keys as they were at some moment of the call.
+//      what it had, and stays readable for a grace period. So a reader that comes to one late sees
+//      its keys as they were at some moment of the call.
 //   3. Entries of the directory change with the structure lock held, and so does the directory.
 //
 // Readers take no lock and are in an epoch::Guard.

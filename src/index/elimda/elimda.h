@@ -21,9 +21,9 @@
 // The headers after pm_table.h define members of Map; map_*.cc instantiate them, one combination of
 // kinds each.
 //
-// A pair comes into a collecting log (none where caches are volatile), from there to the backup log
-// and the DRAM table, and from there to the PM table. Pairs of one key keep their order on the way,
-// and the first one counts.
+// A pair is first written to a collecting log (unless caches are volatile). From there it moves to
+// the backup log and the DRAM table, and from there to the PM table. Pairs of one key keep their
+// order on the way, and the first one counts.
 //
 // Concurrency: lookups take no lock and never wait (search.h). Writers take the lock of the key's
 // log, then that of its bucket; with both, no other thread changes the pairs of the key. A split

@@ -1,11 +1,11 @@
 // insert_ahead, insert, put: a new pair's way into the index.
 //
 // With collecting logs (ElimDa paper, 3.3) a pair is appended to its log; a log that is full is
-// flushed first (relocate.h). insert_ahead does not look. insert and put look first, without a
-// lock, and append if nothing was appended to the log since before they looked: so of several
-// inserts of a key one wins. Without (3.7: volatile caches) the pair goes straight to the backup
-// log and the DRAM table, under its bucket's lock, and insert_ahead looks, too: a lookup costs less
-// than a pair in PM.
+// flushed first (relocate.h). insert_ahead does not look the key up. insert and put look it up
+// first, without a lock, and append if nothing was appended to the log since before the lookup: so
+// of several inserts of a key one wins. Without collecting logs (3.7: volatile caches) the pair
+// goes straight to the backup log and the DRAM table, under its bucket's lock, and insert_ahead
+// looks the key up too: a lookup costs less than a pair in PM.
 #pragma once
 
 #include <array>

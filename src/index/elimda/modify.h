@@ -1,9 +1,10 @@
-// Update and erase: what there is of a key may lie in every layer, and be on its way to the next.
+// Update and erase: the pairs of a key may lie in every layer, and be moving to the next one.
 //
-// With the lock of the key's bucket nothing of it comes into that bucket, moves within it or leaves
-// it; with the lock of its log, too, nothing comes into the index. An update replaces the first
-// value, in place (ElimDa paper, 3.1). An erase kills all, the youngest first: so the last kill is
-// the commit, and neither a crash nor a reader finds a duplicate whose first value is gone.
+// While the lock of the key's bucket is held, no pair of the key enters that bucket, moves within
+// it or leaves it. While the lock of its log is held too, no pair of the key enters the index. An
+// update replaces the first value, in place (ElimDa paper, 3.1). An erase kills all, the youngest
+// first: so the last kill is the commit, and neither a crash nor a reader finds a duplicate whose
+// first value is gone.
 #pragma once
 
 #include <array>
@@ -217,7 +218,7 @@ void Map<K, V>::kill_p_entry(const Place& place, unsigned entry) {
 }
 
 /// Changes the bit that says whether a pair counts, durably, and frees its strings. In between
-/// unlink() hides it from readers, who could still come to them.
+/// unlink() hides it from readers, which could still come to them.
 template <class K, class V>
 template <class Unlink>
 void Map<K, V>::kill(const pm::Change& change, const Pair& pair, Unlink unlink) {

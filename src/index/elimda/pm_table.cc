@@ -38,7 +38,7 @@ void PmTable::flush_head(pm::Offset segment) const {
   pool_.pm().flush(pool_.at<SegmentHead>(segment), shape_.segment_pairs_at());
 }
 
-/// Leaders keep their order; the entries between them are not read by anybody.
+/// Leaders keep their order; the entries between them are never read.
 void PmTable::double_directory() const {
   const pm::Persister& pm = pool_.pm();
   const Reference old = directory();

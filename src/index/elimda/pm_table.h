@@ -1,5 +1,5 @@
 // The PM table: segments of P-buckets, and the directory that leads to them (ElimDa paper, 3.2,
-// 3.5). What of it is in use, and by whom, knows the DRAM table.
+// 3.5). The DRAM table knows which parts are in use, and by which bucket.
 //
 // Thread-safety: the holder of a bucket's lock changes its live bits and fills its free units; the
 // holder of the structure lock changes the directory.

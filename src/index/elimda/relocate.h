@@ -1,8 +1,8 @@
-// The way of pairs from layer to layer: a full collecting log is copied to the backup log and added
+// How pairs move from layer to layer: a full collecting log is copied to the backup log and added
 // to the DRAM table (ElimDa paper, 3.3), a full D-bucket is written to its P-bucket (3.5).
 //
 // A pair is in the new place, durably and for readers, before it leaves the old one; a crash in
-// between leaves it in both (E7), which opening finds out by its words and mends.
+// between leaves it in both (E7). The opening finds such a pair by its words and removes one copy.
 #pragma once
 
 #include <algorithm>

@@ -4,11 +4,11 @@
 // A cold segment does not change in PM: a thread that changes it makes it warm first. So several
 // threads may make one segment warm concurrently, and none waits for another: each makes all
 // buckets, and those of the first thread are put in place. Pairs of the backup log that belong to a
-// cold segment stay as opening found them, too; a unit that has been used again has another number,
-// and is passed over.
+// cold segment stay as opening found them, too; a unit that has been reused has another number, and
+// is skipped.
 //
-// What a crash left both in a segment and in the backup log (E7) loses its bit in the backup log
-// before the bucket is put in place.
+// A pair that a crash left both in a segment and in the backup log (E7) loses its bit in the backup
+// log before the bucket is put in place.
 #pragma once
 
 #include <algorithm>
@@ -241,7 +241,7 @@ bool Map<K, V>::drop_copy(const Place& place, const ColdPair& pair) const {
   std::uint64_t before = pm::load(word);
   while (UnitWord::copy(before) == pair.copy && (before & bit) != 0) {
     if (!pm().compare_exchange(word, before, before & ~bit)) continue;
-    pm().persist(&word, sizeof word);  // before anybody can erase the pair
+    pm().persist(&word, sizeof word);  // before the pair can be erased
     backup_.forget(pair.pair.ref);
     return true;
   }

@@ -5,8 +5,8 @@
 // at one moment (bucket.h). If neither has the key it looks into the logs, and then validates: the
 // bucket is still the same and has no more pairs, and the log's `moves` has not changed. If that
 // holds, a pair that was there all the time was either in the bucket, where it would have been
-// found, or stayed in the log or in flight, where it would have been found, too. Otherwise the
-// lookup begins again: some writer got ahead, so lookups are lock-free. They wait for no lock.
+// found, or stayed in the log or in flight, where it would have been found, too. Otherwise a writer
+// has made progress, and the lookup begins again. So lookups are lock-free, and wait for no lock.
 #pragma once
 
 #include <array>

@@ -1,10 +1,11 @@
 // Segment split (ElimDa paper, 3.5): when a D-bucket is full and its P-bucket has no free unit, two
-// new segments take what counts in the old one, without duplicates. If that is little, because the
-// rest was duplicates or erased, one new segment of the same depth takes it.
+// new segments take the pairs that count in the old one, without duplicates. If these are few,
+// because the rest was duplicates or erased, one new segment of the same depth takes them.
 //
 // The buckets of the segment are locked during the split. Other segments are not affected, and
 // readers continue in the old one. The commit is one store of a leader (E2). After it, and before
-// another thread can reach the new segments, the backup log loses what has come into them.
+// another thread can reach the new segments, the pairs that moved into them are removed from the
+// backup log.
 #pragma once
 
 #include <algorithm>
@@ -248,7 +249,7 @@ bool Map<K, V>::join_empty_segments() {
 }
 
 /// Has the other half of what was one segment take over an empty one, if it was not split further.
-/// Not if somebody splits one of the two.
+/// Not if another thread splits one of the two.
 template <class K, class V>
 bool Map<K, V>::join(Segment& empty) {
   Segment& other = dram_.segment_of({(empty.prefix ^ 1) << (64 - empty.depth)});

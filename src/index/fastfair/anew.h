@@ -1,5 +1,5 @@
-// Leaves that are written anew (Zhao et al. 2024, section 3.2): all pairs of a leaf and of its
-// buffer go into a new leaf, or into two if one has no room for them, which are written once and in
+// Leaves that are rewritten (Zhao et al. 2024, section 3.2): all pairs of a leaf and of its buffer
+// go into a new leaf, or into two if one has no room for them, which are written once and in
 // sequence. Then the new one, the left one of two, takes the place of the old one.
 //
 // Two words lead to a leaf: `next` of the leaf before it, and the entry above. One is the commit,
@@ -8,11 +8,11 @@
 // the right one gets its entry later, as after any split.
 //
 // All nodes that lead to the leaf are locked from before the commit until it is durable. So readers
-// meet the old leaf or the new one, and a new one only if no crash can take it back. They are not
-// held up while the new leaves are filled, but by the old one's latch.
+// meet the old leaf or the new one, and a new one only if no crash can take it back. Readers wait
+// only for the old leaf's latch, not while the new leaves are filled.
 //
-// The new leaves have numbers of their own (F7), so a crash leaves the chain of the old one without
-// a leaf.
+// The new leaves have new numbers (F7), so after a crash the chain of the old leaf belongs to no
+// leaf.
 #pragma once
 
 #include <array>

@@ -1,14 +1,14 @@
 // Write buffers of leaves (Zhao et al. 2024, sections 3.1 and 3.2): new pairs of a leaf go into its
 // buffer and the log, a line each near the one before, and reach the leaf in batches.
 //
-// The record is the commit. New keys are buffered, and what becomes of them while they are in the
-// buffer. Pairs of the leaf change in their place. So a key is in one of both:
+// The record is the commit. New keys are buffered, and their changes while they are in the buffer.
+// Pairs of the leaf change in place. So a key is in the buffer or in the leaf, not in both:
 //   B1. The chain of a buffer says what the buffer holds, and its owner is the leaf's number (F7).
 //   B2. The keys of a buffer are in the leaf's range, and none of them is in the leaf.
 //   B3. The chain has room for as many more records, besides its END, as the buffer has pairs. So
 //       each can be erased, whatever else is full.
-//   B4. A chain begins with a note of the leaf's low bound. While the log may have chains of before
-//       the restart no leaf goes away with its bound: so the note of each can be read.
+//   B4. A chain begins with a note of the leaf's low bound. While the log may have chains from
+//       before the restart, no leaf and no bound is freed, so the note of each chain can be read.
 //
 // A merge moves all of a buffer, and then ends the chain:
 //   in place      where the leaf has room: pair by pair, each by FAST. A crash in between leaves

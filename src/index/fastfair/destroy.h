@@ -2,8 +2,8 @@
 // again after a crash: the inner levels, then leaf by leaf the strings of its pairs and the leaf.
 // No other thread uses the index.
 //
-// What the log has of a leaf comes into the leaf first: so all strings are reached from leaves, and
-// the log is freed when these are.
+// Pairs of a leaf that are only in the log are first written to the leaf. So all strings are
+// reached from leaves, and the log is freed after these.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // FAST&FAIR, the engine (Hwang et al., FAST 2018): a B+-tree that lies in PM as a whole. Nothing is
 // rebuilt on open, so opening takes the same time however large the tree is.
 //
-//   shift.cc     FAST: how an entry comes into a node and leaves it
+//   shift.cc     FAST: how an entry is added to a node and removed
 //   search.h     the way to a node; point lookups
 //   get_many.h   batches of lookups
 //   fastfair.cc  put, insert, update, erase; instantiates all
@@ -9,13 +9,13 @@
 //   merge.h      merging sparse nodes, so that emptied ones are freed
 //   scan.h       ordered iteration
 //   buffers.h    write buffers of leaves, their merge in place, their return after a restart
-//   anew.h       leaves that are written anew with what their buffers hold
+//   anew.h       leaves that are rewritten with what their buffers hold
 //   shortcut.h   the cached path: ways to leaves that do not go through inner nodes
 //   recovery.h   what happens on open: creation
 //   destroy.h    frees all of an index that is dropped
 //   check.h      verification of the invariants of layout.h (F1-F7); statistics
 //
-// Concurrency: nodes have latches in DRAM (latches.h). Writers hold that of the node that they
+// Concurrency: nodes have latches in DRAM (latches.h). Writers hold the latch of the node that they
 // change; readers take none, but validate its version. Every step from node to node takes the next
 // node's version before it validates the one that led there, so what was reached is still part of
 // the tree as long as its version is the same. A node may have split since its parent was read:

@@ -4,26 +4,26 @@
 // Invariants, which check.cc verifies and recovery relies on. They hold at every crash point once
 // the allocator's recyclable log has been resolved (docs/durability/fastfair.md):
 //   F1. The root word is the offset of a node: that of the index, or if this leads to a head, that
-//   of the head. The node is the first of its level, and its low bound is the word 0, as is that of
-//   the first node of every level.
-//   F2. `next` links the nodes of one level in strictly ascending order of `low`; the last one's
-//   is 0. A node's range begins at its `low` and ends where its successor's begins.
+//       of the head. The node is the first of its level, and its low bound is the word 0, as is
+//       that of the first node of every level.
+//   F2. `next` links the nodes of one level in strictly ascending order of `low`; the last one's is
+//       0. A node's range begins at its `low` and ends where its successor's begins.
 //   F3. The keys of entries [0, count) lie in the node's range and do not descend. An entry whose
-//   key equals that of the next one means nothing; the others count. (So an entry can be copied,
-//   and a copy taken away, by single stores of eight bytes. The paper tells the copy by equal
-//   *pointers*, for which no two values may be equal.)
+//       key equals that of the next one means nothing; the others count. (So an entry can be
+//       copied, and a copy taken away, by single stores of eight bytes. The paper tells the copy by
+//       equal *pointers*, for which no two values may be equal.)
 //   F4. Inner nodes: `leftmost` and the values of the entries that count are offsets of nodes one
-//   level below. `leftmost` has the node's own `low`, and an entry's child has the entry's key as
-//   its `low`: the same word, so that a string's blob is shared, and belongs to the leaf. No child
-//   has two of them.
+//       level below. `leftmost` has the node's own `low`, and an entry's child has the entry's key
+//       as its `low`: the same word, so that a string's blob is shared, and belongs to the leaf. No
+//       child has two of them.
 //   F5. Each level is reached from the one above, or by `next` from a node that is: a node may have
-//   no entry above it (a crash came between a split and the entry), and no entry leads to a node
-//   that is not in its level's list.
+//       no entry above it (a crash came between a split and the entry), and no entry leads to a
+//       node that is not in its level's list.
 //   F6. The head, every node, every blob of a leaf's low bound and of the keys and values that
-//   count in leaves is one allocated block, with one owner.
+//       count in leaves is one allocated block, with one owner.
 //
 //   F7. The numbers of leaves that have one differ, are at most `numbers` of the head, and never
-//   come back. (They own chains in the log of write buffers: buffers.h.)
+//       come back. (They own chains in the log of write buffers: buffers.h.)
 #pragma once
 
 #include <array>

@@ -40,7 +40,7 @@ void WordTree<K>::make_up_for_merges() {
   if (!lock) return;
   try {
     for (unsigned i = 0; i < kLeavesAtOnce && merges_due(); ++i) make_up_around_next_leaf();
-  } catch (const Error&) {  // for who needs the leaf
+  } catch (const Error&) {  // left to the caller that needs the leaf
   } catch (const std::bad_alloc&) {
   }
 }

@@ -1,7 +1,8 @@
-// Failure-atomic shift (FAST, paper §3): an entry comes into a node's sorted array, or leaves it,
-// by stores of eight bytes, after each of which the node holds what it held before or afterwards.
+// Failure-atomic shift (FAST, paper §3): an entry is added to a node's sorted array, or removed
+// from it, by stores of eight bytes. After each store the node holds either the old or the new
+// entries.
 //
-// The rule of F3 carries it: an entry counts if its key is not that of its right neighbour. So
+// It relies on F3: an entry counts if its key is not that of its right neighbour. So
 //   S1. the value of an entry whose key equals that of its right neighbour may be anything;
 //   S2. making an entry's key equal to its right neighbour's takes the entry away;
 //   S3. changing the key of the left one of two equals adds an entry: its value must be right
@@ -10,9 +11,9 @@
 // stores is therefore enough; where a store relies on one to another line, that line is persisted
 // between them.
 //
-// docs/durability/fastfair.md goes through every step. The caller holds the node's latch. An insert
-// may find copies in the node that a crash has left, and leaves them there. A removal, a split and
-// a merge may not: see mend().
+// docs/durability/fastfair.md explains every step. The caller holds the node's latch. An insert may
+// find copies in the node that a crash has left, and leaves them there. A removal, a split and a
+// merge may not: see mend().
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
 // The cached path (index/common/path_cache.h): from a key to its leaf without inner nodes. It leads
 // to leaves, by their low bounds.
 //
-// Adding and taking out (P1): a leaf is merged away under the latches of its parent, its left
-// neighbour and its own, and written anew under those of its parent and its own, so who adds it
-// holds one of these. It is taken out before anything else is changed, and marked as gone before
-// the latches are released: so who has got it from the path, and its version after that, sees the
-// mark.
+// Adding and taking out (P1): a leaf is merged away under the latches of its parent, of its left
+// neighbour and of itself, and is rewritten under those of its parent and of itself. So a thread
+// that adds it holds one of these. The leaf is taken out before anything else changes, and marked
+// as gone before the latches are released. So a thread that got the leaf from the path, and then
+// its version, sees the mark.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace perdix::detail::index::fastfair {
 
-/// Whether a leaf is no part of the tree any more, for those who have come to it by the path.
+/// Whether a leaf is no part of the tree any more, for threads that have come to it by the path.
 inline bool is_gone(const Node& leaf) { return pm::load(number_of(leaf)) == kGone; }
 
 /// Begins to fill the cached path. For a tree with one leaf it is then complete.
@@ -62,7 +62,7 @@ void WordTree<K>::remember(const Seen& leaf) const {
 }
 
 /// Adds some leaves from a position on, which goes on. False if there are no more. A leaf that was
-/// seen before it split is followed by one that was added by who has split it.
+/// seen before it split is followed by one that was added by the thread that has split it.
 template <class K>
 bool WordTree<K>::fill_some(K& position) const {
   constexpr unsigned kLeavesAtOnce = 64;

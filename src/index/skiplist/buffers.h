@@ -1,16 +1,16 @@
 // Write buffers of tall nodes (Zhao et al. 2024, section 3.1): new pairs of a range (ranges.h) go
 // into the buffer of its owner and the log, a line each near the one before, and reach the list in
-// batches. There is no difference between Technique::b and bo: a list has no pair that another one
-// would have to make room for, so each is written out of place.
+// batches. Technique::b and Technique::bo do not differ here: in a list no pair has to make room
+// for another one, so each is written out of place.
 //
-// The record is the commit. New keys are buffered, and what becomes of them while they are in the
-// buffer. Pairs of the list change in their place. So a key is in one of both:
+// The record is the commit. New keys are buffered, and their changes while they are in the buffer.
+// Pairs of the list change in place. So a key is in a buffer or in the list, not in both:
 //   B1. The chain of a buffer says what the buffer holds, and its owner is the place of the node.
 //   B2. The keys of a buffer are in the range of its owner, and none of them has a node there.
 //   B3. The chain has room for as many more records, besides its END, as the buffer has pairs. So
 //       each can be erased, whatever else is full; or taken from the chain when it is in the list.
 //   B4. A node that has a chain is in level kTall - 1, and stays there until the chain has ended.
-//   So a chain always belongs to an existing node, though places are used again.
+//       So a chain always belongs to an existing node, though places are used again.
 //
 // A merge (merge.h) needs space, and an erase may not. So an owner that is erased while its buffer
 // has pairs becomes hollow (L7), by one store of its first word, and leaves the list when the

@@ -1,9 +1,9 @@
 // Frees all of an index that is being dropped, node by node from the first one on, so that it can
-// begin again after a crash. Only level 0 is looked at: the others lead to what is gone. No other
+// begin again after a crash. Only level 0 is read: the others may lead to freed nodes. No other
 // thread uses the index.
 //
-// The strings of pairs that are in the log only go first, while the list still is what the log
-// belongs to; the mark of the head says that they are gone.
+// The strings of pairs that are only in the log are freed first, while the list still is the one
+// that the log belongs to. The mark of the head says that they are freed.
 #pragma once
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // Lookups and iteration in a list with write buffers (buffers.h): range by range.
 //
 // A range begins at a tall node of the list, its owner, and ends before the next one; the first one
-// begins at the head. Who changes anything in a range holds its latch, which is chosen by the
-// owner's place: its links of levels 0 and 1, its values, what its buffer holds, and where it ends,
-// which is the owner's link of level kTall - 1. So what was read of a range is right, and durable,
-// if the version of its latch is still the same.
+// begins at the head. A thread that changes a range holds its latch, which is chosen by the owner's
+// place: its links of levels 0 and 1, its values, what its buffer holds, and where it ends, which
+// is the owner's link of level kTall - 1. So what was read of a range is right, and durable, if the
+// version of its latch is still the same.
 //
 // An owner comes into its levels under its own latch, as a node, too: so a range that is new is
 // looked at when that is free (owner_at).
@@ -33,7 +33,7 @@ Node& WordList<K>::last_tall(Bound bound) const {
 /// A tall node as the owner of the bound's range; none if it is not, or no longer.
 template <class K>
 auto WordList<K>::owner_at(Node& tall, Bound bound, Erased& erased) const -> Seen {
-  latch_of(tall).read_begin();  // waits for who brings it into its levels
+  latch_of(tall).read_begin();  // waits for the thread that brings it into its levels
   const Seen seen = look(tall, range_latch(tall));
   if (is_gone(tall, erased)) return {};
   const Node* const end = next_of(tall, kTall - 1);

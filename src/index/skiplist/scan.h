@@ -29,7 +29,7 @@ void WordList<K>::collect(Seen& at, std::size_t most, Add add) const {
     const Word value = pm::load(at.node->value);
     Node* const next = next_of(*at.node, 0);
     const Seen following = next == nullptr ? Seen{} : look(*next);
-    if (!at.valid()) {  // it may be gone, and who came between it and the next was not seen
+    if (!at.valid()) {  // it may be gone, and a node that came between it and the next was not seen
       at = first_from(key_of(*at.node));
       continue;
     }

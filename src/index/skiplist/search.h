@@ -1,5 +1,5 @@
 // The way to a node, and what only reads: get, contains, find_floor, find_below. A search needs
-// only the links, and keys to compare; what it finds is validated by those who use it.
+// only the links, and keys to compare; the callers validate what it finds.
 #pragma once
 
 #include "index/skiplist/skiplist.h"
@@ -107,7 +107,7 @@ bool WordList<K>::is_gone(const Node& node, Erased& erased) const {
 
 /// Whether nothing was between both when the search has read the link from one to the other: the
 /// first was in the list, since it is not marked later. That link is durable now, or another one
-/// that came after it: who had stored it has released the latch.
+/// that came after it: the thread that stored it has released the latch.
 template <class K>
 bool WordList<K>::adjacent(const Neighbours& neighbours, Erased& erased) const {
   latch_of(*neighbours.before).read_begin();  // waits for a writer

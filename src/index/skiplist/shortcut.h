@@ -1,9 +1,9 @@
 // The cached path (index/common/path_cache.h): from a key to the last tall node before it, without
 // the levels above. From there the search goes on.
 //
-// Adding and taking out (P1): a node is erased under its own latch, so who adds it holds that, and
-// has seen that it is not marked. It is taken out before it is marked: so a search that begins
-// later does not come to it (is_gone).
+// Adding and taking out (P1): a node is erased under its own latch, so a thread that adds it holds
+// that latch, and has seen that the node is not marked. A node is taken out before it is marked, so
+// a search that begins later does not reach it (is_gone).
 #pragma once
 
 #include "index/skiplist/skiplist.h"

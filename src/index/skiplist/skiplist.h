@@ -1,17 +1,17 @@
 // The skip list, the engine (Pugh, CACM 1990): an ordered list of nodes with towers of links, which
-// lies in PM as a whole. Level 0 decides what there is; the other levels are ways to it. Nothing is
-// rebuilt on open, so opening takes the same time however large the list is.
+// lies in PM as a whole. Level 0 decides which pairs exist; the other levels only lead to it.
+// Nothing is rebuilt on open, so opening takes the same time however large the list is.
 //
 //   node.h       fields of a node; how high nodes are
 //   search.h     the way to a node; point lookups
 //   shortcut.h   the cached path: ways to nodes that do not go through the upper levels
 //   get_many.h   batches of lookups
 //   skiplist.cc  put, insert, update, erase; instantiates all
-//   tower.h      how a node comes into its levels and leaves them
+//   tower.h      how a node is added to its levels and removed
 //   scan.h       ordered iteration
 //   ranges.h     lookups and iteration in a list with write buffers, by ranges of tall nodes
 //   buffers.h    write buffers of tall nodes, and their return after a restart
-//   merge.h      how what a buffer holds comes into the list
+//   merge.h      how the pairs of a buffer are added to the list
 //   recovery.h   what happens on open: creation
 //   destroy.h    frees all of an index that is dropped
 //   check.h      verification of the invariants of layout.h (L1-L8); statistics
@@ -19,10 +19,10 @@
 // Concurrency: nodes have latches in DRAM (index/common/latches.h), by their key, so that the latch
 // of a node is known before there is one. A node's latch guards its value and its links. A thread
 // that inserts or erases a node holds its latch and those of the nodes before it on all of its
-// levels, from before the commit until all links are durable. Readers take no latch. They go by any
-// links, and in the end wait until the latch of the one node is free that their answer depends on:
-// that of the key, whose version they validate, or, if there is none, the last one before it. A
-// node that is not marked as erased is in the list.
+// levels, from before the commit until all links are durable. Readers take no latch. They follow
+// any links. At the end they wait until the latch of the one node is free on which their answer
+// depends: the node of the key, whose version they validate, or, if there is none, the last node
+// before it. A node that is not marked as erased is in the list.
 //
 // Durability: an operation's linearization point and its commit are the same 8-byte store,
 // persisted before the latches are released; so no other thread sees an effect that a crash could

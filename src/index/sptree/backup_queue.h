@@ -1,9 +1,9 @@
 // Leaves on their way to the backup of the top layer (Zhao et al. 2024, section 4.1): a split puts
 // the new leaf here, and the pool's background thread backs it up.
 //
-// An entry says what was true when it was put here. Since then the leaf may have been merged away,
-// and its block may have become another leaf; so back_up() must look whether it is still there. An
-// entry has the low bound, by which that can be asked, and not the leaf's node, which may be gone.
+// An entry states what was true when it was pushed. Since then the leaf may have been merged away,
+// and its block may have become another leaf. So back_up() must check that the leaf still exists.
+// For this the entry has the low bound, and not the leaf's node, which may be gone.
 //
 // Thread-safe.
 #pragma once

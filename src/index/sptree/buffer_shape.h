@@ -1,4 +1,4 @@
-// The write buffers of SpTree: what its middle nodes and leaves make of them.
+// The write buffers of SpTree: their sizes, which its middle nodes and leaves decide.
 #pragma once
 
 #include <cstdint>

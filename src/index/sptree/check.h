@@ -2,8 +2,8 @@
 // write_buffer.h (B1-B3) and scan_orders.h (O1) state, and the list of all blocks that an index
 // reaches.
 //
-// All leaves are warm, nothing is on its way to the backup, and no other thread changes the index.
-// The caller holds an epoch::Guard.
+// All leaves are warm, the queue to the backup is empty, and no other thread changes the index. The
+// caller holds an epoch::Guard.
 #pragma once
 
 #include <perdix/types.h>

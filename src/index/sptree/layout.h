@@ -1,6 +1,6 @@
 // What SpTree keeps in PM: a root block, a singly linked list of leaves in the order of their keys
-// (SPTree (docs/papers.md), section 4.1, "bottom layer"), a backup of the top layer, and, if it has
-// had write buffers, a log (src/wal).
+// (sptree paper, §4.1, "bottom layer"), a backup of the top layer, and, if it has had write
+// buffers, a log (src/wal).
 //
 // Invariants, which check.cc verifies and recovery relies on. They hold at every crash point once
 // the allocator's recyclable log has been resolved (docs/durability/sptree.md):
@@ -17,7 +17,7 @@
 //   L5. No key is in two slots, or in a slot and in the chain.
 //   L6. The root block, every leaf, and every blob of a low bound, of a key or of a value is one
 //       allocated block, reached in exactly one way. Erased slots reach nothing. The log and the
-//       backup have blocks of their own.
+//       backup have further blocks.
 //   L7. A chain's owner is its leaf's offset divided by 64. A chain that a crash left behind after
 //       its pairs had been merged or had moved to the next leaf is closed before either of the two
 //       leaves is used again.

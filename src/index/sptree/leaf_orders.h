@@ -2,13 +2,13 @@
 // the pairs of a leaf and its write buffer.
 //
 // Both are unsorted. The paper sorts a leaf once per change and keeps the order in the leaf
-// (`seqs`, `sort_ver`). Here it is kept in DRAM, of the pairs in both places together
-// (common/scan_orders.h); its stamp is the version of the node's lock. Algorithm 1 merges the
+// (`seqs`, `sort_ver`). Here it is kept in DRAM, for the pairs in both places together
+// (common/scan_orders.h). Its stamp is the version of the node's lock. Algorithm 1 merges the
 // buffer into the leaf first, and sorts under the leaf's lock; here nothing is written to PM, and
 // no lock is taken.
 //
-// What is read of a node counts only if the node's version is validated afterwards. Thread-safe;
-// the caller holds an epoch::Guard.
+// Data read from a node counts only if the node's version is validated afterwards. Thread-safe; the
+// caller holds an epoch::Guard.
 #pragma once
 
 #include <algorithm>

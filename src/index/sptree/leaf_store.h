@@ -1,6 +1,6 @@
-// Pairs in PM: how a leaf gets a pair, another value, and loses one, and how many bytes its strings
-// take (layout.h L4, L6). Knows nothing of the DRAM side: which slot is meant, the caller says, who
-// holds the leaf's lock.
+// Pairs in PM: how pairs of a leaf are added, changed and removed, and how many bytes its strings
+// take (layout.h L4, L6). Knows nothing of the DRAM side: the caller chooses the slot, and holds
+// the leaf's lock.
 //
 // Each change is durable when its call returns, and commits by one 8-byte store. Where words refer
 // to strings, blocks are allocated and freed by the same commit. If a call throws, nothing has

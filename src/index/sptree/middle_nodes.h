@@ -1,8 +1,8 @@
 // The middle nodes of an index: their memory, their bounds, and the list that they form (mnode.h).
 //
-// All nodes lie in an arena of their own, so that a node has a number, which is a function of its
-// address: the order that scans keep of a leaf is found by it, and the write buffer that the node
-// gets as a rule. Before a node's memory can become another node, the order is forgotten.
+// All nodes lie in one arena, so that a node has a number, which is a function of its address. By
+// this number the order that scans keep of a leaf is found, and the write buffer that the node
+// usually gets. Before a node's memory can become another node, the order is forgotten.
 //
 // Thread-safe.
 #pragma once

@@ -1,5 +1,5 @@
-// A middle node ("Mnode"; SPTree (docs/papers.md), section 4.1): the DRAM side of one leaf, in
-// three cache lines, of which a lookup needs two.
+// A middle node ("Mnode", sptree paper, §4.1): the DRAM side of one leaf, in three cache lines, of
+// which a lookup needs two.
 //
 // Invariants while the lock is free:
 //   M1. `low`, `leaf()` never change. `high` ends the range where the successor's begins. `next` is
@@ -46,7 +46,7 @@ class LeafAndBuffer {
   void set_buffer(std::uint32_t number) {
     assert(number >> kBufferBits == 0);
     const std::uint64_t buffer = number;
-    // release: who finds the number finds the buffer.
+    // release: a thread that finds the number finds the buffer.
     word_.store((load() & kLeafMask) | buffer << kLeafBits, std::memory_order_release);
   }
 

@@ -2,19 +2,19 @@
 // and erased slots go into a node's buffer and the log, a line each near the one before, and reach
 // the leaf in batches.
 //
-// The record is the commit; of an integer whose insert finds the buffer full, the batch's. What the
-// paper buffers is buffered here: new keys, what becomes of them while they are in the buffer, and
-// tombstones. A tombstone names the slot of the leaf's pair, not its key, so that after a crash
+// The record is the commit. For an integer whose insert finds the buffer full, the commit is the
+// batch's. As in the paper, new keys, their changes while they are in the buffer, and tombstones
+// are buffered. A tombstone names the slot of the leaf's pair, not its key, so that after a crash
 // nothing needs the key's bytes, which are free by then.
 //
 // Merging writes the pairs, then the bitmap, then END (two-phase insertion, and the end of the
-// chain). A crash between the last two leaves a chain whose every record has been carried out; it
-// is closed when the leaf is used again, before a slot or a blob that it names can get another
-// meaning (L7).
+// chain). A crash between the last two leaves a chain all of whose records have been applied. It is
+// closed when the leaf is used again, before a slot or a blob that it names can get another meaning
+// (L7).
 //
-// What is not a matter of pairs is that of index/common/write_buffers.h, with invariants B1 to B4
-// in write_buffer.h. Changes are made by the holder of the node's lock; readers validate the node's
-// version.
+// The parts that do not depend on pairs are in index/common/write_buffers.h, with invariants B1 to
+// B4 in write_buffer.h. Changes are made by the holder of the node's lock; readers validate the
+// node's version.
 #pragma once
 
 #include <bit>

@@ -1,6 +1,6 @@
-// What happens on open and on drop. An index that is new gets its first leaf; one that exists is
-// looked at in three places, whatever its size: the root block, the first leaf, the log if there is
-// one. The rest comes back as it is needed, and in the background: resumer.h. The pool has resolved
+// What happens on open and on drop. A new index gets its first leaf. Of an existing index three
+// places are read, whatever its size: the root block, the first leaf, and the log if there is one.
+// The rest is restored when it is needed, and in the background: resumer.h. The pool has resolved
 // the allocator's log before, so the invariants of layout.h hold.
 //
 // Opening writes to PM for a new index, for the backup of an index that has none yet, and for the

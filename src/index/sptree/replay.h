@@ -1,10 +1,10 @@
 // What a leaf's chain in the log says after a restart (layout.h L4, L5, L7).
 //
-// Records are read from the newest to the oldest, so the first one that names a word or a slot is
-// the one that counts. Words identify keys: while a chain is open, the word of a buffered key is
-// not reused for another one without a newer record that says so.
+// Records are read from the newest to the oldest, so the first one that names a word or a slot
+// counts. Words identify keys: while a chain is open, the word of a buffered key is not reused for
+// another one without a newer record that says so.
 //
-// A chain is stale if a record of it has been carried out already: its END was lost in a crash.
+// A chain is stale if a record of it has been applied already: its END was lost in a crash.
 // Its pairs may lie in the next leaf then, so their bytes are there as long as no operation uses
 // that leaf.
 #pragma once

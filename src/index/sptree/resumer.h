@@ -2,16 +2,16 @@
 // before its DRAM layers are back.
 //
 // A leaf is *warm* once it has a middle node, and *cold* before. Cold leaves are exactly as the
-// crash or the close left them: an operation that needs one makes it warm first, and with it the
-// write buffer that its chain in the log speaks of. The cold leaves between two warm ones are a
-// *gap*; the warm one to its left has no `next`, though its range ends. That is how operations find
-// out, at no cost where nothing is cold.
+// crash or the close left them: an operation that needs one first makes it warm, and restores its
+// write buffer from its chain in the log. The cold leaves between two warm ones are a *gap*; the
+// warm one to its left has no `next`, though its range ends. So operations notice a gap, and where
+// nothing is cold this costs nothing.
 //
-// The way to the leaf that is needed: the backup leads to it, or to one left of it; the list of
-// leaves leads on. A thread in the background makes all leaves warm in the order of their keys.
+// The way to a cold leaf: the backup leads to it, or to one left of it; the list of leaves leads
+// on. A thread in the background makes all leaves warm in the order of their keys.
 //
 // Locks: a thread that makes a leaf of a gap warm holds the lock of the node to the left of the
-// gap, and so has the gap to itself:
+// gap. This excludes all others from the gap:
 //   G1. The warm leaf behind a gap is in the top layer, and stays there as long as the gap is: it
 //       was put there before the lock was released under which it came back, and only a merge with
 //       its left neighbour, which is cold, could take it out.

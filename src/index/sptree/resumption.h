@@ -1,4 +1,4 @@
-// The resumption of an SpTree (resumer.h), and what leaves share that come back at the same time.
+// The resumption of an SpTree (resumer.h), and what leaves share that become warm at the same time.
 #pragma once
 
 #include <array>

@@ -1,5 +1,4 @@
-// Ordered iteration: leaf by leaf, each as it was at one moment, in the order that leaf_orders.h
-// has.
+// Ordered iteration: leaf by leaf, each as it was at one moment, in the order of leaf_orders.h.
 #pragma once
 
 #include <algorithm>

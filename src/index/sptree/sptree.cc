@@ -103,7 +103,7 @@ bool WordTree<K>::reclaim_space() noexcept {
   try {
     return has_log() && buffers_.give_space_back(Upkeep{*this});
   } catch (const std::exception&) {
-    return false;  // who needs what is damaged gets the error from his own call
+    return false;  // a call that needs what is damaged throws the error itself
   }
 }
 

@@ -16,7 +16,7 @@
 //   top_layer.h     the radix tree
 //   node_hints.h    where the node of a key probably is, for writes with buffers
 //   leaf_orders.h   in which order scans show the pairs of a leaf
-//   leaf_backup.h   where the leaves are, in PM: with what the resumer finds the one it needs
+//   leaf_backup.h   where the leaves are, in PM: the resumer finds its leaf by it
 //   structure.h     split and merge, the structure modifications
 //   resumer.h       the DRAM layers after an opening, leaf by leaf, while the index is in use
 //   check.h         verification of the invariants of all parts
@@ -26,9 +26,9 @@
 // and after that a stripe of the log, never the reverse; another node's lock only if it is free.
 // Readers take no lock: they validate the version of the middle node. Both find nodes through the
 // top layer, which may lag behind: it leads to the right node or to one left of it, and `next`
-// leads on. What they, a hint or a buffer say of a node is a guess until the node's range was
-// compared with the key under the node's version or lock. That a node has no `next` says that cold
-// leaves follow, not that the key is in one: see Resumer::lock_before_gap().
+// leads on. A node found this way, by a hint or by a buffer is a guess until its range was compared
+// with the key under the node's version or lock. A node without `next` means that cold leaves
+// follow, not that the key is in one: see Resumer::lock_before_gap().
 //
 // Durability: an operation's linearization point and its commit point are the same 8-byte publish,
 // persisted before the lock is released, so no thread sees an effect that a crash could undo.

@@ -162,7 +162,7 @@ TEST_F(SpTreeTest, BufferedPairsSurviveReopeningWithoutABudget) {
   expect_sound(tree);
 }
 
-// The only buffer goes from one leaf to the other and back, while somebody looks for what it has.
+// The only buffer goes from one leaf to the other and back, while readers look for what it has.
 TEST_F(SpTreeTest, AReaderMayLoseTheBufferThatItLooksAt) {
   SpTree<std::uint64_t, std::uint64_t> tree(
       pool_, "t",

@@ -8,8 +8,8 @@
 //
 // A node is published in the top layer after the commit that links its leaf, and unlinked there,
 // and from the backup (L8), before the commit that frees the leaf. Locks are taken from left to
-// right. A merge that gets no memory or space is left to a later erase: the call that asked for it
-// has done its own change.
+// right. A merge that gets no memory or space is left to a later erase: the call that started it
+// has completed its change.
 //
 // Thread-safe. The caller holds an epoch::Guard.
 #pragma once

@@ -2,13 +2,12 @@
 // middle nodes, and the first leaf's node, which is not in the tree and never obsolete.
 //
 // It may lag behind the list of nodes: it leads to the right node or to one left of it, and `next`
-// leads on. Where that takes more than a few steps, the top layer lacks nodes, for want of memory
+// leads on. Where that takes more than a few steps, the top layer lacks nodes, for lack of memory
 // when they were made; a thread that passes such a node adds it (T1).
 //
 //   T1. missing() is the number of nodes, without the first leaf's, that the top layer lacks while
 //       no split or merge is under way.
-//   T2. What a search of the top layer says of a node is a guess until the node's range was
-//   compared
+//   T2. The node that a search of the top layer returns is a guess until its range was compared
 //       with the key under the node's version or lock.
 //
 // Thread-safe, but for set_head(). The caller holds an epoch::Guard.

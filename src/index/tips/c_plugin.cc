@@ -76,7 +76,7 @@ bool answer(int result) {
   throw Error(Errc::out_of_space, "a plug-in of Tips has failed, and says not why");
 }
 
-/// What a plug-in asks of the operation of this thread: 1, or less if it was not to be had.
+/// What a plug-in asks of the operation of this thread: 1, or less if it was not available.
 template <class Ask>
 int ask(const Ask& ask) noexcept {
   try {

@@ -3,14 +3,14 @@
 //
 //   cache.h          the DRAM-cache: newest writes, found first
 //   operation_log.h  the operational logs: a write is durable when its record is
-//   uno.h            undo log and memory log: what takes a half-done replay back
+//   uno.h            undo log and memory log: undoes an unfinished replay
 //   reserve.h        space for the replay of what is logged
 //   core.cc          lookups and writes
 //   write_through.cc puts for which there is no reserve
 //   workers.h        the threads that replay together, and scaling.h how many
 //   replay.cc        from the logs into the plug-in; reclamation of the logs
 //   recovery.cc      what happens on open: creation, recovery; destruction
-//   inspection.cc    whether the index is one, after it was opened
+//   inspection.cc    validation of the index after it was opened
 //   check.cc         verification; statistics
 //
 // Locks, in their order: replaying_, a bucket's, a ring's, Uno's, the reserve's. A writer that has

@@ -1,4 +1,4 @@
-// What is said of a Tips index that its file contradicts.
+// The errors for a Tips index whose file is damaged.
 #pragma once
 
 #include <string_view>

@@ -1,7 +1,8 @@
 // A write that waits to be replayed, or that lookups find first: an element of the cache.
 //
 // An entry belongs to the chain of its bucket, the queue of its log, or both. The thread that takes
-// it out of the last of them retires it. What lookups read of it never changes, but for the link.
+// it out of the last of them retires it. The fields that lookups read never change, except the
+// link.
 #pragma once
 
 #include <atomic>

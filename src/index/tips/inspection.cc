@@ -11,7 +11,7 @@
 
 namespace perdix::detail::index::tips {
 
-/// With replaying_, or before anybody uses the index. False if the stop came first.
+/// With replaying_, or before the index is used. False if the stop came first.
 bool Core::inspect(const std::stop_token& stop) const {
   if (is_inspected()) return true;
   Reach reach(pool_, kinds_, nullptr, stop);

@@ -174,7 +174,7 @@ void OperationLogs::write(Record& to, Record& record, const Entry& entry, std::u
   if (key_size > 0) pm().copy(bytes, entry.key().data(), key_size);
   if (value_size > 0) pm().copy(bytes + key_size, entry.value().data(), value_size);
   pm().copy(&to, &record, sizeof record);
-  pm().persist(&to, sizeof record + key_size + value_size);  // before anybody sees the write
+  pm().persist(&to, sizeof record + key_size + value_size);  // before the write is visible
 }
 
 /// The checksum is the commit of the payload's allocation.

@@ -1,5 +1,5 @@
-// What Tips asks of a plugged-in index, and what it gives it: the types of <perdix/tips_plugin.h>,
-// under the names that the framework and its own indexes use.
+// What Tips requires of a plugged-in index, and provides to it: the types of
+// <perdix/tips_plugin.h>, under the names that the framework and its own indexes use.
 #pragma once
 
 #include <perdix/tips_plugin.h>

@@ -23,7 +23,8 @@
 namespace perdix::detail::index::tips {
 namespace {
 
-// By the share of pairs: an opening takes no longer for more of them. Who asks for more waits.
+// By the share of pairs: an opening takes no longer for more of them. A caller that asks for more
+// waits.
 constexpr unsigned kMinCacheBits = 12, kMaxShareBits = 20, kMaxCacheBits = 30;
 
 std::uint64_t address_of(const pool::PoolCore& pool) {
@@ -86,7 +87,7 @@ Cache::Size cache_size(const TipsOptions& options, std::uint64_t pairs, std::uin
 
 }  // namespace
 
-/// The root word is the commit. The plug-in's object is made in place, before anybody can see it.
+/// The root word is the commit. The plug-in's object is made in place, before it is visible.
 void Core::create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin,
                   std::uint64_t ring_bytes) {
   pool.fix_address();

@@ -1,5 +1,5 @@
-// Space that a Tips index keeps for its replay, so that a write that was acknowledged is never
-// without it in a full pool.
+// Space that a Tips index keeps for its replay, so that a full pool never lacks space for an
+// acknowledged write.
 //
 //   Reserve::Admission admission(reserve, need);  // a put, before it is logged
 //   if (!admission) ...                           // it goes into the index within its call

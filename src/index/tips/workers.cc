@@ -32,7 +32,7 @@ void Workers::run(unsigned count, const std::function<void(unsigned)>& task) {
   ended_.wait(lock, [this] { return left_ == 0; });
 }
 
-/// As many as are to be had.
+/// As many as are available.
 void Workers::start(unsigned threads) noexcept try {
   while (threads_.size() < threads) {
     const auto number = static_cast<unsigned>(threads_.size()) + 1;

@@ -2,9 +2,9 @@
 // a call that returns has got its space.
 //
 // The record comes first, as always: what a lookup or a scan sees is durable. If there is no space
-// for the write, a second record cancels it. Between the two a crash makes the write, which has not
-// returned; no thread has seen it. The call returns when the index has the write durably, so no
-// later replay needs space for it.
+// for the write, a second record cancels it. A crash between the two applies the write, which has
+// not returned and which no thread has seen. The call returns when the index has the write durably,
+// so no later replay needs space for it.
 #include <algorithm>
 
 #include <perdix/error.h>

@@ -1,5 +1,5 @@
-// Memory for a container: blocks that are cut off its pages, and lists of free ones. All that this
-// knows lies in the pages, so a write that is taken back takes its blocks back too.
+// Memory for a container: blocks that are cut off its pages, and lists of free ones. All of this
+// state lies in the pages, so a write that is rolled back also rolls back its blocks.
 //
 // A freed block goes to the next allocation of its size. Memory does not go back to the pool before
 // the index is dropped.

@@ -1,4 +1,4 @@
-// What is said of a TipsOf index that its file contradicts.
+// The errors for a TipsOf index whose file is damaged.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Brings a store to a protected page to the write that its thread is in.
+// Delivers a fault at a protected page to the write of the faulting thread.
 //
 //   {
 //     Faults faults(pages);   // this thread may store to the pages
@@ -6,9 +6,9 @@
 //   }
 //
 // A handler of SIGSEGV belongs to the process, so there is one, which looks only for the writes of
-// the faulting thread. A store by any other thread is what it would be without perdix: it ends the
-// program. The handler passes what is not for it on to the handler that was there before; if a
-// program installs another one later, the next write puts this one before it.
+// the faulting thread. A store by any other thread ends the program, as it would without perdix.
+// The handler passes other faults on to the handler that was installed before it; if a program
+// installs another one later, the next write puts this one before it.
 //
 // The handler runs at a store of the container's, so no lock of perdix or of the C library is held
 // by its thread. It copies into the pool, flushes, fences and changes a protection. It takes a lock

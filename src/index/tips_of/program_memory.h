@@ -1,5 +1,5 @@
-// Which addresses a container must not keep: those of this process, which the next one has
-// elsewhere.
+// Which addresses a container must not keep: those of this process's memory, which lies elsewhere
+// in the next process.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
 // Whether a type of container can be made durable: a container of it is made in the pool, filled,
 // read, moved, cleared and destroyed, and is then forgotten.
 //
-// What it shows: the container keeps no address of the process in its memory, gives back all that
-// it takes, stores nothing when it is only read, and counts its elements. Not all that a container
-// can do is tried, nor that a hash function is the same in each process.
+// It shows that the container keeps no address of the process in its memory, frees all that it
+// allocates, stores nothing when it is only read, and counts its elements. It does not try all
+// operations of a container, nor check that a hash function is the same in each process.
 #pragma once
 
 #include "index/tips_of/tips_of.h"

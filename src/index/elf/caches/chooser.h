@@ -2,9 +2,9 @@
 //
 // By level: those of the first dimensions. By probability: those with the most rows below them, as
 // many as a budget has room for, and of the lists that these lead to, outlines, which save most of
-// a copy's lines for a small part of its bytes. How much of the budget is for which is what saves
-// the most lines (split.h). A list has no more rows than the one that leads to it, so what is
-// chosen hangs together. Both exclude the first list, which is always copied.
+// a copy's lines for a small part of its bytes. The budget is divided between the two so that it
+// saves the most lines (split.h). A list has no more rows than the one that leads to it, so the
+// chosen lists are connected. Both exclude the first list, which is always copied.
 #pragma once
 
 #include <cstdint>

@@ -63,7 +63,8 @@ class DynamicCache {
   std::unique_ptr<Bucket[]> table_;
   std::unique_ptr<std::atomic<std::uint16_t>[]> missed_;  // hashes of lists that were missed
   std::atomic<std::uint64_t> bytes_{0};                   // of copies
-  util::SpinLock lock_;                                   // of who puts a list in; only tried
+  util::SpinLock lock_;                                   // of the thread that adds a list; only
+                                                          // tried
 };
 
 }  // namespace perdix::detail::index::elf

@@ -1,5 +1,5 @@
-// What a query visits, for people who choose a cache: how many lists of each dimension, how many of
-// them lie in DRAM, and how probable they are.
+// What a query visits, as a help for choosing a cache: how many lists of each dimension, how many
+// of them lie in DRAM, and how probable they are.
 #pragma once
 
 #include <span>

@@ -13,7 +13,7 @@ class Filler {
  public:
   using Work = std::function<void(const std::stop_token&)>;
 
-  /// Ends what runs, and runs this. The work may fail, for want of memory or on damage: then it
+  /// Ends what runs, and runs this. The work may fail, for lack of memory or on damage: then it
   /// ends, and queries do without. So they do if the system has no thread for it.
   void start(Work work);
 

@@ -1,5 +1,5 @@
-// Counts the rows below lists, which is what the paper's probability of a list is made of: it is
-// the share of all rows that lie below it. Erased rows count as the others.
+// Counts the rows below lists. The paper's probability of a list is the share of all rows that lie
+// below it. Erased rows count like the others.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,13 @@
 // An adaptive radix tree whose readers take no lock and wait for none (Leis et al. 2013; ROWEX in
-// Leis et al. 2016). art/node.h has the nodes and what holds for them at each moment.
+// Leis et al. 2016). art/node.h has the nodes and their invariants.
 //
-// A node says which symbol of the keys below its children differ in, not what comes before it. A
-// lookup skips what it does not know, and compares the key with the leaf that it comes to. So a new
-// node on an edge, or one that goes since it has one child left, changes one slot and copies
-// nothing, and an erase needs no memory.
+// A node says in which symbol the keys below its children differ, and stores no prefix. A lookup
+// skips the symbols between nodes, and compares the key with the leaf that it reaches. So inserting
+// a node on an edge, or removing a node with one child left, changes one slot and copies nothing,
+// and an erase needs no memory.
 //
-// Writers lock the node whose slot they change, and from the top down. A node without room gives
-// way to a copy, with the lock of the one above.
+// Writers lock the nodes whose slots they change, from the top down. A node without room is
+// replaced by a copy, under the lock of the node above.
 //
 // `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h). Volatile frees memory
 // immediately, so its readers must exclude writers.

@@ -1,6 +1,6 @@
 // A binary search tree with a readers-writer lock. It is a treap (Seidel and Aragon 1996): the hash
-// of a key is its priority, and a node has none above it in the heap's order below it. So the keys
-// alone say which shape the tree has, and keys that come in ascending order make no list of it.
+// of a key is its priority, and no node below another one has a higher priority. So the keys alone
+// decide the shape of the tree, and ascending keys do not degrade it to a list.
 //
 // `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h).
 #pragma once

@@ -3,7 +3,7 @@
 // bucket that is being moved has nodes in both.
 //
 // Buckets are chosen by the hash's highest bits. So bucket i becomes 2i and 2i + 1, or the other
-// way round, and a walk by hash ranges goes on where it was though the table has another size.
+// way round, and a walk by hash ranges continues where it was even if the table has another size.
 //
 // `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h).
 #pragma once

@@ -3,10 +3,11 @@
 //
 //   B1. A node has two children at each moment. Keys on its left are below its key, the others not.
 //   B2. The key of a node lies in the node: it outlives the pair that it was made for.
-//   B3. A leaf that is to go has its edge flagged, then the edge beside it is tagged. An edge with
-//       either mark never changes again. So a node that is out of the tree leads to what was below
-//       it, which may have got keys of the other side since. A scan that meets such a key goes its
-//       way again; if it always does, the tree is damaged, and what the scan shows tells that.
+//   B3. To remove a leaf, its edge is flagged, then the edge beside it is tagged. An edge with
+//       either mark never changes again. So a removed node leads to what was below it, which may
+//       have received keys of the other side since. A scan that meets such a key starts again from
+//       the root. If that happens every time, the tree is damaged, and the result of the scan shows
+//       it.
 //   B4. The exchange of an edge takes all nodes between two places out of the tree, each with the
 //       leaf that was flagged below it. The thread that did it frees these, no other does.
 //

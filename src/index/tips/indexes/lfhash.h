@@ -9,8 +9,9 @@
 //
 //   L1. The list ascends strictly, by order and key. The order of a pair is its hash with the
 //       lowest bit set; that of a place is the least hash behind it, which is even.
-//   L2. What is to leave the list is marked in its own link first, which never changes again. So
-//       nothing is put behind it, and a reader that stands there goes on to what follows.
+//   L2. An element that is to leave the list is first marked in its own link, which never changes
+//       again. So nothing is inserted behind it, and a reader that stands there continues to the
+//       next one.
 //   L3. The thread that unlinks it frees it, in the operation that unlinks.
 //   L4. A place leaves the directory between its mark and its unlinking or later, but in the same
 //       operation as its mark. A thread that finds a marked place in the directory skips it.

@@ -3,10 +3,11 @@
 //
 //   N1. `kind` and `depth` never change. All keys below a node have the same first `depth` symbols,
 //       whatever else happens to it, so a node stores no prefix.
-//   N2. A slot that a symbol has got is that symbol's as long as the node lasts: an erase empties
-//       it, and only the same symbol fills it again. So what a reader finds in a slot is below the
-//       symbol that it has seen.
-//   N3. A node of the tree has two children or more. One that is out of it never changes again.
+//   N2. A slot that was given to a symbol stays with it as long as the node lasts: an erase empties
+//       it, and only the same symbol fills it again. So the child that a reader finds in a slot
+//       belongs to the symbol that it has seen.
+//   N3. A node of the tree has two children or more. A node that was removed from it never changes
+//       again.
 //   N4. A writer changes a node, or the slot of one, with its lock.
 #pragma once
 
