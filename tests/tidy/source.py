@@ -73,9 +73,22 @@ class Source:
 
     def functions(self):
         """(name, first line, last line) of each function with a body, outermost ones only."""
-        code = _DIRECTIVE.sub(lambda m: _blank(m[0]), self.code)
-        for head, start, end in _function_bodies(code):
-            yield _name(head), self.line_of(start), self.line_of(end)
+        for kind, head, start, end, _ in self._braces():
+            if kind == "function":
+                yield _name(head), self.line_of(start), self.line_of(end)
+
+    def classes(self):
+        """(namespace, name, line) of each class and struct that is defined in a namespace and not
+        in another class. Unnamed namespaces do not count."""
+        for kind, head, start, _, outer in self._braces():
+            defined = _CLASS.match(_without_template_prefix(head)) if kind == "scope" else None
+            scopes = [_NAMESPACE.match(scope) for scope in outer]
+            if defined and all(scopes):
+                names = [scope[1] for scope in scopes if scope[1]]
+                yield "::".join(names), defined[1], self.line_of(start)
+
+    def _braces(self):
+        return _braces(_DIRECTIVE.sub(lambda m: _blank(m[0]), self.code))
 
 
 # --- Functions ------------------------------------------------------------------------------------
@@ -87,13 +100,18 @@ class Source:
 _SCOPE = re.compile(
     r"^(?:(?:inline|typedef|static|constexpr)\s+)*(namespace|class|struct|union|enum)\b"
 )
+_NAMESPACE = re.compile(r"\s*(?:inline\s+)?namespace\b\s*([\w:]*)")
+_CLASS = re.compile(
+    r"\s*(?:class|struct)\s+(?:alignas\s*\([^()]*(?:\([^()]*\))?\)\s*|\[\[.*?\]\]\s*)*(\w+)"
+)
 _ACCESS = re.compile(r"\s*(?:(?:public|private|protected)\s*:(?!:)\s*)*")
 _INIT_LIST = re.compile(r"\)\s*(?:noexcept\s*(?:\([^()]*\))?\s*)?:(?!:)")
 _LAMBDA = re.compile(r"=\s*\[[^\]]*\]\s*(?:\(|$|mutable|<)")
 
 
-def _function_bodies(code):
-    """(head, position of the head, position of the closing brace) of each outermost function."""
+def _braces(code):
+    """(kind, head, position of the head, position of the closing brace, heads of the scopes around)
+    of each pair of braces; kind is scope, function (outermost ones only) or block."""
     stack = []  # (kind, head, position of the head)
     head_at = 0
     parens = 0
@@ -108,8 +126,7 @@ def _function_bodies(code):
                 head_at = at + 1
         elif mark == "}":
             kind, head, start = stack.pop() if stack else ("scope", "", at)
-            if kind == "function":
-                yield head, start, at
+            yield kind, head, start, at, [scope for _, scope, _ in stack]
             if kind != "block":
                 head_at = at + 1
         elif not in_body:

@@ -37,9 +37,17 @@ LAYERS = {
     "testing": "util pm epoch art alloc pool wal tips index index/common index/*",
 }
 
+# Class names that may be in any number of namespaces: what an index is made of, and what every
+# format in PM has.
+COMMON_CLASSES = set(
+    "Block BufferShape Directory Entry Header Leaf Map Meta Node Pair Record Root Shape Table Tree "
+    "WordTree".split()
+)
+
 MAX_LINE = 100
 MAX_FILE = 700
 MAX_FUNCTION = 60
+MAX_NAMESPACES = 2
 INTERPOSER = "tests/storm/faults.cc"
 FOLDERS = ("include", "src", "tests", "tools", "bench", "bindings", "cmake", "scripts", "docs")
 NOT_OURS = {"build", ".git", "__pycache__"}
@@ -357,6 +365,27 @@ RULES = {
 }
 
 
+# --- Rules over all files: each yields (path, line, message) --------------------------------------
+
+
+def class_names_are_rare(sources):
+    """a class name of the library is in at most two namespaces, but for those that engines share"""
+    places = {}
+    for source in sources:
+        if in_library(source):
+            for namespace, name, line in source.classes():
+                places.setdefault(name, []).append((namespace, source.path, line))
+    for name, found in places.items():
+        namespaces = {namespace for namespace, _, _ in found}
+        if name in COMMON_CLASSES or len(namespaces) <= MAX_NAMESPACES:
+            continue
+        for _, path, line in found:
+            yield path, line, f"{name} is a class in {', '.join(sorted(namespaces))}: rename it"
+
+
+TREE_RULES = {rule.__name__.replace("_", "-"): rule for rule in (class_names_are_rare,)}
+
+
 # --- The tree -------------------------------------------------------------------------------------
 
 
@@ -377,10 +406,12 @@ def check(root):
     """All findings below root: a sorted list of (path, line, rule, message), and the files seen."""
     findings = []
     paths = files(root)
-    for path in paths:
-        source = Source(root, path)
+    sources = [Source(root, path) for path in paths]
+    for source in sources:
         for name, rule in RULES.items():
-            findings += [(path, line, name, message) for line, message in rule(source)]
+            findings += [(source.path, line, name, message) for line, message in rule(source)]
+    for name, rule in TREE_RULES.items():
+        findings += [(path, line, name, message) for path, line, message in rule(sources)]
     return sorted(findings), paths
 
 
@@ -390,7 +421,7 @@ def main():
     parser.add_argument("--rules", action="store_true", help="list the rules")
     arguments = parser.parse_args()
     if arguments.rules:
-        for name, rule in RULES.items():
+        for name, rule in {**RULES, **TREE_RULES}.items():
             print(f"{name:28} {rule.__doc__}")
         return 0
     findings, paths = check(arguments.root.resolve())

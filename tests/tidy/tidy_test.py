@@ -57,7 +57,7 @@ class TidyTest(unittest.TestCase):
 
     def test_every_rule_is_tested(self):
         text = Path(__file__).read_text(encoding="utf-8")
-        for rule in tidy.RULES:
+        for rule in {**tidy.RULES, **tidy.TREE_RULES}:
             self.assertIn(f'"{rule}"', text)
 
     def test_include_direction(self):
@@ -197,37 +197,38 @@ class TidyTest(unittest.TestCase):
         asserted = "struct A;\nstruct B { int a; };\nstatic_assert(sizeof(B) == 4);\n"
         self.expect_clean(path, top + asserted)
 
-    def test_document_lines(self):
-        rule = "document-lines"
-        long = "word " * 20 + "end"
-        self.expect(rule, "README.md", f"{long}\n", 1)
-        self.expect(rule, "docs/a.md", f"# A\n\n- {long}\n", 3)
-        self.expect(rule, "bindings/a/README.md", f"```\n```\n{long}\n", 3)
-        self.expect_clean("docs/a.md", f"```\n{long}\n```\n")
-        self.expect_clean("docs/a.md", f"  | {long} |\n")
-        self.expect_clean("docs/a.md", "- https://example.org/" + "a" * 100 + "\n")
-        self.expect_clean("docs/a.md", "word\n" * 800)
+    def test_class_names_are_rare(self):
+        rule = "class-names-are-rare"
 
-    def test_papers_by_name(self):
-        rule = "papers-by-name"
-        name = "nbtree.t" + "xt"
-        self.expect(rule, "src/pool/a.cc", f"// See {name}, IV-B.\n", 1)
-        self.expect(rule, "docs/a.md", f"A ({name}).\n", 1)
-        self.expect_clean("docs/a.md", "`CMakeLists.txt` and NBTree, section IV-B.\n")
+        def in_namespaces(definition, *namespaces):
+            return {
+                f"src/pool/n{number}.cc": f"namespace a::{namespace} {{\n{definition}\n}}\n"
+                for number, namespace in enumerate(namespaces)
+            }
 
-    def test_named_paths(self):
-        rule = "named-paths"
-        for named in ("`src/pool/away.h`", "`src/away/`", "`away.cc`", "`pool/away.h`",
-                      "`scripts/away --all`", "`tests/away_*.py`", "[a](away.md)",
-                      "[a](../src/away)", "[a](#away)", "[a](../README.md#away)"):
-            self.expect(rule, "docs/a.md", f"# A\n\nSee {named}.\n", 3)
-        self.expect(rule, "src/pool/a.cc", "// See docs/away.md.\n", 1)
-        text = ("`src/pool/pool.h`, `pool/pool.h`, `pool.h`, `src/index/`, `src/pool/*.h`,\n"
-                "`src/<engine>/`, `<engine>.h`, `build/a/tests/a.py`, `a/b`, `put.get`,\n"
-                "[a](../src/pool), [a](#a-b-and-c), [a](https://example.org/a.md)\n\n"
-                "## A `b`, and c\n\n```sh\nsrc/away [a](away.md)\n```\n")
-        self.expect_clean("docs/a.md", text)
-        self.expect_clean("src/pool/a.cc", '// pool/away.h\n#include "pool/pool.h"\n')
+        three = ("b", "c", "d")
+        for definition in (
+            "class Session {};",
+            "struct alignas(64) Session : Base {};",
+            "template <class T> class Session<std::vector<T>> {};",
+            "namespace { class Session { void f() {} }; }",
+        ):
+            with self.subTest(definition=definition):
+                found = [(path, 2, rule) for path in in_namespaces(definition, *three)]
+                self.assertEqual(self.findings(in_namespaces(definition, *three)), found)
+                self.assertEqual(self.findings(in_namespaces(definition, "b", "c", "b")), [])
+        for definition in (
+            "class Session;",
+            "class Tree { class Session {}; };",
+            "enum class Session { open };",
+            "struct Leaf {};",
+            "void f() { struct Session {}; }",
+            "// class Session {};",
+        ):
+            with self.subTest(definition=definition):
+                self.assertEqual(self.findings(in_namespaces(definition, *three)), [])
+        tests = {f"tests/n{n}.cc": f"namespace {n} {{ class Session {{}}; }}\n" for n in three}
+        self.assertEqual(self.findings(tests), [])
 
 
 if __name__ == "__main__":
