@@ -255,8 +255,7 @@ class HomeBuffers : public WriteBuffers<Shape> {
   template <class Owner>
   void resume_in_background(Owner owner, Resumption& resumption, const IndexOptions& options) {
     if (!options.resume_in_background) return;
-    resumption.start_thread(
-        [this, owner](const std::stop_token& stop) mutable { resume(owner, stop); });
+    resumption.start_thread([this, owner](const std::stop_token& stop) { resume(owner, stop); });
   }
 
   /// For calls that need all of the log. `resumption`: of the index.

@@ -209,9 +209,12 @@ class WordTree : public pool::OpenIndex {
   Node* right_of(const Node& node, Target target) const;
   Seen start() const;
   Seen step(const Seen& at, Target target, Node** stray = nullptr) const;
+  Seen descend(Target target, unsigned level, Node** stray) const;
   Seen approach(Target target, unsigned level, Node** stray = nullptr) const;
   Seen seek(Target target, unsigned level, Node** stray = nullptr) const;
   bool lock_node(Locked& locked, Key key, unsigned level, Node** stray = nullptr) const;
+  template <bool kBuffered>
+  std::optional<Word> find_among(Seen leaf, Key key) const;
   std::optional<Word> find_from(Seen leaf, Key key) const;
 
   // shortcut.h
@@ -226,6 +229,7 @@ class WordTree : public pool::OpenIndex {
   Seen shortcut(Target target) const;
   Seen validated(Node* leaf, Target target) const;
   void remember(const Seen& leaf) const;
+  Seen approach_by_path(Target target, Node** stray) const;
   bool fill_some(K& position) const;
   void mark_as_gone(Node& leaf) const;
   void find_by_path(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
@@ -306,7 +310,9 @@ class WordTree : public pool::OpenIndex {
     return meta_of(node).count + (buffer == nullptr ? 0 : buffer->size());
   }
   bool ready(const Seen& leaf) const {
-    return buffers_ == nullptr || !log().resuming() || resume_leaf(leaf);
+    if (buffers_ == nullptr) [[likely]]
+      return true;
+    return !log().resuming() || resume_leaf(leaf);
   }
   int find_buffered(const Buffer& buffer, Key key) const;
   bool look_into_buffer(const Seen& leaf, Key key, std::optional<Word>& value) const;

@@ -49,22 +49,23 @@ auto WordTree<K>::step(const Seen& at, Target target, Node** stray) const -> See
 /// version is from a moment when it was part of the tree. No node if the root is lower than that.
 /// `stray`, if null, becomes a node that was reached by `next`: there may be no entry above it.
 template <class K>
-auto WordTree<K>::approach(Target target, unsigned level, Node** stray) const -> Seen {
-  const bool by_path = level == 0 && path_ != nullptr;
-  Seen at = by_path ? shortcut(target) : Seen{};
-  for (bool forgotten = by_path && at.node == nullptr;;) {
+auto WordTree<K>::descend(Target target, unsigned level, Node** stray) const -> Seen {
+  Seen at;
+  for (;;) {
     if (at.node == nullptr) at = start();
     const unsigned here = meta_of(*at.node).level;
     if (here < level) return {};
-    if (here == level && !forgotten) return at;
-    if (here == level) {
-      remember(at);
-      forgotten = false;
-      at = shortcut(target);
-    } else {
-      at = step(at, target, stray);
-    }
+    if (here == level) return at;
+    at = step(at, target, stray);
   }
+}
+
+/// The node that descend() finds, or one to its right, by the cached path if there is one.
+template <class K>
+auto WordTree<K>::approach(Target target, unsigned level, Node** stray) const -> Seen {
+  if (level == 0 && path_ != nullptr) [[unlikely]]
+    return approach_by_path(target, stray);
+  return descend(target, level, stray);
 }
 
 /// As approach(), but goes on to the node whose range holds the target. That it does holds as long
@@ -100,13 +101,15 @@ bool WordTree<K>::lock_node(Locked& locked, Key key, unsigned level, Node** stra
 }
 
 /// The value's word, in a leaf that approach() gave or at its right. Looks at the right neighbour
-/// only if the key is not found.
+/// only if the key is not found. `kBuffered`: whether leaves may have buffers; a lookup that never
+/// meets one is faster without the code for them.
 template <class K>
-std::optional<Word> WordTree<K>::find_from(Seen leaf, Key key) const {
+template <bool kBuffered>
+std::optional<Word> WordTree<K>::find_among(Seen leaf, Key key) const {
   const Hash16 hash = Keys::hash16(key);
   for (;;) {
     if (leaf.node == nullptr) leaf = approach({key}, 0);
-    if (buffers_ != nullptr) [[unlikely]] {  // first: it costs no line of PM
+    if constexpr (kBuffered) {  // first: it costs no line of PM
       std::optional<Word> value;
       const bool counts = look_into_buffer(leaf, key, value);
       if (counts && value) return value;
@@ -128,6 +131,11 @@ std::optional<Word> WordTree<K>::find_from(Seen leaf, Key key) const {
     if (valid && right == nullptr) return std::nullopt;
     leaf = valid ? following : Seen{};
   }
+}
+
+template <class K>
+std::optional<Word> WordTree<K>::find_from(Seen leaf, Key key) const {
+  return buffers_ == nullptr ? find_among<false>(leaf, key) : find_among<true>(leaf, key);
 }
 
 /// The entry of the last key that the target reaches.
