@@ -1,4 +1,4 @@
-// Cceh: a hash index that lies in persistent memory as a whole (Nam et al., FAST 2019).
+// Cceh: a hash index that lies in persistent memory as a whole (CCEH in docs/papers.md).
 #pragma once
 
 #include <cstdint>
@@ -23,17 +23,17 @@ class Map;
 /// Cost: get() reads two words of the directory and one to four adjacent lines of a segment, four
 /// if the key is absent, and the lines of strings. An insert or update of integers writes one line.
 /// The first size() that runs without concurrent writers counts all pairs; later calls cost
-/// nothing. stats() reads the whole index. for_each() shows each segment, or as much of one as it
-/// copies at once, as it was at one moment.
+/// nothing. stats() reads the whole index. for_each() shows each segment as it was at one instant
+/// (or as much of a segment as it copies in one step).
 ///
 /// With IndexOptions::technique and dram_budget, new pairs of a segment wait in a buffer in DRAM
 /// and in a log, and reach the segment in batches of up to half of what it holds: far fewer bytes
-/// are written to media with large units. A call that finds a full buffer writes the segment or, by
-/// `bo`, a copy of it. With `boc` the directory has a copy in DRAM. The technique may differ each
-/// time that the index is opened.
+/// are written to media with large units. A call that finds a full buffer writes the segment or,
+/// with `bo`, a copy of it. With `boc` the directory has a copy in DRAM. The technique may differ
+/// each time that the index is opened.
 ///
-/// What is erased makes room for other pairs; when the pool is full, segments without pairs are
-/// given back.
+/// The space of erased pairs is used again; when the pool is full, segments without pairs are given
+/// back.
 template <Storable K, Storable V>
 class Cceh : public PointIndex<detail::index::cceh::Map<K, V>, K, V> {
  public:

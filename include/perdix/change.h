@@ -1,4 +1,4 @@
-// What a function that was given to update_with() wants of a key.
+// What the function that update_with() calls does with a key.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace perdix {
 
-/// Leave the key as it is, give it a value, or remove it.
+/// The result of that function: leave the key as it is, give it a value, or remove it.
 ///
 ///   counters.update_with("hits", [](std::optional<std::uint64_t> hits) {
 ///     return Change<std::uint64_t>::store(hits.value_or(0) + 1);
@@ -17,10 +17,14 @@ namespace perdix {
 template <Storable V>
 class Change {
  public:
+  /// Leaves the key as it is.
   static Change keep() { return Change(true, std::nullopt); }
+  /// Gives the key this value, whether or not it is there.
   static Change store(V value) { return Change(false, std::move(value)); }
+  /// Removes the key.
   static Change erase() { return Change(false, std::nullopt); }
 
+  /// Whether it was made by keep().
   bool keeps() const noexcept { return keeps_; }
 
   /// The new value; none if the key goes or stays as it is.

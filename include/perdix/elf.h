@@ -33,6 +33,7 @@ class CachePolicy {
     probability,  ///< the one that a query visits least probably
   };
 
+  /// No bound.
   static constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 
   /// Pure PM: nothing is copied.
@@ -52,8 +53,9 @@ class CachePolicy {
     return policy;
   }
 
-  /// Lists that queries visit more than once, up to so many bytes. It is asked for the first 256
-  /// lists of a query only: a query that visits more reads them faster in the order of the pool.
+  /// Lists that queries visit more than once, up to this number of bytes. Only the first 256 lists
+  /// of a query are looked up in it: a query that visits more reads them faster in the order of the
+  /// pool.
   static CachePolicy dynamic(std::uint64_t bytes, Eviction eviction = Eviction::recency) {
     CachePolicy policy;
     policy.dynamic_bytes = bytes;
@@ -61,8 +63,8 @@ class CachePolicy {
     return policy;
   }
 
-  /// The lists that a query visits most probably, up to so many bytes. The first list has the
-  /// probability 1; any other has the share of the rows that lie below it.
+  /// The lists that a query visits most probably, up to this number of bytes. The first list has
+  /// the probability 1; any other has the share of the rows that lie below it.
   static CachePolicy probability(std::uint64_t bytes) {
     CachePolicy policy;
     policy.probable_bytes = bytes;
@@ -80,23 +82,33 @@ class CachePolicy {
   friend CachePolicy operator|(const CachePolicy& a, const CachePolicy& b);
   friend bool operator==(const CachePolicy&, const CachePolicy&) = default;
 
+  /// All lists are copied: hybrid().
   bool full = false;
+  /// The dimensions whose lists are copied, from the first: static_levels().
   unsigned levels = 0;
+  /// Bytes of the dynamic part: dynamic().
   std::uint64_t dynamic_bytes = 0;
+  /// What a full dynamic part gives up.
   Eviction eviction = Eviction::recency;
+  /// Bytes of the part that is chosen by probability: probability().
   std::uint64_t probable_bytes = 0;
+  /// Bytes of all parts together: within().
   std::uint64_t budget = kUnlimited;
 };
 
 /// Bounds of one value, both included.
 struct ElfInterval {
+  /// The least value that fulfils it.
   std::uint32_t lower = 0;
+  /// The greatest value that fulfils it.
   std::uint32_t upper = ~std::uint32_t{0};
 };
 
 /// A condition on one dimension, counted from 0.
 struct ElfCondition {
+  /// Which dimension, from 0.
   unsigned dimension;
+  /// Where its value must lie.
   ElfInterval interval;
 };
 
@@ -106,6 +118,7 @@ struct ElfLevel {
   std::uint64_t misses = 0;  ///< lists that queries read in PM
 };
 
+/// Sizes and counts of an Elf, at the moment of the call.
 struct ElfStats {
   std::uint64_t rows = 0;        ///< rows in the table
   std::uint64_t delta_rows = 0;  ///< of those, rows that were inserted since the last compact()
@@ -125,6 +138,7 @@ struct ElfStep {
   std::uint64_t lists = 0;         ///< lists that the query visits
   std::uint64_t cached = 0;        ///< of those, lists in DRAM
   double highest_probability = 0;  ///< of a visited list: the share of all rows below it
+  /// The same of the list that is visited least probably.
   double lowest_probability = 0;
 };
 
@@ -132,6 +146,7 @@ struct ElfStep {
 /// `bool(std::uint32_t)`; false stops the query.
 class TidVisitor {
  public:
+  /// Refers to `visit`, which must outlive the query.
   template <class F>
   requires std::is_invocable_r_v<bool, F&, std::uint32_t> TidVisitor(
       F&& visit)  // NOLINT(google-explicit-constructor): lambdas are passed directly
@@ -140,6 +155,7 @@ class TidVisitor {
           return (*static_cast<std::remove_reference_t<F>*>(object))(tid);
         }) {}
 
+  /// Calls the visitor.
   bool operator()(std::uint32_t tid) const { return call_(object_, tid); }
 
  private:
@@ -171,14 +187,18 @@ class TidVisitor {
 /// forks. A call that throws has changed nothing.
 class Elf {
  public:
+  /// The number of a row.
   using Tid = std::uint32_t;
+  /// The values of a row, one for each dimension.
   using Point = std::span<const std::uint32_t>;
+  /// The values of many rows, one span for each dimension.
   using Columns = std::span<const std::span<const std::uint32_t>>;
 
   /// Called now and then with the share of the work that is done; false cancels it. Must not call
   /// build() or compact() of this table.
   using Progress = std::function<bool(double)>;
 
+  /// Columns that a table may have.
   static constexpr unsigned kMaxDimensions = 32;
   static constexpr std::uint64_t kMaxRows = (std::uint64_t{1} << 31) - 1;  ///< and TIDs
 
@@ -190,10 +210,13 @@ class Elf {
   /// Opens the table of that name. Throws not_found.
   Elf(const Pool& pool, std::string_view name);
 
+  /// Takes over the open table; the other object can then only be assigned to or destroyed.
   Elf(Elf&&) noexcept;
+  /// The same; closes the table that this object had.
   Elf& operator=(Elf&&) noexcept;
   ~Elf();
 
+  /// How many columns the table has.
   unsigned dimensions() const;
 
   /// Replaces all rows: row i has the values columns[0][i], columns[1][i], ... and the TID i.
@@ -202,7 +225,7 @@ class Elf {
   /// 100,000 rows of all columns.
   bool build(Columns columns, const Progress& progress = nullptr);
 
-  /// Queries look at inserted rows one by one, so an insert() that leaves more than so many of
+  /// Queries look at inserted rows one by one. An insert() that leaves more than this number of
   /// them, and more than a quarter of the rows that were there at the last build() or compact(),
   /// calls compact().
   static constexpr std::uint64_t kLeastDelta = 65'536;
@@ -228,13 +251,16 @@ class Elf {
 
   /// The TIDs of all rows that meet all conditions. Conditions on one dimension are intersected.
   std::vector<Tid> partial(std::span<const ElfCondition> conditions) const;
+  /// The same for conditions in braces.
   std::vector<Tid> partial(std::initializer_list<ElfCondition> conditions) const {
     return partial(std::span(conditions.begin(), conditions.size()));
   }
 
   /// How many rows range() or partial() would find. Needs no memory.
   std::uint64_t count(Point lower, Point upper) const;
+  /// How many rows partial() would find.
   std::uint64_t count(std::span<const ElfCondition> conditions) const;
+  /// The same for conditions in braces.
   std::uint64_t count(std::initializer_list<ElfCondition> conditions) const {
     return count(std::span(conditions.begin(), conditions.size()));
   }
@@ -243,6 +269,7 @@ class Elf {
   /// take any time: nothing waits for it. Rows inserted after the call began may be left out. Needs
   /// 4 KiB, however many rows there are.
   void range(Point lower, Point upper, TidVisitor visit) const;
+  /// The same for the rows that meet all conditions.
   void partial(std::span<const ElfCondition> conditions, TidVisitor visit) const;
 
   /// Number of rows. Cost: after an opening the first call reads a bit for each row if any was
@@ -261,6 +288,7 @@ class Elf {
   /// query, and as counting the rows below each list that it visits.
   std::vector<ElfStep> explain(Point lower, Point upper) const;
 
+  /// Sizes and counts.
   ElfStats stats() const;
 
   /// Verifies every invariant of the table. Writers must be idle. Cost: reads all of it.

@@ -30,6 +30,7 @@ class Table;
 
 /// A day, counted from 1970-01-01; earlier ones are negative.
 struct ElfDate {
+  /// Days since 1970-01-01.
   std::int32_t days = 0;
   friend auto operator<=>(const ElfDate&, const ElfDate&) = default;
 };
@@ -43,10 +44,14 @@ enum class ElfType : std::uint8_t {
   string = 5,   ///< any bytes, also none and zeros; compared as unsigned bytes
 };
 
+/// The name of a type as it is written in the enumeration; "double" for float64.
 std::string_view to_string(ElfType type) noexcept;
 
+/// A column: its name and its type.
 struct ElfColumn {
+  /// 1 to ElfTable::kMaxColumnName bytes without control characters.
   std::string name;
+  /// What its values are.
   ElfType type;
   friend bool operator==(const ElfColumn&, const ElfColumn&) = default;
 };
@@ -62,24 +67,32 @@ using ElfColumnData = std::variant<std::span<const std::int32_t>, std::span<cons
 /// A condition on one column. A value has the column's type; an int32 may stand for an int64 or a
 /// float64.
 struct ElfPredicate {
+  /// How a value is compared with those of the condition.
   enum class Op : std::uint8_t { equal, less, at_most, greater, at_least, between, in, prefix };
 
+  /// The name of the column.
   std::string column;
+  /// How it is compared.
   Op op;
   std::vector<ElfValue> values;  ///< two for between, any number for in, else one
 
+  /// Values that equal this one.
   static ElfPredicate equal(std::string column, ElfValue value) {
     return {std::move(column), Op::equal, {std::move(value)}};
   }
+  /// Values below this one.
   static ElfPredicate less(std::string column, ElfValue value) {
     return {std::move(column), Op::less, {std::move(value)}};
   }
+  /// Values not above this one.
   static ElfPredicate at_most(std::string column, ElfValue value) {
     return {std::move(column), Op::at_most, {std::move(value)}};
   }
+  /// Values above this one.
   static ElfPredicate greater(std::string column, ElfValue value) {
     return {std::move(column), Op::greater, {std::move(value)}};
   }
+  /// Values not below this one.
   static ElfPredicate at_least(std::string column, ElfValue value) {
     return {std::move(column), Op::at_least, {std::move(value)}};
   }
@@ -87,6 +100,7 @@ struct ElfPredicate {
   static ElfPredicate between(std::string column, ElfValue lower, ElfValue upper) {
     return {std::move(column), Op::between, {std::move(lower), std::move(upper)}};
   }
+  /// Values that equal one of these.
   static ElfPredicate in(std::string column, std::vector<ElfValue> values) {
     return {std::move(column), Op::in, std::move(values)};
   }
@@ -96,6 +110,7 @@ struct ElfPredicate {
   }
 };
 
+/// How a table is built.
 struct ElfBuildOptions {
   /// Names of columns that come first in the Elf. The others follow, those with the fewest
   /// different values first.
@@ -107,23 +122,29 @@ struct ElfBuildOptions {
 
 /// Facts about one column.
 struct ElfColumnStats {
+  /// Its name and type.
   ElfColumn column;
   unsigned dimension = 0;              ///< its place in the Elf, from 0
   std::uint64_t words = 0;             ///< values in its dictionary; 0 if it has none
   std::uint64_t dictionary_bytes = 0;  ///< bytes of the dictionary in the pool
 };
 
+/// Sizes of a table, at the moment of the call.
 struct ElfTableStats {
   std::uint64_t rows = 0;        ///< rows in the table
   std::uint64_t delta_rows = 0;  ///< of those, rows that were inserted since the last compact()
   std::uint64_t pm_bytes = 0;    ///< bytes of the pool's blocks
+  /// Facts about each column.
   std::vector<ElfColumnStats> columns;
+  /// What the Elf below says of itself.
   ElfStats elf;
 };
 
 /// How a query is answered.
 struct ElfPlan {
+  /// What a query asks of one column.
   struct Step {
+    /// The name of the column.
     std::string column;
     std::vector<ElfInterval> codes;  ///< of the Elf's numbers, those that the conditions admit
     bool filtered = false;           ///< rows are read to tell whether they are among these
@@ -140,6 +161,7 @@ struct ElfPlan {
 /// std::span<const ElfValue>)`; false stops the query.
 class ElfRowVisitor {
  public:
+  /// Refers to `visit`, which must outlive the query.
   template <class F>
   requires std::is_invocable_r_v<bool, F&, std::uint32_t, std::span<const ElfValue>> ElfRowVisitor(
       F&& visit)  // NOLINT(google-explicit-constructor): lambdas are passed directly
@@ -148,6 +170,7 @@ class ElfRowVisitor {
           return (*static_cast<std::remove_reference_t<F>*>(object))(tid, row);
         }) {}
 
+  /// Calls the visitor.
   bool operator()(std::uint32_t tid, std::span<const ElfValue> row) const {
     return call_(object_, tid, row);
   }
@@ -184,10 +207,14 @@ class ElfRowVisitor {
 /// of failed syncs and forks. A call that throws has changed nothing.
 class ElfTable {
  public:
+  /// The number of a row.
   using Tid = Elf::Tid;
+  /// Conditions, all of which a row must meet.
   using Where = std::span<const ElfPredicate>;
+  /// The values of a row, one for each column.
   using Row = std::vector<ElfValue>;
 
+  /// Columns that a table may have.
   static constexpr std::size_t kMaxColumns = Elf::kMaxDimensions;
   static constexpr std::size_t kMaxString = (std::size_t{1} << 16) - 1;  ///< bytes
   static constexpr std::size_t kMaxColumnName = 127;                     ///< bytes
@@ -200,10 +227,13 @@ class ElfTable {
   /// Opens the table of that name. Throws not_found.
   ElfTable(const Pool& pool, std::string_view name);
 
+  /// Takes over the open table; the other object can then only be assigned to or destroyed.
   ElfTable(ElfTable&&) noexcept;
+  /// The same; closes the table that this object had.
   ElfTable& operator=(ElfTable&&) noexcept;
   ~ElfTable();
 
+  /// The columns, in the order in which the table was created.
   const std::vector<ElfColumn>& columns() const;
 
   /// Replaces all rows: row i has the i-th value of each column and the TID i. Returns false if
@@ -212,6 +242,7 @@ class ElfTable {
   /// of about 20 bytes for each row and 60 for each different value of one column, and what
   /// Elf::build() says; the space of both tables in the pool.
   bool build(std::span<const ElfColumnData> columns, const ElfBuildOptions& options = {});
+  /// The same for columns in a vector.
   bool build(const std::vector<ElfColumnData>& columns, const ElfBuildOptions& options = {}) {
     return build(std::span(columns), options);
   }
@@ -230,6 +261,7 @@ class ElfTable {
   /// than Elf::kLeastDelta inserted rows, and more than a quarter of the others, calls compact(),
   /// as that of an Elf does.
   Tid insert(std::span<const ElfValue> row);
+  /// The same for a row in a vector.
   Tid insert(const Row& row) { return insert(std::span(row)); }
 
   /// Removes a row; false if there is no row of that number.
@@ -242,6 +274,7 @@ class ElfTable {
 
   /// The TIDs of the rows that meet all conditions, in no order.
   std::vector<Tid> select(Where where = {}) const;
+  /// The same for conditions in a vector.
   std::vector<Tid> select(const std::vector<ElfPredicate>& where) const {
     return select(Where(where));
   }
@@ -251,6 +284,7 @@ class ElfTable {
 
   /// How many rows select() would find.
   std::uint64_t count(Where where = {}) const;
+  /// The same for conditions in a vector.
   std::uint64_t count(const std::vector<ElfPredicate>& where) const { return count(Where(where)); }
 
   /// Shows the rows with their values, until the visitor returns false.
@@ -277,6 +311,7 @@ class ElfTable {
   /// Number of rows. Cost: the first call after an opening reads all inserted rows.
   std::uint64_t size() const;
 
+  /// Sizes of the table and of its columns.
   ElfTableStats stats() const;
 
   /// Verifies every invariant of the table: also that the Elf has the rows that the columns have,

@@ -17,8 +17,8 @@ class Map;
 /// A durable map without order, see PointIndex.
 ///
 /// Lookups take no lock and never wait. Writers wait for writers of keys that share a collecting
-/// log or a bucket, which are few; a write to a segment that is being split waits for the split,
-/// and writes to other segments do not.
+/// log or a bucket, which are few. A write to a segment that is being split waits for the split;
+/// writes to other segments do not.
 ///
 /// Cost: get() reads one line of the pool, and those of strings; of a key that is absent none, but
 /// for one lookup in fifty. A pair is written to the pool three times in all, in units of the
@@ -26,12 +26,14 @@ class Map;
 /// fastest way to add many. The first size() after opening reads the whole index, and so does the
 /// next one after insert_ahead(); others cost nothing.
 ///
-/// The index keeps about four bytes of DRAM for each pair. What is erased makes room for other
-/// pairs; when the pool is full, parts of the index without pairs are given back.
+/// The index keeps about four bytes of DRAM for each pair. The space of erased pairs is used again;
+/// when the pool is full, parts of the index without pairs are given back.
 template <Storable K, Storable V>
 class ElimDa : public PointIndex<detail::index::elimda::Map<K, V>, K, V> {
  public:
+  /// How calls take and show a key.
   using Key = View<K>;
+  /// How calls take and show a value.
   using Value = View<V>;
 
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
@@ -41,8 +43,8 @@ class ElimDa : public PointIndex<detail::index::elimda::Map<K, V>, K, V> {
   /// and in the background (`options.resume_in_background`).
   ElimDa(const Pool& pool, std::string_view name, const IndexOptions& options = {});
 
-  /// Adds a key if it is not there; has no effect if it is, and does not say which. Durable when it
-  /// returns, like the other calls. Where caches are volatile it looks first, like insert().
+  /// Adds a key if it is absent; has no effect if it is there, and does not say which. Durable when
+  /// it returns, like the other calls. Where caches are volatile it looks first, like insert().
   void insert_ahead(Key key, Value value);
 };
 

@@ -37,15 +37,18 @@ enum class Errc {
 std::string_view to_string(Errc code) noexcept;
 
 /// Thrown by every call of perdix that fails. The message names the file or index and says what to
-/// do. What a visitor throws leaves the scan as it is.
+/// do. An exception that a visitor throws leaves the scan unchanged.
 class Error : public std::runtime_error {
  public:
+  /// An error with a message that says what happened, to which file or index, and what to do.
   Error(Errc code, const std::string& message) : std::runtime_error(message), code_(code) {}
 
   /// Errc::no_memory, with a message that is not allocated.
   static Error no_memory();
 
+  /// What went wrong, for programs.
   Errc code() const noexcept { return code_; }
+  /// What went wrong, for people.
   const char* what() const noexcept override;
 
  private:

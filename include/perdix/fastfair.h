@@ -1,5 +1,5 @@
-// FastFair: an ordered index that lies in PM as a whole, a B+-tree of sorted nodes (Hwang et al.,
-// FAST 2018).
+// FastFair: an ordered index that lies in PM as a whole, a B+-tree of sorted nodes (FAST&FAIR in
+// docs/papers.md).
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ class Tree;
 /// A durable ordered map, see OrderedIndex.
 ///
 /// Readers take no lock and write nothing shared, but wait for a writer that is inside a node on
-/// their way. A scan shows each leaf, or as much of one as it copies at once, as it was at one
-/// moment.
+/// their way. A scan shows each leaf as it was at one instant (or as much of a leaf as it copies in
+/// one step).
 ///
 /// Cost of get(): lines of one node on each level, half of a node's on average, and one of its
-/// neighbour. size() reads all leaves, until once after opening no writer was active meanwhile;
-/// then none. stats() reads the whole index.
+/// neighbour. The first size() that runs without concurrent writers counts all leaves; later calls
+/// are O(1). stats() reads the whole index.
 ///
 /// With IndexOptions::technique and dram_budget, new pairs of a leaf wait in a buffer in DRAM and
 /// in a log, and reach the leaf in batches of up to half of what it holds: far fewer bytes are
-/// written to media with large units. A call that finds a full buffer writes the leaf or, by `bo`,
-/// a new one in its place. By `boc` the way to leaves is kept in DRAM, so that a get reads one leaf
-/// only; after a restart it comes back as it is used, and in the background. The technique may
-/// differ each time that the index is opened.
+/// written to media with large units. A call that finds a full buffer writes the leaf or, with
+/// `bo`, a new one in its place. With `boc` the way to leaves is kept in DRAM, so that a get reads
+/// one leaf only; after a restart it comes back as it is used, and in the background. The technique
+/// may differ each time that the index is opened.
 template <Storable K, Storable V>
 class FastFair : public OrderedIndex<detail::index::fastfair::Tree<K, V>, K, V> {
  public:

@@ -28,8 +28,8 @@ std::array<char, 8> encode_u64(std::uint64_t value) noexcept;
 std::uint64_t decode_u64(std::string_view bytes);
 
 /// An open index of any engine and kinds. Semantics, errors and thread-safety are those of the
-/// engine's own class; keys or values of kind u64 are eight big-endian bytes (another length throws
-/// invalid_argument). A virtual call dearer than the typed classes.
+/// engine's class; keys or values of kind u64 are eight big-endian bytes (another length throws
+/// invalid_argument). Costs one virtual call more than the typed classes.
 class Index {
  public:
   /// Opens an index that exists, whatever its engine. Throws not_found, and unsupported if it has
@@ -47,28 +47,36 @@ class Index {
 
   virtual ~Index() = default;
 
+  /// Name, engine and kinds of the index.
   virtual const IndexInfo& info() const = 0;
+  /// See PointIndex::put().
   virtual void put(std::string_view key, std::string_view value) = 0;
+  /// See PointIndex::insert().
   virtual bool insert(std::string_view key, std::string_view value) = 0;
+  /// See PointIndex::update().
   virtual bool update(std::string_view key, std::string_view value) = 0;
+  /// See PointIndex::erase().
   virtual bool erase(std::string_view key) = 0;
 
-  /// Adds a key if it is not there, and does not say which: ElimDa's insert_ahead(), which is
+  /// Adds a key if it is absent, and does not say whether it was: ElimDa's insert_ahead(), which is
   /// cheaper than insert(); insert() with other engines.
   virtual void insert_ahead(std::string_view key, std::string_view value) = 0;
 
   /// See PointIndex::compare_exchange() and update_with().
   virtual bool compare_exchange(std::string_view key, std::optional<std::string_view> expected,
                                 std::optional<std::string_view> desired) = 0;
+  /// See PointIndex::update_with().
   bool update_with(std::string_view key,
                    const std::function<Change<std::string>(std::optional<std::string_view>)>& f);
 
+  /// The value of a key, or none.
   virtual std::optional<std::string> get(std::string_view key) const = 0;
 
-  /// The same into a string of the caller's, whose memory is used again; false, and `value` is as
-  /// before, if the key is not there.
+  /// Copies the value of `key` into `value`, reusing its capacity. Returns false and leaves `value`
+  /// unchanged if the key is absent.
   virtual bool get(std::string_view key, std::string& value) const = 0;
 
+  /// Whether the key is there.
   virtual bool contains(std::string_view key) const = 0;
 
   /// out[i] = get(keys[i]) for all i. Throws invalid_argument if `out` is shorter than `keys`.
@@ -84,16 +92,23 @@ class Index {
   /// `from` may be shorter than the eight bytes of a u64: no bytes sort before every number.
   virtual void scan(std::string_view from, Visitor<std::string, std::string> visit) const = 0;
 
+  /// A key and its value, as copies.
   using Pair = std::pair<std::string, std::string>;
 
   /// See OrderedIndex; without order they throw unsupported. A key may be shorter, as of scan().
   virtual std::optional<Pair> lower_bound(std::string_view key) const = 0;
+  /// See OrderedIndex::floor().
   virtual std::optional<Pair> floor(std::string_view key) const = 0;
+  /// See OrderedIndex::after().
   virtual std::optional<Pair> after(std::string_view key) const = 0;
+  /// See OrderedIndex::before().
   virtual std::optional<Pair> before(std::string_view key) const = 0;
+  /// See OrderedIndex::first().
   virtual std::optional<Pair> first() const = 0;
+  /// See OrderedIndex::last().
   virtual std::optional<Pair> last() const = 0;
 
+  /// A position in this index.
   using IndexCursor = Cursor<Index, std::string, std::string>;
 
   /// A cursor that is nowhere yet.
@@ -102,8 +117,11 @@ class Index {
   /// Removes the keys with from <= key < to, see OrderedIndex. Returns how many.
   virtual std::uint64_t erase_range(std::string_view from, std::string_view to) = 0;
 
+  /// See PointIndex::size().
   virtual std::uint64_t size() const = 0;
+  /// See PointIndex::stats().
   virtual IndexStats stats() const = 0;
+  /// See PointIndex::check().
   virtual CheckReport check() const = 0;
 };
 

@@ -29,31 +29,42 @@ std::optional<std::string> end_of_prefix(std::string_view bytes);
 template <class Ordered, Storable K, Storable V>
 class KeyRange : public std::ranges::view_base {
  public:
+  /// A place in the range: a pair, or the end.
   class Iterator {
    public:
+    /// A key and its value, as copies.
     using value_type = std::pair<K, V>;
+    /// The same: `*i` is no reference.
     using reference = value_type;
+    /// For std::iterator_traits; iterators have no difference.
     using difference_type = std::ptrdiff_t;
+    /// It goes in both directions.
     using iterator_concept = std::bidirectional_iterator_tag;
+    /// What it is for algorithms of before C++20.
     using iterator_category = std::input_iterator_tag;  // `*i` is no reference
 
     Iterator() = default;
 
+    /// The pair, as it was when the iterator moved here.
     value_type operator*() const { return *pair_; }
 
+    /// Goes to the next larger key.
     Iterator& operator++() {
       pair_ = range_->within(range_->index_->after(pair_->first));
       return *this;
     }
+    /// Goes to the next smaller key; from the end, to the last pair.
     Iterator& operator--() {
       pair_ = pair_ ? range_->index_->before(pair_->first) : range_->last();
       return *this;
     }
+    /// Goes on, and returns where it was.
     Iterator operator++(int) {
       Iterator before = *this;
       ++*this;
       return before;
     }
+    /// Goes back, and returns where it was.
     Iterator operator--(int) {
       Iterator before = *this;
       --*this;
@@ -77,7 +88,9 @@ class KeyRange : public std::ranges::view_base {
   KeyRange(const Ordered& index, K from, std::optional<K> to)
       : index_(&index), from_(std::move(from)), to_(std::move(to)) {}
 
+  /// The first pair of the range.
   Iterator begin() const { return Iterator(*this, within(index_->lower_bound(from_))); }
+  /// Behind the last pair of the range.
   Iterator end() const { return Iterator(*this, std::nullopt); }
 
  private:

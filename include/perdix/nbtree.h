@@ -1,5 +1,5 @@
-// NbTree: an ordered index whose operations wait for nobody, a B+-tree with leaves that are
-// searched in DRAM and lie in PM (NBTree in docs/papers.md).
+// NbTree: an ordered index whose operations do not wait for suspended threads, a B+-tree with
+// leaves that are searched in DRAM and lie in PM (NBTree in docs/papers.md).
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ class Tree;
 /// that is suspended (NBTree, section IV). Other calls allocate or free. They do not wait either,
 /// as long as fewer than 32 are suspended while they do that, and none is suspended inside of the
 /// short locks of the pool: those of the allocator's spans, of reclamation, and of a pool that
-/// grows or is full. A suspended call holds up reclamation, so memory is not used again meanwhile;
-/// one that is suspended while it brings the layers above the leaves up to date also has others
-/// search longer. size(), check() and destruction do wait. docs/durability/nbtree.md lists who may
-/// wait for whom.
+/// grows or is full. A suspended call delays reclamation, so memory is not reused until it goes on.
+/// A call that is suspended while it brings the layers above the leaves up to date makes others
+/// search longer. size(), check() and destruction do wait. docs/durability/nbtree.md lists which
+/// calls may wait for which.
 ///
-/// A scan reads leaf by leaf: the pairs of one leaf are read together, but each at a moment of its
-/// own. It sorts a leaf once per insert or erase and keeps the order in DRAM, within
+/// A scan reads leaf by leaf: the pairs of one leaf are read together, but each at another instant.
+/// It sorts a leaf once per insert or erase and keeps the order in DRAM, within
 /// `options.scan_budget`.
 ///
 /// An insert, update or erase of integers flushes one line and fences once (Table I), apart from
 /// what replacing leaves costs; strings cost what their allocation costs, too. A get() reads one PM
 /// line, and those of the strings. The first size() after opening brings back all that is not back
 /// yet; stats() costs no PM. `stats().dram_bytes` is what the index has taken from the system: it
-/// grows from some dozen KiB, in steps of 2 MiB once it is as large as that, and what is erased is
-/// kept for what comes.
+/// grows from some dozen KiB, in steps of 2 MiB once it is as large as that, and the memory of
+/// erased pairs is kept for reuse.
 ///
 /// In a full pool everything can be erased, and emptied leaves are joined when there is space.
 /// Before a call of any index of the pool throws out_of_space, this one gives back what it keeps

@@ -18,41 +18,50 @@
 
 namespace perdix {
 
-/// A durable ordered map: what a PointIndex has, and what the order of the keys gives: integers by
-/// value, strings by their bytes. SpTree, NbTree, FastFair and SkipList are such maps: each says
-/// what the calls cost in it and what a scan shows besides what is promised here.
+/// A durable ordered map: the calls of PointIndex, and those that the order of the keys gives:
+/// integers by value, strings by their bytes. SpTree, NbTree, FastFair and SkipList are such maps.
+/// Each says what the calls cost in it, and what a scan promises beyond what is said here.
 template <class Engine, Storable K, Storable V>
 class OrderedIndex : public PointIndex<Engine, K, V> {
  public:
+  /// How calls take and show a key.
   using Key = View<K>;
+  /// How calls take and show a value.
   using Value = View<V>;
 
+  /// Takes over the open index; the other object can then only be assigned to or destroyed.
   OrderedIndex(OrderedIndex&&) noexcept = default;
+  /// The same; closes the index that this object had.
   OrderedIndex& operator=(OrderedIndex&&) noexcept = default;
 
   /// Shows the pairs with key >= from in ascending order until the visitor returns false. A scan is
-  /// not a snapshot: each pair was present at some moment between the call and its showing, and
-  /// each key that is passed over was absent at such a moment. Keys ascend strictly, and none is
-  /// shown twice. What a visitor may do, and the cost: see for_each().
+  /// not a snapshot. Each pair was present at some instant between the call and its showing; each
+  /// skipped key was absent at some such instant. Keys ascend strictly, and none is shown twice.
+  /// What a visitor may do, and the cost: see for_each().
   void scan(Key from, Visitor<K, V> visit) const;
 
   /// At most `limit` pairs with key >= from, ascending. Reads no string behind the last of them,
   /// but for keys of the same leaf.
   std::vector<std::pair<K, V>> scan(Key from, std::size_t limit) const;
 
+  /// A key and its value, as copies.
   using Pair = std::pair<K, V>;
 
-  /// The pair nearest to `key` on one side, or none. It was present at some moment of the call, and
-  /// each key that is passed over was absent at such a moment. Cost: as a get() and a copy of the
-  /// pair; more if the leaves nearest to the key are empty.
+  /// The pair nearest to `key` on one side, or none. It was present at some instant of the call,
+  /// and each skipped key was absent at some such instant. Cost: a get() and a copy of the pair;
+  /// more if the leaves nearest to the key are empty.
   std::optional<Pair> lower_bound(Key key) const;  ///< key not less
   std::optional<Pair> floor(Key key) const;        ///< key not greater
   std::optional<Pair> after(Key key) const;        ///< key greater
   std::optional<Pair> before(Key key) const;       ///< key less
+  /// The pair with the smallest key.
   std::optional<Pair> first() const;
+  /// The pair with the largest key.
   std::optional<Pair> last() const;
 
+  /// A position in this index.
   using IndexCursor = Cursor<OrderedIndex, K, V>;
+  /// A part of this index.
   using Range = KeyRange<OrderedIndex, K, V>;
 
   /// A cursor that is nowhere yet.
@@ -70,12 +79,13 @@ class OrderedIndex : public PointIndex<Engine, K, V> {
     return Range(*this, K(bytes), end_of_prefix(bytes));
   }
 
-  /// Removes the keys with from <= key < to. Returns how many. Each is erased by itself: other
-  /// threads see some gone before others, a crash may leave some, and what is inserted meanwhile
+  /// Removes the keys with from <= key < to and returns how many. Each is erased by itself: other
+  /// threads see some gone before others, a crash may leave some, and keys inserted during the call
   /// may stay.
   std::uint64_t erase_range(Key from, Key to);
 
  protected:
+  /// For the classes of the engines.
   explicit OrderedIndex(std::unique_ptr<Engine> engine);
   ~OrderedIndex() = default;
 };

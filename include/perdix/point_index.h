@@ -20,48 +20,52 @@ namespace detail::pool {
 class Health;
 }
 
-/// A durable map. `K` and `V` are each std::uint64_t or std::string; `Engine` implements it. What
-/// the calls cost, and who waits for whom, says the class of the engine.
+/// A durable map. `K` and `V` are each std::uint64_t or std::string; `Engine` implements it. The
+/// class of the engine says what the calls cost, and which calls wait for each other.
 ///
-/// Every call is thread-safe, and durably linearizable: it survives a crash once it has returned,
+/// Every call is thread-safe and durably linearizable: it survives a crash once it has returned,
 /// its effect survives once any thread could have observed it, and a call in flight at the crash
 /// happened entirely or not at all. Calls throw too_large for keys above 64 KiB - 1 or values above
 /// 4 GiB - 1, out_of_space when the pool can't grow, and no_memory; such a call changed nothing.
 /// Once a sync to disk has failed every call throws io_error, reads included: nothing is shown that
-/// might be lost. What the calls were to change that were going on at that moment is undecided, see
-/// Pool. In a child of the process that opened the index every call throws forked, and the
-/// destructor does nothing.
+/// might be lost. The changes of calls in progress at that moment are undecided, see Pool. In a
+/// child of the process that opened the index every call throws forked, and the destructor does
+/// nothing.
 template <class Engine, Storable K, Storable V>
 class PointIndex {
  public:
+  /// How calls take and show a key: std::uint64_t or std::string_view.
   using Key = View<K>;
+  /// How calls take and show a value: std::uint64_t or std::string_view.
   using Value = View<V>;
 
+  /// Takes over the open index; the other object can then only be assigned to or destroyed.
   PointIndex(PointIndex&&) noexcept;
+  /// The same; closes the index that this object had.
   PointIndex& operator=(PointIndex&&) noexcept;
 
   /// Sets the value of a key, new or not.
   void put(Key key, Value value);
 
-  /// Adds a key; false, and nothing changes, if it is there.
+  /// Adds a key. Returns false and changes nothing if the key is there.
   bool insert(Key key, Value value);
 
-  /// Replaces the value of a key; false, and nothing changes, if it is not there.
+  /// Replaces the value of a key. Returns false and changes nothing if the key is absent.
   bool update(Key key, Value value);
 
-  /// Removes a key; false if it is not there.
+  /// Removes a key. Returns false if the key is absent.
   bool erase(Key key);
 
-  /// Atomically: if the value of `key` is `expected` (none: the key is absent), makes it `desired`
-  /// (none: removes the key) and returns true; else returns false and changes nothing. Values are
-  /// compared, not versions. Cost: as the write that it does.
+  /// Atomically compares and replaces. If the value of `key` is `expected` (none: the key is
+  /// absent), makes it `desired` (none: removes the key) and returns true; else returns false and
+  /// changes nothing. Values are compared, not versions. Cost: that of the write that it does.
   bool compare_exchange(Key key, std::optional<Value> expected, std::optional<Value> desired);
 
-  /// Atomically replaces the value of `key` by what change(value) says: change gets the value, none
-  /// if the key is absent, and returns a Change. It holds nothing of this library while it runs, so
-  /// it may call anything; it runs again if another thread changed the value meanwhile. Returns
-  /// whether the index changed. Throws what `change` throws; then nothing has changed. Cost: a
-  /// get() and a compare_exchange() for each time that it runs.
+  /// Atomically replaces the value of `key` by the result of change(value). `change` gets the
+  /// value, or none if the key is absent, and returns a Change. It runs without locks or guards of
+  /// this library, so it may call anything. It runs again if another thread changes the value
+  /// before the replacement. Returns whether the index changed. Throws what `change` throws; then
+  /// nothing has changed. Cost: a get() and a compare_exchange() for each run.
   template <ChangeFunction<V> F>
   bool update_with(Key key, F&& change) {
     for (;;) {
@@ -74,7 +78,7 @@ class PointIndex {
     }
   }
 
-  /// The value of a key.
+  /// The value of a key, or none.
   std::optional<V> get(Key key) const {
     // Inline, so that no optional is returned: compilers do that through the stack, a byte and a
     // word stored apart and loaded in one, which waits for the stores to complete.
@@ -83,42 +87,46 @@ class PointIndex {
     return value;
   }
 
-  /// The same into an object of the caller's, whose memory is used again if it is a string; false,
-  /// and `value` is as before, if the key is not there.
+  /// Copies the value of `key` into `value`, reusing its capacity. Returns false and leaves `value`
+  /// unchanged if the key is absent.
   bool get(Key key, V& value) const;
 
+  /// Whether the key is there.
   bool contains(Key key) const;
 
-  /// out[i] = get(keys[i]) for all i, each as by a call of its own. Throws invalid_argument if
+  /// out[i] = get(keys[i]) for all i; each lookup is a call by itself. Throws invalid_argument if
   /// `out` is shorter than `keys`. Cost: the lookups of sixteen keys wait for memory together.
   void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
 
   /// Shows every pair once, in no order, until the visitor returns false. A pair that is present
-  /// throughout the call is shown; of what changes meanwhile each key is shown at most once, with a
-  /// value that it had at some moment of the call.
+  /// throughout the call is shown. A key that changes during the call is shown at most once, with a
+  /// value that it had at some instant of the call.
   ///
-  /// Some pairs are read, at most those of one leaf, then shown from a copy. While the visitor
-  /// runs, its thread holds nothing of this library. So it may do what it may do elsewhere: write
-  /// to this index, read it, open, close and drop others, throw. It may take any time: neither
-  /// writers nor the reclamation of memory wait for it. A view that it is shown is valid until it
-  /// returns. Must not destroy this index.
+  /// The call reads some pairs, at most those of one leaf, and then shows them from a copy. While
+  /// the visitor runs, its thread holds nothing of this library. So the visitor may do what it may
+  /// do elsewhere: write to this index, read it, open, close and drop others, throw. It may take
+  /// any time: neither writers nor the reclamation of memory wait for it. A view that it is shown
+  /// is valid until it returns. It must not destroy this index.
   ///
-  /// Cost: strings are copied, a leaf's at once or, of large ones, 16 KiB to 1 MiB at once (a
-  /// larger pair alone), into memory that the call uses again; integers need no allocation.
+  /// Cost: strings are copied, those of a leaf together or, if they are large, 16 KiB to 1 MiB at a
+  /// time (a larger pair alone), into memory that the call reuses; integers need no allocation.
   void for_each(Visitor<K, V> visit) const;
 
   /// Number of keys: exact when no writer is active.
   std::uint64_t size() const;
 
+  /// Sizes of the index, at the moment of the call. What it costs, the class of the engine says.
   IndexStats stats() const;
 
   /// Verifies every invariant of the index. Writers must be idle. Cost: reads the whole index.
   CheckReport check() const;
 
  protected:
+  /// For the classes of the engines.
   explicit PointIndex(std::unique_ptr<Engine> engine);
   ~PointIndex();
 
+  /// For the classes of the engines.
   Engine& engine() const noexcept { return *engine_; }
 
   /// Returns call(engine), as a call of this index: throws what a call must throw, and Errors only.
@@ -133,7 +141,7 @@ class PointIndex {
   void run_visits(Call call) const;
 
  private:
-  /// Ends the engine; in a child of the process that opened it, leaves it alone.
+  /// Destroys the engine; in a child of the process that opened it, leaves it alone.
   struct Close {
     void operator()(Engine* engine) const noexcept;
   };

@@ -31,49 +31,60 @@ enum class Durability : std::uint8_t {
 /// Where a store is safe on this machine. Detected, unless the user knows better.
 enum class DomainChoice : std::uint8_t {
   detect = 0,  ///< ask the platform; CXL's global persistent flush is never assumed
-  cpu_cache =
-      1,  ///< the caches are flushed on power failure (eADR, CXL with global persistent flush)
+  /// The caches are flushed on power failure (eADR, CXL with global persistent flush).
+  cpu_cache = 1,
   memory_controller = 2,  ///< lines must be written back and fenced
   page_cache = 3,         ///< pages must be synced: by way of a journal in the pool
 };
 
+/// How a pool is created or opened.
 struct PoolOptions {
-  std::uint64_t initial_size =
-      0;  ///< bytes to allocate at creation, rounded up; 0: the smallest pool (16 MiB)
-  /// Bytes of address space to reserve; the pool never grows beyond. Remembered by the pool.
-  /// 0: what was asked for last, at first 1 TiB; less where the process has not as many addresses
-  /// left (a process has 128 TiB: 127 pools of 1 TiB, fewer with indexes in them).
+  /// Bytes to allocate at creation, rounded up to a multiple of 16 MiB; 0: the smallest pool.
+  std::uint64_t initial_size = 0;
+  /// Bytes of address space to reserve. The pool never grows beyond them, and remembers them. 0:
+  /// what was asked for last, at first 1 TiB; less where the process has not enough addresses left
+  /// (a process has 128 TiB: 127 pools of 1 TiB, fewer with indexes in them).
   std::uint64_t max_size = 0;
+  /// What the pool must survive.
   Durability durability = Durability::automatic;
+  /// Where stores are safe on this machine.
   DomainChoice domain = DomainChoice::detect;
-  /// Where to map the pool: a multiple of 2 MiB with max_size free bytes behind it. 0: where it
-  /// must be, if it holds a Tips index, which keeps addresses; else where the pool finds a free
-  /// place. A pool remembers its address from its first Tips index on, and then can't be opened
+  /// Where to map the pool: a multiple of 2 MiB with max_size free bytes behind it. 0: the pool
+  /// chooses a free place, or the address that it must have, if it holds a Tips index, which keeps
+  /// addresses. A pool remembers its address from its first Tips index on, and then can't be opened
   /// elsewhere.
   std::uint64_t address = 0;
-  /// Indexes of the caller's own that the pool may have, plugged into Tips (perdix/tips_plugin.h).
-  /// They must outlive the pool, which closes with its last copy and index. An index whose plug-in
-  /// is not among them can't be opened, checked as a whole, or dropped; nothing else changes.
+  /// The caller's indexes that the pool may have, plugged into Tips (perdix/tips_plugin.h). They
+  /// must outlive the pool, which closes with its last copy and index. An index whose plug-in is
+  /// not among them can't be opened, checked as a whole, or dropped; nothing else changes.
   std::vector<const tips::Plugin*> plugins{};
 };
 
+/// What an index is.
 struct IndexInfo {
+  /// 1 to kMaxNameSize bytes without control characters; unique in its pool.
   std::string name;
   std::string engine;  ///< "sptree", …
+  /// What its keys are.
   Kind key_kind = Kind::u64;
+  /// What its values are.
   Kind value_kind = Kind::u64;
+  /// What it holds.
   DataModel model = DataModel::pairs;
 };
 
-/// An index that was dropped, but still occupies space: see Pool::drop().
+/// An index that was dropped but still occupies space: see Pool::drop().
 struct UnfinishedDrop {
+  /// The index that was dropped.
   IndexInfo index;
   std::string why;  ///< a sentence
 };
 
 /// Facts about an open pool.
 struct PoolInfo {
+  /// The file.
   std::filesystem::path path;
+  /// The version of the pool's format.
   std::uint32_t format_version = 0;
   std::uint64_t size = 0;                       ///< bytes of the file, all really allocated
   std::uint64_t allocated = 0;                  ///< bytes of it that blocks of indexes occupy
@@ -84,9 +95,11 @@ struct PoolInfo {
   std::string domain;      ///< "cpu_cache", "memory_controller" or "page_cache"
   bool dax = false;        ///< mapped directly from persistent memory
   bool was_clean = false;  ///< the pool had been closed before this open
-  /// The file system copies on write, or another file shares extents with this one: so a write to
-  /// the pool may need space all the same, and if there is none the process gets SIGBUS.
+  /// The file system copies on write, or another file shares extents with this one. A write to the
+  /// pool may then need space although the pool has its space; if there is none the process gets
+  /// SIGBUS.
   bool may_copy_on_write = false;
+  /// Indexes that are gone but still occupy space.
   std::vector<UnfinishedDrop> unfinished_drops;
 };
 
@@ -100,15 +113,15 @@ struct PoolInfo {
 /// A process that forks keeps its pools, and the child has none. In the child every call of an
 /// inherited pool or index throws Errc::forked, close() too; destructors do nothing. The file lock
 /// ends with the owner, whatever its children do. So call daemon(3) before opening a pool, not
-/// after. A child may open pools of its own. fork() waits for grace periods and for pools that
-/// other threads are opening or closing.
+/// after. A child may open other pools. fork() waits for grace periods and for pools that other
+/// threads are opening or closing.
 ///
 /// Every call of a pool or an index may throw Errc::no_memory. Such a call has changed nothing, but
 /// for close(), which releases the file all the same. What drop() could not free, for want of
 /// memory, it leaves to the next opening.
 ///
 /// A pool of durability `power` on an ordinary file may meet a device that can't write. The calls
-/// that were going on when the first sync failed throw Errc::io_error. What they were to change is
+/// in progress when the first sync failed throw Errc::io_error. What they were to change is
 /// *undecided*: the next opening shows it entirely or not at all. Every later call throws io_error,
 /// reads and info() included; close() releases the file without writing to it, and throws too. What
 /// was acknowledged before is on the device. Open the pool again once the device works: the opening
@@ -139,12 +152,14 @@ class Pool {
   /// pairs may be missing, old or torn (CheckReport::stores_may_be_missing).
   static CheckReport verify(const std::filesystem::path& path, const PoolOptions& options = {});
 
+  /// Facts about the pool, at the moment of the call.
   PoolInfo info() const;
 
   /// Whether huge pages map the pool now, at least in part; a pool of the smallest size gets none
   /// before it grows. Cost: reads /proc/self/smaps, for which the kernel walks all pages that the
   /// process has at lower addresses too.
   bool huge_pages() const;
+  /// The indexes of the pool, open or not.
   std::vector<IndexInfo> indexes() const;
 
   /// Checks every index and that exactly the blocks that they reach are allocated. No index may be

@@ -1,5 +1,5 @@
 // SkipList: an ordered index that lies in persistent memory as a whole, a list of nodes with towers
-// of links (Pugh, CACM 1990).
+// of links (Pugh 1990, docs/papers.md).
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,22 @@ class List;
 /// A durable ordered map, see OrderedIndex.
 ///
 /// Readers take no lock and write nothing shared, but wait for a writer that is changing the node
-/// which they have found, or the one before it. Writers to different nodes do not wait for each
-/// other. A scan shows each pair as it was at some moment after the one before.
+/// that they have found, or the one before it. Writers to different nodes do not wait for each
+/// other. A scan shows each pair as it was at some instant after the one before.
 ///
 /// Cost of get(): a line of each node on the way, which are about 1.5 log2(n) and those that end a
 /// level, and with string keys the lines of their bytes. An insert writes a node of 32 bytes, for
 /// one key in four of 64, and 1.33 links on average. The first size() that runs without concurrent
 /// writers counts all pairs; later calls cost nothing. stats() reads the whole index.
 ///
-/// With a technique and a dram_budget, new pairs wait in a buffer of the last of these one in 16
-/// nodes that are tall, and in a log, and come into the list 16 at a time. With Technique::boc the
-/// way to these nodes is kept in DRAM, too (some 2 bytes for each pair): a get then reads a few
-/// nodes, whatever the size. After a restart it comes back as it is used, and in the background.
+/// With a technique and a dram_budget, new pairs wait in a buffer and in a log, and enter the list
+/// 16 at a time. One node in 16 is tall and has a buffer for the pairs up to the next tall one.
+/// With Technique::boc the way to the tall nodes is kept in DRAM, too (some 2 bytes for each pair):
+/// a get then reads a few nodes, whatever the size. After a restart it comes back as it is used,
+/// and in the background.
 ///
-/// How many levels a key's node has depends on a hash of the key. Who can choose keys can make
-/// searches slow.
+/// A hash of the key decides how many levels its node has. A program whose users choose the keys
+/// lets them make searches slow.
 template <Storable K, Storable V>
 class SkipList : public OrderedIndex<detail::index::skiplist::List<K, V>, K, V> {
  public:

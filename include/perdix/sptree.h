@@ -1,4 +1,4 @@
-// SpTree: an ordered index with a DRAM radix tree on top of leaves in PM (Zhao et al., ICPE 2024,
+// SpTree: an ordered index with a DRAM radix tree on top of leaves in PM (SPTree in docs/papers.md,
 // section 4).
 #pragma once
 
@@ -18,14 +18,14 @@ class Tree;
 /// A durable ordered map, see OrderedIndex.
 ///
 /// Readers take no lock and write nothing shared, but wait for a writer that is inside the same
-/// leaf (paper §4.2). A scan shows each leaf, or as much of one as it copies at once, as it was at
-/// one moment. It sorts a leaf once per change and keeps the order in DRAM, within
-/// `options.scan_budget`.
+/// leaf (SPTree, section 4.2). A scan shows each leaf as it was at one instant (or as much of a
+/// leaf as it copies in one step). It sorts a leaf once per change and keeps the order in DRAM,
+/// within `options.scan_budget`.
 ///
 /// Cost of get(): lines of one leaf at most; usually none in PM if the key is absent (Bloom
 /// filter). get_many() takes about a third of that time where the index is larger than the
-/// processor's caches. The first size() after opening brings back all that is not back yet; stats()
-/// visits the backup of the top layer, which has one leaf of four.
+/// processor's caches. The first size() after opening brings back all that is not back yet. stats()
+/// visits the backup of the top layer, which has one leaf in four.
 ///
 /// An index has up to 64 GiB of DRAM for the nodes of its leaves, which is enough for more than 20
 /// billion pairs; what would need more throws no_memory.
@@ -35,12 +35,13 @@ class SpTree : public OrderedIndex<detail::index::sptree::Tree<K, V>, K, V> {
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: a few lines of
   /// PM, and with write buffers what the log has since its last checkpoint, some megabytes at most.
-  /// What lies in DRAM comes back after that, leaf by leaf (paper §4.6): as calls need it, which
-  /// may therefore throw corrupt, and in the background.
+  /// What lies in DRAM comes back after that, leaf by leaf (SPTree, section 4.6): as calls need it,
+  /// which may therefore throw corrupt, and in the background.
   ///
-  /// `options.dram_budget` buys write buffers (paper §4.1, §4.7): a leaf's changes are collected in
-  /// DRAM and in a log, which a write extends by one line, and reach the leaf in batches of 28.
-  /// That saves most of the media traffic where the media's unit is larger than a pair.
+  /// `options.dram_budget` buys write buffers (SPTree, sections 4.1 and 4.7): a leaf's changes are
+  /// collected in DRAM and in a log, which a write extends by one line, and reach the leaf in
+  /// batches of 28. That saves most of the media traffic where the media's unit is larger than a
+  /// pair.
   SpTree(const Pool& pool, std::string_view name, const IndexOptions& options = {});
 };
 

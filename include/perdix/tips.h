@@ -1,4 +1,4 @@
-// Tips: makes volatile indexes durable (Krishnan et al., USENIX ATC 2021).
+// Tips: makes volatile indexes durable (TIPS in docs/papers.md).
 #pragma once
 
 #include <array>
@@ -27,59 +27,77 @@ namespace tips {
 
 /// What indexes have whose keys have no order.
 struct Unordered {
+  /// For Opened.
   template <class K, class V>
   using Engine = detail::index::tips::Map<K, V>;
+  /// For Opened.
   template <class K, class V>
   using Base = PointIndex<Engine<K, V>, K, V>;
 };
 
 /// What those have whose keys are in order.
 struct Ordered {
+  /// For Opened.
   template <class K, class V>
   using Engine = detail::index::tips::OrderedMap<K, V>;
+  /// For Opened.
   template <class K, class V>
   using Base = OrderedIndex<Engine<K, V>, K, V>;
 };
 
 /// A hash table with chains and a readers-writer lock.
 struct Hash {
+  /// The engine's name.
   static constexpr std::string_view kEngine = "tips:hash";
+  /// Whether keys are in order.
   using Order = Unordered;
 };
 
 /// A binary search tree with a readers-writer lock.
 struct Bst {
+  /// The engine's name.
   static constexpr std::string_view kEngine = "tips:bst";
+  /// Whether keys are in order.
   using Order = Ordered;
 };
 
 /// A B+-tree with a readers-writer lock.
 struct BTree {
+  /// The engine's name.
   static constexpr std::string_view kEngine = "tips:btree";
+  /// Whether keys are in order.
   using Order = Ordered;
 };
 
 /// An adaptive radix tree; its readers take no lock.
 struct Art {
+  /// The engine's name.
   static constexpr std::string_view kEngine = "tips:art";
+  /// Whether keys are in order.
   using Order = Ordered;
 };
 
 /// A hash table whose buckets are cache lines; its readers take no lock.
 struct Clht {
+  /// The engine's name.
   static constexpr std::string_view kEngine = "tips:clht";
+  /// Whether keys are in order.
   using Order = Unordered;
 };
 
 /// A lock-free hash table.
 struct LfHash {
+  /// The engine's name.
   static constexpr std::string_view kEngine = "tips:lfhash";
+  /// Whether keys are in order.
   using Order = Unordered;
 };
 
 /// A lock-free binary search tree. Nothing balances it: it is for keys that come in no order.
 struct LfBst {
+  /// The engine's name.
   static constexpr std::string_view kEngine = "tips:lfbst";
+  /// Whether keys are in order.
   using Order = Ordered;
 };
 
@@ -88,8 +106,10 @@ struct LfBst {
 template <std::size_t kSize>
 struct Name {
   static_assert(kSize >= 2 && kSize <= 20, "a plug-in's name has 1 to 19 characters");
+  /// The characters, and a zero.
   char text[kSize];
 
+  /// The name in a literal.
   consteval Name(const char (&literal)[kSize]) {  // NOLINT(google-explicit-constructor): "name"
     for (std::size_t i = 0; i < kSize; ++i) text[i] = literal[i];
   }
@@ -105,6 +125,7 @@ struct Name {
 ///   perdix::Tips<SkipLists, std::uint64_t, std::string> index(pool, "index");
 template <Name kName, template <class Memory, class Keys> class Index>
 struct User {
+  /// Whether keys are in order: whether the class has a scan().
   using Order =
       std::conditional_t<OrderedIndexClass<Index<Durable, IntegerKeys>>, Ordered, Unordered>;
 
@@ -118,6 +139,7 @@ struct User {
   }();
 
  public:
+  /// The engine's name.
   static constexpr std::string_view kEngine{kText.data(), kText.size()};
 
   /// The plug-in for one type of keys.
@@ -141,6 +163,7 @@ struct User {
 template <class Order, Storable K, Storable V>
 struct Opened : Order::template Base<K, V> {
  protected:
+  /// For Tips.
   Opened(const Pool& pool, std::string_view name, std::string_view engine,
          const IndexOptions& options);
 };

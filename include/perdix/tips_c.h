@@ -57,9 +57,11 @@ typedef enum perdix_kind {
 
 /// A key or a value. perdix_u64() and perdix_bytes() make one.
 typedef struct perdix_datum {
+  /// Which of the following members count.
   perdix_kind kind;
   uint64_t number;   ///< of PERDIX_U64
   const void* data;  ///< of PERDIX_BYTES; may be NULL if there are none
+  /// Bytes of `data`.
   size_t size;
 } perdix_datum;
 
@@ -77,11 +79,12 @@ static inline perdix_datum perdix_bytes(const void* data, size_t size) {
 //
 // A plug-in maps words to words. The word of an integer is the integer, the word of a string is the
 // address of a perdix_string; Tips allocates these. Lookups call a plug-in from any thread. Replay
-// calls it from several threads at once, though never for the same key. Its lock, if it needs one,
-// lies in its object.
+// calls it from several threads concurrently, though never for the same key. Its lock, if it needs
+// one, lies in its object.
 
 /// The bytes of a string key or value: a size, and the bytes behind it.
 typedef struct perdix_string {
+  /// Bytes of the string.
   uint64_t size;
 } perdix_string;
 
@@ -105,8 +108,9 @@ int perdix_tips_free(void* block);
 ///
 /// An operation has room for 320 lines of 64 bytes, and for 32 calls of perdix_tips_alloc() and
 /// perdix_tips_free(). Within these limits this call and perdix_tips_free() return 1. Beyond them
-/// they return less in a pool that is full: the operation must then return PERDIX_FAILED at once,
-/// and the index serves no more calls until it is opened again, which takes the operation back.
+/// they return less in a pool that is full: the operation must then return PERDIX_FAILED without
+/// further calls, and the index serves no more calls until it is opened again, which takes the
+/// operation back.
 int perdix_tips_ulog_add(const void* p, size_t bytes);
 
 /// What put() and erase() of a plug-in return if they could not be done.
@@ -130,7 +134,9 @@ int perdix_tips_readable(perdix_tips_inspector* inspector, const void* node, siz
 
 /// Blocks of one size.
 typedef struct perdix_tips_nodes {
+  /// Bytes of each block.
   size_t bytes;
+  /// How many; 0: none.
   unsigned count;
 } perdix_tips_nodes;
 
@@ -161,6 +167,7 @@ typedef struct perdix_tips_plugin {
   /// 1 if the key is there.
   int (*find)(const void* index, uint64_t key, uint64_t* value);
 
+  /// The number of keys.
   uint64_t (*size)(const void* index);
 
   /// Keys in order: shows the pairs from a key on, ascending; `from` NULL: from the first.
@@ -182,6 +189,7 @@ typedef struct perdix_tips_plugin {
 
 // --- Pools ---------------------------------------------------------------------------------------
 
+/// An open pool.
 typedef struct perdix_pool perdix_pool;
 
 /// What a pool must survive: perdix::Durability.
@@ -193,17 +201,24 @@ typedef enum perdix_durability {
 
 /// As perdix::PoolOptions. All zero: the defaults.
 typedef struct perdix_pool_options {
+  /// Bytes to allocate at creation.
   uint64_t initial_size;
+  /// Bytes that the pool may grow to.
   uint64_t max_size;
+  /// Where to map the pool.
   uint64_t address;
+  /// What the pool must survive.
   perdix_durability durability;
   const perdix_tips_plugin* const* plugins;  ///< the tables must outlive the pool and its indexes
+  /// The number of `plugins`.
   size_t plugin_count;
 } perdix_pool_options;
 
-/// As perdix::Pool; `options` may be NULL.
+/// As perdix::Pool::create(); `options` may be NULL.
 perdix_pool* perdix_pool_create(const char* path, const perdix_pool_options* options);
+/// As perdix::Pool::open(); `options` may be NULL.
 perdix_pool* perdix_pool_open(const char* path, const perdix_pool_options* options);
+/// As perdix::Pool::open_or_create(); `options` may be NULL.
 perdix_pool* perdix_pool_open_or_create(const char* path, const perdix_pool_options* options);
 
 /// 1 if the pool is sound and was checked as a whole. 0 if not: perdix_last_error() is the first
@@ -219,6 +234,7 @@ int perdix_pool_close(perdix_pool* pool);
 
 // --- Indexes -------------------------------------------------------------------------------------
 
+/// An open index.
 typedef struct perdix_tips perdix_tips;
 
 /// Opens the index of that name, or creates it. `engine` is "tips:btree" or another one of this

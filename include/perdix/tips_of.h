@@ -57,9 +57,9 @@ struct ContainerType {
   void (*construct)(void* container);
   void (*destroy)(void* container);
   /// Where a container without elements leads to an object of the program, as tsl::robin_map does:
-  /// has it take memory of its own, if it can.
+  /// has it take memory from its allocator, if it can.
   void (*settle)(void* container);
-  /// Adds so many elements.
+  /// Adds this number of elements.
   void (*fill)(void* container, unsigned count);
   /// Moves the container away and back, erases an element and adds one.
   void (*exercise)(void* container);
@@ -118,19 +118,25 @@ TipsOfStats stats(const Table& table);
 template <class T>
 class TipsAllocator {
  public:
+  /// What it allocates.
   using value_type = T;
+  /// Each allocator may free what another one has allocated.
   using is_always_equal = std::true_type;
+  /// Containers move their memory with their contents.
   using propagate_on_container_move_assignment = std::true_type;
 
   TipsAllocator() = default;
+  /// For containers that allocate something else than their elements.
   template <class Other>
   TipsAllocator(const TipsAllocator<Other>&) noexcept {}  // NOLINT(google-explicit-constructor)
 
+  /// Memory of the container for `count` objects. Throws invalid_argument outside of a write().
   T* allocate(std::size_t count) {
     static_assert(alignof(T) <= 16, "TipsAllocator aligns to 16 bytes at most");
     if (count > ~std::size_t{0} / sizeof(T)) throw std::bad_array_new_length();
     return static_cast<T*>(detail::index::tips_of::allocate(count * sizeof(T)));
   }
+  /// Gives memory back to the container.
   void deallocate(T* block, std::size_t count) noexcept {
     detail::index::tips_of::deallocate(block, count * sizeof(T));
   }
@@ -147,7 +153,7 @@ using TipsString = std::basic_string<char, std::char_traits<char>, TipsAllocator
 /// Whether objects of a type may lie in a pool: they keep no address but those that their
 /// TipsAllocator gave them. Pairs, tuples, arrays, optionals, variants and containers of such types
 /// may; so may what is trivially copyable, except pointers and views. Pointers within a struct
-/// can't be seen here. A program may set it to true for a type of its own.
+/// can't be seen here. A program may set it to true for its types.
 template <class T>
 inline constexpr bool kTipsStorable = [] {
   using U = std::remove_cv_t<T>;
@@ -180,10 +186,11 @@ template <class T>
 inline constexpr bool kTipsStorable<std::reference_wrapper<T>> = false;
 
 /// Makes elements for the trial that each new container goes through: make(i) should differ for
-/// different small i, and own memory if the type ever does. A program may specialise it for types
-/// of its own; others are default-constructed.
+/// different small i, and own memory if the type ever does. A program may specialise it for its
+/// types; others are default-constructed.
 template <class T>
 struct TipsSample {
+  /// An element that differs for different small `i`.
   static T make(unsigned i) {
     if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
       return static_cast<T>(i);
@@ -385,6 +392,7 @@ class TipsOf {
     return read([](const C& c) { return static_cast<std::uint64_t>(c.size()); });
   }
 
+  /// Sizes and counts.
   TipsOfStats stats() const { return detail::index::tips_of::stats(*table_); }
 
   /// Verifies what perdix keeps, and that an iteration shows size() elements.

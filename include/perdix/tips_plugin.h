@@ -3,8 +3,8 @@
 //
 // A plug-in maps words to words. The word of an integer key is the key, the word of a string key is
 // the address of its Bytes, and the same for values; Tips allocates these. Lookups call the plug-in
-// from any thread. Replay calls it from several threads at once, though never for the same key. Its
-// own lock, if it needs one, lies in its object.
+// from any thread. Replay calls it from several threads concurrently, though never for the same
+// key. Its lock, if it needs one, lies in its object.
 #pragma once
 
 #include <algorithm>
@@ -22,13 +22,16 @@
 
 namespace perdix::tips {
 
+/// A key or a value, as a plug-in sees it.
 using Word = std::uint64_t;
 
 /// The bytes of a string, wherever they lie.
 struct Bytes {
+  /// How many there are.
   std::uint64_t size;
   // then the bytes
 
+  /// The bytes.
   std::string_view view() const { return {reinterpret_cast<const char*>(this + 1), size}; }
 };
 
@@ -50,54 +53,75 @@ void free(void* block);
 /// index serves no more calls until it is opened again, which takes the operation back.
 void undo_log_add(const void* p, std::size_t bytes);
 
+/// Lines of 64 bytes that an operation may announce by undo_log_add().
 inline constexpr unsigned kUndoLines = 320;
+/// Calls of allocate() and free() that an operation may make.
 inline constexpr unsigned kMemoryCalls = 32;
 
 /// The memory policy of an index in a pool.
 struct Durable {
+  /// tips::allocate().
   static void* allocate(std::size_t bytes) { return tips::allocate(bytes); }
+  /// tips::free().
   static void free(void* block) { tips::free(block); }
+  /// undo_log_add().
   static void add(const void* p, std::size_t bytes) { undo_log_add(p, bytes); }
 };
 
 /// The memory policy of the same index in DRAM.
 struct Volatile {
+  /// Memory of the heap.
   static void* allocate(std::size_t bytes) {
     if (void* const block = std::malloc(bytes)) return block;
     throw std::bad_alloc();
   }
+  /// Gives it back.
   static void free(void* block) { std::free(block); }
+  /// Nothing: what is volatile needs no undo log.
   static void add(const void*, std::size_t) {}
 };
 
 /// How words of integer keys compare.
 struct IntegerKeys {
+  /// Whether one key is before another.
   static bool less(Word a, Word b) { return a < b; }
+  /// Whether two keys are the same.
   static bool equal(Word a, Word b) { return a == b; }
+  /// The hash of a key.
   static std::uint64_t hash(Word key);
 
   /// As StringKeys has them, of a number's bytes from the most significant one on.
   static constexpr std::size_t kNoMismatch = ~std::size_t{0};
+  /// The symbol of a key at a place; 0 behind the end.
   static unsigned symbol(Word key, std::size_t at) {
     return at < sizeof key ? (key >> (56 - 8 * at) & 0xff) + 1 : 0;
   }
+  /// The first place at which two keys differ; kNoMismatch: they are equal.
   static std::size_t mismatch(Word a, Word b) {
     return a == b ? kNoMismatch : static_cast<std::size_t>(std::countl_zero(a ^ b)) / 8;
   }
 
   /// As StringKeys has them; a number needs no room.
   static constexpr std::size_t kSeparatorHead = 0;
+  /// None.
   static std::size_t separator_bytes(Word, Word) { return 0; }
+  /// The larger key is its own separator.
   static Word separator(Word, Word high, void*) { return high; }
+  /// A number is one anywhere.
   static bool is_separator_at(Word, const void*) { return true; }
+  /// None.
   static std::size_t separator_bytes(Word) { return 0; }
 };
 
 /// How words of string keys compare.
 struct StringKeys {
+  /// The bytes of a key.
   static std::string_view view(Word key) { return reinterpret_cast<const Bytes*>(key)->view(); }
+  /// Whether one key is before another.
   static bool less(Word a, Word b) { return view(a) < view(b); }
+  /// Whether two keys are the same.
   static bool equal(Word a, Word b) { return view(a) == view(b); }
+  /// The hash of a key.
   static std::uint64_t hash(Word key);
 
   /// A key as symbols that are in its order: a byte + 1 each, and 0 behind the end.
@@ -107,6 +131,7 @@ struct StringKeys {
   }
   /// The first symbol in which two keys differ.
   static constexpr std::size_t kNoMismatch = ~std::size_t{0};
+  /// The same as a place; kNoMismatch: the keys are equal.
   static std::size_t mismatch(Word a, Word b) {
     const std::string_view x = view(a), y = view(b);
     const std::size_t shorter = std::min(x.size(), y.size());
@@ -116,14 +141,16 @@ struct StringKeys {
     return at == shorter && x.size() == y.size() ? kNoMismatch : at;
   }
 
-  // A separator is a key of an index's own, which parts two others and outlives them: it is above
-  // `low` and not above `high`. It has a byte more than what these two begin with.
+  // A separator is a key that the index makes, which parts two others and outlives them: it is
+  // above `low` and not above `high`. It has a byte more than what these two begin with.
 
-  /// The room that it needs, which begins with so many bytes.
+  /// The bytes with which the room of a separator begins.
   static constexpr std::size_t kSeparatorHead = sizeof(Bytes);
+  /// The room that a separator of these two needs.
   static std::size_t separator_bytes(Word low, Word high) {
     return sizeof(Bytes) + mismatch(low, high) + 1;
   }
+  /// Makes it in that room, and returns its word.
   static Word separator(Word low, Word high, void* room) {
     const std::string_view bytes = view(high).substr(0, mismatch(low, high) + 1);
     std::memcpy(new (room) Bytes{bytes.size()} + 1, bytes.data(), bytes.size());
@@ -134,31 +161,40 @@ struct StringKeys {
     constexpr std::size_t kMaxBytes = 1U << 16;
     return key == reinterpret_cast<Word>(room) && view(key).size() <= kMaxBytes;
   }
+  /// The room that this separator has.
   static std::size_t separator_bytes(Word key) { return sizeof(Bytes) + view(key).size(); }
 };
 
 /// What lookups ask of an index that was inspected, before they read a node: nothing.
 struct Trusting {
+  /// Lookups ask nothing.
   static constexpr bool kDoubts = false;
+  /// Always true.
   static constexpr bool readable(const void*, std::size_t) { return true; }
+  /// Always true.
   static constexpr bool holds(const void*, std::size_t) { return true; }
+  /// Always true.
   static constexpr bool key(Word) { return true; }
+  /// Never called.
   static constexpr bool damaged() { return false; }
 };
 
 /// The same of an index that was not, and may be damaged.
 class Doubting {
  public:
+  /// Lookups ask before they read.
   static constexpr bool kDoubts = true;
   virtual ~Doubting() = default;
   /// Whether a node may be read. Each node once: a way that leads back ends.
   virtual bool readable(const void* node, std::size_t bytes) const = 0;
   /// The same of what a way may meet again, as an array, and of the word of a key.
   virtual bool holds(const void* block, std::size_t bytes) const = 0;
+  /// Whether the word of a key may be followed.
   virtual bool key(Word key) const = 0;
 
   /// The lookup can't go on. Returns false, which it returns.
   bool damaged() const { return !(damaged_ = true); }
+  /// Whether a lookup said damaged().
   bool is_damaged() const { return damaged_; }
 
  private:
@@ -172,6 +208,7 @@ class Inspector {
   virtual ~Inspector() = default;
   /// False: there is no such node, or it was shown before.
   virtual bool node(const void* node, std::size_t bytes) = 0;
+  /// Is shown a pair. False: the visit ends.
   virtual bool pair(Word key, Word value) = 0;
   /// Whether the first bytes of a node may be read, which tell its size.
   virtual bool readable(const void*, std::size_t) { return true; }
@@ -181,10 +218,13 @@ class Inspector {
 /// much space for each put that waits. A plug-in that may take more now and then does without where
 /// it can; else its put throws and leaves the index as it was.
 struct TakenNodes {
+  /// Bytes of each block.
   std::size_t bytes;
+  /// How many; 0: none.
   unsigned count;
   bool with_key = false;  ///< each has room for a separator too (StringKeys)
 };
+/// What a put may allocate.
 using PutTakes = std::array<TakenNodes, 5>;
 
 /// Shows pairs until it returns false.
@@ -201,6 +241,7 @@ class Plugin {
   bool ordered;              ///< it has scan() and find_last(), else walk()
   bool doubts;               ///< it has find_doubting()
   std::size_t object_bytes;  ///< of the object; an index keeps to it
+  /// What a put may allocate.
   PutTakes put_takes;
 
   /// Makes the object, in memory that no other thread reads. Allocates nothing.
@@ -212,10 +253,12 @@ class Plugin {
   virtual bool put(void* index, Word key, Word value, Word* old) const = 0;
   /// False if the key was not there; else its words are the caller's again.
   virtual bool erase(void* index, Word key, Word* old_key, Word* old_value) const = 0;
+  /// True if the key is there: `value` is its value.
   virtual bool find(const void* index, Word key, Word* value) const = 0;
   /// The same before inspect() has ended. Called only if `doubts`; else opening inspects.
   virtual bool find_doubting(const void* index, const Doubting& doubt, Word key,
                              Word* value) const = 0;
+  /// The number of keys.
   virtual std::uint64_t size(const void* index) const = 0;
   /// Ordered: shows the pairs from a key on, ascending; `from` null: from the first.
   virtual void scan(const void* index, const Word* from, void* context, ShowPair show) const = 0;
@@ -231,6 +274,7 @@ class Plugin {
   virtual bool inspect(const void* index, Inspector& inspector) const = 0;
 
  protected:
+  /// For PluginOf.
   constexpr Plugin(std::string_view its_name, Kind its_keys, bool is_ordered, bool does_doubt,
                    std::size_t bytes, const PutTakes& takes)
       : name(its_name),
@@ -239,7 +283,9 @@ class Plugin {
         doubts(does_doubt),
         object_bytes(bytes),
         put_takes(takes) {}
+  /// For PluginOf.
   Plugin(const Plugin&) = default;
+  /// For PluginOf.
   Plugin& operator=(const Plugin&) = default;
 };
 
@@ -267,6 +313,7 @@ concept LockedIndexClass = requires(Index& index) {
 template <class Index>
 class PluginOf : public Plugin {
  public:
+  /// The plug-in of that name, for keys of that kind.
   constexpr PluginOf(std::string_view its_name, Kind its_keys)
       : Plugin(its_name, its_keys, kOrdered, DoubtingIndexClass<Index>, sizeof(Index),
                Index::put_takes()) {
