@@ -12,7 +12,7 @@ TOOL := build/release/tools/perdix/perdix
 	fuzz fuzz-campaign schedule-campaign kill-campaign storm \
 	valkey valkey-test demo-valkey \
 	unit-test space-test conformance-test concurrency-test kill-test tool-test install-test \
-	tidy-test model \
+	tidy-test model docs \
 	crash-campaign persist-mutation planted-bugs \
 	install format tidy clean
 
@@ -152,6 +152,10 @@ tidy: tidy-test ## the style and layering rules, and the formatting
 format: ## format all C++ sources in place
 	@scripts/setup format
 	@scripts/format
+
+docs: ## build the pages of the public interface; fails on a public name without documentation
+	@scripts/setup docs
+	@scripts/build release docs
 
 install: ## install headers, library and tool under PREFIX (default /usr/local); DESTDIR is honoured
 	@scripts/setup demo
