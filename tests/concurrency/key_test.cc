@@ -1,5 +1,5 @@
-// One key under several threads: versions only grow, one insert and one erase win, what is counted
-// adds up.
+// One key under several threads: versions only grow, exactly one insert and one erase succeed, and
+// counters add up.
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -1,5 +1,5 @@
-// Scans while leaves split, merge and vanish: keys ascend strictly, those that stay are all shown,
-// those that never were are not.
+// Scans while leaves split, merge and vanish. Keys ascend strictly. A scan shows every key that
+// stays, and no key that was never there.
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
-// Threads for tests: they start at the same moment, the first failure is reported and ends them
-// all, and values say which key and which version they belong to.
+// Threads for tests. They start together. The first failure is reported and ends all of them.
+// Values contain their key and version.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,17 +19,17 @@
 
 namespace perdix::test {
 
-/// Whether all threads of a test are content. Thread-safe.
+/// Whether a test has failed in some thread. Thread-safe.
 class Verdict {
  public:
   bool ok() const { return !failed_.load(std::memory_order_relaxed); }
 
-  /// Reports the first failure; those that follow from it are not shown.
+  /// Reports the first failure and ignores later ones, which may follow from it.
   void fail(const std::string& what) {
     if (!failed_.exchange(true)) ADD_FAILURE() << what;
   }
 
-  /// The message is a callable, so that it costs nothing while all is well.
+  /// `message` is a callable, so that it costs nothing unless the condition is false.
   template <class Message>
   bool expect(bool condition, Message&& message) {
     if (!condition) fail(message());
@@ -49,7 +49,7 @@ class ThreadGroup {
     for (unsigned i = 0; i < count; ++i) tasks_.emplace_back([task, i] { task(i); });
   }
 
-  /// Runs all, and returns when all have ended. An exception is a failure.
+  /// Runs all tasks and returns when all have ended. An exception is a failure.
   void run(Verdict& verdict) {
     std::barrier start(static_cast<std::ptrdiff_t>(tasks_.size()));
     std::vector<std::thread> threads;
@@ -71,7 +71,7 @@ class ThreadGroup {
   std::vector<std::function<void()>> tasks_;
 };
 
-/// What a value says in these tests. Versions of a key start at 1.
+/// The content of a value in these tests. Versions of a key start at 1.
 struct Mark {
   std::uint64_t key;
   std::uint64_t version;

@@ -1,5 +1,5 @@
-// Keys that all threads write and erase: a reader sees a value that some thread wrote to that key,
-// whole, or nothing; and sizes are exact once all threads rest.
+// All threads write and erase the same keys. A reader sees a whole value that a thread wrote to
+// that key, or none. Sizes are exact when no thread is running.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Changes that depend on the value, by many threads: none is lost, none is made twice.
+// Many threads make changes that depend on the value: each change takes effect exactly once.
 #include <algorithm>
 #include <atomic>
 #include <vector>

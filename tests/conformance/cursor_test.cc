@@ -1,4 +1,4 @@
-// What the order of keys gives beside scans: neighbours, cursors, ranges.
+// Calls of ordered indexes other than scans: neighbours, cursors, ranges.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
-// insert_ahead: an insert that does not say whether it has done anything. Engines that have none
-// insert.
+// insert_ahead: an insert that does not report whether the key was absent. For engines without that
+// call the suite uses insert().
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Limits: keys and values that are too large, and a pool that is full. What throws changed nothing.
+// Limits: too large keys and values, and a full pool. A call that throws has changed nothing.
 #include <sys/mman.h>
 
 #include <algorithm>

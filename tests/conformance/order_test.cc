@@ -1,5 +1,5 @@
-// Many keys that come and go in every order: leaves split and merge at both ends and in the middle,
-// the index empties and fills again, and nothing leaks on the way.
+// Many keys are inserted and erased in every order. Leaves split and merge at both ends and in the
+// middle, the index becomes empty and full again, and nothing leaks.
 #include <algorithm>
 #include <array>
 #include <string>

@@ -1,4 +1,4 @@
-// Indexes in a pool: names, kinds, opening once, dropping, and who keeps whom alive.
+// Indexes in a pool: names, kinds, opening once, dropping, and lifetimes of pools and indexes.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// What an index and its pool say about themselves.
+// The statistics of an index and its pool.
 #include <vector>
 
 #include "support/contract.h"

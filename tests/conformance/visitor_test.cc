@@ -1,5 +1,5 @@
-// What a visitor may do: everything that its thread may do elsewhere. Also where calls have to wait
-// for readers: in a full pool, at the end of an index or a pool.
+// A visitor may do everything that its thread may do elsewhere, even where calls must wait for
+// readers: in a full pool, and when an index or a pool is closed.
 #include <algorithm>
 #include <stdexcept>
 #include <string>

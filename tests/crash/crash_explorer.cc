@@ -1,10 +1,10 @@
-// Explores crash states for as long as it is told, or opens one state again.
+// Explores crash states for a given time, or opens one state again.
 //
 //   crash_explorer --seconds 60 --seed 7 --engine sptree --domain memory_controller
 //   crash_explorer --subject calloc --domain page_cache --seed 42 --replay 117:3/20:0
 //
-// Ends with 0 if all was sound, 1 if a state was not (with the command that opens it again), 2 if
-// it was called wrongly.
+// Exit status: 0 if all states were correct; 1 if one was not, with the command that opens it
+// again; 2 for a wrong command line.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/personality.h>

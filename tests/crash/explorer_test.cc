@@ -1,5 +1,5 @@
-// The explorer itself: it counts images as one can by hand, finds each planted error, and passes
-// what is sound.
+// Tests of the explorer: it counts as many images as a count by hand, finds each planted error, and
+// accepts correct structures.
 #include "testing/explorer.h"
 
 #include <gtest/gtest.h>

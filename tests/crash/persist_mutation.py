@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Persist mutation: suppresses one flush or fence call site at a time and expects the crash-state
-explorer, or else the schedule fuzzer, to notice. A site whose suppression nothing notices is
-useless (remove it) or untested (test it).
+explorer, or else the schedule fuzzer, to notice. If no test notices the
+suppression of a site, the site is useless (remove it) or untested (test it).
 
     tests/crash/persist_mutation.py --tests build/instrumented/tests
 

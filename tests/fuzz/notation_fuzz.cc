@@ -1,5 +1,5 @@
-// Keys and values as text, from any bytes: what is written can be read again, and what can't be
-// read is an Error.
+// Keys and values as text, from any bytes. Written text can be read again; text that cannot be read
+// is an Error.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Pool files for the fuzzer: sound ones, and what its input makes of them.
+// Pool files for the fuzzer: valid ones, and valid ones that its input has changed.
 #pragma once
 
 #include <cstddef>

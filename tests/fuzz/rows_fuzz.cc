@@ -1,5 +1,5 @@
-// Rows from any bytes, in both formats: an Error or rows, the same however the text arrives in
-// pieces.
+// Rows from any bytes, in both formats. The result is an Error or rows, and does not depend on how
+// the text is split into blocks.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

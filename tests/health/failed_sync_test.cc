@@ -1,7 +1,7 @@
-// A device under a pool that must survive power failures: for every engine x kinds, the power goes
-// at the n-th sync, or that sync fails. What the device holds is then sound and has all that was
-// acknowledged; no call returns what it has not; and the next opening shows what the device holds,
-// not what the kernel has cached.
+// Failures of the device of a pool that must survive power failures. For every engine x kinds, the
+// power fails at the n-th sync, or that sync fails. The content of the device must then be valid
+// and contain everything that was acknowledged. No call may return a value that the device lacks.
+// The next opening must show the content of the device, not the kernel's cache.
 #include <gtest/gtest.h>
 
 #include <algorithm>

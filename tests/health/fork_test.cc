@@ -1,5 +1,5 @@
-// A process that forks keeps its pools, and its children have none: for every engine x kinds, with
-// real processes.
+// A process that forks keeps its pools, and its children cannot use them. Real processes test this
+// for every engine x kinds.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-// Where the system gives no threads: opening a pool is an Error that leaves nothing half done, and
-// what is open works without those that it would have started.
+// The system cannot create threads. Opening a pool is then an Error without side effects, and open
+// indexes work without the threads that they would have started.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-// What may be in the pool, from what the children acknowledged before they were killed.
+// The allowed content of the pool, derived from what the children acknowledged before the kill.
 //
 // For each key the set of tags that it may have, where 0 stands for no value. An acknowledged
 // operation must agree with the set and leaves one tag; an operation in flight (at most one per
@@ -31,7 +31,7 @@ class Expectation {
   /// What a verification found; one record for each key, and one for the second index.
   void verify(const Record& record);
 
-  /// What contradicts the contract, in words. Empty if nothing does.
+  /// Describes the contradictions to the contract. Empty if there are none.
   const std::vector<std::string>& problems() const { return problems_; }
 
   std::uint64_t acknowledged() const { return acknowledged_; }

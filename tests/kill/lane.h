@@ -1,5 +1,5 @@
-// One pool that is carried through many rounds of work, kills, kills during recovery, and
-// verification. Used by one thread.
+// One pool that goes through many rounds of work, kills, kills during recovery, and verification.
+// One thread may use it.
 #pragma once
 
 #include <chrono>
@@ -30,10 +30,10 @@ class Lane {
   /// Creates the pool.
   explicit Lane(const Plan& plan);
 
-  /// Some kills, and mostly a verification. False if something is wrong: see problems().
+  /// Runs some kills and usually a verification. Returns false if there are problems().
   bool run_round();
 
-  /// Verifies a last time, drops all indexes and expects that nothing stays allocated.
+  /// Verifies once more, drops all indexes and expects that nothing stays allocated.
   bool finish();
 
   const Plan& plan() const { return plan_; }

@@ -1,4 +1,4 @@
-// Kills real processes at random moments and verifies what they leave. See usage().
+// Kills real processes at random moments and verifies their pools. See usage().
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// What the parent and its children must agree on: the index, the keys, and which operations each
-// thread runs. Everything follows from a Plan and the number of the round, so that the parent knows
-// every operation of a child that it has killed.
+// The knowledge that the parent and its children share: the index, the keys, and the operations of
+// each thread. All of it follows from a Plan and the number of the round, so the parent knows every
+// operation of a child that it has killed.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,8 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  /// Adds what has arrived to `records`, waiting for some up to `patience`. False once the child
-  /// has ended and all has been read.
+  /// Adds the records that have arrived to `records`; waits up to `patience` for the first one.
+  /// Returns false when the child has ended and all its records have been read.
   bool receive(std::vector<Record>& records, std::chrono::microseconds patience);
 
   /// SIGKILL, if it still runs.

@@ -1,5 +1,6 @@
-// What a child tells its parent through a pipe: records of 16 bytes, each written by one write(),
-// so that records of several threads do not mix and a killed child leaves none half written.
+// The records that a child sends to its parent through a pipe. A record has 16 bytes and is written
+// by one write(). Records of several threads therefore do not mix, and a killed child leaves no
+// partial record.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// The child that looks at what a kill left: the index's own check, every key by get(), by
-// for_each() and by scan(), the second index, the pool's search for leaks, and whether the index
-// works on.
+// The child that verifies a pool after a kill: the index's own check, every key by get(),
+// for_each() and scan(), the second index, the pool's search for leaks, and whether the index still
+// works.
 #pragma once
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ class Verifier {
         sender_(sender),
         keys_(plan_keys(type.key_kind, plan, kSpareKeys)) {}
 
-  /// Sends what it finds; throws what is wrong. The pool holds the same pairs afterwards.
+  /// Sends all pairs to the parent. Throws if something is wrong. Leaves the pairs unchanged.
   void run(AnyIndex index) {
     require_sound("check()", index.check());
     send_pairs(index);

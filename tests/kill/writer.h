@@ -1,5 +1,5 @@
-// The child that works until it is killed: writers that acknowledge each operation as soon as it
-// has returned, and in mode `apart` a reader and a thread that creates and drops a second index.
+// The child that works until it is killed. Its writers acknowledge each operation when it has
+// returned. Mode `apart` adds a reader and a thread that creates and drops a second index.
 #pragma once
 
 #include <perdix/perdix.h>
@@ -41,7 +41,7 @@ class Writer {
         sender_(sender),
         keys_(plan_keys(type.key_kind, plan)) {}
 
-  /// Ends only by an exception, which becomes a problem, or with the process.
+  /// Runs until the process is killed. An exception is reported as a problem.
   void run() {
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < plan_.threads; ++i) {

@@ -1,7 +1,7 @@
-// A relocation of ElimDa makes pairs count in the PM table before they stop to count in the backup
-// log. What a crash leaves in both loses its bit in the log when its bucket is needed again, and
-// durably before the call returns: if the pair is erased then, a second crash must not bring it
-// back.
+// A relocation of ElimDa makes pairs valid in the PM table before it makes them invalid in the
+// backup log. A crash may leave a pair valid in both. The next use of its bucket must clear the
+// pair's bit in the log, durably before the call returns. Otherwise a second crash could restore
+// the pair after it was erased.
 #include <gtest/gtest.h>
 
 #include <cstddef>

@@ -1,6 +1,7 @@
-// ElimDa's promise that lookups never wait: a writer stops for good at an event of what it does, at
-// each event in turn, and lookups of all keys come to their end and find what is there. Its writes
-// fill logs, relocate buckets and split segments, so it stops with any of their locks held.
+// ElimDa's promise that lookups never wait. A writer stops for good at an event, in turn at each
+// event of its operations. Lookups of all keys must still return, with the right results. The
+// writes fill logs, relocate buckets and split segments, so the writer stops while it holds any of
+// their locks.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

@@ -1,7 +1,8 @@
-// Runs engines under schedules that seeds decide, and checks that what the threads saw is durably
+// Runs engines under schedules that depend on a seed, and checks that the results are durably
 // linearizable. `schedule_fuzzer --help` lists the options.
 //
-// Exit status 0: nothing found; 1: found, and the last line is the command that runs it again.
+// Exit status: 0 if all were; 1 if one was not, and the last line is the command that runs it
+// again.
 #include <perdix/index.h>
 
 #include <fmt/format.h>

@@ -26,7 +26,7 @@ class Suspender final : public detail::pm::Probe {
   /// Whether named steps are events, too.
   void count_steps(bool count) { steps_ = count; }
 
-  /// The watched operation has ended. True if it was suspended.
+  /// Must be called when the watched operation has ended. Returns whether it was suspended.
   bool end() {
     const std::lock_guard lock(mutex_);
     watched_ = {};

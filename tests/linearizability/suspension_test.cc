@@ -1,10 +1,10 @@
-// NbTree's promise that no thread waits for a suspended one: one thread stops for good at an event
-// of an operation, at each event in turn, and the others must come to the end of what they do, in
-// the same leaves. Then the first one goes on, and everything must be as if it had been slow.
+// NbTree's promise that no thread waits for a suspended one. One thread stops for good at an event
+// of an operation, in turn at each event. The other threads must finish their operations in the
+// same leaves. Then the first thread continues, and the result must be as if it had been slow.
 //
-// There is an event before and after each store to PM, and before each flush and fence: so the
-// thread is suspended in all phases of a structure modification, inside of the allocator's
-// sessions, and while it holds its place in the ledger.
+// There is an event before and after each store to PM, and before each flush and fence. So the
+// thread is suspended in all phases of a structure modification, within the allocator's sessions,
+// and while it holds its slot in the ledger.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

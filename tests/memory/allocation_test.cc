@@ -1,7 +1,7 @@
-// Each allocation of each call fails in turn, for each engine and kinds: the first, the second,
-// and so on until the call needs no more. A call that throws Errc::no_memory has changed nothing,
-// and one that returns has done all. So has what threads of the pool do: while their allocations
-// fail they leave it for later. Then the index holds what the model holds, and the pool is sound.
+// For each engine and kinds, each allocation of each call fails in turn: the first, the second, and
+// so on. A call that throws Errc::no_memory has changed nothing, and a call that returns is
+// complete. Threads of the pool postpone their work while their allocations fail. At the end the
+// index must equal the model, and the pool must be valid.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What the worker of an episode and its supervisor share: the model, progress of each thread, and
-// what the worker found. It lies in memory that outlives a killed worker. Thread-safe.
+// The state that the worker of an episode and its supervisor share: the model, the progress of each
+// thread, and the findings. It lies in memory that outlives a killed worker. Thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -100,7 +100,7 @@ class Ground {
 /// Nanoseconds of the monotonic clock.
 std::uint64_t now();
 
-/// Thrown where something contradicts the contract; the worker reports it and ends.
+/// Thrown when the library contradicts its contract. The worker reports it and ends.
 class Finding : public std::exception {
  public:
   explicit Finding(std::string text) : text_(std::move(text)) {}

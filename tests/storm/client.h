@@ -1,5 +1,6 @@
-// A thread's calls on the indexes of an episode, each compared with the model. A client owns the
-// keys whose numbers have its remainder; it reads those of all others too. Used by one thread.
+// A thread's calls on the indexes of an episode. Each result is compared with the model. A client
+// owns the keys whose numbers have its remainder, and reads the keys of other clients, too. One
+// thread may use it.
 #pragma once
 
 #include <perdix/perdix.h>
@@ -32,7 +33,7 @@ struct OpenIndex {
 
 using OpenIndexes = std::vector<std::unique_ptr<OpenIndex>>;
 
-/// What a call of the library came to.
+/// The outcome of a call of the library.
 struct Outcome {
   bool threw = false;
   bool struck = false;  ///< a call to the system had been made to fail
@@ -40,7 +41,7 @@ struct Outcome {
   std::string text;
 };
 
-/// Calls; what is thrown and is no Error is a finding.
+/// Calls; an exception that is no Error is a finding.
 Outcome attempt(const char* name, const std::function<void()>& call);
 
 /// The keys of a client: those of the numbers `first`, `first + stride`, …

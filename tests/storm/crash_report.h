@@ -1,4 +1,4 @@
-// How a worker tells what ends it. Thread-safe.
+// Reports why a worker ends. Thread-safe.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
-// What a power failure leaves of pools that survive one: a file beside each holds the pages that
-// were synced. This program's msync() and fsync() tell it of each sync (faults.cc).
+// Simulates power failures of pools that must survive them. A file beside each pool holds the pages
+// that were synced; this program's msync() and fsync() report each sync (faults.cc).
 //
-// A sync that fails leaves its pages as the device had them, and no later one writes them, as with
-// most file systems. Thread-safe, but for attach() and lose_power().
+// A failed sync leaves its pages as they were on the device, and no later sync writes them, as in
+// most file systems. Thread-safe, except for attach() and lose_power().
 #pragma once
 
 #include <cstddef>

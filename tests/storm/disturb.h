@@ -1,6 +1,6 @@
-// What happens to the process while its threads work: forked children, live copies, other indexes
-// that come and go, suspended threads, and calls that must be refused. Run by the main thread of
-// the worker, as often as `more` says. Each throws a Finding.
+// Disturbances while the threads work: forked children, live copies, other indexes that are created
+// and dropped, suspended threads, and calls that must be refused. The main thread of the worker
+// runs them as long as `more` is true. Each throws a Finding.
 #pragma once
 
 #include <pthread.h>
@@ -19,7 +19,7 @@
 
 namespace perdix::test::storm {
 
-/// What a disturbance works on.
+/// The arguments of a disturbance.
 struct Scene {
   OpenIndexes& indexes;
   std::vector<std::optional<Pool>>& pools;

@@ -1,6 +1,6 @@
-// Calls to the system that fail when they are told to: an interposer for operator new, mmap and
-// mprotect, posix_fallocate, msync and fsync, and pthread_create. The definitions stand in the
-// program itself, so they come before those of the C library for everything that is linked with it.
+// Injects failures of system calls: an interposer for operator new, mmap and mprotect,
+// posix_fallocate, msync and fsync, and pthread_create. The program itself defines these functions,
+// so its definitions take precedence over those of the C library.
 //
 // A thread arms itself for its own calls into the library (Armed); the library's own threads are
 // armed by the process (arm_others). Threads of the storm are exempt from the latter. Failures stop

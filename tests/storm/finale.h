@@ -1,5 +1,5 @@
-// The end of an episode: everything is erased, the space is had by others, everything is dropped,
-// and nothing stays. Used by the worker's main thread; throws a Finding.
+// The end of an episode: all keys are erased, another index uses the space, all indexes are
+// dropped, and nothing may stay allocated. The worker's main thread calls it; it throws a Finding.
 #pragma once
 
 #include <optional>

@@ -1,8 +1,8 @@
-// What must be in an index, in memory that outlives the process that uses the index.
+// The expected content of an index, in memory that outlives the process that uses the index.
 //
-// Each key has one owner, a thread that alone writes it, so its state is known exactly: the effect
-// of the last operation that returned, and at most one operation in flight. Some hot keys have many
-// writers; of these it is known that the last effect is the last one of one of the writers.
+// Each key has one owner, the only thread that writes it. Its state is therefore known exactly: the
+// effect of the last operation that returned, and at most one operation in flight. Some hot keys
+// have many writers; their last effect must be the last effect of one of the writers.
 //
 // A state is a version, which grows with each operation on the key, and whether the key is there.
 // Invariants:

@@ -1,5 +1,6 @@
-// What an episode does: pools, indexes, keys, and rounds of steps with their disturbances. All of
-// it follows from a seed and the episode's number, so a finding replays as far as threads allow.
+// The plan of an episode: pools, indexes, keys, and rounds of steps with their disturbances. It
+// follows from a seed and the episode's number, so a finding can be replayed as far as threads
+// allow.
 #pragma once
 
 #include <perdix/pool.h>
@@ -27,7 +28,7 @@ inline constexpr unsigned kMaxIndexes = 4;  ///< of an episode, in all pools
 inline constexpr unsigned kMaxThreads = 6;
 inline constexpr std::uint32_t kHotKeys = 8;
 
-/// What threads do in a step.
+/// The work of threads in a step.
 enum class Work : std::uint8_t {
   fill,   ///< keys that are absent come in
   drain,  ///< keys that are there go, until none is left
@@ -41,7 +42,7 @@ enum class Work : std::uint8_t {
 /// The order of fill and drain. Keys of ordered shapes then come and go from one end.
 enum class Order : std::uint8_t { ascending, descending, random };
 
-/// What happens to the process while its threads work.
+/// Disturbances of the process while its threads work.
 enum class Disturbance : std::uint8_t {
   none,
   forks,     ///< children that use, close, destroy what they inherited
@@ -53,10 +54,10 @@ enum class Disturbance : std::uint8_t {
   misuse,    ///< calls that must be refused: a second owner, a drop of what is open
 };
 
-/// Which calls to the system fail.
+/// The system calls that fail.
 enum class Fault : std::uint8_t { none, memory, map, space, sync, thread };
 
-/// How a round ends.
+/// The end of a round.
 enum class Ending : std::uint8_t {
   close,    ///< Pool::close()
   destroy,  ///< the pool object goes
@@ -128,7 +129,7 @@ struct Episode {
 /// "visitors", "restarts", "tight", "damage", "millions", "large", names of shapes.
 using Words = std::set<std::string, std::less<>>;
 
-/// Throws std::invalid_argument for a word that means nothing.
+/// Throws std::invalid_argument for an unknown word.
 Words parse_words(std::string_view words);
 
 struct Selection {

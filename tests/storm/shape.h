@@ -1,5 +1,5 @@
-// What keys and values look like. A key is a function of its number, so a set of millions of keys
-// needs no memory; a value carries the number of its key and a version, and proves that it is
+// The shapes of keys and values. A key is a function of its number, so a set of millions of keys
+// needs no memory. A value contains the number of its key and a version, and shows whether it is
 // whole.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The parts of the storm that decide what is right: the model, the shapes and the plan.
+// Tests of the parts of the storm that decide what is correct: the model, the shapes and the plan.
 #include <gtest/gtest.h>
 
 #include <set>

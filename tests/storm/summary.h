@@ -1,4 +1,4 @@
-// What a storm has done, summed up over its episodes. Used by one thread.
+// The sums of what a storm has done in all its episodes. One thread may use it.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Starts the workers of an episode one after the other, watches their progress, and judges how they
-// end. Used by one thread.
+// Starts the workers of an episode one after the other, watches their progress, and decides whether
+// their ends are correct. One thread may use it.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,7 @@
 
 namespace perdix::test::storm {
 
-/// What is wrong in an episode, and where it was.
+/// A problem of an episode, and its place.
 struct Report {
   std::string problem;
   std::string where;    ///< round and step

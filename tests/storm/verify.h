@@ -1,5 +1,5 @@
 // Compares open indexes with the model while no thread works, and checks pools. Each function
-// throws a Finding. Used by one thread.
+// throws a Finding. One thread may use them.
 #pragma once
 
 #include <perdix/perdix.h>

@@ -1,5 +1,5 @@
-// The process that an episode's work is done in, and in which it is killed: it goes on with the
-// round that the board says, and ends with the last one.
+// The process that does the work of an episode and that is killed. It continues with the round on
+// the board, and ends after the last one.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// An open index of any engine and kinds behind one class, so that a suite compiles once however
-// many engines there are. The calls are those of the engine's own class: TypedIndex, the only code
-// that is compiled per engine and combination of kinds, hands each of them on and converts
-// arguments. Thread-safety is that of the index.
+// One class for open indexes of any engine and kinds, so that each suite compiles once for all
+// engines. TypedIndex is the only code that is compiled per engine and combination of kinds: it
+// converts arguments and forwards each call to the engine's class. Thread-safety is that of the
+// index.
 #pragma once
 
 #include <perdix/perdix.h>

@@ -1,5 +1,5 @@
-// Runs operations on an index and the reference map side by side. Every function returns what
-// differs in words, or an empty string.
+// Runs operations on an index and on the reference map. Every function returns a description of the
+// differences, or an empty string.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// A key or a value whose kind is known at run time: a number or a string of bytes. What the suites
-// compute with, so that they compile once for all kinds. Datums of one kind are ordered as every
-// engine orders them: numbers by value, bytes as unsigned, a prefix first.
+// A key or a value whose kind is known at run time: a number or a string of bytes. The suites use
+// it, so that they compile once for all kinds. Datums of one kind are ordered as every engine
+// orders them: numbers by value, bytes as unsigned, a prefix first.
 #pragma once
 
 #include <perdix/types.h>

@@ -1,4 +1,4 @@
-// The reference map: what every index must do, as plainly as it can be said. Not thread-safe.
+// The reference map: a simple implementation of what every index must do. Not thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the environment says about a test run. Thread-safe.
+// The settings of a test run from the environment. Thread-safe.
 //
 //   PERDIX_SEED        seed of every random choice; without it a new one for each run
 //   PERDIX_TEST_SCALE  factor on the number of operations (default 1); 10 makes a campaign

@@ -1,5 +1,5 @@
-// Values: random ones of every size, and tagged ones that carry a number and prove that they are
-// whole.
+// Values: random ones of every size, and tagged ones, which contain a number and show whether they
+// are whole.
 #pragma once
 
 #include <cstddef>

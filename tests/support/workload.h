@@ -1,6 +1,6 @@
 // Seeded streams of operations on a sorted set of keys. A profile is a cycle of phases, each with
 // its own mix of operations and its own walk through the keys: growth, steady change, waves of
-// erases that empty and merge leaves. A stream chooses positions in the set; who runs it chooses
+// erases that empty and merge leaves. A stream chooses positions in the set; its user chooses
 // the values.
 #pragma once
 

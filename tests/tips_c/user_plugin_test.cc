@@ -1,5 +1,4 @@
-// Indexes of users, plugged into Tips: what the library promises about them that it does not about
-// its own.
+// Users' indexes that are plugged into Tips: the promises that the library makes for them only.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

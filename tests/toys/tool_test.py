@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tool over engines that it has never heard of: a hash index, and an index that is no map.
+"""Runs the tool with engines that it does not know: a hash index, and an index that is no map.
 
 tests/toys/tool_test.py TOOL_WITH_TOYS TOOL_WITHOUT ADD_TOY_POINTS [unittest arguments]
 """

@@ -1,4 +1,4 @@
-// A process that loads words and is killed, and what is found in the pool afterwards.
+// Kills a process that loads words, and checks the pool afterwards.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct Crash {
 Crash load_and_kill(const std::filesystem::path& words_file, const std::filesystem::path& pool,
                     std::uint64_t words, std::uint64_t seed, terminal::ProgressStyle style);
 
-/// What the survivors look like.
+/// The words that have survived.
 struct Survivors {
   std::uint64_t lost = 0;       ///< acknowledged words that are absent or have a wrong value
   std::uint64_t in_flight = 0;  ///< words beyond the acknowledged ones that are there; one may be

@@ -1,5 +1,5 @@
-// The command line of the demo. It uses getopt rather than the tool's parser, which takes long to
-// compile: the demo is the first thing that a newcomer waits for.
+// The command line of the demo. It uses getopt, because the tool's parser takes long to compile and
+// a new user waits for the demo first.
 #pragma once
 
 #include <cstdint>

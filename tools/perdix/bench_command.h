@@ -1,4 +1,4 @@
-// The command `bench`. It is apart from the others because a build may lack the benchmarks; the
+// The command `bench`. It is separate from the others because a build may lack the benchmarks; the
 // command then says so.
 #pragma once
 

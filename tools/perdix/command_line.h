@@ -1,4 +1,4 @@
-// The command line: options, help texts with examples, and what becomes of errors.
+// The command line: options, help texts with examples, and error messages.
 #pragma once
 
 namespace perdix::tool {

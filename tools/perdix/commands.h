@@ -1,5 +1,5 @@
-// The commands of the tool: what each is told, and what it does. They know nothing of the command
-// line, which command_line.cc turns into these options.
+// The commands of the tool and their options. The commands do not depend on the command line;
+// command_line.cc turns it into these options.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace perdix::tool {
 
-/// How the process ends.
+/// The exit status of the process.
 enum class ExitStatus : int {
   ok = 0,
   negative = 1,  ///< the answer is no: a key was not found, a check found problems

@@ -1,5 +1,5 @@
-// The rows that load stores: those of a source, without a header that names the columns and, if the
-// source is a dump, without its first and its last line.
+// The rows that the command load stores: all rows of a source except a header that names the
+// columns, and except the first and the last line of a dump.
 #pragma once
 
 #include <atomic>

@@ -16,7 +16,7 @@ class Output {
   /// Throws perdix::Error io_error, or ReaderGone. The same holds for flush().
   void write(std::string_view text);
 
-  /// What was written reaches the descriptor.
+  /// Writes all buffered text to the descriptor.
   void flush();
 
  private:

@@ -1,4 +1,4 @@
-// Figures as people read them, and read from what people write.
+// Formats figures for people, and parses figures that people write.
 #pragma once
 
 #include <cstdint>

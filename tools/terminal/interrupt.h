@@ -1,4 +1,4 @@
-// Ctrl-C and SIGTERM as a flag that long work looks at, so that it stops between two steps.
+// Ctrl-C and SIGTERM set a flag. Long work checks it and stops between two steps.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// The program of the README, as somebody else would write it. Prints what it found after a reopen.
+// The program of the README as a user would write it. Prints the value that it finds after a
+// reopen.
 #include <perdix/perdix.h>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Kills processes that write to an Elf or an ElfTable, at random moments, and verifies what they
-// leave: all operations that were acknowledged, and the one in flight wholly or not at all.
+// Kills processes that write to an Elf or an ElfTable at random moments, and verifies the table: it
+// must have all acknowledged operations, and the one in flight entirely or not at all.
 //
 //   perdix_elf_kill [--table points|typed] [--kills N] [--seed S] [--domain D]
 //

@@ -1,5 +1,5 @@
-// Kills processes that write to a container by TipsOf, at random moments, and verifies what they
-// leave: all writes that were acknowledged, and the one in flight wholly or not at all.
+// Kills processes that write to a container by TipsOf at random moments, and verifies the
+// container: it must have all acknowledged writes, and the one in flight entirely or not at all.
 //
 //   perdix_tips_of_kill [--container std::map] [--kills N] [--seed S] [--domain D]
 //
