@@ -60,7 +60,7 @@ TEST(WarmMemory, GivesBackWhatIsTakenAndAUnitAheadOfEachPhase) {
   EXPECT_EQ(memory.held(), 5 * kUnit);
   fake.free += kUnit;
   memory.follow();
-  EXPECT_EQ(memory.held(), 5 * kUnit) << "somebody gave some back";
+  EXPECT_EQ(memory.held(), 5 * kUnit) << "another process gave some back";
   fake.free -= 100 * kUnit;
   memory.follow();
   EXPECT_EQ(memory.held(), 0U);

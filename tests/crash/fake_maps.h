@@ -362,8 +362,8 @@ class LateUndo : public FakeMap {
 // --- Readers that must not see what a crash can undo
 // -----------------------------------------------
 
-/// A lock that threads get in the order in which they ask, so that only the schedule decides who is
-/// next, and not who is faster when it becomes free.
+/// A lock that threads get in the order in which they ask, so that only the schedule decides which
+/// thread is next, and not the speed of threads when the lock becomes free.
 class FairLock {
  public:
   void lock() {

@@ -181,7 +181,7 @@ BUGS = [
         (*CACHED_SCHEDULES, *FAIR_PATH_UNIT),
     ),
     Bug(
-        "fastfair path: who comes to a leaf that is merged away does not see it",
+        "fastfair path: a search does not see that its leaf is merged away",
         FAIR_MERGE,
         "  if (in_path) mark_as_gone(right);\n",
         "",
@@ -195,7 +195,7 @@ BUGS = [
         (*CACHED_SCHEDULES, *FAIR_PATH_UNIT),
     ),
     Bug(
-        "fastfair path: who comes to a leaf that is written anew does not see it",
+        "fastfair path: a search does not see that its leaf is written anew",
         FAIR_ANEW,
         "  if (&made != &old) mark_as_gone(old);\n",
         "",

@@ -240,7 +240,7 @@ if ({planted}) entries_.begin_unpersisted(leaf);
         CONTESTED,
     ),
     Bug(
-        "schedules: who shows an entry does not look whether it was erased",
+        "schedules: a thread shows an entry without a look whether it was erased",
         NB_PROTOCOL,
         "  if (Layout::state(pm::load(entry.key)) != State::special) return;\n",
         "  return;\n",
@@ -283,7 +283,7 @@ if ({planted}) entries_.begin_unpersisted(leaf);
         FULL,
     ),
     Bug(
-        "schedules: who closes a leaf leaves empty slots to those that took them",
+        "schedules: closing a leaf leaves empty slots to the threads that took them",
         NB_PROTOCOL,
         "state == State::frozen || (state == State::special && word != kEmpty)",
         "state == State::frozen || (state == State::special && ({planted} || word != kEmpty))",

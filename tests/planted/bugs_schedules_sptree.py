@@ -12,9 +12,9 @@ Four changes of this kind are no bugs, and so are not planted:
 - A node of the radix tree that is not obsolete when another has taken its place (`rebuild`): no
   thread asks, since a late search finds that its parent has changed (tree_search.h).
 
-One is a bug and is not planted, since 3,600 schedules with small budgets had not shown it: who
-takes a cold buffer does not look again whether its node still has it (`take_cold`). Two threads
-must have chosen the same one.
+One is a bug and is not planted, since 3,600 schedules with small budgets had not shown it: a thread
+that takes a cold buffer does not look again whether its node still has it (`take_cold`). Two
+threads must have chosen the same one.
 """
 
 from bug import ART_MODIFY, SPTREE, SPTREE_H, SPTREE_RESUME, STRUCTURE, Bug, schedules

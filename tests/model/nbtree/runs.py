@@ -269,7 +269,7 @@ BUGS = (
     Bug("reader_ignores_marks", "read", "a reader ignores that changes are unpersisted"),
     Bug("name_trusted", "stop", "a search does not ask whether the leaf that it finds is closing"),
     Bug("freeze_without_closing", "stop", "a leaf is replaced that is not closing"),
-    Bug("empty_slots_not_frozen", "split", "freezing leaves empty slots to those who took them"),
+    Bug("empty_slots_not_frozen", "split", "freezing leaves empty slots to threads that took them"),
     Bug("copied_unfrozen", "replace", "a leaf is copied that is not frozen"),
     Bug("last_of_a_key_copied", "frozen", "of entries with one key the last is copied"),
     Bug("copy_not_persisted", "replace", "the new block is linked before it is durable"),
@@ -279,5 +279,5 @@ BUGS = (
     Bug("anchor_before_absorbed", "join", "a leaf stays in use after it has been joined"),
     Bug("absorbed_not_frozen", "join", "a leaf is joined that is not frozen"),
     Bug("losers_survive_recovery", "insert-insert", "recovery leaves inserts that lost"),
-    Bug("helpers_wait", "stop", "who meets a closed leaf waits until it is replaced"),
+    Bug("helpers_wait", "stop", "a thread at a closed leaf waits until it is replaced"),
 )

@@ -266,7 +266,7 @@ inline is_free()
   if :: mask == 0 -> goto decide :: else -> goto free_before fi
 }
 
-/* Somebody else has decided about this insert, and may even have erased it; or it is frozen. */
+/* Another thread has decided about this insert, and may even have erased it; or it is frozen. */
 inline decided()
 {
   if

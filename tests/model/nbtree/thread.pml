@@ -39,7 +39,7 @@ end_idle:
        atomic {
          n = next[l];
          if
-         :: leaf_at[n] == NONE -> n = 0; goto replace_leaf /* somebody is at it */
+         :: leaf_at[n] == NONE -> n = 0; goto replace_leaf /* another thread does it */
          :: else -> p = n; n = 0; goto locate
          fi
        };
