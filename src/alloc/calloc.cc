@@ -119,8 +119,8 @@ BlockRef Calloc::take_object(Lane& lane, std::uint64_t bytes) {
   return object;
 }
 
-/// Makes available what was freed on other lanes, which may not be used for long. Returns how many
-/// blocks.
+/// Makes blocks available that were freed on other lanes, which may stay unused for long. Returns
+/// how many blocks.
 std::size_t Calloc::settle_others(Lane& lane) {
   std::size_t settled = 0;
   for (const auto& other : lanes_) {

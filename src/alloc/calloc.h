@@ -35,9 +35,9 @@ class Calloc {
   /// below kPoolArea.
   static void format(Space& space);
 
-  /// Opens the allocator of a pool and resolves what a crash left. Throws Errc::corrupt, truncated,
-  /// and then nothing that matters was changed. Cost: 64 pages of lanes, and one line per chunk;
-  /// not more in a larger or fuller pool.
+  /// Opens the allocator of a pool and resolves operations that a crash interrupted. Throws
+  /// Errc::corrupt, truncated, and then nothing that matters was changed. Cost: 64 pages of lanes,
+  /// and one line per chunk; not more in a larger or fuller pool.
   explicit Calloc(Space& space, const Topology& topology = Topology::system());
   Calloc(const Calloc&) = delete;
   Calloc& operator=(const Calloc&) = delete;
@@ -45,7 +45,7 @@ class Calloc {
   /// Starts an operation. Waits if as many as there are lanes are running.
   Session session();
 
-  /// Asks for the memory that Session::free() of a block will look at. No more than a hint.
+  /// Prefetches the memory that Session::free() of a block reads. No more than a hint.
   void prefetch_for_free(Offset block) const noexcept { heap_.prefetch(block); }
 
   /// The bytes that a block for `bytes` has; 0 if that is above kMaxObject.

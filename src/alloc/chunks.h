@@ -31,7 +31,7 @@ class Chunks {
   /// Reads and validates the tiling. Throws Errc::corrupt or truncated. Cost: one line per tile.
   void open();
 
-  /// Once recovery has settled what is free.
+  /// Called once recovery has decided which chunks are free.
   void collect_free();
 
   /// Chunks that have a tile.

@@ -8,9 +8,9 @@
 namespace perdix::detail::alloc {
 namespace {
 
-// How many spans of a pool that was just opened are looked at before a fresh one is used, and
-// before the pool grows: this bounds the time of one allocation. The next one goes on where this
-// one stopped.
+// How many spans of a pool that was just opened are read before a fresh span is used, and before
+// the pool grows: this bounds the time of one allocation. The next one goes on where this one
+// stopped.
 constexpr unsigned kSpansPerLook = 64;
 constexpr unsigned kSpansPerGrowth = 4096;
 

@@ -68,7 +68,7 @@ class Heap {
 
   const void* address(Offset offset) const noexcept { return &view_.at<std::byte>(offset); }
 
-  /// Asks for what is known of the span that covers an offset, and for its bitmap.
+  /// Prefetches the DRAM object of the span that covers an offset, and its bitmap.
   void prefetch(Offset offset) const noexcept {
     const std::uint64_t chunk = chunk_of(offset);
     if (chunk >= chunks_.count()) return;
@@ -93,7 +93,7 @@ class Heap {
   /// Gives chunks back that are free in PM.
   void give_back_chunks(Offset offset);
 
-  /// Verifies that DRAM agrees with PM, for what it knows. No operation may run.
+  /// Verifies that the DRAM objects agree with PM. No operation may run.
   void check(CheckReport& report) const;
 
  private:

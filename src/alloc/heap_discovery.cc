@@ -22,8 +22,7 @@ namespace {
 
 }  // namespace
 
-/// Looks at up to `budget` spans of a class that were there at open(), and lists those with free
-/// blocks.
+/// Reads up to `budget` spans of a class that existed at open(), and lists those with free blocks.
 void Heap::discover_spans(unsigned size_class, unsigned budget) {
   std::uint64_t& cursor = span_cursor_[size_class];
   while (cursor > 0 && budget > 0) {
@@ -42,7 +41,7 @@ void Heap::discover_spans(unsigned size_class, unsigned budget) {
   }
 }
 
-/// Looks at every span that was there at open(). Before a pool counts as full: spans without taken
+/// Reads every span that existed at open(). Before a pool counts as full: spans without taken
 /// blocks are of use to all sizes, but only known ones are harvested. Once they are known this
 /// costs nothing.
 void Heap::discover_all_spans() {
@@ -50,7 +49,7 @@ void Heap::discover_all_spans() {
     discover_spans(size_class, std::numeric_limits<unsigned>::max());
 }
 
-/// Looks at one more chunk that was there at open(). False if all are known.
+/// Reads one more chunk that existed at open(). False if all are known.
 bool Heap::discover_chunks() {
   while (chunk_cursor_ > 0) {
     ChunkWord word;

@@ -35,7 +35,7 @@ struct Block {
   bool unread = false;      ///< of one that is freed: no reader can see it
 };
 
-/// What the holder of a lane is doing.
+/// The operation of the holder of a lane.
 struct Operation {
   Record record;
   std::array<Block, kMaxBlocks> reserved;  // small ones of record.reserved, in their places
@@ -81,8 +81,8 @@ class alignas(util::kCacheLine) Lane {
   /// Makes up to `count` freed blocks available again whose readers are gone. Returns how many.
   std::size_t settle(std::size_t count);
 
-  /// The grace period of what was freed begins now at the latest. Returns whether there is any such
-  /// block that has not been made available.
+  /// The grace period of the freed blocks begins now at the latest. Returns whether there is any
+  /// such block that has not been made available.
   bool seal() {
     limbo_.seal(reclaimer_);
     return !limbo_.empty();

@@ -35,7 +35,7 @@ class Limbo {
   bool empty() const noexcept { return entries_.empty(); }
   std::size_t size() const noexcept { return entries_.size(); }
 
-  /// Takes the ticket for what has none yet.
+  /// Gives the ticket to the blocks that have none yet.
   void seal(epoch::Reclaimer& reclaimer) {
     if (unsealed_ == 0) return;
     batches_.push({reclaimer.ticket(), unsealed_});

@@ -60,8 +60,8 @@ class Session {
 
   /// Takes a block of at least `bytes` (0 counts as 1) for this operation, up to kMaxBlocks of
   /// them. Aligned to 16 bytes, to 32 or 64 if block_size() is a multiple of that. Throws
-  /// Errc::too_large above kMaxObject, out_of_space; nothing has happened then, what was reserved
-  /// before stays so. Cost: no PM, but when a lane needs a new span.
+  /// Errc::too_large above kMaxObject, out_of_space; nothing has happened then, and earlier
+  /// reservations remain. Cost: no PM, but when a lane needs a new span.
   Offset reserve(std::size_t bytes);
 
   /// The operation frees a block, up to kMaxBlocks of them. Throws Errc::corrupt if none is
@@ -72,8 +72,8 @@ class Session {
   /// passed since. It can be used again when finish() returns.
   void free_unread(Offset block);
 
-  /// Commits the operation by a change of one word, durably, and ends it. What this thread has
-  /// flushed before, new blocks among it, is durable before the change. Throws corrupt as
+  /// Commits the operation by a change of one word, durably, and ends it. All that this thread has
+  /// flushed before, new blocks included, is durable before the change. Throws corrupt as
   /// commit_when(). Cost: as log(), a publish if blocks are freed, and finish(); a single sync in
   /// the page_cache domain.
   void commit(const pm::Change& change) {
@@ -132,9 +132,9 @@ class Session {
   /// new blocks. Cost: one or two PM lines, one fence; two fences without commit_when().
   void log();
 
-  /// After the commit: marks the blocks in PM, then drops the record, durably. What this thread has
-  /// flushed is durable before the record is gone. Cost: a line per block, most of them hot, and
-  /// the record's; two fences.
+  /// After the commit: marks the blocks in PM, then drops the record, durably. All that this thread
+  /// has flushed is durable before the record is gone. Cost: a line per block, most of them hot,
+  /// and the record's; two fences.
   void finish() {
     finish([] {});
   }

@@ -70,8 +70,8 @@ class Tree {
   /// search waits for its node, the others go on. Nothing is validated, which also makes it the
   /// shortest way for one key, but the value is a guess: one that was in the tree, whose key is
   /// usually the greatest <= key. It may be greater than the key, or nullptr: then the caller
-  /// searches again. While the tree changes it may be any value: nothing follows from it but what
-  /// the caller validates. One Guard covers all steps. A key must outlive its search.
+  /// searches again. While the tree changes it may be any value: it means nothing until the caller
+  /// has validated it. One Guard covers all steps. A key must outlive its search.
   class Lookahead;
   Lookahead look_ahead(Key key) const;
 

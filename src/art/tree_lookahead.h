@@ -67,8 +67,8 @@ class Tree<Value, KeyOf, Memory>::Lookahead {
     }
   }
 
-  /// Whether the key leads on, past the node's prefix; if not, the search does so without it. What
-  /// a node doesn't store of its prefix is taken to agree, for now.
+  /// Whether the key leads on, past the node's prefix; if not, the search does so without it. The
+  /// part of a prefix that a node doesn't store is assumed to agree, for now.
   bool pass_prefix() {
     const Prefix<Key> prefix = ref_.template node<Header<Key>>()->prefix();
     const unsigned agreed = prefix.agree(rest_, 0);

@@ -297,8 +297,8 @@ bool Tree<Value, KeyOf, Memory>::remove_value(const Stop& stop, Node& node) {
   return change(stop, node, [&] { remove(node, entry); });
 }
 
-/// Takes out a node that would keep one entry: what it leads to takes its place, and if that is a
-/// node, also its prefix.
+/// Takes out a node that would keep one entry: its child takes its place and, if that is a node,
+/// its prefix.
 template <class Value, class KeyOf, class Memory>
 template <class Node>
 bool Tree<Value, KeyOf, Memory>::collapse(const Stop& stop, Node& node) {

@@ -74,8 +74,8 @@ class Reclaimer {
   /// become true without further calls.
   Ticket ticket();
 
-  /// Whether every Guard has ended that might have seen what was unlinked before the ticket was
-  /// taken. One load.
+  /// Whether every Guard has ended that might have seen an object which was unlinked before the
+  /// ticket was taken. One load.
   bool passed(Ticket ticket) const noexcept {
     return completed_.load(std::memory_order_acquire) >= ticket;
   }

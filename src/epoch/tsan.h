@@ -23,8 +23,8 @@
 
 namespace perdix::detail::epoch::tsan {
 
-/// What this thread did so far happens before what follows the next `acquire` of the same address
-/// by any thread.
+/// All that this thread did so far happens before everything after the next `acquire` of the same
+/// address by any thread.
 inline void release([[maybe_unused]] void* address) noexcept {
 #ifdef PERDIX_TSAN
   __tsan_release(address);

@@ -7,8 +7,8 @@
 
 namespace perdix::detail::pm {
 
-/// Reads one aligned word of 1, 2, 4 or 8 bytes. Acquire, so that what a publish() made reachable
-/// is seen complete; free on x86.
+/// Reads one aligned word of 1, 2, 4 or 8 bytes. Acquire, so that an object which a publish() made
+/// reachable is seen complete; free on x86.
 template <class T>
 inline T load(const T& word) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8);

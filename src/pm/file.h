@@ -89,10 +89,10 @@ class File {
   /// Waits until contents and size are on the device, stores through a mapping included.
   void sync();
 
-  /// Has the kernel forget what it has cached of the file, once all that it knows to be unwritten
-  /// is on the device: what is read from then on is what the device holds. Without effect on files
-  /// that have no device. Throws io_error. Cost: writes what is dirty; the first reads of all pages
-  /// come from the device.
+  /// Makes the kernel drop its cached pages of the file, once all pages that it knows to be dirty
+  /// are on the device: later reads return the content of the device. Without effect on files that
+  /// have no device. Throws io_error. Cost: writes what is dirty; the first reads of all pages come
+  /// from the device.
   void forget_cached();
 
   /// Reads up to n bytes at an offset; returns how many there were.

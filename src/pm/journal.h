@@ -48,7 +48,7 @@ namespace perdix::detail::pm {
 /// Ranges of more bytes are synced in their own place.
 inline constexpr std::size_t kLongRange = 4096 + kLineSize;
 
-/// Of a batch. One request and what is noted for all threads (as many ranges again) always fit.
+/// Of a batch. One request and the ranges noted for all threads (as many again) always fit.
 inline constexpr std::size_t kMaxBatchRevoked = 2 * PageNotes::kCapacity;
 inline constexpr std::size_t kMaxBatchLines =
     2 * PageNotes::kCapacity * (kLongRange / kLineSize) + kMaxChanges;
@@ -64,7 +64,7 @@ struct BatchSize {
   }
 };
 
-/// Where the journal of a pool lies, and of what it may speak.
+/// Where the journal of a pool lies, and which lines it may contain.
 struct JournalPlace {
   std::byte* base;      ///< of the pool
   Offset area;          ///< page-aligned
@@ -74,8 +74,8 @@ struct JournalPlace {
 
 class Journal {
  public:
-  /// `device` must outlive this. What the journal holds is not needed: it was replayed, or the pool
-  /// was closed.
+  /// `device` must outlive this. The content of the journal is not needed: it was replayed, or the
+  /// pool was closed.
   Journal(const JournalPlace& place, SyncDevice& device);
 
   /// Makes the journal empty, durably: before the first append(). Returns 0 or an errno.
@@ -85,8 +85,8 @@ class Journal {
   /// there is no room. Allocates nothing. Returns 0 or an errno.
   int append(const SyncRequest* group) noexcept;
 
-  /// Makes what the journal holds durable in its own place, then the journal empty, durably.
-  /// Returns 0 or an errno.
+  /// Makes the journal's lines durable in place, then empties the journal durably. Returns 0 or an
+  /// errno.
   int checkpoint() noexcept;
 
  private:
@@ -110,8 +110,8 @@ class Journal {
   std::vector<std::byte> batch_;        // the batch that is being made
 };
 
-/// Makes a pool what it was when its last batch became durable, before anything else reads what
-/// lies behind `first_line`. In three steps, so that a pool that is refused in between keeps its
+/// Restores a pool to its state when the last batch became durable, before anything else reads
+/// lines behind `first_line`. In three steps, so that a pool that is refused in between keeps its
 /// bytes:
 ///
 ///   Replay replay(place, pool_size, path);      // reads the batches

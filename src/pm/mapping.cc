@@ -260,8 +260,7 @@ bool Mapping::huge_pages() const {
     if (field.name == "KernelPageSize:" && field.value > base_page_kib) return true;  // hugetlbfs
     if (field.name == "ShmemPmdMapped:" && field.value > 0) return true;
     if (field.name == "FilePmdMapped:" && field.value > 0) return true;
-    // The kernel doesn't count the huge mappings of DAX files; that it may make them is all it
-    // says.
+    // The kernel doesn't count the huge mappings of DAX files; it only permits huge pages.
     if (dax() && field.name == "THPeligible:" && field.value > 0) return true;
   }
   return false;

@@ -49,7 +49,7 @@ class PageNotes {
     return true;
   }
 
-  /// Forgets what is noted for owners that are gone.
+  /// Drops the notes for owners that are gone.
   template <class IsThere>
   void forget_unless(const IsThere& is_there) noexcept {
     std::size_t kept = 0;

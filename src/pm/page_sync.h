@@ -41,9 +41,9 @@ namespace perdix::detail::pm {
 
 class PageSync {
  public:
-  /// on_failure must not throw: if it can't keep what is stored from now on from the file, the
-  /// process must end. It must neither note nor sync. Syncs by the kernel, or by `device`, which
-  /// must outlive this.
+  /// on_failure must not throw: if it can't keep later stores from reaching the file, the process
+  /// must end. It must neither note nor sync. Syncs by the kernel, or by `device`, which must
+  /// outlive this.
   explicit PageSync(std::function<void()> on_failure = nullptr, SyncDevice* device = nullptr);
   ~PageSync();
   PageSync(const PageSync&) = delete;
@@ -72,8 +72,8 @@ class PageSync {
   /// Syncs all of a file, its length included. Throws io_error, also if an earlier sync failed.
   void sync_file(File& file);
 
-  /// From now on what is synced goes to the journal. Called while no other thread syncs, and
-  /// followed by start_journal() before the superblock says that the journal counts.
+  /// From now on syncs go to the journal. Called while no other thread syncs, and followed by
+  /// start_journal() before the superblock says that the journal counts.
   void use_journal(const JournalPlace& place) { journal_.emplace(place, device_); }
   void start_journal() noexcept;
 

@@ -154,8 +154,8 @@ class Persister {
     on_write(&word, sizeof(T));
   }
 
-  /// Changes an aligned 8-byte word if it is as expected; else `expected` becomes what is there.
-  /// Sequentially consistent. Not durable before a flush and a fence.
+  /// Changes an aligned 8-byte word if it is as expected; otherwise `expected` becomes the present
+  /// word. Sequentially consistent. Not durable before a flush and a fence.
   bool compare_exchange(std::uint64_t& word, std::uint64_t& expected, std::uint64_t desired) const {
     assert(reinterpret_cast<std::uintptr_t>(&word) % sizeof(word) == 0);
     before_write(&word, sizeof(word));
@@ -165,8 +165,8 @@ class Persister {
     return changed;
   }
 
-  /// The same with one word of a pair, if both are as expected. What a crash leaves is still one
-  /// word, so only one may change.
+  /// The same with one word of a pair, if both are as expected. A crash still leaves single words,
+  /// so only one may change.
   bool compare_exchange(WordPair& pair, WordPair& expected, WordPair desired) const {
     assert(expected.first == desired.first || expected.second == desired.second);
     std::uint64_t& word = expected.first != desired.first ? pair.first : pair.second;
@@ -197,7 +197,7 @@ class Persister {
     if (domain_ == Domain::memory_controller || (domain_ == Domain::cpu_cache && survives_power_)) {
       stream_words(words, source, n / sizeof *words);
     } else {
-      // Release: a late reader of what was there before may follow a new word.
+      // Release: a late reader of the old data may follow a new word.
       for (std::size_t i = 0; i < n / sizeof *words; ++i)
         __atomic_store_n(words + i, source[i], __ATOMIC_RELEASE);
     }

@@ -57,17 +57,17 @@ class Probe {
 
   /// Before a write; a probe may hold the thread back here to decide the order of threads.
   virtual void before_write(const void* /*p*/, std::size_t /*n*/) {}
-  /// A protocol has taken a step that no access to PM shows: it changes what lies in DRAM, or has
-  /// met another thread's work. `name` is a literal. A probe may hold the thread back here.
+  /// A protocol has taken a step that no access to PM shows: it changes DRAM only, or has met
+  /// another thread's work. `name` is a literal. A probe may hold the thread back here.
   virtual void on_step(const char* /*name*/) {}
-  /// A limit of what lies in DRAM, or of when work begins. `name` is a literal. A probe may return
-  /// a smaller one, so that small states have the structure of large ones.
+  /// A limit of a structure in DRAM, or of when work begins. `name` is a literal. A probe may
+  /// return a smaller one, so that small states have the structure of large ones.
   virtual std::uint64_t on_limit(const char* /*name*/, std::uint64_t limit) { return limit; }
-  /// A random number that goes into persistent memory; what is returned goes there instead, so that
+  /// A random number that goes into persistent memory; the returned place is used instead, so that
   /// a run can be repeated.
   virtual std::uint64_t on_draw(std::uint64_t random) { return random; }
-  /// Whether what is freed may be used again at a time that the clock decides; if not, only a call
-  /// that waits for it brings that about, so that a run can be repeated.
+  /// Whether freed memory may be reused at a time that the clock decides; if not, only a call that
+  /// waits for it brings that about, so that a run can be repeated.
   virtual bool allows_background_reclamation() { return true; }
   /// The calling thread begins a section (epoch::Guard) that is in no other one.
   virtual void on_section() noexcept {}

@@ -5,7 +5,7 @@
 
 namespace perdix::detail::pm {
 
-/// What is synced is whole pages.
+/// Syncs whole pages.
 inline constexpr std::size_t kSyncPage = 4096;
 
 class SyncDevice {

@@ -23,8 +23,8 @@ struct alignas(16) WordPair {
   std::uint64_t second;
 };
 
-/// Sets both words if both are as expected; else `expected` becomes what is there. Sequentially
-/// consistent.
+/// Sets both words if both are as expected; otherwise `expected` becomes the present words.
+/// Sequentially consistent.
 inline bool compare_exchange_pair(WordPair& pair, WordPair& expected, WordPair desired) {
 #ifdef PERDIX_PAIR_TSAN
   // The sanitizer does not see the instruction. A thread that loads either word later is ordered

@@ -27,7 +27,7 @@ class Growth {
   Growth(pm::File& file, pm::Mapping& mapping, const pm::Persister& pm, bool durable)
       : file_(file), mapping_(mapping), pm_(pm), durable_(durable) {}
 
-  /// Ends the thread. What was made ready and never taken stays in the file.
+  /// Ends the thread. A unit that was made ready and never taken stays in the file.
   ~Growth();
   Growth(const Growth&) = delete;
   Growth& operator=(const Growth&) = delete;

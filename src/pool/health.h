@@ -20,7 +20,7 @@ class Health {
   enum class State : std::uint32_t {
     forked = 0,  ///< a child inherited the pool, which stays its parent's
     usable = 1,
-    sync_failed = 2,  ///< what the device holds is unknown
+    sync_failed = 2,  ///< the content of the device is unknown
   };
 
   struct Unmap {

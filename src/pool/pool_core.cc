@@ -213,7 +213,7 @@ FoundSuperblock PoolCore::read_superblock_on_device() {
   return read_superblock(file_);
 }
 
-/// Throws what is wrong with the allocator's structures.
+/// Throws the first problem of the allocator's structures.
 std::vector<pm::FileRange> PoolCore::chunks_in_use() {
   try {
     return alloc::validate(*this);
@@ -307,7 +307,8 @@ void PoolCore::set_opened(Superblock& superblock) const {
 }
 
 void PoolCore::mark_open() {
-  // What a `process` pool holds must be on the device before the pool claims to survive power.
+  // The content of a `process` pool must be on the device before the pool claims to survive power
+  // failures.
   if (process_only(superblock_->current()) && decision_.survives_power()) file_.sync();
   change_cleanness([this](Superblock& next) { set_opened(next); });
 }
@@ -532,7 +533,7 @@ void PoolCore::postpone_drop(IndexHandle index, std::string_view why) noexcept {
   }
 }
 
-/// Allocates nothing: what the caller has changed for the index is done.
+/// Allocates nothing: the caller's changes for the index are complete.
 IndexHandle PoolCore::handle(Directory::Slot slot, IndexInfo info, bool created) noexcept {
   ++handles_[slot];
   return {shared_from_this(), slot, directory_->root(slot), std::move(info), created};
@@ -657,7 +658,7 @@ void PoolCore::mark_clean() {
 void PoolCore::shut_down() {
   open_ = false;
   std::exception_ptr failure;
-  // What is retired may still free blocks. Disposing of it may retire more.
+  // Retired objects may still free blocks. Disposing of it may retire more.
   while (reclaimer_->pending() > 0) reclaimer_->drain_for_good();
   end_work();
   pm_->store(area<OwnerBlock>(kOwnerOffset)->pid, 0);

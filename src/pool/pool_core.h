@@ -133,7 +133,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   IndexHandle open_index(std::string_view name, std::string_view engine, Kind key_kind,
                          Kind value_kind);
 
-  /// Opens the index if it exists, as what it is.
+  /// Opens the index if it exists, with its own engine and kinds.
   std::optional<IndexHandle> open_existing_index(std::string_view name);
 
   std::vector<IndexInfo> indexes() const;

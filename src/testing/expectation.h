@@ -49,7 +49,7 @@ class Expectation {
   /// Whether the step does the same, whatever became of the steps under way.
   bool is_settled(const Step& step) const;
 
-  /// What is expected of the session that opens what a crash at this moment leaves. Nothing that
+  /// The expectation for the session that opens the image of a crash at this moment. Nothing that
   /// was under way ever returns.
   Expectation after_crash() const;
 

@@ -49,7 +49,7 @@ constexpr std::uint64_t kNestedExhaustive = 64;
 constexpr std::uint64_t kNestedSamples = 8;
 
 bool is_moment(const Event& event, bool new_version) {
-  // A flush or a fence only takes images away; when a step returns, less of what is left is
+  // A flush or a fence only takes images away; when a step returns, fewer of the images are
   // allowed.
   return new_version || event.kind == Event::Kind::end || event.kind == Event::Kind::observe ||
          event.kind == Event::Kind::committed;
@@ -210,7 +210,8 @@ std::vector<Explorer::Moment> Explorer::moments(const Level& level) {
     if (trace[i].kind == Event::Kind::fence || trace[i].kind == Event::Kind::flush) ++stretch;
     if (!is_moment(trace[i], new_version)) continue;
     const ImageSet images = models.images(new_version, limits, 0);
-    // The returns of steps are stretches of their own: there what was seen must be durable.
+    // The returns of steps are stretches of their own: there all effects that were seen must be
+    // durable.
     const bool returns = trace[i].kind == Event::Kind::end;
     moments.push_back({i, images.size(), images.due(), 2 * stretch + (returns ? 1 : 0), 0,
                        expected.saw_undecided()});
@@ -221,7 +222,7 @@ std::vector<Explorer::Moment> Explorer::moments(const Level& level) {
 /// Draws moments until their images are as many as wanted. All stretches, from one flush or fence
 /// to the next, have a moment before any has a second one: a stretch with many stores (pairs that
 /// are copied) would push aside those with few, where the commits are. Returns how many images are
-/// to be looked at, by event.
+/// judged, by event.
 std::vector<std::uint64_t> Explorer::choose_moments(const Level& level) {
   std::vector<Moment> all = moments(level);
   detail::util::Random random(seed_of(level.path));
@@ -246,7 +247,7 @@ std::vector<std::uint64_t> Explorer::choose_moments(const Level& level) {
     // Where nothing is due, few images are opened.
     for (Moment& moment : all) moment.images = 1 + moment.images / options_.nested_one_in;
   } else if (!all.empty() && random.one_in(kLargeInterval)) {
-    // Once in a while a moment with more images than that is looked at, and then little else.
+    // Sometimes a moment with more images than that is judged, and then little else.
     choose(all.front(), all.front().images, all.front().images);
   }
   if (!suppression()) {
@@ -345,7 +346,7 @@ Session Explorer::open_image(const Path& path, const Expectation* known) {
   return session;
 }
 
-/// Whether the session that opens the image writes before it has looked at anything.
+/// Whether the session that opens the image writes before it has read anything.
 bool Explorer::writes_first(const Path& path) const {
   return detail::util::Random(seed_of(path) + 1).one_in(kWritesFirstInterval);
 }

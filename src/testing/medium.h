@@ -29,7 +29,7 @@ class Medium {
   void empty();
 
   /// Gives the file its length back, should an opening have cut or grown it. True if it had
-  /// changed; what was cut off is zero.
+  /// changed; bytes that were cut off are zero.
   bool restore_length();
 
  private:

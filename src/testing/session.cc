@@ -73,7 +73,7 @@ class Run {
 
   /// New threads make this many steps each.
   void work_together(Opened& opened, unsigned steps) {
-    // Drawn ahead, so that what a thread does doesn't depend on the schedule.
+    // Drawn ahead, so that a thread's steps do not depend on the schedule.
     std::vector<std::vector<std::uint32_t>> drawn(plan_.threads);
     const State before = state_;
     for (unsigned thread = 0; thread < plan_.threads; ++thread) {
@@ -129,7 +129,7 @@ class Run {
     }
   }
 
-  /// Applies the effects of a step to what is expected. False if there are none.
+  /// Applies the effects of a step to the expected contents. False if there are none.
   bool change(const Step& step) {
     const Effects effects = subject_.effects(step, state_);
     apply_effects(effects, state_);

@@ -28,7 +28,7 @@ class Stage {
   std::size_t mark() const noexcept { return undo_.size(); }
   void rollback(std::size_t mark);
 
-  /// Takes back the stores of a trace: the medium holds again what it should.
+  /// Takes back the stores of a trace: the medium has its expected content again.
   void restore(const Trace& trace);
 
   /// The first offset at which the medium does not hold what it should: somebody stored past the

@@ -28,8 +28,8 @@ struct Step {
   std::string value;
 };
 
-/// What a step does to one key: its value afterwards, or nothing if it is gone. A step's effects
-/// happen all or none.
+/// The effect of a step on one key: its value afterwards, or nothing if it is gone. A step's
+/// effects happen all or none.
 struct Effect {
   std::string key;
   std::optional<std::string> after;
@@ -82,8 +82,8 @@ class Subject {
   /// Brings the medium, whatever it holds, into a durable first state. How that looks, and how
   /// steps are drawn until the next call, depends on `random`.
   virtual State create(Medium& medium, detail::util::Random& random) = 0;
-  /// Opens what the medium holds and repairs what a crash left. Throws what the subject throws when
-  /// it can't.
+  /// Opens the content of the medium and repairs the effects of a crash. Throws what the subject
+  /// throws when it can't.
   virtual std::unique_ptr<Opened> open(Medium& medium) = 0;
   /// A step for one of several threads; different threads must get effects on different keys.
   /// Depends on the arguments and on what create() drew, so that a session can be run again. Values

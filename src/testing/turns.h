@@ -46,7 +46,7 @@ class Turns {
   void leave(unsigned thread);
 
  private:
-  // What the system knows of a thread.
+  // The system's identifiers of a thread.
   struct Identity {
     pid_t id = 0;  // 0 before its first event
     clockid_t clock = 0;

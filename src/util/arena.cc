@@ -19,7 +19,7 @@ constexpr std::size_t round_up(std::size_t n, std::size_t unit) {
 
 constexpr int kAccess = PROT_READ | PROT_WRITE;
 
-/// What is mapped without access are addresses only.
+/// Memory that is mapped without access costs only addresses.
 std::byte* map(std::size_t bytes, int access = kAccess) {
   void* p = mmap(nullptr, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();

@@ -98,7 +98,7 @@ class Arena {
     Free* next_batch;  // of the first piece of a batch
   };
 
-  /// What a stripe has of a class. All 0 at first.
+  /// A stripe's pieces of one class. All 0 at first.
   struct Local {
     Free* freed;       // a batch that grows and shrinks
     Free* full;        // another one, which was full

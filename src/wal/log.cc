@@ -27,8 +27,8 @@ constexpr Generation kAges = 16;
 /// Of the first age. The last one ends where the log did, and a generation of new chains begins.
 constexpr Generation kFirstAge = 1;
 
-/// Generations that begin while the limit's bytes are appended. A chain holds back what is as old
-/// as its generation, so at most this part of the limit is kept for nothing.
+/// Generations that begin while the limit's bytes are appended. A chain keeps all records since its
+/// generation began, so at most this part of the limit is kept in vain.
 constexpr std::uint64_t kGenerationsPerLimit = 64;
 
 /// Refusals after which a look at the log is due. It takes long to find no space in a full pool,
@@ -55,8 +55,8 @@ std::uint64_t limit_per_stripe(const Log::Limits& limits) {
   return std::min(std::max(limits.bytes, limits.least_bytes) / kStripes, kMaxLimit);
 }
 
-/// Asks for what comes some places behind `next` if each lies as far behind the one before as
-/// `next` behind `from`: chains that were made together do.
+/// Prefetches the record a few places behind `next`, assuming that all distances equal that from
+/// `from` to `next`: chains that were made together do.
 void prefetch_beyond(const void* from, const void* next) noexcept {
   constexpr std::uintptr_t kPlaces = 16;
   const auto end = reinterpret_cast<std::uintptr_t>(next);
@@ -240,7 +240,7 @@ bool Log::crowded() const noexcept {
   for (unsigned i = 0; i < kStripes; ++i) {
     const Position mark = marks_.at(oldest, i);  // before the tail, so that it is not behind it
     // Together less than the limit, so that there is admission once the rest is reclaimed. Not
-    // their sum: what is promised would make chains give way that few records follow.
+    // their sum: otherwise promises would force the end of chains that few records follow.
     if (stripes_[i].tail() - mark > stripe_limit_ / 2) return true;
     if (stripes_[i].promised() * sizeof(Record) > stripe_limit_ / 4) return true;
   }
@@ -526,7 +526,7 @@ void Log::resumed() {
   for (const Adopted& one : adopted)
     stripes_[stripe_of_position(one.first)].list_oldest(*one.chain, one.first);
   for (Stripe& stripe : stripes_) stripe.resumed();
-  // Last: from here on what is not listed may be reclaimed.
+  // Last: from here on records that are not listed may be reclaimed.
   const Survivors* survivors = survivors_.exchange(nullptr, std::memory_order_acq_rel);
   if (survivors == nullptr) return;
   pool_.reclaimer().retire(const_cast<Survivors*>(survivors));  // R4

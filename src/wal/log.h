@@ -88,8 +88,8 @@ class Log {
 
     /// `bytes` is taken for at least as many.
     std::uint64_t least_bytes = pm::limit("wal: bytes of records", std::uint64_t{2} << 20);
-    /// What a restart reads at most, if checkpoints are taken when due and the head table is small:
-    /// 4 MiB, which take some ten milliseconds.
+    /// How much a restart reads at most, if checkpoints are taken when due and the head table is
+    /// small: 4 MiB, which take some ten milliseconds.
     std::uint64_t suffix = pm::limit("wal: bytes that a restart reads", std::uint64_t{4} << 20);
     /// Records that a generation of chains has at least.
     std::uint64_t generation =
@@ -99,8 +99,8 @@ class Log {
   };
 
   /// Makes an empty log in a block that the session reserves, flushed; the session's log() makes it
-  /// durable, and the caller's commit links it. Returns the block. `seed` must be new: what is left
-  /// of a log with the same one would be taken for records of this one.
+  /// durable, and the caller's commit links it. Returns the block. `seed` must be new: records left
+  /// from a log with the same seed would be taken for records of this one.
   static pm::Offset create(alloc::Session& session, pool::PoolCore& pool,
                            std::uint64_t seed = draw_seed());
 
@@ -128,8 +128,8 @@ class Log {
     tail->append(chain, type, key, value);
   }
 
-  /// The same, and the record is the commit of the session's operation: what the session reserved
-  /// and freed counts if and only if the record does. The session is finished when this returns.
+  /// The same, and the record is the commit of the session's operation: the session's reservations
+  /// and frees count if and only if the record does. The session is finished when this returns.
   void append(Chain& chain, Type type, Word key, Word value, alloc::Session& session) {
     {
       LockedTail tail(*this, lock_tail(Stripe::need_of(chain)));
@@ -139,7 +139,7 @@ class Log {
   }
 
   /// Append a record to a chain that has some. Never throw out_of_space if chain.sure is not 0:
-  /// then the record takes what was promised, unless there is other room.
+  /// then the record uses the promised room, unless there is other room.
   void append_surely(Chain& chain, Type type, Word key, Word value) {
     LockedTail tail(*this, lock_tail_surely(chain));
     tail->append(chain, type, key, value);
@@ -165,7 +165,7 @@ class Log {
   // --- Maintenance: any thread, no locks and no Session held, in no epoch::Guard -----------------
 
   /// Whether the calling thread, or one whose slot it shares, has appended enough records since its
-  /// last look that it should maintain the log; if so, begins to count anew. Usually one load.
+  /// last look that it should maintain the log; if so, restarts the count. Usually one load.
   bool look_due() noexcept {
     std::atomic<bool>& due = cursors_[util::current_stripe()].look_due;
     // relaxed: a look more or less changes nothing.
@@ -240,7 +240,7 @@ class Log {
   /// sequence of dependent memory accesses. `heads`: what surviving() said, or 0; spent.
   void prefetch(std::span<Position> heads) const noexcept;
 
-  /// What is known of a surviving chain before it is adopted.
+  /// The data of a surviving chain before it is adopted.
   struct Adoption {
     Owner owner;
     Position head;

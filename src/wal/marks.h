@@ -30,7 +30,7 @@ class Marks {
   /// Generations that can have chains at a time.
   static constexpr Generation kMaxMarks = 256;
 
-  /// What a chain that begins now belongs to.
+  /// The generation of a chain that begins now.
   Generation current() const noexcept { return current_.load(std::memory_order_acquire); }
 
   /// Whether another can begin while there are chains of the given one.

@@ -42,8 +42,8 @@ void Segments::open(Position tail) {
   // `end` is the first segment that begins at or behind the tail. Others were allocated ahead.
   const Position last = start() + kRingSize;
   while (end < last && has_word(end)) end += kSegmentSize;
-  // What a reclamation has not freed, unless that was taken for segments ahead of the tail: they
-  // are freed later then.
+  // Segments that a reclamation has not freed, unless they were reused ahead of the tail: they are
+  // freed later then.
   Position freed = start();
   while (freed > first_position(stripe_) && has_word(freed - kSegmentSize) &&
          end - freed < kRingSize) {

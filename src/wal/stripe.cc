@@ -15,7 +15,7 @@ Stripe::Stripe(pool::PoolCore& pool, StripeLayout& layout, std::uint64_t seed, u
 void Stripe::open(Position tail) {
   segments_.open(tail);
   tail_.store(tail, std::memory_order_release);
-  // Some of it is what the surviving chains were promised; how much is not known before they are.
+  // Some of it was promised to the surviving chains; how much is not known before they are.
   const std::uint64_t room = segments_.room_behind(tail) / sizeof(Record);
   promise(room);
   unclaimed_.store(room, std::memory_order_relaxed);

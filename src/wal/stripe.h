@@ -60,17 +60,17 @@ class alignas(util::kCacheLine) Stripe {
   bool admit(std::uint64_t limit) {
     return has_room(kHeadroom) || segments_.grow([this] { return has_room(kHeadroom); },
                                                  [&] {
-                                                   // What is promised counts from the beginning. So
-                                                   // each chain that ends makes room, though its
-                                                   // END takes some.
+                                                   // Promises count from the beginning. So each
+                                                   // chain that ends makes room, though its END
+                                                   // takes some.
                                                    const std::uint64_t all =
                                                        used() + promised() * sizeof(Record);
                                                    return all < limit || few_segments();
                                                  });
   }
 
-  /// What a chain needs of has_room() to get a record: its first one comes with the promise of room
-  /// for the END, and for what the chain is to be sure of.
+  /// The room that a chain needs for a record: its first record also needs room for the END, and
+  /// for the further records that are promised to the chain.
   static std::uint64_t need_of(const Chain& chain) noexcept {
     const bool begins = chain.head.load(std::memory_order_relaxed) == 0;
     return 1 + (begins ? promise_of(chain) : 0);
@@ -103,7 +103,7 @@ class alignas(util::kCacheLine) Stripe {
   bool claim(std::uint64_t records) noexcept;
   void unclaim(std::uint64_t records) noexcept;
 
-  /// No other chain survives: what is left of that room may be used.
+  /// No other chain survives: the rest of that room may be used.
   void resumed() noexcept;
 
   // --- Maintenance -------------------------------------------------------------------------------

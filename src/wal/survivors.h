@@ -37,7 +37,7 @@ class Survivors : public epoch::Retirable {
   /// stripe, before anything is found.
   Position scan(unsigned stripe);
 
-  /// The newest record of an owner's chain, 0 if it has none. What the table says is not verified.
+  /// The newest record of an owner's chain, 0 if it has none. The table's content is not verified.
   Position find(Owner owner) const;
 
   /// Calls visit(owner, head) for every chain that has no END.

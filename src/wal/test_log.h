@@ -136,7 +136,7 @@ class Fixture {
   /// The owners whose chains clean() has ended since the last call.
   std::vector<Owner> take_cleaned() { return std::exchange(ended_by_cleaning_, {}); }
 
-  /// What a chain holds, the oldest first.
+  /// The changes of a chain, the oldest first.
   Changes read(Owner owner) {
     const auto it = open_.find(owner);
     return it == open_.end() ? Changes{} : read_from(owner, it->second->head.load());

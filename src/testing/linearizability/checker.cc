@@ -110,7 +110,7 @@ class Search {
   std::unordered_set<Configuration, Hash> seen_;
 };
 
-/// Why there is no order: how far the search came, and what is left.
+/// Why there is no order: how far the search came, and the remaining operations.
 std::string explain(const Search& search) {
   const auto& operations = search.operations();
   const auto& longest = search.longest();
@@ -170,7 +170,7 @@ class Checker {
     for (; key != keys_.end(); ++key) add_get(scan, *key, {}, scan.ended);
   }
 
-  /// The same of a map without order. What it has not shown was absent at some moment.
+  /// The same of a map without order. Keys that it has not shown were absent at some moment.
   void add_unordered(const Scan& scan) {
     std::set<Key> missing(keys_.begin(), keys_.end());
     for (const Shown& shown : scan.pairs) {

@@ -26,8 +26,8 @@
 
 namespace perdix::testing {
 
-/// Sentences that say what is wrong; empty if the history is linearizable. All keys are absent at
-/// first. `keys`: those that scans are checked for.
+/// A sentence for each problem; empty if the history is linearizable. All keys are absent at first.
+/// `keys`: those that scans are checked for.
 std::vector<std::string> check(const History& history, std::span<const Key> keys);
 
 /// Whether operations on one key are linearizable.

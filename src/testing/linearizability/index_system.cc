@@ -73,7 +73,7 @@ class Encoding {
   bool u64_values_;
 };
 
-/// Nothing happens but what the schedule says.
+/// Nothing happens outside the schedule.
 IndexOptions index_options(std::string_view engine, std::uint64_t dram_budget,
                            Technique technique) {
   IndexOptions options = engine_traits(engine).small.value_or(IndexOptions{});
@@ -195,7 +195,7 @@ class IndexSystem final : public System {
  public:
   explicit IndexSystem(std::shared_ptr<Shared> shared)
       : IndexSystem(shared, std::make_unique<ScratchFile>(shared->next_path()), {}) {}
-  /// With what the image holds, if it is not empty.
+  /// With the contents of the image, if it is not empty.
   IndexSystem(std::shared_ptr<Shared> shared, std::unique_ptr<ScratchFile> file,
               const SparseBytes& image)
       : shared_(std::move(shared)),

@@ -51,7 +51,7 @@ struct LeafSizes {
   bool inserts_ahead = false;  ///< half of the inserts are insert_ahead()
 };
 
-/// A map and what it lies in.
+/// A map and its memory.
 class System {
  public:
   virtual ~System() = default;
@@ -78,10 +78,10 @@ class System {
   /// Whether it may have no space: then calls that need some throw, and have changed nothing.
   virtual bool may_be_full() const { return false; }
 
-  /// Called between what is there and what the threads of the run with that seed do.
+  /// Called between filling the map and the operations of the threads of the run with that seed.
   virtual void prepared(std::uint64_t /*seed*/) {}
 
-  /// What the map's own verification finds wrong. No operation is running.
+  /// The problems that the map's own verification finds. No operation is running.
   virtual std::vector<std::string> problems() { return {}; }
 };
 

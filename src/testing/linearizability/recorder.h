@@ -37,7 +37,7 @@ class Log {
   void scan(Key from, std::size_t limit);
   void tend(std::uint64_t what) { map_.tend(what); }
 
-  /// Appends what was recorded to a history.
+  /// Appends the recorded operations to a history.
   void move_to(History& history);
 
  private:

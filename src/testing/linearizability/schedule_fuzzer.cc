@@ -72,7 +72,7 @@ class Stays {
   }
   Steps take() { return std::move(counts_); }
 
-  /// Steps after which others see what a crash may undo.
+  /// Steps after which other threads see effects that a crash may undo.
   static bool in_doubt(std::string_view name) { return name.ends_with("may not be durable"); }
 
  private:
@@ -353,8 +353,8 @@ class Run {
   }
 
   /// The suppressed call was left out. In half of the schedules its thread goes on a little and
-  /// then stays there until an early crash: one of its next calls may make up for what was left
-  /// out.
+  /// then stays there until an early crash: one of its next calls may compensate for the suppressed
+  /// one.
   void missed(Scheduler& scheduler) {
     const std::lock_guard lock(mutex_);
     if (crash_ || returns_left_ != 0) return;
@@ -365,8 +365,8 @@ class Run {
     returns_left_ = 1 + crash_random_.below(most);
   }
 
-  /// A call has returned, and the others are stopped. In half of the runs the crash comes when it
-  /// has read what is not durable, and undoes that.
+  /// A call has returned, and the others are stopped. In half of the runs the crash comes when the
+  /// thread has read data that is not durable, and undoes that data.
   void returned(const SurvivingMemory& memory) {
     const std::lock_guard lock(mutex_);
     if (await_doubts_ && !crash_) {

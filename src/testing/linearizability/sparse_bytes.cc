@@ -19,7 +19,7 @@ bool is_zero(std::span<const std::byte> bytes) {
   return begins && std::memcmp(bytes.data(), bytes.data() + head, bytes.size() - head) == 0;
 }
 
-/// Without touching what is zero.
+/// Without touching pages of zeros.
 void clear(std::span<std::byte> bytes) {
   if (!is_zero(bytes)) std::ranges::fill(bytes, std::byte{0});
 }

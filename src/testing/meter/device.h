@@ -22,7 +22,7 @@ class Device {
   void read(std::uint64_t line);
   void write(std::uint64_t line);
 
-  /// Writes what is left in the buffers to the media, as if it were evicted.
+  /// Writes the rest of the buffers to the media, as if it were evicted.
   void drain();
 
   const DeviceTraffic& traffic() const noexcept { return traffic_; }

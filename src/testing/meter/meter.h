@@ -53,10 +53,10 @@ class Meter final : public detail::pm::Probe {
     Meter& meter_;
   };
 
-  /// What was counted since the last reset(); zeros for a kind that did not occur.
+  /// The counts since the last reset(); zeros for a kind that did not occur.
   Traffic traffic(Kind kind) const;
 
-  /// Sets all counts to zero. Cache and buffers keep what they hold.
+  /// Sets all counts to zero. Cache and buffers keep their contents.
   void reset();
 
   void on_read(const void* p, std::size_t n) override;
@@ -67,7 +67,7 @@ class Meter final : public detail::pm::Probe {
   std::uint64_t on_limit(const char* name, std::uint64_t limit) override;
 
  private:
-  // What a thread is doing. Lines are counted once per operation; outside one, each time.
+  // The operation of a thread. Lines are counted once per operation; outside one, each time.
   struct Context {
     Kind kind = kOutside;
     LineSet read;

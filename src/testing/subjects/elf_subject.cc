@@ -235,7 +235,7 @@ class ElfSubject final : public Subject {
                  unsigned threads) override {
     settles_ = threads == 1;
     if (contested_ && threads > 1) return contested_step(random, state, thread);
-    // Several threads look at few rows, and often, so that they see each other's steps.
+    // Several threads read few rows, and often, so that they see each other's steps.
     const unsigned keys = threads == 1 ? kElfKeys : kSharedKeys;
     const auto own = static_cast<std::uint32_t>(random.below(keys / threads) * threads + thread);
     const auto any = static_cast<std::uint32_t>(random.below(keys));

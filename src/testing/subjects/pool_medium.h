@@ -14,11 +14,11 @@ namespace perdix::testing {
 
 inline constexpr std::uint64_t kPoolSize = std::uint64_t{16} << 20;
 
-/// What a pool may grow to.
+/// The greatest size of a pool.
 enum class PoolRoom : std::uint64_t { enough = 2 * kPoolSize, none = kPoolSize };
 
-/// Options of a pool that relies on what the domain keeps: on caches through the end of a process,
-/// on everything else through a power failure.
+/// Options of a pool that relies on the domain: on caches through the end of a process, on
+/// everything else through a power failure.
 inline PoolOptions pool_options(detail::pm::Domain domain, PoolRoom room = PoolRoom::enough) {
   PoolOptions options;
   options.max_size = static_cast<std::uint64_t>(room);
@@ -28,7 +28,7 @@ inline PoolOptions pool_options(detail::pm::Domain domain, PoolRoom room = PoolR
   return options;
 }
 
-/// A new pool in place of what is on the medium, closed.
+/// A new closed pool, which replaces the content of the medium.
 inline void make_pool(Medium& medium, detail::pm::Domain domain, PoolRoom room = PoolRoom::enough) {
   medium.empty();
   detail::pool::PoolCore::create(detail::pm::File::open(medium.path()), pool_options(domain, room))

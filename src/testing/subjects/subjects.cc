@@ -35,7 +35,7 @@ constexpr std::array kCached = {std::pair("cceh", kSmallBudgetOfCceh),
                                 std::pair("skiplist", IndexOptions::kUnlimited)};
 constexpr std::array kTechniques = {std::pair("b", Technique::b), std::pair("bo", Technique::bo)};
 
-/// Nothing happens but what the steps do, so that a session can be run again.
+/// Nothing happens outside the steps, so that a session can be run again.
 IndexOptions options_for(const std::string& engine, std::uint64_t dram_budget = 0) {
   IndexOptions options = engine_traits(engine).small.value_or(IndexOptions{});
   options.dram_budget = dram_budget;
