@@ -55,8 +55,8 @@ int fail(const Error& error) noexcept {
   return -code;
 }
 
-/// Returns call(), or what it throws as a code. The public calls throw Errors only; what this file
-/// itself does may find no memory.
+/// Returns call(), or its exception as a code. The public calls throw Errors only; the code of this
+/// file itself may run out of memory.
 template <class Call>
 int guarded(const Call& call) noexcept {
   try {

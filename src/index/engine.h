@@ -41,7 +41,7 @@ struct EngineType {
 /// The engines of this release: registry.cc.
 std::span<const EngineType> built_in_engines();
 
-/// What the plug-ins are engines by that pools are opened with.
+/// The engine types of the plug-ins that pools are opened with.
 const EngineType& plugged_engine(bool ordered);
 
 /// The engines that there are: those of this release, and in test programs the toys too.

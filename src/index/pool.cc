@@ -23,9 +23,10 @@ void add_problem(CheckReport& report, std::string problem) {
   if (report.problems.size() < kMaxProblems) report.problems.push_back(std::move(problem));
 }
 
-/// Frees what a hidden index reaches, and its entry. Restartable: a crash in it is continued at the
-/// next open. What can't be freed, for example since it is damaged, stays where it is, and so does
-/// the entry: the index is gone for users all the same, and must not keep the others from them.
+/// Frees all blocks that a hidden index reaches, and its entry. Restartable: a crash in it is
+/// continued at the next open. What can't be freed, for example since it is damaged, stays where it
+/// is, and so does the entry: the index is gone for users all the same, and must not keep the
+/// others from them.
 void destroy(detail::pool::PoolCore& core, detail::pool::IndexHandle handle) {
   const IndexInfo& info = handle.info();
   try {
@@ -88,7 +89,7 @@ void check_index(detail::pool::PoolCore& core, const IndexInfo& info, CheckRepor
       index->for_each_block([&](detail::pm::Offset block) { reached.push_back(block); });
   } catch (const Error& error) {
     if (error.code() == Errc::in_use) throw;
-    // Opening goes on with what a crash has interrupted, a creation for example.
+    // Opening completes what a crash has interrupted, for example a creation.
     if (error.code() == Errc::out_of_space) {
       report.unknown.push_back(fmt::format(
           "index '{}' needs space to be opened: it was not checked ({})", info.name, error.what()));

@@ -28,8 +28,7 @@ BUGS = [
         ELIM_INSERT,
         "  line.set_print(i, LogLine::print_of(hash.signature()));\n"
         '  pm::on_step("elimda: a pair was appended");\n'
-        "  // After the pair can be found: an insert that knows this number has looked at the "
-        "pair.\n"
+        "  // After the pair can be found: an insert that knows this number has seen the pair.\n"
         "  line.appends.fetch_add(1);\n",
         "  line.appends.fetch_add(1);\n"
         '  pm::on_step("elimda: a pair was appended");\n'

@@ -404,7 +404,7 @@ BUGS = [
     Bug(
         "a split leaves the chain open: what moved away stays in it",
         STRUCTURE,
-        "    buffers_.log()->end(*buffer);  // what it says is durable\n",
+        "    buffers_.log()->end(*buffer);  // its content is durable\n",
         "",
         BUFFERED_STRINGS,
     ),

@@ -151,7 +151,7 @@ BUGS = [
     Bug(
         "tips: an epoch begins before the memory log is empty",
         UNO,
-        "  // operational logs, which were flushed before, are to be durable, too.\n"
+        "  // of the operational logs, which were flushed before, are to be durable, too.\n"
         "  pm().fence();\n",
         "",
         BTREE,

@@ -32,7 +32,7 @@
 
 namespace perdix::detail::index::cceh {
 
-/// What the upkeep of the log asks of a table (write_buffers.h).
+/// What the upkeep of the log requires of a table (write_buffers.h).
 template <class K>
 struct WordTable<K>::Upkeep {
   const WordTable& table;
@@ -206,7 +206,7 @@ void WordTable<K>::end_chain(Buffer& buffer) const {
   records_.end(log(), buffer);
 }
 
-/// Moves what the buffer of a locked segment holds into the segment, or into what takes its place.
+/// Moves the pairs in the buffer of a locked segment into the segment, or into its replacement.
 /// Throws out_of_space, bad_alloc, and nothing has happened.
 template <class K>
 void WordTable<K>::merge(const Locked& locked, Buffer& buffer) const {
@@ -230,7 +230,7 @@ bool WordTable<K>::merge_out_of_place(const Locked& locked, Buffer& buffer) cons
   return true;
 }
 
-/// Writes a locked segment anew with what its buffer holds, as one segment or as two.
+/// Rewrites a locked segment with the pairs of its buffer, as one segment or as two.
 template <class K>
 void WordTable<K>::write_anew(const Locked& locked, Buffer& buffer, bool in_halves) const {
   const HashRange range = locked.range;

@@ -71,7 +71,7 @@ Shape shape_of(const pool::PoolCore& pool, const Root& root);
 /// The overflow of a segment. Throws corrupt.
 std::span<Pair> checked_overflow(const pool::PoolCore& pool, Reference overflow);
 
-/// What is known of a key's hash from its word alone.
+/// The part of a key's hash that its word alone tells.
 template <class K>
 struct KnownHash {
   static constexpr unsigned kBits = 64;
@@ -235,7 +235,7 @@ class WordTable : public pool::OpenIndex {
   void clear_moved(const Seen& kept);
 
   // buffers.h
-  /// What has become of a new pair.
+  /// The outcome for a new pair.
   enum class Buffered {
     added,
     merged,   ///< the buffer was full: the segment must be looked for again

@@ -236,7 +236,7 @@ TEST(Cceh, GrowsToManyPairsOfTheDefaultShape) {
   EXPECT_EQ(map->size(), kPairs);
 }
 
-/// A split writes one new segment; what has moved stays behind, does not count, and makes room.
+/// A split writes one new segment; moved pairs stay behind, do not count, and make room.
 TEST(Cceh, MovedPairsStayUntilTheyAreOverwritten) {
   TestMap<Number, Number> map;
   Number key = 1;

@@ -30,7 +30,7 @@ class Destroyer {
         shape_(shape_of(pool, root_)),
         lazy_depth_(std::min(shape_.lazy_depth, KnownHash<K>::kBits)),
         values_(pool, value_kind) {
-    // Not once the directory is gone: what is left of the log may be half of it.
+    // Not once the directory is gone: only a part of the log may be left.
     if (has_strings() && pm::load(root_.directory) != 0 && pm::load(root_.log) != pm::kNull) {
       log_.emplace(pool, pm::load(root_.log), wal::Log::Limits{~std::uint64_t{0}});
       log_->add(closing_);
@@ -91,9 +91,9 @@ class Destroyer {
     return key != 0 && range.may_hold(KnownHash<K>::of(key), lazy_depth_);
   }
 
-  /// Moves what the segment's chain has into slots, if it has any. A crash before the END leaves
-  /// pairs in both. Those that the segment had before go first, so that there is room, unless some
-  /// of the chain are among them: these had their room before.
+  /// Moves the pairs of the segment's chain into slots, if it has any. A crash before the END
+  /// leaves pairs in both. Those that the segment had before go first, so that there is room,
+  /// unless some of the chain are among them: these had their room before.
   void take_from_log(const SegmentHead& head, std::span<Pair> slots, HashRange range) {
     const wal::Owner owner = pm::load(head.number);
     const wal::Position position = log_->surviving(owner);

@@ -46,8 +46,8 @@ void Directory::open_copy(std::uint64_t budget) {
   copy_->resize(depth());
 }
 
-/// For a hash that the copy does not know: in PM, as the lock finds it, so that what is copied is
-/// durable.
+/// For a hash that the copy does not know: in PM, under the lock, so that only durable entries are
+/// copied.
 [[gnu::noinline]] auto Directory::find_and_copy(KeyHash hash) const -> Route {
   const Route route = find_in_pool(hash);
   if (!copy_->has_entries()) return route;

@@ -34,7 +34,7 @@ class Directory {
   Directory(pool::PoolCore& pool, Root& root, const Shape& shape)
       : pool_(pool), root_(root), shape_(shape) {}
 
-  /// What it says of a hash.
+  /// The entry of a hash.
   struct Route {
     Entry entry;
     const std::uint64_t* leader = nullptr;

@@ -27,7 +27,7 @@ class DirectoryCopy {
   DirectoryCopy& operator=(const DirectoryCopy&) = delete;
   ~DirectoryCopy() { std::free(table_.load(std::memory_order_relaxed)); }
 
-  /// What it says of a hash.
+  /// The entry of a hash.
   struct Found {
     Entry entry;
     const std::uint64_t* word = nullptr;  ///< null: it does not know
@@ -46,7 +46,7 @@ class DirectoryCopy {
   /// Whether there was memory for entries.
   bool has_entries() const { return table_.load(std::memory_order_relaxed) != nullptr; }
 
-  /// Whether what was found still holds.
+  /// Whether the entry that was found is still valid.
   bool current(const Found& found) const {
     return load(*found.word) == found.entry.pack() &&
            table_.load(std::memory_order_acquire) == found.table;

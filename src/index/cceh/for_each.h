@@ -37,7 +37,7 @@ struct Map<K, V>::Cursor {
   std::vector<Pair> pairs;  ///< of the segment; used again
 };
 
-/// Fills a batch with what comes next; false if nothing comes after it.
+/// Fills a batch with the next pairs; false if nothing comes after it.
 template <class K, class V>
 bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
   const epoch::Guard guard;

@@ -83,7 +83,7 @@ struct Entry {
 
 /// Where everything else is found. `directory` is the commit word of doubling; its logarithm is the
 /// depth. `zero` is the pair of H7: its key is 1 if it is there, else 0. `log` is the commit word
-/// of the log, `numbers` moves ahead of what is drawn. The rest is constant.
+/// of the log, `numbers` is moved ahead of the drawn numbers. The rest is constant.
 struct Root {
   static constexpr std::uint64_t kMagic = 0x3154'4f52'4845'4343;  // "CCEHROT1"
 

@@ -164,7 +164,7 @@ void WordTable<K>::grow_overflow(const Locked& locked) {
 
 // --- Joining -------------------------------------------------------------------------------------
 
-/// The pool is full: gives back what the log needs no more, and segments without pairs.
+/// The pool is full: gives back the space that the log no longer needs, and segments without pairs.
 template <class K>
 bool WordTable<K>::reclaim_space() noexcept {
   bool any = false;

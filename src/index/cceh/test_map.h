@@ -10,7 +10,7 @@
 
 namespace perdix::detail::index::cceh {
 
-/// Eight buckets in a segment; halves of strings and numbers are written anew from three bits on.
+/// Eight buckets in a segment; halves of strings and numbers are rewritten from three bits on.
 inline constexpr Shape kSmall{8, 3};
 
 template <class K, class V>

@@ -22,7 +22,7 @@ struct TestTraits {
   template <Storable K, Storable V>
   using Index = Cceh<K, V>;
 
-  // Eight buckets, 32 slots; halves are written anew from a depth of three on.
+  // Eight buckets, 32 slots; halves are rewritten from a depth of three on.
   static constexpr EngineTraits kTraits = {
       .engine = kEngineName,
       .full = 26,  // the four buckets of some key are full, mostly

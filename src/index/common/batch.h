@@ -26,7 +26,7 @@ namespace perdix::detail::index {
 /// For scans that end where the visitor wants, or at the last key.
 inline constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
-/// Bytes that are appended, and memory that is used again. (A std::string would do, but it looks at
+/// Bytes that are appended, and memory that is used again. (A std::string would do, but it checks
 /// its capacity and writes a zero for each string that is appended.)
 class ByteBuffer {
  public:

@@ -63,7 +63,7 @@ class Home {
   std::atomic<std::uint32_t> number_{0};
 };
 
-/// What the log says of a leaf.
+/// The records of a leaf in the log.
 struct LoggedChanges {
   std::vector<std::pair<Word, Word>> pairs;  ///< keys and values that are in the index
   std::uint64_t note = 0;
@@ -196,7 +196,7 @@ class HomeBuffers : public WriteBuffers<Shape> {
   }
 
   /// Gives the leaf at a place, whose latch is held, a buffer with its chain of before the restart,
-  /// beyond the budget if need be; what the chain says is for the caller to add. `sure` as
+  /// beyond the budget if need be; the caller adds the pairs of the chain. `sure` as
   /// prepare_adoption() has it. Throws bad_alloc and corrupt, and then nothing has happened.
   Buffer& adopt_chain(pm::Offset place, std::uint64_t note, wal::Owner owner, wal::Position head,
                       std::uint16_t sure) {
@@ -212,7 +212,7 @@ class HomeBuffers : public WriteBuffers<Shape> {
     }
   }
 
-  /// Ends a chain of which all was carried out.
+  /// Ends a chain all of whose changes were applied.
   void end_stale(wal::Owner owner, wal::Position head) {
     const std::lock_guard lock(resuming_);
     if (!resumed_.insert(owner).second) return;

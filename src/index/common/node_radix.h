@@ -49,8 +49,8 @@ class NodeRadix {
   /// What the way has led to, if it was of use: it is not validated.
   Node* guess(const Lookahead& way, Key key) const { return radix_.guess(way, key); }
 
-  /// What a guess is good for: any node that does not begin after the key will do. Else the search
-  /// is made again, validated.
+  /// How useful a guess is: any node that does not begin after the key will do. Else the search is
+  /// made again, validated.
   Node* start_at(const Lookahead& way, Key key) const {
     Node* const node = guess(way, key);
     if (node == nullptr) [[unlikely]]

@@ -17,9 +17,9 @@
 
 namespace perdix::detail::index {
 
-/// Removes an index that is new. It needs neither space nor memory: what the engine has made of it
-/// is freed, and the entry of the directory is overwritten. What can't be freed stays hidden, and
-/// the next opening of the pool goes on.
+/// Removes an index that is new. It needs neither space nor memory: the blocks that the engine has
+/// made for it are freed, and the entry of the directory is overwritten. What can't be freed stays
+/// hidden, and the next opening of the pool goes on.
 template <class Destroy>
 void remove_new(pool::IndexHandle handle, const Destroy& destroy) noexcept {
   pool::PoolCore& pool = handle.pool();

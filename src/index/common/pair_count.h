@@ -11,7 +11,7 @@ namespace perdix::detail::index {
 
 class PairCount {
  public:
-  // Under the latch of what the pair lies in, and so before another thread can see the effect.
+  // Called under the latch of the pair's place, and so before another thread can see the effect.
   void add() { added_.add(1); }
   void remove() { removed_.add(1); }
 

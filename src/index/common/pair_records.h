@@ -38,7 +38,7 @@ class PairRecords {
   template <class Buffer>
   void remove(wal::Log& log, Buffer& buffer, unsigned i) const;
 
-  /// What the buffer holds is durable elsewhere. There is always room for an END.
+  /// The content of the buffer is durable elsewhere. There is always room for an END.
   template <class Buffer>
   static void end(wal::Log& log, Buffer& buffer) {
     log.end(buffer);

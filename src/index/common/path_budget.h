@@ -7,7 +7,7 @@
 
 namespace perdix::detail::index {
 
-/// What the cached way may take: a quarter. 0 if the technique has none.
+/// How much the cached path may take: a quarter. 0 if the technique has none.
 constexpr std::uint64_t path_budget(const IndexOptions& options) {
   if (options.technique != Technique::boc) return 0;
   constexpr std::uint64_t kShare = 4;

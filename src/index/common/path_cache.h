@@ -134,7 +134,7 @@ class PathCache {
   };
 
   util::Arena arena_;
-  // Before the arena goes away, what was retired must have come back to it.
+  // Before the arena is destroyed, all retired memory must have returned to it.
   epoch::DrainFirst drain_;
   Radix radix_;
   const std::uint64_t budget_;

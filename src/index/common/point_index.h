@@ -24,8 +24,8 @@ void PointIndex<Engine, K, V>::Close::operator()(Engine* engine) const noexcept 
 
 namespace detail::index {
 
-/// Before an engine is called, and before what it found is returned: by then a sync may have failed
-/// of what was read.
+/// Before an engine is called, and before what it found is returned: by then a sync of the data
+/// that was read may have failed.
 template <class Engine>
 [[gnu::always_inline]] inline void require_usable(const pool::Health* health,
                                                   const Engine& engine) {

@@ -31,8 +31,8 @@ class Resumption {
 
   /// Runs work(stop_token) in the background until it returns, which it does soon once this object
   /// goes away. Where the work fails, on damage or for lack of memory, it ends, and the call that
-  /// needs the rest gets the error. Without memory or a thread for it nothing runs: what is needed
-  /// comes back when it is needed, and calls that need all leaves do the rest.
+  /// needs the rest gets the error. Without memory or a thread for it nothing runs: leaves come
+  /// back when they are needed, and calls that need all leaves do the rest.
   template <class Work>
   void start_thread(Work work) noexcept {
     working_.store(true, std::memory_order_relaxed);

@@ -82,7 +82,7 @@ struct alignas(64) WriteBuffer : private ErasedSlots<typename S::Slots>, wal::Ch
   static constexpr unsigned kHalfLine = 32;  ///< fingerprints that are compared together
 
   /// Records after which a chain is merged though the buffer has room: updates of buffered pairs
-  /// add records, and what follows a chain after a restart must be able to trust in its length.
+  /// add records, and code that follows a chain after a restart must be able to rely on its length.
   static constexpr unsigned kChainRecords = 4 * kPairs;
 
   /// Numbers of pairs, slots and records.

@@ -31,11 +31,11 @@
 
 namespace perdix::detail::index {
 
-/// What the upkeep asks of an engine. All are called without locks and guards.
+/// What the upkeep requires of an engine. All are called without locks and guards.
 template <class O>
 concept BufferOwner = requires(O& owner, wal::Chain& chain, bool may_split, unsigned leaves) {
-  /// Merges the buffer of a chain, if it still is what it was. `may_split`: else a leaf that has no
-  /// room for that is left alone.
+  /// Merges the buffer of a chain, if a node still has that buffer. `may_split`: else a leaf that
+  /// has no room for that is left alone.
   owner.clean(chain, may_split);
   /// Brings back this many leaves of those whose chains the log keeps since the index was opened.
   owner.resume_some(leaves);
@@ -187,8 +187,8 @@ class WriteBuffers {
     }
   }
 
-  /// All leaves are back after a restart: gives back the buffers that exceed the budget, and what
-  /// the log held for cold leaves.
+  /// All leaves are back after a restart: gives back the buffers that exceed the budget, and the
+  /// chains that the log held for cold leaves.
   template <BufferOwner Owner>
   void tidy_up(Owner owner) {
     const std::lock_guard lock(upkeep_);
@@ -204,9 +204,9 @@ class WriteBuffers {
     }
   }
 
-  /// Merges what can be merged without space, and gives back what the log needs no more then.
-  /// Returns whether that was anything. Does nothing if the log has taken no segment since the last
-  /// time, and too little was written for many more buffers to be merged now.
+  /// Merges the buffers that need no space for it, and gives back the space that the log then no
+  /// longer needs. Returns whether that was anything. Does nothing if the log has taken no segment
+  /// since the last time, and too little was written for many more buffers to be merged now.
   template <BufferOwner Owner>
   bool give_space_back(Owner owner) {
     constexpr std::uint64_t kFew = 256;
@@ -222,7 +222,8 @@ class WriteBuffers {
     });
     pm::on_step("buffers: shrink the log");
     log_->shrink();
-    // What is free now is for those that need it most; the log takes some at the next look.
+    // Free buffers are now left to the nodes that need them most; the log takes some at the next
+    // look.
     is_full_.store(true, std::memory_order_relaxed);
     given_back_ = {log_->segments(), log_->appended(), owner.pairs()};
     return given_back_.segments < before;

@@ -132,7 +132,8 @@ TEST_F(ElfApi, LeavesTheCallersExceptionsAsTheyAre) {
   EXPECT_TRUE(elf.compact());
 }
 
-// What a full pool does not take leaves the table as it was, and space for what it does take.
+// A change that a full pool refuses leaves the table as it was, and leaves space for the changes
+// that it accepts.
 TEST_F(ElfApi, AFullPoolChangesNothing) {
   PoolOptions options;
   options.max_size = std::uint64_t{32} << 20;

@@ -219,7 +219,7 @@ void Table::fold_lists(const Progress& progress) {
   builder.finish();
   if (report && !report(most_rows)) throw Cancelled();
   const std::lock_guard lock(writers_);
-  // Of what was erased since seal() some rows were seen, and some not: all are gone.
+  // Of the rows erased since seal() some were seen, and some not: all are gone.
   std::uint64_t rows = compaction.rows();
   for (const Tid tid : erased_meanwhile_) {
     if (tid >= compaction.tids()) continue;

@@ -6,7 +6,7 @@
 #include "index/elf/elf.h"
 
 namespace perdix::detail::index::elf {
-/// What the policy wants for a version; null: nothing.
+/// The cache that the policy requires for a version; null: nothing.
 std::unique_ptr<Cache> Table::new_cache(const Version& version, const CachePolicy& policy) const {
   const bool none =
       !policy.full && policy.levels == 0 && policy.dynamic_bytes == 0 && policy.probable_bytes == 0;

@@ -12,7 +12,7 @@
 namespace perdix::detail::index::elf {
 namespace {
 
-/// Opens lists, and looks at each.
+/// Opens and checks each list.
 class CheckedSource {
  public:
   CheckedSource(const Lists& lists, Problems& problems) : source_(lists), problems_(problems) {}

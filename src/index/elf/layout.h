@@ -52,7 +52,7 @@ struct Root {
 };
 static_assert(offsetof(Root, current) == 24 && sizeof(Root) == 64);
 
-/// A table: what a build has made, and the rows that came since. Slots follow behind it: a word for
+/// A table: the result of a build, and the rows inserted since. Slots follow behind it: a word for
 /// each, the offset of the block that begins there, or 0. Written before the table counts, but for
 /// `segments` and `erased`.
 struct TableLayout {

@@ -7,8 +7,8 @@
 
 namespace perdix::detail::index::elf {
 
-/// Calls work(progress). What the caller's progress function throws is thrown when the work has
-/// ended, as it is.
+/// Calls work(progress). An exception of the caller's progress function is rethrown unchanged when
+/// the work has ended.
 template <class Work>
 bool with_progress(const Elf::Progress& progress, const Work& work) {
   if (!progress) return work(progress);

@@ -37,8 +37,8 @@ Position Replacement::reserve(std::uint64_t words) {
     capacity_ = block_words(slots, shift_);
   }
   const Position position = begin_ + words_.size();
-  // Zeroed: a block may be linked before all pointers of its last lists are set, and what was in
-  // this memory must not get into the file.
+  // Zeroed: a block may be linked before all pointers of its last lists are set, and old contents
+  // of this memory must not get into the file.
   words_.resize(words_.size() + words, 0);
   return position;
 }

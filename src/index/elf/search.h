@@ -24,7 +24,7 @@ inline std::uint32_t count_below(const std::uint32_t* values, std::uint32_t coun
 }
 
 /// The first of `count` ascending values that is not below a bound; `count` if there is none. Of
-/// values in any other order, any of them. Calls on_read(first, count) for what it reads.
+/// values in any other order, any of them. Calls on_read(first, count) for the words that it reads.
 template <class OnRead>
 std::uint32_t search(const std::uint32_t* values, std::uint32_t count, std::uint32_t bound,
                      std::uint32_t guess, const OnRead& on_read) {

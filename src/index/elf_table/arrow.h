@@ -44,7 +44,7 @@ class ArrowRows {
 
   void add(std::span<const ElfValue> row);
 
-  /// Moves what was collected to structures that their user releases. Throws bad_alloc.
+  /// Moves the collected rows to structures that their user releases. Throws bad_alloc.
   void move_to(ArrowSchema& schema, ArrowArray& array);
 
  private:

@@ -119,7 +119,7 @@ bool Table::compact(const Progress& progress) {
 }
 
 /// Calls make(), which makes a generation and opens it, and puts it in the place of the current
-/// one. If that fails, or is cancelled, what it has made is freed.
+/// one. If that fails, or is cancelled, its blocks are freed.
 template <class Make>
 bool Table::replace(const Make& make) {
   const std::unique_lock building(building_, std::try_to_lock);

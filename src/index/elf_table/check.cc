@@ -58,8 +58,8 @@ void check_dictionary(const Dictionary& dictionary, const ElfColumn& column, Pro
   }
 }
 
-/// The Elf has the rows that the columns have (T2, T4). All rows of one point are looked at when
-/// the first of them comes, so that rows that are equal cost no more than others.
+/// The Elf has the rows that the columns have (T2, T4). All rows of one point are checked when the
+/// first of them comes, so that equal rows cost no more than others.
 class RowCheck {
  public:
   RowCheck(const Version& version, Problems& problems)

@@ -22,7 +22,7 @@ class Dictionary {
   /// Codes are below it.
   std::uint64_t size() const { return size_; }
 
-  /// What the words take in PM.
+  /// How many bytes the words take in PM.
   std::uint64_t bytes() const {
     return keys_ == nullptr ? 0 : size_ * sizeof(std::uint64_t) + bytes_end_;
   }

@@ -61,7 +61,7 @@ class Table final : public pool::OpenIndex {
 
   /// Opens the table behind the handle, or creates it. Without columns it takes what there is,
   /// which is nothing if a crash has ended the creation: then only the calls of OpenIndex may be
-  /// used. Frees what a build left that a crash has ended.
+  /// used. Frees the blocks of a build that a crash interrupted.
   explicit Table(pool::IndexHandle handle, const Schema& schema = {}, const elf::Shape& shape = {});
 
   /// Frees all blocks of a table that is being dropped and clears its root; restartable.

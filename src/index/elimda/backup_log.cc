@@ -154,7 +154,7 @@ BackupLog::Unit BackupLog::take() {
 }
 
 void BackupLog::drop(Unit unit) {
-  // acq_rel: what was done with the unit comes before it is used again.
+  // acq_rel: all uses of the unit come before its reuse.
   if (uses(unit).fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::lock_guard lock(free_lock_);
   free_.push_back(unit);

@@ -130,7 +130,7 @@ class Bucket {
   }
 
   /// While it is not 0, values of the P-bucket may be visible that are not durable (ElimDa paper
-  /// 3.7 leaves that open): readers persist what they have read.
+  /// 3.7 leaves that open): readers persist the values that they have read.
   std::atomic<std::uint16_t>& unpersisted() { return unpersisted_; }
   bool has_unpersisted() const { return unpersisted_.load(std::memory_order_acquire) != 0; }
 

@@ -197,7 +197,7 @@ class Map final : public pool::OpenIndex {
     util::StripedCounter* begun_;
   };
 
-  /// What a split makes of one segment.
+  /// The result of splitting one segment.
   struct Half;
 
   // search.h

@@ -128,8 +128,8 @@ TEST(ElimDa, KeepsLittleInDram) {
   EXPECT_LT((stats.dram_bytes - of_fingerprints - of_logs) / stats.leaves, 280u);
 }
 
-/// What was relocated to the PM table and then erased must not come back from the backup log, nor
-/// what a split took.
+/// Pairs that were relocated to the PM table and then erased must not come back from the backup
+/// log, nor pairs that a split moved.
 TEST(ElimDa, WhatWasRelocatedAndErasedDoesNotComeBack) {
   TestMap<Number, Number> map;
   constexpr Number kPairs = 500;

@@ -155,7 +155,7 @@ bool Map<K, V>::advance(Cursor& cursor, const Segment& segment) const {
   return cursor.end != 0;
 }
 
-/// Fills a batch with what comes next; false if nothing comes after it.
+/// Fills a batch with the next pairs; false if nothing comes after it.
 template <class K, class V>
 bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
   const epoch::Guard guard;

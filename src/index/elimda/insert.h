@@ -112,7 +112,7 @@ void Map<K, V>::append_pair(LogLine& line, unsigned log, Key key, KeyHash hash, 
   line.count = head.count;
   line.set_print(i, LogLine::print_of(hash.signature()));
   pm::on_step("elimda: a pair was appended");
-  // After the pair can be found: an insert that knows this number has looked at the pair.
+  // After the pair can be found: an insert that knows this number has seen the pair.
   line.appends.fetch_add(1);
 }
 
@@ -189,8 +189,8 @@ BackupRef Map<K, V>::reserve_direct() {
   return ref;
 }
 
-/// Changes bits that only this thread changes, of a word whose others may change. What was flushed
-/// before is durable before the change, and the change when this returns.
+/// Changes bits that only this thread changes, of a word whose others may change. Earlier flushes
+/// are durable before the change, and the change when this returns.
 template <class K, class V>
 void Map<K, V>::commit(const pm::Change& change) {
   if (pm().commits_as_one()) return pm().commit({&change, 1});

@@ -71,7 +71,7 @@ class PmTable {
   /// is new, which is flushed.
   void replace(alloc::Session& session, const Segment& old, pm::Offset left, pm::Offset right,
                const Unlink& unlink) const;
-  /// Makes `kept` the segment of what it and `freed` are responsible for; `left` is one of them.
+  /// Makes `kept` the segment of its own range and of the range of `freed`; `left` is one of them.
   void join(const Segment& left, const Segment& kept, const Segment& freed,
             const Unlink& unlink) const;
 

@@ -45,7 +45,7 @@ pm::Offset make_table(pool::PoolCore& pool, alloc::Session& session, const Shape
   return directory;
 }
 
-/// A small pool has fewer collecting logs: they take at most a sixty-fourth of what it may grow to.
+/// A small pool has fewer collecting logs: they take at most a sixty-fourth of its greatest size.
 Shape fit(Shape shape, std::uint64_t max_size) {
   constexpr unsigned kFewest = 4, kShare = 64;
   while (shape.logs > kFewest && shape.log_area_bytes() > max_size / kShare) shape.logs /= 2;

@@ -65,7 +65,7 @@ bool Map<K, V>::copy_to_backup(Flush& flush, unsigned log) {
     const bool counts = i < line.count;
     pairs[i] = counts ? Pair{pm::load(from[i].key), pm::load(from[i].value)} : Pair{0, 0};
   }
-  // Word by word: a late reader of what was in flight before may still look at this unit.
+  // Word by word: a late reader of earlier pairs in flight may still read this unit.
   pm().stream(backup_.pairs(unit), pairs.data(), shape_.unit_bytes());
   pm().fence();  // before bits say that the pairs count
   const auto number = LogWord::unpack(pm::load(logs_.word(log))).number;

@@ -145,7 +145,7 @@ auto Map<K, V>::find_from(Place place, Key key, KeyHash hash) const -> Found {
     const LogLine& line = logs_.line(log);
     const std::uint32_t moves = line.moves.load(std::memory_order_acquire);
     const Found found = find_in_logs(log, key, hash);
-    // Keeps the compiler from moving what was compared as a vector below the validation.
+    // Keeps the compiler from moving the vector comparison below the validation.
     std::atomic_signal_fence(std::memory_order_acquire);
     if (current(place, hash) && place.bucket->d_count() == d_count &&
         line.moves.load(std::memory_order_acquire) == moves) [[likely]]

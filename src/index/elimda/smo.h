@@ -248,8 +248,8 @@ bool Map<K, V>::join_empty_segments() {
   return any;
 }
 
-/// Has the other half of what was one segment take over an empty one, if it was not split further.
-/// Not if another thread splits one of the two.
+/// Joins an empty segment with the other half of the former segment, if that half was not split
+/// further. Not if another thread splits one of the two.
 template <class K, class V>
 bool Map<K, V>::join(Segment& empty) {
   Segment& other = dram_.segment_of({(empty.prefix ^ 1) << (64 - empty.depth)});

@@ -40,7 +40,7 @@ bool WordTree<K>::lock_surroundings(Key key, Surroundings& at) const {
   return true;
 }
 
-/// Writes the leaf of a key anew, with what its buffer holds; in place, where there is no space for
+/// Rewrites the leaf of a key with the pairs of its buffer; in place, where there is no space for
 /// new leaves, but room in the old one. False, and nothing has changed, if it must be tried again.
 /// Throws out_of_space, bad_alloc, and nothing has changed.
 template <class K>
@@ -99,7 +99,7 @@ bool WordTree<K>::replace_leaf(Surroundings& at, Node*& right) const {
 }
 
 /// After an attempt to put new leaves in the place of one, which the cached path has lost: it gets
-/// what is there. They can't go away: what leads to them is locked.
+/// the present contents. They can't go away: what leads to them is locked.
 template <class K>
 void WordTree<K>::give_place(Node& old, Node& made, Node* right) const {
   if (&made != &old) mark_as_gone(old);

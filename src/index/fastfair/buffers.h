@@ -29,7 +29,7 @@
 
 namespace perdix::detail::index::fastfair {
 
-/// What the upkeep of the log asks of a tree (write_buffers.h).
+/// What the upkeep of the log requires of a tree (write_buffers.h).
 template <class K>
 struct WordTree<K>::Upkeep {
   const WordTree& tree;
@@ -155,7 +155,7 @@ template <class K>
       case Buffered::merged: return std::nullopt;
       case Buffered::refused: break;
     }
-    // A split would part what the buffer holds.
+    // A split would divide the pairs of the buffer.
     if (Buffer* const kept = buffer_of(node); kept != nullptr && !kept->empty_chain()) {
       if (meta_of(node).count >= fanout_) {
         merge(leaf, *kept);
@@ -287,9 +287,9 @@ void WordTree<K>::end_chain(Buffer& buffer) const {
   records_.end(log(), buffer);
 }
 
-/// Moves what the buffer of a locked leaf holds into the leaf, or into what takes its place: then
-/// the leaf is not locked any more. It must be looked for again in either case. Throws
-/// out_of_space, bad_alloc, and nothing has happened.
+/// Moves the pairs in the buffer of a locked leaf into the leaf, or into its replacement: then the
+/// leaf is not locked any more. It must be looked for again in either case. Throws out_of_space,
+/// bad_alloc, and nothing has happened.
 template <class K>
 void WordTree<K>::merge(Locked& leaf, Buffer& buffer) const {
   if (technique_ < Technique::bo && merge_in_place(*leaf.node, buffer)) return;
@@ -319,7 +319,7 @@ void WordTree<K>::clean(Buffer& buffer, bool may_split) const {
   may_split ? merge(leaf, buffer) : void(merge_in_place(*leaf.node, buffer));
 }
 
-/// The pool is full: gives back what the log needs no more.
+/// The pool is full: gives back the space that the log no longer needs.
 template <class K>
 bool WordTree<K>::reclaim_space() noexcept {
   try {

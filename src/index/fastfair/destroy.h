@@ -43,7 +43,7 @@ void free_inner_level(pool::PoolCore& pool, std::uint64_t& root, Node& first) {
   free_by(pool, root, below, std::move(session));
 }
 
-/// Frees what the leaf's entries own, from the last one on, one commit each.
+/// Frees the strings of the leaf's entries, from the last one on, one commit each.
 template <class K>
 void free_pairs(pool::PoolCore& pool, const ValueCodec& values, Node& leaf) {
   mend(pool.pm(), leaf);  // what a copy refers to would be freed twice
@@ -56,11 +56,11 @@ void free_pairs(pool::PoolCore& pool, const ValueCodec& values, Node& leaf) {
   }
 }
 
-/// What the log of a tree that is dropped has of leaves with strings.
+/// The changes of leaves with strings in the log of a tree that is being dropped.
 template <class K>
 class LoggedPairs {
  public:
-  /// Once there are no leaves any more, what is left of the log may be half of it.
+  /// Once all leaves are freed, only a part of the log may be left.
   LoggedPairs(pool::PoolCore& pool, const Head* head, const ValueCodec& values)
       : pool_(pool), values_(values) {
     if (head == nullptr || pm::load(head->root) == pm::kNull || pm::load(head->log) == pm::kNull)
@@ -69,9 +69,9 @@ class LoggedPairs {
     log_->add(closing_);
   }
 
-  /// Moves what the leaf's chain has into the leaf, if it has any. A crash before the END leaves
-  /// pairs in both. Those that the leaf had before go first, so that there is room, unless some of
-  /// the chain are among them: these had their room before.
+  /// Moves the pairs of the leaf's chain into the leaf, if it has any. A crash before the END
+  /// leaves pairs in both. Those that the leaf had before go first, so that there is room, unless
+  /// some of the chain are among them: these had their room before.
   void move_to(Node& leaf) {
     const wal::Owner owner = pm::load(number_of(leaf));
     if (!log_ || owner == 0 || owner > wal::kMaxOwner) return;

@@ -136,7 +136,7 @@ class WordTree : public pool::OpenIndex {
 
   enum class Mode { put, insert, update };
 
-  /// What is looked for: the last key that is at or below `key`, or only below it.
+  /// The target of a search: the last key that is at or below `key`, or only below it.
   struct Target {
     Key key;
     bool strictly_below = false;
@@ -285,7 +285,7 @@ class WordTree : public pool::OpenIndex {
   using Buffers = HomeBuffers<BufferShape>;
   using Buffer = Buffers::Buffer;
   struct Upkeep;
-  /// What has become of a new pair.
+  /// The outcome for a new pair.
   enum class Buffered {
     added,
     merged,   ///< the buffer was full: the leaf must be looked for again
@@ -342,7 +342,7 @@ class WordTree : public pool::OpenIndex {
   void open_buffers(const IndexOptions& options);
 
   // anew.h
-  /// A leaf that is written anew, and the nodes that lead to it; those that there are not are null.
+  /// A leaf that is rewritten, and the nodes that lead to it; those that there are not are null.
   struct Surroundings {
     Seen leaf, left, parent;
     LatchSet latches;
@@ -474,7 +474,7 @@ unsigned WordTree<K>::rank(const Node& node, Target target) const {
   }
 }
 
-/// The same for a writer, which will move the entries at the right: so it looks at these only.
+/// The same for a writer, which will move the entries at the right: so it reads only these.
 template <class K>
 unsigned WordTree<K>::rank_from_right(const Node& node, Target target) const {
   if constexpr (!Keys::kInline) return rank(node, target);

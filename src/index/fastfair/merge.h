@@ -30,9 +30,9 @@ void WordTree<K>::merge_around(Key key) {
   }
 }
 
-/// Merges what was missed, in rounds over all leaves until there was a round in which nothing was
-/// missed. Looks at a few leaves only: each erase calls this as long as merges are due. One thread
-/// at a time does so; others go on. In a Guard.
+/// Does the merges that were missed, in rounds over all leaves until a round misses none. Reads
+/// only a few leaves: each erase calls this as long as merges are due. One thread at a time does
+/// so; others go on. In a Guard.
 template <class K>
 void WordTree<K>::make_up_for_merges() {
   constexpr unsigned kLeavesAtOnce = 4;

@@ -45,9 +45,9 @@ bool WordTree<K>::take_snapshot(const Seen& leaf, Key from, Snapshot& into) cons
 
 /// As scan_by_batches() wants it: what there is in the leaf of a position. `leaf` is that one, or
 /// one before it that has nothing from the position on, if it is valid, and becomes the next one.
-/// So a scan that ends in its first leaf looks at no other. It was found under an earlier guard, so
-/// it may be freed by now; but as long as its version is the same it is part of the tree, and if it
-/// is so under this guard, it stays readable until the guard ends.
+/// So a scan that ends in its first leaf reads no other. It was found under an earlier guard, so it
+/// may be freed by now; but as long as its version is the same it is part of the tree, and if it is
+/// so under this guard, it stays readable until the guard ends.
 template <class K, class V>
 bool Tree<K, V>::read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const {
   const epoch::Guard guard;

@@ -100,9 +100,8 @@ bool WordTree<K>::lock_node(Locked& locked, Key key, unsigned level, Node** stra
   }
 }
 
-/// The value's word, in a leaf that approach() gave or at its right. Looks at the right neighbour
-/// only if the key is not found. `kBuffered`: whether leaves may have buffers; a lookup that never
-/// meets one is faster without the code for them.
+/// The value's word, in a leaf that approach() gave or at its right. Reads the right neighbour only
+/// if the key is not found.
 template <class K>
 template <bool kBuffered>
 std::optional<Word> WordTree<K>::find_among(Seen leaf, Key key) const {

@@ -49,9 +49,9 @@ struct Commit {
   std::uint64_t value;
 };
 
-/// An insert at position `at`, in two steps with something between them that makes durable what was
-/// flushed before: a fence, or the allocator's log. The first changes nothing; the second ends with
-/// the commit. Cost: the lines from `at` to the end, and the node's first; a fence for each.
+/// An insert at position `at`, in two steps. The code between them must make earlier flushes
+/// durable: a fence, or the allocator's log. The first changes nothing; the second ends with the
+/// commit. Cost: the lines from `at` to the end, and the node's first; a fence for each.
 void stage_insert(const pm::Persister& pm, Node& node, unsigned at, Entry entry);
 void commit_insert(const pm::Persister& pm, Node& node, unsigned at, Entry entry);
 
@@ -72,8 +72,9 @@ Commit removal_of(Node& node, unsigned at);
 /// Whether an entry's key equals its right neighbour's, so that it does not count.
 bool repeated(const Node& node, unsigned i);
 
-/// Moves what follows to the left, over an entry that does not count. The node holds the same in
-/// each state. The line of entry `at` is durable before another one changes. Cost: as an insert.
+/// Moves the entries that follow to the left, over an entry that does not count. The node holds the
+/// same in each state. The line of entry `at` is durable before another one changes. Cost: as an
+/// insert.
 void close_gap(const pm::Persister& pm, Node& node, unsigned at);
 
 /// Takes the copies away that crashes in the middle of shifts have left. True if there were any, so

@@ -53,8 +53,8 @@ Node* WordTree<K>::split(Node& node, Key key) const {
   return &right;
 }
 
-/// Changes a locked node's `next` and count as one, and what the session reserves and frees with
-/// it.
+/// Changes a locked node's `next` and count as one, together with the session's reservations and
+/// frees.
 template <class K>
 void WordTree<K>::relink(alloc::Session session, Node& left, pm::Offset next,
                          unsigned count) const {

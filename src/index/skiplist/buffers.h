@@ -34,7 +34,7 @@
 
 namespace perdix::detail::index::skiplist {
 
-/// What the upkeep of the log asks of a list (write_buffers.h).
+/// What the upkeep of the log requires of a list (write_buffers.h).
 template <class K>
 struct WordList<K>::Upkeep {
   const WordList& list;
@@ -133,7 +133,7 @@ std::optional<bool> WordList<K>::write_new(LatchSet& held, Node& owner, Key key,
     case Added::after_merge: return std::nullopt;
     case Added::no: break;
   }
-  // A tall node would part what the buffer holds.
+  // A tall node would divide the pairs of the buffer.
   Buffer* const buffer = buffer_of(owner);
   if (buffer != nullptr && !buffer->empty_chain() && height_of_hash(util::hash(key)) >= kTall) {
     merge(held, owner, *buffer);
@@ -310,7 +310,7 @@ void WordList<K>::clean(Buffer& buffer, bool may_split) const {
   if (stays && buffers_->budget_is_exceeded()) buffers_->take(buffer);
 }
 
-/// The pool is full: gives back what the log needs no more.
+/// The pool is full: gives back the space that the log no longer needs.
 template <class K>
 bool WordList<K>::reclaim_space() noexcept {
   try {

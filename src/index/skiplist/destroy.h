@@ -15,7 +15,7 @@
 
 namespace perdix::detail::index::skiplist {
 
-/// What the log of a list that is dropped has.
+/// The changes in the log of a list that is being dropped.
 template <class K>
 class LoggedPairs {
  public:

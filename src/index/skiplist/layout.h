@@ -53,7 +53,7 @@ struct Meta {
 };
 
 /// A link: the offset of the next node on its level, 0 if there is none. That of level 0 is marked
-/// when the erase of its node is durable: it then leads to what came behind the node.
+/// when the erase of its node is durable: it then leads to the former successor of the node.
 struct Link {
   pm::Offset node = pm::kNull;
   bool erased = false;

@@ -25,8 +25,8 @@ void WordList<K>::end_chain(Buffer& buffer) const {
   records_.end(log(), buffer);
 }
 
-/// Moves what the buffer of a locked range holds into the list. The range must be looked for again.
-/// Throws out_of_space; some pairs may be moved then.
+/// Moves the pairs in the buffer of a locked range into the list. The range must be looked for
+/// again. Throws out_of_space; some pairs may be moved then.
 template <class K>
 void WordList<K>::merge(LatchSet& held, Node& owner, Buffer& buffer) const {
   if (!is_hollow(owner)) return merge_locked(owner, buffer);

@@ -37,8 +37,8 @@ bool WordList<K>::try_write(Key key, NewValue value, Mode mode, const NewValue* 
   }
 }
 
-/// One attempt; nothing if another thread has changed what was found. That thread has done its
-/// operation, so the threads cannot all repeat their attempts without end.
+/// One attempt; nothing if another thread has changed the nodes that were found. That thread has
+/// done its operation, so the threads cannot all repeat their attempts without end.
 template <class K>
 std::optional<bool> WordList<K>::write_node(Key key, NewValue value, Mode mode,
                                             const NewValue* expected, Erased& erased) {

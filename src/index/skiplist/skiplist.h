@@ -293,7 +293,7 @@ class WordList : public pool::OpenIndex {
   using Buffers = HomeBuffers<BufferShape>;
   using Buffer = typename Buffers::Buffer;
   struct Upkeep;
-  /// What has become of a new pair.
+  /// The outcome for a new pair.
   enum class Added {
     yes,
     after_merge,  ///< the buffer was full: the range must be looked for again
@@ -379,7 +379,8 @@ class WordList : public pool::OpenIndex {
   Keys keys_;
   ValueCodec codec_;
   Latches latches_;
-  // At least as many as the head has links to nodes, but for what is being linked under its latch.
+  // At least as many as the head has links to nodes, except links that are being made under its
+  // latch.
   mutable std::atomic<unsigned> levels_;
   mutable PairCount pairs_;
   double recovery_seconds_ = 0;

@@ -27,7 +27,7 @@ void WordList<K>::lock(TowerLatches& latches, const Path& path, unsigned height,
   latches.lock_all(std::span(all).first(count));
 }
 
-/// Whether the nodes before it are in the list, and lead to what they led to. With their latches.
+/// Whether the nodes before it are in the list, and their links are unchanged. With their latches.
 template <class K>
 bool WordList<K>::unchanged(const Path& path, unsigned height, Erased& erased) const {
   for (unsigned level = 0; level < height; ++level) {

@@ -32,7 +32,7 @@ class BackupQueue {
   using BackUp = std::function<void(View<K> low, pm::Offset leaf)>;
 
   /// back_up() is called once for each entry, on any thread, and must not throw. The destructor
-  /// calls it for what is left.
+  /// calls it for the remaining entries.
   BackupQueue(pool::Background& background, BackUp back_up)
       : back_up_(std::move(back_up)), job_(background, [this] { back_up_all(); }) {}
 

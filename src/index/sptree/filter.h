@@ -27,9 +27,9 @@ inline std::uint8_t fingerprint(Hash16 hash) {
 }
 
 // A key prefers a slot in the column that its hash names, so that a lookup compares an eighth of
-// the fingerprints: what the place says need not be in the fingerprint. Columns are filled from the
-// first row on. Keys whose column is full are guests of other columns, in their last rows as long
-// as there is room, so that a lookup of a guest need not compare all.
+// the fingerprints: the bits of the hash that decide the place need not be in the fingerprint.
+// Columns are filled from the first row on. Keys whose column is full are guests of other columns,
+// in their last rows as long as there is room, so that a lookup of a guest need not compare all.
 
 inline constexpr unsigned kGuestRow = 12;  ///< the first of those rows
 inline constexpr SlotSet kGuestSlots = slots_of_last_rows(kGuestRow);

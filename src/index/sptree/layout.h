@@ -58,8 +58,8 @@ struct Pair {
   std::uint64_t value;
 };
 
-/// A leaf node ("Bnode"): a line that says what is where, then the pairs. All fields but the pairs'
-/// slots are written by the holder of the leaf's lock only.
+/// A leaf node ("Bnode"): a line with the bitmaps and the link, then the pairs. All fields but the
+/// pairs' slots are written by the holder of the leaf's lock only.
 ///
 /// Changes of several slots, and of slots and successor, are written to the bitmap that does not
 /// count, and commit by the store of `link` that selects it. All words of a commit lie in one line,

@@ -49,7 +49,7 @@ class LeafBackup {
       if (queue_.push(Bounds<K>::view(node.low), offset_of(node))) return;
       add(node);  // the lock keeps it from being merged away
     } catch (const std::exception&) {
-      // The backup lags behind. A call that needs what is damaged gets the error itself.
+      // The backup lags behind. A call that needs the damaged part throws the error itself.
     }
   }
 
@@ -61,7 +61,7 @@ class LeafBackup {
 
   pool::PoolCore& pool_;
   std::optional<Backup<K>> backup_;  // made once the root block is there
-  BackupQueue<K> queue_;             // last: what it does ends before the backup goes away
+  BackupQueue<K> queue_;             // last: its work ends before the backup is destroyed
 };
 
 }  // namespace perdix::detail::index::sptree

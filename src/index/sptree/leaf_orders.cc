@@ -83,8 +83,8 @@ bool LeafOrders<K>::sort_places(const Node& node, Places& places) const {
   for (unsigned i = 0; i < listed.size(); ++i)
     sorted[i] = {leaves_.keys().view(pairs.key(listed[i])), listed[i]};
   const auto begin = sorted.begin(), end = begin + listed.size();
-  // Two runs: what was in order and still is, and the rest. A slot that was filled again in between
-  // may have its key anywhere.
+  // Two runs: the slots that were in order and still are, and the rest. A slot that was filled
+  // again in between may have its key anywhere.
   const auto middle = std::is_sorted(begin, begin + former) ? begin + former : begin;
   if constexpr (Keys::kInline) {
     sort_by_rank(std::span(middle, end));

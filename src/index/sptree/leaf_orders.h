@@ -71,11 +71,11 @@ class LeafOrders {
              const NodeBuffers<K>& buffers)
       : orders_(orders), leaves_(leaves), nodes_(nodes), buffers_(buffers) {}
 
-  /// The order of the node's pairs: the one that was kept, or, if that is not of this state, made
-  /// anew.
+  /// The order of the node's pairs: the kept one, or a new one if the kept one belongs to another
+  /// state.
   void read(const Node& node, Order& order) const;
 
-  /// Keeps an order that was made anew, once its node's version was validated.
+  /// Keeps a new order, once its node's version was validated.
   void keep_order(const Order& order) const {
     if (order.sound) orders_.keep_order(nodes_.number_of(*order.node), order.version, order.places);
   }

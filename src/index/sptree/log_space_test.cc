@@ -67,7 +67,7 @@ class LogSpaceTest : public testing::Test {
     return *pool_;
   }
 
-  /// What the log of the closed index "t" of numbers is like for a restart.
+  /// The state of the log of the closed index "t" of numbers, as a restart finds it.
   template <class Ask>
   std::uint64_t ask_log(Ask ask) {
     const auto handle = pool_->core()->open_index("t", kEngineName, Kind::u64, Kind::u64);
@@ -125,7 +125,7 @@ using AllKinds =
                    Kinds<std::string, std::uint64_t>, Kinds<std::string, std::string>>;
 TYPED_TEST_SUITE(FullPool, AllKinds);
 
-// No erasure needs space, not in any order; and what was taken can be had by others then.
+// No erasure needs space, not in any order; and others can then get the space that was taken.
 TYPED_TEST(FullPool, IsEmptiedByErasures) {
   using K = typename TypeParam::K;
   using V = typename TypeParam::V;

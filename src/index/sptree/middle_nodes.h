@@ -79,7 +79,7 @@ class MiddleNodes {
   Low make_bound(View<K> key) { return Bounds<K>::make(bounds_, key); }
   void release_bound(Low low) noexcept { Bounds<K>::release(bounds_, low); }
 
-  /// Computes fingerprints and filter anew from the pairs in these slots (M2).
+  /// Recomputes fingerprints and filter from the pairs in these slots (M2).
   static void fill_filter(Node& node, SlotSet slots) {
     node.clear();
     for (const unsigned slot : slots)

@@ -119,11 +119,11 @@ class NodeBuffers : public WriteBuffers<BufferShape<Mnode<K>>> {
   void remove(Buffer& buffer, unsigned i);
 
   /// Erases a pair of the leaf by a tombstone. Its bit stays set in PM until the buffer is merged.
-  /// False, and nothing has changed, if the log has no room for that: others took what it had when
-  /// it was asked.
+  /// False, and nothing has changed, if the log has no room for that: other threads took its free
+  /// buffers in between.
   bool add_tombstone(Node& node, Buffer& buffer, unsigned slot);
 
-  /// Moves what the locked node's buffer holds into the leaf, and closes the chain. False, and
+  /// Moves the content of the locked node's buffer into the leaf, and closes the chain. False, and
   /// nothing changes, if the leaf has no room: it must be split. A node without a buffer is merged.
   /// `another`: a new pair for a full buffer, which joins the batch instead of the log. The batch's
   /// commit is its own, too.

@@ -101,7 +101,7 @@ void WordTree<K>::make_log() {
   session.finish();
 }
 
-/// Frees what a leaf's pairs refer to, and what its chain in the log does. Needs no space: the
+/// Frees the strings of a leaf's pairs, and those of its chain in the log. Needs no space: the
 /// chain's pairs get slots of the leaf once its own are free, and its END has room.
 template <class K>
 class LeafStrings {
@@ -114,8 +114,8 @@ class LeafStrings {
   void free(Leaf& leaf) {
     const auto survivor = log_ == nullptr ? std::nullopt : survivor_of(pool_, keys_, *log_, leaf);
     if (survivor) {
-      // What a stale chain names may be in the leaf, too, so it must end first. Else it names what
-      // the leaf hasn't, but for slots that are erased; the leaf may lack room for its pairs.
+      // A pair of a stale chain may be in the leaf, too, so the chain must end first. Else it names
+      // what the leaf hasn't, but for slots that are erased; the leaf may lack room for its pairs.
       if (!survivor->replay.stale) free_slots(leaf, slots_of(leaf) - survivor->replay.erased);
       merge(leaf, *survivor);
     }
@@ -184,7 +184,7 @@ void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind v
   std::unique_ptr<wal::Log> log;
   const ValueCodec values(pool, value_kind);
   const bool has_strings = !Codec<K>::kInline || !values.is_inline();
-  // Not once the leaves are gone: what is left of the log may be half of it.
+  // Not once the leaves are gone: only a part of the log may be left.
   if (has_strings && pm::load(root.first) != pm::kNull && pm::load(root.log) != pm::kNull)
     log = std::make_unique<wal::Log>(pool, pm::load(root.log), wal::Log::Limits{~std::uint64_t{0}});
   {

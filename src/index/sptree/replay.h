@@ -107,7 +107,7 @@ struct Survivor {
   std::optional<wal::Log::Adoption> adoption = std::nullopt;  ///< once it is prepared
 };
 
-/// What the log has of a leaf that was not used since the restart. Throws corrupt.
+/// The log's changes of a leaf that was not used since the restart. Throws corrupt.
 template <class K>
 std::optional<Survivor> survivor_of(const pool::PoolCore& pool, const Codec<K>& keys,
                                     const wal::Log& log, const Leaf& leaf) {

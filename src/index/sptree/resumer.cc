@@ -276,7 +276,8 @@ void Resumer<K>::delete_cold_node(Node* node) {
   nodes_.release(node);
 }
 
-// --- What the log says of it ---------------------------------------------------------------------
+// --- Its chain in the log
+// -------------------------------------------------------------------------
 
 /// A buffer for the chain, and what else must not fail later.
 template <class K>
@@ -298,7 +299,7 @@ std::uint32_t Resumer<K>::buffer_for(const Node& node, Survivor& survivor) {
   return number;
 }
 
-/// Gives a node the buffer, with what the chain says.
+/// Gives a node the buffer, with the pairs of the chain.
 template <class K>
 void Resumer<K>::give_buffer(Node& node, const Survivor& survivor, std::uint32_t number) {
   const Replay& chain = survivor.replay;
@@ -311,8 +312,8 @@ void Resumer<K>::give_buffer(Node& node, const Survivor& survivor, std::uint32_t
 }
 
 /// Ends a chain whose pairs had reached the leaf, or the next one, when its END was lost; or for
-/// which there is no buffer. Pairs that had not reached the leaf, be it since a split was
-/// interrupted, do now.
+/// which there is no buffer. Pairs that had not reached the leaf, for example since a split was
+/// interrupted, reach it now.
 template <class K>
 void Resumer<K>::close_chain(Leaf& leaf, const Survivor& survivor) {
   const Replay& chain = survivor.replay;

@@ -82,7 +82,7 @@ class Resumer {
   void resume_some(unsigned leaves);
 
   /// For calls that need all leaves: waits for the background, which would only be slower if it
-  /// shared the work, and does what it doesn't.
+  /// shared the work, and makes the remaining leaves warm itself.
   void require_resumed() {
     resumption_.wait_for_thread();
     if (!resumption_.done()) resume(std::stop_token());

@@ -13,15 +13,15 @@ struct Tree<K, V>::ScanBatch : Batch<K, V, kLeafPairs + kBufferPairs> {
   std::size_t read = 0;  ///< pairs of all batches so far
 
   /// How many pairs to read next. A scan says nothing of its end before it is there, so it is taken
-  /// to go on for about as long as it has: what is read beyond the end was read for nothing.
+  /// to go on for about as long as it has: leaves beyond the end are read in vain.
   std::size_t worth_reading() const {
     constexpr std::size_t kLeast = 32;
     return read == 0 ? kLeafPairs : std::max(kLeast, read);
   }
 };
 
-/// Asks for what the scan will need of the node that follows. A scan that has shown few pairs may
-/// end before it comes there, and then the leaf is not worth its lines.
+/// Prefetches the lines of the next node that the scan will need. A scan that has shown few pairs
+/// may end before it comes there, and then the leaf is not worth its lines.
 template <class K>
 void WordTree<K>::prefetch_after(const Node& node, std::size_t read) const {
   constexpr std::size_t kFew = 48;

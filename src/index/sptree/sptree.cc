@@ -62,8 +62,8 @@ void WordTree<K>::prefetch_for_write(const Node& node, Hash16 hash, bool may_add
   __builtin_prefetch(&pair_at(leaf, node.free_slot_near(hash) % kLeafPairs), 1);
 }
 
-// Inlined as a whole (flatten), but for what is rare: the fewer instructions a lookup takes, the
-// more of the next one the processor can begin while this one waits for memory.
+// Inlined as a whole (flatten), except rare cases: the fewer instructions a lookup takes, the more
+// of the next one the processor can begin while this one waits for memory.
 template <class K>
 [[gnu::flatten]] std::optional<Word> WordTree<K>::find_word(Key key) const {
   const Hash16 hash = Keys::hash16(key);
@@ -97,13 +97,13 @@ bool WordTree<K>::write(Key key, NewValue value, Mode mode, const NewValue* expe
   return retry_when_full(pool(), attempt);
 }
 
-/// What the log needs no more.
+/// Gives back space that the log no longer needs.
 template <class K>
 bool WordTree<K>::reclaim_space() noexcept {
   try {
     return has_log() && buffers_.give_space_back(Upkeep{*this});
   } catch (const std::exception&) {
-    return false;  // a call that needs what is damaged throws the error itself
+    return false;  // a call that needs the damaged part throws the error
   }
 }
 
@@ -234,7 +234,7 @@ void WordTree<K>::back_up(Key low, pm::Offset leaf) noexcept {
     if (there) return backup_.add(low, leaf);
     pm::on_step("sptree: a leaf on its way to the backup is gone");
   } catch (const std::exception&) {
-    // The backup lags behind. A call that needs what is damaged gets the error itself.
+    // The backup lags behind. A call that needs the damaged part throws the error itself.
   }
 }
 

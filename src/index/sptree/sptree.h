@@ -93,7 +93,7 @@ class WordTree : public pool::OpenIndex {
   IndexStats stats() const override;
   CheckReport check() const override;
 
-  /// Merges the buffers and gives back what the log needs no more. Needs no space.
+  /// Merges the buffers and gives back the space that the log no longer needs. Needs no space.
   bool reclaim_space() noexcept override;
 
   /// Whether a hint leads to the key's node, at a moment without writers. For tests.
@@ -141,7 +141,7 @@ class WordTree : public pool::OpenIndex {
   using NodeBounds = Bounds<K>;
   using Order = LeafOrder<K>;
 
-  /// What the upkeep of the buffers asks for.
+  /// What the upkeep of the buffers requires.
   struct Upkeep {
     WordTree& tree;
 
@@ -202,11 +202,11 @@ class WordTree : public pool::OpenIndex {
   NodeBuffers<K> buffers_;
   LeafOrders<K> leaf_orders_;
   NodeHints<K> hints_;  // of integer keys, for writes with buffers
-  // Before the arena goes away, what was retired must have come back to it.
+  // Before the arena is destroyed, all retired memory must have returned to it.
   epoch::DrainFirst drain_;
   mutable TopLayer<K> top_;  // a reader, too, adds to the DRAM layers: they are a cache
   double recovery_seconds_ = 0;
-  // Last: what they do ends before anything else goes away.
+  // Last: their work ends before any other member is destroyed.
   mutable LeafBackup<K> backup_;
   Structure<K> structure_;
   mutable Resumer<K> resumer_;
@@ -239,8 +239,8 @@ class Tree final : public TypedTree<WordTree<K>, K, V> {
 /// Where to look on for a key behind the node's range: it was split since the top layer was asked,
 /// as in a B-link tree, or the key's leaf is cold. The node itself if it has changed in between.
 /// `steps` counts those to the right, from 0 on. After a few the guess was a bad one, and the
-/// search is made again, validated; what lies between its result and the key's node is missing in
-/// the top layer.
+/// search is made again, validated; nodes between its result and the key's node are missing in the
+/// top layer.
 template <class K>
 [[gnu::noinline]] auto WordTree<K>::go_right(Node* node, Version version, Key key,
                                              unsigned& steps) const -> Node* {

@@ -55,7 +55,8 @@ struct Structure<K>::Division {
 /// depends on a key.
 template <class K>
 bool Structure<K>::Division::bisect() {
-  // Each side gets at least this many sixteenths; what stays has room beside what the chain erases.
+  // Each side gets at least this many sixteenths; the pairs that stay have room beside the slots
+  // that the chain erases.
   constexpr unsigned kLeast = 7;
   static_assert((kLeafPairs + kBufferPairs) * (16 - kLeast) / 16 + 1 + kBufferPairs <= kLeafPairs);
   if constexpr (Keys::kInline) {
@@ -182,7 +183,7 @@ void Structure<K>::split(Node& node, Key key) {
   link_right(node, right_node);
 }
 
-/// Puts in order what is left of a node that was split. `taken`: the leaf's bitmap. The buffered
+/// Repairs the remaining part of a node that was split. `taken`: the leaf's bitmap. The buffered
 /// pairs reach the leaf, and pairs that a full column kept out come back into it, now that half of
 /// the leaf is free: otherwise lookups of that column would always compare other pairs too. By
 /// two-phase insertion: a crash finds each pair of the leaf in one place. Slots that the chain
@@ -223,7 +224,7 @@ void Structure<K>::restage_left(Node& node, std::span<Entry> entries, SlotSet ta
   for (const Entry& entry : entries) node.add(entry.place, entry.hash);
   if (buffer != nullptr) {
     pm::on_step("sptree: a split ends a chain");
-    buffers_.log()->end(*buffer);  // what it says is durable
+    buffers_.log()->end(*buffer);  // its content is durable
     buffer->clear();
     buffers_.shed(node);
   }
@@ -297,8 +298,7 @@ auto Structure<K>::lock_left_of(Key key) -> LockedNode {
 
 /// Takes a node that is about to be merged away out of the backup (L8) and the top layer; false if
 /// there was no space or memory for it. The backup first: it may lack a leaf that stays, and so may
-/// the top layer. What is still on its way to the backup finds out for itself
-/// (WordTree::back_up()).
+/// the top layer. Leaves still in the queue to the backup are checked there (WordTree::back_up()).
 template <class K>
 bool Structure<K>::unlink(const Node& node) {
   if (!backup_.remove(node)) return false;

@@ -55,8 +55,8 @@ class Structure {
   /// Merges after an erase from the node, if it is sparse and a neighbour is, too. Throws corrupt.
   void merge_around(LockedNode node);
 
-  /// Merges the buffer of a chain, if it still is what it was. `may_split`: else a leaf that has no
-  /// room for that is left alone. The caller holds no lock, and needs no guard.
+  /// Merges the buffer of a chain, if a node still has that buffer. `may_split`: else a leaf that
+  /// has no room for that is left alone. The caller holds no lock, and needs no guard.
   void clean(wal::Chain& chain, bool may_split);
 
  private:

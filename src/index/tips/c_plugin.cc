@@ -46,7 +46,7 @@ PutTakes takes_of(const perdix_tips_plugin& table) {
   return takes;
 }
 
-/// Shows pairs to the framework, and keeps what it throws.
+/// Shows pairs to the framework, and keeps its exception.
 struct Shown {
   void* context;
   ShowPair show;

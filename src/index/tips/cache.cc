@@ -57,7 +57,7 @@ void Cache::add(Bucket& bucket, Entry& entry, Entry* old) noexcept {
   unsigned length = 0;
   for (Entry *at = &entry, *next = nullptr; at != nullptr; at = next) {
     next = at->next().load(std::memory_order_relaxed);
-    // What is queued is not in the index yet: a lookup must find it here.
+    // A queued write is not in the index yet: a lookup must find it here.
     if (++length > chain_ && !at->has(Entry::kQueued)) unlink(bucket, *at), --length;
   }
 }

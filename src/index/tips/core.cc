@@ -54,7 +54,7 @@ void Core::show_and_queue(Cache::Bucket& bucket, OperationLogs::Ring& ring, Entr
   cache_->add(bucket, entry, old);
 }
 
-/// What the replay of an entry may take from the pool.
+/// How much space the replay of an entry may take from the pool.
 Need Core::need_of(const Entry& entry) const {
   Need need;
   if (entry.operation() != Operation::put) return need;

@@ -105,8 +105,8 @@ class Core {
     return found;
   }
 
-  /// Brings the index up to date: replays what was written before the call. After it pending()
-  /// shows what there was no space for.
+  /// Brings the index up to date: replays the writes made before the call. After it pending() shows
+  /// what there was no space for.
   void catch_up() const;
 
   /// Writes that catch_up() could not replay, in no order: in a full pool.
@@ -145,7 +145,7 @@ class Core {
 
   KeyWord key_word(std::string_view key) const { return KeyWord(key, kinds_.key); }
 
-  /// After a look at the index: throws if half of a change may have been there.
+  /// After an inspection of the index: throws if half of a change may have been there.
   void require_whole() const {
     if (uno_.is_broken()) [[unlikely]]
       throw_broken(pool_);

@@ -56,7 +56,7 @@ using LimitedIndexes =
     ::testing::Types<Plugged<Tree, U64, U64>, Plugged<Tree, std::string, std::string>,
                      Plugged<Table, U64, U64>, Plugged<Table, std::string, std::string>>;
 
-/// An index of which some writes wait for space, and what it holds.
+/// An index some of whose writes wait for space, and its model.
 template <class Plugged>
 class Deferred : public TipsTest {
  protected:

@@ -37,7 +37,7 @@ class FullPool : public TipsTest {
     return Pool::open_or_create(path_, options);
   }
 
-  /// Puts until there is no space. Notes what was acknowledged.
+  /// Puts until there is no space. Notes the acknowledged writes.
   static void fill(Index& index, U64 first, const std::function<void(U64)>& note) {
     try {
       for (U64 i = first;; ++i) {

@@ -220,7 +220,7 @@ Core::~Core() {
   job_.reset();  // runs it, if it was requested
   if (destroyed_) return;
   try {
-    // Settled, it leaves what is allocated as for_each_block() has shown it.
+    // Once settled, it leaves the allocated blocks as for_each_block() has shown them.
     if (is_inspected() && !is_settled()) settle();
   } catch (const std::exception&) {  // the records stay, and the next opening replays them
   }

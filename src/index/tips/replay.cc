@@ -88,8 +88,8 @@ void Core::forget(Entry& entry) const {
   if (entry.has(Entry::kLinked)) cache_->remove(bucket, entry);
 }
 
-/// With replaying_, when there was no space: tries it with what a reclamation frees, then with the
-/// reserve.
+/// With replaying_, when there was no space: tries it with the space that a reclamation frees, then
+/// with the reserve.
 bool Core::replay_with_reserve(Entry& entry) const {
   reclaim();
   do {
@@ -201,7 +201,7 @@ void Core::replay() const {
   scaling_.adapt(backlog_.load(std::memory_order_relaxed), cut.entries.size(), took.count());
   replayed_to_ = cut.number;
   for (const Entry* entry : deferred_) replayed_to_ = std::min(replayed_to_, entry->number() - 1);
-  // Release: what was deferred before is in the index now.
+  // Release: earlier deferred writes are in the index now.
   out_of_space_.store(!deferred_.empty(), std::memory_order_release);
   if (deferred_.empty()) caught_up_to_.store(cut.number, std::memory_order_release);
   ++replays_;
@@ -227,8 +227,8 @@ void Core::replay_all() const {
   reclaim();
 }
 
-/// As replay_all(), until nothing is left that can be replayed, and without what the index keeps
-/// for later writes.
+/// As replay_all(), until nothing is left that can be replayed, and without the space that the
+/// index keeps for later writes.
 void Core::settle() const {
   const std::lock_guard lock(replaying_);
   for (std::size_t before = 0;; before = deferred_.size()) {

@@ -67,7 +67,7 @@ class Need {
 
 class Reserve {
  public:
-  /// Looks at the blocks. Throws corrupt.
+  /// Checks the blocks. Throws corrupt.
   Reserve(pool::PoolCore& pool, Header& header);
   Reserve(const Reserve&) = delete;
   Reserve& operator=(const Reserve&) = delete;
@@ -78,7 +78,7 @@ class Reserve {
     no_space,  ///< the pool has none for the reserve, or the need is not one of spans
   };
 
-  /// What a put needs, until keep() or the end.
+  /// The space of a put, until keep() or the end.
   class Admission {
    public:
     Admission(Reserve& reserve, const Need& need)

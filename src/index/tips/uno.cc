@@ -170,7 +170,7 @@ void* Uno::allocate(std::size_t bytes) {
   return block;
 }
 
-/// What a plug-in's operation needs in order to go on: it may be between two stores.
+/// The memory that a plug-in's operation needs in order to continue: it may be between two stores.
 template <class Step>
 void Uno::or_break(Step step) {
   try {
@@ -328,8 +328,8 @@ void Uno::start_epoch() {
     pm().store(word, 0);
     pm().flush(&word, sizeof word);  // with the fence below
   });
-  // An entry of this epoch, left in the next one, would free what it leads to. The heads of the
-  // operational logs, which were flushed before, are to be durable, too.
+  // An entry of this epoch that stays in the next one would free the block that it names. The heads
+  // of the operational logs, which were flushed before, are to be durable, too.
   pm().fence();
   pm().publish(header_.epoch, pm::load(header_.epoch) + 1);
   undo_used_ = memory_used_ = 0;

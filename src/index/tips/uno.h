@@ -42,7 +42,7 @@ class Uno {
   static constexpr unsigned kUndoRoom = 320;   ///< records
   static constexpr unsigned kMemoryRoom = 32;  ///< entries
 
-  /// Looks at the blocks of both logs. Throws corrupt.
+  /// Checks the blocks of both logs. Throws corrupt.
   Uno(pool::PoolCore& pool, Header& header);
   Uno(const Uno&) = delete;
   Uno& operator=(const Uno&) = delete;
@@ -76,7 +76,7 @@ class Uno {
     static Scope& current();
     Uno& uno() { return uno_; }
 
-    /// What a call of a plug-in has thrown that no exception may pass through.
+    /// The exception of a call from a plug-in whose code no exception may pass through.
     void set_failure(std::exception_ptr failure) { failure_ = std::move(failure); }
     const std::exception_ptr& failure() const { return failure_; }
   };
@@ -108,7 +108,7 @@ class Uno {
   /// Step 5 and 6: clears the memory log and starts the next epoch.
   void start_epoch();
 
-  /// After a crash, if flush() had not ended: makes the index what it was when the epoch began.
+  /// After a crash, if flush() had not ended: restores the index to its state when the epoch began.
   /// Throws corrupt, out_of_space.
   void roll_back();
 

@@ -26,7 +26,7 @@ void Blocks::push(unsigned number, pm::Offset block) {
   arena().free[number] = block;
 }
 
-/// What is left of the extent becomes free blocks.
+/// The rest of the extent becomes free blocks.
 void Blocks::cut_up_rest() {
   const pm::Offset begin = pages_.pool().offset(pages_.begin_of(arena().extent));
   while (arena().cut < pages_.bytes(arena().extent)) {

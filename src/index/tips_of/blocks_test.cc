@@ -88,7 +88,7 @@ TEST_F(BlocksTest, AreNotAsLargeAsNothingIs) {
   EXPECT_TRUE(opened.check().ok());
 }
 
-/// What the file says of them is not trusted.
+/// Their contents in the file are not trusted.
 TEST_F(BlocksTest, DamageIsNoticed) {
   for (const unsigned what : {0U, 1U, 2U, 3U}) {
     std::filesystem::remove(path_);

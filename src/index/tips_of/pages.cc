@@ -192,7 +192,7 @@ void Pages::commit() noexcept {
   end_epoch();
 }
 
-/// What was flushed is durable before the epoch's copies mean nothing.
+/// All flushes are durable before the copies of the epoch become void.
 void Pages::end_epoch() noexcept {
   pm().commit(header_.epoch, epoch() + 1);  // fences first
   protect_dirty();

@@ -90,7 +90,7 @@ void Table::require_type() const {
                           demangled(type_.name)));
 }
 
-/// What the trial has left means nothing.
+/// The remains of the trial are void.
 void Table::make_container() {
   WriteScope scope(*this);
   blocks_->format(type_.bytes);

@@ -44,7 +44,7 @@ void Cache::fill_image(const std::stop_token& stop) {
   if (first > policy_.budget) return;
   const std::uint64_t budget = policy_.budget - first;
   const std::uint64_t probable = policy_.full ? budget : std::min(policy_.probable_bytes, budget);
-  // Both parts may choose the same lists; if not, the probable ones get what is left.
+  // Both parts may choose the same lists; if not, the probable ones get the rest.
   std::vector<Chosen> chosen = choose(lists_, {policy_.levels, budget, 0}, stop);
   std::uint64_t bytes = 0;
   for (const Chosen& list : chosen) bytes += list.bytes();

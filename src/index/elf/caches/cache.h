@@ -65,7 +65,8 @@ class Cache : public epoch::Retirable {
   /// Empty. The lists must outlive it.
   Cache(const Lists& lists, const CachePolicy& policy, epoch::Reclaimer& reclaimer);
 
-  /// Copies what the policy asks for. Ends early when asked to stop. Throws corrupt, bad_alloc.
+  /// Copies the lists that the policy requires. Ends early when asked to stop. Throws corrupt,
+  /// bad_alloc.
   void fill(const std::stop_token& stop);
 
   const FullCopy* full() const { return full_.load(std::memory_order_acquire); }

@@ -24,8 +24,8 @@ struct CacheRequest {
 };
 
 /// Chooses, ascending by position. Cost: reads the lists of the levels; all lists if some are
-/// chosen by probability. Ends early, with what it has, when asked to stop. Throws corrupt,
-/// bad_alloc.
+/// chosen by probability. Ends early, with the lists chosen so far, when asked to stop. Throws
+/// corrupt, bad_alloc.
 std::vector<Chosen> choose(const Lists& lists, const CacheRequest& request,
                            const std::stop_token& stop);
 

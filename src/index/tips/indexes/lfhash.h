@@ -344,7 +344,7 @@ class LfHash {
     Place* at;
   };
 
-  /// Unlinks what is marked on its way. None: another thread was in the way.
+  /// Unlinks marked elements on its way. None: another thread was in the way.
   std::optional<Spot> find_spot(Order order, Word key) {
     // Never the place itself that is looked for, which may be the one to be unlinked.
     const Place* const first = place_before(Trusting(), is_odd(order) ? order : order - 1);
