@@ -26,13 +26,13 @@ MemoryRange range_of(const void* p, std::size_t n) noexcept {
   return {begin, begin + n};
 }
 
-/// What all pools of the process share: a thread's notes outlive a PageSync, whose address another
-/// one may get. So each has a number that never comes again, and a thread without room asks which
-/// of them are there. Without locks, which a child of fork() might find held.
+/// Shared by all pools of the process. A thread's notes outlive a PageSync, and another PageSync
+/// may get its address. So each has a number that is never reused, and a thread without room for
+/// notes asks which of them still exist. Without locks, which a child of fork() might find held.
 std::atomic<std::uint64_t> last_id{0};
 std::array<std::atomic<std::uint64_t>, 256> ids{};
 
-/// The number of a store that found no place above: it counts as present for good.
+/// Set in the number of a PageSync that found no place above: it counts as existing for good.
 constexpr std::uint64_t kUnlisted = std::uint64_t{1} << 63;
 
 std::uint64_t new_id() noexcept {

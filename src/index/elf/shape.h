@@ -14,8 +14,8 @@ struct Shape {
   std::uint32_t slot_shift = 22;      ///< a slot covers 16 MiB
   std::uint32_t segment_rows = 4096;  ///< inserted rows of a segment
 
-  /// Up to this many inserted rows, and up to a quarter of the others, an insert does not compact.
-  /// Not kept in PM.
+  /// An insert compacts only if there are more inserted rows than this, and than a quarter of the
+  /// others. Not kept in PM.
   std::uint64_t least_delta = Elf::kLeastDelta;
 };
 

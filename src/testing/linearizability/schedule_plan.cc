@@ -90,7 +90,7 @@ class Planner {
       plan_.before.push_back({false, Action::put, key, next_value(), 0});
   }
 
-  // Erases all of [first, first + size) but a few, and returns how many stay.
+  // Erases all of [first, first + size) but `left` keys, which are returned.
   std::vector<Key> thin_out(Key first, std::uint64_t size, std::uint64_t left) {
     std::vector<Key> keys(size);
     std::iota(keys.begin(), keys.end(), first);

@@ -77,8 +77,8 @@ class OpenedSpTree final : public Opened {
     return problems;
   }
 
-  /// Appends records that say nothing to each stripe, up to `before` records before a segment's
-  /// end.
+  /// Appends records that say nothing to each stripe, up to `ahead` records before `place` in a
+  /// segment.
   void fill_log(std::uint64_t place, std::uint64_t ahead) {
     tree_.reset();
     {
