@@ -1,11 +1,11 @@
 // Write buffers for engines whose leaves lie in PM only (Zhao et al. 2024, section 3.1): a buffer
 // is found by the place of its leaf. write_buffers.h has the parts that do not depend on places.
 //
-//   Home        of a buffer in use: the place of its leaf, and what leads the engine there
-//   of(place)   the buffer of a leaf
-//   give, take  between a buffer and a leaf
-//   adopt       a chain from before a restart continues in a buffer
-//   resume      all of them do
+//   Home               of a buffer in use: the place of its leaf, and how the engine gets there
+//   of(place)          the buffer of a leaf
+//   give_buffer, take  connects a buffer with a leaf, and disconnects it
+//   adopt_chain        continues a chain from before a restart in a buffer
+//   resume             the same for all such chains
 //
 // Homes are in lists, about one for each buffer and at least one for each latch of the engine
 // (latches.h). All places of a list share a latch, and only its holder changes the list. A reader

@@ -8,7 +8,7 @@
 //   B3. The chain has room for as many more records, besides its END, as the buffer has pairs. So
 //       each can be erased, whatever else is full.
 //   B4. A chain begins with a note of the leaf's low bound. While the log may have chains from
-//       before the restart, no leaf and no bound is freed, so the note of each chain can be read.
+//       before the restart, no leaf's low bound is freed, so the note of each chain can be read.
 //
 // A merge moves all of a buffer, and then ends the chain:
 //   in place      where the leaf has room: pair by pair, each by FAST. A crash in between leaves
