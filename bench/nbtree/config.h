@@ -15,15 +15,16 @@
 namespace perdix::bench::figures {
 
 struct Config {
-  std::vector<std::string> figures = {"latency", "space", "skew", "allocator", "domain"};
-  std::vector<std::string> systems = {"nbtree", "sptree", "fastfair", "btree_map"};
+  std::vector<std::string> figures = {"latency", "space",     "skew",      "allocator",
+                                      "domain",  "conflicts", "decoupled", "locks"};
+  std::vector<std::string> engines = {"nbtree", "sptree", "fastfair", "btree_map"};
   std::uint64_t records = 10'000'000;    ///< in an index before it is measured
   std::uint64_t operations = 2'000'000;  ///< of a phase, all threads together
   /// Sizes at which memory is measured, ascending.
   std::vector<std::uint64_t> pairs = {4'000'000, 8'000'000, 12'000'000, 16'000'000, 20'000'000};
   std::vector<double> thetas = {0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.1, 1.2};
   std::vector<std::uint64_t> writes = {0, 20, 50, 80, 100};  ///< percent
-  std::vector<std::uint64_t> threads = {1, 2};               ///< for "skew"; the others have one
+  std::vector<std::uint64_t> threads = {1, 2};               ///< for those about threads
   std::uint64_t repeat = 1;                                  ///< rounds; medians are reported
   std::uint64_t seed = 1;
   std::filesystem::path pool_dir;  ///< empty: chosen

@@ -1,7 +1,10 @@
 #include "nbtree/experiment.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,12 +15,14 @@
 #include "common/environment.h"
 #include "common/place.h"
 #include "nbtree/allocators.h"
+#include "nbtree/forms.h"
 #include "nbtree/handover.h"
 #include "systems/systems.h"
 #include "terminal/format.h"
 #include "ycsb/phase.h"
 #include "ycsb/plan.h"
 #include "ycsb/report.h"
+#include "ycsb/traffic.h"
 
 namespace perdix::bench::figures {
 namespace {
@@ -63,6 +68,10 @@ std::uint64_t needed_space(const Config& config) {
   return std::max(one, indexes_of_skew(config) * (kFixed + config.records * kRecord));
 }
 
+std::string threads_text(std::uint64_t threads) {
+  return threads == 1 ? "1 thread" : fmt::format("{} threads", threads);
+}
+
 /// Reads and updates of records that are chosen by popularity.
 Workload mix_of(std::uint64_t write_percent, double theta) {
   Workload mix{"mix", "get and update"};
@@ -74,10 +83,30 @@ Workload mix_of(std::uint64_t write_percent, double theta) {
   return mix;
 }
 
+/// YCSB's skew, which the figures about leaves that are hot have.
+constexpr double kHot = 0.99;
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+/// Shares of writes that figure "locks" calls write-intensive and read-intensive.
+constexpr std::array<std::pair<std::string_view, std::uint64_t>, 2> kIntensities = {
+    {{"write-intensive", 80}, {"read-intensive", 20}}};
+
+constexpr std::uint64_t kLockForms = 3;
+constexpr std::uint64_t kOfLatency = 5;
+
+/// The phases of figures about forms of NbTree, each with each number of threads.
+std::uint64_t phases_of_forms(const std::string& figure, const Config& config) {
+  const auto threads = static_cast<std::uint64_t>(config.threads.size());
+  if (figure == "conflicts") return threads * kLockForms * 2;
+  if (figure == "locks") return threads * kLockForms * (1 + kIntensities.size());
+  if (figure == "decoupled") return threads * 2 * 2 * kOfLatency;
+  return 0;
+}
+
 /// How many phases a round has, for the display of progress.
 std::uint64_t phases_of(const Config& config) {
-  constexpr std::uint64_t kLatencyPhases = 5;
-  const auto systems = static_cast<std::uint64_t>(config.systems.size());
+  const auto engines = static_cast<std::uint64_t>(config.engines.size());
   const auto persistent = static_cast<std::uint64_t>(std::ranges::count_if(
       config.systems, [](const std::string& name) { return find_system(name).persistent; }));
   std::uint64_t phases = 0;
@@ -91,6 +120,7 @@ std::uint64_t phases_of(const Config& config) {
       phases += systems * (indexes_of_skew(config) + mixes * phases_per_mix);
     }
     if (name == "allocator") phases += kAllocatorPhases;
+    phases += phases_of_forms(name, config);
   }
   return phases;
 }
@@ -115,7 +145,13 @@ class Round {
   struct Trial {
     Trial(const Round& round, const std::string& name, unsigned number_of_threads,
           DomainChoice domain)
-        : system(find_system(name)), threads(number_of_threads), directory(round.parent_) {
+        : Trial(round, find_engine(name), number_of_threads, domain) {}
+
+    /// `to_count`: null, or counts from the first phase that is counted() on.
+    Trial(const Round& round, const Engine& contender, unsigned number_of_threads,
+          DomainChoice domain, Meter* to_count = nullptr)
+        : engine(contender), threads(number_of_threads), meter(to_count), directory(round.parent_) {
+      if (meter != nullptr) meter->open();
       Setup setup;
       setup.data.seed = round.config_.seed;
       setup.directory = directory.path();
@@ -127,6 +163,7 @@ class Round {
 
     const System& system;
     unsigned threads;
+    Meter* meter;
     ScratchDirectory directory;
     std::unique_ptr<Store> store;
     Records records;
@@ -137,6 +174,9 @@ class Round {
     if (name == "space") return space();
     if (name == "skew") return skew();
     if (name == "allocator") return allocator();
+    if (name == "conflicts") return conflicts();
+    if (name == "decoupled") return decoupled();
+    if (name == "locks") return locks();
     return domain();
   }
 
@@ -153,6 +193,7 @@ class Round {
     PhaseOptions options;
     options.seed = config_.seed;
     options.stop = config_.stop;
+    options.meter = trial.meter;
     if (config_.on_progress) {
       options.on_progress = [&](std::uint64_t done) {
         config_.on_progress({trial.system.name, workload.name, threads, done, operations,
@@ -160,6 +201,7 @@ class Round {
       };
       options.on_progress(0);  // short phases have no more to say
     }
+    if (trial.meter != nullptr) trial.meter->start();
     const PhaseResult result = run_phase(stores, plan, options);
     if (config_.stop != nullptr && config_.stop->load(std::memory_order_relaxed)) throw Cancelled();
     wrong_ += result.wrong;
@@ -300,6 +342,100 @@ class Round {
       add(fmt::format("{}, {} threads", name, trial->threads), *trial, {&store, 1}, trial->threads);
       add(fmt::format("{}, {} x 1 thread", name, trial->threads), *loaded.own.front(),
           own.first(trial->threads), trial->threads);
+    }
+  }
+
+  static double throughput_of(const PhaseResult& result) {
+    return static_cast<double>(result.done) / result.seconds;
+  }
+
+  /// Figure 10: all threads update records of one index, a few of which are hot.
+  Figure conflicts() {
+    Figure figure{"conflicts",
+                  "Conflicts in leaves during updates of hot keys (fig. 10)",
+                  {{"of a million", Unit::count}, {"throughput", Unit::operations_per_second}},
+                  {}};
+    for (const std::uint64_t threads : config_.threads) {
+      for (const Engine* form : {&counted(), &write_locks(), &all_locks()}) {
+        Trial trial(*this, *form, static_cast<unsigned>(threads), DomainChoice::detect);
+        phase(trial, find_workload("load"), config_.records);
+        const std::uint64_t before = conflicts_in(*trial.store);
+        const PhaseResult result = phase(trial, mix_of(100, kHot), config_.operations);
+        const auto found = static_cast<double>(conflicts_in(*trial.store) - before);
+        figure.rows.push_back(
+            {threads_text(threads),
+             form->name,
+             {found * 1e6 / static_cast<double>(result.done), throughput_of(result)}});
+      }
+    }
+    return figure;
+  }
+
+  /// Figure 14: NbTree, one that locks a leaf for a write, and one that also does for a lookup.
+  Figure locks() {
+    Figure figure{"locks",
+                  "Throughput and latency with locks in leaves (fig. 14)",
+                  {{"throughput", Unit::operations_per_second}, {"p99", Unit::nanoseconds}},
+                  {}};
+    for (const std::uint64_t threads : config_.threads) {
+      for (const Engine* form : {&lock_free(), &write_locks(), &all_locks()}) {
+        Trial trial(*this, *form, static_cast<unsigned>(threads), DomainChoice::detect);
+        phase(trial, find_workload("load"), config_.records);
+        for (const auto& [intensity, writes] : kIntensities) {
+          const PhaseResult result = phase(trial, mix_of(writes, kHot), config_.operations);
+          figure.rows.push_back(
+              {fmt::format("{}, {}", intensity, threads_text(threads)),
+               form->name,
+               {throughput_of(result), static_cast<double>(result.latency.percentile(99))}});
+        }
+      }
+    }
+    return by_group(std::move(figure));
+  }
+
+  /// Figure 13: a leaf's metadata in DRAM and in PM. With a meter one thread is counted, which the
+  /// clock does not tell.
+  Figure decoupled() {
+    Figure figure{"decoupled",
+                  "Metadata of leaves in DRAM and in PM (fig. 13)",
+                  {{"mean", Unit::nanoseconds},
+                   {"p50", Unit::nanoseconds},
+                   {"lines flushed", Unit::ratio},
+                   {"lines written", Unit::ratio},
+                   {"lines read", Unit::ratio}},
+                  {}};
+    const auto meter = make_meter({});
+    for (const std::uint64_t threads : config_.threads) {
+      for (const auto& [choice, label] : {std::pair{DomainChoice::cpu_cache, "eADR"},
+                                          std::pair{DomainChoice::memory_controller, "ADR"}}) {
+        for (const Engine* form : {&lock_free(), &metadata_in_pm()}) {
+          Trial trial(*this, *form, static_cast<unsigned>(threads), choice, meter.get());
+          const std::string suffix = fmt::format("{}, {}", label, threads_text(threads));
+          add_decoupled(figure, trial, suffix);
+        }
+      }
+    }
+    return by_group(std::move(figure));
+  }
+
+  void add_decoupled(Figure& figure, Trial& trial, const std::string& suffix) {
+    phase(trial, find_workload("load"), config_.records);
+    for (const char* operation : {"insert", "update", "erase", "get"}) {
+      const PhaseResult result = phase(trial, find_workload(operation), config_.operations);
+      std::vector<Count> counts;
+      if (trial.meter != nullptr) counts = trial.meter->stop();
+      const auto each = [&](std::string_view name) {
+        double sum = 0;
+        for (const Count& count : counts)
+          sum += count.name == name ? static_cast<double>(count.value) : 0;
+        return counts.empty() ? kUnknown : sum / static_cast<double>(result.done);
+      };
+      figure.rows.push_back(
+          {fmt::format("{}, {}", operation, suffix),
+           trial.engine.name,
+           {result.seconds * 1e9 / static_cast<double>(result.done),
+            static_cast<double>(result.latency.percentile(50)), each("lines flushed"),
+            each("PM lines written"), each("PM lines read")}});
     }
   }
 

@@ -22,7 +22,11 @@ constexpr const char* kDescription =
     "            beside them two threads that share nothing\n"
     "  allocator NbTree's inserts with Calloc, libpmemobj and a naive allocator (figure 15)\n"
     "  domain    the latencies with eADR, and with ADR, where lines are written back (figure "
-    "17)\n\n"
+    "17)\n"
+    "  conflicts conflicts in leaves during updates of hot keys, with and without locks (figure "
+    "10)\n"
+    "  decoupled NbTree, and a form of it that has a leaf's metadata in PM (figure 13)\n"
+    "  locks     NbTree, and forms of it that lock leaves (figure 14)\n\n"
     "Every answer is compared with the expected one.";
 
 constexpr const char* kFooter =
@@ -33,6 +37,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  nbtree_bench --figures latency,domain --records 16M --repeat 3\n"
     "  nbtree_bench --figures space --pairs 20M,40M,60M,80M,100M\n"
+    "  nbtree_bench --figures conflicts,locks --records 2M --operations 2M\n"
     "  nbtree_bench --figures skew --html skew.html --json skew.json";
 
 void add_options(CLI::App& app, Config& config) {
@@ -52,7 +57,9 @@ void add_options(CLI::App& app, Config& config) {
       ->capture_default_str();
   add_counts(app, "--writes", config.writes, "Shares of writes, in percent")
       ->default_str("0,20,50,80,100");
-  add_counts(app, "--threads", config.threads, "Numbers of threads for skew")->default_str("1,2");
+  add_counts(app, "--threads", config.threads,
+             "Numbers of threads for skew, conflicts, decoupled and locks")
+      ->default_str("1,2");
   add_count(app, "--repeat", config.repeat, "Rounds; medians are printed");
   add_count(app, "--seed", config.seed, "Seed of keys and choices");
 }

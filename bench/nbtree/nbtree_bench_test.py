@@ -87,8 +87,44 @@ class Report(RunOnce, unittest.TestCase):
             # No more than one insert of ten replaces a leaf.
             self.assertGreaterEqual(row["modification"], 10 * row["allocator"])
 
+    def test_conflicts_of_each_form_and_number_of_threads(self):
+        forms = ("NBTree", "NBTree-W", "NBTree-WR")
+        wanted = [(threads, form) for threads in ("1 thread", "2 threads") for form in forms]
+        seen = [(row["group"], row["contender"]) for row in self.rows("conflicts")]
+        self.assertEqual(seen, wanted)
+        for row in self.rows("conflicts"):
+            self.assertGreater(row["throughput"], 0)
+            self.assertGreaterEqual(row["of a million"], 0)
+            if row["group"] == "1 thread":
+                self.assertEqual(row["of a million"], 0)
+
+    def test_metadata_in_dram_and_in_pm(self):
+        wanted = {
+            (f"{operation}, {domain}, {threads}", form)
+            for operation in OPERATIONS for domain in ("eADR", "ADR")
+            for threads in ("1 thread", "2 threads") for form in ("NBTree", "not decoupled")
+        }
+        rows = self.rows("decoupled")
+        self.assertEqual({(row["group"], row["contender"]) for row in rows}, wanted)
+        self.assertEqual(len(rows), len(wanted))
+        for row in rows:
+            self.assertGreater(row["mean"], 0)
+
+    def test_locks_with_each_share_of_writes(self):
+        wanted = {
+            (f"{intensity}, {threads}", form)
+            for intensity in ("write-intensive", "read-intensive")
+            for threads in ("1 thread", "2 threads")
+            for form in ("NBTree", "NBTree-W", "NBTree-WR")
+        }
+        rows = self.rows("locks")
+        self.assertEqual({(row["group"], row["contender"]) for row in rows}, wanted)
+        for row in rows:
+            self.assertGreater(row["throughput"], 0)
+            self.assertGreater(row["p99"], 0)
+
     def test_the_text_and_the_page_show_all_figures(self):
-        self.assertEqual(self.html.count("<svg"), 5)
+        self.assertEqual(self.html.count("<svg"), 8)
         self.assertTrue(self.html.rstrip().endswith("</html>"))
         for figure in self.report["figures"].values():
             self.assertIn(figure["title"], self.done.stdout)

@@ -71,6 +71,7 @@ BUGS = [
   Word word = kEmpty;
   if (!pm().compare_exchange(entry.key, word, Layout::pack(pair.key, State::pending))) {
     pm::on_step("nbtree: an insert's slot was closed");
+    conflicts_.add();
     if (leaf.closing()) upkeep_.structure.replace_leaf(place, &key);
     return InsertOutcome::retry;  // a faster one has closed the slot
   }
@@ -78,6 +79,7 @@ BUGS = [
         """  Word word = kEmpty;
   if (!pm().compare_exchange(entry.key, word, Layout::pack(pair.key, State::pending))) {
     pm::on_step("nbtree: an insert's slot was closed");
+    conflicts_.add();
     if (leaf.closing()) upkeep_.structure.replace_leaf(place, &key);
     return InsertOutcome::retry;
   }

@@ -12,9 +12,9 @@
 namespace perdix::detail::index::nbtree {
 
 /// Checks the entries of one leaf: N3, N4, N6, and what DRAM knows of them.
-template <class K>
-void WordTree<K>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
-                                CheckReport& report) const {
+template <class K, class Form>
+void WordTree<K, Form>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
+                                      CheckReport& report) const {
   Problems problems(report);
   const pm::Offset offset = pool().offset(&leaf.block());
   const std::uint64_t visible = leaf.visible_slots();
@@ -53,6 +53,8 @@ void WordTree<K>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
                     "found there",
                     offset, i);
   }
+  if constexpr (Form::kMetadataInPm)
+    problems.expect(copies_.sound(leaf), "block {:#x}: its copy of the metadata is wrong", offset);
   problems.expect(upkeep_.scanner.order_sound(leaf, low),
                   "block {:#x}: the order that scans keep is wrong (O1)", offset);
   std::sort(seen.begin(), seen.end());
@@ -61,8 +63,8 @@ void WordTree<K>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
 }
 
 /// Checks one position, its leaf and its link to the next: N2, N3, N6.
-template <class K>
-void WordTree<K>::check_leaf(const Position<K>& at, CheckReport& report) const {
+template <class K, class Form>
+void WordTree<K, Form>::check_leaf(const Position<K>& at, CheckReport& report) const {
   Problems problems(report);
   const Leaf<K>& leaf = *at.leaf.load();
   const Anchor& anchor = at.anchor();
@@ -72,7 +74,7 @@ void WordTree<K>::check_leaf(const Position<K>& at, CheckReport& report) const {
                   offset);
   problems.expect(pm::load(leaf.block().meta) == Meta{leaf.capacity()}.pack(),
                   "block {:#x}: DRAM and PM disagree on its capacity", offset);
-  problems.expect(pool().allocator().validate_block(offset, block_bytes(leaf.capacity())),
+  problems.expect(pool().allocator().validate_block(offset, copies_.block_bytes(leaf.capacity())),
                   "block {:#x} lies in free memory (N6)", offset);
   // A leaf that a crash has left frozen is closing, and replaced when it is written to.
   problems.expect(leaf.smo() == nullptr && !leaf.to_be_absorbed(),
@@ -98,8 +100,8 @@ void WordTree<K>::check_leaf(const Position<K>& at, CheckReport& report) const {
                   "block {:#x}: DRAM and PM disagree on the low bound", offset);
 }
 
-template <class K>
-CheckReport WordTree<K>::check() const {
+template <class K, class Form>
+CheckReport WordTree<K, Form>::check() const {
   upkeep_.resumer.require_resumed();
   CheckReport report;
   Problems problems(report);
@@ -130,8 +132,8 @@ CheckReport WordTree<K>::check() const {
   return report;
 }
 
-template <class K>
-void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
+template <class K, class Form>
+void WordTree<K, Form>::for_each_block(const BlockVisitor& visit) const {
   upkeep_.resumer.require_resumed();
   upkeep_.reserve.give_up();  // else a check would miss what is freed when the index is closed
   const epoch::Guard guard;

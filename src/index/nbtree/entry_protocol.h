@@ -56,6 +56,7 @@ class EntryProtocol {
   }
 
   Lookup find(const Leaf<K>& leaf, Key key, Hash16 hash) const;
+  Lookup find_among(const Leaf<K>& leaf, std::uint64_t slots, Key key, Hash16 hash) const;
 
   /// Makes entries durable that may not be so (leaf.h, 3).
   void persist_unpersisted(const Leaf<K>& leaf, std::uint64_t slots) const {
@@ -101,11 +102,18 @@ class EntryProtocol {
 template <class K>
 [[gnu::always_inline]] inline Lookup EntryProtocol<K>::find(const Leaf<K>& leaf, Key key,
                                                             Hash16 hash) const {
-  std::uint64_t dead = 0;
   // Before the fingerprints: what is visible has one.
   const std::uint64_t visible = leaf.visible_slots();
-  for (std::uint64_t left = leaf.taken_for(fingerprint_of(hash)) & visible; left != 0;
-       left &= left - 1) {
+  return find_among(leaf, leaf.taken_for(fingerprint_of(hash)) & visible, key, hash);
+}
+
+/// What these slots, which are those of the key's fingerprint, have of it.
+template <class K>
+[[gnu::always_inline]] inline Lookup EntryProtocol<K>::find_among(const Leaf<K>& leaf,
+                                                                  std::uint64_t slots, Key key,
+                                                                  Hash16 hash) const {
+  std::uint64_t dead = 0;
+  for (std::uint64_t left = slots; left != 0; left &= left - 1) {
     const int slot = __builtin_ctzll(left);
     const Entry& entry = leaf.block().entries[slot];
     const Word word = pm::load(entry.key);

@@ -9,8 +9,9 @@
 
 namespace perdix::detail::index::nbtree {
 
-template <class K>
-void WordTree<K>::find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
+template <class K, class Form>
+void WordTree<K, Form>::find_words(std::span<const Key> keys,
+                                   std::span<std::optional<Word>> out) const {
   std::array<TopSlot<K>, kGroup> tops;
   std::array<Hash16, kGroup> hashes;
   for (std::size_t i = 0; i < keys.size(); ++i) {

@@ -207,23 +207,34 @@ class Leaf {
     return block_.load(std::memory_order_seq_cst) >> kUnpersistedShift != 0;
   }
 
+  /// The lock of the forms that have one (leaf_lock.h).
+  bool try_lock() {
+    return (block_.load(std::memory_order_relaxed) & kLockBit) == 0 &&
+           (block_.fetch_or(kLockBit, std::memory_order_acquire) & kLockBit) == 0;
+  }
+  void unlock() { block_.fetch_and(~kLockBit, std::memory_order_release); }
+
   /// Slots that were taken for a key with this fingerprint; 0: that are free.
   std::uint64_t taken_for(std::uint8_t fingerprint) const {
     const unsigned slots = capacity();
     const util::Line line = util::load_part_of_line(fingerprints_, slots + 1);
     return util::equal_bytes(line, fingerprint) & ((std::uint64_t{1} << slots) - 1);
   }
-  bool is_free(unsigned slot) const {
-    return fingerprints_[slot].load(std::memory_order_relaxed) == 0;
+  std::uint8_t fingerprint(unsigned slot) const {
+    return fingerprints_[slot].load(std::memory_order_relaxed);
   }
+  bool is_free(unsigned slot) const { return fingerprint(slot) == 0; }
 
-  /// Takes the first free slot. False if there is none.
-  bool take(std::uint8_t fingerprint, unsigned& slot) {
+  /// Takes the first free slot. False if there is none. Calls lost() each time that another thread
+  /// has taken a slot first.
+  template <class Lost>
+  bool take(std::uint8_t fingerprint, unsigned& slot, const Lost& lost) {
     for (std::uint64_t free = taken_for(0); free != 0; free = taken_for(0)) {
       slot = static_cast<unsigned>(__builtin_ctzll(free));
       std::uint8_t none = 0;
       pm::on_step("nbtree: take a slot");
       if (fingerprints_[slot].compare_exchange_strong(none, fingerprint)) return true;
+      lost();
     }
     return false;
   }
@@ -248,8 +259,8 @@ class Leaf {
   // Addresses have 48 bits; no 65,536 threads are in one leaf at once.
   static constexpr unsigned kUnpersistedShift = 48;
   static constexpr std::uint64_t kUnpersisted = std::uint64_t{1} << kUnpersistedShift;
-  static constexpr std::uint64_t kSmallBit = 1;
-  static constexpr std::uint64_t kBlockBits = (kUnpersisted - 1) & ~kSmallBit;
+  static constexpr std::uint64_t kSmallBit = 1, kLockBit = 2;
+  static constexpr std::uint64_t kBlockBits = (kUnpersisted - 1) & ~(kSmallBit | kLockBit);
 
   static constexpr std::uintptr_t kAbsorbed = 1, kReplaced = 2, kLinkBits = 3;
 
@@ -266,7 +277,7 @@ class Leaf {
 
   std::atomic<std::uint64_t> visible_{0};  // slots, and kClosing
   std::atomic<std::uint64_t>
-      block_;  // its address, kSmallBit, and how many changes may be unpersisted
+      block_;  // its address, kSmallBit, kLockBit, and how many changes may be unpersisted
   std::atomic<std::uintptr_t> link_;  // to the next position, or an SMO that knows it
   View<K> end_;
   std::atomic<std::uint8_t> fingerprints_[];  // 0: free

@@ -8,7 +8,7 @@
 //   top.h             the layers above
 //   locator.h         the way to a leaf
 //   ledger.h          blocks on their way in and out
-//   nbtree.cc         point operations: get, put, insert, update, erase
+//   operations.h      point operations: get, put, insert, update, erase
 //   smo.h             structure modifications in three phases
 //   joins.h           when sparse leaves are joined
 //   reserve.h         blocks that are put aside for them, for a full pool
@@ -19,6 +19,8 @@
 //   resumer.h         those of all leaves, while the index is in use; resume.cc
 //   upkeep.h          all these parts of one tree
 //   check.h           verification of the invariants of layout.h and leaf.h
+//   form.h            what is done otherwise to measure the design; conflicts.h, leaf_lock.h,
+//                     metadata_copies.h and variants.h are for that
 //
 // Concurrency: nobody takes a lock of the tree. A writer that finds its leaf closed by a structure
 // modification completes that and goes on at the new leaf; a reader reads a closed leaf as it is.
@@ -44,10 +46,15 @@
 #include "index/common/batch.h"
 #include "index/common/codec.h"
 #include "index/common/typed_tree.h"
-#include "index/common/value_codec.h"
+#include "index/common/word.h"
+#include "index/common/word_codec.h"
+#include "index/nbtree/conflicts.h"
 #include "index/nbtree/entry_protocol.h"
+#include "index/nbtree/form.h"
 #include "index/nbtree/layout.h"
 #include "index/nbtree/leaf.h"
+#include "index/nbtree/leaf_lock.h"
+#include "index/nbtree/metadata_copies.h"
 #include "index/nbtree/upkeep.h"
 #include "pm/access.h"
 #include "pool/index_handle.h"
@@ -60,8 +67,8 @@ inline constexpr std::string_view kEngineName = "nbtree";
 template <class K, class V>
 class TestTree;
 
-/// All of the tree but what depends on the type of values, which are words here.
-template <class K>
+/// All of the tree but what depends on the type of values, which are words here. `Form`: form.h.
+template <class K, class Form = LockFree>
 class WordTree : public pool::OpenIndex {
  public:
   using Key = View<K>;
@@ -97,6 +104,9 @@ class WordTree : public pool::OpenIndex {
 
   pool::PoolCore& pool() const { return handle_.pool(); }
 
+  /// How many conflicts there were.
+  std::uint64_t conflicts() const requires Form::kCountsConflicts { return conflicts_.sum(); }
+
  protected:
   using Keys = Codec<K>;
 
@@ -129,6 +139,9 @@ class WordTree : public pool::OpenIndex {
 
   using Layout = EntryLayout<K>;
   using StripeLease = Ledger::StripeLease;
+  using WriteLock = LeafLock<K, Form::kLocksWrites>;
+  using ReadLock = LeafLock<K, Form::kLocksReads>;
+  using Tries = typename Conflicts<Form::kCountsConflicts>::Tries;
 
   bool all_inline() const { return entries_.all_inline(); }
 
@@ -141,9 +154,10 @@ class WordTree : public pool::OpenIndex {
     Word value = 0;
   };
 
-  // nbtree.cc
+  // operations.h
   [[gnu::always_inline]] LeafRef<K> locate(Key key) const { return upkeep_.locator.locate(key); }
   LeafRef<K> locate_again(Key key) const { return upkeep_.locator.locate_again(key); }
+  Lookup find_in(const Leaf<K>& leaf, Key key, Hash16 hash) const;
   Lookup find_durable(LeafRef<K>& place, Key key, Hash16 hash) const;
   bool is(Word value, const NewValue* expected) const {
     return expected == nullptr || codec_.equal(value, *expected);
@@ -183,7 +197,9 @@ class WordTree : public pool::OpenIndex {
   pool::IndexHandle handle_;
   const EntryProtocol<K> entries_;
   Keys keys_;
-  ValueCodec codec_;
+  WordCodec codec_;
+  [[no_unique_address]] mutable Conflicts<Form::kCountsConflicts> conflicts_;
+  const MetadataCopies copies_;
   mutable Upkeep<K> upkeep_;  // all that calls that only read change, too
   Position<K>* head_ = nullptr;
   std::uint64_t leaves_at_opening_ = 0;

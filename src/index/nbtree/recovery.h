@@ -44,7 +44,7 @@ void for_each_anchor(const pool::PoolCore& pool, const Codec<K>& keys, pm::Offse
 /// Gives a new index its root block, and that the first leaf of each region. The root word and
 /// `first` are the commits.
 template <class K>
-void create(pool::PoolCore& pool, std::uint64_t& root_word) {
+void create(pool::PoolCore& pool, const MetadataCopies& copies, std::uint64_t& root_word) {
   const pm::Persister& pm = pool.pm();
   if (pm::load(root_word) == pm::kNull) {
     alloc::Session session = pool.allocator().session();
@@ -63,13 +63,14 @@ void create(pool::PoolCore& pool, std::uint64_t& root_word) {
   if (pm::load(root.first) != pm::kNull) return;
   alloc::Session session = pool.allocator().session();
   for (unsigned i = EntryLayout<K>::kRegions; i-- > 0;) {
-    const pm::Offset offset = session.reserve(block_bytes(kSmallCapacity));
+    const std::size_t bytes = copies.block_bytes(kSmallCapacity);
+    const pm::Offset offset = session.reserve(bytes);
     Block& block = *pool.at<Block>(offset);
-    pm.zero(&block, block_bytes(kSmallCapacity));
+    pm.zero(&block, bytes);
     pm.store(block.meta, Meta{kSmallCapacity}.pack());
     const bool last = i + 1 == EntryLayout<K>::kRegions;
     pm.store(block.next, last ? pm::kNull : pool.offset(&root.anchors[i + 1]));
-    pm.flush(&block, block_bytes(kSmallCapacity));  // log() fences before it can be linked
+    pm.flush(&block, bytes);  // log() fences before it can be linked
     pm.store(root.anchors[i].block, offset);
     pm.store(root.anchors[i].low, EntryLayout<K>::low_of_region(i));
   }
@@ -84,26 +85,27 @@ void create(pool::PoolCore& pool, std::uint64_t& root_word) {
 /// The root of an index, which is created if it is not there. After a crash that goes on where it
 /// was.
 template <class K>
-Root& ready_root(pool::PoolCore& pool, std::uint64_t& root_word) {
-  retry_when_full(pool, [&] { create<K>(pool, root_word); });
+Root& ready_root(pool::PoolCore& pool, const MetadataCopies& copies, std::uint64_t& root_word) {
+  retry_when_full(pool, [&] { create<K>(pool, copies, root_word); });
   return checked_root(pool, pm::load(root_word));
 }
 
-template <class K>
-WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options)
+template <class K, class Form>
+WordTree<K, Form>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options)
     : handle_(std::move(handle)),
       entries_(pool(), value_kind),
       keys_(pool()),
       codec_(pool(), value_kind),
-      upkeep_(pool(), ready_root<K>(pool(), handle_.root()), entries_, options) {
+      copies_(pool().pm(), Form::kMetadataInPm),
+      upkeep_(pool(), ready_root<K>(pool(), copies_, handle_.root()), entries_, copies_, options) {
   recover();
   upkeep_.resumer.start(options.resume_in_background);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-template <class K>
-WordTree<K>::~WordTree() {
+template <class K, class Form>
+WordTree<K, Form>::~WordTree() {
   upkeep_.resumer.stop();
   try {
     upkeep_.reserve.give_up();
@@ -122,8 +124,8 @@ WordTree<K>::~WordTree() {
 
 /// Builds the layers above the leaves, which are cold, and resolves what the ledger says of
 /// structure modifications.
-template <class K>
-void WordTree<K>::recover() {
+template <class K, class Form>
+void WordTree<K, Form>::recover() {
   const bool interrupted = upkeep_.ledger.occupied(Ledger::Purpose::modification) != 0;
   const auto anchors = listed_anchors(pool(), keys_, root(), upkeep_.ledger);
   leaves_at_opening_ = anchors.size();
@@ -203,8 +205,8 @@ void resolve_ledger(pool::PoolCore& pool, const Codec<K>& keys, const ValueCodec
   ledger.resolve_all(Ledger::Purpose::operation);
 }
 
-template <class K>
-void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind value_kind) {
+template <class K, class Form>
+void WordTree<K, Form>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind value_kind) {
   if (pm::load(root_word) == pm::kNull) return;
   Root& root = checked_root(pool, pm::load(root_word));
   const Codec<K> keys(pool);

@@ -156,10 +156,10 @@ bool LeafScanner<K>::last_up_to(const LeafRef<K>& place, Key key, Order& order,
 template class LeafScanner<std::uint64_t>;
 template class LeafScanner<std::string>;
 
-template <class K>
+template <class K, class Form>
 template <class ScanBatch, class Values>
-bool WordTree<K>::read_batch(ScanBatch& batch, const Values& values, K& position,
-                             std::size_t limit) const {
+bool WordTree<K, Form>::read_batch(ScanBatch& batch, const Values& values, K& position,
+                                   std::size_t limit) const {
   const epoch::Guard guard;
   typename LeafScanner<K>::Order order;
   LeafRef<K> place = locate(position);

@@ -228,9 +228,9 @@ void Structure<K>::allocate(const LeafRef<K>& place, SmoPlan& plan, StripeLease&
       plan.split ? pool().offset(&lease.take_anchor()) | kAnchorTag : pm::kNull;
   // claim() fences, so the names are durable before anything is unlinked.
   lease.claim([&](alloc::Session& session) {
-    plan.blocks[0] = session.reserve(block_bytes(plan.left_capacity));
+    plan.blocks[0] = session.reserve(copies_.block_bytes(plan.left_capacity));
     if (plan.split) {
-      plan.blocks[1] = session.reserve(block_bytes(plan.right_capacity));
+      plan.blocks[1] = session.reserve(copies_.block_bytes(plan.right_capacity));
       plan.blocks[2] = place_of_right;
       plan.low = keys_.write(session, plan.separator);
       if (Keys::blobs(plan.low) != 0) plan.blocks[3] = blob_offset(plan.low);
@@ -320,6 +320,7 @@ void Structure<K>::fill(Leaf<K>& leaf, const SmoPlan& plan, unsigned begin, unsi
   leaf.set_visible((std::uint64_t{1} << (end - begin)) - 1, false);
   pm().copy(&leaf.block(), &image, block_bytes(leaf.capacity()));
   pm().flush(&leaf.block(), block_bytes(leaf.capacity()));  // the caller fences
+  copies_.write(leaf);
 }
 
 /// Puts the new leaf in the place of the old one, in PM and in DRAM.

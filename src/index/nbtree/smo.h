@@ -36,6 +36,7 @@
 #include "index/nbtree/leaf.h"
 #include "index/nbtree/leaf_memory.h"
 #include "index/nbtree/ledger.h"
+#include "index/nbtree/metadata_copies.h"
 #include "index/nbtree/reserve.h"
 #include "index/nbtree/top.h"
 
@@ -50,11 +51,13 @@ class Structure {
   using Key = View<K>;
 
   Structure(pool::PoolCore& pool, const EntryProtocol<K>& entries, LeafMemory<K>& memory,
-            Top<K>& top, Ledger& ledger, Reserve& reserve, ColdLeaves<K>& cold, Counts& counts)
+            const MetadataCopies& copies, Top<K>& top, Ledger& ledger, Reserve& reserve,
+            ColdLeaves<K>& cold, Counts& counts)
       : pool_(pool),
         entries_(entries),
         keys_(entries.keys()),
         memory_(memory),
+        copies_(copies),
         top_(top),
         ledger_(ledger),
         reserve_(reserve),
@@ -122,6 +125,7 @@ class Structure {
   const EntryProtocol<K>& entries_;
   Keys keys_;
   LeafMemory<K>& memory_;
+  const MetadataCopies& copies_;
   Top<K>& top_;
   Ledger& ledger_;
   Reserve& reserve_;

@@ -23,6 +23,7 @@
 #include "index/nbtree/leaf_scanner.h"
 #include "index/nbtree/ledger.h"
 #include "index/nbtree/locator.h"
+#include "index/nbtree/metadata_copies.h"
 #include "index/nbtree/reserve.h"
 #include "index/nbtree/resumer.h"
 #include "index/nbtree/smo.h"
@@ -33,7 +34,7 @@ namespace perdix::detail::index::nbtree {
 template <class K>
 struct Upkeep {
   Upkeep(pool::PoolCore& pool, Root& root, const EntryProtocol<K>& entries,
-         const IndexOptions& options)
+         const MetadataCopies& copies, const IndexOptions& options)
       : memory(pool, options.scan_budget),
         drain{pool.reclaimer()},
         top(
@@ -46,9 +47,9 @@ struct Upkeep {
             },
             &memory),
         ledger(pool, root),
-        reserve(pool, ledger),
-        cold(pool, entries, memory, ledger, counts),
-        structure(pool, entries, memory, top, ledger, reserve, cold, counts),
+        reserve(pool, ledger, copies),
+        cold(pool, entries, memory, copies, ledger, counts),
+        structure(pool, entries, memory, copies, top, ledger, reserve, cold, counts),
         locator(top, cold, structure),
         joins(root.anchors.data(), structure, locator, cold),
         scanner(entries, memory),

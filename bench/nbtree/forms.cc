@@ -1,0 +1,139 @@
+#include "nbtree/forms.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <perdix/pool.h>
+
+#include "engines/perdix_map.h"
+#include "index/common/open_or_remove.h"
+#include "index/nbtree/variants.h"
+#include "ycsb/worker.h"
+
+namespace perdix::bench::figures {
+namespace {
+
+using namespace detail::index::nbtree;
+using Number = std::uint64_t;
+
+/// One index in a pool of its own.
+template <class Form>
+class VariantMap {
+ public:
+  explicit VariantMap(const Setup& setup)
+      : pool_(Pool::open_or_create(setup.directory / "bench.pool", pool_options(setup))),
+        tree_(detail::index::open_typed<Variant<Form>, Number, Number>(pool_, "bench", kEngineName,
+                                                                       {})) {}
+
+  class Session {
+   public:
+    Session(Variant<Form>& tree, detail::pool::PoolCore& core) : tree_(tree), core_(core) {}
+
+    bool get(Number key, Sink& sink) {
+      const auto value = tree_.get(key);
+      if (value) sink.take(*value);
+      return value.has_value();
+    }
+    bool insert(Number key, Number value) { return tree_.insert(key, value); }
+    bool update(Number key, Number value) { return tree_.update(key, value); }
+    bool erase(Number key) { return tree_.erase(key); }
+
+    void settle() {
+      core_.background().drain();
+      core_.reclaimer().settle();
+    }
+
+   private:
+    Variant<Form>& tree_;
+    detail::pool::PoolCore& core_;
+  };
+
+  Session session() { return Session(*tree_, *pool_.core()); }
+  const Variant<Form>& tree() const { return *tree_; }
+
+ private:
+  Pool pool_;
+  std::unique_ptr<Variant<Form>> tree_;
+};
+
+class FormStore : public Store {
+ public:
+  virtual std::uint64_t conflicts() const = 0;
+};
+
+template <class Form>
+class StoreOf final : public FormStore {
+ public:
+  explicit StoreOf(const Setup& setup) : data_(setup.data), map_(setup) {}
+
+  ShareResult run(const Share& share, const std::function<void()>& ready) override {
+    Worker<typename VariantMap<Form>::Session, Number, Number> worker(map_.session(), data_, share);
+    ready();
+    return worker.run();
+  }
+
+  OwnFootprint footprint() const override {
+    const IndexStats stats = map_.tree().stats();
+    return {stats.dram_bytes, stats.pm_bytes};
+  }
+  void resume() override { map_.tree().size(); }  // which needs all leaves
+
+  std::uint64_t conflicts() const override {
+    if constexpr (Form::kCountsConflicts) return map_.tree().conflicts();
+    return 0;
+  }
+
+ private:
+  Dataset data_;
+  VariantMap<Form> map_;
+};
+
+template <class Form>
+Engine engine_of(std::string name, std::string summary) {
+  return {std::move(name),
+          std::move(summary),
+          true,
+          [](const Setup& setup) -> std::unique_ptr<Store> {
+            return std::make_unique<StoreOf<Form>>(setup);
+          },
+          pool_settings,
+          {.update = true}};
+}
+
+}  // namespace
+
+const Engine& lock_free() {
+  static const Engine engine = engine_of<LockFree>("NBTree", "lock-free, as the library has it");
+  return engine;
+}
+
+const Engine& counted() {
+  static const Engine engine = engine_of<Counted>("NBTree", "lock-free, counts conflicts");
+  return engine;
+}
+
+const Engine& write_locks() {
+  static const Engine engine = engine_of<WriteLocks>("NBTree-W", "a lock in a leaf for writes");
+  return engine;
+}
+
+const Engine& all_locks() {
+  static const Engine engine =
+      engine_of<AllLocks>("NBTree-WR", "a lock in a leaf for reads and writes");
+  return engine;
+}
+
+const Engine& metadata_in_pm() {
+  static const Engine engine =
+      engine_of<MetadataInPm>("not decoupled", "a leaf's metadata is in PM");
+  return engine;
+}
+
+std::uint64_t conflicts_in(const Store& store) {
+  const auto* const form = dynamic_cast<const FormStore*>(&store);
+  return form == nullptr ? 0 : form->conflicts();
+}
+
+}  // namespace perdix::bench::figures
