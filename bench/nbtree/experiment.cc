@@ -53,7 +53,7 @@ bool has_one_thread(const Config& config) {
 
 std::uint64_t most_threads(const Config& config) { return std::ranges::max(config.threads); }
 
-/// How many indexes figure "skew" has loaded at once: one for each thread alone, and one that n
+/// How many loaded indexes figure "skew" has at a time: one for each thread alone, and one that n
 /// threads share, for each n above one.
 std::uint64_t indexes_of_skew(const Config& config) {
   return most_threads(config) + numbers_above_one(config);

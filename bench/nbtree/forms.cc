@@ -18,7 +18,7 @@ namespace {
 using namespace detail::index::nbtree;
 using Number = std::uint64_t;
 
-/// One index in a pool of its own.
+/// A pool with one index.
 template <class Form>
 class VariantMap {
  public:

@@ -1,7 +1,7 @@
 // The allocators that figure "allocator" compares. Each does what a structure modification of
 // NbTree needs of one: the blocks of one or two new leaves, in place of that of an old one.
 //
-// What a provider gives out is told apart by a number, and nobody writes to it.
+// What a provider gives out is told apart by a number, and is not written to.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ struct Capacity {
   std::uint64_t pool_bytes() const { return (64 << 20) + blocks * (bytes + 128); }
 };
 
-/// Calloc, with NbTree's ledger: what the index itself does. A pool of its own.
+/// Calloc in a separate pool, with NbTree's ledger: what the index itself does.
 std::unique_ptr<Provider> calloc_provider(const std::filesystem::path& directory, Capacity capacity,
                                           DomainChoice domain);
 

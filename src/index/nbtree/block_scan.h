@@ -1,4 +1,4 @@
-// What the key words of a block say when nobody has its leaf in DRAM: after a crash.
+// What the key words of a block say after a crash, when there is no leaf for it in DRAM.
 #pragma once
 
 #include <array>

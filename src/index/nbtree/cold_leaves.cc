@@ -9,7 +9,7 @@
 namespace perdix::detail::index::nbtree {
 
 /// Makes a leaf warm that was cold before that position. Null if it has been joined with its
-/// neighbour meanwhile. The caller holds a guard.
+/// neighbour in the meantime. The caller holds a guard.
 template <class K>
 Leaf<K>* ColdLeaves<K>::warm(Position<K>& at, Position<K>* next) {
   Block& block = checked_block(pool(), at.anchor());

@@ -1,14 +1,14 @@
 // Instant opening: the index is in use before its leaves' DRAM sides are back.
 //
-// A leaf is *cold* until somebody needs it, and then *warm*: its block is read, entries that a
-// crash left in flight are decided, and the position gets the leaf. Several threads may make a leaf
-// warm at once, and none waits for another: each works on its own copy of the key words, all come
-// to the same result, and one of them puts its leaf in place.
+// A leaf is *cold* until an operation needs it, and then *warm*: its block is read, entries that a
+// crash left in flight are decided, and the position gets the leaf. Several threads may make the
+// same leaf warm, and none waits for another: each works on a private copy of the key words, all
+// come to the same result, and one of them puts its leaf in place.
 //
 // What each does in PM may be late, when others work in the leaf already. So each change is a
 // compare-and-swap from a word as it was while the leaf was cold, to a state that such a word does
-// not leave again: pending -> live, or to dead. Frozen entries are left so, since they might be
-// frozen again meanwhile: the leaf is closing from the start, and replaced when it is written to.
+// not leave again: pending -> live, or to dead. Frozen entries are left so, since another thread
+// might freeze them again: the leaf is closing from the start, and replaced when it is written to.
 //
 // Thread-safe. The caller holds a guard.
 #pragma once

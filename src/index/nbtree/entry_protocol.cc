@@ -36,7 +36,7 @@ bool EntryProtocol<K>::free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16
     Entry& entry = leaf.block().entries[other];
     for (Word word = pm::load(entry.key);;) {
       if (word == kEmpty) {
-        // Not durable: whoever took the slot can't write it any more, and it is empty or dead.
+        // Not durable: the slot's owner can't write it any more, and it is empty or dead.
         if (pm().compare_exchange(entry.key, word, Layout::kDead)) break;
         pm::on_step("nbtree: the owner of a slot before was faster");
         continue;

@@ -1,5 +1,6 @@
-// Many lookups at once: a lookup waits for memory most of its time (the leaf in DRAM, the line of
-// the entry, the blobs), so the keys of a group take each step together, and their waits overlap.
+// Many lookups in one call: a lookup waits for memory most of its time (the leaf in DRAM, the line
+// of the entry, the blobs), so the keys of a group take each step together, and their waits
+// overlap.
 #pragma once
 
 #include <array>

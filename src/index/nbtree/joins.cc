@@ -25,7 +25,7 @@ bool Joins<K>::begins_region(const Position<K>& at) const {
   return &at.anchor() >= first_ && &at.anchor() < first_ + EntryLayout<K>::kRegions;
 }
 
-/// After an erase that has left so many pairs: joins the leaf with a neighbour, if both are sparse.
+/// After an erase that has left `pairs` in the leaf: joins it with a neighbour, if both are sparse.
 /// The left one is found by a search, so only now and then: each of these counts is left by one
 /// erase.
 template <class K>

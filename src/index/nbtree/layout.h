@@ -99,7 +99,7 @@ struct Page {
   std::array<pm::Offset, 62> retired;
 };
 
-/// Anchors, dense: so all of them are found at once when the index is opened.
+/// Anchors side by side, so that opening finds all of them without visiting the leaves.
 struct AnchorPage {
   static constexpr std::uint64_t kMagic = 0x3143'4e41'5042'4e50;  // "PNBPANC1"
   std::uint64_t magic;

@@ -15,11 +15,11 @@
 //   durable as it is. A thread that goes by what it says persists it first. (Not needed where
 //   visible is durable.)
 //   4. A leaf is closing before the first entry of its block is frozen or closed, and ever after.
-//   What becomes of it is said once: either when all are frozen, by which SMO it is replaced; or
-//   that its left neighbour shall absorb it. Whoever needs the leaf completes that.
+//   What becomes of it is decided once. Either all entries are frozen and an SMO replaces it, or
+//   its left neighbour absorbs it. A thread that needs the leaf completes that step.
 //   5. A Position without a leaf was joined with the one at its left. Where the leaf is cold, the
-//   block is as a crash or a close has left it, and so are the positions around it: nobody changes
-//   them before the leaf is warm (cold_leaves.h).
+//   block is as a crash or a close has left it, and so are the positions around it: no thread
+//   changes them before the leaf is warm (cold_leaves.h).
 //   6. The place of a Position's anchor is free, and may be another's, a grace period after the
 //   position was joined. So its anchor, and `low` of integers, are for who has seen, under the
 //   guard that he holds, a leaf there, or one whose `next` it is.
@@ -70,7 +70,7 @@ class Position {
     }
   }
 
-  /// Four bits for the top layer's writer; nobody else sets them.
+  /// Four bits that only the top layer's writer sets.
   unsigned top_state() const { return state_of(anchor_.load(std::memory_order_relaxed)); }
 
   void add_top_state(unsigned bits) { anchor_.fetch_or(bits, std::memory_order_acq_rel); }
@@ -92,7 +92,7 @@ class Position {
  private:
   static constexpr bool kHasLow = !std::is_integral_v<K>;  // else it is in PM only
   static constexpr std::uintptr_t kTopBits = alignof(Anchor) - 1;
-  // Addresses have 48 bits; no 65,536 threads are at one position at once.
+  // Addresses have 48 bits; fewer than 65,536 threads are at one position at a time.
   static constexpr unsigned kPendingShift = 48;
   static constexpr std::uintptr_t kPending = std::uintptr_t{1} << kPendingShift;
   static constexpr std::uintptr_t kAnchorBits = (kPending - 1) & ~kTopBits;
@@ -120,8 +120,8 @@ Position<K>* next_of_cold(const Leaf<K>* leaf) {
 }
 
 /// How a leaf is replaced: by one leaf at the same position, or by that and one at a new position.
-/// It may take the leaf at its right along. Constant, but for the requests, which belong to whoever
-/// has prepared it.
+/// It may take the leaf at its right along. Constant except for the requests, which belong to the
+/// thread that prepared it.
 template <class K>
 struct Smo {
   Position<K>* next = nullptr;  // of the leaf that is replaced
@@ -239,7 +239,7 @@ class Leaf {
     return false;
   }
 
-  /// For a leaf that nobody else knows yet.
+  /// For a leaf that no other thread has seen.
   void set_fingerprint(unsigned slot, std::uint8_t fingerprint) {
     fingerprints_[slot].store(fingerprint, std::memory_order_relaxed);
   }
@@ -253,10 +253,10 @@ class Leaf {
   }
 
  private:
-  static constexpr std::uint64_t kClosing = std::uint64_t{1} << 63;  // no block has so many entries
+  static constexpr std::uint64_t kClosing = std::uint64_t{1} << 63;  // no block has 64 entries
   static_assert(kCapacity <= 63);
 
-  // Addresses have 48 bits; no 65,536 threads are in one leaf at once.
+  // Addresses have 48 bits; fewer than 65,536 threads are in one leaf at a time.
   static constexpr unsigned kUnpersistedShift = 48;
   static constexpr std::uint64_t kUnpersisted = std::uint64_t{1} << kUnpersistedShift;
   static constexpr std::uint64_t kSmallBit = 1, kLockBit = 2;

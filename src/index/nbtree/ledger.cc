@@ -52,7 +52,7 @@ auto range_of(std::vector<T*>& addresses, std::array<T, kSize>& page) {
   return std::pair(begin, end);
 }
 
-/// Room for so many more, in steps that grow.
+/// Room for `more` elements, in steps that grow.
 template <class T>
 void reserve_more(std::vector<T>& vector, std::size_t more) {
   if (vector.capacity() - vector.size() < more)
@@ -191,7 +191,7 @@ void Ledger::free_place(Lane& lane, pm::Offset name) {
   Anchor& anchor = checked_place(name);
   if (pm::load(anchor.block) == pm::kNull) return;  // somebody has it already
   // Durable before the word that names the place is free: if that came first, a crash would leave a
-  // place that nothing names and nobody takes.
+  // place that nothing names and no thread takes.
   pm().publish(anchor.block, pm::kNull);
   lane.anchors.push_back(&anchor);
 }
@@ -372,7 +372,8 @@ void Ledger::free_of_another(const Lane& lane) {
   if (lock) free_named(other, kAtOnce);
 }
 
-/// Takes a page out of its list, where `link` leads to it, and frees it. Nobody else can use it.
+/// Takes a page out of its list, where `link` leads to it, and frees it. No other thread can use
+/// it.
 template <class AnyPage>
 void Ledger::free_page(pm::Offset& link) {
   const pm::Offset page = pm::load(link);

@@ -1,7 +1,7 @@
 // The ledger: blocks on their way into the index or out of it, named in PM so that a crash leaks
 // none and frees none that is in use.
 //
-// The allocator's record needs a commit word that nobody else changes meanwhile (session.h, R1). A
+// The allocator's record needs a commit word that no other thread changes (session.h, R1). A
 // word of a lock-free structure is not such a word, so allocation is separated from linking: a
 // block is allocated into a word of the ledger, and freed from one, both of which belong to the
 // holder of a stripe. In between, a block may be in the index, in the ledger, or both, and when the
@@ -11,18 +11,18 @@
 // Rules:
 //   1. A block is named before it can be unlinked; the name is durable by then.
 //   2. It is freed from its name a grace period after it was unlinked. Names are made and taken
-//   back inside of a Guard: so nobody else names a block that is freed.
+//   back inside of a Guard: so no other name of a block exists when it is freed.
 //
 // Anchors are not blocks but places in pages of anchors, which belong to the stripes, too. They are
 // claimed and named like blocks, with kAnchorTag; a place is made free, durably, before its name
 // and before the blob of its low bound go: so what is not free can always be read.
 //
-// What a crash has left named is known as unresolved() and belongs to nobody else until
+// What a crash has left named is known as unresolved() and is not used until
 // resolve_all().
 //
-// A StripeLease is the exclusive use of a stripe, for one operation. It waits for nobody as long as
+// A StripeLease is the exclusive use of a stripe, for one operation. It does not wait as long as
 // there is a free stripe of its purpose. A structure modification may begin while its thread has a
-// StripeLease for an operation, but not the other way round: so nobody waits for himself.
+// StripeLease for an operation, but not the other way round: so no thread waits for itself.
 #pragma once
 
 #include <array>
@@ -73,11 +73,11 @@ class Ledger {
   unsigned occupied(Purpose purpose) const;
 
   /// Frees the unresolved blocks of a purpose that have not been reached. Once, by one thread, when
-  /// nobody can call reached() any more.
+  /// no other thread can call reached() any more.
   void resolve_all(Purpose purpose);
 
-  /// Calls visit(places) with all places of anchors, a page at a time. Nobody else may use the
-  /// ledger.
+  /// Calls visit(places) with all places of anchors, a page at a time. No other thread may use
+  /// the ledger.
   void for_each_place(const std::function<void(std::span<Anchor>)>& visit) const;
 
   /// Waits for a grace period and frees what was unlinked before the call. Returns whether that was
@@ -92,7 +92,8 @@ class Ledger {
   /// Bytes of all pages.
   std::uint64_t page_bytes() const { return page_bytes_.load(std::memory_order_relaxed); }
 
-  /// Shows the pages, and blocks that are claimed or were unlinked. Nobody else may use the ledger.
+  /// Shows the pages, and blocks that are claimed or were unlinked. No other thread may use
+  /// the ledger.
   void for_each_block(const BlockVisitor& visit) const;
 
   /// Frees the pages of an index that is being dropped; nothing is named any more.
@@ -183,11 +184,11 @@ class Ledger::StripeLease {
   /// They were not, and never will be: frees them.
   void unclaim();
 
-  /// Nobody can say whether they will be: the stripe stays as it is until the index is opened
+  /// It is unknown whether they will be: the stripe stays as it is until the index is opened
   /// again.
   void abandon();
 
-  /// Makes sure that so many names can be given. Throws out_of_space, nothing changed.
+  /// Makes sure that `names` can be given. Throws out_of_space and changes nothing then.
   void make_room(unsigned names);
 
   /// Names a block that this thread is about to unlink; 0: none after all. Flushed only: a fence

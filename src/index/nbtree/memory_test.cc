@@ -32,7 +32,7 @@ class NoMoreMemory {
 };
 std::atomic<bool> NoMoreMemory::active{false};
 
-/// All that an arena has at once, but for `left` pieces of each size, as long as this lives.
+/// All that an arena has, but for `left` pieces of each size, as long as this lives.
 class Taken {
  public:
   Taken(util::Arena& arena, unsigned left) : arena_(arena) {

@@ -8,7 +8,7 @@
 //   1. Each block is longer than its entries by a Copy.
 //   2. A slot's fingerprint is in the copy before its entry can be pending. Its bit in `inserted`
 //   is there before the insert returns, and is not cleared.
-//   3. Nobody writes the copy of a cold leaf without the lock.
+//   3. The copy of a cold leaf is written under the lock only.
 //
 // Thread-safe.
 #pragma once

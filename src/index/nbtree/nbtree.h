@@ -1,5 +1,5 @@
-// NbTree, the engine (NBTree in docs/papers.md): a B+-tree whose leaves are searched in DRAM and
-// lie in PM, and whose operations wait for no other thread.
+// NbTree, the engine (nbtree.txt): a lock-free B+-tree whose leaves lie in PM and are searched by
+// metadata in DRAM.
 //
 //   entry.h           the states of an entry: the heart of the protocol
 //   entry_protocol.h  how entries are read and change; which of several inserts wins
@@ -12,7 +12,7 @@
 //   smo.h             structure modifications in three phases
 //   joins.h           when sparse leaves are joined
 //   reserve.h         blocks that are put aside for them, for a full pool
-//   get_many.h        many lookups at once
+//   get_many.h        many lookups in one call
 //   leaf_scanner.h    ordered iteration: the pairs of a leaf in order; scan.cc
 //   recovery.h        what happens on open: creation, the layers above the leaves; destruction
 //   cold_leaves.h     a leaf's DRAM side comes back, when it is needed
@@ -22,7 +22,7 @@
 //   form.h            what is done otherwise to measure the design; conflicts.h, leaf_lock.h,
 //                     metadata_copies.h and variants.h are for that
 //
-// Concurrency: nobody takes a lock of the tree. A writer that finds its leaf closed by a structure
+// Concurrency: no operation locks the tree. A writer that finds its leaf closed by a structure
 // modification completes that and goes on at the new leaf; a reader reads a closed leaf as it is.
 // Whatever was found in a leaf counts if the leaf was still at its position afterwards. What
 // operations need of others and may wait for: a lane of the allocator and a stripe of the ledger,
@@ -123,7 +123,7 @@ class WordTree : public pool::OpenIndex {
 
   // The caller holds a guard, as long as it uses what words refer to.
   std::optional<Word> find_word(Key key) const;
-  bool find_number(Key key, Word& value) const;  // with a guard of its own
+  bool find_number(Key key, Word& value) const;  // takes a guard
   void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
   std::optional<Entry> find_last(Key key) const;
 

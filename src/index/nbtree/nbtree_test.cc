@@ -106,7 +106,7 @@ TEST(NbTreeCrash, EntriesInFlightAreKeptOrKilled) {
   // Three entries of one key that a crash has left: the first one counts.
   Numbers tree;
   for (std::uint64_t key = 1; key <= 3; ++key) tree->put(key, 10 * key);
-  tree->size();  // nobody reads the block in the background
+  tree->size();  // no thread reads the block in the background
   using Layout = EntryLayout<std::uint64_t>;
   Entry* entries = tree.first_block().entries;
   for (unsigned i = 3; i < 6; ++i) {
@@ -195,7 +195,7 @@ class Exhausted {
   std::vector<std::pair<void*, std::size_t>> pieces_;
 };
 
-/// A top layer with positions of its own, which have no leaves.
+/// A top layer over positions that have no leaves.
 template <class K>
 class TopTest : public ::testing::Test {
  protected:
@@ -397,7 +397,7 @@ TYPED_TEST(TopTest, ASearchFindsTheLeafThatIsThere) {
     this->submit(position, Requests::kAdd);
     EXPECT_EQ(this->leaf_found(position), first);
     position.leaf = second;
-    EXPECT_EQ(this->leaf_found(position), first) << "nobody has told";
+    EXPECT_EQ(this->leaf_found(position), first) << "the top layer has not been told";
     this->submit(position, Requests::kRenew, this->new_leaf());  // which was there in between
     EXPECT_EQ(this->leaf_found(position), second);
     this->absorb(position);

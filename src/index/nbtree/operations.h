@@ -91,8 +91,8 @@ bool WordTree<K, Form>::reclaim_space() noexcept {
   bool any = false;
   try {
     any = upkeep_.reserve.free_garbage();
-    // What one round of joins frees serves the next one, so the rounds grow. Bounded, in case that
-    // others miss more joins meanwhile.
+    // What one round of joins frees serves the next one, so the rounds grow. Bounded, since other
+    // threads may miss more joins.
     for (auto left = upkeep_.counts.leaves.sum(); left > 0 && upkeep_.joins.due(); --left) {
       if (upkeep_.joins.make_up()) continue;
       if (!upkeep_.reserve.free_garbage()) break;
@@ -340,7 +340,7 @@ template <class K, class Form>
 }
 
 /// Erases an entry: its key word is the commit. False if the key is not there any more, or the leaf
-/// is not, or the value is not `only`. Else the leaf has so many pairs left.
+/// is not, or the value is not `only`. Else `pairs` is how many are left in the leaf.
 template <class K, class Form>
 [[gnu::always_inline]] inline bool WordTree<K, Form>::remove(const LeafRef<K>& place, unsigned slot,
                                                              const Word* only, unsigned& pairs) {

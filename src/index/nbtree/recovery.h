@@ -151,7 +151,7 @@ void WordTree<K, Form>::recover() {
   if (interrupted) upkeep_.reserve.fill();
 }
 
-/// The key words of a block that nobody changes.
+/// The key words of a block that no thread changes.
 inline std::vector<Word> words_of(const Block& block) {
   std::vector<Word> words(capacity_of(block));
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = pm::load(block.entries[i].key);

@@ -62,7 +62,7 @@ void Reserve::give_up() {
   for (std::optional<Ledger::StripeLease>& lease : leases_) lease.reset();
 }
 
-/// Claims a block for so many pairs, if the lease has none. False if there is no space.
+/// Claims a block of this capacity if the lease has none. False if there is no space.
 bool Reserve::put_aside(std::optional<Ledger::StripeLease>& lease, unsigned capacity) {
   if (lease && lease->claims()[0] != pm::kNull) return true;
   try {

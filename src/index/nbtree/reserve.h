@@ -39,7 +39,7 @@ class Reserve {
   /// with them.
   Lock lock();
 
-  /// The claim of the smallest block in which so many pairs fit. The caller has the lock. Throws
+  /// The claim of the smallest block in which `pairs` fit. The caller has the lock. Throws
   /// out_of_space if there is none.
   Ledger::StripeLease& claim_for(unsigned pairs);
 

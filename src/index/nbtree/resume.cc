@@ -60,7 +60,7 @@ void Resumer<K>::resolve_blocks() {
   if (resolved_) return;
   constexpr auto kPurpose = Ledger::Purpose::operation;
   if (ledger_.has_unresolved(kPurpose)) {
-    pool().reclaimer().advance();  // after this nobody is late in making a leaf warm
+    pool().reclaimer().advance();  // after this no thread is late in making a leaf warm
     pm::on_step("nbtree: resolve what a crash has left");
     ledger_.resolve_all(kPurpose);
   }

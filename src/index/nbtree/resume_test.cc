@@ -106,7 +106,7 @@ TEST(NbTreeResume, LeavesAreSplitAndJoinedBesideColdOnes) {
 /// What a crash has left in the first leaf: of key 7 an entry and two that lost, of key 1 a frozen
 /// one.
 void leave_in_flight(NumberTree& tree) {
-  tree->size();  // nobody reads the block in the background
+  tree->size();  // no thread reads the block in the background
   Entry* entries = tree.first_block().entries;
   for (unsigned i = 3; i < 6; ++i) {
     entries[i].value = 100 + i;

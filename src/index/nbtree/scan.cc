@@ -9,7 +9,7 @@ namespace perdix::detail::index::nbtree {
 static_assert(kCapacity <= Places::kMaxPlaces);
 
 /// Adds at most `limit` pairs of a leaf with key >= from, ascending. False if the leaf was replaced
-/// meanwhile.
+/// while they were read.
 template <class K>
 template <class ScanBatch>
 bool LeafScanner<K>::collect(const LeafRef<K>& place, Key from, std::size_t limit, Order& order,
@@ -135,7 +135,7 @@ bool LeafScanner<K>::order_sound(const Leaf<K>& leaf, Key low) const {
 }
 
 /// Finds the leaf's last pair with a key that is not above `key`, if there is one. False if the
-/// leaf was replaced meanwhile.
+/// leaf was replaced while it was read.
 template <class K>
 bool LeafScanner<K>::last_up_to(const LeafRef<K>& place, Key key, Order& order,
                                 std::optional<Entry>& last) const {

@@ -220,7 +220,7 @@ void Structure<K>::make_plan(const LeafRef<K>& place, const Key* key, SmoPlan& p
 template <class K>
 void Structure<K>::allocate(const LeafRef<K>& place, SmoPlan& plan, StripeLease& lease) {
   if constexpr (!Keys::kInline) {
-    plan.bound = plan.separator;  // whose bytes may lie in a blob that is erased meanwhile
+    plan.bound = plan.separator;  // its bytes may lie in a blob that another thread erases
     plan.separator = plan.bound;
   }
   name_replaced(place, plan, lease);
@@ -326,7 +326,7 @@ void Structure<K>::fill(Leaf<K>& leaf, const SmoPlan& plan, unsigned begin, unsi
 /// Puts the new leaf in the place of the old one, in PM and in DRAM.
 template <class K>
 void Structure<K>::link(const LeafRef<K>& place, const Smo<K>& smo) {
-  // First, so that nobody finds a leaf there that has gone into another one.
+  // First, so that no search finds a leaf there that has gone into another one.
   if (smo.absorbed != nullptr) {
     Leaf<K>* gone = smo.absorbed_leaf;
     pm::on_step("nbtree: take a leaf from a position that is joined");

@@ -3,7 +3,7 @@
 // thread may do again or go on with:
 //
 //   1. Freeze and copy. A writer prepares: it allocates, closes the leaf, freezes each entry, and
-//      copies what there is into new blocks. Several may prepare at once; `Leaf::smo` takes one.
+//      copies what there is into new blocks. Several may prepare; `Leaf::smo` takes one.
 //   2. Link. The anchor's `block` changes from the old block to the new one and is persisted: the
 //      commit. Then the position gets the new leaf.
 //   3. Finish. Whose preparation was taken has the top layer brought up to date and the old
@@ -16,7 +16,7 @@
 // ("sync-on-read"). An update is delayed by no more than the copying that it helps with.
 //
 // Joining: the leaf that goes is marked to be absorbed and frozen; the next modification of its
-// left neighbour takes its entries along. Whoever needs the leaf makes that modification.
+// left neighbour takes its entries along. A thread that needs the leaf makes that change.
 //
 // Invariants: docs/durability/nbtree.md, and leaf.h (4, 5).
 //
@@ -42,7 +42,7 @@
 
 namespace perdix::detail::index::nbtree {
 
-/// Two neighbours with up to so many pairs in all are joined.
+/// Two neighbours are joined if they have no more pairs than this together.
 inline constexpr unsigned kJoinUpTo = 24;
 
 template <class K>

@@ -123,7 +123,7 @@ class NbTreeScanStress : public testing::Test {};
 using ScannedKeys = ::testing::Types<std::uint64_t, std::string>;
 TYPED_TEST_SUITE(NbTreeScanStress, ScannedKeys);
 
-/// Orders that several threads make, keep and outdate at once.
+/// Several threads make, keep and outdate orders at the same time.
 TYPED_TEST(NbTreeScanStress, ScansBesideWritersShowWhatStaysAndNothingElse) {
   TestTree<TypeParam, std::uint64_t> tree;
   scan_beside_writers<TypeParam>(tree, 60'000);

@@ -51,8 +51,8 @@ class TestTree : public TestPool<TestTree<K, V>> {
     return leaf != nullptr && !leaf->closing() && leaf->covers(key);
   }
 
-  /// Allocates two blocks, as so many operations do that a crash interrupts before they have linked
-  /// them.
+  /// Allocates two blocks for each operation, as one does that a crash interrupts before it has
+  /// linked them.
   void claim_and_forget(std::uint64_t bytes, unsigned operations = 1) {
     close();
     Ledger ledger(core(), root());

@@ -5,7 +5,7 @@
 // joined with its left neighbour; `next` of the leaves leads on. The leaf may have been replaced,
 // and then is closing; it is not retired before the tree has heard of it.
 //
-// Readers take no lock and wait for nobody: a node's keys never change, and a child pointer changes
+// Readers take no lock and do not wait: a node's keys never change, and a child pointer changes
 // to a copy of that child only. Writers copy nodes (the paper shifts entries in place, which needs
 // hardware transactions, and readers that notice it), so each is as large as it must be. There is
 // one writer at a time (flat combining, Hendler et al. 2010): a thread publishes its request and
@@ -91,10 +91,10 @@ class Top {
     Position<K>* position;
   };
 
-  /// As many positions as build() fills a node with: what comes later splits few of them at once.
+  /// As many positions as build() fills a node with: what comes later splits few nodes soon.
   static constexpr std::size_t kBuilt = 45;
 
-  /// Fills the tree, which was empty, with so many positions in ascending order, at least one:
+  /// Fills the tree, which was empty, with `positions` in ascending order, at least one:
   /// next(bounds) has the next ones, as many as the array has, which are up to kBuilt.
   template <class Next>
   void build(std::size_t positions, const Next& next);
@@ -158,7 +158,7 @@ class Top {
     std::array<std::atomic<Below>, kOfAGroup> children;
   };
 
-  /// Two levels in one: a search compares all `firsts` at once, and then the keys of one group.
+  /// Two levels in one: a search compares all `firsts` together, and then the keys of one group.
   struct Node {
     std::uint8_t level;  // 0: children are positions
     std::uint8_t count;
@@ -280,7 +280,7 @@ class Top {
   Release release_leaf_;
   void* context_;
   std::atomic<Node*> root_{nullptr};
-  std::atomic<Request<K>*> requests_{nullptr};  // a stack, all of which is taken at once
+  std::atomic<Request<K>*> requests_{nullptr};  // a stack, taken as a whole
   util::SpinLock writer_;
 
   // The writer's.
@@ -517,8 +517,8 @@ void Top<K>::submit(Request<K>* prepared, Position<K>& position, What what, Leaf
 
 template <class K>
 void Top<K>::apply_all() {
-  // Looks again after it has let go of the lock: a thread that came meanwhile has left its request
-  // to us.
+  // Looks again after it has let go of the lock: a thread that came in between has left its
+  // request to this one.
   while (requests_.load() != nullptr) {
     if (!writer_.try_lock()) {
       pm::on_step("nbtree: leave a request to another");
@@ -627,7 +627,7 @@ void Top<K>::renew(std::span<Position<K>* const> positions) {
     if (!lock) return;
     for (const Position<K>* position : positions) renew(*position, position->low());
   }
-  apply_all();  // what others have left to us meanwhile
+  apply_all();  // what other threads have left to this one
 }
 
 /// Makes what a change has left of the root the new one.

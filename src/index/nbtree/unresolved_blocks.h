@@ -2,10 +2,10 @@
 //
 // A block that is reached loses its name, durably, before it can be unlinked again: otherwise the
 // name might outlive the block's freedom, and a second crash would free it under its next owner.
-// What still has a name when everything has been reached belongs to nobody, and is freed.
+// What still has a name when everything has been reached has no owner, and is freed.
 //
 // Thread-safety: add() by one thread before all else; reached() by any thread, also for one block
-// by several. The words are nobody else's until they are resolved.
+// by several. No other part writes the words until they are resolved.
 #pragma once
 
 #include <bitset>
