@@ -88,9 +88,8 @@ constexpr double kHot = 0.99;
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// Shares of writes that figure "locks" calls write-intensive and read-intensive.
-constexpr std::array<std::pair<std::string_view, std::uint64_t>, 2> kIntensities = {
-    {{"write-intensive", 80}, {"read-intensive", 20}}};
+/// Percents of writes in figure "locks": write-intensive and read-intensive.
+constexpr std::array<std::uint64_t, 2> kIntensities = {80, 20};
 
 constexpr std::uint64_t kLockForms = 3;
 constexpr std::uint64_t kOfLatency = 5;
@@ -381,10 +380,10 @@ class Round {
       for (const Engine* form : {&lock_free(), &write_locks(), &all_locks()}) {
         Trial trial(*this, *form, static_cast<unsigned>(threads), DomainChoice::detect);
         phase(trial, find_workload("load"), config_.records);
-        for (const auto& [intensity, writes] : kIntensities) {
+        for (const std::uint64_t writes : kIntensities) {
           const PhaseResult result = phase(trial, mix_of(writes, kHot), config_.operations);
           figure.rows.push_back(
-              {fmt::format("{}, {}", intensity, threads_text(threads)),
+              {fmt::format("{} % writes, {}", writes, threads_text(threads)),
                form->name,
                {throughput_of(result), static_cast<double>(result.latency.percentile(99))}});
         }

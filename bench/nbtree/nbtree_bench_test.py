@@ -112,8 +112,8 @@ class Report(RunOnce, unittest.TestCase):
 
     def test_locks_with_each_share_of_writes(self):
         wanted = {
-            (f"{intensity}, {threads}", form)
-            for intensity in ("write-intensive", "read-intensive")
+            (f"{writes} % writes, {threads}", form)
+            for writes in (80, 20)
             for threads in ("1 thread", "2 threads")
             for form in ("NBTree", "NBTree-W", "NBTree-WR")
         }

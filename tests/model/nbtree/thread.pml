@@ -84,7 +84,7 @@ end_idle:
   read_value:
        atomic { x = value[E(l, slot)]; goto persist_unpersisted };
 
-       /* --- nbtree.cc --- */
+       /* --- operations.h --- */
 
   persist_unpersisted:
        atomic {
